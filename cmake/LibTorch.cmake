@@ -1,0 +1,38 @@
+# Finds LibTorch and the gloo headers and defines the imported target LibTorch::cpu.
+#
+# The TorchConfig.cmake inside a CUDA wheel insists on a CUDA toolkit although nothing here links CUDA, so the target is
+# defined from the headers and the two libraries alone. A LibTorch of your own: -DCMAKE_PREFIX_PATH=/path/to/libtorch
+# (a libtorch archive, or the `torch` folder of an installed Python package).
+set(DTRAIN_LIBTORCH_VERSION 2.11.0)
+if(DEFINED ENV{XDG_CACHE_HOME})
+  set(DTRAIN_CACHE "$ENV{XDG_CACHE_HOME}/dtrain")
+else()
+  set(DTRAIN_CACHE "$ENV{HOME}/.cache/dtrain")
+endif()
+set(fetched "${DTRAIN_CACHE}/libtorch-${DTRAIN_LIBTORCH_VERSION}/torch")
+
+find_path(LIBTORCH_INCLUDE_DIR ATen/ATen.h HINTS "${fetched}/include")
+find_library(LIBTORCH_CPU_LIBRARY torch_cpu HINTS "${fetched}/lib")
+find_library(LIBTORCH_C10_LIBRARY c10 HINTS "${fetched}/lib")
+find_path(GLOO_INCLUDE_DIR gloo/transport/tcp/device.h)
+if(NOT LIBTORCH_INCLUDE_DIR OR NOT LIBTORCH_CPU_LIBRARY OR NOT LIBTORCH_C10_LIBRARY)
+  message(FATAL_ERROR "LibTorch was not found. Run scripts/setup to fetch ${DTRAIN_LIBTORCH_VERSION}, or point to yours "
+                      "with -DCMAKE_PREFIX_PATH=/path/to/libtorch.")
+endif()
+if(NOT GLOO_INCLUDE_DIR)
+  message(FATAL_ERROR "The gloo headers were not found: install libgloo-dev (Debian), or set -DGLOO_INCLUDE_DIR=. "
+                      "Only the headers are used; the library inside LibTorch is the one that runs.")
+endif()
+
+file(STRINGS "${LIBTORCH_INCLUDE_DIR}/torch/headeronly/version.h" version_lines REGEX "define TORCH_VERSION_(MAJOR|MINOR|PATCH) ")
+string(REGEX REPLACE "[^0-9]+([0-9]+)[^0-9]+([0-9]+)[^0-9]+([0-9]+).*" "\\1.\\2.\\3" LIBTORCH_VERSION "${version_lines}")
+message(STATUS "LibTorch ${LIBTORCH_VERSION}: ${LIBTORCH_CPU_LIBRARY}")
+if(NOT LIBTORCH_VERSION VERSION_EQUAL DTRAIN_LIBTORCH_VERSION)
+  message(WARNING "dtrain is tested with LibTorch ${DTRAIN_LIBTORCH_VERSION}; this is ${LIBTORCH_VERSION}")
+endif()
+
+add_library(LibTorch::cpu INTERFACE IMPORTED)
+target_include_directories(LibTorch::cpu SYSTEM INTERFACE
+  "${LIBTORCH_INCLUDE_DIR}" "${LIBTORCH_INCLUDE_DIR}/torch/csrc/api/include" "${GLOO_INCLUDE_DIR}")
+target_link_libraries(LibTorch::cpu INTERFACE "${LIBTORCH_CPU_LIBRARY}" "${LIBTORCH_C10_LIBRARY}")
+target_compile_definitions(LibTorch::cpu INTERFACE USE_C10D_GLOO USE_DISTRIBUTED)

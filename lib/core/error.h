@@ -1,0 +1,33 @@
+// Errors that end a command, each with the exit code that a script sees.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+
+namespace dtrain {
+
+// Exit codes of every command, documented in docs/exit_codes.md.
+enum class ExitCode {
+  kDone = 0,
+  kBug = 1,         // a fault of ours
+  kUsage = 2,       // bad command line or spec
+  kData = 3,        // missing or damaged data
+  kPeerLost = 4,    // a replica died or did not answer in time
+  kMemory = 5,      // out of memory
+  kDiverged = 6,    // the loss is not a finite number
+  kCheckpoint = 7,  // no usable checkpoint
+  kStopped = 75,    // stopped by a signal
+};
+
+// An error whose message tells the user what to do. Thrown anywhere below lib/cli, turned into a line on stderr and an
+// exit code there.
+class Error : public std::runtime_error {
+ public:
+  Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}
+  ExitCode code() const { return code_; }
+
+ private:
+  ExitCode code_;
+};
+
+}  // namespace dtrain

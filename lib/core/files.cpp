@@ -1,0 +1,69 @@
+#include "core/files.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "core/text.h"
+
+namespace dtrain {
+namespace {
+
+// Closes on every way out.
+struct Descriptor {
+  int fd;
+  ~Descriptor() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
+[[noreturn]] void fail(ExitCode code, const std::filesystem::path& path, const char* what) {
+  throw Error(code, fmt::format("{}: {}: {}", path.string(), what, std::strerror(errno)));
+}
+
+}  // namespace
+
+std::string read_file(const std::filesystem::path& path, int64_t limit, ExitCode code) {
+  // O_NONBLOCK: opening a pipe that nobody writes to must not hang.
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  if (file.fd < 0) fail(code, path, "cannot open");
+  struct stat status {};
+  if (::fstat(file.fd, &status) != 0) fail(code, path, "cannot look at");
+  if (!S_ISREG(status.st_mode)) throw Error(code, path.string() + ": not a regular file");
+  if (status.st_size > limit) {
+    throw Error(code, fmt::format("{}: {} is over the limit of {}", path.string(), human_bytes(status.st_size),
+                                  human_bytes(limit)));
+  }
+  std::string content(static_cast<size_t>(status.st_size), '\0');
+  size_t filled = 0;
+  while (filled < content.size()) {
+    const ssize_t got = ::read(file.fd, content.data() + filled, content.size() - filled);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(code, path, "cannot read");
+    if (got == 0) break;
+    filled += static_cast<size_t>(got);
+  }
+  content.resize(filled);
+  return content;
+}
+
+void write_file_atomically(const std::filesystem::path& path, const std::string& content) {
+  const std::filesystem::path temporary = path.string() + ".tmp" + std::to_string(::getpid());
+  {
+    const Descriptor file{::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
+    if (file.fd < 0) fail(ExitCode::kUsage, temporary, "cannot create");
+    for (size_t written = 0; written < content.size();) {
+      const ssize_t put = ::write(file.fd, content.data() + written, content.size() - written);
+      if (put < 0 && errno == EINTR) continue;
+      if (put < 0) fail(ExitCode::kUsage, temporary, "cannot write");
+      written += static_cast<size_t>(put);
+    }
+  }
+  std::filesystem::rename(temporary, path);
+}
+
+}  // namespace dtrain

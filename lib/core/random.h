@@ -1,0 +1,32 @@
+// Random numbers that are the same on every machine and compiler (the standard library's distributions are not).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace dtrain {
+
+// What a derived seed is for; keeps the streams of one job apart.
+enum class SeedPurpose : uint64_t { kWeights = 1, kOrder = 2, kReplica = 3, kSynthetic = 4 };
+
+// A seed for one purpose (and index: epoch, rank, ...) from the job's seed, mixed by SplitMix64's finaliser.
+uint64_t derive_seed(uint64_t seed, SeedPurpose purpose, uint64_t index = 0);
+
+// SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014).
+class RandomGenerator {
+ public:
+  explicit RandomGenerator(uint64_t seed) : state_(seed) {}
+  uint64_t next();
+  // Uniform in [0, bound), bound > 0, without modulo bias (Lemire 2019, doi:10.1145/3230636).
+  uint64_t below(uint64_t bound);
+  // Uniform in [0, 1) with 53 random bits.
+  double uniform();
+
+ private:
+  uint64_t state_;
+};
+
+// A permutation of 0..count-1 (Fisher-Yates).
+std::vector<int64_t> random_permutation(int64_t count, uint64_t seed);
+
+}  // namespace dtrain

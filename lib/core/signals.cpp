@@ -1,0 +1,31 @@
+#include "core/signals.h"
+
+#include <csignal>
+
+namespace dtrain {
+namespace {
+
+volatile std::sig_atomic_t received = 0;
+volatile std::sig_atomic_t last = 0;
+
+extern "C" void count_stop_signal(int signal) {
+  received = received + 1;
+  last = signal;
+}
+
+}  // namespace
+
+void catch_stop_signals() {
+  struct sigaction action {};
+  action.sa_handler = count_stop_signal;  // without SA_RESTART: poll() and sleeps return at once
+  sigemptyset(&action.sa_mask);
+  sigaction(SIGINT, &action, nullptr);
+  sigaction(SIGTERM, &action, nullptr);
+  std::signal(SIGPIPE, SIG_IGN);
+}
+
+int stop_signals_received() { return received; }
+
+int last_stop_signal() { return last; }
+
+}  // namespace dtrain

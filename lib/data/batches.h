@@ -1,0 +1,69 @@
+// From images in memory to the batches of one replica: order, shares, normalisation, prefetch.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "data/dataset.h"
+#include "spec/batch_plan.h"
+
+namespace dtrain {
+
+struct Batch {
+  at::Tensor inputs;   // [n, channels, height, width] of the model's dtype, normalised
+  at::Tensor targets;  // int64 [n]
+  int64_t size() const { return targets.size(0); }
+};
+
+// One replica's share of one optimizer step. `micro_batches` has as many entries as the share needs, none empty; no
+// entry at all when the share is empty.
+struct Share {
+  std::vector<Batch> micro_batches;
+  int64_t global_examples = 0;  // of the whole step, over all replicas and micro-batches
+  int64_t step = 0;             // 0-based within the epoch
+};
+
+// (pixel / 255 - mean) / standard_deviation
+struct Normalisation {
+  double mean = 0;
+  double standard_deviation = 1;
+};
+
+struct LoaderOptions {
+  BatchPlan plan;
+  int64_t rank = 0;
+  bool shuffle = true;
+  uint64_t seed = 0;
+  Normalisation normalisation;
+  at::ScalarType dtype = at::kFloat;
+  int64_t prefetch = 2;  // shares assembled ahead by a thread of its own; 0: none, assembled in next()
+};
+
+// Yields the shares of an epoch in order. Not thread-safe. An error in the prefetch thread is rethrown by next().
+class ShareLoader {
+ public:
+  // Keeps a reference to the tensors of `images`, not a copy.
+  ShareLoader(const LabelledImages& images, const LoaderOptions& options);
+  ~ShareLoader();
+  ShareLoader(const ShareLoader&) = delete;
+  ShareLoader& operator=(const ShareLoader&) = delete;
+
+  // Starts epoch `epoch` (0-based; with the seed it decides the order) at step `first_step`.
+  void start_epoch(int64_t epoch, int64_t first_step = 0);
+  // The next share, or nullopt at the end of the epoch.
+  std::optional<Share> next();
+  int64_t steps_per_epoch() const;
+
+ private:
+  class Implementation;
+  std::unique_ptr<Implementation> implementation_;
+};
+
+// The order of an epoch: a permutation of 0..examples-1 seeded by (seed, epoch), or the identity.
+std::vector<int64_t> epoch_order(int64_t examples, bool shuffle, uint64_t seed, int64_t epoch);
+
+}  // namespace dtrain

@@ -1,0 +1,47 @@
+// What every replica of this host was last doing, in memory shared with the supervisor: a replica writes its own slot with
+// plain atomic stores (nanoseconds, no system call), and the supervisor reads it when something goes wrong, so that an
+// error can say who was missing and where the others waited.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace dtrain {
+
+enum class Activity : uint32_t {
+  kStarting, kLoadingData, kConnecting, kBuilding, kWaitingForData, kComputing, kCommunicating, kUpdating, kEvaluating,
+  kFinished,
+};
+const char* activity_name(Activity activity);  // "waiting for data", ...
+
+struct ReplicaStatus {
+  Activity activity = Activity::kStarting;
+  int64_t step = 0;   // global, 1-based; 0 before the first
+  double since = 0;   // steady_seconds() when the activity began
+};
+
+class StatusBoard {
+ public:
+  // An anonymous board (memfd) of `replicas` slots, inherited by children through its descriptor.
+  static std::unique_ptr<StatusBoard> create(int replicas);
+  // A replica's view of the board behind `descriptor`; throws Error(kBug) when the descriptor is no board.
+  static std::unique_ptr<StatusBoard> open(int descriptor);
+  ~StatusBoard();
+  StatusBoard(const StatusBoard&) = delete;
+  StatusBoard& operator=(const StatusBoard&) = delete;
+
+  void set(int rank, Activity activity, int64_t step);
+  ReplicaStatus get(int rank) const;
+  int replicas() const;
+  int descriptor() const;
+
+ private:
+  struct Slot;
+  StatusBoard(int descriptor, Slot* slots, int replicas);
+  int descriptor_;
+  Slot* slots_;
+  int replicas_;
+};
+
+}  // namespace dtrain

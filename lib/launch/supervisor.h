@@ -1,0 +1,50 @@
+// Starts the replica processes of one run on this host, relays their reports, and ends them all when one fails.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "launch/status_board.h"
+
+namespace dtrain {
+
+struct ReplicaProcess {
+  std::vector<std::string> arguments;              // argv; [0] is the program's path
+  std::map<std::string, std::string> environment;  // added to (or replacing in) this process's
+  std::filesystem::path log;                       // takes stdout and stderr; created, truncated
+};
+
+struct SuperviseOptions {
+  // One line of JSON that a replica wrote to its report descriptor, without the newline.
+  std::function<void(int rank, const std::string& line)> on_report;
+  // Called about ten times a second between reports (a progress bar redraws itself).
+  std::function<void()> on_tick;
+  // How long the others get to end by themselves after the first failure, then after SIGTERM, before SIGKILL.
+  double gather_seconds = 0.5;
+  double grace_seconds = 2.0;
+};
+
+struct SuperviseResult {
+  ExitCode code = ExitCode::kDone;
+  int first_failing_rank = -1;  // -1: none
+  std::string message;          // for people: what failed first, where everyone was, the log's path; empty when done
+  int stop_signal = 0;          // SIGINT or SIGTERM when the user stopped the job
+};
+
+// A replica ends its life with a report {"event":"failed","code":N,"message":"..."} when it can. The descriptor for
+// reports is in the environment as DTRAIN_REPORT_FD, the board's as DTRAIN_BOARD_FD.
+//
+// Blocks until every process has ended and been reaped. When one fails (a non-zero exit or a signal) the rest are ended
+// within gather_seconds + grace_seconds; the first failing rank is the first that was killed by a signal or failed with
+// something other than kPeerLost, for peers of a dead replica blame each other; when all say kPeerLost (a timeout),
+// it is the one that the board shows outside communication. SIGINT/SIGTERM (core/signals.h flags) stop the job:
+// SIGTERM to all, SIGKILL after the grace period or at a second signal.
+// Children get PR_SET_PDEATHSIG=SIGKILL and a process group of their own, so that Ctrl-C reaches only the supervisor.
+SuperviseResult supervise(const std::vector<ReplicaProcess>& processes, const StatusBoard& board,
+                          const SuperviseOptions& options);
+
+}  // namespace dtrain

@@ -1,0 +1,50 @@
+// A model as data: the list of layers from which modules, summaries and exports are made.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "spec/spec.h"
+
+namespace dtrain {
+
+using Shape = std::vector<int64_t>;  // of one example, without the batch dimension
+
+// A layer placed in a model: its name, what goes in and out, and how many numbers it learns.
+struct PlacedLayer {
+  std::string name;  // kind and number, as in Keras: "dense", "dense_1"
+  LayerSpec spec;
+  Shape input_shape;
+  Shape output_shape;
+  int64_t parameters = 0;  // trainable
+  int64_t buffers = 0;     // kept but not trained (batch_norm's moving statistics)
+};
+
+// A shape error of one layer; `layer` indexes the list.
+struct LayerProblem {
+  size_t layer = 0;
+  std::string text;  // names the layer and both shapes
+};
+
+struct LayerPlan {
+  std::vector<PlacedLayer> layers;
+  std::vector<LayerProblem> problems;  // when not empty, `layers` ends before the first faulty one
+  Shape output_shape() const;
+  int64_t parameters() const;
+  int64_t buffers() const;
+};
+
+// The layers of a model spec: its own list, or those of a named model (mlp, cnn) with a last dense layer of `classes`.
+std::vector<LayerSpec> expand_layers(const ModelSpec& spec, int64_t classes);
+
+// Infers every shape from the input's. With `classes` > 0 the last output must be [classes].
+LayerPlan place_layers(const std::vector<LayerSpec>& layers, const Shape& input_shape, int64_t classes);
+
+// The table that `dtrain plan` shows, like Keras': layer (kind), output shape, parameters, and the totals.
+std::string summary_table(const LayerPlan& plan, int64_t bytes_per_parameter);
+
+// "(28, 28, 1)"-like text of a shape: "[1, 28, 28]".
+std::string to_string(const Shape& shape);
+
+}  // namespace dtrain

@@ -1,0 +1,29 @@
+// LibTorch modules built from a list of placed layers.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "models/layers.h"
+
+namespace dtrain {
+
+// A chain of layers. forward: [n, input shape] -> logits [n, classes].
+class Model : public torch::nn::Module {
+ public:
+  virtual at::Tensor forward(at::Tensor input) = 0;
+};
+
+// Builds the modules and initialises them from `seed` alone: the same seed gives the same bits on every machine, whatever
+// the number of replicas. `plan` has no problems.
+std::shared_ptr<Model> build_model(const LayerPlan& plan, at::ScalarType dtype, uint64_t seed);
+
+// "float32" -> at::kFloat, "float64" -> at::kDouble.
+at::ScalarType dtype_from_name(const std::string& name);
+
+}  // namespace dtrain

@@ -1,0 +1,49 @@
+#include "spec/batch_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace dtrain {
+
+Range share_of(Range whole, int64_t rank, int64_t replicas) {
+  // quotient and remainder instead of size * rank / replicas: no overflow whatever the sizes
+  const int64_t quotient = whole.size() / replicas;
+  const int64_t remainder = whole.size() % replicas;
+  const int64_t begin = whole.begin + quotient * rank + std::min(rank, remainder);
+  return {begin, begin + quotient + (rank < remainder ? 1 : 0)};
+}
+
+int64_t BatchPlan::steps_per_epoch(int64_t examples) const {
+  return drop_remainder ? examples / global : (examples + global - 1) / global;
+}
+
+Range BatchPlan::step_range(int64_t step, int64_t examples) const {
+  return {step * global, std::min((step + 1) * global, examples)};
+}
+
+BatchPlan resolve_batch(const JobSpec& spec, int64_t replicas) {
+  BatchPlan plan;
+  plan.replicas = replicas;
+  plan.accumulate_steps = spec.batch.accumulate_steps;
+  plan.drop_remainder = spec.data.drop_remainder;
+  const int64_t parts = replicas * plan.accumulate_steps;
+  if (spec.batch.global) {
+    plan.global = *spec.batch.global;
+    if (plan.global % parts != 0) {
+      throw Error(ExitCode::kUsage,
+                  fmt::format("batch.global: {} does not divide into {} replicas x {} accumulation steps; use a "
+                              "multiple of {}, or batch.per_replica",
+                              plan.global, replicas, plan.accumulate_steps, parts));
+    }
+    plan.per_replica = plan.global / parts;
+  } else {
+    plan.per_replica = spec.batch.per_replica.value_or(32);
+    plan.global = plan.per_replica * parts;
+  }
+  return plan;
+}
+
+}  // namespace dtrain

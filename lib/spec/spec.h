@@ -1,0 +1,121 @@
+// A job spec as plain structs. Defaults are the members' initialisers and nowhere else; what each field means, its bounds
+// and its unit stand in fields.cpp, which drives parsing, overrides, printing, the JSON schema and docs/spec.md.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace dtrain {
+
+struct StrategySpec {
+  std::string kind = "one_device";
+  std::optional<int64_t> replicas;              // nullopt: auto
+  std::vector<std::string> devices = {"auto"};  // one word (auto, cpu, cuda) or a list of devices
+  std::optional<int64_t> threads_per_replica;   // nullopt: auto, the cores divided by the replicas
+  double timeout_seconds = 60;
+  double bucket_megabytes = 25;
+};
+
+struct DataSpec {
+  std::string dataset = "mnist";
+  std::optional<std::string> path;
+  std::optional<std::string> fallback;
+  bool shuffle = true;
+  bool drop_remainder = false;
+  std::optional<int64_t> train_examples;  // nullopt: all
+  std::optional<int64_t> test_examples;   // nullopt: all
+  std::vector<int64_t> shape = {1, 28, 28};  // synthetic only: channels, height, width
+  int64_t classes = 10;                      // synthetic only
+  double mean = 0;                        // subtracted after scaling to 0..1
+  double standard_deviation = 1;          // divided by, after the mean
+  int64_t prefetch = 2;                   // batches
+};
+
+struct BatchSpec {
+  std::optional<int64_t> per_replica;
+  std::optional<int64_t> global;
+  int64_t accumulate_steps = 1;
+};
+
+// One layer. Only the fields that its kind uses may be written; layer_fields() in fields.h says which.
+struct LayerSpec {
+  std::string kind;
+  int64_t units = 0;                    // dense
+  int64_t filters = 0;                  // conv2d
+  int64_t kernel_size = 3;              // conv2d
+  int64_t pool_size = 2;                // max_pool2d, avg_pool2d
+  std::optional<int64_t> stride;        // conv2d: 1; pools: pool_size
+  std::string padding = "valid";        // conv2d, pools: valid | same
+  bool use_bias = true;                 // dense, conv2d
+  std::string initializer = "glorot_uniform";  // dense, conv2d
+  double rate = 0.5;                    // dropout
+  double momentum = 0.99;               // batch_norm
+  double epsilon = 1e-3;                // batch_norm
+};
+
+struct ModelSpec {
+  std::string kind = "mlp";
+  std::vector<int64_t> hidden = {128};
+  std::vector<int64_t> filters = {32};  // cnn
+  int64_t kernel_size = 3;              // cnn
+  std::string activation = "relu";
+  double dropout = 0;
+  std::string initializer = "glorot_uniform";
+  std::vector<LayerSpec> layers;  // kind: layers
+  std::string dtype = "float32";
+};
+
+struct OptimizerSpec {
+  std::string kind = "adam";
+  double learning_rate = 1e-3;
+  double momentum = 0;        // sgd
+  bool nesterov = false;      // sgd
+  double beta1 = 0.9;         // adam, adamw
+  double beta2 = 0.999;       // adam, adamw
+  double epsilon = 1e-8;      // adam, adamw
+  double weight_decay = 0;
+};
+
+struct LearningRateScalingSpec {
+  std::string rule = "none";
+  std::optional<int64_t> reference_batch;
+  int64_t warmup_steps = 0;
+};
+
+struct TrainSpec {
+  int64_t epochs = 1;
+  std::optional<int64_t> max_steps;  // nullopt: no bound
+  OptimizerSpec optimizer;
+  LearningRateScalingSpec learning_rate_scaling;
+};
+
+struct EvaluateSpec {
+  int64_t every_epochs = 1;
+  int64_t batch_per_replica = 256;
+};
+
+struct MetricsSpec {
+  int64_t every_steps = 50;
+  int64_t skip_steps = 10;
+};
+
+struct CompareSpec {
+  std::string baseline = "none";
+};
+
+struct JobSpec {
+  std::string name = "job";
+  int64_t seed = 42;
+  StrategySpec strategy;
+  DataSpec data;
+  BatchSpec batch;
+  ModelSpec model;
+  TrainSpec train;
+  EvaluateSpec evaluate;
+  MetricsSpec metrics;
+  CompareSpec compare;
+};
+
+}  // namespace dtrain
