@@ -3,8 +3,9 @@
 # The TorchConfig.cmake inside a CUDA wheel insists on a CUDA toolkit although nothing here links CUDA, so the target is
 # defined from the headers and the two libraries alone. A LibTorch of your own: -DCMAKE_PREFIX_PATH=/path/to/libtorch
 # (a libtorch archive, or the `torch` folder of an installed Python package).
-set(DTRAIN_LIBTORCH_VERSION 2.11.0)
-if(DEFINED ENV{XDG_CACHE_HOME})
+file(STRINGS "${PROJECT_SOURCE_DIR}/scripts/libtorch.txt" pin REGEX "^torch==")
+string(REGEX REPLACE "^torch==([0-9.]+).*" "\\1" DTRAIN_LIBTORCH_VERSION "${pin}")
+if(NOT "$ENV{XDG_CACHE_HOME}" STREQUAL "")
   set(DTRAIN_CACHE "$ENV{XDG_CACHE_HOME}/dtrain")
 else()
   set(DTRAIN_CACHE "$ENV{HOME}/.cache/dtrain")
@@ -31,8 +32,14 @@ if(NOT LIBTORCH_VERSION VERSION_EQUAL DTRAIN_LIBTORCH_VERSION)
   message(WARNING "dtrain is tested with LibTorch ${DTRAIN_LIBTORCH_VERSION}; this is ${LIBTORCH_VERSION}")
 endif()
 
+# LibTorch's include folder holds a newer fmt that spdlog's headers don't compile with: the system's has to come first.
+find_path(FMT_INCLUDE_DIR fmt/format.h PATHS /usr/include NO_DEFAULT_PATH)
+find_path(FMT_INCLUDE_DIR fmt/format.h)
+file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/include_first")
+file(CREATE_LINK "${FMT_INCLUDE_DIR}/fmt" "${PROJECT_BINARY_DIR}/include_first/fmt" SYMBOLIC)
+
 add_library(LibTorch::cpu INTERFACE IMPORTED)
-target_include_directories(LibTorch::cpu SYSTEM INTERFACE
+target_include_directories(LibTorch::cpu SYSTEM INTERFACE "${PROJECT_BINARY_DIR}/include_first"
   "${LIBTORCH_INCLUDE_DIR}" "${LIBTORCH_INCLUDE_DIR}/torch/csrc/api/include" "${GLOO_INCLUDE_DIR}")
 target_link_libraries(LibTorch::cpu INTERFACE "${LIBTORCH_CPU_LIBRARY}" "${LIBTORCH_C10_LIBRARY}")
 target_compile_definitions(LibTorch::cpu INTERFACE USE_C10D_GLOO USE_DISTRIBUTED)

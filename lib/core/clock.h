@@ -5,7 +5,8 @@
 
 namespace dtrain {
 
-// Seconds on a clock that never goes back; only differences mean anything. The same for all processes of one host.
+// Seconds on a clock that never goes back; only differences mean anything. The same for all processes of one
+// host.
 double steady_seconds();
 
 // The wall clock now in UTC, ISO 8601 with milliseconds: 2026-01-31T12:00:00.000Z.

@@ -19,8 +19,8 @@ enum class ExitCode {
   kStopped = 75,    // stopped by a signal
 };
 
-// An error whose message tells the user what to do. Thrown anywhere below lib/cli, turned into a line on stderr and an
-// exit code there.
+// An error whose message tells the user what to do. Thrown anywhere below lib/cli, turned into a line on
+// stderr and an exit code there.
 class Error : public std::runtime_error {
  public:
   Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}

@@ -35,8 +35,8 @@ std::string read_file(const std::filesystem::path& path, int64_t limit, ExitCode
   if (::fstat(file.fd, &status) != 0) fail(code, path, "cannot look at");
   if (!S_ISREG(status.st_mode)) throw Error(code, path.string() + ": not a regular file");
   if (status.st_size > limit) {
-    throw Error(code, fmt::format("{}: {} is over the limit of {}", path.string(), human_bytes(status.st_size),
-                                  human_bytes(limit)));
+    throw Error(code, fmt::format("{}: {} is over the limit of {}", path.string(),
+                                  human_bytes(status.st_size), human_bytes(limit)));
   }
   std::string content(static_cast<size_t>(status.st_size), '\0');
   size_t filled = 0;

@@ -1,5 +1,6 @@
 #include "core/random.h"
 
+#include <cstddef>
 #include <numeric>
 #include <utility>
 

@@ -1,4 +1,5 @@
-// Random numbers that are the same on every machine and compiler (the standard library's distributions are not).
+// Random numbers that are the same on every machine and compiler (the standard library's distributions are
+// not).
 #pragma once
 
 #include <cstdint>

@@ -3,7 +3,8 @@
 
 namespace dtrain {
 
-// From now on SIGINT and SIGTERM are counted instead of ending the process, and SIGPIPE is ignored. Idempotent.
+// From now on SIGINT and SIGTERM are counted instead of ending the process, and SIGPIPE is ignored.
+// Idempotent.
 void catch_stop_signals();
 
 // How many of them have arrived, and which was the last (0: none).

@@ -9,7 +9,8 @@
 namespace dtrain {
 namespace {
 
-// Optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours cost 1 each.
+// Optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours cost 1
+// each.
 size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) cost[i][0] = i;
@@ -53,7 +54,8 @@ std::string join(const std::vector<std::string>& words, const std::string& separ
 
 std::string with_separators(int64_t number) {
   std::string digits = std::to_string(std::llabs(number));
-  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3) digits.insert(static_cast<size_t>(at), ",");
+  for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3)
+    digits.insert(static_cast<size_t>(at), 1, ',');
   return number < 0 ? "-" + digits : digits;
 }
 

@@ -8,8 +8,8 @@
 
 namespace dtrain {
 
-// The known word closest to `word` when it is near enough to be a slip of the keys (Damerau-Levenshtein distance of at
-// most a third of its length, and at least 1).
+// The known word closest to `word` when it is near enough to be a slip of the keys (Damerau-Levenshtein
+// distance of at most a third of its length, and at least 1).
 std::optional<std::string> closest_word(const std::string& word, const std::vector<std::string>& known);
 
 // " did you mean 'x'?" after a semicolon, or nothing when no known word is close.

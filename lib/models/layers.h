@@ -24,7 +24,7 @@ struct PlacedLayer {
 // A shape error of one layer; `layer` indexes the list.
 struct LayerProblem {
   size_t layer = 0;
-  std::string text;  // names the layer and both shapes
+  std::string text;  // names the layer and both shapes, and where known the fix
 };
 
 struct LayerPlan {
@@ -35,7 +35,8 @@ struct LayerPlan {
   int64_t buffers() const;
 };
 
-// The layers of a model spec: its own list, or those of a named model (mlp, cnn) with a last dense layer of `classes`.
+// The layers of a model spec: its own list, or those of a named model (mlp, cnn) with a last dense layer of
+// `classes`. Throws Error(kUsage) for an unknown kind of model.
 std::vector<LayerSpec> expand_layers(const ModelSpec& spec, int64_t classes);
 
 // Infers every shape from the input's. With `classes` > 0 the last output must be [classes].
@@ -44,7 +45,13 @@ LayerPlan place_layers(const std::vector<LayerSpec>& layers, const Shape& input_
 // The table that `dtrain plan` shows, like Keras': layer (kind), output shape, parameters, and the totals.
 std::string summary_table(const LayerPlan& plan, int64_t bytes_per_parameter);
 
-// "(28, 28, 1)"-like text of a shape: "[1, 28, 28]".
+// "[1, 28, 28]"
 std::string to_string(const Shape& shape);
+
+// The choices that are built; a spec's `kind` of a layer, `kind` of a model and `initializer` accept exactly
+// these.
+const std::vector<std::string>& layer_kinds_built();
+const std::vector<std::string>& model_kinds_built();
+const std::vector<std::string>& initializers_built();
 
 }  // namespace dtrain

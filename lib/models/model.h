@@ -19,8 +19,8 @@ class Model : public torch::nn::Module {
   virtual at::Tensor forward(at::Tensor input) = 0;
 };
 
-// Builds the modules and initialises them from `seed` alone: the same seed gives the same bits on every machine, whatever
-// the number of replicas. `plan` has no problems.
+// Builds the modules and initialises them from `seed` alone: the same seed gives the same bits on every
+// machine, whatever the number of replicas. `plan` has no problems.
 std::shared_ptr<Model> build_model(const LayerPlan& plan, at::ScalarType dtype, uint64_t seed);
 
 // "float32" -> at::kFloat, "float64" -> at::kDouble.

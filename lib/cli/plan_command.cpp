@@ -1,0 +1,115 @@
+#include <fmt/format.h>
+
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/report_problems.h"
+#include "core/text.h"
+#include "data/dataset.h"
+#include "train/job_plan.h"
+
+namespace dtrain {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json run_json(const RunPlan& run) {
+  return {{"run", run.run},
+          {"strategy", run.strategy},
+          {"replicas", run.replicas},
+          {"threads_per_replica", run.threads_per_replica},
+          {"per_replica_batch", run.batch.per_replica},
+          {"accumulate_steps", run.batch.accumulate_steps},
+          {"global_batch", run.batch.global},
+          {"learning_rate", run.learning_rate.scaled},
+          {"learning_rate_derivation", run.learning_rate.derivation},
+          {"warmup_steps", run.learning_rate.warmup_steps},
+          {"steps_per_epoch", run.steps_per_epoch},
+          {"epochs", run.epochs},
+          {"total_steps", run.total_steps}};
+}
+
+ordered_json plan_json(const JobPlan& job) {
+  ordered_json layers = ordered_json::array();
+  for (const PlacedLayer& layer : job.model.layers) {
+    layers.push_back({{"name", layer.name},
+                      {"kind", layer.spec.kind},
+                      {"output_shape", layer.output_shape},
+                      {"parameters", layer.parameters}});
+  }
+  ordered_json runs = ordered_json::array();
+  for (const RunPlan& run : job.runs) runs.push_back(run_json(run));
+  return {{"name", job.spec.name},
+          {"spec", print_spec(job.spec)},
+          {"data",
+           {{"dataset", job.data.name},
+            {"requested", job.data.requested},
+            {"source", job.data.source},
+            {"image_shape", job.data.image_shape},
+            {"classes", job.data.classes},
+            {"train_examples", job.data.train_examples},
+            {"test_examples", job.data.test_examples}}},
+          {"layers", layers},
+          {"parameters", job.model.parameters()},
+          {"bytes_per_all_reduce", job.bytes_per_all_reduce()},
+          {"runs", runs}};
+}
+
+void print_line(const std::string& label, const std::string& value) {
+  std::cout << fmt::format("  {:<24}{}\n", label, value);
+}
+
+void print_run(const JobPlan& job, const RunPlan& run) {
+  const BatchPlan& batch = run.batch;
+  std::cout << fmt::format("\n{} run: {}, {} replica{} x {} thread{}\n", run.run, run.strategy, run.replicas,
+                           run.replicas == 1 ? "" : "s", run.threads_per_replica,
+                           run.threads_per_replica == 1 ? "" : "s");
+  print_line("global batch",
+             fmt::format("{} = {} per replica x {} replicas x {} accumulation steps", batch.global,
+                         batch.per_replica, batch.replicas, batch.accumulate_steps));
+  print_line("learning rate", run.learning_rate.derivation);
+  print_line("warmup", fmt::format("{} steps", run.learning_rate.warmup_steps));
+  const int64_t last = batch.step_range(run.steps_per_epoch - 1, job.data.train_examples).size();
+  print_line("steps per epoch",
+             fmt::format("{}{}", with_separators(run.steps_per_epoch),
+                         last == batch.global ? "" : fmt::format(", the last with {} examples", last)));
+  print_line("steps in all", fmt::format("{} in {} epochs", with_separators(run.total_steps), run.epochs));
+  if (run.replicas > 1) print_line("bytes per all-reduce", human_bytes(job.bytes_per_all_reduce()));
+}
+
+void print_plan(const JobPlan& job) {
+  const DatasetInfo& data = job.data;
+  std::cout << "data\n";
+  print_line("dataset", data.is_fallback()
+                            ? fmt::format("{} (fallback: {} was not found)", data.name, data.requested)
+                            : data.name);
+  print_line("source",
+             data.source.empty() ? "not found; published numbers are shown" : printable(data.source));
+  print_line("examples", fmt::format("{} to train on, {} to evaluate", with_separators(data.train_examples),
+                                     with_separators(data.test_examples)));
+  print_line("input", fmt::format("{} uint8, {} classes", to_string(data.image_shape), data.classes));
+  std::cout << "\nmodel\n" << summary_table(job.model, job.bytes_per_parameter);
+  for (const RunPlan& run : job.runs) print_run(job, run);
+  std::cout << "\nevery field, resolved\n" << print_spec(job.spec);
+}
+
+}  // namespace
+
+ExitCode plan_command(const SpecOptions& options, bool json) {
+  LoadedSpec loaded = load_spec(options.spec, options.overrides);
+  JobPlan job;
+  if (loaded.ok()) job = plan_job(loaded, describe_dataset(loaded.spec.data));
+  if (!loaded.ok()) {
+    report_problems(loaded.problems, std::cerr);
+    return ExitCode::kUsage;
+  }
+  if (json) {
+    std::cout << plan_json(job).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+  } else {
+    print_plan(job);
+  }
+  return ExitCode::kDone;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,56 @@
+// validate and schema: commands about specs that start nothing.
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "cli/commands.h"
+#include "cli/report_problems.h"
+#include "data/dataset.h"
+#include "spec/document.h"
+#include "spec/load.h"
+#include "spec/schema.h"
+#include "train/job_plan.h"
+
+namespace dtrain {
+namespace {
+
+nlohmann::ordered_json to_json(const std::vector<Problem>& problems) {
+  auto list = nlohmann::ordered_json::array();
+  for (const Problem& problem : problems) {
+    list.push_back({{"file", problem.file},
+                    {"line", problem.line},
+                    {"column", problem.column},
+                    {"path", problem.path},
+                    {"problem", problem.text}});
+  }
+  return list;
+}
+
+}  // namespace
+
+ExitCode validate_command(const std::vector<std::string>& specs, const std::vector<std::string>& overrides,
+                          bool json) {
+  std::vector<Problem> all;
+  for (const std::string& path : specs) {
+    LoadedSpec loaded = load_spec(path, overrides);
+    // Shapes, shares and steps are checked too; the published shape of a dataset serves where its files are
+    // missing.
+    if (loaded.ok()) plan_job(loaded, describe_dataset(loaded.spec.data));
+    if (loaded.ok() && !json) std::cout << path << ": valid\n";
+    all.insert(all.end(), loaded.problems.begin(), loaded.problems.end());
+  }
+  if (json) {
+    std::cout << nlohmann::ordered_json{{"valid", all.empty()}, {"problems", to_json(all)}}.dump(
+                     2, ' ', false, nlohmann::json::error_handler_t::replace)
+              << '\n';
+  } else if (!all.empty()) {
+    report_problems(all, std::cerr);
+  }
+  return all.empty() ? ExitCode::kDone : ExitCode::kUsage;
+}
+
+ExitCode schema_command(bool markdown) {
+  std::cout << (markdown ? spec_markdown() : json_schema());
+  return ExitCode::kDone;
+}
+
+}  // namespace dtrain

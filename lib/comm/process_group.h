@@ -1,0 +1,60 @@
+// Replicas that work together: our own small view of a process group, over c10d or alone.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+#include <vector>
+
+#include "comm/gradient_reducer.h"
+
+namespace dtrain {
+
+// Every call is collective: all ranks make the same calls in the same order with tensors of the same shapes
+// and types. A peer that died, or that does not answer within the group's timeout, is an Error(kPeerLost).
+class ProcessGroup {
+ public:
+  virtual ~ProcessGroup() = default;
+  virtual int rank() const = 0;
+  virtual int size() const = 0;
+
+  // Replaces `tensor` (contiguous) by its sum over the ranks; all ranks get the same bits.
+  virtual void all_reduce_sum(at::Tensor& tensor) = 0;
+  // Copies the tensors of rank `root` into those of every rank.
+  virtual void broadcast(const std::vector<at::Tensor>& tensors, int root) = 0;
+  // Returns when every rank has called it.
+  virtual void barrier() = 0;
+
+  // The part that sums the gradients of `parameters` over this group, as fast as the group knows how. Both
+  // the group and the parameters must outlive it. `bucket_bytes`: how much is sent at once while backward
+  // still runs.
+  virtual std::unique_ptr<GradientReducer> make_gradient_reducer(const std::vector<at::Tensor>& parameters,
+                                                                 int64_t bucket_bytes) = 0;
+
+  // Called when this rank is about to wait for others (a status board shows it).
+  void set_on_wait(std::function<void()> on_wait) { on_wait_ = std::move(on_wait); }
+
+ protected:
+  void notify_wait() const {
+    if (on_wait_) on_wait_();
+  }
+
+ private:
+  std::function<void()> on_wait_;
+};
+
+// A group of one, whose collectives have nothing to do.
+std::unique_ptr<ProcessGroup> make_single_group();
+
+// c10d over gloo on `interface_address` (an address of this host, loopback by default). Returns when all
+// `size` ranks have met at `store`, or throws Error(kPeerLost) after `timeout`, which is also that of every
+// later collective.
+std::unique_ptr<ProcessGroup> make_gloo_group(const c10::intrusive_ptr<c10d::Store>& store, int rank,
+                                              int size, std::chrono::milliseconds timeout,
+                                              const std::string& interface_address = "127.0.0.1");
+
+}  // namespace dtrain

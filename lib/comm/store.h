@@ -1,0 +1,31 @@
+// The key-value store at which the replicas of a job meet (c10d's TCPStore).
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+namespace dtrain {
+
+using StorePtr = c10::intrusive_ptr<c10d::Store>;
+
+struct HostedStore {
+  StorePtr store;
+  uint16_t port = 0;
+};
+
+// Serves a store on `address` only (TCPStore by itself would listen on every interface), at `port`, or at a
+// free one when that is 0. Lives as long as the returned pointer. Throws Error(kPeerLost) when the port
+// cannot be had.
+HostedStore host_store(const std::string& address, uint16_t port, std::chrono::milliseconds timeout);
+
+// Connects to a store that another process serves. Throws Error(kPeerLost) when nobody answers within
+// `timeout`, which is also that of every later wait.
+StorePtr connect_store(const std::string& address, uint16_t port, std::chrono::milliseconds timeout);
+
+// Waits, however long it takes, until some process has set `key`. Throws Error(kPeerLost) when the store is
+// gone.
+void wait_for_key(const StorePtr& store, const std::string& key);
+
+}  // namespace dtrain

@@ -1,0 +1,19 @@
+#include "core/memory.h"
+
+#include <cstdlib>  // defines __GLIBC__
+
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
+namespace dtrain {
+
+void keep_freed_memory() {
+#ifdef __GLIBC__
+  constexpr int kThreshold = 1 << 30;
+  mallopt(M_MMAP_THRESHOLD, kThreshold);
+  mallopt(M_TRIM_THRESHOLD, kThreshold);
+#endif
+}
+
+}  // namespace dtrain

@@ -1,0 +1,11 @@
+// The allocator's settings for training.
+#pragma once
+
+namespace dtrain {
+
+// Keeps big blocks in the heap between steps: glibc otherwise returns every large activation to the kernel
+// when it is freed and faults its pages in again in the next step (a small CNN's step took 14.5 ms instead
+// of 11.0). Call it before the first large allocation. Does nothing with another C library.
+void keep_freed_memory();
+
+}  // namespace dtrain

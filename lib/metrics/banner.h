@@ -1,0 +1,16 @@
+// The block that opens a run: every number that shapes it, before the first step.
+#pragma once
+
+#include <string>
+
+#include "metrics/event.h"
+
+namespace dtrain {
+
+// Lines of text that say what a run_start event says.
+std::string start_banner(const Event& run_start, bool colour);
+
+// One line that says that another dataset than the one asked for is used; empty when it is not so.
+std::string fallback_note(const Event& run_start, bool colour);
+
+}  // namespace dtrain

@@ -1,0 +1,63 @@
+// Was distributing worth it? The baseline's numbers beside the distributed run's.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+
+#include "metrics/event.h"
+
+namespace dtrain {
+
+// What a run's events say in the end. Numbers that the run did not come to are nullopt.
+struct RunSummary {
+  std::string name;
+  std::string strategy;
+  std::string dataset;
+  std::optional<std::string> dataset_requested;  // when `dataset` is a fallback for it
+  int64_t replicas = 0;
+  int64_t global_batch = 0;
+  std::string status;  // completed | failed | stopped; empty: no run_end was seen
+  std::optional<double> seconds_per_epoch;
+  std::optional<double> examples_per_second;
+  std::optional<double> step_ms;
+  std::optional<double> loss;      // of the last evaluation
+  std::optional<double> accuracy;  // of the last evaluation, 0..1
+};
+
+// Gathers the summaries of a job's runs from its events.
+class SummaryCollector : public EventSink {
+ public:
+  void on_event(const Event& event) override;
+  // The summary of a run ("baseline", "distributed"), empty when no event of it was seen.
+  RunSummary of(const std::string& run) const;
+  // What summary.json holds: {RUN: {"run_start": {...}, "run_end": {...}}, ..., "comparison": {...}}.
+  const Event& document() const { return document_; }
+
+ private:
+  std::map<std::string, RunSummary> runs_;
+  Event document_ = Event::object();
+};
+
+struct Comparison {
+  RunSummary baseline;
+  RunSummary distributed;
+  std::optional<double> speedup;             // examples/s, distributed / baseline
+  std::optional<double> scaling_efficiency;  // speedup / (replicas, distributed / baseline); 1 is perfect
+  std::optional<double> overhead;            // step time at equal replicas, strategy / baseline - 1
+  std::string verdict;                       // a sentence
+};
+
+// `equal_replicas_step_ms` is the step_ms of a short run of the distributed strategy with the baseline's
+// number of replicas (one) and its global batch; nullopt when there was none.
+Comparison compare_runs(const RunSummary& baseline, const RunSummary& distributed,
+                        std::optional<double> equal_replicas_step_ms = std::nullopt);
+
+// The `comparison` event.
+Event comparison_event(const Comparison& comparison);
+
+// A `comparison` event as a table with fixed columns, without the verdict.
+std::string comparison_table(const Event& comparison);
+
+}  // namespace dtrain

@@ -1,0 +1,56 @@
+#include "metrics/jsonl.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "core/error.h"
+
+namespace dtrain {
+namespace {
+
+// Whether the file ends in the middle of a line. What is no regular file has no end to look at.
+bool ends_within_a_line(int descriptor) {
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0) return false;
+  char last = '\n';
+  return ::pread(descriptor, &last, 1, status.st_size - 1) == 1 && last != '\n';
+}
+
+}  // namespace
+
+JsonLinesFile::JsonLinesFile(const std::filesystem::path& path)
+    : path_(path), descriptor_(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
+  if (descriptor_ < 0) {
+    throw Error(ExitCode::kUsage,
+                fmt::format("{}: cannot open for the metrics: {}", path.string(), std::strerror(errno)));
+  }
+  if (ends_within_a_line(descriptor_)) write("\n");
+}
+
+JsonLinesFile::~JsonLinesFile() { ::close(descriptor_); }
+
+void JsonLinesFile::on_event(const Event& event) {
+  if (failed_ || text_at(event, "event") == "progress") return;
+  write(event_text(event) + "\n");
+}
+
+void JsonLinesFile::write(const std::string& text) {
+  for (size_t written = 0; written < text.size();) {
+    const ssize_t put = ::write(descriptor_, text.data() + written, text.size() - written);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) {
+      failed_ = true;
+      throw Error(ExitCode::kUsage, fmt::format("{}: cannot write the metrics: {}; free some room or choose "
+                                                "another place with --run-dir",
+                                                path_.string(), std::strerror(errno)));
+    }
+    written += static_cast<size_t>(put);
+  }
+}
+
+}  // namespace dtrain

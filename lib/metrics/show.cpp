@@ -1,0 +1,56 @@
+#include "metrics/show.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "core/text.h"
+
+namespace dtrain {
+namespace {
+
+const char kMissing[] = "-";
+
+// `number` with so many decimals, or as a power of ten where these would show nothing or a very long number.
+std::string show_number(std::optional<double> number, int decimals) {
+  if (!number) return kMissing;
+  if (std::isnan(*number)) return "nan";  // fmt would show the sign of some
+  const double size = std::fabs(*number);
+  if (size != 0 && std::isfinite(size) && (size < 1e-3 || size >= 1e6)) return fmt::format("{:.2e}", *number);
+  return fmt::format("{:.{}f}", *number, decimals);
+}
+
+}  // namespace
+
+std::string show_text(const Event& event, const std::string& key) {
+  const auto text = text_at(event, key);
+  return text ? printable(*text) : kMissing;
+}
+
+std::string show_count(std::optional<int64_t> count) { return count ? with_separators(*count) : kMissing; }
+
+std::string show_counted(std::optional<int64_t> count, const std::string& noun) {
+  return show_count(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
+std::string show_loss(std::optional<double> loss) { return show_number(loss, 4); }
+
+std::string show_accuracy(std::optional<double> fraction) { return show_number(fraction, 4); }
+
+std::string show_rate(std::optional<double> per_second) {
+  if (per_second && *per_second >= 100 && *per_second < 1e15)
+    return with_separators(std::llround(*per_second));
+  return show_number(per_second, 1);
+}
+
+std::string show_milliseconds(std::optional<double> value) { return show_number(value, 3); }
+
+std::string show_seconds(std::optional<double> seconds) {
+  return seconds && *seconds < 60 ? show_number(seconds, 3) + " s" : show_duration(seconds);
+}
+
+std::string show_duration(std::optional<double> seconds) {
+  return seconds ? human_duration(*seconds) : kMissing;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,67 @@
+#include "metrics/statistics.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+namespace dtrain {
+
+std::optional<double> median(std::vector<double> values) {
+  if (values.empty()) return std::nullopt;
+  // NaN has no place in an order, and sorting it is undefined.
+  if (std::any_of(values.begin(), values.end(), [](double value) { return std::isnan(value); })) {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) return *middle;
+  return *std::max_element(values.begin(), middle) / 2 + *middle / 2;
+}
+
+void SampledSteps::add(double seconds, int64_t examples) {
+  if (count_++ % stride_ != 0) return;
+  if (steps_.size() == kRoom) {
+    for (size_t i = 0; i < kRoom / 2; ++i) steps_[i] = steps_[2 * i];
+    steps_.resize(kRoom / 2);
+    stride_ *= 2;
+  }
+  // A clock may not have moved (and rates divide by it); the order of the arguments also turns NaN into the
+  // minimum.
+  steps_.push_back({std::max(1e-9, seconds), examples});
+}
+
+StepRate SampledSteps::rate() const {
+  std::vector<double> milliseconds;
+  std::vector<double> rates;
+  for (const Step& step : steps_) {
+    milliseconds.push_back(step.seconds * 1e3);
+    rates.push_back(static_cast<double>(step.examples) / step.seconds);
+  }
+  StepRate rate;
+  rate.step_ms = median(std::move(milliseconds));
+  rate.examples_per_second = median(std::move(rates));
+  rate.steps = count_;
+  return rate;
+}
+
+StepRate StepTimer::Window::rate() const {
+  if (timed.count() == 0) return warm_up.rate();
+  StepRate rate = timed.rate();
+  rate.skipped = warm_up.count();
+  return rate;
+}
+
+void StepTimer::add(double seconds, int64_t examples) {
+  const bool warming_up = steps_++ < skip_;
+  for (Window* window : {&window_, &run_}) {
+    (warming_up ? window->warm_up : window->timed).add(seconds, examples);
+  }
+}
+
+StepRate StepTimer::end_window() {
+  const StepRate rate = window_.rate();
+  window_ = Window();
+  return rate;
+}
+
+}  // namespace dtrain

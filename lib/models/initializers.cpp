@@ -1,0 +1,109 @@
+#include "models/initializers.h"
+
+#include <ATen/ops/empty.h>
+#include <ATen/ops/full.h>
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "core/error.h"
+#include "core/random.h"
+
+namespace dtrain {
+namespace {
+
+// The standard deviation of a standard normal cut at +-2.
+constexpr double kCutDeviation = 0.87962566103423978;
+
+enum class Distribution { kUniform, kNormal };
+enum class Fan { kIn, kAverage };
+
+// Values of variance scale / fan.
+struct Initializer {
+  std::string name;
+  double scale;
+  Fan fan;
+  Distribution distribution;
+};
+
+const std::vector<Initializer>& initializers() {
+  static const std::vector<Initializer> table = {
+      {"glorot_uniform", 1, Fan::kAverage, Distribution::kUniform},
+      {"glorot_normal", 1, Fan::kAverage, Distribution::kNormal},
+      {"he_uniform", 2, Fan::kIn, Distribution::kUniform},
+      {"he_normal", 2, Fan::kIn, Distribution::kNormal},
+      {"lecun_uniform", 1, Fan::kIn, Distribution::kUniform},
+      {"zeros", 0, Fan::kIn, Distribution::kUniform},
+  };
+  return table;
+}
+
+const Initializer& find_initializer(const std::string& name) {
+  for (const Initializer& initializer : initializers()) {
+    if (initializer.name == name) return initializer;
+  }
+  throw Error(ExitCode::kBug, fmt::format("initializer '{}' was not checked", name));
+}
+
+double variance(const Initializer& initializer, const Shape& sizes) {
+  double receptive_field = 1;
+  for (size_t i = 2; i < sizes.size(); ++i) receptive_field *= static_cast<double>(sizes[i]);
+  const double fan_in = static_cast<double>(sizes[1]) * receptive_field;
+  const double fan_out = static_cast<double>(sizes[0]) * receptive_field;
+  return initializer.scale / (initializer.fan == Fan::kIn ? fan_in : (fan_in + fan_out) / 2);
+}
+
+// True with probability exp(-h), 0 <= h <= 1: the length of a falling run of uniforms that starts below h is
+// even so often (von Neumann 1951). Comparisons alone, because exp and log of different C libraries differ in
+// the last bit.
+bool accept(RandomGenerator& random, double h) {
+  bool even = true;
+  for (double last = h;;) {
+    const double next = random.uniform();
+    if (next >= last) return even;
+    last = next;
+    even = !even;
+  }
+}
+
+// A standard normal cut at +-2, by rejection from the uniform.
+double cut_normal(RandomGenerator& random) {
+  for (;;) {
+    const double x = 4 * random.uniform() - 2;
+    const double half = x * x / 4;  // the density is exp(-half)^2
+    if (accept(random, half) && accept(random, half)) return x;
+  }
+}
+
+}  // namespace
+
+const std::vector<std::string>& initializers_built() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> list;
+    for (const Initializer& initializer : initializers()) list.push_back(initializer.name);
+    return list;
+  }();
+  return names;
+}
+
+at::Tensor WeightMaker::kernel(const std::string& name, const Shape& sizes) {
+  const Initializer& initializer = find_initializer(name);
+  RandomGenerator random(derive_seed(seed_, SeedPurpose::kWeights, kernels_++));
+  const double deviation = std::sqrt(variance(initializer, sizes));
+  const double limit = std::sqrt(3 * variance(initializer, sizes));
+  at::Tensor values = at::empty(sizes, at::kDouble);
+  double* const begin = values.data_ptr<double>();
+  double* const end = begin + values.numel();
+  for (double* value = begin; value != end; ++value) {
+    *value = initializer.distribution == Distribution::kUniform
+                 ? 2 * limit * random.uniform() - limit
+                 : deviation / kCutDeviation * cut_normal(random);
+  }
+  return values.to(dtype_);
+}
+
+at::Tensor WeightMaker::constant(const Shape& sizes, double value) const {
+  return at::full(sizes, value, dtype_);
+}
+
+}  // namespace dtrain

@@ -1,0 +1,39 @@
+// The first values of weights: Keras' initializers, drawn so that every machine gets the same bits.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+
+#include "models/layers.h"
+
+namespace dtrain {
+
+// Makes the tensors of one model in order. The values of kernel number i come from (seed, i) alone; they are
+// drawn and scaled as doubles and then rounded to the dtype, so that a float32 model starts where a float64
+// one does.
+class WeightMaker {
+ public:
+  WeightMaker(uint64_t seed, at::ScalarType dtype) : seed_(seed), dtype_(dtype) {}
+
+  // A kernel of `sizes` [outputs, inputs, receptive field...]. With fan_in = inputs * receptive field,
+  // fan_out = outputs * receptive field:
+  //   glorot_uniform  uniform in +-sqrt(6 / (fan_in + fan_out))   (Glorot and Bengio 2010)
+  //   glorot_normal   deviation sqrt(2 / (fan_in + fan_out))
+  //   he_uniform      uniform in +-sqrt(6 / fan_in)               (He et al. 2015)
+  //   he_normal       deviation sqrt(2 / fan_in)
+  //   lecun_uniform   uniform in +-sqrt(3 / fan_in)               (LeCun et al. 1998)
+  //   zeros
+  // The normal ones are cut at two deviations and widened to keep the deviation named, as in Keras.
+  at::Tensor kernel(const std::string& initializer, const Shape& sizes);
+
+  at::Tensor constant(const Shape& sizes, double value) const;
+
+ private:
+  uint64_t seed_;
+  at::ScalarType dtype_;
+  uint64_t kernels_ = 0;  // made so far
+};
+
+}  // namespace dtrain

@@ -1,0 +1,213 @@
+#include "models/modules.h"
+
+#include <ATen/ops/avg_pool2d.h>
+#include <ATen/ops/batch_norm.h>
+#include <ATen/ops/constant_pad_nd.h>
+#include <ATen/ops/conv2d.h>
+#include <ATen/ops/dropout.h>
+#include <ATen/ops/gelu.h>
+#include <ATen/ops/linear.h>
+#include <ATen/ops/max_pool2d.h>
+#include <ATen/ops/native_batch_norm.h>
+#include <ATen/ops/ones.h>
+#include <ATen/ops/relu.h>
+#include <ATen/ops/sigmoid.h>
+#include <ATen/ops/tanh.h>
+
+#include <array>
+#include <limits>
+
+#include "models/shapes.h"
+
+namespace dtrain {
+namespace {
+
+using Pair = std::array<int64_t, 2>;
+
+Pair size_of(const Window2d& window) { return {window.size, window.size}; }
+Pair stride_of(const Window2d& window) { return {window.stride, window.stride}; }
+// LibTorch pads both sides alike; what is not symmetric is padded by padded() before.
+Pair padding_of(const Window2d& window) {
+  return window.is_symmetric() ? Pair{window.rows.before, window.columns.before} : Pair{0, 0};
+}
+
+at::Tensor padded(const at::Tensor& input, const Window2d& window, double value) {
+  if (window.is_symmetric()) return input;
+  const std::array<int64_t, 4> sides = {window.columns.before, window.columns.after, window.rows.before,
+                                        window.rows.after};
+  return at::constant_pad_nd(input, sides, value);
+}
+
+// A kernel with an optional bias, which dense and conv2d share.
+class Weighted : public Layer {
+ protected:
+  Weighted(const LayerSpec& spec, const Shape& kernel_sizes, WeightMaker& weights) {
+    weight_ = register_parameter("weight", weights.kernel(spec.initializer, kernel_sizes));
+    if (spec.use_bias) bias_ = register_parameter("bias", weights.constant({kernel_sizes[0]}, 0));
+  }
+  at::Tensor weight_;
+  at::Tensor bias_;
+};
+
+class Conv2d final : public Weighted {
+ public:
+  Conv2d(const PlacedLayer& layer, WeightMaker& weights)
+      : Weighted(layer.spec,
+                 {layer.spec.filters, layer.input_shape[0], layer.spec.kernel_size, layer.spec.kernel_size},
+                 weights),
+        window_(conv2d_window(layer.spec, layer.input_shape)) {}
+  at::Tensor forward(const at::Tensor& input) override {
+    return at::conv2d(padded(input, window_, 0), weight_, bias_, stride_of(window_), padding_of(window_));
+  }
+
+ private:
+  Window2d window_;
+};
+
+class Dense final : public Weighted {
+ public:
+  Dense(const PlacedLayer& layer, WeightMaker& weights)
+      : Weighted(layer.spec, {layer.spec.units, layer.input_shape[0]}, weights) {}
+  at::Tensor forward(const at::Tensor& input) override { return at::linear(input, weight_, bias_); }
+};
+
+class MaxPool2d final : public Layer {
+ public:
+  explicit MaxPool2d(const Window2d& window) : window_(window) {}
+  at::Tensor forward(const at::Tensor& input) override {
+    const at::Tensor cells = padded(input, window_, -std::numeric_limits<double>::infinity());
+    return at::max_pool2d(cells, size_of(window_), stride_of(window_), padding_of(window_));
+  }
+
+ private:
+  Window2d window_;
+};
+
+class AvgPool2d final : public Layer {
+ public:
+  explicit AvgPool2d(const Window2d& window) : window_(window) {}
+  at::Tensor forward(const at::Tensor& input) override {
+    if (window_.is_symmetric()) {
+      return at::avg_pool2d(input, size_of(window_), stride_of(window_), padding_of(window_),
+                            /*ceil_mode=*/false,
+                            /*count_include_pad=*/false);
+    }
+    return sums(input) / sums(at::ones({1, 1, input.size(2), input.size(3)}, input.options()));
+  }
+
+ private:
+  at::Tensor sums(const at::Tensor& cells) const {
+    return at::avg_pool2d(padded(cells, window_, 0), size_of(window_), stride_of(window_), /*padding=*/0,
+                          /*ceil_mode=*/false, /*count_include_pad=*/true, /*divisor_override=*/1);
+  }
+  Window2d window_;
+};
+
+class Flatten final : public Layer {
+ public:
+  explicit Flatten(int64_t features) : features_(features) {}
+  at::Tensor forward(const at::Tensor& input) override { return input.reshape({input.size(0), features_}); }
+
+ private:
+  int64_t features_;
+};
+
+class Activation final : public Layer {
+ public:
+  using Function = at::Tensor (*)(const at::Tensor&);
+  explicit Activation(Function function) : function_(function) {}
+  at::Tensor forward(const at::Tensor& input) override { return function_(input); }
+
+ private:
+  Function function_;
+};
+
+class BatchNorm final : public Layer {
+ public:
+  BatchNorm(const PlacedLayer& layer, WeightMaker& weights)
+      : momentum_(layer.spec.momentum), epsilon_(layer.spec.epsilon) {
+    const Shape channels = {layer.input_shape[0]};
+    weight_ = register_parameter("weight", weights.constant(channels, 1));
+    bias_ = register_parameter("bias", weights.constant(channels, 0));
+    running_mean_ = register_buffer("running_mean", weights.constant(channels, 0));
+    running_var_ = register_buffer("running_var", weights.constant(channels, 1));
+  }
+  at::Tensor forward(const at::Tensor& input) override {
+    if (!is_training() || input.size(0) == 0) {
+      return at::batch_norm(input, weight_, bias_, running_mean_, running_var_, /*training=*/false,
+                            /*momentum=*/0, epsilon_, /*cudnn_enabled=*/true);
+    }
+    const auto [output, mean, inverse_deviation] =
+        at::native_batch_norm(input, weight_, bias_, /*running_mean=*/{}, /*running_var=*/{},
+                              /*training=*/true, /*momentum=*/0, epsilon_);
+    const at::Tensor variance = inverse_deviation.pow(-2).sub_(epsilon_).clamp_min_(0);
+    running_mean_.lerp_(mean, 1 - momentum_);
+    running_var_.lerp_(variance, 1 - momentum_);
+    return output;
+  }
+
+ private:
+  double momentum_;
+  double epsilon_;
+  at::Tensor weight_;
+  at::Tensor bias_;
+  at::Tensor running_mean_;
+  at::Tensor running_var_;
+};
+
+class Dropout final : public Layer {
+ public:
+  explicit Dropout(double rate) : rate_(rate) {}
+  at::Tensor forward(const at::Tensor& input) override { return at::dropout(input, rate_, is_training()); }
+
+ private:
+  double rate_;
+};
+
+}  // namespace
+
+std::shared_ptr<Layer> make_conv2d(const PlacedLayer& layer, WeightMaker& weights) {
+  return std::make_shared<Conv2d>(layer, weights);
+}
+
+std::shared_ptr<Layer> make_dense(const PlacedLayer& layer, WeightMaker& weights) {
+  return std::make_shared<Dense>(layer, weights);
+}
+
+std::shared_ptr<Layer> make_max_pool2d(const PlacedLayer& layer, WeightMaker&) {
+  return std::make_shared<MaxPool2d>(pool2d_window(layer.spec, layer.input_shape));
+}
+
+std::shared_ptr<Layer> make_avg_pool2d(const PlacedLayer& layer, WeightMaker&) {
+  return std::make_shared<AvgPool2d>(pool2d_window(layer.spec, layer.input_shape));
+}
+
+std::shared_ptr<Layer> make_flatten(const PlacedLayer& layer, WeightMaker&) {
+  return std::make_shared<Flatten>(layer.output_shape[0]);
+}
+
+std::shared_ptr<Layer> make_relu(const PlacedLayer&, WeightMaker&) {
+  return std::make_shared<Activation>(at::relu);
+}
+
+std::shared_ptr<Layer> make_gelu(const PlacedLayer&, WeightMaker&) {
+  return std::make_shared<Activation>([](const at::Tensor& input) { return at::gelu(input, "none"); });
+}
+
+std::shared_ptr<Layer> make_tanh(const PlacedLayer&, WeightMaker&) {
+  return std::make_shared<Activation>(at::tanh);
+}
+
+std::shared_ptr<Layer> make_sigmoid(const PlacedLayer&, WeightMaker&) {
+  return std::make_shared<Activation>(at::sigmoid);
+}
+
+std::shared_ptr<Layer> make_batch_norm(const PlacedLayer& layer, WeightMaker& weights) {
+  return std::make_shared<BatchNorm>(layer, weights);
+}
+
+std::shared_ptr<Layer> make_dropout(const PlacedLayer& layer, WeightMaker&) {
+  return std::make_shared<Dropout>(layer.spec.rate);
+}
+
+}  // namespace dtrain

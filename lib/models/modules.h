@@ -1,0 +1,47 @@
+// One LibTorch module per kind of layer.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+#include <torch/nn/module.h>
+
+#include <memory>
+
+#include "models/initializers.h"
+#include "models/layers.h"
+
+namespace dtrain {
+
+// forward: [n, layer's input shape] -> [n, layer's output shape]; n may be 0.
+class Layer : public torch::nn::Module {
+ public:
+  virtual at::Tensor forward(const at::Tensor& input) = 0;
+};
+
+// Parameters are `weight` ([units, features] or [filters, channels, kernel, kernel], from the spec's
+// initializer) and `bias` (zeros, absent without use_bias).
+std::shared_ptr<Layer> make_conv2d(const PlacedLayer& layer, WeightMaker& weights);
+std::shared_ptr<Layer> make_dense(const PlacedLayer& layer, WeightMaker& weights);
+
+// Padded cells never win in max_pool2d and are not counted in avg_pool2d.
+std::shared_ptr<Layer> make_max_pool2d(const PlacedLayer& layer, WeightMaker& weights);
+std::shared_ptr<Layer> make_avg_pool2d(const PlacedLayer& layer, WeightMaker& weights);
+
+// A view where the input is contiguous.
+std::shared_ptr<Layer> make_flatten(const PlacedLayer& layer, WeightMaker& weights);
+
+std::shared_ptr<Layer> make_relu(const PlacedLayer& layer, WeightMaker& weights);
+std::shared_ptr<Layer> make_gelu(const PlacedLayer& layer, WeightMaker& weights);  // exact: x * Phi(x)
+std::shared_ptr<Layer> make_tanh(const PlacedLayer& layer, WeightMaker& weights);
+std::shared_ptr<Layer> make_sigmoid(const PlacedLayer& layer, WeightMaker& weights);
+
+// As in Keras 3. Training: (x - mean) / sqrt(variance + epsilon) * weight + bias with the batch's mean and
+// biased variance per channel, and running = momentum * running + (1 - momentum) * batch. LibTorch's own
+// layer differs: its momentum is one minus this one, and its running variance is the unbiased one, which a
+// batch of one example turns into NaN.
+std::shared_ptr<Layer> make_batch_norm(const PlacedLayer& layer, WeightMaker& weights);
+
+// In training drops with probability `rate`, drawn from the default generator, and scales the rest by 1 / (1
+// - rate).
+std::shared_ptr<Layer> make_dropout(const PlacedLayer& layer, WeightMaker& weights);
+
+}  // namespace dtrain

@@ -1,0 +1,134 @@
+#include "models/shapes.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/text.h"
+
+namespace dtrain {
+namespace {
+
+Placement fault(std::string problem) { return {{}, 0, 0, std::move(problem)}; }
+
+// Nothing, or what is wrong with a count: shape arithmetic below relies on these bounds.
+std::string range_problem(const char* field, int64_t value) {
+  if (value >= 1 && value <= kMostNumbers) return "";
+  return fmt::format("{} must be from 1 to {}, not {}", field, with_separators(kMostNumbers), value);
+}
+
+std::string initializer_problem(const std::string& name) {
+  const auto& known = initializers_built();
+  if (std::find(known.begin(), known.end(), name) != known.end()) return "";
+  return fmt::format("unknown initializer '{}'; known: {}{}", printable(name), join(known),
+                     did_you_mean(name, known));
+}
+
+Window slide(int64_t input, int64_t size, int64_t stride, bool same) {
+  if (!same) return {0, 0, input < size ? 0 : (input - size) / stride + 1};
+  const int64_t output = (input - 1) / stride + 1;
+  const int64_t padding = std::max<int64_t>(0, (output - 1) * stride + size - input);
+  return {padding / 2, padding - padding / 2, output};
+}
+
+Window2d slide2d(int64_t size, int64_t stride, const std::string& padding, const Shape& input) {
+  const bool same = padding == "same";
+  return {size, stride, slide(input[1], size, stride, same), slide(input[2], size, stride, same)};
+}
+
+int64_t pool_stride(const LayerSpec& spec) { return spec.stride.value_or(spec.pool_size); }
+
+// The problem of a layer that slides a window of `size`, a field of its spec, over its input; empty when
+// there is none.
+std::string window_problem(const LayerSpec& spec, const char* field, int64_t size, int64_t stride,
+                           const Shape& input) {
+  if (input.size() != 3) {
+    return fmt::format("expects an input of [channels, height, width] but gets {}{}", to_string(input),
+                       input.size() == 1 ? "; put it before the flatten layer" : "");
+  }
+  if (auto problem = range_problem(field, size); !problem.empty()) return problem;
+  if (auto problem = range_problem("stride", stride); !problem.empty()) return problem;
+  if (spec.padding != "valid" && spec.padding != "same") {
+    return fmt::format("unknown padding '{}'; known: valid, same", printable(spec.padding));
+  }
+  const Window2d window = slide2d(size, stride, spec.padding, input);
+  if (window.rows.output == 0 || window.columns.output == 0) {
+    return fmt::format(
+        "its window {} is larger than its input {}, so the output would be empty; use a smaller {} or "
+        "padding: same",
+        to_string({size, size}), to_string(input), field);
+  }
+  const Shape padded = {input[0], input[1] + window.rows.before + window.rows.after,
+                        input[2] + window.columns.before + window.columns.after};
+  if (bounded_product(padded) > kMostNumbers) {
+    return fmt::format("its input {} becomes {} with padding, more than {} numbers", to_string(input),
+                       to_string(padded), with_separators(kMostNumbers));
+  }
+  return "";
+}
+
+}  // namespace
+
+int64_t bounded_product(const Shape& shape) {
+  int64_t product = 1;
+  for (const int64_t factor : shape) {
+    if (__builtin_mul_overflow(product, factor, &product) || product > kMostNumbers)
+      product = kMostNumbers + 1;
+  }
+  return product;
+}
+
+int64_t bounded_product(std::initializer_list<int64_t> factors) { return bounded_product(Shape(factors)); }
+
+Window2d conv2d_window(const LayerSpec& spec, const Shape& input) {
+  return slide2d(spec.kernel_size, spec.stride.value_or(1), spec.padding, input);
+}
+
+Window2d pool2d_window(const LayerSpec& spec, const Shape& input) {
+  return slide2d(spec.pool_size, pool_stride(spec), spec.padding, input);
+}
+
+Placement place_conv2d(const LayerSpec& spec, const Shape& input) {
+  auto problem = window_problem(spec, "kernel_size", spec.kernel_size, spec.stride.value_or(1), input);
+  if (problem.empty()) problem = range_problem("filters", spec.filters);
+  if (problem.empty()) problem = initializer_problem(spec.initializer);
+  if (!problem.empty()) return fault(problem);
+  const Window2d window = conv2d_window(spec, input);
+  const int64_t weights_per_filter = bounded_product({spec.kernel_size, spec.kernel_size, input[0]});
+  return {{spec.filters, window.rows.output, window.columns.output},
+          bounded_product({spec.filters, weights_per_filter + (spec.use_bias ? 1 : 0)}),
+          0,
+          ""};
+}
+
+Placement place_pool2d(const LayerSpec& spec, const Shape& input) {
+  const auto problem = window_problem(spec, "pool_size", spec.pool_size, pool_stride(spec), input);
+  if (!problem.empty()) return fault(problem);
+  const Window2d window = pool2d_window(spec, input);
+  return {{input[0], window.rows.output, window.columns.output}, 0, 0, ""};
+}
+
+Placement place_flatten(const LayerSpec&, const Shape& input) { return {{bounded_product(input)}, 0, 0, ""}; }
+
+Placement place_dense(const LayerSpec& spec, const Shape& input) {
+  if (input.size() != 1) {
+    return fault(fmt::format("expects an input of [features] but gets {}; put a flatten layer before it",
+                             to_string(input)));
+  }
+  auto problem = range_problem("units", spec.units);
+  if (problem.empty()) problem = initializer_problem(spec.initializer);
+  if (!problem.empty()) return fault(problem);
+  return {{spec.units}, bounded_product({spec.units, input[0] + (spec.use_bias ? 1 : 0)}), 0, ""};
+}
+
+Placement place_batch_norm(const LayerSpec&, const Shape& input) {
+  if (input.size() != 1 && input.size() != 3) {
+    return fault(fmt::format("expects an input of [features] or [channels, height, width] but gets {}",
+                             to_string(input)));
+  }
+  return {input, 2 * input[0], 2 * input[0], ""};
+}
+
+Placement place_elementwise(const LayerSpec&, const Shape& input) { return {input, 0, 0, ""}; }
+
+}  // namespace dtrain

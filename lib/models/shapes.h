@@ -1,0 +1,57 @@
+// Shape inference: what each kind of layer makes of its input's shape, and how many numbers it keeps.
+#pragma once
+
+#include <cstdint>
+#include <initializer_list>
+#include <string>
+
+#include "models/layers.h"
+
+namespace dtrain {
+
+// The most parameters of a model, and numbers of one example between two layers. Far above what fits a
+// machine; it keeps the arithmetic of hostile specs from overflowing.
+constexpr int64_t kMostNumbers = 100'000'000'000;
+
+// The product of factors that are each in [0, kMostNumbers + 1], or kMostNumbers + 1 when it is larger than
+// kMostNumbers.
+int64_t bounded_product(std::initializer_list<int64_t> factors);
+int64_t bounded_product(const Shape& shape);
+
+// What a layer makes of an input: a shape and counts, or a problem that names both shapes.
+struct Placement {
+  Shape output_shape;
+  int64_t parameters = 0;
+  int64_t buffers = 0;
+  std::string problem;
+};
+
+Placement place_conv2d(const LayerSpec& spec, const Shape& input);
+Placement place_pool2d(const LayerSpec& spec, const Shape& input);
+Placement place_flatten(const LayerSpec& spec, const Shape& input);
+Placement place_dense(const LayerSpec& spec, const Shape& input);
+Placement place_batch_norm(const LayerSpec& spec, const Shape& input);
+Placement place_elementwise(const LayerSpec& spec, const Shape& input);  // the output is as the input
+
+// A window that slides along one axis: the cells of padding around the input, and how often it fits.
+struct Window {
+  int64_t before = 0;
+  int64_t after = 0;
+  int64_t output = 0;
+};
+
+// A square window over [channels, height, width].
+struct Window2d {
+  int64_t size = 1;
+  int64_t stride = 1;
+  Window rows;
+  Window columns;
+  bool is_symmetric() const { return rows.before == rows.after && columns.before == columns.after; }
+};
+
+// Padding as TensorFlow defines it (tf.nn, "Notes on padding"): `valid` has none; `same` gives ceil(input /
+// stride) outputs, its padding split evenly with the odd cell at the bottom and right.
+Window2d conv2d_window(const LayerSpec& spec, const Shape& input);
+Window2d pool2d_window(const LayerSpec& spec, const Shape& input);
+
+}  // namespace dtrain

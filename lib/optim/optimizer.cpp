@@ -1,0 +1,139 @@
+#include "optim/optimizer.h"
+
+#include <ATen/ATen.h>
+
+#include "core/error.h"
+
+namespace dtrain {
+namespace {
+
+using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
+
+std::vector<at::Tensor> zeros_like_each(const std::vector<at::Tensor>& tensors) {
+  std::vector<at::Tensor> zeros;
+  for (const at::Tensor& tensor : tensors) zeros.push_back(at::zeros_like(tensor));
+  return zeros;
+}
+
+// The gradients now: they may be views that a gradient reducer replaces after the first step.
+std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& parameters) {
+  std::vector<at::Tensor> gradients;
+  gradients.reserve(parameters.size());
+  for (const at::Tensor& parameter : parameters) gradients.push_back(parameter.grad());
+  return gradients;
+}
+
+void append(NamedTensors& all, const std::string& name, const std::vector<at::Tensor>& tensors) {
+  for (size_t i = 0; i < tensors.size(); ++i) all.emplace_back(name + "." + std::to_string(i), tensors[i]);
+}
+
+// SGD with momentum (Polyak 1964) or Nesterov momentum (Sutskever et al. 2013), in PyTorch's form:
+// v <- momentum v + g (v = g at the first step); p <- p - lr v, or p - lr (g + momentum v). Weight decay adds
+// decay p to g.
+class Sgd : public Optimizer {
+ public:
+  Sgd(const OptimizerSpec& spec, const std::vector<at::Tensor>& parameters)
+      : spec_(spec), parameters_(parameters) {
+    if (spec.momentum != 0) momentum_ = zeros_like_each(parameters);
+  }
+
+  void step(double learning_rate) override {
+    const at::NoGradGuard no_grad;
+    at::_fused_sgd_(parameters_, gradients_of(parameters_), momentum_, spec_.weight_decay, spec_.momentum,
+                    learning_rate, /*dampening=*/0.0, spec_.nesterov, /*maximize=*/false, first_step_);
+    first_step_ = false;
+  }
+
+  NamedTensors state() const override {
+    NamedTensors all;
+    append(all, "momentum", momentum_);
+    return all;
+  }
+
+ private:
+  OptimizerSpec spec_;
+  std::vector<at::Tensor> parameters_;
+  std::vector<at::Tensor> momentum_;
+  bool first_step_ = true;
+};
+
+// Adam (Kingma and Ba 2015) and, with decoupled weight decay, AdamW (Loshchilov and Hutter 2019).
+class Adam : public Optimizer {
+ public:
+  using Kernel = void (*)(at::TensorList, at::TensorList, at::TensorList, at::TensorList, at::TensorList,
+                          at::TensorList, double, double, double, double, double, bool, bool,
+                          const std::optional<at::Tensor>&, const std::optional<at::Tensor>&);
+
+  Adam(const OptimizerSpec& spec, const std::vector<at::Tensor>& parameters, Kernel kernel)
+      : spec_(spec),
+        parameters_(parameters),
+        average_(zeros_like_each(parameters)),
+        square_average_(zeros_like_each(parameters)),
+        kernel_(kernel) {
+    for (const at::Tensor& parameter : parameters) {
+      steps_.push_back(at::zeros({}, at::TensorOptions().dtype(at::kFloat).device(parameter.device())));
+    }
+  }
+
+  void step(double learning_rate) override {
+    const at::NoGradGuard no_grad;
+    at::_foreach_add_(steps_, 1);
+    kernel_(parameters_, gradients_of(parameters_), average_, square_average_, {}, steps_, learning_rate,
+            spec_.beta1, spec_.beta2, spec_.weight_decay, spec_.epsilon, /*amsgrad=*/false,
+            /*maximize=*/false, {}, {});
+  }
+
+  NamedTensors state() const override {
+    NamedTensors all;
+    append(all, "average", average_);
+    append(all, "square_average", square_average_);
+    append(all, "steps", steps_);
+    return all;
+  }
+
+ private:
+  OptimizerSpec spec_;
+  std::vector<at::Tensor> parameters_;
+  std::vector<at::Tensor> average_;
+  std::vector<at::Tensor> square_average_;
+  std::vector<at::Tensor> steps_;
+  Kernel kernel_;
+};
+
+using Factory = std::unique_ptr<Optimizer> (*)(const OptimizerSpec&, const std::vector<at::Tensor>&);
+
+const std::vector<std::pair<std::string, Factory>> kOptimizers = {
+    {"sgd",
+     [](const OptimizerSpec& spec, const std::vector<at::Tensor>& parameters) -> std::unique_ptr<Optimizer> {
+       return std::make_unique<Sgd>(spec, parameters);
+     }},
+    {"adam",
+     [](const OptimizerSpec& spec, const std::vector<at::Tensor>& parameters) -> std::unique_ptr<Optimizer> {
+       return std::make_unique<Adam>(spec, parameters, static_cast<Adam::Kernel>(&at::_fused_adam_));
+     }},
+    {"adamw",
+     [](const OptimizerSpec& spec, const std::vector<at::Tensor>& parameters) -> std::unique_ptr<Optimizer> {
+       return std::make_unique<Adam>(spec, parameters, static_cast<Adam::Kernel>(&at::_fused_adamw_));
+     }},
+};
+
+}  // namespace
+
+std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec,
+                                          const std::vector<at::Tensor>& parameters) {
+  for (const auto& [name, make] : kOptimizers) {
+    if (name == spec.kind) return make(spec, parameters);
+  }
+  throw Error(ExitCode::kBug, "no optimizer named '" + spec.kind + "'");
+}
+
+const std::vector<std::string>& optimizer_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const auto& entry : kOptimizers) all.push_back(entry.first);
+    return all;
+  }();
+  return names;
+}
+
+}  // namespace dtrain

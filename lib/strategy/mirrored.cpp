@@ -1,0 +1,76 @@
+#include "strategy/mirrored.h"
+
+#include <ATen/ATen.h>
+
+#include "strategy/eager_step.h"
+#include "strategy/variables.h"
+
+namespace dtrain {
+namespace {
+
+class Mirrored : public Strategy {
+ public:
+  explicit Mirrored(StrategyParts parts)
+      : model_(std::move(parts.model)),
+        optimizer_(std::move(parts.optimizer)),
+        group_(std::move(parts.group)),
+        reducer_(group_->make_gradient_reducer(model_->parameters(), parts.bucket_bytes)) {}
+
+  void place_variables() override {
+    const at::NoGradGuard no_grad;
+    std::vector<at::Tensor> all;
+    for (const auto& [name, tensor] : named_variables(*model_)) all.push_back(tensor.detach());
+    group_->broadcast(all, /*root=*/0);
+  }
+
+  MetricSums train_step(const Share& share, double learning_rate) override {
+    buffers_agree_ = false;
+    return eager_train_step(*model_, *reducer_, *optimizer_, share, learning_rate);
+  }
+
+  MetricSums evaluate(const Share& share) override {
+    agree_on_buffers();
+    return eager_evaluate(*model_, share);
+  }
+
+  MetricSums sum_over_replicas(MetricSums sums) override {
+    group_->all_reduce_sum(sums.values());
+    return sums;
+  }
+
+  Variables collect_variables() override {
+    agree_on_buffers();
+    return copy_variables(*model_);
+  }
+
+  void restore_variables(const Variables& variables) override { write_variables(*model_, variables); }
+
+  void finish() override { group_->barrier(); }
+
+ private:
+  // Each replica keeps moving statistics of its own shares; what all agree on is their mean, as in
+  // tf.distribute.
+  void agree_on_buffers() {
+    if (buffers_agree_) return;
+    const at::NoGradGuard no_grad;
+    for (at::Tensor& buffer : model_->buffers()) {
+      group_->all_reduce_sum(buffer);
+      buffer.div_(group_->size());
+    }
+    buffers_agree_ = true;
+  }
+
+  std::shared_ptr<Model> model_;
+  std::unique_ptr<Optimizer> optimizer_;
+  std::unique_ptr<ProcessGroup> group_;
+  std::unique_ptr<GradientReducer> reducer_;  // refers to the model and the group: destroyed before them
+  bool buffers_agree_ = true;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_mirrored(StrategyParts parts) {
+  return std::make_unique<Mirrored>(std::move(parts));
+}
+
+}  // namespace dtrain

@@ -1,0 +1,14 @@
+// Synchronous data parallelism: every replica keeps a copy of all variables, gradients are summed over the
+// replicas in every step, and all apply the same update. tf.distribute.MirroredStrategy; PyTorch's
+// DistributedDataParallel.
+#pragma once
+
+#include <memory>
+
+#include "strategy/strategy.h"
+
+namespace dtrain {
+
+std::unique_ptr<Strategy> make_mirrored(StrategyParts parts);
+
+}  // namespace dtrain

@@ -1,0 +1,36 @@
+// The one table of strategies.
+#include "strategy/strategy.h"
+
+#include "core/error.h"
+#include "strategy/mirrored.h"
+#include "strategy/one_device.h"
+
+namespace dtrain {
+namespace {
+
+using Factory = std::unique_ptr<Strategy> (*)(StrategyParts);
+
+const std::vector<std::pair<std::string, Factory>> kStrategies = {
+    {"one_device", make_one_device},
+    {"mirrored", make_mirrored},
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_strategy(const std::string& kind, StrategyParts parts) {
+  for (const auto& [name, make] : kStrategies) {
+    if (name == kind) return make(std::move(parts));
+  }
+  throw Error(ExitCode::kBug, "no strategy named '" + kind + "'");
+}
+
+const std::vector<std::string>& strategy_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const auto& entry : kStrategies) all.push_back(entry.first);
+    return all;
+  }();
+  return names;
+}
+
+}  // namespace dtrain

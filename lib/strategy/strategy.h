@@ -1,0 +1,65 @@
+// A strategy owns where variables live and how the replicas' gradients become one update. It never reads
+// data, writes files or prints.
+//
+// The interface is meant for all six of tf.distribute: one_device and mirrored are built;
+// multi_worker_mirrored differs from mirrored in its group, central_storage in where variables live,
+// parameter_server pulls before and pushes after a step, tpu compiles the whole step. A step is one call,
+// because a GPU may replay it as a graph.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "comm/process_group.h"
+#include "data/batches.h"
+#include "models/model.h"
+#include "optim/optimizer.h"
+#include "strategy/metric_sums.h"
+
+namespace dtrain {
+
+// All that a checkpoint, an export or a comparison needs, by name.
+using Variables = std::vector<std::pair<std::string, at::Tensor>>;
+
+class Strategy {
+ public:
+  virtual ~Strategy() = default;
+
+  // Once, before anything else: gives every replica the same variables (those of rank 0).
+  virtual void place_variables() = 0;
+  // One optimizer step on this replica's share of a global batch. Returns the sums of this replica alone.
+  virtual MetricSums train_step(const Share& share, double learning_rate) = 0;
+  // Loss and predictions of this replica's share without training; every replica calls it equally often, with
+  // an empty share if need be. Returns the sums of this replica alone.
+  virtual MetricSums evaluate(const Share& share) = 0;
+  // The sums of all replicas; collective.
+  virtual MetricSums sum_over_replicas(MetricSums sums) = 0;
+  // Copies of the model's parameters and buffers as every replica agrees on them; collective.
+  virtual Variables collect_variables() = 0;
+  // The reverse; collective, all replicas pass the same.
+  virtual void restore_variables(const Variables& variables) = 0;
+  // Returns when every replica has finished its work.
+  virtual void finish() = 0;
+};
+
+// What a strategy works with. The model, the group and the optimizer belong to the strategy from then on.
+struct StrategyParts {
+  std::shared_ptr<Model> model;
+  std::unique_ptr<Optimizer> optimizer;
+  std::unique_ptr<ProcessGroup> group;
+  int64_t bucket_bytes = 25 << 20;
+};
+
+// Makes the strategy `kind`. Throws Error(kBug) for one that is not in strategy_names(): specs are checked
+// before.
+std::unique_ptr<Strategy> make_strategy(const std::string& kind, StrategyParts parts);
+
+// The strategies that are built.
+const std::vector<std::string>& strategy_names();
+
+}  // namespace dtrain

@@ -1,0 +1,17 @@
+// A model's parameters and buffers as named tensors.
+#pragma once
+
+#include "strategy/strategy.h"
+
+namespace dtrain {
+
+// The model's own tensors: all parameters, then all buffers, in the model's order.
+Variables named_variables(const Model& model);
+
+// Copies of them.
+Variables copy_variables(const Model& model);
+
+// Writes copies back. Throws Error(kBug) when a name, shape or type does not match the model's.
+void write_variables(Model& model, const Variables& variables);
+
+}  // namespace dtrain

@@ -1,0 +1,40 @@
+#include "train/failure.h"
+
+#include <c10/util/Exception.h>
+
+#include <new>
+
+namespace dtrain {
+namespace {
+
+Failure out_of_memory(const std::string& detail) {
+  return {ExitCode::kMemory,
+          "out of memory" + detail +
+              "; use a smaller batch.per_replica with batch.accumulate_steps, or fewer replicas "
+              "(dtrain plan shows the numbers)"};
+}
+
+}  // namespace
+
+Failure describe_current_exception() {
+  try {
+    throw;
+  } catch (const Error& error) {
+    return {error.code(), error.what()};
+  } catch (const std::bad_alloc&) {
+    return out_of_memory("");
+  } catch (const c10::OutOfMemoryError& error) {
+    return out_of_memory(": " + std::string(error.what_without_backtrace()));
+  } catch (const c10::Error& error) {
+    const std::string text = error.what_without_backtrace();
+    // LibTorch's CPU allocator has no exception type of its own.
+    if (text.find("DefaultCPUAllocator") != std::string::npos) return out_of_memory(": " + text);
+    return {ExitCode::kBug, "LibTorch: " + text};
+  } catch (const std::exception& error) {
+    return {ExitCode::kBug, error.what()};
+  } catch (...) {
+    return {ExitCode::kBug, "an exception of unknown type"};
+  }
+}
+
+}  // namespace dtrain

@@ -1,0 +1,19 @@
+// What an exception means to the user: an exit code and a message.
+#pragma once
+
+#include <string>
+
+#include "core/error.h"
+
+namespace dtrain {
+
+struct Failure {
+  ExitCode code = ExitCode::kBug;
+  std::string message;
+};
+
+// To be called inside a catch block. Running out of memory becomes kMemory with advice; anything that is no
+// Error of ours is a kBug, with the exception's own text.
+Failure describe_current_exception();
+
+}  // namespace dtrain

@@ -1,0 +1,48 @@
+// A job with every number resolved: what `dtrain plan` prints and `dtrain run` executes.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "models/layers.h"
+#include "optim/learning_rate.h"
+#include "spec/batch_plan.h"
+#include "spec/load.h"
+
+namespace dtrain {
+
+// One training run of the job.
+struct RunPlan {
+  std::string run;  // "baseline", "overhead" or "distributed"
+  std::string strategy;
+  int64_t replicas = 1;
+  int64_t threads_per_replica = 1;
+  BatchPlan batch;
+  LearningRate learning_rate;
+  int64_t steps_per_epoch = 0;
+  int64_t epochs = 0;       // started, the last perhaps not finished
+  int64_t total_steps = 0;  // optimizer steps, after train.max_steps
+  bool evaluates = true;
+};
+
+struct JobPlan {
+  JobSpec spec;
+  DatasetInfo data;
+  LayerPlan model;
+  int64_t bytes_per_parameter = 4;
+  std::vector<RunPlan> runs;  // in the order in which they are executed; the distributed one is the last
+
+  // What each replica sends and receives the sum of in every optimizer step.
+  int64_t bytes_per_all_reduce() const { return model.parameters() * bytes_per_parameter; }
+};
+
+// Resolves a spec for the given data. What cannot be resolved is appended to `loaded.problems`, and the plan
+// is then not usable. `world_size`: the number of replicas that a launcher has started already, else the spec
+// and the cores decide.
+JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data,
+                 std::optional<int64_t> world_size = std::nullopt);
+
+}  // namespace dtrain

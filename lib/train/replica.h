@@ -1,0 +1,18 @@
+// What one replica process does: the runs of a job that it takes part in.
+#pragma once
+
+#include "comm/store.h"
+#include "data/dataset.h"
+#include "launch/identity.h"
+#include "launch/status_board.h"
+#include "metrics/event.h"
+#include "train/job_plan.h"
+
+namespace dtrain {
+
+// Takes part in one run as replica `identity.rank` of run.replicas; collective over them. Rank 0's events go
+// to `sink`.
+void run_replica(const JobPlan& job, const RunPlan& run, const Dataset& dataset, const Identity& identity,
+                 const StorePtr& store, StatusBoard& board, EventSink& sink);
+
+}  // namespace dtrain

@@ -1,0 +1,48 @@
+// Where a job's events go: its folder, the terminal and the summary.
+#pragma once
+
+#include <ostream>
+#include <string>
+
+#include "core/error.h"
+#include "metrics/comparison.h"
+#include "metrics/console.h"
+#include "metrics/jsonl.h"
+#include "metrics/run_directory.h"
+#include "train/job_plan.h"
+
+namespace dtrain {
+
+// How a job was asked to present itself.
+struct OutputOptions {
+  RunDirectoryOptions directory;
+  ConsoleOptions console;
+};
+
+class RunOutput : public EventSink {
+ public:
+  // Makes the run's folder and writes the resolved spec into it. Throws Error(kUsage).
+  RunOutput(const JobPlan& job, const OutputOptions& options, std::ostream& out);
+
+  void on_event(const Event& event) override;
+  void on_tick() override { console_.on_tick(); }
+
+  // Every run has ended well: compares the distributed run with its baseline, if there was one, and writes
+  // summary.json.
+  void finish(const JobPlan& job);
+  // The job ended before that: ends the run that had started, if any, and writes summary.json.
+  void fail(const std::string& status, ExitCode code, const std::string& message);
+
+  const RunDirectory& directory() const { return directory_; }
+
+ private:
+  void write_summary();
+
+  RunDirectory directory_;
+  JsonLinesFile file_;
+  Console console_;
+  SummaryCollector summaries_;
+  std::string open_run_;  // has started and not ended
+};
+
+}  // namespace dtrain

@@ -1,0 +1,115 @@
+#include <fmt/format.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <iostream>
+#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+
+#include "comm/store.h"
+#include "core/signals.h"
+#include "launch/report.h"
+#include "train/failure.h"
+#include "train/job.h"
+#include "train/replica.h"
+
+namespace dtrain {
+namespace {
+
+// Sends events to the supervisor.
+class PipeSink : public EventSink {
+ public:
+  explicit PipeSink(ReportPipe& pipe) : pipe_(pipe) {}
+  void on_event(const Event& event) override { pipe_.write(event_text(event)); }
+
+ private:
+  ReportPipe& pipe_;
+};
+
+// For replicas that nobody listens to.
+class NullSink : public EventSink {
+ public:
+  void on_event(const Event& /*event*/) override {}
+};
+
+std::chrono::milliseconds timeout_of(const JobSpec& spec) {
+  return std::chrono::milliseconds(static_cast<int64_t>(spec.strategy.timeout_seconds * 1000));
+}
+
+const RunPlan& find_run(const JobPlan& job, const std::string& name) {
+  for (const RunPlan& run : job.runs) {
+    if (run.run == name) return run;
+  }
+  throw Error(ExitCode::kBug, "the job has no run named '" + name + "'");
+}
+
+void take_part(LoadedSpec& loaded, const std::string& run_name, ReportPipe& pipe) {
+  const std::optional<Identity> identity = identity_from_environment();
+  const auto board = board_from_environment();
+  if (!identity || !board) throw Error(ExitCode::kUsage, "replica is started by dtrain run, not by hand");
+  if (!loaded.ok()) throw Error(ExitCode::kUsage, loaded.problems.front().to_string());
+  board->set(identity->rank, Activity::kLoadingData, 0);
+  const Dataset dataset = load_dataset(loaded.spec.data, static_cast<uint64_t>(loaded.spec.seed));
+  const JobPlan job = plan_job(loaded, dataset.info);
+  if (!loaded.ok()) throw Error(ExitCode::kUsage, loaded.problems.front().to_string());
+  const StorePtr store = connect_store(identity->master_address, identity->master_port, timeout_of(job.spec));
+  PipeSink to_supervisor(pipe);
+  NullSink nobody;
+  EventSink& sink = identity->rank == 0 ? static_cast<EventSink&>(to_supervisor) : nobody;
+  run_replica(job, find_run(job, run_name), dataset, *identity, store, *board, sink);
+}
+
+}  // namespace
+
+ExitCode run_supervised_replica(LoadedSpec& loaded, const std::string& run) {
+  std::signal(SIGPIPE, SIG_IGN);
+  const auto pipe = ReportPipe::from_environment();
+  if (!pipe) throw Error(ExitCode::kUsage, "replica is started by dtrain run, not by hand");
+  try {
+    take_part(loaded, run, *pipe);
+    return ExitCode::kDone;
+  } catch (...) {
+    const Failure failure = describe_current_exception();
+    pipe->write(event_text(
+        Event{{"event", "failed"}, {"code", static_cast<int>(failure.code)}, {"message", failure.message}}));
+    std::cerr << "dtrain: " << failure.message << std::endl;
+    return failure.code;
+  }
+}
+
+void run_launched_replica(const JobPlan& job, const Identity& identity, const OutputOptions& options,
+                          std::ostream& out) {
+  const auto timeout = timeout_of(job.spec);
+  const bool leads = identity.rank == 0;
+  std::unique_ptr<RunOutput> output;
+  if (leads) output = std::make_unique<RunOutput>(job, options, out);
+  NullSink nobody;
+  EventSink& sink = leads ? static_cast<EventSink&>(*output) : nobody;
+  try {
+    const Dataset dataset = load_dataset(job.spec.data, static_cast<uint64_t>(job.spec.seed));
+    const StorePtr served = identity.hosts_store
+                                ? host_store(identity.master_address, identity.master_port, timeout).store
+                                : connect_store(identity.master_address, identity.master_port, timeout);
+    // A launcher that restarts its processes keeps the store: what an earlier attempt wrote must not be read.
+    const char* attempt = std::getenv("TORCHELASTIC_RESTART_COUNT");
+    const StorePtr store = c10::make_intrusive<c10d::PrefixStore>(
+        fmt::format("dtrain/{}", attempt == nullptr ? "0" : attempt), served);
+    const auto board = StatusBoard::create(identity.world_size);
+    for (const RunPlan& run : job.runs) {
+      const bool alone = run.replicas == 1;
+      if (leads || !alone) {
+        run_replica(job, run, dataset, alone ? Identity{} : identity, store, *board, sink);
+      }
+      // The others wait here while rank 0 trains the baseline, however long that takes.
+      const std::string done = "done/" + run.run;
+      if (leads) store->set(done, std::vector<uint8_t>{1});
+      wait_for_key(store, done);
+    }
+    if (leads) output->finish(job);
+  } catch (...) {
+    const Failure failure = describe_current_exception();
+    if (leads) output->fail("failed", failure.code, failure.message);
+    throw Error(failure.code, fmt::format("rank {}: {}", identity.rank, failure.message));
+  }
+}
+
+}  // namespace dtrain

@@ -1,0 +1,127 @@
+#include "train/run_reporter.h"
+
+#include <torch/headeronly/version.h>
+
+#include "core/clock.h"
+#include "core/version.h"
+
+namespace dtrain {
+namespace {
+
+constexpr double kProgressInterval = 0.1;  // seconds
+
+void add_rate(Event& event, const StepRate& rate) {
+  if (rate.examples_per_second) event["examples_per_second"] = *rate.examples_per_second;
+  if (rate.step_ms) event["step_ms"] = *rate.step_ms;
+}
+
+std::vector<std::string> device_names(int64_t replicas) {
+  return std::vector<std::string>(static_cast<size_t>(replicas), "cpu");
+}
+
+}  // namespace
+
+RunReporter::RunReporter(const JobPlan& job, const RunPlan& run, EventSink& sink)
+    : job_(job), run_(run), sink_(sink), run_timer_(job.spec.metrics.skip_steps) {}
+
+void RunReporter::on_run_start() {
+  started_ = steady_seconds();
+  const DatasetInfo& data = job_.data;
+  Event start = event("run_start");
+  start["name"] = job_.spec.name;
+  start["strategy"] = run_.strategy;
+  start["replicas"] = run_.replicas;
+  start["devices"] = device_names(run_.replicas);
+  start["threads_per_replica"] = run_.threads_per_replica;
+  start["global_batch"] = run_.batch.global;
+  start["per_replica_batch"] = run_.batch.per_replica;
+  start["accumulate_steps"] = run_.batch.accumulate_steps;
+  start["learning_rate"] = run_.learning_rate.scaled;
+  start["learning_rate_derivation"] = run_.learning_rate.derivation;
+  start["warmup_steps"] = run_.learning_rate.warmup_steps;
+  start["steps_per_epoch"] = run_.steps_per_epoch;
+  start["epochs"] = run_.epochs;
+  start["total_steps"] = run_.total_steps;
+  start["train_examples"] = data.train_examples;
+  start["test_examples"] = data.test_examples;
+  start["dataset"] = data.name;
+  start["dataset_source"] = data.source;
+  if (data.is_fallback()) start["dataset_requested"] = data.requested;
+  start["parameters"] = job_.model.parameters();
+  start["dtype"] = job_.spec.model.dtype;
+  start["seed"] = job_.spec.seed;
+  start["skipped_steps"] = job_.spec.metrics.skip_steps;
+  start["dtrain"] = kVersion;
+  start["libtorch"] = TORCH_VERSION;
+  sink_.on_event(start);
+}
+
+void RunReporter::on_step(int64_t epoch, int64_t step, double seconds, int64_t examples) {
+  run_timer_.add(seconds, examples);
+  epoch_steps_.add(seconds, examples);
+  const double now = steady_seconds();
+  if (now - progress_sent_ < kProgressInterval) return;
+  progress_sent_ = now;
+  Event progress = event("progress");
+  progress["epoch"] = epoch;
+  progress["step"] = step;
+  sink_.on_event(progress);
+}
+
+void RunReporter::on_window(int64_t epoch, int64_t step, double learning_rate, const MetricSums& window) {
+  Event line = event("step");
+  line["epoch"] = epoch;
+  line["step"] = step;
+  line["loss"] = window.loss();
+  line["accuracy"] = window.accuracy();
+  line["learning_rate"] = learning_rate;
+  add_rate(line, run_timer_.end_window());
+  sink_.on_event(line);
+}
+
+void RunReporter::on_epoch(int64_t epoch, int64_t steps, double seconds, double learning_rate,
+                           const MetricSums& sums) {
+  epoch_seconds_.push_back(seconds);
+  Event line = event("epoch");
+  line["epoch"] = epoch;
+  line["steps"] = steps;
+  line["examples"] = sums.examples();
+  line["seconds"] = seconds;
+  line["loss"] = sums.loss();
+  line["accuracy"] = sums.accuracy();
+  line["learning_rate"] = learning_rate;
+  add_rate(line, epoch_steps_.rate());
+  epoch_steps_ = SampledSteps();
+  sink_.on_event(line);
+}
+
+void RunReporter::on_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums) {
+  evaluated_loss_ = sums.loss();
+  evaluated_accuracy_ = sums.accuracy();
+  Event line = event("eval");
+  line["epoch"] = epoch;
+  line["step"] = step;
+  line["loss"] = *evaluated_loss_;
+  line["accuracy"] = *evaluated_accuracy_;
+  line["examples"] = sums.examples();
+  line["seconds"] = seconds;
+  sink_.on_event(line);
+}
+
+void RunReporter::on_run_end(int64_t epochs, int64_t steps) {
+  const StepRate rate = run_timer_.run();
+  Event end = event("run_end");
+  end["status"] = "completed";
+  end["exit_code"] = 0;
+  end["epochs"] = epochs;
+  end["steps"] = steps;
+  end["seconds"] = steady_seconds() - started_;
+  if (const auto seconds = median(epoch_seconds_)) end["seconds_per_epoch"] = *seconds;
+  add_rate(end, rate);
+  end["skipped_steps"] = rate.skipped;
+  if (evaluated_loss_) end["loss"] = *evaluated_loss_;
+  if (evaluated_accuracy_) end["accuracy"] = *evaluated_accuracy_;
+  sink_.on_event(end);
+}
+
+}  // namespace dtrain

@@ -1,0 +1,43 @@
+// Turns what happens in a run into events. Every replica has one; only that of rank 0 has somebody listening.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "metrics/event.h"
+#include "metrics/statistics.h"
+#include "strategy/metric_sums.h"
+#include "train/job_plan.h"
+
+namespace dtrain {
+
+class RunReporter {
+ public:
+  RunReporter(const JobPlan& job, const RunPlan& run, EventSink& sink);
+
+  void on_run_start();
+  // One optimizer step is done: `seconds` since the previous one ended, `examples` of its global batch.
+  void on_step(int64_t epoch, int64_t step, double seconds, int64_t examples);
+  // The sums over all replicas of the steps since the last call, the last of them being `step` (1-based).
+  void on_window(int64_t epoch, int64_t step, double learning_rate, const MetricSums& window);
+  void on_epoch(int64_t epoch, int64_t steps, double seconds, double learning_rate, const MetricSums& sums);
+  void on_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums);
+  void on_run_end(int64_t epochs, int64_t steps);
+
+ private:
+  Event event(const std::string& kind) const { return make_event(kind, run_.run); }
+
+  const JobPlan& job_;
+  const RunPlan& run_;
+  EventSink& sink_;
+  StepTimer run_timer_;
+  SampledSteps epoch_steps_;
+  double started_ = 0;
+  double progress_sent_ = 0;
+  std::vector<double> epoch_seconds_;
+  std::optional<double> evaluated_loss_;
+  std::optional<double> evaluated_accuracy_;
+};
+
+}  // namespace dtrain

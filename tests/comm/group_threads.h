@@ -1,0 +1,37 @@
+// Ranks as threads that meet over gloo on loopback.
+#pragma once
+
+#include <chrono>
+#include <exception>
+#include <functional>
+#include <thread>
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
+#include <vector>
+
+#include "comm/process_group.h"
+
+namespace dtrain {
+
+// Runs `body` once per rank and rethrows the failure of the lowest rank that had one.
+inline void with_ranks(int size, const std::function<void(ProcessGroup&)>& body,
+                       std::chrono::milliseconds timeout = std::chrono::seconds(20)) {
+  const auto store = c10::make_intrusive<c10d::HashStore>();
+  std::vector<std::exception_ptr> failures(static_cast<size_t>(size));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank) {
+    threads.emplace_back([&, rank] {
+      try {
+        const auto group = make_gloo_group(store, rank, size, timeout);
+        body(*group);
+      } catch (...) {
+        failures[static_cast<size_t>(rank)] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+}
+
+}  // namespace dtrain

@@ -1,0 +1,129 @@
+#include "comm/process_group.h"
+
+#include <ATen/ATen.h>
+
+#include <atomic>
+
+#include "catch.h"
+#include "comm/group_threads.h"
+#include "core/error.h"
+
+namespace dtrain {
+namespace {
+
+TEST_CASE("all_reduce_sum gives every rank the sum") {
+  const int size = GENERATE(2, 3, 4);
+  std::atomic<int> right = 0;
+  with_ranks(size, [&](ProcessGroup& group) {
+    at::Tensor tensor = at::full({5}, group.rank() + 1.0, at::kDouble);
+    group.all_reduce_sum(tensor);
+    if (at::equal(tensor, at::full({5}, size * (size + 1) / 2.0, at::kDouble))) ++right;
+  });
+  CHECK(right == size);
+}
+
+TEST_CASE("broadcast copies the root's tensors, of mixed shapes") {
+  std::atomic<int> right = 0;
+  with_ranks(3, [&](ProcessGroup& group) {
+    const std::vector<at::Tensor> tensors = {at::full({2, 3}, group.rank()),
+                                             at::full({4}, 10.0F * group.rank())};
+    group.broadcast(tensors, 1);
+    if (at::equal(tensors[0], at::full({2, 3}, 1)) && at::equal(tensors[1], at::full({4}, 10.0F))) ++right;
+  });
+  CHECK(right == 3);
+}
+
+TEST_CASE("a barrier returns only when everyone has come") {
+  std::atomic<int> arrived = 0;
+  std::atomic<int> early = 0;
+  with_ranks(3, [&](ProcessGroup& group) {
+    for (int round = 1; round <= 20; ++round) {
+      ++arrived;
+      group.barrier();
+      if (arrived < 3 * round) ++early;
+      group.barrier();
+    }
+  });
+  CHECK(early == 0);
+}
+
+TEST_CASE("a group of one does nothing and has rank 0") {
+  const auto group = make_single_group();
+  at::Tensor tensor = at::ones({3});
+  group->all_reduce_sum(tensor);
+  group->broadcast({tensor}, 0);
+  group->barrier();
+  CHECK(group->rank() == 0);
+  CHECK(group->size() == 1);
+  CHECK(at::equal(tensor, at::ones({3})));
+}
+
+TEST_CASE("a peer that does not come to a collective is an error of its kind, within the timeout") {
+  std::atomic<int> peer_lost = 0;
+  with_ranks(
+      2,
+      [&](ProcessGroup& group) {
+        if (group.rank() == 1) return;  // leaves: its connections close
+        at::Tensor tensor = at::ones({3});
+        try {
+          group.all_reduce_sum(tensor);
+        } catch (const Error& error) {
+          if (error.code() == ExitCode::kPeerLost) ++peer_lost;
+        }
+      },
+      std::chrono::milliseconds(500));
+  CHECK(peer_lost == 1);
+}
+
+TEST_CASE("a peer that never appears is an error of its kind") {
+  const auto store = c10::make_intrusive<c10d::HashStore>();
+  try {
+    make_gloo_group(store, 0, 2, std::chrono::milliseconds(300));
+    FAIL("nobody was there to meet");
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::kPeerLost);
+    CHECK_THAT(std::string(error.what()), ContainsSubstring("rank 0 meeting 1 others"));
+  }
+}
+
+TEST_CASE("waiting is announced before it begins") {
+  std::atomic<int> announced = 0;
+  with_ranks(2, [&](ProcessGroup& group) {
+    group.set_on_wait([&] { ++announced; });
+    at::Tensor tensor = at::ones({1});
+    group.all_reduce_sum(tensor);
+    group.barrier();
+  });
+  CHECK(announced == 4);
+}
+
+TEST_CASE("the gradient reducer sums over ranks and micro-batches, over many buckets") {
+  std::atomic<int> right = 0;
+  with_ranks(2, [&](ProcessGroup& group) {
+    std::vector<at::Tensor> parameters;
+    for (int i = 0; i < 6; ++i) parameters.push_back(at::ones({100}).requires_grad_());
+    const auto reducer = group.make_gradient_reducer(parameters, 512);
+    const auto backward = [&](double factor) {
+      at::Tensor total = at::zeros({});
+      for (const at::Tensor& parameter : parameters) total = total + (parameter * factor).sum();
+      total.backward();
+    };
+    bool all_right = true;
+    for (int step = 0; step < 3; ++step) {  // after the first, buckets are rebuilt
+      reducer->zero_gradients();
+      reducer->prepare(false);
+      backward(1.0 + group.rank());
+      reducer->prepare(true);
+      backward(10.0 * (1 + group.rank()));
+      reducer->finish();
+      for (const at::Tensor& parameter : parameters) {
+        all_right = all_right && at::equal(parameter.grad(), at::full({100}, 33.0F));
+      }
+    }
+    if (all_right) ++right;
+  });
+  CHECK(right == 2);
+}
+
+}  // namespace
+}  // namespace dtrain

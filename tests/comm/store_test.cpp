@@ -1,0 +1,76 @@
+#include "comm/store.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <thread>
+
+#include "catch.h"
+#include "core/error.h"
+
+namespace dtrain {
+namespace {
+
+constexpr auto kTimeout = std::chrono::milliseconds(2000);
+
+bool answers(const char* address, uint16_t port) {
+  const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in name{};
+  name.sin_family = AF_INET;
+  name.sin_port = htons(port);
+  inet_pton(AF_INET, address, &name.sin_addr);
+  const bool connected = ::connect(fd, reinterpret_cast<sockaddr*>(&name), sizeof name) == 0;
+  ::close(fd);
+  return connected;
+}
+
+TEST_CASE("values set at one end are read at the other") {
+  const HostedStore hosted = host_store("127.0.0.1", 0, kTimeout);
+  const StorePtr client = connect_store("127.0.0.1", hosted.port, kTimeout);
+  client->set("key", std::vector<uint8_t>{1, 2, 3});
+  CHECK(hosted.store->get("key") == std::vector<uint8_t>{1, 2, 3});
+}
+
+TEST_CASE("the store listens on its own address only") {
+  const HostedStore hosted = host_store("127.0.0.1", 0, kTimeout);
+  CHECK(answers("127.0.0.1", hosted.port));
+  CHECK_FALSE(answers("127.0.0.2", hosted.port));  // loopback too, but another address
+}
+
+TEST_CASE("stores at port 0 never collide, and a taken port is an error that names it") {
+  const HostedStore first = host_store("127.0.0.1", 0, kTimeout);
+  const HostedStore second = host_store("127.0.0.1", 0, kTimeout);
+  CHECK(first.port != second.port);
+  try {
+    host_store("127.0.0.1", first.port, kTimeout);
+    FAIL("the port is taken");
+  } catch (const Error& error) {
+    CHECK_THAT(std::string(error.what()), ContainsSubstring(std::to_string(first.port)));
+  }
+}
+
+TEST_CASE("nobody at the store's address is an error within the timeout") {
+  uint16_t free_port = 0;
+  { free_port = host_store("127.0.0.1", 0, kTimeout).port; }
+  try {
+    connect_store("127.0.0.1", free_port, std::chrono::milliseconds(300));
+    FAIL("nobody was there");
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::kPeerLost);
+    CHECK_THAT(std::string(error.what()), ContainsSubstring("connecting to the store at 127.0.0.1"));
+  }
+}
+
+TEST_CASE("waiting for a key ends when it is set, and fails when the store goes away") {
+  auto hosted = std::make_unique<HostedStore>(host_store("127.0.0.1", 0, kTimeout));
+  const StorePtr client = connect_store("127.0.0.1", hosted->port, kTimeout);
+  hosted->store->set("ready", std::vector<uint8_t>{1});
+  wait_for_key(client, "ready");
+  std::thread ends([&hosted] { hosted.reset(); });
+  CHECK_THROWS_AS(wait_for_key(client, "never"), Error);
+  ends.join();
+}
+
+}  // namespace
+}  // namespace dtrain

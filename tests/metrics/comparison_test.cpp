@@ -1,0 +1,250 @@
+#include "metrics/comparison.h"
+
+#include <cmath>
+
+#include "catch.h"
+#include "sample_events.h"
+
+using namespace dtrain;
+
+namespace {
+
+RunSummary summary(const std::string& strategy, int64_t replicas, double rate, double step_ms) {
+  RunSummary run;
+  run.name = "mnist_mirrored";
+  run.strategy = strategy;
+  run.dataset = "mnist";
+  run.replicas = replicas;
+  run.global_batch = 128;
+  run.status = "completed";
+  run.seconds_per_epoch = 60000 / rate;
+  run.examples_per_second = rate;
+  run.step_ms = step_ms;
+  run.loss = 0.07;
+  run.accuracy = 0.978;
+  return run;
+}
+
+RunSummary baseline() { return summary("one_device", 1, 40000, 3.2); }
+RunSummary distributed(double rate = 72000) { return summary("mirrored", 2, rate, 1.6); }
+
+std::string verdict_of(const RunSummary& left, const RunSummary& right) {
+  return compare_runs(left, right).verdict;
+}
+
+}  // namespace
+
+TEST_CASE("a summary is gathered from a run's events") {
+  SummaryCollector collector;
+  collector.on_event(run_start("baseline", 1));
+  collector.on_event(eval("baseline", 1));
+  collector.on_event(run_start("distributed", 2));
+  collector.on_event(run_end("distributed"));
+  const RunSummary left = collector.of("baseline");
+  CHECK(left.strategy == "one_device");
+  CHECK(left.status.empty());
+  CHECK(left.accuracy == 0.976);
+  CHECK_FALSE(left.step_ms);
+  const RunSummary right = collector.of("distributed");
+  CHECK(right.name == "mnist_mirrored");
+  CHECK(right.dataset == "fashion_mnist");
+  CHECK(right.dataset_requested == "mnist");
+  CHECK(right.replicas == 2);
+  CHECK(right.global_batch == 128);
+  CHECK(right.status == "completed");
+  CHECK(right.seconds_per_epoch == 0.96);
+  CHECK(right.examples_per_second == 64000);
+  CHECK(right.step_ms == 2.0);
+  CHECK(right.loss == 0.0715);
+  CHECK(collector.of("absent").status.empty());
+}
+
+TEST_CASE("a run that starts again forgets the numbers of before") {
+  SummaryCollector collector;
+  collector.on_event(run_start("baseline", 1));
+  collector.on_event(run_end("baseline"));
+  collector.on_event(run_start("baseline", 1));
+  CHECK_FALSE(collector.of("baseline").accuracy);
+  CHECK(collector.of("baseline").status.empty());
+}
+
+TEST_CASE("the last evaluation counts") {
+  SummaryCollector collector;
+  Event second = eval("baseline", 2);
+  second["accuracy"] = 0.99;
+  collector.on_event(eval("baseline", 1));
+  collector.on_event(second);
+  CHECK(collector.of("baseline").accuracy == 0.99);
+}
+
+TEST_CASE("the document holds starts, ends and the comparison") {
+  SummaryCollector collector;
+  collector.on_event(run_start("baseline", 1));
+  collector.on_event(step("baseline", 1, 1));
+  collector.on_event(run_end("baseline"));
+  collector.on_event(comparison_event(compare_runs(baseline(), distributed())));
+  const Event& document = collector.document();
+  CHECK(document.size() == 2);
+  CHECK(document["baseline"]["run_start"] == run_start("baseline", 1));
+  CHECK(document["baseline"]["run_end"] == run_end("baseline"));
+  CHECK(document["comparison"]["speedup"] == Approx(1.8));
+}
+
+TEST_CASE("speedup, efficiency and overhead by hand") {
+  const Comparison two = compare_runs(baseline(), distributed(), 3.36);
+  CHECK(two.speedup.value() == Approx(1.8));
+  CHECK(two.scaling_efficiency.value() == Approx(0.9));
+  CHECK(two.overhead.value() == Approx(0.05));
+  RunSummary four = distributed(100000);
+  four.replicas = 4;
+  RunSummary from_two = baseline();
+  from_two.replicas = 2;
+  CHECK(compare_runs(from_two, four).speedup.value() == Approx(2.5));
+  CHECK(compare_runs(from_two, four).scaling_efficiency.value() == Approx(1.25));
+  CHECK_FALSE(compare_runs(from_two, four).overhead);
+}
+
+TEST_CASE("ratios of numbers that are missing or make no sense are missing") {
+  for (const std::optional<double> rate : {std::optional<double>(), std::optional(0.0), std::optional(-1.0),
+                                           std::optional(std::nan("")), std::optional(1e-320)}) {
+    RunSummary left = baseline();
+    left.examples_per_second = rate;
+    left.step_ms = rate;
+    const Comparison comparison = compare_runs(left, distributed(), 1.0);
+    CHECK_FALSE(comparison.speedup);
+    CHECK_FALSE(comparison.scaling_efficiency);
+    CHECK_FALSE(comparison.overhead);
+    CHECK_THAT(comparison.verdict, ContainsSubstring("no steps were timed"));
+  }
+  RunSummary nobody = distributed();
+  nobody.replicas = 0;
+  CHECK_FALSE(compare_runs(baseline(), nobody).scaling_efficiency);
+}
+
+TEST_CASE("the comparison event holds what is known") {
+  Event event = comparison_event(compare_runs(baseline(), distributed(), 3.36));
+  CHECK(event["event"] == "comparison");
+  CHECK(event["run"] == "distributed");
+  CHECK(event["baseline"]["strategy"] == "one_device");
+  CHECK(event["distributed"]["examples_per_second"] == 72000.0);
+  CHECK(event["distributed"]["global_batch"] == 128);
+  CHECK(event["scaling_efficiency"] == Approx(0.9));
+  CHECK(event["overhead"] == Approx(0.05));
+  CHECK_FALSE(event.contains("dataset_requested"));
+  RunSummary short_run = distributed();
+  short_run.examples_per_second.reset();
+  short_run.accuracy.reset();
+  event = comparison_event(compare_runs(baseline(), short_run));
+  for (const char* key : {"speedup", "scaling_efficiency", "overhead"}) CHECK_FALSE(event.contains(key));
+  CHECK_FALSE(event["distributed"].contains("accuracy"));
+}
+
+TEST_CASE("the table, whole") {
+  const std::string table = comparison_table(comparison_event(compare_runs(baseline(), distributed(), 3.36)));
+  CHECK(table == R"(comparison: mnist_mirrored, dataset mnist
+metric                                   baseline           distributed   ratio
+                            one_device, 1 replica  mirrored, 2 replicas
+global batch                                  128                   128   1.000
+time per epoch                            1.500 s               0.833 s   0.556
+examples/s                                 40,000                72,000   1.800
+step ms                                     3.200                 1.600   0.500
+evaluation loss                            0.0700                0.0700   1.000
+evaluation accuracy                        0.9780                0.9780   1.000
+speedup                                                                  1.80 x
+scaling efficiency                                                       90.0 %
+overhead at equal replicas                                                5.0 %
+)");
+}
+
+TEST_CASE("the table shows what is missing as dashes, and a fallback dataset") {
+  RunSummary right;
+  right.dataset = "fashion_mnist";
+  right.dataset_requested = "mnist";
+  const std::string table = comparison_table(comparison_event(compare_runs(RunSummary(), right)));
+  CHECK_THAT(table, ContainsSubstring("(NOTE: a fallback; mnist was not found)"));
+  CHECK_THAT(table, ContainsSubstring("speedup"));
+  CHECK(table.find("nan") == std::string::npos);
+  RunSummary diverged = distributed();
+  diverged.loss = std::nan("");
+  CHECK_THAT(
+      comparison_table(comparison_event(compare_runs(baseline(), diverged))),
+      ContainsSubstring("evaluation loss                            0.0700                   nan       -\n"));
+}
+
+TEST_CASE("verdict: faster and as good") {
+  RunSummary right = distributed();
+  right.accuracy = 0.976;
+  CHECK(verdict_of(baseline(), right) ==
+        "2 replicas train 1.80 x as many examples per second as one device (90 % scaling efficiency), and "
+        "the accuracy "
+        "is the same within 0.2 points.");
+}
+
+TEST_CASE("verdict: faster but worse, faster and better") {
+  RunSummary right = distributed();
+  right.accuracy = 0.958;
+  CHECK_THAT(verdict_of(baseline(), right),
+             ContainsSubstring(", but the accuracy is 2.0 points lower (95.80 % against 97.80 %)."));
+  right.accuracy = 0.998;
+  CHECK_THAT(verdict_of(baseline(), right), ContainsSubstring(", and the accuracy is 2.0 points higher"));
+}
+
+TEST_CASE("verdict: slower, or no difference") {
+  CHECK(verdict_of(baseline(), distributed(20000)) ==
+        "Distributing did not pay here: 2 replicas train 0.50 x as many examples per second as one device "
+        "(25 % scaling "
+        "efficiency), and the accuracy is the same within 0.1 points.");
+  CHECK_THAT(verdict_of(baseline(), distributed(40800)),
+             ContainsSubstring("Distributing made no difference here: 2 replicas train 1.02 x"));
+  RunSummary better = distributed(20000);
+  better.accuracy = 0.998;
+  CHECK_THAT(verdict_of(baseline(), better), ContainsSubstring(", but the accuracy is 2.0 points higher"));
+}
+
+TEST_CASE("verdict: the overhead and different batches are part of it") {
+  RunSummary right = distributed();
+  right.global_batch = 256;
+  CHECK_THAT(
+      compare_runs(baseline(), right, 3.36).verdict,
+      ContainsSubstring(
+          "; the strategy's overhead at equal replicas is 5.0 %; the global batches differ (128 and 256)."));
+}
+
+TEST_CASE("verdict: equal replicas") {
+  RunSummary right = distributed(38000);
+  right.replicas = 1;
+  CHECK_THAT(verdict_of(baseline(), right),
+             ContainsSubstring(
+                 "At equal replicas, mirrored trains 0.95 x as many examples per second as one device"));
+}
+
+TEST_CASE("verdict: another baseline than one device is named") {
+  RunSummary left = baseline();
+  left.strategy = "central_storage";
+  CHECK_THAT(verdict_of(left, distributed()), ContainsSubstring("as the baseline (central_storage)"));
+}
+
+TEST_CASE("verdict: runs that did not complete, the baseline first") {
+  RunSummary left = baseline();
+  RunSummary right = distributed();
+  right.status = "stopped";
+  CHECK(verdict_of(left, right) == "No verdict: the distributed run was stopped.");
+  left.status = "failed";
+  CHECK(verdict_of(left, right) == "No verdict: the baseline run failed.");
+  CHECK(verdict_of(RunSummary(), right) == "No verdict: the baseline run did not finish.");
+}
+
+TEST_CASE("verdict: without accuracy, without evaluation, diverged") {
+  RunSummary left = baseline();
+  RunSummary right = distributed();
+  left.accuracy.reset();
+  CHECK_THAT(verdict_of(left, right), ContainsSubstring("; the evaluation loss is 0.0700 against 0.0700."));
+  left.loss.reset();
+  CHECK_THAT(verdict_of(left, right), ContainsSubstring("; the models were not both evaluated."));
+  right.loss = std::nan("");
+  CHECK_THAT(verdict_of(baseline(), right),
+             ContainsSubstring(", but the distributed run's evaluation loss is not a finite"));
+  left.loss = INFINITY;
+  CHECK_THAT(verdict_of(left, distributed()),
+             ContainsSubstring(", but the baseline's evaluation loss is not a finite"));
+}

@@ -1,0 +1,298 @@
+#include "metrics/console.h"
+
+#include <cmath>
+#include <sstream>
+#include <vector>
+
+#include "catch.h"
+#include "metrics/comparison.h"
+#include "sample_events.h"
+
+using namespace dtrain;
+
+namespace {
+
+ConsoleOptions with_clock(const double& now) {
+  ConsoleOptions options;
+  options.clock = [&now] { return now; };
+  return options;
+}
+
+// One run: two epochs with an evaluation each.
+std::string shown(const ConsoleOptions& options, const std::vector<Event>& events) {
+  std::ostringstream out;
+  Console console(out, options);
+  for (const Event& event : events) console.on_event(event);
+  console.clear_progress();
+  return out.str();
+}
+
+std::vector<Event> one_run() {
+  return {run_start("distributed", 2), progress("distributed", 1, 1), step("distributed", 1, 50),
+          epoch("distributed", 1),     eval("distributed", 1),        epoch("distributed", 2),
+          eval("distributed", 2),      run_end("distributed")};
+}
+
+Event comparison() {
+  SummaryCollector collector;
+  for (const Event& event : one_run()) collector.on_event(event);
+  RunSummary baseline = collector.of("distributed");
+  baseline.strategy = "one_device";
+  baseline.replicas = 1;
+  baseline.examples_per_second = 40000;
+  Event event = comparison_event(compare_runs(baseline, collector.of("distributed")));
+  event.erase("time");
+  return event;
+}
+
+// What a terminal of `width` columns shows after such output, line by line. Fails when a line wraps, or when
+// something but \r, \n and "erase to the end of the line" moves the cursor.
+std::vector<std::string> screen(const std::string& output, size_t width) {
+  std::vector<std::string> lines(1);
+  size_t column = 0;
+  for (size_t at = 0; at < output.size(); ++at) {
+    std::string& line = lines.back();
+    if (output[at] == '\n') {
+      lines.emplace_back();
+      column = 0;
+    } else if (output[at] == '\r') {
+      column = 0;
+    } else if (output[at] == '\x1b') {
+      REQUIRE(output.substr(at, 3) == "\x1b[K");
+      line.resize(column);
+      at += 2;
+    } else {
+      REQUIRE(static_cast<unsigned char>(output[at]) >= 0x20);
+      line.resize(std::max(line.size(), column + 1));
+      line[column++] = output[at];
+    }
+    REQUIRE(lines.back().size() <= width);
+  }
+  return lines;
+}
+
+const char kGolden[] = R"(distributed run: mnist_mirrored
+  strategy      mirrored, 2 replicas on cpu, 1 thread each
+  global batch  128 = 64 per replica x 2 replicas x 1 accumulation step
+  learning rate 0.002 (0.001 x 128 / 64, linear)
+  training      2 epochs of 469 steps: 938 in all
+  dataset       fashion_mnist, 60,000 training and 10,000 test examples
+  source        data/fashion_mnist
+  NOTE: dataset mnist was not found; this run uses the fallback fashion_mnist, and its numbers are not those of mnist
+  model         235,146 parameters, float32
+  seed          42
+  step timing   median of the steps after the first 10
+  versions      dtrain 0.1.0, LibTorch 2.11.0
+BEGIN distributed
+    epoch  phase       loss  accuracy   examples/s    step ms         time
+      1/2  train     0.3125    0.9000       64,000      2.000        1.0 s
+      1/2  eval      0.0715    0.9760       80,000          -        0.1 s
+      2/2  train     0.3125    0.9000       64,000      2.000        1.0 s
+      2/2  eval      0.0715    0.9760       80,000          -        0.1 s
+END distributed: completed, 938 steps in 2.2 s
+  64,000 examples/s, 2.000 ms a step (medians without the first 10 steps)
+  final evaluation: loss 0.0715, accuracy 0.9760
+
+)";
+
+}  // namespace
+
+TEST_CASE("plain output of a run, whole") { CHECK(shown(ConsoleOptions(), one_run()) == kGolden); }
+
+TEST_CASE("a terminal ends up with the same lines, and no progress line left") {
+  double now = 0;
+  ConsoleOptions options = with_clock(now);
+  options.is_terminal = true;
+  options.width = 120;
+  std::string text;
+  for (const std::string& line : screen(shown(options, one_run()), 120)) text += line + "\n";
+  CHECK(text == std::string(kGolden) + "\n");
+}
+
+TEST_CASE("the progress line never wraps, on narrow terminals too") {
+  for (const int width : {1, 2, 10, 20, 40, 80, 200}) {
+    double now = 0;
+    ConsoleOptions options = with_clock(now);
+    options.is_terminal = true;
+    options.width = width;
+    std::ostringstream out;
+    Console console(out, options);
+    console.on_event(run_start("distributed", 2));
+    out.str("");
+    for (int64_t at = 1; at <= 938; at += 31) {
+      now += 0.2;
+      console.on_event(step("distributed", 1 + at / 470, at));
+    }
+    CHECK(screen(out.str(), static_cast<size_t>(std::max(0, width - 1))).size() == 1);
+    console.clear_progress();
+    CHECK(screen(out.str(), 200).back().empty());
+  }
+}
+
+TEST_CASE("the progress line is drawn at most ten times a second, and a tick brings the rest") {
+  double now = 0;
+  ConsoleOptions options = with_clock(now);
+  options.is_terminal = true;
+  std::ostringstream out;
+  Console console(out, options);
+  console.on_event(run_start("distributed", 2));
+  console.on_event(progress("distributed", 1, 1));
+  out.str("");
+  for (int64_t at = 2; at <= 100; ++at) console.on_event(progress("distributed", 1, at));
+  console.on_tick();
+  CHECK(out.str().empty());
+  now = 0.5;
+  console.on_tick();
+  CHECK_THAT(out.str(), ContainsSubstring("100/938"));
+  out.str("");
+  now = 1;
+  console.on_tick();
+  CHECK(out.str().empty());  // nothing new
+}
+
+TEST_CASE("the time left follows from the pace since the first step seen") {
+  double now = 100;
+  ConsoleOptions options = with_clock(now);
+  options.is_terminal = true;
+  std::ostringstream out;
+  Console console(out, options);
+  console.on_event(run_start("distributed", 2));
+  console.on_event(progress("distributed", 1, 538));  // resumed
+  CHECK(out.str().find(" left") == std::string::npos);
+  now = 110;
+  console.on_event(progress("distributed", 2, 738));  // 200 steps in 10 s, 200 to go
+  CHECK_THAT(out.str(), ContainsSubstring("10.0 s left"));
+}
+
+TEST_CASE("a console that goes away takes its progress line with it") {
+  std::ostringstream out;
+  {
+    ConsoleOptions options;
+    options.is_terminal = true;
+    Console console(out, options);
+    console.on_event(run_start("distributed", 2));
+    console.on_event(progress("distributed", 1, 1));
+  }
+  CHECK(screen(out.str(), 130).back().empty());
+}
+
+TEST_CASE("ticks and stray progress draw nothing before and after a run") {
+  ConsoleOptions options;
+  options.is_terminal = true;
+  std::ostringstream out;
+  Console console(out, options);
+  console.on_tick();
+  console.on_event(progress("distributed", 1, 1));
+  CHECK(out.str().empty());
+  console.on_event(run_start("distributed", 2));
+  console.on_event(progress("distributed", 1, 1));
+  console.on_event(run_end("distributed"));
+  out.str("");
+  console.on_event(progress("distributed", 1, 2));
+  console.on_tick();
+  CHECK(out.str().empty());
+}
+
+TEST_CASE("colour is used only when asked for") {
+  CHECK(shown(ConsoleOptions(), one_run()).find('\x1b') == std::string::npos);
+  ConsoleOptions options;
+  options.colour = true;
+  CHECK_THAT(shown(options, one_run()), ContainsSubstring("\x1b[1;33mNOTE: dataset mnist"));
+}
+
+TEST_CASE("quiet shows the fallback note once, failures and the comparison") {
+  ConsoleOptions options;
+  options.quiet = true;
+  options.is_terminal = true;
+  std::vector<Event> events = one_run();
+  for (const Event& event : one_run()) events.push_back(event);
+  events.push_back(comparison());
+  const std::string text = shown(options, events);
+  const std::string note = "NOTE: dataset mnist was not found";
+  CHECK(text.substr(0, note.size()) == note);
+  CHECK(text.find(note, 1) == std::string::npos);
+  CHECK(text.find("BEGIN") == std::string::npos);
+  CHECK(text.find("1/2") == std::string::npos);
+  CHECK_THAT(text, ContainsSubstring("1.60 x"));
+}
+
+TEST_CASE("a failure shows its exit code and every line of its error, quiet or not") {
+  Event end = {{"event", "run_end"},
+               {"run", "distributed"},
+               {"status", "failed"},
+               {"exit_code", 4},
+               {"steps", 12},
+               {"seconds", 3.5},
+               {"error", "replica 1 was killed\nits log: logs/1\x1b[2J"}};
+  for (const bool quiet : {false, true}) {
+    ConsoleOptions options;
+    options.quiet = quiet;
+    CHECK(shown(options, {end}) == std::string("END distributed: failed, exit code 4, 12 steps in 3.5 s\n"
+                                               "  replica 1 was killed\n"
+                                               "  its log: logs/1\\x1b[2J\n") +
+                                       (quiet ? "" : "\n"));
+  }
+}
+
+TEST_CASE("json is the events and nothing else, even when quiet") {
+  ConsoleOptions options;
+  options.json = true;
+  options.quiet = true;
+  options.is_terminal = true;
+  std::istringstream lines(shown(options, one_run()));
+  std::vector<Event> read;
+  for (std::string line; std::getline(lines, line);) read.push_back(Event::parse(line));
+  std::vector<Event> expected = one_run();
+  expected.erase(expected.begin() + 1);  // progress
+  CHECK(read == expected);
+}
+
+TEST_CASE("losses that are not numbers are shown as such, from events and from their text") {
+  Event diverged = epoch("distributed", 1);
+  diverged["loss"] = std::nan("");
+  const Event read = Event::parse(event_text(diverged));
+  for (const Event& event : {diverged, read}) {
+    CHECK_THAT(shown(ConsoleOptions(), {run_start("distributed", 2), event}),
+               ContainsSubstring("      1/2  train        nan    0.9000"));
+  }
+}
+
+TEST_CASE("a spec's text cannot control the terminal") {
+  Event start = run_start("distributed", 2);
+  for (const char* key : {"run", "name", "strategy", "dataset", "dataset_source", "dataset_requested",
+                          "dtype", "learning_rate_derivation", "dtrain", "libtorch"}) {
+    start[key] = "\x1b]0;x\x07\r\n";
+  }
+  start["devices"] = Event::array({"\x1b[2J", "cpu"});
+  start["seed"] = "\x1b[2J";
+  const std::string text = shown(ConsoleOptions(), {start});
+  CHECK(text.find('\x1b') == std::string::npos);
+  CHECK(text.find('\r') == std::string::npos);
+  CHECK(text.find('\x07') == std::string::npos);
+}
+
+TEST_CASE("events with fields missing, of other types, or unknown do no harm") {
+  ConsoleOptions options;
+  options.is_terminal = true;
+  for (const char* kind :
+       {"run_start", "step", "progress", "epoch", "eval", "run_end", "comparison", "surprise"}) {
+    CHECK_NOTHROW(shown(options, {run_start("baseline", 1), Event{{"event", kind}}}));
+    CHECK_NOTHROW(
+        shown(options,
+              {Event{{"event", kind}, {"devices", "cpu"}, {"epoch", "x"}, {"loss", {1}}, {"baseline", 3}}}));
+  }
+  CHECK(shown(options, {Event(), Event(1), Event::array(), Event{{"event", 5}}}).empty());
+}
+
+TEST_CASE("different devices are all named") {
+  Event start = run_start("distributed", 2);
+  start["devices"] = Event::array({"cuda:0", "cuda:1"});
+  CHECK_THAT(shown(ConsoleOptions(), {start}),
+             ContainsSubstring("2 replicas on cuda:0, cuda:1, 1 thread each"));
+}
+
+TEST_CASE("the fallback note is there only for a fallback") {
+  Event start = run_start("distributed", 2);
+  start.erase("dataset_requested");
+  CHECK(shown(ConsoleOptions(), {start}).find("NOTE") == std::string::npos);
+}

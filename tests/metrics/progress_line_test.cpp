@@ -1,0 +1,65 @@
+#include "metrics/progress_line.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "catch.h"
+
+using namespace dtrain;
+
+namespace {
+
+Progress halfway() {
+  Progress progress;
+  progress.run = "distributed";
+  progress.epoch = 2;
+  progress.epochs = 5;
+  progress.step = 469;
+  progress.total_steps = 938;
+  progress.loss = 0.25;
+  progress.accuracy = 0.9375;
+  progress.examples_per_second = 64000;
+  progress.seconds_left = 75;
+  return progress;
+}
+
+}  // namespace
+
+TEST_CASE("a wide terminal gets everything") {
+  CHECK(progress_line(halfway(), 140) ==
+        "distributed epoch 2/5 [===============>..............] 469/938 loss 0.2500 accuracy 0.9375 "
+        "64,000 examples/s 1 min 15 s left");
+}
+
+TEST_CASE("a narrow terminal loses the least important first") {
+  CHECK(progress_line(halfway(), 80) ==
+        "epoch 2/5 [======>......] 469/938 loss 0.2500 64,000 examples/s 1 min 15 s left");
+  CHECK(progress_line(halfway(), 33) == "epoch 2/5 [======>.....] 469/938");
+  CHECK(progress_line(halfway(), 20) == "epoch 2/5 469/938");
+  CHECK(progress_line(halfway(), 10) == "epoch 2/5");
+}
+
+TEST_CASE("no width makes the line reach the last column") {
+  for (int width = -1; width <= 200; ++width) {
+    CHECK(static_cast<int>(progress_line(halfway(), width).size()) <= std::max(0, width - 1));
+  }
+}
+
+TEST_CASE("the bar stays inside its brackets for impossible positions") {
+  Progress progress = halfway();
+  progress.step = 2000;
+  CHECK_THAT(progress_line(progress, 80), ContainsSubstring("==========]"));
+  progress.step = -5;
+  CHECK_THAT(progress_line(progress, 80), ContainsSubstring("[>........"));
+  progress.total_steps = 0;
+  CHECK_THAT(progress_line(progress, 80), ContainsSubstring("[>........"));
+}
+
+TEST_CASE("numbers that are not finite or not known yet") {
+  Progress progress = halfway();
+  progress.loss = std::nan("");
+  progress.accuracy.reset();
+  progress.examples_per_second.reset();
+  progress.seconds_left.reset();
+  CHECK(progress_line(progress, 60) == "distributed epoch 2/5 [=========>........] 469/938 loss nan");
+}

@@ -1,0 +1,219 @@
+#include "metrics/run_directory.h"
+
+#include <unistd.h>
+
+#include <fstream>
+#include <set>
+#include <vector>
+
+#include "catch.h"
+#include "core/error.h"
+#include "temporary_folder.h"
+
+using namespace dtrain;
+namespace fs = std::filesystem;
+
+namespace {
+
+void write(const fs::path& path, const std::string& text = "x") { std::ofstream(path) << text; }
+
+RunDirectoryOptions at(const fs::path& directory, bool overwrite = false) {
+  RunDirectoryOptions options;
+  options.name = "job";
+  options.directory = directory;
+  options.overwrite = overwrite;
+  return options;
+}
+
+RunDirectoryOptions under(const fs::path& parent, const std::string& name) {
+  RunDirectoryOptions options;
+  options.name = name;
+  options.parent = parent;
+  return options;
+}
+
+// The message of the Error(kUsage) that create() must throw.
+std::string refusal(const RunDirectoryOptions& options) {
+  try {
+    RunDirectory::create(options);
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::kUsage);
+    return error.what();
+  }
+  FAIL("no refusal");
+  return "";
+}
+
+std::set<std::string> names_in(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename().string());
+  return names;
+}
+
+// A folder as a finished job leaves it.
+void leave_a_run(const fs::path& path) {
+  const RunDirectory run = RunDirectory::create(at(path));
+  write(run.spec_file());
+  write(run.metrics_file());
+  write(run.logs() / "replica0.log");
+  run.write_summary(Event::object());
+}
+
+}  // namespace
+
+TEST_CASE("a made-up folder is named after the job and the time, and has what a run needs") {
+  const TemporaryFolder folder;
+  const RunDirectory run = RunDirectory::create(under(folder.path() / "deep" / "runs", "mnist"));
+  CHECK(run.path().parent_path() == folder.path() / "deep" / "runs");
+  const std::string name = run.path().filename().string();
+  CHECK(name.size() == std::string("mnist-20260131-120000").size());
+  CHECK(name.substr(0, 6) == "mnist-");
+  CHECK(names_in(run.path()) == std::set<std::string>{"logs", "metrics.jsonl"});
+  CHECK(fs::file_size(run.metrics_file()) == 0);
+}
+
+TEST_CASE("jobs of one name in one second get folders of their own") {
+  const TemporaryFolder folder;
+  std::vector<RunDirectory> runs;
+  std::set<std::string> paths;
+  for (int job = 0; job < 5; ++job) {
+    runs.push_back(RunDirectory::create(under(folder.path(), "job")));
+    paths.insert(runs.back().path().string());
+  }
+  CHECK(paths.size() == 5);
+}
+
+TEST_CASE("a job's name stays one file name inside the parent") {
+  const TemporaryFolder folder;
+  for (const std::string& name : {std::string("../../x"), std::string("/"), std::string(".."), std::string(),
+                                  std::string("a\nb"), std::string(5000, 'n'), std::string("-rf")}) {
+    const RunDirectory run = RunDirectory::create(under(folder.path(), name));
+    CHECK(run.path().parent_path() == folder.path());
+    const std::string made = run.path().filename().string();
+    CHECK(made.size() < 100);
+    CHECK(made[0] != '.');
+    CHECK(made[0] != '-');
+    CHECK(made.find('\n') == std::string::npos);
+  }
+}
+
+TEST_CASE("a given folder may be absent or empty, with and without overwrite") {
+  for (const bool overwrite : {false, true}) {
+    const TemporaryFolder folder;
+    CHECK(RunDirectory::create(at(folder.path() / "a" / "b" / "", overwrite)).path() ==
+          folder.path() / "a" / "b");
+    fs::create_directory(folder.path() / "empty");
+    CHECK(names_in(RunDirectory::create(at(folder.path() / "empty", overwrite)).path()).size() == 2);
+  }
+}
+
+TEST_CASE("a run is not replaced without overwrite, and the refusal names both ways out") {
+  const TemporaryFolder folder;
+  leave_a_run(folder.path() / "run");
+  const std::string message = refusal(at(folder.path() / "run"));
+  CHECK_THAT(message, ContainsSubstring("--run-dir"));
+  CHECK_THAT(message, ContainsSubstring("--overwrite"));
+  CHECK_THAT(message, ContainsSubstring((folder.path() / "run").string()));
+  CHECK(fs::file_size(folder.path() / "run" / "metrics.jsonl") == 1);
+}
+
+TEST_CASE("overwrite replaces a run and keeps what is not dtrain's") {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "run";
+  leave_a_run(path);
+  write(path / "notes.txt");
+  fs::create_directory(path / "plots");
+  write(path / "logs" / "mine.txt");
+  const RunDirectory run = RunDirectory::create(at(path, true));
+  CHECK(names_in(path) == std::set<std::string>{"logs", "metrics.jsonl", "notes.txt", "plots"});
+  CHECK(names_in(path / "logs") == std::set<std::string>{"mine.txt"});
+  CHECK(fs::file_size(path / "metrics.jsonl") == 0);
+}
+
+TEST_CASE("overwrite leaves a folder that holds no run alone") {
+  const TemporaryFolder folder;
+  const auto refused = [&](const char* name, auto fill) {
+    const fs::path path = folder.path() / name;
+    fs::create_directory(path);
+    fill(path);
+    const auto before = names_in(path);
+    CHECK_THAT(refusal(at(path, true)), ContainsSubstring("--run-dir"));
+    CHECK(names_in(path) == before);
+  };
+  refused("thesis", [](const fs::path& path) { write(path / "thesis.tex"); });
+  refused("own_spec", [](const fs::path& path) { write(path / "spec.yaml"); });
+  refused("own_metrics", [](const fs::path& path) { write(path / "metrics.jsonl"); });
+  refused("own_logs", [](const fs::path& path) { fs::create_directory(path / "logs"); });
+  refused("linked_logs", [&](const fs::path& path) {
+    write(path / "metrics.jsonl");
+    fs::create_directory(folder.path() / "elsewhere");
+    write(folder.path() / "elsewhere" / "system.log");
+    fs::create_directory_symlink(folder.path() / "elsewhere", path / "logs");
+  });
+  CHECK(fs::exists(folder.path() / "elsewhere" / "system.log"));
+  refused("linked_metrics", [&](const fs::path& path) {
+    fs::create_directory(path / "logs");
+    write(folder.path() / "precious");
+    fs::create_symlink(folder.path() / "precious", path / "metrics.jsonl");
+  });
+  CHECK(fs::file_size(folder.path() / "precious") == 1);
+}
+
+TEST_CASE("overwrite removes links, not what they point to, and nothing when a folder is in the way") {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "run";
+  leave_a_run(path);
+  write(folder.path() / "precious");
+  fs::remove(path / "spec.yaml");
+  fs::create_symlink(folder.path() / "precious", path / "spec.yaml");
+  RunDirectory::create(at(path, true));
+  CHECK(fs::exists(folder.path() / "precious"));
+  CHECK_FALSE(fs::is_symlink(path / "spec.yaml"));
+
+  write(path / "metrics.jsonl");
+  fs::create_directory(path / "summary.json");
+  CHECK_THAT(refusal(at(path, true)), ContainsSubstring("summary.json"));
+  CHECK(fs::file_size(path / "metrics.jsonl") == 1);
+}
+
+TEST_CASE("what is no folder, or cannot be made, is refused with its name") {
+  const TemporaryFolder folder;
+  write(folder.path() / "file");
+  CHECK_THAT(refusal(at(folder.path() / "file", true)), ContainsSubstring("file"));
+  CHECK_THAT(refusal(at(folder.path() / "file" / "inside")), ContainsSubstring("file"));
+  CHECK_THAT(refusal(under(folder.path() / "file", "job")), ContainsSubstring("file"));
+  CHECK_THAT(refusal(at(folder.path() / std::string(300, 'n'))), ContainsSubstring("nnn"));
+  refusal(at(""));
+  fs::create_directory_symlink(folder.path() / "nowhere", folder.path() / "dangling");
+  CHECK_THAT(refusal(at(folder.path() / "dangling")), ContainsSubstring("dangling"));
+}
+
+TEST_CASE("a folder in use is refused, with overwrite too, until its job ends") {
+  const TemporaryFolder folder;
+  const fs::path path = folder.path() / "run";
+  {
+    const RunDirectory first = RunDirectory::create(at(path));
+    CHECK_THAT(refusal(at(path)), ContainsSubstring("another dtrain"));
+    CHECK_THAT(refusal(at(path, true)), ContainsSubstring("another dtrain"));
+    CHECK(fs::exists(first.metrics_file()));
+  }
+  CHECK_NOTHROW(RunDirectory::create(at(path, true)));
+}
+
+TEST_CASE("the lock moves with its object") {
+  const TemporaryFolder folder;
+  RunDirectory first = RunDirectory::create(at(folder.path() / "run"));
+  const RunDirectory moved = std::move(first);
+  CHECK_THAT(refusal(at(folder.path() / "run", true)), ContainsSubstring("another dtrain"));
+  CHECK(moved.path() == folder.path() / "run");
+}
+
+TEST_CASE("summary.json holds the document and is replaced as a whole") {
+  const TemporaryFolder folder;
+  const RunDirectory run = RunDirectory::create(at(folder.path() / "run"));
+  run.write_summary(Event{{"first", 1}});
+  run.write_summary(Event{{"speedup", 1.5}, {"loss", INFINITY}});
+  std::ifstream file(run.path() / "summary.json");
+  CHECK(Event::parse(file) == Event{{"speedup", 1.5}, {"loss", "inf"}});
+  CHECK(names_in(run.path()) == std::set<std::string>{"logs", "metrics.jsonl", "summary.json"});
+}

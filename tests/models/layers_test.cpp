@@ -1,0 +1,221 @@
+// Shape inference, parameter counts and every problem of a list of layers.
+#include "models/layers.h"
+
+#include <limits>
+#include <set>
+
+#include "catch.h"
+#include "models/layer_specs.h"
+
+namespace dtrain {
+namespace {
+
+struct ShapeCase {
+  LayerSpec layer;
+  Shape input;
+  Shape output;
+  int64_t parameters;
+  int64_t buffers;
+};
+
+// One layer is not a whole model (it may learn nothing): a dense layer after it makes it one.
+PlacedLayer place_one(const LayerSpec& spec, const Shape& input) {
+  const LayerPlan plan = place_layers({spec, layer("flatten"), dense(1)}, input, 1);
+  for (const LayerProblem& problem : plan.problems) FAIL(problem.text);
+  return plan.layers.front();
+}
+
+TEST_CASE("every kind of layer infers its output and counts its parameters") {
+  const std::vector<ShapeCase> cases = {
+      {dense(10), {5}, {10}, 60, 0},
+      {without_bias(dense(10)), {5}, {10}, 50, 0},
+      {layer("flatten"), {1, 28, 28}, {784}, 0, 0},
+      {layer("flatten"), {7}, {7}, 0, 0},
+      {conv2d(32), {1, 28, 28}, {32, 26, 26}, 320, 0},
+      {without_bias(conv2d(32)), {3, 28, 28}, {32, 26, 26}, 864, 0},
+      {conv2d(4, 1), {3, 5, 9}, {4, 5, 9}, 16, 0},
+      {conv2d(2, 5), {1, 5, 7}, {2, 1, 3}, 52, 0},
+      {with_stride(conv2d(2), 2), {1, 28, 28}, {2, 13, 13}, 20, 0},
+      {with_padding(conv2d(2), "same"), {1, 28, 27}, {2, 28, 27}, 20, 0},
+      {with_padding(with_stride(conv2d(2), 2), "same"), {1, 28, 27}, {2, 14, 14}, 20, 0},
+      {with_padding(conv2d(2, 5), "same"), {1, 2, 1}, {2, 2, 1}, 52, 0},
+      {pool2d("max_pool2d", 2), {8, 26, 26}, {8, 13, 13}, 0, 0},
+      {pool2d("max_pool2d", 2), {8, 27, 25}, {8, 13, 12}, 0, 0},
+      {with_padding(pool2d("max_pool2d", 2), "same"), {8, 27, 25}, {8, 14, 13}, 0, 0},
+      {with_padding(pool2d("avg_pool2d", 5), "same"), {8, 2, 2}, {8, 1, 1}, 0, 0},
+      {with_stride(pool2d("avg_pool2d", 3), 1), {8, 7, 9}, {8, 5, 7}, 0, 0},
+      {with_stride(pool2d("avg_pool2d", 1), 3), {8, 7, 9}, {8, 3, 3}, 0, 0},
+      {layer("batch_norm"), {6}, {6}, 12, 12},
+      {layer("batch_norm"), {3, 4, 5}, {3, 4, 5}, 6, 6},
+      {layer("relu"), {3, 4, 5}, {3, 4, 5}, 0, 0},
+      {layer("gelu"), {3, 4, 5}, {3, 4, 5}, 0, 0},
+      {layer("tanh"), {6}, {6}, 0, 0},
+      {layer("sigmoid"), {6}, {6}, 0, 0},
+      {layer("dropout"), {3, 4, 5}, {3, 4, 5}, 0, 0},
+  };
+  std::set<std::string> tried;
+  for (const ShapeCase& one : cases) {
+    INFO(one.layer.kind << " on " << to_string(one.input));
+    const PlacedLayer placed = place_one(one.layer, one.input);
+    CHECK(placed.input_shape == one.input);
+    CHECK(to_string(placed.output_shape) == to_string(one.output));
+    CHECK(placed.parameters == one.parameters);
+    CHECK(placed.buffers == one.buffers);
+    tried.insert(one.layer.kind);
+  }
+  CHECK(tried == std::set<std::string>(layer_kinds_built().begin(), layer_kinds_built().end()));
+}
+
+TEST_CASE("layers are named and chained as in Keras") {
+  const LayerPlan plan =
+      place_layers({layer("flatten"), dense(4), layer("relu"), dense(3), layer("relu"), dense(2)}, {2, 3}, 2);
+  REQUIRE(plan.problems.empty());
+  std::vector<std::string> names;
+  for (const PlacedLayer& placed : plan.layers) names.push_back(placed.name);
+  CHECK(names == std::vector<std::string>{"flatten", "dense", "relu", "dense_1", "relu_1", "dense_2"});
+  for (size_t i = 1; i < plan.layers.size(); ++i) {
+    CHECK(plan.layers[i].input_shape == plan.layers[i - 1].output_shape);
+  }
+  CHECK(plan.output_shape() == Shape{2});
+  CHECK(plan.parameters() == 6 * 4 + 4 + 4 * 3 + 3 + 3 * 2 + 2);
+  CHECK(plan.buffers() == 0);
+}
+
+TEST_CASE("without classes any output is accepted") {
+  CHECK(place_layers({conv2d(2)}, {1, 5, 5}, 0).problems.empty());
+}
+
+struct ProblemCase {
+  std::vector<LayerSpec> layers;
+  Shape input;
+  size_t layer;
+  std::string text;
+};
+
+LayerSpec bad_kernel(int64_t kernel_size, const std::string& padding = "valid") {
+  return with_padding(conv2d(2, kernel_size), padding);
+}
+
+const int64_t kHuge = std::numeric_limits<int64_t>::max();
+
+TEST_CASE("a problem names the layer, both shapes and the fix") {
+  const std::vector<ProblemCase> cases = {
+      {{dense(10)},
+       {1, 28, 28},
+       0,
+       "dense: expects an input of [features] but gets [1, 28, 28]; put a flatten layer before it"},
+      {{conv2d(4), layer("relu"), dense(10), dense(10)},
+       {1, 28, 28},
+       2,
+       "dense: expects an input of [features] but gets [4, 26, 26]; put a flatten layer before it"},
+      {{conv2d(4), layer("flatten"), conv2d(4)},
+       {1, 28, 28},
+       2,
+       "conv2d_1: expects an input of [channels, height, width] but gets [2704]; put it before the flatten "
+       "layer"},
+      {{pool2d("max_pool2d", 2)},
+       {6},
+       0,
+       "max_pool2d: expects an input of [channels, height, width] but gets [6]; put it before the flatten "
+       "layer"},
+      {{pool2d("avg_pool2d", 2)},
+       {6, 6},
+       0,
+       "avg_pool2d: expects an input of [channels, height, width] but gets [6, 6]"},
+      {{layer("batch_norm")},
+       {6, 6},
+       0,
+       "batch_norm: expects an input of [features] or [channels, height, width] but gets [6, 6]"},
+      {{pool2d("max_pool2d", 3), pool2d("max_pool2d", 3)},
+       {1, 8, 28},
+       1,
+       "max_pool2d_1: its window [3, 3] is larger than its input [1, 2, 9], so the output would be empty; "
+       "use a smaller pool_size or padding: same"},
+      {{bad_kernel(29)},
+       {1, 28, 30},
+       0,
+       "conv2d: its window [29, 29] is larger than its input [1, 28, 30], so the output would be empty; "
+       "use a smaller kernel_size or padding: same"},
+      {{layer("flatten"), dense(12)},
+       {1, 2, 2},
+       1,
+       "dense: the last layer gives [12] but 10 classes need [10]; end with a dense layer of 10 units"},
+      {{conv2d(10, 2)}, {1, 2, 2}, 0, "conv2d: the last layer gives [10, 1, 1] but 10 classes need [10]"},
+      {{}, {1, 28, 28}, 0, "the model has no layers"},
+      {{layer("relu")}, {10}, 0, "the model has no trainable parameters; add a dense or conv2d layer"},
+      {{layer("desne")}, {10}, 0, "desne: unknown layer kind 'desne'; known: conv2d, max_pool2d"},
+      {{layer("desne")}, {10}, 0, "did you mean 'dense'?"},
+      {{layer("")}, {10}, 0, "unknown layer kind ''"},
+      {{layer(std::string(1000, 'a') + "\n")}, {10}, 0, "unknown layer kind 'aaa"},
+      {{dense(0)}, {10}, 0, "dense: units must be from 1 to 100,000,000,000, not 0"},
+      {{dense(-5)}, {10}, 0, "units must be from 1 to 100,000,000,000, not -5"},
+      {{conv2d(0)}, {1, 8, 8}, 0, "conv2d: filters must be from 1"},
+      {{bad_kernel(0)}, {1, 8, 8}, 0, "kernel_size must be from 1"},
+      {{pool2d("avg_pool2d", -1)}, {1, 8, 8}, 0, "pool_size must be from 1"},
+      {{with_stride(conv2d(2), 0)}, {1, 8, 8}, 0, "stride must be from 1"},
+      {{with_padding(conv2d(2), "full")}, {1, 8, 8}, 0, "unknown padding 'full'; known: valid, same"},
+      {{with_initializer(dense(2), "he_norml")},
+       {8},
+       0,
+       "unknown initializer 'he_norml'; known: glorot_uniform"},
+      {{with_initializer(conv2d(2), "he_norml")}, {1, 8, 8}, 0, "did you mean 'he_normal'?"},
+  };
+  for (const ProblemCase& one : cases) {
+    INFO(one.text);
+    const LayerPlan plan = place_layers(one.layers, one.input, 10);
+    REQUIRE_FALSE(plan.problems.empty());
+    std::string texts;
+    bool placed = false;
+    for (const LayerProblem& problem : plan.problems) {
+      texts += problem.text + "\n";
+      placed = placed || problem.layer == one.layer;
+    }
+    CHECK_THAT(texts, ContainsSubstring(one.text));
+    CHECK(placed);
+    CHECK(plan.layers.size() <= one.layer);
+    CHECK(texts.size() < 1000);
+  }
+}
+
+TEST_CASE("shapes and counts that would overflow are problems") {
+  const std::vector<ProblemCase> cases = {
+      {{dense(kHuge)}, {10}, 0, "units must be from 1"},
+      {{dense(100'000'000'000)}, {10}, 0, "more than 100,000,000,000 parameters"},
+      {{dense(1'000'000), dense(99'999), dense(10)},
+       {10},
+       1,
+       "dense_1: makes [99999] of its input [1000000], which brings the model to more than 100,000,000,000"},
+      {{bad_kernel(kHuge, "same")}, {1, 8, 8}, 0, "kernel_size must be from 1"},
+      {{bad_kernel(100'000'000'000, "same")},
+       {1, 8, 8},
+       0,
+       "with padding, more than 100,000,000,000 numbers"},
+      {{with_padding(pool2d("max_pool2d", 1'000'000), "same")}, {1, 8, 8}, 0, "with padding, more than"},
+      {{with_stride(conv2d(2), kHuge)}, {1, 8, 8}, 0, "stride must be from 1"},
+      {{conv2d(1'000'000, 1)},
+       {1, 1000, 1000},
+       0,
+       "makes [1000000, 1000, 1000] of its input [1, 1000, 1000], more than 100,000,000,000 numbers"},
+      {{layer("flatten")}, {kHuge, kHuge, kHuge}, 0, "must have sizes of at least 1 and at most"},
+      {{layer("flatten")}, {1LL << 32, 1LL << 32}, 0, "must have sizes of at least 1 and at most"},
+      {{layer("flatten")}, {-4, -4}, 0, "the model's input [-4, -4] must have sizes of at least 1"},
+      {{layer("flatten")}, {0, 4}, 0, "must have sizes of at least 1"},
+      {{layer("flatten")}, {}, 0, "the model's input [] must have sizes of at least 1"},
+  };
+  for (const ProblemCase& one : cases) {
+    INFO(one.text);
+    const LayerPlan plan = place_layers(one.layers, one.input, 0);
+    REQUIRE(plan.problems.size() == 1);
+    CHECK_THAT(plan.problems[0].text, ContainsSubstring(one.text));
+    CHECK(plan.problems[0].layer == one.layer);
+    CHECK(plan.layers.size() == one.layer);
+  }
+}
+
+TEST_CASE("a huge stride is no problem: one output") {
+  const LayerSpec spec = with_padding(with_stride(conv2d(2), 100'000'000'000), "same");
+  CHECK(place_one(spec, {1, 8, 9}).output_shape == Shape{2, 1, 1});
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,167 @@
+// Whole models: names, dtypes, seeds, batches of any size.
+#include "models/model.h"
+
+#include <map>
+
+#include "core/error.h"
+#include "models/tensors.h"
+
+namespace dtrain {
+namespace {
+
+LayerPlan plan_of(const std::string& kind) {
+  ModelSpec spec;
+  spec.kind = kind;
+  spec.hidden = {16, 8};
+  spec.filters = {4};
+  spec.dropout = 0.1;
+  spec.layers = {with_padding(conv2d(3), "same"), layer("batch_norm"), layer("relu"), layer("flatten"),
+                 dense(10)};
+  return place_layers(expand_layers(spec, 10), {1, 8, 8}, 10);
+}
+
+std::map<std::string, at::Tensor> tensors_of(const Model& model) {
+  std::map<std::string, at::Tensor> all;
+  for (const auto& item : model.named_parameters()) all[item.key()] = item.value();
+  for (const auto& item : model.named_buffers()) all[item.key()] = item.value();
+  return all;
+}
+
+TEST_CASE("parameters are named after their layers") {
+  const auto model = build_model(plan_of("layers"), at::kFloat, 1);
+  std::vector<std::string> names;
+  for (const auto& item : model->named_parameters()) names.push_back(item.key());
+  CHECK(names == std::vector<std::string>{"conv2d.weight", "conv2d.bias", "batch_norm.weight",
+                                          "batch_norm.bias", "dense.weight", "dense.bias"});
+  CHECK(model->named_buffers().keys() ==
+        std::vector<std::string>{"batch_norm.running_mean", "batch_norm.running_var"});
+  CHECK(tensors_of(*model)["conv2d.weight"].sizes() == at::IntArrayRef({3, 1, 3, 3}));
+  CHECK(tensors_of(*model)["dense.weight"].sizes() == at::IntArrayRef({10, 192}));
+}
+
+TEST_CASE("the modules hold as many numbers as the plan says, all of the dtype") {
+  for (const std::string& kind : model_kinds_built()) {
+    for (const std::string dtype : {"float32", "float64"}) {
+      INFO(kind << " " << dtype);
+      const LayerPlan plan = plan_of(kind);
+      const auto model = build_model(plan, dtype_from_name(dtype), 1);
+      int64_t parameters = 0, buffers = 0;
+      for (const at::Tensor& parameter : model->parameters()) {
+        parameters += parameter.numel();
+        CHECK(parameter.requires_grad());
+        CHECK(parameter.scalar_type() == dtype_from_name(dtype));
+      }
+      for (const at::Tensor& buffer : model->buffers()) {
+        buffers += buffer.numel();
+        CHECK_FALSE(buffer.requires_grad());
+        CHECK(buffer.scalar_type() == dtype_from_name(dtype));
+      }
+      CHECK(parameters == plan.parameters());
+      CHECK(buffers == plan.buffers());
+    }
+  }
+}
+
+TEST_CASE("the seed alone decides where a model starts, in either dtype") {
+  const auto model = build_model(plan_of("cnn"), at::kDouble, 5);
+  at::manual_seed(99);
+  const auto again = tensors_of(*build_model(plan_of("cnn"), at::kDouble, 5));
+  const auto single = tensors_of(*build_model(plan_of("cnn"), at::kFloat, 5));
+  const auto other = tensors_of(*build_model(plan_of("cnn"), at::kDouble, 6));
+  for (const auto& [name, value] : tensors_of(*model)) {
+    INFO(name);
+    CHECK(value.equal(again.at(name)));
+    CHECK(single.at(name).equal(value.to(at::kFloat)));
+    const bool is_kernel = value.dim() > 1;
+    CHECK(value.equal(other.at(name)) != is_kernel);
+    if (!is_kernel) CHECK(value.count_nonzero().item<int64_t>() == 0);
+  }
+}
+
+TEST_CASE("layers of the same shape start differently") {
+  const auto model = build_model(place_layers({dense(6), layer("relu"), dense(6)}, {6}, 6), at::kDouble, 5);
+  CHECK_FALSE(model->parameters()[0].equal(model->parameters()[2]));
+}
+
+TEST_CASE("forward makes logits of batches of any size, also none") {
+  for (const std::string& kind : model_kinds_built()) {
+    for (const bool training : {true, false}) {
+      for (const int64_t examples : {0, 1, 5}) {
+        INFO(kind << (training ? " training " : " evaluating ") << examples);
+        const auto model = build_model(plan_of(kind), at::kFloat, 1);
+        model->train(training);
+        const at::Tensor logits = model->forward(noise({examples, 1, 8, 8}).to(at::kFloat));
+        CHECK(logits.sizes() == at::IntArrayRef({examples, 10}));
+        CHECK(logits.isfinite().all().item<bool>());
+      }
+    }
+  }
+}
+
+TEST_CASE("float32 and float64 models compute the same") {
+  const at::Tensor images = noise({5, 1, 8, 8});
+  for (const std::string& kind : model_kinds_built()) {
+    const auto precise = build_model(plan_of(kind), at::kDouble, 1),
+               single = build_model(plan_of(kind), at::kFloat, 1);
+    precise->eval();
+    single->eval();
+    CHECK(difference(single->forward(images.to(at::kFloat)).to(at::kDouble), precise->forward(images)) <
+          1e-5);
+  }
+}
+
+TEST_CASE("an mlp is its matrix products") {
+  const auto model = build_model(
+      place_layers({layer("flatten"), dense(4), layer("tanh"), dense(2)}, {1, 2, 3}, 2), at::kDouble, 3);
+  const auto weights = tensors_of(*model);
+  const at::Tensor images = noise({5, 1, 2, 3});
+  const at::Tensor hidden = images.reshape({5, 6}).matmul(weights.at("dense.weight").t()).tanh();
+  CHECK(difference(model->forward(images), hidden.matmul(weights.at("dense_1.weight").t())) < 1e-12);
+}
+
+TEST_CASE("a gradient step lowers the loss of a model with every kind of layer") {
+  std::vector<LayerSpec> layers = {conv2d(4),
+                                   layer("batch_norm"),
+                                   layer("gelu"),
+                                   pool2d("max_pool2d", 2),
+                                   with_padding(conv2d(4, 2), "same"),
+                                   layer("sigmoid"),
+                                   with_padding(pool2d("avg_pool2d", 2), "same"),
+                                   layer("flatten"),
+                                   dense(8),
+                                   layer("tanh"),
+                                   dense(8),
+                                   layer("relu"),
+                                   dense(3)};
+  const auto model = build_model(place_layers(layers, {1, 8, 8}, 3), at::kDouble, 1);
+  const at::Tensor images = noise({6, 1, 8, 8});
+  const at::Tensor targets = at::arange(6, at::kLong).remainder(3);
+  const auto loss = [&] { return at::cross_entropy_loss(model->forward(images), targets); };
+  const at::Tensor before = loss();
+  before.backward();
+  for (const at::Tensor& parameter : model->parameters()) {
+    REQUIRE(parameter.grad().defined());
+    at::NoGradGuard no_grad;
+    parameter.sub_(parameter.grad(), 0.01);
+  }
+  CHECK(loss().item<double>() < before.item<double>());
+}
+
+TEST_CASE("dtypes by name") {
+  CHECK(dtype_from_name("float32") == at::kFloat);
+  CHECK(dtype_from_name("float64") == at::kDouble);
+  try {
+    dtype_from_name("float16");
+    FAIL("no error");
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::kUsage);
+    CHECK(error.what() == std::string("unknown dtype 'float16'; known: float32, float64"));
+  }
+}
+
+TEST_CASE("a plan with problems is not built") {
+  CHECK_THROWS_AS(build_model(place_layers({dense(3)}, {1, 8, 8}, 3), at::kFloat, 1), Error);
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,104 @@
+#include "optim/optimizer.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "catch.h"
+#include "core/error.h"
+
+namespace dtrain {
+namespace {
+
+// One float64 parameter of two numbers with a gradient of our choice.
+struct Fixture {
+  at::Tensor parameter = at::tensor({1.0, -2.0}, at::kDouble).requires_grad_();
+  void set_gradient(double first, double second) {
+    parameter.mutable_grad() = at::tensor({first, second}, at::kDouble);
+  }
+  double value(int64_t i) const { return parameter.detach()[i].item<double>(); }
+};
+
+OptimizerSpec spec_of(const std::string& kind) {
+  OptimizerSpec spec;
+  spec.kind = kind;
+  return spec;
+}
+
+TEST_CASE("plain SGD subtracts the scaled gradient") {
+  Fixture f;
+  const auto optimizer = make_optimizer(spec_of("sgd"), {f.parameter});
+  f.set_gradient(0.5, 1.0);
+  optimizer->step(0.1);
+  CHECK(f.value(0) == Approx(1.0 - 0.05).epsilon(1e-14));
+  CHECK(f.value(1) == Approx(-2.0 - 0.1).epsilon(1e-14));
+  CHECK(optimizer->state().empty());
+}
+
+TEST_CASE("momentum and Nesterov momentum follow their recurrences") {
+  const bool nesterov = GENERATE(false, true);
+  OptimizerSpec spec = spec_of("sgd");
+  spec.momentum = 0.9;
+  spec.nesterov = nesterov;
+  spec.weight_decay = 0.01;
+  Fixture f;
+  const auto optimizer = make_optimizer(spec, {f.parameter});
+  double p = 1.0;
+  double v = 0;
+  for (int step = 0; step < 5; ++step) {
+    const double raw = 0.3 + 0.1 * step;
+    f.set_gradient(raw, 0);
+    optimizer->step(0.1);
+    const double g = raw + 0.01 * p;
+    v = step == 0 ? g : 0.9 * v + g;
+    p -= 0.1 * (nesterov ? g + 0.9 * v : v);
+  }
+  CHECK(f.value(0) == Approx(p).epsilon(1e-14));
+}
+
+// Kingma and Ba 2015, algorithm 1.
+double adam_by_hand(int steps, double learning_rate, double decay, bool decoupled) {
+  double p = 1.0;
+  double m = 0;
+  double v = 0;
+  for (int t = 1; t <= steps; ++t) {
+    double g = 0.3 + 0.1 * t;
+    if (decoupled) p -= learning_rate * decay * p;
+    if (!decoupled) g += decay * p;
+    m = 0.9 * m + 0.1 * g;
+    v = 0.999 * v + 0.001 * g * g;
+    const double m_hat = m / (1 - std::pow(0.9, t));
+    const double v_hat = v / (1 - std::pow(0.999, t));
+    p -= learning_rate * m_hat / (std::sqrt(v_hat) + 1e-8);
+  }
+  return p;
+}
+
+TEST_CASE("Adam and AdamW follow the papers") {
+  const std::string kind = GENERATE("adam", "adamw");
+  OptimizerSpec spec = spec_of(kind);
+  spec.weight_decay = 0.1;
+  Fixture f;
+  const auto optimizer = make_optimizer(spec, {f.parameter});
+  for (int t = 1; t <= 6; ++t) {
+    f.set_gradient(0.3 + 0.1 * t, 0);
+    optimizer->step(0.01);
+  }
+  CHECK(f.value(0) == Approx(adam_by_hand(6, 0.01, 0.1, kind == "adamw")).epsilon(1e-12));
+}
+
+TEST_CASE("Adam's state is named by parameter") {
+  Fixture f;
+  const auto optimizer = make_optimizer(spec_of("adam"), {f.parameter});
+  std::vector<std::string> names;
+  for (const auto& [name, tensor] : optimizer->state()) names.push_back(name);
+  CHECK(names == std::vector<std::string>{"average.0", "square_average.0", "steps.0"});
+}
+
+TEST_CASE("an unknown optimizer is refused") {
+  CHECK_THROWS_AS(make_optimizer(spec_of("sdg"), {}), Error);
+  CHECK(optimizer_names() == std::vector<std::string>{"sgd", "adam", "adamw"});
+}
+
+}  // namespace
+}  // namespace dtrain

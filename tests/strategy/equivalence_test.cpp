@@ -1,0 +1,145 @@
+// N replicas with batch B must equal one replica with batch N*B; micro-batches must equal one large batch.
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "catch.h"
+#include "strategy/replicas.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int kSteps = 20;
+
+JobSpec with_batch(JobSpec spec, int64_t per_replica, int64_t accumulate_steps = 1) {
+  spec.batch.per_replica = per_replica;
+  spec.batch.accumulate_steps = accumulate_steps;
+  return spec;
+}
+
+// `replicas` replicas with batch B against one with replicas * B.
+void require_equal(const JobSpec& base, int replicas, int64_t per_replica, double tolerance) {
+  const Dataset dataset = load_dataset(base.data, 1);
+  const auto one = train_with_threads(with_batch(base, per_replica * replicas), dataset, 1, kSteps);
+  const auto many = train_with_threads(with_batch(base, per_replica), dataset, replicas, kSteps);
+  CHECK(relative_difference(one.variables, many.variables) < tolerance);
+  CHECK(one.examples == many.examples);
+  CHECK(many.evaluated_examples == 101);
+  CHECK(many.evaluation_loss == Approx(one.evaluation_loss).epsilon(1e-5));
+  CHECK(one.losses.back() < one.losses.front());  // it learns: the comparison is not one of untouched weights
+}
+
+TEST_CASE("replicas equal one replica with the whole batch, SGD with momentum") {
+  const JobSpec spec = small_spec();
+  SECTION("2 replicas") { require_equal(spec, 2, 12, 1e-6); }
+  SECTION("3 replicas") { require_equal(spec, 3, 8, 1e-6); }
+}
+
+TEST_CASE("replicas equal one replica with the whole batch in float64 to 1e-12") {
+  JobSpec spec = small_spec();
+  spec.model.dtype = "float64";
+  SECTION("2 replicas") { require_equal(spec, 2, 12, 1e-12); }
+  SECTION("3 replicas") { require_equal(spec, 3, 8, 1e-12); }
+}
+
+TEST_CASE("a convolutional model is equivalent too") {
+  JobSpec spec = small_spec();
+  spec.model.dtype = "float64";
+  spec.model.kind = "cnn";
+  spec.model.filters = {4};
+  spec.model.hidden = {16};
+  require_equal(spec, 2, 12, 1e-12);
+}
+
+TEST_CASE("a partial last batch keeps replicas equivalent") {
+  JobSpec spec = small_spec();
+  spec.model.dtype = "float64";
+  spec.data.train_examples = 101;  // global batch 24: four full steps and one of 5 examples
+  SECTION("2 replicas share 5 examples as 3 and 2") { require_equal(spec, 2, 12, 1e-12); }
+  SECTION("3 replicas") { require_equal(spec, 3, 8, 1e-12); }
+}
+
+TEST_CASE("more replicas than samples in the last batch: empty shares take part") {
+  JobSpec spec = small_spec();
+  spec.model.dtype = "float64";
+  spec.data.train_examples = 49;  // global batch 24: the third step has one example
+  require_equal(spec, 2, 12, 1e-12);
+  spec.data.train_examples = 50;  // two examples for three replicas
+  require_equal(spec, 3, 8, 1e-12);
+}
+
+TEST_CASE("accumulation over micro-batches equals one large batch") {
+  JobSpec spec = small_spec();
+  spec.model.dtype = "float64";
+  spec.data.train_examples = 101;
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto large = train_with_threads(with_batch(spec, 24), dataset, 1, kSteps);
+  SECTION("one replica, 4 micro-batches") {
+    const auto accumulated = train_with_threads(with_batch(spec, 6, 4), dataset, 1, kSteps);
+    CHECK(relative_difference(large.variables, accumulated.variables) < 1e-12);
+    CHECK(large.examples == accumulated.examples);
+  }
+  SECTION("two replicas, 3 micro-batches each") {
+    const auto accumulated = train_with_threads(with_batch(spec, 4, 3), dataset, 2, kSteps);
+    CHECK(relative_difference(large.variables, accumulated.variables) < 1e-12);
+    CHECK(large.examples == accumulated.examples);
+  }
+}
+
+TEST_CASE("Adam amplifies rounding in its first steps, so its losses are compared") {
+  JobSpec spec = small_spec();
+  spec.train.optimizer = OptimizerSpec{};
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto one = train_with_threads(with_batch(spec, 24), dataset, 1, kSteps);
+  const auto two = train_with_threads(with_batch(spec, 12), dataset, 2, kSteps);
+  for (size_t step = 0; step < one.losses.size(); ++step) {
+    CHECK(std::abs(one.losses[step] - two.losses[step]) < 1e-4);
+  }
+}
+
+TEST_CASE("the same seed twice gives the same bits, another seed does not") {
+  const JobSpec spec = with_batch(small_spec(), 12);
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto first = train_with_threads(spec, dataset, 2, kSteps);
+  const auto second = train_with_threads(spec, dataset, 2, kSteps);
+  CHECK(relative_difference(first.variables, second.variables) == 0);
+  CHECK(first.losses == second.losses);
+  JobSpec other = spec;
+  other.seed = 43;
+  CHECK(relative_difference(first.variables, train_with_threads(other, dataset, 2, kSteps).variables) > 1e-3);
+}
+
+TEST_CASE("one_device and mirrored with one replica are the same computation") {
+  JobSpec spec = with_batch(small_spec(), 12);
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto mirrored = train_with_threads(spec, dataset, 1, kSteps);
+  spec.strategy.kind = "one_device";
+  const auto one_device = train_with_threads(spec, dataset, 1, kSteps);
+  CHECK(relative_difference(mirrored.variables, one_device.variables) == 0);
+}
+
+TEST_CASE("batch_norm's moving statistics are the mean over the replicas") {
+  JobSpec spec = with_batch(small_spec(), 12);
+  spec.model.kind = "layers";
+  spec.model.layers.resize(5);
+  spec.model.layers[0].kind = "flatten";
+  spec.model.layers[1].kind = "dense";
+  spec.model.layers[1].units = 8;
+  spec.model.layers[2].kind = "batch_norm";
+  spec.model.layers[3].kind = "relu";
+  spec.model.layers[4].kind = "dense";
+  spec.model.layers[4].units = 5;
+  const Dataset dataset = load_dataset(spec.data, 1);
+  // train_with_threads requires all ranks to agree bit by bit, buffers included
+  const auto two = train_with_threads(spec, dataset, 2, kSteps);
+  const auto one = train_with_threads(with_batch(spec, 24), dataset, 1, kSteps);
+  for (size_t i = 0; i < two.variables.size(); ++i) {
+    if (two.variables[i].first.find("running_mean") == std::string::npos) continue;
+    // The mean over the shares' means is the mean over the batch, up to the weights' drift.
+    CHECK(at::allclose(two.variables[i].second, one.variables[i].second, 0.05, 0.05));
+    CHECK(two.variables[i].second.abs().max().item<double>() > 1e-3);
+  }
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,141 @@
+#include "strategy/replicas.h"
+
+#include <ATen/ATen.h>
+
+#include <exception>
+#include <thread>
+#include <torch/csrc/distributed/c10d/HashStore.hpp>
+
+#include "catch.h"
+#include "data/batches.h"
+#include "models/model.h"
+#include "optim/learning_rate.h"
+
+namespace dtrain {
+namespace {
+
+std::unique_ptr<Strategy> build(const JobSpec& spec, const Dataset& dataset,
+                                std::unique_ptr<ProcessGroup> group) {
+  const LayerPlan plan = place_layers(expand_layers(spec.model, dataset.info.classes),
+                                      dataset.info.image_shape, dataset.info.classes);
+  if (!plan.problems.empty()) throw std::runtime_error(plan.problems.front().text);
+  StrategyParts parts;
+  // A different seed for every rank: place_variables has to make them equal.
+  parts.model =
+      build_model(plan, dtype_from_name(spec.model.dtype), static_cast<uint64_t>(spec.seed + group->rank()));
+  parts.optimizer = make_optimizer(spec.train.optimizer, parts.model->parameters());
+  parts.group = std::move(group);
+  parts.bucket_bytes = 1024;  // several buckets even for a small model
+  return make_strategy(spec.strategy.kind, std::move(parts));
+}
+
+LoaderOptions loader_options(const JobSpec& spec, const BatchPlan& plan, int rank) {
+  LoaderOptions options;
+  options.plan = plan;
+  options.rank = rank;
+  options.seed = static_cast<uint64_t>(spec.seed);
+  options.dtype = dtype_from_name(spec.model.dtype);
+  return options;
+}
+
+TrainingResult train_one(const JobSpec& spec, const Dataset& dataset, std::unique_ptr<ProcessGroup> group,
+                         int steps) {
+  TrainingResult result;
+  const int rank = group->rank();
+  const int replicas = group->size();
+  const BatchPlan plan = resolve_batch(spec, replicas);
+  const LearningRate rate = resolve_learning_rate(spec.train, plan.global);
+  const auto strategy = build(spec, dataset, std::move(group));
+  strategy->place_variables();
+  ShareLoader loader(dataset.train, loader_options(spec, plan, rank));
+  int step = 0;
+  for (int epoch = 0; step < steps; ++epoch) {
+    loader.start_epoch(epoch);
+    for (std::optional<Share> share; step < steps && (share = loader.next()); ++step) {
+      const MetricSums sums = strategy->sum_over_replicas(strategy->train_step(*share, rate.at(step)));
+      result.losses.push_back(sums.loss());
+      result.examples.push_back(sums.examples());
+    }
+  }
+  LoaderOptions test =
+      loader_options(spec, {.per_replica = 7, .replicas = replicas, .global = 7 * replicas}, rank);
+  test.shuffle = false;
+  ShareLoader test_loader(dataset.test, test);
+  test_loader.start_epoch(0);
+  MetricSums sums;
+  while (const auto share = test_loader.next()) sums.add(strategy->evaluate(*share));
+  sums = strategy->sum_over_replicas(std::move(sums));
+  result.evaluation_loss = sums.loss();
+  result.evaluation_accuracy = sums.accuracy();
+  result.evaluated_examples = sums.examples();
+  result.variables = strategy->collect_variables();
+  strategy->finish();
+  return result;
+}
+
+bool bit_identical(const Variables& a, const Variables& b) {
+  if (a.size() != b.size()) return false;
+  for (size_t i = 0; i < a.size(); ++i) {
+    if (a[i].first != b[i].first || !at::equal(a[i].second, b[i].second)) return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+TrainingResult train_with_threads(const JobSpec& spec, const Dataset& dataset, int replicas, int steps) {
+  if (replicas == 1) return train_one(spec, dataset, make_single_group(), steps);
+  const auto store = c10::make_intrusive<c10d::HashStore>();
+  std::vector<TrainingResult> results(static_cast<size_t>(replicas));
+  std::vector<std::exception_ptr> failures(static_cast<size_t>(replicas));
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < replicas; ++rank) {
+    threads.emplace_back([&, rank] {
+      const auto at_rank = static_cast<size_t>(rank);
+      try {
+        results[at_rank] =
+            train_one(spec, dataset, make_gloo_group(store, rank, replicas, std::chrono::seconds(20)), steps);
+      } catch (...) {
+        failures[at_rank] = std::current_exception();
+      }
+    });
+  }
+  for (std::thread& thread : threads) thread.join();
+  for (const std::exception_ptr& failure : failures) {
+    if (failure) std::rethrow_exception(failure);
+  }
+  for (const TrainingResult& other : results) {
+    REQUIRE(bit_identical(results.front().variables, other.variables));
+    REQUIRE(results.front().losses == other.losses);
+  }
+  return results.front();
+}
+
+JobSpec small_spec() {
+  JobSpec spec;
+  spec.strategy.kind = "mirrored";
+  spec.data.dataset = "synthetic";
+  spec.data.shape = {1, 8, 8};
+  spec.data.classes = 5;
+  spec.data.train_examples = 600;
+  spec.data.test_examples = 101;
+  spec.model.hidden = {32, 16};
+  spec.train.optimizer.kind = "sgd";
+  spec.train.optimizer.learning_rate = 0.05;
+  spec.train.optimizer.momentum = 0.9;
+  return spec;
+}
+
+double relative_difference(const Variables& a, const Variables& b) {
+  REQUIRE(a.size() == b.size());
+  double difference = 0;
+  double magnitude = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    REQUIRE(a[i].first == b[i].first);
+    difference = std::max(difference, (a[i].second - b[i].second).abs().max().item<double>());
+    magnitude = std::max(magnitude, a[i].second.abs().max().item<double>());
+  }
+  return difference / magnitude;
+}
+
+}  // namespace dtrain

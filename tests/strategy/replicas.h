@@ -1,0 +1,33 @@
+// Trains with threads as replicas, for tests of what must not depend on their number.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "spec/spec.h"
+#include "strategy/strategy.h"
+
+namespace dtrain {
+
+struct TrainingResult {
+  Variables variables;
+  std::vector<double> losses;     // mean over the global batch, a step each
+  std::vector<int64_t> examples;  // of the global batch, a step each
+  double evaluation_loss = 0;     // over the whole test set
+  double evaluation_accuracy = 0;
+  int64_t evaluated_examples = 0;
+};
+
+// `steps` optimizer steps of the strategy in `spec` with `replicas` threads that meet over gloo on loopback,
+// then an evaluation. The result is that of rank 0; the variables of every other rank are required to be
+// bit-identical.
+TrainingResult train_with_threads(const JobSpec& spec, const Dataset& dataset, int replicas, int steps);
+
+// A spec for a small synthetic dataset: 8x8 images, 5 classes.
+JobSpec small_spec();
+
+// The largest absolute difference of two lists of variables over the largest absolute value in them.
+double relative_difference(const Variables& a, const Variables& b);
+
+}  // namespace dtrain

@@ -1,0 +1,61 @@
+#include "strategy/strategy.h"
+
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "catch.h"
+#include "core/error.h"
+#include "strategy/replicas.h"
+#include "strategy/variables.h"
+
+namespace dtrain {
+namespace {
+
+std::shared_ptr<Model> small_model(uint64_t seed) {
+  ModelSpec spec;
+  spec.hidden = {4};
+  return build_model(place_layers(expand_layers(spec, 3), {1, 2, 2}, 3), at::kFloat, seed);
+}
+
+TEST_CASE("metric sums agree with hand-made ones") {
+  MetricSums sums;
+  const at::Tensor logits = at::tensor({2.0F, 1.0F, 0.0F, 5.0F, 0.5F, 0.25F}).view({3, 2});
+  sums.add_batch(logits, at::tensor(std::vector<int64_t>{0, 0, 1}), at::scalar_tensor(6.0));
+  CHECK(sums.examples() == 3);
+  CHECK(sums.loss() == Approx(2.0));
+  CHECK(sums.accuracy() == Approx(1.0 / 3.0));
+  MetricSums twice;
+  twice.add(sums);
+  twice.add(sums);
+  CHECK(twice.examples() == 6);
+  CHECK(twice.loss() == Approx(2.0));
+  CHECK(std::isnan(MetricSums().loss()));
+}
+
+TEST_CASE("variables are copied and written back, and mismatches refused") {
+  const auto source = small_model(1);
+  const auto target = small_model(2);
+  const Variables copies = copy_variables(*source);
+  CHECK(relative_difference(copies, copy_variables(*target)) > 0);
+  write_variables(*target, copies);
+  CHECK(relative_difference(copies, copy_variables(*target)) == 0);
+
+  Variables renamed = copies;
+  renamed[0].first = "other";
+  CHECK_THROWS_AS(write_variables(*target, renamed), Error);
+  Variables reshaped = copies;
+  reshaped[0].second = at::zeros({1});
+  CHECK_THROWS_AS(write_variables(*target, reshaped), Error);
+  Variables fewer = copies;
+  fewer.pop_back();
+  CHECK_THROWS_AS(write_variables(*target, fewer), Error);
+}
+
+TEST_CASE("an unknown strategy is refused and the known ones are listed") {
+  CHECK(strategy_names() == std::vector<std::string>{"one_device", "mirrored"});
+  CHECK_THROWS_AS(make_strategy("quantum", {}), Error);
+}
+
+}  // namespace
+}  // namespace dtrain
