@@ -19,7 +19,8 @@ endif()
 
 set(DTRAIN_SANITIZE "" CACHE STRING "Sanitizers to build with, as for -fsanitize= (for instance address,undefined)")
 if(DTRAIN_SANITIZE)
-  add_compile_options(-fsanitize=${DTRAIN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_compile_options(-fsanitize=${DTRAIN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all
+                      -Wno-maybe-uninitialized)  # the checks confuse GCC's flow analysis
   add_link_options(-fsanitize=${DTRAIN_SANITIZE})
 endif()
 

@@ -35,24 +35,27 @@ std::string names(const std::vector<Command>& commands) {
 }
 
 std::string bash_script(const std::vector<Command>& commands) {
-  std::string cases;
-  for (const Command& command : commands) {
-    cases += fmt::format("    {}) words=\"{}\" ;;\n", command.name, join(command.options, " "));
-  }
-  return fmt::format(R"(# bash completion of dtrain: eval "$(dtrain completion bash)"
+  std::string script = R"script(# bash completion of dtrain: eval "$(dtrain completion bash)"
 _dtrain() {
-    {
-      local word = "${{COMP_WORDS[COMP_CWORD]}}" words = "" case "${{COMP_WORDS[1]}}" in {}    completion) words="bash zsh fish" ;
-      ;
-      esac if["$COMP_CWORD" - eq 1];
-      then words = "{} --help --version" fi if["$COMP_CWORD" - eq 1] || [["$word" == -*]] ||
-                   ["${{COMP_WORDS[1]}}" = completion];
-      then mapfile - t COMPREPLY < < (compgen - W "$words" --"$word") else mapfile - t COMPREPLY < <
-          (compgen - f-- "$word") fi
-    }}
+  local word="${COMP_WORDS[COMP_CWORD]}" command="${COMP_WORDS[1]}" words=""
+  case "$command" in
+)script";
+  for (const Command& command : commands) {
+    script += "    " + command.name + ") words=\"" + join(command.options, " ") + "\" ;;\n";
+  }
+  script += R"script(  esac
+  if [ "$command" = completion ]; then words="$words bash zsh fish"; fi
+)script";
+  script += "  if [ \"$COMP_CWORD\" -eq 1 ]; then words=\"" + names(commands) + " --help --version\"; fi\n";
+  script += R"script(  if [ "$COMP_CWORD" -eq 1 ] || [ "$command" = completion ] || [[ "$word" == -* ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$word")
+  else
+    mapfile -t COMPREPLY < <(compgen -f -- "$word")
+  fi
+}
 complete -o filenames -F _dtrain dtrain
-)",
-                     cases, names(commands));
+)script";
+  return script;
 }
 
 std::string zsh_script(const std::vector<Command>& commands) {

@@ -19,8 +19,8 @@ struct Batch {
   int64_t size() const { return targets.size(0); }
 };
 
-// One replica's share of one optimizer step. `micro_batches` has as many entries as the share needs, none empty; no
-// entry at all when the share is empty.
+// One replica's share of one optimizer step. `micro_batches` has as many entries as the share needs, none
+// empty; no entry at all when the share is empty.
 struct Share {
   std::vector<Batch> micro_batches;
   int64_t global_examples = 0;  // of the whole step, over all replicas and micro-batches
@@ -43,7 +43,8 @@ struct LoaderOptions {
   int64_t prefetch = 2;  // shares assembled ahead by a thread of its own; 0: none, assembled in next()
 };
 
-// Yields the shares of an epoch in order. Not thread-safe. An error in the prefetch thread is rethrown by next().
+// Yields the shares of an epoch in order. Not thread-safe. An error in the prefetch thread is rethrown by
+// next().
 class ShareLoader {
  public:
   // Keeps a reference to the tensors of `images`, not a copy.

@@ -21,9 +21,9 @@ struct LabelledImages {
 
 // What is known of a dataset before its pixels are read.
 struct DatasetInfo {
-  std::string name;                // the one that is used
-  std::string requested;           // the one the spec asked for; differs after a fallback
-  std::string source;              // the folder, or "generated"
+  std::string name;                  // the one that is used
+  std::string requested;             // the one the spec asked for; differs after a fallback
+  std::string source;                // the folder, or "generated"
   std::vector<int64_t> image_shape;  // channels, height, width
   int64_t classes = 0;
   int64_t train_examples = 0;  // after data.train_examples
@@ -40,13 +40,14 @@ struct Dataset {
 // The names that `data.dataset` and `data.fallback` accept.
 const std::vector<std::string>& dataset_names();
 
-// Looks for the files (spec.path, $DTRAIN_DATA/<name>, datasets/<name> under the working folder, the system's place),
-// then for those of spec.fallback, and reads the headers only. Throws Error(kData) that lists where it looked and the
-// command that fetches the dataset.
+// Looks for the files (spec.path, $DTRAIN_DATA/<name>, datasets/<name> under the working folder, the system's
+// place), then for those of spec.fallback, and reads the headers only. Throws Error(kData) that lists where
+// it looked and the command that fetches the dataset; Error(kUsage) for an unknown name or for more examples
+// than there are. Files that are incomplete or damaged are an error, never passed over for the next place.
 DatasetInfo find_dataset(const DataSpec& spec);
 
-// As find_dataset, but when no files are there it answers with the published counts and shape and an empty `source`:
-// planning needs no data.
+// As find_dataset, but when no files are there it answers with the published counts and shape and an empty
+// `source`: planning needs no data.
 DatasetInfo describe_dataset(const DataSpec& spec);
 
 // Reads all of it. `seed` matters to the synthetic dataset only. Throws Error(kData) with file and offset.

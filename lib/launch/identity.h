@@ -18,9 +18,10 @@ struct Identity {
   std::string source;        // "dtrain", "torchrun", or "environment": who set it
 };
 
-// From RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT; nullopt when neither RANK nor
-// WORLD_SIZE is set. Throws Error(kUsage) that names the variable when one is missing, malformed or contradicts another.
-// TORCHELASTIC_USE_AGENT_STORE=True means that torchrun's agent serves the store; otherwise rank 0 does.
+// From RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT; nullopt when neither RANK
+// nor WORLD_SIZE is set. Throws Error(kUsage) that names the variable when one is missing, malformed or
+// contradicts another. TORCHELASTIC_USE_AGENT_STORE=True means that torchrun's agent serves the store;
+// otherwise rank 0 does.
 std::optional<Identity> identity_from_environment();
 
 }  // namespace dtrain

@@ -1,6 +1,6 @@
-// What every replica of this host was last doing, in memory shared with the supervisor: a replica writes its own slot with
-// plain atomic stores (nanoseconds, no system call), and the supervisor reads it when something goes wrong, so that an
-// error can say who was missing and where the others waited.
+// What every replica of this host was last doing, in memory shared with the supervisor: a replica writes its
+// own slot with plain atomic stores (nanoseconds, no system call), and the supervisor reads it when something
+// goes wrong, so that an error can say who was missing and where the others waited.
 #pragma once
 
 #include <cstdint>
@@ -10,22 +10,32 @@
 namespace dtrain {
 
 enum class Activity : uint32_t {
-  kStarting, kLoadingData, kConnecting, kBuilding, kWaitingForData, kComputing, kCommunicating, kUpdating, kEvaluating,
+  kStarting,
+  kLoadingData,
+  kConnecting,
+  kBuilding,
+  kWaitingForData,
+  kComputing,
+  kCommunicating,
+  kUpdating,
+  kEvaluating,
   kFinished,
 };
 const char* activity_name(Activity activity);  // "waiting for data", ...
 
 struct ReplicaStatus {
   Activity activity = Activity::kStarting;
-  int64_t step = 0;   // global, 1-based; 0 before the first
-  double since = 0;   // steady_seconds() when the activity began
+  int64_t step = 0;  // global, 1-based; 0 before the first
+  double since = 0;  // steady_seconds() when the activity began
 };
 
 class StatusBoard {
  public:
-  // An anonymous board (memfd) of `replicas` slots, inherited by children through its descriptor.
+  // An anonymous board (memfd) of `replicas` slots. Its descriptor is closed on exec; supervise() passes it
+  // to replicas.
   static std::unique_ptr<StatusBoard> create(int replicas);
-  // A replica's view of the board behind `descriptor`; throws Error(kBug) when the descriptor is no board.
+  // A replica's view of the board behind `descriptor`, which it takes over; throws Error(kBug) when that is
+  // no board, and leaves it open then.
   static std::unique_ptr<StatusBoard> open(int descriptor);
   ~StatusBoard();
   StatusBoard(const StatusBoard&) = delete;

@@ -1,4 +1,5 @@
-// Starts the replica processes of one run on this host, relays their reports, and ends them all when one fails.
+// Starts the replica processes of one run on this host, relays their reports, and ends them all when one
+// fails.
 #pragma once
 
 #include <filesystem>
@@ -19,7 +20,9 @@ struct ReplicaProcess {
 };
 
 struct SuperviseOptions {
-  // One line of JSON that a replica wrote to its report descriptor, without the newline.
+  // One line of JSON that a replica wrote to its report descriptor, without the newline. Not checked: a
+  // replica that was killed leaves half a line, and in place of one over kMaxReportLine comes
+  // {"event":"report_dropped","bytes":N}.
   std::function<void(int rank, const std::string& line)> on_report;
   // Called about ten times a second between reports (a progress bar redraws itself).
   std::function<void()> on_tick;
@@ -31,19 +34,24 @@ struct SuperviseOptions {
 struct SuperviseResult {
   ExitCode code = ExitCode::kDone;
   int first_failing_rank = -1;  // -1: none
-  std::string message;          // for people: what failed first, where everyone was, the log's path; empty when done
-  int stop_signal = 0;          // SIGINT or SIGTERM when the user stopped the job
+  std::string message;  // for people: what failed first, where everyone was, the log's path; empty when done
+  int stop_signal = 0;  // SIGINT or SIGTERM when the user stopped the job
 };
 
-// A replica ends its life with a report {"event":"failed","code":N,"message":"..."} when it can. The descriptor for
-// reports is in the environment as DTRAIN_REPORT_FD, the board's as DTRAIN_BOARD_FD.
+// A replica ends its life with a report {"event":"failed","code":N,"message":"..."} when it can. The
+// descriptor for reports is in the environment as DTRAIN_REPORT_FD, the board's as DTRAIN_BOARD_FD.
 //
-// Blocks until every process has ended and been reaped. When one fails (a non-zero exit or a signal) the rest are ended
-// within gather_seconds + grace_seconds; the first failing rank is the first that was killed by a signal or failed with
-// something other than kPeerLost, for peers of a dead replica blame each other; when all say kPeerLost (a timeout),
-// it is the one that the board shows outside communication. SIGINT/SIGTERM (core/signals.h flags) stop the job:
-// SIGTERM to all, SIGKILL after the grace period or at a second signal.
-// Children get PR_SET_PDEATHSIG=SIGKILL and a process group of their own, so that Ctrl-C reaches only the supervisor.
+// Blocks until every process has ended and been reaped. When one fails (a non-zero exit or a signal) the rest
+// are ended within gather_seconds + grace_seconds; the first failing rank is the first that was killed by a
+// signal or failed with something other than kPeerLost, for peers of a dead replica blame each other; when
+// all say kPeerLost (a timeout), it is the one that the board shows outside communication. SIGINT/SIGTERM
+// (core/signals.h flags) stop the job: SIGTERM to all, SIGKILL after the grace period or at a second signal.
+// Children get PR_SET_PDEATHSIG=SIGKILL and a process group of their own, so that Ctrl-C reaches only the
+// supervisor. The kernel ties them to the *thread* that called this, which must last as long as the job: it
+// does, for it is blocked here. A replica's group ends with it; nothing of the job is left when this returns
+// or throws. Throws Error when a process cannot be started (after ending those that were): kUsage names the
+// log or program that cannot be opened, kMemory says that there is no room for a process. What a callback
+// throws passes through.
 SuperviseResult supervise(const std::vector<ReplicaProcess>& processes, const StatusBoard& board,
                           const SuperviseOptions& options);
 

@@ -34,12 +34,11 @@ std::string global_batch(const Event& start) {
                      show_counted(integer_at(start, "accumulate_steps"), "accumulation step"));
 }
 
+// The derivation ends with the rate.
 std::string learning_rate(const Event& start) {
+  if (text_at(start, "learning_rate_derivation")) return show_text(start, "learning_rate_derivation");
   const auto rate = number_at(start, "learning_rate");
-  const std::string shown = rate ? fmt::format("{:g}", *rate) : "-";
-  return text_at(start, "learning_rate_derivation")
-             ? shown + " (" + show_text(start, "learning_rate_derivation") + ")"
-             : shown;
+  return rate ? fmt::format("{:g}", *rate) : "-";
 }
 
 std::string timing(const Event& start) {

@@ -71,7 +71,7 @@ RunSummary SummaryCollector::of(const std::string& run) const {
 }
 
 Comparison compare_runs(const RunSummary& baseline, const RunSummary& distributed,
-                        std::optional<double> equal_replicas_step_ms) {
+                        std::optional<double> overhead) {
   Comparison comparison;
   comparison.baseline = baseline;
   comparison.distributed = distributed;
@@ -80,8 +80,7 @@ Comparison compare_runs(const RunSummary& baseline, const RunSummary& distribute
     comparison.scaling_efficiency = *comparison.speedup * static_cast<double>(baseline.replicas) /
                                     static_cast<double>(distributed.replicas);
   }
-  if (const auto ratio = positive_ratio(equal_replicas_step_ms, baseline.step_ms))
-    comparison.overhead = *ratio - 1;
+  comparison.overhead = overhead;
   comparison.verdict = verdict(comparison);
   return comparison;
 }

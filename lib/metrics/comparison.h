@@ -49,10 +49,10 @@ struct Comparison {
   std::string verdict;                       // a sentence
 };
 
-// `equal_replicas_step_ms` is the step_ms of a short run of the distributed strategy with the baseline's
-// number of replicas (one) and its global batch; nullopt when there was none.
+// `overhead`: what the strategy adds to the step at equal replicas, as a fraction of the baseline's; nullopt
+// when it was not measured.
 Comparison compare_runs(const RunSummary& baseline, const RunSummary& distributed,
-                        std::optional<double> equal_replicas_step_ms = std::nullopt);
+                        std::optional<double> overhead = std::nullopt);
 
 // The `comparison` event.
 Event comparison_event(const Comparison& comparison);

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <map>
-#include <sstream>
 #include <utility>
 
 #include "core/text.h"
@@ -16,19 +15,11 @@ namespace dtrain {
 namespace {
 
 constexpr double kSecondsBetweenDrawings = 0.1;
-constexpr size_t kErrorLineLimit = 2000;
+constexpr size_t kVerdictLimit = 2000;
 const char kClearLine[] = "\r\x1b[K";
 const char kRed[] = "\x1b[31m";
 const char kBold[] = "\x1b[1m";
 constexpr char kRow[] = "{:>9}  {:<5} {:>10} {:>9} {:>12} {:>10} {:>12}\n";
-
-// The lines of a message, each safe to show and indented.
-std::string indented(const std::string& message) {
-  std::istringstream lines(message);
-  std::string shown;
-  for (std::string line; std::getline(lines, line);) shown += "  " + printable(line, kErrorLineLimit) + "\n";
-  return shown;
-}
 
 std::string how_it_ended(const Event& end) {
   const std::string status = show_text(end, "status");
@@ -139,12 +130,12 @@ void Console::on_run_end(const Event& event) {
     text += fmt::format("  final evaluation: loss {}, accuracy {}\n", show_loss(loss),
                         show_accuracy(number_at(event, "accuracy")));
   }
-  if (failed) text += indented(text_at(event, "error").value_or(""));
   print(text + (options_.quiet ? "" : "\n"));
 }
 
 void Console::on_comparison(const Event& event) {
-  print(comparison_table(event) + coloured(kBold, show_text(event, "verdict")) + "\n");
+  print(comparison_table(event) +
+        coloured(kBold, printable(text_at(event, "verdict").value_or(""), kVerdictLimit)) + "\n");
 }
 
 std::string Console::coloured(const char* code, const std::string& text) const {

@@ -14,8 +14,8 @@ struct Range {
   int64_t size() const { return end - begin; }
 };
 
-// The contiguous share of `whole` that replica `rank` of `replicas` takes. Shares differ by at most one example, and
-// may be empty when there are more replicas than examples; together they are exactly `whole`.
+// The contiguous share of `whole` that replica `rank` of `replicas` takes. Shares differ by at most one
+// example, and may be empty when there are more replicas than examples; together they are exactly `whole`.
 Range share_of(Range whole, int64_t rank, int64_t replicas);
 
 // One optimizer step takes `global` examples; each replica computes its share in micro-batches of at most
@@ -33,8 +33,8 @@ struct BatchPlan {
   Range step_range(int64_t step, int64_t examples) const;
 };
 
-// Resolves the spec's `batch` section for a number of replicas. Throws Error(kUsage) when batch.global cannot be
-// divided into equal micro-batches.
+// Resolves the spec's `batch` section for a number of replicas. Throws Error(kUsage) when batch.global cannot
+// be divided into equal micro-batches.
 BatchPlan resolve_batch(const JobSpec& spec, int64_t replicas);
 
 }  // namespace dtrain

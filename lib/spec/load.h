@@ -29,15 +29,16 @@ struct LoadedSpec {
   Problem problem_at(const std::string& path, const std::string& text) const;
 };
 
-// Reads `path` (at most 1 MiB) and applies overrides of the form "train.epochs=3" in order, the later winning.
-// Relative paths in the spec become relative to the spec's folder; "${NAME}" becomes the environment variable.
+// Reads `path` (at most 1 MiB) and applies overrides of the form "train.epochs=3" in order, the later
+// winning. Relative paths are taken from the spec's folder (those of overrides from the working folder) and
+// become absolute; "${NAME}" becomes the environment variable. A file that cannot be read is a problem too.
 LoadedSpec load_spec(const std::filesystem::path& path, const std::vector<std::string>& overrides = {});
 
-// The same for text in memory; `name` stands for the file in messages.
+// The same for text in memory; `name` stands for the file in messages, and relative paths stay as they are.
 LoadedSpec parse_spec(const std::string& text, const std::string& name,
                       const std::vector<std::string>& overrides = {});
 
-// The whole spec as YAML, every field with its value, that load_spec reads back to an equal spec.
+// The whole spec as YAML, every field that applies with its value; a valid spec reads back equal.
 std::string print_spec(const JobSpec& spec);
 
 }  // namespace dtrain

@@ -1,5 +1,6 @@
-// A job spec as plain structs. Defaults are the members' initialisers and nowhere else; what each field means, its bounds
-// and its unit stand in fields.cpp, which drives parsing, overrides, printing, the JSON schema and docs/spec.md.
+// A job spec as plain structs. Defaults are the members' initialisers and nowhere else; what each field
+// means, its bounds and its unit stand in fields.cpp, which drives parsing, overrides, printing, the JSON
+// schema and docs/spec.md.
 #pragma once
 
 #include <cstdint>
@@ -24,13 +25,13 @@ struct DataSpec {
   std::optional<std::string> fallback;
   bool shuffle = true;
   bool drop_remainder = false;
-  std::optional<int64_t> train_examples;  // nullopt: all
-  std::optional<int64_t> test_examples;   // nullopt: all
+  std::optional<int64_t> train_examples;     // nullopt: all
+  std::optional<int64_t> test_examples;      // nullopt: all
   std::vector<int64_t> shape = {1, 28, 28};  // synthetic only: channels, height, width
   int64_t classes = 10;                      // synthetic only
-  double mean = 0;                        // subtracted after scaling to 0..1
-  double standard_deviation = 1;          // divided by, after the mean
-  int64_t prefetch = 2;                   // batches
+  double mean = 0;                           // subtracted after scaling to 0..1
+  double standard_deviation = 1;             // divided by, after the mean
+  int64_t prefetch = 2;                      // batches
 };
 
 struct BatchSpec {
@@ -42,17 +43,17 @@ struct BatchSpec {
 // One layer. Only the fields that its kind uses may be written; layer_fields() in fields.h says which.
 struct LayerSpec {
   std::string kind;
-  int64_t units = 0;                    // dense
-  int64_t filters = 0;                  // conv2d
-  int64_t kernel_size = 3;              // conv2d
-  int64_t pool_size = 2;                // max_pool2d, avg_pool2d
-  std::optional<int64_t> stride;        // conv2d: 1; pools: pool_size
-  std::string padding = "valid";        // conv2d, pools: valid | same
-  bool use_bias = true;                 // dense, conv2d
+  int64_t units = 0;                           // dense
+  int64_t filters = 0;                         // conv2d
+  int64_t kernel_size = 3;                     // conv2d
+  int64_t pool_size = 2;                       // max_pool2d, avg_pool2d
+  std::optional<int64_t> stride;               // conv2d: 1; pools: pool_size
+  std::string padding = "valid";               // conv2d, pools: valid | same
+  bool use_bias = true;                        // dense, conv2d
   std::string initializer = "glorot_uniform";  // dense, conv2d
-  double rate = 0.5;                    // dropout
-  double momentum = 0.99;               // batch_norm
-  double epsilon = 1e-3;                // batch_norm
+  double rate = 0.5;                           // dropout
+  double momentum = 0.99;                      // batch_norm
+  double epsilon = 1e-3;                       // batch_norm
 };
 
 struct ModelSpec {
@@ -70,11 +71,11 @@ struct ModelSpec {
 struct OptimizerSpec {
   std::string kind = "adam";
   double learning_rate = 1e-3;
-  double momentum = 0;        // sgd
-  bool nesterov = false;      // sgd
-  double beta1 = 0.9;         // adam, adamw
-  double beta2 = 0.999;       // adam, adamw
-  double epsilon = 1e-8;      // adam, adamw
+  double momentum = 0;    // sgd
+  bool nesterov = false;  // sgd
+  double beta1 = 0.9;     // adam, adamw
+  double beta2 = 0.999;   // adam, adamw
+  double epsilon = 1e-8;  // adam, adamw
   double weight_decay = 0;
 };
 

@@ -7,12 +7,12 @@
 #include "core/error.h"
 #include "launch/cores.h"
 #include "models/model.h"
+#include "train/overhead.h"
 
 namespace dtrain {
 namespace {
 
 constexpr int64_t kMostAutomaticReplicas = 8;
-constexpr int64_t kOverheadSteps = 200;
 
 int64_t resolve_replicas(LoadedSpec& loaded, std::optional<int64_t> world_size) {
   const StrategySpec& strategy = loaded.spec.strategy;
@@ -69,8 +69,7 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const std::stri
   }
   plan.total_steps = plan.steps_per_epoch * spec.train.epochs;
   if (spec.train.max_steps) plan.total_steps = std::min(plan.total_steps, *spec.train.max_steps);
-  if (run == "overhead")
-    plan.total_steps = std::min(plan.total_steps, spec.metrics.skip_steps + kOverheadSteps);
+  if (run == "overhead") plan.total_steps = kOverheadSteps;
   plan.epochs = (plan.total_steps + plan.steps_per_epoch - 1) / plan.steps_per_epoch;
   return plan;
 }

@@ -25,7 +25,7 @@ struct RunPlan {
   int64_t steps_per_epoch = 0;
   int64_t epochs = 0;       // started, the last perhaps not finished
   int64_t total_steps = 0;  // optimizer steps, after train.max_steps
-  bool evaluates = true;
+  bool evaluates = true;    // has examples to evaluate
 };
 
 struct JobPlan {

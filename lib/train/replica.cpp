@@ -1,12 +1,15 @@
 #include "train/replica.h"
 
 #include <ATen/ATen.h>
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include "core/random.h"
 #include "launch/cores.h"
+#include "train/assembly.h"
+#include "train/overhead.h"
 #include "train/trainer.h"
 
 namespace dtrain {
@@ -21,38 +24,16 @@ std::unique_ptr<ProcessGroup> make_group(const JobPlan& job, const RunPlan& run,
                          static_cast<int>(run.replicas), timeout);
 }
 
-std::unique_ptr<Strategy> build_strategy(const JobPlan& job, const RunPlan& run,
-                                         std::unique_ptr<ProcessGroup> group) {
-  StrategyParts parts;
-  parts.model =
-      build_model(job.model, dtype_from_name(job.spec.model.dtype), static_cast<uint64_t>(job.spec.seed));
-  parts.optimizer = make_optimizer(job.spec.train.optimizer, parts.model->parameters());
-  parts.group = std::move(group);
-  parts.bucket_bytes = static_cast<int64_t>(job.spec.strategy.bucket_megabytes * (1 << 20));
-  return make_strategy(run.strategy, std::move(parts));
-}
-
-LoaderOptions train_options(const JobPlan& job, const RunPlan& run, int64_t rank) {
-  LoaderOptions options;
-  options.plan = run.batch;
-  options.rank = rank;
-  options.shuffle = job.spec.data.shuffle;
-  options.seed = static_cast<uint64_t>(job.spec.seed);
-  options.normalisation = {job.spec.data.mean, job.spec.data.standard_deviation};
-  options.dtype = dtype_from_name(job.spec.model.dtype);
-  options.prefetch = job.spec.data.prefetch;
-  return options;
-}
-
-LoaderOptions test_options(const JobPlan& job, const RunPlan& run, int64_t rank) {
-  LoaderOptions options = train_options(job, run, rank);
-  options.shuffle = false;
-  options.plan = BatchPlan{.per_replica = job.spec.evaluate.batch_per_replica,
-                           .replicas = run.replicas,
-                           .accumulate_steps = 1,
-                           .global = job.spec.evaluate.batch_per_replica * run.replicas,
-                           .drop_remainder = false};
-  return options;
+void train(const JobPlan& job, const RunPlan& run, const Dataset& dataset,
+           std::unique_ptr<ProcessGroup> group, ActivityLog& activity, EventSink& sink) {
+  const int rank = group->rank();
+  activity.doing(Activity::kBuilding);
+  const auto strategy = build_strategy(job, run.strategy, std::move(group));
+  ShareLoader train_shares(dataset.train, train_options(job, run, rank));
+  std::unique_ptr<ShareLoader> test_shares;
+  if (run.evaluates) test_shares = std::make_unique<ShareLoader>(dataset.test, test_options(job, run, rank));
+  RunReporter reporter(job, run, sink);
+  Trainer(job, run, *strategy, train_shares, test_shares.get(), reporter, activity).run();
 }
 
 }  // namespace
@@ -61,6 +42,7 @@ void run_replica(const JobPlan& job, const RunPlan& run, const Dataset& dataset,
                  const StorePtr& store, StatusBoard& board, EventSink& sink) {
   ActivityLog activity(board, identity.rank);
   at::set_num_threads(static_cast<int>(run.threads_per_replica));
+  at::globalContext().setFlushDenormal(true);
   if (run.replicas > 1) {
     keep_to_own_cores(identity.local_rank, identity.local_world_size,
                       static_cast<int>(run.threads_per_replica));
@@ -73,15 +55,11 @@ void run_replica(const JobPlan& job, const RunPlan& run, const Dataset& dataset,
   std::unique_ptr<ProcessGroup> group = make_group(job, run, identity, store);
   group->set_on_wait([&activity] { activity.doing(Activity::kCommunicating); });
 
-  activity.doing(Activity::kBuilding);
-  const std::unique_ptr<Strategy> strategy = build_strategy(job, run, std::move(group));
-  ShareLoader train(dataset.train, train_options(job, run, identity.rank));
-  std::unique_ptr<ShareLoader> test;
-  if (run.evaluates)
-    test = std::make_unique<ShareLoader>(dataset.test, test_options(job, run, identity.rank));
-
-  RunReporter reporter(job, run, sink);
-  Trainer(job, run, *strategy, train, test.get(), reporter, activity).run();
+  if (run.run == "overhead") {
+    measure_overhead(job, run, dataset, sink);
+  } else {
+    train(job, run, dataset, std::move(group), activity, sink);
+  }
 }
 
 }  // namespace dtrain

@@ -5,10 +5,6 @@
 namespace dtrain {
 namespace {
 
-// A measurement for the comparison, not a run that the user asked for: of its events only the result is of
-// interest.
-constexpr const char* kOverheadRun = "overhead";
-
 RunDirectory make_directory(const JobPlan& job, RunDirectoryOptions options) {
   options.name = job.spec.name;
   RunDirectory directory = RunDirectory::create(options);
@@ -24,10 +20,13 @@ RunOutput::RunOutput(const JobPlan& job, const OutputOptions& options, std::ostr
       console_(out, options.console) {}
 
 void RunOutput::on_event(const Event& event) {
-  summaries_.on_event(event);
   const std::string run = text_at(event, "run").value_or("");
-  if (run == kOverheadRun) return;
   const std::string kind = text_at(event, "event").value_or("");
+  if (kind == "overhead") {  // a number for the comparison, not a run that the user asked for
+    overhead_ = number_at(event, "overhead");
+    return;
+  }
+  summaries_.on_event(event);
   if (kind == "run_start") open_run_ = run;
   if (kind == "run_end") open_run_.clear();
   file_.on_event(event);
@@ -36,8 +35,8 @@ void RunOutput::on_event(const Event& event) {
 
 void RunOutput::finish(const JobPlan& job) {
   if (job.spec.compare.baseline != "none") {
-    on_event(comparison_event(compare_runs(summaries_.of("baseline"), summaries_.of("distributed"),
-                                           summaries_.of(kOverheadRun).step_ms)));
+    on_event(
+        comparison_event(compare_runs(summaries_.of("baseline"), summaries_.of("distributed"), overhead_)));
   }
   write_summary();
 }

@@ -1,6 +1,7 @@
 // Where a job's events go: its folder, the terminal and the summary.
 #pragma once
 
+#include <optional>
 #include <ostream>
 #include <string>
 
@@ -43,6 +44,7 @@ class RunOutput : public EventSink {
   Console console_;
   SummaryCollector summaries_;
   std::string open_run_;  // has started and not ended
+  std::optional<double> overhead_;
 };
 
 }  // namespace dtrain

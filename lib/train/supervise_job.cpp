@@ -56,9 +56,15 @@ SuperviseResult supervise_run(const JobPlan& job, const RunPlan& run, const std:
 JobResult supervise_job(const JobPlan& job, const OutputOptions& options, const std::string& program,
                         std::ostream& out) {
   catch_stop_signals();
+  const int signals_before = stop_signals_received();
   RunOutput output(job, options, out);
   for (const RunPlan& run : job.runs) {
-    const SuperviseResult result = supervise_run(job, run, program, output);
+    SuperviseResult result;
+    if (stop_signals_received() > signals_before) {  // it came between two runs
+      result = {ExitCode::kStopped, -1, "stopped before the " + run.run + " run", last_stop_signal()};
+    } else {
+      result = supervise_run(job, run, program, output);
+    }
     if (result.code == ExitCode::kDone) continue;
     output.fail(result.stop_signal != 0 ? "stopped" : "failed", result.code, result.message);
     return {result.code, result.message};

@@ -91,7 +91,7 @@ TEST_CASE("the document holds starts, ends and the comparison") {
 }
 
 TEST_CASE("speedup, efficiency and overhead by hand") {
-  const Comparison two = compare_runs(baseline(), distributed(), 3.36);
+  const Comparison two = compare_runs(baseline(), distributed(), 0.05);
   CHECK(two.speedup.value() == Approx(1.8));
   CHECK(two.scaling_efficiency.value() == Approx(0.9));
   CHECK(two.overhead.value() == Approx(0.05));
@@ -110,10 +110,9 @@ TEST_CASE("ratios of numbers that are missing or make no sense are missing") {
     RunSummary left = baseline();
     left.examples_per_second = rate;
     left.step_ms = rate;
-    const Comparison comparison = compare_runs(left, distributed(), 1.0);
+    const Comparison comparison = compare_runs(left, distributed());
     CHECK_FALSE(comparison.speedup);
     CHECK_FALSE(comparison.scaling_efficiency);
-    CHECK_FALSE(comparison.overhead);
     CHECK_THAT(comparison.verdict, ContainsSubstring("no steps were timed"));
   }
   RunSummary nobody = distributed();
@@ -122,7 +121,7 @@ TEST_CASE("ratios of numbers that are missing or make no sense are missing") {
 }
 
 TEST_CASE("the comparison event holds what is known") {
-  Event event = comparison_event(compare_runs(baseline(), distributed(), 3.36));
+  Event event = comparison_event(compare_runs(baseline(), distributed(), 0.05));
   CHECK(event["event"] == "comparison");
   CHECK(event["run"] == "distributed");
   CHECK(event["baseline"]["strategy"] == "one_device");
@@ -140,7 +139,7 @@ TEST_CASE("the comparison event holds what is known") {
 }
 
 TEST_CASE("the table, whole") {
-  const std::string table = comparison_table(comparison_event(compare_runs(baseline(), distributed(), 3.36)));
+  const std::string table = comparison_table(comparison_event(compare_runs(baseline(), distributed(), 0.05)));
   CHECK(table == R"(comparison: mnist_mirrored, dataset mnist
 metric                                   baseline           distributed   ratio
                             one_device, 1 replica  mirrored, 2 replicas
@@ -205,7 +204,7 @@ TEST_CASE("verdict: the overhead and different batches are part of it") {
   RunSummary right = distributed();
   right.global_batch = 256;
   CHECK_THAT(
-      compare_runs(baseline(), right, 3.36).verdict,
+      compare_runs(baseline(), right, 0.05).verdict,
       ContainsSubstring(
           "; the strategy's overhead at equal replicas is 5.0 %; the global batches differ (128 and 256)."));
 }

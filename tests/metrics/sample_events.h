@@ -19,7 +19,7 @@ inline Event run_start(const std::string& run, int64_t replicas) {
           {"per_replica_batch", 128 / replicas},
           {"accumulate_steps", 1},
           {"learning_rate", 0.002},
-          {"learning_rate_derivation", "0.001 x 128 / 64, linear"},
+          {"learning_rate_derivation", "0.001 x 128/64 (linear) = 0.002"},
           {"steps_per_epoch", 469},
           {"epochs", 2},
           {"total_steps", 938},

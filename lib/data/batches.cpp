@@ -1,0 +1,187 @@
+#include "data/batches.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <deque>
+#include <exception>
+#include <mutex>
+#include <numeric>
+#include <string>
+#include <thread>
+
+#include "core/error.h"
+#include "core/random.h"
+
+namespace dtrain {
+namespace {
+
+void require(bool holds, const char* what) {
+  if (!holds) throw Error(ExitCode::kBug, std::string("ShareLoader: ") + what);
+}
+
+void check(const LabelledImages& data, const LoaderOptions& options) {
+  require(data.images.defined() && data.labels.defined(), "no images or no labels");
+  require(data.images.scalar_type() == at::kByte && data.images.dim() == 4 && data.images.is_contiguous(),
+          "images must be contiguous uint8 [n, channels, height, width]");
+  require(data.labels.scalar_type() == at::kLong && data.labels.dim() == 1 && data.labels.is_contiguous(),
+          "labels must be contiguous int64 [n]");
+  require(data.images.size(0) == data.labels.size(0), "as many images as labels are needed");
+  require(options.dtype == at::kFloat || options.dtype == at::kDouble, "dtype must be float32 or float64");
+  const BatchPlan& plan = options.plan;
+  require(plan.global > 0 && plan.per_replica > 0, "the batch plan must be resolved");
+  require(0 <= options.rank && options.rank < plan.replicas, "rank out of range");
+  require(options.prefetch >= 0, "prefetch must not be negative");
+}
+
+// The normalised value of each of the 256 pixel values. A look-up is as fast as multiplying (gathering rows
+// is bound by memory) and gives exactly what the same arithmetic on a tensor gives.
+at::Tensor normalised_values(const Normalisation& by, at::ScalarType dtype) {
+  return at::arange(256, dtype).div_(255).sub_(by.mean).div_(by.standard_deviation);
+}
+
+// Plain loops: this runs beside the replica's computation, whose threads LibTorch's parallel loops would
+// take.
+template <typename T>
+void normalise_rows(const at::Tensor& images, const int64_t* rows, const at::Tensor& values,
+                    at::Tensor& out) {
+  const int64_t pixels = images[0].numel();
+  const uint8_t* source = images.const_data_ptr<uint8_t>();
+  const T* value = values.const_data_ptr<T>();
+  T* target = out.mutable_data_ptr<T>();
+  for (int64_t row = 0; row < out.size(0); ++row, target += pixels) {
+    const uint8_t* image = source + rows[row] * pixels;
+    for (int64_t pixel = 0; pixel < pixels; ++pixel) target[pixel] = value[image[pixel]];
+  }
+}
+
+}  // namespace
+
+class ShareLoader::Implementation {
+ public:
+  Implementation(const LabelledImages& data, const LoaderOptions& options) : data_(data), options_(options) {
+    check(data_, options_);
+    values_ = normalised_values(options_.normalisation, options_.dtype);
+    next_step_ = steps();
+  }
+
+  int64_t steps() const { return options_.plan.steps_per_epoch(data_.size()); }
+
+  void start_epoch(int64_t epoch, int64_t first_step) {
+    require(first_step >= 0, "first_step must not be negative");
+    producer_ = {};  // asked to stop, and joined
+    ready_.clear();
+    failure_ = nullptr;
+    order_ = epoch_order(data_.size(), options_.shuffle, options_.seed, epoch);
+    next_step_ = first_step;
+    if (options_.prefetch > 0 && first_step < steps()) {
+      producer_ = std::jthread([this, first_step](std::stop_token stop) { produce(stop, first_step); });
+    }
+  }
+
+  std::optional<Share> next() {
+    if (next_step_ >= steps()) return std::nullopt;
+    Share share = options_.prefetch > 0 ? take() : assemble(next_step_);
+    ++next_step_;
+    return share;
+  }
+
+ private:
+  Share take() {
+    std::unique_lock lock(mutex_);
+    changed_.wait(lock, [this] { return !ready_.empty() || failure_; });
+    if (ready_.empty()) std::rethrow_exception(failure_);
+    Share share = std::move(ready_.front());
+    ready_.pop_front();
+    lock.unlock();
+    changed_.notify_all();
+    return share;
+  }
+
+  // The prefetch thread: assembles the rest of the epoch, at most `prefetch` shares ahead of next().
+  void produce(const std::stop_token& stop, int64_t first_step) {
+    try {
+      for (int64_t step = first_step; step < steps(); ++step) {
+        {
+          std::unique_lock lock(mutex_);
+          const auto has_room = [this] { return static_cast<int64_t>(ready_.size()) < options_.prefetch; };
+          if (!changed_.wait(lock, stop, has_room) || stop.stop_requested()) return;
+        }
+        Share share = assemble(step);
+        const std::lock_guard lock(mutex_);
+        ready_.push_back(std::move(share));
+        changed_.notify_all();
+      }
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      failure_ = std::current_exception();
+      changed_.notify_all();
+    }
+  }
+
+  Share assemble(int64_t step) const {
+    const BatchPlan& plan = options_.plan;
+    const Range whole = plan.step_range(step, data_.size());
+    const Range mine = share_of(whole, options_.rank, plan.replicas);
+    Share share;
+    share.global_examples = whole.size();
+    share.step = step;
+    for (int64_t begin = mine.begin; begin < mine.end; begin += plan.per_replica) {
+      share.micro_batches.push_back(gather({begin, std::min(begin + plan.per_replica, mine.end)}));
+    }
+    return share;
+  }
+
+  Batch gather(Range positions) const {
+    std::vector<int64_t> shape = data_.images.sizes().vec();
+    shape[0] = positions.size();
+    Batch batch{at::empty(shape, options_.dtype), at::empty({positions.size()}, at::kLong)};
+    const int64_t* rows = order_.data() + positions.begin;
+    if (options_.dtype == at::kFloat) {
+      normalise_rows<float>(data_.images, rows, values_, batch.inputs);
+    } else {
+      normalise_rows<double>(data_.images, rows, values_, batch.inputs);
+    }
+    const int64_t* labels = data_.labels.const_data_ptr<int64_t>();
+    std::transform(rows, rows + positions.size(), batch.targets.mutable_data_ptr<int64_t>(),
+                   [labels](int64_t row) { return labels[row]; });
+    return batch;
+  }
+
+  const LabelledImages data_;
+  const LoaderOptions options_;
+  at::Tensor values_;           // by pixel value
+  std::vector<int64_t> order_;  // of this epoch; written only while no thread runs
+  int64_t next_step_ = 0;       // that next() yields
+
+  std::mutex mutex_;                     // guards ready_ and failure_
+  std::condition_variable_any changed_;  // of either
+  std::deque<Share> ready_;
+  std::exception_ptr failure_;
+  std::jthread producer_;  // last, so that it is joined before what it uses is destroyed
+};
+
+ShareLoader::ShareLoader(const LabelledImages& images, const LoaderOptions& options)
+    : implementation_(std::make_unique<Implementation>(images, options)) {}
+
+ShareLoader::~ShareLoader() = default;
+
+void ShareLoader::start_epoch(int64_t epoch, int64_t first_step) {
+  implementation_->start_epoch(epoch, first_step);
+}
+
+std::optional<Share> ShareLoader::next() { return implementation_->next(); }
+
+int64_t ShareLoader::steps_per_epoch() const { return implementation_->steps(); }
+
+std::vector<int64_t> epoch_order(int64_t examples, bool shuffle, uint64_t seed, int64_t epoch) {
+  if (shuffle) {
+    return random_permutation(examples, derive_seed(seed, SeedPurpose::kOrder, static_cast<uint64_t>(epoch)));
+  }
+  std::vector<int64_t> order(static_cast<size_t>(examples));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  return order;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,185 @@
+#include "data/dataset.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+#include <system_error>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "data/mnist.h"
+#include "data/synthetic.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct Entry {
+  std::string name;
+  // Describes what `folder` holds, or nullopt when the dataset is not there. No function: nothing is looked
+  // for.
+  std::optional<DatasetInfo> (*find)(const fs::path& folder);
+  Dataset (*load)(const DatasetInfo& info, uint64_t seed);
+  int64_t classes;
+  std::vector<int64_t> shape;  // as published, as are the counts
+  int64_t train_examples;
+  int64_t test_examples;
+  std::string system_folder;  // where the operating system's package puts it; may be empty
+  std::string how_to_get;
+};
+
+Dataset load_idx(const DatasetInfo& info, uint64_t) { return load_mnist(info); }
+
+// The one table of datasets.
+const std::vector<Entry>& entries() {
+  static const std::vector<Entry> table = {
+      {"mnist", find_mnist, load_idx, 10, {1, 28, 28}, 60000, 10000, "", "scripts/fetch_dataset mnist"},
+      {"fashion_mnist",
+       find_mnist,
+       load_idx,
+       10,
+       {1, 28, 28},
+       60000,
+       10000,
+       "/usr/share/datasets/fashion-mnist",
+       "scripts/fetch_dataset fashion_mnist, or Debian's package dataset-fashion-mnist"},
+      {"synthetic", nullptr, generate_synthetic, 10, {1, 28, 28}, 60000, 10000, "", ""},
+  };
+  return table;
+}
+
+const Entry& entry_named(const std::string& name) {
+  for (const Entry& entry : entries()) {
+    if (entry.name == name) return entry;
+  }
+  throw Error(ExitCode::kUsage, fmt::format("unknown dataset '{}'; known: {}{}", printable(name),
+                                            join(dataset_names()), did_you_mean(name, dataset_names())));
+}
+
+// The folders where a dataset may be, the first to be preferred.
+std::vector<fs::path> usual_places(const Entry& entry) {
+  std::vector<std::string> names = {entry.name};
+  if (entry.name.find('_') != std::string::npos) {
+    names.push_back(entry.name);
+    std::replace(names.back().begin(), names.back().end(), '_', '-');
+  }
+  std::vector<fs::path> roots = {"datasets"};
+  const char* root = std::getenv("DTRAIN_DATA");
+  if (root && *root) roots.insert(roots.begin(), root);
+
+  std::vector<fs::path> places;
+  for (const fs::path& folder : roots) {
+    for (const std::string& name : names) places.push_back(folder / name);
+  }
+  if (!entry.system_folder.empty()) places.push_back(entry.system_folder);
+  return places;
+}
+
+int64_t limited(const char* field, std::optional<int64_t> limit, int64_t available, const DatasetInfo& info) {
+  if (limit && *limit > available) {
+    throw Error(ExitCode::kUsage,
+                fmt::format("{}: {} is more than the {} examples of {}{}{}", field, *limit, available,
+                            info.name, info.source.empty() ? "" : " in ", info.source));
+  }
+  return limit.value_or(available);
+}
+
+DatasetInfo synthetic_info(const Entry& entry, const DataSpec& spec) {
+  DatasetInfo info{entry.name, spec.dataset, "generated", spec.shape, spec.classes, 0, 0};
+  info.train_examples = spec.train_examples.value_or(entry.train_examples);
+  info.test_examples = spec.test_examples.value_or(entry.test_examples);
+  check_synthetic(info);
+  return info;
+}
+
+// Completes what the files say by what the table and the spec say.
+DatasetInfo complete(DatasetInfo info, const Entry& entry, const DataSpec& spec) {
+  info.name = entry.name;
+  info.requested = spec.dataset;
+  info.classes = entry.classes;
+  info.train_examples = limited("data.train_examples", spec.train_examples, info.train_examples, info);
+  info.test_examples = limited("data.test_examples", spec.test_examples, info.test_examples, info);
+  return info;
+}
+
+std::string describe_place(const fs::path& place) {
+  std::error_code code;
+  const fs::file_status status = fs::status(place, code);
+  const char* what = !fs::exists(status)        ? "no such folder"
+                     : fs::is_directory(status) ? "none of its files"
+                                                : "not a folder";
+  return fmt::format("{} ({})", printable(place.string(), 1000), what);
+}
+
+// Appends to `looked_in` every folder that does not hold the dataset.
+std::optional<DatasetInfo> look_for(const Entry& entry, const std::vector<fs::path>& places,
+                                    const DataSpec& spec, std::vector<std::string>& looked_in) {
+  if (!entry.find) return synthetic_info(entry, spec);
+  for (const fs::path& place : places) {
+    if (const auto info = entry.find(place)) return complete(*info, entry, spec);
+    looked_in.push_back(describe_place(place));
+  }
+  return std::nullopt;
+}
+
+std::optional<DatasetInfo> search(const DataSpec& spec, std::vector<std::string>& looked_in) {
+  const Entry& requested = entry_named(spec.dataset);
+  const auto places = spec.path ? std::vector<fs::path>{*spec.path} : usual_places(requested);
+  auto info = look_for(requested, places, spec, looked_in);
+  if (!info && spec.fallback) {
+    const Entry& fallback = entry_named(*spec.fallback);
+    info = look_for(fallback, usual_places(fallback), spec, looked_in);
+  }
+  return info;
+}
+
+[[noreturn]] void fail_not_found(const DataSpec& spec, const std::vector<std::string>& looked_in) {
+  const char* root = std::getenv("DTRAIN_DATA");
+  std::string message =
+      fmt::format("dataset {}{} was not found; looked in:", spec.dataset,
+                  spec.fallback ? fmt::format(" (or its fallback {})", *spec.fallback) : "");
+  for (const std::string& place : looked_in) message += "\n  " + place;
+  if (!root || !*root) message += "\n  ($DTRAIN_DATA is not set)";
+  message +=
+      fmt::format("\nTo get it: {}. Or name its folder in data.path.", entry_named(spec.dataset).how_to_get);
+  throw Error(ExitCode::kData, message);
+}
+
+}  // namespace
+
+const std::vector<std::string>& dataset_names() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> all;
+    for (const Entry& entry : entries()) all.push_back(entry.name);
+    return all;
+  }();
+  return names;
+}
+
+DatasetInfo find_dataset(const DataSpec& spec) {
+  std::vector<std::string> looked_in;
+  const auto info = search(spec, looked_in);
+  if (!info) fail_not_found(spec, looked_in);
+  return *info;
+}
+
+DatasetInfo describe_dataset(const DataSpec& spec) {
+  std::vector<std::string> looked_in;
+  if (const auto info = search(spec, looked_in)) return *info;
+  const Entry& entry = entry_named(spec.dataset);
+  DatasetInfo published;
+  published.image_shape = entry.shape;
+  published.train_examples = entry.train_examples;
+  published.test_examples = entry.test_examples;
+  return complete(published, entry, spec);
+}
+
+Dataset load_dataset(const DataSpec& spec, uint64_t seed) {
+  const DatasetInfo info = find_dataset(spec);
+  return entry_named(info.name).load(info, seed);
+}
+
+}  // namespace dtrain

@@ -1,0 +1,110 @@
+#include "data/mnist.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "data/idx.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+enum Part { kTrainImages, kTrainLabels, kTestImages, kTestLabels };
+constexpr std::array<std::pair<const char*, const char*>, 4> kNames = {{
+    {"train-images", "idx3-ubyte"},
+    {"train-labels", "idx1-ubyte"},
+    {"t10k-images", "idx3-ubyte"},
+    {"t10k-labels", "idx1-ubyte"},
+}};
+using Files = std::array<fs::path, kNames.size()>;  // indexed by Part; empty where there is none
+
+// A file whose folder may not be searched is an error: to go on looking elsewhere would hide it.
+bool is_there(const fs::path& path) {
+  std::error_code code;
+  const bool found = fs::exists(path, code);
+  if (code)
+    throw Error(ExitCode::kData, fmt::format("{}: {}", printable(path.string(), 1000), code.message()));
+  return found;
+}
+
+Files find_files(const fs::path& folder) {
+  Files files;
+  for (size_t part = 0; part < kNames.size(); ++part) {
+    for (const char* format : {"{}-{}.gz", "{}-{}", "{}.{}.gz", "{}.{}"}) {
+      const fs::path file =
+          folder / fmt::format(fmt::runtime(format), kNames[part].first, kNames[part].second);
+      if (files[part].empty() && is_there(file)) files[part] = file;
+    }
+  }
+  return files;
+}
+
+bool is_none(const fs::path& file) { return file.empty(); }
+
+void expect_all_four(const fs::path& folder, const Files& files) {
+  std::vector<std::string> missing;
+  for (size_t part = 0; part < kNames.size(); ++part) {
+    if (is_none(files[part]))
+      missing.push_back(fmt::format("{}-{}[.gz]", kNames[part].first, kNames[part].second));
+  }
+  if (missing.empty()) return;
+  throw Error(ExitCode::kData, fmt::format("{}: {} of the dataset's four files {} missing: {}",
+                                           printable(folder.string(), 1000), missing.size(),
+                                           missing.size() == 1 ? "is" : "are", join(missing)));
+}
+
+IdxHeader read_pair(const fs::path& images, const fs::path& labels) {
+  const IdxHeader header = read_image_header(images);
+  const int64_t label_count = read_label_header(labels).count;
+  if (header.count != label_count) {
+    throw Error(ExitCode::kData, fmt::format("{} holds {} images, but {} holds {} labels; fetch both again",
+                                             printable(images.string(), 1000), header.count,
+                                             printable(labels.string(), 1000), label_count));
+  }
+  return header;
+}
+
+}  // namespace
+
+std::optional<DatasetInfo> find_mnist(const fs::path& folder) {
+  const Files files = find_files(folder);
+  if (std::all_of(files.begin(), files.end(), is_none)) return std::nullopt;
+  expect_all_four(folder, files);
+  const IdxHeader train = read_pair(files[kTrainImages], files[kTrainLabels]);
+  const IdxHeader test = read_pair(files[kTestImages], files[kTestLabels]);
+  if (train.rows != test.rows || train.columns != test.columns) {
+    throw Error(ExitCode::kData,
+                fmt::format("{} has images of {} x {}, but {} of {} x {}",
+                            printable(files[kTrainImages].string(), 1000), train.rows, train.columns,
+                            printable(files[kTestImages].string(), 1000), test.rows, test.columns));
+  }
+  DatasetInfo info;
+  info.source = folder.string();
+  info.image_shape = {1, train.rows, train.columns};
+  info.train_examples = train.count;
+  info.test_examples = test.count;
+  return info;
+}
+
+Dataset load_mnist(const DatasetInfo& info) {
+  const Files files = find_files(info.source);
+  expect_all_four(info.source, files);
+  Dataset dataset;
+  dataset.info = info;
+  // Labels first: they are small, and a fault in them is then found at once.
+  dataset.train.labels = read_labels(files[kTrainLabels], info.train_examples, info.classes);
+  dataset.test.labels = read_labels(files[kTestLabels], info.test_examples, info.classes);
+  dataset.train.images = read_images(files[kTrainImages], info.train_examples);
+  dataset.test.images = read_images(files[kTestImages], info.test_examples);
+  return dataset;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,222 @@
+#include "launch/failure.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <nlohmann/json.hpp>
+#include <tuple>
+
+#include "core/text.h"
+#include "launch/descriptor.h"
+
+namespace dtrain {
+namespace {
+
+constexpr size_t kLogTailBytes = 4096;
+constexpr size_t kMaxMessageBytes = 4096;
+constexpr size_t kMaxLines = 5;        // of a log's end, or of an error's message
+constexpr size_t kMaxLineBytes = 500;  // of each, as shown
+constexpr int kMaxOthers = 8;          // other replicas described
+
+// Why one replica failed. `own`: it does not just complain about its peers.
+struct Cause {
+  ExitCode code = ExitCode::kPeerLost;
+  std::string text;
+  bool own = false;
+};
+
+ExitCode to_exit_code(int code) {
+  switch (code) {
+    case 2:
+    case 3:
+    case 4:
+    case 5:
+    case 6:
+    case 7:
+    case 75:
+      return static_cast<ExitCode>(code);
+    default:
+      return ExitCode::kBug;
+  }
+}
+
+std::string signal_name(int signal) {
+  const char* const name = ::sigabbrev_np(signal);
+  return name ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
+}
+
+// A fault of the program, or somebody (the kernel, a user) who took the replica away.
+ExitCode signal_exit_code(int signal) {
+  switch (signal) {
+    case SIGSEGV:
+    case SIGABRT:
+    case SIGBUS:
+    case SIGILL:
+    case SIGFPE:
+      return ExitCode::kBug;
+    default:
+      return ExitCode::kPeerLost;
+  }
+}
+
+// "at step 120 while computing"
+std::string during(const ReplicaStatus& status) {
+  const char* const activity = activity_name(status.activity);
+  return status.step > 0 ? fmt::format("at step {} while {}", status.step, activity)
+                         : fmt::format("while {}", activity);
+}
+
+// "computing at step 120"
+std::string describe(const ReplicaStatus& status) {
+  const char* const activity = activity_name(status.activity);
+  return status.step > 0 ? fmt::format("{} at step {}", activity, status.step) : activity;
+}
+
+std::string describe_for(const ReplicaStatus& status, double now) {
+  return fmt::format("{} for {}", describe(status), human_duration(std::max(0.0, now - status.since)));
+}
+
+// The text's lines, each fit for a terminal and at most kMaxLines of them: the first ones, or the last.
+std::vector<std::string> shown_lines(const std::string& text, bool last) {
+  std::vector<std::string> lines;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find('\n', begin), text.size());
+    if (end > begin) lines.push_back(printable(text.substr(begin, end - begin), kMaxLineBytes));
+    begin = end + 1;
+  }
+  if (lines.size() > kMaxLines) {
+    const auto excess = static_cast<std::ptrdiff_t>(lines.size() - kMaxLines);
+    last ? lines.erase(lines.begin(), lines.begin() + excess)
+         : lines.erase(lines.end() - excess, lines.end());
+  }
+  return lines;
+}
+
+std::vector<std::string> log_tail(const std::filesystem::path& path) {
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  struct stat status {};
+  if (file.get() < 0 || ::fstat(file.get(), &status) != 0 || !S_ISREG(status.st_mode)) return {};
+  std::string text(std::min(static_cast<size_t>(status.st_size), kLogTailBytes), '\0');
+  const ssize_t got =
+      ::pread(file.get(), text.data(), text.size(), status.st_size - static_cast<off_t>(text.size()));
+  text.resize(got < 0 ? 0 : static_cast<size_t>(got));
+  return shown_lines(text, true);
+}
+
+Cause cause_of(const ReplicaOutcome& outcome) {
+  if (outcome.report) {
+    const auto lines = shown_lines(outcome.report->message, false);
+    return {outcome.report->code, lines.empty() ? "it did not say why" : join(lines, "\n    "),
+            outcome.report->code != ExitCode::kPeerLost};
+  }
+  const ProcessEnd end = outcome.end.value_or(ProcessEnd{});  // who failed without a report has ended
+  const std::string where = during(outcome.status);
+  if (end.signal != 0) {
+    const char* const hint = end.signal == SIGKILL ? " (out of memory? see dmesg)" : "";
+    return {signal_exit_code(end.signal),
+            fmt::format("killed by {} {}{}", signal_name(end.signal), where, hint), true};
+  }
+  const ExitCode code = to_exit_code(end.exit_code);
+  return {code, fmt::format("exited with code {} {}", end.exit_code, where), code != ExitCode::kPeerLost};
+}
+
+bool waits_for_peers(const ReplicaStatus& status) {
+  return status.activity == Activity::kCommunicating || status.activity == Activity::kConnecting;
+}
+
+// All that failed only missed a peer: it is one of those that did not fail and were doing something else, or
+// were in an earlier step than the rest. Of several, the one furthest behind; -1 when the board shows none.
+int missing_rank(const std::vector<ReplicaOutcome>& outcomes, const std::vector<int>& failed) {
+  int64_t last_step = 0;
+  for (const ReplicaOutcome& outcome : outcomes) last_step = std::max(last_step, outcome.status.step);
+  const auto order = [&](int rank) {
+    const ReplicaStatus& status = outcomes[static_cast<size_t>(rank)].status;
+    return std::make_tuple(waits_for_peers(status), status.step, status.since);
+  };
+  int missing = -1;
+  for (int rank = 0; rank < static_cast<int>(outcomes.size()); ++rank) {
+    const ReplicaStatus& status = outcomes[static_cast<size_t>(rank)].status;
+    if (std::find(failed.begin(), failed.end(), rank) != failed.end()) continue;
+    if (waits_for_peers(status) && status.step == last_step) continue;
+    if (missing < 0 || order(rank) < order(missing)) missing = rank;
+  }
+  return missing;
+}
+
+// One line for each replica but `root`.
+std::vector<std::string> describe_others(const std::vector<ReplicaOutcome>& outcomes,
+                                         const std::vector<int>& failed, int root, double now) {
+  std::vector<std::string> lines;
+  const int replicas = static_cast<int>(outcomes.size());
+  for (int rank = 0; rank < replicas; ++rank) {
+    if (rank == root) continue;
+    if (static_cast<int>(lines.size()) == kMaxOthers) {
+      lines.push_back(fmt::format("and {} more replicas", replicas - 1 - kMaxOthers));
+      break;
+    }
+    const ReplicaOutcome& outcome = outcomes[static_cast<size_t>(rank)];
+    std::string line = fmt::format("rank {}: {}", rank, describe_for(outcome.status, now));
+    if (std::find(failed.begin(), failed.end(), rank) != failed.end())
+      line += "; then: " + cause_of(outcome).text;
+    lines.push_back(line);
+  }
+  return lines;
+}
+
+}  // namespace
+
+std::optional<FailedReport> parse_failed_report(const std::string& line) {
+  if (line.find("\"failed\"") == std::string::npos)
+    return std::nullopt;  // most lines are steps: not parsed twice
+  const auto report = nlohmann::json::parse(line, nullptr, false);
+  if (!report.is_object()) return std::nullopt;
+  const auto event = report.find("event");
+  if (event == report.end() || *event != "failed") return std::nullopt;
+  FailedReport failed;
+  if (const auto code = report.find("code"); code != report.end() && code->is_number_integer()) {
+    const auto number = code->get<int64_t>();
+    failed.code = number >= 0 && number <= 255 ? to_exit_code(static_cast<int>(number)) : ExitCode::kBug;
+  }
+  if (const auto message = report.find("message"); message != report.end() && message->is_string()) {
+    failed.message = message->get_ref<const std::string&>().substr(0, kMaxMessageBytes);
+  }
+  return failed;
+}
+
+SuperviseResult explain_failure(const std::vector<ReplicaOutcome>& outcomes, const std::vector<int>& failed,
+                                double now) {
+  SuperviseResult result;
+  const auto outcome_of = [&](int rank) -> const ReplicaOutcome& {
+    return outcomes[static_cast<size_t>(rank)];
+  };
+  const auto own =
+      std::find_if(failed.begin(), failed.end(), [&](int rank) { return cause_of(outcome_of(rank)).own; });
+  const int missing = own == failed.end() ? missing_rank(outcomes, failed) : -1;
+  const int root = own != failed.end() ? *own : missing >= 0 ? missing : failed.front();
+  const ReplicaOutcome& outcome = outcome_of(root);
+  const Cause cause =
+      missing < 0
+          ? cause_of(outcome)
+          : Cause{ExitCode::kPeerLost,
+                  fmt::format("it did not answer, and was {}", describe_for(outcome.status, now)), false};
+
+  std::vector<std::string> lines = describe_others(outcomes, failed, root, now);
+  if (!outcome.report) {
+    if (const auto tail = log_tail(outcome.log); !tail.empty()) {
+      lines.push_back(fmt::format("the end of rank {}'s log:\n  {}", root, join(tail, "\n  ")));
+    }
+  }
+  lines.push_back(fmt::format("rank {} failed first: {}", root, cause.text));
+  lines.push_back(fmt::format("  log: {}", outcome.log.string()));
+  result.code = cause.code;
+  result.first_failing_rank = root;
+  result.message = join(lines, "\n");
+  return result;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,40 @@
+// Which replica's failure ended a job, and how to say so: peers of a dead replica fail too and blame each
+// other.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+#include "launch/process.h"
+#include "launch/status_board.h"
+#include "launch/supervisor.h"
+
+namespace dtrain {
+
+// A replica's last words.
+struct FailedReport {
+  ExitCode code = ExitCode::kBug;
+  std::string message;
+};
+
+// The line as a report of failure ({"event":"failed","code":N,"message":"..."}); nullopt for any other line.
+std::optional<FailedReport> parse_failed_report(const std::string& line);
+
+// What is known of one replica.
+struct ReplicaOutcome {
+  std::optional<FailedReport> report;
+  std::optional<ProcessEnd>
+      end;               // by itself or from outside; nullopt when it ran until the supervisor ended it
+  ReplicaStatus status;  // when the first failure was noticed
+  std::filesystem::path log;
+};
+
+// `failed` are the ranks that failed by themselves, at least one, in the order noticed; `now` is when their
+// first was noticed (steady_seconds()). Reads the end of the failing replica's log.
+SuperviseResult explain_failure(const std::vector<ReplicaOutcome>& outcomes, const std::vector<int>& failed,
+                                double now);
+
+}  // namespace dtrain

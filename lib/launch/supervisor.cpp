@@ -1,0 +1,211 @@
+#include "launch/supervisor.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <memory>
+#include <utility>
+
+#include "core/clock.h"
+#include "core/signals.h"
+#include "launch/failure.h"
+#include "launch/process.h"
+#include "launch/report_lines.h"
+
+namespace dtrain {
+namespace {
+
+constexpr double kTickSeconds = 0.1;
+
+enum class Phase {
+  kRunning,
+  kGathering,    // one failed: the others' ends and reports may tell why
+  kTerminating,  // SIGTERM is sent
+  kKilling,      // SIGKILL is sent
+};
+
+struct Replica {
+  std::unique_ptr<Process> process;  // nullptr once ended and reaped
+  ReportLines lines;
+  ReplicaOutcome outcome;
+};
+
+class Job {
+ public:
+  Job(const std::vector<ReplicaProcess>& processes, const StatusBoard& board,
+      const SuperviseOptions& options);
+  SuperviseResult run();
+
+ private:
+  void wait_for_events() const;
+  void read_reports(Replica& replica);
+  void drain_reports(Replica& replica);
+  void take_line(int rank, const std::string& line);
+  void take_end(int rank, const ProcessEnd& end);
+  void note_failure(int rank);
+  void advance();
+  void tick();
+  void enter(Phase phase, double seconds);
+  SuperviseResult result() const;
+  // Whether what replicas do is still their own doing.
+  bool undisturbed() const { return phase_ == Phase::kRunning || phase_ == Phase::kGathering; }
+
+  const ReapingScope reaping_;  // outlives the replicas
+  const StatusBoard& board_;
+  const SuperviseOptions& options_;
+  const int stops_before_ = stop_signals_received();
+  std::vector<Replica> replicas_;
+  int alive_ = 0;
+  Phase phase_ = Phase::kRunning;
+  double deadline_ = 0;  // of the phase
+  double last_tick_ = 0;
+  std::vector<int> failed_;  // ranks, in the order noticed
+  double first_failure_time_ = 0;
+  int stop_signal_ = 0;
+};
+
+Job::Job(const std::vector<ReplicaProcess>& processes, const StatusBoard& board,
+         const SuperviseOptions& options)
+    : board_(board), options_(options) {
+  for (const ReplicaProcess& process : processes) {
+    const int rank = alive_++;
+    replicas_.push_back({std::make_unique<Process>(process, board.descriptor()),
+                         ReportLines([this, rank](const std::string& line) { take_line(rank, line); }),
+                         {std::nullopt, std::nullopt, {}, process.log}});
+  }
+}
+
+SuperviseResult Job::run() {
+  while (alive_ > 0) {
+    wait_for_events();
+    for (size_t rank = 0; rank < replicas_.size(); ++rank) {
+      Replica& replica = replicas_[rank];
+      if (!replica.process) continue;
+      read_reports(replica);
+      if (const auto end = replica.process->ended()) take_end(static_cast<int>(rank), *end);
+    }
+    advance();
+    tick();
+  }
+  return result();
+}
+
+// Returns on a report, an end, a signal, or for the next tick. Without pidfds, an end waits for the tick.
+void Job::wait_for_events() const {
+  std::vector<pollfd> watched;
+  for (const Replica& replica : replicas_) {
+    if (!replica.process) continue;
+    watched.push_back({replica.process->reports().get(), POLLIN, 0});  // poll() skips a -1
+    watched.push_back({replica.process->exit_descriptor(), POLLIN, 0});
+  }
+  ::poll(watched.data(), watched.size(), static_cast<int>(kTickSeconds * 1000));
+}
+
+void Job::read_reports(Replica& replica) {
+  const int reports = replica.process->reports().get();
+  if (reports < 0) return;
+  std::array<char, 65536> bytes;
+  const ssize_t got = ::read(reports, bytes.data(), bytes.size());
+  if (got > 0) {
+    replica.lines.append({bytes.data(), static_cast<size_t>(got)});
+  } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
+    replica.process->close_reports();  // closed by the replica: poll() would return at once for ever
+  }
+}
+
+// Reads what is in a dead replica's pipe, and no more than that: whoever escaped its group could go on
+// writing.
+void Job::drain_reports(Replica& replica) {
+  int left = 0;
+  while (replica.process->reports().get() >= 0 &&
+         ::ioctl(replica.process->reports().get(), FIONREAD, &left) == 0 && left > 0) {
+    read_reports(replica);
+  }
+  replica.lines.finish();
+}
+
+void Job::take_line(int rank, const std::string& line) {
+  if (undisturbed()) {
+    auto& report = replicas_[static_cast<size_t>(rank)].outcome.report;
+    if (!report && (report = parse_failed_report(line))) note_failure(rank);
+  }
+  if (options_.on_report) options_.on_report(rank, line);
+}
+
+void Job::take_end(int rank, const ProcessEnd& end) {
+  Replica& replica = replicas_[static_cast<size_t>(rank)];
+  replica.process->reap();
+  drain_reports(replica);  // its last words come before the judgement
+  if (undisturbed()) {
+    replica.outcome.end = end;
+    if (end.signal != 0 || end.exit_code != 0) note_failure(rank);
+  }
+  replica.process.reset();
+  --alive_;
+}
+
+void Job::note_failure(int rank) {
+  if (std::find(failed_.begin(), failed_.end(), rank) != failed_.end()) return;
+  failed_.push_back(rank);
+  if (phase_ != Phase::kRunning) return;
+  first_failure_time_ = steady_seconds();
+  for (size_t other = 0; other < replicas_.size(); ++other) {
+    replicas_[other].outcome.status = board_.get(static_cast<int>(other));
+  }
+  enter(Phase::kGathering, options_.gather_seconds);
+}
+
+void Job::advance() {
+  const int stops = stop_signals_received() - stops_before_;
+  const bool late = steady_seconds() >= deadline_;
+  if (phase_ == Phase::kRunning && stops > 0) stop_signal_ = last_stop_signal();
+  if (undisturbed() && (stops > 0 || (phase_ == Phase::kGathering && late))) {
+    enter(Phase::kTerminating, options_.grace_seconds);
+  } else if (phase_ == Phase::kTerminating && (stops > 1 || late)) {
+    enter(Phase::kKilling, 0);
+  }
+}
+
+void Job::enter(Phase phase, double seconds) {
+  phase_ = phase;
+  deadline_ = steady_seconds() + seconds;
+  if (undisturbed()) return;
+  for (const Replica& replica : replicas_) {
+    if (replica.process) replica.process->send(phase == Phase::kTerminating ? SIGTERM : SIGKILL);
+  }
+}
+
+void Job::tick() {
+  if (!options_.on_tick || steady_seconds() - last_tick_ < kTickSeconds) return;
+  last_tick_ = steady_seconds();
+  options_.on_tick();
+}
+
+SuperviseResult Job::result() const {
+  if (stop_signal_ != 0) {
+    return {ExitCode::kStopped, -1,
+            fmt::format("stopped by {}", stop_signal_ == SIGINT ? "SIGINT" : "SIGTERM"), stop_signal_};
+  }
+  if (failed_.empty()) return {};
+  std::vector<ReplicaOutcome> outcomes;
+  for (const Replica& replica : replicas_) outcomes.push_back(replica.outcome);
+  return explain_failure(outcomes, failed_, first_failure_time_);
+}
+
+}  // namespace
+
+SuperviseResult supervise(const std::vector<ReplicaProcess>& processes, const StatusBoard& board,
+                          const SuperviseOptions& options) {
+  if (board.replicas() < static_cast<int>(processes.size())) {
+    throw Error(ExitCode::kBug,
+                fmt::format("a status board of {} for {} replicas", board.replicas(), processes.size()));
+  }
+  return Job(processes, board, options).run();
+}
+
+}  // namespace dtrain

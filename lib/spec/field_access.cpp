@@ -1,0 +1,163 @@
+#include "spec/fields.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/text.h"
+#include "spec/print.h"
+
+namespace dtrain {
+namespace {
+
+using nlohmann::ordered_json;
+
+bool contains(const std::vector<std::string>& words, const std::string& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+ordered_json value_json(const FieldInfo& field, const std::optional<int64_t>& value) {
+  if (value) return *value;
+  return field.word.empty() ? ordered_json() : ordered_json(field.word);
+}
+
+ordered_json value_json(const FieldInfo& field, const std::optional<std::string>& value) {
+  if (value) return *value;
+  return field.word.empty() ? ordered_json() : ordered_json(field.word);
+}
+
+// One device is written as a word, several as a list.
+ordered_json value_json(const FieldInfo&, const std::vector<std::string>& devices) {
+  return devices.size() == 1 ? ordered_json(devices.front()) : ordered_json(devices);
+}
+
+ordered_json value_json(const FieldInfo&, const std::vector<LayerSpec>& layers) {
+  ordered_json list = ordered_json::array();
+  for (const LayerSpec& layer : layers) {
+    ordered_json object = ordered_json::object();
+    for (const Field<LayerSpec>& field : layer_fields()) {
+      const ordered_json value = to_json(field, layer);
+      if (applies(layer_fields(), field, layer) && !value.is_null()) object[field.path] = value;
+    }
+    list.push_back(object);
+  }
+  return list;
+}
+
+template <class T>
+ordered_json value_json(const FieldInfo&, const T& value) {
+  return value;
+}
+
+// The last name of a path.
+std::string name_of(const std::string& path) { return path.substr(path.rfind('.') + 1); }
+
+// The sections and fields, wherever they are, whose name is `name` or else the closest to it; joined for a
+// question.
+std::string named_elsewhere(const std::string& name) {
+  std::vector<std::string> paths;
+  for (const auto& field : job_fields()) {
+    for (size_t dot = field.path.find('.'); dot != std::string::npos; dot = field.path.find('.', dot + 1)) {
+      if (!contains(paths, field.path.substr(0, dot))) paths.push_back(field.path.substr(0, dot));
+    }
+    paths.push_back(field.path);
+  }
+  std::vector<std::string> names;
+  for (const auto& path : paths) names.push_back(name_of(path));
+  const std::string closest = contains(names, name) ? name : closest_word(name, names).value_or("");
+  paths.erase(
+      std::remove_if(paths.begin(), paths.end(), [&](const auto& path) { return name_of(path) != closest; }),
+      paths.end());
+  return join(paths, "' or '");
+}
+
+}  // namespace
+
+bool Bounds::contain(double value) const {
+  if (minimum && (open_minimum ? value <= *minimum : value < *minimum)) return false;
+  return !maximum || (open_maximum ? value < *maximum : value <= *maximum);
+}
+
+template <class Spec>
+const Field<Spec>* find_field(const Fields<Spec>& fields, const std::string& path) {
+  const auto at = std::find_if(fields.begin(), fields.end(),
+                               [&](const Field<Spec>& field) { return field.path == path; });
+  return at == fields.end() ? nullptr : &*at;
+}
+
+template <class Spec>
+ordered_json to_json(const Field<Spec>& field, const Spec& spec) {
+  // One accessor serves reading and writing; nothing is written here.
+  Spec& readable = const_cast<Spec&>(spec);
+  return std::visit([&](auto member) { return value_json(field, std::as_const(member(readable))); },
+                    field.member);
+}
+
+template <class Spec>
+bool applies(const Fields<Spec>& fields, const FieldInfo& field, const Spec& spec) {
+  if (field.when.paths.empty()) return true;
+  return std::any_of(field.when.paths.begin(), field.when.paths.end(), [&](const std::string& path) {
+    return contains(field.when.values, to_json(*find_field(fields, path), spec).template get<std::string>());
+  });
+}
+
+template const Field<JobSpec>* find_field(const Fields<JobSpec>&, const std::string&);
+template const Field<LayerSpec>* find_field(const Fields<LayerSpec>&, const std::string&);
+template ordered_json to_json(const Field<JobSpec>&, const JobSpec&);
+template ordered_json to_json(const Field<LayerSpec>&, const LayerSpec&);
+template bool applies(const Fields<JobSpec>&, const FieldInfo&, const JobSpec&);
+template bool applies(const Fields<LayerSpec>&, const FieldInfo&, const LayerSpec&);
+
+std::vector<std::string> fields_of_layer(const std::string& kind) {
+  std::vector<std::string> names;
+  for (const auto& field : layer_fields()) {
+    if (field.when.paths.empty() || contains(field.when.values, kind)) names.push_back(field.path);
+  }
+  return names;
+}
+
+std::vector<std::string> names_in_section(const std::string& section) {
+  const std::string prefix = section.empty() ? "" : section + ".";
+  std::vector<std::string> names;
+  for (const auto& field : job_fields()) {
+    if (field.path.compare(0, prefix.size(), prefix) != 0) continue;
+    const std::string rest = field.path.substr(prefix.size());
+    const std::string name = rest.substr(0, rest.find('.'));
+    if (!contains(names, name)) names.push_back(name);
+  }
+  return names;
+}
+
+std::string suggest_field(const std::string& path) {
+  const size_t dot = path.rfind('.');
+  std::string section = dot == std::string::npos ? "" : path.substr(0, dot);
+  const std::string name = dot == std::string::npos ? path : path.substr(dot + 1);
+  const auto sibling = closest_word(name, names_in_section(section));
+  if (sibling) return fmt::format("; did you mean '{}'?", path_in(section, *sibling));
+  const std::string elsewhere = named_elsewhere(name);
+  if (!elsewhere.empty()) return fmt::format("; did you mean '{}'?", elsewhere);
+  if (names_in_section(section).empty()) section.clear();
+  return "; known here: " + join(names_in_section(section));
+}
+
+std::string condition_text(const Condition& condition) {
+  return join(condition.paths, " or ") + " is " + join(condition.values, " or ");
+}
+
+std::string bounds_text(const Bounds& bounds) {
+  if (bounds.minimum && bounds.maximum && !bounds.open_minimum && !bounds.open_maximum)
+    return number_text(*bounds.minimum) + " to " + number_text(*bounds.maximum);
+  std::vector<std::string> parts;
+  if (bounds.minimum)
+    parts.push_back((bounds.open_minimum ? "above " : "at least ") + number_text(*bounds.minimum));
+  if (bounds.maximum)
+    parts.push_back((bounds.open_maximum ? "below " : "at most ") + number_text(*bounds.maximum));
+  return join(parts);
+}
+
+std::string path_in(const std::string& section, const std::string& name) {
+  return section.empty() ? name : section + "." + name;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,217 @@
+// The tables. To add a field: a member with its default in spec.h, and one entry here.
+#include "spec/fields.h"
+
+namespace dtrain {
+namespace {
+
+Bounds between(double minimum, double maximum) { return {minimum, maximum, false, false}; }
+Bounds above_zero_to(double maximum) { return {0.0, maximum, true, false}; }
+Bounds zero_to_below_one() { return {0.0, 1.0, false, true}; }
+
+const Condition kNamedModel{{"model.kind"}, {"mlp", "cnn"}};
+const Condition kCnn{{"model.kind"}, {"cnn"}};
+const Condition kSynthetic{{"data.dataset", "data.fallback"}, {"synthetic"}};
+const Condition kDatasetOfFiles{{"data.dataset"}, {"mnist", "fashion_mnist"}};
+const Condition kSgd{{"train.optimizer.kind"}, {"sgd"}};
+const Condition kAdam{{"train.optimizer.kind"}, {"adam", "adamw"}};
+const Condition kScaled{{"train.learning_rate_scaling.rule"}, {"linear", "sqrt"}};
+
+const Choices kPaddings{"padding", {"valid", "same"}};
+const Choices kDtypes{"dtype", {"float32", "float64"}};
+const Choices kScalingRules{"scaling rule", {"none", "linear", "sqrt"}};
+const Choices kBaselines{"baseline", {"none", "one_device"}};
+const Choices kDevices{"device", {"auto", "cpu"}};
+
+}  // namespace
+
+const Choices& strategy_kinds() {
+  static const Choices choices{"strategy",
+                               {"one_device", "mirrored"},
+                               {"multi_worker_mirrored", "parameter_server", "central_storage", "tpu"}};
+  return choices;
+}
+
+const Choices& dataset_kinds() {
+  static const Choices choices{"dataset", {"mnist", "fashion_mnist", "synthetic"}};
+  return choices;
+}
+
+const Choices& model_kinds() {
+  static const Choices choices{"model", {"mlp", "cnn", "layers"}};
+  return choices;
+}
+
+const Choices& layer_kinds() {
+  static const Choices choices{"layer",
+                               {"conv2d", "max_pool2d", "avg_pool2d", "flatten", "dense", "relu", "gelu",
+                                "tanh", "sigmoid", "batch_norm", "dropout"}};
+  return choices;
+}
+
+const Choices& activation_kinds() {
+  static const Choices choices{"activation", {"relu", "gelu", "tanh", "sigmoid"}};
+  return choices;
+}
+
+const Choices& initializer_kinds() {
+  static const Choices choices{
+      "initializer",
+      {"glorot_uniform", "glorot_normal", "he_uniform", "he_normal", "lecun_uniform", "zeros"}};
+  return choices;
+}
+
+const Choices& optimizer_kinds() {
+  static const Choices choices{"optimizer", {"sgd", "adam", "adamw"}};
+  return choices;
+}
+
+// A field's path and its accessor from one spelling, so that they cannot differ.
+#define FIELD(Spec, member_path, ...)                                          \
+  Field<Spec> {                                                                \
+    FieldInfo{.path = #member_path, __VA_ARGS__},                              \
+        Accessor<Spec>(+[](Spec & spec) -> auto& { return spec.member_path; }) \
+  }
+#define JOB(...) FIELD(JobSpec, __VA_ARGS__)
+#define LAYER(...) FIELD(LayerSpec, __VA_ARGS__)
+
+const Fields<JobSpec>& job_fields() {
+  // clang-format off
+  static const Fields<JobSpec> fields = {
+      JOB(name, .doc = "names the job and the folder of its runs", .pattern = "[A-Za-z0-9][A-Za-z0-9._-]{0,99}"),
+      JOB(seed, .doc = "decides initial weights, the order of the examples, dropout and synthetic data",
+          .bounds = {.minimum = 0}),
+
+      JOB(strategy.kind, .doc = "where variables live and how the replicas' gradients become one update",
+          .choices = &strategy_kinds()),
+      JOB(strategy.replicas, .doc = "processes that train, each with a copy of the model",
+          .bounds = between(1, 1024), .word = "auto"),
+      JOB(strategy.devices, .doc = "where replicas run: a word for all of them, or a list with one device a replica "
+          "(cuda is not built yet)", .choices = &kDevices, .length = {1, 1024}),
+      JOB(strategy.threads_per_replica, .doc = "computing threads of each replica; auto divides the cores",
+          .bounds = between(1, 1024), .word = "auto"),
+      JOB(strategy.timeout_seconds, .doc = "how long replicas wait for each other before the job ends", .unit = "s",
+          .bounds = above_zero_to(86400)),
+      JOB(strategy.bucket_megabytes, .doc = "gradients are exchanged in buckets of about this size", .unit = "MB",
+          .bounds = above_zero_to(4096)),
+
+      JOB(data.dataset, .doc = "the examples to train and evaluate on; synthetic ones are for benchmarks",
+          .choices = &dataset_kinds()),
+      JOB(data.path, .doc = "the folder with the dataset's files, searched first; relative to the spec",
+          .otherwise = "searched", .when = kDatasetOfFiles, .file_system = true),
+      JOB(data.fallback, .doc = "the dataset to use, and to say so, when no files of the first are found",
+          .choices = &dataset_kinds(), .word = "none"),
+      JOB(data.shuffle, .doc = "train in a new random order every epoch"),
+      JOB(data.drop_remainder, .doc = "leave out the last step of an epoch when it is smaller than a global batch"),
+      JOB(data.train_examples, .doc = "train on the first so many examples", .unit = "examples",
+          .bounds = between(1, 1e9), .word = "all"),
+      JOB(data.test_examples, .doc = "evaluate on the first so many examples", .unit = "examples",
+          .bounds = between(1, 1e9), .word = "all"),
+      JOB(data.shape, .doc = "channels, height and width of a synthetic image", .bounds = between(1, 4096),
+          .length = {3, 3}, .when = kSynthetic),
+      JOB(data.classes, .doc = "classes of the synthetic dataset", .bounds = between(2, 1e6), .when = kSynthetic),
+      JOB(data.mean, .doc = "subtracted from pixels, after they are scaled to 0..1", .bounds = between(-1e6, 1e6)),
+      JOB(data.standard_deviation, .doc = "divides pixels, after the mean is subtracted",
+          .bounds = between(1e-6, 1e6)),
+      JOB(data.prefetch, .doc = "prepared ahead of training by a thread of its own; 0: none", .unit = "batches",
+          .bounds = between(0, 1024)),
+
+      JOB(batch.per_replica, .doc = "examples in one forward and backward pass of a replica; give this or `global`",
+          .unit = "examples", .bounds = between(1, 1e6), .otherwise = "from `global`"),
+      JOB(batch.global, .doc = "examples of one update over all replicas and accumulated passes; give this or "
+          "`per_replica`", .unit = "examples", .bounds = between(1, 1e9), .otherwise = "from `per_replica`"),
+      JOB(batch.accumulate_steps, .doc = "passes whose gradients are summed before one update", .unit = "passes",
+          .bounds = between(1, 10000)),
+
+      JOB(model.kind, .doc = "mlp: dense layers; cnn: convolutions, then dense layers; layers: a list of your own",
+          .choices = &model_kinds()),
+      JOB(model.hidden, .doc = "units of each hidden dense layer", .unit = "units", .bounds = between(1, 1e6),
+          .length = {0, 100}, .when = kNamedModel),
+      JOB(model.filters, .doc = "filters of each convolution, which a 2x2 max pooling follows", .unit = "filters",
+          .bounds = between(1, 1e6), .length = {1, 100}, .when = kCnn),
+      JOB(model.kernel_size, .doc = "height and width of the convolutions' kernels", .unit = "pixels",
+          .bounds = between(1, 1024), .when = kCnn),
+      JOB(model.activation, .doc = "after every hidden layer", .choices = &activation_kinds(), .when = kNamedModel),
+      JOB(model.dropout, .doc = "the share of hidden units set to zero while training",
+          .bounds = zero_to_below_one(), .when = kNamedModel),
+      JOB(model.initializer, .doc = "the distribution of the initial weights; biases start at zero",
+          .choices = &initializer_kinds(), .when = kNamedModel),
+      JOB(model.layers, .doc = "the layers from input to output, see below", .length = {1, 1000},
+          .when = {{"model.kind"}, {"layers"}}, .required = true),
+      JOB(model.dtype, .doc = "the type of weights and activations", .choices = &kDtypes),
+
+      JOB(train.epochs, .doc = "passes over the training examples", .unit = "epochs", .bounds = between(1, 1e6)),
+      JOB(train.max_steps, .doc = "stop after so many updates, whatever the epochs", .unit = "steps",
+          .bounds = between(1, 1e12), .word = "none"),
+      JOB(train.optimizer.kind, .doc = "how gradients change the weights", .choices = &optimizer_kinds()),
+      JOB(train.optimizer.learning_rate, .doc = "before scaling and warmup", .bounds = above_zero_to(1e6)),
+      JOB(train.optimizer.momentum, .doc = "the share of the last update that is kept",
+          .bounds = zero_to_below_one(), .when = kSgd),
+      JOB(train.optimizer.nesterov, .doc = "Nesterov's momentum", .when = kSgd),
+      JOB(train.optimizer.beta1, .doc = "decay of the mean of the gradients", .bounds = zero_to_below_one(),
+          .when = kAdam),
+      JOB(train.optimizer.beta2, .doc = "decay of the mean of the squared gradients",
+          .bounds = zero_to_below_one(), .when = kAdam),
+      JOB(train.optimizer.epsilon, .doc = "added to the divisor of an update", .bounds = above_zero_to(1),
+          .when = kAdam),
+      JOB(train.optimizer.weight_decay, .doc = "sgd, adam: the L2 penalty; adamw: decoupled decay",
+          .bounds = between(0, 1000)),
+      JOB(train.learning_rate_scaling.rule, .doc = "how the learning rate grows with the global batch: not, with it, "
+          "or with its square root", .choices = &kScalingRules),
+      JOB(train.learning_rate_scaling.reference_batch, .doc = "the global batch that `learning_rate` was tuned for",
+          .unit = "examples", .bounds = between(1, 1e9), .otherwise = "not scaled", .when = kScaled,
+          .required = true),
+      JOB(train.learning_rate_scaling.warmup_steps, .doc = "the learning rate rises linearly over so many updates",
+          .unit = "steps", .bounds = between(0, 1e9)),
+
+      JOB(evaluate.every_epochs, .doc = "evaluate after so many epochs, and after the last", .unit = "epochs",
+          .bounds = between(1, 1e6)),
+      JOB(evaluate.batch_per_replica, .doc = "examples in one forward pass of an evaluation", .unit = "examples",
+          .bounds = between(1, 1e6)),
+
+      JOB(metrics.every_steps, .doc = "report the training metrics after so many updates", .unit = "steps",
+          .bounds = between(1, 1e9)),
+      JOB(metrics.skip_steps, .doc = "first updates that step times leave out", .unit = "steps",
+          .bounds = between(0, 1e9)),
+
+      JOB(compare.baseline, .doc = "a run to compare with, made first, with the same seed", .choices = &kBaselines),
+  };
+  // clang-format on
+  return fields;
+}
+
+const Fields<LayerSpec>& layer_fields() {
+  static const Condition weighted{{"kind"}, {"conv2d", "dense"}};
+  static const Condition sliding{{"kind"}, {"conv2d", "max_pool2d", "avg_pool2d"}};
+  static const Condition pools{{"kind"}, {"max_pool2d", "avg_pool2d"}};
+  static const Condition conv2d{{"kind"}, {"conv2d"}};
+  static const Condition dense{{"kind"}, {"dense"}};
+  static const Condition dropout{{"kind"}, {"dropout"}};
+  static const Condition batch_norm{{"kind"}, {"batch_norm"}};
+  // clang-format off
+  static const Fields<LayerSpec> fields = {
+      LAYER(kind, .doc = "what the layer does", .choices = &layer_kinds(), .required = true),
+      LAYER(units, .doc = "outputs", .unit = "units", .bounds = between(1, 1e6), .when = dense, .required = true),
+      LAYER(filters, .doc = "output channels", .unit = "filters", .bounds = between(1, 1e6), .when = conv2d,
+            .required = true),
+      LAYER(kernel_size, .doc = "height and width of the kernel", .unit = "pixels", .bounds = between(1, 1024),
+            .when = conv2d),
+      LAYER(pool_size, .doc = "height and width of the pooled window", .unit = "pixels", .bounds = between(1, 1024),
+            .when = pools),
+      LAYER(stride, .doc = "the step of the kernel or window", .unit = "pixels", .bounds = between(1, 1024),
+            .otherwise = "conv2d: 1; pools: `pool_size`", .when = sliding),
+      LAYER(padding, .doc = "valid: none; same: zeros, so that a stride of 1 keeps the size", .choices = &kPaddings,
+            .when = sliding),
+      LAYER(use_bias, .doc = "add a learned bias", .when = weighted),
+      LAYER(initializer, .doc = "the distribution of the initial weights; the bias starts at zero",
+            .choices = &initializer_kinds(), .when = weighted),
+      LAYER(rate, .doc = "the share of inputs set to zero while training", .bounds = zero_to_below_one(),
+            .when = dropout),
+      LAYER(momentum, .doc = "the share of the moving statistics that a step keeps", .bounds = zero_to_below_one(),
+            .when = batch_norm),
+      LAYER(epsilon, .doc = "added to the variance", .bounds = above_zero_to(1), .when = batch_norm),
+  };
+  // clang-format on
+  return fields;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,121 @@
+// The one description of every field of a spec: what it means, its unit, bounds and choices, and when it
+// applies. Parsing, overrides, rules, printing, the JSON schema and docs/spec.md all read these two tables;
+// defaults are those of a default-constructed struct.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "spec/spec.h"
+
+namespace dtrain {
+
+// The names that a field accepts.
+struct Choices {
+  std::string noun;                       // "strategy", for messages
+  std::vector<std::string> built;         // accepted
+  std::vector<std::string> planned = {};  // known, and refused as not built yet
+};
+
+const Choices& strategy_kinds();
+const Choices& dataset_kinds();
+const Choices& model_kinds();
+const Choices& layer_kinds();
+const Choices& activation_kinds();
+const Choices& initializer_kinds();
+const Choices& optimizer_kinds();
+
+// Bounds of a number, or of each number of a list. An open end excludes the bound itself.
+struct Bounds {
+  std::optional<double> minimum = {};
+  std::optional<double> maximum = {};
+  bool open_minimum = false;
+  bool open_maximum = false;
+  bool contain(double value) const;
+};
+
+// How many entries a list may have.
+struct ListLength {
+  size_t least = 0;
+  size_t most = 0;
+};
+
+// A field that applies only while one of the fields at `paths` has one of `values`; without paths it always
+// applies.
+struct Condition {
+  std::vector<std::string> paths = {};
+  std::vector<std::string> values = {};
+};
+
+struct FieldInfo {
+  std::string path;  // "train.optimizer.kind"; of a layer's field just its name
+  std::string doc;
+  std::string unit = {};
+  Bounds bounds = {};
+  const Choices* choices = nullptr;
+  ListLength length = {};      // lists
+  std::string pattern = {};    // text: the regular expression that it matches as a whole
+  std::string word = {};       // optional fields: the word for "not given"
+  std::string otherwise = {};  // optional fields without a word: what holds when they are not given
+  Condition when = {};
+  bool required = false;     // must be written wherever `when` holds
+  bool file_system = false;  // text that names a file or folder
+};
+
+template <class Spec, class T>
+using Member = T& (*)(Spec&);
+
+template <class Spec>
+using Accessor = std::variant<Member<Spec, bool>, Member<Spec, int64_t>, Member<Spec, double>,
+                              Member<Spec, std::string>, Member<Spec, std::optional<int64_t>>,
+                              Member<Spec, std::optional<std::string>>, Member<Spec, std::vector<int64_t>>,
+                              Member<Spec, std::vector<std::string>>, Member<Spec, std::vector<LayerSpec>>>;
+
+template <class Spec>
+struct Field : FieldInfo {
+  Accessor<Spec> member;
+};
+
+template <class Spec>
+using Fields = std::vector<Field<Spec>>;
+
+// In the order in which they are printed and documented; a section's fields stand together.
+const Fields<JobSpec>& job_fields();
+const Fields<LayerSpec>& layer_fields();
+
+// The field at `path`, or nullptr.
+template <class Spec>
+const Field<Spec>* find_field(const Fields<Spec>& fields, const std::string& path);
+
+// The field's value; nullopt becomes the field's word, or null.
+template <class Spec>
+nlohmann::ordered_json to_json(const Field<Spec>& field, const Spec& spec);
+
+// Whether the field's condition holds in `spec`.
+template <class Spec>
+bool applies(const Fields<Spec>& fields, const FieldInfo& field, const Spec& spec);
+
+// The fields that layers of `kind` use, `kind` first.
+std::vector<std::string> fields_of_layer(const std::string& kind);
+
+// The names directly below a section of the job ("" is the whole), in order; empty when there is no such
+// section.
+std::vector<std::string> names_in_section(const std::string& section);
+
+// What an unknown path was probably meant to be: "; did you mean 'train.epochs'?", else "; known here: ...".
+std::string suggest_field(const std::string& path);
+
+// "model.kind is mlp or cnn"
+std::string condition_text(const Condition& condition);
+
+// "1 to 1024", "at least 0", "above 0, at most 10"; empty without bounds.
+std::string bounds_text(const Bounds& bounds);
+
+// "section.name", or just the name when the section is "".
+std::string path_in(const std::string& section, const std::string& name);
+
+}  // namespace dtrain

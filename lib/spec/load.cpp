@@ -1,0 +1,247 @@
+#include "spec/load.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
+#include "spec/fields.h"
+#include "spec/overrides.h"
+#include "spec/rules.h"
+#include "spec/values.h"
+#include "spec/yaml_tree.h"
+
+namespace dtrain {
+namespace {
+
+constexpr size_t kMaxProblems = 100;
+const char* const kSmallestSpec = "the spec is empty; the smallest one is: batch: {per_replica: 64}";
+
+// Reads a tree into a LoadedSpec.
+class SpecReader {
+ public:
+  SpecReader(LoadedSpec& loaded, std::string file, std::filesystem::path folder)
+      : loaded_(loaded), file_(std::move(file)), folder_(std::move(folder)) {}
+
+  void read(YamlNode& root, const std::vector<std::string>& overrides) {
+    loaded_.positions[""] = {file_, root.line, root.column};
+    if (!root.complaint.empty()) return report(root, "", root.complaint);
+    if (root.kind == YamlNode::Kind::kNull) return report(root, "", kSmallestSpec);
+    if (root.kind != YamlNode::Kind::kMap)
+      return report(
+          root, "",
+          fmt::format("expected sections such as 'batch: {{per_replica: 64}}', got {}", shown(root)));
+    const auto wrong_overrides = apply_overrides(root, overrides);
+    loaded_.problems.insert(loaded_.problems.end(), wrong_overrides.begin(), wrong_overrides.end());
+    read_section(root, "");
+    if (!flooded()) check_rules(loaded_);
+  }
+
+  void report(const YamlNode& node, const std::string& path, const std::string& text) {
+    const Position position = position_of(node);
+    loaded_.problems.push_back({position.file, position.line, position.column, path, text});
+  }
+
+ private:
+  // More problems than are shown: no more time is spent on good advice.
+  bool flooded() const { return loaded_.problems.size() > kMaxProblems; }
+
+  Position position_of(const YamlNode& node) const {
+    if (node.line == 0) return {kOverrideName, 0, 0};
+    return {file_, node.line, node.column};
+  }
+
+  // The key's name when it is one; else it is reported.
+  bool read_key(const YamlNode& key, const std::string& section, std::map<std::string, int>& lines) {
+    std::string problem = key.complaint;
+    if (problem.empty() && key.kind != YamlNode::Kind::kScalar)
+      problem = "a key must be a name, not " + shown(key);
+    if (problem.empty() && key.text == "<<")
+      problem = "merge keys (<<) are not supported; write the fields out";
+    if (!problem.empty()) {
+      report(key, section, problem);
+      return false;
+    }
+    const auto [first, is_new] = lines.emplace(key.text, key.line);
+    if (!is_new)
+      report(key, path_in(section, printable(key.text, 60)),
+             fmt::format("is written twice, first on line {}", first->second));
+    return is_new;
+  }
+
+  void read_section(const YamlNode& map, const std::string& section) {
+    std::map<std::string, int> lines;
+    for (const YamlEntry& entry : map.entries) {
+      if (!read_key(entry.key, section, lines)) continue;
+      const std::string path = path_in(section, entry.key.text);
+      if (const auto* field = find_field(job_fields(), path);
+          field && entry.key.text.find('.') == std::string::npos) {
+        read_field(*field, loaded_.spec, entry, path);
+      } else if (entry.key.text.find('.') == std::string::npos && !names_in_section(path).empty()) {
+        read_subsection(entry, path);
+      } else {
+        report_unknown(entry.key, section);
+      }
+    }
+  }
+
+  void read_subsection(const YamlEntry& entry, const std::string& path) {
+    loaded_.positions[path] = position_of(entry.key);
+    if (!entry.value.complaint.empty()) return report(entry.value, path, entry.value.complaint);
+    if (entry.value.kind == YamlNode::Kind::kMap) return read_section(entry.value, path);
+    report(
+        entry.value, path,
+        fmt::format("expected a section with {}, got {}", join(names_in_section(path)), shown(entry.value)));
+  }
+
+  void report_unknown(const YamlNode& key, const std::string& section) {
+    const std::string name = printable(key.text, 60);
+    const std::string path = path_in(section, name);
+    if (flooded()) return report(key, path, "unknown field");
+    const bool dotted = name.find('.') != std::string::npos && find_field(job_fields(), path);
+    report(key, path,
+           dotted ? "unknown field; write each part of the path on a line of its own, indented"
+                  : "unknown field" + suggest_field(path));
+  }
+
+  template <class Spec>
+  void read_field(const Field<Spec>& field, Spec& spec, const YamlEntry& entry, const std::string& path) {
+    loaded_.positions[path] = position_of(entry.key);
+    for (size_t i = 0; i < entry.value.items.size(); ++i)
+      loaded_.positions[fmt::format("{}[{}]", path, i)] = position_of(entry.value.items[i]);
+    const auto report_here = [this](const YamlNode& node, const std::string& at, const std::string& text) {
+      report(node, at, text);
+    };
+    std::visit(
+        [&](auto member) {
+          if constexpr (std::is_same_v<decltype(member), Member<Spec, std::vector<LayerSpec>>>) {
+            read_layers(field, entry.value, member(spec));
+          } else {
+            ValueReader(field, entry.value, path, report_here).read(member(spec));
+          }
+          if constexpr (std::is_same_v<decltype(member), Member<Spec, std::optional<std::string>>>) {
+            if (field.file_system && member(spec)) *member(spec) = resolve(*member(spec), entry.value);
+          }
+        },
+        field.member);
+  }
+
+  // A relative path belongs to the spec's folder, or on the command line to the working folder.
+  std::string resolve(const std::string& path, const YamlNode& node) const {
+    if (node.line == 0) return std::filesystem::absolute(path).lexically_normal();
+    return folder_.empty() ? path : (folder_ / path).lexically_normal().string();
+  }
+
+  void read_layers(const FieldInfo& field, const YamlNode& list, std::vector<LayerSpec>& layers) {
+    if (!list.complaint.empty()) return report(list, field.path, list.complaint);
+    if (list.kind != YamlNode::Kind::kList)
+      return report(list, field.path,
+                    "expected a list of layers such as [{kind: flatten}], got " + shown(list));
+    const auto report_here = [this](const YamlNode& node, const std::string& at, const std::string& text) {
+      report(node, at, text);
+    };
+    if (!has_length(list, field.length, field.path, report_here)) return;
+    layers.resize(list.items.size());
+    for (size_t i = 0; i < layers.size(); ++i)
+      read_layer(list.items[i], layers[i], fmt::format("{}[{}]", field.path, i));
+  }
+
+  void read_layer(const YamlNode& map, LayerSpec& layer, const std::string& base) {
+    if (!map.complaint.empty()) return report(map, base, map.complaint);
+    if (map.kind != YamlNode::Kind::kMap)
+      return report(map, base,
+                    fmt::format("expected a layer such as {{kind: dense, units: 10}}, got {}", shown(map)));
+    std::map<std::string, int> lines;
+    std::vector<const YamlNode*> unknown;
+    for (const YamlEntry& entry : map.entries) {
+      if (!read_key(entry.key, base, lines)) continue;
+      if (const auto* field = find_field(layer_fields(), entry.key.text)) {
+        read_field(*field, layer, entry, path_in(base, entry.key.text));
+      } else {
+        unknown.push_back(&entry.key);
+      }
+    }
+    const auto names = fields_of_layer(layer.kind);  // without a kind: "kind"
+    for (const YamlNode* key : unknown) {
+      const std::string name = printable(key->text, 60);
+      const std::string meant = flooded() ? "" : did_you_mean(name, names);
+      report(*key, path_in(base, name),
+             "unknown field of a layer" + (meant.empty() ? "; known here: " + join(names) : meant));
+    }
+  }
+
+  LoadedSpec& loaded_;
+  const std::string file_;
+  const std::filesystem::path folder_;
+};
+
+// Orders by position, the overrides last, and cuts a flood short.
+void arrange(std::vector<Problem>& problems) {
+  const auto place = [](const Problem& problem) {
+    return std::make_tuple(problem.line == 0, problem.line, problem.column);
+  };
+  std::stable_sort(problems.begin(), problems.end(),
+                   [&](const Problem& a, const Problem& b) { return place(a) < place(b); });
+  if (problems.size() <= kMaxProblems) return;
+  const size_t more = problems.size() - kMaxProblems;
+  problems.resize(kMaxProblems);
+  problems.push_back({problems.back().file, 0, 0, "", fmt::format("and {} more problems", more)});
+}
+
+LoadedSpec parse(const std::string& text, const std::string& name, const std::filesystem::path& folder,
+                 const std::vector<std::string>& overrides) {
+  LoadedSpec loaded;
+  loaded.positions[""] = {name, 0, 0};
+  try {
+    YamlNode root = parse_yaml(text);
+    if (root.line == 0) root.line = root.column = 1;  // no document at all
+    SpecReader(loaded, name, folder).read(root, overrides);
+  } catch (const YamlError& error) {
+    loaded.problems.push_back({name, error.line, error.column, "", error.what()});
+  }
+  arrange(loaded.problems);
+  // A list of one device looks like the word for any number of replicas; its number is in `replicas` then.
+  StrategySpec& strategy = loaded.spec.strategy;
+  if (loaded.ok() && loaded.positions.count("strategy.devices[0]"))
+    strategy.replicas = static_cast<int64_t>(strategy.devices.size());
+  return loaded;
+}
+
+}  // namespace
+
+Problem LoadedSpec::problem_at(const std::string& path, const std::string& text) const {
+  std::string written = path;
+  while (!written.empty() && positions.count(written) == 0) {
+    const size_t end = written.find_last_of(".[");
+    written.resize(end == std::string::npos ? 0 : end);
+  }
+  const auto at = positions.find(written);
+  const Position position = at == positions.end() ? Position{} : at->second;
+  return {position.file, position.line, position.column, path, text};
+}
+
+LoadedSpec load_spec(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
+  std::string text;
+  try {
+    text = read_file(path, kMaxYamlBytes, ExitCode::kUsage);
+  } catch (const Error& error) {
+    LoadedSpec loaded;
+    const std::string prefix = path.string() + ": ";
+    const std::string what = error.what();
+    loaded.problems.push_back(
+        {path.string(), 0, 0, "",
+         what.compare(0, prefix.size(), prefix) == 0 ? what.substr(prefix.size()) : what});
+    return loaded;
+  }
+  return parse(text, path.string(), std::filesystem::absolute(path).parent_path(), overrides);
+}
+
+LoadedSpec parse_spec(const std::string& text, const std::string& name,
+                      const std::vector<std::string>& overrides) {
+  return parse(text, name, "", overrides);
+}
+
+}  // namespace dtrain

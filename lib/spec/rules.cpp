@@ -1,0 +1,170 @@
+#include "spec/rules.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/text.h"
+#include "spec/fields.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int64_t kMaxGlobalBatch = 1'000'000'000;
+constexpr int64_t kMaxExampleValues = int64_t{1} << 24;
+
+class Rules {
+ public:
+  explicit Rules(LoadedSpec& loaded) : loaded_(loaded), spec_(loaded.spec) {
+    for (const Problem& problem : loaded.problems) faulty_.push_back(problem.path);
+  }
+
+  void check() {
+    check_conditions(job_fields(), spec_, "");
+    for (size_t i = 0; i < spec_.model.layers.size(); ++i)
+      check_conditions(layer_fields(), spec_.model.layers[i], fmt::format("model.layers[{}]", i));
+    check_batch();
+    check_strategy();
+    check_data();
+    check_train();
+  }
+
+ private:
+  // `path` itself, a section around it, or an entry of its list could not be read.
+  bool has_problem(const std::string& path) const {
+    const auto within = [](const std::string& inner, const std::string& outer) {
+      return !outer.empty() && inner.compare(0, outer.size(), outer) == 0 &&
+             (inner.size() == outer.size() || inner[outer.size()] == '.' || inner[outer.size()] == '[');
+    };
+    return std::any_of(faulty_.begin(), faulty_.end(), [&](const std::string& faulty) {
+      return within(path, faulty) || (faulty.find('[') != std::string::npos && within(faulty, path));
+    });
+  }
+  bool is_written(const std::string& path) const { return loaded_.positions.count(path) > 0; }
+  // A list names devices, and so the number of replicas.
+  bool lists_devices() const { return is_written("strategy.devices[0]") && !has_problem("strategy.devices"); }
+  bool usable(const std::string& path) const { return is_written(path) && !has_problem(path); }
+  void add(const std::string& path, const std::string& text) {
+    loaded_.problems.push_back(loaded_.problem_at(path, text));
+  }
+
+  // Fields that are written though they do not apply, and those that are missing though they are required.
+  template <class Spec>
+  void check_conditions(const Fields<Spec>& fields, const Spec& spec, const std::string& base) {
+    for (const Field<Spec>& field : fields) {
+      const std::string path = path_in(base, field.path);
+      const bool unclear =
+          std::any_of(field.when.paths.begin(), field.when.paths.end(), [&](const std::string& selector) {
+            return has_problem(path_in(base, selector)) || to_json(*find_field(fields, selector), spec) == "";
+          });
+      if (unclear || has_problem(base)) continue;
+      const bool holds = applies(fields, field, spec);
+      if (!holds && is_written(path)) add(path, does_not_apply(fields, field, spec));
+      if (holds && field.required && !is_written(path) && !has_problem(path)) add(path, missing(field, spec));
+    }
+  }
+
+  std::string does_not_apply(const Fields<JobSpec>& fields, const FieldInfo& field,
+                             const JobSpec& spec) const {
+    const std::string& selector = field.when.paths.front();
+    return fmt::format("applies only when {}; here {} is {}", condition_text(field.when), selector,
+                       to_json(*find_field(fields, selector), spec).get<std::string>());
+  }
+  std::string does_not_apply(const Fields<LayerSpec>&, const FieldInfo&, const LayerSpec& layer) const {
+    return fmt::format("{} layers do not use it; they use: {}", layer.kind,
+                       join(fields_of_layer(layer.kind)));
+  }
+  std::string missing(const FieldInfo& field, const JobSpec&) const {
+    return fmt::format("missing; it is required when {}", condition_text(field.when));
+  }
+  std::string missing(const FieldInfo& field, const LayerSpec& layer) const {
+    if (field.path == "kind") return "missing; known kinds: " + join(layer_kinds().built);
+    return fmt::format("missing; {} layers need it", layer.kind);
+  }
+
+  void check_batch() {
+    const BatchSpec& batch = spec_.batch;
+    if (is_written("batch.per_replica") && is_written("batch.global")) {
+      add("batch.global", "give batch.global or batch.per_replica, not both");
+      return;
+    }
+    if (!is_written("batch.per_replica") && !is_written("batch.global")) {
+      if (!has_problem("batch"))
+        add("batch", "missing; give batch.per_replica or batch.global, such as per_replica: 64");
+      return;
+    }
+    if (has_problem("batch.accumulate_steps") || has_problem("strategy.replicas")) return;
+    const auto devices = static_cast<int64_t>(spec_.strategy.devices.size());
+    const int64_t replicas = spec_.strategy.replicas.value_or(lists_devices() ? devices : 1);
+    const int64_t parts = replicas * batch.accumulate_steps;
+    if (usable("batch.global") && *batch.global % parts != 0) {
+      add("batch.global",
+          fmt::format(
+              "{} is not a multiple of {}, the replicas times accumulate_steps; or use batch.per_replica",
+              *batch.global, parts));
+    }
+    if (usable("batch.per_replica") && *batch.per_replica * parts > kMaxGlobalBatch) {
+      add("batch.per_replica",
+          fmt::format("makes a global batch of {} x {} replicas x {} accumulated; at most {}",
+                      *batch.per_replica, replicas, batch.accumulate_steps, kMaxGlobalBatch));
+    }
+  }
+
+  void check_strategy() {
+    const StrategySpec& strategy = spec_.strategy;
+    const auto devices = static_cast<int64_t>(strategy.devices.size());
+    if (!has_problem("strategy.kind") && strategy.kind == "one_device") {
+      if (usable("strategy.replicas") && strategy.replicas.value_or(1) > 1)
+        add("strategy.replicas",
+            fmt::format("one_device trains one replica, not {}; use strategy.kind mirrored",
+                        *strategy.replicas));
+      if (lists_devices() && devices > 1)
+        add("strategy.devices",
+            fmt::format("one_device takes one device, not {}; use strategy.kind mirrored", devices));
+      if (usable("compare.baseline") && spec_.compare.baseline == "one_device")
+        add("compare.baseline",
+            "would compare one_device with itself; leave it out, or use strategy.kind mirrored");
+      return;
+    }
+    if (lists_devices() && usable("strategy.replicas") && strategy.replicas && *strategy.replicas != devices)
+      add("strategy.devices", fmt::format("lists {} devices for {} replicas; the numbers must agree", devices,
+                                          *strategy.replicas));
+  }
+
+  void check_data() {
+    const DataSpec& data = spec_.data;
+    if (usable("data.fallback") && data.fallback && !has_problem("data.dataset")) {
+      if (data.dataset == "synthetic") {
+        add("data.fallback", "is never used: a synthetic dataset has no files to miss");
+      } else if (*data.fallback == data.dataset) {
+        add("data.fallback", fmt::format("is the same as data.dataset, {}", data.dataset));
+      }
+    }
+    if (usable("data.shape")) {
+      int64_t values = 1;
+      for (const int64_t size : data.shape) values *= size;
+      if (values > kMaxExampleValues)
+        add("data.shape", fmt::format("an image of {} values; at most {}", with_separators(values),
+                                      with_separators(kMaxExampleValues)));
+    }
+  }
+
+  void check_train() {
+    const TrainSpec& train = spec_.train;
+    if (usable("train.optimizer.nesterov") && train.optimizer.nesterov && train.optimizer.kind == "sgd" &&
+        !has_problem("train.optimizer.kind") && !has_problem("train.optimizer.momentum") &&
+        train.optimizer.momentum == 0)
+      add("train.optimizer.nesterov", "needs train.optimizer.momentum above 0, such as 0.9");
+  }
+
+  LoadedSpec& loaded_;
+  const JobSpec& spec_;
+  std::vector<std::string> faulty_;  // paths with a problem before any rule was checked
+};
+
+}  // namespace
+
+void check_rules(LoadedSpec& loaded) { Rules(loaded).check(); }
+
+}  // namespace dtrain

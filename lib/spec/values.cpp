@@ -1,0 +1,259 @@
+#include "spec/values.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <charconv>
+#include <cmath>
+#include <regex>
+
+#include "core/text.h"
+#include "spec/environment.h"
+
+namespace dtrain {
+namespace {
+
+constexpr size_t kMaxTextBytes = 4096;
+
+std::string in_quotes(const std::string& text) { return "'" + printable(text, 60) + "'"; }
+
+bool contains(const std::vector<std::string>& words, const std::string& word) {
+  return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// The whole text as a number; `overflow` tells a number that is too large from no number.
+template <class T>
+std::optional<T> parse_number(const std::string& text, bool& overflow) {
+  T value{};
+  const char* begin = text.data();
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') ++begin;
+  const auto [end, error] = std::from_chars(begin, text.data() + text.size(), value);
+  overflow = error == std::errc::result_out_of_range;
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// "; write 5" for the integer 5.0, and the like.
+std::string integer_hint(const std::string& text) {
+  bool overflow = false;
+  const auto number = parse_number<double>(text, overflow);
+  if (!number || *number != std::floor(*number) || std::abs(*number) > 1e15) return "";
+  return fmt::format("; write {}", static_cast<int64_t>(*number));
+}
+
+std::string boolean_hint(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  if (contains({"yes", "on", "true", "y", "1"}, text)) return "; write true";
+  if (contains({"no", "off", "false", "n", "0"}, text)) return "; write false";
+  return "";
+}
+
+std::string unknown_choice(const Choices& choices, const std::string& text) {
+  if (contains(choices.planned, text))
+    return fmt::format("{} '{}' is not built yet; built: {}", choices.noun, text, join(choices.built));
+  return fmt::format("unknown {} {}; known: {}{}", choices.noun, in_quotes(text), join(choices.built),
+                     did_you_mean(text, choices.built));
+}
+
+bool names_cuda(const std::string& text) { return text == "cuda" || text.compare(0, 5, "cuda:") == 0; }
+
+}  // namespace
+
+std::string shown(const YamlNode& node) {
+  switch (node.kind) {
+    case YamlNode::Kind::kNull:
+      return "nothing";
+    case YamlNode::Kind::kScalar:
+      return in_quotes(node.text);
+    case YamlNode::Kind::kList:
+      return "a list";
+    case YamlNode::Kind::kMap:
+      return "a section";
+  }
+  return "";
+}
+
+bool has_length(const YamlNode& list, const ListLength& length, const std::string& path,
+                const ReportProblem& report) {
+  const size_t size = list.items.size();
+  if (size >= length.least && size <= length.most) return true;
+  const std::string wanted = length.least == length.most ? fmt::format("{}", length.least)
+                                                         : fmt::format("{} to {}", length.least, length.most);
+  report(list, path, fmt::format("must have {} entries, has {}", wanted, size));
+  return false;
+}
+
+ValueReader::ValueReader(const FieldInfo& field, const YamlNode& node, std::string path, ReportProblem report)
+    : field_(field), node_(node), path_(std::move(path)), report_(std::move(report)) {}
+
+std::string ValueReader::or_word() const { return field_.word.empty() ? "" : " or " + field_.word; }
+
+// The scalar's text with variables replaced. `plain`: it may be something else than text.
+bool ValueReader::scalar(const std::string& expected, std::string& text, bool& plain) const {
+  if (!node_.complaint.empty()) {
+    problem(node_.complaint);
+    return false;
+  }
+  if (node_.kind != YamlNode::Kind::kScalar) {
+    problem(fmt::format("expected {}, got {}", expected, shown(node_)));
+    return false;
+  }
+  Expansion expansion = expand_variables(node_.text);
+  if (!expansion.problem.empty()) {
+    problem(expansion.problem);
+    return false;
+  }
+  text = std::move(expansion.text);
+  // "${N}" has to be quoted inside braces, and is still meant as a number
+  plain = node_.plain || expansion.expanded;
+  return true;
+}
+
+bool ValueReader::list(const std::string& expected) const {
+  if (!node_.complaint.empty()) {
+    problem(node_.complaint);
+    return false;
+  }
+  if (node_.kind != YamlNode::Kind::kList) {
+    problem(fmt::format("expected {}, got {}", expected, shown(node_)));
+    return false;
+  }
+  return has_length(node_, field_.length, path_, report_);
+}
+
+bool ValueReader::within_bounds(double value, const std::string& text) const {
+  if (field_.bounds.contain(value)) return true;
+  problem(fmt::format("must be {}, got {}", bounds_text(field_.bounds), printable(text, 60)));
+  return false;
+}
+
+void ValueReader::read(bool& value) const {
+  std::string text;
+  bool plain = false;
+  if (!scalar("true or false", text, plain)) return;
+  if (plain && (text == "true" || text == "false")) {
+    value = text == "true";
+    return;
+  }
+  problem(fmt::format("expected true or false, got {}{}", in_quotes(text), boolean_hint(text)));
+}
+
+void ValueReader::read(int64_t& value) const {
+  std::string text;
+  bool plain = false;
+  const std::string expected = "an integer" + or_word();
+  if (!scalar(expected, text, plain)) return;
+  bool overflow = false;
+  const auto number = parse_number<int64_t>(text, overflow);
+  if (number && !plain) {
+    problem(fmt::format("expected {}, got the quoted text {}; remove the quotes", expected, in_quotes(text)));
+  } else if (overflow) {
+    problem(fmt::format("expected {}, got {}, which is too large", expected, in_quotes(text)));
+  } else if (!number) {
+    std::string hint = integer_hint(text);
+    if (hint.empty() && !field_.word.empty()) hint = did_you_mean(text, {field_.word});
+    problem(fmt::format("expected {}, got {}{}", expected, in_quotes(text), hint));
+  } else if (within_bounds(static_cast<double>(*number), text)) {
+    value = *number;
+  }
+}
+
+void ValueReader::read(double& value) const {
+  std::string text;
+  bool plain = false;
+  if (!scalar("a number", text, plain)) return;
+  bool overflow = false;
+  const auto number = parse_number<double>(text, overflow);
+  if (number && !plain) {
+    problem(fmt::format("expected a number, got the quoted text {}; remove the quotes", in_quotes(text)));
+  } else if (overflow || (number && !std::isfinite(*number)) || text == ".inf" || text == "-.inf" ||
+             text == ".nan") {
+    problem(fmt::format("expected a finite number, got {}", in_quotes(text)));
+  } else if (!number) {
+    problem(fmt::format("expected a number, got {}", in_quotes(text)));
+  } else if (within_bounds(*number, text)) {
+    value = *number;
+  }
+}
+
+void ValueReader::read(std::string& value) const {
+  std::string text;
+  bool plain = false;
+  const std::string expected =
+      (field_.choices ? "one of " + join(field_.choices->built) : std::string("text")) + or_word();
+  if (!scalar(expected, text, plain)) return;
+  size_t at = 0;
+  if (field_.choices) {
+    if (contains(field_.choices->built, text)) {
+      value = text;
+    } else {
+      problem(unknown_choice(*field_.choices, text));
+    }
+  } else if (text.empty()) {
+    problem("must not be empty");
+  } else if (text.size() > kMaxTextBytes) {
+    problem(fmt::format("is longer than {} bytes", kMaxTextBytes));
+  } else if (!is_clean_text(text, at) || text.find_first_of("\t\r\n") != std::string::npos) {
+    problem(fmt::format("{} has characters that are not text", in_quotes(text)));
+  } else if (!field_.pattern.empty() && !std::regex_match(text, std::regex(field_.pattern))) {
+    problem(fmt::format("{} does not match {}", in_quotes(text), field_.pattern));
+  } else if (field_.file_system && text[0] == '~') {
+    problem(fmt::format("'~' is not expanded in {}; write ${{HOME}}", in_quotes(text)));
+  } else {
+    value = text;
+  }
+}
+
+template <class T>
+void ValueReader::read_optional(std::optional<T>& value) const {
+  if (!field_.word.empty() && node_.complaint.empty() && expand_variables(node_.text).text == field_.word) {
+    value = std::nullopt;
+    return;
+  }
+  T given{};
+  bool ok = true;
+  const auto report = [&](const YamlNode& node, const std::string& path, const std::string& text) {
+    ok = false;
+    report_(node, path, text);
+  };
+  ValueReader(field_, node_, path_, report).read(given);
+  if (ok) value = given;
+}
+
+void ValueReader::read(std::optional<int64_t>& value) const { read_optional(value); }
+void ValueReader::read(std::optional<std::string>& value) const { read_optional(value); }
+
+void ValueReader::read(std::vector<int64_t>& value) const {
+  if (!list("a list of integers such as [256, 128]")) return;
+  std::vector<int64_t> numbers;
+  for (const YamlNode& item : node_.items) {
+    numbers.push_back(0);
+    ValueReader(field_, item, fmt::format("{}[{}]", path_, numbers.size() - 1), report_).read(numbers.back());
+  }
+  value = std::move(numbers);
+}
+
+void ValueReader::read(std::vector<std::string>& devices) const {
+  const bool is_word = node_.kind == YamlNode::Kind::kScalar;
+  if (!is_word && !list("auto, cpu, or a list of devices such as [cpu, cpu]")) return;
+  std::vector<std::string> names;
+  for (size_t index = 0; index < (is_word ? 1 : node_.items.size()); ++index) {
+    const ValueReader item(field_, is_word ? node_ : node_.items[index],
+                           is_word ? path_ : fmt::format("{}[{}]", path_, index), report_);
+    std::string text;
+    bool plain = false;
+    if (!item.scalar("a device", text, plain)) continue;
+    if (names_cuda(text)) {
+      item.problem("this build has no CUDA support; use auto or cpu");
+    } else if (!is_word && text == "auto") {
+      item.problem("a list names each replica's device; write devices: auto, or cpu here");
+    } else if (!contains(field_.choices->built, text)) {
+      item.problem(unknown_choice(*field_.choices, text));
+    }
+    names.push_back(text);
+  }
+  devices = std::move(names);
+}
+
+}  // namespace dtrain

@@ -1,0 +1,52 @@
+// One written value into one member of a spec: types, words, bounds and choices.
+#pragma once
+
+#include <functional>
+#include <string>
+
+#include "spec/fields.h"
+#include "spec/yaml_tree.h"
+
+namespace dtrain {
+
+// Called with what is wrong, where, and the path of the value (a list's entry has its own).
+using ReportProblem = std::function<void(const YamlNode&, const std::string& path, const std::string& text)>;
+
+// What was written, for messages: "'five'", "a list", "a section", "nothing".
+std::string shown(const YamlNode& node);
+
+// Reads `node` as `field` describes into a member, whose type picks the overload. A member with a problem
+// keeps its old value.
+class ValueReader {
+ public:
+  ValueReader(const FieldInfo& field, const YamlNode& node, std::string path, ReportProblem report);
+
+  void read(bool& value) const;
+  void read(int64_t& value) const;
+  void read(double& value) const;
+  void read(std::string& value) const;
+  void read(std::optional<int64_t>& value) const;
+  void read(std::optional<std::string>& value) const;
+  void read(std::vector<int64_t>& value) const;
+  void read(std::vector<std::string>& devices) const;
+
+ private:
+  bool scalar(const std::string& expected, std::string& text, bool& plain) const;
+  bool list(const std::string& expected) const;
+  bool within_bounds(double value, const std::string& text) const;
+  std::string or_word() const;
+  void problem(const std::string& text) const { report_(node_, path_, text); }
+  template <class T>
+  void read_optional(std::optional<T>& value) const;
+
+  const FieldInfo& field_;
+  const YamlNode& node_;
+  std::string path_;
+  ReportProblem report_;
+};
+
+// Reports when a list has too few or too many entries.
+bool has_length(const YamlNode& list, const ListLength& length, const std::string& path,
+                const ReportProblem& report);
+
+}  // namespace dtrain

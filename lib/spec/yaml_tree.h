@@ -1,0 +1,50 @@
+// YAML text as a small tree with positions, within limits that hold for hostile text too. Only yaml_tree.cpp
+// sees yaml-cpp.
+#pragma once
+
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+namespace dtrain {
+
+constexpr size_t kMaxYamlBytes = 1 << 20;
+constexpr size_t kMaxYamlNodes = 20'000;  // a thousand layers with all their fields are 15,000
+constexpr size_t kMaxYamlDepth = 32;
+
+struct YamlEntry;
+
+struct YamlNode {
+  enum class Kind { kNull, kScalar, kList, kMap };
+  Kind kind = Kind::kNull;
+  int line = 0;  // 1-based; 0: not from the file but from an override
+  int column = 0;
+  std::string text;             // scalar
+  bool plain = false;           // scalar: neither quoted nor tagged as text
+  std::string complaint;        // a feature of YAML that specs do not have; the rest is not to be used then
+  std::vector<YamlNode> items;  // list
+  std::vector<YamlEntry> entries;  // map, in the order written, duplicates included
+};
+
+struct YamlEntry {
+  YamlNode key;
+  YamlNode value;
+};
+
+// Text that is no YAML, or over a limit.
+struct YamlError : std::runtime_error {
+  YamlError(int line, int column, const std::string& text)
+      : std::runtime_error(text), line(line), column(column) {}
+  int line;
+  int column;
+};
+
+// The one document in `text`; a null when there is none. Throws YamlError. Memory stays within some tens of
+// MB.
+YamlNode parse_yaml(const std::string& text);
+
+// Whether `text` is UTF-8 without overlong forms, surrogates or control characters other than tab and line
+// ends. When it is not, `at` is the offset of the first fault.
+bool is_clean_text(const std::string& text, size_t& at);
+
+}  // namespace dtrain

@@ -1,0 +1,41 @@
+#include "train/assembly.h"
+
+#include "models/model.h"
+
+namespace dtrain {
+
+std::unique_ptr<Strategy> build_strategy(const JobPlan& job, const std::string& kind,
+                                         std::unique_ptr<ProcessGroup> group) {
+  StrategyParts parts;
+  parts.model =
+      build_model(job.model, dtype_from_name(job.spec.model.dtype), static_cast<uint64_t>(job.spec.seed));
+  parts.optimizer = make_optimizer(job.spec.train.optimizer, parts.model->parameters());
+  parts.group = std::move(group);
+  parts.bucket_bytes = static_cast<int64_t>(job.spec.strategy.bucket_megabytes * (1 << 20));
+  return make_strategy(kind, std::move(parts));
+}
+
+LoaderOptions train_options(const JobPlan& job, const RunPlan& run, int64_t rank) {
+  LoaderOptions options;
+  options.plan = run.batch;
+  options.rank = rank;
+  options.shuffle = job.spec.data.shuffle;
+  options.seed = static_cast<uint64_t>(job.spec.seed);
+  options.normalisation = {job.spec.data.mean, job.spec.data.standard_deviation};
+  options.dtype = dtype_from_name(job.spec.model.dtype);
+  options.prefetch = job.spec.data.prefetch;
+  return options;
+}
+
+LoaderOptions test_options(const JobPlan& job, const RunPlan& run, int64_t rank) {
+  LoaderOptions options = train_options(job, run, rank);
+  options.shuffle = false;
+  options.plan = BatchPlan{.per_replica = job.spec.evaluate.batch_per_replica,
+                           .replicas = run.replicas,
+                           .accumulate_steps = 1,
+                           .global = job.spec.evaluate.batch_per_replica * run.replicas,
+                           .drop_remainder = false};
+  return options;
+}
+
+}  // namespace dtrain

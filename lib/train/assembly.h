@@ -1,0 +1,22 @@
+// Builds the parts of a run from its plan.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "comm/process_group.h"
+#include "data/batches.h"
+#include "strategy/strategy.h"
+#include "train/job_plan.h"
+
+namespace dtrain {
+
+// The strategy `kind` over `group`, with the job's model and optimizer.
+std::unique_ptr<Strategy> build_strategy(const JobPlan& job, const std::string& kind,
+                                         std::unique_ptr<ProcessGroup> group);
+
+// How replica `rank` of a run reads the training and the evaluation examples.
+LoaderOptions train_options(const JobPlan& job, const RunPlan& run, int64_t rank);
+LoaderOptions test_options(const JobPlan& job, const RunPlan& run, int64_t rank);
+
+}  // namespace dtrain

@@ -1,0 +1,56 @@
+#include "train/overhead.h"
+
+#include <optional>
+
+#include "core/clock.h"
+#include "metrics/statistics.h"
+#include "train/assembly.h"
+
+namespace dtrain {
+namespace {
+
+// One of the two strategies and what its steps took.
+struct Contestant {
+  std::unique_ptr<Strategy> strategy;
+  StepTimer timer;
+
+  Contestant(const JobPlan& job, const std::string& kind)
+      : strategy(build_strategy(job, kind, make_single_group())), timer(job.spec.metrics.skip_steps) {
+    strategy->place_variables();
+  }
+
+  void step(const Share& share, double learning_rate) {
+    const double start = steady_seconds();
+    strategy->train_step(share, learning_rate);
+    timer.add(steady_seconds() - start, share.global_examples);
+  }
+};
+
+}  // namespace
+
+void measure_overhead(const JobPlan& job, const RunPlan& run, const Dataset& dataset, EventSink& sink) {
+  Contestant baseline(job, job.spec.compare.baseline);
+  Contestant contender(job, run.strategy);
+  ShareLoader shares(dataset.train, train_options(job, run, /*rank=*/0));
+  const int64_t steps = job.spec.metrics.skip_steps + run.total_steps;
+  shares.start_epoch(0);
+  for (int64_t step = 0; step < steps; ++step) {
+    std::optional<Share> share = shares.next();
+    if (!share) {
+      shares.start_epoch(0);
+      share = shares.next();
+    }
+    // Who goes first changes: the second one finds the batch in the cache.
+    Contestant& first = step % 2 == 0 ? baseline : contender;
+    Contestant& second = step % 2 == 0 ? contender : baseline;
+    first.step(*share, run.learning_rate.at(step));
+    second.step(*share, run.learning_rate.at(step));
+  }
+  const auto baseline_ms = baseline.timer.run().step_ms;
+  const auto contender_ms = contender.timer.run().step_ms;
+  Event event = make_event("overhead", run.run);
+  if (baseline_ms && contender_ms && *baseline_ms > 0) event["overhead"] = *contender_ms / *baseline_ms - 1;
+  sink.on_event(event);
+}
+
+}  // namespace dtrain

@@ -1,0 +1,83 @@
+#include "data/synthetic.h"
+
+#include <ATen/ops/cdist.h>
+#include <ATen/ops/stack.h>
+
+#include "catch.h"
+#include "data/data_files.h"
+
+using namespace dtrain;
+using namespace dtrain::test;
+
+namespace {
+
+DatasetInfo info_for(int64_t train_examples, std::vector<int64_t> shape = {1, 28, 28}, int64_t classes = 10) {
+  DatasetInfo info;
+  info.name = info.requested = "synthetic";
+  info.source = "generated";
+  info.image_shape = std::move(shape);
+  info.classes = classes;
+  info.train_examples = train_examples;
+  info.test_examples = 200;
+  return info;
+}
+
+}  // namespace
+
+TEST_CASE("synthetic data is decided by the seed") {
+  const Dataset first = generate_synthetic(info_for(300), 7);
+  const Dataset again = generate_synthetic(info_for(300), 7);
+  const Dataset other = generate_synthetic(info_for(300), 8);
+  CHECK(first.train.images.equal(again.train.images));
+  CHECK(first.train.labels.equal(again.train.labels));
+  CHECK(first.test.images.equal(again.test.images));
+  CHECK_FALSE(first.train.images.equal(other.train.images));
+  CHECK_FALSE(first.train.labels.equal(other.train.labels));
+  CHECK_FALSE(first.train.labels.narrow(0, 0, 200).equal(first.test.labels));
+
+  // Fewer examples are the first of more.
+  const Dataset fewer = generate_synthetic(info_for(100), 7);
+  CHECK(fewer.train.images.equal(first.train.images.narrow(0, 0, 100)));
+  CHECK(fewer.train.labels.equal(first.train.labels.narrow(0, 0, 100)));
+}
+
+TEST_CASE("synthetic data has the shape and classes asked for") {
+  const Dataset dataset =
+      generate_synthetic(info_for(500, {3, 5, 3}, 4), 1);  // 45 pixels: no whole number of words
+  CHECK(dataset.train.images.sizes() == at::IntArrayRef({500, 3, 5, 3}));
+  CHECK(dataset.train.images.scalar_type() == at::kByte);
+  CHECK(dataset.train.labels.min().item<int64_t>() == 0);
+  CHECK(dataset.train.labels.max().item<int64_t>() == 3);
+  CHECK(dataset.test.images.size(0) == 200);
+  // No pixel is left unwritten: over 500 images each takes many values.
+  CHECK(dataset.train.images.to(at::kFloat).std(0).min().item<double>() > 20);
+}
+
+TEST_CASE("synthetic data can be learnt") {
+  const Dataset dataset = generate_synthetic(info_for(2000), 3);
+  const at::Tensor images = dataset.train.images.flatten(1).to(at::kFloat);
+  std::vector<at::Tensor> means;
+  for (int64_t label = 0; label < 10; ++label) {
+    means.push_back(images.index({dataset.train.labels.eq(label)}).mean(0));
+  }
+  const at::Tensor nearest =
+      at::cdist(dataset.test.images.flatten(1).to(at::kFloat), at::stack(means)).argmin(1);
+  CHECK(nearest.eq(dataset.test.labels).to(at::kFloat).mean().item<double>() > 0.95);
+  // But an image is not its prototype: those of one class differ.
+  CHECK(images.index({dataset.train.labels.eq(0)}).std(0).mean().item<double>() > 20);
+}
+
+TEST_CASE("too much synthetic data is refused before it is allocated") {
+  const MemoryLimit limit(int64_t{64} << 20);
+  const auto message_for = [](const DatasetInfo& info) {
+    return error_of([&] { generate_synthetic(info, 0); }, ExitCode::kUsage);
+  };
+  CHECK_THAT(message_for(info_for(20'000'000)), ContainsSubstring("20000000 training"));
+  CHECK_THAT(message_for(info_for(20'000'000)), ContainsSubstring("14.75 GiB, over the limit of 8.0 GiB"));
+  const int64_t huge = int64_t{1} << 62;
+  CHECK_THAT(message_for(info_for(huge, {huge, huge, huge})), ContainsSubstring("over the limit"));
+  CHECK_THAT(message_for(info_for(10, {1, 28, 28}, huge)), ContainsSubstring("over the limit"));
+  CHECK_THAT(message_for(info_for(0)), ContainsSubstring("counts above 0"));
+  CHECK_THAT(message_for(info_for(10, {1, 28})), ContainsSubstring("a shape of three sizes"));
+  CHECK_THAT(message_for(info_for(10, {1, -28, 28})), ContainsSubstring("shape [1, -28, 28]"));
+}

@@ -1,0 +1,134 @@
+#include "launch/identity.h"
+
+#include "catch.h"
+#include "core/error.h"
+#include "launch_helpers.h"
+
+namespace dtrain {
+namespace {
+
+const Variables kGood = {{"RANK", "2"},
+                         {"WORLD_SIZE", "4"},
+                         {"LOCAL_RANK", "0"},
+                         {"LOCAL_WORLD_SIZE", "2"},
+                         {"MASTER_ADDR", "node-1.cluster"},
+                         {"MASTER_PORT", "29500"}};
+
+Variables with(const std::string& name, const std::string& value) {
+  Variables variables = kGood;
+  variables[name] = value;
+  return variables;
+}
+
+// The message of the refusal of these variables.
+std::string refusal(const Variables& variables) {
+  const LauncherEnvironment environment(variables);
+  try {
+    identity_from_environment();
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::kUsage);
+    return error.what();
+  }
+  return "accepted";
+}
+
+TEST_CASE("without a launcher there is no identity") {
+  const LauncherEnvironment environment(Variables{{"MASTER_PORT", "nonsense"}, {"LOCAL_RANK", "7"}});
+  CHECK_FALSE(identity_from_environment().has_value());
+}
+
+TEST_CASE("an identity is read whole") {
+  const LauncherEnvironment environment(kGood);
+  const auto identity = identity_from_environment();
+  REQUIRE(identity);
+  CHECK(identity->rank == 2);
+  CHECK(identity->world_size == 4);
+  CHECK(identity->local_rank == 0);
+  CHECK(identity->local_world_size == 2);
+  CHECK(identity->master_address == "node-1.cluster");
+  CHECK(identity->master_port == 29500);
+  CHECK(identity->source == "environment");
+  CHECK_FALSE(identity->hosts_store);
+}
+
+TEST_CASE("who set the environment decides who serves the store") {
+  Variables variables = with("RANK", "0");
+  const auto identity_of = [&] {
+    const LauncherEnvironment environment(variables);
+    return identity_from_environment().value();
+  };
+  CHECK(identity_of().source == "environment");
+  CHECK(identity_of().hosts_store);
+  variables["TORCHELASTIC_RUN_ID"] = "none";
+  variables["TORCHELASTIC_USE_AGENT_STORE"] = "False";
+  CHECK(identity_of().source == "torchrun");
+  CHECK(identity_of().hosts_store);
+  variables["TORCHELASTIC_USE_AGENT_STORE"] = "True";
+  CHECK_FALSE(identity_of().hosts_store);
+  variables["TORCHELASTIC_USE_AGENT_STORE"] = "False";
+  variables["DTRAIN_REPORT_FD"] = "3";
+  CHECK(identity_of().source == "dtrain");
+  CHECK_FALSE(identity_of().hosts_store);
+}
+
+TEST_CASE("a missing variable is named") {
+  for (const auto& [name, value] : kGood) {
+    Variables variables = kGood;
+    variables.erase(name);
+    CHECK_THAT(refusal(variables), ContainsSubstring("no " + name + ";"));
+  }
+}
+
+TEST_CASE("a malformed or contradicting variable is named with its value") {
+  const auto bad = GENERATE(table<std::string, std::string>({
+      {"RANK", "abc"},
+      {"RANK", ""},
+      {"RANK", "-1"},
+      {"RANK", "4"},
+      {"RANK", " 1"},
+      {"RANK", "1 "},
+      {"RANK", "+1"},
+      {"RANK", "1.0"},
+      {"RANK", "0x1"},
+      {"RANK", "99999999999999999999"},
+      {"WORLD_SIZE", "0"},
+      {"WORLD_SIZE", "1e9"},
+      {"WORLD_SIZE", "1000000000"},
+      {"WORLD_SIZE", "-4"},
+      {"WORLD_SIZE", ""},
+      {"LOCAL_RANK", "2"},
+      {"LOCAL_RANK", "-1"},
+      {"LOCAL_WORLD_SIZE", "0"},
+      {"LOCAL_WORLD_SIZE", "5"},
+      {"MASTER_PORT", "0"},
+      {"MASTER_PORT", "70000"},
+      {"MASTER_PORT", "65536"},
+      {"MASTER_PORT", "http"},
+      {"MASTER_PORT", ""},
+      {"MASTER_ADDR", "-oProxyCommand=x"},
+      {"MASTER_ADDR", "a b"},
+      {"MASTER_ADDR", "a/b"},
+      {"MASTER_ADDR", "$(id)"},
+      {"MASTER_ADDR", ":x"},
+      {"MASTER_ADDR", "fe80::1%eth0"},
+      {"MASTER_ADDR", "h\xc3\xb6st"},
+  }));
+  CHECK_THAT(refusal(with(std::get<0>(bad), std::get<1>(bad))),
+             ContainsSubstring(std::get<0>(bad) + "=" + std::get<1>(bad)));
+}
+
+TEST_CASE("a hostile address is shown without its control characters and cut") {
+  CHECK_THAT(refusal(with("MASTER_ADDR", "")), ContainsSubstring("MASTER_ADDR="));
+  CHECK_THAT(refusal(with("MASTER_ADDR", "\x1b[2Jx")), ContainsSubstring("\\x1b[2Jx"));
+  CHECK(refusal(with("MASTER_ADDR", std::string(100000, 'a'))).size() < 300);
+  CHECK(refusal(with("RANK", std::string(100000, '1'))).size() < 300);
+}
+
+TEST_CASE("names and addresses of both families are hosts") {
+  const std::string address =
+      GENERATE("localhost", "127.0.0.1", "::1", "::", "fe80::1", "2001:db8::2", "Node-3.example.org");
+  CHECK(refusal(with("MASTER_ADDR", address)) == "accepted");
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,68 @@
+// What the launch tests share: a folder, the environment as it was, and shell scripts as replicas.
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/supervisor.h"
+
+namespace dtrain {
+
+// A new folder that goes away with its content.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "dtrain-launch-XXXXXX").string();
+    path_ = ::mkdtemp(name.data());
+  }
+  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+using Variables = std::map<std::string, std::string>;
+
+// Sets exactly these of the variables that a launcher sets, and puts all back at the end.
+class LauncherEnvironment {
+ public:
+  explicit LauncherEnvironment(const Variables& variables) {
+    for (const char* name :
+         {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
+          "DTRAIN_REPORT_FD", "DTRAIN_BOARD_FD", "TORCHELASTIC_RUN_ID", "TORCHELASTIC_USE_AGENT_STORE"}) {
+      const char* const value = std::getenv(name);
+      before_[name] = value ? std::optional<std::string>(value) : std::nullopt;
+      ::unsetenv(name);
+    }
+    for (const auto& [name, value] : variables) ::setenv(name.c_str(), value.c_str(), 1);
+  }
+  ~LauncherEnvironment() {
+    for (const auto& [name, value] : before_)
+      value ? ::setenv(name.c_str(), value->c_str(), 1) : ::unsetenv(name.c_str());
+  }
+  LauncherEnvironment(const LauncherEnvironment&) = delete;
+  LauncherEnvironment& operator=(const LauncherEnvironment&) = delete;
+
+ private:
+  std::map<std::string, std::optional<std::string>> before_;
+};
+
+// One replica per script, run by /bin/sh; rank r logs to rank<r>.log in `folder`.
+inline std::vector<ReplicaProcess> shell_replicas(const TemporaryFolder& folder,
+                                                  const std::vector<std::string>& scripts) {
+  std::vector<ReplicaProcess> replicas;
+  for (size_t rank = 0; rank < scripts.size(); ++rank) {
+    replicas.push_back(
+        {{"/bin/sh", "-c", scripts[rank]}, {}, folder / ("rank" + std::to_string(rank) + ".log")});
+  }
+  return replicas;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,71 @@
+#!/bin/bash
+# scripts/fetch_dataset without a network: what it says when it fails, and what it does with files from file:// mirrors.
+# shellcheck source=tests/scripts/harness.sh
+source "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
+fetch=$sources/scripts/fetch_dataset
+fashion=/usr/share/datasets/fashion-mnist # where Debian's dataset-fashion-mnist has it
+unset DTRAIN_DATA DTRAIN_MIRRORS
+
+capture "$fetch"
+claim "no name is bad usage" [ "$status" = 2 ]
+claim "the usage is shown" contains "$err" "scripts/fetch_dataset NAME"
+
+capture "$fetch" mnsit "$work/unknown"
+claim "an unknown name is bad usage" [ "$status" = 2 ]
+claim "the known names are listed" contains "$err" "no dataset 'mnsit' (known: mnist, fashion_mnist)"
+claim "no folder is made for an unknown name" [ ! -e "$work/unknown" ]
+
+DTRAIN_MIRRORS="file://$work/none file://$work/neither" capture "$fetch" mnist "$work/unreachable"
+claim "no mirror reached is a failure" [ "$status" = 3 ]
+claim "the first mirror is named" contains "$err" "file://$work/none: curl: (37)"
+claim "the second mirror is named" contains "$err" "file://$work/neither: curl: (37)"
+claim "what to do is said" contains "$err" "put the four files into $work/unreachable yourself"
+claim "nothing is left behind" [ -z "$(ls -A "$work/unreachable")" ]
+
+mkdir "$work/wrong"
+for file in {train,t10k}-{images-idx3,labels-idx1}-ubyte; do
+  echo "not the data" | gzip >"$work/wrong/$file.gz"
+done
+DTRAIN_MIRRORS="file://$work/wrong" capture "$fetch" mnist "$work/mismatch"
+claim "wrong content is refused" [ "$status" = 3 ]
+claim "and called by its name" contains "$err" "file://$work/wrong: checksum mismatch"
+claim "wrong content is not kept" [ -z "$(ls -A "$work/mismatch")" ]
+
+echo "not gzip" >"$work/wrong/train-images-idx3-ubyte.gz"
+DTRAIN_MIRRORS="file://$work/wrong" capture "$fetch" mnist "$work/mismatch"
+claim "what is not gzip is refused" contains "$err" "checksum mismatch"
+
+head -c 100000000 /dev/zero | gzip -1 >"$work/wrong/train-images-idx3-ubyte.gz"
+DTRAIN_MIRRORS="file://$work/wrong" capture "$fetch" mnist "$work/mismatch"
+claim "what unpacks to too much is refused" contains "$err" "checksum mismatch"
+
+touch "$work/file"
+DTRAIN_MIRRORS="file://$fashion" capture "$fetch" fashion_mnist "$work/file/below"
+claim "a folder that cannot be made is a failure" [ "$status" = 3 ]
+claim "and is named" contains "$err" "$work/file/below cannot be written to"
+
+if [[ ! -d $fashion ]]; then
+  echo "skipped: what needs Debian's dataset-fashion-mnist"
+  finish
+  exit
+fi
+
+folder="$work/a folder/fashion_mnist"
+export DTRAIN_DATA="$work/a folder"
+DTRAIN_MIRRORS="file://$work/none file://$fashion" capture "$fetch" fashion_mnist
+claim "a later mirror serves" [ "$status" = 0 ]
+claim "the four files are there and nothing else" [ "$(find "$folder" -mindepth 1 | wc -l)" = 4 ]
+claim "as they were" cmp -s "$folder/train-images-idx3-ubyte.gz" "$fashion/train-images-idx3-ubyte.gz"
+
+DTRAIN_MIRRORS="file://$work/none" capture "$fetch" fashion_mnist
+claim "right files are kept without asking a mirror" [ "$status" = 0 ]
+claim "and it says so" contains "$err" "train-labels-idx1-ubyte is there"
+
+gunzip "$folder/train-labels-idx1-ubyte.gz"
+truncate -s -1 "$folder/t10k-labels-idx1-ubyte.gz"
+DTRAIN_MIRRORS="file://$fashion" capture "$fetch" fashion_mnist
+claim "a damaged file is replaced" cmp -s "$folder/t10k-labels-idx1-ubyte.gz" "$fashion/t10k-labels-idx1-ubyte.gz"
+claim "and that is said" contains "$err" "t10k-labels-idx1-ubyte.gz is damaged and will be replaced"
+claim "an unpacked file counts" [ ! -e "$folder/train-labels-idx1-ubyte.gz" ]
+
+finish

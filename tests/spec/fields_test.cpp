@@ -1,0 +1,109 @@
+#include "spec/fields.h"
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "catch.h"
+#include "core/files.h"
+#include "spec/document.h"
+#include "spec/print.h"
+#include "spec/schema.h"
+
+namespace dtrain {
+namespace {
+
+using nlohmann::json;
+
+template <class Spec>
+void check_table(const Fields<Spec>& fields) {
+  std::set<std::string> paths;
+  for (const auto& field : fields) {
+    INFO(field.path);
+    CHECK(paths.insert(field.path).second);
+    CHECK_FALSE(field.doc.empty());
+    CHECK(find_field(fields, field.path) == &field);
+    for (const auto& selector : field.when.paths) {
+      const auto* const found = find_field(fields, selector);
+      REQUIRE(found != nullptr);
+      for (const auto& value : field.when.values)
+        CHECK(std::count(found->choices->built.begin(), found->choices->built.end(), value) == 1);
+    }
+    const auto value = to_json(field, Spec{});
+    if (field.required) continue;
+    if (value.is_null()) CHECK_FALSE(field.otherwise.empty());
+    if (value.is_number()) CHECK(field.bounds.contain(value.template get<double>()));
+    if (value.is_string() && field.choices && value != field.word)
+      CHECK(std::count(field.choices->built.begin(), field.choices->built.end(),
+                       value.template get<std::string>()) == 1);
+    if (value.is_array()) {
+      CHECK(value.size() >= field.length.least);
+      CHECK(value.size() <= field.length.most);
+      for (const auto& item : value) CHECK(field.bounds.contain(item.template get<double>()));
+    }
+  }
+}
+
+TEST_CASE("the tables are sound: unique paths, words for every field, defaults within their own bounds") {
+  check_table(job_fields());
+  check_table(layer_fields());
+}
+
+TEST_CASE("a layer's fields are those of its kind") {
+  CHECK(fields_of_layer("dense") == std::vector<std::string>{"kind", "units", "use_bias", "initializer"});
+  CHECK(fields_of_layer("relu") == std::vector<std::string>{"kind"});
+}
+
+TEST_CASE("bounds include their ends unless open") {
+  const Bounds closed{0, 1};
+  CHECK(closed.contain(0));
+  CHECK(closed.contain(1));
+  const Bounds open{0, 1, true, true};
+  CHECK_FALSE(open.contain(0));
+  CHECK(open.contain(0.5));
+  CHECK_FALSE(open.contain(1));
+  CHECK(bounds_text(open) == "above 0, below 1");
+  CHECK(bounds_text(closed) == "0 to 1");
+  CHECK(Bounds{}.contain(-1e300));
+}
+
+TEST_CASE("numbers print as the shortest text that every YAML reader takes for a number") {
+  CHECK(number_text(60) == "60");
+  CHECK(number_text(0.001) == "0.001");
+  CHECK(number_text(1e-8) == "1.0e-08");
+  CHECK(number_text(2.5e300) == "2.5e+300");
+}
+
+TEST_CASE("the schema describes every field, with its default and bounds") {
+  const json schema = json::parse(json_schema());
+  for (const auto& field : job_fields()) {
+    INFO(field.path);
+    json::json_pointer at;
+    for (size_t begin = 0; begin < field.path.size();) {
+      const size_t end = std::min(field.path.find('.', begin), field.path.size());
+      at /= "properties";
+      at /= field.path.substr(begin, end - begin);
+      begin = end + 1;
+    }
+    REQUIRE(schema.contains(at));
+    CHECK_THAT(schema[at].at("description").get<std::string>(), ContainsSubstring(field.doc));
+    CHECK_FALSE(schema[at.parent_pointer().parent_pointer()].at("additionalProperties").get<bool>());
+    const auto value = to_json(field, JobSpec{});
+    if (!value.is_null() && !field.required) CHECK(schema[at].at("default") == json(value));
+  }
+  for (const auto& field : layer_fields())
+    CHECK(schema["definitions"]["layer"]["properties"].contains(field.path));
+  const json& replicas = schema["properties"]["strategy"]["properties"]["replicas"]["anyOf"];
+  CHECK(replicas[0] == json{{"type", "integer"}, {"minimum", 1}, {"maximum", 1024}});
+  CHECK(replicas[1] == json{{"enum", {"auto"}}});
+}
+
+TEST_CASE("docs/spec.md is what the fields' descriptions say") {
+  const std::string document = read_file(DTRAIN_SOURCE_DIR "/docs/spec.md", 1 << 20, ExitCode::kBug);
+  INFO("stale: run  dtrain schema --markdown > docs/spec.md");
+  CHECK((document == spec_markdown()));
+  for (const auto& field : job_fields()) CHECK_THAT(document, ContainsSubstring("| " + field.doc));
+}
+
+}  // namespace
+}  // namespace dtrain
