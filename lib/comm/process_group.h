@@ -57,4 +57,16 @@ std::unique_ptr<ProcessGroup> make_gloo_group(const c10::intrusive_ptr<c10d::Sto
                                               int size, std::chrono::milliseconds timeout,
                                               const std::string& interface_address = "127.0.0.1");
 
+// Ranks of one host, over memory that they share (CPU tensors only): no copy through a socket, and a peer
+// that dies is noticed within 100 ms. Meets and fails like make_gloo_group.
+std::unique_ptr<ProcessGroup> make_shared_memory_group(const c10::intrusive_ptr<c10d::Store>& store, int rank,
+                                                       int size, std::chrono::milliseconds timeout);
+
+// The group for a spec's strategy.communication: a group of one when `size` is 1; otherwise "shared_memory"
+// or "gloo", and for "auto" shared memory, as all ranks are on one host. Throws Error(kBug) for other words:
+// specs are checked before.
+std::unique_ptr<ProcessGroup> make_group(const std::string& communication,
+                                         const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+                                         std::chrono::milliseconds timeout);
+
 }  // namespace dtrain

@@ -1,6 +1,5 @@
 #include <ATen/ATen.h>
 
-#include "comm/gradients.h"
 #include "comm/process_group.h"
 
 namespace dtrain {
@@ -9,7 +8,10 @@ namespace {
 class SingleReducer : public GradientReducer {
  public:
   explicit SingleReducer(std::vector<at::Tensor> parameters) : parameters_(std::move(parameters)) {}
-  void zero_gradients() override { zero_gradients_of(parameters_); }
+  // Without a gradient, autograd keeps the one that it computes instead of adding it to zeros.
+  void zero_gradients() override {
+    for (at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
+  }
   void prepare(bool /*last*/) override {}
   void finish() override {}
 

@@ -20,6 +20,7 @@ const Choices kPaddings{"padding", {"valid", "same"}};
 const Choices kDtypes{"dtype", {"float32", "float64"}};
 const Choices kScalingRules{"scaling rule", {"none", "linear", "sqrt"}};
 const Choices kBaselines{"baseline", {"none", "one_device"}};
+const Choices kCommunications{"communication", {"auto", "shared_memory", "gloo"}, {"nccl"}};
 const Choices kDevices{"device", {"auto", "cpu"}};
 
 }  // namespace
@@ -89,9 +90,11 @@ const Fields<JobSpec>& job_fields() {
           "(cuda is not built yet)", .choices = &kDevices, .length = {1, 1024}),
       JOB(strategy.threads_per_replica, .doc = "computing threads of each replica; auto divides the cores",
           .bounds = between(1, 1024), .word = "auto"),
+      JOB(strategy.communication, .doc = "how replicas exchange tensors: auto is shared_memory on one host; gloo goes "
+          "through sockets and overlaps with the backward pass", .choices = &kCommunications),
       JOB(strategy.timeout_seconds, .doc = "how long replicas wait for each other before the job ends", .unit = "s",
           .bounds = above_zero_to(86400)),
-      JOB(strategy.bucket_megabytes, .doc = "gradients are exchanged in buckets of about this size", .unit = "MB",
+      JOB(strategy.bucket_megabytes, .doc = "gradients are exchanged over gloo in buckets of about this size", .unit = "MB",
           .bounds = above_zero_to(4096)),
 
       JOB(data.dataset, .doc = "the examples to train and evaluate on; synthetic ones are for benchmarks",

@@ -15,6 +15,7 @@ struct StrategySpec {
   std::optional<int64_t> replicas;              // nullopt: auto
   std::vector<std::string> devices = {"auto"};  // one word (auto, cpu, cuda) or a list of devices
   std::optional<int64_t> threads_per_replica;   // nullopt: auto, the cores divided by the replicas
+  std::string communication = "auto";
   double timeout_seconds = 60;
   double bucket_megabytes = 25;
 };

@@ -15,13 +15,12 @@
 namespace dtrain {
 namespace {
 
-std::unique_ptr<ProcessGroup> make_group(const JobPlan& job, const RunPlan& run, const Identity& identity,
-                                         const StorePtr& store) {
-  if (run.replicas == 1) return make_single_group();
-  const auto timeout =
-      std::chrono::milliseconds(static_cast<int64_t>(job.spec.strategy.timeout_seconds * 1000));
-  return make_gloo_group(c10::make_intrusive<c10d::PrefixStore>(run.run, store), identity.rank,
-                         static_cast<int>(run.replicas), timeout);
+std::unique_ptr<ProcessGroup> meet(const JobPlan& job, const RunPlan& run, const Identity& identity,
+                                   const StorePtr& store) {
+  const StrategySpec& strategy = job.spec.strategy;
+  const auto timeout = std::chrono::milliseconds(static_cast<int64_t>(strategy.timeout_seconds * 1000));
+  return make_group(strategy.communication, c10::make_intrusive<c10d::PrefixStore>(run.run, store),
+                    identity.rank, static_cast<int>(run.replicas), timeout);
 }
 
 void train(const JobPlan& job, const RunPlan& run, const Dataset& dataset,
@@ -52,7 +51,7 @@ void run_replica(const JobPlan& job, const RunPlan& run, const Dataset& dataset,
                               static_cast<uint64_t>(identity.rank)));
 
   activity.doing(Activity::kConnecting);
-  std::unique_ptr<ProcessGroup> group = make_group(job, run, identity, store);
+  std::unique_ptr<ProcessGroup> group = meet(job, run, identity, store);
   group->set_on_wait([&activity] { activity.doing(Activity::kCommunicating); });
 
   if (run.run == "overhead") {

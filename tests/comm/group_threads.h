@@ -1,9 +1,10 @@
-// Ranks as threads that meet over gloo on loopback.
+// Ranks as threads.
 #pragma once
 
 #include <chrono>
 #include <exception>
 #include <functional>
+#include <string>
 #include <thread>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <vector>
@@ -13,7 +14,8 @@
 namespace dtrain {
 
 // Runs `body` once per rank and rethrows the failure of the lowest rank that had one.
-inline void with_ranks(int size, const std::function<void(ProcessGroup&)>& body,
+inline void with_ranks(const std::string& communication, int size,
+                       const std::function<void(ProcessGroup&)>& body,
                        std::chrono::milliseconds timeout = std::chrono::seconds(20)) {
   const auto store = c10::make_intrusive<c10d::HashStore>();
   std::vector<std::exception_ptr> failures(static_cast<size_t>(size));
@@ -21,7 +23,7 @@ inline void with_ranks(int size, const std::function<void(ProcessGroup&)>& body,
   for (int rank = 0; rank < size; ++rank) {
     threads.emplace_back([&, rank] {
       try {
-        const auto group = make_gloo_group(store, rank, size, timeout);
+        const auto group = make_group(communication, store, rank, size, timeout);
         body(*group);
       } catch (...) {
         failures[static_cast<size_t>(rank)] = std::current_exception();

@@ -1,6 +1,7 @@
 #include "comm/process_group.h"
 
 #include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
 
 #include <atomic>
 
@@ -12,9 +13,10 @@ namespace dtrain {
 namespace {
 
 TEST_CASE("all_reduce_sum gives every rank the sum") {
+  const std::string communication = GENERATE("gloo", "shared_memory");
   const int size = GENERATE(2, 3, 4);
   std::atomic<int> right = 0;
-  with_ranks(size, [&](ProcessGroup& group) {
+  with_ranks(communication, size, [&](ProcessGroup& group) {
     at::Tensor tensor = at::full({5}, group.rank() + 1.0, at::kDouble);
     group.all_reduce_sum(tensor);
     if (at::equal(tensor, at::full({5}, size * (size + 1) / 2.0, at::kDouble))) ++right;
@@ -23,8 +25,9 @@ TEST_CASE("all_reduce_sum gives every rank the sum") {
 }
 
 TEST_CASE("broadcast copies the root's tensors, of mixed shapes") {
+  const std::string communication = GENERATE("gloo", "shared_memory");
   std::atomic<int> right = 0;
-  with_ranks(3, [&](ProcessGroup& group) {
+  with_ranks(communication, 3, [&](ProcessGroup& group) {
     const std::vector<at::Tensor> tensors = {at::full({2, 3}, group.rank()),
                                              at::full({4}, 10.0F * group.rank())};
     group.broadcast(tensors, 1);
@@ -34,9 +37,10 @@ TEST_CASE("broadcast copies the root's tensors, of mixed shapes") {
 }
 
 TEST_CASE("a barrier returns only when everyone has come") {
+  const std::string communication = GENERATE("gloo", "shared_memory");
   std::atomic<int> arrived = 0;
   std::atomic<int> early = 0;
-  with_ranks(3, [&](ProcessGroup& group) {
+  with_ranks(communication, 3, [&](ProcessGroup& group) {
     for (int round = 1; round <= 20; ++round) {
       ++arrived;
       group.barrier();
@@ -59,9 +63,10 @@ TEST_CASE("a group of one does nothing and has rank 0") {
 }
 
 TEST_CASE("a peer that does not come to a collective is an error of its kind, within the timeout") {
+  const std::string communication = GENERATE("gloo", "shared_memory");
   std::atomic<int> peer_lost = 0;
   with_ranks(
-      2,
+      communication, 2,
       [&](ProcessGroup& group) {
         if (group.rank() == 1) return;  // leaves: its connections close
         at::Tensor tensor = at::ones({3});
@@ -76,19 +81,61 @@ TEST_CASE("a peer that does not come to a collective is an error of its kind, wi
 }
 
 TEST_CASE("a peer that never appears is an error of its kind") {
+  const std::string communication = GENERATE("gloo", "shared_memory");
   const auto store = c10::make_intrusive<c10d::HashStore>();
   try {
-    make_gloo_group(store, 0, 2, std::chrono::milliseconds(300));
+    make_group(communication, store, 0, 2, std::chrono::milliseconds(300));
     FAIL("nobody was there to meet");
   } catch (const Error& error) {
     CHECK(error.code() == ExitCode::kPeerLost);
-    CHECK_THAT(std::string(error.what()), ContainsSubstring("rank 0 meeting 1 others"));
+    CHECK_THAT(std::string(error.what()), ContainsSubstring("rank 0") && ContainsSubstring("1 others"));
   }
 }
 
+at::Tensor random_tensor(const std::vector<int64_t>& shape, at::ScalarType type, int seed) {
+  at::Generator generator = at::make_generator<at::CPUGeneratorImpl>(static_cast<uint64_t>(seed));
+  return at::randint(0, 9, shape, generator, at::TensorOptions().dtype(at::kFloat)).to(type);
+}
+
+TEST_CASE("shared memory sums exactly over types, sizes and numbers of ranks") {
+  // Small integers: exact in every type, so that the order of summation does not matter. The sizes surround
+  // the chunk.
+  const at::ScalarType type =
+      GENERATE(at::kFloat, at::kDouble, at::kBFloat16, at::kHalf, at::kInt, at::kLong, at::kByte);
+  const int size = GENERATE(2, 3, 5);
+  const int64_t bytes = GENERATE(0, 1, 63, 64, 1000, (512 << 10) - 8, 512 << 10, (512 << 10) + 8, 3 << 20);
+  const int64_t count = bytes / static_cast<int64_t>(at::elementSize(type));
+  std::atomic<int> right = 0;
+  with_ranks("shared_memory", size, [&](ProcessGroup& group) {
+    at::Tensor expected = at::zeros({count}, type);
+    for (int rank = 0; rank < size; ++rank) expected += random_tensor({count}, type, rank);
+    at::Tensor tensor = random_tensor({count}, type, group.rank());
+    group.all_reduce_sum(tensor);
+    if (at::equal(tensor, expected)) ++right;
+  });
+  CHECK(right == size);
+}
+
+TEST_CASE("shared memory refuses what it cannot sum or send") {
+  std::atomic<int> refused = 0;
+  with_ranks("shared_memory", 2, [&](ProcessGroup& group) {
+    at::Tensor transposed = at::zeros({4, 3}).t();
+    at::Tensor complex = at::zeros({4}, at::kComplexFloat);
+    for (at::Tensor* tensor : {&transposed, &complex}) {
+      try {
+        group.all_reduce_sum(*tensor);
+      } catch (const Error& error) {
+        if (error.code() == ExitCode::kBug) ++refused;
+      }
+    }
+  });
+  CHECK(refused == 4);
+}
+
 TEST_CASE("waiting is announced before it begins") {
+  const std::string communication = GENERATE("gloo", "shared_memory");
   std::atomic<int> announced = 0;
-  with_ranks(2, [&](ProcessGroup& group) {
+  with_ranks(communication, 2, [&](ProcessGroup& group) {
     group.set_on_wait([&] { ++announced; });
     at::Tensor tensor = at::ones({1});
     group.all_reduce_sum(tensor);
@@ -98,8 +145,9 @@ TEST_CASE("waiting is announced before it begins") {
 }
 
 TEST_CASE("the gradient reducer sums over ranks and micro-batches, over many buckets") {
+  const std::string communication = GENERATE("gloo", "shared_memory");
   std::atomic<int> right = 0;
-  with_ranks(2, [&](ProcessGroup& group) {
+  with_ranks(communication, 2, [&](ProcessGroup& group) {
     std::vector<at::Tensor> parameters;
     for (int i = 0; i < 6; ++i) parameters.push_back(at::ones({100}).requires_grad_());
     const auto reducer = group.make_gradient_reducer(parameters, 512);

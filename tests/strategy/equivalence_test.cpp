@@ -17,8 +17,9 @@ JobSpec with_batch(JobSpec spec, int64_t per_replica, int64_t accumulate_steps =
   return spec;
 }
 
-// `replicas` replicas with batch B against one with replicas * B.
-void require_equal(const JobSpec& base, int replicas, int64_t per_replica, double tolerance) {
+// `replicas` replicas with batch B against one with replicas * B, over every kind of communication.
+void require_equal(JobSpec base, int replicas, int64_t per_replica, double tolerance) {
+  base.strategy.communication = GENERATE("gloo", "shared_memory");
   const Dataset dataset = load_dataset(base.data, 1);
   const auto one = train_with_threads(with_batch(base, per_replica * replicas), dataset, 1, kSteps);
   const auto many = train_with_threads(with_batch(base, per_replica), dataset, replicas, kSteps);

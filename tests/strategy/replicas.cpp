@@ -93,8 +93,9 @@ TrainingResult train_with_threads(const JobSpec& spec, const Dataset& dataset, i
     threads.emplace_back([&, rank] {
       const auto at_rank = static_cast<size_t>(rank);
       try {
-        results[at_rank] =
-            train_one(spec, dataset, make_gloo_group(store, rank, replicas, std::chrono::seconds(20)), steps);
+        results[at_rank] = train_one(
+            spec, dataset,
+            make_group(spec.strategy.communication, store, rank, replicas, std::chrono::seconds(20)), steps);
       } catch (...) {
         failures[at_rank] = std::current_exception();
       }

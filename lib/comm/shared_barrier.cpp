@@ -1,0 +1,103 @@
+#include "comm/shared_barrier.h"
+
+#include <fmt/format.h>
+#include <linux/futex.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+
+#include "core/error.h"
+
+namespace dtrain {
+namespace {
+
+static_assert(std::atomic<uint32_t>::is_always_lock_free, "a futex needs a plain word");
+
+void relax() {
+#if defined(__x86_64__)
+  __builtin_ia32_pause();
+#endif
+}
+
+// Not FUTEX_PRIVATE: the word is in memory shared between processes.
+void futex_wait(std::atomic<uint32_t>& word, uint32_t value, std::chrono::milliseconds patience) {
+  const timespec limit{patience.count() / 1000, (patience.count() % 1000) * 1000000};
+  ::syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAIT, value, &limit, nullptr, 0);
+}
+
+void futex_wake_all(std::atomic<uint32_t>& word) {
+  ::syscall(SYS_futex, reinterpret_cast<uint32_t*>(&word), FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
+}  // namespace
+
+SharedBarrier::SharedBarrier(BarrierSlot* slots, int rank, int size, std::chrono::milliseconds timeout,
+                             int spins)
+    : slots_(slots),
+      rank_(rank),
+      size_(size),
+      timeout_(timeout),
+      spins_(spins),
+      process_handles_(static_cast<size_t>(size), -1) {
+  slots_[rank].process = ::getpid();
+}
+
+SharedBarrier::~SharedBarrier() {
+  for (const int handle : process_handles_) {
+    if (handle >= 0) ::close(handle);
+  }
+}
+
+void SharedBarrier::wait() {
+  ++count_;
+  BarrierSlot& own = slots_[rank_];
+  // Sequentially consistent on both sides: either we see the sleeper, or it sees that we have arrived.
+  own.arrived.store(count_);
+  if (own.sleepers.load() > 0) futex_wake_all(own.arrived);
+  for (int other = 0; other < size_; ++other) {
+    for (int look = 0; look < spins_ && !has_arrived(other); ++look) relax();
+    if (!has_arrived(other)) sleep_until_arrived(other);
+  }
+}
+
+// The difference, not the order: the counters wrap around.
+bool SharedBarrier::has_arrived(int other) const {
+  return static_cast<int32_t>(slots_[other].arrived.load() - count_) >= 0;
+}
+
+void SharedBarrier::sleep_until_arrived(int other) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout_;
+  BarrierSlot& slot = slots_[other];
+  slot.sleepers.fetch_add(1);
+  const char* failure = nullptr;
+  while (failure == nullptr) {
+    const uint32_t seen = slot.arrived.load();
+    if (has_arrived(other)) break;
+    futex_wait(slot.arrived, seen, kLookInterval);
+    if (has_arrived(other)) break;
+    if (is_dead(other)) failure = "has ended";
+    if (std::chrono::steady_clock::now() > deadline) failure = "did not come in time";
+  }
+  slot.sleepers.fetch_sub(1);
+  if (failure != nullptr) {
+    throw Error(ExitCode::kPeerLost, fmt::format("rank {} (process {}) {}; rank {} waited for it", other,
+                                                 slot.process.load(), failure, rank_));
+  }
+}
+
+bool SharedBarrier::is_dead(int other) {
+  const pid_t process = slots_[other].process.load();
+  if (process == ::getpid()) return false;  // ranks that are threads
+  int& handle = process_handles_[static_cast<size_t>(other)];
+  if (handle < 0) {
+    handle = static_cast<int>(::syscall(SYS_pidfd_open, process, 0));
+    if (handle < 0) return errno == ESRCH;
+  }
+  pollfd state{handle, POLLIN, 0};
+  return ::poll(&state, 1, 0) == 1;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,94 @@
+#include "comm/shared_segment.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+#include "comm/failure.h"
+#include "core/error.h"
+
+namespace dtrain {
+namespace {
+
+constexpr const char* kMapped = "mapped";
+
+// Closes on every way out.
+struct Descriptor {
+  int fd = -1;
+  ~Descriptor() {
+    if (fd >= 0) ::close(fd);
+  }
+};
+
+std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
+
+std::string get_text(const StorePtr& store, const std::string& key, std::chrono::milliseconds timeout) {
+  store->wait({key}, timeout);
+  const std::vector<uint8_t> bytes = store->get(key);
+  return {bytes.begin(), bytes.end()};
+}
+
+std::string reason(const char* what) { return fmt::format("{}: {}", what, std::strerror(errno)); }
+
+// Returns what went wrong, or an empty text.
+std::string create(size_t bytes, Descriptor& file) {
+  file.fd = ::memfd_create("dtrain", MFD_CLOEXEC | MFD_ALLOW_SEALING);
+  if (file.fd < 0) return reason("memfd_create");
+  if (::fchmod(file.fd, 0600) != 0) return reason("fchmod");
+  if (::ftruncate(file.fd, static_cast<off_t>(bytes)) != 0) return reason("ftruncate");
+  // Nobody can shrink it under a reader's feet.
+  if (::fcntl(file.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return reason("sealing");
+  return "";
+}
+
+std::string open_peer(const std::string& path, size_t bytes, Descriptor& file) {
+  file.fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (file.fd < 0) return reason(path.c_str());
+  struct stat status {};
+  if (::fstat(file.fd, &status) != 0) return reason("fstat");
+  if (status.st_size != static_cast<off_t>(bytes)) {
+    return fmt::format("{} has {} bytes, not {}: the ranks run different jobs", path, status.st_size, bytes);
+  }
+  return "";
+}
+
+}  // namespace
+
+void SharedSegment::Unmap::operator()(std::byte* data) const { ::munmap(data, bytes); }
+
+SharedSegment::SharedSegment(const StorePtr& store, const std::string& name, int rank, int size, size_t bytes,
+                             std::chrono::milliseconds timeout)
+    : mapping_(nullptr, Unmap{bytes}) {
+  with_peer_errors(fmt::format("rank {} sharing memory with {} others", rank, size - 1), [&] {
+    Descriptor file;
+    const std::string location = name + "/location";
+    std::string problem;
+    if (rank == 0) {
+      problem = create(bytes, file);
+      store->set(location, bytes_of(fmt::format("/proc/{}/fd/{}", ::getpid(), file.fd)));
+    } else {
+      problem = open_peer(get_text(store, location, timeout), bytes, file);
+    }
+    if (problem.empty()) {
+      void* address = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);
+      if (address == MAP_FAILED) problem = reason("mmap");
+      if (address != MAP_FAILED) mapping_.reset(static_cast<std::byte*>(address));
+    }
+    // Everyone says how it went, and rank 0 keeps its descriptor open until everyone has.
+    store->set(fmt::format("{}/{}", name, rank), bytes_of(problem.empty() ? kMapped : problem));
+    for (int other = 0; other < size; ++other) {
+      const std::string said = get_text(store, fmt::format("{}/{}", name, other), timeout);
+      if (said == kMapped) continue;
+      throw Error(ExitCode::kUsage, fmt::format("rank {} cannot share memory with the others ({}); set "
+                                                "strategy.communication: gloo",
+                                                other, said));
+    }
+  });
+}
+
+}  // namespace dtrain
