@@ -14,9 +14,13 @@ namespace {
 class Chain final : public Model {
  public:
   Chain(const LayerPlan& plan, WeightMaker weights) {
-    for (const PlacedLayer& placed : plan.layers) {
-      layers_.push_back(
-          register_module(placed.name, find_layer_kind(placed.spec.kind)->make(placed, weights)));
+    const std::vector<PlacedLayer>& placed = plan.layers;
+    for (size_t i = 0; i < placed.size(); ++i) {
+      const bool rectified =
+          placed[i].spec.kind == "relu" && i + 1 < placed.size() && placed[i + 1].spec.kind == "max_pool2d";
+      if (rectified) ++i;  // one module does both
+      layers_.push_back(register_module(
+          placed[i].name, rectified ? make_rectified_max_pool2d(placed[i]) : make(placed[i], weights)));
     }
   }
   at::Tensor forward(at::Tensor input) override {
@@ -25,6 +29,10 @@ class Chain final : public Model {
   }
 
  private:
+  static std::shared_ptr<Layer> make(const PlacedLayer& placed, WeightMaker& weights) {
+    return find_layer_kind(placed.spec.kind)->make(placed, weights);
+  }
+
   std::vector<std::shared_ptr<Layer>> layers_;
 };
 

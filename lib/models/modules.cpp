@@ -17,6 +17,7 @@
 #include <array>
 #include <limits>
 
+#include "models/pooling.h"
 #include "models/shapes.h"
 
 namespace dtrain {
@@ -73,14 +74,21 @@ class Dense final : public Weighted {
 
 class MaxPool2d final : public Layer {
  public:
-  explicit MaxPool2d(const Window2d& window) : window_(window) {}
+  MaxPool2d(const Window2d& window, bool rectify) : window_(window), rectify_(rectify) {}
   at::Tensor forward(const at::Tensor& input) override {
-    const at::Tensor cells = padded(input, window_, -std::numeric_limits<double>::infinity());
-    return at::max_pool2d(cells, size_of(window_), stride_of(window_), padding_of(window_));
+    const bool plain = window_.size == 2 && window_.stride == 2 && window_.is_unpadded();
+    const bool known = input.scalar_type() == at::kFloat || input.scalar_type() == at::kDouble;
+    if (plain && known && input.device().is_cpu()) return max_pool2x2(input.contiguous(), rectify_);
+    return pool(rectify_ ? at::relu(input) : input);
   }
 
  private:
+  at::Tensor pool(const at::Tensor& input) const {
+    const at::Tensor cells = padded(input, window_, -std::numeric_limits<double>::infinity());
+    return at::max_pool2d(cells, size_of(window_), stride_of(window_), padding_of(window_));
+  }
   Window2d window_;
+  bool rectify_;
 };
 
 class AvgPool2d final : public Layer {
@@ -175,7 +183,11 @@ std::shared_ptr<Layer> make_dense(const PlacedLayer& layer, WeightMaker& weights
 }
 
 std::shared_ptr<Layer> make_max_pool2d(const PlacedLayer& layer, WeightMaker&) {
-  return std::make_shared<MaxPool2d>(pool2d_window(layer.spec, layer.input_shape));
+  return std::make_shared<MaxPool2d>(pool2d_window(layer.spec, layer.input_shape), /*rectify=*/false);
+}
+
+std::shared_ptr<Layer> make_rectified_max_pool2d(const PlacedLayer& layer) {
+  return std::make_shared<MaxPool2d>(pool2d_window(layer.spec, layer.input_shape), /*rectify=*/true);
 }
 
 std::shared_ptr<Layer> make_avg_pool2d(const PlacedLayer& layer, WeightMaker&) {

@@ -46,6 +46,7 @@ struct Window2d {
   int64_t stride = 1;
   Window rows;
   Window columns;
+  bool is_unpadded() const { return is_symmetric() && rows.before == 0 && columns.before == 0; }
   bool is_symmetric() const { return rows.before == rows.after && columns.before == columns.after; }
 };
 

@@ -1,0 +1,17 @@
+// Max pooling of 2x2 windows, with or without the rectifier before it, as one vectorised kernel for the CPU.
+//
+// LibTorch's max_pool2d is not vectorised for [n, channels, height, width] and takes longer than the
+// convolution before it.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+namespace dtrain {
+
+// max_pool2d(input, 2) or max_pool2d(relu(input), 2), with gradients. The maximum of rectified numbers is the
+// rectified maximum, so the rectifier touches a quarter of the numbers; values and gradients are the same
+// bits. NaN stays NaN. input: [n, channels, height, width], contiguous float32 or float64 on the CPU; an odd
+// last row or column is left out.
+at::Tensor max_pool2x2(const at::Tensor& input, bool rectify);
+
+}  // namespace dtrain
