@@ -1,0 +1,143 @@
+# shellcheck shell=bash
+# Shared by the scripts beside it, which source it: messages, locks, commands that can be interrupted, builds.
+# Everything it prints goes to stderr: stdout belongs to the program that a script runs.
+
+# Set by the script that sources this file.
+: "${root:?}"
+
+if [[ -z ${XDG_CACHE_HOME:-} && -z ${HOME:-} ]]; then
+  echo "dtrain: neither HOME nor XDG_CACHE_HOME is set: there is no place to keep LibTorch" >&2
+  exit 1
+fi
+dtrain_cache=${XDG_CACHE_HOME:-$HOME/.cache}/dtrain
+
+# A compiler cache of our own unless the user has set one up, so that the cap does not empty somebody else's. Paths are
+# taken relative to the checkout: a second clone finds what the first one compiled.
+if [[ -z ${CCACHE_DIR:-} ]]; then
+  export CCACHE_DIR=$dtrain_cache/ccache CCACHE_MAXSIZE=${CCACHE_MAXSIZE:-3G}
+fi
+export CCACHE_BASEDIR=$root CCACHE_NOHASHDIR=1
+
+say() { printf 'dtrain: %s\n' "$*" >&2; }
+
+die() {
+  say "$*"
+  exit 1
+}
+
+# clean_up: what a script removes when it is stopped by a signal; setup defines its own.
+clean_up() { :; }
+
+# Waits for the lock FILE, and after two seconds says whom for. It is held until release_lock or the end of the process.
+hold_lock() { # hold_lock FILE DOING
+  exec {lock_fd}>>"$1"
+  if ! flock -w 2 "$lock_fd"; then
+    say "waiting for process $(cat "$1"), which is $2"
+    flock "$lock_fd"
+  fi
+  echo $$ >"$1"
+}
+
+release_lock() { exec {lock_fd}>&-; }
+
+# Ends the command that run or run_logged has under way, then this script by the same signal.
+stopped() { # stopped SIGNAL
+  trap '' INT TERM HUP
+  kill -TERM "$child" 2>/dev/null || true
+  wait "$child" 2>/dev/null || true
+  clean_up
+  say "stopped; the same command goes on from where this one was"
+  trap - EXIT "$1"
+  kill -"$1" $$
+}
+
+trap_signals() {
+  trap 'stopped INT' INT
+  trap 'stopped TERM' TERM
+  trap 'stopped HUP' HUP
+}
+
+# Runs a command, its stdout on stderr. A plain foreground command would keep this shell from its signals until it ends.
+run() { # run COMMAND...
+  local status=0
+  (trap - INT && exec "$@" </dev/null >&2) &
+  child=$!
+  trap_signals
+  wait "$child" || status=$?
+  trap - INT TERM HUP
+  return $status
+}
+
+# Runs a command with its output in the file LOG; a failure shows the end of it. Lines like "[3/120] ..." become one line
+# of progress. With --own-progress, for a command that draws a bar, its stdout goes to the terminal, if there is one.
+run_logged() { # run_logged [--own-progress] LABEL LOG COMMAND...
+  local own=false line output status=0 shown=$SECONDS
+  if [[ $1 == --own-progress ]]; then
+    shift
+    if [[ -t 2 ]]; then own=true; fi
+  fi
+  local label=$1 log=$2
+  shift 2
+  say "$label"
+  if $own; then
+    exec {output}< <(trap - INT && exec "$@" </dev/null 2>&1 >/dev/stderr)
+  else
+    exec {output}< <(trap - INT && exec "$@" </dev/null 2>&1)
+  fi
+  child=$!
+  trap_signals
+  while IFS= read -r line <&"$output"; do
+    printf '%s\n' "$line" >>"$log"
+    [[ $line =~ ^\[[0-9]+/[0-9]+\] ]] || continue
+    if [[ -t 2 ]]; then
+      printf '\r\033[Kdtrain: %s' "${BASH_REMATCH[0]}" >&2
+    elif ((SECONDS - shown >= 20)); then
+      shown=$SECONDS
+      say "${BASH_REMATCH[0]}"
+    fi
+  done
+  wait "$child" || status=$?
+  trap - INT TERM HUP
+  exec {output}<&-
+  if [[ -t 2 ]]; then printf '\r\033[K' >&2; fi
+  if ((status != 0)); then
+    say "failed; the end of $log:"
+    tail -n 40 "$log" >&2
+  fi
+  return $status
+}
+
+# Compilers to run at once: one a core, while each has the 1.5 GiB that a file with LibTorch's headers takes.
+parallel_jobs() {
+  local cores memory limit=max
+  cores=$(nproc)
+  memory=$(awk '/^MemAvailable:/ {print int($2 / 1024)}' /proc/meminfo)
+  if [[ -r /sys/fs/cgroup/memory.max ]]; then limit=$(</sys/fs/cgroup/memory.max); fi
+  if [[ $limit != max ]] && ((limit / 1048576 < memory)); then memory=$((limit / 1048576)); fi
+  local jobs=$((memory / 1536))
+  if ((jobs > cores)); then jobs=$cores; fi
+  echo $((jobs > 1 ? jobs : 1))
+}
+
+# cached TREE VARIABLE: what CMake has noted for it in the build folder TREE, or nothing.
+cached() { sed -n "s|^$2:[A-Z]*=||p" "$1/CMakeCache.txt" 2>/dev/null || true; }
+
+# Whether TREE was configured for this very checkout and its LibTorch is still there.
+configured() { # configured TREE
+  [[ -e $1/build.ninja && $(readlink -m -- "$(cached "$1" CMAKE_HOME_DIRECTORY)") == "$root" &&
+    -e $(cached "$1" LIBTORCH_CPU_LIBRARY) ]]
+}
+
+# Builds the targets in build/PRESET. The caller holds the lock of that folder.
+build() { # build PRESET TARGET...
+  local preset=$1 tree=$root/build/$1 log=$root/build/$1.log jobs
+  shift
+  : >"$log"
+  if ! configured "$tree"; then
+    rm -rf "$tree"
+    run_logged "configuring ($preset)" "$log" cmake -S "$root" --preset "$preset" || return
+  fi
+  jobs=$(parallel_jobs)
+  run_logged "building ($preset, $jobs at once; the first time takes some minutes)" "$log" \
+    ninja -C "$tree" -j "$jobs" "$@"
+}
