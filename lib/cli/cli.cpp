@@ -4,10 +4,13 @@
 #include <torch/headeronly/version.h>
 
 #include <CLI/CLI.hpp>
+#include <filesystem>
 #include <iostream>
 
 #include "cli/commands.h"
 #include "cli/completion.h"
+#include "cli/report_problems.h"
+#include "cli/usage_error.h"
 #include "core/memory.h"
 #include "core/text.h"
 #include "core/version.h"
@@ -23,9 +26,13 @@ constexpr const char* kExitCodes =
 // What the command line asked for: the options of every subcommand and what to do once all is parsed.
 struct CommandLine {
   CLI::App app{
-      "dtrain: a native distributed trainer. A YAML job spec in, a trained model and its numbers out."};
+      "dtrain: a native distributed trainer. A YAML job spec in, a trained model and its numbers out.",
+      "dtrain"};
   RunOptions run;
   SpecOptions plan;
+  SweepCommandOptions sweep;
+  BenchOptions bench;
+  std::string benchmark;
   std::vector<std::string> specs;
   std::vector<std::string> overrides;
   std::string replica_spec;
@@ -43,11 +50,13 @@ struct CommandLine {
   void add_plan();
   void add_schema();
   void add_completion();
+  void add_sweep();
+  void add_bench();
   void add_replica();
 };
 
 CLI::Option* add_spec(CLI::App* command, std::string& spec) {
-  return command->add_option("spec", spec, "The job spec (YAML)")->required()->type_name("SPEC");
+  return command->add_option("SPEC", spec, "The job spec (YAML)")->required()->type_name("");
 }
 
 void add_overrides(CLI::App* command, std::vector<std::string>& overrides) {
@@ -59,15 +68,20 @@ void add_overrides(CLI::App* command, std::vector<std::string>& overrides) {
 }
 
 CommandLine::CommandLine() {
-  app.set_version_flag("--version", fmt::format("dtrain {} (LibTorch {})", kVersion, TORCH_VERSION));
-  app.footer(std::string("Start with: dtrain run configs/mnist_mirrored.yaml\n\n") + kExitCodes);
+  app.set_version_flag("--version", fmt::format("dtrain {} (LibTorch {})", kVersion, TORCH_VERSION),
+                       "Print the versions of dtrain and LibTorch and exit");
   app.require_subcommand(0, 1);
+  app.option_defaults()->disable_flag_override();  // --json=no would otherwise be a way to say --json
   add_run();
   add_validate();
   add_plan();
   add_schema();
+  add_sweep();
+  add_bench();
   add_completion();
   add_replica();
+  // After the commands, which would inherit it.
+  app.footer(std::string("Start with: dtrain run configs/mnist_mirrored.yaml\n\n") + kExitCodes);
 }
 
 void CommandLine::add_run() {
@@ -83,7 +97,7 @@ void CommandLine::add_run() {
   command->footer(kExitCodes);
   command->callback([this] {
     if (run.overwrite && !run.run_directory) {
-      throw CLI::ValidationError("--overwrite", "needs --run-dir: without it every run gets a new folder");
+      throw CLI::ValidationError("--overwrite needs --run-dir: without it every run gets a new folder");
     }
     action = [this] { return run_command(run); };
   });
@@ -91,7 +105,7 @@ void CommandLine::add_run() {
 
 void CommandLine::add_validate() {
   CLI::App* command = app.add_subcommand("validate", "Check specs and list every problem; starts nothing");
-  command->add_option("spec", specs, "The job specs (YAML)")->required()->type_name("SPEC");
+  command->add_option("SPEC", specs, "The job specs (YAML)")->required()->type_name("");
   add_overrides(command, overrides);
   command->add_flag("--json", json, "Print the problems as JSON");
   command->callback([this] { action = [this] { return validate_command(specs, overrides, json); }; });
@@ -115,16 +129,86 @@ void CommandLine::add_schema() {
 void CommandLine::add_completion() {
   CLI::App* command =
       app.add_subcommand("completion", "Print a completion script: eval \"$(dtrain completion bash)\"");
-  command->add_option("shell", shell, "bash, zsh or fish")
-      ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}))
-      ->type_name("SHELL");
+  command->add_option("SHELL", shell, join(completion_shells()))->required()->type_name("");
   command->callback([this] {
     action = [this] {
       std::cout << completion_script(app, shell);
       return ExitCode::kDone;
     };
   });
+}
+
+void add_bench_options(CLI::App* command, BenchOptions& bench) {
+  command->add_option("--communication", bench.communication, "Kinds of groups (default: gloo,shared_memory)")
+      ->type_name("LIST");
+  command
+      ->add_option("--sizes", bench.sizes,
+                   "Sizes of the tensor, for instance 8B,1MB or 8B..100MB:4 (default: 100B..100MB, times 10)")
+      ->type_name("SIZES");
+  command
+      ->add_option("--iterations", bench.iterations, "Timed, of each size (default: 10 to 200, by the size)")
+      ->type_name("N");
+  command->add_option("--dtype", bench.dtype, "Type of the elements (default: float32)")->type_name("TYPE");
+}
+
+void CommandLine::add_sweep() {
+  CLI::App* command = app.add_subcommand(
+      "sweep",
+      "Time the job with several numbers of replicas and batch sizes: a table, CSV, JSON and a chart");
+  add_spec(command, sweep.spec.spec);
+  const auto add_list = [&](const std::string& name, std::vector<int64_t>& values, const std::string& help,
+                            int64_t most) {
+    return command->add_option(name, values, help)
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->check(CLI::Range(int64_t{1}, most))
+        ->type_name("N,N,...");
+  };
+  add_list("--replicas", sweep.replicas, "Numbers of replicas, such as 1,2,4", 1024)->required();
+  add_list("--batch", sweep.batches,
+           "Batch sizes, per replica (weak) or global (strong); default: the spec's", 1'000'000'000);
+  command
+      ->add_option("--mode", sweep.mode,
+                   "weak: the batch of each replica stays (default); strong: the global batch stays")
+      ->check(CLI::IsMember({"weak", "strong"}))
+      ->type_name("MODE");
+  command->add_option("--repeats", sweep.repeats, "Runs of each point, whose median counts (default: 3)")
+      ->check(CLI::Range(1, 1000))
+      ->type_name("N");
+  command->add_option("--steps", sweep.steps, "Timed steps of each run (default: 300)")
+      ->check(CLI::Range(1, 1'000'000'000))
+      ->type_name("N");
+  command
+      ->add_option("--out", sweep.out,
+                   "New or empty folder for the results (default: runs/<name>-sweep-<time>)")
+      ->type_name("DIR");
+  add_overrides(command, sweep.spec.overrides);
+  command->add_flag("--quiet", sweep.quiet, "Print only the table");
+  command->add_flag("--json", sweep.json, "Print sweep.json instead of the table");
+  command->footer("When points fail, the exit code is that of the first one; the others are measured.\n" +
+                  std::string(kExitCodes));
+  command->callback([this] { action = [this] { return sweep_command(sweep); }; });
+}
+
+void CommandLine::add_bench() {
+  CLI::App* command = app.add_subcommand(
+      "bench", "Measure how fast replicas on this machine sum tensors; every sum is checked");
+  command->add_option("BENCHMARK", benchmark, "allreduce")->required()->type_name("");
+  command->add_option("--replicas", bench.replicas, "Processes (default: 2)")->type_name("N");
+  add_bench_options(command, bench);
+  command->add_flag("--json", bench.json, "Print every row as a line of JSON instead");
+  command->footer("Exit codes: 0 every sum was exact; 1 one was not; else as for run.");
+  command->callback([this] {
+    if (benchmark != "allreduce") {
+      throw CLI::ValidationError(
+          fmt::format("unknown benchmark '{}' (known: allreduce)", printable(benchmark)));
+    }
+    action = [this] { return bench_command(bench); };
+  });
+  CLI::App* replica = app.add_subcommand("bench-replica", "One replica process; started by dtrain bench");
+  replica->group("");  // hidden
+  add_bench_options(replica, bench);
+  replica->callback([this] { action = [this] { return bench_replica_command(bench); }; });
 }
 
 void CommandLine::add_replica() {
@@ -135,16 +219,21 @@ void CommandLine::add_replica() {
   command->callback([this] { action = [this] { return replica_command(replica_spec, replica_run); }; });
 }
 
-// The first word when it is no subcommand: CLI11 would only say that it was not expected.
+// Why the first word is no subcommand: CLI11 would only say that it was not expected.
 std::optional<std::string> unknown_command(const CLI::App& app, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return std::nullopt;
+  const std::string word = argv[1];
   std::vector<std::string> known;
   for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (command->get_name() == argv[1]) return std::nullopt;
+    if (command->get_name() == word) return std::nullopt;
     if (!command->get_group().empty()) known.push_back(command->get_name());
   }
-  return fmt::format("unknown command '{}'{} (commands: {})", printable(argv[1]),
-                     did_you_mean(argv[1], known), join(known));
+  const std::string extension = std::filesystem::path(word).extension();
+  const std::string meant = extension == ".yaml" || extension == ".yml"
+                                ? fmt::format("; to train it: dtrain run {}", printable(word))
+                                : did_you_mean(word, known);
+  return fmt::format("unknown command '{}'{} (commands: {}; see dtrain --help)", printable(word), meant,
+                     join(known));
 }
 
 ExitCode parse_and_run(int argc, char** argv) {
@@ -156,7 +245,7 @@ ExitCode parse_and_run(int argc, char** argv) {
     line.app.exit(success);
     return ExitCode::kDone;
   } catch (const CLI::ParseError& error) {
-    throw Error(ExitCode::kUsage, std::string(error.what()) + "; see dtrain --help");
+    throw Error(ExitCode::kUsage, usage_error(line.app, error));
   }
   if (!line.action) {
     std::cerr << line.app.help();
@@ -172,14 +261,15 @@ int run_command_line(int argc, char** argv) {
   ExitCode code = ExitCode::kBug;
   try {
     code = parse_and_run(argc, argv);
+    if (code == ExitCode::kDone && !std::cout.flush())
+      throw Error(ExitCode::kUsage, "cannot write to the standard output");
   } catch (...) {
     const Failure failure = describe_current_exception();
     code = failure.code;
-    std::cerr << "dtrain: " << failure.message << std::endl;
+    report_failure("dtrain: " + failure.message, std::cerr);
     if (code == ExitCode::kBug)
       std::cerr << "This is a bug in dtrain; please report it with the spec." << std::endl;
   }
-  std::cout.flush();
   return static_cast<int>(code);
 }
 

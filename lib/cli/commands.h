@@ -2,6 +2,7 @@
 // and a code.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -24,11 +25,35 @@ struct RunOptions {
   bool json = false;
 };
 
+struct SweepCommandOptions {
+  SpecOptions spec;
+  std::vector<int64_t> replicas;
+  std::vector<int64_t> batches;
+  std::string mode = "weak";
+  int64_t repeats = 3;
+  int64_t steps = 300;
+  std::optional<std::string> out;
+  bool json = false;
+  bool quiet = false;
+};
+
+struct BenchOptions {
+  int64_t replicas = 2;
+  std::string communication = "gloo,shared_memory";
+  std::string sizes = "100B..100MB";
+  int64_t iterations = 0;  // 0: by the size
+  std::string dtype = "float32";
+  bool json = false;
+};
+
 ExitCode run_command(const RunOptions& options);
 ExitCode validate_command(const std::vector<std::string>& specs, const std::vector<std::string>& overrides,
                           bool json);
 ExitCode plan_command(const SpecOptions& options, bool json);
 ExitCode schema_command(bool markdown);
+ExitCode sweep_command(const SweepCommandOptions& options);
+ExitCode bench_command(const BenchOptions& options);
+ExitCode bench_replica_command(const BenchOptions& options);
 ExitCode replica_command(const std::string& spec, const std::string& run);
 
 }  // namespace dtrain

@@ -3,10 +3,15 @@
 
 #include <CLI/CLI.hpp>
 #include <string>
+#include <vector>
 
 namespace dtrain {
 
-// A script for "bash", "zsh" or "fish" that completes subcommands, their options and files.
+// The shells that there is a script for.
+const std::vector<std::string>& completion_shells();
+
+// A script for one of them that completes subcommands, their options and files. Throws Error(kUsage) for
+// another shell.
 std::string completion_script(const CLI::App& app, const std::string& shell);
 
 }  // namespace dtrain

@@ -56,25 +56,30 @@ ordered_json plan_json(const JobPlan& job) {
           {"runs", runs}};
 }
 
+// "1 step", "1,200 steps"
+std::string counted(int64_t count, const std::string& noun) {
+  return with_separators(count) + " " + noun + (count == 1 ? "" : "s");
+}
+
 void print_line(const std::string& label, const std::string& value) {
   std::cout << fmt::format("  {:<24}{}\n", label, value);
 }
 
 void print_run(const JobPlan& job, const RunPlan& run) {
   const BatchPlan& batch = run.batch;
-  std::cout << fmt::format("\n{} run: {}, {} replica{} x {} thread{}\n", run.run, run.strategy, run.replicas,
-                           run.replicas == 1 ? "" : "s", run.threads_per_replica,
-                           run.threads_per_replica == 1 ? "" : "s");
-  print_line("global batch",
-             fmt::format("{} = {} per replica x {} replicas x {} accumulation steps", batch.global,
-                         batch.per_replica, batch.replicas, batch.accumulate_steps));
+  std::cout << fmt::format("\n{} run: {}, {} x {}\n", run.run, run.strategy, counted(run.replicas, "replica"),
+                           counted(run.threads_per_replica, "thread"));
+  print_line("global batch", fmt::format("{} = {} per replica x {} x {}", batch.global, batch.per_replica,
+                                         counted(batch.replicas, "replica"),
+                                         counted(batch.accumulate_steps, "accumulation step")));
   print_line("learning rate", run.learning_rate.derivation);
-  print_line("warmup", fmt::format("{} steps", run.learning_rate.warmup_steps));
+  print_line("warmup", counted(run.learning_rate.warmup_steps, "step"));
   const int64_t last = batch.step_range(run.steps_per_epoch - 1, job.data.train_examples).size();
   print_line("steps per epoch",
              fmt::format("{}{}", with_separators(run.steps_per_epoch),
-                         last == batch.global ? "" : fmt::format(", the last with {} examples", last)));
-  print_line("steps in all", fmt::format("{} in {} epochs", with_separators(run.total_steps), run.epochs));
+                         last == batch.global ? "" : ", the last with " + counted(last, "example")));
+  print_line("steps in all",
+             fmt::format("{} in {}", with_separators(run.total_steps), counted(run.epochs, "epoch")));
   if (run.replicas > 1) print_line("bytes per all-reduce", human_bytes(job.bytes_per_all_reduce()));
 }
 
@@ -98,8 +103,7 @@ void print_plan(const JobPlan& job) {
 
 ExitCode plan_command(const SpecOptions& options, bool json) {
   LoadedSpec loaded = load_spec(options.spec, options.overrides);
-  JobPlan job;
-  if (loaded.ok()) job = plan_job(loaded, describe_dataset(loaded.spec.data));
+  const JobPlan job = plan_job(loaded, describe_dataset);
   if (!loaded.ok()) {
     report_problems(loaded.problems, std::cerr);
     return ExitCode::kUsage;

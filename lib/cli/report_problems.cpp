@@ -2,12 +2,31 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <sstream>
+
+#include "core/text.h"
+
 namespace dtrain {
+namespace {
+
+constexpr size_t kMaxLineBytes = 8000;
+
+}  // namespace
 
 void report_problems(const std::vector<Problem>& problems, std::ostream& out) {
-  for (const Problem& problem : problems) out << problem.to_string() << '\n';
-  out << fmt::format("{} problem{}; docs/spec.md and `dtrain schema` describe every field\n", problems.size(),
-                     problems.size() == 1 ? "" : "s");
+  for (const Problem& problem : problems) out << printable(problem.to_string(), kMaxLineBytes) << '\n';
+  const bool about_fields = std::any_of(problems.begin(), problems.end(), [](const Problem& problem) {
+    return problem.line > 0 || !problem.path.empty();
+  });
+  out << fmt::format("{} problem{}{}\n", problems.size(), problems.size() == 1 ? "" : "s",
+                     about_fields ? "; docs/spec.md and `dtrain schema` describe every field" : "");
+}
+
+void report_failure(const std::string& message, std::ostream& out) {
+  std::istringstream lines(message);
+  for (std::string line; std::getline(lines, line);) out << printable(line, kMaxLineBytes) << '\n';
+  out.flush();
 }
 
 }  // namespace dtrain

@@ -1,7 +1,8 @@
-// Shows what is wrong with specs.
+// Shows what is wrong: with specs, and with everything else.
 #pragma once
 
 #include <ostream>
+#include <string>
 #include <vector>
 
 #include "spec/problem.h"
@@ -10,5 +11,9 @@ namespace dtrain {
 
 // One line each, then their number.
 void report_problems(const std::vector<Problem>& problems, std::ostream& out);
+
+// An error's message, which may have several lines. Names of files and the like may be in it, so control
+// characters are escaped.
+void report_failure(const std::string& message, std::ostream& out);
 
 }  // namespace dtrain

@@ -33,13 +33,6 @@ OutputOptions output_options(const RunOptions& options) {
   return output;
 }
 
-// The spec with what was decided here written into it, so that every replica resolves the same job.
-void settle(JobPlan& job) {
-  const RunPlan& distributed = job.runs.back();
-  job.spec.strategy.replicas = distributed.replicas;
-  job.spec.strategy.threads_per_replica = distributed.threads_per_replica;
-}
-
 void require_one_host(const Identity& identity) {
   if (identity.world_size == identity.local_world_size) return;
   throw Error(
@@ -56,24 +49,19 @@ ExitCode run_command(const RunOptions& options) {
   const std::optional<Identity> identity = identity_from_environment();
   if (identity) require_one_host(*identity);
   LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
+  const JobPlan job =
+      plan_job(loaded, find_dataset, identity ? std::optional<int64_t>(identity->world_size) : std::nullopt);
   if (!loaded.ok()) {
     report_problems(loaded.problems, std::cerr);
     return ExitCode::kUsage;
   }
-  JobPlan job = plan_job(loaded, find_dataset(loaded.spec.data),
-                         identity ? std::optional<int64_t>(identity->world_size) : std::nullopt);
-  if (!loaded.ok()) {
-    report_problems(loaded.problems, std::cerr);
-    return ExitCode::kUsage;
-  }
-  settle(job);
   if (identity) {
     run_launched_replica(job, *identity, output_options(options), std::cout);
     return ExitCode::kDone;
   }
   const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
   const JobResult result = supervise_job(job, output_options(options), program, std::cout);
-  if (result.code != ExitCode::kDone) std::cerr << result.message << std::endl;
+  if (result.code != ExitCode::kDone) report_failure(result.message, std::cerr);
   return result.code;
 }
 

@@ -4,6 +4,7 @@
 
 #include "cli/commands.h"
 #include "cli/report_problems.h"
+#include "core/text.h"
 #include "data/dataset.h"
 #include "spec/document.h"
 #include "spec/load.h"
@@ -30,12 +31,19 @@ nlohmann::ordered_json to_json(const std::vector<Problem>& problems) {
 ExitCode validate_command(const std::vector<std::string>& specs, const std::vector<std::string>& overrides,
                           bool json) {
   std::vector<Problem> all;
+  ExitCode code = ExitCode::kDone;
   for (const std::string& path : specs) {
     LoadedSpec loaded = load_spec(path, overrides);
-    // Shapes, shares and steps are checked too; the published shape of a dataset serves where its files are
-    // missing.
-    if (loaded.ok()) plan_job(loaded, describe_dataset(loaded.spec.data));
-    if (loaded.ok() && !json) std::cout << path << ": valid\n";
+    try {
+      // Shapes, shares and steps are checked too; the published shape of a dataset serves where its files are
+      // missing.
+      plan_job(loaded, describe_dataset);
+    } catch (const Error& error) {  // damaged files, which must not hide what is wrong with the next spec
+      loaded.problems.push_back(loaded.problem_at("data.dataset", error.what()));
+      if (code == ExitCode::kDone) code = error.code();
+    }
+    if (loaded.ok() && !json) std::cout << printable(path, 1000) << ": valid\n";
+    if (!loaded.ok() && code == ExitCode::kDone) code = ExitCode::kUsage;
     all.insert(all.end(), loaded.problems.begin(), loaded.problems.end());
   }
   if (json) {
@@ -45,7 +53,7 @@ ExitCode validate_command(const std::vector<std::string>& specs, const std::vect
   } else if (!all.empty()) {
     report_problems(all, std::cerr);
   }
-  return all.empty() ? ExitCode::kDone : ExitCode::kUsage;
+  return code;
 }
 
 ExitCode schema_command(bool markdown) {

@@ -99,8 +99,12 @@ class GlooGroup : public ProcessGroup {
   }
 
   std::unique_ptr<GradientReducer> make_gradient_reducer(const std::vector<at::Tensor>& parameters,
-                                                         int64_t bucket_bytes) override {
-    return std::make_unique<OverlappedReducer>(group_, parameters, bucket_bytes, [this] { notify_wait(); });
+                                                         int64_t bucket_bytes, PhaseClock& clock) override {
+    // What backward did not hide begins with the last bucket.
+    return std::make_unique<OverlappedReducer>(group_, parameters, bucket_bytes, [this, &clock] {
+      notify_wait();
+      clock.enter(Phase::kCommunicate);
+    });
   }
 
  private:

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "comm/gradient_reducer.h"
+#include "core/phase_clock.h"
 
 namespace dtrain {
 
@@ -29,11 +30,11 @@ class ProcessGroup {
   // Returns when every rank has called it.
   virtual void barrier() = 0;
 
-  // The part that sums the gradients of `parameters` over this group, as fast as the group knows how. Both
-  // the group and the parameters must outlive it. `bucket_bytes`: how much is sent at once while backward
-  // still runs.
+  // The part that sums the gradients of `parameters` over this group, as fast as the group knows how. The
+  // group, the parameters and the clock must outlive it. `bucket_bytes`: how much is sent at once while
+  // backward still runs. `clock` is told where communicating and waiting for peers begin.
   virtual std::unique_ptr<GradientReducer> make_gradient_reducer(const std::vector<at::Tensor>& parameters,
-                                                                 int64_t bucket_bytes) = 0;
+                                                                 int64_t bucket_bytes, PhaseClock& clock) = 0;
 
   // Called when this rank is about to wait for others (a status board shows it).
   void set_on_wait(std::function<void()> on_wait) { on_wait_ = std::move(on_wait); }

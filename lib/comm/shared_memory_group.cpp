@@ -22,13 +22,17 @@ constexpr int kSpins = 4000;                  // some 100 us: about what shares 
 
 size_t round_up(size_t value, size_t multiple) { return (value + multiple - 1) / multiple * multiple; }
 
-// The part of `count` items that `rank` sums; whole cache lines, so that no two ranks write to one.
-std::pair<size_t, size_t> slice_of(size_t count, size_t item_bytes, int rank, int size) {
-  const size_t items_per_line = std::max<size_t>(1, kLine / item_bytes);
-  const size_t step =
-      round_up((count + static_cast<size_t>(size) - 1) / static_cast<size_t>(size), items_per_line);
-  const size_t begin = std::min(count, step * static_cast<size_t>(rank));
-  return {begin, std::min(count, begin + step)};
+struct Slice {
+  size_t begin;
+  size_t end;
+  size_t size() const { return end - begin; }
+};
+
+// The part of `bytes` that `rank` sums; whole cache lines, so that no two ranks write to one.
+Slice slice_of(size_t bytes, int rank, int size) {
+  const size_t step = round_up((bytes + static_cast<size_t>(size) - 1) / static_cast<size_t>(size), kLine);
+  const size_t begin = std::min(bytes, step * static_cast<size_t>(rank));
+  return {begin, std::min(bytes, begin + step)};
 }
 
 int spins_for(int size) {
@@ -43,12 +47,13 @@ class FlatReducer : public GradientReducer {
  public:
   FlatReducer(const std::vector<at::Tensor>& parameters, const StorePtr& store, const std::string& name,
               int rank, int size, std::chrono::milliseconds timeout, SharedBarrier& barrier,
-              std::function<void()> on_wait)
+              std::function<void()> on_wait, PhaseClock& clock)
       : parameters_(parameters),
         rank_(rank),
         size_(size),
         barrier_(barrier),
         on_wait_(std::move(on_wait)),
+        clock_(clock),
         dtype_(parameters.front().scalar_type()),
         layout_(parameters),
         segment_(store, name, rank, size, layout_.bytes * (static_cast<size_t>(size) + 1), timeout) {
@@ -71,9 +76,9 @@ class FlatReducer : public GradientReducer {
       gradient.defined() ? own_[i].copy_(gradient) : own_[i].zero_();
     }
     on_wait_();
-    barrier_.wait();  // all gradients are in place, and everyone has used the sums of the step before
+    wait_for_peers();  // all gradients are in place, and everyone has used the sums of the step before
     sum_slice();
-    barrier_.wait();  // all slices are summed
+    wait_for_peers();  // all slices are summed
     for (size_t i = 0; i < parameters_.size(); ++i) parameters_[i].mutable_grad() = sums_[i];
   }
 
@@ -100,12 +105,17 @@ class FlatReducer : public GradientReducer {
 
   std::byte* area(int index) const { return segment_.data() + layout_.bytes * static_cast<size_t>(index); }
 
+  void wait_for_peers() {
+    clock_.enter(Phase::kWaitForPeers);
+    barrier_.wait();
+    clock_.enter(Phase::kCommunicate);
+  }
+
   void sum_slice() {
-    const size_t item = at::elementSize(dtype_);
-    const auto [begin, end] = slice_of(layout_.bytes / item, item, rank_, size_);
+    const Slice own = slice_of(layout_.bytes, rank_, size_);
     std::vector<const std::byte*> inputs;
-    for (int other = 0; other < size_; ++other) inputs.push_back(area(other) + begin * item);
-    sum_arrays(dtype_, inputs, area(size_) + begin * item, end - begin);
+    for (int other = 0; other < size_; ++other) inputs.push_back(area(other) + own.begin);
+    sum_arrays(dtype_, inputs, {area(size_) + own.begin}, own.size() / at::elementSize(dtype_));
   }
 
   std::vector<at::Tensor> parameters_;
@@ -113,6 +123,7 @@ class FlatReducer : public GradientReducer {
   int size_;
   SharedBarrier& barrier_;
   std::function<void()> on_wait_;
+  PhaseClock& clock_;
   at::ScalarType dtype_;
   Layout layout_;
   SharedSegment segment_;         // an area for each rank's gradients and one for their sum
@@ -134,18 +145,26 @@ class SharedMemoryGroup : public ProcessGroup {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
+  // A rank's own part of the slice that it sums stays where it is; the others' parts come through their
+  // areas, and the sum goes to them through its own. So nobody writes where another rank has written.
   void all_reduce_sum(at::Tensor& tensor) override {
-    const size_t item = tensor.element_size();
     for_each_chunk(tensor, [&](std::byte* data, size_t bytes) {
-      std::memcpy(area(rank_), data, bytes);
+      const Slice own = slice_of(bytes, rank_, size_);
+      std::memcpy(area(rank_), data, own.begin);
+      std::memcpy(area(rank_) + own.end, data + own.end, bytes - own.end);
       barrier_.wait();
-      const auto [begin, end] = slice_of(bytes / item, item, rank_, size_);
       std::vector<const std::byte*> inputs;
-      for (int other = 0; other < size_; ++other) inputs.push_back(area(other) + begin * item);
-      // In place: nobody else reads this slice of area 0 before the barrier.
-      sum_arrays(tensor.scalar_type(), inputs, area(0) + begin * item, end - begin);
+      for (int other = 0; other < size_; ++other) {
+        inputs.push_back((other == rank_ ? data : area(other)) + own.begin);
+      }
+      sum_arrays(tensor.scalar_type(), inputs, {data + own.begin, area(rank_) + own.begin},
+                 own.size() / tensor.element_size());
       barrier_.wait();
-      std::memcpy(data, area(0), bytes);
+      for (int other = 0; other < size_; ++other) {
+        if (other == rank_) continue;
+        const Slice slice = slice_of(bytes, other, size_);
+        std::memcpy(data + slice.begin, area(other) + slice.begin, slice.size());
+      }
     });
   }
 
@@ -165,10 +184,11 @@ class SharedMemoryGroup : public ProcessGroup {
   }
 
   std::unique_ptr<GradientReducer> make_gradient_reducer(const std::vector<at::Tensor>& parameters,
-                                                         int64_t /*bucket_bytes*/) override {
+                                                         int64_t /*bucket_bytes*/,
+                                                         PhaseClock& clock) override {
     const std::string name = fmt::format("gradients-{}", reducers_++);
-    return std::make_unique<FlatReducer>(parameters, store_, name, rank_, size_, timeout_, barrier_,
-                                         [this] { notify_wait(); });
+    return std::make_unique<FlatReducer>(
+        parameters, store_, name, rank_, size_, timeout_, barrier_, [this] { notify_wait(); }, clock);
   }
 
  private:

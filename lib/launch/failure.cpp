@@ -129,20 +129,17 @@ bool waits_for_peers(const ReplicaStatus& status) {
   return status.activity == Activity::kCommunicating || status.activity == Activity::kConnecting;
 }
 
-// All that failed only missed a peer: it is one of those that did not fail and were doing something else, or
-// were in an earlier step than the rest. Of several, the one furthest behind; -1 when the board shows none.
+// All that failed only missed a peer: it is one of those that did not complain with the rest. Best one that
+// was doing something else, or was in an earlier step; a replica that was stopped while it waited for others
+// itself shows by its silence alone. -1 when all complained.
 int missing_rank(const std::vector<ReplicaOutcome>& outcomes, const std::vector<int>& failed) {
-  int64_t last_step = 0;
-  for (const ReplicaOutcome& outcome : outcomes) last_step = std::max(last_step, outcome.status.step);
   const auto order = [&](int rank) {
     const ReplicaStatus& status = outcomes[static_cast<size_t>(rank)].status;
     return std::make_tuple(waits_for_peers(status), status.step, status.since);
   };
   int missing = -1;
   for (int rank = 0; rank < static_cast<int>(outcomes.size()); ++rank) {
-    const ReplicaStatus& status = outcomes[static_cast<size_t>(rank)].status;
     if (std::find(failed.begin(), failed.end(), rank) != failed.end()) continue;
-    if (waits_for_peers(status) && status.step == last_step) continue;
     if (missing < 0 || order(rank) < order(missing)) missing = rank;
   }
   return missing;
@@ -211,7 +208,8 @@ SuperviseResult explain_failure(const std::vector<ReplicaOutcome>& outcomes, con
       lines.push_back(fmt::format("the end of rank {}'s log:\n  {}", root, join(tail, "\n  ")));
     }
   }
-  lines.push_back(fmt::format("rank {} failed first: {}", root, cause.text));
+  result.reason = fmt::format("rank {} failed first: {}", root, cause.text);
+  lines.push_back(result.reason);
   lines.push_back(fmt::format("  log: {}", outcome.log.string()));
   result.code = cause.code;
   result.first_failing_rank = root;

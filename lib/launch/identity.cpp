@@ -91,4 +91,16 @@ std::optional<Identity> identity_from_environment() {
   return identity;
 }
 
+std::map<std::string, std::string> replica_environment(int64_t rank, int64_t replicas, uint16_t store_port,
+                                                       int64_t threads) {
+  return {{"RANK", std::to_string(rank)},
+          {"LOCAL_RANK", std::to_string(rank)},
+          {"WORLD_SIZE", std::to_string(replicas)},
+          {"LOCAL_WORLD_SIZE", std::to_string(replicas)},
+          {"MASTER_ADDR", "127.0.0.1"},
+          {"MASTER_PORT", std::to_string(store_port)},
+          {"TORCHELASTIC_USE_AGENT_STORE", "True"},  // the store is the supervisor's
+          {"OMP_NUM_THREADS", std::to_string(threads)}};
+}
+
 }  // namespace dtrain

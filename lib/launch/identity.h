@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 
@@ -23,5 +24,10 @@ struct Identity {
 // contradicts another. TORCHELASTIC_USE_AGENT_STORE=True means that torchrun's agent serves the store;
 // otherwise rank 0 does.
 std::optional<Identity> identity_from_environment();
+
+// What tells replica `rank` of `replicas` on this host who it is, as identity_from_environment() reads it;
+// the supervisor serves the store at `store_port` of loopback.
+std::map<std::string, std::string> replica_environment(int64_t rank, int64_t replicas, uint16_t store_port,
+                                                       int64_t threads);
 
 }  // namespace dtrain

@@ -58,7 +58,6 @@ class Job {
   const ReapingScope reaping_;  // outlives the replicas
   const StatusBoard& board_;
   const SuperviseOptions& options_;
-  const int stops_before_ = stop_signals_received();
   std::vector<Replica> replicas_;
   int alive_ = 0;
   Phase phase_ = Phase::kRunning;
@@ -161,7 +160,7 @@ void Job::note_failure(int rank) {
 }
 
 void Job::advance() {
-  const int stops = stop_signals_received() - stops_before_;
+  const int stops = stop_signals_received() - options_.stop_signals_before;
   const bool late = steady_seconds() >= deadline_;
   if (phase_ == Phase::kRunning && stops > 0) stop_signal_ = last_stop_signal();
   if (undisturbed() && (stops > 0 || (phase_ == Phase::kGathering && late))) {

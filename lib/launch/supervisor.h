@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "core/signals.h"
 #include "launch/status_board.h"
 
 namespace dtrain {
@@ -29,6 +30,9 @@ struct SuperviseOptions {
   // How long the others get to end by themselves after the first failure, then after SIGTERM, before SIGKILL.
   double gather_seconds = 0.5;
   double grace_seconds = 2.0;
+  // The stop signals that were dealt with already (core/signals.h): a later one stops the job, even one that
+  // came just before supervise() was called.
+  int stop_signals_before = stop_signals_received();
 };
 
 struct SuperviseResult {
@@ -36,6 +40,7 @@ struct SuperviseResult {
   int first_failing_rank = -1;  // -1: none
   std::string message;  // for people: what failed first, where everyone was, the log's path; empty when done
   int stop_signal = 0;  // SIGINT or SIGTERM when the user stopped the job
+  std::string reason = {};  // the line of `message` that says what failed first
 };
 
 // A replica ends its life with a report {"event":"failed","code":N,"message":"..."} when it can. The
@@ -44,7 +49,8 @@ struct SuperviseResult {
 // Blocks until every process has ended and been reaped. When one fails (a non-zero exit or a signal) the rest
 // are ended within gather_seconds + grace_seconds; the first failing rank is the first that was killed by a
 // signal or failed with something other than kPeerLost, for peers of a dead replica blame each other; when
-// all say kPeerLost (a timeout), it is the one that the board shows outside communication. SIGINT/SIGTERM
+// all say kPeerLost (a timeout), it is the one that does not, of several one that the board shows outside
+// communication. SIGINT/SIGTERM
 // (core/signals.h flags) stop the job: SIGTERM to all, SIGKILL after the grace period or at a second signal.
 // Children get PR_SET_PDEATHSIG=SIGKILL and a process group of their own, so that Ctrl-C reaches only the
 // supervisor. The kernel ties them to the *thread* that called this, which must last as long as the job: it

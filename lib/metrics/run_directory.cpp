@@ -129,9 +129,13 @@ void make_empty_file(const fs::path& path) {
 
 }  // namespace
 
+fs::path make_folder_of_run(const RunDirectoryOptions& options) {
+  return options.directory ? make_given_folder(*options.directory)
+                           : make_new_folder(options.parent, options.name);
+}
+
 RunDirectory RunDirectory::create(const RunDirectoryOptions& options) {
-  const fs::path path = options.directory ? make_given_folder(*options.directory)
-                                          : make_new_folder(options.parent, options.name);
+  const fs::path path = make_folder_of_run(options);
   RunDirectory run(path, lock_folder(path));
   if (!is_empty_folder(path)) {
     if (!options.overwrite) {

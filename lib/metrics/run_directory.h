@@ -16,6 +16,10 @@ struct RunDirectoryOptions {
   bool overwrite = false;                          // replace the run that `directory` holds
 };
 
+// The folder alone, made where it is absent, without a look at what it holds: `directory`, or a new one under
+// `parent`, numbered -2, -3, ... when its name is taken. Throws Error(kUsage) when the file system refuses.
+std::filesystem::path make_folder_of_run(const RunDirectoryOptions& options);
+
 class RunDirectory {
  public:
   // Makes the folder with an empty metrics.jsonl and logs/, and locks it for as long as this object lives

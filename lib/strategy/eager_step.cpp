@@ -29,8 +29,9 @@ void backward(const at::Tensor& objective) {
 
 }  // namespace
 
-MetricSums eager_train_step(Model& model, GradientReducer& reducer, Optimizer& optimizer, const Share& share,
-                            double learning_rate) {
+MetricSums eager_train_step(Model& model, GradientReducer& reducer, Optimizer& optimizer, PhaseClock& clock,
+                            const Share& share, double learning_rate) {
+  clock.enter(Phase::kCompute);
   MetricSums sums;
   model.train();
   reducer.zero_gradients();
@@ -41,13 +42,16 @@ MetricSums eager_train_step(Model& model, GradientReducer& reducer, Optimizer& o
     const at::Tensor logits = model.forward(batch.inputs);
     const at::Tensor loss_sum = summed_loss(logits, batch.targets);
     backward(loss_sum / share.global_examples);
+    clock.enter(Phase::kCompute);  // a reducer that overlaps has left it
     sums.add_batch(logits, batch.targets, loss_sum);
   }
   if (count == 0) {
     reducer.prepare(/*last=*/true);
     backward(zero_objective(model));
   }
+  clock.enter(Phase::kCommunicate);
   reducer.finish();
+  clock.enter(Phase::kUpdate);
   optimizer.step(learning_rate);
   return sums;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "comm/gradient_reducer.h"
+#include "core/phase_clock.h"
 #include "data/batches.h"
 #include "models/model.h"
 #include "optim/optimizer.h"
@@ -13,9 +14,9 @@ namespace dtrain {
 // One optimizer step. Every example's loss is divided by the number of examples of the *global* step, and
 // gradients are summed over micro-batches and replicas, so N replicas with batch B equal one replica with
 // batch N*B whatever the sizes of the shares. A replica whose share is empty takes part with gradients of
-// zero.
-MetricSums eager_train_step(Model& model, GradientReducer& reducer, Optimizer& optimizer, const Share& share,
-                            double learning_rate);
+// zero. `clock` is that of the reducer.
+MetricSums eager_train_step(Model& model, GradientReducer& reducer, Optimizer& optimizer, PhaseClock& clock,
+                            const Share& share, double learning_rate);
 
 // Forward pass in evaluation mode without gradients.
 MetricSums eager_evaluate(Model& model, const Share& share);

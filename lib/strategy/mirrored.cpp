@@ -14,7 +14,8 @@ class Mirrored : public Strategy {
       : model_(std::move(parts.model)),
         optimizer_(std::move(parts.optimizer)),
         group_(std::move(parts.group)),
-        reducer_(group_->make_gradient_reducer(model_->parameters(), parts.bucket_bytes)) {}
+        clock_(std::move(parts.clock)),
+        reducer_(group_->make_gradient_reducer(model_->parameters(), parts.bucket_bytes, *clock_)) {}
 
   void place_variables() override {
     const at::NoGradGuard no_grad;
@@ -25,7 +26,7 @@ class Mirrored : public Strategy {
 
   MetricSums train_step(const Share& share, double learning_rate) override {
     buffers_agree_ = false;
-    return eager_train_step(*model_, *reducer_, *optimizer_, share, learning_rate);
+    return eager_train_step(*model_, *reducer_, *optimizer_, *clock_, share, learning_rate);
   }
 
   MetricSums evaluate(const Share& share) override {
@@ -63,7 +64,8 @@ class Mirrored : public Strategy {
   std::shared_ptr<Model> model_;
   std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<ProcessGroup> group_;
-  std::unique_ptr<GradientReducer> reducer_;  // refers to the model and the group: destroyed before them
+  std::shared_ptr<PhaseClock> clock_;
+  std::unique_ptr<GradientReducer> reducer_;  // refers to all of these: destroyed before them
   bool buffers_agree_ = true;
 };
 

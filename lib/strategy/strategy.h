@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "comm/process_group.h"
+#include "core/phase_clock.h"
 #include "data/batches.h"
 #include "models/model.h"
 #include "optim/optimizer.h"
@@ -47,12 +48,14 @@ class Strategy {
   virtual void finish() = 0;
 };
 
-// What a strategy works with. The model, the group and the optimizer belong to the strategy from then on.
+// What a strategy works with. The model, the group and the optimizer belong to the strategy from then on; the
+// clock, which its steps tell what they do, is shared with the loop.
 struct StrategyParts {
   std::shared_ptr<Model> model;
   std::unique_ptr<Optimizer> optimizer;
   std::unique_ptr<ProcessGroup> group;
   int64_t bucket_bytes = 25 << 20;
+  std::shared_ptr<PhaseClock> clock = std::make_shared<PhaseClock>();
 };
 
 // Makes the strategy `kind`. Throws Error(kBug) for one that is not in strategy_names(): specs are checked

@@ -3,6 +3,7 @@
 #include <c10/util/Exception.h>
 
 #include <new>
+#include <system_error>
 
 namespace dtrain {
 namespace {
@@ -10,8 +11,8 @@ namespace {
 Failure out_of_memory(const std::string& detail) {
   return {ExitCode::kMemory,
           "out of memory" + detail +
-              "; use a smaller batch.per_replica with batch.accumulate_steps, or fewer replicas "
-              "(dtrain plan shows the numbers)"};
+              "; use a smaller batch.per_replica with batch.accumulate_steps, fewer replicas, or a smaller "
+              "model (dtrain plan shows the numbers)"};
 }
 
 }  // namespace
@@ -28,8 +29,13 @@ Failure describe_current_exception() {
   } catch (const c10::Error& error) {
     const std::string text = error.what_without_backtrace();
     // LibTorch's CPU allocator has no exception type of its own.
-    if (text.find("DefaultCPUAllocator") != std::string::npos) return out_of_memory(": " + text);
+    const size_t allocator = text.find("DefaultCPUAllocator");
+    if (allocator != std::string::npos) return out_of_memory(": " + text.substr(allocator));
     return {ExitCode::kBug, "LibTorch: " + text};
+  } catch (const std::system_error& error) {
+    // No room for another thread.
+    if (error.code() == std::errc::resource_unavailable_try_again) return out_of_memory("");
+    return {ExitCode::kBug, error.what()};
   } catch (const std::exception& error) {
     return {ExitCode::kBug, error.what()};
   } catch (...) {

@@ -13,10 +13,12 @@ namespace dtrain {
 
 // Supervises: starts the replicas of each run as processes of `program` (its hidden `replica` subcommand),
 // relays their events, and returns how it ended. When that is not kDone, `message` says why in lines for
-// people.
+// people, and `reason` in one.
 struct JobResult {
   ExitCode code = ExitCode::kDone;
   std::string message;
+  std::string reason;
+  Event summary;  // what summary.json holds
 };
 JobResult supervise_job(const JobPlan& job, const OutputOptions& options, const std::string& program,
                         std::ostream& out);

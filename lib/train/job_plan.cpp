@@ -7,6 +7,7 @@
 #include "core/error.h"
 #include "launch/cores.h"
 #include "models/model.h"
+#include "spec/fields.h"
 #include "train/overhead.h"
 
 namespace dtrain {
@@ -14,20 +15,46 @@ namespace {
 
 constexpr int64_t kMostAutomaticReplicas = 8;
 
+// A problem from an error whose message begins with the field that it is about ("batch.global: ..."), as
+// those of the rooms below do; `path` is for the others.
+Problem problem_from(const LoadedSpec& loaded, const Error& error, const std::string& path) {
+  const std::string text = error.what();
+  const size_t colon = text.find(": ");
+  if (colon == std::string::npos || !find_field(job_fields(), text.substr(0, colon)))
+    return loaded.problem_at(path, text);
+  return loaded.problem_at(text.substr(0, colon), text.substr(colon + 2));
+}
+
+// What the spec says of the number of replicas, against the `started` ones of a launcher.
+void check_world_size(LoadedSpec& loaded, int64_t started) {
+  const StrategySpec& strategy = loaded.spec.strategy;
+  const auto add = [&](const std::string& path, const std::string& text) {
+    loaded.problems.push_back(loaded.problem_at(path, text));
+  };
+  if (strategy.kind == "one_device") {
+    if (started == 1) return;
+    add("strategy.kind", fmt::format("one_device trains in one process, but the launcher started {} "
+                                     "(WORLD_SIZE); use mirrored, or no launcher",
+                                     started));
+  } else if (strategy.replicas && *strategy.replicas != started) {
+    const bool listed = loaded.positions.count("strategy.devices[0]") > 0;
+    add(listed ? "strategy.devices" : "strategy.replicas",
+        fmt::format(
+            "the spec asks for {} replica{}, but the launcher started {} (WORLD_SIZE); start as many, "
+            "or set {}: auto",
+            *strategy.replicas, *strategy.replicas == 1 ? "" : "s", started,
+            listed ? "devices" : "replicas"));
+  }
+}
+
 int64_t resolve_replicas(LoadedSpec& loaded, std::optional<int64_t> world_size) {
   const StrategySpec& strategy = loaded.spec.strategy;
-  std::optional<int64_t> wanted = strategy.replicas;
-  if (!wanted && strategy.devices.size() > 1) wanted = static_cast<int64_t>(strategy.devices.size());
-  if (!wanted && strategy.kind == "one_device") wanted = 1;
-  if (world_size && wanted && *wanted != *world_size) {
-    loaded.problems.push_back(loaded.problem_at(
-        "strategy.replicas",
-        fmt::format("the spec asks for {} replicas, but the launcher started {} (WORLD_SIZE); "
-                    "start {} processes or set replicas: auto",
-                    *wanted, *world_size, *wanted)));
+  if (world_size) {
+    check_world_size(loaded, *world_size);
+    return *world_size;
   }
-  if (world_size) return *world_size;
-  return wanted.value_or(std::min<int64_t>(available_cores(), kMostAutomaticReplicas));
+  if (strategy.kind == "one_device") return 1;
+  return strategy.replicas.value_or(std::min<int64_t>(available_cores(), kMostAutomaticReplicas));
 }
 
 // Shape errors of the model, placed at the layer in the spec where there is one.
@@ -54,7 +81,7 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const std::stri
   try {
     plan.batch = resolve_batch(spec, replicas);
   } catch (const Error& error) {
-    loaded.problems.push_back(loaded.problem_at("batch.global", error.what()));
+    loaded.problems.push_back(problem_from(loaded, error, "batch"));
     return plan;
   }
   plan.learning_rate = resolve_learning_rate(spec.train, plan.batch.global);
@@ -77,23 +104,41 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const std::stri
 }  // namespace
 
 JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, std::optional<int64_t> world_size) {
-  const JobSpec& spec = loaded.spec;
   JobPlan plan;
-  plan.spec = spec;
+  plan.spec = loaded.spec;
   plan.data = data;
   plan.model = resolve_model(loaded, data);
-  plan.bytes_per_parameter = static_cast<int64_t>(at::elementSize(dtype_from_name(spec.model.dtype)));
-  const int64_t replicas = resolve_replicas(loaded, world_size);
-  const int64_t threads =
-      spec.strategy.threads_per_replica.value_or(std::max<int64_t>(1, available_cores() / replicas));
-  if (spec.compare.baseline != "none") {
-    plan.runs.push_back(resolve_run(loaded, data, "baseline", spec.compare.baseline, 1, threads));
+  plan.bytes_per_parameter = static_cast<int64_t>(at::elementSize(dtype_from_name(plan.spec.model.dtype)));
+  StrategySpec& strategy = plan.spec.strategy;
+  strategy.replicas = resolve_replicas(loaded, world_size);
+  if (!strategy.threads_per_replica)
+    strategy.threads_per_replica = std::max<int64_t>(1, available_cores() / *strategy.replicas);
+  const auto add_run = [&](const std::string& run, const std::string& kind, int64_t replicas) {
+    plan.runs.push_back(resolve_run(loaded, data, run, kind, replicas, *strategy.threads_per_replica));
+  };
+  // First, because what is wrong with the runs of one replica is wrong with it too: it is said once.
+  add_run("distributed", strategy.kind, *strategy.replicas);
+  if (loaded.ok() && plan.spec.compare.baseline != "none") {
+    add_run("baseline", plan.spec.compare.baseline, 1);
     // What the strategy itself costs shows where it has nothing to distribute.
-    if (replicas > 1)
-      plan.runs.push_back(resolve_run(loaded, data, "overhead", spec.strategy.kind, 1, threads));
+    if (*strategy.replicas > 1) add_run("overhead", strategy.kind, 1);
   }
-  plan.runs.push_back(resolve_run(loaded, data, "distributed", spec.strategy.kind, replicas, threads));
+  std::rotate(plan.runs.begin(), plan.runs.begin() + 1, plan.runs.end());
   return plan;
+}
+
+JobPlan plan_job(LoadedSpec& loaded, DatasetInfo (*look)(const DataSpec&),
+                 std::optional<int64_t> world_size) {
+  if (!loaded.ok()) return {};
+  DatasetInfo data;
+  try {
+    data = look(loaded.spec.data);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kUsage) throw;
+    loaded.problems.push_back(problem_from(loaded, error, "data"));
+    return {};
+  }
+  return plan_job(loaded, data, world_size);
 }
 
 }  // namespace dtrain

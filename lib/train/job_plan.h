@@ -29,7 +29,7 @@ struct RunPlan {
 };
 
 struct JobPlan {
-  JobSpec spec;
+  JobSpec spec;  // with the number of replicas and their threads as they were decided
   DatasetInfo data;
   LayerPlan model;
   int64_t bytes_per_parameter = 4;
@@ -43,6 +43,11 @@ struct JobPlan {
 // is then not usable. `world_size`: the number of replicas that a launcher has started already, else the spec
 // and the cores decide.
 JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data,
+                 std::optional<int64_t> world_size = std::nullopt);
+
+// The same for data that `look` (find_dataset or describe_dataset) describes; what it holds against the spec
+// is a problem too. Does nothing when the spec has problems already.
+JobPlan plan_job(LoadedSpec& loaded, DatasetInfo (*look)(const DataSpec&),
                  std::optional<int64_t> world_size = std::nullopt);
 
 }  // namespace dtrain

@@ -1,5 +1,6 @@
 #include "train/overhead.h"
 
+#include <algorithm>
 #include <optional>
 
 #include "core/clock.h"
@@ -9,13 +10,17 @@
 namespace dtrain {
 namespace {
 
+// A run may skip millions; here a few hundred warm up anything.
+int64_t skipped_steps(const JobPlan& job) { return std::min(job.spec.metrics.skip_steps, kOverheadSteps); }
+
 // One of the two strategies and what its steps took.
 struct Contestant {
   std::unique_ptr<Strategy> strategy;
   StepTimer timer;
 
   Contestant(const JobPlan& job, const std::string& kind)
-      : strategy(build_strategy(job, kind, make_single_group())), timer(job.spec.metrics.skip_steps) {
+      : strategy(build_strategy(job, kind, make_single_group(), std::make_shared<PhaseClock>())),
+        timer(skipped_steps(job)) {
     strategy->place_variables();
   }
 
@@ -32,7 +37,7 @@ void measure_overhead(const JobPlan& job, const RunPlan& run, const Dataset& dat
   Contestant baseline(job, job.spec.compare.baseline);
   Contestant contender(job, run.strategy);
   ShareLoader shares(dataset.train, train_options(job, run, /*rank=*/0));
-  const int64_t steps = job.spec.metrics.skip_steps + run.total_steps;
+  const int64_t steps = skipped_steps(job) + run.total_steps;
   shares.start_epoch(0);
   for (int64_t step = 0; step < steps; ++step) {
     std::optional<Share> share = shares.next();

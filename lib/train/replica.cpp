@@ -27,12 +27,13 @@ void train(const JobPlan& job, const RunPlan& run, const Dataset& dataset,
            std::unique_ptr<ProcessGroup> group, ActivityLog& activity, EventSink& sink) {
   const int rank = group->rank();
   activity.doing(Activity::kBuilding);
-  const auto strategy = build_strategy(job, run.strategy, std::move(group));
+  const auto clock = std::make_shared<PhaseClock>();
+  const auto strategy = build_strategy(job, run.strategy, std::move(group), clock);
   ShareLoader train_shares(dataset.train, train_options(job, run, rank));
   std::unique_ptr<ShareLoader> test_shares;
   if (run.evaluates) test_shares = std::make_unique<ShareLoader>(dataset.test, test_options(job, run, rank));
   RunReporter reporter(job, run, sink);
-  Trainer(job, run, *strategy, train_shares, test_shares.get(), reporter, activity).run();
+  Trainer(job, run, *strategy, train_shares, test_shares.get(), *clock, reporter, activity).run();
 }
 
 }  // namespace

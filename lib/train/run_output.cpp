@@ -15,42 +15,58 @@ RunDirectory make_directory(const JobPlan& job, RunDirectoryOptions options) {
 }  // namespace
 
 RunOutput::RunOutput(const JobPlan& job, const OutputOptions& options, std::ostream& out)
-    : directory_(make_directory(job, options.directory)),
+    : out_(out),
+      directory_(make_directory(job, options.directory)),
       file_(directory_.metrics_file()),
       console_(out, options.console) {}
 
 void RunOutput::on_event(const Event& event) {
-  const std::string run = text_at(event, "run").value_or("");
   const std::string kind = text_at(event, "event").value_or("");
   if (kind == "overhead") {  // a number for the comparison, not a run that the user asked for
     overhead_ = number_at(event, "overhead");
     return;
   }
-  summaries_.on_event(event);
-  if (kind == "run_start") open_run_ = run;
-  if (kind == "run_end") open_run_.clear();
-  file_.on_event(event);
-  console_.on_event(event);
+  record(event);
+  check_output();
 }
 
 void RunOutput::finish(const JobPlan& job) {
   if (job.spec.compare.baseline != "none") {
-    on_event(
+    record(
         comparison_event(compare_runs(summaries_.of("baseline"), summaries_.of("distributed"), overhead_)));
   }
   write_summary();
+  check_output();
 }
 
-void RunOutput::fail(const std::string& status, ExitCode code, const std::string& message) {
+void RunOutput::fail(const RunPlan& run, const std::string& status, ExitCode code,
+                     const std::string& message) {
   console_.clear_progress();
-  if (!open_run_.empty()) {
-    Event end = make_event("run_end", open_run_);
-    end["status"] = status;
-    end["exit_code"] = static_cast<int>(code);
-    end["error"] = message;
-    on_event(end);
+  // To the user the measurement of the overhead is part of the distributed run.
+  Event end = make_event("run_end", run.run == "overhead" ? "distributed" : run.run);
+  end["status"] = status;
+  end["exit_code"] = static_cast<int>(code);
+  end["error"] = message;
+  try {
+    record(end);
+    write_summary();
+  } catch (const Error&) {  // what cannot be written may be the very reason
   }
-  write_summary();
+}
+
+void RunOutput::record(const Event& event) {
+  summaries_.on_event(event);
+  file_.on_event(event);
+  console_.on_event(event);
+}
+
+void RunOutput::check_output() const {
+  if (out_) return;
+  throw Error(
+      ExitCode::kUsage,
+      "standard output cannot be written any more (its reader is gone, or the disk is full); everything "
+      "is in " +
+          directory_.metrics_file().string() + ", and --quiet prints next to nothing");
 }
 
 void RunOutput::write_summary() { directory_.write_summary(summaries_.document()); }

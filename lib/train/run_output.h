@@ -25,25 +25,30 @@ class RunOutput : public EventSink {
   // Makes the run's folder and writes the resolved spec into it. Throws Error(kUsage).
   RunOutput(const JobPlan& job, const OutputOptions& options, std::ostream& out);
 
+  // Throws Error(kUsage) when the metrics or `out` cannot be written: a job that nobody hears of ends.
   void on_event(const Event& event) override;
   void on_tick() override { console_.on_tick(); }
 
   // Every run has ended well: compares the distributed run with its baseline, if there was one, and writes
   // summary.json.
   void finish(const JobPlan& job);
-  // The job ended before that: ends the run that had started, if any, and writes summary.json.
-  void fail(const std::string& status, ExitCode code, const std::string& message);
+  // The job ended before that, while it did (or was about to do) `run`: ends the run, even one that had not
+  // started, and writes summary.json, as far as they can be written.
+  void fail(const RunPlan& run, const std::string& status, ExitCode code, const std::string& message);
 
   const RunDirectory& directory() const { return directory_; }
+  const Event& summary() const { return summaries_.document(); }
 
  private:
+  void record(const Event& event);
+  void check_output() const;
   void write_summary();
 
+  std::ostream& out_;
   RunDirectory directory_;
   JsonLinesFile file_;
   Console console_;
   SummaryCollector summaries_;
-  std::string open_run_;  // has started and not ended
   std::optional<double> overhead_;
 };
 

@@ -1,16 +1,19 @@
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
 
-#include <csignal>
 #include <cstdlib>
-#include <iostream>
+#include <ostream>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include "comm/store.h"
 #include "core/signals.h"
+#include "core/text.h"
 #include "launch/report.h"
 #include "train/failure.h"
 #include "train/job.h"
 #include "train/replica.h"
+#include "train/supervised.h"
 
 namespace dtrain {
 namespace {
@@ -42,48 +45,55 @@ const RunPlan& find_run(const JobPlan& job, const std::string& name) {
   throw Error(ExitCode::kBug, "the job has no run named '" + name + "'");
 }
 
-void take_part(LoadedSpec& loaded, const std::string& run_name, ReportPipe& pipe) {
-  const std::optional<Identity> identity = identity_from_environment();
-  const auto board = board_from_environment();
-  if (!identity || !board) throw Error(ExitCode::kUsage, "replica is started by dtrain run, not by hand");
+void take_part(LoadedSpec& loaded, const std::string& run_name, const Identity& identity, StatusBoard& board,
+               ReportPipe& pipe) {
   if (!loaded.ok()) throw Error(ExitCode::kUsage, loaded.problems.front().to_string());
-  board->set(identity->rank, Activity::kLoadingData, 0);
+  spdlog::set_pattern(fmt::format("%Y-%m-%dT%H:%M:%S.%e rank {} %l: %v", identity.rank));
+  spdlog::info("process {} takes part in the {} run of {} replicas", ::getpid(), run_name,
+               identity.world_size);
+  board.set(identity.rank, Activity::kLoadingData, 0);
   const Dataset dataset = load_dataset(loaded.spec.data, static_cast<uint64_t>(loaded.spec.seed));
   const JobPlan job = plan_job(loaded, dataset.info);
   if (!loaded.ok()) throw Error(ExitCode::kUsage, loaded.problems.front().to_string());
-  const StorePtr store = connect_store(identity->master_address, identity->master_port, timeout_of(job.spec));
+  const StorePtr store = connect_store(identity.master_address, identity.master_port, timeout_of(job.spec));
+  spdlog::info("{} training and {} test examples of {} loaded from {}", dataset.train.size(),
+               dataset.test.size(), dataset.info.name, printable(dataset.info.source));
   PipeSink to_supervisor(pipe);
   NullSink nobody;
-  EventSink& sink = identity->rank == 0 ? static_cast<EventSink&>(to_supervisor) : nobody;
-  run_replica(job, find_run(job, run_name), dataset, *identity, store, *board, sink);
+  EventSink& sink = identity.rank == 0 ? static_cast<EventSink&>(to_supervisor) : nobody;
+  run_replica(job, find_run(job, run_name), dataset, identity, store, board, sink);
+  spdlog::info("finished");
 }
 
 }  // namespace
 
 ExitCode run_supervised_replica(LoadedSpec& loaded, const std::string& run) {
-  std::signal(SIGPIPE, SIG_IGN);
-  const auto pipe = ReportPipe::from_environment();
-  if (!pipe) throw Error(ExitCode::kUsage, "replica is started by dtrain run, not by hand");
+  return run_supervised([&](const Identity& identity, StatusBoard& board, ReportPipe& pipe) {
+    take_part(loaded, run, identity, board, pipe);
+  });
+}
+
+// Returns when every replica has got here: rank 0 may serve the store that the others still read.
+void leave_together(const StorePtr& store, const Identity& identity, std::chrono::milliseconds timeout) {
+  const std::string everyone = "everyone left";
+  if (store->add("left", 1) == identity.world_size) store->set(everyone, std::vector<uint8_t>{1});
+  if (identity.rank != 0) return;
   try {
-    take_part(loaded, run, *pipe);
-    return ExitCode::kDone;
-  } catch (...) {
-    const Failure failure = describe_current_exception();
-    pipe->write(event_text(
-        Event{{"event", "failed"}, {"code", static_cast<int>(failure.code)}, {"message", failure.message}}));
-    std::cerr << "dtrain: " << failure.message << std::endl;
-    return failure.code;
+    store->wait({everyone}, timeout);
+  } catch (const std::exception&) {  // a replica died with its work done: nobody needs the store
   }
 }
 
 void run_launched_replica(const JobPlan& job, const Identity& identity, const OutputOptions& options,
                           std::ostream& out) {
+  leave_write_errors_to_writers();
   const auto timeout = timeout_of(job.spec);
   const bool leads = identity.rank == 0;
   std::unique_ptr<RunOutput> output;
   if (leads) output = std::make_unique<RunOutput>(job, options, out);
   NullSink nobody;
   EventSink& sink = leads ? static_cast<EventSink&>(*output) : nobody;
+  const RunPlan* current = &job.runs.front();
   try {
     const Dataset dataset = load_dataset(job.spec.data, static_cast<uint64_t>(job.spec.seed));
     const StorePtr served = identity.hosts_store
@@ -95,6 +105,7 @@ void run_launched_replica(const JobPlan& job, const Identity& identity, const Ou
         fmt::format("dtrain/{}", attempt == nullptr ? "0" : attempt), served);
     const auto board = StatusBoard::create(identity.world_size);
     for (const RunPlan& run : job.runs) {
+      current = &run;
       const bool alone = run.replicas == 1;
       if (leads || !alone) {
         run_replica(job, run, dataset, alone ? Identity{} : identity, store, *board, sink);
@@ -104,12 +115,13 @@ void run_launched_replica(const JobPlan& job, const Identity& identity, const Ou
       if (leads) store->set(done, std::vector<uint8_t>{1});
       wait_for_key(store, done);
     }
-    if (leads) output->finish(job);
+    leave_together(store, identity, timeout);
   } catch (...) {
     const Failure failure = describe_current_exception();
-    if (leads) output->fail("failed", failure.code, failure.message);
+    if (leads) output->fail(*current, "failed", failure.code, failure.message);
     throw Error(failure.code, fmt::format("rank {}: {}", identity.rank, failure.message));
   }
+  if (leads) output->finish(job);
 }
 
 }  // namespace dtrain

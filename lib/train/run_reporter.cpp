@@ -15,6 +15,14 @@ void add_rate(Event& event, const StepRate& rate) {
   if (rate.step_ms) event["step_ms"] = *rate.step_ms;
 }
 
+// Milliseconds of a mean step, by phase.
+Event mean_phases(const PhaseTimes& seconds, int64_t steps) {
+  Event phases = Event::object();
+  for (size_t i = 0; i < kPhases; ++i)
+    phases[phase_name(static_cast<Phase>(i))] = seconds.values[i] * 1e3 / static_cast<double>(steps);
+  return phases;
+}
+
 std::vector<std::string> device_names(int64_t replicas) {
   return std::vector<std::string>(static_cast<size_t>(replicas), "cpu");
 }
@@ -56,9 +64,15 @@ void RunReporter::on_run_start() {
   sink_.on_event(start);
 }
 
-void RunReporter::on_step(int64_t epoch, int64_t step, double seconds, int64_t examples) {
-  run_timer_.add(seconds, examples);
-  epoch_steps_.add(seconds, examples);
+void RunReporter::on_step(int64_t epoch, int64_t step, const PhaseTimes& seconds, int64_t examples) {
+  run_timer_.add(seconds.total(), examples);
+  epoch_steps_.add(seconds.total(), examples);
+  if (step == job_.spec.metrics.skip_steps + 1) {  // as in run_timer_: the steps so far were warm-up
+    phase_seconds_ = PhaseTimes();
+    phase_steps_ = 0;
+  }
+  phase_seconds_.add(seconds);
+  ++phase_steps_;
   const double now = steady_seconds();
   if (now - progress_sent_ < kProgressInterval) return;
   progress_sent_ = now;
@@ -119,6 +133,7 @@ void RunReporter::on_run_end(int64_t epochs, int64_t steps) {
   if (const auto seconds = median(epoch_seconds_)) end["seconds_per_epoch"] = *seconds;
   add_rate(end, rate);
   end["skipped_steps"] = rate.skipped;
+  if (phase_steps_ > 0) end["phases_ms"] = mean_phases(phase_seconds_, phase_steps_);
   if (evaluated_loss_) end["loss"] = *evaluated_loss_;
   if (evaluated_accuracy_) end["accuracy"] = *evaluated_accuracy_;
   sink_.on_event(end);

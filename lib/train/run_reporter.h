@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "core/phase_clock.h"
 #include "metrics/event.h"
 #include "metrics/statistics.h"
 #include "strategy/metric_sums.h"
@@ -17,8 +18,9 @@ class RunReporter {
   RunReporter(const JobPlan& job, const RunPlan& run, EventSink& sink);
 
   void on_run_start();
-  // One optimizer step is done: `seconds` since the previous one ended, `examples` of its global batch.
-  void on_step(int64_t epoch, int64_t step, double seconds, int64_t examples);
+  // One optimizer step (1-based over the run) is done: where the seconds since the previous one ended went,
+  // and the examples of its global batch.
+  void on_step(int64_t epoch, int64_t step, const PhaseTimes& seconds, int64_t examples);
   // The sums over all replicas of the steps since the last call, the last of them being `step` (1-based).
   void on_window(int64_t epoch, int64_t step, double learning_rate, const MetricSums& window);
   void on_epoch(int64_t epoch, int64_t steps, double seconds, double learning_rate, const MetricSums& sums);
@@ -33,6 +35,8 @@ class RunReporter {
   EventSink& sink_;
   StepTimer run_timer_;
   SampledSteps epoch_steps_;
+  PhaseTimes phase_seconds_;  // of the steps that rates count
+  int64_t phase_steps_ = 0;
   double started_ = 0;
   double progress_sent_ = 0;
   std::vector<double> epoch_seconds_;

@@ -10,12 +10,13 @@
 namespace dtrain {
 
 Trainer::Trainer(const JobPlan& job, const RunPlan& run, Strategy& strategy, ShareLoader& train,
-                 ShareLoader* test, RunReporter& reporter, ActivityLog& activity)
+                 ShareLoader* test, PhaseClock& clock, RunReporter& reporter, ActivityLog& activity)
     : job_(job),
       run_(run),
       strategy_(strategy),
       train_(train),
       test_(test),
+      clock_(clock),
       reporter_(reporter),
       activity_(activity) {}
 
@@ -34,13 +35,14 @@ void Trainer::run() {
 void Trainer::train_epoch(int64_t epoch) {
   const double epoch_start = steady_seconds();
   const int64_t first_step = step_;
-  double step_start = epoch_start;
   double learning_rate = 0;
   epoch_sums_ = MetricSums();
+  clock_.start();
   train_.start_epoch(epoch);
   while (step_ < run_.total_steps) {
     activity_.at_step(step_ + 1);
     activity_.doing(Activity::kWaitingForData);
+    clock_.enter(Phase::kDataWait);
     const std::optional<Share> share = train_.next();
     if (!share) break;
 
@@ -49,9 +51,7 @@ void Trainer::train_epoch(int64_t epoch) {
     window_.add(strategy_.train_step(*share, learning_rate));
     ++step_;
 
-    const double now = steady_seconds();
-    reporter_.on_step(epoch + 1, step_, now - step_start, share->global_examples);
-    step_start = now;
+    reporter_.on_step(epoch + 1, step_, clock_.lap(), share->global_examples);
     if (step_ % job_.spec.metrics.every_steps == 0) end_window(epoch, learning_rate);
   }
   end_window(epoch, learning_rate);
@@ -60,19 +60,23 @@ void Trainer::train_epoch(int64_t epoch) {
 }
 
 void Trainer::end_window(int64_t epoch, double learning_rate) {
+  clock_.enter(Phase::kCommunicate);
   const MetricSums window = strategy_.sum_over_replicas(std::move(window_));
+  clock_.enter(Phase::kUpdate);
   window_ = MetricSums();
   if (window.examples() == 0) return;  // the epoch ended with a window; every replica sees the same sum
   epoch_sums_.add(window);
   reporter_.on_window(epoch + 1, step_, learning_rate, window);
-  // Every replica has the same sums and comes to the same decision.
-  if (!std::isfinite(window.loss())) {
-    throw Error(
-        ExitCode::kDiverged,
-        fmt::format("the loss is {} by step {}: training diverged; lower train.optimizer.learning_rate "
-                    "(now {:g}) or add train.learning_rate_scaling.warmup_steps",
-                    window.loss(), step_, learning_rate));
-  }
+  require_finite(window.loss(), "loss");
+}
+
+void Trainer::require_finite(double loss, const char* of) const {
+  if (std::isfinite(loss)) return;
+  throw Error(
+      ExitCode::kDiverged,
+      fmt::format("the {} is not finite by step {}: training diverged; lower train.optimizer.learning_rate "
+                  "(now {:g}) or add train.learning_rate_scaling.warmup_steps",
+                  of, step_, run_.learning_rate.at(step_ - 1)));
 }
 
 void Trainer::evaluate(int64_t epoch) {
@@ -87,6 +91,7 @@ void Trainer::evaluate(int64_t epoch) {
                 fmt::format("evaluated {} examples of {}", sums.examples(), job_.data.test_examples));
   }
   reporter_.on_evaluation(epoch + 1, step_, steady_seconds() - start, sums);
+  require_finite(sums.loss(), "evaluation loss");  // the last update alone can spoil the weights
 }
 
 bool Trainer::evaluation_is_due(int64_t epoch) const {

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 
+#include "core/phase_clock.h"
 #include "data/batches.h"
 #include "launch/status_board.h"
 #include "strategy/strategy.h"
@@ -27,9 +28,10 @@ class ActivityLog {
 
 class Trainer {
  public:
-  // All of it outlives the trainer. `test` is nullptr when the run does not evaluate.
+  // All of it outlives the trainer. `test` is nullptr when the run does not evaluate. `clock` is the
+  // strategy's.
   Trainer(const JobPlan& job, const RunPlan& run, Strategy& strategy, ShareLoader& train, ShareLoader* test,
-          RunReporter& reporter, ActivityLog& activity);
+          PhaseClock& clock, RunReporter& reporter, ActivityLog& activity);
 
   // Trains to the end of the plan. Collective. Throws Error(kDiverged) on every replica when the loss is not
   // a finite number, and whatever the strategy throws.
@@ -40,6 +42,8 @@ class Trainer {
   void evaluate(int64_t epoch);
   // Adds the window's sums over all replicas to the epoch's and reports them.
   void end_window(int64_t epoch, double learning_rate);
+  // Every replica has the same loss and comes to the same decision.
+  void require_finite(double loss, const char* of) const;
   bool evaluation_is_due(int64_t epoch) const;
 
   const JobPlan& job_;
@@ -47,6 +51,7 @@ class Trainer {
   Strategy& strategy_;
   ShareLoader& train_;
   ShareLoader* test_;
+  PhaseClock& clock_;
   RunReporter& reporter_;
   ActivityLog& activity_;
   int64_t step_ = 0;  // optimizer steps done

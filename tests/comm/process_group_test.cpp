@@ -150,7 +150,8 @@ TEST_CASE("the gradient reducer sums over ranks and micro-batches, over many buc
   with_ranks(communication, 2, [&](ProcessGroup& group) {
     std::vector<at::Tensor> parameters;
     for (int i = 0; i < 6; ++i) parameters.push_back(at::ones({100}).requires_grad_());
-    const auto reducer = group.make_gradient_reducer(parameters, 512);
+    PhaseClock clock;
+    const auto reducer = group.make_gradient_reducer(parameters, 512, clock);
     const auto backward = [&](double factor) {
       at::Tensor total = at::zeros({});
       for (const at::Tensor& parameter : parameters) total = total + (parameter * factor).sum();

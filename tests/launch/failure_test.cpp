@@ -101,8 +101,13 @@ TEST_CASE("when all miss a peer the board tells which") {
                           {2}, kNow)
               .first_failing_rank == 1);
   }
-  SECTION("nobody stands out: the first that complained") {
+  SECTION("one that waits as the others do, and does not complain") {
     const auto result = explain_failure({running(Activity::kCommunicating, 120), lost}, {1}, kNow);
+    CHECK(result.first_failing_rank == 0);
+    CHECK_THAT(last_lines(result.message, 2), ContainsSubstring("it did not answer"));
+  }
+  SECTION("all complained: the first that did") {
+    const auto result = explain_failure({lost, lost}, {1, 0}, kNow);
     CHECK(result.first_failing_rank == 1);
     CHECK_THAT(result.message, ContainsSubstring("rank 1 failed first: timed out"));
   }

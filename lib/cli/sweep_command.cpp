@@ -1,0 +1,60 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+
+#include "cli/commands.h"
+#include "cli/report_problems.h"
+#include "launch/identity.h"
+#include "metrics/run_directory.h"
+#include "metrics/sweep_table.h"
+#include "train/sweep.h"
+
+namespace dtrain {
+namespace {
+
+std::vector<int64_t> ascending_once(std::vector<int64_t> values) {
+  std::sort(values.begin(), values.end());
+  values.erase(std::unique(values.begin(), values.end()), values.end());
+  return values;
+}
+
+SweepOptions sweep_options(const SweepCommandOptions& options) {
+  return {ascending_once(options.replicas), ascending_once(options.batches), options.mode == "strong",
+          options.repeats, options.steps};
+}
+
+std::filesystem::path make_sweep_folder(const SweepCommandOptions& options, const std::string& job) {
+  RunDirectoryOptions directory;
+  directory.name = job + "-sweep";
+  if (options.out) directory.directory = *options.out;
+  const std::filesystem::path folder = make_folder_of_run(directory);
+  std::error_code error;
+  if (std::filesystem::is_empty(folder, error) && !error) return folder;
+  throw Error(ExitCode::kUsage, folder.string() + ": is not an empty folder; choose another with --out");
+}
+
+}  // namespace
+
+ExitCode sweep_command(const SweepCommandOptions& options) {
+  if (identity_from_environment()) {
+    throw Error(ExitCode::kUsage,
+                "a sweep starts its own processes: run it without a launcher (RANK or WORLD_SIZE is set)");
+  }
+  const LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
+  if (!loaded.ok()) {
+    report_problems(loaded.problems, std::cerr);
+    return ExitCode::kUsage;
+  }
+  PlannedSweep planned = plan_sweep(loaded.spec, find_dataset(loaded.spec.data), sweep_options(options));
+  planned.sweep.directory = make_sweep_folder(options, loaded.spec.name).string();
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  std::ostream nowhere(nullptr);
+  const ExitCode code = run_sweep(planned, program, options.quiet ? nowhere : std::cerr);
+  std::cout << (options.json ? event_text(sweep_document(planned.sweep), 2) + "\n"
+                             : sweep_table(planned.sweep));
+  return code;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,102 @@
+#include "cli/usage_error.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "core/text.h"
+#include "spec/fields.h"
+
+namespace dtrain {
+namespace {
+
+bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '-' && word != "--"; }
+
+const CLI::App& innermost(const CLI::App& app) {
+  const auto commands = app.get_subcommands();
+  return commands.empty() ? app : *commands.front();
+}
+
+// The field that somebody means who writes --epochs or --learning-rate; empty when there is none.
+std::string field_named(std::string name) {
+  name.erase(0, name.find_first_not_of('-'));
+  std::replace(name.begin(), name.end(), '-', '_');
+  for (const auto& field : job_fields()) {
+    if (field.path.substr(field.path.rfind('.') + 1) == name || field.path == name) return field.path;
+  }
+  return "";
+}
+
+// What was probably meant by an option that `command` does not have.
+std::string option_advice(const CLI::App& app, const CLI::App& command, const std::string& name) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& long_name : option->get_lnames()) known.push_back("--" + long_name);
+  }
+  const std::string meant = did_you_mean(name, known);
+  if (!meant.empty()) return meant;
+  const std::string field = command.get_option_no_throw("--set") != nullptr ? field_named(name) : "";
+  if (!field.empty()) return fmt::format("; a field of the spec is set with --set {}=VALUE", field);
+  if (&command != &app) return "";
+  for (const CLI::App* candidate : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (candidate->get_option_no_throw(name) != nullptr) return "; a command's options go after the command";
+  }
+  return "";
+}
+
+// What is left over after parsing, the first unknown option if there is one; empty when nothing is.
+std::string left_over(const CLI::App& app) {
+  std::vector<std::string> words = app.remaining(true);
+  words.erase(std::remove(words.begin(), words.end(), "--"), words.end());
+  const auto option = std::find_if(words.begin(), words.end(), is_option);
+  if (option != words.end()) return *option;
+  return words.empty() ? "" : words.front();
+}
+
+std::string explain_left_over(const CLI::App& app, const CLI::App& command, const std::string& word) {
+  if (is_option(word)) {
+    const std::string name = word.substr(0, word.find('='));
+    return fmt::format("unknown option '{}'{}", printable(name, 60), option_advice(app, command, name));
+  }
+  const bool is_assignment =
+      word.find('=') != std::string::npos && command.get_option_no_throw("--set") != nullptr;
+  return fmt::format("unexpected argument '{}'{}", printable(word, 200),
+                     is_assignment ? "; every field needs its own --set" : "");
+}
+
+// The option that the message of `error` begins with, or nullptr.
+const CLI::Option* option_of(const CLI::App& command, const CLI::ParseError& error) {
+  const std::string text = error.what();
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string name = option->get_name();
+    if (text.compare(0, name.size(), name) == 0 && text.find_first_of(": ") == name.size()) return option;
+  }
+  return nullptr;
+}
+
+std::string explain_option(const CLI::Option& option, const CLI::ParseError& error) {
+  const std::string name = option.get_name();
+  if (error.get_name() == "RequiredError") return name + " is missing";
+  if (error.get_name() != "ArgumentMismatch") return error.what();
+  if (option.get_items_expected_max() == 0) return name + " takes no value";
+  if (option.get_items_expected_max() == 1 && option.results().size() > 1)
+    return name + " is given more than once";
+  return fmt::format("{} needs a value: {} {}", name, name, option.get_type_name());
+}
+
+}  // namespace
+
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
+  const CLI::App& command = innermost(app);
+  const std::string called =
+      &command == &app ? app.get_name() : fmt::format("{} {}", app.get_name(), command.get_name());
+  const std::string word = left_over(app);
+  const CLI::Option* option = option_of(command, error);
+  const std::string why = !word.empty()       ? explain_left_over(app, command, word)
+                          : option != nullptr ? explain_option(*option, error)
+                                              : error.what();
+  return fmt::format("{} (see {} --help)", why, called);
+}
+
+}  // namespace dtrain

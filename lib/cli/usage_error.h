@@ -1,0 +1,13 @@
+// What is wrong with a command line, in words for people.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <string>
+
+namespace dtrain {
+
+// Why `app` could not parse the command line, with what was probably meant and where help is found. CLI11's
+// own messages speak of counts and types, and list what is left over backwards.
+std::string usage_error(const CLI::App& app, const CLI::ParseError& error);
+
+}  // namespace dtrain

@@ -1,0 +1,40 @@
+#include "core/phase_clock.h"
+
+#include <numeric>
+
+namespace dtrain {
+
+const char* phase_name(Phase phase) {
+  static constexpr std::array<const char*, kPhases> kNames = {"data_wait", "compute", "communicate", "update",
+                                                              "wait_for_peers"};
+  return kNames[static_cast<size_t>(phase)];
+}
+
+void PhaseTimes::add(const PhaseTimes& other) {
+  for (size_t i = 0; i < kPhases; ++i) values[i] += other.values[i];
+}
+
+double PhaseTimes::total() const { return std::accumulate(values.begin(), values.end(), 0.0); }
+
+void PhaseClock::start() {
+  spent_ = {};
+  phase_ = Phase::kDataWait;
+  since_ = Clock::now();
+}
+
+void PhaseClock::enter(Phase phase) {
+  const Clock::time_point now = Clock::now();
+  spent_[static_cast<size_t>(phase_)] += now - since_;
+  phase_ = phase;
+  since_ = now;
+}
+
+PhaseTimes PhaseClock::lap() {
+  enter(phase_);
+  PhaseTimes times;
+  for (size_t i = 0; i < kPhases; ++i) times.values[i] = std::chrono::duration<double>(spent_[i]).count();
+  spent_ = {};
+  return times;
+}
+
+}  // namespace dtrain

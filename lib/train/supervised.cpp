@@ -1,0 +1,33 @@
+#include "train/supervised.h"
+
+#include <spdlog/spdlog.h>
+
+#include <memory>
+
+#include "core/signals.h"
+#include "metrics/event.h"
+#include "train/failure.h"
+
+namespace dtrain {
+
+ExitCode run_supervised(const std::function<void(const Identity&, StatusBoard&, ReportPipe&)>& body) {
+  leave_write_errors_to_writers();
+  const auto pipe = ReportPipe::from_environment();
+  const char* const by_hand = "replicas are started by dtrain, not by hand";
+  if (!pipe) throw Error(ExitCode::kUsage, by_hand);
+  try {
+    const std::optional<Identity> identity = identity_from_environment();
+    const auto board = board_from_environment();
+    if (!identity || !board) throw Error(ExitCode::kUsage, by_hand);
+    body(*identity, *board, *pipe);
+    return ExitCode::kDone;
+  } catch (...) {
+    const Failure failure = describe_current_exception();
+    pipe->write(event_text(
+        Event{{"event", "failed"}, {"code", static_cast<int>(failure.code)}, {"message", failure.message}}));
+    spdlog::error(failure.message);
+    return failure.code;
+  }
+}
+
+}  // namespace dtrain

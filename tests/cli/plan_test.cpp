@@ -1,0 +1,147 @@
+// dtrain plan: every number, from a spec alone.
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "catch.h"
+#include "command_line.h"
+#include "spec/load.h"
+
+namespace dtrain {
+namespace {
+
+const std::string kConfigs = std::string(DTRAIN_SOURCE_DIR) + "/configs/";
+
+// A machine on which nothing of a dataset is found and every replica has one thread.
+std::vector<std::string> plan_of_example(const std::string& name = "mnist_mirrored.yaml") {
+  return {"plan", kConfigs + name, "--set", "data.fallback=none", "--set", "strategy.threads_per_replica=1"};
+}
+
+Outcome plan(std::vector<std::string> arguments, const std::vector<std::string>& more = {}) {
+  const TemporaryFolder folder;  // as the working folder: no datasets/ there
+  arguments.insert(arguments.end(), more.begin(), more.end());
+  return dtrain_command(arguments, {folder.path(), {{"DTRAIN_DATA", folder.path()}}, ""});
+}
+
+std::string content_of(const std::string& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+TEST_CASE("the plan of the main example, as text") {
+  const Outcome outcome = plan(plan_of_example());
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.errors.empty());
+  const std::string heading = "\nevery field, resolved\n";
+  const size_t fields = outcome.output.find(heading);
+  REQUIRE(fields != std::string::npos);
+  CHECK(outcome.output.substr(0, fields) ==
+        content_of(std::string(DTRAIN_SOURCE_DIR) + "/tests/golden/plan_mnist_mirrored.txt"));
+  // The rest is a spec of its own, in which nothing is left to be decided.
+  const std::string spec = outcome.output.substr(fields + heading.size());
+  const LoadedSpec loaded = parse_spec(spec, "printed");
+  CHECK(loaded.ok());
+  CHECK(print_spec(loaded.spec) == spec);
+  CHECK(loaded.spec.strategy.replicas == 2);
+  CHECK(loaded.spec.strategy.threads_per_replica == 1);
+}
+
+TEST_CASE("what is left to the machine is decided in the plan") {
+  const Outcome outcome = plan({"plan", kConfigs + "mnist_mirrored.yaml", "--set", "strategy.replicas=auto"});
+  CHECK_THAT(outcome.output, !ContainsSubstring("replicas: auto") && !ContainsSubstring("per_replica: auto"));
+}
+
+TEST_CASE("one of a thing is not several") {
+  const Outcome outcome =
+      plan(plan_of_example(), {"--set", "train.max_steps=1", "--set", "batch.per_replica=59999", "--set",
+                               "train.learning_rate_scaling.warmup_steps=1"});
+  CHECK_THAT(outcome.output, ContainsSubstring("59,999 per replica x 1 replica x 1 accumulation step\n") ||
+                                 ContainsSubstring("59999 per replica x 1 replica x 1 accumulation step\n"));
+  CHECK_THAT(outcome.output, ContainsSubstring("1 in 1 epoch\n"));
+  CHECK_THAT(outcome.output, ContainsSubstring("2, the last with 1 example\n"));
+  CHECK_THAT(outcome.output, ContainsSubstring(" 1 step\n"));
+}
+
+TEST_CASE("the plan as JSON has every number that the issue of a batch needs") {
+  const Outcome outcome = plan(plan_of_example(), {"--json"});
+  REQUIRE(outcome.exit_code == 0);
+  const auto document = nlohmann::json::parse(outcome.output);
+  CHECK(document["name"] == "mnist_mirrored");
+  CHECK(document["parameters"] == 235146);
+  CHECK(document["bytes_per_all_reduce"] == 940584);
+  CHECK(document["data"] == nlohmann::json{{"dataset", "mnist"},
+                                           {"requested", "mnist"},
+                                           {"source", ""},
+                                           {"image_shape", {1, 28, 28}},
+                                           {"classes", 10},
+                                           {"train_examples", 60000},
+                                           {"test_examples", 10000}});
+  REQUIRE(document["layers"].size() == 6);
+  CHECK(
+      document["layers"][1] ==
+      nlohmann::json{{"name", "dense"}, {"kind", "dense"}, {"output_shape", {256}}, {"parameters", 200960}});
+  REQUIRE(document["runs"].size() == 3);
+  const auto& run = document["runs"][2];
+  const std::vector<std::pair<std::string, nlohmann::json>> expected = {
+      {"run", "distributed"},
+      {"strategy", "mirrored"},
+      {"replicas", 2},
+      {"threads_per_replica", 1},
+      {"per_replica_batch", 64},
+      {"accumulate_steps", 1},
+      {"global_batch", 128},
+      {"learning_rate", 0.002},
+      {"warmup_steps", 0},
+      {"steps_per_epoch", 469},
+      {"epochs", 5},
+      {"total_steps", 2345},
+      {"learning_rate_derivation", "0.001 x 128/64 (linear) = 0.002"}};
+  for (const auto& [key, value] : expected) {
+    INFO(key);
+    REQUIRE(run.contains(key));
+    CHECK(run[key] == value);
+  }
+  CHECK(parse_spec(document["spec"], "printed").ok());
+}
+
+TEST_CASE("planning starts no process and needs no data") {
+  for (const auto& entry : std::filesystem::directory_iterator(kConfigs)) {
+    INFO(entry.path());
+    const Outcome outcome = plan(plan_of_example(entry.path().filename()));
+    if (outcome.exit_code != 0) {  // synthetic data has no fallback to be set
+      INFO(outcome.errors);
+      CHECK(plan({"plan", entry.path()}).exit_code == 0);
+    }
+    CHECK_FALSE(outcome.started_processes);
+    CHECK(outcome.cpu_seconds < 1);
+  }
+}
+
+TEST_CASE("planning does not care for a launcher's variables") {
+  const TemporaryFolder folder;
+  std::vector<std::string> arguments = plan_of_example();
+  const Outcome outcome =
+      dtrain_command(arguments, {folder.path(), {{"RANK", "abc"}, {"DTRAIN_DATA", folder.path()}}, ""});
+  CHECK(outcome.exit_code == 0);
+}
+
+TEST_CASE("the largest model that a spec can describe is planned, not built") {
+  const TemporaryFolder folder;
+  std::string layers;
+  for (int i = 0; i < 500; ++i)
+    layers += "    - {kind: conv2d, filters: 1000000, kernel_size: 1024, padding: same}\n";
+  const std::string wide =
+      folder.write("wide.yaml", "batch: {per_replica: 1}\nmodel:\n  kind: layers\n  layers:\n" + layers +
+                                    "    - {kind: flatten}\n    - {kind: dense, units: 10}\n");
+  const Outcome outcome = plan({"plan", wide});
+  INFO(outcome.output.substr(0, 500) << outcome.errors.substr(0, 500));
+  // Refused or shown, but never as a negative number.
+  CHECK((outcome.exit_code == 0 || outcome.exit_code == 2));
+  CHECK_THAT(outcome.output, !ContainsSubstring(" -"
+                                                "9") &&
+                                 !ContainsSubstring("-1,") && !ContainsSubstring("-2,"));
+  CHECK(outcome.cpu_seconds < 5);
+}
+
+}  // namespace
+}  // namespace dtrain

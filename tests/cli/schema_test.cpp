@@ -1,0 +1,76 @@
+// schema, and that the spec's tables and those of the rooms that build things agree.
+#include <algorithm>
+#include <fstream>
+#include <nlohmann/json.hpp>
+#include <set>
+
+#include "catch.h"
+#include "command_line.h"
+#include "data/dataset.h"
+#include "models/layers.h"
+#include "optim/optimizer.h"
+#include "spec/fields.h"
+#include "strategy/strategy.h"
+
+namespace dtrain {
+namespace {
+
+std::set<std::string> set_of(const std::vector<std::string>& names) {
+  std::set<std::string> all(names.begin(), names.end());
+  CHECK(all.size() == names.size());  // none twice
+  return all;
+}
+
+TEST_CASE("the schema is one that an editor's YAML server takes") {
+  const Outcome outcome = dtrain_command({"schema"});
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.errors.empty());
+  const auto schema = nlohmann::json::parse(outcome.output);
+  CHECK_THAT(schema["$schema"].get<std::string>(), ContainsSubstring("draft-07"));
+  CHECK(schema["type"] == "object");
+  for (const auto& field : job_fields()) {
+    INFO(field.path);
+    const nlohmann::json* at = &schema;
+    for (size_t begin = 0; begin < field.path.size();) {
+      const size_t end = std::min(field.path.find('.', begin), field.path.size());
+      const std::string name = field.path.substr(begin, end - begin);
+      REQUIRE((*at)["properties"].contains(name));
+      at = &(*at)["properties"][name];
+      begin = end + 1;
+    }
+    CHECK(at->contains("description"));
+  }
+}
+
+TEST_CASE("docs/spec.md is what schema --markdown prints") {
+  std::ifstream file(std::string(DTRAIN_SOURCE_DIR) + "/docs/spec.md");
+  const std::string document{std::istreambuf_iterator<char>(file), {}};
+  INFO("renew it with: dtrain schema --markdown > docs/spec.md");
+  CHECK(dtrain_command({"schema", "--markdown"}).output == document);
+}
+
+TEST_CASE("a spec accepts exactly what is built") {
+  CHECK(set_of(strategy_kinds().built) == set_of(strategy_names()));
+  CHECK(set_of(optimizer_kinds().built) == set_of(optimizer_names()));
+  CHECK(set_of(dataset_kinds().built) == set_of(dataset_names()));
+  CHECK(set_of(layer_kinds().built) == set_of(layer_kinds_built()));
+  CHECK(set_of(model_kinds().built) == set_of(model_kinds_built()));
+  CHECK(set_of(initializer_kinds().built) == set_of(initializers_built()));
+}
+
+TEST_CASE("a strategy that is not built yet is refused with those that are") {
+  const TemporaryFolder folder;
+  for (const std::string& planned : strategy_kinds().planned) {
+    INFO(planned);
+    const std::string spec =
+        folder.write("job.yaml", "batch: {per_replica: 8}\nstrategy: {kind: " + planned + "}\n");
+    const Outcome outcome = dtrain_command({"validate", spec});
+    CHECK(outcome.exit_code == 2);
+    CHECK_THAT(outcome.errors, ContainsSubstring("job.yaml:2:12: strategy.kind: ") &&
+                                   ContainsSubstring("not built yet") &&
+                                   ContainsSubstring("one_device, mirrored"));
+  }
+}
+
+}  // namespace
+}  // namespace dtrain

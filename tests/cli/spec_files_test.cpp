@@ -1,0 +1,204 @@
+// Specs as files: those that cannot be read, those that are hostile, and validate over good and bad ones.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <nlohmann/json.hpp>
+
+#include "catch.h"
+#include "command_line.h"
+
+namespace dtrain {
+namespace {
+
+const std::string kGood = "batch: {per_replica: 8}\ndata: {dataset: synthetic}\n";
+
+std::string repeated(const std::string& text, size_t times) {
+  std::string result;
+  for (size_t i = 0; i < times; ++i) result += text;
+  return result;
+}
+
+// What run, plan and validate all say of a spec, without starting anything.
+void check_refused(const std::vector<std::string>& arguments, const std::string& message,
+                   const TemporaryFolder& folder) {
+  for (const char* command : {"run", "plan", "validate"}) {
+    std::vector<std::string> all = {command};
+    all.insert(all.end(), arguments.begin(), arguments.end());
+    const Outcome outcome = dtrain_command(all, {folder.path(), {}, ""});
+    INFO(command << " " << arguments[0] << "\n" << outcome.errors.substr(0, 2000));
+    CHECK(outcome.exit_code == 2);
+    CHECK(outcome.output.empty());
+    CHECK_THAT(outcome.errors, ContainsSubstring(message));
+    CHECK_FALSE(outcome.started_processes);
+    CHECK(outcome.cpu_seconds < 1);
+  }
+  CHECK_FALSE(std::filesystem::exists(folder / "runs"));  // no folder for a run that never was
+}
+
+TEST_CASE("a spec that cannot be read") {
+  const TemporaryFolder folder;
+  check_refused({"missing.yaml"}, "missing.yaml: cannot open: No such file or directory\n1 problem\n",
+                folder);
+  check_refused({""}, "No such file or directory", folder);
+  check_refused({"."}, ".: not a regular file\n1 problem\n", folder);
+  check_refused({"/dev/zero"}, "/dev/zero: not a regular file", folder);
+  check_refused({"\x1b[31m.yaml"}, "\\x1b[31m.yaml: cannot open", folder);
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  check_refused({"pipe"}, "pipe: not a regular file", folder);
+  folder.write("huge.yaml", "");
+  REQUIRE(::truncate((folder / "huge.yaml").c_str(), 100'000'000) == 0);
+  check_refused({"huge.yaml"}, "huge.yaml: 95.4 MiB is over the limit of 1.0 MiB", folder);
+  if (::geteuid() == 0) return;  // root may read everything
+  ::chmod(folder.write("secret.yaml", kGood).c_str(), 0);
+  check_refused({"secret.yaml"}, "secret.yaml: cannot open: Permission denied", folder);
+}
+
+TEST_CASE("a file that is no spec") {
+  const TemporaryFolder folder;
+  folder.write("empty.yaml", "");
+  check_refused({"empty.yaml"},
+                "empty.yaml:1:1: the spec is empty; the smallest one is: batch: {per_replica: 64}", folder);
+  folder.write("nul.yaml", std::string("name: a\0b\n", 10));
+  check_refused({"nul.yaml"}, "nul.yaml:1:8: the control character 0x00 is not text", folder);
+  folder.write("binary.yaml",
+               "\x7f"
+               "ELF\x02\x01\x01");
+  check_refused({"binary.yaml"}, "binary.yaml:1:1: ", folder);
+  folder.write("text.yaml", "Dear reader\n");
+  check_refused({"text.yaml"}, "text.yaml:1:1: expected sections", folder);
+}
+
+TEST_CASE("hostile specs are refused in under a second") {
+  const TemporaryFolder folder;
+  folder.write("self.yaml", "a: &a [*a]\n");
+  check_refused({"self.yaml"}, "self.yaml:1:", folder);
+  std::string laughs = "a0: &a0 [x,x,x,x,x,x,x,x,x]\n";
+  for (int i = 1; i < 9; ++i) {
+    const std::string before = "*a" + std::to_string(i - 1);
+    laughs += "a" + std::to_string(i) + ": &a" + std::to_string(i) + " [" + before +
+              repeated("," + before, 8) + "]\n";
+  }
+  folder.write("laughs.yaml", laughs);
+  check_refused({"laughs.yaml"}, "laughs.yaml:1:", folder);
+  folder.write("deep.yaml", repeated("[", 1'000'000));
+  check_refused({"deep.yaml"}, "nested deeper than 32 levels", folder);
+  folder.write("wide.yaml", "model: {hidden: [" + repeated("1, ", 300'000) + "1]}\n");
+  check_refused({"wide.yaml"}, "more than 20000 values", folder);
+  folder.write("unknown.yaml", [] {
+    std::string text;
+    for (int i = 0; i < 9000; ++i) text += "learning_rte" + std::to_string(i) + ": 1\n";
+    return text;
+  }());
+  check_refused({"unknown.yaml"}, "more problems", folder);
+  folder.write("twice.yaml", kGood + "batch: {per_replica: 9}\n");
+  check_refused({"twice.yaml"}, "twice.yaml:3:1: batch: is written twice, first on line 1", folder);
+}
+
+TEST_CASE("overrides that are malformed are refused as such") {
+  const TemporaryFolder folder;
+  folder.write("job.yaml", kGood);
+  const auto refused = [&](const std::string& override, const std::string& message) {
+    check_refused({"job.yaml", "--set", override}, message, folder);
+  };
+  refused("train.epochs", "--set: 'train.epochs' is not of the form path=value");
+  refused("", "--set: '' is not of the form path=value");
+  refused("=3", "--set: ");
+  refused("train.epochs=", "--set: train.epochs: expected an integer, got nothing");
+  refused("train.epochs=many", "--set: train.epochs: expected an integer, got 'many'");
+  refused("train.epoch=3", "--set: train.epoch: unknown field; did you mean 'train.epochs'?");
+  refused("train=3", "--set: train: is a section; set one of its fields: ");
+  refused("train.epochs=[", "--set: train.epochs: ");
+  refused("a\x1b[0m=1", "--set: a\\x1b[0m: unknown field");
+  refused(repeated("a.", 100'000) + "=1", "--set: ");
+  refused("model.layers[99999999999999999999].units=1", "--set: ");
+}
+
+TEST_CASE("validate goes over all specs and lists the problems of each") {
+  const TemporaryFolder folder;
+  const std::string good = folder.write("good.yaml", kGood);
+  const std::string bad = folder.write("bad.yaml", "batch: {per_replica: 0}\ntrain: {epoch: 3}\n");
+  const Outcome outcome = dtrain_command({"validate", "missing.yaml", good, bad}, {folder.path(), {}, ""});
+  CHECK(outcome.exit_code == 2);
+  CHECK(outcome.output == good + ": valid\n");
+  CHECK(outcome.errors == "missing.yaml: cannot open: No such file or directory\n" + bad +
+                              ":1:9: batch.per_replica: must be 1 to 1000000, got 0\n" + bad +
+                              ":2:9: train.epoch: unknown field; did you mean 'train.epochs'?\n" +
+                              "3 problems; docs/spec.md and `dtrain schema` describe every field\n");
+  CHECK(dtrain_command({"validate", good, good}).exit_code == 0);
+  CHECK(dtrain_command({"validate", good}).output == good + ": valid\n");
+  CHECK(dtrain_command({"validate", good}).errors.empty());
+}
+
+TEST_CASE("validate --json is one document, whatever is wrong") {
+  const TemporaryFolder folder;
+  const std::string good = folder.write("good.yaml", kGood);
+  const std::string bad = folder.write("bad.yaml", "batch: {per_replica: 0}\n");
+  const auto document = [&](const std::vector<std::string>& specs, int exit_code) {
+    std::vector<std::string> arguments = {"validate", "--json"};
+    arguments.insert(arguments.end(), specs.begin(), specs.end());
+    const Outcome outcome = dtrain_command(arguments, {folder.path(), {}, ""});
+    INFO(outcome.errors);
+    CHECK(outcome.exit_code == exit_code);
+    CHECK(outcome.errors.empty());
+    return nlohmann::json::parse(outcome.output);
+  };
+  CHECK(document({good}, 0) == nlohmann::json{{"valid", true}, {"problems", nlohmann::json::array()}});
+  const nlohmann::json wrong = document({good, bad, "missing.yaml", "not UTF-8: \xff"}, 2);
+  CHECK(wrong["valid"] == false);
+  REQUIRE(wrong["problems"].size() == 3);
+  CHECK(wrong["problems"][0] == nlohmann::json{{"file", bad},
+                                               {"line", 1},
+                                               {"column", 9},
+                                               {"path", "batch.per_replica"},
+                                               {"problem", "must be 1 to 1000000, got 0"}});
+  CHECK(wrong["problems"][1]["file"] == "missing.yaml");
+  CHECK(wrong["problems"][1]["line"] == 0);
+}
+
+TEST_CASE("validate sees what only planning sees") {
+  const TemporaryFolder folder;
+  const std::string shapes = folder.write(
+      "shapes.yaml",
+      "batch: {per_replica: 8}\nmodel:\n  kind: layers\n  layers:\n    - {kind: dense, units: 10}\n");
+  CHECK_THAT(dtrain_command({"validate", shapes}).errors,
+             ContainsSubstring("shapes.yaml:5:7: model.layers[0]: dense"));
+  const std::string many = folder.write("many.yaml",
+                                        "batch: {per_replica: 8}\ndata:\n  dataset: mnist\n  path: nowhere\n"
+                                        "  train_examples: 60001\n");
+  CHECK_THAT(dtrain_command({"validate", many}).errors,
+             ContainsSubstring(
+                 "many.yaml:5:3: data.train_examples: 60001 is more than the 60000 examples of mnist"));
+}
+
+TEST_CASE("damaged data is exit code 3 and does not hide the next spec") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "damaged");
+  folder.write("damaged/train-images-idx3-ubyte", "no images");
+  const std::string data =
+      folder.write("data.yaml", "batch: {per_replica: 8}\ndata:\n  dataset: mnist\n  path: damaged\n");
+  const std::string good = folder.write("good.yaml", kGood);
+  const Outcome outcome = dtrain_command({"validate", data, good});
+  CHECK(outcome.exit_code == 3);
+  CHECK(outcome.output == good + ": valid\n");
+  CHECK_THAT(outcome.errors,
+             ContainsSubstring("data.yaml:3:3: data.dataset: ") && ContainsSubstring("damaged"));
+  const std::string bad = folder.write("bad.yaml", "batch: {per_replica: 0}\n");
+  CHECK(nlohmann::json::parse(dtrain_command({"validate", "--json", data, bad}).output)["problems"].size() ==
+        2);
+  CHECK(dtrain_command({"plan", data}).exit_code == 3);
+  CHECK(dtrain_command({"run", data}, {folder.path(), {}, ""}).exit_code == 3);
+  CHECK_FALSE(std::filesystem::exists(folder / "runs"));
+}
+
+TEST_CASE("an override holds for every spec") {
+  const TemporaryFolder folder;
+  const std::string first = folder.write("first.yaml", kGood);
+  const std::string second = folder.write("second.yaml", "batch: {global: 8}\ndata: {dataset: synthetic}\n");
+  CHECK(dtrain_command({"validate", "--set", "train.epochs=3", first, second}).exit_code == 0);
+  CHECK(dtrain_command({"validate", first, second, "--set", "train.epochs=0"}).errors ==
+        "--set: train.epochs: must be 1 to 1000000, got 0\n--set: train.epochs: must be 1 to 1000000, got 0\n"
+        "2 problems; docs/spec.md and `dtrain schema` describe every field\n");
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,182 @@
+#include "core/files.h"
+
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+#include <set>
+
+#include "catch.h"
+#include "temporary_folder.h"
+
+namespace fs = std::filesystem;
+
+namespace dtrain {
+namespace {
+
+void write(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
+
+std::string content_of(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::set<std::string> names_in(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename());
+  return names;
+}
+
+// The message of the error that read_file must throw, with its code.
+std::string refusal(const fs::path& path, int64_t limit = 100) {
+  try {
+    read_file(path, limit, ExitCode::kData);
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::kData);
+    return error.what();
+  }
+  FAIL("read_file did not throw for " << path);
+  return "";
+}
+
+std::string write_refusal(const fs::path& path, const std::string& content) {
+  try {
+    write_file_atomically(path, content);
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::kUsage);
+    return error.what();
+  }
+  FAIL("write_file_atomically did not throw for " << path);
+  return "";
+}
+
+TEST_CASE("a file is read as it is") {
+  const TemporaryFolder folder;
+  const std::string bytes("a\0b\r\n\xff", 6);
+  write(folder / "file", bytes);
+  CHECK(read_file(folder / "file", 100, ExitCode::kData) == bytes);
+  write(folder / "empty", "");
+  CHECK(read_file(folder / "empty", 100, ExitCode::kData).empty());
+}
+
+TEST_CASE("the limit is the largest size that is read") {
+  const TemporaryFolder folder;
+  write(folder / "file", std::string(100, 'x'));
+  CHECK(read_file(folder / "file", 100, ExitCode::kData).size() == 100);
+  CHECK(refusal(folder / "file", 99) == (folder / "file").string() + ": 100 B is over the limit of 99 B");
+}
+
+TEST_CASE("a huge file is refused before anything is allocated") {
+  const TemporaryFolder folder;
+  write(folder / "sparse", "");
+  REQUIRE(::truncate((folder / "sparse").c_str(), off_t{1} << 40) == 0);
+  CHECK_THAT(refusal(folder / "sparse"), ContainsSubstring("1.0 TiB is over the limit of 100 B"));
+}
+
+TEST_CASE("what is no regular file is refused at once") {
+  const TemporaryFolder folder;
+  CHECK_THAT(refusal(folder.path()), ContainsSubstring("not a regular file"));
+  CHECK_THAT(refusal("/dev/zero"), ContainsSubstring("not a regular file"));
+  // A pipe that nobody writes to: opening it must not wait.
+  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
+  CHECK_THAT(refusal(folder / "pipe"), ContainsSubstring("not a regular file"));
+}
+
+TEST_CASE("a file that cannot be opened is named with the reason") {
+  const TemporaryFolder folder;
+  CHECK(refusal(folder / "missing") ==
+        (folder / "missing").string() + ": cannot open: No such file or directory");
+  CHECK_THAT(refusal(""), ContainsSubstring("No such file"));
+  write(folder / "file", "x");
+  CHECK_THAT(refusal(folder / "file/below"), ContainsSubstring("Not a directory"));
+  fs::create_symlink("loop", folder / "loop");
+  CHECK_THAT(refusal(folder / "loop"), ContainsSubstring("symbolic links"));
+  CHECK_THAT(refusal(folder / std::string(5000, 'x')), ContainsSubstring("name too long"));
+  if (::geteuid() == 0) return;  // root may read everything
+  ::chmod((folder / "file").c_str(), 0);
+  CHECK_THAT(refusal(folder / "file"), ContainsSubstring("Permission denied"));
+}
+
+TEST_CASE("a file that says it has no bytes is read as empty") {
+  // Files of the kernel say 0 and go on as long as one reads; that would be no bound.
+  CHECK(read_file("/proc/self/status", 100, ExitCode::kData).empty());
+}
+
+TEST_CASE("a link is followed") {
+  const TemporaryFolder folder;
+  write(folder / "file", "x");
+  fs::create_symlink("file", folder / "link");
+  CHECK(read_file(folder / "link", 100, ExitCode::kData) == "x");
+}
+
+TEST_CASE("a file is written as a whole, and nothing beside it") {
+  const TemporaryFolder folder;
+  write_file_atomically(folder / "file", "old");
+  CHECK(content_of(folder / "file") == "old");
+  const std::string bytes("new\0", 4);
+  write_file_atomically(folder / "file", bytes);
+  CHECK(content_of(folder / "file") == bytes);
+  write_file_atomically(folder / "file", "");
+  CHECK(content_of(folder / "file").empty());
+  CHECK(names_in(folder.path()) == std::set<std::string>{"file"});
+}
+
+TEST_CASE("a reader that has the old file open keeps its content") {
+  const TemporaryFolder folder;
+  write(folder / "file", "old");
+  std::ifstream reader(folder / "file");
+  write_file_atomically(folder / "file", "new, and longer");
+  CHECK(std::string(std::istreambuf_iterator<char>(reader), {}) == "old");
+}
+
+TEST_CASE("a failure to write names the file and leaves no temporary behind") {
+  const TemporaryFolder folder;
+  CHECK(write_refusal(folder / "missing/file", "x") ==
+        (folder / "missing/file").string() + ": cannot create: No such file or directory");
+  // Over a folder: everything was written, but the rename fails.
+  fs::create_directories(folder / "taken/inside");
+  CHECK_THAT(write_refusal(folder / "taken", "x"), ContainsSubstring("taken: cannot write: "));
+  CHECK(names_in(folder.path()) == std::set<std::string>{"taken"});
+}
+
+TEST_CASE("a full disk leaves the old content and no temporary") {
+  const TemporaryFolder folder;
+  write(folder / "file", "old");
+  // The limit on a file's size stands for a disk without room; in a child, for it cannot be raised again.
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    std::signal(SIGXFSZ, SIG_IGN);
+    const rlimit limit{10, 10};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+    try {
+      write_file_atomically(folder / "file", std::string(1000, 'x'));
+    } catch (const Error& error) {
+      ::_exit(error.code() == ExitCode::kUsage ? 0 : 1);
+    } catch (...) {
+      ::_exit(2);
+    }
+    ::_exit(3);
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(WIFEXITED(status));
+  CHECK(WEXITSTATUS(status) == 0);
+  CHECK(content_of(folder / "file") == "old");
+  CHECK(names_in(folder.path()) == std::set<std::string>{"file"});
+}
+
+TEST_CASE("a planted link in the temporary's place is not written through") {
+  const TemporaryFolder folder;
+  write(folder / "victim", "precious");
+  fs::create_symlink("victim", folder / ("file.tmp" + std::to_string(::getpid())));
+  CHECK_THAT(write_refusal(folder / "file", "x"), ContainsSubstring("cannot create"));
+  CHECK(content_of(folder / "victim") == "precious");
+  CHECK_FALSE(fs::exists(folder / "file"));
+}
+
+}  // namespace
+}  // namespace dtrain

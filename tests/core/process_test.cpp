@@ -1,0 +1,152 @@
+// What belongs to the whole process: signals, the allocator, exit codes, the version. Each in a child, so
+// that nothing of it stays.
+#include <fcntl.h>
+#include <poll.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <memory>
+#include <regex>
+#include <vector>
+
+#include "catch.h"
+#include "core/error.h"
+#include "core/memory.h"
+#include "core/signals.h"
+#include "core/version.h"
+
+namespace dtrain {
+namespace {
+
+// Runs `check` in a child; returns what it returned, or minus the signal that ended it.
+template <class Check>
+int in_child(Check check) {
+  const pid_t child = ::fork();
+  REQUIRE(child >= 0);
+  if (child == 0) {
+    ::alarm(30);
+    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);  // not the test framework's
+    ::_exit(check());
+  }
+  int status = 0;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+}
+
+TEST_CASE("stop signals are counted once they are caught, and end the process before") {
+  CHECK(in_child([] {
+          ::raise(SIGTERM);
+          return 1;
+        }) == -SIGTERM);
+  CHECK(in_child([] {
+          catch_stop_signals();
+          if (stop_signals_received() != 0 || last_stop_signal() != 0) return 1;
+          ::raise(SIGINT);
+          if (stop_signals_received() != 1 || last_stop_signal() != SIGINT) return 2;
+          ::raise(SIGTERM);
+          if (stop_signals_received() != 2 || last_stop_signal() != SIGTERM) return 3;
+          catch_stop_signals();  // again: nothing is forgotten
+          if (stop_signals_received() != 2) return 4;
+          ::raise(SIGINT);
+          return stop_signals_received() == 3 ? 0 : 5;
+        }) == 0);
+}
+
+TEST_CASE("a stop signal interrupts a wait") {
+  CHECK(in_child([] {
+          catch_stop_signals();
+          const pid_t parent = ::getpid();
+          const pid_t sender = ::fork();
+          if (sender == 0) {
+            // Again and again: the first may come before the parent waits.
+            while (::getppid() == parent) {
+              ::kill(parent, SIGINT);
+              ::usleep(1000);
+            }
+            ::_exit(0);
+          }
+          const int result = ::poll(nullptr, 0, 20'000);
+          const bool interrupted = result == -1 && errno == EINTR;
+          ::kill(sender, SIGKILL);
+          return interrupted ? 0 : 1;
+        }) == 0);
+}
+
+TEST_CASE("writing to a reader that is gone is an error, not the end") {
+  CHECK(in_child([] {
+          catch_stop_signals();
+          int ends[2];
+          if (::pipe(ends) != 0) return 1;
+          ::close(ends[0]);
+          return ::write(ends[1], "x", 1) == -1 && errno == EPIPE ? 0 : 2;
+        }) == 0);
+  CHECK(in_child([] {
+          catch_stop_signals();
+          const rlimit nothing{0, 0};
+          ::setrlimit(RLIMIT_FSIZE, &nothing);
+          char name[] = "/tmp/dtrain-core-XXXXXX";
+          const int file = ::mkstemp(name);
+          ::unlink(name);
+          return file >= 0 && ::write(file, "x", 1) == -1 && errno == EFBIG ? 0 : 3;
+        }) == 0);
+}
+
+TEST_CASE("freed memory stays with the process") {
+  // A block above glibc's threshold is new pages each time, unless the threshold was raised.
+  const auto faults_of_steps = [] {
+    const auto faults = [] {
+      rusage usage{};
+      ::getrusage(RUSAGE_SELF, &usage);
+      return usage.ru_minflt;
+    };
+    constexpr size_t kBytes = 64 << 20;
+    const auto step = [] {
+      const auto block = std::make_unique<char[]>(kBytes);
+      std::memset(block.get(), 1, kBytes);
+      return block[kBytes / 2];
+    };
+    step();  // gets the pages
+    const long before = faults();
+    for (int i = 0; i < 4; ++i) step();
+    return faults() - before;
+  };
+#if defined(__GLIBC__) && !defined(__SANITIZE_ADDRESS__)
+  CHECK(in_child([&] {
+          keep_freed_memory();
+          return faults_of_steps() < 1000 ? 0 : 1;
+        }) == 0);
+#else
+  CHECK(in_child([&] {
+          keep_freed_memory();
+          return faults_of_steps() >= 0 ? 0 : 1;
+        }) == 0);
+#endif
+}
+
+TEST_CASE("exit codes are those that scripts rely on") {
+  const std::vector<std::pair<ExitCode, int>> documented = {
+      {ExitCode::kDone, 0},     {ExitCode::kBug, 1},        {ExitCode::kUsage, 2},
+      {ExitCode::kData, 3},     {ExitCode::kPeerLost, 4},   {ExitCode::kMemory, 5},
+      {ExitCode::kDiverged, 6}, {ExitCode::kCheckpoint, 7}, {ExitCode::kStopped, 75}};
+  for (const auto& [code, number] : documented) CHECK(static_cast<int>(code) == number);
+}
+
+TEST_CASE("an error carries its code and message through std::exception") {
+  try {
+    throw Error(ExitCode::kData, "file: damaged");
+  } catch (const std::runtime_error& error) {
+    CHECK(std::string(error.what()) == "file: damaged");
+    CHECK(dynamic_cast<const Error&>(error).code() == ExitCode::kData);
+  }
+}
+
+TEST_CASE("the version is three numbers") {
+  CHECK(std::regex_match(kVersion, std::regex(R"(\d+\.\d+\.\d+)")));
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,59 @@
+// The examples in configs/.
+#include <algorithm>
+
+#include "catch.h"
+#include "job.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<fs::path> configs() {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(DTRAIN_SOURCE_DIR "/configs"))
+    files.push_back(entry.path());
+  std::sort(files.begin(), files.end());
+  return files;
+}
+
+TEST_CASE("every example is valid and can be planned") {
+  REQUIRE(configs().size() >= 3);
+  for (const fs::path& config : configs()) {
+    INFO(config);
+    CHECK(run_program({"validate", config.string()}).output == config.string() + ": valid\n");
+    CHECK(run_program({"plan", config.string()}).exit_code == 0);
+  }
+}
+
+// Fashion-MNIST comes from the system's folder, in place of MNIST where that is asked for.
+TEST_CASE("every example trains") {
+  for (const fs::path& config : configs()) {
+    INFO(config);
+    const Job job;
+    ProgramOptions options;
+    options.working_folder = job.folder().string();  // has no datasets/
+    const Finished run = run_program({"run", config.string(), "--run-dir", job.run_folder().string(), "--set",
+                                      "train.max_steps=30", "--set", "data.train_examples=2000", "--set",
+                                      "data.test_examples=200", "--set", "batch.per_replica=8"},
+                                     options);
+    INFO(run.output << run.errors);
+    CHECK(run.exit_code == 0);
+    const Event start = job.event("run_start", "distributed");
+    CHECK(start.at("dataset") == "fashion_mnist");
+    CHECK(job.event("run_end", "distributed").at("steps") == 30);
+    const bool replaced = start.contains("dataset_requested");
+    CHECK(replaced == (config.filename() != "fashion_mnist_mirrored.yaml"));
+    const bool noted = run.output.find(
+                           "NOTE: dataset mnist was not found; this run uses the fallback "
+                           "fashion_mnist") != std::string::npos;
+    CHECK(noted == replaced);
+    if (replaced) {
+      CHECK(start.at("dataset_requested") == "mnist");
+      CHECK(job.event("comparison", "distributed").at("dataset_requested") == "mnist");
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dtrain

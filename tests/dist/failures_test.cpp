@@ -1,0 +1,108 @@
+// Jobs that cannot be done: each says why in the words of the user, with the exit code for it.
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <fstream>
+
+#include "catch.h"
+#include "job.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+void limit(int resource, rlim_t most) {
+  const rlimit both{most, most};
+  ::setrlimit(static_cast<__rlimit_resource_t>(resource), &both);
+}
+
+TEST_CASE("a loss that is not finite ends the job with advice") {
+  const std::string communication = GENERATE("shared_memory", "gloo");
+  const Job job;
+  const Finished run = run_program(job.run(
+      Job::set({"train.optimizer.learning_rate=1e6", "model.hidden=[16,16,16]", "model.activation=gelu",
+                "data.standard_deviation=1e-6", "strategy.communication=" + communication})));
+  CHECK(run.exit_code == 6);
+  CHECK_THAT(run.errors,
+             ContainsSubstring("training diverged; lower train.optimizer.learning_rate (now 1e+06)"));
+  CHECK_THAT(last_line(run.errors), ContainsSubstring("log: "));
+  CHECK(job.events().back().at("event") == "run_end");
+  CHECK(job.events().back().at("exit_code") == 6);
+  CHECK(job.is_gone(0));
+}
+
+TEST_CASE("a model that does not fit into memory ends the job with advice") {
+  const Job job;
+  ProgramOptions options;
+  options.before_exec = [] { limit(RLIMIT_AS, rlim_t{16} << 30); };
+  const Finished run = run_program(job.run(Job::set({"model.hidden=[200000,200000]"})), options);
+  CHECK(run.exit_code == 5);
+  CHECK_THAT(run.errors,
+             ContainsSubstring("out of memory: ") &&
+                 ContainsSubstring("use a smaller batch.per_replica with batch.accumulate_steps"));
+  CHECK(job.events().back().at("exit_code") == 5);
+  CHECK(job.is_gone(0));
+}
+
+TEST_CASE("a run directory that is in use stays as it is") {
+  const Job job;
+  REQUIRE(run_program(job.run()).exit_code == 0);
+  const std::string before = text_of(job.run_folder() / "metrics.jsonl");
+
+  const Finished refused = run_program(job.run());
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.errors,
+             ContainsSubstring(job.run_folder().string()) && ContainsSubstring("--overwrite"));
+  CHECK(refused.output.empty());
+  CHECK(text_of(job.run_folder() / "metrics.jsonl") == before);
+
+  const Finished replaced = run_program(job.run({"--overwrite", "--set", "seed=7"}));
+  CHECK(replaced.exit_code == 0);
+  CHECK(job.event("run_start", "distributed").at("seed") == 7);
+}
+
+TEST_CASE("a run directory in a place where nothing can be made") {
+  const Job job;
+  const fs::path file = job.folder() / "file";
+  std::ofstream(file) << "not a folder";
+  const Finished run = run_program({"run", job.spec_file().string(), "--run-dir", (file / "run").string()});
+  CHECK(run.exit_code == 2);
+  CHECK_THAT(run.errors, ContainsSubstring(file.string()));
+  CHECK(text_of(file) == "not a folder");
+}
+
+TEST_CASE("data that is nowhere: every place is listed") {
+  const Job job("batch: {per_replica: 16}\n");
+  ProgramOptions options;
+  options.environment = {{"DTRAIN_DATA", (job.folder() / "data").string()}};
+  options.working_folder = job.folder().string();
+  const Finished run = run_program(job.run(), options);
+  CHECK(run.exit_code == 3);
+  CHECK_THAT(run.errors, ContainsSubstring((job.folder() / "data" / "mnist").string()) &&
+                             ContainsSubstring("datasets/mnist") && ContainsSubstring("data.path"));
+  CHECK_FALSE(fs::exists(job.run_folder()));
+}
+
+TEST_CASE("metrics that find no room on the disk end the job") {
+  const Job job;
+  ProgramOptions options;
+  options.before_exec = [] { limit(RLIMIT_FSIZE, 65536); };
+  const Finished run = run_program(job.run(kEndless + Job::set({"metrics.every_steps=1"})), options);
+  CHECK(run.exit_code == 2);
+  CHECK_THAT(run.errors, ContainsSubstring((job.run_folder() / "metrics.jsonl").string()) &&
+                             ContainsSubstring("cannot write the metrics: File too large"));
+  CHECK(job.is_gone(0));
+}
+
+TEST_CASE("a spec that is wrong starts nothing") {
+  const Job job("batch: {per_replica: 16}\ntrain: {epoch: 3}\n");
+  const Finished run = run_program(job.run());
+  CHECK(run.exit_code == 2);
+  CHECK_THAT(run.errors, ContainsSubstring("job.yaml:2:9: train.epoch: unknown field; did you mean"));
+  CHECK_FALSE(fs::exists(job.run_folder()));
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,155 @@
+// Processes that die or stop answering: the job ends soon, says which was the first, and leaves none behind.
+#include <csignal>
+
+#include "catch.h"
+#include "job.h"
+
+namespace dtrain {
+namespace {
+
+constexpr double kFaultSeconds = 5;
+
+// What holds after every fault: the exit code, the last lines, the end of the metrics, no process.
+void check_failed(Program& program, const Job& job, double seconds, const std::string& run, int rank,
+                  const std::string& reason) {
+  const Finished end = program.wait(seconds);
+  INFO(end.output << end.errors);
+  CHECK(end.exit_code == 4);
+  const auto lines = lines_of(end.errors);
+  REQUIRE(lines.size() >= 2);
+  CHECK_THAT(lines[lines.size() - 2], ContainsSubstring("rank " + std::to_string(rank) + " failed first: ") &&
+                                          ContainsSubstring(reason));
+  CHECK_THAT(lines.back(), ContainsSubstring("log: " + job.log(run, rank).string()));
+  CHECK(std::filesystem::exists(job.log(run, rank)));
+  CHECK(job.is_gone(0));
+  REQUIRE_FALSE(job.events().empty());
+  const Event last = job.events().back();
+  CHECK(last.at("event") == "run_end");
+  CHECK(last.at("run") == run);
+  CHECK(last.at("status") == "failed");
+  CHECK(last.at("exit_code") == 4);
+  CHECK(last.at("error").get<std::string>() + "\n" == end.errors);
+  CHECK(std::filesystem::exists(job.run_folder() / "summary.json"));
+}
+
+TEST_CASE("a killed replica ends the job and is named") {
+  struct Case {
+    int replicas, rank;
+    const char* communication;
+  };
+  const auto [replicas, rank, communication] = GENERATE(
+      Case{2, 0, "auto"}, Case{2, 1, "auto"}, Case{3, 2, "auto"}, Case{2, 0, "gloo"}, Case{3, 1, "gloo"});
+  const Job job;
+  Program program(job.run(kEndless + Job::set({"strategy.replicas=" + std::to_string(replicas),
+                                               std::string("strategy.communication=") + communication})));
+  job.wait_for_step();
+  ::kill(job.wait_for_replica(rank).process, SIGKILL);
+  check_failed(program, job, kFaultSeconds, "distributed", rank, "killed by SIGKILL at step ");
+}
+
+TEST_CASE("a killed replica of the baseline ends the job") {
+  const Job job;
+  Program program(job.run(kEndless + Job::set({"compare.baseline=one_device"})));
+  job.wait_for_step("baseline");
+  ::kill(job.wait_for_replica(0, "baseline").process, SIGKILL);
+  check_failed(program, job, kFaultSeconds, "baseline", 0, "killed by SIGKILL at step ");
+}
+
+TEST_CASE("a replica that stops answering is named when its time is over") {
+  struct Case {
+    int rank;
+    const char* communication;
+  };
+  const auto [rank, communication] = GENERATE(Case{0, "shared_memory"}, Case{1, "gloo"});
+  const Job job;
+  Program program(job.run(kEndless + Job::set({"strategy.timeout_seconds=1",
+                                               std::string("strategy.communication=") + communication})));
+  job.wait_for_step();
+  ::kill(job.wait_for_replica(rank).process, SIGSTOP);
+  check_failed(program, job, 1 + kFaultSeconds, "distributed", rank, "it did not answer");
+}
+
+// Start-up is over after about a quarter of a second of a replica's computing: its moments are told by that.
+TEST_CASE("a replica killed at any moment of its start ends the job") {
+  struct Case {
+    int rank;
+    double moment;
+  };
+  const auto [rank, moment] = GENERATE(Case{0, 0}, Case{1, 0.05}, Case{0, 0.1}, Case{1, 0.15}, Case{0, 0.2});
+  const Job job;
+  Program program(job.run(kEndless));
+  job.wait_for_replica(rank);
+  REQUIRE(eventually(30, [&] { return job.wait_for_replica(rank).cpu_seconds >= moment; }));
+  ::kill(job.wait_for_replica(rank).process, SIGKILL);
+  check_failed(program, job, kFaultSeconds, "distributed", rank, "killed by SIGKILL ");
+}
+
+TEST_CASE("a killed supervisor takes its replicas along") {
+  const bool trains = GENERATE(true, false);
+  const Job job;
+  Program program(job.run(kEndless));
+  if (trains) job.wait_for_step();
+  job.wait_for_replica(1);
+  program.send(SIGKILL);
+  CHECK(job.is_gone(2));
+  CHECK(program.wait(2).exit_code == 128 + SIGKILL);
+}
+
+TEST_CASE("a signal stops the job") {
+  struct Case {
+    int signal, times;
+  };
+  const auto [signal, times] = GENERATE(Case{SIGINT, 1}, Case{SIGTERM, 1}, Case{SIGINT, 2});
+  const Job job;
+  Program program(job.run(kEndless));
+  job.wait_for_step();
+  for (int i = 0; i < times; ++i) program.send(signal);
+  const Finished end = program.wait(3);
+  CHECK(end.exit_code == 75);
+  CHECK(end.errors == std::string("stopped by ") + (signal == SIGINT ? "SIGINT" : "SIGTERM") + "\n");
+  CHECK(job.is_gone(0));
+  CHECK(job.events().back().at("event") == "run_end");
+  CHECK(job.events().back().at("status") == "stopped");
+  CHECK(job.events().back().at("exit_code") == 75);
+}
+
+TEST_CASE("a signal in the middle of the baseline stops the whole job") {
+  const Job job;
+  Program program(job.run(kEndless + Job::set({"compare.baseline=one_device"})));
+  job.wait_for_step("baseline");
+  program.send(SIGINT);
+  CHECK(program.wait(3).exit_code == 75);
+  CHECK(job.is_gone(0));
+  CHECK(job.event("run_end", "baseline").at("status") == "stopped");
+  CHECK(job.events("run_start").size() == 1);
+}
+
+// From the moment at which the run folder is there, every stop is an orderly one.
+TEST_CASE("a signal at any moment of the start stops the job") {
+  const double moment = GENERATE(-1.0, 0.0, 0.05, 0.15, 0.25);  // computing of rank 0; -1: before it is there
+  const Job job;
+  Program program(job.run(kEndless));
+  if (moment < 0) {
+    REQUIRE(eventually(30, [&] { return std::filesystem::exists(job.run_folder() / "metrics.jsonl"); }));
+  } else {
+    job.wait_for_replica(0);
+    REQUIRE(eventually(30, [&] { return job.wait_for_replica(0).cpu_seconds >= moment; }));
+  }
+  program.send(SIGTERM);
+  CHECK(program.wait(3).exit_code == 75);
+  CHECK(job.is_gone(0));
+  CHECK(job.event("run_end", "distributed").at("status") == "stopped");
+}
+
+TEST_CASE("a stopped replica does not keep the job from stopping") {
+  const Job job;
+  Program program(job.run(kEndless));
+  job.wait_for_step();
+  ::kill(job.wait_for_replica(1).process, SIGSTOP);
+  program.send(SIGINT);
+  CHECK(program.wait(4).exit_code == 75);  // after the grace period
+  CHECK(job.is_gone(0));
+}
+
+}  // namespace
+}  // namespace dtrain

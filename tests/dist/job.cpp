@@ -1,0 +1,181 @@
+#include "job.h"
+
+#include <stdlib.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <csignal>
+#include <fstream>
+#include <sstream>
+
+#include "catch.h"
+
+namespace dtrain {
+
+namespace fs = std::filesystem;
+
+const char* const kSmallSpec = R"(name: small
+strategy: {kind: mirrored, replicas: 2, threads_per_replica: 1}
+data: {dataset: synthetic, train_examples: 400, test_examples: 100, shape: [1, 4, 4], classes: 4}
+batch: {per_replica: 16}
+model: {kind: mlp, hidden: [16]}
+train: {epochs: 2, optimizer: {kind: sgd, learning_rate: 0.1, momentum: 0.9}}
+metrics: {every_steps: 5}
+)";
+const Arguments kEndless = {"--set", "train.epochs=1000000",         "--set", "data.train_examples=100000",
+                            "--set", "evaluate.every_epochs=1000000"};
+
+namespace {
+
+constexpr double kStartSeconds = 30;  // on a busy machine
+
+// Of /proc/PID/cmdline or environ: texts that each end with a NUL.
+std::vector<std::string> texts_of(const fs::path& file) {
+  std::vector<std::string> texts;
+  std::istringstream all(text_of(file));
+  for (std::string text; std::getline(all, text, '\0');) texts.push_back(text);
+  return texts;
+}
+
+std::string value_of(const std::vector<std::string>& entries, const std::string& name) {
+  for (const std::string& entry : entries) {
+    if (entry.rfind(name + "=", 0) == 0) return entry.substr(name.size() + 1);
+  }
+  return "";
+}
+
+// utime and stime are the 14th and 15th field; the second one, in parentheses, may hold blanks.
+double cpu_seconds_of(const fs::path& process) {
+  const std::string text = text_of(process / "stat");
+  std::istringstream fields(text.substr(std::min(text.size(), text.rfind(')') + 1)));
+  std::string skipped;
+  for (int i = 3; i < 14; ++i) fields >> skipped;
+  double user = 0, system = 0;
+  fields >> user >> system;
+  return (user + system) / static_cast<double>(::sysconf(_SC_CLK_TCK));
+}
+
+}  // namespace
+
+std::string text_of(const fs::path& file) {
+  std::ostringstream text;
+  text << std::ifstream(file, std::ios::binary).rdbuf();
+  return text.str();
+}
+
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream all(text);
+  for (std::string line; std::getline(all, line);) lines.push_back(line);
+  return lines;
+}
+
+std::string last_line(const std::string& text) {
+  const auto lines = lines_of(text);
+  return lines.empty() ? "" : lines.back();
+}
+
+Arguments operator+(Arguments a, const Arguments& b) {
+  a.insert(a.end(), b.begin(), b.end());
+  return a;
+}
+
+Job::Job(const std::string& spec) {
+  std::string name = (fs::temp_directory_path() / "dtrain-dist-XXXXXX").string();
+  if (!::mkdtemp(name.data())) throw std::runtime_error("mkdtemp failed for " + name);
+  folder_ = name;
+  std::ofstream(spec_file()) << spec;
+}
+
+Job::~Job() {
+  for (const pid_t process : processes()) ::kill(process, SIGKILL);  // what a failed test left
+  std::error_code ignored;
+  fs::remove_all(folder_, ignored);
+}
+
+fs::path Job::log(const std::string& run, int rank) const {
+  return run_folder() / "logs" / (run + "-rank" + std::to_string(rank) + ".log");
+}
+
+Arguments Job::run(const Arguments& more) const {
+  return Arguments{"run", spec_file().string(), "--run-dir", run_folder().string()} + more;
+}
+
+Arguments Job::set(const Arguments& overrides) {
+  Arguments arguments;
+  for (const std::string& override : overrides) arguments = arguments + Arguments{"--set", override};
+  return arguments;
+}
+
+std::vector<Event> Job::events() const {
+  std::string text = text_of(run_folder() / "metrics.jsonl");
+  text.resize(text.rfind('\n') + 1);  // without the half line of a killed job
+  std::vector<Event> events;
+  for (const std::string& line : lines_of(text)) events.push_back(Event::parse(line));
+  return events;
+}
+
+std::vector<Event> Job::events(const std::string& kind, const std::string& run) const {
+  std::vector<Event> all = events();
+  const auto other = [&](const Event& event) {
+    return event.at("event") != kind || (!run.empty() && event.at("run") != run);
+  };
+  all.erase(std::remove_if(all.begin(), all.end(), other), all.end());
+  return all;
+}
+
+Event Job::event(const std::string& kind, const std::string& run) const {
+  const auto found = events(kind, run);
+  REQUIRE(found.size() == 1);
+  return found.front();
+}
+
+void Job::wait_for_step(const std::string& run) const {
+  REQUIRE(eventually(kStartSeconds, [&] { return !events("step", run).empty(); }));
+}
+
+std::vector<pid_t> Job::processes() const {
+  std::vector<pid_t> found;
+  for (const auto& entry : fs::directory_iterator("/proc")) {
+    const std::string name = entry.path().filename();
+    pid_t process = 0;
+    const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), process);
+    if (error != std::errc() || stop != name.data() + name.size()) continue;
+    // A zombie has no command line: it runs no more.
+    if (text_of(entry.path() / "cmdline").find(folder_.string()) != std::string::npos)
+      found.push_back(process);
+  }
+  return found;
+}
+
+std::vector<ReplicaInfo> Job::replicas() const {
+  std::vector<ReplicaInfo> found;
+  for (const pid_t process : processes()) {
+    const fs::path proc = fs::path("/proc") / std::to_string(process);
+    const auto arguments = texts_of(proc / "cmdline");
+    const std::string rank = value_of(texts_of(proc / "environ"), "RANK");
+    if (arguments.size() < 5 || arguments[1] != "replica" || rank.empty()) continue;
+    found.push_back({process, std::stoi(rank), arguments[4], cpu_seconds_of(proc)});
+  }
+  return found;
+}
+
+std::optional<ReplicaInfo> Job::replica(int rank, const std::string& run) const {
+  for (const ReplicaInfo& replica : replicas()) {
+    if (replica.rank == rank && replica.run == run) return replica;
+  }
+  return std::nullopt;
+}
+
+ReplicaInfo Job::wait_for_replica(int rank, const std::string& run) const {
+  std::optional<ReplicaInfo> found;
+  REQUIRE(eventually(kStartSeconds, [&] { return (found = replica(rank, run)).has_value(); }));
+  return *found;
+}
+
+bool Job::is_gone(double seconds) const {
+  return eventually(seconds, [this] { return processes().empty(); });
+}
+
+}  // namespace dtrain

@@ -1,0 +1,76 @@
+// A job in a folder of its own: its spec, its run directory, its processes.
+#pragma once
+
+#include <sys/types.h>
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "metrics/event.h"
+#include "program.h"
+
+namespace dtrain {
+
+// Some hundred steps on generated data, within a fraction of a second; no baseline.
+extern const char* const kSmallSpec;
+// For a job that goes on until someone ends it: add to the arguments.
+extern const std::vector<std::string> kEndless;
+
+using Arguments = std::vector<std::string>;
+
+// What /proc tells of a process.
+struct ReplicaInfo {
+  pid_t process = 0;
+  int rank = 0;
+  std::string run;         // "baseline", "overhead", "distributed"
+  double cpu_seconds = 0;  // used so far
+};
+
+class Job {
+ public:
+  explicit Job(const std::string& spec = kSmallSpec);
+  ~Job();  // removes the folder
+  Job(const Job&) = delete;
+  Job& operator=(const Job&) = delete;
+
+  std::filesystem::path folder() const { return folder_; }
+  std::filesystem::path spec_file() const { return folder_ / "job.yaml"; }
+  std::filesystem::path run_folder() const { return folder_ / "run"; }
+  std::filesystem::path log(const std::string& run, int rank) const;
+
+  // "run job.yaml --run-dir RUN" and more.
+  Arguments run(const Arguments& more = {}) const;
+  // "--set name=value" twice a field.
+  static Arguments set(const Arguments& overrides);
+
+  // The complete lines of metrics.jsonl; empty while there is none.
+  std::vector<Event> events() const;
+  std::vector<Event> events(const std::string& kind, const std::string& run = "") const;
+  // The only event of this kind and run; fails the test when there is another number of them.
+  Event event(const std::string& kind, const std::string& run) const;
+  // Waits until the run has trained its first steps. Fails the test when that takes too long.
+  void wait_for_step(const std::string& run = "distributed") const;
+
+  // Processes whose command line has this folder in it: supervisors and replicas.
+  std::vector<pid_t> processes() const;
+  // Those of them that are replicas and run their program already.
+  std::vector<ReplicaInfo> replicas() const;
+  std::optional<ReplicaInfo> replica(int rank, const std::string& run = "distributed") const;
+  // Waits until there is one. Fails the test when that takes too long.
+  ReplicaInfo wait_for_replica(int rank, const std::string& run = "distributed") const;
+  bool is_gone(double seconds = 2) const;  // nothing of it runs, at the latest after `seconds`
+
+ private:
+  std::filesystem::path folder_;
+};
+
+std::string text_of(const std::filesystem::path& file);
+std::vector<std::string> lines_of(const std::string& text);
+std::string last_line(const std::string& text);
+
+// Arguments one after the other.
+Arguments operator+(Arguments a, const Arguments& b);
+
+}  // namespace dtrain

@@ -1,0 +1,117 @@
+// Processes that a launcher started, told by torchrun's environment variables alone.
+#include <arpa/inet.h>
+#include <sys/socket.h>
+
+#include <csignal>
+#include <memory>
+
+#include "catch.h"
+#include "job.h"
+
+namespace dtrain {
+namespace {
+
+// A port that was free a moment ago.
+std::string free_port() {
+  const Descriptor socket(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  socklen_t length = sizeof address;
+  const int one = 1;
+  ::setsockopt(socket.get(), SOL_SOCKET, SO_REUSEADDR, &one, sizeof one);
+  REQUIRE(::bind(socket.get(), reinterpret_cast<sockaddr*>(&address), length) == 0);
+  REQUIRE(::getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &length) == 0);
+  return std::to_string(ntohs(address.sin_port));
+}
+
+using Ranks = std::vector<std::unique_ptr<Program>>;
+
+// Rank 0 comes last: the others have to wait for it.
+Ranks launch(const Job& job, int world_size, const Arguments& more) {
+  const std::string port = free_port();
+  Ranks ranks(static_cast<size_t>(world_size));
+  for (int rank = world_size - 1; rank >= 0; --rank) {
+    ProgramOptions options;
+    options.environment = {{"RANK", std::to_string(rank)},
+                           {"LOCAL_RANK", std::to_string(rank)},
+                           {"WORLD_SIZE", std::to_string(world_size)},
+                           {"LOCAL_WORLD_SIZE", std::to_string(world_size)},
+                           {"MASTER_ADDR", "127.0.0.1"},
+                           {"MASTER_PORT", port}};
+    ranks[static_cast<size_t>(rank)] = std::make_unique<Program>(job.run(more), options);
+  }
+  return ranks;
+}
+
+TEST_CASE("launched processes do what dtrain run does") {
+  const Job launched, supervised;
+  const Arguments baseline = Job::set({"compare.baseline=one_device"});
+  const Ranks ranks = launch(launched, 2, baseline);
+  const Finished first = ranks[0]->wait();
+  const Finished second = ranks[1]->wait();
+  INFO(first.errors << second.errors);
+  CHECK(first.exit_code == 0);
+  CHECK(second.exit_code == 0);
+  CHECK(first.errors.empty());
+  CHECK(second.errors.empty());
+  CHECK_THAT(first.output, ContainsSubstring("comparison: small"));
+  CHECK(second.output.empty());
+  CHECK(launched.events("comparison").size() == 1);
+  CHECK(std::filesystem::exists(launched.run_folder() / "summary.json"));
+
+  REQUIRE(run_program(supervised.run(baseline)).exit_code == 0);
+  for (const char* run : {"baseline", "distributed"}) {
+    CHECK(launched.event("run_end", run).at("loss") == supervised.event("run_end", run).at("loss"));
+    CHECK(launched.events("step", run).size() == supervised.events("step", run).size());
+  }
+}
+
+TEST_CASE("three launched processes without a baseline, over gloo") {
+  const Job job;
+  const Ranks ranks = launch(job, 3, Job::set({"strategy.replicas=auto", "strategy.communication=gloo"}));
+  for (const auto& rank : ranks) CHECK(rank->wait().exit_code == 0);
+  CHECK(job.event("run_start", "distributed").at("replicas") == 3);
+}
+
+TEST_CASE("a launcher that started another number of replicas than the spec has") {
+  const Job job;
+  const Ranks ranks = launch(job, 2, Job::set({"strategy.replicas=3"}));
+  for (const auto& rank : ranks) {
+    const Finished end = rank->wait(10);
+    CHECK(end.exit_code == 2);
+    CHECK_THAT(end.errors, ContainsSubstring("3 replicas") && ContainsSubstring("started 2") &&
+                               ContainsSubstring("WORLD_SIZE"));
+  }
+  CHECK_FALSE(std::filesystem::exists(job.run_folder()));
+}
+
+TEST_CASE("when a launched process is killed the other ends") {
+  struct Case {
+    size_t rank;
+    const char* communication;
+  };
+  const auto [killed, communication] =
+      GENERATE(Case{0, "shared_memory"}, Case{1, "shared_memory"}, Case{0, "gloo"}, Case{1, "gloo"});
+  const Job job;
+  const Ranks ranks =
+      launch(job, 2, kEndless + Job::set({std::string("strategy.communication=") + communication}));
+  job.wait_for_step();
+  ranks[killed]->send(SIGKILL);
+  const Finished end = ranks[1 - killed]->wait(5);
+  CHECK(end.exit_code == 4);
+  CHECK_THAT(end.errors, ContainsSubstring("rank " + std::to_string(1 - killed) + ": "));
+  if (killed == 1) CHECK(job.event("run_end", "distributed").at("exit_code") == 4);
+  CHECK(job.is_gone(0));
+}
+
+TEST_CASE("when rank 0 cannot begin the other does not wait for ever") {
+  const Job job;
+  std::filesystem::create_directories(job.run_folder() / "in the way");
+  const Ranks ranks = launch(job, 2, Job::set({"strategy.timeout_seconds=1"}));
+  CHECK(ranks[0]->wait(10).exit_code == 2);
+  CHECK(ranks[1]->wait(10).exit_code == 4);
+}
+
+}  // namespace
+}  // namespace dtrain

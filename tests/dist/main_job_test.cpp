@@ -1,0 +1,185 @@
+// The main job from the command line to the files that it leaves.
+#include <cmath>
+#include <fstream>
+#include <set>
+
+#include "catch.h"
+#include "core/text.h"
+#include "job.h"
+#include "spec/load.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+const Arguments kBaseline = Job::set({"compare.baseline=one_device"});
+
+std::set<std::string> names_in(const fs::path& folder) {
+  std::set<std::string> names;
+  for (const auto& entry : fs::directory_iterator(folder)) names.insert(entry.path().filename());
+  return names;
+}
+
+// "run_start baseline", "step baseline 5", ...
+std::vector<std::string> order_of(const std::vector<Event>& events) {
+  std::vector<std::string> order;
+  for (const Event& event : events) {
+    std::vector<std::string> words = {event.at("event"), event.at("run")};
+    if (event.at("event") == "step") words.push_back(event.at("step").dump());
+    order.push_back(join(words, " "));
+  }
+  return order;
+}
+
+// Without what depends on the machine and the moment.
+std::vector<Event> repeatable(std::vector<Event> events) {
+  static const std::set<std::string> timed = {"time",     "phases_ms",
+                                              "seconds",  "examples_per_second",
+                                              "step_ms",  "seconds_per_epoch",
+                                              "speedup",  "scaling_efficiency",
+                                              "overhead", "verdict"};
+  for (Event& event : events) {
+    for (const std::string& name : timed) event.erase(name);
+    for (const char* part : {"baseline", "distributed"}) {
+      if (!event.contains(part)) continue;
+      for (const std::string& name : timed) event[part].erase(name);
+    }
+  }
+  return events;
+}
+
+void check_events(const Job& job) {
+  CHECK(order_of(job.events()) ==
+        std::vector<std::string>{
+            "run_start baseline",    "step baseline 5",       "step baseline 10",    "step baseline 15",
+            "step baseline 20",      "step baseline 25",      "epoch baseline",      "eval baseline",
+            "step baseline 30",      "step baseline 35",      "step baseline 40",    "step baseline 45",
+            "step baseline 50",      "epoch baseline",        "eval baseline",       "run_end baseline",
+            "run_start distributed", "step distributed 5",    "step distributed 10", "step distributed 13",
+            "epoch distributed",     "eval distributed",      "step distributed 15", "step distributed 20",
+            "step distributed 25",   "step distributed 26",   "epoch distributed",   "eval distributed",
+            "run_end distributed",   "comparison distributed"});
+  for (const Event& eval : job.events("eval")) CHECK(eval.at("examples") == 100);
+  for (const Event& epoch : job.events("epoch")) CHECK(epoch.at("examples") == 400);
+  for (const Event& end : job.events("run_end")) CHECK(end.at("status") == "completed");
+  const Event comparison = job.event("comparison", "distributed");
+  for (const char* part : {"baseline", "distributed"}) {
+    const Event end = job.event("run_end", part);
+    CHECK(comparison.at(part).at("loss") == end.at("loss"));
+    CHECK(comparison.at(part).at("examples_per_second") == end.at("examples_per_second"));
+  }
+  for (const char* number : {"speedup", "scaling_efficiency", "overhead"})
+    CHECK(std::isfinite(comparison.at(number).get<double>()));
+}
+
+void check_files(const Job& job) {
+  const fs::path folder = job.run_folder();
+  CHECK(names_in(folder) == std::set<std::string>{"logs", "metrics.jsonl", "spec.yaml", "summary.json"});
+  CHECK(names_in(folder / "logs") == std::set<std::string>{"baseline-rank0.log", "overhead-rank0.log",
+                                                           "distributed-rank0.log", "distributed-rank1.log"});
+  for (const auto& log : fs::directory_iterator(folder / "logs")) {
+    const std::string text = text_of(log.path());
+    CHECK(text.find("warning") == std::string::npos);
+    CHECK(text.find("error") == std::string::npos);
+  }
+  const LoadedSpec spec = load_spec(folder / "spec.yaml");
+  CHECK(spec.ok());
+  CHECK(spec.spec.strategy.replicas == 2);
+  CHECK(print_spec(spec.spec) == text_of(folder / "spec.yaml"));
+
+  const Event summary = Event::parse(text_of(folder / "summary.json"));
+  CHECK(summary.size() == 3);
+  for (const char* part : {"baseline", "distributed"}) {
+    CHECK(summary.at(part).at("run_start") == job.event("run_start", part));
+    CHECK(summary.at(part).at("run_end") == job.event("run_end", part));
+  }
+  CHECK(summary.at("comparison") == job.event("comparison", "distributed"));
+}
+
+// Lines without escape codes, and the table with its verdict at the end.
+void check_output(const Job& job, const std::string& output) {
+  CHECK(output.find_first_of("\x1b\r") == std::string::npos);
+  CHECK_THAT(output, ContainsSubstring("BEGIN baseline\n"));
+  CHECK_THAT(output, ContainsSubstring("END distributed: completed, 26 steps in "));
+  const size_t table = output.find("\ncomparison: small, dataset synthetic\n");
+  REQUIRE(table != std::string::npos);
+  CHECK_THAT(output.substr(table), ContainsSubstring("\nscaling efficiency "));
+  CHECK(last_line(output) == job.event("comparison", "distributed").at("verdict").get<std::string>());
+}
+
+TEST_CASE("a job with a baseline trains both, compares them and leaves its folder") {
+  const Job job;
+  const Finished run = run_program(job.run(kBaseline));
+  INFO(run.output << run.errors);
+  CHECK(run.exit_code == 0);
+  CHECK(run.errors.empty());
+  check_events(job);
+  check_files(job);
+  check_output(job, run.output);
+}
+
+TEST_CASE("--quiet prints the comparison only") {
+  const Job job;
+  const Finished run = run_program(job.run(kBaseline + Arguments{"--quiet"}));
+  CHECK(run.exit_code == 0);
+  CHECK(run.errors.empty());
+  CHECK(lines_of(run.output).at(0) == "comparison: small, dataset synthetic");
+  CHECK(job.events("run_end").size() == 2);
+}
+
+TEST_CASE("--json prints exactly the lines of metrics.jsonl") {
+  const Job job;
+  const Finished run = run_program(job.run(kBaseline + Arguments{"--json"}));
+  CHECK(run.exit_code == 0);
+  CHECK(run.errors.empty());
+  CHECK(run.output == text_of(job.run_folder() / "metrics.jsonl"));
+  for (const std::string& line : lines_of(run.output)) CHECK(Event::parse(line).at("event") != "progress");
+}
+
+TEST_CASE("the same seed gives the same numbers, another seed others") {
+  const Job first, second, other;
+  for (const Job* job : {&first, &second}) REQUIRE(run_program(job->run(kBaseline)).exit_code == 0);
+  REQUIRE(run_program(other.run(Job::set({"seed=43"}))).exit_code == 0);
+  const auto events = repeatable(first.events()), again = repeatable(second.events());
+  REQUIRE(events.size() == again.size());
+  for (size_t i = 0; i < events.size(); ++i) CHECK(event_text(events[i]) == event_text(again[i]));
+  CHECK(first.event("run_end", "distributed").at("loss") != other.event("run_end", "distributed").at("loss"));
+}
+
+TEST_CASE("one replica alone is a job too") {
+  const Job job;
+  CHECK(run_program(job.run(Job::set({"strategy.kind=one_device", "strategy.replicas=auto"}))).exit_code ==
+        0);
+  CHECK(job.event("run_start", "distributed").at("replicas") == 1);
+  CHECK(job.event("run_end", "distributed").at("status") == "completed");
+}
+
+TEST_CASE("several jobs at once do not collide") {
+  const auto count = static_cast<size_t>(GENERATE(2, 4));
+  const Job folder;
+  // In one working folder, at the same second: the made-up names of their run folders differ.
+  std::vector<std::unique_ptr<Program>> programs;
+  for (size_t i = 0; i < count; ++i) {
+    ProgramOptions options;
+    options.working_folder = folder.folder().string();
+    programs.push_back(std::make_unique<Program>(Arguments{"run", "job.yaml"}, options));
+  }
+  for (const auto& program : programs) {
+    const Finished run = program->wait(60);
+    CHECK(run.exit_code == 0);
+    CHECK(run.errors.empty());
+  }
+  std::set<std::string> losses;
+  const std::set<std::string> runs = names_in(folder.folder() / "runs");
+  CHECK(runs.size() == count);
+  for (const std::string& run : runs) {
+    const Event end = Event::parse(last_line(text_of(folder.folder() / "runs" / run / "metrics.jsonl")));
+    CHECK(end.at("event") == "run_end");
+    losses.insert(end.at("loss").dump());
+  }
+  CHECK(losses.size() == 1);
+}
+
+}  // namespace
+}  // namespace dtrain

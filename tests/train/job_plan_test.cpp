@@ -1,0 +1,332 @@
+#include "train/job_plan.h"
+
+#include <algorithm>
+
+#include "catch.h"
+#include "core/error.h"
+#include "launch/cores.h"
+#include "small_jobs.h"
+#include "train/overhead.h"
+
+namespace dtrain {
+namespace {
+
+// What is published of MNIST, whatever is on this machine.
+DatasetInfo mnist() {
+  return {.name = "mnist",
+          .requested = "mnist",
+          .source = "",
+          .image_shape = {1, 28, 28},
+          .classes = 10,
+          .train_examples = 60000,
+          .test_examples = 10000};
+}
+
+LoadedSpec spec_of(const std::string& text) {
+  LoadedSpec loaded = parse_spec(text, "spec");
+  INFO(problems_of(loaded));
+  REQUIRE(loaded.ok());
+  return loaded;
+}
+
+JobPlan plan_of(const std::string& text, std::optional<int64_t> world_size = std::nullopt,
+                const DatasetInfo& data = mnist()) {
+  LoadedSpec loaded = spec_of(text);
+  JobPlan job = plan_job(loaded, data, world_size);
+  INFO(problems_of(loaded));
+  REQUIRE(loaded.ok());
+  return job;
+}
+
+// The problems that planning finds in a spec that reads well.
+std::string problems_in(const std::string& text, std::optional<int64_t> world_size = std::nullopt,
+                        const DatasetInfo& data = mnist()) {
+  LoadedSpec loaded = spec_of(text);
+  plan_job(loaded, data, world_size);
+  return problems_of(loaded);
+}
+
+std::vector<std::string> names_of_runs(const JobPlan& job) {
+  std::vector<std::string> names;
+  for (const RunPlan& run : job.runs) names.push_back(run.run + " " + run.strategy);
+  return names;
+}
+
+TEST_CASE("the published example has the published numbers") {
+  LoadedSpec loaded = load_spec(std::string(DTRAIN_SOURCE_DIR) + "/configs/mnist_mirrored.yaml");
+  const JobPlan job = plan_job(loaded, mnist());
+  REQUIRE(loaded.ok());
+  CHECK(names_of_runs(job) ==
+        std::vector<std::string>{"baseline one_device", "overhead mirrored", "distributed mirrored"});
+  CHECK(job.model.parameters() == 235146);  // 784x256+256 + 256x128+128 + 128x10+10
+  CHECK(job.bytes_per_all_reduce() == 4 * 235146);
+
+  const RunPlan& baseline = job.runs[0];
+  CHECK(baseline.replicas == 1);
+  CHECK(baseline.batch.global == 64);
+  CHECK(baseline.steps_per_epoch == 938);  // 60000 / 64 = 937.5
+  CHECK(baseline.epochs == 5);
+  CHECK(baseline.total_steps == 5 * 938);
+  CHECK(baseline.learning_rate.scaled == Approx(1e-3));
+  CHECK(baseline.evaluates);
+
+  const RunPlan& overhead = job.runs[1];
+  CHECK(overhead.replicas == 1);
+  CHECK(overhead.total_steps == kOverheadSteps);
+  CHECK_FALSE(overhead.evaluates);
+
+  const RunPlan& distributed = job.runs[2];
+  CHECK(distributed.replicas == 2);
+  CHECK(distributed.batch.per_replica == 64);
+  CHECK(distributed.batch.global == 128);
+  CHECK(distributed.steps_per_epoch == 469);
+  CHECK(distributed.total_steps == 5 * 469);
+  CHECK(distributed.learning_rate.scaled == Approx(2e-3));
+  CHECK(distributed.learning_rate.derivation == "0.001 x 128/64 (linear) = 0.002");
+}
+
+TEST_CASE("the number of replicas comes from the strategy, the devices, the launcher or the cores") {
+  struct Case {
+    std::string strategy;
+    std::optional<int64_t> world_size;
+    int64_t replicas;
+  };
+  const int64_t automatic = std::min(available_cores(), 8);
+  const std::vector<Case> cases = {
+      {"{kind: one_device}", std::nullopt, 1},
+      {"{kind: one_device, replicas: 1}", std::nullopt, 1},
+      {"{kind: one_device}", 1, 1},
+      {"{kind: mirrored}", std::nullopt, automatic},
+      {"{kind: mirrored, replicas: auto}", std::nullopt, automatic},
+      {"{kind: mirrored, devices: cpu}", std::nullopt, automatic},
+      {"{kind: mirrored, replicas: 1}", std::nullopt, 1},
+      {"{kind: mirrored, replicas: 3}", std::nullopt, 3},
+      {"{kind: mirrored, replicas: 1024}", std::nullopt, 1024},
+      {"{kind: mirrored, devices: [cpu]}", std::nullopt, 1},
+      {"{kind: mirrored, devices: [cpu, cpu, cpu]}", std::nullopt, 3},
+      {"{kind: mirrored, replicas: 2, devices: [cpu, cpu]}", std::nullopt, 2},
+      {"{kind: mirrored}", 5, 5},
+      {"{kind: mirrored, replicas: 3}", 3, 3},
+      {"{kind: mirrored, devices: [cpu, cpu]}", 2, 2},
+  };
+  for (const Case& each : cases) {
+    INFO(each.strategy << ", launched " << each.world_size.value_or(0));
+    const JobPlan job =
+        plan_of("strategy: " + each.strategy + "\nbatch: {per_replica: 8}\n", each.world_size);
+    CHECK(job.runs.back().replicas == each.replicas);
+    CHECK(job.runs.back().batch.replicas == each.replicas);
+    CHECK(job.runs.back().batch.global == 8 * each.replicas);
+    CHECK(job.spec.strategy.replicas == each.replicas);  // every replica process resolves the same job
+  }
+}
+
+TEST_CASE("a launcher's number of processes must fit the spec") {
+  const std::string batch = "batch: {per_replica: 8}\n";
+  CHECK(problems_in(batch + "strategy:\n  kind: mirrored\n  replicas: 2\n", 3) ==
+        "spec:4:3: strategy.replicas: the spec asks for 2 replicas, but the launcher started 3 (WORLD_SIZE); "
+        "start as many, or set replicas: auto\n");
+  CHECK(problems_in(batch + "strategy:\n  kind: mirrored\n  replicas: 1\n", 2) ==
+        "spec:4:3: strategy.replicas: the spec asks for 1 replica, but the launcher started 2 (WORLD_SIZE); "
+        "start as many, or set replicas: auto\n");
+  CHECK(problems_in(batch + "strategy:\n  kind: mirrored\n  devices: [cpu, cpu]\n", 3) ==
+        "spec:4:3: strategy.devices: the spec asks for 2 replicas, but the launcher started 3 (WORLD_SIZE); "
+        "start as many, or set devices: auto\n");
+  // one_device is not written here: replicas: auto would not help.
+  CHECK(problems_in(batch, 2) ==
+        "spec:1:1: strategy.kind: one_device trains in one process, but the launcher started 2 (WORLD_SIZE); "
+        "use mirrored, or no launcher\n");
+}
+
+TEST_CASE("replicas share the cores unless the spec says otherwise") {
+  const auto threads = [](const std::string& strategy) {
+    const JobPlan job = plan_of("strategy: " + strategy + "\nbatch: {per_replica: 8}\n");
+    CHECK(job.spec.strategy.threads_per_replica == job.runs.back().threads_per_replica);
+    return job.runs.back().threads_per_replica;
+  };
+  CHECK(threads("{kind: one_device}") == available_cores());
+  CHECK(threads("{kind: mirrored, replicas: 1}") == available_cores());
+  CHECK(threads("{kind: mirrored, replicas: 2}") == std::max(1, available_cores() / 2));
+  CHECK(threads("{kind: mirrored, replicas: 1024}") == 1);  // never none
+  CHECK(threads("{kind: mirrored, replicas: 2, threads_per_replica: 5}") == 5);
+}
+
+TEST_CASE("every run has the threads of the distributed one") {
+  const JobPlan job = plan_of(
+      "strategy: {kind: mirrored, replicas: 4, threads_per_replica: 3}\nbatch: {per_replica: 8}\n"
+      "compare: {baseline: one_device}\n");
+  for (const RunPlan& run : job.runs) CHECK(run.threads_per_replica == 3);
+}
+
+TEST_CASE("runs that would say nothing are left out") {
+  const std::string batch = "batch: {per_replica: 8}\n";
+  CHECK(names_of_runs(plan_of(batch)) == std::vector<std::string>{"distributed one_device"});
+  CHECK(names_of_runs(plan_of(batch + "strategy: {kind: mirrored, replicas: 2}\n")) ==
+        std::vector<std::string>{"distributed mirrored"});
+  // With one replica the distributed run itself shows the overhead.
+  CHECK(names_of_runs(plan_of(batch + "strategy: {kind: mirrored, replicas: 1}\n"
+                                      "compare: {baseline: one_device}\n")) ==
+        std::vector<std::string>{"baseline one_device", "distributed mirrored"});
+}
+
+TEST_CASE("a global batch is divided over replicas and accumulated passes") {
+  const JobPlan job = plan_of(
+      "strategy: {kind: mirrored, replicas: 4}\nbatch: {global: 96, accumulate_steps: 3}\n"
+      "compare: {baseline: one_device}\n");
+  CHECK(job.runs.back().batch.per_replica == 8);
+  CHECK(job.runs.front().batch.per_replica == 32);  // one replica takes the same step alone
+  CHECK(job.runs.front().batch.global == 96);
+  CHECK(job.runs.front().steps_per_epoch == job.runs.back().steps_per_epoch);
+}
+
+TEST_CASE("a global batch that the launched replicas cannot share is said once, where it is written") {
+  CHECK(
+      problems_in("strategy: {kind: mirrored}\nbatch:\n  global: 64\ncompare: {baseline: one_device}\n", 3) ==
+      "spec:3:3: batch.global: 64 does not divide into 3 replicas x 1 accumulation steps; use a multiple of "
+      "3, or batch.per_replica\n");
+}
+
+TEST_CASE("steps are cut by max_steps, and the epochs with them") {
+  struct Case {
+    int64_t epochs;
+    std::string max_steps;
+    int64_t total_steps;
+    int64_t started_epochs;
+  };
+  for (const Case& each : std::vector<Case>{{3, "none", 2814, 3},
+                                            {3, "2814", 2814, 3},
+                                            {3, "1000000", 2814, 3},
+                                            {3, "2813", 2813, 3},
+                                            {3, "1876", 1876, 2},
+                                            {3, "939", 939, 2},
+                                            {3, "938", 938, 1},
+                                            {3, "1", 1, 1},
+                                            {1000000, "none", 938000000, 1000000}}) {
+    INFO(each.epochs << " epochs, max_steps " << each.max_steps);
+    const JobPlan job = plan_of("batch: {per_replica: 64}\ntrain: {epochs: " + std::to_string(each.epochs) +
+                                ", max_steps: " + each.max_steps + "}\n");
+    CHECK(job.runs.back().steps_per_epoch == 938);
+    CHECK(job.runs.back().total_steps == each.total_steps);
+    CHECK(job.runs.back().epochs == each.started_epochs);
+  }
+}
+
+TEST_CASE("drop_remainder leaves out the last step") {
+  CHECK(plan_of("batch: {per_replica: 64}\ndata: {drop_remainder: true}\n").runs[0].steps_per_epoch == 937);
+  CHECK(plan_of("batch: {per_replica: 60000}\ndata: {drop_remainder: true}\n").runs[0].steps_per_epoch == 1);
+}
+
+TEST_CASE("a batch that never fills is said once, for the largest of the runs") {
+  CHECK(problems_in("strategy: {kind: mirrored, replicas: 2}\nbatch: {per_replica: 60001}\n"
+                    "data:\n  drop_remainder: true\ncompare: {baseline: one_device}\n") ==
+        "spec:4:3: data.drop_remainder: a global batch of 120002 never fills from 60000 examples; use a "
+        "smaller batch or drop_remainder: false\n");
+  // The baseline's batch would fill; that of two replicas does not.
+  CHECK_THAT(problems_in("strategy: {kind: mirrored, replicas: 2}\nbatch: {per_replica: 40000}\n"
+                         "data: {drop_remainder: true}\ncompare: {baseline: one_device}\n"),
+             ContainsSubstring("a global batch of 80000 never fills"));
+  // Without it the batch is a partial one.
+  CHECK(plan_of("batch: {per_replica: 60001}\n").runs[0].steps_per_epoch == 1);
+}
+
+TEST_CASE("the learning rate is scaled by the global batch of each run") {
+  const std::string job =
+      "strategy: {kind: mirrored, replicas: 4}\nbatch: {per_replica: 32, accumulate_steps: 2}\n"
+      "compare: {baseline: one_device}\n"
+      "train: {optimizer: {kind: sgd, learning_rate: 0.1}, learning_rate_scaling: ";
+  const JobPlan none = plan_of(job + "{rule: none, warmup_steps: 7}}\n");
+  CHECK(none.runs.back().learning_rate.scaled == Approx(0.1));
+  CHECK(none.runs.back().learning_rate.warmup_steps == 7);
+  CHECK(none.runs.back().learning_rate.derivation == "0.1 (no scaling)");
+  const JobPlan linear = plan_of(job + "{rule: linear, reference_batch: 64}}\n");
+  CHECK(linear.runs.front().learning_rate.scaled == Approx(0.1));  // 1 x 32 x 2
+  CHECK(linear.runs.back().learning_rate.scaled == Approx(0.4));   // 4 x 32 x 2
+  CHECK(linear.runs.back().learning_rate.derivation == "0.1 x 256/64 (linear) = 0.4");
+  const JobPlan root = plan_of(job + "{rule: sqrt, reference_batch: 64}}\n");
+  CHECK(root.runs.back().learning_rate.scaled == Approx(0.2));
+}
+
+TEST_CASE("bytes of an all-reduce follow the type of the weights") {
+  const std::string spec = "batch: {per_replica: 8}\nmodel: {kind: mlp, hidden: [], dtype: ";
+  CHECK(plan_of(spec + "float32}\n").bytes_per_all_reduce() == 4 * 7850);  // 784 x 10 + 10
+  CHECK(plan_of(spec + "float64}\n").bytes_per_all_reduce() == 8 * 7850);
+}
+
+TEST_CASE("shape problems are placed at the layer") {
+  CHECK_THAT(problems_in("batch: {per_replica: 8}\n"
+                         "model:\n"
+                         "  kind: layers\n"
+                         "  layers:\n"
+                         "    - {kind: flatten}\n"
+                         "    - {kind: conv2d, filters: 8}\n"
+                         "    - {kind: dense, units: 10}\n"),
+             ContainsSubstring("spec:6:7: model.layers[1]: conv2d") && ContainsSubstring("[784]"));
+  CHECK_THAT(problems_in("batch: {per_replica: 8}\n"
+                         "model:\n"
+                         "  kind: layers\n"
+                         "  layers:\n"
+                         "    - {kind: flatten}\n"
+                         "    - {kind: dense, units: 9}\n"),
+             ContainsSubstring("spec:6:7: model.layers[1]: ") && ContainsSubstring("[9]") &&
+                 ContainsSubstring("10"));
+}
+
+TEST_CASE("shape problems of a named model are placed at the model") {
+  CHECK_THAT(problems_in("batch: {per_replica: 8}\n"
+                         "model: {kind: cnn, filters: [8], kernel_size: 29}\n"),
+             ContainsSubstring("spec:2:1: model: conv2d"));
+}
+
+TEST_CASE("problems of different kinds are listed together") {
+  const std::string problems = problems_in(
+      "strategy: {kind: mirrored, replicas: 2}\nbatch: {per_replica: 8}\n"
+      "model: {kind: layers, layers: [{kind: dense, units: 10}]}\n",
+      3);
+  CHECK_THAT(problems, ContainsSubstring("strategy.replicas: ") && ContainsSubstring("model.layers[0]: "));
+}
+
+TEST_CASE("a run evaluates when there is something to evaluate") {
+  DatasetInfo data = mnist();
+  data.test_examples = 0;
+  CHECK_FALSE(plan_of("batch: {per_replica: 8}\n", std::nullopt, data).runs.back().evaluates);
+}
+
+TEST_CASE("what the data holds against the spec is a problem of the spec") {
+  const auto too_many = [](const DataSpec&) -> DatasetInfo {
+    throw Error(ExitCode::kUsage, "data.train_examples: 70000 is more than there are");
+  };
+  LoadedSpec loaded = spec_of("batch: {per_replica: 8}\ndata:\n  train_examples: 70000\n");
+  plan_job(loaded, too_many);
+  CHECK(problems_of(loaded) == "spec:3:3: data.train_examples: 70000 is more than there are\n");
+
+  const auto unplaced = [](const DataSpec&) -> DatasetInfo {
+    throw Error(ExitCode::kUsage, "pixels: too many");
+  };
+  loaded = spec_of("batch: {per_replica: 8}\ndata: {shuffle: false}\n");
+  plan_job(loaded, unplaced);
+  CHECK(problems_of(loaded) == "spec:2:1: data: pixels: too many\n");
+
+  const auto damaged = [](const DataSpec&) -> DatasetInfo { throw Error(ExitCode::kData, "damaged"); };
+  loaded = spec_of("batch: {per_replica: 8}\n");
+  CHECK_THROWS_AS(plan_job(loaded, damaged), Error);
+}
+
+TEST_CASE("data is not looked for when the spec has problems of its own") {
+  LoadedSpec loaded = parse_spec("batch: {per_replica: 0}\n", "spec");
+  REQUIRE(loaded.problems.size() == 1);
+  plan_job(loaded, [](const DataSpec&) -> DatasetInfo { throw Error(ExitCode::kData, "looked for"); });
+  CHECK(loaded.problems.size() == 1);
+}
+
+TEST_CASE("the example specs have no problems") {
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(DTRAIN_SOURCE_DIR) + "/configs")) {
+    INFO(entry.path());
+    LoadedSpec loaded = load_spec(entry.path());
+    if (loaded.spec.data.dataset != "synthetic") loaded.spec.data.path = "/nonexistent";
+    plan_job(loaded, describe_dataset);
+    INFO(problems_of(loaded));
+    CHECK(loaded.ok());
+  }
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,43 @@
+// Where the time of steps went, as run_end tells it.
+#include "catch.h"
+#include "small_jobs.h"
+#include "train/run_reporter.h"
+
+namespace dtrain {
+namespace {
+
+PhaseTimes step_of(double data_wait, double compute) {
+  PhaseTimes times;
+  times[Phase::kDataWait] = data_wait;
+  times[Phase::kCompute] = compute;
+  return times;
+}
+
+Event phases_after(const JobPlan& job, const std::vector<PhaseTimes>& steps) {
+  RecordingSink sink;
+  RunReporter reporter(job, job.runs.back(), sink);
+  int64_t step = 0;
+  for (const PhaseTimes& times : steps) reporter.on_step(1, ++step, times, 4);
+  reporter.on_run_end(1, step);
+  const Event end = sink.of("run_end").at(0);
+  return end.value("phases_ms", Event());
+}
+
+TEST_CASE("phases are means of the timed steps") {
+  const JobPlan job = small_job({"metrics.skip_steps=1"});
+  const Event phases = phases_after(job, {step_of(5, 5), step_of(0.001, 0.002), step_of(0.003, 0.004)});
+  CHECK(phases["data_wait"] == Approx(2));
+  CHECK(phases["compute"] == Approx(3));
+  for (const char* name : {"communicate", "update", "wait_for_peers"}) CHECK(phases[name] == 0);
+  CHECK(phases.size() == kPhases);
+}
+
+TEST_CASE("a run of warm-up steps alone reports all of them") {
+  const JobPlan job = small_job({"metrics.skip_steps=10"});
+  CHECK(phases_after(job, {step_of(0.001, 0.002), step_of(0.003, 0.004)})["compute"] == Approx(3));
+}
+
+TEST_CASE("without steps there are no phases") { CHECK(phases_after(small_job(), {}).is_null()); }
+
+}  // namespace
+}  // namespace dtrain

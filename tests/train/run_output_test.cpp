@@ -1,0 +1,175 @@
+#include "train/run_output.h"
+
+#include <fstream>
+#include <sstream>
+
+#include "catch.h"
+#include "small_jobs.h"
+
+namespace dtrain {
+namespace {
+
+std::string content_of(const std::filesystem::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+std::vector<Event> metrics_in(const std::filesystem::path& folder) {
+  std::ifstream file(folder / "metrics.jsonl");
+  std::vector<Event> events;
+  for (std::string line; std::getline(file, line);) events.push_back(Event::parse(line));
+  return events;
+}
+
+Event summary_in(const std::filesystem::path& folder) {
+  return Event::parse(content_of(folder / "summary.json"));
+}
+
+OutputOptions into(const std::filesystem::path& folder) {
+  OutputOptions options;
+  options.directory.directory = folder;
+  return options;
+}
+
+JobPlan compared_job() {
+  return small_job({"strategy.kind=mirrored", "strategy.replicas=2", "compare.baseline=one_device"});
+}
+
+// A run of `run` that went well, with this speed.
+void report_run(RunOutput& output, const RunPlan& run, double examples_per_second) {
+  Event start = make_event("run_start", run.run);
+  start["name"] = "small";
+  start["strategy"] = run.strategy;
+  start["dataset"] = "synthetic";
+  start["replicas"] = run.replicas;
+  start["global_batch"] = run.batch.global;
+  output.on_event(start);
+  Event end = make_event("run_end", run.run);
+  end["status"] = "completed";
+  end["exit_code"] = 0;
+  end["examples_per_second"] = examples_per_second;
+  output.on_event(end);
+}
+
+TEST_CASE("a job's folder holds the resolved spec from the start, which reads back as the same job") {
+  const TemporaryFolder folder;
+  const JobPlan job = small_job({"strategy.kind=mirrored", "strategy.replicas=auto"});
+  std::ostringstream out;
+  const RunOutput output(job, into(folder / "run"), out);
+  CHECK(output.directory().path() == folder / "run");
+  CHECK(content_of(folder / "run/spec.yaml") == print_spec(job.spec));
+  LoadedSpec again = load_spec(folder / "run/spec.yaml");
+  const JobPlan same = plan_job(again, job.data);
+  INFO(problems_of(again));
+  REQUIRE(again.ok());
+  CHECK(same.runs.back().replicas == job.runs.back().replicas);
+  CHECK(print_spec(same.spec) == print_spec(job.spec));
+}
+
+TEST_CASE("finish compares the runs and writes the summary") {
+  const TemporaryFolder folder;
+  const JobPlan job = compared_job();
+  std::ostringstream out;
+  RunOutput output(job, into(folder / "run"), out);
+  report_run(output, job.runs[0], 1000);
+  Event overhead = make_event("overhead", "overhead");
+  overhead["overhead"] = 0.125;
+  output.on_event(overhead);
+  report_run(output, job.runs[2], 1800);
+  output.finish(job);
+
+  std::vector<std::string> kinds;
+  for (const Event& event : metrics_in(folder / "run")) kinds.push_back(event["event"]);
+  CHECK(kinds == std::vector<std::string>{"run_start", "run_end", "run_start", "run_end", "comparison"});
+  const Event summary = summary_in(folder / "run");
+  CHECK(summary["comparison"]["speedup"] == Approx(1.8));
+  CHECK(summary["comparison"]["scaling_efficiency"] == Approx(0.9));
+  CHECK(summary["comparison"]["overhead"] == Approx(0.125));
+  CHECK(summary["baseline"]["run_end"]["status"] == "completed");
+  CHECK(summary["distributed"]["run_end"]["status"] == "completed");
+  CHECK_THAT(out.str(), ContainsSubstring("1.8"));
+}
+
+TEST_CASE("without a baseline nothing is compared") {
+  const TemporaryFolder folder;
+  const JobPlan job = small_job();
+  std::ostringstream out;
+  RunOutput output(job, into(folder / "run"), out);
+  report_run(output, job.runs[0], 1000);
+  output.finish(job);
+  CHECK_FALSE(summary_in(folder / "run").contains("comparison"));
+  CHECK(metrics_in(folder / "run").size() == 2);
+}
+
+TEST_CASE("a failure ends the run that was under way and is in the summary") {
+  const TemporaryFolder folder;
+  const JobPlan job = compared_job();
+  std::ostringstream out;
+  RunOutput output(job, into(folder / "run"), out);
+  report_run(output, job.runs[0], 1000);
+  output.on_event(make_event("run_start", "distributed"));
+  output.fail(job.runs[2], "failed", ExitCode::kPeerLost, "rank 1 was killed");
+
+  const Event end = metrics_in(folder / "run").back();
+  CHECK(end["event"] == "run_end");
+  CHECK(end["run"] == "distributed");
+  CHECK(end["status"] == "failed");
+  CHECK(end["exit_code"] == 4);
+  CHECK(end["error"] == "rank 1 was killed");
+  const Event summary = summary_in(folder / "run");
+  CHECK(summary["baseline"]["run_end"]["status"] == "completed");
+  CHECK(summary["distributed"]["run_end"]["status"] == "failed");
+  CHECK_FALSE(summary.contains("comparison"));
+}
+
+TEST_CASE("a job that failed before its first step says so, too") {
+  const TemporaryFolder folder;
+  const JobPlan job = small_job();
+  std::ostringstream out;
+  RunOutput output(job, into(folder / "run"), out);
+  output.fail(job.runs[0], "stopped", ExitCode::kStopped, "stopped by SIGINT");
+  CHECK(summary_in(folder / "run")["distributed"]["run_end"]["status"] == "stopped");
+  CHECK(metrics_in(folder / "run").at(0)["exit_code"] == 75);
+}
+
+TEST_CASE("a failure while the overhead is measured is one of the distributed run") {
+  const TemporaryFolder folder;
+  const JobPlan job = compared_job();
+  std::ostringstream out;
+  RunOutput output(job, into(folder / "run"), out);
+  REQUIRE(job.runs[1].run == "overhead");
+  output.fail(job.runs[1], "failed", ExitCode::kMemory, "out of memory");
+  CHECK(metrics_in(folder / "run").back()["run"] == "distributed");
+}
+
+TEST_CASE("an output that nobody reads ends the job, and the metrics are kept") {
+  const TemporaryFolder folder;
+  const JobPlan job = small_job();
+  std::ostringstream out;
+  RunOutput output(job, into(folder / "run"), out);
+  out.setstate(std::ios::badbit);
+  try {
+    output.on_event(make_event("run_start", "distributed"));
+    FAIL("on_event did not throw");
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::kUsage);
+    CHECK_THAT(error.what(), ContainsSubstring("standard output"));
+  }
+  output.fail(job.runs[0], "failed", ExitCode::kUsage, "no output");  // and does not throw
+  CHECK(metrics_in(folder / "run").size() == 2);
+  CHECK(summary_in(folder / "run")["distributed"]["run_end"]["error"] == "no output");
+}
+
+TEST_CASE("a folder that holds something else is refused before anything is written") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "run");
+  std::ofstream(folder / "run/thesis.txt") << "precious";
+  const JobPlan job = small_job();
+  std::ostringstream out;
+  CHECK_THROWS_AS(RunOutput(job, into(folder / "run"), out), Error);
+  CHECK_FALSE(std::filesystem::exists(folder / "run/spec.yaml"));
+  CHECK(content_of(folder / "run/thesis.txt") == "precious");
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,195 @@
+#include "train/run_reporter.h"
+
+#include <ATen/ATen.h>
+
+#include "catch.h"
+#include "core/version.h"
+#include "small_jobs.h"
+
+namespace dtrain {
+namespace {
+
+// `correct` of `examples` predictions are right, and each example's loss is `loss`.
+MetricSums sums_of(int64_t examples, int64_t correct, double loss) {
+  MetricSums sums;
+  const at::Tensor targets = at::zeros({examples}, at::kLong);
+  at::Tensor logits = at::zeros({examples, 2});
+  logits.slice(0, correct).select(1, 1).fill_(1);  // the rest predicts class 1
+  sums.add_batch(logits, targets, at::scalar_tensor(loss * static_cast<double>(examples)));
+  return sums;
+}
+
+PhaseTimes computing_for(double seconds) {
+  PhaseTimes times;
+  times[Phase::kCompute] = seconds;
+  return times;
+}
+
+TEST_CASE("run_start has every number of the run") {
+  JobPlan job = small_job({"strategy.kind=mirrored", "strategy.replicas=3", "batch.accumulate_steps=2",
+                           "train.learning_rate_scaling.rule=linear",
+                           "train.learning_rate_scaling.reference_batch=12", "metrics.skip_steps=4"});
+  job.data.requested = "mnist";  // as after a fallback
+  RecordingSink sink;
+  RunReporter(job, job.runs.back(), sink).on_run_start();
+  REQUIRE(sink.events.size() == 1);
+  const Event& start = sink.events[0];
+  const std::vector<std::pair<std::string, nlohmann::json>> expected = {
+      {"event", "run_start"},
+      {"run", "distributed"},
+      {"name", "small"},
+      {"strategy", "mirrored"},
+      {"replicas", 3},
+      {"devices", {"cpu", "cpu", "cpu"}},
+      {"threads_per_replica", 1},
+      {"global_batch", 24},
+      {"per_replica_batch", 4},
+      {"accumulate_steps", 2},
+      {"learning_rate", 0.002},
+      {"learning_rate_derivation", "0.001 x 24/12 (linear) = 0.002"},
+      {"warmup_steps", 0},
+      {"steps_per_epoch", 1},
+      {"epochs", 3},
+      {"total_steps", 3},
+      {"train_examples", 18},
+      {"test_examples", 7},
+      {"dataset", "synthetic"},
+      {"dataset_requested", "mnist"},
+      {"dataset_source", "generated"},
+      {"parameters", 16 * 5 + 5 + 5 * 3 + 3},
+      {"dtype", "float32"},
+      {"seed", 42},
+      {"skipped_steps", 4},
+      {"dtrain", kVersion},
+  };
+  for (const auto& [key, value] : expected) {
+    INFO(key);
+    REQUIRE(start.contains(key));
+    CHECK(start[key] == value);
+  }
+  CHECK_THAT(start["libtorch"].get<std::string>(), ContainsSubstring("."));
+}
+
+TEST_CASE("a dataset that was asked for is not called a fallback") {
+  const JobPlan job = small_job();
+  RecordingSink sink;
+  RunReporter(job, job.runs.back(), sink).on_run_start();
+  CHECK_FALSE(sink.events[0].contains("dataset_requested"));
+}
+
+TEST_CASE("windows, epochs and evaluations carry their means") {
+  const JobPlan job = small_job();
+  RecordingSink sink;
+  RunReporter reporter(job, job.runs.back(), sink);
+  reporter.on_step(1, 1, computing_for(0.010), 4);
+  reporter.on_step(1, 2, computing_for(0.030), 4);
+  reporter.on_window(1, 2, 0.5, sums_of(8, 2, 1.5));
+  reporter.on_step(1, 3, computing_for(0.020), 4);
+  reporter.on_epoch(1, 3, 0.25, 0.5, sums_of(12, 3, 1.25));
+  reporter.on_evaluation(1, 3, 0.125, sums_of(7, 7, 0.75));
+
+  const Event window = sink.of("step").at(0);
+  CHECK(window["epoch"] == 1);
+  CHECK(window["step"] == 2);
+  CHECK(window["loss"] == Approx(1.5));
+  CHECK(window["accuracy"] == Approx(0.25));
+  CHECK(window["learning_rate"] == 0.5);
+  CHECK(window["step_ms"] == Approx(20));  // the mean of the two middle ones
+  CHECK(window["examples_per_second"] == Approx((400 + 4 / 0.03) / 2));
+
+  const Event epoch = sink.of("epoch").at(0);
+  CHECK(epoch["epoch"] == 1);
+  CHECK(epoch["steps"] == 3);
+  CHECK(epoch["examples"] == 12);
+  CHECK(epoch["seconds"] == 0.25);
+  CHECK(epoch["loss"] == Approx(1.25));
+  CHECK(epoch["accuracy"] == Approx(0.25));
+  CHECK(epoch["step_ms"] == Approx(20));
+
+  const Event evaluation = sink.of("eval").at(0);
+  CHECK(evaluation["epoch"] == 1);
+  CHECK(evaluation["step"] == 3);
+  CHECK(evaluation["loss"] == Approx(0.75));
+  CHECK(evaluation["accuracy"] == Approx(1));
+  CHECK(evaluation["examples"] == 7);
+  CHECK(evaluation["seconds"] == 0.125);
+  for (const Event& event : sink.events) {
+    CHECK(event["run"] == "distributed");
+    CHECK(event.contains("time"));
+  }
+}
+
+TEST_CASE("an epoch's speed is of its own steps, a window's of the window's") {
+  const JobPlan job = small_job();
+  RecordingSink sink;
+  RunReporter reporter(job, job.runs.back(), sink);
+  for (int64_t epoch = 1; epoch <= 2; ++epoch) {
+    const double seconds = epoch == 1 ? 0.010 : 0.040;
+    reporter.on_step(epoch, epoch, computing_for(seconds), 4);
+    reporter.on_window(epoch, epoch, 0.5, sums_of(4, 1, 1));
+    reporter.on_epoch(epoch, 1, seconds, 0.5, sums_of(4, 1, 1));
+  }
+  for (const char* kind : {"step", "epoch"}) {
+    INFO(kind);
+    CHECK(sink.of(kind).at(0)["step_ms"] == Approx(10));
+    CHECK(sink.of(kind).at(1)["step_ms"] == Approx(40));
+  }
+}
+
+TEST_CASE("run_end is the medians of the run without its first steps, and the last evaluation") {
+  const JobPlan job = small_job({"metrics.skip_steps=2"});
+  RecordingSink sink;
+  RunReporter reporter(job, job.runs.back(), sink);
+  reporter.on_run_start();
+  int64_t step = 0;
+  for (const double seconds : {9.0, 8.0, 0.1, 0.3, 0.2})
+    reporter.on_step(1, ++step, computing_for(seconds), 4);
+  reporter.on_epoch(1, 5, 17.6, 0.5, sums_of(18, 1, 1));
+  reporter.on_evaluation(1, 5, 0.1, sums_of(7, 1, 3));
+  reporter.on_epoch(2, 5, 1.0, 0.5, sums_of(18, 1, 1));
+  reporter.on_epoch(3, 5, 2.0, 0.5, sums_of(18, 1, 1));
+  reporter.on_evaluation(3, 15, 0.1, sums_of(7, 7, 2));
+  reporter.on_run_end(3, 15);
+
+  const Event end = sink.of("run_end").at(0);
+  CHECK(end["status"] == "completed");
+  CHECK(end["exit_code"] == 0);
+  CHECK(end["epochs"] == 3);
+  CHECK(end["steps"] == 15);
+  CHECK(end["seconds_per_epoch"] == Approx(2.0));  // the median of three
+  CHECK(end["step_ms"] == Approx(200));
+  CHECK(end["examples_per_second"] == Approx(20));
+  CHECK(end["skipped_steps"] == 2);
+  CHECK(end["loss"] == Approx(2));
+  CHECK(end["accuracy"] == Approx(1));
+  CHECK(end["seconds"].get<double>() >= 0);
+  CHECK(end["seconds"].get<double>() < 60);
+}
+
+TEST_CASE("a run that evaluated nothing has no loss and accuracy in its end") {
+  const JobPlan job = small_job();
+  RecordingSink sink;
+  RunReporter reporter(job, job.runs.back(), sink);
+  reporter.on_run_start();
+  reporter.on_run_end(0, 0);
+  const Event end = sink.of("run_end").at(0);
+  for (const char* key : {"loss", "accuracy", "step_ms", "examples_per_second", "seconds_per_epoch"}) {
+    INFO(key);
+    CHECK_FALSE(end.contains(key));
+  }
+}
+
+TEST_CASE("progress is reported now and then, not in every step") {
+  const JobPlan job = small_job();
+  RecordingSink sink;
+  RunReporter reporter(job, job.runs.back(), sink);
+  for (int64_t step = 1; step <= 1000; ++step) reporter.on_step(1, step, computing_for(0.001), 4);
+  const auto progress = sink.of("progress");
+  REQUIRE(!progress.empty());  // the first step shows that it goes on
+  CHECK(progress.front()["step"] == 1);
+  CHECK(progress.front()["epoch"] == 1);
+  CHECK(progress.size() < 100);  // ten a second
+}
+
+}  // namespace
+}  // namespace dtrain

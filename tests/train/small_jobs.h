@@ -1,0 +1,55 @@
+// What the tests of this room share: small jobs, and a listener that keeps every event.
+#pragma once
+
+#include <stdlib.h>
+
+#include <filesystem>
+#include <stdexcept>
+#include <string>
+#include <vector>
+
+#include "catch.h"
+#include "data/dataset.h"
+#include "metrics/event.h"
+#include "train/job_plan.h"
+
+namespace dtrain {
+
+class RecordingSink : public EventSink {
+ public:
+  std::vector<Event> events;
+  void on_event(const Event& event) override { events.push_back(event); }
+  std::vector<Event> of(const std::string& kind) const;
+};
+
+// "file:line:column: path: problem" lines.
+std::string problems_of(const LoadedSpec& loaded);
+
+// A whole spec: one_device on synthetic 1x4x4 images of 3 classes, 18 to train on in batches of 4 (the fifth
+// has 2), 7 to evaluate, 3 epochs, a report every 2 steps and no step skipped. `overrides` as for --set.
+LoadedSpec small_spec(const std::vector<std::string>& overrides = {});
+
+// The plan of small_spec(overrides), which must have no problems.
+JobPlan small_job(const std::vector<std::string>& overrides = {});
+
+// A new folder that goes with its object.
+class TemporaryFolder {
+ public:
+  TemporaryFolder() {
+    std::string name = (std::filesystem::temp_directory_path() / "dtrain-train-XXXXXX").string();
+    if (!::mkdtemp(name.data())) throw std::runtime_error("mkdtemp failed for " + name);
+    path_ = name;
+  }
+  ~TemporaryFolder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(path_, ignored);
+  }
+  TemporaryFolder(const TemporaryFolder&) = delete;
+  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
+  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
+
+ private:
+  std::filesystem::path path_;
+};
+
+}  // namespace dtrain

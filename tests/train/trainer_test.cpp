@@ -1,0 +1,283 @@
+#include "train/trainer.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "catch.h"
+#include "core/error.h"
+#include "small_jobs.h"
+#include "train/assembly.h"
+
+namespace dtrain {
+namespace {
+
+// Says what it was asked for and returns made-up sums: training step s (from 1, over the run) has a loss of s
+// for each example, an evaluation one of 0.5.
+class FakeStrategy : public Strategy {
+ public:
+  std::vector<std::string> calls;
+  std::vector<int64_t> steps;     // Share::step of each training step
+  std::vector<int64_t> examples;  // of each
+  std::vector<double> learning_rates;
+  int64_t evaluated = 0;
+  int64_t sums = 0;
+
+  int64_t spoiled_step = 0;  // the step whose loss is `spoiled_loss`; 0: none
+  double spoiled_loss = std::nan("");
+  double evaluation_loss = 0.5;
+  int64_t forgotten = 0;     // examples that the sums of an evaluation lack
+  int64_t failing_step = 0;  // throws instead
+
+  void place_variables() override { calls.push_back("place"); }
+  MetricSums train_step(const Share& share, double learning_rate) override {
+    calls.push_back("train");
+    const auto step = static_cast<int64_t>(steps.size()) + 1;
+    if (step == failing_step) throw Error(ExitCode::kPeerLost, "a replica is gone");
+    steps.push_back(share.step);
+    learning_rates.push_back(learning_rate);
+    examples.push_back(examples_of(share));
+    CHECK(share.global_examples == examples.back());  // one replica takes it all
+    return make_sums(examples.back(), step == spoiled_step ? spoiled_loss : static_cast<double>(step));
+  }
+  MetricSums evaluate(const Share& share) override {
+    if (calls.back() != "evaluate") calls.push_back("evaluate");
+    evaluated += examples_of(share);
+    const int64_t counted = examples_of(share) - forgotten;
+    forgotten = 0;
+    return make_sums(counted, evaluation_loss);
+  }
+  MetricSums sum_over_replicas(MetricSums own) override {
+    ++sums;
+    return own;
+  }
+  Variables collect_variables() override { return {}; }
+  void restore_variables(const Variables&) override {}
+  void finish() override { calls.push_back("finish"); }
+
+ private:
+  static int64_t examples_of(const Share& share) {
+    int64_t count = 0;
+    for (const Batch& batch : share.micro_batches) count += batch.size();
+    return count;
+  }
+  static MetricSums make_sums(int64_t count, double loss) {
+    MetricSums sums;
+    if (count > 0) {
+      sums.add_batch(at::zeros({count, 3}), at::zeros({count}, at::kLong),
+                     at::scalar_tensor(loss * static_cast<double>(count), at::kDouble));
+    }
+    return sums;
+  }
+};
+
+// A trainer with everything around it.
+struct Training {
+  JobPlan job;
+  Dataset dataset;
+  FakeStrategy strategy;
+  RecordingSink sink;
+  std::unique_ptr<StatusBoard> board = StatusBoard::create(1);
+
+  explicit Training(const std::vector<std::string>& overrides = {})
+      : job(small_job(overrides)), dataset(load_dataset(job.spec.data, 42)) {}
+
+  void run(bool evaluates = true) {
+    const RunPlan& plan = job.runs.back();
+    ShareLoader train(dataset.train, train_options(job, plan, 0));
+    ShareLoader test(dataset.test, test_options(job, plan, 0));
+    RunReporter reporter(job, plan, sink);
+    ActivityLog activity(*board, 0);
+    PhaseClock clock;
+    Trainer(job, plan, strategy, train, evaluates ? &test : nullptr, clock, reporter, activity).run();
+  }
+
+  // How the run failed; the strategy is not asked for anything afterwards and no end is reported.
+  std::pair<ExitCode, std::string> failure() {
+    try {
+      run();
+    } catch (const Error& error) {
+      CHECK(strategy.calls.back() != "finish");
+      CHECK(sink.of("run_end").empty());
+      return {error.code(), error.what()};
+    }
+    FAIL("the run did not fail");
+    return {};
+  }
+
+  // The values of one key in all events of a kind.
+  template <class T>
+  std::vector<T> values(const std::string& kind, const std::string& key) const {
+    std::vector<T> found;
+    for (const Event& event : sink.of(kind)) found.push_back(event.at(key).get<T>());
+    return found;
+  }
+};
+
+using Numbers = std::vector<int64_t>;
+
+TEST_CASE("every step of every epoch is trained exactly once, in order") {
+  Training training;
+  training.run();
+  CHECK(training.strategy.steps == Numbers{0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1, 2, 3, 4});
+  CHECK(training.strategy.examples == Numbers{4, 4, 4, 4, 2, 4, 4, 4, 4, 2, 4, 4, 4, 4, 2});
+  CHECK(training.strategy.calls.front() == "place");
+  CHECK(training.strategy.calls.back() == "finish");
+  CHECK(std::count(training.strategy.calls.begin(), training.strategy.calls.end(), "finish") == 1);
+}
+
+TEST_CASE("max_steps ends within an epoch, which is evaluated") {
+  Training training({"train.max_steps=7"});
+  training.run();
+  CHECK(training.strategy.steps == Numbers{0, 1, 2, 3, 4, 0, 1});
+  CHECK(training.values<int64_t>("epoch", "steps") == Numbers{5, 2});
+  CHECK(training.values<int64_t>("eval", "epoch") == Numbers{1, 2});
+  CHECK(training.values<int64_t>("eval", "step") == Numbers{5, 7});
+  CHECK(training.sink.of("run_end").at(0)["steps"] == 7);
+  CHECK(training.sink.of("run_end").at(0)["epochs"] == 2);
+}
+
+TEST_CASE("evaluation comes every so many epochs and after the last") {
+  for (const auto& [every, epochs] : std::vector<std::pair<int, Numbers>>{
+           {1, {1, 2, 3, 4, 5}}, {2, {2, 4, 5}}, {3, {3, 5}}, {5, {5}}, {1000000, {5}}}) {
+    INFO("every " << every);
+    Training training({"train.epochs=5", "evaluate.every_epochs=" + std::to_string(every)});
+    training.run();
+    CHECK(training.values<int64_t>("eval", "epoch") == epochs);
+    CHECK(training.strategy.evaluated == 7 * static_cast<int64_t>(epochs.size()));
+  }
+}
+
+TEST_CASE("a run without test data never evaluates") {
+  Training training;
+  training.run(/*evaluates=*/false);
+  CHECK(training.strategy.evaluated == 0);
+  CHECK(training.sink.of("eval").empty());
+  CHECK(training.sink.of("epoch").size() == 3);
+}
+
+TEST_CASE("windows end every so many steps and with the epoch") {
+  Training training;
+  training.run();
+  CHECK(training.values<int64_t>("step", "step") == Numbers{2, 4, 5, 6, 8, 10, 12, 14, 15});
+  const auto losses = training.values<double>("step", "loss");
+  const std::vector<double> expected = {1.5, 3.5,
+                                        5,  // the loss of step s is s
+                                        6,   7.5, (9 * 4 + 10 * 2) / 6.0, (11 * 4 + 12 * 4) / 8.0, 13.5, 15};
+  REQUIRE(losses.size() == expected.size());
+  for (size_t i = 0; i < losses.size(); ++i) CHECK(losses[i] == Approx(expected[i]));
+}
+
+TEST_CASE("an epoch's loss is the mean over its examples") {
+  Training training;
+  training.run();
+  const auto losses = training.values<double>("epoch", "loss");
+  REQUIRE(losses.size() == 3);
+  CHECK(losses[0] == Approx((4 * (1 + 2 + 3 + 4) + 2 * 5) / 18.0));
+  CHECK(losses[1] == Approx((4 * (6 + 7 + 8 + 9) + 2 * 10) / 18.0));
+  CHECK(losses[2] == Approx((4 * (11 + 12 + 13 + 14) + 2 * 15) / 18.0));
+  CHECK(training.values<int64_t>("epoch", "examples") == Numbers{18, 18, 18});
+  CHECK(training.values<int64_t>("epoch", "epoch") == Numbers{1, 2, 3});
+}
+
+TEST_CASE("the learning rate of each step is that of the plan, over epochs") {
+  Training training({"train.learning_rate_scaling.warmup_steps=8", "train.optimizer.learning_rate=0.8"});
+  training.run();
+  const auto& rates = training.strategy.learning_rates;
+  REQUIRE(rates.size() == 15);
+  for (size_t i = 0; i < rates.size(); ++i)
+    CHECK(rates[i] == Approx(0.1 * static_cast<double>(std::min<size_t>(i + 1, 8))));
+  CHECK(training.values<double>("epoch", "learning_rate") ==
+        std::vector<double>{rates[4], rates[9], rates[14]});
+}
+
+TEST_CASE("the order of calls and events is that of the textbook") {
+  Training training({"train.epochs=2", "train.max_steps=6", "metrics.every_steps=50"});
+  training.run();
+  CHECK(training.strategy.calls == std::vector<std::string>{"place", "train", "train", "train", "train",
+                                                            "train", "evaluate", "train", "evaluate",
+                                                            "finish"});
+  std::vector<std::string> kinds;
+  for (const Event& event : training.sink.events) {
+    if (event["event"] != "progress") kinds.push_back(event["event"]);
+  }
+  CHECK(kinds ==
+        std::vector<std::string>{"run_start", "step", "epoch", "eval", "step", "epoch", "eval", "run_end"});
+}
+
+TEST_CASE("sums are exchanged as often on every replica, whatever it has seen") {
+  // Also when the last window of an epoch is empty (here: 4 steps, every 2).
+  Training training({"data.train_examples=16", "train.epochs=1"});
+  training.run();
+  CHECK(training.strategy.sums == 2 + 1 + 1);  // windows, the epoch's end, the evaluation
+  CHECK(training.values<int64_t>("step", "step") == Numbers{2, 4});
+}
+
+TEST_CASE("a loss that is not finite ends the run as diverged, after it was reported") {
+  for (const double loss : {std::nan(""), std::numeric_limits<double>::infinity()}) {
+    INFO(loss);
+    Training training({"train.optimizer.learning_rate=0.25"});
+    training.strategy.spoiled_step = 3;
+    training.strategy.spoiled_loss = loss;
+    const auto [code, message] = training.failure();
+    CHECK(code == ExitCode::kDiverged);
+    CHECK_THAT(message, ContainsSubstring("the loss is not finite by step 4") &&
+                            ContainsSubstring("train.optimizer.learning_rate (now 0.25)"));
+    CHECK(training.strategy.steps.size() == 4);  // the window's end
+    CHECK_FALSE(std::isfinite(training.sink.of("step").back()["loss"].get<double>()));
+  }
+}
+
+TEST_CASE("weights that the very last update spoiled show in the evaluation") {
+  Training training({"train.epochs=1"});
+  training.strategy.evaluation_loss = std::nan("");
+  const auto [code, message] = training.failure();
+  CHECK(code == ExitCode::kDiverged);
+  CHECK_THAT(message, ContainsSubstring("the evaluation loss is not finite by step 5"));
+  CHECK(training.sink.of("eval").size() == 1);
+}
+
+TEST_CASE("an evaluation that lost an example is a bug") {
+  Training training;
+  training.strategy.forgotten = 1;
+  const auto [code, message] = training.failure();
+  CHECK(code == ExitCode::kBug);
+  CHECK(message == "evaluated 6 examples of 7");
+}
+
+TEST_CASE("what the strategy throws comes through") {
+  Training training;
+  training.strategy.failing_step = 7;
+  const auto [code, message] = training.failure();
+  CHECK(code == ExitCode::kPeerLost);
+  CHECK(message == "a replica is gone");
+  CHECK(training.board->get(0).step == 7);  // where it was, for the supervisor
+  CHECK(training.board->get(0).activity == Activity::kComputing);
+}
+
+TEST_CASE("the status board ends at finished") {
+  Training training;
+  training.run();
+  CHECK(training.board->get(0).activity == Activity::kFinished);
+  CHECK(training.board->get(0).step >= 15);
+}
+
+TEST_CASE("a real strategy learns the synthetic classes through the trainer") {
+  Training training({"train.epochs=30", "data.train_examples=60", "data.test_examples=30",
+                     "train.optimizer.learning_rate=0.01"});
+  const RunPlan& plan = training.job.runs.back();
+  const auto clock = std::make_shared<PhaseClock>();
+  const auto strategy = build_strategy(training.job, "one_device", make_single_group(), clock);
+  ShareLoader train(training.dataset.train, train_options(training.job, plan, 0));
+  ShareLoader test(training.dataset.test, test_options(training.job, plan, 0));
+  RunReporter reporter(training.job, plan, training.sink);
+  ActivityLog activity(*training.board, 0);
+  Trainer(training.job, plan, *strategy, train, &test, *clock, reporter, activity).run();
+  CHECK(training.values<double>("eval", "accuracy").back() > 0.9);
+  CHECK(training.values<double>("eval", "loss").back() < training.values<double>("eval", "loss").front());
+}
+
+}  // namespace
+}  // namespace dtrain
