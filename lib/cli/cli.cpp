@@ -96,6 +96,8 @@ void CommandLine::add_run() {
   command->add_flag("--json", run.json, "Print every event as a line of JSON instead");
   command->footer(kExitCodes);
   command->callback([this] {
+    if (run.run_directory && run.run_directory->empty())
+      throw CLI::ValidationError("--run-dir needs the name of a folder");
     if (run.overwrite && !run.run_directory) {
       throw CLI::ValidationError("--overwrite needs --run-dir: without it every run gets a new folder");
     }

@@ -29,7 +29,7 @@ std::string field_named(std::string name) {
 }
 
 // What was probably meant by an option that `command` does not have.
-std::string option_advice(const CLI::App& app, const CLI::App& command, const std::string& name) {
+std::string option_advice(const CLI::App& command, const std::string& name) {
   std::vector<std::string> known;
   for (const CLI::Option* option : command.get_options()) {
     for (const std::string& long_name : option->get_lnames()) known.push_back("--" + long_name);
@@ -38,10 +38,6 @@ std::string option_advice(const CLI::App& app, const CLI::App& command, const st
   if (!meant.empty()) return meant;
   const std::string field = command.get_option_no_throw("--set") != nullptr ? field_named(name) : "";
   if (!field.empty()) return fmt::format("; a field of the spec is set with --set {}=VALUE", field);
-  if (&command != &app) return "";
-  for (const CLI::App* candidate : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (candidate->get_option_no_throw(name) != nullptr) return "; a command's options go after the command";
-  }
   return "";
 }
 
@@ -54,10 +50,12 @@ std::string left_over(const CLI::App& app) {
   return words.empty() ? "" : words.front();
 }
 
-std::string explain_left_over(const CLI::App& app, const CLI::App& command, const std::string& word) {
+std::string explain_left_over(const CLI::App& command, const std::string& word) {
   if (is_option(word)) {
     const std::string name = word.substr(0, word.find('='));
-    return fmt::format("unknown option '{}'{}", printable(name, 60), option_advice(app, command, name));
+    if (command.get_option_no_throw(name) != nullptr)
+      return fmt::format("{} goes after the command, before any --", printable(name, 60));
+    return fmt::format("unknown option '{}'{}", printable(name, 60), option_advice(command, name));
   }
   const bool is_assignment =
       word.find('=') != std::string::npos && command.get_option_no_throw("--set") != nullptr;
@@ -65,12 +63,16 @@ std::string explain_left_over(const CLI::App& app, const CLI::App& command, cons
                      is_assignment ? "; every field needs its own --set" : "");
 }
 
+std::string without_dashes(const std::string& name) {
+  return name.substr(std::min(name.find_first_not_of('-'), name.size()));
+}
+
 // The option that the message of `error` begins with, or nullptr.
 const CLI::Option* option_of(const CLI::App& command, const CLI::ParseError& error) {
   const std::string text = error.what();
+  const std::string first = without_dashes(text.substr(0, text.find_first_of(": ")));
   for (const CLI::Option* option : command.get_options()) {
-    const std::string name = option->get_name();
-    if (text.compare(0, name.size(), name) == 0 && text.find_first_of(": ") == name.size()) return option;
+    if (without_dashes(option->get_name()) == first) return option;
   }
   return nullptr;
 }
@@ -93,7 +95,7 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
       &command == &app ? app.get_name() : fmt::format("{} {}", app.get_name(), command.get_name());
   const std::string word = left_over(app);
   const CLI::Option* option = option_of(command, error);
-  const std::string why = !word.empty()       ? explain_left_over(app, command, word)
+  const std::string why = !word.empty()       ? explain_left_over(command, word)
                           : option != nullptr ? explain_option(*option, error)
                                               : error.what();
   return fmt::format("{} (see {} --help)", why, called);

@@ -13,16 +13,22 @@ extern "C" void count_stop_signal(int signal) {
   last = signal;
 }
 
-}  // namespace
-
-void catch_stop_signals() {
+// Without SA_RESTART: poll() and sleeps return at once.
+void install_handlers(int flags) {
   struct sigaction action {};
-  action.sa_handler = count_stop_signal;  // without SA_RESTART: poll() and sleeps return at once
+  action.sa_handler = count_stop_signal;
+  action.sa_flags = flags;
   sigemptyset(&action.sa_mask);
   sigaction(SIGINT, &action, nullptr);
   sigaction(SIGTERM, &action, nullptr);
   leave_write_errors_to_writers();
 }
+
+}  // namespace
+
+void catch_stop_signals() { install_handlers(0); }
+
+void catch_first_stop_signals() { install_handlers(SA_RESETHAND); }
 
 void leave_write_errors_to_writers() {
   std::signal(SIGPIPE, SIG_IGN);

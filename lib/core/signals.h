@@ -7,6 +7,10 @@ namespace dtrain {
 // Idempotent.
 void catch_stop_signals();
 
+// The same for the first of each: a second one ends the process. For a process that may be waiting for others
+// and cannot look.
+void catch_first_stop_signals();
+
 // From now on SIGPIPE and SIGXFSZ are ignored: what they tell comes as an error of the write, too.
 void leave_write_errors_to_writers();
 

@@ -79,6 +79,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
 // All that a child needs, made before the fork: after it, only async-signal-safe calls are allowed, for
 // another thread may have held the allocator's lock.
 struct Launch {
+  const char* program;
   char* const* arguments;
   char* const* environment;
   int input, log, reports, board, error;
@@ -102,7 +103,7 @@ struct Launch {
   sigset_t none;
   sigemptyset(&none);
   ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  ::execve(launch.arguments[0], launch.arguments, launch.environment);
+  ::execve(launch.program, launch.arguments, launch.environment);
   const int error = errno;
   [[maybe_unused]] const ssize_t put = ::write(launch.error, &error, sizeof error);
   ::_exit(127);
@@ -141,6 +142,7 @@ pid_t wait_for(pid_t which) {
 
 Process::Process(const ReplicaProcess& replica, int board_descriptor) {
   if (replica.arguments.empty()) throw Error(ExitCode::kBug, "a replica process without a program");
+  const std::string& program = replica.program.empty() ? replica.arguments[0] : replica.program;
   const std::vector<std::string> environment = child_environment(replica.environment);
   const std::vector<char*> environment_pointers = pointers_to(environment);
   const std::vector<char*> argument_pointers = pointers_to(replica.arguments);
@@ -154,13 +156,13 @@ Process::Process(const ReplicaProcess& replica, int board_descriptor) {
   ::fcntl(report.write.get(), F_SETPIPE_SZ,
           kReportPipeBytes);  // an ordinary user's pipes may be limited: then smaller
 
-  pid_ = fork_child({argument_pointers.data(), environment_pointers.data(), input.get(), log.get(),
-                     report.write.get(), board.get(), error.write.get(), ::getpid()});
+  pid_ = fork_child({program.c_str(), argument_pointers.data(), environment_pointers.data(), input.get(),
+                     log.get(), report.write.get(), board.get(), error.write.get(), ::getpid()});
   reports_ = std::move(report.read);
   error.write.reset();
   if (const int reason = read_exec_error(error.read)) {
     reap();
-    fail(reason, fmt::format("cannot start {}", replica.arguments[0]));
+    fail(reason, fmt::format("cannot start {}", program));
   }
   exit_ = Descriptor(static_cast<int>(::syscall(SYS_pidfd_open, pid_, 0)));
 }

@@ -14,10 +14,14 @@
 
 namespace dtrain {
 
+// The program that this process runs, even when its file was replaced or removed meanwhile.
+inline constexpr const char* kOwnProgram = "/proc/self/exe";
+
 struct ReplicaProcess {
   std::vector<std::string> arguments;              // argv; [0] is the program's path
   std::map<std::string, std::string> environment;  // added to (or replacing in) this process's
   std::filesystem::path log;                       // takes stdout and stderr; created, truncated
+  std::string program = {};                        // what to execute when it is not arguments[0]
 };
 
 struct SuperviseOptions {

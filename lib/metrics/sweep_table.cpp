@@ -23,9 +23,9 @@ std::string title_line(std::array<const char*, 3> point, std::array<const char*,
 }
 
 std::string column_titles() {
-  return title_line({"", "batch", "batch"}, {"", "examples/s", "", "step", "speedup", "effici-", "data",
+  return title_line({"", "batch", "batch"}, {"", "examples/s", "", "step", "speedup", "effic.", "data",
                                              "forward,", "communi-", "update", "waiting"}) +
-         title_line({"replicas", "/replica", "global"}, {"median", "lowest", "highest", "median", "", "ency",
+         title_line({"replicas", "/replica", "global"}, {"median", "lowest", "highest", "median", "", "",
                                                          "wait", "backward", "cation", "", "for peers"}) +
          title_line({"", "", ""}, {"", "", "", "ms", "x", "%", "ms", "ms", "ms", "ms", "ms"});
 }

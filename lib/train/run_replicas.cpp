@@ -2,7 +2,9 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
+#include <csignal>
 #include <cstdlib>
+#include <optional>
 #include <ostream>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
@@ -73,6 +75,27 @@ ExitCode run_supervised_replica(LoadedSpec& loaded, const std::string& run) {
   });
 }
 
+// Ends rank 0 at the next event after a stop signal, so that it can say how the run ended. Its peers die of
+// the signal.
+class StoppableSink : public EventSink {
+ public:
+  explicit StoppableSink(EventSink& next) : next_(next) {}
+  void on_event(const Event& event) override {
+    if (stop_signals_received() > 0) throw Error(ExitCode::kStopped, "stopped");
+    next_.on_event(event);
+  }
+
+ private:
+  EventSink& next_;
+};
+
+Failure describe_failure() {
+  const Failure failure = describe_current_exception();
+  // Peers that died of the signal first are no news.
+  if (stop_signals_received() == 0) return failure;
+  return {ExitCode::kStopped, last_stop_signal() == SIGINT ? "stopped by SIGINT" : "stopped by SIGTERM"};
+}
+
 // Returns when every replica has got here: rank 0 may serve the store that the others still read.
 void leave_together(const StorePtr& store, const Identity& identity, std::chrono::milliseconds timeout) {
   const std::string everyone = "everyone left";
@@ -86,13 +109,16 @@ void leave_together(const StorePtr& store, const Identity& identity, std::chrono
 
 void run_launched_replica(const JobPlan& job, const Identity& identity, const OutputOptions& options,
                           std::ostream& out) {
+  const bool leads = identity.rank == 0;
+  if (leads) catch_first_stop_signals();
   leave_write_errors_to_writers();
   const auto timeout = timeout_of(job.spec);
-  const bool leads = identity.rank == 0;
   std::unique_ptr<RunOutput> output;
   if (leads) output = std::make_unique<RunOutput>(job, options, out);
   NullSink nobody;
-  EventSink& sink = leads ? static_cast<EventSink&>(*output) : nobody;
+  std::optional<StoppableSink> listener;
+  if (leads) listener.emplace(*output);
+  EventSink& sink = leads ? static_cast<EventSink&>(*listener) : nobody;
   const RunPlan* current = &job.runs.front();
   try {
     const Dataset dataset = load_dataset(job.spec.data, static_cast<uint64_t>(job.spec.seed));
@@ -117,8 +143,9 @@ void run_launched_replica(const JobPlan& job, const Identity& identity, const Ou
     }
     leave_together(store, identity, timeout);
   } catch (...) {
-    const Failure failure = describe_current_exception();
-    if (leads) output->fail(*current, "failed", failure.code, failure.message);
+    const Failure failure = describe_failure();
+    const bool stopped = failure.code == ExitCode::kStopped;
+    if (leads) output->fail(*current, stopped ? "stopped" : "failed", failure.code, failure.message);
     throw Error(failure.code, fmt::format("rank {}: {}", identity.rank, failure.message));
   }
   if (leads) output->finish(job);

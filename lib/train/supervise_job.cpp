@@ -15,6 +15,7 @@ std::vector<ReplicaProcess> replica_processes(const RunPlan& run, const RunDirec
   std::vector<ReplicaProcess> processes;
   for (int64_t rank = 0; rank < run.replicas; ++rank) {
     ReplicaProcess process;
+    process.program = kOwnProgram;
     process.arguments = {program, "replica", directory.spec_file().string(), "--run", run.run};
     process.environment = replica_environment(rank, run.replicas, store_port, run.threads_per_replica);
     process.log = directory.logs() / fmt::format("{}-rank{}.log", run.run, rank);

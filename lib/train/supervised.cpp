@@ -1,6 +1,7 @@
 #include "train/supervised.h"
 
 #include <spdlog/spdlog.h>
+#include <sys/prctl.h>
 
 #include <memory>
 
@@ -12,6 +13,7 @@ namespace dtrain {
 
 ExitCode run_supervised(const std::function<void(const Identity&, StatusBoard&, ReportPipe&)>& body) {
   leave_write_errors_to_writers();
+  ::prctl(PR_SET_NAME, "dtrain");  // the kernel took the name from kOwnProgram
   const auto pipe = ReportPipe::from_environment();
   const char* const by_hand = "replicas are started by dtrain, not by hand";
   if (!pipe) throw Error(ExitCode::kUsage, by_hand);

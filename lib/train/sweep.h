@@ -15,8 +15,9 @@ namespace dtrain {
 
 struct SweepOptions {
   std::vector<int64_t> replicas = {};  // at least one; ascending, each once
-  std::vector<int64_t> batches;  // weak: per replica, strong: global; ascending, each once; empty: the spec's
-  bool strong = false;           // the global batch stays; otherwise that of each replica does
+  // Of a replica (weak) or global (strong); ascending, each once; empty: what the spec has.
+  std::vector<int64_t> batches = {};
+  bool strong = false;  // the global batch stays; otherwise that of each replica does
   int64_t repeats = 3;
   int64_t steps = 300;  // timed in each run, after the spec's metrics.skip_steps
 };

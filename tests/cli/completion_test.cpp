@@ -40,57 +40,78 @@ std::string script_of(const std::string& shell) {
   return outcome.output;
 }
 
-// What _dtrain offers for these words, the last of which is being typed, in bash or in zsh as bashcompinit
-// calls it.
-std::set<std::string> completions(const std::string& shell, const TemporaryFolder& folder,
-                                  const std::vector<std::string>& words) {
-  std::string typed = "dtrain";
-  for (const std::string& word : words) typed += " '" + word + "'";
-  const std::string script = folder.write(
-      "try." + shell, (shell == "zsh" ? "autoload -Uz compinit && compinit -u -D\n" : "") + script_of(shell) +
-                          "cd '" + folder.path().string() + "/files'\n" +
-                          (shell == "zsh" ? "emulate sh; setopt kshglob noshglob braceexpand\n" : "") +
-                          "COMP_WORDS=(" + typed + "); COMP_CWORD=" + std::to_string(words.size()) +
-                          "; COMPREPLY=()\n_dtrain\nprintf '%s\\n' \"${COMPREPLY[@]}\"\n");
-  const ShellResult result = run_shell(shell + " '" + script + "'");
+using Words = std::set<std::string>;
+
+// What is offered to somebody who has typed these words and completes the last of them.
+struct Completion {
+  std::vector<std::string> typed;
+  Words offered;
+};
+
+// The commands that make a shell call _dtrain for these words, in zsh as its bashcompinit does.
+std::string try_completion(const std::vector<std::string>& typed) {
+  std::string words = "dtrain";
+  for (const std::string& word : typed) words += " '" + word + "'";
+  return "COMP_WORDS=(" + words + "); COMP_CWORD=" + std::to_string(typed.size()) +
+         "; COMPREPLY=(); _dtrain; printf '%s\n' \"${COMPREPLY[@]}\"; echo ==\n";
+}
+
+// Tries all in one shell and gives each what it got.
+std::vector<Words> complete_in(const std::string& shell, const TemporaryFolder& folder,
+                               const std::vector<Completion>& tries) {
+  const bool is_zsh = shell == "zsh";
+  std::string script = (is_zsh ? "autoload -Uz compinit && compinit -u -D\n" : "") + script_of(shell) +
+                       "cd '" + (folder / "files") + "'\n" +
+                       (is_zsh ? "emulate sh; setopt kshglob noshglob braceexpand\n" : "");
+  for (const Completion& each : tries) script += try_completion(each.typed);
+  const ShellResult result = run_shell(shell + " '" + folder.write("try." + shell, script) + "'");
   INFO(result.output);
   CHECK(result.exit_code == 0);
-  std::set<std::string> found;
+  std::vector<Words> found(1);
   std::istringstream lines(result.output);
   for (std::string line; std::getline(lines, line);) {
-    if (!line.empty()) found.insert(line);
+    if (line == "==") {
+      found.emplace_back();
+      continue;
+    }
+    // zsh's compgen leaves it to the shell to take only what begins like the word.
+    const std::string& word = tries.at(found.size() - 1).typed.back();
+    if (!line.empty() && (!is_zsh || line.compare(0, word.size(), word) == 0)) found.back().insert(line);
   }
+  found.resize(tries.size());
   return found;
 }
 
-using Words = std::set<std::string>;
-
 TEST_CASE("bash and zsh complete commands, options, shells and files") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "files");
+  for (const char* name : {"job.yaml", "jolly good.yaml", "other.yaml", "run"})
+    folder.write(std::string("files/") + name, "");
+  const std::vector<Completion> tries = {
+      {{"ru"}, {"run"}},
+      {{"rep"}, {}},  // hidden
+      {{"--v"}, {"--version"}},
+      {{"run", "--"}, {"--help", "--set", "--run-dir", "--overwrite", "--quiet", "--json"}},
+      {{"run", "--qu"}, {"--quiet"}},
+      {{"run", "job.yaml", "--ov"}, {"--overwrite"}},
+      {{"plan", "--"}, {"--help", "--set", "--json"}},
+      {{"completion", "z"}, {"zsh"}},
+      {{"completion", ""}, {"--help", "bash", "fish", "zsh"}},
+      {{"run", "jo"}, {"job.yaml", "jolly good.yaml"}},
+      {{"run", "--set", "a=1", "ot"}, {"other.yaml"}},
+      {{"run", "nothing"}, {}},
+      {{"unknown", "--"}, {}},
+  };
   for (const std::string shell : {"bash", "zsh"}) {
     if (!has_shell(shell)) continue;
-    INFO(shell);
-    const TemporaryFolder folder;
-    std::filesystem::create_directory(folder / "files");
-    for (const char* name : {"job.yaml", "jolly good.yaml", "other.yaml", "run"})
-      folder.write(std::string("files/") + name, "");
-    const auto after = [&](const std::vector<std::string>& words) {
-      return completions(shell, folder, words);
-    };
-    CHECK(after({"ru"}) == Words{"run"});
-    CHECK(after({"--v"}) == Words{"--version"});
-    const Words first = after({""});
+    const std::vector<Words> found = complete_in(shell, folder, tries);
+    for (size_t i = 0; i < tries.size(); ++i) {
+      INFO(shell << ", try " << i << ": dtrain ... " << tries[i].typed.back());
+      CHECK(found[i] == tries[i].offered);
+    }
+    const Words first = complete_in(shell, folder, {{{""}, {}}}).front();
     for (const char* name : {"run", "validate", "plan", "schema", "completion", "--help"})
-      CHECK(first.count(name));
-    CHECK_FALSE(first.count("replica"));  // hidden
-    CHECK(after({"run", "--"}) == Words{"--help", "--set", "--run-dir", "--overwrite", "--quiet", "--json"});
-    CHECK(after({"run", "--qu"}) == Words{"--quiet"});
-    CHECK(after({"run", "job.yaml", "--ov"}) == Words{"--overwrite"});
-    CHECK(after({"plan", "--"}) == Words{"--help", "--set", "--json"});
-    CHECK(after({"completion", ""}).count("fish"));
-    CHECK(after({"completion", "z"}) == Words{"zsh"});
-    CHECK(after({"run", "jo"}) == Words{"job.yaml", "jolly good.yaml"});
-    CHECK(after({"run", "nothing"}).empty());
-    CHECK(after({"unknown", "--"}).empty());
+      CHECK(first.count(name) == 1);
   }
 }
 

@@ -66,7 +66,7 @@ TEST_CASE("a strategy that is not built yet is refused with those that are") {
         folder.write("job.yaml", "batch: {per_replica: 8}\nstrategy: {kind: " + planned + "}\n");
     const Outcome outcome = dtrain_command({"validate", spec});
     CHECK(outcome.exit_code == 2);
-    CHECK_THAT(outcome.errors, ContainsSubstring("job.yaml:2:12: strategy.kind: ") &&
+    CHECK_THAT(outcome.errors, ContainsSubstring("job.yaml:2:18: strategy.kind: ") &&
                                    ContainsSubstring("not built yet") &&
                                    ContainsSubstring("one_device, mirrored"));
   }

@@ -121,7 +121,7 @@ TEST_CASE("validate goes over all specs and lists the problems of each") {
   CHECK(outcome.exit_code == 2);
   CHECK(outcome.output == good + ": valid\n");
   CHECK(outcome.errors == "missing.yaml: cannot open: No such file or directory\n" + bad +
-                              ":1:9: batch.per_replica: must be 1 to 1000000, got 0\n" + bad +
+                              ":1:22: batch.per_replica: must be 1 to 1000000, got 0\n" + bad +
                               ":2:9: train.epoch: unknown field; did you mean 'train.epochs'?\n" +
                               "3 problems; docs/spec.md and `dtrain schema` describe every field\n");
   CHECK(dtrain_command({"validate", good, good}).exit_code == 0);
@@ -148,7 +148,7 @@ TEST_CASE("validate --json is one document, whatever is wrong") {
   REQUIRE(wrong["problems"].size() == 3);
   CHECK(wrong["problems"][0] == nlohmann::json{{"file", bad},
                                                {"line", 1},
-                                               {"column", 9},
+                                               {"column", 22},
                                                {"path", "batch.per_replica"},
                                                {"problem", "must be 1 to 1000000, got 0"}});
   CHECK(wrong["problems"][1]["file"] == "missing.yaml");

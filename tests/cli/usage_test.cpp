@@ -80,7 +80,7 @@ TEST_CASE("mistakes are told in one line, with what was probably meant, and exit
       // options
       {{"--verison"}, "unknown option '--verison'; did you mean '--version'? (see dtrain --help)"},
       {{"-x"}, "unknown option '-x' (see dtrain --help)"},
-      {{"--json", "run", "x.yaml"}, "unknown option '--json'; a command's options go after the command"},
+      {{"--json", "run", "x.yaml"}, "--json goes after the command, before any -- (see dtrain run --help)"},
       {{"run", "x.yaml", "--quite"},
        "unknown option '--quite'; did you mean '--quiet'? (see dtrain run --help)"},
       {{"run", "--quite"}, "unknown option '--quite'"},
@@ -102,6 +102,7 @@ TEST_CASE("mistakes are told in one line, with what was probably meant, and exit
       {{"run", "x.yaml", "--quiet=false"}, "--quiet takes no value"},
       {{"run", "x.yaml", "--run-dir", "a", "--run-dir", "b"}, "--run-dir is given more than once"},
       {{"run", "x.yaml", "--overwrite"}, "--overwrite needs --run-dir"},
+      {{"run", "x.yaml", "--run-dir", ""}, "--run-dir needs the name of a folder"},
       // arguments
       {{"run"}, "SPEC is missing (see dtrain run --help)"},
       {{"plan", "--json"}, "SPEC is missing"},
@@ -147,7 +148,7 @@ TEST_CASE("a replica started by hand says that it is not meant to be") {
                                                         {"MASTER_PORT", "1"}}}) {
     const Outcome outcome = dtrain_command({"replica", spec, "--run", "distributed"}, {{}, environment, ""});
     CHECK(outcome.exit_code == 2);
-    CHECK_THAT(outcome.errors, ContainsSubstring("started by dtrain run, not by hand"));
+    CHECK_THAT(outcome.errors, ContainsSubstring("started by dtrain, not by hand"));
   }
   const Outcome outcome =
       dtrain_command({"replica", spec, "--run", "distributed"}, {{}, {{"DTRAIN_REPORT_FD", "abc"}}, ""});

@@ -11,7 +11,7 @@
 namespace dtrain {
 namespace {
 
-constexpr double kLate = 0.05;  // seconds by which rank 1 is later than rank 0
+constexpr double kLate = 0.15;  // seconds by which rank 1 is later than rank 0
 
 void busy_for(double seconds) {
   const double end = steady_seconds() + seconds;

@@ -89,7 +89,8 @@ TEST_CASE("metrics that find no room on the disk end the job") {
   const Job job;
   ProgramOptions options;
   options.before_exec = [] { limit(RLIMIT_FSIZE, 65536); };
-  const Finished run = run_program(job.run(kEndless + Job::set({"metrics.every_steps=1"})), options);
+  const Finished run = run_program(
+      job.run(kEndless + Job::set({"metrics.every_steps=1", "strategy.communication=gloo"})), options);
   CHECK(run.exit_code == 2);
   CHECK_THAT(run.errors, ContainsSubstring((job.run_folder() / "metrics.jsonl").string()) &&
                              ContainsSubstring("cannot write the metrics: File too large"));

@@ -105,6 +105,20 @@ TEST_CASE("when a launched process is killed the other ends") {
   CHECK(job.is_gone(0));
 }
 
+TEST_CASE("a launcher that stops its processes leaves a run that says so") {
+  const bool all = GENERATE(true, false);  // or rank 0 alone
+  const Job job;
+  const Ranks ranks = launch(job, 2, kEndless);
+  job.wait_for_step();
+  if (all) ranks[1]->send(SIGTERM);
+  ranks[0]->send(SIGTERM);
+  const Finished first = ranks[0]->wait(5);
+  CHECK(first.exit_code == 75);
+  CHECK(first.errors == "dtrain: rank 0: stopped by SIGTERM\n");
+  CHECK(ranks[1]->wait(5).exit_code == (all ? 128 + SIGTERM : 4));
+  CHECK(job.event("run_end", "distributed").at("status") == "stopped");
+}
+
 TEST_CASE("when rank 0 cannot begin the other does not wait for ever") {
   const Job job;
   std::filesystem::create_directories(job.run_folder() / "in the way");

@@ -155,6 +155,20 @@ TEST_CASE("one replica alone is a job too") {
   CHECK(job.event("run_end", "distributed").at("status") == "completed");
 }
 
+TEST_CASE("a program that is replaced while it runs goes on as it was") {
+  const Job job;
+  const fs::path copy = job.folder() / "dtrain";
+  fs::copy_file(DTRAIN_PROGRAM, copy);
+  Program program(job.run(kBaseline), {}, copy.string());
+  job.wait_for_replica(0, "baseline");
+  fs::remove(copy);
+  std::ofstream(copy) << "#!/bin/false\n";
+  const Finished run = program.wait();
+  INFO(run.errors);
+  CHECK(run.exit_code == 0);
+  CHECK(job.events("comparison").size() == 1);
+}
+
 TEST_CASE("several jobs at once do not collide") {
   const auto count = static_cast<size_t>(GENERATE(2, 4));
   const Job folder;

@@ -29,7 +29,8 @@ Failure failure_of(Throw action) {
 TEST_CASE("running out of memory is exit code 5 with advice, whoever ran out") {
   const Failure heap = failure_of([] {
     volatile size_t size = size_t{1} << 60;
-    delete[] new char[size];
+    char* volatile block = new char[size];
+    delete[] block;
   });
   CHECK(heap.code == ExitCode::kMemory);
   CHECK_THAT(heap.message, ContainsSubstring("out of memory; use a smaller batch.per_replica"));

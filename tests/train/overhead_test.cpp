@@ -28,10 +28,8 @@ TEST_CASE("the overhead is one number, and nothing else is reported") {
   CHECK(event["overhead"].get<double>() < 100);
 }
 
-TEST_CASE("however few or many the examples, steps and skipped steps are") {
+TEST_CASE("however few the examples and many the skipped steps are") {
   CHECK(measure({"data.train_examples=1"}).events.at(0).contains("overhead"));
-  CHECK(measure({"batch.per_replica=1"}).events.at(0).contains("overhead"));
-  CHECK(measure({"data.drop_remainder=true"}).events.at(0).contains("overhead"));
   // A billion steps to skip would take days.
   CHECK(measure({"metrics.skip_steps=1000000000"}).events.at(0).contains("overhead"));
 }

@@ -1,0 +1,87 @@
+// Ranks as threads over plain memory: what the barrier has to make visible. Also built under ThreadSanitizer,
+// so nothing here may need LibTorch's libraries.
+#include "comm/shared_barrier.h"
+
+#include <algorithm>
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <thread>
+#include <vector>
+
+#include "catch.h"
+#include "comm/slice_sum.h"
+#include "core/error.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int kMostRanks = 5;
+using Slots = std::array<BarrierSlot, kMostRanks>;
+
+void with_barriers(int size, int spins, const std::function<void(SharedBarrier&, int rank)>& body) {
+  Slots slots{};
+  std::vector<std::unique_ptr<SharedBarrier>> barriers;
+  for (int rank = 0; rank < size; ++rank) {
+    barriers.push_back(
+        std::make_unique<SharedBarrier>(slots.data(), rank, size, std::chrono::seconds(30), spins));
+  }
+  std::vector<std::thread> threads;
+  for (int rank = 0; rank < size; ++rank) {
+    threads.emplace_back([&, rank] { body(*barriers[static_cast<size_t>(rank)], rank); });
+  }
+  for (std::thread& thread : threads) thread.join();
+}
+
+TEST_CASE("what ranks wrote before a barrier is visible behind it, round after round") {
+  const int size = GENERATE(2, 3, kMostRanks);
+  const int spins = GENERATE(0, 200);
+  constexpr size_t kCount = 300;  // not a multiple of anything
+  constexpr int kRounds = 400;
+  // One area a rank, and one for the sum: as in an all-reduce.
+  std::vector<std::vector<float>> areas(static_cast<size_t>(size) + 1, std::vector<float>(kCount));
+  std::atomic<int> wrong = 0;
+  with_barriers(size, spins, [&](SharedBarrier& barrier, int rank) {
+    const size_t step = kCount / static_cast<size_t>(size);
+    const size_t begin = step * static_cast<size_t>(rank);
+    const size_t count = rank + 1 == size ? kCount - begin : step;
+    for (int round = 0; round < kRounds; ++round) {
+      auto& own = areas[static_cast<size_t>(rank)];
+      for (size_t i = 0; i < kCount; ++i) own[i] = static_cast<float>(rank + round) + static_cast<float>(i);
+      barrier.wait();
+      std::vector<const std::byte*> inputs;
+      for (int other = 0; other < size; ++other) {
+        inputs.push_back(
+            reinterpret_cast<const std::byte*>(areas[static_cast<size_t>(other)].data() + begin));
+      }
+      sum_arrays(at::kFloat, inputs, {reinterpret_cast<std::byte*>(areas.back().data() + begin)}, count);
+      barrier.wait();
+      const auto ranks = static_cast<float>(size);
+      for (size_t i = 0; i < kCount; ++i) {
+        const float expected =
+            ranks * (static_cast<float>(round) + static_cast<float>(i)) + ranks * (ranks - 1) / 2;
+        if (areas.back()[i] != expected) ++wrong;
+      }
+    }
+  });
+  CHECK(wrong == 0);
+}
+
+TEST_CASE("a rank that does not come in time is named") {
+  Slots slots{};
+  SharedBarrier present(slots.data(), 0, 2, std::chrono::milliseconds(60), 10);
+  const SharedBarrier absent(slots.data(), 1, 2, std::chrono::milliseconds(60), 10);
+  try {
+    present.wait();
+    FAIL("nobody else was there");
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::kPeerLost);
+    CHECK_THAT(std::string(error.what()),
+               ContainsSubstring("rank 1") && ContainsSubstring("did not come in time"));
+  }
+}
+
+}  // namespace
+}  // namespace dtrain
