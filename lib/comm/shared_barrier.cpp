@@ -78,7 +78,8 @@ void SharedBarrier::sleep_until_arrived(int other) {
     if (has_arrived(other)) break;
     futex_wait(slot.arrived, seen, kLookInterval);
     if (has_arrived(other)) break;
-    if (is_dead(other)) failure = "has ended";
+    // Looked at in this order: a peer may come and end in between.
+    if (is_dead(other) && !has_arrived(other)) failure = "has ended";
     if (std::chrono::steady_clock::now() > deadline) failure = "did not come in time";
   }
   slot.sleepers.fetch_sub(1);

@@ -36,6 +36,7 @@ class Child {
   explicit Child(const std::function<int()>& body) : pid_(::fork()) {
     if (pid_ != 0) return;
     int code = 99;
+    at::set_num_threads(1);  // a fork has none of its parent's worker threads to wait for
     try {
       at::set_num_threads(1);  // OpenMP's threads, if the parent had any, do not exist here
       code = body();
