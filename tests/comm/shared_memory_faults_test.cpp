@@ -38,7 +38,6 @@ class Child {
     int code = 99;
     at::set_num_threads(1);  // a fork has none of its parent's worker threads to wait for
     try {
-      at::set_num_threads(1);  // OpenMP's threads, if the parent had any, do not exist here
       code = body();
     } catch (...) {
     }
