@@ -62,11 +62,11 @@ TEST_CASE("a replica that stops answering is named when its time is over") {
   };
   const auto [rank, communication] = GENERATE(Case{0, "shared_memory"}, Case{1, "gloo"});
   const Job job;
-  Program program(job.run(kEndless + Job::set({"strategy.timeout_seconds=1",
+  Program program(job.run(kEndless + Job::set({"strategy.timeout_seconds=3",
                                                std::string("strategy.communication=") + communication})));
   job.wait_for_step();
   ::kill(job.wait_for_replica(rank).process, SIGSTOP);
-  check_failed(program, job, 1 + kFaultSeconds, "distributed", rank, "it did not answer");
+  check_failed(program, job, 3 + kFaultSeconds, "distributed", rank, "it did not answer");
 }
 
 // Start-up is over after about a quarter of a second of a replica's computing: its moments are told by that.
