@@ -3,6 +3,8 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <cstdlib>
+
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
@@ -12,11 +14,17 @@
 #include "comm/failure.h"
 #include "comm/gradients.h"
 #include "comm/process_group.h"
+#include "core/error.h"
 
 namespace dtrain {
 namespace {
 
 using C10dGroup = c10::intrusive_ptr<c10d::ProcessGroup>;
+
+// c10d records every collective for a post-mortem that nobody here reads, in a structure that several groups
+// of one process (ranks that are threads) corrupt. Before main(), as changing the environment later is a
+// race.
+[[maybe_unused]] const int no_flight_recorder = ::setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/0);
 
 // Sums a bucket over the ranks. Without a hook the Reducer would divide by the number of ranks, and the loss
 // is already divided by the global number of examples.
@@ -42,7 +50,7 @@ class OverlappedReducer : public GradientReducer {
  public:
   OverlappedReducer(const C10dGroup& group, const std::vector<at::Tensor>& parameters, int64_t bucket_bytes,
                     std::function<void()> on_wait)
-      : parameters_(parameters) {
+      : parameters_(parameters), parts_(whole_parts(parameters)) {
     const std::vector<bool> dense(parameters.size(), false);
     // A small first bucket starts communicating early, as DistributedDataParallel does.
     const auto first_bucket =
@@ -58,6 +66,8 @@ class OverlappedReducer : public GradientReducer {
     reducer_->register_comm_hook(std::make_unique<SumHook>(group, std::move(on_wait)));
   }
 
+  const std::vector<ParameterPart>& parts() const override { return parts_; }
+
   void zero_gradients() override { zero_gradients_of(parameters_); }
 
   void prepare(bool last) override {
@@ -70,9 +80,11 @@ class OverlappedReducer : public GradientReducer {
   }
 
   void finish() override {}  // backward returned, so every bucket has arrived
+  void share_update() override {}
 
  private:
   std::vector<at::Tensor> parameters_;
+  std::vector<ParameterPart> parts_;
   std::unique_ptr<c10d::Reducer> reducer_;
 };
 
@@ -99,9 +111,13 @@ class GlooGroup : public ProcessGroup {
   }
 
   std::unique_ptr<GradientReducer> make_gradient_reducer(const std::vector<at::Tensor>& parameters,
-                                                         int64_t bucket_bytes, PhaseClock& clock) override {
+                                                         const ReducerOptions& options,
+                                                         PhaseClock& clock) override {
+    if (options.placement != Placement::kCopies) {
+      throw Error(ExitCode::kBug, "gloo does not share variables");
+    }
     // What backward did not hide begins with the last bucket.
-    return std::make_unique<OverlappedReducer>(group_, parameters, bucket_bytes, [this, &clock] {
+    return std::make_unique<OverlappedReducer>(group_, parameters, options.bucket_bytes, [this, &clock] {
       notify_wait();
       clock.enter(Phase::kCommunicate);
     });

@@ -1,22 +1,49 @@
-// How the gradients of replicas become one sum: a small part with one implementation per kind of group.
+// How the gradients of replicas become one update: a small part with one implementation per kind of group.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
 namespace dtrain {
+
+// Some consecutive elements of a parameter: one rank's share of the update, or all of it.
+struct ParameterPart {
+  size_t parameter;   // its number in the list
+  int64_t begin;      // the first element, in the order in which the parameter lies in memory
+  at::Tensor values;  // the elements themselves, not a copy; .grad() is where finish() puts their gradient
+};
 
 // For each optimizer step, in this order:
 //   zero_gradients();
 //   for each micro-batch: prepare(it is the last one); forward; backward;
 //   finish();
-// after which every parameter's .grad() is the sum over all replicas and micro-batches.
+//   an optimizer over the values of parts();
+//   share_update();
+// Every element of every parameter is a part of all ranks, or of just one: where summing is cheap to divide,
+// each rank sums and updates its own shard, and all read the result (Xu et al. 2020, Automatic Cross-Replica
+// Sharding of Weight Update in Data-Parallel Training, arXiv:2004.13336).
 class GradientReducer {
  public:
   virtual ~GradientReducer() = default;
-  // Sets every gradient that exists to zero in place.
+  // What this rank updates; stays the same.
+  virtual const std::vector<ParameterPart>& parts() const = 0;
+  // Forgets every gradient.
   virtual void zero_gradients() = 0;
   // Before the forward pass of a micro-batch. Only the backward pass of the last one communicates.
   virtual void prepare(bool last) = 0;
-  // After the last backward pass. Throws Error(kPeerLost) when a peer is gone.
+  // After the last backward pass: the gradient of every part of this rank is the sum over all ranks and
+  // micro-batches. Throws Error(kPeerLost) when a peer is gone.
   virtual void finish() = 0;
+  // After the update: all parameters of this rank are up to date. Throws like finish().
+  virtual void share_update() = 0;
+};
+
+// Where the parameters live.
+enum class Placement {
+  kCopies,  // each rank has its own
+  kShared,  // one copy for all ranks of the host
 };
 
 }  // namespace dtrain

@@ -13,4 +13,14 @@ void zero_gradients_of(const std::vector<at::Tensor>& parameters) {
   if (!gradients.empty()) at::_foreach_zero_(gradients);
 }
 
+void drop_gradients_of(const std::vector<at::Tensor>& parameters) {
+  for (const at::Tensor& parameter : parameters) parameter.mutable_grad().reset();
+}
+
+std::vector<ParameterPart> whole_parts(const std::vector<at::Tensor>& parameters) {
+  std::vector<ParameterPart> parts;
+  for (size_t i = 0; i < parameters.size(); ++i) parts.push_back({i, 0, parameters[i]});
+  return parts;
+}
+
 }  // namespace dtrain

@@ -1,14 +1,22 @@
-// Gradients as a list.
+// Gradients and parameters as lists.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <vector>
 
+#include "comm/gradient_reducer.h"
+
 namespace dtrain {
 
 // Sets the gradients that exist to zero in place, in one pass over the list. In place because a gradient may
 // be a view of a communication buffer, which must stay one.
 void zero_gradients_of(const std::vector<at::Tensor>& parameters);
+
+// Drops the gradients: autograd then keeps the one that it computes instead of adding it to zeros.
+void drop_gradients_of(const std::vector<at::Tensor>& parameters);
+
+// All of every parameter.
+std::vector<ParameterPart> whole_parts(const std::vector<at::Tensor>& parameters);
 
 }  // namespace dtrain

@@ -15,6 +15,13 @@
 
 namespace dtrain {
 
+struct ReducerOptions {
+  int64_t bucket_bytes = 25 << 20;  // how much is sent at once while backward still runs
+  // kShared moves the parameters of all ranks into one memory, with the values of rank 0; only a group of one
+  // and one over shared memory can (Error(kBug) otherwise: specs are checked before).
+  Placement placement = Placement::kCopies;
+};
+
 // Every call is collective: all ranks make the same calls in the same order with tensors of the same shapes
 // and types. A peer that died, or that does not answer within the group's timeout, is an Error(kPeerLost).
 class ProcessGroup {
@@ -30,11 +37,11 @@ class ProcessGroup {
   // Returns when every rank has called it.
   virtual void barrier() = 0;
 
-  // The part that sums the gradients of `parameters` over this group, as fast as the group knows how. The
-  // group, the parameters and the clock must outlive it. `bucket_bytes`: how much is sent at once while
-  // backward still runs. `clock` is told where communicating and waiting for peers begin.
+  // The part that sums the gradients of `parameters` (contiguous leaves) over this group, as fast as the
+  // group knows how. The group and the clock must outlive it.
   virtual std::unique_ptr<GradientReducer> make_gradient_reducer(const std::vector<at::Tensor>& parameters,
-                                                                 int64_t bucket_bytes, PhaseClock& clock) = 0;
+                                                                 const ReducerOptions& options,
+                                                                 PhaseClock& clock) = 0;
 
   // Called when this rank is about to wait for others (a status board shows it).
   void set_on_wait(std::function<void()> on_wait) { on_wait_ = std::move(on_wait); }

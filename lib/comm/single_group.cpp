@@ -1,5 +1,6 @@
 #include <ATen/ATen.h>
 
+#include "comm/gradients.h"
 #include "comm/process_group.h"
 
 namespace dtrain {
@@ -7,16 +8,17 @@ namespace {
 
 class SingleReducer : public GradientReducer {
  public:
-  explicit SingleReducer(std::vector<at::Tensor> parameters) : parameters_(std::move(parameters)) {}
-  // Without a gradient, autograd keeps the one that it computes instead of adding it to zeros.
-  void zero_gradients() override {
-    for (at::Tensor& parameter : parameters_) parameter.mutable_grad().reset();
-  }
+  explicit SingleReducer(const std::vector<at::Tensor>& parameters)
+      : parameters_(parameters), parts_(whole_parts(parameters)) {}
+  const std::vector<ParameterPart>& parts() const override { return parts_; }
+  void zero_gradients() override { drop_gradients_of(parameters_); }
   void prepare(bool /*last*/) override {}
   void finish() override {}
+  void share_update() override {}
 
  private:
   std::vector<at::Tensor> parameters_;
+  std::vector<ParameterPart> parts_;
 };
 
 class SingleGroup : public ProcessGroup {
@@ -27,7 +29,7 @@ class SingleGroup : public ProcessGroup {
   void broadcast(const std::vector<at::Tensor>& /*tensors*/, int /*root*/) override {}
   void barrier() override {}
   std::unique_ptr<GradientReducer> make_gradient_reducer(const std::vector<at::Tensor>& parameters,
-                                                         int64_t /*bucket_bytes*/,
+                                                         const ReducerOptions& /*options*/,
                                                          PhaseClock& /*clock*/) override {
     return std::make_unique<SingleReducer>(parameters);
   }

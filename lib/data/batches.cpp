@@ -41,6 +41,15 @@ at::Tensor normalised_values(const Normalisation& by, at::ScalarType dtype) {
   return at::arange(256, dtype).div_(255).sub_(by.mean).div_(by.standard_deviation);
 }
 
+constexpr int64_t kAhead = 2;  // rows
+constexpr int64_t kCacheLine = 64;
+
+// Rows in random order are where the processor cannot foresee them: without this, half the time of a batch
+// goes into waiting for memory.
+void fetch_ahead(const uint8_t* data, int64_t bytes) {
+  for (int64_t offset = 0; offset < bytes; offset += kCacheLine) __builtin_prefetch(data + offset);
+}
+
 // Plain loops: this runs beside the replica's computation, whose threads LibTorch's parallel loops would
 // take.
 template <typename T>
@@ -52,6 +61,7 @@ void normalise_rows(const at::Tensor& images, const int64_t* rows, const at::Ten
   T* target = out.mutable_data_ptr<T>();
   for (int64_t row = 0; row < out.size(0); ++row, target += pixels) {
     const uint8_t* image = source + rows[row] * pixels;
+    if (row + kAhead < out.size(0)) fetch_ahead(source + rows[row + kAhead] * pixels, pixels);
     for (int64_t pixel = 0; pixel < pixels; ++pixel) target[pixel] = value[image[pixel]];
   }
 }

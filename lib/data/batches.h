@@ -40,7 +40,7 @@ struct LoaderOptions {
   uint64_t seed = 0;
   Normalisation normalisation;
   at::ScalarType dtype = at::kFloat;
-  int64_t prefetch = 2;  // shares assembled ahead by a thread of its own; 0: none, assembled in next()
+  int64_t prefetch = 0;  // shares assembled ahead by a thread of its own; 0: none, assembled in next()
 };
 
 // Yields the shares of an epoch in order. Not thread-safe. An error in the prefetch thread is rethrown by

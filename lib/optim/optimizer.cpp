@@ -57,6 +57,47 @@ class Sgd : public Optimizer {
   bool first_step_ = true;
 };
 
+// RMSprop (Tieleman and Hinton 2012, lecture 6.5 of Neural Networks for Machine Learning), in PyTorch's form:
+// s <- decay s + (1 - decay) g^2; u = g / (sqrt(s) + epsilon); with momentum b <- momentum b + u in place of
+// u; p <- p - lr u. LibTorch has no fused kernel for it: a pass over the list for each operation.
+class Rmsprop : public Optimizer {
+ public:
+  Rmsprop(const OptimizerSpec& spec, const std::vector<at::Tensor>& parameters)
+      : spec_(spec), parameters_(parameters), square_average_(zeros_like_each(parameters)) {
+    if (spec.momentum != 0) momentum_ = zeros_like_each(parameters);
+  }
+
+  void step(double learning_rate) override {
+    const at::NoGradGuard no_grad;
+    std::vector<at::Tensor> gradients = gradients_of(parameters_);
+    if (spec_.weight_decay != 0) gradients = at::_foreach_add(gradients, parameters_, spec_.weight_decay);
+    at::_foreach_mul_(square_average_, spec_.decay);
+    at::_foreach_addcmul_(square_average_, gradients, gradients, 1 - spec_.decay);
+    std::vector<at::Tensor> divisors = at::_foreach_sqrt(square_average_);
+    at::_foreach_add_(divisors, spec_.epsilon);
+    if (spec_.momentum == 0) {
+      at::_foreach_addcdiv_(parameters_, gradients, divisors, -learning_rate);
+    } else {
+      at::_foreach_mul_(momentum_, spec_.momentum);
+      at::_foreach_addcdiv_(momentum_, gradients, divisors);
+      at::_foreach_add_(parameters_, momentum_, -learning_rate);
+    }
+  }
+
+  NamedTensors state() const override {
+    NamedTensors all;
+    append(all, "square_average", square_average_);
+    append(all, "momentum", momentum_);
+    return all;
+  }
+
+ private:
+  OptimizerSpec spec_;
+  std::vector<at::Tensor> parameters_;
+  std::vector<at::Tensor> square_average_;
+  std::vector<at::Tensor> momentum_;
+};
+
 // Adam (Kingma and Ba 2015) and, with decoupled weight decay, AdamW (Loshchilov and Hutter 2019).
 class Adam : public Optimizer {
  public:
@@ -106,6 +147,10 @@ const std::vector<std::pair<std::string, Factory>> kOptimizers = {
     {"sgd",
      [](const OptimizerSpec& spec, const std::vector<at::Tensor>& parameters) -> std::unique_ptr<Optimizer> {
        return std::make_unique<Sgd>(spec, parameters);
+     }},
+    {"rmsprop",
+     [](const OptimizerSpec& spec, const std::vector<at::Tensor>& parameters) -> std::unique_ptr<Optimizer> {
+       return std::make_unique<Rmsprop>(spec, parameters);
      }},
     {"adam",
      [](const OptimizerSpec& spec, const std::vector<at::Tensor>& parameters) -> std::unique_ptr<Optimizer> {

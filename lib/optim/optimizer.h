@@ -1,4 +1,4 @@
-// Optimizers over a list of parameters, each one fused kernel over the whole list.
+// Optimizers over a list of parameters: a fused kernel over the whole list where LibTorch has one.
 #pragma once
 
 #include <ATen/core/Tensor.h>

@@ -13,6 +13,9 @@ const Condition kCnn{{"model.kind"}, {"cnn"}};
 const Condition kSynthetic{{"data.dataset", "data.fallback"}, {"synthetic"}};
 const Condition kDatasetOfFiles{{"data.dataset"}, {"mnist", "fashion_mnist"}};
 const Condition kSgd{{"train.optimizer.kind"}, {"sgd"}};
+const Condition kRmsprop{{"train.optimizer.kind"}, {"rmsprop"}};
+const Condition kMomentum{{"train.optimizer.kind"}, {"sgd", "rmsprop"}};
+const Condition kEpsilon{{"train.optimizer.kind"}, {"rmsprop", "adam", "adamw"}};
 const Condition kAdam{{"train.optimizer.kind"}, {"adam", "adamw"}};
 const Condition kScaled{{"train.learning_rate_scaling.rule"}, {"linear", "sqrt"}};
 
@@ -27,8 +30,8 @@ const Choices kDevices{"device", {"auto", "cpu"}};
 
 const Choices& strategy_kinds() {
   static const Choices choices{"strategy",
-                               {"one_device", "mirrored"},
-                               {"multi_worker_mirrored", "parameter_server", "central_storage", "tpu"}};
+                               {"one_device", "mirrored", "central_storage"},
+                               {"multi_worker_mirrored", "parameter_server", "tpu"}};
   return choices;
 }
 
@@ -62,7 +65,7 @@ const Choices& initializer_kinds() {
 }
 
 const Choices& optimizer_kinds() {
-  static const Choices choices{"optimizer", {"sgd", "adam", "adamw"}};
+  static const Choices choices{"optimizer", {"sgd", "rmsprop", "adam", "adamw"}};
   return choices;
 }
 
@@ -115,7 +118,8 @@ const Fields<JobSpec>& job_fields() {
       JOB(data.mean, .doc = "subtracted from pixels, after they are scaled to 0..1", .bounds = between(-1e6, 1e6)),
       JOB(data.standard_deviation, .doc = "divides pixels, after the mean is subtracted",
           .bounds = between(1e-6, 1e6)),
-      JOB(data.prefetch, .doc = "prepared ahead of training by a thread of its own; 0: none", .unit = "batches",
+      JOB(data.prefetch, .doc = "prepared ahead of training by a thread of its own, which pays where a core has nothing else "
+          "to do; 0: none", .unit = "batches",
           .bounds = between(0, 1024)),
 
       JOB(batch.per_replica, .doc = "examples in one forward and backward pass of a replica; give this or `global`",
@@ -148,15 +152,17 @@ const Fields<JobSpec>& job_fields() {
       JOB(train.optimizer.kind, .doc = "how gradients change the weights", .choices = &optimizer_kinds()),
       JOB(train.optimizer.learning_rate, .doc = "before scaling and warmup", .bounds = above_zero_to(1e6)),
       JOB(train.optimizer.momentum, .doc = "the share of the last update that is kept",
-          .bounds = zero_to_below_one(), .when = kSgd),
+          .bounds = zero_to_below_one(), .when = kMomentum),
       JOB(train.optimizer.nesterov, .doc = "Nesterov's momentum", .when = kSgd),
+      JOB(train.optimizer.decay, .doc = "of the mean of the squared gradients", .bounds = zero_to_below_one(),
+          .when = kRmsprop),
       JOB(train.optimizer.beta1, .doc = "decay of the mean of the gradients", .bounds = zero_to_below_one(),
           .when = kAdam),
       JOB(train.optimizer.beta2, .doc = "decay of the mean of the squared gradients",
           .bounds = zero_to_below_one(), .when = kAdam),
       JOB(train.optimizer.epsilon, .doc = "added to the divisor of an update", .bounds = above_zero_to(1),
-          .when = kAdam),
-      JOB(train.optimizer.weight_decay, .doc = "sgd, adam: the L2 penalty; adamw: decoupled decay",
+          .when = kEpsilon),
+      JOB(train.optimizer.weight_decay, .doc = "sgd, rmsprop, adam: the L2 penalty; adamw: decoupled decay",
           .bounds = between(0, 1000)),
       JOB(train.learning_rate_scaling.rule, .doc = "how the learning rate grows with the global batch: not, with it, "
           "or with its square root", .choices = &kScalingRules),

@@ -127,6 +127,10 @@ class Rules {
             "would compare one_device with itself; leave it out, or use strategy.kind mirrored");
       return;
     }
+    if (!has_problem("strategy.kind") && strategy.kind == "central_storage" &&
+        usable("strategy.communication") && strategy.communication == "gloo")
+      add("strategy.communication",
+          "central_storage keeps the variables in shared memory, which gloo does not have; use auto");
     if (lists_devices() && usable("strategy.replicas") && strategy.replicas && *strategy.replicas != devices)
       add("strategy.devices", fmt::format("lists {} devices for {} replicas; the numbers must agree", devices,
                                           *strategy.replicas));

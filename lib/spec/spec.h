@@ -32,7 +32,7 @@ struct DataSpec {
   int64_t classes = 10;                      // synthetic only
   double mean = 0;                           // subtracted after scaling to 0..1
   double standard_deviation = 1;             // divided by, after the mean
-  int64_t prefetch = 2;                      // batches
+  int64_t prefetch = 0;                      // batches
 };
 
 struct BatchSpec {
@@ -72,11 +72,12 @@ struct ModelSpec {
 struct OptimizerSpec {
   std::string kind = "adam";
   double learning_rate = 1e-3;
-  double momentum = 0;    // sgd
+  double momentum = 0;    // sgd, rmsprop
   bool nesterov = false;  // sgd
+  double decay = 0.99;    // rmsprop
   double beta1 = 0.9;     // adam, adamw
   double beta2 = 0.999;   // adam, adamw
-  double epsilon = 1e-8;  // adam, adamw
+  double epsilon = 1e-8;  // rmsprop, adam, adamw
   double weight_decay = 0;
 };
 

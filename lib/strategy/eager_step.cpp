@@ -53,6 +53,9 @@ MetricSums eager_train_step(Model& model, GradientReducer& reducer, Optimizer& o
   reducer.finish();
   clock.enter(Phase::kUpdate);
   optimizer.step(learning_rate);
+  clock.enter(Phase::kCommunicate);
+  reducer.share_update();
+  clock.enter(Phase::kUpdate);
   return sums;
 }
 

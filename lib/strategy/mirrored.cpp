@@ -8,14 +8,20 @@
 namespace dtrain {
 namespace {
 
+std::vector<at::Tensor> values_of(const std::vector<ParameterPart>& parts) {
+  std::vector<at::Tensor> values;
+  for (const ParameterPart& part : parts) values.push_back(part.values);
+  return values;
+}
+
 class Mirrored : public Strategy {
  public:
   explicit Mirrored(StrategyParts parts)
       : model_(std::move(parts.model)),
-        optimizer_(std::move(parts.optimizer)),
         group_(std::move(parts.group)),
         clock_(std::move(parts.clock)),
-        reducer_(group_->make_gradient_reducer(model_->parameters(), parts.bucket_bytes, *clock_)) {}
+        reducer_(group_->make_gradient_reducer(model_->parameters(), parts.reducer, *clock_)),
+        optimizer_(make_optimizer(parts.optimizer, values_of(reducer_->parts()))) {}
 
   void place_variables() override {
     const at::NoGradGuard no_grad;
@@ -62,10 +68,10 @@ class Mirrored : public Strategy {
   }
 
   std::shared_ptr<Model> model_;
-  std::unique_ptr<Optimizer> optimizer_;
   std::unique_ptr<ProcessGroup> group_;
   std::shared_ptr<PhaseClock> clock_;
-  std::unique_ptr<GradientReducer> reducer_;  // refers to all of these: destroyed before them
+  std::unique_ptr<GradientReducer> reducer_;  // refers to the group and the clock: destroyed before them
+  std::unique_ptr<Optimizer> optimizer_;      // of the reducer's parts
   bool buffers_agree_ = true;
 };
 

@@ -2,6 +2,7 @@
 #include "strategy/strategy.h"
 
 #include "core/error.h"
+#include "strategy/central_storage.h"
 #include "strategy/mirrored.h"
 #include "strategy/one_device.h"
 
@@ -13,6 +14,7 @@ using Factory = std::unique_ptr<Strategy> (*)(StrategyParts);
 const std::vector<std::pair<std::string, Factory>> kStrategies = {
     {"one_device", make_one_device},
     {"mirrored", make_mirrored},
+    {"central_storage", make_central_storage},
 };
 
 }  // namespace

@@ -1,10 +1,10 @@
 // A strategy owns where variables live and how the replicas' gradients become one update. It never reads
 // data, writes files or prints.
 //
-// The interface is meant for all six of tf.distribute: one_device and mirrored are built;
-// multi_worker_mirrored differs from mirrored in its group, central_storage in where variables live,
-// parameter_server pulls before and pushes after a step, tpu compiles the whole step. A step is one call,
-// because a GPU may replay it as a graph.
+// The interface is meant for all six of tf.distribute: one_device, mirrored and
+// central_storage are built; multi_worker_mirrored differs from mirrored in its group, parameter_server pulls
+// before and pushes after a step, tpu compiles the whole step. A step is one call, because a GPU may replay
+// it as a graph.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -48,13 +48,13 @@ class Strategy {
   virtual void finish() = 0;
 };
 
-// What a strategy works with. The model, the group and the optimizer belong to the strategy from then on; the
-// clock, which its steps tell what they do, is shared with the loop.
+// What a strategy works with. The model and the group belong to the strategy from then on; the clock, which
+// its steps tell what they do, is shared with the loop.
 struct StrategyParts {
   std::shared_ptr<Model> model;
-  std::unique_ptr<Optimizer> optimizer;
+  OptimizerSpec optimizer;
   std::unique_ptr<ProcessGroup> group;
-  int64_t bucket_bytes = 25 << 20;
+  ReducerOptions reducer;
   std::shared_ptr<PhaseClock> clock = std::make_shared<PhaseClock>();
 };
 

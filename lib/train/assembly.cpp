@@ -10,10 +10,10 @@ std::unique_ptr<Strategy> build_strategy(const JobPlan& job, const std::string& 
   StrategyParts parts;
   parts.model =
       build_model(job.model, dtype_from_name(job.spec.model.dtype), static_cast<uint64_t>(job.spec.seed));
-  parts.optimizer = make_optimizer(job.spec.train.optimizer, parts.model->parameters());
+  parts.optimizer = job.spec.train.optimizer;
   parts.group = std::move(group);
   parts.clock = std::move(clock);
-  parts.bucket_bytes = static_cast<int64_t>(job.spec.strategy.bucket_megabytes * (1 << 20));
+  parts.reducer.bucket_bytes = static_cast<int64_t>(job.spec.strategy.bucket_megabytes * (1 << 20));
   return make_strategy(kind, std::move(parts));
 }
 

@@ -144,6 +144,60 @@ TEST_CASE("waiting is announced before it begins") {
   CHECK(announced == 4);
 }
 
+TEST_CASE("over shared memory every element is updated by one rank, and all see it") {
+  const Placement placement = GENERATE(Placement::kCopies, Placement::kShared);
+  const int size = GENERATE(2, 3, 5);
+  const std::vector<int64_t> lengths = {1, 300, 17, 64, 5};
+  std::atomic<int64_t> updated = 0;
+  std::atomic<int> right = 0;
+  with_ranks("shared_memory", size, [&](ProcessGroup& group) {
+    std::vector<at::Tensor> parameters;
+    for (const int64_t length : lengths) {
+      parameters.push_back(at::full({length}, 7.0, at::kDouble).requires_grad_());
+    }
+    PhaseClock clock;
+    const auto reducer = group.make_gradient_reducer(parameters, {.placement = placement}, clock);
+    bool all_right = true;
+    for (int step = 1; step <= 3; ++step) {
+      reducer->zero_gradients();
+      reducer->prepare(true);
+      at::Tensor objective = at::zeros({}, at::kDouble);
+      for (const at::Tensor& parameter : parameters) objective = objective + parameter.sum();
+      if (group.rank() > 0) objective.backward();  // rank 0 has no gradients at all
+      reducer->finish();
+      for (const ParameterPart& part : reducer->parts()) {
+        const at::NoGradGuard no_grad;
+        updated += part.values.numel();
+        at::Tensor values = part.values;
+        values.sub_(part.values.grad());
+      }
+      reducer->share_update();
+      for (const at::Tensor& parameter : parameters) {
+        all_right = all_right && at::equal(parameter, at::full_like(parameter, 7.0 - step * (size - 1)));
+      }
+      group.barrier();  // with one copy, the next update must not begin before all have looked
+    }
+    if (all_right) ++right;
+  });
+  CHECK(right == size);
+  CHECK(updated == 3 * (1 + 300 + 17 + 64 + 5));
+}
+
+TEST_CASE("one copy of the parameters is one memory, with the values of rank 0") {
+  std::atomic<int> right = 0;
+  with_ranks("shared_memory", 2, [&](ProcessGroup& group) {
+    const std::vector<at::Tensor> parameters = {at::full({4}, 1.0F + group.rank()).requires_grad_()};
+    PhaseClock clock;
+    const auto reducer = group.make_gradient_reducer(parameters, {.placement = Placement::kShared}, clock);
+    const bool first = at::equal(parameters[0], at::ones({4}));
+    group.barrier();
+    if (group.rank() == 1) parameters[0].data_ptr<float>()[2] = 5;
+    group.barrier();
+    if (first && parameters[0].data_ptr<float>()[2] == 5) ++right;
+  });
+  CHECK(right == 2);
+}
+
 TEST_CASE("the gradient reducer sums over ranks and micro-batches, over many buckets") {
   const std::string communication = GENERATE("gloo", "shared_memory");
   std::atomic<int> right = 0;
@@ -151,7 +205,7 @@ TEST_CASE("the gradient reducer sums over ranks and micro-batches, over many buc
     std::vector<at::Tensor> parameters;
     for (int i = 0; i < 6; ++i) parameters.push_back(at::ones({100}).requires_grad_());
     PhaseClock clock;
-    const auto reducer = group.make_gradient_reducer(parameters, 512, clock);
+    const auto reducer = group.make_gradient_reducer(parameters, {.bucket_bytes = 512}, clock);
     const auto backward = [&](double factor) {
       at::Tensor total = at::zeros({});
       for (const at::Tensor& parameter : parameters) total = total + (parameter * factor).sum();
@@ -165,9 +219,10 @@ TEST_CASE("the gradient reducer sums over ranks and micro-batches, over many buc
       reducer->prepare(true);
       backward(10.0 * (1 + group.rank()));
       reducer->finish();
-      for (const at::Tensor& parameter : parameters) {
-        all_right = all_right && at::equal(parameter.grad(), at::full({100}, 33.0F));
+      for (const ParameterPart& part : reducer->parts()) {
+        all_right = all_right && at::equal(part.values.grad(), at::full_like(part.values, 33.0F));
       }
+      reducer->share_update();
     }
     if (all_right) ++right;
   });

@@ -87,6 +87,29 @@ TEST_CASE("Adam and AdamW follow the papers") {
   CHECK(f.value(0) == Approx(adam_by_hand(6, 0.01, 0.1, kind == "adamw")).epsilon(1e-12));
 }
 
+TEST_CASE("RMSprop follows its formula, with and without momentum") {
+  const double momentum = GENERATE(0.0, 0.9);
+  OptimizerSpec spec = spec_of("rmsprop");
+  spec.weight_decay = 0.1;
+  spec.momentum = momentum;
+  spec.decay = 0.95;
+  Fixture f;
+  const auto optimizer = make_optimizer(spec, {f.parameter});
+  double p = f.value(0);
+  double square_average = 0;
+  double kept = 0;
+  for (int t = 1; t <= 6; ++t) {
+    const double g = 0.3 + 0.1 * t + 0.1 * p;
+    square_average = 0.95 * square_average + 0.05 * g * g;
+    kept = momentum * kept + g / (std::sqrt(square_average) + 1e-8);
+    p -= 0.01 * kept;
+    f.set_gradient(0.3 + 0.1 * t, 0);
+    optimizer->step(0.01);
+  }
+  CHECK(f.value(0) == Approx(p).epsilon(1e-12));
+  CHECK(optimizer->state().size() == (momentum == 0 ? 1 : 2));
+}
+
 TEST_CASE("Adam's state is named by parameter") {
   Fixture f;
   const auto optimizer = make_optimizer(spec_of("adam"), {f.parameter});
@@ -97,7 +120,7 @@ TEST_CASE("Adam's state is named by parameter") {
 
 TEST_CASE("an unknown optimizer is refused") {
   CHECK_THROWS_AS(make_optimizer(spec_of("sdg"), {}), Error);
-  CHECK(optimizer_names() == std::vector<std::string>{"sgd", "adam", "adamw"});
+  CHECK(optimizer_names() == std::vector<std::string>{"sgd", "rmsprop", "adam", "adamw"});
 }
 
 }  // namespace

@@ -43,6 +43,20 @@ TEST_CASE("replicas equal one replica with the whole batch in float64 to 1e-12")
   SECTION("3 replicas") { require_equal(spec, 3, 8, 1e-12); }
 }
 
+TEST_CASE("central storage trains the very weights that mirroring does") {
+  JobSpec spec = with_batch(small_spec(), 8);
+  spec.train.optimizer.kind = GENERATE("sgd", "rmsprop", "adam");
+  spec.strategy.communication = "shared_memory";
+  const int replicas = GENERATE(2, 3);
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto mirrored = train_with_threads(spec, dataset, replicas, kSteps);
+  spec.strategy.kind = "central_storage";
+  const auto central = train_with_threads(spec, dataset, replicas, kSteps);
+  CHECK(relative_difference(mirrored.variables, central.variables) == 0);
+  CHECK(mirrored.losses == central.losses);
+  CHECK(mirrored.evaluation_loss == central.evaluation_loss);
+}
+
 TEST_CASE("a convolutional model is equivalent too") {
   JobSpec spec = small_spec();
   spec.model.dtype = "float64";

@@ -23,9 +23,9 @@ std::unique_ptr<Strategy> build(const JobSpec& spec, const Dataset& dataset,
   // A different seed for every rank: place_variables has to make them equal.
   parts.model =
       build_model(plan, dtype_from_name(spec.model.dtype), static_cast<uint64_t>(spec.seed + group->rank()));
-  parts.optimizer = make_optimizer(spec.train.optimizer, parts.model->parameters());
+  parts.optimizer = spec.train.optimizer;
   parts.group = std::move(group);
-  parts.bucket_bytes = 1024;  // several buckets even for a small model
+  parts.reducer.bucket_bytes = 1024;  // several buckets even for a small model
   return make_strategy(spec.strategy.kind, std::move(parts));
 }
 

@@ -1,0 +1,162 @@
+#include "comm/sharded_reducer.h"
+
+#include <ATen/ATen.h>
+
+#include <cstring>
+
+#include "comm/gradients.h"
+#include "comm/slice_sum.h"
+#include "core/error.h"
+
+namespace dtrain {
+namespace {
+
+// What an area takes: each parameter begins a cache line.
+size_t bytes_of(const std::vector<at::Tensor>& parameters) {
+  size_t bytes = 0;
+  for (const at::Tensor& parameter : parameters) {
+    if (!parameter.is_contiguous() || !parameter.device().is_cpu()) {
+      throw Error(ExitCode::kBug, "shared memory takes contiguous CPU parameters only");
+    }
+    bytes += whole_lines(parameter.nbytes());
+  }
+  return bytes;
+}
+
+std::byte* data_of(const at::Tensor& tensor) { return static_cast<std::byte*>(tensor.data_ptr()); }
+
+}  // namespace
+
+ShardedReducer::ShardedReducer(const std::vector<at::Tensor>& parameters, Placement placement,
+                               const Meeting& meeting, SharedBarrier& barrier, std::function<void()> on_wait,
+                               PhaseClock& clock)
+    : parameters_(parameters),
+      placement_(placement),
+      rank_(meeting.rank),
+      size_(meeting.size),
+      barrier_(barrier),
+      on_wait_(std::move(on_wait)),
+      clock_(clock),
+      area_bytes_(bytes_of(parameters)),
+      segment_(meeting.store, meeting.name, rank_, size_, area_bytes_ * (static_cast<size_t>(size_) + 1),
+               meeting.timeout) {
+  lay_out();
+  if (placement_ == Placement::kShared) move_into_shared_memory();
+  make_parts();
+}
+
+// No tensor may outlive the segment that it looks into.
+ShardedReducer::~ShardedReducer() {
+  zero_gradients();
+  if (placement_ != Placement::kShared) return;
+  for (at::Tensor& parameter : parameters_) parameter.set_data(parameter.detach().clone());
+}
+
+void ShardedReducer::lay_out() {
+  size_t offset = 0;
+  for (size_t i = 0; i < parameters_.size(); ++i) {
+    const Slice whole{offset, offset + parameters_[i].nbytes()};
+    for (int owner = 0; owner < size_; ++owner) {
+      const Slice piece = common(whole, slice_of(area_bytes_, owner, size_));
+      if (piece.size() > 0) pieces_.push_back({i, owner, piece.begin - offset, piece.begin, piece.size()});
+    }
+    offset += whole_lines(whole.size());
+  }
+}
+
+void ShardedReducer::make_parts() {
+  for (const Piece& piece : pieces_) {
+    if (piece.owner != rank_) continue;
+    const at::Tensor flat = parameters_[piece.parameter].detach().view(-1);
+    const auto element = static_cast<int64_t>(flat.element_size());
+    const auto begin = static_cast<int64_t>(piece.within) / element;
+    const auto count = static_cast<int64_t>(piece.bytes) / element;
+    at::Tensor values = flat.narrow(0, begin, count);
+    values.mutable_grad() = at::zeros_like(values);
+    sums_.push_back(data_of(values.grad()));
+    parts_.push_back({piece.parameter, begin, std::move(values)});
+  }
+}
+
+// From here on the parameters of all ranks are the same memory.
+void ShardedReducer::move_into_shared_memory() {
+  const at::NoGradGuard no_grad;
+  size_t offset = 0;
+  for (at::Tensor& parameter : parameters_) {
+    const at::Tensor place =
+        at::from_blob(variables() + offset, parameter.sizes(), parameter.options().requires_grad(false));
+    if (rank_ == 0) place.copy_(parameter);
+    parameter.set_data(place);
+    offset += whole_lines(parameter.nbytes());
+  }
+  barrier_.wait();
+}
+
+void ShardedReducer::zero_gradients() { drop_gradients_of(parameters_); }
+
+void ShardedReducer::prepare(bool /*last*/) {}
+
+void ShardedReducer::finish() {
+  std::vector<at::Tensor> local;
+  for (size_t i = 0; i < parameters_.size(); ++i) local.push_back(local_gradient(i));
+  for (const Piece& piece : pieces_) {
+    if (piece.owner == rank_) continue;
+    std::memcpy(gradients(rank_) + piece.offset, data_of(local[piece.parameter]) + piece.within, piece.bytes);
+  }
+  on_wait_();
+  wait_for_peers();  // what the others have for this rank is in place, and all are done with the last step
+  size_t part = 0;
+  for (const Piece& piece : pieces_) {
+    if (piece.owner == rank_) sum(piece, data_of(local[piece.parameter]) + piece.within, sums_[part++]);
+  }
+}
+
+void ShardedReducer::share_update() {
+  const bool copies = placement_ == Placement::kCopies;
+  for (const Piece& piece : pieces_) {
+    if (copies && piece.owner == rank_) {
+      std::memcpy(variables() + piece.offset, values_of(piece), piece.bytes);
+    }
+  }
+  wait_for_peers();  // all slices are updated, and nobody reads gradients any more
+  for (const Piece& piece : pieces_) {
+    if (copies && piece.owner != rank_) {
+      std::memcpy(values_of(piece), variables() + piece.offset, piece.bytes);
+    }
+  }
+}
+
+std::byte* ShardedReducer::gradients(int rank) const {
+  return segment_.data() + area_bytes_ * static_cast<size_t>(rank);
+}
+
+std::byte* ShardedReducer::variables() const { return gradients(size_); }
+
+std::byte* ShardedReducer::values_of(const Piece& piece) const {
+  return data_of(parameters_[piece.parameter]) + piece.within;
+}
+
+// As autograd left it. It may lack (the parameter took no part) or lie in memory otherwise than the
+// parameter.
+at::Tensor ShardedReducer::local_gradient(size_t parameter) const {
+  const at::Tensor& gradient = parameters_[parameter].grad();
+  return gradient.defined() ? gradient.contiguous() : at::zeros_like(parameters_[parameter]).detach();
+}
+
+// In the order of the ranks, so that the same gradients always give the same bits.
+void ShardedReducer::sum(const Piece& piece, const std::byte* own, std::byte* sum) {
+  std::vector<const std::byte*> inputs;
+  for (int other = 0; other < size_; ++other) {
+    inputs.push_back(other == rank_ ? own : gradients(other) + piece.offset);
+  }
+  const at::ScalarType type = parameters_[piece.parameter].scalar_type();
+  sum_arrays(type, inputs, {sum}, piece.bytes / at::elementSize(type));
+}
+
+void ShardedReducer::wait_for_peers() {
+  clock_.enter(Phase::kWaitForPeers);
+  barrier_.wait();
+  clock_.enter(Phase::kCommunicate);
+}
+
+}  // namespace dtrain

@@ -1,0 +1,34 @@
+// Which bytes of a buffer belong to which rank.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+
+namespace dtrain {
+
+constexpr size_t kCacheLine = 64;  // bytes
+
+inline size_t whole_lines(size_t bytes) { return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine; }
+
+struct Slice {
+  size_t begin;
+  size_t end;
+  size_t size() const { return end - begin; }
+};
+
+// The slice of `bytes` that is `rank`'s; whole cache lines, so that no two ranks write to one. The last ones
+// may be empty.
+inline Slice slice_of(size_t bytes, int rank, int size) {
+  const auto ranks = static_cast<size_t>(size);
+  const size_t step = whole_lines((bytes + ranks - 1) / ranks);
+  const size_t begin = std::min(bytes, step * static_cast<size_t>(rank));
+  return {begin, std::min(bytes, begin + step)};
+}
+
+// What two slices have in common; empty (begin = end) when that is nothing.
+inline Slice common(Slice a, Slice b) {
+  const size_t begin = std::max(a.begin, b.begin);
+  return {begin, std::max(begin, std::min(a.end, b.end))};
+}
+
+}  // namespace dtrain

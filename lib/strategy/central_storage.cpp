@@ -1,0 +1,13 @@
+#include "strategy/central_storage.h"
+
+#include "strategy/mirrored.h"
+
+namespace dtrain {
+
+// The step is that of mirrored; what differs is where the parameters live.
+std::unique_ptr<Strategy> make_central_storage(StrategyParts parts) {
+  parts.reducer.placement = Placement::kShared;
+  return make_mirrored(std::move(parts));
+}
+
+}  // namespace dtrain

@@ -1,0 +1,243 @@
+"""Runs the same workload in dtrain and its peers, in turn, and writes a Markdown table. Started by scripts/bench_peers.
+
+Every contender is a command that prints a line of JSON whenever a window of steps is done: {"event": "step", "step": n,
+"time": ...}. All figures come from those lines and from the kernel, in the same way for everyone."""
+
+import argparse
+import dataclasses
+import datetime
+import json
+import os
+import pathlib
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+HERE = pathlib.Path(__file__).resolve().parent
+BATCH = 64  # examples per replica
+WINDOWS = 10  # timed, of each run
+WARM_UP = 2  # windows
+STEPS_OF_WINDOW = {"mlp": 200, "cnn": 50}
+TIMEOUT = 600  # seconds, of one run
+PEAK = "VmHWM"
+
+
+@dataclasses.dataclass
+class Contender:
+    name: str
+    replicas: int
+    command: list  # with {model}, {steps}, {window}, {directory}
+    processes_per_replica: bool = True
+    environment: dict = dataclasses.field(default_factory=dict)
+
+
+@dataclasses.dataclass
+class Run:
+    examples_per_second: float = 0.0
+    first_step: float = 0.0  # seconds since the command was started
+    peak_memory: float = 0.0  # bytes of a replica
+
+
+def contenders(options):
+    python = {peer: str(options.environments / peer / "bin" / "python") for peer in ("torch", "tensorflow")}
+    peer_options = ["--model={model}", f"--data={options.data}", f"--batch={BATCH}", "--replicas=2"]
+    peer_options += ["--steps={steps}", "--window={window}"]
+    torchrun = [python["torch"], "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
+    tensorflow = [python["tensorflow"], str(HERE / "tensorflow_mirrored.py"), *peer_options]
+
+    def dtrain(name, replicas, kind):
+        settings = {
+            "strategy.replicas": replicas,
+            "strategy.kind": kind,
+            "data.path": options.data,
+            "data.dataset": options.dataset,
+            "train.max_steps": "{steps}",
+            "metrics.every_steps": "{window}",
+        }
+        command = [str(options.program), "run", str(HERE / "{model}.yaml"), "--json", "--run-dir", "{directory}/run"]
+        for path, value in settings.items():
+            command += ["--set", f"{path}={value}"]
+        return Contender(name, replicas, command)
+
+    return [
+        dtrain("dtrain, 2 replicas", 2, "mirrored"),
+        Contender(
+            "PyTorch DDP, 2 ranks",
+            2,
+            [*torchrun, str(HERE / "torch_ddp.py"), *peer_options],
+            environment={"OMP_NUM_THREADS": "1"},
+        ),
+        Contender("TensorFlow, own loop, 2 replicas", 2, [*tensorflow, "--loop=steps"], False),
+        Contender("TensorFlow, Keras fit, 2 replicas", 2, [*tensorflow, "--loop=fit"], False),
+        dtrain("dtrain, one device", 1, "one_device"),
+    ]
+
+
+def children_of(pid):
+    try:
+        listed = pathlib.Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    except OSError:
+        return []
+    return [pid, *(found for child in listed for found in children_of(int(child)))]
+
+
+def peak_of(pid):
+    try:
+        for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
+            if line.startswith(PEAK):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    return 0
+
+
+def watch_memory(pid, peaks, ended):
+    """The peak of the largest process of the job: a replica, for those that start processes."""
+    while not ended.wait(0.2):
+        for process in children_of(pid):
+            peaks.append(peak_of(process))
+
+
+def time_of(event):
+    return datetime.datetime.fromisoformat(event["time"].replace("Z", "+00:00")).timestamp()
+
+
+def execute(contender, model, steps, window):
+    """Runs one command; returns when it was started, its `step` events and its largest process' peak."""
+    with tempfile.TemporaryDirectory(prefix="bench-peers-") as directory:
+        values = {"model": model, "steps": steps, "window": window, "directory": directory}
+        command = [part.format(**values) for part in contender.command]
+        log = pathlib.Path(directory) / "log"
+        peaks, ended = [0], threading.Event()
+        with log.open("w") as errors:
+            started = time.time()
+            process = subprocess.Popen(
+                command,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+                env={**os.environ, **contender.environment},
+            )
+            watcher = threading.Thread(target=watch_memory, args=(process.pid, peaks, ended))
+            watcher.start()
+            try:
+                output, _ = process.communicate(timeout=TIMEOUT)
+            finally:
+                process.kill()
+                ended.set()
+                watcher.join()
+        if process.returncode != 0:
+            sys.exit(f"{' '.join(command)}\nended with {process.returncode}:\n{output[-2000:]}{log.read_text()[-4000:]}")
+    events = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    return started, [event for event in events if event.get("event") == "step"], max(peaks)
+
+
+def throughput(contender, model):
+    window = STEPS_OF_WINDOW[model]
+    _, events, peak = execute(contender, model, window * (WARM_UP + WINDOWS), window)
+    times = [time_of(event) for event in events if event["step"] % window == 0]
+    durations = [end - begin for begin, end in zip(times[WARM_UP - 1 :], times[WARM_UP:])]
+    examples = window * BATCH * contender.replicas
+    rate = statistics.median(examples / duration for duration in durations)
+    return rate, peak if contender.processes_per_replica else peak / contender.replicas
+
+
+def measure(contender, model):
+    rate, peak = throughput(contender, model)
+    started, events, _ = execute(contender, model, 1, 1)
+    return Run(rate, time_of(events[0]) - started, peak)
+
+
+def spread(values, form):
+    return f"{form.format(statistics.median(values))} ({form.format(min(values))} to {form.format(max(values))})"
+
+
+def table(model, names, runs):
+    """One row a contender: medians over the rounds, the lowest and the highest beside them."""
+    ours = statistics.median(run.examples_per_second for run in runs[names[0]])
+    lines = [
+        f"| {model.upper()} | examples/s | dtrain is faster by | first step, s | memory a replica, MB |",
+        "| --- | ---: | ---: | ---: | ---: |",
+    ]
+    for name in names:
+        rates = [run.examples_per_second for run in runs[name]]
+        ratio = "" if name.startswith("dtrain") else f"{ours / statistics.median(rates):.2f} x"
+        lines.append(
+            f"| {name} | {spread(rates, '{:,.0f}')} | {ratio} | "
+            f"{spread([run.first_step for run in runs[name]], '{:.2f}')} | "
+            f"{statistics.median(run.peak_memory for run in runs[name]) / 1e6:,.0f} |"
+        )
+    alone = statistics.median(run.examples_per_second for run in runs[names[-1]])
+    lines.append(f"\nScaling efficiency of dtrain at 2 replicas (weak): {ours / alone / 2:.2f}.\n")
+    return lines
+
+
+def version_of(command):
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip().splitlines()[-1]
+
+
+def processor():
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            return line.split(": ", 1)[1]
+    return platform.machine()
+
+
+def heading(options, names):
+    show = "import importlib.metadata as m; print(m.version('{}'))"
+    bin_of = options.environments
+    torch = version_of([bin_of / "torch/bin/python", "-c", show.format("torch")])
+    tensorflow = version_of([bin_of / "tensorflow/bin/python", "-c", show.format("tensorflow-cpu")])
+    return [
+        f"{processor()}, {len(os.sched_getaffinity(0))} cores; {platform.platform()}; "
+        f"{datetime.date.today().isoformat()}.",
+        f"{version_of([options.program, '--version'])}; PyTorch {torch}; TensorFlow {tensorflow}; "
+        f"data: {options.dataset}; {options.rounds} rounds, {len(names)} contenders in turn. Medians (lowest to highest).",
+        "",
+    ]
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--program", type=pathlib.Path, required=True)
+    parser.add_argument("--environments", type=pathlib.Path, required=True)
+    parser.add_argument("--data", type=pathlib.Path, required=True)
+    parser.add_argument("--dataset", required=True)
+    parser.add_argument("--rounds", type=int, required=True)
+    parser.add_argument("--only", choices=list(STEPS_OF_WINDOW))
+    parser.add_argument("--out", type=pathlib.Path)
+    options = parser.parse_args()
+
+    everyone = contenders(options)
+    names = [contender.name for contender in everyone]
+    models = [options.only] if options.only else list(STEPS_OF_WINDOW)
+    runs = {model: {name: [] for name in names} for model in models}
+    for number in range(options.rounds):
+        for model in models:
+            # Another first one every round, so that nobody always follows the same neighbour.
+            first = number % len(everyone)
+            for contender in everyone[first:] + everyone[:first]:
+                run = measure(contender, model)
+                runs[model][contender.name].append(run)
+                print(
+                    f"round {number + 1}/{options.rounds} {model} {contender.name}: "
+                    f"{run.examples_per_second:,.0f} examples/s, first step {run.first_step:.2f} s, "
+                    f"{run.peak_memory / 1e6:,.0f} MB",
+                    file=sys.stderr,
+                    flush=True,
+                )
+    lines = heading(options, names)
+    for model in models:
+        lines += table(model, names, runs[model])
+    text = "\n".join(lines)
+    print(text)
+    if options.out:
+        options.out.write_text(text + "\n")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,81 @@
+"""The workload in PyTorch DistributedDataParallel, one process a replica: torchrun starts them."""
+
+import os
+
+import torch
+import torch.distributed as dist
+from torch import nn
+
+import peer
+
+
+def make_model(kind):
+    if kind == "mlp":
+        wide, narrow = peer.HIDDEN
+        return nn.Sequential(
+            nn.Flatten(),
+            nn.Linear(784, wide),
+            nn.ReLU(),
+            nn.Linear(wide, narrow),
+            nn.ReLU(),
+            nn.Linear(narrow, peer.CLASSES),
+        )
+    side = (28 - peer.KERNEL + 1) // peer.POOL
+    return nn.Sequential(
+        nn.Conv2d(1, peer.FILTERS, peer.KERNEL),
+        nn.ReLU(),
+        nn.MaxPool2d(peer.POOL),
+        nn.Flatten(),
+        nn.Linear(peer.FILTERS * side * side, peer.DENSE),
+        nn.ReLU(),
+        nn.Linear(peer.DENSE, peer.CLASSES),
+    )
+
+
+def shares(images, labels, batch, rank, replicas):
+    """Batches of this rank, without end: a new order every epoch, the same on all ranks."""
+    order = torch.Generator()
+    epoch = 0
+    while True:
+        order.manual_seed(epoch)
+        permutation = torch.randperm(len(images), generator=order)
+        for begin in range(rank * batch, len(images) - replicas * batch + rank * batch + 1, replicas * batch):
+            chosen = permutation[begin : begin + batch]
+            yield images[chosen], labels[chosen]
+        epoch += 1
+
+
+def main():
+    options = peer.options()
+    torch.set_num_threads(1)
+    rank = int(os.environ["RANK"])
+    # A core for each replica, as dtrain does.
+    cores = sorted(os.sched_getaffinity(0))
+    if options.replicas <= len(cores):
+        os.sched_setaffinity(0, {cores[rank]})
+    dist.init_process_group("gloo")
+    torch.manual_seed(42)
+    images, labels = (torch.from_numpy(array) for array in peer.load_training_data(options.data))
+    images = images.unsqueeze(1)
+    model = make_model(options.model)
+    parallel = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
+    optimizer = torch.optim.Adam(parallel.parameters(), lr=peer.LEARNING_RATE, fused=True)
+    loss_of = nn.CrossEntropyLoss()
+    total = torch.zeros(())
+    batches = shares(images, labels, options.batch, rank, options.replicas)
+    for step in range(1, options.steps + 1):
+        inputs, targets = next(batches)
+        optimizer.zero_grad(set_to_none=True)
+        loss = loss_of(parallel(inputs), targets)
+        loss.backward()
+        optimizer.step()
+        total += loss.detach()
+        if step % options.window == 0:
+            if rank == 0:
+                peer.report(step, total / options.window)
+            total.zero_()
+    dist.destroy_process_group()
+
+
+if __name__ == "__main__":
+    main()
