@@ -128,6 +128,11 @@ AllReduceBench bench_from(const BenchOptions& options) {
     bench.communication.push_back(name);
   }
   bench.sizes = parse_sizes(options.sizes);
+  const int64_t element = bench_element_bytes(bench.dtype);
+  if (*std::min_element(bench.sizes.begin(), bench.sizes.end()) < element) {
+    throw Error(ExitCode::kUsage,
+                fmt::format("--sizes: the smallest is less than one {} of {} bytes", bench.dtype, element));
+  }
   return bench;
 }
 

@@ -132,7 +132,7 @@ void measure_once(ProcessGroup& group, at::Tensor& tensor, uint32_t round, bool 
 std::vector<Timings> measure_size(const AllReduceBench& bench, int64_t bytes,
                                   const std::vector<std::unique_ptr<ProcessGroup>>& groups) {
   const at::ScalarType type = dtype_of(bench.dtype);
-  at::Tensor tensor = at::empty({bytes / static_cast<int64_t>(at::elementSize(type))}, type);
+  at::Tensor tensor = at::empty({bytes / bench_element_bytes(bench.dtype)}, type);
   std::vector<Timings> timings(groups.size());
   const int64_t rounds = kWarmUp + bench.iterations_for(bytes);
   for (int64_t round = 0; round < rounds; ++round) {
@@ -164,7 +164,7 @@ class Collector {
  private:
   AllReduceResult result(int64_t bytes, const std::string& communication) const {
     AllReduceResult result;
-    const auto item = static_cast<int64_t>(at::elementSize(dtype_of(bench_.dtype)));
+    const int64_t item = bench_element_bytes(bench_.dtype);
     result.count = bytes / item;
     result.bytes = result.count * item;
     result.dtype = bench_.dtype;
@@ -200,6 +200,10 @@ int64_t AllReduceBench::iterations_for(int64_t bytes) const {
   constexpr int64_t kBytesInAll = int64_t{128} << 20;
   return iterations > 0 ? iterations
                         : std::clamp<int64_t>(kBytesInAll / std::max<int64_t>(bytes, 1), 10, 200);
+}
+
+int64_t bench_element_bytes(const std::string& dtype) {
+  return static_cast<int64_t>(at::elementSize(dtype_of(dtype)));
 }
 
 const std::vector<std::string>& bench_dtypes() {

@@ -26,6 +26,8 @@ struct AllReduceBench {
 
 // The types that `dtype` may name.
 const std::vector<std::string>& bench_dtypes();
+// Bytes of one element of such a type.
+int64_t bench_element_bytes(const std::string& dtype);
 
 // What one size took over one kind of group.
 struct AllReduceResult {

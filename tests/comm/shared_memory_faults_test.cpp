@@ -1,6 +1,7 @@
 // What becomes of a shared-memory group when its ranks, as real processes, are killed, stopped or crowded.
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
+#include <sched.h>
 #include <signal.h>
 #include <sys/mman.h>
 #include <sys/wait.h>
@@ -29,7 +30,8 @@ using namespace std::chrono_literals;
 
 constexpr auto kMeeting = 20s;
 
-// A child that is killed, if need be, and reaped at the end.
+// A child that is killed, if need be, and reaped at the end. To be made while this process has no store and
+// no group: their threads may hold a lock (of an allocator, say) that nobody would ever release in the fork.
 class Child {
  public:
   // Runs `body` in a fork of this process; what it returns is the exit code.
@@ -95,8 +97,18 @@ void die_in(int64_t microseconds) {
   ::timer_settime(timer, 0, &when, nullptr);
 }
 
-std::unique_ptr<ProcessGroup> join(uint16_t port, int rank, int size, std::chrono::milliseconds timeout) {
-  return make_shared_memory_group(connect_store("127.0.0.1", port, kMeeting), rank, size, timeout);
+// As a child: at the store whose port its parent sets once it has been forked.
+std::unique_ptr<ProcessGroup> join(const SharedNumber& port, int rank, int size,
+                                   std::chrono::milliseconds timeout) {
+  while (port.get() == 0) ::sched_yield();
+  const StorePtr store = connect_store("127.0.0.1", static_cast<uint16_t>(port.get()), kMeeting);
+  return make_shared_memory_group(store, rank, size, timeout);
+}
+
+StorePtr host_for_children(const SharedNumber& port) {
+  const HostedStore hosted = host_store("127.0.0.1", 0, kMeeting);
+  port.set(hosted.port);
+  return hosted.store;
 }
 
 // All-reduces without end, as far as this process is concerned.
@@ -133,16 +145,16 @@ TEST_CASE(
   for (int kill = 0; kill < kKills; ++kill) {
     if (kill == 1) descriptors = open_descriptors();  // the first use of a store opens some for good
     const SharedNumber alive;                         // when the child was last seen
-    const HostedStore hosted = host_store("127.0.0.1", 0, kMeeting);
+    const SharedNumber port;
     Child child([&]() -> int {
-      const auto group = join(hosted.port, 1, 2, kMeeting);
+      const auto group = join(port, 1, 2, kMeeting);
       int rounds = 0;
       all_reduce_for_ever(*group, [&] {
         if (++rounds == 5) die_in(20 + 7 * kill);
         alive.set(steady_seconds());
       });
     });
-    const auto group = make_shared_memory_group(hosted.store, 0, 2, kMeeting);
+    const auto group = make_shared_memory_group(host_for_children(port), 0, 2, kMeeting);
     try {
       all_reduce_for_ever(*group);
     } catch (const Error& error) {
@@ -162,12 +174,12 @@ TEST_CASE(
 
 TEST_CASE("when one of several ranks is killed, none of the others hangs") {
   constexpr int kSize = 4;
-  const HostedStore hosted = host_store("127.0.0.1", 0, kMeeting);
+  const SharedNumber port;
   std::vector<Child> children;
   for (int rank = 1; rank < kSize; ++rank) {
     children.emplace_back([&, rank]() -> int {
       try {
-        const auto group = join(hosted.port, rank, kSize, kMeeting);
+        const auto group = join(port, rank, kSize, kMeeting);
         if (rank == 2) die_in(3000);
         all_reduce_for_ever(*group);
       } catch (const Error& error) {
@@ -175,7 +187,7 @@ TEST_CASE("when one of several ranks is killed, none of the others hangs") {
       }
     });
   }
-  const auto group = make_shared_memory_group(hosted.store, 0, kSize, kMeeting);
+  const auto group = make_shared_memory_group(host_for_children(port), 0, kSize, kMeeting);
   CHECK_THROWS_AS(all_reduce_for_ever(*group), Error);
   CHECK(children[0].wait() == static_cast<int>(ExitCode::kPeerLost));
   CHECK(children[1].wait() == -SIGKILL);
@@ -183,15 +195,15 @@ TEST_CASE("when one of several ranks is killed, none of the others hangs") {
 }
 
 TEST_CASE("a stopped rank is missed after the timeout, by name") {
-  const HostedStore hosted = host_store("127.0.0.1", 0, kMeeting);
+  const SharedNumber port;
   Child child([&]() -> int {
-    const auto group = join(hosted.port, 1, 2, kMeeting);
+    const auto group = join(port, 1, 2, kMeeting);
     int rounds = 0;
     all_reduce_for_ever(*group, [&] {
       if (++rounds == 10) ::raise(SIGSTOP);
     });
   });
-  const auto group = make_shared_memory_group(hosted.store, 0, 2, 300ms);
+  const auto group = make_shared_memory_group(host_for_children(port), 0, 2, 300ms);
   const double start = steady_seconds();
   try {
     all_reduce_for_ever(*group);
@@ -208,7 +220,7 @@ TEST_CASE("a stopped rank is missed after the timeout, by name") {
 TEST_CASE("more ranks than cores sum right") {
   constexpr int kSize = 8;
   constexpr int kRounds = 30;
-  const HostedStore hosted = host_store("127.0.0.1", 0, kMeeting);
+  const SharedNumber port;
   const auto take_part = [&](ProcessGroup& group) {
     for (int round = 0; round < kRounds; ++round) {
       at::Tensor tensor = at::arange(1000, at::kFloat) + group.rank() + round;
@@ -219,9 +231,9 @@ TEST_CASE("more ranks than cores sum right") {
   };
   std::vector<Child> children;
   for (int rank = 1; rank < kSize; ++rank) {
-    children.emplace_back([&, rank] { return take_part(*join(hosted.port, rank, kSize, kMeeting)); });
+    children.emplace_back([&, rank] { return take_part(*join(port, rank, kSize, kMeeting)); });
   }
-  CHECK(take_part(*make_shared_memory_group(hosted.store, 0, kSize, kMeeting)) == 0);
+  CHECK(take_part(*make_shared_memory_group(host_for_children(port), 0, kSize, kMeeting)) == 0);
   for (Child& child : children) CHECK(child.wait() == 0);
 }
 
