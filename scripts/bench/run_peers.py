@@ -187,13 +187,17 @@ def processor():
     return platform.machine()
 
 
+def system():
+    return platform.freedesktop_os_release().get("PRETTY_NAME", platform.system())
+
+
 def heading(options, names):
     show = "import importlib.metadata as m; print(m.version('{}'))"
     bin_of = options.environments
     torch = version_of([bin_of / "torch/bin/python", "-c", show.format("torch")])
     tensorflow = version_of([bin_of / "tensorflow/bin/python", "-c", show.format("tensorflow-cpu")])
     return [
-        f"{processor()}, {len(os.sched_getaffinity(0))} cores; {platform.platform()}; "
+        f"{processor()}, {len(os.sched_getaffinity(0))} cores; {system()}; "
         f"{datetime.date.today().isoformat()}.",
         f"{version_of([options.program, '--version'])}; PyTorch {torch}; TensorFlow {tensorflow}; "
         f"data: {options.dataset}; {options.rounds} rounds, {len(names)} contenders in turn. Medians (lowest to highest).",
