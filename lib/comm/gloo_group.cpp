@@ -21,9 +21,8 @@ namespace {
 
 using C10dGroup = c10::intrusive_ptr<c10d::ProcessGroup>;
 
-// c10d records every collective for a post-mortem that nobody here reads, in a structure that several groups
-// of one process (ranks that are threads) corrupt. Before main(), as changing the environment later is a
-// race.
+// c10d records every collective for a post-mortem that nobody here reads. Before main(), as changing the
+// environment later is a race.
 [[maybe_unused]] const int no_flight_recorder = ::setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/0);
 
 // Sums a bucket over the ranks. Without a hook the Reducer would divide by the number of ranks, and the loss
@@ -107,7 +106,8 @@ class GlooGroup : public ProcessGroup {
   }
 
   void barrier() override {
-    run("barrier", [&] { group_->barrier()->wait(); });
+    // Not ProcessGroup::barrier: it assigns to a static tensor, which groups on several threads race for.
+    run("barrier", [&] { group_->getBackend(c10::DeviceType::CPU)->barrier()->wait(); });
   }
 
   std::unique_ptr<GradientReducer> make_gradient_reducer(const std::vector<at::Tensor>& parameters,
