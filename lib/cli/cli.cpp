@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <filesystem>
 #include <iostream>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/completion.h"
@@ -29,7 +30,7 @@ struct CommandLine {
       "dtrain: a native distributed trainer. A YAML job spec in, a trained model and its numbers out.",
       "dtrain"};
   RunOptions run;
-  SpecOptions plan;
+  PlanOptions plan;
   SweepCommandOptions sweep;
   BenchOptions bench;
   std::string benchmark;
@@ -116,10 +117,28 @@ void CommandLine::add_validate() {
 void CommandLine::add_plan() {
   CLI::App* command = app.add_subcommand(
       "plan", "Show every resolved number: batches, learning rate, steps, parameters; starts nothing");
-  add_spec(command, plan.spec);
-  add_overrides(command, plan.overrides);
-  command->add_flag("--json", json, "Print the plan as JSON");
-  command->callback([this] { action = [this] { return plan_command(plan, json); }; });
+  CLI::Option* spec = add_spec(command, plan.spec.spec)->required(false);
+  add_overrides(command, plan.spec.overrides);
+  CLI::Option* json = command->add_flag("--json", plan.json, "Print the plan as JSON");
+  command
+      ->add_option("--plot-lr", plan.plot_learning_rate,
+                   "Draw the learning rate of the distributed run instead: here, or to a file (.svg)")
+      ->expected(0, 1)
+      ->default_str("")
+      ->type_name("[FILE]")
+      ->excludes(json);
+  command->callback([this, spec] {
+    std::optional<std::string>& plot = plan.plot_learning_rate;
+    // "plan --plot-lr job.yaml": the word after the option is the spec, if none is elsewhere.
+    if (spec->empty()) {
+      if (!plot || plot->empty()) throw CLI::RequiredError("SPEC");
+      plan.spec.spec = std::exchange(*plot, "");
+    }
+    if (plot && !plot->empty() && std::filesystem::path(*plot).extension() != ".svg")
+      throw CLI::ValidationError(
+          fmt::format("--plot-lr writes SVG: {} should end in .svg", printable(*plot)));
+    action = [this] { return plan_command(plan); };
+  });
 }
 
 void CommandLine::add_schema() {

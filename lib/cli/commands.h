@@ -25,6 +25,12 @@ struct RunOptions {
   bool json = false;
 };
 
+struct PlanOptions {
+  SpecOptions spec;
+  bool json = false;
+  std::optional<std::string> plot_learning_rate;  // to a file, or to the terminal when empty
+};
+
 struct SweepCommandOptions {
   SpecOptions spec;
   std::vector<int64_t> replicas;
@@ -49,7 +55,7 @@ struct BenchOptions {
 ExitCode run_command(const RunOptions& options);
 ExitCode validate_command(const std::vector<std::string>& specs, const std::vector<std::string>& overrides,
                           bool json);
-ExitCode plan_command(const SpecOptions& options, bool json);
+ExitCode plan_command(const PlanOptions& options);
 ExitCode schema_command(bool markdown);
 ExitCode sweep_command(const SweepCommandOptions& options);
 ExitCode bench_command(const BenchOptions& options);

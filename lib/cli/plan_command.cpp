@@ -5,8 +5,10 @@
 
 #include "cli/commands.h"
 #include "cli/report_problems.h"
+#include "core/files.h"
 #include "core/text.h"
 #include "data/dataset.h"
+#include "metrics/learning_rate_chart.h"
 #include "train/job_plan.h"
 
 namespace dtrain {
@@ -99,16 +101,37 @@ void print_plan(const JobPlan& job) {
   std::cout << "\nevery field, resolved\n" << print_spec(job.spec);
 }
 
+// The distributed run's, to `file`, or to the terminal when that is empty.
+void plot_learning_rate(const JobPlan& job, const std::string& file) {
+  const RunPlan& run = job.runs.back();
+  const std::string& kind = job.spec.train.schedule.kind;
+  const LearningRateCurve curve{
+      .title = fmt::format("{}: learning rate of the {} run{}", job.spec.name, run.run,
+                           kind == "reduce_on_plateau" ? ", as long as evaluations get better" : ""),
+      .at = [&run](int64_t step) { return run.learning_rate.at(step); },
+      .steps = run.total_steps,
+      .steps_per_epoch = run.steps_per_epoch,
+      .logarithmic = kind == "piecewise" || kind == "step" || kind == "exponential"};
+  if (file.empty()) {
+    std::cout << learning_rate_plot(curve) << run.learning_rate.derivation << '\n';
+  } else {
+    write_file_atomically(file, learning_rate_chart(curve));
+    std::cout << printable(file, 1000) << '\n';
+  }
+}
+
 }  // namespace
 
-ExitCode plan_command(const SpecOptions& options, bool json) {
-  LoadedSpec loaded = load_spec(options.spec, options.overrides);
+ExitCode plan_command(const PlanOptions& options) {
+  LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
   const JobPlan job = plan_job(loaded, describe_dataset);
   if (!loaded.ok()) {
     report_problems(loaded.problems, std::cerr);
     return ExitCode::kUsage;
   }
-  if (json) {
+  if (options.plot_learning_rate) {
+    plot_learning_rate(job, *options.plot_learning_rate);
+  } else if (options.json) {
     std::cout << plan_json(job).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
   } else {
     print_plan(job);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/text.h"
+#include "metrics/chart.h"
 
 namespace dtrain {
 namespace {
@@ -27,24 +28,6 @@ constexpr double kClosestLabels = 22;  // pixels between the middles of two labe
 // Seen well on white and on near-black, and told apart by colour-blind readers (with the markers' help).
 constexpr std::array<const char*, 6> kColours = {"#3b82d6", "#e0762f", "#2f9e77",
                                                  "#b75cb7", "#b8922a", "#d1495b"};
-
-constexpr char kStyle[] = R"(<style>
-  text { font: 13px system-ui, sans-serif; fill: #333 }
-  .title { font-size: 16px; font-weight: 600 }
-  .page { fill: #fff }
-  .grid { stroke: #ddd; stroke-width: 1 }
-  .axis { stroke: #777; stroke-width: 1 }
-  .perfect { stroke-width: 1.2; stroke-dasharray: 5 5; fill: none; opacity: .65 }
-  .line { stroke-width: 2.2; fill: none; stroke-linejoin: round }
-  .spread { stroke-width: 1.4 }
-  @media (prefers-color-scheme: dark) {
-    text { fill: #ddd }
-    .page { fill: #1b1d21 }
-    .grid { stroke: #3a3d44 }
-    .axis { stroke: #888 }
-  }
-</style>
-)";
 
 struct Value {
   int64_t replicas;
@@ -67,14 +50,6 @@ struct Line {
     return reference_rate * static_cast<double>(replicas) / static_cast<double>(reference_replicas);
   }
 };
-
-std::string escaped(const std::string& text) {
-  std::string safe;
-  for (const char c : printable(text)) {
-    safe += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
-  }
-  return safe;
-}
 
 std::vector<Line> lines_of(const Sweep& sweep) {
   std::map<int64_t, Line> by_batch;
@@ -101,15 +76,6 @@ std::vector<Line> lines_of(const Sweep& sweep) {
     lines.push_back(std::move(line));
   }
   return lines;
-}
-
-// The distance between lines of the grid: 1, 2 or 5 times a power of ten, some five of them up to `highest`.
-double grid_step(double highest) {
-  const double power = std::pow(10, std::floor(std::log10(highest / 5)));
-  for (const double factor : {1.0, 2.0, 5.0}) {
-    if (highest / (factor * power) <= 6) return factor * power;
-  }
-  return 10 * power;
 }
 
 std::string number_label(double value) {
@@ -263,13 +229,13 @@ std::string sweep_chart(const Sweep& sweep) {
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
       "role=\"img\">\n<title>{2}</title>\n",
-      kWidth, height, escaped(sweep.name));
-  svg += kStyle;
+      kWidth, height, svg_text(sweep.name));
+  svg += kChartStyle;
   svg += "<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n";
   svg += fmt::format(
       "<text x=\"80\" y=\"34\">{}: {} scaling, {}, {}, communication {}; dashes: perfect scaling</text>\n",
-      escaped(sweep.name), sweep.strong ? "strong" : "weak", escaped(sweep.strategy), escaped(sweep.dataset),
-      escaped(sweep.communication));
+      svg_text(sweep.name), sweep.strong ? "strong" : "weak", svg_text(sweep.strategy),
+      svg_text(sweep.dataset), svg_text(sweep.communication));
   if (lines.empty()) {
     svg += "<text x=\"80\" y=\"70\">no point was measured</text>\n";
   } else {

@@ -71,6 +71,7 @@ struct TypeText {
     return of(static_cast<const std::string*>(nullptr)) + or_word();
   }
   std::string of(const std::vector<int64_t>*) const { return "list of integers"; }
+  std::string of(const std::vector<double>*) const { return "list of numbers"; }
   std::string of(const std::vector<std::string>*) const {
     return choices(field.choices->built) + ", or a list of devices";
   }

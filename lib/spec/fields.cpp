@@ -17,11 +17,27 @@ const Condition kRmsprop{{"train.optimizer.kind"}, {"rmsprop"}};
 const Condition kMomentum{{"train.optimizer.kind"}, {"sgd", "rmsprop"}};
 const Condition kEpsilon{{"train.optimizer.kind"}, {"rmsprop", "adam", "adamw"}};
 const Condition kAdam{{"train.optimizer.kind"}, {"adam", "adamw"}};
+// A piecewise schedule says each rate itself.
+const Condition kOneRate{
+    {"train.schedule.kind"},
+    {"constant", "step", "exponential", "cosine", "polynomial", "one_cycle", "reduce_on_plateau"}};
+const Condition kCounted{{"train.schedule.kind"},
+                         {"piecewise", "step", "exponential", "cosine", "polynomial", "one_cycle"}};
+const Condition kPiecewise{{"train.schedule.kind"}, {"piecewise"}};
+const Condition kRepeated{{"train.schedule.kind"}, {"step", "exponential"}};
+const Condition kMultiplied{{"train.schedule.kind"}, {"step", "exponential", "reduce_on_plateau"}};
+const Condition kStretched{{"train.schedule.kind"}, {"cosine", "polynomial", "one_cycle"}};
+const Condition kPolynomial{{"train.schedule.kind"}, {"polynomial"}};
+const Condition kOneCycle{{"train.schedule.kind"}, {"one_cycle"}};
+const Condition kEnding{{"train.schedule.kind"}, {"cosine", "polynomial", "one_cycle", "reduce_on_plateau"}};
+const Condition kPlateau{{"train.schedule.kind"}, {"reduce_on_plateau"}};
 const Condition kScaled{{"train.learning_rate_scaling.rule"}, {"linear", "sqrt"}};
 
 const Choices kPaddings{"padding", {"valid", "same"}};
 const Choices kDtypes{"dtype", {"float32", "float64"}};
 const Choices kScalingRules{"scaling rule", {"none", "linear", "sqrt"}};
+const Choices kScheduleUnits{"unit", {"epochs", "steps"}};
+const Choices kEvaluatedMetrics{"metric", {"loss", "accuracy"}};
 const Choices kBaselines{"baseline", {"none", "one_device"}};
 const Choices kCommunications{"communication", {"auto", "shared_memory", "gloo"}, {"nccl"}};
 const Choices kDevices{"device", {"auto", "cpu"}};
@@ -66,6 +82,13 @@ const Choices& initializer_kinds() {
 
 const Choices& optimizer_kinds() {
   static const Choices choices{"optimizer", {"sgd", "rmsprop", "adam", "adamw"}};
+  return choices;
+}
+
+const Choices& schedule_kinds() {
+  static const Choices choices{"schedule",
+                               {"constant", "piecewise", "step", "exponential", "cosine", "polynomial",
+                                "one_cycle", "reduce_on_plateau"}};
   return choices;
 }
 
@@ -150,7 +173,8 @@ const Fields<JobSpec>& job_fields() {
       JOB(train.max_steps, .doc = "stop after so many updates, whatever the epochs", .unit = "steps",
           .bounds = between(1, 1e12), .word = "none"),
       JOB(train.optimizer.kind, .doc = "how gradients change the weights", .choices = &optimizer_kinds()),
-      JOB(train.optimizer.learning_rate, .doc = "before scaling and warmup", .bounds = above_zero_to(1e6)),
+      JOB(train.optimizer.learning_rate, .doc = "before scaling, warmup and schedule", .bounds = above_zero_to(1e6),
+          .when = kOneRate),
       JOB(train.optimizer.momentum, .doc = "the share of the last update that is kept",
           .bounds = zero_to_below_one(), .when = kMomentum),
       JOB(train.optimizer.nesterov, .doc = "Nesterov's momentum", .when = kSgd),
@@ -169,8 +193,38 @@ const Fields<JobSpec>& job_fields() {
       JOB(train.learning_rate_scaling.reference_batch, .doc = "the global batch that `learning_rate` was tuned for",
           .unit = "examples", .bounds = between(1, 1e9), .otherwise = "not scaled", .when = kScaled,
           .required = true),
-      JOB(train.learning_rate_scaling.warmup_steps, .doc = "the learning rate rises linearly over so many updates",
-          .unit = "steps", .bounds = between(0, 1e9)),
+      JOB(train.learning_rate_scaling.warmup_steps, .doc = "the learning rate rises linearly over so many updates, "
+          "up to what the schedule says", .unit = "steps", .bounds = between(0, 1e9)),
+      JOB(train.schedule.kind, .doc = "how the learning rate changes while training; [schedules](schedules.md) has the "
+          "formulas", .choices = &schedule_kinds()),
+      JOB(train.schedule.unit, .doc = "what `boundaries`, `every` and `over` count: passes over the training examples, or "
+          "updates", .choices = &kScheduleUnits, .when = kCounted),
+      JOB(train.schedule.boundaries, .doc = "after how many epochs (or steps) the next of `values` comes; ascending",
+          .bounds = between(1, 1e12), .length = {1, 100}, .when = kPiecewise, .required = true),
+      JOB(train.schedule.values, .doc = "the learning rates, before scaling and warmup; one more than `boundaries`",
+          .bounds = above_zero_to(1e6), .length = {2, 101}, .when = kPiecewise, .required = true),
+      JOB(train.schedule.every, .doc = "after so many epochs (or steps) the rate is multiplied by `factor`; `exponential` "
+          "gets there gradually", .bounds = between(1, 1e12), .when = kRepeated),
+      JOB(train.schedule.factor, .doc = "multiplies the learning rate", .bounds = {0.0, 1.0, true, true},
+          .when = kMultiplied),
+      JOB(train.schedule.over, .doc = "epochs (or steps) until the curve ends; the rate then stays; all: the whole "
+          "training", .bounds = between(1, 1e12), .word = "all", .when = kStretched),
+      JOB(train.schedule.power, .doc = "of the polynomial; 1 is a straight line", .bounds = above_zero_to(100),
+          .when = kPolynomial),
+      JOB(train.schedule.initial_factor, .doc = "the first rate, as a part of `learning_rate`",
+          .bounds = {0.0, 1.0, true, false}, .when = kOneCycle),
+      JOB(train.schedule.peak_at, .doc = "where the rate is at its highest, as a part of `over`",
+          .bounds = {0.0, 1.0, true, true}, .when = kOneCycle),
+      JOB(train.schedule.final_factor, .doc = "the lowest rate, at the end, as a part of `learning_rate`",
+          .bounds = {0.0, 1.0, false, true}, .when = kEnding),
+      JOB(train.schedule.metric, .doc = "of the evaluations, whose improvement is watched", .choices = &kEvaluatedMetrics,
+          .when = kPlateau),
+      JOB(train.schedule.patience, .doc = "so many evaluations in a row without improvement reduce the rate",
+          .unit = "evaluations", .bounds = between(1, 1e6), .when = kPlateau),
+      JOB(train.schedule.cooldown, .doc = "so many evaluations after a reduction do not count", .unit = "evaluations",
+          .bounds = between(0, 1e6), .when = kPlateau),
+      JOB(train.schedule.min_delta, .doc = "the smallest change of the metric that is an improvement",
+          .bounds = between(0, 1e6), .when = kPlateau),
 
       JOB(evaluate.every_epochs, .doc = "evaluate after so many epochs, and after the last", .unit = "epochs",
           .bounds = between(1, 1e6)),

@@ -28,6 +28,7 @@ const Choices& layer_kinds();
 const Choices& activation_kinds();
 const Choices& initializer_kinds();
 const Choices& optimizer_kinds();
+const Choices& schedule_kinds();
 
 // Bounds of a number, or of each number of a list. An open end excludes the bound itself.
 struct Bounds {
@@ -70,10 +71,11 @@ template <class Spec, class T>
 using Member = T& (*)(Spec&);
 
 template <class Spec>
-using Accessor = std::variant<Member<Spec, bool>, Member<Spec, int64_t>, Member<Spec, double>,
-                              Member<Spec, std::string>, Member<Spec, std::optional<int64_t>>,
-                              Member<Spec, std::optional<std::string>>, Member<Spec, std::vector<int64_t>>,
-                              Member<Spec, std::vector<std::string>>, Member<Spec, std::vector<LayerSpec>>>;
+using Accessor =
+    std::variant<Member<Spec, bool>, Member<Spec, int64_t>, Member<Spec, double>, Member<Spec, std::string>,
+                 Member<Spec, std::optional<int64_t>>, Member<Spec, std::optional<std::string>>,
+                 Member<Spec, std::vector<int64_t>>, Member<Spec, std::vector<double>>,
+                 Member<Spec, std::vector<std::string>>, Member<Spec, std::vector<LayerSpec>>>;
 
 template <class Spec>
 struct Field : FieldInfo {

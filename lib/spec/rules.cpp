@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "core/text.h"
@@ -154,7 +155,26 @@ class Rules {
     }
   }
 
+  void check_schedule() {
+    const ScheduleSpec& schedule = spec_.train.schedule;
+    if (schedule.kind != "piecewise" || !usable("train.schedule.boundaries")) return;
+    const std::vector<int64_t>& boundaries = schedule.boundaries;
+    const auto descent = std::adjacent_find(boundaries.begin(), boundaries.end(), std::greater_equal<>());
+    if (descent != boundaries.end()) {
+      add(fmt::format("train.schedule.boundaries[{}]", descent + 1 - boundaries.begin()),
+          fmt::format("{} does not come after {}; boundaries ascend", *(descent + 1), *descent));
+    }
+    if (usable("train.schedule.values") && schedule.values.size() != boundaries.size() + 1) {
+      add("train.schedule.values",
+          fmt::format(
+              "has {} entries for {} boundaries; there is one value before the first boundary and one "
+              "after each, so {}",
+              schedule.values.size(), boundaries.size(), boundaries.size() + 1));
+    }
+  }
+
   void check_train() {
+    check_schedule();
     const TrainSpec& train = spec_.train;
     if (usable("train.optimizer.nesterov") && train.optimizer.nesterov && train.optimizer.kind == "sgd" &&
         !has_problem("train.optimizer.kind") && !has_problem("train.optimizer.momentum") &&

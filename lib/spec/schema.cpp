@@ -54,6 +54,7 @@ struct TypeSchema {
   ordered_json of(const std::vector<int64_t>*) const {
     return list(of(static_cast<const int64_t*>(nullptr)));
   }
+  ordered_json of(const std::vector<double>*) const { return list(of(static_cast<const double*>(nullptr))); }
   ordered_json of(const std::vector<std::string>*) const {
     return {{"anyOf", {{{"enum", field.choices->built}}, list({{"enum", {"cpu"}}})}}};
   }

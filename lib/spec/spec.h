@@ -87,11 +87,31 @@ struct LearningRateScalingSpec {
   int64_t warmup_steps = 0;
 };
 
+// How the learning rate goes on from the optimizer's. Only the fields that its kind uses may be written.
+struct ScheduleSpec {
+  std::string kind = "constant";
+  std::string unit = "epochs";      // of boundaries, every and over: epochs | steps
+  std::vector<int64_t> boundaries;  // piecewise
+  std::vector<double> values;       // piecewise: one more than boundaries
+  int64_t every = 1;                // step, exponential
+  double factor = 0.1;              // step, exponential, reduce_on_plateau
+  std::optional<int64_t> over;      // cosine, polynomial, one_cycle; nullopt: the whole training
+  double power = 1;                 // polynomial
+  double initial_factor = 0.04;     // one_cycle
+  double peak_at = 0.3;             // one_cycle: a part of `over`
+  double final_factor = 0;          // cosine, polynomial, one_cycle, reduce_on_plateau
+  std::string metric = "loss";      // reduce_on_plateau: loss | accuracy
+  int64_t patience = 10;            // reduce_on_plateau
+  int64_t cooldown = 0;             // reduce_on_plateau
+  double min_delta = 1e-4;          // reduce_on_plateau
+};
+
 struct TrainSpec {
   int64_t epochs = 1;
   std::optional<int64_t> max_steps;  // nullopt: no bound
   OptimizerSpec optimizer;
   LearningRateScalingSpec learning_rate_scaling;
+  ScheduleSpec schedule;
 };
 
 struct EvaluateSpec {

@@ -224,14 +224,22 @@ void ValueReader::read_optional(std::optional<T>& value) const {
 void ValueReader::read(std::optional<int64_t>& value) const { read_optional(value); }
 void ValueReader::read(std::optional<std::string>& value) const { read_optional(value); }
 
-void ValueReader::read(std::vector<int64_t>& value) const {
-  if (!list("a list of integers such as [256, 128]")) return;
-  std::vector<int64_t> numbers;
+template <class Number>
+void ValueReader::read_list(std::vector<Number>& value, const std::string& expected) const {
+  if (!list(expected)) return;
+  std::vector<Number> numbers;
   for (const YamlNode& item : node_.items) {
     numbers.push_back(0);
     ValueReader(field_, item, fmt::format("{}[{}]", path_, numbers.size() - 1), report_).read(numbers.back());
   }
   value = std::move(numbers);
+}
+
+void ValueReader::read(std::vector<int64_t>& value) const {
+  read_list(value, "a list of integers such as [256, 128]");
+}
+void ValueReader::read(std::vector<double>& value) const {
+  read_list(value, "a list of numbers such as [0.01, 0.001]");
 }
 
 void ValueReader::read(std::vector<std::string>& devices) const {

@@ -28,6 +28,7 @@ class ValueReader {
   void read(std::optional<int64_t>& value) const;
   void read(std::optional<std::string>& value) const;
   void read(std::vector<int64_t>& value) const;
+  void read(std::vector<double>& value) const;
   void read(std::vector<std::string>& devices) const;
 
  private:
@@ -36,6 +37,8 @@ class ValueReader {
   bool within_bounds(double value, const std::string& text) const;
   std::string or_word() const;
   void problem(const std::string& text) const { report_(node_, path_, text); }
+  template <class Number>
+  void read_list(std::vector<Number>& value, const std::string& expected) const;
   template <class T>
   void read_optional(std::optional<T>& value) const;
 

@@ -84,7 +84,6 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const std::stri
     loaded.problems.push_back(problem_from(loaded, error, "batch"));
     return plan;
   }
-  plan.learning_rate = resolve_learning_rate(spec.train, plan.batch.global);
   plan.steps_per_epoch = plan.batch.steps_per_epoch(data.train_examples);
   if (plan.steps_per_epoch == 0) {
     loaded.problems.push_back(loaded.problem_at(
@@ -97,6 +96,13 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const std::stri
   plan.total_steps = plan.steps_per_epoch * spec.train.epochs;
   if (spec.train.max_steps) plan.total_steps = std::min(plan.total_steps, *spec.train.max_steps);
   if (run == "overhead") plan.total_steps = kOverheadSteps;
+  plan.learning_rate =
+      resolve_learning_rate(spec.train, plan.batch.global, {plan.steps_per_epoch, plan.total_steps});
+  if (spec.train.schedule.kind == "reduce_on_plateau" && data.test_examples == 0) {
+    loaded.problems.push_back(loaded.problem_at(
+        "train.schedule.kind",
+        "reduce_on_plateau goes by evaluations, and there are no test examples; use another schedule"));
+  }
   plan.epochs = (plan.total_steps + plan.steps_per_epoch - 1) / plan.steps_per_epoch;
   return plan;
 }

@@ -18,7 +18,8 @@ Trainer::Trainer(const JobPlan& job, const RunPlan& run, Strategy& strategy, Sha
       test_(test),
       clock_(clock),
       reporter_(reporter),
-      activity_(activity) {}
+      activity_(activity),
+      learning_rate_(run.learning_rate) {}
 
 void Trainer::run() {
   strategy_.place_variables();
@@ -47,7 +48,7 @@ void Trainer::train_epoch(int64_t epoch) {
     if (!share) break;
 
     activity_.doing(Activity::kComputing);
-    learning_rate = run_.learning_rate.at(step_);
+    learning_rate = learning_rate_.at(step_);
     window_.add(strategy_.train_step(*share, learning_rate));
     ++step_;
 
@@ -76,7 +77,7 @@ void Trainer::require_finite(double loss, const char* of) const {
       ExitCode::kDiverged,
       fmt::format("the {} is not finite by step {}: training diverged; lower train.optimizer.learning_rate "
                   "(now {:g}) or add train.learning_rate_scaling.warmup_steps",
-                  of, step_, run_.learning_rate.at(step_ - 1)));
+                  of, step_, learning_rate_.at(step_ - 1)));
 }
 
 void Trainer::evaluate(int64_t epoch) {
@@ -90,6 +91,7 @@ void Trainer::evaluate(int64_t epoch) {
     throw Error(ExitCode::kBug,
                 fmt::format("evaluated {} examples of {}", sums.examples(), job_.data.test_examples));
   }
+  learning_rate_.on_evaluation(sums.loss(), sums.accuracy());  // the same sums on every replica
   reporter_.on_evaluation(epoch + 1, step_, steady_seconds() - start, sums);
   require_finite(sums.loss(), "evaluation loss");  // the last update alone can spoil the weights
 }

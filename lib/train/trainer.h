@@ -54,6 +54,7 @@ class Trainer {
   PhaseClock& clock_;
   RunReporter& reporter_;
   ActivityLog& activity_;
+  LearningRateSchedule learning_rate_;
   int64_t step_ = 0;  // optimizer steps done
   MetricSums window_;
   MetricSums epoch_sums_;

@@ -94,7 +94,7 @@ TEST_CASE("bash and zsh complete commands, options, shells and files") {
       {{"run", "--"}, {"--help", "--set", "--run-dir", "--overwrite", "--quiet", "--json"}},
       {{"run", "--qu"}, {"--quiet"}},
       {{"run", "job.yaml", "--ov"}, {"--overwrite"}},
-      {{"plan", "--"}, {"--help", "--set", "--json"}},
+      {{"plan", "--"}, {"--help", "--set", "--json", "--plot-lr"}},
       {{"completion", "z"}, {"zsh"}},
       {{"completion", ""}, {"--help", "bash", "fish", "zsh"}},
       {{"run", "jo"}, {"job.yaml", "jolly good.yaml"}},

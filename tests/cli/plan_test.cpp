@@ -104,6 +104,68 @@ TEST_CASE("the plan as JSON has every number that the issue of a batch needs") {
   CHECK(parse_spec(document["spec"], "printed").ok());
 }
 
+TEST_CASE("the learning rate's derivation goes on with the schedule") {
+  const Outcome outcome =
+      plan(plan_of_example(), {"--set", "train.schedule.kind=cosine", "--set", "train.schedule.over=2"});
+  CHECK(outcome.exit_code == 0);
+  CHECK_THAT(
+      outcome.output,
+      ContainsSubstring("  learning rate           0.001 x 128/64 (linear) = 0.002; falls to 0 as a cosine "
+                        "over 2 epochs (938 steps)\n"));
+}
+
+// A spec whose rate falls from 0.1 by ten after one of two epochs of 5 steps.
+std::string write_falling(const TemporaryFolder& folder) {
+  return folder.write(
+      "falling.yaml",
+      "name: falling\n"
+      "data: {dataset: synthetic, train_examples: 40, test_examples: 1}\n"
+      "batch: {per_replica: 8}\n"
+      "train: {epochs: 2, schedule: {kind: piecewise, boundaries: [1], values: [0.1, 0.01]}}\n");
+}
+
+TEST_CASE("plan --plot-lr draws the curve, wherever the spec stands") {
+  const TemporaryFolder folder;
+  const std::string spec = write_falling(folder);
+  const std::string stars(31, '*');
+  const std::string expected = "falling: learning rate of the distributed run\n      0.1 |" + stars + "\n";
+  for (const auto& arguments : {std::vector<std::string>{"plan", spec, "--plot-lr"},
+                                std::vector<std::string>{"plan", "--plot-lr", spec}}) {
+    const Outcome outcome = dtrain_command(arguments);
+    INFO(outcome.output << outcome.errors);
+    CHECK(outcome.exit_code == 0);
+    CHECK(outcome.output.substr(0, 45 + 12) == expected.substr(0, 45 + 12));
+    CHECK_THAT(outcome.output, ContainsSubstring("\n     0.01 |"));
+    CHECK_THAT(outcome.output, ContainsSubstring("\n0.1 (no scaling); 0.01 after 1 epoch (5 steps)\n"));
+  }
+}
+
+TEST_CASE("plan --plot-lr FILE.svg writes the curve and says where") {
+  const TemporaryFolder folder;
+  const std::string spec = write_falling(folder);
+  const std::string svg = folder / "rate.svg";
+  const Outcome outcome = dtrain_command({"plan", spec, "--plot-lr", svg});
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.output == svg + "\n");
+  CHECK_THAT(content_of(svg), ContainsSubstring("<svg ") && ContainsSubstring("falling: learning rate"));
+}
+
+TEST_CASE("plan --plot-lr refuses what it cannot do") {
+  const TemporaryFolder folder;
+  const std::string spec = write_falling(folder);
+  const auto refused = [](const std::vector<std::string>& arguments, const std::string& why) {
+    const Outcome outcome = dtrain_command(arguments);
+    INFO(outcome.output);
+    CHECK(outcome.exit_code == 2);
+    CHECK_THAT(outcome.errors, ContainsSubstring(why));
+  };
+  refused({"plan", spec, "--plot-lr", "rate.png"}, "rate.png should end in .svg");
+  refused({"plan", spec, "--plot-lr", "--json"}, "--json");
+  refused({"plan", spec, "--plot-lr", folder / "none/rate.svg"}, "cannot create");
+  refused({"plan", "--plot-lr"}, "SPEC is missing");
+  refused({"plan"}, "SPEC is missing");
+}
+
 TEST_CASE("planning starts no process and needs no data") {
   for (const auto& entry : std::filesystem::directory_iterator(kConfigs)) {
     INFO(entry.path());

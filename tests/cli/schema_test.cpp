@@ -9,6 +9,7 @@
 #include "data/dataset.h"
 #include "models/layers.h"
 #include "optim/optimizer.h"
+#include "optim/schedule.h"
 #include "spec/fields.h"
 #include "strategy/strategy.h"
 
@@ -52,6 +53,7 @@ TEST_CASE("docs/spec.md is what schema --markdown prints") {
 TEST_CASE("a spec accepts exactly what is built") {
   CHECK(set_of(strategy_kinds().built) == set_of(strategy_names()));
   CHECK(set_of(optimizer_kinds().built) == set_of(optimizer_names()));
+  CHECK(set_of(schedule_kinds().built) == set_of(schedule_names()));
   CHECK(set_of(dataset_kinds().built) == set_of(dataset_names()));
   CHECK(set_of(layer_kinds().built) == set_of(layer_kinds_built()));
   CHECK(set_of(model_kinds().built) == set_of(model_kinds_built()));

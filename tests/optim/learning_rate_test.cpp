@@ -1,8 +1,10 @@
 #include "optim/learning_rate.h"
 
 #include <cmath>
+#include <nlohmann/json.hpp>
 
 #include "catch.h"
+#include "core/error.h"
 
 namespace dtrain {
 namespace {
@@ -14,27 +16,89 @@ TrainSpec spec_with(const std::string& rule, int64_t reference, int64_t warmup =
   return spec;
 }
 
+LearningRate resolve(const TrainSpec& spec, int64_t global_batch) {
+  return resolve_learning_rate(spec, global_batch, {.per_epoch = 10, .total = 40});
+}
+
 TEST_CASE("scaling is against the reference batch") {
-  CHECK(resolve_learning_rate(spec_with("linear", 64), 128).scaled == Approx(2e-3));
-  CHECK(resolve_learning_rate(spec_with("linear", 64), 32).scaled == Approx(5e-4));
-  CHECK(resolve_learning_rate(spec_with("sqrt", 64), 256).scaled == Approx(2e-3));
-  CHECK(resolve_learning_rate(spec_with("none", 64), 256).scaled == Approx(1e-3));
+  CHECK(resolve(spec_with("linear", 64), 128).scaled == Approx(2e-3));
+  CHECK(resolve(spec_with("linear", 64), 32).scaled == Approx(5e-4));
+  CHECK(resolve(spec_with("sqrt", 64), 256).scaled == Approx(2e-3));
+  CHECK(resolve(spec_with("none", 64), 256).scaled == Approx(1e-3));
 }
 
 TEST_CASE("the derivation shows the arithmetic") {
-  CHECK(resolve_learning_rate(spec_with("linear", 64), 128).derivation == "0.001 x 128/64 (linear) = 0.002");
-  CHECK(resolve_learning_rate(spec_with("sqrt", 64), 256).derivation ==
-        "0.001 x sqrt(256/64) (sqrt) = 0.002");
-  CHECK(resolve_learning_rate(spec_with("none", 64), 256).derivation == "0.001 (no scaling)");
+  CHECK(resolve(spec_with("linear", 64), 128).derivation == "0.001 x 128/64 (linear) = 0.002");
+  CHECK(resolve(spec_with("sqrt", 64), 256).derivation == "0.001 x sqrt(256/64) (sqrt) = 0.002");
+  CHECK(resolve(spec_with("none", 64), 256).derivation == "0.001 (no scaling)");
 }
 
 TEST_CASE("warmup rises in equal parts and ends at the scaled rate") {
-  const LearningRate rate = resolve_learning_rate(spec_with("linear", 64, 4), 128);
+  const LearningRate rate = resolve(spec_with("linear", 64, 4), 128);
   CHECK(rate.at(0) == Approx(0.25 * 2e-3));
   CHECK(rate.at(3) == Approx(2e-3));
   CHECK(rate.at(4) == Approx(2e-3));
   CHECK(rate.at(1000000) == Approx(2e-3));
-  CHECK(resolve_learning_rate(spec_with("linear", 64), 128).at(0) == Approx(2e-3));
+  CHECK(resolve(spec_with("linear", 64), 128).at(0) == Approx(2e-3));
+}
+
+TEST_CASE("scaling and warmup apply to every schedule") {
+  for (const std::string& kind : schedule_names()) {
+    TrainSpec spec = spec_with("linear", 64, 8);
+    spec.schedule.kind = kind;
+    spec.schedule.boundaries = {1};
+    spec.schedule.values = {1e-3, 1e-4};
+    spec.schedule.every = 2;
+    const LearningRate rate = resolve(spec, 128);
+    for (const int64_t step : {0, 3, 7, 8, 25, 39}) {
+      INFO(kind << " at step " << step);
+      const double warmth = step < 8 ? static_cast<double>(step + 1) / 8 : 1;
+      CHECK(rate.at(step) == Approx(2 * warmth * rate.curve.at(step, 1e-3)));
+    }
+  }
+}
+
+TEST_CASE("a piecewise schedule's rates take the place of the optimizer's") {
+  TrainSpec spec = spec_with("linear", 64);
+  spec.optimizer.learning_rate = 5;
+  spec.schedule.kind = "piecewise";
+  spec.schedule.boundaries = {3};
+  spec.schedule.values = {1e-3, 1e-4};
+  const LearningRate rate = resolve(spec, 128);
+  CHECK(rate.scaled == 2e-3);
+  CHECK(rate.at(29) == 2e-3);
+  CHECK(rate.at(30) == 2e-4);
+  CHECK(rate.derivation == "0.001 x 128/64 (linear) = 0.002; 0.0002 after 3 epochs (30 steps)");
+}
+
+TEST_CASE("evaluations change the rate of reduce_on_plateau alone, by its metric") {
+  TrainSpec spec = spec_with("none", 64, 2);
+  spec.schedule.kind = GENERATE("reduce_on_plateau", "cosine");
+  spec.schedule.metric = GENERATE("loss", "accuracy");
+  spec.schedule.patience = 1;
+  const LearningRate plan = resolve(spec, 64);
+  LearningRateSchedule schedule(plan);
+  CHECK(schedule.at(1) == plan.at(1));
+  schedule.on_evaluation(1.0, 0.5);
+  CHECK(schedule.at(20) == plan.at(20));
+  schedule.on_evaluation(0.9, 0.5);  // a better loss, the same accuracy
+  const bool reduced = spec.schedule.kind == "reduce_on_plateau" && spec.schedule.metric == "accuracy";
+  CHECK(schedule.at(20) == Approx(plan.at(20) * (reduced ? 0.1 : 1.0)).epsilon(1e-14));
+
+  LearningRateSchedule restored(plan);
+  restored.restore(nlohmann::ordered_json::parse(schedule.state().dump()));
+  CHECK(restored.at(20) == schedule.at(20));
+  CHECK(restored.state() == schedule.state());
+}
+
+TEST_CASE("the state of another schedule is refused") {
+  TrainSpec spec;
+  LearningRateSchedule schedule(resolve(spec, 64));
+  for (const char* state : {R"({"kind": "cosine"})", "{}", "[]", "null", R"({"kind": 3})"}) {
+    INFO(state);
+    CHECK_THROWS_AS(schedule.restore(nlohmann::ordered_json::parse(state)), Error);
+  }
+  CHECK_NOTHROW(schedule.restore(nlohmann::ordered_json{{"kind", "constant"}}));
 }
 
 }  // namespace

@@ -44,7 +44,7 @@ TrainingResult train_one(const JobSpec& spec, const Dataset& dataset, std::uniqu
   const int rank = group->rank();
   const int replicas = group->size();
   const BatchPlan plan = resolve_batch(spec, replicas);
-  const LearningRate rate = resolve_learning_rate(spec.train, plan.global);
+  const LearningRate rate = resolve_learning_rate(spec.train, plan.global, {1, steps});
   const auto strategy = build(spec, dataset, std::move(group));
   strategy->place_variables();
   ShareLoader loader(dataset.train, loader_options(spec, plan, rank));

@@ -328,5 +328,32 @@ TEST_CASE("the example specs have no problems") {
   }
 }
 
+TEST_CASE("schedules in epochs follow each run's own steps, those in steps do not") {
+  const std::string text =
+      "batch: {per_replica: 64}\nstrategy: {kind: mirrored, replicas: 2}\ncompare: {baseline: one_device}\n"
+      "train: {epochs: 9, schedule: {kind: piecewise, boundaries: [3, 7], values: [1.0e-3, 1.0e-4, 1.0e-5], "
+      "unit: ";
+  const JobPlan epochs = plan_of(text + "epochs}}\n");
+  for (const RunPlan& run : {epochs.runs.front(), epochs.runs.back()}) {
+    CHECK(run.learning_rate.at(3 * run.steps_per_epoch - 1) == 1e-3);
+    CHECK(run.learning_rate.at(3 * run.steps_per_epoch) == 1e-4);
+    CHECK(run.learning_rate.at(run.total_steps - 1) == 1e-5);
+  }
+  const JobPlan steps = plan_of(text + "steps}}\n");
+  for (const RunPlan& run : {steps.runs.front(), steps.runs.back()}) {
+    CHECK(run.learning_rate.at(2) == 1e-3);
+    CHECK(run.learning_rate.at(3) == 1e-4);
+  }
+}
+
+TEST_CASE("reduce_on_plateau needs something to evaluate") {
+  DatasetInfo data = mnist();
+  data.test_examples = 0;
+  const std::string text = "batch: {per_replica: 64}\ntrain: {schedule: {kind: reduce_on_plateau}}\n";
+  CHECK_THAT(problems_in(text, std::nullopt, data),
+             ContainsSubstring("spec:2:20: train.schedule.kind: reduce_on_plateau goes by evaluations"));
+  CHECK(problems_in(text) == "");
+}
+
 }  // namespace
 }  // namespace dtrain

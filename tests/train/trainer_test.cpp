@@ -193,6 +193,19 @@ TEST_CASE("the learning rate of each step is that of the plan, over epochs") {
         std::vector<double>{rates[4], rates[9], rates[14]});
 }
 
+TEST_CASE("evaluations that get no better reduce the learning rate from the next epoch on") {
+  Training training({"train.schedule.kind=reduce_on_plateau", "train.schedule.patience=1"});
+  training.run();  // every evaluation has the same loss
+  const double rate = training.job.spec.train.optimizer.learning_rate;
+  const auto& rates = training.strategy.learning_rates;
+  REQUIRE(rates.size() == 15);
+  CHECK(rates[4] == rate);
+  CHECK(rates[9] == rate);  // the first evaluation is an improvement
+  CHECK(rates[10] == Approx(rate * 0.1).epsilon(1e-14));
+  CHECK(rates[14] == Approx(rate * 0.1).epsilon(1e-14));
+  CHECK(training.values<double>("epoch", "learning_rate") == std::vector<double>{rate, rate, rates[14]});
+}
+
 TEST_CASE("the order of calls and events is that of the textbook") {
   Training training({"train.epochs=2", "train.max_steps=6", "metrics.every_steps=50"});
   training.run();

@@ -1,0 +1,99 @@
+#include "optim/plateau.h"
+
+#include <cmath>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+#include "catch.h"
+#include "core/error.h"
+
+namespace dtrain {
+namespace {
+
+const std::vector<double> kLosses = {1.0,  0.9,  0.9,  0.89995, 0.9,  0.7, 0.71, 0.72,
+                                     0.73, 0.74, 0.75, 0.76,    0.77, 0.5, 0.6,  0.6};
+
+ScheduleSpec spec_of(double factor, int64_t cooldown, double final_factor) {
+  ScheduleSpec spec;
+  spec.kind = "reduce_on_plateau";
+  spec.factor = factor;
+  spec.patience = 2;  // PyTorch's 1
+  spec.cooldown = cooldown;
+  spec.final_factor = final_factor;
+  return spec;
+}
+
+TEST_CASE("it reduces when PyTorch's ReduceLROnPlateau does") {
+  // torch 2.11: mode='min', factor=0.5, patience=1, threshold=1e-4, threshold_mode='abs', cooldown=2,
+  // min_lr=0.01, of a rate of 0.1
+  const std::vector<double> expected = {0.1,   0.1,   0.1,   0.05,   0.05,   0.05,   0.05,   0.025,
+                                        0.025, 0.025, 0.025, 0.0125, 0.0125, 0.0125, 0.0125, 0.01};
+  PlateauWatch watch(spec_of(0.5, 2, 0.1));
+  for (size_t i = 0; i < kLosses.size(); ++i) {
+    watch.observe(kLosses[i]);
+    INFO("evaluation " << i);
+    CHECK(0.1 * watch.factor() == Approx(expected[i]).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("accuracy has to rise, and the floor holds") {
+  // torch 2.11: mode='max' of the negated losses, factor=0.1, patience=1, cooldown=0, min_lr=0.004
+  const std::vector<double> expected = {0.1,   0.1,   0.1,   0.01,  0.01,  0.01,  0.01,  0.004,
+                                        0.004, 0.004, 0.004, 0.004, 0.004, 0.004, 0.004, 0.004};
+  ScheduleSpec spec = spec_of(0.1, 0, 0.04);
+  spec.metric = "accuracy";
+  PlateauWatch watch(spec);
+  for (size_t i = 0; i < kLosses.size(); ++i) {
+    watch.observe(-kLosses[i]);
+    INFO("evaluation " << i);
+    CHECK(0.1 * watch.factor() == Approx(expected[i]).epsilon(1e-12));
+  }
+}
+
+TEST_CASE("what is not a number is no improvement, not even at first") {
+  PlateauWatch watch(spec_of(0.5, 0, 0));
+  for (const double metric : {std::nan(""), std::numeric_limits<double>::infinity()}) watch.observe(metric);
+  CHECK(watch.factor() == 0.5);
+  watch.observe(1e9);
+  watch.observe(std::nan(""));
+  CHECK(watch.factor() == 0.5);
+}
+
+TEST_CASE("saved after any evaluation and restored, it goes on as if nothing had happened") {
+  for (size_t saved = 0; saved <= kLosses.size(); ++saved) {
+    PlateauWatch undisturbed(spec_of(0.5, 2, 0.1));
+    PlateauWatch first(spec_of(0.5, 2, 0.1));
+    PlateauWatch second(spec_of(0.5, 2, 0.1));
+    for (size_t i = 0; i < saved; ++i) first.observe(kLosses[i]);
+    second.restore(nlohmann::ordered_json::parse(first.state().dump()));
+    for (size_t i = 0; i < kLosses.size(); ++i) {
+      undisturbed.observe(kLosses[i]);
+      if (i >= saved) second.observe(kLosses[i]);
+    }
+    INFO("saved after " << saved);
+    CHECK(second.state() == undisturbed.state());
+  }
+}
+
+TEST_CASE("a state that dtrain does not save is refused and changes nothing") {
+  PlateauWatch watch(spec_of(0.5, 2, 0.1));
+  watch.observe(1);
+  const auto before = watch.state();
+  for (const char* state :
+       {"{}", "[]", "null", "3", R"({"best": "low", "waited": 0, "cooling": 0, "factor": 1})",
+        R"({"best": 1, "waited": -1, "cooling": 0, "factor": 1})",
+        R"({"best": 1, "waited": 0, "cooling": 0, "factor": 2})",
+        R"({"best": 1, "waited": 0, "cooling": 0, "factor": null})"}) {
+    INFO(state);
+    try {
+      watch.restore(nlohmann::ordered_json::parse(state));
+      FAIL("was accepted");
+    } catch (const Error& error) {
+      CHECK(error.code() == ExitCode::kCheckpoint);
+    }
+    CHECK(watch.state() == before);
+  }
+}
+
+}  // namespace
+}  // namespace dtrain
