@@ -73,7 +73,7 @@ struct TypeText {
   std::string of(const std::vector<int64_t>*) const { return "list of integers"; }
   std::string of(const std::vector<double>*) const { return "list of numbers"; }
   std::string of(const std::vector<std::string>*) const {
-    return choices(field.choices->built) + ", or a list of devices";
+    return field.choices ? choices(field.choices->built) + ", or a list of devices" : "list of names";
   }
   std::string of(const std::vector<LayerSpec>*) const { return "list of layers"; }
 

@@ -27,9 +27,9 @@ ordered_json value_json(const FieldInfo& field, const std::optional<std::string>
   return field.word.empty() ? ordered_json() : ordered_json(field.word);
 }
 
-// One device is written as a word, several as a list.
-ordered_json value_json(const FieldInfo&, const std::vector<std::string>& devices) {
-  return devices.size() == 1 ? ordered_json(devices.front()) : ordered_json(devices);
+// Of a list of choices (devices) one is written as a word.
+ordered_json value_json(const FieldInfo& field, const std::vector<std::string>& texts) {
+  return field.choices && texts.size() == 1 ? ordered_json(texts.front()) : ordered_json(texts);
 }
 
 ordered_json value_json(const FieldInfo&, const std::vector<LayerSpec>& layers) {

@@ -108,16 +108,26 @@ const Fields<JobSpec>& job_fields() {
       JOB(seed, .doc = "decides initial weights, the order of the examples, dropout and synthetic data",
           .bounds = {.minimum = 0}),
 
+      JOB(hosts, .doc = "the hosts of the job, the first one leads; each runs `dtrain run` with its share of the replicas "
+          "(docs/launching.md)", .length = {0, 1024}, .pattern = "[A-Za-z0-9][A-Za-z0-9.:-]{0,252}"),
+      JOB(network.interface, .doc = "the interface (or its address) that the job listens on; auto is loopback on one host, "
+          "and on several the one through which they reach the first",
+          .pattern = "[A-Za-z0-9][A-Za-z0-9._:@-]{0,252}", .word = "auto"),
+      JOB(network.port, .doc = "where the first host awaits the others; auto is the launcher's, else one made from its job's "
+          "number, else 29400", .bounds = between(1, 65535), .word = "auto"),
+      JOB(network.rendezvous_timeout_seconds, .doc = "how long to wait for every replica to be there, data loaded",
+          .unit = "s", .bounds = above_zero_to(86400)),
+
       JOB(strategy.kind, .doc = "where variables live and how the replicas' gradients become one update",
           .choices = &strategy_kinds()),
-      JOB(strategy.replicas, .doc = "processes that train, each with a copy of the model",
+      JOB(strategy.replicas, .doc = "processes that train, each with a copy of the model, on all hosts together",
           .bounds = between(1, 1024), .word = "auto"),
       JOB(strategy.devices, .doc = "where replicas run: a word for all of them, or a list with one device a replica "
           "(cuda is not built yet)", .choices = &kDevices, .length = {1, 1024}),
       JOB(strategy.threads_per_replica, .doc = "computing threads of each replica; auto divides the cores",
           .bounds = between(1, 1024), .word = "auto"),
       JOB(strategy.communication, .doc = "how replicas exchange tensors: auto is shared_memory on one host; gloo goes "
-          "through sockets and overlaps with the backward pass", .choices = &kCommunications),
+          "through sockets, overlaps with the backward pass, and is what several hosts use", .choices = &kCommunications),
       JOB(strategy.timeout_seconds, .doc = "how long replicas wait for each other before the job ends", .unit = "s",
           .bounds = above_zero_to(86400)),
       JOB(strategy.bucket_megabytes, .doc = "gradients are exchanged over gloo in buckets of about this size", .unit = "MB",

@@ -27,6 +27,7 @@ class Rules {
       check_conditions(layer_fields(), spec_.model.layers[i], fmt::format("model.layers[{}]", i));
     check_batch();
     check_strategy();
+    check_hosts();
     check_data();
     check_train();
   }
@@ -135,6 +136,30 @@ class Rules {
     if (lists_devices() && usable("strategy.replicas") && strategy.replicas && *strategy.replicas != devices)
       add("strategy.devices", fmt::format("lists {} devices for {} replicas; the numbers must agree", devices,
                                           *strategy.replicas));
+  }
+
+  void check_hosts() {
+    if (!usable("hosts")) return;
+    const std::vector<std::string>& hosts = spec_.hosts;
+    const auto count = static_cast<int64_t>(hosts.size());
+    for (size_t i = 0; i < hosts.size(); ++i) {
+      if (std::find(hosts.begin(), hosts.begin() + static_cast<std::ptrdiff_t>(i), hosts[i]) !=
+          hosts.begin() + static_cast<std::ptrdiff_t>(i))
+        add(fmt::format("hosts[{}]", i), fmt::format("{} is listed twice", hosts[i]));
+    }
+    if (count < 2) return;
+    const StrategySpec& strategy = spec_.strategy;
+    if (!has_problem("strategy.kind") && strategy.kind == "one_device")
+      add("hosts", fmt::format("one_device trains on one host, not {}; use strategy.kind mirrored", count));
+    if (usable("strategy.communication") && strategy.communication == "shared_memory")
+      add("strategy.communication",
+          fmt::format("shared_memory joins the replicas of one host, and hosts lists {}; use gloo", count));
+    if (has_problem("strategy.replicas") || has_problem("strategy.devices")) return;
+    const int64_t replicas =
+        strategy.replicas.value_or(lists_devices() ? static_cast<int64_t>(strategy.devices.size()) : count);
+    if (replicas % count != 0)
+      add(lists_devices() ? "strategy.devices" : "strategy.replicas",
+          fmt::format("is {}, which {} hosts cannot share evenly", replicas, count));
   }
 
   void check_data() {

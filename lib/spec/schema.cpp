@@ -56,6 +56,7 @@ struct TypeSchema {
   }
   ordered_json of(const std::vector<double>*) const { return list(of(static_cast<const double*>(nullptr))); }
   ordered_json of(const std::vector<std::string>*) const {
+    if (!field.choices) return list(of(static_cast<const std::string*>(nullptr)));
     return {{"anyOf", {{{"enum", field.choices->built}}, list({{"enum", {"cpu"}}})}}};
   }
   ordered_json of(const std::vector<LayerSpec>*) const { return list({{"$ref", "#/definitions/layer"}}); }

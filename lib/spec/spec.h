@@ -124,6 +124,12 @@ struct MetricsSpec {
   int64_t skip_steps = 10;
 };
 
+struct NetworkSpec {
+  std::optional<std::string> interface;  // nullopt: auto, loopback or where the route to the first host leads
+  std::optional<int64_t> port;           // nullopt: auto
+  double rendezvous_timeout_seconds = 60;
+};
+
 struct CompareSpec {
   std::string baseline = "none";
 };
@@ -131,6 +137,8 @@ struct CompareSpec {
 struct JobSpec {
   std::string name = "job";
   int64_t seed = 42;
+  std::vector<std::string> hosts;  // empty: this one, or those of a launcher
+  NetworkSpec network;
   StrategySpec strategy;
   DataSpec data;
   BatchSpec batch;

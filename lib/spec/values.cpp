@@ -224,25 +224,31 @@ void ValueReader::read_optional(std::optional<T>& value) const {
 void ValueReader::read(std::optional<int64_t>& value) const { read_optional(value); }
 void ValueReader::read(std::optional<std::string>& value) const { read_optional(value); }
 
-template <class Number>
-void ValueReader::read_list(std::vector<Number>& value, const std::string& expected) const {
+template <class T>
+void ValueReader::read_list(std::vector<T>& value, const std::string& expected) const {
   if (!list(expected)) return;
-  std::vector<Number> numbers;
+  std::vector<T> items;
   for (const YamlNode& item : node_.items) {
-    numbers.push_back(0);
-    ValueReader(field_, item, fmt::format("{}[{}]", path_, numbers.size() - 1), report_).read(numbers.back());
+    items.emplace_back();
+    ValueReader(field_, item, fmt::format("{}[{}]", path_, items.size() - 1), report_).read(items.back());
   }
-  value = std::move(numbers);
+  value = std::move(items);
 }
 
 void ValueReader::read(std::vector<int64_t>& value) const {
   read_list(value, "a list of integers such as [256, 128]");
 }
+
 void ValueReader::read(std::vector<double>& value) const {
   read_list(value, "a list of numbers such as [0.01, 0.001]");
 }
 
-void ValueReader::read(std::vector<std::string>& devices) const {
+void ValueReader::read(std::vector<std::string>& texts) const {
+  if (field_.choices) return read_devices(texts);
+  read_list(texts, "a list of names such as [a, b]");
+}
+
+void ValueReader::read_devices(std::vector<std::string>& devices) const {
   const bool is_word = node_.kind == YamlNode::Kind::kScalar;
   if (!is_word && !list("auto, cpu, or a list of devices such as [cpu, cpu]")) return;
   std::vector<std::string> names;

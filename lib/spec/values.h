@@ -29,11 +29,12 @@ class ValueReader {
   void read(std::optional<std::string>& value) const;
   void read(std::vector<int64_t>& value) const;
   void read(std::vector<double>& value) const;
-  void read(std::vector<std::string>& devices) const;
+  void read(std::vector<std::string>& texts) const;
 
  private:
   bool scalar(const std::string& expected, std::string& text, bool& plain) const;
   bool list(const std::string& expected) const;
+  void read_devices(std::vector<std::string>& devices) const;
   bool within_bounds(double value, const std::string& text) const;
   std::string or_word() const;
   void problem(const std::string& text) const { report_(node_, path_, text); }
