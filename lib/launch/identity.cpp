@@ -1,6 +1,5 @@
 #include "launch/identity.h"
 
-#include <arpa/inet.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -8,12 +7,10 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "launch/environment.h"
+#include "launch/hosts.h"
 
 namespace dtrain {
 namespace {
-
-constexpr int64_t kMaxWorldSize = 65536;
-constexpr size_t kMaxHostLength = 253;  // of a name in the DNS, RFC 1035
 
 [[noreturn]] void fail_missing(const char* name) {
   throw Error(
@@ -30,39 +27,33 @@ int required_number(const char* name, int64_t lowest, int64_t highest) {
   return static_cast<int>(*number);
 }
 
-// `part` counts from 0 in a whole of `whole`.
-void check_below(const char* part_name, int part, const char* whole_name, int whole) {
+std::vector<std::string> split_members(const std::string& text) {
+  std::vector<std::string> members;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    members.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return members;
+}
+
+}  // namespace
+
+void check_below(const char* part_name, int64_t part, const char* whole_name, int64_t whole) {
   if (part < whole) return;
   throw Error(ExitCode::kUsage, fmt::format("the environment has {}={} but {}={}; ranks count from 0 to {}",
                                             part_name, part, whole_name, whole, whole - 1));
 }
 
-bool is_host_character(char c) {
-  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == ':' ||
-         c == '-';
-}
-
-// ^[A-Za-z0-9][A-Za-z0-9.:-]*$, or an IPv6 address (which may start with a colon).
-bool is_host(const std::string& text) {
-  if (text.empty() || text.size() > kMaxHostLength) return false;
-  in6_addr address;
-  if (inet_pton(AF_INET6, text.c_str(), &address) == 1) return true;
-  return text[0] != '.' && text[0] != ':' && text[0] != '-' &&
-         std::all_of(text.begin(), text.end(), is_host_character);
-}
-
-std::string required_host(const char* name) {
+std::optional<std::string> environment_host(const char* name) {
   const auto host = environment_text(name);
-  if (!host) fail_missing(name);
-  if (!is_host(*host)) {
+  if (host && !is_host(*host)) {
     throw Error(ExitCode::kUsage,
                 fmt::format("the environment has {}={}, which is not a host's name or address", name,
                             printable(*host, 80)));
   }
-  return *host;
+  return host;
 }
-
-}  // namespace
 
 std::optional<Identity> identity_from_environment() {
   if (!environment_text("RANK") && !environment_text("WORLD_SIZE")) return std::nullopt;
@@ -79,26 +70,39 @@ std::optional<Identity> identity_from_environment() {
                             "more replicas than the job",
                             identity.local_world_size, identity.world_size));
   }
-  identity.master_address = required_host("MASTER_ADDR");
+  const auto master = environment_host("MASTER_ADDR");
+  if (!master) fail_missing("MASTER_ADDR");
+  identity.master_address = *master;
   identity.master_port = static_cast<uint16_t>(required_number("MASTER_PORT", 1, 65535));
 
+  identity.agent_store = environment_text("TORCHELASTIC_USE_AGENT_STORE") == "True";
   if (environment_text("DTRAIN_REPORT_FD")) {
-    identity.source = "dtrain";  // the supervisor serves the store
+    identity.source = "dtrain";
+    identity.own_address = environment_host("DTRAIN_ADDRESS").value_or("127.0.0.1");
+    identity.members = split_members(environment_text("DTRAIN_MEMBERS").value_or(""));
   } else {
     identity.source = environment_text("TORCHELASTIC_RUN_ID") ? "torchrun" : "environment";
-    identity.hosts_store = identity.rank == 0 && environment_text("TORCHELASTIC_USE_AGENT_STORE") != "True";
   }
   return identity;
 }
 
-std::map<std::string, std::string> replica_environment(int64_t rank, int64_t replicas, uint16_t store_port,
-                                                       int64_t threads) {
-  return {{"RANK", std::to_string(rank)},
-          {"LOCAL_RANK", std::to_string(rank)},
-          {"WORLD_SIZE", std::to_string(replicas)},
-          {"LOCAL_WORLD_SIZE", std::to_string(replicas)},
-          {"MASTER_ADDR", "127.0.0.1"},
-          {"MASTER_PORT", std::to_string(store_port)},
+Identity local_identity(int64_t rank, int64_t replicas, uint16_t store_port) {
+  Identity identity;
+  identity.rank = identity.local_rank = static_cast<int>(rank);
+  identity.world_size = identity.local_world_size = static_cast<int>(replicas);
+  identity.master_port = store_port;
+  return identity;
+}
+
+std::map<std::string, std::string> replica_environment(const Identity& identity, int64_t threads) {
+  return {{"RANK", std::to_string(identity.rank)},
+          {"LOCAL_RANK", std::to_string(identity.local_rank)},
+          {"WORLD_SIZE", std::to_string(identity.world_size)},
+          {"LOCAL_WORLD_SIZE", std::to_string(identity.local_world_size)},
+          {"MASTER_ADDR", identity.master_address},
+          {"MASTER_PORT", std::to_string(identity.master_port)},
+          {"DTRAIN_ADDRESS", identity.own_address},
+          {"DTRAIN_MEMBERS", join(identity.members, ",")},
           {"TORCHELASTIC_USE_AGENT_STORE", "True"},  // the store is the supervisor's
           {"OMP_NUM_THREADS", std::to_string(threads)}};
 }

@@ -1,10 +1,11 @@
-// Who this process is in a job, from the torchrun environment.
+// Who this replica is in a job, from the torchrun environment. The other sources: launchers.h, place.h.
 #pragma once
 
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace dtrain {
 
@@ -15,19 +16,36 @@ struct Identity {
   int local_world_size = 1;
   std::string master_address = "127.0.0.1";
   uint16_t master_port = 0;
-  bool hosts_store = false;  // this process has to open the store's port (no agent or supervisor does)
-  std::string source;        // "dtrain", "torchrun", or "environment": who set it
+  bool agent_store = false;  // torchrun's agent or our supervisor serves a store at the master's port
+  std::string source;        // who set it: "dtrain", "torchrun", "environment", "Open MPI", "PMI", "Slurm"
+
+  // What the sockets of this job on this host are bound to, and the addresses of all its hosts: nobody else
+  // is let in; empty on one host, where loopback already keeps others out.
+  std::string own_address = "127.0.0.1";
+  std::vector<std::string> members = {};
+
+  bool spans_hosts() const { return local_world_size < world_size; }
 };
 
-// From RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT; nullopt when neither RANK
-// nor WORLD_SIZE is set. Throws Error(kUsage) that names the variable when one is missing, malformed or
-// contradicts another. TORCHELASTIC_USE_AGENT_STORE=True means that torchrun's agent serves the store;
-// otherwise rank 0 does.
+// From RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and of our supervisor's
+// DTRAIN_ADDRESS and DTRAIN_MEMBERS; nullopt when neither RANK nor WORLD_SIZE is set. Throws Error(kUsage)
+// that names the variable when one is missing, malformed or contradicts another.
+// TORCHELASTIC_USE_AGENT_STORE=True means that torchrun's agent serves a store.
 std::optional<Identity> identity_from_environment();
 
-// What tells replica `rank` of `replicas` on this host who it is, as identity_from_environment() reads it;
-// the supervisor serves the store at `store_port` of loopback.
-std::map<std::string, std::string> replica_environment(int64_t rank, int64_t replicas, uint16_t store_port,
-                                                       int64_t threads);
+// What tells a replica who it is, as identity_from_environment() reads it; a supervisor serves the store at
+// the master's address and port.
+std::map<std::string, std::string> replica_environment(const Identity& identity, int64_t threads);
+
+// Replica `rank` of `replicas` that are all on this host, with a store at `store_port` of loopback.
+Identity local_identity(int64_t rank, int64_t replicas, uint16_t store_port);
+
+// A host's name or address from the environment; nullopt when `name` is not set. Throws Error(kUsage).
+std::optional<std::string> environment_host(const char* name);
+
+// `part` counts from 0 in a whole of `whole`; throws Error(kUsage) that names both variables otherwise.
+void check_below(const char* part_name, int64_t part, const char* whole_name, int64_t whole);
+
+constexpr int64_t kMaxWorldSize = 65536;
 
 }  // namespace dtrain

@@ -279,8 +279,8 @@ SuperviseResult supervise_all_reduce_bench(const AllReduceBench& bench, const st
   std::vector<ReplicaProcess> processes;
   for (int rank = 0; rank < replicas; ++rank) {
     processes.push_back({replica_arguments(bench, program),
-                         replica_environment(rank, replicas, hosted.port, 1), logs.log_of(rank),
-                         kOwnProgram});
+                         replica_environment(local_identity(rank, replicas, hosted.port), 1),
+                         logs.log_of(rank), kOwnProgram});
   }
   Collector collector(bench, on_result);
   SuperviseOptions options;

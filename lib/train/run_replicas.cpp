@@ -122,7 +122,7 @@ void run_launched_replica(const JobPlan& job, const Identity& identity, const Ou
   const RunPlan* current = &job.runs.front();
   try {
     const Dataset dataset = load_dataset(job.spec.data, static_cast<uint64_t>(job.spec.seed));
-    const StorePtr served = identity.hosts_store
+    const StorePtr served = (identity.rank == 0 && !identity.agent_store)
                                 ? host_store(identity.master_address, identity.master_port, timeout).store
                                 : connect_store(identity.master_address, identity.master_port, timeout);
     // A launcher that restarts its processes keeps the store: what an earlier attempt wrote must not be read.

@@ -17,7 +17,8 @@ std::vector<ReplicaProcess> replica_processes(const RunPlan& run, const RunDirec
     ReplicaProcess process;
     process.program = kOwnProgram;
     process.arguments = {program, "replica", directory.spec_file().string(), "--run", run.run};
-    process.environment = replica_environment(rank, run.replicas, store_port, run.threads_per_replica);
+    process.environment =
+        replica_environment(local_identity(rank, run.replicas, store_port), run.threads_per_replica);
     process.log = directory.logs() / fmt::format("{}-rank{}.log", run.run, rank);
     processes.push_back(std::move(process));
   }

@@ -48,7 +48,36 @@ TEST_CASE("an identity is read whole") {
   CHECK(identity->master_address == "node-1.cluster");
   CHECK(identity->master_port == 29500);
   CHECK(identity->source == "environment");
-  CHECK_FALSE(identity->hosts_store);
+  CHECK_FALSE(identity->agent_store);
+  CHECK(identity->own_address == "127.0.0.1");
+  CHECK(identity->members.empty());
+}
+
+TEST_CASE("what a supervisor tells its replica is what the replica reads") {
+  Identity told;
+  told.rank = 5;
+  told.world_size = 6;
+  told.local_rank = 1;
+  told.local_world_size = 2;
+  told.master_address = "10.1.0.1";
+  told.master_port = 4711;
+  told.own_address = "10.1.0.3";
+  told.members = {"10.1.0.1", "10.1.0.2", "fe80::3"};
+  auto variables = replica_environment(told, 2);
+  variables["DTRAIN_REPORT_FD"] = "3";
+  const LauncherEnvironment environment(variables);
+  const Identity read = identity_from_environment().value();
+  CHECK(read.rank == 5);
+  CHECK(read.local_rank == 1);
+  CHECK(read.world_size == 6);
+  CHECK(read.local_world_size == 2);
+  CHECK(read.master_address == "10.1.0.1");
+  CHECK(read.master_port == 4711);
+  CHECK(read.own_address == "10.1.0.3");
+  CHECK(read.members == told.members);
+  CHECK(read.agent_store);
+  CHECK(read.spans_hosts());
+  CHECK(read.source == "dtrain");
 }
 
 TEST_CASE("who set the environment decides who serves the store") {
@@ -58,17 +87,15 @@ TEST_CASE("who set the environment decides who serves the store") {
     return identity_from_environment().value();
   };
   CHECK(identity_of().source == "environment");
-  CHECK(identity_of().hosts_store);
+  CHECK_FALSE(identity_of().agent_store);
   variables["TORCHELASTIC_RUN_ID"] = "none";
   variables["TORCHELASTIC_USE_AGENT_STORE"] = "False";
   CHECK(identity_of().source == "torchrun");
-  CHECK(identity_of().hosts_store);
+  CHECK_FALSE(identity_of().agent_store);
   variables["TORCHELASTIC_USE_AGENT_STORE"] = "True";
-  CHECK_FALSE(identity_of().hosts_store);
-  variables["TORCHELASTIC_USE_AGENT_STORE"] = "False";
+  CHECK(identity_of().agent_store);
   variables["DTRAIN_REPORT_FD"] = "3";
   CHECK(identity_of().source == "dtrain");
-  CHECK_FALSE(identity_of().hosts_store);
 }
 
 TEST_CASE("a missing variable is named") {
