@@ -15,6 +15,7 @@
 #include "comm/gradients.h"
 #include "comm/process_group.h"
 #include "core/error.h"
+#include "comm/socket_filter.h"
 
 namespace dtrain {
 namespace {
@@ -140,12 +141,18 @@ class GlooGroup : public ProcessGroup {
 
 std::unique_ptr<ProcessGroup> make_gloo_group(const c10::intrusive_ptr<c10d::Store>& store, int rank,
                                               int size, std::chrono::milliseconds timeout,
-                                              const std::string& interface_address) {
+                                              const GroupNetwork& network) {
   std::unique_ptr<ProcessGroup> result;
   with_peer_errors(fmt::format("rank {} meeting {} others", rank, size - 1), [&] {
     const auto prefixed = c10::make_intrusive<c10d::PrefixStore>("gloo", store);
     auto options = c10d::ProcessGroupGloo::Options::create(timeout);
-    options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(interface_address));
+    const auto open_device = [&] {
+      options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(network.address));
+    };
+    // A device listens, takes who connects for the peer whose number he sends, and asks for nothing else.
+    for (const int socket : sockets_opened_by(open_device)) {
+      if (!network.members.empty() && is_listening(socket)) admit_only(socket, network.members);
+    }
     const auto backend =
         c10::make_intrusive<c10d::ProcessGroupGloo>(prefixed, rank, size, std::move(options));
     auto group = c10::make_intrusive<c10d::ProcessGroup>(prefixed, rank, size);

@@ -5,10 +5,16 @@ namespace dtrain {
 
 std::unique_ptr<ProcessGroup> make_group(const std::string& communication,
                                          const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
-                                         std::chrono::milliseconds timeout) {
+                                         std::chrono::milliseconds timeout, const GroupNetwork& network) {
   if (size == 1) return make_single_group();
-  if (communication == "gloo") return make_gloo_group(store, rank, size, timeout);
-  if (communication == "auto" || communication == "shared_memory") {
+  const bool automatic = communication == "auto";
+  if (communication == "gloo" || (automatic && network.spans_hosts))
+    return make_gloo_group(store, rank, size, timeout, network);
+  if (automatic || communication == "shared_memory") {
+    if (network.spans_hosts)
+      throw Error(ExitCode::kUsage,
+                  "strategy.communication: shared_memory joins the replicas of one host, and this job spans "
+                  "several; use gloo");
     return make_shared_memory_group(store, rank, size, timeout);
   }
   throw Error(ExitCode::kBug, "no communication named '" + communication + "'");

@@ -58,12 +58,18 @@ class ProcessGroup {
 // A group of one, whose collectives have nothing to do.
 std::unique_ptr<ProcessGroup> make_single_group();
 
-// c10d over gloo on `interface_address` (an address of this host, loopback by default). Returns when all
-// `size` ranks have met at `store`, or throws Error(kPeerLost) after `timeout`, which is also that of every
-// later collective.
+// Where a group's sockets are, on this host.
+struct GroupNetwork {
+  std::string address = "127.0.0.1";      // of this host: what they are bound to
+  std::vector<std::string> members = {};  // the addresses of all hosts, who alone may connect; empty: anybody
+  bool spans_hosts = false;
+};
+
+// c10d over gloo. Returns when all `size` ranks have met at `store`, or throws Error(kPeerLost) after
+// `timeout`, which is also that of every later collective.
 std::unique_ptr<ProcessGroup> make_gloo_group(const c10::intrusive_ptr<c10d::Store>& store, int rank,
                                               int size, std::chrono::milliseconds timeout,
-                                              const std::string& interface_address = "127.0.0.1");
+                                              const GroupNetwork& network = {});
 
 // Ranks of one host, over memory that they share (CPU tensors only): no copy through a socket, and a peer
 // that dies is noticed within 100 ms. Meets and fails like make_gloo_group.
@@ -71,10 +77,10 @@ std::unique_ptr<ProcessGroup> make_shared_memory_group(const c10::intrusive_ptr<
                                                        int size, std::chrono::milliseconds timeout);
 
 // The group for a spec's strategy.communication: a group of one when `size` is 1; otherwise "shared_memory"
-// or "gloo", and for "auto" shared memory, as all ranks are on one host. Throws Error(kBug) for other words:
-// specs are checked before.
+// or "gloo", and for "auto" shared memory on one host, gloo on several. Throws Error(kUsage) for shared
+// memory on several, Error(kBug) for other words: specs are checked before.
 std::unique_ptr<ProcessGroup> make_group(const std::string& communication,
                                          const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
-                                         std::chrono::milliseconds timeout);
+                                         std::chrono::milliseconds timeout, const GroupNetwork& network = {});
 
 }  // namespace dtrain

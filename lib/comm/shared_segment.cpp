@@ -17,14 +17,6 @@ namespace {
 
 constexpr const char* kMapped = "mapped";
 
-// Closes on every way out.
-struct Descriptor {
-  int fd = -1;
-  ~Descriptor() {
-    if (fd >= 0) ::close(fd);
-  }
-};
-
 std::vector<uint8_t> bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
 
 std::string get_text(const StorePtr& store, const std::string& key, std::chrono::milliseconds timeout) {
@@ -37,20 +29,21 @@ std::string reason(const char* what) { return fmt::format("{}: {}", what, std::s
 
 // Returns what went wrong, or an empty text.
 std::string create(size_t bytes, Descriptor& file) {
-  file.fd = ::memfd_create("dtrain", MFD_CLOEXEC | MFD_ALLOW_SEALING);
-  if (file.fd < 0) return reason("memfd_create");
-  if (::fchmod(file.fd, 0600) != 0) return reason("fchmod");
-  if (::ftruncate(file.fd, static_cast<off_t>(bytes)) != 0) return reason("ftruncate");
+  file = Descriptor(::memfd_create("dtrain", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (file.get() < 0) return reason("memfd_create");
+  if (::fchmod(file.get(), 0600) != 0) return reason("fchmod");
+  if (::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) return reason("ftruncate");
   // Nobody can shrink it under a reader's feet.
-  if (::fcntl(file.fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) return reason("sealing");
+  if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
+    return reason("sealing");
   return "";
 }
 
 std::string open_peer(const std::string& path, size_t bytes, Descriptor& file) {
-  file.fd = ::open(path.c_str(), O_RDWR | O_CLOEXEC);
-  if (file.fd < 0) return reason(path.c_str());
+  file = Descriptor(::open(path.c_str(), O_RDWR | O_CLOEXEC));
+  if (file.get() < 0) return reason(path.c_str());
   struct stat status {};
-  if (::fstat(file.fd, &status) != 0) return reason("fstat");
+  if (::fstat(file.get(), &status) != 0) return reason("fstat");
   if (status.st_size != static_cast<off_t>(bytes)) {
     return fmt::format("{} has {} bytes, not {}: the ranks run different jobs", path, status.st_size, bytes);
   }
@@ -70,12 +63,12 @@ SharedSegment::SharedSegment(const StorePtr& store, const std::string& name, int
     std::string problem;
     if (rank == 0) {
       problem = create(bytes, file);
-      store->set(location, bytes_of(fmt::format("/proc/{}/fd/{}", ::getpid(), file.fd)));
+      store->set(location, bytes_of(fmt::format("/proc/{}/fd/{}", ::getpid(), file.get())));
     } else {
       problem = open_peer(get_text(store, location, timeout), bytes, file);
     }
     if (problem.empty()) {
-      void* address = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.fd, 0);
+      void* address = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_SHARED, file.get(), 0);
       if (address == MAP_FAILED) problem = reason("mmap");
       if (address != MAP_FAILED) mapping_.reset(static_cast<std::byte*>(address));
     }

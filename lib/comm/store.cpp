@@ -1,65 +1,33 @@
 #include "comm/store.h"
 
 #include <c10/util/Exception.h>
+#include <fcntl.h>
 #include <fmt/format.h>
-#include <netdb.h>
-#include <sys/socket.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
-#include <memory>
 #include <torch/csrc/distributed/c10d/TCPStore.hpp>
 
 #include "comm/failure.h"
+#include "comm/socket_filter.h"
 #include "core/error.h"
+#include "core/sockets.h"
+#include "core/text.h"
 
 namespace dtrain {
-namespace {
-
-// A socket that listens at `address`:`port`; with port 0 the kernel picks a free one. The caller owns it.
-int listen_on(const std::string& address, uint16_t port) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  const int failure = getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found);
-  if (failure != 0) {
-    throw Error(ExitCode::kPeerLost, fmt::format("store address '{}': {}", address, gai_strerror(failure)));
-  }
-  const std::unique_ptr<addrinfo, decltype(&freeaddrinfo)> owned(found, freeaddrinfo);
-  const int fd = ::socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC, 0);
-  const int yes = 1;
-  if (fd < 0 || ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &yes, sizeof yes) != 0 ||
-      ::bind(fd, found->ai_addr, found->ai_addrlen) != 0 || ::listen(fd, SOMAXCONN) != 0) {
-    const std::string reason = std::strerror(errno);
-    if (fd >= 0) ::close(fd);
-    throw Error(ExitCode::kPeerLost, fmt::format("cannot listen at {}:{}: {}", address, port, reason));
-  }
-  return fd;
+void HostedStore::admit(const std::vector<std::string>& addresses) const {
+  admit_only(listener.get(), addresses);
 }
-
-uint16_t port_of(int fd) {
-  sockaddr_storage name{};
-  socklen_t length = sizeof name;
-  getsockname(fd, reinterpret_cast<sockaddr*>(&name), &length);
-  char service[8] = "0";
-  getnameinfo(reinterpret_cast<sockaddr*>(&name), length, nullptr, 0, service, sizeof service,
-              NI_NUMERICSERV);
-  return static_cast<uint16_t>(std::stoul(service));
-}
-
-}  // namespace
 
 HostedStore host_store(const std::string& address, uint16_t port, std::chrono::milliseconds timeout) {
+  Listening listening = listen_at(address, port);
   HostedStore hosted;
-  const int fd = listen_on(address, port);
-  hosted.port = port_of(fd);
+  hosted.port = listening.port;
+  hosted.listener = Descriptor(::fcntl(listening.socket.get(), F_DUPFD_CLOEXEC, 0));
   c10d::TCPStoreOptions options;
   options.port = hosted.port;
   options.isServer = true;
   options.waitWorkers = false;
   options.timeout = timeout;
-  options.masterListenFd = fd;  // the store closes it
+  options.masterListenFd = listening.socket.release();  // the store closes it
   with_peer_errors("hosting the store",
                    [&] { hosted.store = c10::make_intrusive<c10d::TCPStore>(address, options); });
   return hosted;
@@ -71,8 +39,12 @@ StorePtr connect_store(const std::string& address, uint16_t port, std::chrono::m
   options.port = port;
   options.waitWorkers = false;
   options.timeout = timeout;
-  with_peer_errors(fmt::format("connecting to the store at {}:{}", address, port),
-                   [&] { store = c10::make_intrusive<c10d::TCPStore>(address, options); });
+  const auto connect = [&] { store = c10::make_intrusive<c10d::TCPStore>(address, options); };
+  with_peer_errors(fmt::format("connecting to the store at {}:{}", address, port), [&] {
+    // Most of its requests wait for their answers without a limit of their own.
+    for (const int socket : sockets_opened_by(connect))
+      limit_silence(socket, std::chrono::duration<double>(timeout).count());
+  });
   return store;
 }
 
@@ -86,6 +58,30 @@ void wait_for_key(const StorePtr& store, const std::string& key) {
         // Not set yet. A store that is gone is another error (DistNetworkError) and passes.
         if (store->check({key})) return;
       }
+    }
+  });
+}
+
+void wait_for_ranks(const StorePtr& store, int rank, int size, std::chrono::milliseconds timeout) {
+  const auto key_of = [](int other) { return fmt::format("here/{}", other); };
+  std::vector<std::string> keys;
+  for (int other = 0; other < size; ++other) keys.push_back(key_of(other));
+  with_peer_errors(fmt::format("rank {} meeting {} others", rank, size - 1), [&] {
+    store->set(key_of(rank), std::vector<uint8_t>{1});
+    try {
+      store->wait(keys, timeout);
+    } catch (const c10::DistStoreError&) {
+      std::vector<std::string> missing;
+      for (int other = 0; other < size; ++other) {
+        if (!store->check({key_of(other)})) missing.push_back(std::to_string(other));
+      }
+      if (missing.empty()) return;
+      const double seconds = std::chrono::duration<double>(timeout).count();
+      throw Error(
+          ExitCode::kPeerLost,
+          fmt::format("after {} rank{} {} had not come (network.rendezvous_timeout_seconds is how long "
+                      "to wait)",
+                      human_duration(seconds), missing.size() == 1 ? "" : "s", join(missing)));
     }
   });
 }

@@ -11,8 +11,8 @@
 #include <nlohmann/json.hpp>
 #include <tuple>
 
+#include "core/descriptor.h"
 #include "core/text.h"
-#include "launch/descriptor.h"
 
 namespace dtrain {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <optional>
 
-#include "launch/descriptor.h"
+#include "core/descriptor.h"
 
 namespace dtrain {
 

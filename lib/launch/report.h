@@ -5,7 +5,7 @@
 #include <mutex>
 #include <string>
 
-#include "launch/descriptor.h"
+#include "core/descriptor.h"
 #include "launch/status_board.h"
 
 namespace dtrain {

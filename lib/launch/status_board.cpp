@@ -12,8 +12,8 @@
 #include <new>
 
 #include "core/clock.h"
+#include "core/descriptor.h"
 #include "core/error.h"
-#include "launch/descriptor.h"
 
 namespace dtrain {
 namespace {

@@ -14,7 +14,7 @@
 
 #include "catch.h"
 #include "cli/cli.h"
-#include "launch/descriptor.h"
+#include "core/descriptor.h"
 
 namespace dtrain {
 namespace {

@@ -72,5 +72,20 @@ TEST_CASE("waiting for a key ends when it is set, and fails when the store goes 
   ends.join();
 }
 
+TEST_CASE("ranks meet when all are there, whatever the order, and else the missing ones are listed") {
+  const HostedStore hosted = host_store("127.0.0.1", 0, kTimeout);
+  const auto client = [&] { return connect_store("127.0.0.1", hosted.port, kTimeout); };
+  std::thread one([&] { wait_for_ranks(client(), 1, 2, kTimeout); });
+  CHECK_NOTHROW(wait_for_ranks(client(), 0, 2, kTimeout));
+  one.join();
+  try {
+    wait_for_ranks(client(), 0, 5, std::chrono::milliseconds(200));  // 0 and 1 came before
+    FAIL("three were not there");
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::kPeerLost);
+    CHECK_THAT(std::string(error.what()), ContainsSubstring("ranks 2, 3, 4 had not come"));
+  }
+}
+
 }  // namespace
 }  // namespace dtrain

@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "launch/descriptor.h"
+#include "core/descriptor.h"
 
 namespace dtrain {
 

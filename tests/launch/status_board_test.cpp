@@ -9,8 +9,8 @@
 
 #include "catch.h"
 #include "core/clock.h"
+#include "core/descriptor.h"
 #include "core/error.h"
-#include "launch/descriptor.h"
 
 namespace dtrain {
 namespace {

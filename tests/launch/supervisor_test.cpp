@@ -14,8 +14,8 @@
 
 #include "catch.h"
 #include "core/clock.h"
+#include "core/descriptor.h"
 #include "core/signals.h"
-#include "launch/descriptor.h"
 #include "launch/report_lines.h"
 #include "launch_helpers.h"
 

@@ -1,0 +1,41 @@
+// What a member of a job says of itself when hosts meet, and whether members belong together.
+#pragma once
+
+#include <cstdint>
+#include <nlohmann/json_fwd.hpp>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/error.h"
+
+namespace dtrain {
+
+// The replicas that are started together: those of one host, or a single one.
+struct Member {
+  int64_t first_rank = 0;
+  int64_t replicas = 1;
+  int64_t world_size = 1;
+  std::string host;                    // its name, for messages
+  int64_t process = 0;                 // its number there
+  std::vector<std::string> addresses;  // of the host
+  std::string spec;                    // as YAML, without what may differ between hosts
+  std::string data;                    // what was found to train on
+  std::string version;                 // of dtrain
+  std::string libtorch;
+
+  std::string described() const;  // "host b (process 12)"
+};
+
+std::string to_line(const Member& member);  // one line of JSON
+// nullopt when the line is no member of a sensible size.
+std::optional<Member> parse_member(const std::string& line);
+
+// "rank 3", "ranks 2 to 5"
+std::string rank_range(int64_t first, int64_t count);
+
+// Why `member` cannot be in a job with those in `present`, the first of which leads: another version, spec,
+// data or number of replicas, or ranks that another one has; empty when it can.
+std::string contradiction(const std::vector<Member>& present, const Member& member);
+
+}  // namespace dtrain
