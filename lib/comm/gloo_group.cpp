@@ -14,8 +14,8 @@
 #include "comm/failure.h"
 #include "comm/gradients.h"
 #include "comm/process_group.h"
-#include "core/error.h"
 #include "comm/socket_filter.h"
+#include "core/error.h"
 
 namespace dtrain {
 namespace {

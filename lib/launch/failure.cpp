@@ -147,7 +147,8 @@ int missing_rank(const std::vector<ReplicaOutcome>& outcomes, const std::vector<
 
 // One line for each replica but `root`.
 std::vector<std::string> describe_others(const std::vector<ReplicaOutcome>& outcomes,
-                                         const std::vector<int>& failed, int root, double now) {
+                                         const std::vector<int>& failed, int root, double now,
+                                         int first_rank) {
   std::vector<std::string> lines;
   const int replicas = static_cast<int>(outcomes.size());
   for (int rank = 0; rank < replicas; ++rank) {
@@ -157,7 +158,7 @@ std::vector<std::string> describe_others(const std::vector<ReplicaOutcome>& outc
       break;
     }
     const ReplicaOutcome& outcome = outcomes[static_cast<size_t>(rank)];
-    std::string line = fmt::format("rank {}: {}", rank, describe_for(outcome.status, now));
+    std::string line = fmt::format("rank {}: {}", first_rank + rank, describe_for(outcome.status, now));
     if (std::find(failed.begin(), failed.end(), rank) != failed.end())
       line += "; then: " + cause_of(outcome).text;
     lines.push_back(line);
@@ -186,7 +187,7 @@ std::optional<FailedReport> parse_failed_report(const std::string& line) {
 }
 
 SuperviseResult explain_failure(const std::vector<ReplicaOutcome>& outcomes, const std::vector<int>& failed,
-                                double now) {
+                                double now, int first_rank) {
   SuperviseResult result;
   const auto outcome_of = [&](int rank) -> const ReplicaOutcome& {
     return outcomes[static_cast<size_t>(rank)];
@@ -202,17 +203,17 @@ SuperviseResult explain_failure(const std::vector<ReplicaOutcome>& outcomes, con
           : Cause{ExitCode::kPeerLost,
                   fmt::format("it did not answer, and was {}", describe_for(outcome.status, now)), false};
 
-  std::vector<std::string> lines = describe_others(outcomes, failed, root, now);
+  std::vector<std::string> lines = describe_others(outcomes, failed, root, now, first_rank);
   if (!outcome.report) {
     if (const auto tail = log_tail(outcome.log); !tail.empty()) {
-      lines.push_back(fmt::format("the end of rank {}'s log:\n  {}", root, join(tail, "\n  ")));
+      lines.push_back(fmt::format("the end of rank {}'s log:\n  {}", first_rank + root, join(tail, "\n  ")));
     }
   }
-  result.reason = fmt::format("rank {} failed first: {}", root, cause.text);
+  result.reason = fmt::format("rank {} failed first: {}", first_rank + root, cause.text);
   lines.push_back(result.reason);
   lines.push_back(fmt::format("  log: {}", outcome.log.string()));
   result.code = cause.code;
-  result.first_failing_rank = root;
+  result.first_failing_rank = first_rank + root;
   result.message = join(lines, "\n");
   return result;
 }

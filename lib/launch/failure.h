@@ -33,8 +33,9 @@ struct ReplicaOutcome {
 };
 
 // `failed` are the ranks that failed by themselves, at least one, in the order noticed; `now` is when their
-// first was noticed (steady_seconds()). Reads the end of the failing replica's log.
+// first was noticed (steady_seconds()). Reads the end of the failing replica's log. `first_rank` is that of
+// the first outcome in the job; `failed` counts from it.
 SuperviseResult explain_failure(const std::vector<ReplicaOutcome>& outcomes, const std::vector<int>& failed,
-                                double now);
+                                double now, int first_rank = 0);
 
 }  // namespace dtrain

@@ -66,13 +66,14 @@ class Job {
   std::vector<int> failed_;  // ranks, in the order noticed
   double first_failure_time_ = 0;
   int stop_signal_ = 0;
+  std::optional<SuperviseResult> interruption_;
 };
 
 Job::Job(const std::vector<ReplicaProcess>& processes, const StatusBoard& board,
          const SuperviseOptions& options)
     : board_(board), options_(options) {
   for (const ReplicaProcess& process : processes) {
-    const int rank = alive_++;
+    const int rank = alive_++;  // within this host
     replicas_.push_back({std::make_unique<Process>(process, board.descriptor()),
                          ReportLines([this, rank](const std::string& line) { take_line(rank, line); }),
                          {std::nullopt, std::nullopt, {}, process.log}});
@@ -133,7 +134,7 @@ void Job::take_line(int rank, const std::string& line) {
     auto& report = replicas_[static_cast<size_t>(rank)].outcome.report;
     if (!report && (report = parse_failed_report(line))) note_failure(rank);
   }
-  if (options_.on_report) options_.on_report(rank, line);
+  if (options_.on_report) options_.on_report(options_.first_rank + rank, line);
 }
 
 void Job::take_end(int rank, const ProcessEnd& end) {
@@ -180,9 +181,12 @@ void Job::enter(Phase phase, double seconds) {
 }
 
 void Job::tick() {
-  if (!options_.on_tick || steady_seconds() - last_tick_ < kTickSeconds) return;
+  if (steady_seconds() - last_tick_ < kTickSeconds) return;
   last_tick_ = steady_seconds();
-  options_.on_tick();
+  if (options_.on_tick) options_.on_tick();
+  if (!options_.interrupted || interruption_) return;
+  interruption_ = options_.interrupted();
+  if (interruption_ && phase_ == Phase::kRunning) enter(Phase::kGathering, options_.gather_seconds);
 }
 
 SuperviseResult Job::result() const {
@@ -190,10 +194,14 @@ SuperviseResult Job::result() const {
     return {ExitCode::kStopped, -1,
             fmt::format("stopped by {}", stop_signal_ == SIGINT ? "SIGINT" : "SIGTERM"), stop_signal_};
   }
-  if (failed_.empty()) return {};
-  std::vector<ReplicaOutcome> outcomes;
-  for (const Replica& replica : replicas_) outcomes.push_back(replica.outcome);
-  return explain_failure(outcomes, failed_, first_failure_time_);
+  SuperviseResult own;
+  if (!failed_.empty()) {
+    std::vector<ReplicaOutcome> outcomes;
+    for (const Replica& replica : replicas_) outcomes.push_back(replica.outcome);
+    own = explain_failure(outcomes, failed_, first_failure_time_, options_.first_rank);
+  }
+  const bool own_cause = own.code != ExitCode::kDone && own.code != ExitCode::kPeerLost;
+  return interruption_ && !own_cause ? *interruption_ : own;
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,14 @@ struct ReplicaProcess {
   std::string program = {};                        // what to execute when it is not arguments[0]
 };
 
+struct SuperviseResult {
+  ExitCode code = ExitCode::kDone;
+  int first_failing_rank = -1;  // -1: none
+  std::string message;  // for people: what failed first, where everyone was, the log's path; empty when done
+  int stop_signal = 0;  // SIGINT or SIGTERM when the user stopped the job
+  std::string reason = {};  // the line of `message` that says what failed first
+};
+
 struct SuperviseOptions {
   // One line of JSON that a replica wrote to its report descriptor, without the newline. Not checked: a
   // replica that was killed leaves half a line, and in place of one over kMaxReportLine comes
@@ -37,14 +46,10 @@ struct SuperviseOptions {
   // The stop signals that were dealt with already (core/signals.h): a later one stops the job, even one that
   // came just before supervise() was called.
   int stop_signals_before = stop_signals_received();
-};
-
-struct SuperviseResult {
-  ExitCode code = ExitCode::kDone;
-  int first_failing_rank = -1;  // -1: none
-  std::string message;  // for people: what failed first, where everyone was, the log's path; empty when done
-  int stop_signal = 0;  // SIGINT or SIGTERM when the user stopped the job
-  std::string reason = {};  // the line of `message` that says what failed first
+  // Asked as often: what it returns ends the job, because of something outside this host. It is the result
+  // unless a replica here failed by itself (with something other than kPeerLost).
+  std::function<std::optional<SuperviseResult>()> interrupted = {};
+  int first_rank = 0;  // of the first process: where the job has other hosts
 };
 
 // A replica ends its life with a report {"event":"failed","code":N,"message":"..."} when it can. The

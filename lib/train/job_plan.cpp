@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
 #include "core/error.h"
 #include "launch/cores.h"
@@ -25,36 +26,53 @@ Problem problem_from(const LoadedSpec& loaded, const Error& error, const std::st
   return loaded.problem_at(text.substr(0, colon), text.substr(colon + 2));
 }
 
-// What the spec says of the number of replicas, against the `started` ones of a launcher.
-void check_world_size(LoadedSpec& loaded, int64_t started) {
+// What the spec says of the number of replicas, against those that were started.
+void check_started(LoadedSpec& loaded, const Launched& launched) {
+  const int64_t started = *launched.replicas;
   const StrategySpec& strategy = loaded.spec.strategy;
   const auto add = [&](const std::string& path, const std::string& text) {
     loaded.problems.push_back(loaded.problem_at(path, text));
   };
   if (strategy.kind == "one_device") {
     if (started == 1) return;
-    add("strategy.kind", fmt::format("one_device trains in one process, but the launcher started {} "
-                                     "(WORLD_SIZE); use mirrored, or no launcher",
-                                     started));
+    add("strategy.kind",
+        fmt::format("one_device trains in one process, but {} started {}; use mirrored, or no "
+                    "launcher",
+                    launched.by, started));
   } else if (strategy.replicas && *strategy.replicas != started) {
     const bool listed = loaded.positions.count("strategy.devices[0]") > 0;
     add(listed ? "strategy.devices" : "strategy.replicas",
-        fmt::format(
-            "the spec asks for {} replica{}, but the launcher started {} (WORLD_SIZE); start as many, "
-            "or set {}: auto",
-            *strategy.replicas, *strategy.replicas == 1 ? "" : "s", started,
-            listed ? "devices" : "replicas"));
+        fmt::format("the spec asks for {} replica{}, but {} started {}; start as many, or set {}: auto",
+                    *strategy.replicas, *strategy.replicas == 1 ? "" : "s", launched.by, started,
+                    listed ? "devices" : "replicas"));
   }
 }
 
-int64_t resolve_replicas(LoadedSpec& loaded, std::optional<int64_t> world_size) {
+struct ReplicaCount {
+  int64_t total = 1;
+  int64_t here = 1;
+};
+
+ReplicaCount resolve_replicas(LoadedSpec& loaded, const Launched& launched) {
   const StrategySpec& strategy = loaded.spec.strategy;
-  if (world_size) {
-    check_world_size(loaded, *world_size);
-    return *world_size;
+  if (launched.replicas) {
+    check_started(loaded, launched);
+    return {*launched.replicas, launched.here.value_or(*launched.replicas)};
   }
-  if (strategy.kind == "one_device") return 1;
-  return strategy.replicas.value_or(std::min<int64_t>(available_cores(), kMostAutomaticReplicas));
+  const int64_t hosts = launched.hosts.value_or(std::max<int64_t>(1, std::ssize(loaded.spec.hosts)));
+  if (strategy.kind == "one_device") {
+    if (hosts > 1)
+      loaded.problems.push_back(loaded.problem_at(
+          "strategy.kind",
+          fmt::format("one_device trains on one host, but {} lists {}; use mirrored", launched.by, hosts)));
+    return {};
+  }
+  const int64_t here = std::min<int64_t>(available_cores(), kMostAutomaticReplicas);
+  const int64_t total = strategy.replicas.value_or(hosts * here);
+  if (total % hosts != 0)
+    loaded.problems.push_back(loaded.problem_at(
+        "strategy.replicas", fmt::format("is {}, which {} hosts cannot share evenly", total, hosts)));
+  return {total, std::max<int64_t>(1, total / hosts)};
 }
 
 // Shape errors of the model, placed at the layer in the spec where there is one.
@@ -109,16 +127,17 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const std::stri
 
 }  // namespace
 
-JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, std::optional<int64_t> world_size) {
+JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& launched) {
   JobPlan plan;
   plan.spec = loaded.spec;
   plan.data = data;
   plan.model = resolve_model(loaded, data);
   plan.bytes_per_parameter = static_cast<int64_t>(at::elementSize(dtype_from_name(plan.spec.model.dtype)));
   StrategySpec& strategy = plan.spec.strategy;
-  strategy.replicas = resolve_replicas(loaded, world_size);
+  const ReplicaCount count = resolve_replicas(loaded, launched);
+  strategy.replicas = count.total;
   if (!strategy.threads_per_replica)
-    strategy.threads_per_replica = std::max<int64_t>(1, available_cores() / *strategy.replicas);
+    strategy.threads_per_replica = std::max<int64_t>(1, available_cores() / count.here);
   const auto add_run = [&](const std::string& run, const std::string& kind, int64_t replicas) {
     plan.runs.push_back(resolve_run(loaded, data, run, kind, replicas, *strategy.threads_per_replica));
   };
@@ -133,8 +152,7 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, std::optional<int6
   return plan;
 }
 
-JobPlan plan_job(LoadedSpec& loaded, DatasetInfo (*look)(const DataSpec&),
-                 std::optional<int64_t> world_size) {
+JobPlan plan_job(LoadedSpec& loaded, DatasetInfo (*look)(const DataSpec&), const Launched& launched) {
   if (!loaded.ok()) return {};
   DatasetInfo data;
   try {
@@ -144,7 +162,7 @@ JobPlan plan_job(LoadedSpec& loaded, DatasetInfo (*look)(const DataSpec&),
     loaded.problems.push_back(problem_from(loaded, error, "data"));
     return {};
   }
-  return plan_job(loaded, data, world_size);
+  return plan_job(loaded, data, launched);
 }
 
 }  // namespace dtrain

@@ -39,15 +39,20 @@ struct JobPlan {
   int64_t bytes_per_all_reduce() const { return model.parameters() * bytes_per_parameter; }
 };
 
+// The processes of the job, as far as they are decided outside of the spec.
+struct Launched {
+  std::optional<int64_t> replicas = {};  // that a launcher has started already
+  std::optional<int64_t> here = {};      // of these, on this host
+  std::optional<int64_t> hosts = {};     // that share the replicas evenly; else those of the spec, or one
+  std::string by = "the launcher";       // for messages
+};
+
 // Resolves a spec for the given data. What cannot be resolved is appended to `loaded.problems`, and the plan
-// is then not usable. `world_size`: the number of replicas that a launcher has started already, else the spec
-// and the cores decide.
-JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data,
-                 std::optional<int64_t> world_size = std::nullopt);
+// is then not usable. Where `launched` leaves it open, the spec and the cores decide.
+JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& launched = {});
 
 // The same for data that `look` (find_dataset or describe_dataset) describes; what it holds against the spec
 // is a problem too. Does nothing when the spec has problems already.
-JobPlan plan_job(LoadedSpec& loaded, DatasetInfo (*look)(const DataSpec&),
-                 std::optional<int64_t> world_size = std::nullopt);
+JobPlan plan_job(LoadedSpec& loaded, DatasetInfo (*look)(const DataSpec&), const Launched& launched = {});
 
 }  // namespace dtrain

@@ -112,7 +112,8 @@ void run_launched_replica(const JobPlan& job, const Identity& identity, const Ou
   const bool leads = identity.rank == 0;
   if (leads) catch_first_stop_signals();
   leave_write_errors_to_writers();
-  const auto timeout = timeout_of(job.spec);
+  const auto timeout =
+      std::chrono::milliseconds(static_cast<int64_t>(job.spec.network.rendezvous_timeout_seconds * 1000));
   std::unique_ptr<RunOutput> output;
   if (leads) output = std::make_unique<RunOutput>(job, options, out);
   NullSink nobody;

@@ -32,7 +32,7 @@ LoadedSpec spec_of(const std::string& text) {
 JobPlan plan_of(const std::string& text, std::optional<int64_t> world_size = std::nullopt,
                 const DatasetInfo& data = mnist()) {
   LoadedSpec loaded = spec_of(text);
-  JobPlan job = plan_job(loaded, data, world_size);
+  JobPlan job = plan_job(loaded, data, {.replicas = world_size});
   INFO(problems_of(loaded));
   REQUIRE(loaded.ok());
   return job;
@@ -42,7 +42,7 @@ JobPlan plan_of(const std::string& text, std::optional<int64_t> world_size = std
 std::string problems_in(const std::string& text, std::optional<int64_t> world_size = std::nullopt,
                         const DatasetInfo& data = mnist()) {
   LoadedSpec loaded = spec_of(text);
-  plan_job(loaded, data, world_size);
+  plan_job(loaded, data, {.replicas = world_size});
   return problems_of(loaded);
 }
 
@@ -50,6 +50,26 @@ std::vector<std::string> names_of_runs(const JobPlan& job) {
   std::vector<std::string> names;
   for (const RunPlan& run : job.runs) names.push_back(run.run + " " + run.strategy);
   return names;
+}
+
+TEST_CASE("several hosts share the replicas evenly") {
+  const std::string spec = "hosts: [a, b]\nstrategy: {kind: mirrored}\nbatch: {per_replica: 8}\n";
+  const int64_t here = std::min(available_cores(), 8);
+  const JobPlan automatic = plan_of(spec);
+  CHECK(automatic.runs.back().replicas == 2 * here);
+  CHECK(automatic.runs.back().threads_per_replica == std::max(1, available_cores() / static_cast<int>(here)));
+  const std::string four = "strategy: {kind: mirrored, replicas: 4}\nbatch: {per_replica: 8}\n";
+  LoadedSpec loaded = spec_of(four);
+  const JobPlan shared = plan_job(loaded, mnist(), {.hosts = 2});
+  CHECK(shared.runs.back().replicas == 4);
+  CHECK(shared.runs.back().threads_per_replica == std::max(1, available_cores() / 2));
+  loaded = spec_of(four);
+  plan_job(loaded, mnist(), {.hosts = 3});
+  CHECK_THAT(problems_of(loaded),
+             ContainsSubstring("strategy.replicas: is 4, which 3 hosts cannot share evenly"));
+  loaded = spec_of("batch: {per_replica: 8}\n");
+  plan_job(loaded, mnist(), {.hosts = 2, .by = "TF_CONFIG"});
+  CHECK_THAT(problems_of(loaded), ContainsSubstring("one_device trains on one host, but TF_CONFIG lists 2"));
 }
 
 TEST_CASE("the published example has the published numbers") {
@@ -123,17 +143,17 @@ TEST_CASE("the number of replicas comes from the strategy, the devices, the laun
 TEST_CASE("a launcher's number of processes must fit the spec") {
   const std::string batch = "batch: {per_replica: 8}\n";
   CHECK(problems_in(batch + "strategy:\n  kind: mirrored\n  replicas: 2\n", 3) ==
-        "spec:4:3: strategy.replicas: the spec asks for 2 replicas, but the launcher started 3 (WORLD_SIZE); "
+        "spec:4:3: strategy.replicas: the spec asks for 2 replicas, but the launcher started 3; "
         "start as many, or set replicas: auto\n");
   CHECK(problems_in(batch + "strategy:\n  kind: mirrored\n  replicas: 1\n", 2) ==
-        "spec:4:3: strategy.replicas: the spec asks for 1 replica, but the launcher started 2 (WORLD_SIZE); "
+        "spec:4:3: strategy.replicas: the spec asks for 1 replica, but the launcher started 2; "
         "start as many, or set replicas: auto\n");
   CHECK(problems_in(batch + "strategy:\n  kind: mirrored\n  devices: [cpu, cpu]\n", 3) ==
-        "spec:4:3: strategy.devices: the spec asks for 2 replicas, but the launcher started 3 (WORLD_SIZE); "
+        "spec:4:3: strategy.devices: the spec asks for 2 replicas, but the launcher started 3; "
         "start as many, or set devices: auto\n");
   // one_device is not written here: replicas: auto would not help.
   CHECK(problems_in(batch, 2) ==
-        "spec:1:1: strategy.kind: one_device trains in one process, but the launcher started 2 (WORLD_SIZE); "
+        "spec:1:1: strategy.kind: one_device trains in one process, but the launcher started 2; "
         "use mirrored, or no launcher\n");
 }
 
