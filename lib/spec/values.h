@@ -38,8 +38,8 @@ class ValueReader {
   bool within_bounds(double value, const std::string& text) const;
   std::string or_word() const;
   void problem(const std::string& text) const { report_(node_, path_, text); }
-  template <class Number>
-  void read_list(std::vector<Number>& value, const std::string& expected) const;
+  template <class T>
+  void read_list(std::vector<T>& value, const std::string& expected) const;
   template <class T>
   void read_optional(std::optional<T>& value) const;
 
