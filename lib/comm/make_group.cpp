@@ -1,3 +1,5 @@
+#include "comm/gloo_group.h"
+#include "comm/hierarchical_group.h"
 #include "comm/process_group.h"
 #include "core/error.h"
 
@@ -8,13 +10,15 @@ std::unique_ptr<ProcessGroup> make_group(const std::string& communication,
                                          std::chrono::milliseconds timeout, const GroupNetwork& network) {
   if (size == 1) return make_single_group();
   const bool automatic = communication == "auto";
-  if (communication == "gloo" || (automatic && network.spans_hosts))
+  if (automatic && network.spans_hosts() && network.local_size > 1)
+    return std::make_unique<HierarchicalGroup>(store, rank, size, timeout, network);
+  if (communication == "gloo" || (automatic && network.spans_hosts()))
     return make_gloo_group(store, rank, size, timeout, network);
   if (automatic || communication == "shared_memory") {
-    if (network.spans_hosts)
+    if (network.spans_hosts())
       throw Error(ExitCode::kUsage,
                   "strategy.communication: shared_memory joins the replicas of one host, and this job spans "
-                  "several; use gloo");
+                  "several; use auto");
     return make_shared_memory_group(store, rank, size, timeout);
   }
   throw Error(ExitCode::kBug, "no communication named '" + communication + "'");

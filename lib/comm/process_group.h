@@ -6,6 +6,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <vector>
@@ -20,6 +21,8 @@ struct ReducerOptions {
   // kShared moves the parameters of all ranks into one memory, with the values of rank 0; only a group of one
   // and one over shared memory can (Error(kBug) otherwise: specs are checked before).
   Placement placement = Placement::kCopies;
+  // What gradients are converted to for their way between hosts (or through gloo); nullopt: nothing.
+  std::optional<at::ScalarType> wire_type = {};
 };
 
 // Every call is collective: all ranks make the same calls in the same order with tensors of the same shapes
@@ -58,27 +61,28 @@ class ProcessGroup {
 // A group of one, whose collectives have nothing to do.
 std::unique_ptr<ProcessGroup> make_single_group();
 
-// Where a group's sockets are, on this host.
+// Where a rank stands among the hosts of its group, and where its sockets are.
 struct GroupNetwork {
   std::string address = "127.0.0.1";      // of this host: what they are bound to
   std::vector<std::string> members = {};  // the addresses of all hosts, who alone may connect; empty: anybody
-  bool spans_hosts = false;
+  int host = 0;                           // the number of this host
+  int hosts = 1;
+  int local_rank = 0;  // among the `local_size` ranks of this host; of use where there are more hosts
+  int local_size = 1;
+
+  bool spans_hosts() const { return hosts > 1; }
 };
 
-// c10d over gloo. Returns when all `size` ranks have met at `store`, or throws Error(kPeerLost) after
-// `timeout`, which is also that of every later collective.
-std::unique_ptr<ProcessGroup> make_gloo_group(const c10::intrusive_ptr<c10d::Store>& store, int rank,
-                                              int size, std::chrono::milliseconds timeout,
-                                              const GroupNetwork& network = {});
-
 // Ranks of one host, over memory that they share (CPU tensors only): no copy through a socket, and a peer
-// that dies is noticed within 100 ms. Meets and fails like make_gloo_group.
+// that dies is noticed within 100 ms. Returns when all `size` ranks have met at `store`, or throws
+// Error(kPeerLost) after `timeout`, which is also that of every later collective.
 std::unique_ptr<ProcessGroup> make_shared_memory_group(const c10::intrusive_ptr<c10d::Store>& store, int rank,
                                                        int size, std::chrono::milliseconds timeout);
 
 // The group for a spec's strategy.communication: a group of one when `size` is 1; otherwise "shared_memory"
-// or "gloo", and for "auto" shared memory on one host, gloo on several. Throws Error(kUsage) for shared
-// memory on several, Error(kBug) for other words: specs are checked before.
+// or "gloo", and for "auto" shared memory on one host, gloo between several and shared memory inside each.
+// Throws Error(kUsage) for shared memory on several hosts, Error(kBug) for other words: specs are checked
+// before.
 std::unique_ptr<ProcessGroup> make_group(const std::string& communication,
                                          const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                                          std::chrono::milliseconds timeout, const GroupNetwork& network = {});

@@ -40,6 +40,7 @@ const Choices kScheduleUnits{"unit", {"epochs", "steps"}};
 const Choices kEvaluatedMetrics{"metric", {"loss", "accuracy"}};
 const Choices kBaselines{"baseline", {"none", "one_device"}};
 const Choices kCommunications{"communication", {"auto", "shared_memory", "gloo"}, {"nccl"}};
+const Choices kCompressions{"compression", {"none", "bf16", "fp16"}};
 const Choices kDevices{"device", {"auto", "cpu"}};
 
 }  // namespace
@@ -132,6 +133,8 @@ const Fields<JobSpec>& job_fields() {
           .bounds = above_zero_to(86400)),
       JOB(strategy.bucket_megabytes, .doc = "gradients are exchanged over gloo in buckets of about this size", .unit = "MB",
           .bounds = above_zero_to(4096)),
+      JOB(strategy.compress, .doc = "what gradients are converted to for their way between hosts, or through gloo: half the "
+          "bytes, and sums of that precision", .choices = &kCompressions),
 
       JOB(data.dataset, .doc = "the examples to train and evaluate on; synthetic ones are for benchmarks",
           .choices = &dataset_kinds()),

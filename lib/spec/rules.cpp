@@ -133,6 +133,11 @@ class Rules {
         usable("strategy.communication") && strategy.communication == "gloo")
       add("strategy.communication",
           "central_storage keeps the variables in shared memory, which gloo does not have; use auto");
+    if (usable("strategy.compress") && strategy.compress != "none" && !has_problem("strategy.kind") &&
+        strategy.kind != "multi_worker_mirrored" && usable("strategy.communication") &&
+        strategy.communication != "gloo")
+      add("strategy.compress",
+          "gradients do not travel in shared memory; leave it out, or use communication: gloo");
     if (lists_devices() && usable("strategy.replicas") && strategy.replicas && *strategy.replicas != devices)
       add("strategy.devices", fmt::format("lists {} devices for {} replicas; the numbers must agree", devices,
                                           *strategy.replicas));

@@ -18,6 +18,7 @@ struct StrategySpec {
   std::string communication = "auto";
   double timeout_seconds = 60;
   double bucket_megabytes = 25;
+  std::string compress = "none";  // what gradients are sent as: none | bf16 | fp16
 };
 
 struct DataSpec {

@@ -14,6 +14,8 @@ std::unique_ptr<Strategy> build_strategy(const JobPlan& job, const std::string& 
   parts.group = std::move(group);
   parts.clock = std::move(clock);
   parts.reducer.bucket_bytes = static_cast<int64_t>(job.spec.strategy.bucket_megabytes * (1 << 20));
+  const std::string& compress = job.spec.strategy.compress;
+  if (compress != "none") parts.reducer.wire_type = compress == "bf16" ? at::kBFloat16 : at::kHalf;
   return make_strategy(kind, std::move(parts));
 }
 

@@ -8,7 +8,7 @@
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 
 #include "catch.h"
-#include "comm/process_group.h"
+#include "comm/gloo_group.h"
 #include "comm/store.h"
 #include "core/error.h"
 #include "core/sockets.h"

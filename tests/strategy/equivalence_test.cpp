@@ -57,6 +57,55 @@ TEST_CASE("central storage trains the very weights that mirroring does") {
   CHECK(mirrored.evaluation_loss == central.evaluation_loss);
 }
 
+JobSpec on_hosts(JobSpec spec, int hosts) {
+  for (int host = 0; host < hosts; ++host)
+    spec.hosts.push_back(std::string(1, static_cast<char>('a' + host)));
+  spec.strategy.communication = "auto";
+  return spec;
+}
+
+TEST_CASE("replicas on several hosts equal one replica with the whole batch") {
+  JobSpec spec = small_spec();
+  spec.model.dtype = "float64";
+  spec.data.train_examples = 101;  // the last step has 5 examples
+  const auto [hosts, replicas] = GENERATE(table<int, int>({{2, 2}, {2, 4}, {3, 6}, {3, 3}}));
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto one = train_with_threads(with_batch(spec, 24), dataset, 1, kSteps);
+  const auto many =
+      train_with_threads(with_batch(on_hosts(spec, hosts), 24 / replicas), dataset, replicas, kSteps);
+  CHECK(relative_difference(one.variables, many.variables) < 1e-12);
+  CHECK(one.examples == many.examples);
+  CHECK(many.evaluated_examples == 101);
+  CHECK(many.evaluation_loss == Approx(one.evaluation_loss).epsilon(1e-10));
+}
+
+TEST_CASE("accumulation on several hosts equals one large batch") {
+  JobSpec spec = small_spec();
+  spec.model.dtype = "float64";
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto large = train_with_threads(with_batch(spec, 24), dataset, 1, kSteps);
+  const auto many = train_with_threads(with_batch(on_hosts(spec, 2), 3, 2), dataset, 4, kSteps);
+  CHECK(relative_difference(large.variables, many.variables) < 1e-12);
+}
+
+TEST_CASE("compressed gradients train nearly the same weights, and the same on every replica") {
+  JobSpec spec = with_batch(small_spec(), 6);
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto exact = train_with_threads(on_hosts(spec, 2), dataset, 4, kSteps);
+  spec.strategy.compress = GENERATE("bf16", "fp16");
+  // A gradient of 8 significant bits is wrong by at most 2^-9 of itself, one of 11 bits by 2^-12; the
+  // momentum sums up what 20 steps are wrong by.
+  const double tolerance = spec.strategy.compress == "bf16" ? 1e-2 : 1e-3;
+  const auto compressed = train_with_threads(on_hosts(spec, 2), dataset, 4, kSteps);
+  const double difference = relative_difference(exact.variables, compressed.variables);
+  CHECK(difference < tolerance);
+  CHECK(difference > 0);  // it did compress
+  JobSpec flat = spec;
+  flat.strategy.communication = "gloo";
+  CHECK(relative_difference(exact.variables, train_with_threads(flat, dataset, 4, kSteps).variables) <
+        tolerance);
+}
+
 TEST_CASE("a convolutional model is equivalent too") {
   JobSpec spec = small_spec();
   spec.model.dtype = "float64";

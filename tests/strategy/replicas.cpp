@@ -7,6 +7,7 @@
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 
 #include "catch.h"
+#include "comm/group_threads.h"
 #include "data/batches.h"
 #include "models/model.h"
 #include "optim/learning_rate.h"
@@ -26,6 +27,8 @@ std::unique_ptr<Strategy> build(const JobSpec& spec, const Dataset& dataset,
   parts.optimizer = spec.train.optimizer;
   parts.group = std::move(group);
   parts.reducer.bucket_bytes = 1024;  // several buckets even for a small model
+  if (spec.strategy.compress == "bf16") parts.reducer.wire_type = at::kBFloat16;
+  if (spec.strategy.compress == "fp16") parts.reducer.wire_type = at::kHalf;
   return make_strategy(spec.strategy.kind, std::move(parts));
 }
 
@@ -89,13 +92,14 @@ TrainingResult train_with_threads(const JobSpec& spec, const Dataset& dataset, i
   std::vector<TrainingResult> results(static_cast<size_t>(replicas));
   std::vector<std::exception_ptr> failures(static_cast<size_t>(replicas));
   std::vector<std::thread> threads;
+  const int hosts = std::max(1, static_cast<int>(spec.hosts.size()));
   for (int rank = 0; rank < replicas; ++rank) {
     threads.emplace_back([&, rank] {
       const auto at_rank = static_cast<size_t>(rank);
       try {
-        results[at_rank] = train_one(
-            spec, dataset,
-            make_group(spec.strategy.communication, store, rank, replicas, std::chrono::seconds(20)), steps);
+        auto group = make_group(spec.strategy.communication, store, rank, replicas, std::chrono::seconds(20),
+                                network_of(hosts, replicas, rank));
+        results[at_rank] = train_one(spec, dataset, std::move(group), steps);
       } catch (...) {
         failures[at_rank] = std::current_exception();
       }

@@ -19,8 +19,8 @@ struct TrainingResult {
   int64_t evaluated_examples = 0;
 };
 
-// `steps` optimizer steps of the strategy in `spec` with `replicas` threads that meet over gloo on loopback,
-// then an evaluation. The result is that of rank 0; the variables of every other rank are required to be
+// `steps` optimizer steps of the strategy in `spec` with `replicas` threads, which meet as if they were spread
+// evenly over `spec.hosts`, then an evaluation. The result is that of rank 0; the variables of every other rank are required to be
 // bit-identical.
 TrainingResult train_with_threads(const JobSpec& spec, const Dataset& dataset, int replicas, int steps);
 

@@ -1,0 +1,38 @@
+// A process group over several hosts that crosses between them as little as it can.
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include "comm/gloo_group.h"
+#include "comm/process_group.h"
+
+namespace dtrain {
+
+// Two levels: the ranks of a host meet in shared memory, and one rank of each host, its leader, speaks for it
+// over gloo. So a host sends and receives once, however many ranks it has. Each host has as many ranks as the
+// others, numbered host by host.
+class HierarchicalGroup : public ProcessGroup {
+ public:
+  HierarchicalGroup(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+                    std::chrono::milliseconds timeout, const GroupNetwork& network);
+
+  int rank() const override { return rank_; }
+  int size() const override { return size_; }
+  void all_reduce_sum(at::Tensor& tensor) override;
+  void broadcast(const std::vector<at::Tensor>& tensors, int root) override;
+  void barrier() override;
+  std::unique_ptr<GradientReducer> make_gradient_reducer(const std::vector<at::Tensor>& parameters,
+                                                         const ReducerOptions& options,
+                                                         PhaseClock& clock) override;
+
+ private:
+  int rank_;
+  int size_;
+  int local_size_;
+  std::unique_ptr<ProcessGroup> inside_;
+  std::unique_ptr<GlooGroup> between_;  // of the leaders; null on other ranks
+};
+
+}  // namespace dtrain
