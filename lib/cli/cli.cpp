@@ -93,6 +93,10 @@ void CommandLine::add_run() {
   command->add_option("--run-dir", run.run_directory, "Folder of the run (default: runs/<name>-<time>)")
       ->type_name("DIR");
   command->add_flag("--overwrite", run.overwrite, "Replace the run that --run-dir holds");
+  command
+      ->add_option("--inspect-step", run.inspect_step,
+                   "Show update N replica by replica, and check that they agree (--set metrics.inspect_step)")
+      ->type_name("N");
   command->add_flag("--quiet", run.quiet, "Print only the comparison and failures");
   command->add_flag("--json", run.json, "Print every event as a line of JSON instead");
   command->footer(kExitCodes);
@@ -102,6 +106,7 @@ void CommandLine::add_run() {
     if (run.overwrite && !run.run_directory) {
       throw CLI::ValidationError("--overwrite needs --run-dir: without it every run gets a new folder");
     }
+    if (run.inspect_step) run.spec.overrides.push_back("metrics.inspect_step=" + *run.inspect_step);
     action = [this] { return run_command(run); };
   });
 }

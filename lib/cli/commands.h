@@ -20,6 +20,7 @@ struct SpecOptions {
 struct RunOptions {
   SpecOptions spec;
   std::optional<std::string> run_directory;
+  std::optional<std::string> inspect_step;
   bool overwrite = false;
   bool quiet = false;
   bool json = false;

@@ -137,6 +137,7 @@ class ShareLoader::Implementation {
     Share share;
     share.global_examples = whole.size();
     share.step = step;
+    share.indices.assign(order_.begin() + mine.begin, order_.begin() + mine.end);
     for (int64_t begin = mine.begin; begin < mine.end; begin += plan.per_replica) {
       share.micro_batches.push_back(gather({begin, std::min(begin + plan.per_replica, mine.end)}));
     }

@@ -9,6 +9,7 @@
 #include "core/text.h"
 #include "metrics/banner.h"
 #include "metrics/comparison.h"
+#include "metrics/inspection_table.h"
 #include "metrics/show.h"
 
 namespace dtrain {
@@ -35,13 +36,11 @@ Console::~Console() { clear_progress(); }
 
 void Console::on_event(const Event& event) {
   using Handler = void (Console::*)(const Event&);
-  static const std::map<std::string, Handler> handlers = {{"run_start", &Console::on_run_start},
-                                                          {"step", &Console::on_step},
-                                                          {"progress", &Console::on_progress},
-                                                          {"epoch", &Console::on_epoch},
-                                                          {"eval", &Console::on_eval},
-                                                          {"run_end", &Console::on_run_end},
-                                                          {"comparison", &Console::on_comparison}};
+  static const std::map<std::string, Handler> handlers = {
+      {"run_start", &Console::on_run_start}, {"step", &Console::on_step},
+      {"progress", &Console::on_progress},   {"epoch", &Console::on_epoch},
+      {"eval", &Console::on_eval},           {"inspect", &Console::on_inspect},
+      {"run_end", &Console::on_run_end},     {"comparison", &Console::on_comparison}};
   const std::string kind = text_at(event, "event").value_or("");
   if (options_.json) {
     if (kind != "progress") print(event_text(event) + "\n");
@@ -102,6 +101,10 @@ void Console::on_eval(const Event& event) {
   std::optional<double> rate;
   if (examples && seconds && *seconds > 0) rate = *examples / *seconds;
   print_row(event, "eval", rate);
+}
+
+void Console::on_inspect(const Event& event) {
+  if (!options_.quiet) print(inspection_table(event));
 }
 
 void Console::print_row(const Event& event, const char* phase, std::optional<double> examples_per_second) {

@@ -43,6 +43,7 @@ class Console : public EventSink {
   void on_progress(const Event& event);
   void on_epoch(const Event& event);
   void on_eval(const Event& event);
+  void on_inspect(const Event& event);
   void on_run_end(const Event& event);
   void on_comparison(const Event& event);
   void print_row(const Event& event, const char* phase, std::optional<double> examples_per_second);

@@ -248,6 +248,8 @@ const Fields<JobSpec>& job_fields() {
           .bounds = between(1, 1e9)),
       JOB(metrics.skip_steps, .doc = "first updates that step times leave out", .unit = "steps",
           .bounds = between(0, 1e9)),
+      JOB(metrics.inspect_step, .doc = "the update (from 1) that is shown replica by replica and checked; also "
+          "`dtrain run --inspect-step`", .bounds = between(1, 1e12), .word = "none"),
 
       JOB(compare.baseline, .doc = "a run to compare with, made first, with the same seed", .choices = &kBaselines),
   };

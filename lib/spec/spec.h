@@ -123,6 +123,7 @@ struct EvaluateSpec {
 struct MetricsSpec {
   int64_t every_steps = 50;
   int64_t skip_steps = 10;
+  std::optional<int64_t> inspect_step;  // nullopt: none
 };
 
 struct NetworkSpec {

@@ -7,11 +7,6 @@
 namespace dtrain {
 namespace {
 
-// The sum of the batch's cross-entropies, in the model's type.
-at::Tensor summed_loss(const at::Tensor& logits, const at::Tensor& targets) {
-  return at::cross_entropy_loss(logits, targets, /*weight=*/{}, at::Reduction::Sum);
-}
-
 // Gradients of zero for every parameter, through autograd so that a reducer sees them become ready.
 at::Tensor zero_objective(const Model& model) {
   at::Tensor total;
@@ -29,8 +24,12 @@ void backward(const at::Tensor& objective) {
 
 }  // namespace
 
+at::Tensor summed_loss(const at::Tensor& logits, const at::Tensor& targets) {
+  return at::cross_entropy_loss(logits, targets, /*weight=*/{}, at::Reduction::Sum);
+}
+
 MetricSums eager_train_step(Model& model, GradientReducer& reducer, Optimizer& optimizer, PhaseClock& clock,
-                            const Share& share, double learning_rate) {
+                            const GradientObserver& before_update, const Share& share, double learning_rate) {
   clock.enter(Phase::kCompute);
   MetricSums sums;
   model.train();
@@ -51,6 +50,7 @@ MetricSums eager_train_step(Model& model, GradientReducer& reducer, Optimizer& o
   }
   clock.enter(Phase::kCommunicate);
   reducer.finish();
+  if (before_update) before_update(reducer);
   clock.enter(Phase::kUpdate);
   optimizer.step(learning_rate);
   clock.enter(Phase::kCommunicate);

@@ -20,6 +20,7 @@ class Mirrored : public Strategy {
       : model_(std::move(parts.model)),
         group_(std::move(parts.group)),
         clock_(std::move(parts.clock)),
+        before_update_(std::move(parts.before_update)),
         reducer_(group_->make_gradient_reducer(model_->parameters(), parts.reducer, *clock_)),
         optimizer_(make_optimizer(parts.optimizer, values_of(reducer_->parts()))) {}
 
@@ -32,7 +33,7 @@ class Mirrored : public Strategy {
 
   MetricSums train_step(const Share& share, double learning_rate) override {
     buffers_agree_ = false;
-    return eager_train_step(*model_, *reducer_, *optimizer_, *clock_, share, learning_rate);
+    return eager_train_step(*model_, *reducer_, *optimizer_, *clock_, before_update_, share, learning_rate);
   }
 
   MetricSums evaluate(const Share& share) override {
@@ -70,6 +71,7 @@ class Mirrored : public Strategy {
   std::shared_ptr<Model> model_;
   std::unique_ptr<ProcessGroup> group_;
   std::shared_ptr<PhaseClock> clock_;
+  GradientObserver before_update_;
   std::unique_ptr<GradientReducer> reducer_;  // refers to the group and the clock: destroyed before them
   std::unique_ptr<Optimizer> optimizer_;      // of the reducer's parts
   bool buffers_agree_ = true;

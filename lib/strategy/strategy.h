@@ -48,6 +48,9 @@ class Strategy {
   virtual void finish() = 0;
 };
 
+// Called in every step when the gradients are combined and nothing is updated yet.
+using GradientObserver = std::function<void(const GradientReducer&)>;
+
 // What a strategy works with. The model and the group belong to the strategy from then on; the clock, which
 // its steps tell what they do, is shared with the loop.
 struct StrategyParts {
@@ -55,6 +58,7 @@ struct StrategyParts {
   OptimizerSpec optimizer;
   std::unique_ptr<ProcessGroup> group;
   ReducerOptions reducer;
+  GradientObserver before_update;  // may be empty
   std::shared_ptr<PhaseClock> clock = std::make_shared<PhaseClock>();
 };
 

@@ -4,9 +4,8 @@
 
 namespace dtrain {
 
-std::unique_ptr<Strategy> build_strategy(const JobPlan& job, const std::string& kind,
-                                         std::unique_ptr<ProcessGroup> group,
-                                         std::shared_ptr<PhaseClock> clock) {
+StrategyParts strategy_parts(const JobPlan& job, std::unique_ptr<ProcessGroup> group,
+                             std::shared_ptr<PhaseClock> clock) {
   StrategyParts parts;
   parts.model =
       build_model(job.model, dtype_from_name(job.spec.model.dtype), static_cast<uint64_t>(job.spec.seed));
@@ -16,7 +15,7 @@ std::unique_ptr<Strategy> build_strategy(const JobPlan& job, const std::string& 
   parts.reducer.bucket_bytes = static_cast<int64_t>(job.spec.strategy.bucket_megabytes * (1 << 20));
   const std::string& compress = job.spec.strategy.compress;
   if (compress != "none") parts.reducer.wire_type = compress == "bf16" ? at::kBFloat16 : at::kHalf;
-  return make_strategy(kind, std::move(parts));
+  return parts;
 }
 
 LoaderOptions train_options(const JobPlan& job, const RunPlan& run, int64_t rank) {

@@ -11,10 +11,10 @@
 
 namespace dtrain {
 
-// The strategy `kind` over `group`, with the job's model and optimizer; `clock` times the parts of its steps.
-std::unique_ptr<Strategy> build_strategy(const JobPlan& job, const std::string& kind,
-                                         std::unique_ptr<ProcessGroup> group,
-                                         std::shared_ptr<PhaseClock> clock);
+// What a strategy over `group` works with: the job's model and optimizer; `clock` times the parts of its
+// steps.
+StrategyParts strategy_parts(const JobPlan& job, std::unique_ptr<ProcessGroup> group,
+                             std::shared_ptr<PhaseClock> clock);
 
 // How replica `rank` of a run reads the training and the evaluation examples.
 LoaderOptions train_options(const JobPlan& job, const RunPlan& run, int64_t rank);

@@ -114,6 +114,11 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const std::stri
   plan.total_steps = plan.steps_per_epoch * spec.train.epochs;
   if (spec.train.max_steps) plan.total_steps = std::min(plan.total_steps, *spec.train.max_steps);
   if (run == "overhead") plan.total_steps = kOverheadSteps;
+  if (run == "distributed" && spec.metrics.inspect_step.value_or(0) > plan.total_steps) {
+    loaded.problems.push_back(loaded.problem_at(
+        "metrics.inspect_step",
+        fmt::format("is {}, but the job has {} steps", *spec.metrics.inspect_step, plan.total_steps)));
+  }
   plan.learning_rate =
       resolve_learning_rate(spec.train, plan.batch.global, {plan.steps_per_epoch, plan.total_steps});
   if (spec.train.schedule.kind == "reduce_on_plateau" && data.test_examples == 0) {

@@ -19,7 +19,8 @@ struct Contestant {
   StepTimer timer;
 
   Contestant(const JobPlan& job, const std::string& kind)
-      : strategy(build_strategy(job, kind, make_single_group(), std::make_shared<PhaseClock>())),
+      : strategy(
+            make_strategy(kind, strategy_parts(job, make_single_group(), std::make_shared<PhaseClock>()))),
         timer(skipped_steps(job)) {
     strategy->place_variables();
   }

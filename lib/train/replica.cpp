@@ -9,6 +9,7 @@
 #include "core/random.h"
 #include "launch/cores.h"
 #include "train/assembly.h"
+#include "train/inspection.h"
 #include "train/overhead.h"
 #include "train/trainer.h"
 
@@ -23,12 +24,36 @@ std::unique_ptr<ProcessGroup> meet(const JobPlan& job, const RunPlan& run, const
                     identity.rank, static_cast<int>(run.replicas), timeout);
 }
 
+// How far the sums of the same gradients may differ, relative to their norm.
+double gradient_tolerance(const StrategyParts& parts) {
+  if (parts.reducer.wire_type) return *parts.reducer.wire_type == at::kHalf ? 1e-3 : 1e-2;
+  return parts.model->parameters().front().scalar_type() == at::kDouble ? 1e-12 : 1e-5;
+}
+
+// The strategy of a run; one that looks at a step when the spec asks for it. `meet_again` makes another group
+// of the same ranks.
+std::unique_ptr<Strategy> strategy_of(const JobPlan& job, const RunPlan& run, StrategyParts parts,
+                                      const std::function<std::unique_ptr<ProcessGroup>()>& meet_again,
+                                      EventSink& sink) {
+  const std::optional<int64_t> step = job.spec.metrics.inspect_step;
+  if (!step || run.run != "distributed") return make_strategy(run.strategy, std::move(parts));
+  const auto inspection =
+      std::make_shared<StepInspection>(parts.model, meet_again(), gradient_tolerance(parts));
+  parts.before_update = [inspection](const GradientReducer& reducer) {
+    inspection->look_at_gradients(reducer);
+  };
+  return make_inspected(make_strategy(run.strategy, std::move(parts)), inspection, *step,
+                        make_event("inspect", run.run), sink);
+}
+
 void train(const JobPlan& job, const RunPlan& run, const Dataset& dataset,
-           std::unique_ptr<ProcessGroup> group, ActivityLog& activity, EventSink& sink) {
+           std::unique_ptr<ProcessGroup> group,
+           const std::function<std::unique_ptr<ProcessGroup>()>& meet_again, ActivityLog& activity,
+           EventSink& sink) {
   const int rank = group->rank();
   activity.doing(Activity::kBuilding);
   const auto clock = std::make_shared<PhaseClock>();
-  const auto strategy = build_strategy(job, run.strategy, std::move(group), clock);
+  const auto strategy = strategy_of(job, run, strategy_parts(job, std::move(group), clock), meet_again, sink);
   ShareLoader train_shares(dataset.train, train_options(job, run, rank));
   std::unique_ptr<ShareLoader> test_shares;
   if (run.evaluates) test_shares = std::make_unique<ShareLoader>(dataset.test, test_options(job, run, rank));
@@ -58,7 +83,10 @@ void run_replica(const JobPlan& job, const RunPlan& run, const Dataset& dataset,
   if (run.run == "overhead") {
     measure_overhead(job, run, dataset, sink);
   } else {
-    train(job, run, dataset, std::move(group), activity, sink);
+    const auto meet_again = [&] {
+      return meet(job, run, identity, c10::make_intrusive<c10d::PrefixStore>("inspection", store));
+    };
+    train(job, run, dataset, std::move(group), meet_again, activity, sink);
   }
 }
 

@@ -282,7 +282,7 @@ TEST_CASE("a real strategy learns the synthetic classes through the trainer") {
                      "train.optimizer.learning_rate=0.01"});
   const RunPlan& plan = training.job.runs.back();
   const auto clock = std::make_shared<PhaseClock>();
-  const auto strategy = build_strategy(training.job, "one_device", make_single_group(), clock);
+  const auto strategy = make_strategy("one_device", strategy_parts(training.job, make_single_group(), clock));
   ShareLoader train(training.dataset.train, train_options(training.job, plan, 0));
   ShareLoader test(training.dataset.test, test_options(training.job, plan, 0));
   RunReporter reporter(training.job, plan, training.sink);
