@@ -10,13 +10,13 @@ import numpy
 
 CLASSES = 10
 LEARNING_RATE = 1e-3
-HIDDEN = (256, 128)  # of the MLP
+HIDDEN = {"mlp": (256, 128), "wide": (4096, 4096, 1200)}
 FILTERS, KERNEL, POOL, DENSE = 32, 3, 2, 64  # of the CNN
 
 
-def options(loops=()):
+def options(loops=(), compress=()):
     parser = argparse.ArgumentParser()
-    parser.add_argument("--model", choices=["mlp", "cnn"], required=True)
+    parser.add_argument("--model", choices=[*HIDDEN, "cnn"], required=True)
     parser.add_argument("--data", type=pathlib.Path, required=True, help="folder with the IDX files")
     parser.add_argument("--batch", type=int, required=True, help="examples per replica")
     parser.add_argument("--replicas", type=int, required=True)
@@ -24,6 +24,8 @@ def options(loops=()):
     parser.add_argument("--window", type=int, required=True, help="report every so many steps")
     if loops:
         parser.add_argument("--loop", choices=loops, default=loops[0])
+    if compress:
+        parser.add_argument("--compress", choices=compress, default=compress[0], help="what gradients are sent as")
     return parser.parse_args()
 
 

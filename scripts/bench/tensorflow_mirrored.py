@@ -15,7 +15,7 @@ import peer
 def make_model(kind):
     layers = tf.keras.layers
     if kind == "mlp":
-        wide, narrow = peer.HIDDEN
+        wide, narrow = peer.HIDDEN["mlp"]
         stack = [
             layers.Flatten(),
             layers.Dense(wide, activation="relu"),

@@ -5,21 +5,19 @@ import os
 import torch
 import torch.distributed as dist
 from torch import nn
+from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 
 import peer
 
 
 def make_model(kind):
-    if kind == "mlp":
-        wide, narrow = peer.HIDDEN
-        return nn.Sequential(
-            nn.Flatten(),
-            nn.Linear(784, wide),
-            nn.ReLU(),
-            nn.Linear(wide, narrow),
-            nn.ReLU(),
-            nn.Linear(narrow, peer.CLASSES),
-        )
+    if kind in peer.HIDDEN:
+        layers = [nn.Flatten()]
+        width = 784
+        for units in peer.HIDDEN[kind]:
+            layers += [nn.Linear(width, units), nn.ReLU()]
+            width = units
+        return nn.Sequential(*layers, nn.Linear(width, peer.CLASSES))
     side = (28 - peer.KERNEL + 1) // peer.POOL
     return nn.Sequential(
         nn.Conv2d(1, peer.FILTERS, peer.KERNEL),
@@ -46,19 +44,21 @@ def shares(images, labels, batch, rank, replicas):
 
 
 def main():
-    options = peer.options()
+    options = peer.options(compress=["none", "bf16"])
     torch.set_num_threads(1)
     rank = int(os.environ["RANK"])
-    # A core for each replica, as dtrain does.
+    # A core for each replica of this host, as dtrain does.
     cores = sorted(os.sched_getaffinity(0))
-    if options.replicas <= len(cores):
-        os.sched_setaffinity(0, {cores[rank]})
+    if int(os.environ["LOCAL_WORLD_SIZE"]) <= len(cores):
+        os.sched_setaffinity(0, {cores[int(os.environ["LOCAL_RANK"])]})
     dist.init_process_group("gloo")
     torch.manual_seed(42)
     images, labels = (torch.from_numpy(array) for array in peer.load_training_data(options.data))
     images = images.unsqueeze(1)
     model = make_model(options.model)
     parallel = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
+    if options.compress == "bf16":
+        parallel.register_comm_hook(None, default_hooks.bf16_compress_hook)
     optimizer = torch.optim.Adam(parallel.parameters(), lr=peer.LEARNING_RATE, fused=True)
     loss_of = nn.CrossEntropyLoss()
     total = torch.zeros(())
