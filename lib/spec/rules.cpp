@@ -134,7 +134,7 @@ class Rules {
       add("strategy.communication",
           "central_storage keeps the variables in shared memory, which gloo does not have; use auto");
     if (usable("strategy.compress") && strategy.compress != "none" && !has_problem("strategy.kind") &&
-        strategy.kind != "multi_worker_mirrored" && usable("strategy.communication") &&
+        strategy.kind != "multi_worker_mirrored" && !has_problem("strategy.communication") &&
         strategy.communication != "gloo")
       add("strategy.compress",
           "gradients do not travel in shared memory; leave it out, or use communication: gloo");

@@ -162,6 +162,35 @@ TEST_CASE("looking at a step does not change the training") {
 
 TEST_CASE("a gradient that is not the sum, and weights that differ, are found") {
   const bool gradient = GENERATE(true, false);
+  LoadedSpec loaded = parse_spec(
+      "strategy: {kind: one_device, threads_per_replica: 1}\n"
+      "data: {dataset: synthetic, shape: [1, 4, 4], classes: 3, train_examples: 18, test_examples: 7}\n"
+      "batch: {per_replica: 4}\n"
+      "model: {kind: layers, layers: [{kind: flatten}, {kind: dense, units: 8}, {kind: batch_norm}, {kind: "
+      "relu}, "
+      "{kind: dropout, rate: 0.5}, {kind: dense, units: 3}]}\n",
+      "layers.yaml");
+  const JobPlan job = plan_job(loaded, find_dataset);
+  INFO(problems_of(loaded));
+  REQUIRE(loaded.ok());
+  const auto run = [&](int64_t inspected) {
+    at::manual_seed(7);
+    const auto group = make_single_group();
+    return train(job, *group, make_single_group(), inspected);
+  };
+  const Replica plain = run(0);
+  const Replica inspected = run(3);
+  CHECK(plain.events.empty());
+  REQUIRE(inspected.events.size() == 1);
+  CHECK(inspected.events[0].at("step") == 3);
+  CHECK(inspected.events[0].at("passed") == true);
+  REQUIRE(plain.variables.size() == inspected.variables.size());
+  for (size_t i = 0; i < plain.variables.size(); ++i)
+    CHECK(at::equal(plain.variables[i].second, inspected.variables[i].second));
+}
+
+TEST_CASE("a gradient that is not the sum, and weights that differ, are found") {
+  const bool gradient = GENERATE(true, false);
   const JobPlan job = job_of("mirrored", 2);
   const auto second = c10::make_intrusive<c10d::HashStore>();
   std::atomic<int> found = 0;
@@ -201,7 +230,7 @@ TEST_CASE("an inspection reads as a table") {
       "gradient_tolerance": 1e-5, "weights_equal": true, "passed": true})");
   const std::string table = inspection_table(event);
   CHECK_THAT(table, ContainsSubstring("step 7, replica by replica"));
-  CHECK_THAT(table, ContainsSubstring("59999, 2, 30000, 4, 5, 6, ..."));
+  CHECK_THAT(table, ContainsSubstring("59999, 2, 30000, 4, 5, 6, 7, ..."));
   CHECK_THAT(table, ContainsSubstring(" 17  "));
   CHECK_THAT(table, ContainsSubstring("difference 1.0e-08, allowed 1e-05"));
   CHECK_THAT(table, ContainsSubstring("the same on every replica"));
