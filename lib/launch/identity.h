@@ -23,8 +23,9 @@ struct Identity {
   // is let in; empty on one host, where loopback already keeps others out.
   std::string own_address = "127.0.0.1";
   std::vector<std::string> members = {};
-  int host = 0;   // the number of this host, known once all have met
-  int hosts = 1;  // and how many there are
+  int host = 0;              // the number of this host, known once all have met
+  int hosts = 1;             // and how many there are
+  bool host_by_host = true;  // all hosts have as many ranks, numbered one host after the other
 
   bool spans_hosts() const { return local_world_size < world_size; }
 };

@@ -131,6 +131,14 @@ std::vector<int> hosts_of_ranks(const std::vector<Member>& members) {
   return hosts;
 }
 
+bool are_host_by_host(const std::vector<int>& hosts) {
+  const auto each = static_cast<size_t>(std::count(hosts.begin(), hosts.end(), 0));
+  for (size_t rank = 0; rank < hosts.size(); ++rank) {
+    if (hosts[rank] != static_cast<int>(rank / each)) return false;
+  }
+  return hosts.size() % each == 0;
+}
+
 std::string contradiction(const std::vector<Member>& present, const Member& member) {
   const Member& leader = present.front();
   const auto says = [&](const std::string& own, const std::string& other) {

@@ -33,10 +33,11 @@ std::string endpoint_key() {
   return fmt::format("dtrain/{}/rendezvous", attempt == nullptr ? "0" : attempt);
 }
 
-// The number of each rank's host.
+// From the number of each rank's host.
 void set_host(Identity& identity, const std::vector<int>& hosts) {
   identity.host = hosts.at(static_cast<size_t>(identity.rank));
   identity.hosts = 1 + *std::max_element(hosts.begin(), hosts.end());
+  identity.host_by_host = are_host_by_host(hosts);
 }
 
 // Rank 0's part.

@@ -21,8 +21,10 @@ std::unique_ptr<ProcessGroup> meet(const JobPlan& job, const RunPlan& run, const
                                    const StorePtr& store) {
   const StrategySpec& strategy = job.spec.strategy;
   const auto timeout = std::chrono::milliseconds(static_cast<int64_t>(strategy.timeout_seconds * 1000));
-  const GroupNetwork network{identity.own_address, identity.members,    identity.host,
-                             identity.hosts,       identity.local_rank, identity.local_world_size};
+  GroupNetwork network{identity.own_address, identity.members,    identity.host,
+                       identity.hosts,       identity.local_rank, identity.local_world_size};
+  // Ranks in no order (mpirun --map-by node) meet as if each had a host of its own.
+  if (!identity.host_by_host) network.local_rank = 0, network.local_size = 1;
   const auto meeting_place = c10::make_intrusive<c10d::PrefixStore>(run.run, store);
   const auto size = static_cast<int>(run.replicas);
   if (network.spans_hosts() && size > 1)  // some may load data from a slower disk

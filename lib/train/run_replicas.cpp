@@ -9,6 +9,7 @@
 #include "comm/store.h"
 #include "core/signals.h"
 #include "core/text.h"
+#include "launch/hosts.h"
 #include "launch/report.h"
 #include "train/failure.h"
 #include "train/job.h"
@@ -134,7 +135,8 @@ void run_launched_replica(const JobPlan& job, Identity identity, const OutputOpt
     const Failure failure = describe_failure();
     const bool stopped = failure.code == ExitCode::kStopped;
     if (leads) output->fail(*current, stopped ? "stopped" : "failed", failure.code, failure.message);
-    throw Error(failure.code, fmt::format("rank {}: {}", identity.rank, failure.message));
+    const std::string host = identity.spans_hosts() ? " on host " + own_host_name() : "";
+    throw Error(failure.code, fmt::format("rank {}{}: {}", identity.rank, host, failure.message));
   }
   if (leads) output->finish(job);
 }

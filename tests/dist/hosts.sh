@@ -228,6 +228,19 @@ test_equivalence() { # test_equivalence HOSTS
   claim "TF_CONFIG, $1 hosts: equals one process" same_losses "tf$1"
 }
 
+# Processes of one host, and ranks that go round the hosts.
+test_mpirun_by_hand() {
+  new_job
+  start alone red mpirun -np 2 "$program" run "$work/job.yaml" --run-dir "$work/alone"
+  claim "mpirun by hand: ends well" ends 0 "$last"
+  claim "mpirun by hand: equals one process" same_losses alone
+  new_job
+  start round red env DTRAIN_JOB_TOKEN="$token" MASTER_ADDR=red mpirun --map-by node --hostfile "$work/hostfile" \
+    -x DTRAIN_JOB_TOKEN -x MASTER_ADDR "$program" run "$work/job.yaml" --run-dir "$work/round"
+  claim "mpirun by node: ends well" ends 0 "$last"
+  claim "mpirun by node: equals one process" same_losses round
+}
+
 test_wrong_spec() {
   new_job
   sed 's/learning_rate: 0.1/learning_rate: 0.2/' "$work/job.yaml" >"$work/other.yaml"
@@ -342,12 +355,35 @@ test_stop() {
   claim "a killed rank: nothing is left" nothing_left
 }
 
+test_doctor() {
+  new_job
+  start doctor red "$program" doctor --hosts red,green --ssh-config "$work/ssh_config"
+  claim "doctor: two good hosts are well" ends 0 "$last"
+  for line in "red: ssh" "green: ssh" "green: same program" "red: all-reduce between hosts"; do
+    claim "doctor: says OK of $line" grep -q "^OK  *$line " "$work/doctor.out"
+  done
+  claim "doctor: measures" grep -q 'GB/s bus bandwidth' "$work/doctor.out"
+
+  # A program that differs, and nobody at the third host's address.
+  cp "$program" "$work/other-dtrain" && printf 'x' >>"$work/other-dtrain"
+  on green mount --bind "$work/other-dtrain" "$program"
+  start doctor red "$program" doctor --json --hosts red,green --ssh-config "$work/ssh_config"
+  claim "doctor: another program is found" ends 2 "$last"
+  claim "doctor: and named" grep -q '"host":"green","check":"same program","ok":false' "$work/doctor.out"
+  on green umount "$program"
+  start doctor red "$program" doctor --hosts red,nowhere --ssh-config "$work/ssh_config"
+  claim "doctor: a host that cannot be reached is found" ends 2 "$last"
+  claim "doctor: with what to do" contains "$work/doctor.out" "ssh -o BatchMode=yes nowhere true"
+}
+
 token=$(head -c 32 /dev/urandom | base64 -w 0)
 echo "$token" >"$work/token"
 make_network
 on red "$program" run "$work/job.yaml" --run-dir "$work/reference" --set strategy.kind=one_device >"$work/reference.out" 2>&1
 claim "the reference runs" losses reference >/dev/null
+test_doctor
 test_equivalence 2
+test_mpirun_by_hand
 test_equivalence 3
 test_wrong_spec
 test_refusals
