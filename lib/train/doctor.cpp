@@ -32,6 +32,11 @@ constexpr int64_t kSharedBytes = 64 * kMebibyte;
 constexpr int64_t kLeastMemory = 512 * kMebibyte;
 constexpr rlim_t kLeastFiles = 256;
 
+// Something that may differ between hosts.
+Finding found(const std::string& check, bool ok, const std::string& text, const std::string& advice = "") {
+  return {"", check, ok, text, advice, ""};
+}
+
 // The first half of a SHA-256: enough to tell files apart.
 std::string checksum(const std::string& bytes) {
   std::string text;
@@ -49,12 +54,8 @@ Finding program() {
 Finding libtorch() {
   const at::Tensor ones = at::ones({32, 32});
   const bool right = at::mm(ones, ones).sum().item<float>() == 32 * 32 * 32;
-  return {"",
-          "LibTorch",
-          right,
-          fmt::format("computes on the CPU with {}", at::get_cpu_capability()),
-          "it computes wrong sums: install it again, or build it for this processor",
-          ""};
+  return found("LibTorch", right, fmt::format("computes on the CPU with {}", at::get_cpu_capability()),
+               "it computes wrong sums: install it again, or build it for this processor");
 }
 
 std::string value_in(const char* path, const std::string& name) {
@@ -69,54 +70,41 @@ std::string value_in(const char* path, const std::string& name) {
 }
 
 Finding devices() {
-  return {"",   "devices",
-          true, fmt::format("cpu: {}; this build has no CUDA", value_in("/proc/cpuinfo", "model name")),
-          "",   ""};
+  return found("devices", true,
+               fmt::format("cpu: {}; this build has no CUDA", value_in("/proc/cpuinfo", "model name")));
 }
 
 Finding cores() {
-  return {"",   "cores",
-          true, fmt::format("{} of {} may be used", available_cores(), ::sysconf(_SC_NPROCESSORS_ONLN)),
-          "",   ""};
+  return found("cores", true,
+               fmt::format("{} of {} may be used", available_cores(), ::sysconf(_SC_NPROCESSORS_ONLN)));
 }
 
 Finding memory() {
   const std::string available = value_in("/proc/meminfo", "MemAvailable");  // "12345 kB"
   const int64_t bytes = available.empty() ? kLeastMemory : std::stoll(available) * 1024;
-  return {"",
-          "memory",
-          bytes >= kLeastMemory,
-          human_bytes(bytes) + " available",
-          "a replica takes some 120 MiB and its model: end other programs",
-          ""};
+  return found("memory", bytes >= kLeastMemory, human_bytes(bytes) + " available",
+               "a replica takes some 120 MiB and its model: end other programs");
 }
 
 // As replicas do: in memory without a name.
 Finding shared_memory() {
   const Descriptor file(::memfd_create("dtrain-doctor", MFD_CLOEXEC));
   const bool ok = file.get() >= 0 && ::posix_fallocate(file.get(), 0, kSharedBytes) == 0;
-  return {"",
-          "shared memory",
-          ok,
-          fmt::format("{} {} (memfd; the size of /dev/shm does not matter)", human_bytes(kSharedBytes),
-                      ok ? "can be had" : "cannot be had"),
-          "raise the memory limit of the container or control group",
-          ""};
+  return found("shared memory", ok,
+               fmt::format("{} {} (memfd; the size of /dev/shm does not matter)", human_bytes(kSharedBytes),
+                           ok ? "can be had" : "cannot be had"),
+               "raise the memory limit of the container or control group");
 }
 
 Finding open_files() {
   rlimit limit{};
   ::getrlimit(RLIMIT_NOFILE, &limit);
-  return {"",
-          "open files",
-          limit.rlim_cur >= kLeastFiles,
-          fmt::format("at most {}", limit.rlim_cur),
-          fmt::format("ulimit -n {}", 4 * kLeastFiles),
-          ""};
+  return found("open files", limit.rlim_cur >= kLeastFiles, fmt::format("at most {}", limit.rlim_cur),
+               fmt::format("ulimit -n {}", 4 * kLeastFiles));
 }
 
 Finding interfaces() {
-  return {"", "interfaces", true, fmt::format("{}, host {}", join(own_addresses()), own_host_name()), "", ""};
+  return found("interfaces", true, fmt::format("{}, host {}", join(own_addresses()), own_host_name()));
 }
 
 Finding port(uint16_t number) {
@@ -125,10 +113,10 @@ Finding port(uint16_t number) {
     try {
       listen_at(address, number);
     } catch (const Error& error) {
-      return {"", "port", false, error.what(), "end what uses it, or set network.port", ""};
+      return found("port", false, error.what(), "end what uses it, or set network.port");
     }
   }
-  return {"", "port", true, fmt::format("{} is free", number), "", ""};
+  return found("port", true, fmt::format("{} is free", number));
 }
 
 std::string bytes_of(const LabelledImages& examples) {
@@ -167,12 +155,13 @@ void all_reduce_here(const std::string& program, const OnFinding& on_finding) {
   bench.sizes = {kMebibyte};
   bench.iterations = 20;
   const auto result = supervise_all_reduce_bench(bench, program, [&](const AllReduceResult& row) {
-    on_finding({"", "all-reduce by " + row.communication, row.wrong == 0,
-                fmt::format("{} between two processes: {:.0f} us", human_bytes(row.bytes), row.median_us),
-                "its sums were wrong: report a bug", ""});
+    on_finding(
+        found("all-reduce by " + row.communication, row.wrong == 0,
+              fmt::format("{} between two processes: {:.0f} us", human_bytes(row.bytes), row.median_us),
+              "its sums were wrong: report a bug"));
   });
   if (result.code != ExitCode::kDone)
-    on_finding({"", "all-reduce", false, printable(result.reason, 1000), "see docs/launching.md", ""});
+    on_finding(found("all-reduce", false, printable(result.reason, 1000), "see docs/launching.md"));
 }
 
 }  // namespace
