@@ -33,6 +33,7 @@ struct CommandLine {
   PlanOptions plan;
   SweepCommandOptions sweep;
   BenchOptions bench;
+  DoctorCommandOptions doctor;
   std::string benchmark;
   std::vector<std::string> specs;
   std::vector<std::string> overrides;
@@ -53,6 +54,7 @@ struct CommandLine {
   void add_completion();
   void add_sweep();
   void add_bench();
+  void add_doctor();
   void add_replica();
 };
 
@@ -79,6 +81,7 @@ CommandLine::CommandLine() {
   add_schema();
   add_sweep();
   add_bench();
+  add_doctor();
   add_completion();
   add_replica();
   // After the commands, which would inherit it.
@@ -235,6 +238,31 @@ void CommandLine::add_bench() {
   replica->group("");  // hidden
   add_bench_options(replica, bench);
   replica->callback([this] { action = [this] { return bench_replica_command(bench); }; });
+}
+
+void CommandLine::add_doctor() {
+  CLI::App* command = app.add_subcommand(
+      "doctor", "Check this host, or those that a job is to run on, and say what to put right");
+  CLI::App* host = app.add_subcommand("doctor-host", "One host's part; started by dtrain doctor");
+  host->group("");  // hidden
+  for (CLI::App* one : {command, host}) {
+    one->add_option("--hosts", doctor.hosts, "Hosts to check by ssh, and between each other; the first leads")
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->type_name("A,B,...");
+    one->add_option("--port", doctor.port, "What network.port will be (default: 29400)")
+        ->check(CLI::Range(1, 65535))
+        ->type_name("PORT");
+  }
+  command->add_option("--program", doctor.program, "dtrain on the hosts (default: the path of this one)")
+      ->type_name("PATH");
+  command->add_option("--ssh-config", doctor.ssh_configuration, "A configuration for ssh (ssh -F)")
+      ->type_name("FILE");
+  command->add_flag("--json", doctor.json, "Print every finding as a line of JSON instead");
+  command->footer("Exit codes: 0 all is well; 2 something is to be done; else as for run.");
+  command->callback([this] { action = [this] { return doctor_command(doctor); }; });
+  host->add_option("--index", doctor.index)->required();
+  host->callback([this] { action = [this] { return doctor_host_command(doctor); }; });
 }
 
 void CommandLine::add_replica() {

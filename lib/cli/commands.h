@@ -53,6 +53,15 @@ struct BenchOptions {
   bool json = false;
 };
 
+struct DoctorCommandOptions {
+  std::vector<std::string> hosts;
+  std::optional<std::string> ssh_configuration;
+  std::optional<std::string> program;
+  int64_t port = 29400;
+  int64_t index = 0;  // doctor-host
+  bool json = false;
+};
+
 ExitCode run_command(const RunOptions& options);
 ExitCode validate_command(const std::vector<std::string>& specs, const std::vector<std::string>& overrides,
                           bool json);
@@ -61,6 +70,8 @@ ExitCode schema_command(bool markdown);
 ExitCode sweep_command(const SweepCommandOptions& options);
 ExitCode bench_command(const BenchOptions& options);
 ExitCode bench_replica_command(const BenchOptions& options);
+ExitCode doctor_command(const DoctorCommandOptions& options);
+ExitCode doctor_host_command(const DoctorCommandOptions& options);
 ExitCode replica_command(const std::string& spec, const std::string& run);
 
 }  // namespace dtrain

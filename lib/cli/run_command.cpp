@@ -9,7 +9,8 @@
 #include "cli/commands.h"
 #include "cli/report_problems.h"
 #include "data/dataset.h"
-#include "launch/identity.h"
+#include "launch/place.h"
+#include "launch/token.h"
 #include "train/job.h"
 
 namespace dtrain {
@@ -33,38 +34,56 @@ OutputOptions output_options(const RunOptions& options) {
   return output;
 }
 
-void require_one_host(const Identity& identity) {
-  if (identity.world_size == identity.local_world_size) return;
-  throw Error(
-      ExitCode::kUsage,
-      fmt::format(
-          "the launcher started {} processes, {} of them on this host: several hosts need the strategy "
-          "multi_worker_mirrored, which is not built yet",
-          identity.world_size, identity.local_world_size));
+Launched launched_by(const Place& place) {
+  if (place.replica)
+    return {.replicas = place.replica->world_size,
+            .here = place.replica->local_world_size,
+            .by = place.source == "environment" ? "the launcher" : place.source};
+  if (place.host) return {.hosts = static_cast<int64_t>(place.host->hosts.size()), .by = place.source};
+  return {};
+}
+
+void say(const std::string& line) { std::cerr << "dtrain: " << line << std::endl; }
+
+// Who this process is, and who told it so.
+void announce(const Place& place) {
+  const std::string source = place.source == "environment" ? "RANK and WORLD_SIZE" : place.source;
+  if (place.replica && place.replica->rank == 0)
+    say(fmt::format("rank 0 of {}, {} on this host (from {})", place.replica->world_size,
+                    place.replica->local_world_size, source));
+  if (place.host)
+    say(fmt::format("host {}, number {} of {} (from {}); {} leads, at port {}",
+                    place.host->hosts[static_cast<size_t>(place.host->index)], place.host->index + 1,
+                    place.host->hosts.size(), source, place.host->hosts.front(), place.host->port));
+}
+
+JobResult supervise(const JobPlan& job, const Place& place, const MeetingOptions& meeting,
+                    const RunOptions& options) {
+  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  std::optional<JobHosts> hosts;
+  if (place.host) hosts = JobHosts{*place.host, meeting};
+  if (hosts && !hosts->place.leads())
+    return supervise_job_elsewhere(job, output_options(options), program, *hosts);
+  return supervise_job(job, output_options(options), program, std::cout, hosts);
 }
 
 }  // namespace
 
 ExitCode run_command(const RunOptions& options) {
-  const std::optional<Identity> identity = identity_from_environment();
-  if (identity) require_one_host(*identity);
   LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
-  if (loaded.ok() && loaded.spec.hosts.size() > 1)
-    throw Error(ExitCode::kUsage,
-                "hosts: jobs on several hosts are not built yet; take hosts out of the spec");
-  Launched launched;
-  if (identity) launched = {.replicas = identity->world_size, .here = identity->local_world_size};
-  const JobPlan job = plan_job(loaded, find_dataset, launched);
+  const Place place = loaded.ok() ? find_place(loaded.spec.hosts, loaded.spec.network.port) : Place{};
+  const JobPlan job = plan_job(loaded, find_dataset, launched_by(place));
   if (!loaded.ok()) {
     report_problems(loaded.problems, std::cerr);
     return ExitCode::kUsage;
   }
-  if (identity) {
-    run_launched_replica(job, *identity, output_options(options), std::cout);
+  if (!options.quiet) announce(place);
+  const MeetingOptions meeting{job_token(), say};
+  if (place.replica) {
+    run_launched_replica(job, *place.replica, output_options(options), meeting, std::cout);
     return ExitCode::kDone;
   }
-  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
-  const JobResult result = supervise_job(job, output_options(options), program, std::cout);
+  const JobResult result = supervise(job, place, meeting, options);
   if (result.code != ExitCode::kDone) report_failure(result.message, std::cerr);
   return result.code;
 }

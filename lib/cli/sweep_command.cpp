@@ -6,7 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/report_problems.h"
-#include "launch/identity.h"
+#include "launch/place.h"
 #include "metrics/run_directory.h"
 #include "metrics/sweep_table.h"
 #include "train/sweep.h"
@@ -38,15 +38,17 @@ std::filesystem::path make_sweep_folder(const SweepCommandOptions& options, cons
 }  // namespace
 
 ExitCode sweep_command(const SweepCommandOptions& options) {
-  if (identity_from_environment()) {
-    throw Error(ExitCode::kUsage,
-                "a sweep starts its own processes: run it without a launcher (RANK or WORLD_SIZE is set)");
-  }
   const LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
   if (!loaded.ok()) {
     report_problems(loaded.problems, std::cerr);
     return ExitCode::kUsage;
   }
+  const Place place = find_place(loaded.spec.hosts, loaded.spec.network.port);
+  if (place.replica || place.host)
+    throw Error(
+        ExitCode::kUsage,
+        fmt::format("a sweep starts its own processes, on this host: run it without {}",
+                    place.source == "environment" ? "a launcher (RANK or WORLD_SIZE is set)" : place.source));
   PlannedSweep planned = plan_sweep(loaded.spec, find_dataset(loaded.spec.data), sweep_options(options));
   planned.sweep.directory = make_sweep_folder(options, loaded.spec.name).string();
   const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();

@@ -30,21 +30,6 @@ struct Cause {
   bool own = false;
 };
 
-ExitCode to_exit_code(int code) {
-  switch (code) {
-    case 2:
-    case 3:
-    case 4:
-    case 5:
-    case 6:
-    case 7:
-    case 75:
-      return static_cast<ExitCode>(code);
-    default:
-      return ExitCode::kBug;
-  }
-}
-
 std::string signal_name(int signal) {
   const char* const name = ::sigabbrev_np(signal);
   return name ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
@@ -168,6 +153,21 @@ std::vector<std::string> describe_others(const std::vector<ReplicaOutcome>& outc
 
 }  // namespace
 
+ExitCode to_exit_code(int code) {
+  switch (code) {
+    case 2:
+    case 3:
+    case 4:
+    case 5:
+    case 6:
+    case 7:
+    case 75:
+      return static_cast<ExitCode>(code);
+    default:
+      return ExitCode::kBug;
+  }
+}
+
 std::optional<FailedReport> parse_failed_report(const std::string& line) {
   if (line.find("\"failed\"") == std::string::npos)
     return std::nullopt;  // most lines are steps: not parsed twice
@@ -187,7 +187,7 @@ std::optional<FailedReport> parse_failed_report(const std::string& line) {
 }
 
 SuperviseResult explain_failure(const std::vector<ReplicaOutcome>& outcomes, const std::vector<int>& failed,
-                                double now, int first_rank) {
+                                double now, const RanksOnHost& ranks) {
   SuperviseResult result;
   const auto outcome_of = [&](int rank) -> const ReplicaOutcome& {
     return outcomes[static_cast<size_t>(rank)];
@@ -203,17 +203,23 @@ SuperviseResult explain_failure(const std::vector<ReplicaOutcome>& outcomes, con
           : Cause{ExitCode::kPeerLost,
                   fmt::format("it did not answer, and was {}", describe_for(outcome.status, now)), false};
 
-  std::vector<std::string> lines = describe_others(outcomes, failed, root, now, first_rank);
+  const int rank = ranks.first + root;
+  std::vector<std::string> lines = describe_others(outcomes, failed, root, now, ranks.first);
   if (!outcome.report) {
     if (const auto tail = log_tail(outcome.log); !tail.empty()) {
-      lines.push_back(fmt::format("the end of rank {}'s log:\n  {}", first_rank + root, join(tail, "\n  ")));
+      lines.push_back(fmt::format("the end of rank {}'s log:\n  {}", rank, join(tail, "\n  ")));
     }
   }
-  result.reason = fmt::format("rank {} failed first: {}", first_rank + root, cause.text);
+  const bool named = !ranks.host.empty();
+  result.reason =
+      fmt::format("rank {}{}{} failed first: {}", rank, named ? " on host " : "", ranks.host, cause.text);
   lines.push_back(result.reason);
-  lines.push_back(fmt::format("  log: {}", outcome.log.string()));
+  lines.push_back(fmt::format("  log: {}{}{}", ranks.host, named ? ":" : "", outcome.log.string()));
   result.code = cause.code;
-  result.first_failing_rank = first_rank + root;
+  result.evidence = cause.own      ? Evidence::kFailedItself
+                    : missing >= 0 ? Evidence::kWasSilent
+                                   : Evidence::kBlamesPeers;
+  result.first_failing_rank = rank;
   result.message = join(lines, "\n");
   return result;
 }

@@ -32,10 +32,19 @@ struct ReplicaOutcome {
   std::filesystem::path log;
 };
 
-// `failed` are the ranks that failed by themselves, at least one, in the order noticed; `now` is when their
-// first was noticed (steady_seconds()). Reads the end of the failing replica's log. `first_rank` is that of
-// the first outcome in the job; `failed` counts from it.
+// Where the replicas of a host stand in a job that has more.
+struct RanksOnHost {
+  int first = 0;
+  std::string host = {};  // its name; "" when there is no other
+};
+
+// The code that a process ended with or reported; kBug for one that no dtrain uses.
+ExitCode to_exit_code(int code);
+
+// `failed` are the positions in `outcomes` of those that failed by themselves, at least one, in the order
+// noticed; `now` is when their first was noticed (steady_seconds()). Reads the end of the failing replica's
+// log.
 SuperviseResult explain_failure(const std::vector<ReplicaOutcome>& outcomes, const std::vector<int>& failed,
-                                double now, int first_rank = 0);
+                                double now, const RanksOnHost& ranks = {});
 
 }  // namespace dtrain

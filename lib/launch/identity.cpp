@@ -80,6 +80,10 @@ std::optional<Identity> identity_from_environment() {
     identity.source = "dtrain";
     identity.own_address = environment_host("DTRAIN_ADDRESS").value_or("127.0.0.1");
     identity.members = split_members(environment_text("DTRAIN_MEMBERS").value_or(""));
+    identity.host =
+        static_cast<int>(environment_number("DTRAIN_HOST_INDEX", 0, kMaxWorldSize - 1).value_or(0));
+    identity.hosts = static_cast<int>(environment_number("DTRAIN_HOSTS", 1, kMaxWorldSize).value_or(1));
+    check_below("DTRAIN_HOST_INDEX", identity.host, "DTRAIN_HOSTS", identity.hosts);
   } else {
     identity.source = environment_text("TORCHELASTIC_RUN_ID") ? "torchrun" : "environment";
   }
@@ -103,6 +107,8 @@ std::map<std::string, std::string> replica_environment(const Identity& identity,
           {"MASTER_PORT", std::to_string(identity.master_port)},
           {"DTRAIN_ADDRESS", identity.own_address},
           {"DTRAIN_MEMBERS", join(identity.members, ",")},
+          {"DTRAIN_HOST_INDEX", std::to_string(identity.host)},
+          {"DTRAIN_HOSTS", std::to_string(identity.hosts)},
           {"TORCHELASTIC_USE_AGENT_STORE", "True"},  // the store is the supervisor's
           {"OMP_NUM_THREADS", std::to_string(threads)}};
 }

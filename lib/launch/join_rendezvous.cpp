@@ -13,6 +13,7 @@
 #include "core/signals.h"
 #include "core/sockets.h"
 #include "core/text.h"
+#include "launch/failure.h"
 #include "launch/handshake.h"
 #include "launch/rendezvous.h"
 
@@ -120,12 +121,10 @@ Joined Joining::await_verdict(Link link) {
   }
   if (!verdict.is_object() || !verdict.contains("refused") || !verdict["refused"].is_string())
     throw Error(ExitCode::kPeerLost, place_ + " says what this version of dtrain does not understand");
-  const bool usage = verdict.value("code", 0) == static_cast<int>(ExitCode::kUsage);
-  const bool stopped = verdict.value("code", 0) == static_cast<int>(ExitCode::kStopped);
-  throw Error(usage     ? ExitCode::kUsage
-              : stopped ? ExitCode::kStopped
-                        : ExitCode::kPeerLost,
-              verdict["refused"].get<std::string>());
+  const auto code = verdict.find("code");
+  throw Error(code != verdict.end() && code->is_number_integer() ? to_exit_code(code->get<int>())
+                                                                 : ExitCode::kPeerLost,
+              printable(verdict["refused"].get<std::string>(), kMaxLinkLine));
 }
 
 Joined Joining::run(const Member& own) {

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -104,6 +106,37 @@ std::optional<Member> parse_member(const std::string& line) {
 
 std::string rank_range(int64_t first, int64_t count) {
   return count == 1 ? fmt::format("rank {}", first) : fmt::format("ranks {} to {}", first, first + count - 1);
+}
+
+std::vector<std::string> addresses_of(const std::vector<Member>& members) {
+  std::vector<std::string> all;
+  for (const Member& member : members) {
+    for (const std::string& address : member.addresses) {
+      if (std::find(all.begin(), all.end(), address) == all.end()) all.push_back(address);
+    }
+  }
+  return all;
+}
+
+std::vector<int> hosts_of_ranks(const std::vector<Member>& members) {
+  std::vector<std::string> names(static_cast<size_t>(members.front().world_size));
+  for (const Member& member : members) {
+    for (int64_t rank = member.first_rank; rank < member.first_rank + member.replicas; ++rank)
+      names.at(static_cast<size_t>(rank)) = member.host;
+  }
+  std::map<std::string, int> numbers;
+  std::vector<int> hosts;
+  for (const std::string& name : names)
+    hosts.push_back(numbers.emplace(name, static_cast<int>(numbers.size())).first->second);
+  return hosts;
+}
+
+bool are_host_by_host(const std::vector<int>& hosts) {
+  const auto each = static_cast<size_t>(std::count(hosts.begin(), hosts.end(), 0));
+  for (size_t rank = 0; rank < hosts.size(); ++rank) {
+    if (hosts[rank] != static_cast<int>(rank / each)) return false;
+  }
+  return hosts.size() % each == 0;
 }
 
 std::string contradiction(const std::vector<Member>& present, const Member& member) {

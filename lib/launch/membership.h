@@ -34,6 +34,16 @@ std::optional<Member> parse_member(const std::string& line);
 // "rank 3", "ranks 2 to 5"
 std::string rank_range(int64_t first, int64_t count);
 
+// The addresses of all, each once.
+std::vector<std::string> addresses_of(const std::vector<Member>& members);
+
+// The number of each rank's host, counted by first appearance among the ranks. Members of the same host name
+// share it.
+std::vector<int> hosts_of_ranks(const std::vector<Member>& members);
+
+// Whether all hosts have as many ranks, numbered one host after the other; `hosts` as above.
+bool are_host_by_host(const std::vector<int>& hosts);
+
 // Why `member` cannot be in a job with those in `present`, the first of which leads: another version, spec,
 // data or number of replicas, or ranks that another one has; empty when it can.
 std::string contradiction(const std::vector<Member>& present, const Member& member);

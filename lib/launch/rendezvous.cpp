@@ -43,7 +43,9 @@ class Gathering {
   // Returns when every rank has a member, and throws what the header says.
   void run(const ExpectedAt& expected_at);
   void tell_all(const nlohmann::json& line);
-  std::vector<std::string> addresses() const;
+  // Tells everybody, and throws.
+  [[noreturn]] void refuse(ExitCode code, const std::string& message);
+  const std::vector<Member>& members() const { return members_; }
   std::vector<MemberLink> take_links() { return std::move(links_); }
 
  private:
@@ -58,8 +60,6 @@ class Gathering {
   std::string missing(const ExpectedAt& expected_at) const;
   std::string present() const;
   void look_at_clock(const ExpectedAt& expected_at);
-  [[noreturn]] void refuse(ExitCode code, const std::string& message);
-
   const Listening& listener_;
   const RendezvousOptions& options_;
   std::vector<Member> members_;  // the leader first
@@ -195,16 +195,6 @@ void Gathering::refuse(ExitCode code, const std::string& message) {
   throw Error(code, message);
 }
 
-std::vector<std::string> Gathering::addresses() const {
-  std::vector<std::string> all;
-  for (const Member& member : members_) {
-    for (const std::string& address : member.addresses) {
-      if (std::find(all.begin(), all.end(), address) == all.end()) all.push_back(address);
-    }
-  }
-  return all;
-}
-
 void Gathering::look_at_clock(const ExpectedAt& expected_at) {
   const double now = steady_seconds();
   if (!problems_.empty()) {
@@ -243,7 +233,11 @@ std::vector<MemberLink> Rendezvous::gather(const Member& own, const RendezvousOp
                                            const ExpectedAt& expected_at, const Welcome& welcome) {
   Gathering gathering(listening_, own, options);
   gathering.run(expected_at);
-  gathering.tell_all({{"welcome", welcome(gathering.addresses())}});
+  try {
+    gathering.tell_all({{"welcome", welcome(gathering.members())}});
+  } catch (const Error& error) {
+    gathering.refuse(error.code(), error.what());
+  }
   return gathering.take_links();
 }
 

@@ -29,8 +29,9 @@ struct RendezvousOptions {
 
 // Where a rank should come from, for the list of those that are missing ("host b"), or "".
 using ExpectedAt = std::function<std::string(int64_t rank)>;
-// What everybody is told when all are there; the argument is the addresses of all hosts.
-using Welcome = std::function<nlohmann::json(const std::vector<std::string>&)>;
+// What everybody is told when all are there; the argument is the members, the leader first. What it throws is
+// told to everybody instead, as a refusal.
+using Welcome = std::function<nlohmann::json(const std::vector<Member>&)>;
 
 struct MemberLink {
   Member member;

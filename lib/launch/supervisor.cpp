@@ -191,17 +191,20 @@ void Job::tick() {
 
 SuperviseResult Job::result() const {
   if (stop_signal_ != 0) {
-    return {ExitCode::kStopped, -1,
-            fmt::format("stopped by {}", stop_signal_ == SIGINT ? "SIGINT" : "SIGTERM"), stop_signal_};
+    return {ExitCode::kStopped,
+            -1,
+            fmt::format("stopped by {}", stop_signal_ == SIGINT ? "SIGINT" : "SIGTERM"),
+            stop_signal_,
+            /*reason=*/"stopped",
+            Evidence::kFailedItself};
   }
   SuperviseResult own;
   if (!failed_.empty()) {
     std::vector<ReplicaOutcome> outcomes;
     for (const Replica& replica : replicas_) outcomes.push_back(replica.outcome);
-    own = explain_failure(outcomes, failed_, first_failure_time_, options_.first_rank);
+    own = explain_failure(outcomes, failed_, first_failure_time_, {options_.first_rank, options_.host});
   }
-  const bool own_cause = own.code != ExitCode::kDone && own.code != ExitCode::kPeerLost;
-  return interruption_ && !own_cause ? *interruption_ : own;
+  return interruption_ && own.evidence != Evidence::kFailedItself ? *interruption_ : own;
 }
 
 }  // namespace

@@ -25,12 +25,16 @@ struct ReplicaProcess {
   std::string program = {};                        // what to execute when it is not arguments[0]
 };
 
+// How sure it is who failed first: peers of a dead replica fail too and blame each other.
+enum class Evidence { kBlamesPeers, kWasSilent, kFailedItself };
+
 struct SuperviseResult {
   ExitCode code = ExitCode::kDone;
   int first_failing_rank = -1;  // -1: none
   std::string message;  // for people: what failed first, where everyone was, the log's path; empty when done
   int stop_signal = 0;  // SIGINT or SIGTERM when the user stopped the job
   std::string reason = {};  // the line of `message` that says what failed first
+  Evidence evidence = Evidence::kBlamesPeers;
 };
 
 struct SuperviseOptions {
@@ -47,9 +51,10 @@ struct SuperviseOptions {
   // came just before supervise() was called.
   int stop_signals_before = stop_signals_received();
   // Asked as often: what it returns ends the job, because of something outside this host. It is the result
-  // unless a replica here failed by itself (with something other than kPeerLost).
+  // unless a replica here failed by itself.
   std::function<std::optional<SuperviseResult>()> interrupted = {};
-  int first_rank = 0;  // of the first process: where the job has other hosts
+  int first_rank = 0;     // of the first process: where the job has other hosts
+  std::string host = {};  // this one's name, for messages; "" when there is no other
 };
 
 // A replica ends its life with a report {"event":"failed","code":N,"message":"..."} when it can. The

@@ -47,8 +47,8 @@ const Choices kDevices{"device", {"auto", "cpu"}};
 
 const Choices& strategy_kinds() {
   static const Choices choices{"strategy",
-                               {"one_device", "mirrored", "central_storage"},
-                               {"multi_worker_mirrored", "parameter_server", "tpu"}};
+                               {"one_device", "mirrored", "multi_worker_mirrored", "central_storage"},
+                               {"parameter_server", "tpu"}};
   return choices;
 }
 

@@ -22,6 +22,7 @@ struct Choices {
 };
 
 const Choices& strategy_kinds();
+constexpr const char* kStrategyOfHosts = "multi_worker_mirrored";  // the one that spans hosts
 const Choices& dataset_kinds();
 const Choices& model_kinds();
 const Choices& layer_kinds();

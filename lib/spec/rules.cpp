@@ -154,8 +154,9 @@ class Rules {
     }
     if (count < 2) return;
     const StrategySpec& strategy = spec_.strategy;
-    if (!has_problem("strategy.kind") && strategy.kind == "one_device")
-      add("hosts", fmt::format("one_device trains on one host, not {}; use strategy.kind mirrored", count));
+    if (!has_problem("strategy.kind") && strategy.kind != kStrategyOfHosts)
+      add("hosts", fmt::format("{} trains on one host, not {}; use strategy.kind {}", strategy.kind, count,
+                               kStrategyOfHosts));
     if (usable("strategy.communication") && strategy.communication == "shared_memory")
       add("strategy.communication",
           fmt::format("shared_memory joins the replicas of one host, and hosts lists {}; use gloo", count));

@@ -1,5 +1,6 @@
 // Synchronous data parallelism: every replica keeps a copy of all variables, gradients are summed over the
-// replicas in every step, and all apply the same update. tf.distribute.MirroredStrategy; PyTorch's
+// replicas in every step, and all apply the same update. tf.distribute.MirroredStrategy and, over a group
+// that spans hosts, MultiWorkerMirroredStrategy; PyTorch's
 // DistributedDataParallel.
 #pragma once
 

@@ -14,6 +14,7 @@ using Factory = std::unique_ptr<Strategy> (*)(StrategyParts);
 const std::vector<std::pair<std::string, Factory>> kStrategies = {
     {"one_device", make_one_device},
     {"mirrored", make_mirrored},
+    {"multi_worker_mirrored", make_mirrored},  // over a group that spans hosts
     {"central_storage", make_central_storage},
 };
 

@@ -1,9 +1,9 @@
 // A strategy owns where variables live and how the replicas' gradients become one update. It never reads
 // data, writes files or prints.
 //
-// The interface is meant for all six of tf.distribute: one_device, mirrored and
-// central_storage are built; multi_worker_mirrored differs from mirrored in its group, parameter_server pulls
-// before and pushes after a step, tpu compiles the whole step. A step is one call, because a GPU may replay
+// The interface is meant for all six of tf.distribute: one_device, mirrored, multi_worker_mirrored (which
+// differs from mirrored in its group alone) and central_storage are built; parameter_server pulls before and
+// pushes after a step, tpu compiles the whole step. A step is one call, because a GPU may replay
 // it as a graph.
 #pragma once
 

@@ -1,11 +1,13 @@
 // Runs a whole job: the baseline, the distributed run and their comparison.
 #pragma once
 
+#include <optional>
 #include <ostream>
 #include <string>
 
 #include "core/error.h"
 #include "launch/identity.h"
+#include "train/host_links.h"
 #include "train/job_plan.h"
 #include "train/run_output.h"
 
@@ -20,16 +22,23 @@ struct JobResult {
   std::string reason;
   Event summary;  // what summary.json holds
 };
+// Where `hosts` says so, the job has others, of which this one is the first: it waits for them, and tells
+// them how the job ended. Throws Error when they cannot meet or the run's folder cannot be made.
 JobResult supervise_job(const JobPlan& job, const OutputOptions& options, const std::string& program,
-                        std::ostream& out);
+                        std::ostream& out, const std::optional<JobHosts>& hosts = {});
+
+// The same on any other host: supervises the replicas here, which write their logs into a folder `host-N` of
+// the run's folder. Returns what the first host has found, on all of them the same.
+JobResult supervise_job_elsewhere(const JobPlan& job, const OutputOptions& options,
+                                  const std::string& program, const JobHosts& hosts);
 
 // A replica process under supervise_job: takes part in the run named `run`. Reports its failure to the
 // supervisor.
 ExitCode run_supervised_replica(LoadedSpec& loaded, const std::string& run);
 
-// One of the processes that a launcher such as torchrun started: all of them take part in the distributed
-// run; rank 0 also trains the baseline, writes the folder and prints.
-void run_launched_replica(const JobPlan& job, const Identity& identity, const OutputOptions& options,
-                          std::ostream& out);
+// One of the processes that a launcher such as torchrun started, on one host or more: all of them take part
+// in the distributed run; rank 0 also trains the baseline, writes the folder and prints.
+void run_launched_replica(const JobPlan& job, Identity identity, const OutputOptions& options,
+                          const MeetingOptions& meeting, std::ostream& out);
 
 }  // namespace dtrain

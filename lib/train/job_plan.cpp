@@ -48,6 +48,19 @@ void check_started(LoadedSpec& loaded, const Launched& launched) {
   }
 }
 
+// A job whose replicas are on several hosts.
+void check_spans_hosts(LoadedSpec& loaded, const std::string& started) {
+  const StrategySpec& strategy = loaded.spec.strategy;
+  if (strategy.kind != kStrategyOfHosts)
+    loaded.problems.push_back(loaded.problem_at(
+        "strategy.kind",
+        fmt::format("{} trains on one host, but {}; use {}", strategy.kind, started, kStrategyOfHosts)));
+  if (strategy.communication == "shared_memory")
+    loaded.problems.push_back(loaded.problem_at(
+        "strategy.communication",
+        fmt::format("shared_memory joins the replicas of one host, but {}; use gloo, or auto", started)));
+}
+
 struct ReplicaCount {
   int64_t total = 1;
   int64_t here = 1;
@@ -57,16 +70,15 @@ ReplicaCount resolve_replicas(LoadedSpec& loaded, const Launched& launched) {
   const StrategySpec& strategy = loaded.spec.strategy;
   if (launched.replicas) {
     check_started(loaded, launched);
-    return {*launched.replicas, launched.here.value_or(*launched.replicas)};
+    const int64_t here = launched.here.value_or(*launched.replicas);
+    if (loaded.ok() && here < *launched.replicas)
+      check_spans_hosts(loaded, fmt::format("{} started {} processes, {} of them here", launched.by,
+                                            *launched.replicas, here));
+    return {*launched.replicas, here};
   }
   const int64_t hosts = launched.hosts.value_or(std::max<int64_t>(1, std::ssize(loaded.spec.hosts)));
-  if (strategy.kind == "one_device") {
-    if (hosts > 1)
-      loaded.problems.push_back(loaded.problem_at(
-          "strategy.kind",
-          fmt::format("one_device trains on one host, but {} lists {}; use mirrored", launched.by, hosts)));
-    return {};
-  }
+  if (hosts > 1 && loaded.ok()) check_spans_hosts(loaded, fmt::format("{} lists {}", launched.by, hosts));
+  if (strategy.kind == "one_device") return {};
   const int64_t here = std::min<int64_t>(available_cores(), kMostAutomaticReplicas);
   const int64_t total = strategy.replicas.value_or(hosts * here);
   if (total % hosts != 0)

@@ -10,6 +10,7 @@
 #include "launch/cores.h"
 #include "train/assembly.h"
 #include "train/inspection.h"
+#include "train/meeting.h"
 #include "train/overhead.h"
 #include "train/trainer.h"
 
@@ -20,8 +21,15 @@ std::unique_ptr<ProcessGroup> meet(const JobPlan& job, const RunPlan& run, const
                                    const StorePtr& store) {
   const StrategySpec& strategy = job.spec.strategy;
   const auto timeout = std::chrono::milliseconds(static_cast<int64_t>(strategy.timeout_seconds * 1000));
-  return make_group(strategy.communication, c10::make_intrusive<c10d::PrefixStore>(run.run, store),
-                    identity.rank, static_cast<int>(run.replicas), timeout);
+  GroupNetwork network{identity.own_address, identity.members,    identity.host,
+                       identity.hosts,       identity.local_rank, identity.local_world_size};
+  // Ranks in no order (mpirun --map-by node) meet as if each had a host of its own.
+  if (!identity.host_by_host) network.local_rank = 0, network.local_size = 1;
+  const auto meeting_place = c10::make_intrusive<c10d::PrefixStore>(run.run, store);
+  const auto size = static_cast<int>(run.replicas);
+  if (network.spans_hosts() && size > 1)  // some may load data from a slower disk
+    wait_for_ranks(meeting_place, identity.rank, size, rendezvous_timeout(job.spec));
+  return make_group(strategy.communication, meeting_place, identity.rank, size, timeout, network);
 }
 
 // How far the sums of the same gradients may differ, relative to their norm.
@@ -65,7 +73,7 @@ void train(const JobPlan& job, const RunPlan& run, const Dataset& dataset,
 
 void run_replica(const JobPlan& job, const RunPlan& run, const Dataset& dataset, const Identity& identity,
                  const StorePtr& store, StatusBoard& board, EventSink& sink) {
-  ActivityLog activity(board, identity.rank);
+  ActivityLog activity(board, identity.local_rank);
   at::set_num_threads(static_cast<int>(run.threads_per_replica));
   at::globalContext().setFlushDenormal(true);
   if (run.replicas > 1) {

@@ -11,7 +11,7 @@
 namespace dtrain {
 
 // Takes part in one run as replica `identity.rank` of run.replicas; collective over them. Rank 0's events go
-// to `sink`.
+// to `sink`; `board` has a slot for each replica of this host.
 void run_replica(const JobPlan& job, const RunPlan& run, const Dataset& dataset, const Identity& identity,
                  const StorePtr& store, StatusBoard& board, EventSink& sink);
 

@@ -3,14 +3,13 @@
 #include <unistd.h>
 
 #include <csignal>
-#include <cstdlib>
 #include <optional>
 #include <ostream>
-#include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
 #include "comm/store.h"
 #include "core/signals.h"
 #include "core/text.h"
+#include "launch/hosts.h"
 #include "launch/report.h"
 #include "train/failure.h"
 #include "train/job.h"
@@ -36,10 +35,6 @@ class NullSink : public EventSink {
   void on_event(const Event& /*event*/) override {}
 };
 
-std::chrono::milliseconds timeout_of(const JobSpec& spec) {
-  return std::chrono::milliseconds(static_cast<int64_t>(spec.strategy.timeout_seconds * 1000));
-}
-
 const RunPlan& find_run(const JobPlan& job, const std::string& name) {
   for (const RunPlan& run : job.runs) {
     if (run.run == name) return run;
@@ -53,11 +48,12 @@ void take_part(LoadedSpec& loaded, const std::string& run_name, const Identity& 
   spdlog::set_pattern(fmt::format("%Y-%m-%dT%H:%M:%S.%e rank {} %l: %v", identity.rank));
   spdlog::info("process {} takes part in the {} run of {} replicas", ::getpid(), run_name,
                identity.world_size);
-  board.set(identity.rank, Activity::kLoadingData, 0);
+  board.set(identity.local_rank, Activity::kLoadingData, 0);
   const Dataset dataset = load_dataset(loaded.spec.data, static_cast<uint64_t>(loaded.spec.seed));
   const JobPlan job = plan_job(loaded, dataset.info);
   if (!loaded.ok()) throw Error(ExitCode::kUsage, loaded.problems.front().to_string());
-  const StorePtr store = connect_store(identity.master_address, identity.master_port, timeout_of(job.spec));
+  const StorePtr store =
+      connect_store(identity.master_address, identity.master_port, rendezvous_timeout(job.spec));
   spdlog::info("{} training and {} test examples of {} loaded from {}", dataset.train.size(),
                dataset.test.size(), dataset.info.name, printable(dataset.info.source));
   PipeSink to_supervisor(pipe);
@@ -107,13 +103,11 @@ void leave_together(const StorePtr& store, const Identity& identity, std::chrono
   }
 }
 
-void run_launched_replica(const JobPlan& job, const Identity& identity, const OutputOptions& options,
-                          std::ostream& out) {
+void run_launched_replica(const JobPlan& job, Identity identity, const OutputOptions& options,
+                          const MeetingOptions& meeting, std::ostream& out) {
   const bool leads = identity.rank == 0;
   if (leads) catch_first_stop_signals();
   leave_write_errors_to_writers();
-  const auto timeout =
-      std::chrono::milliseconds(static_cast<int64_t>(job.spec.network.rendezvous_timeout_seconds * 1000));
   std::unique_ptr<RunOutput> output;
   if (leads) output = std::make_unique<RunOutput>(job, options, out);
   NullSink nobody;
@@ -123,14 +117,8 @@ void run_launched_replica(const JobPlan& job, const Identity& identity, const Ou
   const RunPlan* current = &job.runs.front();
   try {
     const Dataset dataset = load_dataset(job.spec.data, static_cast<uint64_t>(job.spec.seed));
-    const StorePtr served = (identity.rank == 0 && !identity.agent_store)
-                                ? host_store(identity.master_address, identity.master_port, timeout).store
-                                : connect_store(identity.master_address, identity.master_port, timeout);
-    // A launcher that restarts its processes keeps the store: what an earlier attempt wrote must not be read.
-    const char* attempt = std::getenv("TORCHELASTIC_RESTART_COUNT");
-    const StorePtr store = c10::make_intrusive<c10d::PrefixStore>(
-        fmt::format("dtrain/{}", attempt == nullptr ? "0" : attempt), served);
-    const auto board = StatusBoard::create(identity.world_size);
+    const StorePtr store = meet_replicas(job, identity, meeting);
+    const auto board = StatusBoard::create(identity.local_world_size);
     for (const RunPlan& run : job.runs) {
       current = &run;
       const bool alone = run.replicas == 1;
@@ -142,12 +130,13 @@ void run_launched_replica(const JobPlan& job, const Identity& identity, const Ou
       if (leads) store->set(done, std::vector<uint8_t>{1});
       wait_for_key(store, done);
     }
-    leave_together(store, identity, timeout);
+    leave_together(store, identity, rendezvous_timeout(job.spec));
   } catch (...) {
     const Failure failure = describe_failure();
     const bool stopped = failure.code == ExitCode::kStopped;
     if (leads) output->fail(*current, stopped ? "stopped" : "failed", failure.code, failure.message);
-    throw Error(failure.code, fmt::format("rank {}: {}", identity.rank, failure.message));
+    const std::string host = identity.spans_hosts() ? " on host " + own_host_name() : "";
+    throw Error(failure.code, fmt::format("rank {}{}: {}", identity.rank, host, failure.message));
   }
   if (leads) output->finish(job);
 }

@@ -66,6 +66,9 @@ class Job {
   std::filesystem::path folder_;
 };
 
+// A port of loopback that was free a moment ago.
+std::string free_port();
+
 std::string text_of(const std::filesystem::path& file);
 std::vector<std::string> lines_of(const std::string& text);
 std::string last_line(const std::string& text);

@@ -172,5 +172,24 @@ TEST_CASE("a report of failure with a nonsensical code is a bug of ours") {
   CHECK(report->message.empty());
 }
 
+TEST_CASE("in a job of several hosts the host is named, and ranks count over all of them") {
+  const auto result =
+      explain_failure({running(Activity::kComputing, 7), ended({0, SIGKILL})}, {1}, kNow, {4, "b"});
+  CHECK(result.first_failing_rank == 5);
+  CHECK_THAT(result.reason, ContainsSubstring("rank 5 on host b failed first: killed by SIGKILL"));
+  CHECK_THAT(result.message,
+             ContainsSubstring("rank 4: computing at step 7") && ContainsSubstring("  log: b:"));
+  CHECK(result.evidence == Evidence::kFailedItself);
+}
+
+TEST_CASE("how sure it is who failed first") {
+  const auto lost = reported(ExitCode::kPeerLost, "connection reset");
+  CHECK(explain_failure({lost, lost}, {0, 1}, kNow).evidence == Evidence::kBlamesPeers);
+  CHECK(explain_failure({lost, running(Activity::kComputing, 3)}, {0}, kNow).evidence ==
+        Evidence::kWasSilent);
+  CHECK(explain_failure({lost, reported(ExitCode::kMemory, "no room")}, {0, 1}, kNow).evidence ==
+        Evidence::kFailedItself);
+}
+
 }  // namespace
 }  // namespace dtrain

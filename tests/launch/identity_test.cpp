@@ -63,6 +63,8 @@ TEST_CASE("what a supervisor tells its replica is what the replica reads") {
   told.master_port = 4711;
   told.own_address = "10.1.0.3";
   told.members = {"10.1.0.1", "10.1.0.2", "fe80::3"};
+  told.host = 2;
+  told.hosts = 3;
   auto variables = replica_environment(told, 2);
   variables["DTRAIN_REPORT_FD"] = "3";
   const LauncherEnvironment environment(variables);
@@ -75,6 +77,8 @@ TEST_CASE("what a supervisor tells its replica is what the replica reads") {
   CHECK(read.master_port == 4711);
   CHECK(read.own_address == "10.1.0.3");
   CHECK(read.members == told.members);
+  CHECK(read.host == 2);
+  CHECK(read.hosts == 3);
   CHECK(read.agent_store);
   CHECK(read.spans_hosts());
   CHECK(read.source == "dtrain");

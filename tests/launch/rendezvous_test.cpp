@@ -64,8 +64,9 @@ class Leader {
         links = rendezvous_.gather(
             member(0, 2, world, "a"), all,
             [](int64_t rank) { return std::string(rank < 4 ? "host b" : "host c"); },
-            [](const std::vector<std::string>& addresses) {
-              return nlohmann::json{{"addresses", addresses}};
+            [this](const std::vector<Member>& members) {
+              if (!refusal.empty()) throw Error(ExitCode::kUsage, refusal);
+              return nlohmann::json{{"addresses", addresses_of(members)}, {"hosts", hosts_of_ranks(members)}};
             });
         return std::string("welcome");
       });
@@ -76,6 +77,7 @@ class Leader {
 
   std::vector<MemberLink> links;
   std::string notices;
+  std::string refusal;  // set before the last member comes
 
  private:
   Rendezvous rendezvous_;
@@ -99,6 +101,7 @@ TEST_CASE("members that belong together are welcomed with everybody's addresses"
     INFO(joined.text);
     REQUIRE(joined.code == ExitCode::kDone);
     const auto addresses = nlohmann::json::parse(joined.text)["addresses"];
+    CHECK(nlohmann::json::parse(joined.text)["hosts"] == std::vector<int>{0, 0, 1, 1, 2, 2});
     for (const char* address : {"10.0.0.1", "10.0.0.3", "10.0.0.5", "127.0.0.1"})
       CHECK(std::count(addresses.begin(), addresses.end(), address) == 1);
   }
@@ -168,6 +171,28 @@ TEST_CASE("members that contradict each other are refused, and all hear why") {
     CHECK_THAT(outcome.text, ContainsSubstring(why));
   }
   CHECK(steady_seconds() - start < 8);
+}
+
+TEST_CASE("what keeps the leader from going on is told to all") {
+  Leader leader(10, kToken, 4);
+  leader.refusal = "runs/x: cannot make the folder";
+  auto b = join(leader.port(), member(2, 2, 4, "b"));
+  for (const Outcome& outcome : {leader.outcome(), b.get()}) {
+    CHECK(outcome.code == ExitCode::kUsage);
+    CHECK(outcome.text == "runs/x: cannot make the folder");
+  }
+}
+
+TEST_CASE("hosts are counted by their names, wherever their ranks are") {
+  std::vector<Member> members = {member(0, 1, 4, "a"), member(3, 1, 4, "b"), member(1, 1, 4, "b"),
+                                 member(2, 1, 4, "a")};
+  CHECK(hosts_of_ranks(members) == std::vector<int>{0, 1, 0, 1});
+  CHECK_FALSE(are_host_by_host({0, 1, 0, 1}));
+  CHECK_FALSE(are_host_by_host({0, 0, 1}));
+  CHECK_FALSE(are_host_by_host({0, 1, 1}));
+  CHECK(are_host_by_host({0, 0, 1, 1, 2, 2}));
+  CHECK(are_host_by_host({0, 1, 2}));
+  CHECK(are_host_by_host({0}));
 }
 
 TEST_CASE("another token, or none, is turned away at once, and the job goes on") {

@@ -36,7 +36,7 @@ Run run_replicas(const std::vector<ReplicaProcess>& replicas, const StatusBoard&
   run.reports.resize(replicas.size());
   const auto also = options.on_report;
   options.on_report = [&](int rank, const std::string& line) {
-    run.reports.at(static_cast<size_t>(rank)).push_back(line);
+    run.reports.at(static_cast<size_t>(rank - options.first_rank)).push_back(line);
     if (also) also(rank, line);
   };
   const double start = steady_seconds();
@@ -448,6 +448,35 @@ TEST_CASE("a killed supervisor leaves no replica") {
     CHECK(::poll(&end, 1, 2000) == 1);
   }
   CHECK(steady_seconds() - killed < 2);
+}
+
+TEST_CASE("what happened elsewhere ends the job, unless a replica here failed by itself") {
+  const TemporaryFolder folder;
+  SuperviseOptions options;
+  options.first_rank = 2;
+  options.host = "b";
+  SuperviseResult elsewhere;
+  elsewhere.code = ExitCode::kMemory;
+  elsewhere.reason = elsewhere.message = "rank 0 on host a failed first: no room";
+  bool running = false;
+  options.on_report = [&](int rank, const std::string&) {
+    CHECK(rank == 2);
+    running = true;
+  };
+  options.interrupted = [&]() -> std::optional<SuperviseResult> {
+    return running ? std::optional(elsewhere) : std::nullopt;
+  };
+  SECTION("all goes well here") {
+    const Run run = run_scripts(folder, {"echo running >&3; exec sleep 60"}, options);
+    CHECK(run.result.code == ExitCode::kMemory);
+    CHECK(run.result.message == elsewhere.message);
+    CHECK(run.seconds < 5);
+  }
+  SECTION("a replica fails too") {
+    const Run run = run_scripts(folder, {"echo running >&3; exit 6"}, options);
+    CHECK(run.result.code == ExitCode::kDiverged);
+    CHECK(run.result.first_failing_rank == 2);
+  }
 }
 
 }  // namespace

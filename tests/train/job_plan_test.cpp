@@ -53,12 +53,13 @@ std::vector<std::string> names_of_runs(const JobPlan& job) {
 }
 
 TEST_CASE("several hosts share the replicas evenly") {
-  const std::string spec = "hosts: [a, b]\nstrategy: {kind: mirrored}\nbatch: {per_replica: 8}\n";
+  const std::string spec =
+      "hosts: [a, b]\nstrategy: {kind: multi_worker_mirrored}\nbatch: {per_replica: 8}\n";
   const int64_t here = std::min(available_cores(), 8);
   const JobPlan automatic = plan_of(spec);
   CHECK(automatic.runs.back().replicas == 2 * here);
   CHECK(automatic.runs.back().threads_per_replica == std::max(1, available_cores() / static_cast<int>(here)));
-  const std::string four = "strategy: {kind: mirrored, replicas: 4}\nbatch: {per_replica: 8}\n";
+  const std::string four = "strategy: {kind: multi_worker_mirrored, replicas: 4}\nbatch: {per_replica: 8}\n";
   LoadedSpec loaded = spec_of(four);
   const JobPlan shared = plan_job(loaded, mnist(), {.hosts = 2});
   CHECK(shared.runs.back().replicas == 4);
@@ -69,7 +70,15 @@ TEST_CASE("several hosts share the replicas evenly") {
              ContainsSubstring("strategy.replicas: is 4, which 3 hosts cannot share evenly"));
   loaded = spec_of("batch: {per_replica: 8}\n");
   plan_job(loaded, mnist(), {.hosts = 2, .by = "TF_CONFIG"});
-  CHECK_THAT(problems_of(loaded), ContainsSubstring("one_device trains on one host, but TF_CONFIG lists 2"));
+  CHECK_THAT(
+      problems_of(loaded),
+      ContainsSubstring("one_device trains on one host, but TF_CONFIG lists 2; use multi_worker_mirrored"));
+  loaded = spec_of("strategy: {kind: mirrored, communication: shared_memory}\nbatch: {per_replica: 8}\n");
+  plan_job(loaded, mnist(), {.replicas = 4, .here = 2, .by = "Slurm"});
+  CHECK_THAT(
+      problems_of(loaded),
+      ContainsSubstring("mirrored trains on one host, but Slurm started 4 processes, 2 of them here") &&
+          ContainsSubstring("strategy.communication: shared_memory joins"));
 }
 
 TEST_CASE("the published example has the published numbers") {

@@ -1,0 +1,75 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <iostream>
+
+#include "cli/commands.h"
+#include "core/signals.h"
+#include "core/text.h"
+#include "launch/hosts.h"
+#include "train/doctor.h"
+
+namespace dtrain {
+namespace {
+
+void require_hosts(const std::vector<std::string>& hosts, size_t least) {
+  for (const std::string& host : hosts) {
+    if (!is_host(host))
+      throw Error(ExitCode::kUsage,
+                  fmt::format("--hosts: '{}' is no host's name or address", printable(host, 80)));
+  }
+  if (!hosts.empty() && hosts.size() < least)
+    throw Error(ExitCode::kUsage, "--hosts: name at least two hosts, the one that leads first");
+}
+
+void print(const Finding& finding) {
+  const std::string where = finding.host.empty() ? "" : finding.host + ": ";
+  std::cout << fmt::format("{:<6} {:<32} {}\n", finding.ok ? "OK" : "TO DO", where + finding.check,
+                           finding.text);
+  if (!finding.ok) std::cout << fmt::format("{:<6} {:<32} -> {}\n", "", "", finding.advice);
+  std::cout << std::flush;
+}
+
+}  // namespace
+
+ExitCode doctor_command(const DoctorCommandOptions& options) {
+  require_hosts(options.hosts, 2);
+  catch_stop_signals();
+  const std::string own = std::filesystem::read_symlink("/proc/self/exe").string();
+  const DoctorOptions examined{options.hosts, options.ssh_configuration, options.program.value_or(own),
+                               static_cast<uint16_t>(options.port)};
+  int64_t wrong = 0;
+  const auto on_finding = [&](const Finding& finding) {
+    if (!finding.ok) ++wrong;
+    options.json ? void(std::cout << event_text(to_event(finding)) << std::endl) : print(finding);
+  };
+  if (options.hosts.empty()) {
+    DoctorOptions here = examined;
+    here.program = own;
+    examine_this_host(here, on_finding);
+  } else {
+    examine_hosts(examined, on_finding);
+  }
+  if (!options.json)
+    std::cout << (wrong == 0 ? "all is well\n" : fmt::format("{} to do\n", wrong)) << std::flush;
+  return wrong == 0 ? ExitCode::kDone : ExitCode::kUsage;
+}
+
+ExitCode doctor_host_command(const DoctorCommandOptions& options) {
+  require_hosts(options.hosts, 2);
+  if (options.index < 0 || options.index >= static_cast<int64_t>(options.hosts.size()))
+    throw Error(ExitCode::kUsage, "--index: there are fewer hosts");
+  MeetingOptions meeting{"", [](const std::string& line) { std::cerr << line << std::endl; }};
+  std::getline(std::cin, meeting.token);
+  if (meeting.token.empty()) throw Error(ExitCode::kUsage, "this is started by dtrain doctor, not by hand");
+  Identity identity;
+  identity.rank = static_cast<int>(options.index);
+  identity.world_size = static_cast<int>(options.hosts.size());
+  identity.master_address = options.hosts.front();
+  identity.master_port = static_cast<uint16_t>(options.port);
+  const auto measured = take_part_in_examination(identity, meeting);
+  if (measured) std::cout << event_text(*measured) << std::endl;
+  return ExitCode::kDone;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,267 @@
+#include "train/host_links.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/clock.h"
+#include "core/signals.h"
+#include "core/text.h"
+#include "launch/failure.h"
+#include "launch/hosts.h"
+
+namespace dtrain {
+namespace {
+
+using nlohmann::json;
+
+constexpr double kEndSeconds = 5;      // for the others to end after a failure
+constexpr double kVerdictSeconds = 8;  // for the leader to gather, after a failure here
+constexpr int kLookMilliseconds = 50;
+
+std::string line_of(const json& object) { return object.dump(-1, ' ', true, json::error_handler_t::replace); }
+
+json to_json(const SuperviseResult& result) {
+  return {{"code", static_cast<int>(result.code)},
+          {"rank", result.first_failing_rank},
+          {"message", result.message},
+          {"reason", result.reason},
+          {"evidence", static_cast<int>(result.evidence)}};
+}
+
+std::optional<SuperviseResult> result_from(const json& line, const char* name) {
+  const auto found = line.find(name);
+  if (found == line.end() || !found->is_object()) return std::nullopt;
+  try {
+    SuperviseResult result;
+    const int code = found->at("code").get<int>();
+    result.code = code == 0 ? ExitCode::kDone : to_exit_code(code);
+    result.first_failing_rank = found->at("rank").get<int>();
+    result.message = found->at("message").get<std::string>();
+    result.reason = found->at("reason").get<std::string>();
+    const int evidence = found->at("evidence").get<int>();
+    result.evidence = evidence == 2   ? Evidence::kFailedItself
+                      : evidence == 1 ? Evidence::kWasSilent
+                                      : Evidence::kBlamesPeers;
+    return result;
+  } catch (const json::exception&) {
+    return std::nullopt;
+  }
+}
+
+SuperviseResult lost(int64_t rank, const std::string& reason, Evidence evidence) {
+  SuperviseResult result;
+  result.code = ExitCode::kPeerLost;
+  result.first_failing_rank = static_cast<int>(rank);
+  result.message = result.reason = reason;
+  result.evidence = evidence;
+  return result;
+}
+
+int64_t replicas_per_host(const JobPlan& job, const HostPlace& place) {
+  return job.runs.back().replicas / static_cast<int64_t>(place.hosts.size());
+}
+
+// Whether some other host is not this very machine, as in a trial of several on one.
+bool has_others_elsewhere(const HostPlace& place) {
+  return !std::all_of(place.hosts.begin(), place.hosts.end(),
+                      [](const std::string& host) { return host == "localhost" || is_loopback(host); });
+}
+
+// The replicas of host `place.index` in the distributed run, which meet at a store at `leader`:`port`.
+std::vector<Identity> identities_on_host(const JobPlan& job, const HostPlace& place, Identity common) {
+  common.local_world_size = static_cast<int>(replicas_per_host(job, place));
+  common.world_size = static_cast<int>(job.runs.back().replicas);
+  common.host = place.index;
+  common.hosts = static_cast<int>(place.hosts.size());
+  std::vector<Identity> identities(static_cast<size_t>(common.local_world_size), common);
+  for (int local = 0; local < common.local_world_size; ++local) {
+    Identity& identity = identities[static_cast<size_t>(local)];
+    identity.local_rank = local;
+    identity.rank = place.index * common.local_world_size + local;
+  }
+  return identities;
+}
+
+Identity common_identity(const std::string& leader, uint16_t port, const std::string& own_address,
+                         const std::vector<std::string>& members) {
+  Identity identity;
+  identity.master_address = leader;
+  identity.master_port = port;
+  identity.own_address = own_address;
+  identity.members = members;
+  return identity;
+}
+
+// How long a host may be silent.
+double patience(const JobPlan& job) { return job.spec.strategy.timeout_seconds; }
+
+}  // namespace
+
+LeadingHost::LeadingHost(const JobPlan& job, const JobHosts& hosts,
+                         const std::function<std::string()>& make_folder)
+    : job_(job),
+      place_(hosts.place),
+      address_(leader_address(job.spec, place_.hosts.front(), has_others_elsewhere(place_))) {
+  const int64_t here = replicas_per_host(job, place_);
+  auto links = open_rendezvous(address_, place_.port, hosts.meeting)
+                   .gather(
+                       member_of(job, 0, here, hosts.own_name(), address_),
+                       rendezvous_options(job.spec, hosts.meeting),
+                       [&](int64_t rank) { return "host " + place_.hosts[static_cast<size_t>(rank / here)]; },
+                       [&](const std::vector<Member>& all) {
+                         members_ = addresses_of(all);
+                         return json{{"address", address_}, {"members", members_}, {"folder", make_folder()}};
+                       });
+  for (MemberLink& link : links) others_.push_back({std::move(link), std::nullopt});
+}
+
+void LeadingHost::tell_all(const std::string& line) {
+  for (OtherHost& host : others_) host.member.link.send(line);
+}
+
+std::vector<Identity> LeadingHost::start() {
+  store_ = host_store(address_, 0, rendezvous_timeout(job_.spec));
+  store_.admit(members_);
+  tell_all(line_of({{"start", store_.port}}));
+  return identities_on_host(job_, place_, common_identity(address_, store_.port, address_, members_));
+}
+
+void LeadingHost::take_lines(OtherHost& host) {
+  for (const std::string& text : host.member.link.receive()) {
+    const json line = json::parse(text, nullptr, /*allow_exceptions=*/false);
+    if (line.is_object() && !host.end) host.end = result_from(line, "end");
+  }
+  if (host.end || !host.member.link.closed()) return;
+  const Member& member = host.member.member;
+  host.end = lost(member.first_rank,
+                  fmt::format("{} with {} is gone: its dtrain was killed, or the connection to it broke",
+                              member.described(), rank_range(member.first_rank, member.replicas)),
+                  Evidence::kFailedItself);
+}
+
+std::optional<SuperviseResult> LeadingHost::interrupted() {
+  std::optional<SuperviseResult> failure;
+  for (OtherHost& host : others_) {
+    take_lines(host);
+    if (!host.end || host.end->code == ExitCode::kDone) continue;
+    if (!failure || host.end->evidence > failure->evidence) failure = host.end;
+  }
+  return failure;
+}
+
+void LeadingHost::wait_for_lines() const {
+  std::vector<pollfd> watched;
+  for (const OtherHost& host : others_) {
+    if (!host.end) watched.push_back({host.member.link.descriptor(), POLLIN, 0});
+  }
+  ::poll(watched.data(), watched.size(), kLookMilliseconds);
+}
+
+bool LeadingHost::all_ended() const {
+  return std::all_of(others_.begin(), others_.end(),
+                     [](const OtherHost& host) { return host.end.has_value(); });
+}
+
+SuperviseResult LeadingHost::gather(const SuperviseResult& own) {
+  const int stops = stop_signals_received();
+  double deadline = steady_seconds() + patience(job_);
+  bool ending = false;
+  std::optional<SuperviseResult> failure = interrupted();
+  while (!all_ended() && steady_seconds() < deadline && stop_signals_received() == stops) {
+    if (!ending && (failure || own.code != ExitCode::kDone)) {
+      ending = true;
+      deadline = steady_seconds() + kEndSeconds;
+      tell_all(line_of({{"stop", true}}));
+    }
+    wait_for_lines();
+    failure = interrupted();
+  }
+  for (OtherHost& host : others_) {  // everybody else lost a peer, and nothing was heard from this one
+    if (host.end || (failure && failure->evidence >= Evidence::kWasSilent)) continue;
+    const Member& member = host.member.member;
+    failure = lost(member.first_rank,
+                   fmt::format("nothing was heard from {} with {}: it stands still, or the connection to it "
+                               "is cut",
+                               member.described(), rank_range(member.first_rank, member.replicas)),
+                   Evidence::kWasSilent);
+  }
+  const bool is_own = own.code != ExitCode::kDone && (!failure || own.evidence >= failure->evidence);
+  return is_own || !failure ? own : *failure;
+}
+
+void LeadingHost::dismiss(const SuperviseResult& result) { tell_all(line_of({{"over", to_json(result)}})); }
+
+FollowingHost::FollowingHost(const JobPlan& job, const JobHosts& hosts)
+    : job_(job),
+      place_(hosts.place),
+      own_address_(job.spec.network.interface ? address_of_interface(*job.spec.network.interface) : ""),
+      joined_(join_rendezvous(place_.hosts.front(), place_.port,
+                              member_of(job, place_.index * replicas_per_host(job, place_),
+                                        replicas_per_host(job, place_), hosts.own_name(), own_address_),
+                              rendezvous_options(job.spec, hosts.meeting))) {
+  if (own_address_.empty()) own_address_ = joined_.own_address;
+  const json welcome = json::parse(joined_.welcome);
+  leader_address_ = welcome.at("address").get<std::string>();
+  members_ = welcome.at("members").get<std::vector<std::string>>();
+  folder_ = welcome.at("folder").get<std::string>();
+  // It becomes part of a path.
+  if (folder_.empty() || folder_[0] == '.' || folder_.find('/') != std::string::npos) folder_ = "run";
+}
+
+void FollowingHost::take_line(const std::string& text) {
+  const json line = json::parse(text, nullptr, /*allow_exceptions=*/false);
+  if (!line.is_object()) return;
+  const auto start = line.find("start");
+  if (start != line.end() && start->is_number_unsigned()) store_port_ = start->get<uint16_t>();
+  stopped_ = stopped_ || line.contains("stop");
+  if (!over_) over_ = result_from(line, "over");
+}
+
+SuperviseResult FollowingHost::leader_is_gone() const {
+  return lost(
+      0,
+      fmt::format("host {}, which leads, with {} is gone: its dtrain was killed, or the connection to "
+                  "it broke",
+                  place_.hosts.front(), rank_range(0, replicas_per_host(job_, place_))),
+      Evidence::kFailedItself);
+}
+
+std::optional<std::vector<Identity>> FollowingHost::wait_for_start() {
+  constexpr double kSeconds = 1;
+  const int stops = stop_signals_received();
+  while (!store_port_ && !over_ && !stopped_ && stop_signals_received() == stops) {
+    if (const auto line = joined_.link.next(kSeconds)) {
+      take_line(*line);
+    } else if (joined_.link.closed()) {
+      over_ = leader_is_gone();
+    }
+  }
+  if (!store_port_ || over_ || stopped_) return std::nullopt;
+  return identities_on_host(job_, place_,
+                            common_identity(leader_address_, *store_port_, own_address_, members_));
+}
+
+std::optional<SuperviseResult> FollowingHost::interrupted() {
+  for (const std::string& line : joined_.link.receive()) take_line(line);
+  if (!over_ && joined_.link.closed()) over_ = leader_is_gone();
+  if (over_ || !stopped_) return over_;
+  return lost(-1, fmt::format("host {} ended the job", place_.hosts.front()), Evidence::kBlamesPeers);
+}
+
+SuperviseResult FollowingHost::report(const SuperviseResult& own) {
+  const int stops = stop_signals_received();
+  joined_.link.send(line_of({{"end", to_json(own)}}));
+  const double seconds = own.code == ExitCode::kDone ? patience(job_) + kVerdictSeconds : kVerdictSeconds;
+  const double deadline = steady_seconds() + seconds;
+  while (!over_ && !joined_.link.closed() && stop_signals_received() == stops &&
+         steady_seconds() < deadline) {
+    if (const auto line = joined_.link.next(deadline - steady_seconds())) take_line(*line);
+  }
+  if (over_) return *over_;
+  return own.evidence == Evidence::kFailedItself ? own : leader_is_gone();
+}
+
+}  // namespace dtrain

@@ -1,0 +1,184 @@
+#include "train/meeting.h"
+
+#include <fmt/format.h>
+#include <torch/headeronly/version.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <nlohmann/json.hpp>
+#include <optional>
+
+#include "core/text.h"
+#include "core/version.h"
+#include "launch/hosts.h"
+#include "spec/load.h"
+
+namespace dtrain {
+namespace {
+
+constexpr size_t kMostAddresses = 60;
+
+// As YAML, without what may well differ between hosts.
+std::string comparable(JobSpec spec) {
+  spec.data.path = std::nullopt;
+  spec.network.interface = std::nullopt;
+  spec.strategy.threads_per_replica = std::nullopt;
+  return print_spec(spec);
+}
+
+// A launcher that restarts its processes keeps its store: what an earlier attempt wrote must not be read.
+std::string endpoint_key() {
+  const char* attempt = std::getenv("TORCHELASTIC_RESTART_COUNT");
+  return fmt::format("dtrain/{}/rendezvous", attempt == nullptr ? "0" : attempt);
+}
+
+// From the number of each rank's host.
+void set_host(Identity& identity, const std::vector<int>& hosts) {
+  identity.host = hosts.at(static_cast<size_t>(identity.rank));
+  identity.hosts = 1 + *std::max_element(hosts.begin(), hosts.end());
+  identity.host_by_host = are_host_by_host(hosts);
+}
+
+// Rank 0's part.
+StorePtr lead_replicas(const JobPlan& job, Identity& identity, const MeetingOptions& options) {
+  const JobSpec& spec = job.spec;
+  if (identity.spans_hosts()) identity.own_address = leader_address(spec, identity.master_address, true);
+  const std::string& address = identity.own_address;
+  Rendezvous rendezvous = open_rendezvous(address, identity.agent_store ? 0 : identity.master_port, options);
+  if (identity.agent_store) {
+    const std::string endpoint = fmt::format("{} {}", address, rendezvous.port());
+    connect_store(identity.master_address, identity.master_port, rendezvous_timeout(spec))
+        ->set(endpoint_key(), std::vector<uint8_t>(endpoint.begin(), endpoint.end()));
+  }
+  HostedStore hosted;
+  rendezvous.gather(
+      member_of(job, identity.rank, 1, own_host_name(), address), rendezvous_options(spec, options),
+      [](int64_t) { return ""; },
+      [&](const std::vector<Member>& members) {
+        hosted = host_store(address, 0, rendezvous_timeout(spec));
+        hosted.admit(addresses_of(members));
+        if (identity.spans_hosts()) identity.members = addresses_of(members);
+        const std::vector<int> hosts = hosts_of_ranks(members);
+        set_host(identity, hosts);
+        return nlohmann::json{
+            {"address", address}, {"port", hosted.port}, {"members", identity.members}, {"hosts", hosts}};
+      });
+  return hosted.store;
+}
+
+struct Endpoint {
+  std::string host;
+  uint16_t port;
+};
+
+// Where rank 0 listens: the launcher told, or rank 0 does by the store of the launcher's agent.
+Endpoint find_leader(const JobSpec& spec, const Identity& identity) {
+  if (!identity.agent_store)
+    return {identity.spans_hosts() ? identity.master_address : "127.0.0.1", identity.master_port};
+  const StorePtr agent =
+      connect_store(identity.master_address, identity.master_port, rendezvous_timeout(spec));
+  Endpoint endpoint{"", 0};
+  try {
+    const std::vector<uint8_t> bytes = agent->get(endpoint_key());
+    const std::string text(bytes.begin(), bytes.end());
+    const size_t blank = text.find(' ');
+    endpoint = {text.substr(0, blank), static_cast<uint16_t>(std::stoul(text.substr(blank + 1)))};
+  } catch (const std::exception& error) {
+    throw Error(ExitCode::kPeerLost, fmt::format("rank 0 did not say within {} where it listens",
+                                                 human_duration(spec.network.rendezvous_timeout_seconds)));
+  }
+  return endpoint;
+}
+
+StorePtr join_replicas(const JobPlan& job, Identity& identity, const MeetingOptions& options) {
+  const Endpoint leader = find_leader(job.spec, identity);
+  const auto& interface = job.spec.network.interface;
+  const std::string own = identity.spans_hosts() && interface ? address_of_interface(*interface) : "";
+  const Joined joined =
+      join_rendezvous(leader.host, leader.port, member_of(job, identity.rank, 1, own_host_name(), own),
+                      rendezvous_options(job.spec, options));
+  const auto welcome = nlohmann::json::parse(joined.welcome);
+  if (identity.spans_hosts()) identity.own_address = own.empty() ? joined.own_address : own;
+  identity.members = welcome.at("members").get<std::vector<std::string>>();
+  set_host(identity, welcome.at("hosts").get<std::vector<int>>());
+  return connect_store(welcome.at("address").get<std::string>(), welcome.at("port").get<uint16_t>(),
+                       rendezvous_timeout(job.spec));
+}
+
+}  // namespace
+
+std::chrono::milliseconds rendezvous_timeout(const JobSpec& spec) {
+  return std::chrono::milliseconds(static_cast<int64_t>(spec.network.rendezvous_timeout_seconds * 1000));
+}
+
+RendezvousOptions rendezvous_options(const JobSpec& spec, const MeetingOptions& options) {
+  RendezvousOptions rendezvous;
+  rendezvous.token = options.token;
+  rendezvous.timeout_seconds = spec.network.rendezvous_timeout_seconds;
+  rendezvous.silence_seconds = spec.strategy.timeout_seconds;
+  rendezvous.notice = options.notice;
+  return rendezvous;
+}
+
+Member member_of(const JobPlan& job, int64_t first_rank, int64_t replicas, const std::string& host,
+                 const std::string& own_address) {
+  Member member;
+  member.first_rank = first_rank;
+  member.replicas = replicas;
+  member.world_size = *job.spec.strategy.replicas;
+  member.host = host;
+  member.process = ::getpid();
+  if (!own_address.empty()) member.addresses.push_back(own_address);
+  for (const std::string& address : own_addresses()) {
+    // Loopback is no way from host to host, and "fe80::1%eth0" means something else on another one.
+    if (!is_loopback(address) && is_host(address) && address != own_address &&
+        member.addresses.size() < kMostAddresses)
+      member.addresses.push_back(address);
+  }
+  member.spec = comparable(job.spec);
+  member.data = fmt::format("{} ({} + {} examples)", job.data.name, with_separators(job.data.train_examples),
+                            with_separators(job.data.test_examples));
+  member.version = kVersion;
+  member.libtorch = TORCH_VERSION;
+  return member;
+}
+
+std::string leader_address(const JobSpec& spec, const std::string& name, bool elsewhere) {
+  if (spec.network.interface) return address_of_interface(*spec.network.interface);
+  const std::vector<std::string> own = own_addresses();
+  std::string found;
+  for (const std::string& address : resolve(name)) {
+    const bool is_ours = std::find(own.begin(), own.end(), address) != own.end() || is_loopback(address);
+    if (is_ours && (found.empty() || is_loopback(found))) found = address;
+  }
+  if (found.empty())
+    throw Error(
+        ExitCode::kUsage,
+        fmt::format("'{}', where the other replicas look for the first, is {}, which is no address of this "
+                    "host ({}, {}); start rank 0 there, or name another host first",
+                    name, join(resolve(name)), own_host_name(), join(own)));
+  if (elsewhere && is_loopback(found))
+    throw Error(
+        ExitCode::kUsage,
+        fmt::format("'{}' is {} on this host (see /etc/hosts), which other hosts cannot reach; name its "
+                    "address instead, or set network.interface",
+                    name, found));
+  return found;
+}
+
+Rendezvous open_rendezvous(const std::string& address, uint16_t port, const MeetingOptions& options) {
+  Rendezvous rendezvous(address, port);
+  if (options.token.empty() && !is_loopback(address))
+    options.notice(
+        fmt::format("no job token: any process that can reach {}:{} may join (DTRAIN_JOB_TOKEN on every "
+                    "host, or scripts/launch_ssh, keeps strangers out)",
+                    address, rendezvous.port()));
+  return rendezvous;
+}
+
+StorePtr meet_replicas(const JobPlan& job, Identity& identity, const MeetingOptions& options) {
+  return identity.rank == 0 ? lead_replicas(job, identity, options) : join_replicas(job, identity, options);
+}
+
+}  // namespace dtrain

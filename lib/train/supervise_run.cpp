@@ -1,0 +1,46 @@
+#include "train/supervise_run.h"
+
+#include <fmt/format.h>
+
+#include "launch/status_board.h"
+#include "train/failure.h"
+
+namespace dtrain {
+
+SuperviseResult supervise_replicas(const RunPlan& run, const RunDirectory& directory,
+                                   const std::string& program, const LocalReplicas& replicas) {
+  std::vector<ReplicaProcess> processes;
+  for (const Identity& identity : replicas.identities) {
+    ReplicaProcess process;
+    process.program = kOwnProgram;
+    process.arguments = {program, "replica", directory.spec_file().string(), "--run", run.run};
+    process.environment = replica_environment(identity, run.threads_per_replica);
+    process.log = directory.logs() / fmt::format("{}-rank{}.log", run.run, identity.rank);
+    processes.push_back(std::move(process));
+  }
+  const auto board = StatusBoard::create(static_cast<int>(processes.size()));
+  SuperviseOptions options;
+  options.on_report = [&replicas](int rank, const std::string& line) {
+    const Event event = Event::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (rank == 0 && event.is_object() && text_at(event, "event").value_or("failed") != "failed")
+      replicas.on_event(event);
+  };
+  options.on_tick = replicas.on_tick;
+  options.interrupted = replicas.interrupted;
+  options.stop_signals_before = replicas.stop_signals_before;
+  options.first_rank = replicas.identities.front().rank;
+  options.host = replicas.host;
+  return supervise(processes, *board, options);
+}
+
+SuperviseResult describe_supervising_failure() {
+  const Failure failure = describe_current_exception();
+  SuperviseResult result;
+  result.code = failure.code;
+  result.message = failure.message;
+  result.reason = failure.message.substr(0, failure.message.find('\n'));
+  result.evidence = Evidence::kFailedItself;
+  return result;
+}
+
+}  // namespace dtrain

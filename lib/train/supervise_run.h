@@ -1,0 +1,35 @@
+// Starts and watches the replicas of one run on this host.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "launch/identity.h"
+#include "launch/supervisor.h"
+#include "metrics/event.h"
+#include "metrics/run_directory.h"
+#include "train/job_plan.h"
+
+namespace dtrain {
+
+struct LocalReplicas {
+  std::vector<Identity> identities;  // of consecutive ranks
+  std::string host = {};             // its name, where the job has others
+  // An event of rank 0, if it is here; and what else supervise() calls.
+  std::function<void(const Event&)> on_event = [](const Event&) {};
+  std::function<void()> on_tick = {};
+  std::function<std::optional<SuperviseResult>()> interrupted = {};
+  int stop_signals_before = 0;
+};
+
+// `directory` has the resolved spec and takes the logs. Blocks until all have ended (launch/supervisor.h).
+SuperviseResult supervise_replicas(const RunPlan& run, const RunDirectory& directory,
+                                   const std::string& program, const LocalReplicas& replicas);
+
+// An exception that is being handled, as the end of a run: nothing could be started or written, which is no
+// replica's fault.
+SuperviseResult describe_supervising_failure();
+
+}  // namespace dtrain

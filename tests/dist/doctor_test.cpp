@@ -1,0 +1,145 @@
+// The doctor, whose ssh is a stand-in that runs the program here.
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <fstream>
+
+#include "catch.h"
+#include "job.h"
+
+namespace dtrain {
+namespace {
+
+std::vector<Event> findings_of(const std::string& output) {
+  std::vector<Event> findings;
+  for (const std::string& line : lines_of(output)) findings.push_back(Event::parse(line));
+  return findings;
+}
+
+const Event* finding(const std::vector<Event>& findings, const std::string& check,
+                     const std::string& host = "") {
+  for (const Event& one : findings) {
+    if (one.at("check") == check && one.at("host") == host) return &one;
+  }
+  return nullptr;
+}
+
+// A folder with an ssh of this text, first on PATH.
+class FakeSsh {
+ public:
+  explicit FakeSsh(const Job& job, const std::string& text) {
+    const auto folder = job.folder() / "bin";
+    std::filesystem::create_directories(folder);
+    std::ofstream(folder / "ssh") << "#!/bin/bash\nwhile [[ $1 != -- ]]; do shift; done\nhost=$2\n" << text;
+    std::filesystem::permissions(folder / "ssh", std::filesystem::perms::owner_all);
+    options.environment = {{"PATH", folder.string() + ":" + std::getenv("PATH")}};
+  }
+  ProgramOptions options;
+};
+
+TEST_CASE("a good host is well, and every check says so") {
+  const std::string port = free_port();
+  const Finished json = run_program({"doctor", "--json", "--port", port});
+  INFO(json.output << json.errors);
+  REQUIRE(json.exit_code == 0);
+  const auto findings = findings_of(json.output);
+  for (const char* check : {"program", "LibTorch", "devices", "cores", "memory", "shared memory",
+                            "open files", "interfaces", "port", "dataset mnist", "dataset fashion_mnist",
+                            "all-reduce by shared_memory", "all-reduce by gloo"}) {
+    INFO(check);
+    REQUIRE(finding(findings, check) != nullptr);
+    CHECK(finding(findings, check)->at("ok") == true);
+  }
+  const Finished text = run_program({"doctor", "--port", port});
+  CHECK_THAT(text.output, ContainsSubstring("OK     port                             " + port + " is free") &&
+                              ContainsSubstring("all is well\n"));
+}
+
+TEST_CASE("what is to be done is said, with exit code 2") {
+  const Descriptor taken(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  const std::string port = free_port();
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  address.sin_port = htons(static_cast<uint16_t>(std::stoi(port)));
+  REQUIRE(::bind(taken.get(), reinterpret_cast<sockaddr*>(&address), sizeof address) == 0);
+  REQUIRE(::listen(taken.get(), 1) == 0);
+  const Job job;
+  std::filesystem::create_directories(job.folder() / "mnist");
+  std::ofstream(job.folder() / "mnist/train-images-idx3-ubyte") << "damaged";
+  ProgramOptions options;
+  options.environment = {{"DTRAIN_DATA", job.folder().string()}};
+  const Finished end = run_program({"doctor", "--port", port}, options);
+  CHECK(end.exit_code == 2);
+  CHECK_THAT(end.output, ContainsSubstring("TO DO  port") && ContainsSubstring("TO DO  dataset mnist") &&
+                             ContainsSubstring("-> end what uses it, or set network.port") &&
+                             ContainsSubstring("2 to do\n"));
+}
+
+TEST_CASE("hosts are compared, and sum with each other") {
+  const Job job;
+  // The word that the real one would hand to a shell there.
+  const FakeSsh ssh(job, "exec bash -c \"${*:3}\"\n");
+  const Finished end =
+      run_program({"doctor", "--json", "--hosts", "127.0.0.1,127.0.0.2", "--port", free_port()}, ssh.options);
+  INFO(end.output << end.errors);
+  const auto findings = findings_of(end.output);
+  for (const char* check : {"ssh", "program", "all-reduce between hosts"}) {
+    for (const char* host : {"127.0.0.1", "127.0.0.2"}) {
+      REQUIRE(finding(findings, check, host) != nullptr);
+      if (std::string(check) != "all-reduce between hosts")
+        CHECK(finding(findings, check, host)->at("ok") == true);
+    }
+  }
+  CHECK(finding(findings, "same program", "127.0.0.2")->at("ok") == true);
+}
+
+TEST_CASE("a host that differs is named") {
+  const Job job;
+  const FakeSsh ssh(job, R"(
+if [[ $host == b ]]; then
+  echo '{"event":"finding","host":"","check":"program","ok":true,"text":"dtrain 9","advice":"","identity":"9"}'
+else
+  echo '{"event":"finding","host":"x","check":"program","ok":true,"text":"dtrain 8","advice":"","identity":"8"}'
+fi
+)");
+  const Finished end = run_program({"doctor", "--hosts", "a,b"}, ssh.options);
+  CHECK(end.exit_code == 2);
+  CHECK_THAT(end.output,
+             ContainsSubstring("TO DO  b: same program") && ContainsSubstring("dtrain 9; on a: dtrain 8"));
+}
+
+TEST_CASE("hosts that ssh does not reach, or that have no dtrain, are told apart") {
+  const Job job;
+  const FakeSsh ssh(job,
+                    "[[ $host == a ]] && { echo 'connection refused' >&2; exit 255; }\n"
+                    "printf 'no such \\033[31mfile\\n' >&2; exit 127\n");
+  const Finished end = run_program({"doctor", "--hosts", "a,b"}, ssh.options);
+  CHECK(end.exit_code == 2);
+  CHECK_THAT(end.output, ContainsSubstring("connection refused") &&
+                             ContainsSubstring("`ssh -o BatchMode=yes a true` has to work") &&
+                             ContainsSubstring("no such \\x1b[31mfile") &&
+                             ContainsSubstring("install the same dtrain under this path"));
+}
+
+TEST_CASE("names that are no hosts never reach ssh") {
+  const Job job;
+  const FakeSsh ssh(job, "touch " + (job.folder() / "called").string() + "\n");
+  for (const char* hosts : {"a,-oProxyCommand=id", "a,b;id", "a,$(id)", "a"}) {
+    const Finished end = run_program({"doctor", "--hosts", hosts}, ssh.options);
+    CHECK(end.exit_code == 2);
+    CHECK_THAT(end.errors, ContainsSubstring("--hosts"));
+  }
+  CHECK_FALSE(std::filesystem::exists(job.folder() / "called"));
+}
+
+TEST_CASE("answers of hosts that make no sense are no findings") {
+  const Job job;
+  const FakeSsh ssh(job, "head -c 3000000 /dev/zero | tr '\\0' x; echo; echo '{\"event\":\"finding\"}'\n");
+  const Finished end = run_program({"doctor", "--hosts", "a,b"}, ssh.options);
+  CHECK(end.exit_code == 2);
+  CHECK(end.output.size() < 10000);
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,393 @@
+#!/bin/bash
+# Jobs on hosts of their own: network namespaces that a bridge joins, each with its address, its name and its sshd.
+#   tests/dist/hosts.sh PROGRAM      PROGRAM: the dtrain to test
+# Needs root, namespaces, ip and sshd, and says so (exit code 77) where something is missing. What it makes lives in a
+# temporary folder and in namespaces that end with their last process.
+set -uo pipefail
+sources=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
+program=$(readlink -f -- "${1:?the dtrain to test}")
+
+skip() {
+  echo "skipped: $*"
+  exit 77
+}
+
+((EUID == 0)) || skip "namespaces and sshd need root"
+for tool in ip unshare nsenter ss sshd ssh ssh-keygen mpirun; do
+  command -v "$tool" >/dev/null || skip "there is no $tool (Debian: iproute2, util-linux, openssh-server, openmpi-bin)"
+done
+unshare --net --uts --mount --pid --fork --mount-proc true 2>/dev/null || skip "namespaces are not to be had here"
+
+names=(red green blue)
+work=$(mktemp -d "${TMPDIR:-/tmp}/dtrain-hosts-XXXXXX")
+declare -A init # process 1 of each host, and what holds the bridge
+clean_up() {
+  local pid
+  for pid in "${holders[@]}"; do kill -KILL "$pid" 2>/dev/null; done
+  wait 2>/dev/null
+  rm -rf -- "$work"
+}
+holders=()
+trap clean_up EXIT
+trap 'exit 1' INT TERM HUP
+
+claims=0
+failures=0
+# claim TEXT CONDITION...: counts a failure, with what the last job printed.
+claim() {
+  local text=$1
+  shift
+  claims=$((claims + 1))
+  if "$@"; then return; fi
+  failures=$((failures + 1))
+  printf 'FAILED: %s\n  condition: %s\n' "$text" "${*:0:200}"
+  for file in "$work"/*.out; do
+    [[ ! -s $file ]] || { echo "  ${file##*/}:" && tail -n 15 "$file" | sed 's/^/    /'; }
+  done
+}
+
+contains() { grep -qF -e "$2" "$1"; }
+lacks() { ! contains "$@"; }
+# until_true SECONDS COMMAND...
+until_true() {
+  local deadline=$((SECONDS + $1))
+  shift
+  until "$@" 2>/dev/null; do
+    ((SECONDS <= deadline)) || return 1
+    sleep 0.05
+  done
+}
+on() { # on HOST COMMAND...: as if started there
+  local host=$1
+  shift
+  nsenter --target "${init[$host]}" --mount --uts --net --pid -- env -i PATH="$PATH" HOME="$work/home" TMPDIR="$work" \
+    OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_plm_rsh_args="-F $work/ssh_config" \
+    OMPI_MCA_orte_keep_fqdn_hostnames=1 "$@"
+}
+address() { echo "10.77.0.$1"; }
+
+# make_host NUMBER NAME
+make_host() {
+  local number=$1 name=$2 holder
+  ssh-keygen -q -t ed25519 -N '' -C '' -f "$work/key_of_$name"
+  echo "$name,$(address "$number") $(cut -d' ' -f1,2 "$work/key_of_$name.pub")" >>"$work/known_hosts"
+  cat >"$work/sshd_$name" <<CONFIG
+ListenAddress $(address "$number")
+HostKey $work/key_of_$name
+AuthorizedKeysFile $work/key.pub
+StrictModes no
+UsePAM no
+PasswordAuthentication no
+PermitRootLogin prohibit-password
+PidFile none
+CONFIG
+  # The first process is sshd itself: when it ends, everything of the host does.
+  # shellcheck disable=SC2016 # the inner shell expands them
+  unshare --net --uts --mount --pid --fork --mount-proc --kill-child bash -c '
+    hostname "$1" && mount --bind "$2/hosts" /etc/hosts && mount --bind "$2/shadow" /etc/shadow &&
+    mount -t tmpfs tmpfs /run && mkdir /run/sshd && ip link set lo up &&
+    until ip -4 -br address show dev eth0 2>/dev/null | grep -q UP.*10; do sleep 0.02; done
+    exec "$(command -v sshd)" -D -e -f "$2/sshd_$1"' - "$name" "$work" 2>"$work/sshd_$name.log" >&2 &
+  holders+=("$!")
+  holder=$!
+  until_true 5 pgrep -P "$holder" >/dev/null || skip "no namespaces"
+  init[$name]=$(pgrep -P "$holder")
+  ip link add "port$number" netns "${init[bridge]}" type veth peer name eth0 netns "${init[$name]}" ||
+    skip "no veth pairs"
+  nsenter --target "${init[bridge]}" --net bash -c "ip link set port$number master bridge up"
+  nsenter --target "${init[$name]}" --net bash -c "ip address add $(address "$number")/24 dev eth0 && ip link set eth0 up"
+}
+
+make_network() {
+  unshare --net --kill-child --fork sleep infinity &
+  holders+=("$!")
+  until_true 5 pgrep -P "$!" >/dev/null
+  init[bridge]=$(pgrep -P "$!")
+  until_true 5 nsenter --target "${init[bridge]}" --net ip link add bridge type bridge 2>/dev/null ||
+    skip "no bridges"
+  nsenter --target "${init[bridge]}" --net ip link set bridge up
+  mkdir "$work/home"
+  ssh-keygen -q -t ed25519 -N '' -C '' -f "$work/key"
+  printf 'root:*:19000:0:99999:7:::\nsshd:!:19000::::::\n' >"$work/shadow"
+  printf '127.0.0.1 localhost\n' >"$work/hosts"
+  cat >"$work/ssh_config" <<CONFIG
+Host *
+  IdentityFile $work/key
+  IdentitiesOnly yes
+  UserKnownHostsFile $work/known_hosts
+  GlobalKnownHostsFile none
+  StrictHostKeyChecking yes
+  LogLevel ERROR
+CONFIG
+  local number=0
+  for name in "${names[@]}"; do
+    number=$((number + 1))
+    echo "$(address $number) $name" >>"$work/hosts"
+  done
+  number=0
+  for name in "${names[@]}"; do make_host $((++number)) "$name"; done
+  for name in "${names[@]}"; do
+    until_true 10 on red ssh -F "$work/ssh_config" "$name" true || {
+      cat "$work/sshd_$name.log"
+      skip "sshd does not answer"
+    }
+  done
+}
+
+# Images of MNIST's size; float64, so that 1e-6 is about the algorithm and not about the order of sums.
+cat >"$work/job.yaml" <<'SPEC'
+name: hosts
+strategy: {kind: multi_worker_mirrored, threads_per_replica: 1, timeout_seconds: 6}
+network: {rendezvous_timeout_seconds: 30}
+data: {dataset: fashion_mnist, train_examples: 2410, test_examples: 500}
+batch: {global: 120}
+model: {kind: mlp, hidden: [64], dtype: float64}
+train: {epochs: 1, optimizer: {kind: sgd, learning_rate: 0.1, momentum: 0.9}}
+metrics: {every_steps: 5}
+SPEC
+[[ -r /usr/share/datasets/fashion-mnist/train-images-idx3-ubyte.gz ]] ||
+  sed -i 's/dataset: fashion_mnist,/dataset: synthetic,/' "$work/job.yaml"
+endless=(--set train.epochs=100000 --set evaluate.every_epochs=100000)
+
+# The losses of the steps, the epoch and the evaluation of a run.
+losses() { grep -E '"event":"(step|epoch|eval)"' "$work/$1/metrics.jsonl" | grep -o '"loss":[0-9.e+-]*' | cut -d: -f2; }
+same_losses() { # same_losses RUN: as the reference, within 1e-6
+  local wanted found
+  wanted=$(losses reference)
+  found=$(losses "$1")
+  (($(wc -l <<<"$wanted") > 5 && $(wc -l <<<"$wanted") == $(wc -l <<<"$found"))) &&
+    paste <(echo "$wanted") <(echo "$found") |
+    awk '{ d = $1 - $2; if (d > 1e-6 || d < -1e-6) { print "  losses differ:", $0; bad = 1 } } END { exit bad }'
+}
+steps_of() { [[ -s $work/$1/metrics.jsonl ]] && grep -q '"event":"step"' "$work/$1/metrics.jsonl"; }
+replicas_on() { on "$1" pgrep -c -f "^$program (replica|run)"; }
+nothing_left() {
+  for name in "${names[@]}"; do
+    until_true 5 test "$(replicas_on "$name")" == 0 || return 1
+  done
+}
+tf_config() { # tf_config INDEX NAME...
+  local index=$1 workers
+  shift
+  workers=$(printf ', "%s:4000"' "$@")
+  echo "TF_CONFIG={\"cluster\": {\"worker\": [${workers:2}]}, \"task\": {\"type\": \"worker\", \"index\": $index}}"
+}
+
+# start NAME HOST COMMAND...: in the background, output in NAME.out
+start() {
+  local name=$1 host=$2
+  shift 2
+  on "$host" "$@" >"$work/$name.out" 2>&1 </dev/null &
+  last=$!
+}
+# ends STATUS PID
+ends() {
+  local status=0
+  wait "$2" || status=$?
+  [[ $status == "$1" ]] || {
+    echo "  exit code $status instead of $1"
+    return 1
+  }
+}
+new_job() { rm -f "$work"/*.out; }
+
+launch_ssh=("$sources/scripts/launch_ssh" --program "$program" --ssh-config "$work/ssh_config" --directory "$work")
+launch_mpirun=("$sources/scripts/launch_mpirun" --program "$program")
+
+test_equivalence() { # test_equivalence HOSTS
+  local hosts=("${names[@]:0:$1}") replicas=$((2 * $1)) index pids=() name
+  local options=(--set "strategy.replicas=$replicas")
+  local list
+  list=$(IFS=, && echo "${hosts[*]}")
+
+  new_job
+  start ssh red "${launch_ssh[@]}" --hosts "$list" "$work/job.yaml" --run-dir "$work/ssh$1" "${options[@]}"
+  claim "ssh, $1 hosts: ends well" ends 0 "$last"
+  claim "ssh, $1 hosts: equals one process" same_losses "ssh$1"
+  claim "ssh, $1 hosts: lines name the host" contains "$work/ssh.out" "[green] dtrain: host green, number 2 of $1"
+
+  new_job
+  printf '%s slots=2\n' "${hosts[@]}" >"$work/hostfile"
+  start mpirun red "${launch_mpirun[@]}" --hostfile "$work/hostfile" "$work/job.yaml" --run-dir "$work/mpirun$1" \
+    "${options[@]}"
+  claim "mpirun, $1 hosts: ends well" ends 0 "$last"
+  claim "mpirun, $1 hosts: equals one process" same_losses "mpirun$1"
+  claim "mpirun, $1 hosts: says so" contains "$work/mpirun.out" "rank 0 of $replicas, 2 on this host (from Open MPI)"
+
+  new_job
+  index=0
+  for name in "${hosts[@]}"; do
+    start "tf-$name" "$name" env "$(tf_config "$index" "${hosts[@]}")" DTRAIN_JOB_TOKEN="$token" "$program" run \
+      "$work/job.yaml" --run-dir "$work/tf$1" "${options[@]}"
+    pids+=("$last")
+    index=$((index + 1))
+  done
+  for index in "${!pids[@]}"; do
+    claim "TF_CONFIG, $1 hosts: ${hosts[index]} ends well" ends 0 "${pids[index]}"
+  done
+  claim "TF_CONFIG, $1 hosts: equals one process" same_losses "tf$1"
+}
+
+# Processes of one host, and ranks that go round the hosts.
+test_mpirun_by_hand() {
+  new_job
+  start alone red mpirun -np 2 "$program" run "$work/job.yaml" --run-dir "$work/alone"
+  claim "mpirun by hand: ends well" ends 0 "$last"
+  claim "mpirun by hand: equals one process" same_losses alone
+  new_job
+  start round red env DTRAIN_JOB_TOKEN="$token" MASTER_ADDR=red mpirun --map-by node --hostfile "$work/hostfile" \
+    -x DTRAIN_JOB_TOKEN -x MASTER_ADDR "$program" run "$work/job.yaml" --run-dir "$work/round"
+  claim "mpirun by node: ends well" ends 0 "$last"
+  claim "mpirun by node: equals one process" same_losses round
+}
+
+test_wrong_spec() {
+  new_job
+  sed 's/learning_rate: 0.1/learning_rate: 0.2/' "$work/job.yaml" >"$work/other.yaml"
+  on green mount --bind "$work/other.yaml" "$work/job.yaml"
+  start ssh red "${launch_ssh[@]}" --hosts red,green "$work/job.yaml" --run-dir "$work/wrong" --set strategy.replicas=4
+  claim "another spec: refused" ends 2 "$last"
+  on green umount "$work/job.yaml"
+  for name in red green; do
+    claim "another spec: $name says so" grep -q "^\[$name\].*host green .*has another spec than host red.*0.2.*0.1" "$work/ssh.out"
+  done
+  claim "another spec: no folder is made" test ! -e "$work/wrong"
+}
+
+# by_hand NAME HOST INDEX TOKEN OPTIONS...: one host of a job of three
+by_hand() {
+  start "$1" "$2" env "$(tf_config "$3" "${names[@]}")" DTRAIN_JOB_TOKEN="$4" "$program" run "$work/job.yaml" \
+    --run-dir "$work/byhand" --set strategy.replicas=6 "${@:5}"
+}
+
+test_refusals() {
+  declare -A pid
+  new_job
+  by_hand red red 0 "$token" --set network.rendezvous_timeout_seconds=3
+  pid[red]=$last
+  by_hand blue blue 2 "$token" --set network.rendezvous_timeout_seconds=3
+  pid[blue]=$last
+  for name in red blue; do
+    claim "a missing host: $name ends" ends 4 "${pid[$name]}"
+    claim "a missing host: $name names it" contains "$work/$name.out" "still missing: ranks 2 to 3 (host green)"
+  done
+
+  new_job
+  by_hand green green 1 "$token"
+  pid[green]=$last
+  by_hand blue blue 1 "$token"
+  pid[blue]=$last
+  by_hand red red 0 "$token"
+  pid[red]=$last
+  for name in red green blue; do
+    claim "a rank twice: $name is refused" ends 2 "${pid[$name]}"
+    claim "a rank twice: $name says so" contains "$work/$name.out" "claims ranks 2 to 3, but host green"
+  done
+}
+
+listening_ports() { on red ss -Htln | awk '{ n = split($4, part, ":"); if (part[n] != 22) print part[n] }'; }
+# Whether HOST can open a connection to PORT of red.
+connects() { on "$1" timeout 0.5 bash -c "exec 3<>/dev/tcp/10.77.0.1/$2" 2>/dev/null; }
+
+test_strangers() {
+  local red green
+  new_job
+  start red red env "$(tf_config 0 red green)" DTRAIN_JOB_TOKEN="$token" "$program" run "$work/job.yaml" \
+    --run-dir "$work/strangers" --set strategy.replicas=4 "${endless[@]}"
+  red=$last
+  claim "a stranger: red waits" until_true 10 connects blue 4000
+  claim "a stranger: without the token it is refused" test "$(
+    on blue env "$(tf_config 1 red green)" DTRAIN_JOB_TOKEN="not the token at all" "$program" run "$work/job.yaml" \
+      --run-dir "$work/stranger" --set strategy.replicas=4 "${endless[@]}" >"$work/blue.out" 2>&1
+    echo $?
+  )" == 2
+  claim "a stranger: is told why" contains "$work/blue.out" "red:4000 has another job token than this host"
+  claim "a stranger: red notes it" contains "$work/red.out" "turned away a connection from 10.77.0.3"
+  start green green env "$(tf_config 1 red green)" DTRAIN_JOB_TOKEN="$token" "$program" run "$work/job.yaml" \
+    --run-dir "$work/strangers" --set strategy.replicas=4 "${endless[@]}"
+  green=$last
+  claim "a stranger: the job runs" until_true 20 steps_of strangers
+  local ports port
+  ports=$(listening_ports)
+  claim "a stranger: the job listens" test -n "$ports"
+  for port in $ports; do
+    claim "a stranger: port $port of red lets a member in" connects green "$port"
+    claim "a stranger: port $port of red is closed to it" eval "! connects blue $port"
+  done
+
+  # The same job goes on: the link is cut.
+  local before=$SECONDS
+  on green ip link set eth0 down
+  claim "a cut link: red ends" ends 4 "$red"
+  claim "a cut link: green ends" ends 4 "$green"
+  claim "a cut link: within its time" test $((SECONDS - before)) -le 25
+  claim "a cut link: red names green" contains "$work/red.out" "host green"
+  claim "a cut link: the token is in no log" lacks <(cat "$work"/*.out "$work"/strangers/logs/* "$work"/strangers/*.*) "$token"
+  on green ip link set eth0 up
+}
+
+command_lines_with_token() {
+  for name in "${names[@]}"; do on "$name" bash -c "grep -laFf '$work/token' /proc/[0-9]*/cmdline" 2>/dev/null; done
+}
+
+test_stop() {
+  new_job
+  start ssh red env DTRAIN_JOB_TOKEN="$token" "${launch_ssh[@]}" --hosts red,green,blue "$work/job.yaml" \
+    --run-dir "$work/stop" --set strategy.replicas=6 "${endless[@]}"
+  local launcher=$last
+  claim "a stop: the job runs" until_true 20 steps_of stop
+  claim "the token of ssh is on no command line" test -z "$(command_lines_with_token)"
+  local script
+  script=$(on red pgrep -o -f scripts/launch_ssh)
+  on red kill -INT "$script"
+  claim "a stop: ends as one" ends 75 "$launcher"
+  claim "a stop: nothing is left" nothing_left
+  claim "a stop: the run says so" grep -q '"status":"stopped"' "$work/stop/metrics.jsonl"
+
+  new_job
+  start mpirun red env DTRAIN_JOB_TOKEN="$token" "${launch_mpirun[@]}" --hostfile "$work/hostfile" "$work/job.yaml" \
+    --run-dir "$work/killed" --set strategy.replicas=6 "${endless[@]}"
+  claim "a killed rank: the job runs" until_true 20 steps_of killed
+  claim "the token of mpirun is on no command line" test -z "$(command_lines_with_token)"
+  on blue pkill -KILL -o -f "^$program run"
+  wait "$last"
+  claim "a killed rank: mpirun fails" test $? != 0
+  claim "a killed rank: nothing is left" nothing_left
+}
+
+test_doctor() {
+  new_job
+  start doctor red "$program" doctor --hosts red,green --ssh-config "$work/ssh_config"
+  claim "doctor: two good hosts are well" ends 0 "$last"
+  for line in "red: ssh" "green: ssh" "green: same program" "red: all-reduce between hosts"; do
+    claim "doctor: says OK of $line" grep -q "^OK  *$line " "$work/doctor.out"
+  done
+  claim "doctor: measures" grep -q 'GB/s bus bandwidth' "$work/doctor.out"
+
+  # A program that differs, and nobody at the third host's address.
+  cp "$program" "$work/other-dtrain" && printf 'x' >>"$work/other-dtrain"
+  on green mount --bind "$work/other-dtrain" "$program"
+  start doctor red "$program" doctor --json --hosts red,green --ssh-config "$work/ssh_config"
+  claim "doctor: another program is found" ends 2 "$last"
+  claim "doctor: and named" grep -q '"host":"green","check":"same program","ok":false' "$work/doctor.out"
+  on green umount "$program"
+  start doctor red "$program" doctor --hosts red,nowhere --ssh-config "$work/ssh_config"
+  claim "doctor: a host that cannot be reached is found" ends 2 "$last"
+  claim "doctor: with what to do" contains "$work/doctor.out" "ssh -o BatchMode=yes nowhere true"
+}
+
+token=$(head -c 32 /dev/urandom | base64 -w 0)
+echo "$token" >"$work/token"
+make_network
+on red "$program" run "$work/job.yaml" --run-dir "$work/reference" --set strategy.kind=one_device >"$work/reference.out" 2>&1
+claim "the reference runs" losses reference >/dev/null
+test_doctor
+test_equivalence 2
+test_mpirun_by_hand
+test_equivalence 3
+test_wrong_spec
+test_refusals
+test_strangers
+test_stop
+echo "$claims claims, $failures failed, $SECONDS s"
+((failures == 0))

@@ -1,0 +1,108 @@
+#!/bin/bash
+# The launchers, over stand-ins for ssh, mpirun and srun. On hosts: tests/dist/hosts.sh.
+# shellcheck source=tests/scripts/harness.sh
+source "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
+
+ssh_script=$sources/scripts/launch_ssh
+mpirun_script=$sources/scripts/launch_mpirun
+slurm_script=$sources/scripts/slurm.sbatch
+
+mkdir "$work/bin"
+# ssh that runs what the host would: no host is needed, and its name is seen in FAKE_HOST.
+cat >"$work/bin/ssh" <<'FAKE'
+#!/bin/bash
+while [[ $1 != -- ]]; do shift; done
+[[ $2 != unreachable ]] || exit 255
+echo "$2" >>"$WORK/hosts"
+FAKE_HOST=$2 exec env --default-signal=INT,TERM,HUP -u DTRAIN_JOB_TOKEN "${@:3}"
+FAKE
+cat >"$work/bin/mpirun" <<'FAKE'
+#!/bin/bash
+[[ $1 != --version ]] || { echo "mpirun (Open MPI) 4.1.4"; exit; }
+printf '%s\n' "$@" >"$WORK/mpirun"
+echo "$MASTER_ADDR ${#DTRAIN_JOB_TOKEN}"
+FAKE
+cat >"$work/bin/srun" <<'FAKE'
+#!/bin/bash
+printf '%s\n' "$@" >"$WORK/srun"
+echo "${#DTRAIN_JOB_TOKEN}"
+FAKE
+# dtrain that says what it got; "wait" as the last argument: until it is stopped.
+cat >"$work/dtrain" <<'FAKE'
+#!/bin/bash
+echo "out $FAKE_HOST $DTRAIN_HOST_INDEX ${#DTRAIN_JOB_TOKEN} $PWD ${HANDED_ON-none} $*"
+echo "err $FAKE_HOST" >&2
+trap 'echo "stopped $FAKE_HOST"; exit 75' TERM
+if [[ ${!#} == wait ]]; then
+  touch "$WORK/waiting-$FAKE_HOST"
+  while :; do sleep 0.05; done
+fi
+[[ ${!#} != fail-"$FAKE_HOST" ]] || exit 4
+FAKE
+chmod +x "$work/bin/"* "$work/dtrain"
+touch "$work/job.yaml"
+export WORK=$work PATH=$work/bin:$PATH
+ssh=(timeout 60 "$ssh_script" --program "$work/dtrain" --directory "$work")
+
+# shellcheck disable=SC2016 # meant as they stand
+for bad in 'a;id' '-oProxyCommand=id' '$(id)' 'a b' '.a' ''; do
+  capture "${ssh[@]}" --hosts "good,$bad,more" "$work/job.yaml"
+  claim "ssh: the host '$bad' is refused" test "$status" == 2
+  claim "ssh: and nothing was started for '$bad'" test ! -e "$work/hosts"
+  capture "$mpirun_script" --hosts "good:1,$bad:2" "$work/job.yaml"
+  claim "mpirun: the host '$bad' is refused" test "$status" == 2
+done
+
+capture env HANDED_ON='a b' "${ssh[@]}" --env HANDED_ON --hosts a,b.c "$work/job.yaml" --set 'name=x y' "it's"
+claim "ssh: ends well" test "$status" == 0
+claim "ssh: the first host" contains "$out" \
+  "[a] out a 0 44 $work a b run $work/job.yaml --set hosts=[a,b.c] --set name=x y it's"
+claim "ssh: the second" contains "$out" "[b.c] out b.c 1 44"
+claim "ssh: what goes to stderr stays there" contains "$err" "[b.c] err b.c"
+capture "${ssh[@]}" --hosts a,b "$work/job.yaml" fail-b
+claim "ssh: a failure's exit code is passed on" test "$status" == 4
+capture "${ssh[@]}" --hosts a,unreachable "$work/job.yaml" wait
+claim "ssh: a host that cannot be reached stops the others" test "$status" == 255
+claim "ssh: and is named" contains "$err" "unreachable: ssh could not connect"
+claim "ssh: the other was stopped" contains "$out" "[a] stopped a"
+
+rm -f "$work"/waiting-*
+"${ssh[@]}" --hosts a,b "$work/job.yaml" wait >"$work/stop.out" 2>&1 &
+launcher=$!
+for host in a b; do claim "ssh: $host runs" until_exists "$work/waiting-$host"; done
+kill -TERM "$launcher"
+wait "$launcher"
+claim "ssh: a signal ends it as one" test $? == 75
+out=$(<"$work/stop.out")
+for host in a b; do claim "ssh: and stops $host" contains "$out" "[$host] stopped $host"; done
+
+rm -f "$work/hosts"
+capture "${ssh[@]}" --hosts a,b --dry-run "$work/job.yaml"
+claim "ssh: a dry run says what" contains "$out" "-- b bash -s"
+claim "ssh: a dry run does nothing" test ! -e "$work/hosts"
+
+capture "$mpirun_script" --program /p/dtrain --hosts a:2,b:2 "$work/job.yaml" --quiet
+claim "mpirun: rank 0's host and a token are handed on" test "$out" == "a 44"
+claim "mpirun: the token is on no command line" test "$(grep -c -- '^[A-Za-z0-9+/]\{43\}=$' "$work/mpirun")" == 0
+claim "mpirun: gets the hosts" grep -qx 'a:2,b:2' "$work/mpirun"
+printf '# comment\n\n  c.d slots=2 # more\ne slots=2\n' >"$work/hostfile"
+capture "$mpirun_script" --hostfile "$work/hostfile" "$work/job.yaml"
+claim "mpirun: the first host of a file" test "$out" == "c.d 44"
+rm "$work/mpirun"
+capture "$mpirun_script" --hosts a:2 --dry-run "$work/job.yaml"
+claim "mpirun: a dry run does nothing" test ! -e "$work/mpirun"
+
+capture env DTRAIN_PROGRAM=/p/dtrain "$slurm_script" "$work/job.yaml" --quiet
+claim "slurm: a token is handed on" test "$out" == 44
+claim "slurm: starts dtrain" grep -qx /p/dtrain "$work/srun"
+rm "$work/srun"
+capture env DTRAIN_PROGRAM=/p/dtrain "$slurm_script" --dry-run "$work/job.yaml"
+claim "slurm: a dry run does nothing" test ! -e "$work/srun"
+
+for script in "$ssh_script" "$mpirun_script" "$slurm_script"; do
+  capture "$script" --help
+  claim "${script##*/}: help" contains "$out" "--dry-run"
+  capture "$script"
+  claim "${script##*/}: no spec" test "$status" == 2
+done
+finish
