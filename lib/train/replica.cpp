@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <malloc.h>
 
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
@@ -62,6 +63,9 @@ void train(const JobPlan& job, const RunPlan& run, const Dataset& dataset,
   activity.doing(Activity::kBuilding);
   const auto clock = std::make_shared<PhaseClock>();
   const auto strategy = strategy_of(job, run, strategy_parts(job, std::move(group), clock), meet_again, sink);
+  // The heap keeps what is freed (core/memory.h), which pays from step to step; what building the strategy
+  // took, a whole copy of the variables in central_storage, is not needed again.
+  ::malloc_trim(0);
   ShareLoader train_shares(dataset.train, train_options(job, run, rank));
   std::unique_ptr<ShareLoader> test_shares;
   if (run.evaluates) test_shares = std::make_unique<ShareLoader>(dataset.test, test_options(job, run, rank));

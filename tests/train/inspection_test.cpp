@@ -140,28 +140,6 @@ TEST_CASE("a replica without examples has no loss and no gradient, and the check
 
 TEST_CASE("looking at a step does not change the training") {
   // Dropout draws from the generator, batch_norm keeps statistics.
-  const JobPlan job =
-      job_of("one_device", 1,
-             {"model={kind: layers, layers: [{kind: flatten}, {kind: dense, units: 8}, {kind: "
-              "batch_norm}, {kind: relu}, {kind: dropout, rate: 0.5}, {kind: dense, units: 3}]}"});
-  const auto run = [&](int64_t inspected) {
-    at::manual_seed(7);
-    const auto group = make_single_group();
-    return train(job, *group, make_single_group(), inspected);
-  };
-  const Replica plain = run(0);
-  const Replica inspected = run(3);
-  CHECK(plain.events.empty());
-  REQUIRE(inspected.events.size() == 1);
-  CHECK(inspected.events[0].at("step") == 3);
-  CHECK(inspected.events[0].at("passed") == true);
-  REQUIRE(plain.variables.size() == inspected.variables.size());
-  for (size_t i = 0; i < plain.variables.size(); ++i)
-    CHECK(at::equal(plain.variables[i].second, inspected.variables[i].second));
-}
-
-TEST_CASE("a gradient that is not the sum, and weights that differ, are found") {
-  const bool gradient = GENERATE(true, false);
   LoadedSpec loaded = parse_spec(
       "strategy: {kind: one_device, threads_per_replica: 1}\n"
       "data: {dataset: synthetic, shape: [1, 4, 4], classes: 3, train_examples: 18, test_examples: 7}\n"
