@@ -16,6 +16,7 @@
 #include "core/text.h"
 #include "core/version.h"
 #include "train/failure.h"
+#include "train/resume.h"
 
 namespace dtrain {
 namespace {
@@ -37,9 +38,12 @@ struct CommandLine {
   std::string benchmark;
   std::vector<std::string> specs;
   std::vector<std::string> overrides;
-  std::string replica_spec;
-  std::string replica_run;
+  ReplicaOptions replica;
+  EvalOptions eval;
+  ExportOptions exported;
+  CompareOptions compare;
   std::string shell;
+  std::string checkpoint;
   bool json = false;
   bool markdown = false;
   std::function<ExitCode()> action;
@@ -51,6 +55,10 @@ struct CommandLine {
   void add_validate();
   void add_plan();
   void add_schema();
+  void add_inspect();
+  void add_eval();
+  void add_export();
+  void add_compare();
   void add_completion();
   void add_sweep();
   void add_bench();
@@ -70,6 +78,19 @@ void add_overrides(CLI::App* command, std::vector<std::string>& overrides) {
       ->allow_extra_args(false);
 }
 
+// The spec of "run --resume PATH": that of the run there. In "run --resume job.yaml" the word after the
+// option is the spec.
+std::string spec_of_resumed_run(RunOptions& run) {
+  if (!run.resume) throw CLI::RequiredError("SPEC");
+  const std::string word = std::exchange(*run.resume, "auto");
+  if (std::filesystem::is_regular_file(word)) return word;
+  if (word != "auto") run.resume = word;
+  if (word == "auto" && !run.run_directory) throw CLI::RequiredError("SPEC");
+  const std::filesystem::path of =
+      word == "auto" ? std::filesystem::path(*run.run_directory) : run_of_checkpoint(word);
+  return (of / "spec.yaml").string();
+}
+
 CommandLine::CommandLine() {
   app.set_version_flag("--version", fmt::format("dtrain {} (LibTorch {})", kVersion, TORCH_VERSION),
                        "Print the versions of dtrain and LibTorch and exit");
@@ -79,6 +100,10 @@ CommandLine::CommandLine() {
   add_validate();
   add_plan();
   add_schema();
+  add_inspect();
+  add_eval();
+  add_export();
+  add_compare();
   add_sweep();
   add_bench();
   add_doctor();
@@ -91,11 +116,23 @@ CommandLine::CommandLine() {
 void CommandLine::add_run() {
   CLI::App* command =
       app.add_subcommand("run", "Train: the baseline if the spec has one, then the job, compared");
-  add_spec(command, run.spec.spec);
+  CLI::Option* spec =
+      add_spec(command, run.spec.spec)
+          ->required(false)
+          ->description("The job spec (YAML); may be left out with --resume PATH: then the run's own");
   add_overrides(command, run.spec.overrides);
   command->add_option("--run-dir", run.run_directory, "Folder of the run (default: runs/<name>-<time>)")
       ->type_name("DIR");
-  command->add_flag("--overwrite", run.overwrite, "Replace the run that --run-dir holds");
+  CLI::Option* overwrite =
+      command->add_flag("--overwrite", run.overwrite, "Replace the run that --run-dir holds");
+  command
+      ->add_option("--resume", run.resume,
+                   "Go on from a checkpoint: auto is the newest good one of --run-dir or of the job's newest "
+                   "run; or the folder of a run or of one checkpoint")
+      ->expected(0, 1)
+      ->default_str("auto")
+      ->type_name("[auto|PATH]")
+      ->excludes(overwrite);
   command
       ->add_option("--inspect-step", run.inspect_step,
                    "Show update N replica by replica, and check that they agree (--set metrics.inspect_step)")
@@ -103,7 +140,8 @@ void CommandLine::add_run() {
   command->add_flag("--quiet", run.quiet, "Print only the comparison and failures");
   command->add_flag("--json", run.json, "Print every event as a line of JSON instead");
   command->footer(kExitCodes);
-  command->callback([this] {
+  command->callback([this, spec] {
+    if (spec->empty()) run.spec.spec = spec_of_resumed_run(run);
     if (run.run_directory && run.run_directory->empty())
       throw CLI::ValidationError("--run-dir needs the name of a folder");
     if (run.overwrite && !run.run_directory) {
@@ -153,6 +191,67 @@ void CommandLine::add_schema() {
   CLI::App* command = app.add_subcommand("schema", "Print the JSON Schema of job specs, for editors");
   command->add_flag("--markdown", markdown, "Print the reference (docs/spec.md) instead");
   command->callback([this] { action = [this] { return schema_command(markdown); }; });
+}
+
+void CommandLine::add_inspect() {
+  CLI::App* command =
+      app.add_subcommand("inspect", "List what is in a checkpoint and verify every bit of it");
+  command
+      ->add_option("CHECKPOINT", checkpoint, "Its folder, or one with several: of checkpoints, or of a run")
+      ->required()
+      ->type_name("");
+  command->add_flag("--json", json, "Print the same as JSON");
+  command->footer("Exit codes: 0 all is as it was saved; 7 something is damaged, or there is no checkpoint.");
+  command->callback([this] { action = [this] { return inspect_command(checkpoint, json); }; });
+}
+
+void CommandLine::add_eval() {
+  CLI::App* command = app.add_subcommand(
+      "eval", "Evaluate a checkpoint on the test examples: accuracy of each class, confusion matrix");
+  command
+      ->add_option("CHECKPOINT", eval.checkpoint,
+                   "The folder of a checkpoint, or of a run: then its newest good one")
+      ->required()
+      ->type_name("");
+  add_overrides(command, eval.overrides);
+  command->add_flag("--json", eval.json, "Print the same as JSON");
+  command->footer(kExitCodes);
+  command->callback([this] { action = [this] { return eval_command(eval); }; });
+}
+
+void CommandLine::add_export() {
+  CLI::App* command = app.add_subcommand("export", "Write a checkpoint's model for other programs");
+  command
+      ->add_option("CHECKPOINT", exported.checkpoint,
+                   "The folder of a checkpoint, or of a run: then its newest good one")
+      ->required()
+      ->type_name("");
+  command
+      ->add_option("--format", exported.format,
+                   "safetensors (default) or onnx, which takes pixels of 0 to 255")
+      ->check(CLI::IsMember({"safetensors", "onnx"}))
+      ->type_name("FORMAT");
+  command->add_option("--out", exported.out, "The file (default: NAME.FORMAT in this folder)")
+      ->type_name("FILE");
+  command->footer(kExitCodes);
+  command->callback([this] { action = [this] { return export_command(exported); }; });
+}
+
+void CommandLine::add_compare() {
+  CLI::App* command = app.add_subcommand(
+      "compare", "Compare runs: what differs in their specs, speed, accuracy, time to accuracy");
+  command->add_option("RUN", compare.runs, "The folders of two runs or more; the first is the reference")
+      ->required()
+      ->expected(2, 26)
+      ->type_name("");
+  command
+      ->add_option("--max-regression", compare.max_regression,
+                   "Exit with 8 when a run is worse than the first by more than so many percent")
+      ->check(CLI::Range(0.0, 1000.0))
+      ->type_name("PERCENT");
+  command->add_flag("--json", compare.json, "Print the same as JSON");
+  command->footer("Exit codes: 0 done; 8 a run is worse than --max-regression allows; 2 no such run.");
+  command->callback([this] { action = [this] { return compare_command(compare); }; });
 }
 
 void CommandLine::add_completion() {
@@ -268,9 +367,11 @@ void CommandLine::add_doctor() {
 void CommandLine::add_replica() {
   CLI::App* command = app.add_subcommand("replica", "One replica process; started by dtrain run");
   command->group("");  // hidden
-  add_spec(command, replica_spec);
-  command->add_option("--run", replica_run)->required();
-  command->callback([this] { action = [this] { return replica_command(replica_spec, replica_run); }; });
+  add_spec(command, replica.spec);
+  command->add_option("--run", replica.run)->required();
+  command->add_option("--folder", replica.folder);
+  command->add_option("--resume", replica.resume);
+  command->callback([this] { action = [this] { return replica_command(replica); }; });
 }
 
 // Why the first word is no subcommand: CLI11 would only say that it was not expected.

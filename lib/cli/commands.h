@@ -21,15 +21,41 @@ struct RunOptions {
   SpecOptions spec;
   std::optional<std::string> run_directory;
   std::optional<std::string> inspect_step;
+  std::optional<std::string> resume;  // "auto", or a path
   bool overwrite = false;
   bool quiet = false;
   bool json = false;
+};
+
+struct ReplicaOptions {
+  std::string spec;
+  std::string run;
+  std::string folder;  // of the run
+  std::optional<std::string> resume;
 };
 
 struct PlanOptions {
   SpecOptions spec;
   bool json = false;
   std::optional<std::string> plot_learning_rate;  // to a file, or to the terminal when empty
+};
+
+struct EvalOptions {
+  std::string checkpoint;
+  std::vector<std::string> overrides;
+  bool json = false;
+};
+
+struct ExportOptions {
+  std::string checkpoint;
+  std::string format = "safetensors";  // or onnx
+  std::optional<std::string> out;      // the file; NAME.FORMAT here when there is none
+};
+
+struct CompareOptions {
+  std::vector<std::string> runs;
+  std::optional<double> max_regression;  // percent
+  bool json = false;
 };
 
 struct SweepCommandOptions {
@@ -67,11 +93,15 @@ ExitCode validate_command(const std::vector<std::string>& specs, const std::vect
                           bool json);
 ExitCode plan_command(const PlanOptions& options);
 ExitCode schema_command(bool markdown);
+ExitCode eval_command(const EvalOptions& options);
+ExitCode compare_command(const CompareOptions& options);
+ExitCode export_command(const ExportOptions& options);
+ExitCode inspect_command(const std::string& checkpoint, bool json);
 ExitCode sweep_command(const SweepCommandOptions& options);
 ExitCode bench_command(const BenchOptions& options);
 ExitCode bench_replica_command(const BenchOptions& options);
 ExitCode doctor_command(const DoctorCommandOptions& options);
 ExitCode doctor_host_command(const DoctorCommandOptions& options);
-ExitCode replica_command(const std::string& spec, const std::string& run);
+ExitCode replica_command(const ReplicaOptions& options);
 
 }  // namespace dtrain

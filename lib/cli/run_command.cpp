@@ -26,6 +26,7 @@ OutputOptions output_options(const RunOptions& options) {
   OutputOptions output;
   if (options.run_directory) output.directory.directory = *options.run_directory;
   output.directory.overwrite = options.overwrite;
+  output.resume = options.resume;
   output.console.is_terminal = isatty(STDOUT_FILENO) == 1;
   output.console.colour = output.console.is_terminal && std::getenv("NO_COLOR") == nullptr;
   output.console.quiet = options.quiet;
@@ -78,7 +79,7 @@ ExitCode run_command(const RunOptions& options) {
     return ExitCode::kUsage;
   }
   if (!options.quiet) announce(place);
-  const MeetingOptions meeting{job_token(), say};
+  const MeetingOptions meeting{job_token(), say, options.resume.has_value()};
   if (place.replica) {
     run_launched_replica(job, *place.replica, output_options(options), meeting, std::cout);
     return ExitCode::kDone;
@@ -88,9 +89,12 @@ ExitCode run_command(const RunOptions& options) {
   return result.code;
 }
 
-ExitCode replica_command(const std::string& spec, const std::string& run) {
-  LoadedSpec loaded = load_spec(spec);
-  return run_supervised_replica(loaded, run);
+ExitCode replica_command(const ReplicaOptions& options) {
+  LoadedSpec loaded = load_spec(options.spec);
+  RunPlace place;
+  place.folder = options.folder;
+  if (options.resume) place.resume = *options.resume;
+  return run_supervised_replica(loaded, options.run, place);
 }
 
 }  // namespace dtrain

@@ -75,6 +75,8 @@ const char* activity_name(Activity activity) {
       return "updating variables";
     case Activity::kEvaluating:
       return "evaluating";
+    case Activity::kSaving:
+      return "saving a checkpoint";
     case Activity::kFinished:
       return "finished";
   }

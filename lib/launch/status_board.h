@@ -19,6 +19,7 @@ enum class Activity : uint32_t {
   kCommunicating,
   kUpdating,
   kEvaluating,
+  kSaving,
   kFinished,
 };
 const char* activity_name(Activity activity);  // "waiting for data", ...

@@ -165,7 +165,7 @@ void Job::advance() {
   const bool late = steady_seconds() >= deadline_;
   if (phase_ == Phase::kRunning && stops > 0) stop_signal_ = last_stop_signal();
   if (undisturbed() && (stops > 0 || (phase_ == Phase::kGathering && late))) {
-    enter(Phase::kTerminating, options_.grace_seconds);
+    enter(Phase::kTerminating, stops > 0 ? options_.stop_seconds : options_.grace_seconds);
   } else if (phase_ == Phase::kTerminating && (stops > 1 || late)) {
     enter(Phase::kKilling, 0);
   }
@@ -186,7 +186,12 @@ void Job::tick() {
   if (options_.on_tick) options_.on_tick();
   if (!options_.interrupted || interruption_) return;
   interruption_ = options_.interrupted();
-  if (interruption_ && phase_ == Phase::kRunning) enter(Phase::kGathering, options_.gather_seconds);
+  if (!interruption_ || phase_ != Phase::kRunning) return;
+  if (interruption_->code == ExitCode::kStopped) {
+    enter(Phase::kTerminating, options_.stop_seconds);  // as if the signal had come here
+  } else {
+    enter(Phase::kGathering, options_.gather_seconds);
+  }
 }
 
 SuperviseResult Job::result() const {

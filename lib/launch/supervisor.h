@@ -47,6 +47,8 @@ struct SuperviseOptions {
   // How long the others get to end by themselves after the first failure, then after SIGTERM, before SIGKILL.
   double gather_seconds = 0.5;
   double grace_seconds = 2.0;
+  // How long they get to end by themselves after a stop signal, which they receive too, before SIGKILL.
+  double stop_seconds = grace_seconds;
   // The stop signals that were dealt with already (core/signals.h): a later one stops the job, even one that
   // came just before supervise() was called.
   int stop_signals_before = stop_signals_received();
@@ -65,7 +67,7 @@ struct SuperviseOptions {
 // signal or failed with something other than kPeerLost, for peers of a dead replica blame each other; when
 // all say kPeerLost (a timeout), it is the one that does not, of several one that the board shows outside
 // communication. SIGINT/SIGTERM
-// (core/signals.h flags) stop the job: SIGTERM to all, SIGKILL after the grace period or at a second signal.
+// (core/signals.h flags) stop the job: SIGTERM to all, SIGKILL after stop_seconds or at a second signal.
 // Children get PR_SET_PDEATHSIG=SIGKILL and a process group of their own, so that Ctrl-C reaches only the
 // supervisor. The kernel ties them to the *thread* that called this, which must last as long as the job: it
 // does, for it is blocked here. A replica's group ends with it; nothing of the job is left when this returns

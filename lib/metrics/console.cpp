@@ -16,7 +16,7 @@ namespace dtrain {
 namespace {
 
 constexpr double kSecondsBetweenDrawings = 0.1;
-constexpr size_t kVerdictLimit = 2000;
+constexpr size_t kTextLimit = 2000;
 const char kClearLine[] = "\r\x1b[K";
 const char kRed[] = "\x1b[31m";
 const char kBold[] = "\x1b[1m";
@@ -40,7 +40,8 @@ void Console::on_event(const Event& event) {
       {"run_start", &Console::on_run_start}, {"step", &Console::on_step},
       {"progress", &Console::on_progress},   {"epoch", &Console::on_epoch},
       {"eval", &Console::on_eval},           {"inspect", &Console::on_inspect},
-      {"run_end", &Console::on_run_end},     {"comparison", &Console::on_comparison}};
+      {"run_end", &Console::on_run_end},     {"comparison", &Console::on_comparison},
+      {"warning", &Console::on_warning},     {"message", &Console::on_message}};
   const std::string kind = text_at(event, "event").value_or("");
   if (options_.json) {
     if (kind != "progress") print(event_text(event) + "\n");
@@ -138,7 +139,15 @@ void Console::on_run_end(const Event& event) {
 
 void Console::on_comparison(const Event& event) {
   print(comparison_table(event) +
-        coloured(kBold, printable(text_at(event, "verdict").value_or(""), kVerdictLimit)) + "\n");
+        coloured(kBold, printable(text_at(event, "verdict").value_or(""), kTextLimit)) + "\n");
+}
+
+void Console::on_warning(const Event& event) {
+  print(coloured(kRed, "WARNING: ") + printable(text_at(event, "text").value_or(""), kTextLimit) + "\n");
+}
+
+void Console::on_message(const Event& event) {
+  if (!options_.quiet) print(printable(text_at(event, "text").value_or(""), kTextLimit) + "\n");
 }
 
 std::string Console::coloured(const char* code, const std::string& text) const {

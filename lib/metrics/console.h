@@ -16,7 +16,7 @@ namespace dtrain {
 struct ConsoleOptions {
   bool is_terminal = false;  // a progress line, redrawn in place with escape codes
   bool colour = false;       // on a terminal, unless NO_COLOR is set
-  bool quiet = false;        // only failures, the note of a fallback dataset, and the comparison
+  bool quiet = false;        // only failures, warnings, the note of a fallback dataset, and the comparison
   bool json = false;         // each event as one line of JSON instead, and nothing else; stronger than quiet
   int width = 80;            // columns of the terminal
   std::function<double()> clock = steady_seconds;
@@ -46,6 +46,8 @@ class Console : public EventSink {
   void on_inspect(const Event& event);
   void on_run_end(const Event& event);
   void on_comparison(const Event& event);
+  void on_warning(const Event& event);
+  void on_message(const Event& event);
   void print_row(const Event& event, const char* phase, std::optional<double> examples_per_second);
   std::string coloured(const char* code, const std::string& text) const;
   void follow(const Event& event);

@@ -155,6 +155,12 @@ RunDirectory RunDirectory::create(const RunDirectoryOptions& options) {
   return run;
 }
 
+RunDirectory RunDirectory::reopen(const fs::path& path) {
+  RunDirectory run(path, lock_folder(path));
+  if (!holds_a_run(path)) refuse(path, "holds no run of dtrain (metrics.jsonl and logs/) that could go on");
+  return run;
+}
+
 RunDirectory::RunDirectory(RunDirectory&& other) noexcept
     : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
 

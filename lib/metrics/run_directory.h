@@ -32,6 +32,10 @@ class RunDirectory {
   // refuses.
   static RunDirectory create(const RunDirectoryOptions& options);
 
+  // The folder of a run that is to go on, as it is; locked in the same way. Throws Error(kUsage) when it is
+  // none that dtrain made.
+  static RunDirectory reopen(const std::filesystem::path& path);
+
   RunDirectory(RunDirectory&& other) noexcept;
   RunDirectory& operator=(RunDirectory&&) = delete;
   ~RunDirectory();

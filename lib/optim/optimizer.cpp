@@ -7,8 +7,6 @@
 namespace dtrain {
 namespace {
 
-using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
-
 std::vector<at::Tensor> zeros_like_each(const std::vector<at::Tensor>& tensors) {
   std::vector<at::Tensor> zeros;
   for (const at::Tensor& tensor : tensors) zeros.push_back(at::zeros_like(tensor));
@@ -23,14 +21,20 @@ std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& parameters) 
   return gradients;
 }
 
-void append(NamedTensors& all, const std::string& name, const std::vector<at::Tensor>& tensors) {
-  for (size_t i = 0; i < tensors.size(); ++i) all.emplace_back(name + "." + std::to_string(i), tensors[i]);
-}
+// Of an optimizer that needs no more than to count.
+class CountingOptimizer : public Optimizer {
+ public:
+  int64_t steps() const override { return steps_; }
+  void set_steps(int64_t steps) override { steps_ = steps; }
+
+ protected:
+  int64_t steps_ = 0;
+};
 
 // SGD with momentum (Polyak 1964) or Nesterov momentum (Sutskever et al. 2013), in PyTorch's form:
 // v <- momentum v + g (v = g at the first step); p <- p - lr v, or p - lr (g + momentum v). Weight decay adds
 // decay p to g.
-class Sgd : public Optimizer {
+class Sgd : public CountingOptimizer {
  public:
   Sgd(const OptimizerSpec& spec, const std::vector<at::Tensor>& parameters)
       : spec_(spec), parameters_(parameters) {
@@ -40,27 +44,26 @@ class Sgd : public Optimizer {
   void step(double learning_rate) override {
     const at::NoGradGuard no_grad;
     at::_fused_sgd_(parameters_, gradients_of(parameters_), momentum_, spec_.weight_decay, spec_.momentum,
-                    learning_rate, /*dampening=*/0.0, spec_.nesterov, /*maximize=*/false, first_step_);
-    first_step_ = false;
+                    learning_rate, /*dampening=*/0.0, spec_.nesterov, /*maximize=*/false,
+                    /*is_first_step=*/steps_ == 0);
+    ++steps_;
   }
 
-  NamedTensors state() const override {
-    NamedTensors all;
-    append(all, "momentum", momentum_);
-    return all;
+  std::vector<OptimizerMemory> memory() const override {
+    if (spec_.momentum == 0) return {};
+    return {{"momentum", momentum_}};
   }
 
  private:
   OptimizerSpec spec_;
   std::vector<at::Tensor> parameters_;
   std::vector<at::Tensor> momentum_;
-  bool first_step_ = true;
 };
 
 // RMSprop (Tieleman and Hinton 2012, lecture 6.5 of Neural Networks for Machine Learning), in PyTorch's form:
 // s <- decay s + (1 - decay) g^2; u = g / (sqrt(s) + epsilon); with momentum b <- momentum b + u in place of
 // u; p <- p - lr u. LibTorch has no fused kernel for it: a pass over the list for each operation.
-class Rmsprop : public Optimizer {
+class Rmsprop : public CountingOptimizer {
  public:
   Rmsprop(const OptimizerSpec& spec, const std::vector<at::Tensor>& parameters)
       : spec_(spec), parameters_(parameters), square_average_(zeros_like_each(parameters)) {
@@ -82,12 +85,12 @@ class Rmsprop : public Optimizer {
       at::_foreach_addcdiv_(momentum_, gradients, divisors);
       at::_foreach_add_(parameters_, momentum_, -learning_rate);
     }
+    ++steps_;
   }
 
-  NamedTensors state() const override {
-    NamedTensors all;
-    append(all, "square_average", square_average_);
-    append(all, "momentum", momentum_);
+  std::vector<OptimizerMemory> memory() const override {
+    std::vector<OptimizerMemory> all = {{"square_average", square_average_}};
+    if (spec_.momentum != 0) all.push_back({"momentum", momentum_});
     return all;
   }
 
@@ -99,7 +102,7 @@ class Rmsprop : public Optimizer {
 };
 
 // Adam (Kingma and Ba 2015) and, with decoupled weight decay, AdamW (Loshchilov and Hutter 2019).
-class Adam : public Optimizer {
+class Adam : public CountingOptimizer {
  public:
   using Kernel = void (*)(at::TensorList, at::TensorList, at::TensorList, at::TensorList, at::TensorList,
                           at::TensorList, double, double, double, double, double, bool, bool,
@@ -112,24 +115,26 @@ class Adam : public Optimizer {
         square_average_(zeros_like_each(parameters)),
         kernel_(kernel) {
     for (const at::Tensor& parameter : parameters) {
-      steps_.push_back(at::zeros({}, at::TensorOptions().dtype(at::kFloat).device(parameter.device())));
+      counts_.push_back(at::zeros({}, at::TensorOptions().dtype(at::kFloat).device(parameter.device())));
     }
   }
 
   void step(double learning_rate) override {
     const at::NoGradGuard no_grad;
-    at::_foreach_add_(steps_, 1);
-    kernel_(parameters_, gradients_of(parameters_), average_, square_average_, {}, steps_, learning_rate,
+    ++steps_;
+    at::_foreach_add_(counts_, 1);
+    kernel_(parameters_, gradients_of(parameters_), average_, square_average_, {}, counts_, learning_rate,
             spec_.beta1, spec_.beta2, spec_.weight_decay, spec_.epsilon, /*amsgrad=*/false,
             /*maximize=*/false, {}, {});
   }
 
-  NamedTensors state() const override {
-    NamedTensors all;
-    append(all, "average", average_);
-    append(all, "square_average", square_average_);
-    append(all, "steps", steps_);
-    return all;
+  std::vector<OptimizerMemory> memory() const override {
+    return {{"average", average_}, {"square_average", square_average_}};
+  }
+  // The kernels count for each parameter, in its device's memory.
+  void set_steps(int64_t steps) override {
+    CountingOptimizer::set_steps(steps);
+    for (at::Tensor& count : counts_) count.fill_(steps);
   }
 
  private:
@@ -137,7 +142,7 @@ class Adam : public Optimizer {
   std::vector<at::Tensor> parameters_;
   std::vector<at::Tensor> average_;
   std::vector<at::Tensor> square_average_;
-  std::vector<at::Tensor> steps_;
+  std::vector<at::Tensor> counts_;
   Kernel kernel_;
 };
 

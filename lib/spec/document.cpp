@@ -39,7 +39,8 @@ const char* const kRest = R"(
 dtrain run job.yaml --set train.epochs=3 --set model.hidden=[256,128] --set model.layers[1].units=32
 ```
 
-Setting `batch.global` takes the place of the file's `batch.per_replica`, and the other way round. A field with a word
+Setting `batch.global` takes the place of the file's `batch.per_replica`, and the other way round; so do the intervals of
+`checkpoint`. A field with a word
 such as `auto`, `all` or `none` is reset by that word.
 
 ## Environment variables and paths

@@ -31,6 +31,8 @@ const Condition kPolynomial{{"train.schedule.kind"}, {"polynomial"}};
 const Condition kOneCycle{{"train.schedule.kind"}, {"one_cycle"}};
 const Condition kEnding{{"train.schedule.kind"}, {"cosine", "polynomial", "one_cycle", "reduce_on_plateau"}};
 const Condition kPlateau{{"train.schedule.kind"}, {"reduce_on_plateau"}};
+const Condition kBest{{"checkpoint.best.metric"}, {"loss", "accuracy"}};
+const Condition kEarlyStopping{{"callbacks.early_stopping.metric"}, {"loss", "accuracy"}};
 const Condition kScaled{{"train.learning_rate_scaling.rule"}, {"linear", "sqrt"}};
 
 const Choices kPaddings{"padding", {"valid", "same"}};
@@ -38,6 +40,7 @@ const Choices kDtypes{"dtype", {"float32", "float64"}};
 const Choices kScalingRules{"scaling rule", {"none", "linear", "sqrt"}};
 const Choices kScheduleUnits{"unit", {"epochs", "steps"}};
 const Choices kEvaluatedMetrics{"metric", {"loss", "accuracy"}};
+const Choices kModes{"mode", {"auto", "min", "max"}};
 const Choices kBaselines{"baseline", {"none", "one_device"}};
 const Choices kCommunications{"communication", {"auto", "shared_memory", "gloo"}, {"nccl"}};
 const Choices kCompressions{"compression", {"none", "bf16", "fp16"}};
@@ -243,6 +246,31 @@ const Fields<JobSpec>& job_fields() {
           .bounds = between(1, 1e6)),
       JOB(evaluate.batch_per_replica, .doc = "examples in one forward pass of an evaluation", .unit = "examples",
           .bounds = between(1, 1e6)),
+
+      JOB(checkpoint.every_epochs, .doc = "save a checkpoint after so many epochs; give at most one of the three",
+          .unit = "epochs", .bounds = between(1, 1e6), .word = "none"),
+      JOB(checkpoint.every_steps, .doc = "save a checkpoint after so many updates", .unit = "steps",
+          .bounds = between(1, 1e12), .word = "none"),
+      JOB(checkpoint.every_minutes, .doc = "save a checkpoint when so many minutes have passed", .unit = "min",
+          .bounds = between(1, 1e6), .word = "none"),
+      JOB(checkpoint.keep, .doc = "how many of the last checkpoints stay", .unit = "checkpoints",
+          .bounds = between(1, 1e6)),
+      JOB(checkpoint.best.metric, .doc = "the checkpoint with the best value of it in an evaluation stays, too",
+          .choices = &kEvaluatedMetrics, .word = "none"),
+      JOB(checkpoint.best.mode, .doc = "which value is the best; auto: the lowest loss, the highest accuracy",
+          .choices = &kModes, .when = kBest),
+
+      JOB(callbacks.csv, .doc = "write the numbers of every epoch and evaluation to history.csv in the run's folder"),
+      JOB(callbacks.tensorboard, .doc = "write TensorBoard's event files to tensorboard/ in the run's folder"),
+      JOB(callbacks.print_learning_rate, .doc = "say the learning rate after every epoch"),
+      JOB(callbacks.terminate_on_nan, .doc = "look at the loss after every update, not only every `metrics.every_steps`; "
+          "one that is not a finite number ends the job in any case"),
+      JOB(callbacks.early_stopping.metric, .doc = "of the evaluations; training ends when it no longer improves",
+          .choices = &kEvaluatedMetrics, .word = "none"),
+      JOB(callbacks.early_stopping.patience, .doc = "so many evaluations in a row without improvement end the training",
+          .unit = "evaluations", .bounds = between(1, 1e6), .when = kEarlyStopping),
+      JOB(callbacks.early_stopping.min_delta, .doc = "the smallest change of the metric that is an improvement",
+          .bounds = between(0, 1e6), .when = kEarlyStopping),
 
       JOB(metrics.every_steps, .doc = "report the training metrics after so many updates", .unit = "steps",
           .bounds = between(1, 1e9)),

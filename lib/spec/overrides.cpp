@@ -64,16 +64,24 @@ YamlNode* section_at(YamlNode& root, const std::string& path) {
   return map->kind == YamlNode::Kind::kMap ? map : nullptr;
 }
 
-// The batch is given in one of two ways: an override's way replaces the file's.
-void drop_other_batch(YamlNode& batch, const std::string& path) {
-  const std::string other = path == "batch.global"        ? "per_replica"
-                            : path == "batch.per_replica" ? "global"
-                                                          : "";
-  const auto from_file = [&](const YamlEntry& entry) {
-    return entry.key.text == other && entry.key.line != 0;
-  };
-  batch.entries.erase(std::remove_if(batch.entries.begin(), batch.entries.end(), from_file),
-                      batch.entries.end());
+// What is given in one of several ways: an override's way replaces the file's.
+const std::vector<std::vector<std::string>> kAlternatives = {
+    {"batch.per_replica", "batch.global"},
+    {"checkpoint.every_epochs", "checkpoint.every_steps", "checkpoint.every_minutes"},
+};
+
+// Removes the file's alternatives to the field at `path` from its section.
+void drop_alternatives(YamlNode& section, const std::string& path) {
+  const std::string prefix = path.substr(0, path.rfind('.') + 1);
+  for (const auto& ways : kAlternatives) {
+    if (std::find(ways.begin(), ways.end(), path) == ways.end()) continue;
+    const auto superseded = [&](const YamlEntry& entry) {
+      const std::string name = prefix + entry.key.text;
+      return entry.key.line != 0 && name != path && std::find(ways.begin(), ways.end(), name) != ways.end();
+    };
+    section.entries.erase(std::remove_if(section.entries.begin(), section.entries.end(), superseded),
+                          section.entries.end());
+  }
 }
 
 // model.layers[INDEX].NAME. Returns what is wrong, if anything is.
@@ -106,7 +114,7 @@ std::string set_at(YamlNode& root, const std::string& path, YamlNode value) {
   YamlNode* const section = section_at(root, dot == std::string::npos ? "" : path.substr(0, dot));
   if (!section) return "";
   set_entry(*section, path.substr(dot == std::string::npos ? 0 : dot + 1), std::move(value));
-  drop_other_batch(*section, path);
+  drop_alternatives(*section, path);
   return "";
 }
 

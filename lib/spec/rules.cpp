@@ -5,6 +5,9 @@
 #include <algorithm>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <optional>
+#include <utility>
+#include <vector>
 
 #include "core/text.h"
 #include "spec/fields.h"
@@ -30,6 +33,7 @@ class Rules {
     check_hosts();
     check_data();
     check_train();
+    check_checkpoint();
   }
 
  private:
@@ -183,6 +187,29 @@ class Rules {
       if (values > kMaxExampleValues)
         add("data.shape", fmt::format("an image of {} values; at most {}", with_separators(values),
                                       with_separators(kMaxExampleValues)));
+    }
+  }
+
+  void check_checkpoint() {
+    const CheckpointSpec& checkpoint = spec_.checkpoint;
+    const std::vector<std::pair<std::string, std::optional<int64_t>>> intervals = {
+        {"checkpoint.every_epochs", checkpoint.every_epochs},
+        {"checkpoint.every_steps", checkpoint.every_steps},
+        {"checkpoint.every_minutes", checkpoint.every_minutes}};
+    std::string first;
+    bool written = false;
+    for (const auto& [path, interval] : intervals) {
+      written = written || is_written(path) || has_problem(path);
+      if (interval && !first.empty()) add(path, fmt::format("give {} or this, not both", first));
+      if (interval && first.empty()) first = path;
+    }
+    const bool faulty = std::any_of(faulty_.begin(), faulty_.end(), [](const std::string& path) {
+      return path.rfind("checkpoint.", 0) == 0;
+    });
+    if (is_written("checkpoint") && !written && !faulty) {
+      add("checkpoint",
+          "saves nothing without one of every_epochs, every_steps and every_minutes; none of them: "
+          "every_epochs: none");
     }
   }
 

@@ -120,6 +120,34 @@ struct EvaluateSpec {
   int64_t batch_per_replica = 256;
 };
 
+struct BestCheckpointSpec {
+  std::optional<std::string> metric;  // nullopt: none is kept for being the best
+  std::string mode = "auto";          // auto: loss min, accuracy max
+};
+
+// At most one of the three is given; with none, no checkpoints are saved.
+struct CheckpointSpec {
+  std::optional<int64_t> every_epochs;
+  std::optional<int64_t> every_steps;
+  std::optional<int64_t> every_minutes;
+  int64_t keep = 3;
+  BestCheckpointSpec best;
+};
+
+struct EarlyStoppingSpec {
+  std::optional<std::string> metric;  // nullopt: the training goes to its end
+  int64_t patience = 3;
+  double min_delta = 0;
+};
+
+struct CallbacksSpec {
+  bool csv = false;
+  bool tensorboard = false;
+  bool print_learning_rate = false;
+  bool terminate_on_nan = false;
+  EarlyStoppingSpec early_stopping;
+};
+
 struct MetricsSpec {
   int64_t every_steps = 50;
   int64_t skip_steps = 10;
@@ -147,6 +175,8 @@ struct JobSpec {
   ModelSpec model;
   TrainSpec train;
   EvaluateSpec evaluate;
+  CheckpointSpec checkpoint;
+  CallbacksSpec callbacks;
   MetricsSpec metrics;
   CompareSpec compare;
 };

@@ -14,6 +14,14 @@ constexpr int64_t kExamples = 2;
 MetricSums::MetricSums(at::Device device)
     : values_(at::zeros({3}, at::TensorOptions().dtype(at::kDouble).device(device))) {}
 
+MetricSums::MetricSums(const std::vector<double>& sums) : values_(at::tensor(sums, at::kDouble)) {}
+
+std::vector<double> MetricSums::to_vector() const {
+  const at::Tensor values = values_.cpu();
+  const double* const first = values.const_data_ptr<double>();
+  return {first, first + values.numel()};
+}
+
 void MetricSums::add_batch(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& loss_sum) {
   const at::NoGradGuard no_grad;
   values_.select(0, kLoss).add_(loss_sum);

@@ -5,6 +5,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <vector>
 
 namespace dtrain {
 
@@ -13,6 +14,8 @@ namespace dtrain {
 class MetricSums {
  public:
   explicit MetricSums(at::Device device = at::kCPU);
+  // What to_vector() gave; three numbers.
+  explicit MetricSums(const std::vector<double>& sums);
   // Of one batch: logits [n, classes], targets int64 [n], and the sum of its losses (a scalar).
   void add_batch(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& loss_sum);
   void add(const MetricSums& other);
@@ -20,6 +23,7 @@ class MetricSums {
   int64_t examples() const;
   double loss() const;      // mean over the examples; NaN when there are none
   double accuracy() const;  // fraction of correct predictions; NaN when there are none
+  std::vector<double> to_vector() const;
   at::Tensor& values() { return values_; }
 
  private:

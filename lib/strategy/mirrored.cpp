@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "strategy/collect.h"
 #include "strategy/eager_step.h"
 #include "strategy/variables.h"
 
@@ -46,16 +47,17 @@ class Mirrored : public Strategy {
     return sums;
   }
 
-  Variables collect_variables() override {
-    agree_on_buffers();
-    return copy_variables(*model_);
-  }
+  CollectedVariables collect_variables() override { return collect(replica(), buffers_agree_); }
 
-  void restore_variables(const Variables& variables) override { write_variables(*model_, variables); }
+  void restore_variables(const CollectedVariables& variables) override {
+    buffers_agree_ = restore(replica(), variables);
+  }
 
   void finish() override { group_->barrier(); }
 
  private:
+  Replica replica() { return {*model_, *group_, reducer_->parts(), *optimizer_}; }
+
   // Each replica keeps moving statistics of its own shares; what all agree on is their mean, as in
   // tf.distribute.
   void agree_on_buffers() {

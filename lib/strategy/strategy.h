@@ -24,8 +24,13 @@
 
 namespace dtrain {
 
-// All that a checkpoint, an export or a comparison needs, by name.
 using Variables = std::vector<std::pair<std::string, at::Tensor>>;
+
+// Copies of all that a training has learnt, by name, whole whatever the replicas share out among them.
+struct CollectedVariables {
+  Variables model;     // parameters and buffers as every replica agrees on them: what an export needs
+  Variables training;  // what else training needs to go on: the optimizer's, and what is each replica's own
+};
 
 class Strategy {
  public:
@@ -40,10 +45,13 @@ class Strategy {
   virtual MetricSums evaluate(const Share& share) = 0;
   // The sums of all replicas; collective.
   virtual MetricSums sum_over_replicas(MetricSums sums) = 0;
-  // Copies of the model's parameters and buffers as every replica agrees on them; collective.
-  virtual Variables collect_variables() = 0;
-  // The reverse; collective, all replicas pass the same.
-  virtual void restore_variables(const Variables& variables) = 0;
+  // Collective, and training goes on as if it had not been called. Every replica gets `model`, only rank 0
+  // all of `training`.
+  virtual CollectedVariables collect_variables() = 0;
+  // The reverse, in place of place_variables(); collective. What rank 0 passes counts, and the number of
+  // replicas may be another one. With an empty `training` only the model is restored. Throws
+  // Error(kCheckpoint) on rank 0 when it is of another model or optimizer.
+  virtual void restore_variables(const CollectedVariables& variables) = 0;
   // Returns when every replica has finished its work.
   virtual void finish() = 0;
 };

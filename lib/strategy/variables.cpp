@@ -1,10 +1,22 @@
 #include "strategy/variables.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <map>
 
 #include "core/error.h"
 
 namespace dtrain {
+namespace {
+
+[[noreturn]] void refuse(const std::string& why) {
+  throw Error(ExitCode::kCheckpoint,
+              "the checkpoint is of another model: " + why + "; use the spec that it was trained with");
+}
+
+}  // namespace
 
 Variables named_variables(const Model& model) {
   Variables all;
@@ -23,18 +35,19 @@ Variables copy_variables(const Model& model) {
 void write_variables(Model& model, const Variables& variables) {
   const at::NoGradGuard no_grad;
   const Variables own = named_variables(model);
-  if (own.size() != variables.size()) {
-    throw Error(ExitCode::kBug, "the number of variables does not match the model's");
-  }
-  for (size_t i = 0; i < own.size(); ++i) {
-    const auto& [name, value] = variables[i];
-    if (name != own[i].first || value.sizes() != own[i].second.sizes() ||
-        value.scalar_type() != own[i].second.scalar_type()) {
-      throw Error(ExitCode::kBug,
-                  "variable '" + name + "' does not match the model's '" + own[i].first + "'");
+  std::map<std::string, at::Tensor> values(variables.begin(), variables.end());
+  for (const auto& [name, tensor] : own) {
+    const auto value = values.find(name);
+    if (value == values.end()) refuse("it has no '" + name + "'");
+    if (value->second.sizes() != tensor.sizes() || value->second.scalar_type() != tensor.scalar_type()) {
+      refuse(fmt::format("its '{}' is {} {}, the model's {} {}", name,
+                         at::toString(value->second.scalar_type()), fmt::streamed(value->second.sizes()),
+                         at::toString(tensor.scalar_type()), fmt::streamed(tensor.sizes())));
     }
-    own[i].second.copy_(value);
   }
+  if (own.size() != variables.size())
+    refuse(fmt::format("it has {} variables, the model {}", variables.size(), own.size()));
+  for (const auto& [name, tensor] : own) tensor.copy_(values.at(name));
 }
 
 }  // namespace dtrain

@@ -11,7 +11,8 @@ Variables named_variables(const Model& model);
 // Copies of them.
 Variables copy_variables(const Model& model);
 
-// Writes copies back. Throws Error(kBug) when a name, shape or type does not match the model's.
+// Writes copies back, in whatever order they are. Throws Error(kCheckpoint), with nothing written, when a
+// name, shape or type does not match the model's.
 void write_variables(Model& model, const Variables& variables);
 
 }  // namespace dtrain

@@ -108,7 +108,7 @@ LeadingHost::LeadingHost(const JobPlan& job, const JobHosts& hosts,
   const int64_t here = replicas_per_host(job, place_);
   auto links = open_rendezvous(address_, place_.port, hosts.meeting)
                    .gather(
-                       member_of(job, 0, here, hosts.own_name(), address_),
+                       member_of(job, 0, here, hosts.own_name(), address_, hosts.meeting),
                        rendezvous_options(job.spec, hosts.meeting),
                        [&](int64_t rank) { return "host " + place_.hosts[static_cast<size_t>(rank / here)]; },
                        [&](const std::vector<Member>& all) {
@@ -198,10 +198,11 @@ FollowingHost::FollowingHost(const JobPlan& job, const JobHosts& hosts)
     : job_(job),
       place_(hosts.place),
       own_address_(job.spec.network.interface ? address_of_interface(*job.spec.network.interface) : ""),
-      joined_(join_rendezvous(place_.hosts.front(), place_.port,
-                              member_of(job, place_.index * replicas_per_host(job, place_),
-                                        replicas_per_host(job, place_), hosts.own_name(), own_address_),
-                              rendezvous_options(job.spec, hosts.meeting))) {
+      joined_(join_rendezvous(
+          place_.hosts.front(), place_.port,
+          member_of(job, place_.index * replicas_per_host(job, place_), replicas_per_host(job, place_),
+                    hosts.own_name(), own_address_, hosts.meeting),
+          rendezvous_options(job.spec, hosts.meeting))) {
   if (own_address_.empty()) own_address_ = joined_.own_address;
   const json welcome = json::parse(joined_.welcome);
   leader_address_ = welcome.at("address").get<std::string>();

@@ -13,9 +13,9 @@
 
 namespace dtrain {
 
-// Supervises: starts the replicas of each run as processes of `program` (its hidden `replica` subcommand),
-// relays their events, and returns how it ended. When that is not kDone, `message` says why in lines for
-// people, and `reason` in one.
+// Supervises: finds what to resume from if the options ask for it, starts the replicas of each run as
+// processes of `program` (its hidden `replica` subcommand), relays their events, and returns how it ended.
+// When that is not kDone, `message` says why in lines for people, and `reason` in one.
 struct JobResult {
   ExitCode code = ExitCode::kDone;
   std::string message;
@@ -34,7 +34,7 @@ JobResult supervise_job_elsewhere(const JobPlan& job, const OutputOptions& optio
 
 // A replica process under supervise_job: takes part in the run named `run`. Reports its failure to the
 // supervisor.
-ExitCode run_supervised_replica(LoadedSpec& loaded, const std::string& run);
+ExitCode run_supervised_replica(LoadedSpec& loaded, const std::string& run, const RunPlace& place);
 
 // One of the processes that a launcher such as torchrun started, on one host or more: all of them take part
 // in the distributed run; rank 0 also trains the baseline, writes the folder and prints.

@@ -20,11 +20,11 @@ namespace {
 constexpr size_t kMostAddresses = 60;
 
 // As YAML, without what may well differ between hosts.
-std::string comparable(JobSpec spec) {
+std::string comparable(JobSpec spec, bool resumes) {
   spec.data.path = std::nullopt;
   spec.network.interface = std::nullopt;
   spec.strategy.threads_per_replica = std::nullopt;
-  return print_spec(spec);
+  return print_spec(spec) + (resumes ? "--resume\n" : "");
 }
 
 // A launcher that restarts its processes keeps its store: what an earlier attempt wrote must not be read.
@@ -53,7 +53,7 @@ StorePtr lead_replicas(const JobPlan& job, Identity& identity, const MeetingOpti
   }
   HostedStore hosted;
   rendezvous.gather(
-      member_of(job, identity.rank, 1, own_host_name(), address), rendezvous_options(spec, options),
+      member_of(job, identity.rank, 1, own_host_name(), address, options), rendezvous_options(spec, options),
       [](int64_t) { return ""; },
       [&](const std::vector<Member>& members) {
         hosted = host_store(address, 0, rendezvous_timeout(spec));
@@ -95,9 +95,9 @@ StorePtr join_replicas(const JobPlan& job, Identity& identity, const MeetingOpti
   const Endpoint leader = find_leader(job.spec, identity);
   const auto& interface = job.spec.network.interface;
   const std::string own = identity.spans_hosts() && interface ? address_of_interface(*interface) : "";
-  const Joined joined =
-      join_rendezvous(leader.host, leader.port, member_of(job, identity.rank, 1, own_host_name(), own),
-                      rendezvous_options(job.spec, options));
+  const Joined joined = join_rendezvous(leader.host, leader.port,
+                                        member_of(job, identity.rank, 1, own_host_name(), own, options),
+                                        rendezvous_options(job.spec, options));
   const auto welcome = nlohmann::json::parse(joined.welcome);
   if (identity.spans_hosts()) identity.own_address = own.empty() ? joined.own_address : own;
   identity.members = welcome.at("members").get<std::vector<std::string>>();
@@ -122,7 +122,7 @@ RendezvousOptions rendezvous_options(const JobSpec& spec, const MeetingOptions& 
 }
 
 Member member_of(const JobPlan& job, int64_t first_rank, int64_t replicas, const std::string& host,
-                 const std::string& own_address) {
+                 const std::string& own_address, const MeetingOptions& options) {
   Member member;
   member.first_rank = first_rank;
   member.replicas = replicas;
@@ -136,7 +136,7 @@ Member member_of(const JobPlan& job, int64_t first_rank, int64_t replicas, const
         member.addresses.size() < kMostAddresses)
       member.addresses.push_back(address);
   }
-  member.spec = comparable(job.spec);
+  member.spec = comparable(job.spec, options.resumes);
   member.data = fmt::format("{} ({} + {} examples)", job.data.name, with_separators(job.data.train_examples),
                             with_separators(job.data.test_examples));
   member.version = kVersion;

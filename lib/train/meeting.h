@@ -16,6 +16,7 @@ namespace dtrain {
 struct MeetingOptions {
   std::string token;                               // of the job, see launch/token.h
   std::function<void(const std::string&)> notice;  // takes a line for people
+  bool resumes = false;                            // goes on from a checkpoint: all members must, or none
 };
 
 std::chrono::milliseconds rendezvous_timeout(const JobSpec& spec);
@@ -24,7 +25,7 @@ RendezvousOptions rendezvous_options(const JobSpec& spec, const MeetingOptions& 
 // What the process that starts `replicas` says of itself; `host` is the name that the others know it by,
 // `own_address` where it listens, if it does already.
 Member member_of(const JobPlan& job, int64_t first_rank, int64_t replicas, const std::string& host,
-                 const std::string& own_address);
+                 const std::string& own_address, const MeetingOptions& options);
 
 // Listens for the others, and says so if no token keeps strangers out.
 Rendezvous open_rendezvous(const std::string& address, uint16_t port, const MeetingOptions& options);

@@ -5,14 +5,20 @@
 #include <ATen/Parallel.h>
 #include <malloc.h>
 
+#include <optional>
+#include <string>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
+#include "checkpoint/checkpoint.h"
 #include "core/random.h"
+#include "core/signals.h"
 #include "launch/cores.h"
 #include "train/assembly.h"
+#include "train/callbacks.h"
 #include "train/inspection.h"
 #include "train/meeting.h"
 #include "train/overhead.h"
+#include "train/run_checkpoints.h"
 #include "train/trainer.h"
 
 namespace dtrain {
@@ -55,12 +61,31 @@ std::unique_ptr<Strategy> strategy_of(const JobPlan& job, const RunPlan& run, St
                         make_event("inspect", run.run), sink);
 }
 
+// Rank 0 reads the checkpoint, which only it may be able to; the others get the state through the store.
+Resumption resume_from(const std::filesystem::path& path, const StorePtr& store, bool leads) {
+  const std::string key = "resume";
+  Resumption from;
+  if (leads) {
+    Checkpoint checkpoint = load_checkpoint(path);
+    from.state = checkpoint.state;
+    from.variables = {std::move(checkpoint.model), std::move(checkpoint.optimizer)};
+    const std::string text = event_text(to_json(from.state));
+    store->set(key, std::vector<uint8_t>(text.begin(), text.end()));
+  } else {
+    const std::vector<uint8_t> text = store->get(key);
+    from.state = training_state_from(nlohmann::ordered_json::parse(text));
+  }
+  return from;
+}
+
 void train(const JobPlan& job, const RunPlan& run, const Dataset& dataset,
            std::unique_ptr<ProcessGroup> group,
-           const std::function<std::unique_ptr<ProcessGroup>()>& meet_again, ActivityLog& activity,
-           EventSink& sink) {
+           const std::function<std::unique_ptr<ProcessGroup>()>& meet_again, const StorePtr& store,
+           const RunPlace& place, ActivityLog& activity, EventSink& sink) {
   const int rank = group->rank();
+  const bool leads = rank == 0;
   activity.doing(Activity::kBuilding);
+  if (saves_checkpoints(job, run)) catch_first_stop_signals();
   const auto clock = std::make_shared<PhaseClock>();
   const auto strategy = strategy_of(job, run, strategy_parts(job, std::move(group), clock), meet_again, sink);
   // The heap keeps what is freed (core/memory.h), which pays from step to step; what building the strategy
@@ -69,14 +94,20 @@ void train(const JobPlan& job, const RunPlan& run, const Dataset& dataset,
   ShareLoader train_shares(dataset.train, train_options(job, run, rank));
   std::unique_ptr<ShareLoader> test_shares;
   if (run.evaluates) test_shares = std::make_unique<ShareLoader>(dataset.test, test_options(job, run, rank));
-  RunReporter reporter(job, run, sink);
-  Trainer(job, run, *strategy, train_shares, test_shares.get(), *clock, reporter, activity).run();
+  CallbackList callbacks({job, run, place.folder, sink}, leads);
+  RunReporter reporter(job, run, callbacks);
+  RunCheckpoints checkpoints(job, run, checkpoint_folder(place.folder), leads, callbacks);
+  std::optional<Resumption> from;
+  if (place.resume && run.run == "distributed") from = resume_from(*place.resume, store, leads);
+  Trainer trainer(job, run, *strategy, train_shares, test_shares.get(), *clock, reporter, checkpoints,
+                  callbacks, activity, leads);
+  trainer.run(from ? &*from : nullptr);
 }
 
 }  // namespace
 
 void run_replica(const JobPlan& job, const RunPlan& run, const Dataset& dataset, const Identity& identity,
-                 const StorePtr& store, StatusBoard& board, EventSink& sink) {
+                 const StorePtr& store, const RunPlace& place, StatusBoard& board, EventSink& sink) {
   ActivityLog activity(board, identity.local_rank);
   at::set_num_threads(static_cast<int>(run.threads_per_replica));
   at::globalContext().setFlushDenormal(true);
@@ -98,7 +129,7 @@ void run_replica(const JobPlan& job, const RunPlan& run, const Dataset& dataset,
     const auto meet_again = [&] {
       return meet(job, run, identity, c10::make_intrusive<c10d::PrefixStore>("inspection", store));
     };
-    train(job, run, dataset, std::move(group), meet_again, activity, sink);
+    train(job, run, dataset, std::move(group), meet_again, store, place, activity, sink);
   }
 }
 

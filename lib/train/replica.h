@@ -7,12 +7,14 @@
 #include "launch/status_board.h"
 #include "metrics/event.h"
 #include "train/job_plan.h"
+#include "train/resume.h"
 
 namespace dtrain {
 
 // Takes part in one run as replica `identity.rank` of run.replicas; collective over them. Rank 0's events go
-// to `sink`; `board` has a slot for each replica of this host.
+// to `sink`; `board` has a slot for each replica of this host. Of `place`, what rank 0 has counts, but
+// whether to resume all must know.
 void run_replica(const JobPlan& job, const RunPlan& run, const Dataset& dataset, const Identity& identity,
-                 const StorePtr& store, StatusBoard& board, EventSink& sink);
+                 const StorePtr& store, const RunPlace& place, StatusBoard& board, EventSink& sink);
 
 }  // namespace dtrain

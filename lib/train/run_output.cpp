@@ -1,24 +1,60 @@
 #include "train/run_output.h"
 
+#include <fmt/format.h>
+
+#include "checkpoint/retention.h"
 #include "core/files.h"
+#include "core/text.h"
+#include "metrics/rewind.h"
+#include "train/callbacks.h"
 
 namespace dtrain {
 namespace {
 
-RunDirectory make_directory(const JobPlan& job, RunDirectoryOptions options) {
-  options.name = job.spec.name;
-  RunDirectory directory = RunDirectory::create(options);
+// Whether the run goes on in the folder that it had.
+bool goes_on_there(const RunDirectoryOptions& options, const ResumePoint& from) {
+  std::error_code there_is_none;
+  return !options.directory || std::filesystem::equivalent(*options.directory, from.run, there_is_none);
+}
+
+RunDirectory make_directory(const JobPlan& job, const RunDirectoryOptions& options, const ResumePoint* from) {
+  const bool reopen = from != nullptr && goes_on_there(options, *from);
+  RunDirectory directory = reopen ? RunDirectory::reopen(from->run) : RunDirectory::create(options);
+  if (!reopen) {
+    remove_all_checkpoints(checkpoint_folder(directory.path()));
+    remove_files_of_callbacks(directory.path());
+  }
   write_file_atomically(directory.spec_file(), print_spec(job.spec));
   return directory;
 }
 
+// Of what stays in the metrics of a run that goes on.
+SummaryCollector summaries_until(const RunDirectory& directory, const ResumePoint* from) {
+  SummaryCollector summaries;
+  if (from != nullptr) {
+    rewind_metrics(directory.metrics_file(), from->state.epoch, from->state.step,
+                   [&](const Event& event) { summaries.on_event(event); });
+  }
+  return summaries;
+}
+
 }  // namespace
 
-RunOutput::RunOutput(const JobPlan& job, const OutputOptions& options, std::ostream& out)
+RunOutput::RunOutput(const JobPlan& job, const OutputOptions& options, std::ostream& out,
+                     const ResumePoint* from)
     : out_(out),
-      directory_(make_directory(job, options.directory)),
+      directory_(make_directory(job, directory_options(job, options), from)),
+      summaries_(summaries_until(directory_, from)),
       file_(directory_.metrics_file()),
-      console_(out, options.console) {}
+      console_(out, options.console) {
+  if (from == nullptr) return;
+  checkpoint_step_ = from->state.step;
+  for (const std::string& warning : from->warnings) {
+    Event event = make_event("warning", "distributed");
+    event["text"] = warning;
+    record(event);
+  }
+}
 
 void RunOutput::on_event(const Event& event) {
   const std::string kind = text_at(event, "event").value_or("");
@@ -26,12 +62,14 @@ void RunOutput::on_event(const Event& event) {
     overhead_ = number_at(event, "overhead");
     return;
   }
+  if (kind == "checkpoint") checkpoint_step_ = integer_at(event, "step").value_or(checkpoint_step_);
   record(event);
   check_output();
 }
 
 void RunOutput::finish(const JobPlan& job) {
-  if (job.spec.compare.baseline != "none") {
+  // A run that goes on may be without: it was never made.
+  if (job.spec.compare.baseline != "none" && summaries_.of("baseline").status == "completed") {
     record(
         comparison_event(compare_runs(summaries_.of("baseline"), summaries_.of("distributed"), overhead_)));
   }
@@ -67,6 +105,18 @@ void RunOutput::check_output() const {
       "standard output cannot be written any more (its reader is gone, or the disk is full); everything "
       "is in " +
           directory_.metrics_file().string() + ", and --quiet prints next to nothing");
+}
+
+RunDirectoryOptions directory_options(const JobPlan& job, const OutputOptions& options) {
+  RunDirectoryOptions directory = options.directory;
+  directory.name = job.spec.name;
+  return directory;
+}
+
+std::string stopped_message(const std::string& reason, const RunOutput& output, bool saved) {
+  if (output.checkpoint_step() < 0) return reason;
+  return fmt::format("{}{} step {}\nto go on: {}", reason, saved ? " after" : "; the last checkpoint is of",
+                     with_separators(output.checkpoint_step()), resume_command(output.directory().path()));
 }
 
 void RunOutput::write_summary() { directory_.write_summary(summaries_.document()); }

@@ -1,6 +1,7 @@
 // Where a job's events go: its folder, the terminal and the summary.
 #pragma once
 
+#include <cstdint>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -11,19 +12,24 @@
 #include "metrics/jsonl.h"
 #include "metrics/run_directory.h"
 #include "train/job_plan.h"
+#include "train/resume.h"
 
 namespace dtrain {
 
 // How a job was asked to present itself.
 struct OutputOptions {
   RunDirectoryOptions directory;
+  std::optional<std::string> resume;  // "auto", or a path: see find_resume_point()
   ConsoleOptions console;
 };
 
 class RunOutput : public EventSink {
  public:
-  // Makes the run's folder and writes the resolved spec into it. Throws Error(kUsage).
-  RunOutput(const JobPlan& job, const OutputOptions& options, std::ostream& out);
+  // Makes the run's folder and writes the resolved spec into it. With `from`, the folder is the one of the
+  // run that saved the checkpoint, unless the options name another, and its metrics go back to that moment.
+  // Throws Error(kUsage).
+  RunOutput(const JobPlan& job, const OutputOptions& options, std::ostream& out,
+            const ResumePoint* from = nullptr);
 
   // Throws Error(kUsage) when the metrics or `out` cannot be written: a job that nobody hears of ends.
   void on_event(const Event& event) override;
@@ -37,6 +43,9 @@ class RunOutput : public EventSink {
   void fail(const RunPlan& run, const std::string& status, ExitCode code, const std::string& message);
 
   const RunDirectory& directory() const { return directory_; }
+  bool is_complete(const RunPlan& run) const { return summaries_.of(run.run).status == "completed"; }
+  // The optimizer step of the last checkpoint; -1: there is none.
+  int64_t checkpoint_step() const { return checkpoint_step_; }
   const Event& summary() const { return summaries_.document(); }
 
  private:
@@ -46,10 +55,18 @@ class RunOutput : public EventSink {
 
   std::ostream& out_;
   RunDirectory directory_;
-  JsonLinesFile file_;
-  Console console_;
   SummaryCollector summaries_;
+  JsonLinesFile file_;  // opened after a run that goes on was taken back
+  Console console_;
   std::optional<double> overhead_;
+  int64_t checkpoint_step_ = -1;
 };
+
+// The options with the job's name in them.
+RunDirectoryOptions directory_options(const JobPlan& job, const OutputOptions& options);
+
+// `reason` ("stopped by SIGINT"), where the job stands, and the command that goes on. `saved`: the last
+// checkpoint was made for the stop.
+std::string stopped_message(const std::string& reason, const RunOutput& output, bool saved);
 
 }  // namespace dtrain

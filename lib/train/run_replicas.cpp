@@ -14,6 +14,7 @@
 #include "train/failure.h"
 #include "train/job.h"
 #include "train/replica.h"
+#include "train/run_checkpoints.h"
 #include "train/supervised.h"
 
 namespace dtrain {
@@ -42,8 +43,8 @@ const RunPlan& find_run(const JobPlan& job, const std::string& name) {
   throw Error(ExitCode::kBug, "the job has no run named '" + name + "'");
 }
 
-void take_part(LoadedSpec& loaded, const std::string& run_name, const Identity& identity, StatusBoard& board,
-               ReportPipe& pipe) {
+void take_part(LoadedSpec& loaded, const std::string& run_name, const Identity& identity,
+               const RunPlace& place, StatusBoard& board, ReportPipe& pipe) {
   if (!loaded.ok()) throw Error(ExitCode::kUsage, loaded.problems.front().to_string());
   spdlog::set_pattern(fmt::format("%Y-%m-%dT%H:%M:%S.%e rank {} %l: %v", identity.rank));
   spdlog::info("process {} takes part in the {} run of {} replicas", ::getpid(), run_name,
@@ -59,37 +60,47 @@ void take_part(LoadedSpec& loaded, const std::string& run_name, const Identity& 
   PipeSink to_supervisor(pipe);
   NullSink nobody;
   EventSink& sink = identity.rank == 0 ? static_cast<EventSink&>(to_supervisor) : nobody;
-  run_replica(job, find_run(job, run_name), dataset, identity, store, board, sink);
+  run_replica(job, find_run(job, run_name), dataset, identity, store, place, board, sink);
   spdlog::info("finished");
 }
 
 }  // namespace
 
-ExitCode run_supervised_replica(LoadedSpec& loaded, const std::string& run) {
+ExitCode run_supervised_replica(LoadedSpec& loaded, const std::string& run, const RunPlace& place) {
   return run_supervised([&](const Identity& identity, StatusBoard& board, ReportPipe& pipe) {
-    take_part(loaded, run, identity, board, pipe);
+    take_part(loaded, run, identity, place, board, pipe);
   });
 }
 
+const char* const kStoppedAtEvent = "stopped";
+
 // Ends rank 0 at the next event after a stop signal, so that it can say how the run ended. Its peers die of
-// the signal.
+// the signal. A run that saves checkpoints ends by itself.
 class StoppableSink : public EventSink {
  public:
   explicit StoppableSink(EventSink& next) : next_(next) {}
+  void let_it_end() { ends_by_itself_ = true; }
   void on_event(const Event& event) override {
-    if (stop_signals_received() > 0) throw Error(ExitCode::kStopped, "stopped");
+    if (!ends_by_itself_ && stop_signals_received() > 0) throw Error(ExitCode::kStopped, kStoppedAtEvent);
     next_.on_event(event);
   }
 
  private:
   EventSink& next_;
+  bool ends_by_itself_ = false;
 };
 
-Failure describe_failure() {
+struct JobFailure : Failure {
+  bool saved = false;  // a checkpoint was made for a stop signal
+};
+
+JobFailure describe_failure() {
   const Failure failure = describe_current_exception();
+  const bool stopped = failure.code == ExitCode::kStopped;
   // Peers that died of the signal first are no news.
-  if (stop_signals_received() == 0) return failure;
-  return {ExitCode::kStopped, last_stop_signal() == SIGINT ? "stopped by SIGINT" : "stopped by SIGTERM"};
+  if (!stopped && stop_signals_received() == 0) return {failure};
+  return {{ExitCode::kStopped, last_stop_signal() == SIGINT ? "stopped by SIGINT" : "stopped by SIGTERM"},
+          stopped && failure.message != kStoppedAtEvent};
 }
 
 // Returns when every replica has got here: rank 0 may serve the store that the others still read.
@@ -109,7 +120,18 @@ void run_launched_replica(const JobPlan& job, Identity identity, const OutputOpt
   if (leads) catch_first_stop_signals();
   leave_write_errors_to_writers();
   std::unique_ptr<RunOutput> output;
-  if (leads) output = std::make_unique<RunOutput>(job, options, out);
+  RunPlace place;
+  if (options.resume) place.resume = "";  // rank 0 knows which one
+  if (leads) {
+    std::optional<ResumePoint> from;
+    if (options.resume) {
+      from = find_resume_point(*options.resume, directory_options(job, options));
+      require_resumable(job, from->state);
+      place.resume = from->checkpoint;
+    }
+    output = std::make_unique<RunOutput>(job, options, out, from ? &*from : nullptr);
+    place.folder = output->directory().path();
+  }
   NullSink nobody;
   std::optional<StoppableSink> listener;
   if (leads) listener.emplace(*output);
@@ -121,9 +143,11 @@ void run_launched_replica(const JobPlan& job, Identity identity, const OutputOpt
     const auto board = StatusBoard::create(identity.local_world_size);
     for (const RunPlan& run : job.runs) {
       current = &run;
+      if (options.resume && run.run != "distributed") continue;  // it was made before
       const bool alone = run.replicas == 1;
+      if (leads && saves_checkpoints(job, run)) listener->let_it_end();
       if (leads || !alone) {
-        run_replica(job, run, dataset, alone ? Identity{} : identity, store, *board, sink);
+        run_replica(job, run, dataset, alone ? Identity{} : identity, store, place, *board, sink);
       }
       // The others wait here while rank 0 trains the baseline, however long that takes.
       const std::string done = "done/" + run.run;
@@ -132,11 +156,13 @@ void run_launched_replica(const JobPlan& job, Identity identity, const OutputOpt
     }
     leave_together(store, identity, rendezvous_timeout(job.spec));
   } catch (...) {
-    const Failure failure = describe_failure();
+    const JobFailure failure = describe_failure();
     const bool stopped = failure.code == ExitCode::kStopped;
-    if (leads) output->fail(*current, stopped ? "stopped" : "failed", failure.code, failure.message);
+    std::string message = failure.message;
+    if (leads && stopped) message = stopped_message(failure.message, *output, failure.saved);
+    if (leads) output->fail(*current, stopped ? "stopped" : "failed", failure.code, message);
     const std::string host = identity.spans_hosts() ? " on host " + own_host_name() : "";
-    throw Error(failure.code, fmt::format("rank {}{}: {}", identity.rank, host, failure.message));
+    throw Error(failure.code, fmt::format("rank {}{}: {}", identity.rank, host, message));
   }
   if (leads) output->finish(job);
 }

@@ -32,7 +32,7 @@ std::vector<std::string> device_names(int64_t replicas) {
 RunReporter::RunReporter(const JobPlan& job, const RunPlan& run, EventSink& sink)
     : job_(job), run_(run), sink_(sink), run_timer_(job.spec.metrics.skip_steps) {}
 
-void RunReporter::on_run_start() {
+void RunReporter::on_run_start(int64_t step) {
   started_ = steady_seconds();
   const DatasetInfo& data = job_.data;
   Event start = event("run_start");
@@ -50,6 +50,7 @@ void RunReporter::on_run_start() {
   start["steps_per_epoch"] = run_.steps_per_epoch;
   start["epochs"] = run_.epochs;
   start["total_steps"] = run_.total_steps;
+  if (step > 0) start["resumed_step"] = step;
   start["train_examples"] = data.train_examples;
   start["test_examples"] = data.test_examples;
   start["dataset"] = data.name;

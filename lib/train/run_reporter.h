@@ -17,7 +17,8 @@ class RunReporter {
  public:
   RunReporter(const JobPlan& job, const RunPlan& run, EventSink& sink);
 
-  void on_run_start();
+  // `step`: optimizer steps done before, by a run that this one goes on from.
+  void on_run_start(int64_t step = 0);
   // One optimizer step (1-based over the run) is done: where the seconds since the previous one ended went,
   // and the examples of its global batch.
   void on_step(int64_t epoch, int64_t step, const PhaseTimes& seconds, int64_t examples);

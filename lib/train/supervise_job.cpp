@@ -2,19 +2,24 @@
 
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "comm/store.h"
 #include "core/files.h"
 #include "core/signals.h"
+#include "core/text.h"
 #include "launch/identity.h"
 #include "launch/supervisor.h"
 #include "train/host_links.h"
 #include "train/job.h"
 #include "train/meeting.h"
+#include "train/run_checkpoints.h"
 #include "train/supervise_run.h"
 
 namespace dtrain {
 namespace {
+
+constexpr double kSaveSeconds = 600;  // after a stop signal; a second one does not wait
 
 // Starts and watches the replicas of one run on this host alone.
 SuperviseResult supervise_here(const JobPlan& job, const RunPlan& run, const RunDirectory& directory,
@@ -26,13 +31,42 @@ SuperviseResult supervise_here(const JobPlan& job, const RunPlan& run, const Run
 }
 
 // Those of one run on all hosts: the distributed one, or one that this host does while the others wait.
-SuperviseResult supervise_run(const JobPlan& job, const RunPlan& run, const RunDirectory& directory,
-                              const std::string& program, LocalReplicas replicas, LeadingHost* others) {
+SuperviseResult supervise_everywhere(const JobPlan& job, const RunPlan& run, const RunDirectory& directory,
+                                     const std::string& program, LocalReplicas replicas,
+                                     LeadingHost* others) {
   if (others == nullptr) return supervise_here(job, run, directory, program, replicas);
   replicas.interrupted = [others] { return others->interrupted(); };
   if (run.replicas == 1) return supervise_here(job, run, directory, program, replicas);
   replicas.identities = others->start();
   return others->gather(supervise_replicas(run, directory, program, replicas));
+}
+
+// The same, with what a run that saves checkpoints says when it was stopped.
+SuperviseResult supervise_run(const JobPlan& job, const RunPlan& run, const ResumePoint* from,
+                              const std::string& program, RunOutput& output, LocalReplicas replicas,
+                              LeadingHost* others) {
+  bool saved = false;      // for a stop signal
+  std::string last_words;  // of rank 0, when it failed otherwise
+  replicas.on_failed = [&](const Event& event) {
+    saved = integer_at(event, "code") == static_cast<int>(ExitCode::kStopped);
+    if (!saved) last_words = text_at(event, "message").value_or("");
+  };
+  if (from != nullptr) replicas.resume = from->checkpoint;
+  if (saves_checkpoints(job, run)) replicas.stop_seconds = kSaveSeconds;
+  SuperviseResult result = supervise_everywhere(job, run, output.directory(), program, replicas, others);
+  if (result.code != ExitCode::kStopped) return result;
+  if (output.is_complete(run)) return {};  // it was about to end anyway
+  if (!last_words.empty()) result.message += " (" + last_words + ")";
+  result.message = stopped_message(result.message, output, saved);
+  return result;
+}
+
+// What to go on from, if that is asked for.
+std::optional<ResumePoint> resume_point(const JobPlan& job, const OutputOptions& options) {
+  if (!options.resume) return std::nullopt;
+  ResumePoint point = find_resume_point(*options.resume, directory_options(job, options));
+  require_resumable(job, point.state);
+  return point;
 }
 
 // The folder of this job's logs on another host than the first, inside of the run's folder, so that hosts
@@ -42,7 +76,8 @@ RunDirectory make_folder_elsewhere(const JobPlan& job, const OutputOptions& opti
   RunDirectoryOptions directory = options.directory;
   directory.directory =
       directory.directory.value_or(directory.parent / folder) / fmt::format("host-{}", place.index);
-  RunDirectory made = RunDirectory::create(directory);
+  const bool goes_on = options.resume && std::filesystem::exists(*directory.directory);
+  RunDirectory made = goes_on ? RunDirectory::reopen(*directory.directory) : RunDirectory::create(directory);
   write_file_atomically(made.spec_file(), print_spec(job.spec));
   return made;
 }
@@ -64,6 +99,8 @@ SuperviseResult follow(const JobPlan& job, const OutputOptions& options, const s
   replicas.host = hosts.own_name();
   replicas.interrupted = [&leader] { return leader.interrupted(); };
   replicas.stop_signals_before = signals_before;
+  if (options.resume) replicas.resume = "";  // the first host knows from what
+  if (saves_checkpoints(job, job.runs.back())) replicas.stop_seconds = kSaveSeconds;
   return supervise_replicas(job.runs.back(), directory, program, replicas);
 }
 
@@ -73,9 +110,16 @@ JobResult supervise_job(const JobPlan& job, const OutputOptions& options, const 
                         std::ostream& out, const std::optional<JobHosts>& hosts) {
   catch_stop_signals();
   const int signals_before = stop_signals_received();
+  const std::optional<ResumePoint> point = resume_point(job, options);
+  const ResumePoint* from = point ? &*point : nullptr;
+  if (from != nullptr && from->state.step >= job.runs.back().total_steps) {
+    out << fmt::format("{} is complete: all {} steps are done; more train.epochs would go on from there\n",
+                       from->run.string(), with_separators(from->state.step));
+    return {};
+  }
   std::unique_ptr<RunOutput> output;
   const auto make_output = [&] {
-    output = std::make_unique<RunOutput>(job, options, out);
+    output = std::make_unique<RunOutput>(job, options, out, from);
     return std::filesystem::absolute(output->directory().path()).filename().string();
   };
   std::optional<LeadingHost> others;
@@ -86,9 +130,10 @@ JobResult supervise_job(const JobPlan& job, const OutputOptions& options, const 
   replicas.stop_signals_before = signals_before;
   if (hosts) replicas.host = hosts->own_name();
   for (const RunPlan& run : job.runs) {
+    if (from != nullptr && run.run != "distributed") continue;  // it was made before
     SuperviseResult result;
     try {
-      result = supervise_run(job, run, output->directory(), program, replicas, others ? &*others : nullptr);
+      result = supervise_run(job, run, from, program, *output, replicas, others ? &*others : nullptr);
     } catch (...) {
       result = describe_supervising_failure();
     }

@@ -13,7 +13,12 @@ SuperviseResult supervise_replicas(const RunPlan& run, const RunDirectory& direc
   for (const Identity& identity : replicas.identities) {
     ReplicaProcess process;
     process.program = kOwnProgram;
-    process.arguments = {program, "replica", directory.spec_file().string(), "--run", run.run};
+    process.arguments = {program, "replica",  directory.spec_file().string(), "--run",
+                         run.run, "--folder", directory.path().string()};
+    if (replicas.resume) {
+      process.arguments.push_back("--resume");
+      process.arguments.push_back(replicas.resume->string());
+    }
     process.environment = replica_environment(identity, run.threads_per_replica);
     process.log = directory.logs() / fmt::format("{}-rank{}.log", run.run, identity.rank);
     processes.push_back(std::move(process));
@@ -22,11 +27,13 @@ SuperviseResult supervise_replicas(const RunPlan& run, const RunDirectory& direc
   SuperviseOptions options;
   options.on_report = [&replicas](int rank, const std::string& line) {
     const Event event = Event::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (rank == 0 && event.is_object() && text_at(event, "event").value_or("failed") != "failed")
-      replicas.on_event(event);
+    if (rank != 0 || !event.is_object()) return;
+    const bool failed = text_at(event, "event").value_or("failed") == "failed";
+    (failed ? replicas.on_failed : replicas.on_event)(event);
   };
   options.on_tick = replicas.on_tick;
   options.interrupted = replicas.interrupted;
+  if (replicas.stop_seconds) options.stop_seconds = *replicas.stop_seconds;
   options.stop_signals_before = replicas.stop_signals_before;
   options.first_rank = replicas.identities.front().rank;
   options.host = replicas.host;

@@ -1,6 +1,7 @@
 // Starts and watches the replicas of one run on this host.
 #pragma once
 
+#include <filesystem>
 #include <functional>
 #include <optional>
 #include <string>
@@ -19,9 +20,13 @@ struct LocalReplicas {
   std::string host = {};             // its name, where the job has others
   // An event of rank 0, if it is here; and what else supervise() calls.
   std::function<void(const Event&)> on_event = [](const Event&) {};
+  std::function<void(const Event&)> on_failed = [](const Event&) {};  // its last one, when it fails
   std::function<void()> on_tick = {};
   std::function<std::optional<SuperviseResult>()> interrupted = {};
   int stop_signals_before = 0;
+  std::optional<double> stop_seconds = {};  // how long they get to end by themselves after a stop signal
+  // The checkpoint to go on from; "" where rank 0, which reads it, is elsewhere; nullopt: none.
+  std::optional<std::filesystem::path> resume = {};
 };
 
 // `directory` has the resolved spec and takes the logs. Blocks until all have ended (launch/supervisor.h).

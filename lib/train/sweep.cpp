@@ -48,6 +48,8 @@ JobSpec common_spec(JobSpec spec, const SweepOptions& options) {
   spec.data.test_examples = 1;
   spec.evaluate.every_epochs = kEndless;
   spec.compare.baseline = "none";
+  spec.checkpoint = {};
+  spec.callbacks = {};
   return spec;
 }
 

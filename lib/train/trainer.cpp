@@ -2,15 +2,19 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/signals.h"
+#include "spec/load.h"
 
 namespace dtrain {
 
 Trainer::Trainer(const JobPlan& job, const RunPlan& run, Strategy& strategy, ShareLoader& train,
-                 ShareLoader* test, PhaseClock& clock, RunReporter& reporter, ActivityLog& activity)
+                 ShareLoader* test, PhaseClock& clock, RunReporter& reporter, RunCheckpoints& checkpoints,
+                 CallbackList& callbacks, ActivityLog& activity, bool leads)
     : job_(job),
       run_(run),
       strategy_(strategy),
@@ -18,29 +22,54 @@ Trainer::Trainer(const JobPlan& job, const RunPlan& run, Strategy& strategy, Sha
       test_(test),
       clock_(clock),
       reporter_(reporter),
+      checkpoints_(checkpoints),
+      callbacks_(callbacks),
       activity_(activity),
-      learning_rate_(run.learning_rate) {}
+      leads_(leads),
+      deciding_(checkpoints.are_saved() || has_callbacks(job, run)),
+      learning_rate_(run.learning_rate),
+      decisions_(strategy, leads) {}
 
-void Trainer::run() {
-  strategy_.place_variables();
-  reporter_.on_run_start();
-  for (int64_t epoch = 0; epoch < run_.epochs; ++epoch) {
+void Trainer::run(const Resumption* from) {
+  if (from == nullptr) {
+    strategy_.place_variables();
+  } else {
+    resume(*from);
+  }
+  reporter_.on_run_start(step_);
+  int64_t epoch = first_epoch_;
+  for (; epoch < run_.epochs && !ended_; ++epoch) {
     train_epoch(epoch);
     if (evaluation_is_due(epoch)) evaluate(epoch);
+    after_epoch(epoch);
   }
+  checkpoints_.finish();
   strategy_.finish();
   activity_.doing(Activity::kFinished);
-  reporter_.on_run_end(run_.epochs, step_);
+  reporter_.on_run_end(epoch, step_);
+}
+
+void Trainer::resume(const Resumption& from) {
+  strategy_.restore_variables(from.variables);
+  const TrainingState& state = from.state;
+  learning_rate_.restore(state.schedule);
+  first_epoch_ = state.epoch;
+  step_ = state.step;
+  position_ = state.position;
+  epoch_sums_ = MetricSums(state.pass_sums);
+  if (leads_) window_ = MetricSums(state.window_sums);  // they are summed over the replicas already
+  callbacks_.restore(state.callbacks);
+  if (deciding_) ended_ = share_decisions().end;  // a callback may have ended it before
 }
 
 void Trainer::train_epoch(int64_t epoch) {
   const double epoch_start = steady_seconds();
-  const int64_t first_step = step_;
+  const int64_t first_step = step_ - position_ / run_.batch.global;
   double learning_rate = 0;
-  epoch_sums_ = MetricSums();
+  if (position_ == 0) epoch_sums_ = MetricSums();
   clock_.start();
-  train_.start_epoch(epoch);
-  while (step_ < run_.total_steps) {
+  train_.start_epoch(epoch, position_ / run_.batch.global);
+  while (step_ < run_.total_steps && !ended_) {
     activity_.at_step(step_ + 1);
     activity_.doing(Activity::kWaitingForData);
     clock_.enter(Phase::kDataWait);
@@ -51,13 +80,100 @@ void Trainer::train_epoch(int64_t epoch) {
     learning_rate = learning_rate_.at(step_);
     window_.add(strategy_.train_step(*share, learning_rate));
     ++step_;
+    position_ += share->global_examples;
 
     reporter_.on_step(epoch + 1, step_, clock_.lap(), share->global_examples);
     if (step_ % job_.spec.metrics.every_steps == 0) end_window(epoch, learning_rate);
+    after_step(epoch);
   }
   end_window(epoch, learning_rate);
   reporter_.on_epoch(epoch + 1, step_ - first_step, steady_seconds() - epoch_start, learning_rate,
                      epoch_sums_);
+}
+
+// The end of an epoch is saved with its evaluation, not before.
+void Trainer::after_step(int64_t epoch) {
+  evaluation_.clear();
+  if (job_.spec.callbacks.terminate_on_nan) finite_window();
+  if (pass_is_complete() || step_ == run_.total_steps || !deciding_) return;
+  Decision decision;
+  if (decisions_.are_due(step_)) decision = share_decisions();
+  if (checkpoints_.are_due_after_step(step_) || decision.save || decision.leave) save(epoch);
+  if (decision.leave) leave();
+  ended_ = decision.end;
+}
+
+void Trainer::after_epoch(int64_t epoch) {
+  const Decision decision = deciding_ ? share_decisions() : Decision();
+  ended_ = ended_ || decision.end;
+  const bool last = ended_ || step_ == run_.total_steps;
+  const bool due = checkpoints_.are_due_after_step(step_) ||
+                   (pass_is_complete() && checkpoints_.are_due_after_epoch(epoch + 1));
+  if (checkpoints_.are_saved() && (last || due || decision.save || decision.leave)) save(epoch);
+  if (decision.leave && !last) leave();
+  if (pass_is_complete()) position_ = 0;
+}
+
+Decision Trainer::share_decisions() {
+  clock_.enter(Phase::kCommunicate);
+  if (leads_) checkpoints_.report();
+  Decision own;
+  own.save = checkpoints_.are_due_by_time();
+  own.leave = checkpoints_.are_saved() && stop_signals_received() > 0;
+  own.end = callbacks_.want_to_end();
+  const Decision decision = decisions_.share(own, step_);
+  clock_.enter(Phase::kUpdate);
+  return decision;
+}
+
+void Trainer::save(int64_t epoch) {
+  const double start = steady_seconds();
+  activity_.doing(Activity::kSaving);
+  const MetricSums window = finite_window();  // what is spoiled replaces nothing good
+  CollectedVariables variables = strategy_.collect_variables();
+  if (leads_) {
+    Checkpoint checkpoint{std::move(variables.model), std::move(variables.training), state(epoch, window)};
+    checkpoints_.save(std::move(checkpoint), start);
+  }
+  clock_.start();  // step times are without it; the checkpoint's event has what it took
+}
+
+MetricSums Trainer::finite_window() {
+  MetricSums own;
+  own.add(window_);
+  MetricSums sums = strategy_.sum_over_replicas(std::move(own));
+  if (sums.examples() > 0) require_finite(sums.loss(), "loss");
+  return sums;
+}
+
+TrainingState Trainer::state(int64_t epoch, const MetricSums& window) const {
+  TrainingState state;
+  const bool complete = pass_is_complete();
+  state.run = run_.run;
+  state.epoch = complete ? epoch + 1 : epoch;
+  state.step = step_;
+  state.position = complete ? 0 : position_;
+  state.train_examples = job_.data.train_examples;
+  state.global_batch = run_.batch.global;
+  state.pass_sums = epoch_sums_.to_vector();
+  state.window_sums = window.to_vector();
+  state.learning_rate = learning_rate_.at(step_ - 1);
+  state.schedule = learning_rate_.state();
+  state.callbacks = callbacks_.state();
+  state.metrics = evaluation_;
+  state.replicas = run_.replicas;
+  state.spec = print_spec(job_.spec);
+  return state;
+}
+
+void Trainer::leave() {
+  checkpoints_.finish();
+  strategy_.finish();  // nobody leaves before rank 0 has written everything
+  throw Error(ExitCode::kStopped, fmt::format("stopped after step {}", step_));
+}
+
+bool Trainer::pass_is_complete() const {
+  return position_ >= std::min(job_.data.train_examples, run_.steps_per_epoch * run_.batch.global);
 }
 
 void Trainer::end_window(int64_t epoch, double learning_rate) {
@@ -92,13 +208,14 @@ void Trainer::evaluate(int64_t epoch) {
                 fmt::format("evaluated {} examples of {}", sums.examples(), job_.data.test_examples));
   }
   learning_rate_.on_evaluation(sums.loss(), sums.accuracy());  // the same sums on every replica
+  evaluation_ = {{"loss", sums.loss()}, {"accuracy", sums.accuracy()}};
   reporter_.on_evaluation(epoch + 1, step_, steady_seconds() - start, sums);
   require_finite(sums.loss(), "evaluation loss");  // the last update alone can spoil the weights
 }
 
 bool Trainer::evaluation_is_due(int64_t epoch) const {
   if (test_ == nullptr) return false;
-  return (epoch + 1) % job_.spec.evaluate.every_epochs == 0 || epoch + 1 == run_.epochs;
+  return (epoch + 1) % job_.spec.evaluate.every_epochs == 0 || epoch + 1 == run_.epochs || ended_;
 }
 
 }  // namespace dtrain

@@ -3,12 +3,17 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <string>
 
 #include "core/phase_clock.h"
 #include "data/batches.h"
 #include "launch/status_board.h"
 #include "strategy/strategy.h"
+#include "train/callbacks.h"
+#include "train/decisions.h"
 #include "train/job_plan.h"
+#include "train/run_checkpoints.h"
 #include "train/run_reporter.h"
 
 namespace dtrain {
@@ -31,14 +36,28 @@ class Trainer {
   // All of it outlives the trainer. `test` is nullptr when the run does not evaluate. `clock` is the
   // strategy's.
   Trainer(const JobPlan& job, const RunPlan& run, Strategy& strategy, ShareLoader& train, ShareLoader* test,
-          PhaseClock& clock, RunReporter& reporter, ActivityLog& activity);
+          PhaseClock& clock, RunReporter& reporter, RunCheckpoints& checkpoints, CallbackList& callbacks,
+          ActivityLog& activity, bool leads);
 
-  // Trains to the end of the plan. Collective. Throws Error(kDiverged) on every replica when the loss is not
-  // a finite number, and whatever the strategy throws.
-  void run();
+  // Trains to the end of the plan, from the start or from where `from` was saved. Collective. Throws
+  // Error(kDiverged) on every replica when the loss is not a finite number, Error(kStopped) on every replica
+  // after the same step when there was a stop signal and checkpoints are saved, and whatever the strategy
+  // throws.
+  void run(const Resumption* from = nullptr);
 
  private:
+  void resume(const Resumption& from);
   void train_epoch(int64_t epoch);
+  // Between two steps of an epoch, and after an epoch with its evaluation: what was decided is done.
+  void after_step(int64_t epoch);
+  void after_epoch(int64_t epoch);
+  Decision share_decisions();
+  void save(int64_t epoch);
+  [[noreturn]] void leave();
+  // The sums over all replicas of the window under way, which goes on. Collective; checks the loss.
+  MetricSums finite_window();
+  TrainingState state(int64_t epoch, const MetricSums& window) const;
+  bool pass_is_complete() const;
   void evaluate(int64_t epoch);
   // Adds the window's sums over all replicas to the epoch's and reports them.
   void end_window(int64_t epoch, double learning_rate);
@@ -53,11 +72,20 @@ class Trainer {
   ShareLoader* test_;
   PhaseClock& clock_;
   RunReporter& reporter_;
+  RunCheckpoints& checkpoints_;
+  CallbackList& callbacks_;
   ActivityLog& activity_;
+  bool leads_;     // rank 0
+  bool deciding_;  // there is something to decide while the run goes on
   LearningRateSchedule learning_rate_;
-  int64_t step_ = 0;  // optimizer steps done
+  Decisions decisions_;
+  int64_t first_epoch_ = 0;
+  int64_t step_ = 0;      // optimizer steps done
+  int64_t position_ = 0;  // examples of this pass that were trained on
+  bool ended_ = false;    // before the end of the plan
   MetricSums window_;
   MetricSums epoch_sums_;
+  std::map<std::string, double> evaluation_;  // of the weights as they are now
 };
 
 }  // namespace dtrain

@@ -91,7 +91,8 @@ TEST_CASE("bash and zsh complete commands, options, shells and files") {
       {{"ru"}, {"run"}},
       {{"rep"}, {}},  // hidden
       {{"--v"}, {"--version"}},
-      {{"run", "--"}, {"--help", "--set", "--run-dir", "--overwrite", "--inspect-step", "--quiet", "--json"}},
+      {{"run", "--"},
+       {"--help", "--set", "--run-dir", "--overwrite", "--resume", "--inspect-step", "--quiet", "--json"}},
       {{"run", "--qu"}, {"--quiet"}},
       {{"run", "job.yaml", "--ov"}, {"--overwrite"}},
       {{"plan", "--"}, {"--help", "--set", "--json", "--plot-lr"}},

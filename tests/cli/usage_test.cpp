@@ -59,7 +59,7 @@ TEST_CASE("every command has help of its own") {
     CHECK_THAT(outcome.output, ContainsSubstring("Usage: dtrain " + name + " [OPTIONS]"));
     CHECK(dtrain_command({name, "-h"}).output == outcome.output);
   }
-  CHECK_THAT(dtrain_command({"run", "--help"}).output, ContainsSubstring("dtrain run [OPTIONS] SPEC\n"));
+  CHECK_THAT(dtrain_command({"run", "--help"}).output, ContainsSubstring("dtrain run [OPTIONS] [SPEC]\n"));
 }
 
 TEST_CASE("mistakes are told in one line, with what was probably meant, and exit code 2") {

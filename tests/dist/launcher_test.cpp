@@ -101,6 +101,29 @@ TEST_CASE("a launcher that stops its processes leaves a run that says so") {
   CHECK(job.event("run_end", "distributed").at("status") == "stopped");
 }
 
+TEST_CASE("launched replicas that save checkpoints stop after the same step, whoever is told, and go on") {
+  const size_t told = GENERATE(size_t{0}, size_t{1});
+  const Job job;
+  const Arguments saving = kEndless + Job::set({"checkpoint.every_steps=1000000"});
+  {
+    const Ranks ranks = launch(job, 2, saving);
+    job.wait_for_step();
+    ranks[told]->send(SIGTERM);
+    const Finished first = ranks[0]->wait(10);
+    CHECK(first.exit_code == 75);
+    CHECK_THAT(first.errors,
+               ContainsSubstring(" after step ") && ContainsSubstring("to go on: dtrain run --resume "));
+    CHECK(ranks[1]->wait(10).exit_code == 75);
+  }
+  CHECK(job.event("run_end", "distributed").at("status") == "stopped");
+  const auto step = job.event("checkpoint", "distributed").at("step").get<int64_t>();
+  const Ranks ranks = launch(
+      job, 2, saving + Job::set({"train.max_steps=" + std::to_string(step + 20)}) + Arguments{"--resume"});
+  for (const auto& rank : ranks) CHECK(rank->wait().exit_code == 0);
+  CHECK(job.events("run_start").back().at("resumed_step") == step);
+  CHECK(job.event("run_end", "distributed").at("steps") == step + 20);
+}
+
 TEST_CASE("when rank 0 cannot begin the other does not wait for ever") {
   const Job job;
   std::filesystem::create_directories(job.run_folder() / "in the way");

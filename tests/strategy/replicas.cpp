@@ -42,24 +42,30 @@ LoaderOptions loader_options(const JobSpec& spec, const BatchPlan& plan, int ran
 }
 
 TrainingResult train_one(const JobSpec& spec, const Dataset& dataset, std::unique_ptr<ProcessGroup> group,
-                         int steps) {
+                         int steps, const CollectedVariables* from, int first) {
   TrainingResult result;
   const int rank = group->rank();
   const int replicas = group->size();
   const BatchPlan plan = resolve_batch(spec, replicas);
   const LearningRate rate = resolve_learning_rate(spec.train, plan.global, {1, steps});
   const auto strategy = build(spec, dataset, std::move(group));
-  strategy->place_variables();
+  if (from == nullptr) {
+    strategy->place_variables();
+  } else {
+    strategy->restore_variables(rank == 0 ? *from : CollectedVariables());  // rank 0's counts
+  }
   ShareLoader loader(dataset.train, loader_options(spec, plan, rank));
   int step = 0;
   for (int epoch = 0; step < steps; ++epoch) {
     loader.start_epoch(epoch);
     for (std::optional<Share> share; step < steps && (share = loader.next()); ++step) {
+      if (step < first) continue;
       const MetricSums sums = strategy->sum_over_replicas(strategy->train_step(*share, rate.at(step)));
       result.losses.push_back(sums.loss());
       result.examples.push_back(sums.examples());
     }
   }
+  result.collected = strategy->collect_variables();
   LoaderOptions test =
       loader_options(spec, {.per_replica = 7, .replicas = replicas, .global = 7 * replicas}, rank);
   test.shuffle = false;
@@ -71,7 +77,7 @@ TrainingResult train_one(const JobSpec& spec, const Dataset& dataset, std::uniqu
   result.evaluation_loss = sums.loss();
   result.evaluation_accuracy = sums.accuracy();
   result.evaluated_examples = sums.examples();
-  result.variables = strategy->collect_variables();
+  result.variables = strategy->collect_variables().model;
   strategy->finish();
   return result;
 }
@@ -86,8 +92,9 @@ bool bit_identical(const Variables& a, const Variables& b) {
 
 }  // namespace
 
-TrainingResult train_with_threads(const JobSpec& spec, const Dataset& dataset, int replicas, int steps) {
-  if (replicas == 1) return train_one(spec, dataset, make_single_group(), steps);
+TrainingResult train_with_threads(const JobSpec& spec, const Dataset& dataset, int replicas, int steps,
+                                  const CollectedVariables* from, int first) {
+  if (replicas == 1) return train_one(spec, dataset, make_single_group(), steps, from, first);
   const auto store = c10::make_intrusive<c10d::HashStore>();
   std::vector<TrainingResult> results(static_cast<size_t>(replicas));
   std::vector<std::exception_ptr> failures(static_cast<size_t>(replicas));
@@ -99,7 +106,7 @@ TrainingResult train_with_threads(const JobSpec& spec, const Dataset& dataset, i
       try {
         auto group = make_group(spec.strategy.communication, store, rank, replicas, std::chrono::seconds(20),
                                 network_of(hosts, replicas, rank));
-        results[at_rank] = train_one(spec, dataset, std::move(group), steps);
+        results[at_rank] = train_one(spec, dataset, std::move(group), steps, from, first);
       } catch (...) {
         failures[at_rank] = std::current_exception();
       }

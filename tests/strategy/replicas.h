@@ -11,7 +11,8 @@
 namespace dtrain {
 
 struct TrainingResult {
-  Variables variables;
+  Variables variables;            // the model's
+  CollectedVariables collected;   // before the evaluation: those and the rest, on rank 0
   std::vector<double> losses;     // mean over the global batch, a step each
   std::vector<int64_t> examples;  // of the global batch, a step each
   double evaluation_loss = 0;     // over the whole test set
@@ -19,10 +20,12 @@ struct TrainingResult {
   int64_t evaluated_examples = 0;
 };
 
-// `steps` optimizer steps of the strategy in `spec` with `replicas` threads, which meet as if they were spread
-// evenly over `spec.hosts`, then an evaluation. The result is that of rank 0; the variables of every other rank are required to be
-// bit-identical.
-TrainingResult train_with_threads(const JobSpec& spec, const Dataset& dataset, int replicas, int steps);
+// `steps` optimizer steps of the strategy in `spec` with `replicas` threads, which meet as if they were
+// spread evenly over `spec.hosts`, then an evaluation. The result is that of rank 0; the variables of every
+// other rank are required to be bit-identical. With `from`, which was collected after `first` steps, the
+// training goes on from there; what the last step is stays.
+TrainingResult train_with_threads(const JobSpec& spec, const Dataset& dataset, int replicas, int steps,
+                                  const CollectedVariables* from = nullptr, int first = 0);
 
 // A spec for a small synthetic dataset: 8x8 images, 5 classes.
 JobSpec small_spec();

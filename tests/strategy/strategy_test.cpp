@@ -50,6 +50,13 @@ TEST_CASE("variables are copied and written back, and mismatches refused") {
   Variables fewer = copies;
   fewer.pop_back();
   CHECK_THROWS_AS(write_variables(*target, fewer), Error);
+  Variables more = copies;
+  more.emplace_back("another", at::zeros({1}));
+  CHECK_THROWS_AS(write_variables(*target, more), Error);
+  CHECK(relative_difference(copies, copy_variables(*target)) == 0);
+  Variables reversed(copies.rbegin(), copies.rend());
+  CHECK_NOTHROW(write_variables(*target, reversed));
+  CHECK(relative_difference(copies, copy_variables(*target)) == 0);
 }
 
 TEST_CASE("an unknown strategy is refused and the known ones are listed") {

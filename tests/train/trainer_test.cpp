@@ -4,9 +4,12 @@
 
 #include <algorithm>
 #include <cmath>
+#include <fstream>
 #include <limits>
 
 #include "catch.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/retention.h"
 #include "core/error.h"
 #include "small_jobs.h"
 #include "train/assembly.h"
@@ -25,6 +28,9 @@ class FakeStrategy : public Strategy {
   int64_t evaluated = 0;
   int64_t sums = 0;
 
+  CollectedVariables restored;
+  int64_t steps_before = 0;  // of a run that this one goes on from
+
   int64_t spoiled_step = 0;  // the step whose loss is `spoiled_loss`; 0: none
   double spoiled_loss = std::nan("");
   double evaluation_loss = 0.5;
@@ -34,7 +40,7 @@ class FakeStrategy : public Strategy {
   void place_variables() override { calls.push_back("place"); }
   MetricSums train_step(const Share& share, double learning_rate) override {
     calls.push_back("train");
-    const auto step = static_cast<int64_t>(steps.size()) + 1;
+    const int64_t step = steps_before + static_cast<int64_t>(steps.size()) + 1;
     if (step == failing_step) throw Error(ExitCode::kPeerLost, "a replica is gone");
     steps.push_back(share.step);
     learning_rates.push_back(learning_rate);
@@ -53,8 +59,14 @@ class FakeStrategy : public Strategy {
     ++sums;
     return own;
   }
-  Variables collect_variables() override { return {}; }
-  void restore_variables(const Variables&) override {}
+  CollectedVariables collect_variables() override {
+    calls.push_back("collect");
+    return {{{"weight", at::full({2}, static_cast<double>(steps.size()))}}, {}};
+  }
+  void restore_variables(const CollectedVariables& variables) override {
+    calls.push_back("restore");
+    restored = variables;
+  }
   void finish() override { calls.push_back("finish"); }
 
  private:
@@ -79,19 +91,25 @@ struct Training {
   Dataset dataset;
   FakeStrategy strategy;
   RecordingSink sink;
+  TemporaryFolder folder;
   std::unique_ptr<StatusBoard> board = StatusBoard::create(1);
 
   explicit Training(const std::vector<std::string>& overrides = {})
       : job(small_job(overrides)), dataset(load_dataset(job.spec.data, 42)) {}
 
-  void run(bool evaluates = true) {
+  void run(bool evaluates = true, const Resumption* from = nullptr) {
     const RunPlan& plan = job.runs.back();
     ShareLoader train(dataset.train, train_options(job, plan, 0));
     ShareLoader test(dataset.test, test_options(job, plan, 0));
-    RunReporter reporter(job, plan, sink);
+    CallbackList callbacks({job, plan, folder / "", sink}, /*leads=*/true);
+    RunReporter reporter(job, plan, callbacks);
     ActivityLog activity(*board, 0);
     PhaseClock clock;
-    Trainer(job, plan, strategy, train, evaluates ? &test : nullptr, clock, reporter, activity).run();
+    RunCheckpoints checkpoints(job, plan, folder / "checkpoints", /*leads=*/true, callbacks);
+    Trainer(job, plan, strategy, train, evaluates ? &test : nullptr, clock, reporter, checkpoints, callbacks,
+            activity,
+            /*leads=*/true)
+        .run(from);
   }
 
   // How the run failed; the strategy is not asked for anything afterwards and no end is reported.
@@ -99,7 +117,7 @@ struct Training {
     try {
       run();
     } catch (const Error& error) {
-      CHECK(strategy.calls.back() != "finish");
+      if (!strategy.calls.empty()) CHECK(strategy.calls.back() != "finish");
       CHECK(sink.of("run_end").empty());
       return {error.code(), error.what()};
     }
@@ -277,6 +295,126 @@ TEST_CASE("the status board ends at finished") {
   CHECK(training.board->get(0).step >= 15);
 }
 
+// The states of the checkpoints in the folder, by step.
+std::vector<TrainingState> saved_in(const std::filesystem::path& folder) {
+  std::vector<TrainingState> states;
+  for (const SavedCheckpoint& saved : list_checkpoints(folder))
+    states.push_back(load_checkpoint(saved.path).state);
+  return states;
+}
+
+Numbers steps_of(const std::vector<TrainingState>& states) {
+  Numbers steps;
+  for (const TrainingState& state : states) steps.push_back(state.step);
+  return steps;
+}
+
+TEST_CASE("checkpoints come every so many steps, or epochs, and at the end") {
+  using Case = std::pair<std::vector<std::string>, Numbers>;
+  for (const auto& [overrides, steps] :
+       std::vector<Case>{{{"checkpoint.every_epochs=1"}, {5, 10, 15}},
+                         {{"checkpoint.every_epochs=2"}, {10, 15}},
+                         {{"checkpoint.every_steps=4"}, {4, 8, 12, 15}},
+                         {{"checkpoint.every_steps=5"}, {5, 10, 15}},
+                         {{"checkpoint.every_steps=100"}, {15}},
+                         {{"checkpoint.every_minutes=1"}, {15}},
+                         {{"checkpoint.every_steps=4", "train.max_steps=7"}, {4, 7}},
+                         {{"checkpoint.every_steps=1", "checkpoint.keep=2"}, {14, 15}}}) {
+    INFO(overrides.front());
+    Training training(overrides);
+    if (overrides.size() == 1) training.job.spec.checkpoint.keep = 100;
+    training.run();
+    CHECK(steps_of(saved_in(training.folder / "checkpoints")) == steps);
+    CHECK(training.strategy.steps.size() == static_cast<size_t>(steps.back()));
+    Numbers reported = training.values<int64_t>("checkpoint", "step");
+    reported.erase(reported.begin(), reported.end() - std::ssize(steps));
+    CHECK(reported == steps);
+  }
+}
+
+TEST_CASE("a run without checkpoints leaves no folder, nor does one that is measured against") {
+  Training plain;
+  plain.run();
+  CHECK_FALSE(std::filesystem::exists(plain.folder / "checkpoints"));
+  Training baseline({"checkpoint.every_epochs=1"});
+  baseline.job.runs.back().run = "baseline";
+  baseline.run();
+  CHECK_FALSE(std::filesystem::exists(baseline.folder / "checkpoints"));
+}
+
+TEST_CASE("a checkpoint says where training stood") {
+  Training training({"checkpoint.every_steps=4", "checkpoint.keep=100", "metrics.every_steps=3"});
+  training.run();
+  const auto states = saved_in(training.folder / "checkpoints");
+  REQUIRE(states.size() == 4);
+  CHECK(states[0].epoch == 0);
+  CHECK(states[0].position == 16);
+  CHECK(states[0].pass_sums == std::vector<double>{4 * (1 + 2 + 3), 12, 12});  // steps 1 to 3 were reported
+  CHECK(states[0].window_sums == std::vector<double>{4 * 4, 4, 4});
+  CHECK(states[0].metrics.empty());
+  CHECK(states[1].epoch == 1);
+  CHECK(states[1].position == 12);
+  CHECK(states[3].epoch == 3);
+  CHECK(states[3].position == 0);
+  CHECK(states[3].metrics.at("loss") == 0.5);
+  for (const TrainingState& state : states) {
+    CHECK(state.global_batch == 4);
+    CHECK(state.train_examples == 18);
+    CHECK(state.spec == print_spec(training.job.spec));
+  }
+}
+
+TEST_CASE("a training that goes on trains the rest, each example once, and reports the same") {
+  for (const size_t saved : {0, 1, 2, 3}) {
+    Training whole({"checkpoint.every_steps=4", "checkpoint.keep=100", "metrics.every_steps=3"});
+    whole.run();
+    const auto found = list_checkpoints(whole.folder / "checkpoints");
+    const Checkpoint checkpoint = load_checkpoint(found.at(saved).path);
+    INFO("from step " << checkpoint.state.step);
+
+    Training rest({"checkpoint.every_steps=4", "checkpoint.keep=100", "metrics.every_steps=3"});
+    rest.strategy.steps_before = checkpoint.state.step;
+    const Resumption from{checkpoint.state, {checkpoint.model, checkpoint.optimizer}};
+    rest.run(/*evaluates=*/true, &from);
+    CHECK(rest.strategy.calls.front() == "restore");
+    CHECK(at::equal(rest.strategy.restored.model.at(0).second, checkpoint.model.at(0).second));
+    const auto done = checkpoint.state.step;
+    CHECK(rest.strategy.steps == Numbers(whole.strategy.steps.begin() + done, whole.strategy.steps.end()));
+    CHECK(rest.strategy.examples ==
+          Numbers(whole.strategy.examples.begin() + done, whole.strategy.examples.end()));
+    CHECK(rest.strategy.learning_rates == std::vector<double>(whole.strategy.learning_rates.begin() + done,
+                                                              whole.strategy.learning_rates.end()));
+    for (const char* kind : {"step", "epoch"}) {
+      for (const char* key : {"loss", "accuracy"}) {
+        const auto all = whole.values<double>(kind, key), again = rest.values<double>(kind, key);
+        REQUIRE(again.size() <= all.size());
+        CHECK(again == std::vector<double>(all.end() - std::ssize(again), all.end()));
+      }
+    }
+    if (saved < 3) {
+      CHECK(rest.sink.of("run_start").at(0)["resumed_step"] == done);
+      CHECK(rest.values<int64_t>("epoch", "examples").back() == 18);
+      CHECK(rest.values<int64_t>("epoch", "steps").front() == 5);
+    }
+  }
+}
+
+TEST_CASE("weights that are spoiled replace no good checkpoint") {
+  Training training({"checkpoint.every_steps=2", "metrics.every_steps=50"});
+  training.strategy.spoiled_step = 3;
+  const auto [code, message] = training.failure();
+  CHECK(code == ExitCode::kDiverged);
+  CHECK(steps_of(saved_in(training.folder / "checkpoints")) == Numbers{2});
+}
+
+TEST_CASE("checkpoints that cannot be written end the run") {
+  Training training({"checkpoint.every_steps=1"});
+  std::ofstream(training.folder / "checkpoints") << "a file in its place";
+  const auto [code, message] = training.failure();
+  CHECK(code == ExitCode::kUsage);
+  CHECK_THAT(message, ContainsSubstring("checkpoints"));
+}
+
 TEST_CASE("a real strategy learns the synthetic classes through the trainer") {
   Training training({"train.epochs=30", "data.train_examples=60", "data.test_examples=30",
                      "train.optimizer.learning_rate=0.01"});
@@ -285,9 +423,14 @@ TEST_CASE("a real strategy learns the synthetic classes through the trainer") {
   const auto strategy = make_strategy("one_device", strategy_parts(training.job, make_single_group(), clock));
   ShareLoader train(training.dataset.train, train_options(training.job, plan, 0));
   ShareLoader test(training.dataset.test, test_options(training.job, plan, 0));
-  RunReporter reporter(training.job, plan, training.sink);
+  CallbackList callbacks({training.job, plan, training.folder / "", training.sink}, /*leads=*/true);
+  RunReporter reporter(training.job, plan, callbacks);
   ActivityLog activity(*training.board, 0);
-  Trainer(training.job, plan, *strategy, train, &test, *clock, reporter, activity).run();
+  RunCheckpoints checkpoints(training.job, plan, training.folder / "checkpoints", /*leads=*/true,
+                             training.sink);
+  Trainer(training.job, plan, *strategy, train, &test, *clock, reporter, checkpoints, callbacks, activity,
+          /*leads=*/true)
+      .run();
   CHECK(training.values<double>("eval", "accuracy").back() > 0.9);
   CHECK(training.values<double>("eval", "loss").back() < training.values<double>("eval", "loss").front());
 }

@@ -1,0 +1,147 @@
+#include "checkpoint/checkpoint.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <torch/headeronly/version.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "checkpoint/retention.h"
+#include "core/error.h"
+#include "core/text.h"
+#include "core/version.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void refuse(const fs::path& path, const std::string& why) {
+  throw Error(ExitCode::kCheckpoint, fmt::format("{}: {}", path.string(), why));
+}
+
+// Whether the file is the one that the manifest is about, as far as its size and header tell.
+void check_header(const fs::path& path, const SafetensorsFile& file, const FileChecksums& expected) {
+  if (file.bytes() != expected.bytes)
+    refuse(path, fmt::format("has {} bytes, but was saved with {}", file.bytes(), expected.bytes));
+  if (file.header_checksum() != expected.header)
+    refuse(path, "its header is damaged: its checksum is another");
+  if (file.tensors().size() != expected.tensors.size())
+    refuse(path, fmt::format("has {} tensors, but was saved with {}", file.tensors().size(),
+                             expected.tensors.size()));
+}
+
+bool is_as_saved(const FileChecksums& saved, const TensorEntry& entry, const std::string& checksum) {
+  const auto expected = saved.tensors.find(entry.name);
+  return expected != saved.tensors.end() && expected->second == checksum;
+}
+
+std::string damaged(const TensorEntry& entry) {
+  return fmt::format("'{}' is damaged: its checksum is another", printable(entry.name, 100));
+}
+
+NamedTensors load_file(const fs::path& path, const FileChecksums& saved) {
+  const SafetensorsFile file(path);
+  check_header(path, file, saved);
+  NamedTensors tensors;
+  for (const TensorEntry& entry : file.tensors()) {
+    std::string checksum;
+    tensors.emplace_back(entry.name, file.read(entry, &checksum));
+    if (!is_as_saved(saved, entry, checksum)) refuse(path, damaged(entry));
+  }
+  return tensors;
+}
+
+// `saved` is nullptr when the manifest is not to be trusted.
+FileReport inspect_file(const fs::path& path, const FileChecksums* saved,
+                        std::vector<std::string>& problems) {
+  FileReport report;
+  report.name = path.filename();
+  try {
+    const SafetensorsFile file(path);
+    for (const TensorEntry& entry : file.tensors()) {
+      TensorReport tensor{
+          entry.name, safetensors_dtype(entry.dtype), entry.shape, entry.end - entry.begin, {}};
+      if (saved) tensor.good = is_as_saved(*saved, entry, file.checksum(entry));
+      if (saved && !*tensor.good) problems.push_back(fmt::format("{}: {}", path.string(), damaged(entry)));
+      report.tensors.push_back(std::move(tensor));
+    }
+    if (saved) check_header(path, file, *saved);
+  } catch (const Error& error) {
+    report.problem = error.what();
+    problems.push_back(error.what());
+  }
+  return report;
+}
+
+void write_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
+  Manifest manifest;
+  manifest.state = checkpoint.state;
+  manifest.state.dtrain = kVersion;
+  manifest.state.libtorch = TORCH_VERSION;
+  const Metadata metadata = {{"format", "pt"}};  // by which other readers know row-major tensors
+  manifest.files[kModelFile] = write_safetensors(path / kModelFile, checkpoint.model, metadata);
+  manifest.files[kOptimizerFile] = write_safetensors(path / kOptimizerFile, checkpoint.optimizer, metadata);
+  const std::string text = manifest_text(manifest);
+  NewFile file(path / kManifestFile);
+  file.write(text.data(), text.size());
+  file.sync();
+  sync_folder(path);
+}
+
+}  // namespace
+
+fs::path save_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) {
+  make_checkpoint_folder(folder);
+  const fs::path path = folder / checkpoint_name(checkpoint.state.step);
+  StagingFolder staging(folder, checkpoint.state.step);
+  write_checkpoint(staging.path(), checkpoint);
+  staging.put_in_place(path);
+  return path;
+}
+
+Checkpoint load_checkpoint(const fs::path& path) {
+  const Manifest manifest = read_manifest(path);
+  Checkpoint checkpoint;
+  checkpoint.state = manifest.state;
+  checkpoint.model = load_file(path / kModelFile, manifest.files.at(kModelFile));
+  checkpoint.optimizer = load_file(path / kOptimizerFile, manifest.files.at(kOptimizerFile));
+  return checkpoint;
+}
+
+CheckpointReport inspect_checkpoint(const fs::path& path) {
+  CheckpointReport report;
+  std::optional<Manifest> manifest;
+  try {
+    manifest = read_manifest(path);
+    report.state = manifest->state;
+  } catch (const Error& error) {
+    report.problems.push_back(error.what());
+  }
+  for (const char* name : {kModelFile, kOptimizerFile}) {
+    const FileChecksums* saved = manifest ? &manifest->files.at(name) : nullptr;
+    report.files.push_back(inspect_file(path / name, saved, report.problems));
+  }
+  return report;
+}
+
+fs::path latest_good_checkpoint(const fs::path& folder, const std::function<void(const std::string&)>& warn) {
+  std::vector<SavedCheckpoint> found = list_checkpoints(folder);
+  for (auto saved = found.rbegin(); saved != found.rend(); ++saved) {
+    const CheckpointReport report = inspect_checkpoint(saved->path);
+    if (report.problems.empty()) return saved->path;
+    warn(fmt::format(
+        "{} is not used: {}{}", saved->path.string(), report.problems.front(),
+        report.problems.size() == 1 ? "" : fmt::format(" (and {} more)", report.problems.size() - 1)));
+  }
+  throw Error(
+      ExitCode::kCheckpoint,
+      found.empty()
+          ? fmt::format("{}: there is no checkpoint to resume from; start without --resume", folder.string())
+          : fmt::format("{}: none of the {} checkpoint{} is good; `dtrain inspect` shows what is "
+                        "left of one, and a run without --resume starts over",
+                        folder.string(), found.size(), found.size() == 1 ? "" : "s"));
+}
+
+}  // namespace dtrain

@@ -1,0 +1,61 @@
+#include "checkpoint/disk.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+
+#include "core/error.h"
+
+namespace dtrain {
+
+FileDescriptor::~FileDescriptor() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void refuse_to_write(const std::filesystem::path& path, const char* what) {
+  const int error = errno;
+  const char* advice =
+      error == ENOSPC || error == EDQUOT || error == EFBIG
+          ? "; free some room there, keep fewer (checkpoint.keep), or choose another place with "
+            "--run-dir"
+      : error == EACCES || error == EPERM || error == EROFS
+          ? "; choose a place that can be written with --run-dir"
+          : "";
+  throw Error(ExitCode::kUsage, fmt::format("{}: cannot {}: {}{}; older checkpoints are as they were",
+                                            path.string(), what, std::strerror(error), advice));
+}
+
+// O_EXCL and O_NOFOLLOW: in a folder that others may write to, the name could be a link to a file of ours.
+NewFile::NewFile(const std::filesystem::path& path)
+    : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666)) {
+  if (file_.get() < 0) refuse_to_write(path_, "create the file");
+}
+
+void NewFile::write(const void* bytes, size_t count) {
+  const auto* next = static_cast<const char*>(bytes);
+  for (size_t left = count; left > 0;) {
+    const ssize_t put = ::write(file_.get(), next, left);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) refuse_to_write(path_, "write the file");
+    next += put;
+    left -= static_cast<size_t>(put);
+  }
+  bytes_ += static_cast<int64_t>(count);
+}
+
+void NewFile::sync() {
+  if (::fsync(file_.get()) != 0) refuse_to_write(path_, "write the file to the disk");
+}
+
+void sync_folder(const std::filesystem::path& path) {
+  const FileDescriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.get() < 0) refuse_to_write(path, "open the folder");
+  // Some network file systems cannot; what they promise is theirs.
+  if (::fsync(folder.get()) != 0 && errno != EINVAL) refuse_to_write(path, "write the folder to the disk");
+}
+
+}  // namespace dtrain

@@ -1,0 +1,64 @@
+// manifest.json: what a checkpoint is of, and the checksums of its other files.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <nlohmann/json.hpp>
+#include <string>
+#include <vector>
+
+#include "checkpoint/safetensors.h"
+
+namespace dtrain {
+
+// Where a training stands, besides its tensors.
+struct TrainingState {
+  std::string run = "distributed";  // as in the events
+  int64_t epoch = 0;                // passes over the training examples that are complete
+  int64_t step = 0;                 // optimizer steps done since the run began
+  int64_t position = 0;             // examples of the pass under way that were trained on
+  int64_t train_examples = 0;       // of a pass
+  int64_t global_batch = 0;         // examples of a step
+  double learning_rate = 0;         // of the last step
+  nlohmann::ordered_json schedule = nlohmann::ordered_json::object();  // LearningRateSchedule::state()
+  std::map<std::string, double> metrics;  // of an evaluation of these very weights: loss, accuracy; or none
+  // Loss, correct predictions and examples summed so far over the pass under way, and over the steps of it
+  // that were not reported yet.
+  std::vector<double> pass_sums = {0, 0, 0};
+  std::vector<double> window_sums = {0, 0, 0};
+  nlohmann::ordered_json callbacks = nlohmann::ordered_json::object();  // what each remembers, by kind
+  int64_t replicas = 1;
+  std::string spec;    // all of it, resolved, as print_spec() prints it
+  std::string dtrain;  // the versions that saved it
+  std::string libtorch;
+
+  bool operator==(const TrainingState&) const = default;
+};
+
+constexpr const char* kManifestFile = "manifest.json";
+constexpr const char* kModelFile = "model.safetensors";
+constexpr const char* kOptimizerFile = "optimizer.safetensors";
+
+// As it stands in the manifest.
+nlohmann::ordered_json to_json(const TrainingState& state);
+
+// The reverse. Throws std::exception when something is missing or of another type.
+TrainingState training_state_from(const nlohmann::ordered_json& json);
+
+struct Manifest {
+  TrainingState state;
+  std::map<std::string, FileChecksums> files;  // by name, always both
+};
+
+// The manifest as text: JSON whose last line is the checksum of everything before it.
+std::string manifest_text(const Manifest& manifest);
+
+// The reverse. Throws Error(kCheckpoint), beginning with `what`, when a single bit of it is not as it was
+// written, and when it was written by somebody else and makes no sense.
+Manifest parse_manifest(const std::string& text, const std::string& what);
+
+// That of the checkpoint at `path`. Throws Error(kCheckpoint).
+Manifest read_manifest(const std::filesystem::path& path);
+
+}  // namespace dtrain

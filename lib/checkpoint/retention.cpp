@@ -1,0 +1,166 @@
+#include "checkpoint/retention.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <system_error>
+
+#include "checkpoint/disk.h"
+#include "checkpoint/manifest.h"
+#include "core/error.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kPrefix = "step-";
+const std::string kStagingPrefix = ".step-";
+constexpr size_t kMaxDigits = 18;
+
+std::string staging_name(int64_t step, const char* what) {
+  return fmt::format(".{}.{}-{}", checkpoint_name(step), what, ::getpid());
+}
+
+// The step of a folder's name, if it is one of a checkpoint.
+std::optional<int64_t> step_of(const std::string& name) {
+  if (name.compare(0, kPrefix.size(), kPrefix) != 0) return std::nullopt;
+  const std::string digits = name.substr(kPrefix.size());
+  int64_t step = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
+  const bool whole = error == std::errc() && end == digits.data() + digits.size();
+  if (!whole || step < 0 || digits.size() > kMaxDigits || name != checkpoint_name(step)) return std::nullopt;
+  return step;
+}
+
+void remove_folder(const fs::path& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (!error) return;
+  errno = error.value();
+  refuse_to_write(path, "remove the folder");
+}
+
+// Out of sight at once, so that nobody takes what is half removed for a damaged checkpoint.
+void remove_checkpoint(const SavedCheckpoint& checkpoint) {
+  const fs::path hidden = checkpoint.path.parent_path() / staging_name(checkpoint.step, "old");
+  remove_folder(hidden);
+  if (::rename(checkpoint.path.c_str(), hidden.c_str()) != 0)
+    refuse_to_write(checkpoint.path, "remove the folder");
+  remove_folder(hidden);
+}
+
+std::optional<double> metric_of(const SavedCheckpoint& checkpoint, const std::string& metric) {
+  try {
+    const TrainingState state = read_manifest(checkpoint.path).state;
+    const auto value = state.metrics.find(metric);
+    if (value != state.metrics.end()) return value->second;
+  } catch (const Error&) {  // a damaged one is not the best
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string checkpoint_name(int64_t step) { return fmt::format("{}{:09}", kPrefix, step); }
+
+std::vector<SavedCheckpoint> list_checkpoints(const fs::path& folder) {
+  std::vector<SavedCheckpoint> found;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const auto step = step_of(entry->path().filename());
+    if (step) found.push_back({*step, entry->path()});
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw Error(ExitCode::kCheckpoint, fmt::format("{}: cannot read the folder of checkpoints: {}",
+                                                   folder.string(), error.message()));
+  }
+  std::sort(found.begin(), found.end(),
+            [](const SavedCheckpoint& a, const SavedCheckpoint& b) { return a.step < b.step; });
+  return found;
+}
+
+void make_checkpoint_folder(const fs::path& folder) {
+  if (::mkdir(folder.c_str(), 0777) == 0) {
+    const fs::path parent = folder.parent_path();
+    sync_folder(parent.empty() ? fs::path(".") : parent);
+  } else if (errno != EEXIST) {
+    refuse_to_write(folder, "make the folder");
+  }
+}
+
+void remove_leftovers(const fs::path& folder) {
+  std::vector<fs::path> leftovers;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (entry->path().filename().string().compare(0, kStagingPrefix.size(), kStagingPrefix) == 0)
+      leftovers.push_back(entry->path());
+  }
+  for (const fs::path& path : leftovers) remove_folder(path);
+}
+
+void remove_all_checkpoints(const fs::path& folder) {
+  remove_leftovers(folder);
+  for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) remove_checkpoint(checkpoint);
+  std::error_code other_files_stay;
+  fs::remove(folder, other_files_stay);
+}
+
+StagingFolder::StagingFolder(const fs::path& folder, int64_t step)
+    : path_(folder / staging_name(step, "new")) {
+  remove_folder(path_);
+  if (::mkdir(path_.c_str(), 0777) != 0) refuse_to_write(path_, "make the folder");
+}
+
+StagingFolder::~StagingFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+void StagingFolder::put_in_place(const fs::path& path) {
+  if (::rename(path_.c_str(), path.c_str()) != 0) {
+    if (errno != ENOTEMPTY && errno != EEXIST) refuse_to_write(path, "give the folder its name");
+    if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) != 0)
+      refuse_to_write(path, "replace the folder, which was saved before; remove it: the system says");
+  }
+  sync_folder(path.parent_path());
+}
+
+std::optional<SavedCheckpoint> best_checkpoint(const fs::path& folder, const BestCheckpointSpec& best) {
+  if (!best.metric) return std::nullopt;
+  const bool lower = best.mode == "min" || (best.mode == "auto" && *best.metric == "loss");
+  std::optional<SavedCheckpoint> winner;
+  double record = 0;
+  for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) {
+    const auto value = metric_of(checkpoint, *best.metric);
+    if (!value || (winner && !(lower ? *value < record : *value > record))) continue;
+    winner = checkpoint;
+    record = *value;
+  }
+  return winner;
+}
+
+void remove_old_checkpoints(const fs::path& folder, int64_t saved, const CheckpointSpec& spec) {
+  std::vector<SavedCheckpoint> line;  // that leads to `saved`
+  for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) {
+    if (checkpoint.step <= saved) {
+      line.push_back(checkpoint);
+    } else {
+      remove_checkpoint(checkpoint);
+    }
+  }
+  const auto best = best_checkpoint(folder, spec.best);
+  const auto count = static_cast<int64_t>(line.size());
+  for (int64_t i = 0; i < count - spec.keep; ++i) {
+    const SavedCheckpoint& checkpoint = line[static_cast<size_t>(i)];
+    if (!best || best->step != checkpoint.step) remove_checkpoint(checkpoint);
+  }
+}
+
+}  // namespace dtrain

@@ -1,0 +1,46 @@
+#include "checkpoint/writer.h"
+
+#include <sys/resource.h>
+
+#include <chrono>
+#include <utility>
+
+#include "checkpoint/retention.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int kNiceness = 10;
+
+// Of this thread alone: Linux knows niceness by thread, and 0 is the caller's. Without it the checkpoint
+// would only be written with more haste.
+void give_way() { static_cast<void>(::setpriority(PRIO_PROCESS, 0, kNiceness)); }
+
+}  // namespace
+
+CheckpointWriter::CheckpointWriter(std::filesystem::path folder, const CheckpointSpec& spec)
+    : folder_(std::move(folder)), spec_(spec) {
+  remove_leftovers(folder_);
+}
+
+void CheckpointWriter::save(Checkpoint checkpoint) {
+  finish();
+  writing_ = std::async(std::launch::async, [this, checkpoint = std::move(checkpoint)] {
+    give_way();
+    save_checkpoint(folder_, checkpoint);
+    remove_old_checkpoints(folder_, checkpoint.state.step, spec_);
+  });
+}
+
+bool CheckpointWriter::is_idle() {
+  if (writing_.valid() && writing_.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
+    return false;
+  finish();
+  return true;
+}
+
+void CheckpointWriter::finish() {
+  if (writing_.valid()) writing_.get();
+}
+
+}  // namespace dtrain

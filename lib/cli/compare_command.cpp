@@ -1,0 +1,39 @@
+#include <fmt/format.h>
+
+#include <iostream>
+
+#include "cli/commands.h"
+#include "core/text.h"
+#include "metrics/finished_run.h"
+
+namespace dtrain {
+namespace {
+
+// No error, which ExitCode is about: the answer to the question that was asked.
+constexpr auto kRegression = static_cast<ExitCode>(8);
+
+}  // namespace
+
+ExitCode compare_command(const CompareOptions& options) {
+  std::vector<FinishedRun> runs;
+  for (const std::string& folder : options.runs) runs.push_back(read_finished_run(folder));
+  const RunsComparison comparison = compare_finished_runs(std::move(runs));
+  Event regressions = Event::array();
+  std::string text;
+  for (size_t i = 1; options.max_regression && i < comparison.runs.size(); ++i) {
+    for (const std::string& worse : comparison.regressions(i, *options.max_regression / 100)) {
+      regressions.push_back({{"run", comparison.runs[i].path}, {"worse", worse}});
+      text += fmt::format("WORSE: {}: {}\n", printable(comparison.runs[i].path, 1000), worse);
+    }
+  }
+  if (options.json) {
+    Event document = runs_document(comparison);
+    document["regressions"] = regressions;
+    std::cout << event_text(document, 2) << '\n';
+  } else {
+    std::cout << runs_table(comparison) << (text.empty() ? "" : "\n") << text;
+  }
+  return regressions.empty() ? ExitCode::kDone : kRegression;
+}
+
+}  // namespace dtrain

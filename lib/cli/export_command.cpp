@@ -1,0 +1,64 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <iostream>
+
+#include "cli/commands.h"
+#include "cli/report_problems.h"
+#include "core/files.h"
+#include "core/text.h"
+#include "train/evaluation.h"
+#include "train/onnx.h"
+#include "train/resume.h"
+
+namespace dtrain {
+namespace {
+
+// What a reader of the weights has to know to use them.
+Metadata description(const JobPlan& job, const TrainingState& state) {
+  const DataSpec& data = job.spec.data;
+  return {{"format", "pt"},
+          {"dtrain", state.dtrain},
+          {"name", job.spec.name},
+          {"step", std::to_string(state.step)},
+          {"input", fmt::format("(pixel / 255 - {}) / {}, [batch, {}]", data.mean, data.standard_deviation,
+                                fmt::join(job.data.image_shape, ", "))},
+          {"model", print_spec(job.spec)}};
+}
+
+void write_safetensors_file(const std::filesystem::path& path, const NamedTensors& model,
+                            const Metadata& metadata) {
+  const std::filesystem::path temporary = path.string() + ".tmp";
+  std::filesystem::remove(temporary);
+  write_safetensors(temporary, model, metadata);
+  std::filesystem::rename(temporary, path);
+}
+
+}  // namespace
+
+ExitCode export_command(const ExportOptions& options) {
+  const ResumePoint point = find_resume_point(options.checkpoint, {});
+  for (const std::string& warning : point.warnings)
+    std::cerr << "WARNING: " << printable(warning, 2000) << '\n';
+  LoadedSpec loaded;
+  const JobPlan job = job_of_checkpoint(point.state, {}, describe_dataset, loaded);
+  if (!loaded.ok()) {
+    report_problems(loaded.problems, std::cerr);
+    return ExitCode::kUsage;
+  }
+  const NamedTensors model = load_checkpoint(point.checkpoint).model;
+  const std::filesystem::path path =
+      options.out.value_or(fmt::format("{}.{}", job.spec.name, options.format));
+  if (options.format == "onnx") {
+    write_file_atomically(path,
+                          onnx_model(job.model, job.spec.data, job.data.image_shape, model, job.spec.name));
+  } else {
+    write_safetensors_file(path, model, description(job, point.state));
+  }
+  std::cout << fmt::format("{}: the model of {} as {}\n", path.string(), point.checkpoint.string(),
+                           options.format);
+  return ExitCode::kDone;
+}
+
+}  // namespace dtrain

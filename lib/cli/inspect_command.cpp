@@ -1,0 +1,130 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+#include <nlohmann/json.hpp>
+
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/retention.h"
+#include "cli/commands.h"
+#include "core/text.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+using nlohmann::ordered_json;
+
+// The checkpoint that `path` is, or all in it: it may be the folder of a run, or the one with its
+// checkpoints.
+std::vector<fs::path> checkpoints_at(const fs::path& path) {
+  for (const fs::path& folder : {path, path / "checkpoints"}) {
+    std::vector<fs::path> found;
+    for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) found.push_back(checkpoint.path);
+    if (!found.empty()) return found;
+  }
+  if (!fs::is_directory(path))
+    throw Error(ExitCode::kCheckpoint, fmt::format("{}: there is no such folder", path.string()));
+  return {path};
+}
+
+const char* verdict(const TensorReport& tensor) {
+  if (!tensor.good) return "unknown";
+  return *tensor.good ? "OK" : "BAD";
+}
+
+void print_file(const FileReport& file) {
+  size_t width = 6;
+  for (const TensorReport& tensor : file.tensors) width = std::max(width, printable(tensor.name, 80).size());
+  std::cout << fmt::format("\n{}\n", file.name);
+  for (const TensorReport& tensor : file.tensors) {
+    std::cout << fmt::format("  {:<{}}  {:<4}  {:<20}  {:>10}  {}\n", printable(tensor.name, 80), width,
+                             tensor.dtype, fmt::format("[{}]", fmt::join(tensor.shape, ", ")),
+                             human_bytes(tensor.bytes), verdict(tensor));
+  }
+}
+
+void print_state(const TrainingState& state) {
+  const auto line = [](const char* label, const std::string& value) {
+    std::cout << fmt::format("  {:<15}{}\n", label, printable(value, 1000));
+  };
+  line("run", fmt::format("{} on {} replica{}", state.run, state.replicas, state.replicas == 1 ? "" : "s"));
+  line("step", fmt::format("{}, after {} epoch{} and {} examples of the next", with_separators(state.step),
+                           with_separators(state.epoch), state.epoch == 1 ? "" : "s",
+                           with_separators(state.position)));
+  line("learning rate", fmt::format("{:g}", state.learning_rate));
+  for (const auto& [name, value] : state.metrics)
+    line(printable(name, 14).c_str(), fmt::format("{:.6g}", value));
+  line("saved by", fmt::format("dtrain {}, LibTorch {}", state.dtrain, state.libtorch));
+}
+
+void print_report(const fs::path& path, const CheckpointReport& report) {
+  std::cout << printable(path.string(), 1000) << '\n';
+  if (report.state) print_state(*report.state);
+  for (const FileReport& file : report.files) print_file(file);
+  if (!report.problems.empty()) std::cout << '\n';
+  for (const std::string& problem : report.problems) std::cout << printable(problem, 2000) << '\n';
+  std::cout << (report.problems.empty() ? "\nall of it is as it was saved\n" : "\nDAMAGED\n");
+}
+
+// One line, for a folder of several.
+void print_summary(const fs::path& path, const CheckpointReport& report) {
+  std::string text =
+      fmt::format("{:<8}{}", report.problems.empty() ? "OK" : "DAMAGED", path.filename().string());
+  if (report.state) {
+    text += fmt::format("  epoch {}", report.state->epoch);
+    for (const auto& [name, value] : report.state->metrics)
+      text += fmt::format("  {} {:.4g}", printable(name), value);
+  }
+  std::cout << text << '\n';
+  for (const std::string& problem : report.problems)
+    std::cout << "        " << printable(problem, 2000) << '\n';
+}
+
+ordered_json to_json(const fs::path& path, const CheckpointReport& report) {
+  ordered_json json = {
+      {"path", path.string()}, {"good", report.problems.empty()}, {"problems", report.problems}};
+  if (report.state) json["state"] = to_json(*report.state);
+  json["files"] = ordered_json::array();
+  for (const FileReport& file : report.files) {
+    ordered_json tensors = ordered_json::array();
+    for (const TensorReport& tensor : file.tensors) {
+      tensors.push_back({{"name", tensor.name},
+                         {"dtype", tensor.dtype},
+                         {"shape", tensor.shape},
+                         {"bytes", tensor.bytes},
+                         {"good", tensor.good ? ordered_json(*tensor.good) : ordered_json()}});
+    }
+    json["files"].push_back({{"name", file.name}, {"tensors", tensors}});
+  }
+  return json;
+}
+
+}  // namespace
+
+ExitCode inspect_command(const std::string& checkpoint, bool json) {
+  ExitCode code = ExitCode::kDone;
+  const std::vector<fs::path> paths = checkpoints_at(checkpoint);
+  ordered_json all = ordered_json::array();
+  for (const fs::path& path : paths) {
+    const CheckpointReport report = inspect_checkpoint(path);
+    if (!report.problems.empty()) code = ExitCode::kCheckpoint;
+    if (json) {
+      all.push_back(to_json(path, report));
+    } else if (paths.size() == 1) {
+      print_report(path, report);
+    } else {
+      print_summary(path, report);
+    }
+  }
+  if (json) {
+    std::cout << ordered_json{{"checkpoints", all}}.dump(2, ' ', false,
+                                                         ordered_json::error_handler_t::replace)
+              << '\n';
+  }
+  return code;
+}
+
+}  // namespace dtrain

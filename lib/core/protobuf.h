@@ -1,0 +1,27 @@
+// Fields of protocol buffers as bytes, by hand: the few formats that we write need no compiler for them
+// (https://protobuf.dev/programming-guides/encoding).
+#pragma once
+
+#include <cstdint>
+#include <cstring>
+#include <string>
+
+namespace dtrain::protobuf {
+
+// A number as its bytes, the lowest first.
+template <class T>
+std::string little_endian(T value) {
+  static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);
+  std::string bytes(sizeof(T), '\0');
+  std::memcpy(bytes.data(), &value, sizeof(T));
+  return bytes;
+}
+
+std::string varint(uint64_t value);
+
+std::string integer(int field, int64_t value);           // int32, int64, enum, bool
+std::string number(int field, double value);             // double
+std::string single(int field, float value);              // float
+std::string bytes(int field, const std::string& value);  // string, bytes, a message
+
+}  // namespace dtrain::protobuf

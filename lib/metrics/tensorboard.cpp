@@ -1,0 +1,110 @@
+#include "metrics/tensorboard.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <system_error>
+
+#include "core/error.h"
+#include "core/protobuf.h"
+
+namespace dtrain {
+namespace {
+
+// The reflected polynomial 0x1EDC6F41, a byte at a time.
+std::array<uint32_t, 256> make_table() {
+  std::array<uint32_t, 256> table{};
+  for (uint32_t byte = 0; byte < table.size(); ++byte) {
+    uint32_t rest = byte;
+    for (int bit = 0; bit < 8; ++bit) rest = (rest >> 1) ^ ((rest & 1) != 0 ? 0x82F63B78U : 0);
+    table[byte] = rest;
+  }
+  return table;
+}
+
+// As TFRecord stores it: a checksum of data that holds checksums would be weak.
+uint32_t masked_crc(const std::string& bytes) {
+  const uint32_t crc = crc32c(bytes);
+  return ((crc >> 15) | (crc << 17)) + 0xA282EAD8U;
+}
+
+using protobuf::bytes;
+using protobuf::integer;
+using protobuf::little_endian;
+using protobuf::number;
+using protobuf::single;
+
+// tensorflow.Event: wall_time = 1, step = 2, then one of file_version = 3, summary = 5, session_log = 7.
+std::string event(int64_t step, const std::string& what) {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return number(1, std::chrono::duration<double>(now).count()) + integer(2, step) + what;
+}
+
+// tensorflow.Summary: value = 1, each with tag = 1 and simple_value = 2.
+std::string summary(const std::vector<Scalar>& scalars) {
+  std::string values;
+  for (const Scalar& scalar : scalars)
+    values += bytes(1, bytes(1, scalar.tag) + single(2, static_cast<float>(scalar.value)));
+  return bytes(5, values);
+}
+
+[[noreturn]] void refuse(const std::filesystem::path& path, const char* what) {
+  throw Error(ExitCode::kUsage, fmt::format("{}: cannot {} TensorBoard's events: {}", path.string(), what,
+                                            std::strerror(errno)));
+}
+
+std::string file_name() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  std::array<char, 65> host{};
+  ::gethostname(host.data(), host.size() - 1);
+  return fmt::format("events.out.tfevents.{}.{}.{}.dtrain",
+                     std::chrono::duration_cast<std::chrono::milliseconds>(now).count(), host.data(),
+                     ::getpid());
+}
+
+}  // namespace
+
+uint32_t crc32c(const std::string& bytes) {
+  static const std::array<uint32_t, 256> table = make_table();
+  uint32_t crc = 0xFFFFFFFFU;
+  for (const char c : bytes) crc = (crc >> 8) ^ table[(crc ^ static_cast<uint8_t>(c)) & 0xFF];
+  return crc ^ 0xFFFFFFFFU;
+}
+
+EventFile::EventFile(const std::filesystem::path& folder, int64_t first_step) : path_(folder / file_name()) {
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) refuse(path_, "create the file of");
+  write_record(event(0, bytes(3, "brain.Event:2")));
+  const int kStart = 1;  // SessionLog.status
+  if (first_step > 0) write_record(event(first_step, bytes(7, integer(1, kStart))));
+}
+
+EventFile::~EventFile() {
+  if (descriptor_ >= 0) ::close(descriptor_);
+}
+
+void EventFile::add(int64_t step, const std::vector<Scalar>& scalars) {
+  if (!scalars.empty()) write_record(event(step, summary(scalars)));
+}
+
+// Length, its checksum, the data, theirs.
+void EventFile::write_record(const std::string& event) {
+  const std::string length = little_endian<uint64_t>(event.size());
+  const std::string record =
+      length + little_endian(masked_crc(length)) + event + little_endian(masked_crc(event));
+  for (size_t written = 0; written < record.size();) {
+    const ssize_t put = ::write(descriptor_, record.data() + written, record.size() - written);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) refuse(path_, "write");
+    written += static_cast<size_t>(put);
+  }
+}
+
+}  // namespace dtrain

@@ -1,0 +1,230 @@
+#include "strategy/collect.h"
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+
+#include <map>
+#include <mutex>
+
+#include "core/error.h"
+#include "strategy/variables.h"
+
+namespace dtrain {
+namespace {
+
+const std::string kOptimizer = "optimizer.";
+const std::string kSteps = "optimizer.steps";
+const std::string kGenerator = "replicas.generator";
+const std::string kBuffer = "replicas.buffer.";
+constexpr int kRoot = 0;
+
+[[noreturn]] void refuse(const std::string& name, const std::string& why) {
+  throw Error(ExitCode::kCheckpoint,
+              fmt::format("the checkpoint's '{}' {}; use the spec that it was trained with", name, why));
+}
+
+// Sums what at most one rank has set. As bytes, so that every value comes through bit for bit, negative zeros
+// and numbers that are none included.
+void gather(ProcessGroup& group, at::Tensor& zeros_elsewhere) {
+  if (group.size() == 1 || zeros_elsewhere.numel() == 0) return;
+  at::Tensor bytes = zeros_elsewhere.view(-1).view(at::kByte);
+  group.all_reduce_sum(bytes);
+}
+
+// Whether every rank updates all of the parameters, instead of a part that no other has. All ranks come to
+// the same answer, even those whose part is nothing or everything.
+bool each_has_all(const Replica& replica) {
+  int64_t all = 0;
+  int64_t own = 0;
+  for (const at::Tensor& parameter : replica.model.parameters()) all += parameter.numel();
+  for (const ParameterPart& part : replica.parts) own += part.values.numel();
+  at::Tensor sum = at::scalar_tensor(own, at::kLong).view({1});
+  replica.group.all_reduce_sum(sum);
+  return sum.item<int64_t>() != all;
+}
+
+void collect_optimizer(const Replica& replica, Variables& all) {
+  const bool mirrored = each_has_all(replica);
+  const auto parameters = replica.model.named_parameters();
+  for (const OptimizerMemory& memory : replica.optimizer.memory()) {
+    std::vector<at::Tensor> whole;
+    for (const auto& item : parameters) whole.push_back(at::zeros_like(item.value()));
+    for (size_t i = 0; i < replica.parts.size() && (!mirrored || replica.group.rank() == kRoot); ++i) {
+      const ParameterPart& part = replica.parts[i];
+      whole[part.parameter]
+          .view(-1)
+          .narrow(0, part.begin, part.values.numel())
+          .copy_(memory.tensors[i].view(-1));
+    }
+    for (size_t i = 0; i < whole.size(); ++i) {
+      if (!mirrored) gather(replica.group, whole[i]);
+      if (replica.group.rank() == kRoot)  // the others need no more than one at a time
+        all.emplace_back(fmt::format("{}{}.{}", kOptimizer, memory.name, parameters[i].key()), whole[i]);
+      whole[i].reset();
+    }
+  }
+  all.emplace_back(kSteps, at::scalar_tensor(replica.optimizer.steps(), at::kLong));
+}
+
+// A row for each replica.
+at::Tensor rows_of(const Replica& replica, const at::Tensor& own) {
+  std::vector<int64_t> shape = own.sizes().vec();
+  shape.insert(shape.begin(), replica.group.size());
+  at::Tensor rows = at::zeros(shape, own.options());
+  rows.select(0, replica.group.rank()).copy_(own);
+  gather(replica.group, rows);
+  return rows;
+}
+
+at::Tensor generator_state() {
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard lock(generator.mutex());
+  return generator.get_state();
+}
+
+void set_generator_state(const at::Tensor& state) {
+  at::Generator generator = at::detail::getDefaultCPUGenerator();
+  const std::lock_guard lock(generator.mutex());
+  try {
+    generator.set_state(state);
+  } catch (const c10::Error&) {
+    refuse(kGenerator, "is no state of a generator of this LibTorch");
+  }
+}
+
+// What rank 0 has, by name.
+class Saved {
+ public:
+  Saved(const Replica& replica, const Variables& variables)
+      : group_(replica.group), tensors_(variables.begin(), variables.end()) {}
+
+  // The tensor on every rank; `like` tells shape and type, which rank 0 must have checked.
+  at::Tensor share(const std::string& name, const at::Tensor& like) {
+    at::Tensor tensor = leads() ? tensors_.at(name).contiguous() : at::empty_like(like);
+    group_.broadcast({tensor}, kRoot);
+    return tensor;
+  }
+  int64_t share(int64_t number) {
+    at::Tensor tensor = at::scalar_tensor(number, at::kLong).view({1});
+    group_.broadcast({tensor}, kRoot);
+    return tensor.item<int64_t>();
+  }
+  // Row `rank` of `name`, like `own`; undefined where there is none. With `all`, only when there is one for
+  // each of exactly these replicas.
+  at::Tensor row(const std::string& name, const at::Tensor& own, bool all) {
+    const int64_t count = share(rows(name, own));
+    if (count == 0 || (all && count != group_.size())) return {};
+    std::vector<int64_t> shape = own.sizes().vec();
+    shape.insert(shape.begin(), count);
+    const at::Tensor rows = share(name, at::empty(shape, own.options()));
+    return group_.rank() < count ? rows[group_.rank()] : at::Tensor();
+  }
+
+  bool leads() const { return group_.rank() == kRoot; }
+  void require(const std::string& name, const at::Tensor& like) const {
+    const auto found = tensors_.find(name);
+    if (found == tensors_.end()) refuse(name, "is missing: it is of another optimizer");
+    if (found->second.sizes() != like.sizes() || found->second.scalar_type() != like.scalar_type())
+      refuse(name, "has another shape or type than here");
+  }
+  const std::map<std::string, at::Tensor>& tensors() const { return tensors_; }
+
+ private:
+  // How many rows like `own` rank 0 has; generators of another LibTorch do not count.
+  int64_t rows(const std::string& name, const at::Tensor& own) const {
+    const auto found = tensors_.find(name);
+    if (found == tensors_.end() || found->second.dim() == 0) return 0;
+    const at::Tensor& rows = found->second;
+    return rows.scalar_type() == own.scalar_type() && rows.sizes().slice(1) == own.sizes() ? rows.size(0) : 0;
+  }
+
+  ProcessGroup& group_;
+  std::map<std::string, at::Tensor> tensors_;
+};
+
+void require_optimizer(const Replica& replica, const Saved& saved) {
+  size_t count = 1;
+  for (const OptimizerMemory& memory : replica.optimizer.memory()) {
+    for (const auto& item : replica.model.named_parameters()) {
+      saved.require(fmt::format("{}{}.{}", kOptimizer, memory.name, item.key()), item.value());
+      ++count;
+    }
+  }
+  saved.require(kSteps, at::scalar_tensor(0, at::kLong));
+  for (const auto& [name, tensor] : saved.tensors()) {
+    if (name.compare(0, kOptimizer.size(), kOptimizer) == 0 && count-- == 0)
+      refuse(name, "is nothing that this optimizer remembers");
+  }
+}
+
+void restore_optimizer(const Replica& replica, Saved& saved) {
+  const auto parameters = replica.model.named_parameters();
+  for (const OptimizerMemory& memory : replica.optimizer.memory()) {
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      const at::Tensor whole = saved.share(
+          fmt::format("{}{}.{}", kOptimizer, memory.name, parameters[i].key()), parameters[i].value());
+      for (size_t part = 0; part < replica.parts.size(); ++part) {
+        const ParameterPart& own = replica.parts[part];
+        if (own.parameter != i) continue;
+        memory.tensors[part].view(-1).copy_(whole.view(-1).narrow(0, own.begin, own.values.numel()));
+      }
+    }
+  }
+  replica.optimizer.set_steps(saved.share(saved.leads() ? saved.tensors().at(kSteps).item<int64_t>() : 0));
+}
+
+// Returns whether each replica got its own back.
+bool restore_buffers(const Replica& replica, Saved& saved) {
+  bool own = false;
+  for (const auto& item : replica.model.named_buffers()) {
+    at::Tensor buffer = item.value();
+    const at::Tensor row = saved.row(kBuffer + item.key(), buffer, /*all=*/true);
+    if (!row.defined()) continue;
+    buffer.copy_(row);
+    own = true;
+  }
+  return own;
+}
+
+}  // namespace
+
+CollectedVariables collect(const Replica& replica, bool buffers_agree) {
+  const at::NoGradGuard no_grad;
+  CollectedVariables all;
+  all.model = copy_variables(replica.model);
+  collect_optimizer(replica, all.training);
+  all.training.emplace_back(kGenerator, rows_of(replica, generator_state()));
+  if (buffers_agree) return all;
+  std::map<std::string, at::Tensor> copies(all.model.begin(), all.model.end());
+  for (const auto& item : replica.model.named_buffers()) {
+    all.training.emplace_back(kBuffer + item.key(), rows_of(replica, item.value()));
+    at::Tensor& mean = copies.at(item.key());
+    replica.group.all_reduce_sum(mean);
+    mean.div_(replica.group.size());
+  }
+  return all;
+}
+
+bool restore(const Replica& replica, const CollectedVariables& variables) {
+  const at::NoGradGuard no_grad;
+  Saved saved(replica, variables.training);
+  const bool training = saved.share(variables.training.empty() ? 0 : 1) == 1;
+  if (saved.leads()) {
+    if (training) require_optimizer(replica, saved);
+    write_variables(replica.model, variables.model);
+  }
+  std::vector<at::Tensor> all;
+  for (const auto& [name, tensor] : named_variables(replica.model)) all.push_back(tensor.detach());
+  replica.group.broadcast(all, kRoot);
+  if (!training) return true;
+  restore_optimizer(replica, saved);
+  const bool own_buffers = restore_buffers(replica, saved);
+  const at::Tensor generator = saved.row(kGenerator, generator_state(), /*all=*/false);
+  if (generator.defined()) set_generator_state(generator.clone());
+  replica.group.barrier();  // variables that replicas share are written now
+  return !own_buffers;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,35 @@
+// From what the replicas hold in parts, or each for itself, to whole tensors, and back.
+#pragma once
+
+#include <vector>
+
+#include "comm/gradient_reducer.h"
+#include "comm/process_group.h"
+#include "models/model.h"
+#include "optim/optimizer.h"
+#include "strategy/strategy.h"
+
+namespace dtrain {
+
+// One replica's side of a training whose variables are mirrored.
+struct Replica {
+  Model& model;
+  ProcessGroup& group;
+  const std::vector<ParameterPart>& parts;  // what this rank updates
+  Optimizer& optimizer;                     // of the values of the parts
+};
+
+// Collective; see Strategy::collect_variables(). `buffers_agree`: whether the model's buffers are the same
+// everywhere; otherwise the model gets their mean, and what each replica has is kept beside it.
+//
+// `training` holds, of each memory of the optimizer and each parameter, "optimizer.average.PARAMETER",
+// "optimizer.steps", and with a row for each replica "replicas.generator" (the state of LibTorch's CPU
+// generator) and "replicas.buffer.BUFFER".
+CollectedVariables collect(const Replica& replica, bool buffers_agree);
+
+// Collective; see Strategy::restore_variables(). Returns whether the buffers agree. What is each replica's
+// own comes back as far as there are rows: further replicas keep their fresh generators. Buffers come back
+// only at the same number of replicas, else as their mean.
+bool restore(const Replica& replica, const CollectedVariables& variables);
+
+}  // namespace dtrain

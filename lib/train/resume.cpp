@@ -1,0 +1,116 @@
+#include "train/resume.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/retention.h"
+#include "core/error.h"
+#include "core/text.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+bool is_checkpoint(const fs::path& path) {
+  const auto beside = list_checkpoints(path.parent_path());
+  return std::any_of(beside.begin(), beside.end(),
+                     [&](const SavedCheckpoint& saved) { return saved.path.filename() == path.filename(); });
+}
+
+// Without the empty last part of "runs/mine/".
+fs::path plain(const fs::path& path) { return path.has_filename() ? path : path.parent_path(); }
+
+fs::path newest_run(const RunDirectoryOptions& options) {
+  fs::path newest;
+  fs::file_time_type when{};
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(options.parent, none)) {
+    const std::string name = entry.path().filename();
+    if (name.rfind(options.name + "-", 0) != 0 || list_checkpoints(checkpoint_folder(entry.path())).empty())
+      continue;
+    const fs::file_time_type time = fs::last_write_time(checkpoint_folder(entry.path()), none);
+    if (newest.empty() || time > when) newest = entry.path();
+    when = std::max(when, time);
+  }
+  if (!newest.empty()) return newest;
+  throw Error(ExitCode::kCheckpoint,
+              fmt::format("{}: no run of '{}' with checkpoints there; name one with --resume RUN, or start "
+                          "without --resume",
+                          options.parent.string(), options.name));
+}
+
+ResumePoint from_checkpoint(const fs::path& path) {
+  const CheckpointReport report = inspect_checkpoint(path);
+  if (!report.problems.empty()) {
+    throw Error(ExitCode::kCheckpoint,
+                fmt::format("{} cannot be used: {}; --resume {} takes the newest good one", path.string(),
+                            report.problems.front(), run_of_checkpoint(path).string()));
+  }
+  return {run_of_checkpoint(path), path, *report.state, {}};
+}
+
+}  // namespace
+
+fs::path checkpoint_folder(const fs::path& run) { return run / "checkpoints"; }
+
+fs::path run_of_checkpoint(const fs::path& from) {
+  const fs::path path = plain(from);
+  if (path.filename() == "checkpoints") return path.parent_path();
+  return is_checkpoint(path) ? path.parent_path().parent_path() : path;
+}
+
+ResumePoint find_resume_point(const std::string& from, const RunDirectoryOptions& options) {
+  fs::path path = plain(from);
+  if (from == "auto") path = options.directory ? plain(*options.directory) : newest_run(options);
+  if (is_checkpoint(path)) return from_checkpoint(path);
+  ResumePoint point;
+  point.run = run_of_checkpoint(path);
+  point.checkpoint = latest_good_checkpoint(
+      checkpoint_folder(point.run), [&](const std::string& warning) { point.warnings.push_back(warning); });
+  point.state = read_manifest(point.checkpoint).state;
+  return point;
+}
+
+void require_resumable(const JobPlan& job, const TrainingState& state) {
+  const RunPlan& run = job.runs.back();
+  const auto refuse = [](const std::string& why) {
+    throw Error(ExitCode::kUsage, "cannot go on from the checkpoint: " + why);
+  };
+  if (state.global_batch != run.batch.global) {
+    refuse(
+        fmt::format("it was trained with a global batch of {}, and {} replica{} would train with {}; use "
+                    "--set batch.global={}",
+                    state.global_batch, run.replicas, run.replicas == 1 ? " now" : "s now", run.batch.global,
+                    state.global_batch));
+  }
+  if (state.train_examples != job.data.train_examples) {
+    refuse(fmt::format("it was trained on {} examples, and now there are {}",
+                       with_separators(state.train_examples), with_separators(job.data.train_examples)));
+  }
+  if (state.position == 0) return;
+  const LoadedSpec saved = parse_spec(state.spec, "the checkpoint's spec");
+  if (!saved.ok()) refuse("its spec is not one of this dtrain");
+  if (saved.spec.seed != job.spec.seed || saved.spec.data.shuffle != job.spec.data.shuffle ||
+      saved.spec.data.drop_remainder != job.spec.data.drop_remainder) {
+    refuse(
+        fmt::format("it is from within an epoch, and seed, data.shuffle and data.drop_remainder decide "
+                    "which examples are left of that; use --set seed={} --set data.shuffle={} --set "
+                    "data.drop_remainder={}",
+                    saved.spec.seed, saved.spec.data.shuffle, saved.spec.data.drop_remainder));
+  }
+}
+
+std::string resume_command(const fs::path& run) {
+  const std::string path = run.string();
+  const bool plain = std::all_of(path.begin(), path.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string("/._-+,:@%").find(static_cast<char>(c)) != std::string::npos;
+  });
+  std::string quoted;
+  for (const char c : path) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return "dtrain run --resume " + (plain ? path : "'" + quoted + "'");
+}
+
+}  // namespace dtrain

@@ -1,0 +1,46 @@
+// Going on from a checkpoint of an earlier process.
+#pragma once
+
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/manifest.h"
+#include "metrics/run_directory.h"
+#include "train/job_plan.h"
+
+namespace dtrain {
+
+// Where the job's run is: what its replicas need to know of that.
+struct RunPlace {
+  std::filesystem::path folder;                 // that rank 0 writes into
+  std::optional<std::filesystem::path> resume;  // the checkpoint to go on from
+};
+
+struct ResumePoint {
+  std::filesystem::path run;         // the folder of the run that saved it
+  std::filesystem::path checkpoint;  // good to the last bit
+  TrainingState state;
+  std::vector<std::string> warnings;  // a line for each newer checkpoint that is not
+};
+
+// Where a run keeps its checkpoints.
+std::filesystem::path checkpoint_folder(const std::filesystem::path& run);
+
+// The run that `from` is about: the folder of a run, of its checkpoints, or of one checkpoint.
+std::filesystem::path run_of_checkpoint(const std::filesystem::path& from);
+
+// What `--resume from` goes on from. A single checkpoint must be good itself; of a run it is the newest good
+// one. "auto" is the run in `options.directory`, without one the newest run of the job's name that has
+// checkpoints. Throws Error(kCheckpoint) when there is no good one.
+ResumePoint find_resume_point(const std::string& from, const RunDirectoryOptions& options);
+
+// Throws Error(kUsage) when the distributed run of `job` cannot go on from `state`: it would not train on the
+// same examples, each once.
+void require_resumable(const JobPlan& job, const TrainingState& state);
+
+// "dtrain run --resume runs/mine", for a shell.
+std::string resume_command(const std::filesystem::path& run);
+
+}  // namespace dtrain

@@ -1,0 +1,102 @@
+"""Reads what dtrain wrote with the programs it is written for; see scripts/check_formats."""
+import gzip
+import json
+import pathlib
+import subprocess
+import sys
+
+import numpy
+import onnxruntime
+from safetensors import safe_open
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
+DATA = pathlib.Path("/usr/share/datasets/fashion-mnist")
+EXAMPLES = 2000
+SPEC = """name: formats
+strategy: {kind: mirrored, replicas: 2, threads_per_replica: 1}
+data: {dataset: fashion_mnist, path: DATA, train_examples: 4000, test_examples: EXAMPLES, mean: 0.286,
+       standard_deviation: 0.353}
+batch: {global: 64}
+MODEL
+train: {epochs: 2, optimizer: {kind: adam}, schedule: {kind: cosine}}
+checkpoint: {every_epochs: 1}
+callbacks: {tensorboard: true, csv: true}
+metrics: {every_steps: 10}
+"""
+MODELS = {
+    "mlp": "model: {kind: mlp, hidden: [32, 16], activation: gelu, dropout: 0.1}",
+    "cnn": "model: {kind: cnn, filters: [8], hidden: [16]}",
+    "layers": "model: {kind: layers, layers: [{kind: conv2d, filters: 4, padding: same, stride: 2}, {kind: batch_norm},"
+              " {kind: tanh}, {kind: avg_pool2d, padding: same, pool_size: 3, stride: 2}, {kind: conv2d, filters: 6,"
+              " kernel_size: 4, padding: same, use_bias: false}, {kind: max_pool2d, padding: same, pool_size: 3},"
+              " {kind: sigmoid}, {kind: flatten}, {kind: dense, units: 10}]}",
+    "double": "model: {kind: mlp, hidden: [16], dtype: float64}",
+}
+
+
+def read_idx(name):
+    file = next(path for path in (DATA / name, DATA / (name + ".gz")) if path.exists())
+    data = gzip.open(file).read() if file.suffix == ".gz" else file.read_bytes()
+    dimensions = data[3]
+    shape = numpy.frombuffer(data, ">u4", dimensions, 4)
+    return numpy.frombuffer(data, numpy.uint8, offset=4 + 4 * dimensions).reshape(shape)
+
+
+def check(what, holds):
+    print("ok     " if holds else "FAILED ", what, flush=True)
+    if not holds:
+        sys.exit(1)
+
+
+def evaluate(onnx, images, labels):
+    session = onnxruntime.InferenceSession(onnx, providers=["CPUExecutionProvider"])
+    kind = {"tensor(float)": numpy.float32, "tensor(double)": numpy.float64}[session.get_inputs()[0].type]
+    logits = session.run(["logits"], {"pixels": images[:, None].astype(kind)})[0].astype(numpy.float64)
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    losses = numpy.log(numpy.exp(shifted).sum(axis=1)) - shifted[numpy.arange(len(labels)), labels]
+    confusion = numpy.zeros((10, 10), int)
+    numpy.add.at(confusion, (labels, logits.argmax(axis=1)), 1)
+    return losses.mean(), confusion
+
+
+def check_model(program, folder, name, images, labels):
+    spec, run = folder / f"{name}.yaml", folder / name
+    spec.write_text(SPEC.replace("DATA", str(DATA)).replace("EXAMPLES", str(EXAMPLES)).replace("MODEL", MODELS[name]))
+    dtrain = lambda *arguments: subprocess.run([program, *map(str, arguments)], check=True, capture_output=True, text=True)
+    dtrain("run", spec, "--run-dir", run, "--quiet")
+    own = json.loads(dtrain("eval", run, "--json").stdout)
+    for kind in ("onnx", "safetensors"):
+        dtrain("export", run, "--format", kind, "--out", folder / f"{name}.{kind}")
+
+    loss, confusion = evaluate(folder / f"{name}.onnx", images, labels)
+    check(f"{name}: ONNX Runtime's loss {loss:.7f} is dtrain's {own['loss']:.7f}", abs(loss - own["loss"]) < 1e-5)
+    check(f"{name}: and so is every prediction (accuracy {own['accuracy']})", confusion.tolist() == own["confusion"])
+    events = [json.loads(line) for line in open(run / "metrics.jsonl")]
+    trained = [event for event in events if event["event"] == "eval"][-1]
+    check(f"{name}: the evaluation while training had the same accuracy", trained["accuracy"] == own["accuracy"])
+
+    if name != "double":
+        with safe_open(folder / f"{name}.safetensors", "np") as file, \
+                safe_open(sorted(run.glob("checkpoints/step-*"))[-1] / "model.safetensors", "np") as saved:
+            same = all(numpy.array_equal(file.get_tensor(key), saved.get_tensor(key)) for key in saved.keys())
+            check(f"{name}: Python's safetensors reads the export and the checkpoint", same and len(saved.keys()) > 0)
+            check(f"{name}: the export says what goes in", "pixel / 255 - 0.286" in file.metadata()["input"])
+
+    board = EventAccumulator(str(run / "tensorboard")).Reload()
+    for tag, kind in (("train/loss", "step"), ("eval/accuracy", "eval"), ("learning_rate", "step")):
+        field = tag.split("/")[-1]
+        wanted = [(event["step"], event[field]) for event in events if event["event"] == kind]
+        seen = [(scalar.step, scalar.value) for scalar in board.Scalars(tag)]
+        check(f"{name}: TensorBoard shows {len(seen)} values of {tag}",
+              [step for step, _ in wanted] == [step for step, _ in seen]
+              and numpy.allclose([value for _, value in wanted], [value for _, value in seen], rtol=1e-6))
+
+
+def main():
+    program, folder = sys.argv[1], pathlib.Path(sys.argv[2])
+    images, labels = read_idx("t10k-images-idx3-ubyte")[:EXAMPLES], read_idx("t10k-labels-idx1-ubyte")[:EXAMPLES]
+    for name in MODELS:
+        check_model(program, folder, name, images, labels)
+
+
+main()

@@ -1,0 +1,251 @@
+#include "checkpoint/checkpoint.h"
+
+#include <ATen/ATen.h>
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "checkpoint/checksum.h"
+#include "checkpoints.h"
+#include "core/random.h"
+#include "core/signals.h"
+#include "core/version.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::vector<std::string> kFiles = {"manifest.json", "model.safetensors", "optimizer.safetensors"};
+
+void expect_same(const Checkpoint& loaded, Checkpoint saved) {
+  CHECK(same_tensors(loaded.model, saved.model));
+  CHECK(same_tensors(loaded.optimizer, saved.optimizer));
+  saved.state.dtrain = kVersion;
+  saved.state.libtorch = loaded.state.libtorch;
+  CHECK((loaded.state == saved.state));
+}
+
+TEST_CASE("what is saved is loaded, bit for bit, and nothing else lies there") {
+  const TemporaryFolder folder;
+  const Checkpoint checkpoint = small_checkpoint(1234);
+  const fs::path path = save_checkpoint(folder / "checkpoints", checkpoint);
+  CHECK(path == folder / "checkpoints/step-000001234");
+  CHECK(names_in(folder / "checkpoints") == std::vector<std::string>{"step-000001234"});
+  CHECK(names_in(path) == kFiles);
+  expect_same(load_checkpoint(path), checkpoint);
+  const CheckpointReport report = inspect_checkpoint(path);
+  CHECK(report.problems.empty());
+  REQUIRE(report.state.has_value());
+  CHECK(report.state->step == 1234);
+  REQUIRE(report.files.size() == 2);
+  CHECK(report.files[0].tensors.size() == checkpoint.model.size());
+  for (const FileReport& file : report.files) {
+    for (const TensorReport& tensor : file.tensors) CHECK(tensor.good == true);
+  }
+}
+
+TEST_CASE("numbers of the state survive exactly, and what JSON cannot hold is left out") {
+  const TemporaryFolder folder;
+  Checkpoint checkpoint = small_checkpoint(0);
+  checkpoint.model.clear();
+  checkpoint.optimizer.clear();
+  checkpoint.state.learning_rate = 0.1 + 0.2;
+  checkpoint.state.position = INT64_MAX;
+  checkpoint.state.metrics = {{"loss", std::nan("")}, {"accuracy", 1.0 / 3}};
+  checkpoint.state.spec = "name: \"\xff\"\n";  // is not UTF-8: no spec that was read is like that
+  const TrainingState state = load_checkpoint(save_checkpoint(folder.path(), checkpoint)).state;
+  CHECK(state.learning_rate == 0.1 + 0.2);
+  CHECK(state.position == INT64_MAX);
+  CHECK(state.metrics == std::map<std::string, double>{{"accuracy", 1.0 / 3}});
+}
+
+TEST_CASE("a checkpoint of the same step is replaced, even a damaged one") {
+  const TemporaryFolder folder;
+  Checkpoint checkpoint = small_checkpoint(5);
+  const fs::path path = save_checkpoint(folder.path(), checkpoint);
+  write_file(path / "model.safetensors", "damaged");
+  checkpoint.state.learning_rate = 7;
+  CHECK(save_checkpoint(folder.path(), checkpoint) == path);
+  expect_same(load_checkpoint(path), checkpoint);
+  CHECK(names_in(folder.path()) == std::vector<std::string>{"step-000000005"});
+}
+
+// Loading and inspecting agree that a checkpoint is damaged.
+void expect_damaged(const fs::path& path) {
+  failure_of(ExitCode::kCheckpoint, [&] { load_checkpoint(path); });
+  CHECK_FALSE(inspect_checkpoint(path).problems.empty());
+}
+
+TEST_CASE("each of 1,000 flipped bits is found, wherever it is") {
+  const TemporaryFolder folder;
+  const fs::path path = save_checkpoint(folder.path(), small_checkpoint(3));
+  std::vector<std::string> contents;
+  size_t bytes = 0;
+  for (const std::string& name : kFiles) bytes += contents.emplace_back(content_of(path / name)).size();
+  RandomGenerator random(42);
+  for (int flip = 0; flip < 1000; ++flip) {
+    size_t at = random.below(bytes);
+    size_t file = 0;
+    for (; at >= contents[file].size(); ++file) at -= contents[file].size();
+    std::string damaged = contents[file];
+    damaged[at] = static_cast<char>(damaged[at] ^ (1 << random.below(8)));
+    write_file(path / kFiles[file], damaged);
+    INFO(kFiles[file] << " at " << at);
+    expect_damaged(path);
+    write_file(path / kFiles[file], contents[file]);
+  }
+  CHECK_NOTHROW(load_checkpoint(path));
+}
+
+TEST_CASE("a file that was cut off anywhere, made longer or is missing is found") {
+  const TemporaryFolder folder;
+  const fs::path path = save_checkpoint(folder.path(), small_checkpoint(3));
+  for (const std::string& name : kFiles) {
+    const std::string content = content_of(path / name);
+    for (size_t length = 0; length < content.size(); ++length) {
+      write_file(path / name, content.substr(0, length));
+      INFO(name << " cut to " << length);
+      failure_of(ExitCode::kCheckpoint, [&] { load_checkpoint(path); });
+    }
+    for (const std::string& more : {std::string("\n"), std::string(8, '\0'), content}) {
+      write_file(path / name, content + more);
+      expect_damaged(path);
+    }
+    fs::remove(path / name);
+    expect_damaged(path);
+    write_file(path / name, content);
+  }
+  CHECK_NOTHROW(load_checkpoint(path));
+}
+
+TEST_CASE("files of two checkpoints do not make one") {
+  const TemporaryFolder folder;
+  const fs::path one = save_checkpoint(folder.path(), small_checkpoint(1));
+  const fs::path two = save_checkpoint(folder.path(), small_checkpoint(2));
+  fs::copy_file(two / "model.safetensors", one / "model.safetensors", fs::copy_options::overwrite_existing);
+  expect_damaged(one);
+  const CheckpointReport report = inspect_checkpoint(one);
+  CHECK_THAT(report.problems.at(0), ContainsSubstring("'dense.weight'") || ContainsSubstring("'dense.bias'"));
+  CHECK(report.files[1].tensors[0].good == true);
+}
+
+TEST_CASE("a manifest with a sound checksum may still be nonsense") {
+  const Manifest sound{small_checkpoint(1).state, {{"model.safetensors", {}}, {"optimizer.safetensors", {}}}};
+  const std::string text = manifest_text(sound);
+  CHECK((parse_manifest(text, "it").state == sound.state));
+  // The text with another body, and the checksum that fits.
+  const auto forged = [&](const std::string& from, const std::string& to) {
+    std::string body = text.substr(0, text.rfind(",\n"));
+    REQUIRE(body.find(from) != std::string::npos);
+    body.replace(body.find(from), from.size(), to);
+    return body + ",\n  \"xxh3_128\": \"" + checksum_of(body) + "\"\n}\n";
+  };
+  const auto refused = [&](const std::string& from, const std::string& to, const std::string& why) {
+    INFO(to);
+    CHECK_THAT(failure_of(ExitCode::kCheckpoint, [&] { parse_manifest(forged(from, to), "it"); }),
+               ContainsSubstring("it") && ContainsSubstring(why));
+  };
+  CHECK_NOTHROW(
+      parse_manifest(forged("\"run\"", "\"unknown\": 1, \"run\""), "it"));  // a later version's field
+  refused("dtrain checkpoint", "another", "no manifest");
+  refused("\"version\": 1", "\"version\": 2", "newer dtrain");
+  refused("\"step\": 1", "\"step\": -1", "lacks");
+  refused("\"step\": 1", "\"step\": 1.5", "lacks");
+  refused("\"step\": 1", "\"stop\": 1", "lacks");
+  refused("\"step\": 1", "\"step\": 1, \"step\": 2", "'step' twice");
+  refused("model.safetensors", "other.safetensors", "lacks");
+  refused("\"metrics\": {", "\"metrics\": {\"other\": \"low\", ", "lacks");
+  refused("\"schedule\": {", "\"schedule\": {\"a\": [[[[[[[1]]]]]]], ", "nests deeper");
+  refused("{\n", "{ nonsense", "not JSON");
+}
+
+TEST_CASE("the latest good one is taken, with a line for each that is not") {
+  const TemporaryFolder folder;
+  for (const int64_t step : {10, 20, 30}) save_checkpoint(folder.path(), small_checkpoint(step));
+  std::vector<std::string> warnings;
+  const auto latest = [&] {
+    warnings.clear();
+    return latest_good_checkpoint(folder.path(), [&](const std::string& line) { warnings.push_back(line); });
+  };
+  CHECK(latest() == folder / "step-000000030");
+  CHECK(warnings.empty());
+  write_file(folder / "step-000000030/optimizer.safetensors", "");
+  fs::create_directory(folder / "step-000000040");
+  CHECK(latest() == folder / "step-000000020");
+  REQUIRE(warnings.size() == 2);
+  CHECK_THAT(warnings[0],
+             ContainsSubstring("step-000000040 is not used") && ContainsSubstring("manifest.json"));
+  CHECK_THAT(warnings[1], ContainsSubstring("step-000000030 is not used") && ContainsSubstring("cut off"));
+  for (const char* name : {"step-000000020", "step-000000010"}) fs::remove(folder / name / "manifest.json");
+  CHECK_THAT(failure_of(ExitCode::kCheckpoint, latest),
+             ContainsSubstring("none of the 4 checkpoints is good"));
+  CHECK(warnings.size() == 4);
+}
+
+TEST_CASE("where there is no checkpoint, that is said") {
+  const TemporaryFolder folder;
+  fs::create_directory(folder / ".step-000000001.new-1");  // of a process that was killed
+  const auto ignore = [](const std::string&) { FAIL_CHECK("warned"); };
+  for (const fs::path& path : {folder.path(), folder / "none"}) {
+    CHECK_THAT(failure_of(ExitCode::kCheckpoint, [&] { latest_good_checkpoint(path, ignore); }),
+               ContainsSubstring("there is no checkpoint"));
+  }
+  write_file(folder / "file", "");
+  CHECK_THAT(failure_of(ExitCode::kCheckpoint, [&] { latest_good_checkpoint(folder / "file", ignore); }),
+             ContainsSubstring("Not a directory"));
+}
+
+// Files of this process cannot grow over `bytes` while it lives: what a full disk does, on any file system.
+class SmallDisk {
+ public:
+  explicit SmallDisk(rlim_t bytes) {
+    leave_write_errors_to_writers();
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~SmallDisk() { ::setrlimit(RLIMIT_FSIZE, &before_); }
+
+ private:
+  rlimit before_{};
+};
+
+TEST_CASE("a full disk is an error with advice, wherever it fills, and leaves the others as they were") {
+  const TemporaryFolder folder;
+  const fs::path good = save_checkpoint(folder.path(), small_checkpoint(1));
+  const auto largest = static_cast<rlim_t>(fs::file_size(good / "manifest.json"));
+  for (const rlim_t bytes : {rlim_t{0}, rlim_t{5}, rlim_t{600}, largest - 1}) {
+    for (const int64_t step : {1, 2}) {  // the same step again, and a new one
+      INFO("at " << bytes << " bytes, step " << step);
+      const std::string message = [&] {
+        const SmallDisk disk(bytes);
+        return failure_of(ExitCode::kUsage, [&] { save_checkpoint(folder.path(), small_checkpoint(step)); });
+      }();
+      CHECK_THAT(message, ContainsSubstring("File too large") && ContainsSubstring("free some room"));
+      CHECK(names_in(folder.path()) == std::vector<std::string>{"step-000000001"});
+      expect_same(load_checkpoint(good), small_checkpoint(1));
+    }
+  }
+}
+
+TEST_CASE("a place that cannot be written is an error that names it") {
+  const TemporaryFolder folder;
+  write_file(folder / "file", "");
+  CHECK_THAT(failure_of(ExitCode::kUsage, [&] { save_checkpoint(folder / "file", small_checkpoint(1)); }),
+             ContainsSubstring("file/") && ContainsSubstring("Not a directory"));
+  CHECK_THAT(failure_of(ExitCode::kUsage, [&] { save_checkpoint(folder / "no/such", small_checkpoint(1)); }),
+             ContainsSubstring("no/such: cannot make the folder"));
+  write_file(folder / "step-000000001", "");  // a file where the checkpoint goes
+  failure_of(ExitCode::kUsage, [&] { save_checkpoint(folder.path(), small_checkpoint(1)); });
+  CHECK(names_in(folder.path()) == std::vector<std::string>{"file", "step-000000001"});
+  if (::geteuid() == 0) return;  // root may write anywhere
+  fs::create_directory(folder / "locked");
+  ::chmod((folder / "locked").c_str(), 0500);
+  CHECK_THAT(failure_of(ExitCode::kUsage, [&] { save_checkpoint(folder / "locked", small_checkpoint(1)); }),
+             ContainsSubstring("Permission denied") && ContainsSubstring("--run-dir"));
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,73 @@
+#include "checkpoints.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cstring>
+#include <fstream>
+#include <map>
+
+namespace dtrain {
+
+Checkpoint small_checkpoint(int64_t step) {
+  Checkpoint checkpoint;
+  const double s = static_cast<double>(step);
+  checkpoint.model = {{"dense.weight", at::arange(60, at::kFloat).reshape({5, 12}) + s},
+                      {"dense.bias", at::arange(5, at::kDouble) * 0.1 + s},
+                      {"half", at::arange(7, at::kFloat).to(at::kHalf)},
+                      {"brain", at::arange(3, at::kFloat).to(at::kBFloat16)},
+                      {"nothing", at::empty({0, 3}, at::kFloat)},
+                      {"batches", at::scalar_tensor(step, at::kLong)}};
+  checkpoint.optimizer = {{"dense.weight.average", at::full({5, 12}, 0.5, at::kFloat)},
+                          {"generator", at::arange(33, at::kInt).to(at::kByte)},
+                          {"mask", at::tensor({1, 0, 1}, at::kInt).to(at::kBool)},
+                          {"counts", at::arange(4, at::kInt)}};
+  checkpoint.state.epoch = step / 10;
+  checkpoint.state.step = step;
+  checkpoint.state.position = step % 10 * 64;
+  checkpoint.state.learning_rate = 1e-3;
+  checkpoint.state.schedule = {{"kind", "reduce_on_plateau"}, {"plateau", {{"best", 0.25}, {"waited", 1}}}};
+  checkpoint.state.metrics = {{"loss", 1 / (1 + s)}, {"accuracy", 0.5}};
+  checkpoint.state.replicas = 2;
+  checkpoint.state.spec = "name: small\nbatch:\n  per_replica: 64\n";
+  return checkpoint;
+}
+
+CheckpointSpec keeping(int64_t keep, const BestCheckpointSpec& best) {
+  CheckpointSpec spec;
+  spec.keep = keep;
+  spec.best = best;
+  return spec;
+}
+
+bool same_tensors(const NamedTensors& a, const NamedTensors& b) {
+  const std::map<std::string, at::Tensor> others(b.begin(), b.end());
+  return a.size() == b.size() && std::all_of(a.begin(), a.end(), [&](const auto& entry) {
+           const auto found = others.find(entry.first);
+           if (found == others.end()) return false;
+           const at::Tensor one = entry.second.contiguous();
+           const at::Tensor other = found->second.contiguous();
+           return one.scalar_type() == other.scalar_type() && one.sizes() == other.sizes() &&
+                  (one.nbytes() == 0 ||
+                   std::memcmp(one.const_data_ptr(), other.const_data_ptr(), one.nbytes()) == 0);
+         });
+}
+
+std::string content_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+void write_file(const std::filesystem::path& path, const std::string& content) {
+  std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
+}
+
+std::vector<std::string> names_in(const std::filesystem::path& folder) {
+  std::vector<std::string> names;
+  for (const auto& entry : std::filesystem::directory_iterator(folder))
+    names.push_back(entry.path().filename());
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,110 @@
+#include "checkpoint/writer.h"
+
+#include <ATen/ATen.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "checkpoint/retention.h"
+#include "checkpoints.h"
+#include "core/random.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST_CASE("checkpoints are saved one after the other, and old ones go") {
+  const TemporaryFolder folder;
+  CheckpointWriter writer(folder / "checkpoints", keeping(2));
+  for (const int64_t step : {1, 2, 3, 4, 5}) writer.save(small_checkpoint(step));
+  writer.finish();
+  CHECK(names_in(folder / "checkpoints") == std::vector<std::string>{"step-000000004", "step-000000005"});
+  CHECK(
+      same_tensors(load_checkpoint(folder / "checkpoints/step-000000005").model, small_checkpoint(5).model));
+  CHECK_NOTHROW(writer.finish());
+}
+
+TEST_CASE("the end of a writer waits for what it writes") {
+  const TemporaryFolder folder;
+  { CheckpointWriter(folder.path(), {}).save(small_checkpoint(1)); }
+  CHECK_NOTHROW(load_checkpoint(folder / "step-000000001"));
+}
+
+TEST_CASE("an error comes with the next call, once, and writing goes on after it") {
+  const TemporaryFolder folder;
+  CheckpointWriter writer(folder / "checkpoints", {});
+  write_file(folder / "checkpoints", "a file in its place");
+  CHECK_NOTHROW(writer.save(small_checkpoint(1)));
+  CHECK_THAT(failure_of(ExitCode::kUsage, [&] { writer.save(small_checkpoint(2)); }),
+             ContainsSubstring("Not a directory"));
+  fs::remove(folder / "checkpoints");
+  CHECK_NOTHROW(writer.save(small_checkpoint(3)));
+  CHECK_NOTHROW(writer.finish());
+  CHECK(names_in(folder / "checkpoints") == std::vector<std::string>{"step-000000003"});
+}
+
+TEST_CASE("leftovers go when a writer begins") {
+  const TemporaryFolder folder;
+  fs::create_directory(folder / ".step-000000002.new-77");
+  const CheckpointWriter writer(folder.path(), {});
+  CHECK(names_in(folder.path()).empty());
+}
+
+// A process that saves checkpoints of increasing steps until it is killed; it says through `told` when each
+// is saved.
+[[noreturn]] void save_for_ever(const fs::path& folder, int64_t step, const at::Tensor& large, int told) {
+  try {
+    CheckpointWriter writer(folder, keeping(1, {"accuracy", "auto"}));
+    for (;; ++step) {
+      Checkpoint checkpoint = small_checkpoint(step);
+      checkpoint.optimizer.emplace_back("large", large);
+      writer.save(std::move(checkpoint));
+      writer.finish();
+      if (::write(told, &step, sizeof(step)) != sizeof(step)) break;
+    }
+  } catch (...) {
+  }
+  ::_exit(1);
+}
+
+// Kills at 200 moments of the writing, which are spread over it by chance; what they hit does not matter to
+// the claim.
+TEST_CASE("killed at any moment, it leaves a good checkpoint, the last it told of or a later one") {
+  const TemporaryFolder folder;
+  RandomGenerator random(7);
+  const at::Tensor large = at::ones({100000}, at::kDouble);  // made here: a fork has no OpenMP threads
+  int64_t told_last = 0;
+  int unfinished = 0;
+  for (int kill = 0; kill < 200; ++kill) {
+    int ends[2];
+    REQUIRE(::pipe2(ends, O_CLOEXEC) == 0);
+    const pid_t child = ::fork();
+    REQUIRE(child >= 0);
+    if (child == 0) save_for_ever(folder.path(), told_last + 1, large, ends[1]);
+    ::close(ends[1]);
+    int64_t told = 0;
+    REQUIRE(::read(ends[0], &told, sizeof(told)) == sizeof(told));
+    ::usleep(static_cast<useconds_t>(random.below(8000)));
+    ::kill(child, SIGKILL);
+    int status = 0;
+    REQUIRE(::waitpid(child, &status, 0) == child);
+    REQUIRE(WIFSIGNALED(status));
+    do told_last = told;
+    while (::read(ends[0], &told, sizeof(told)) == sizeof(told));
+    ::close(ends[0]);
+
+    for (const std::string& name : names_in(folder.path())) unfinished += name[0] == '.';
+    const fs::path latest = latest_good_checkpoint(
+        folder.path(), [](const std::string& warning) { FAIL_CHECK("a damaged one: " << warning); });
+    const Checkpoint checkpoint = load_checkpoint(latest);
+    CHECK(checkpoint.state.step >= told_last);
+    CHECK(checkpoint.optimizer.size() == 5);
+    told_last = checkpoint.state.step;
+  }
+  CHECK(unfinished > 20);  // many of the kills did come in the middle
+}
+
+}  // namespace
+}  // namespace dtrain

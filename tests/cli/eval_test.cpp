@@ -1,0 +1,98 @@
+// dtrain eval and dtrain export: what a saved model makes of the test examples, and the model for other
+// programs.
+#include <ATen/ATen.h>
+
+#include <nlohmann/json.hpp>
+
+#include "catch.h"
+#include "checkpoint/checkpoint.h"
+#include "command_line.h"
+#include "models/model.h"
+#include "spec/load.h"
+#include "strategy/variables.h"
+#include "train/resume.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+const char* const kSpec = R"(name: small
+data: {dataset: synthetic, train_examples: 20, test_examples: 33, shape: [1, 4, 4], classes: 3}
+batch: {per_replica: 4}
+model: {kind: mlp, hidden: [5]}
+evaluate: {batch_per_replica: 7}
+)";
+
+// A run with one checkpoint of an untrained model.
+fs::path save_run(const fs::path& folder) {
+  const LoadedSpec loaded = parse_spec(kSpec, "spec");
+  REQUIRE(loaded.ok());
+  const LayerPlan plan = place_layers(expand_layers(loaded.spec.model, 3), {1, 4, 4}, 3);
+  Checkpoint checkpoint;
+  checkpoint.model = copy_variables(*build_model(plan, at::kFloat, 7));
+  checkpoint.state.spec = print_spec(loaded.spec);
+  checkpoint.state.step = 5;
+  fs::create_directories(folder / "run");
+  save_checkpoint(checkpoint_folder(folder / "run"), checkpoint);
+  return folder / "run";
+}
+
+TEST_CASE("eval counts every test example once, by class") {
+  const TemporaryFolder folder;
+  const fs::path run = save_run(folder.path());
+  const Outcome outcome = dtrain_command({"eval", run, "--json"});
+  INFO(outcome.errors);
+  REQUIRE(outcome.exit_code == 0);
+  CHECK_FALSE(outcome.started_processes);
+  const auto json = nlohmann::json::parse(outcome.output);
+  CHECK(json.at("examples") == 33);
+  int64_t all = 0, right = 0;
+  for (size_t label = 0; label < 3; ++label) {
+    for (const auto& count : json.at("confusion")[label]) all += count.get<int64_t>();
+    right += json.at("confusion")[label][label].get<int64_t>();
+  }
+  CHECK(all == 33);
+  CHECK(right == json.at("correct"));
+  CHECK(json.at("accuracy") == static_cast<double>(right) / 33);
+  CHECK(json.at("loss").get<double>() > 0);
+  // In other batches it is the same.
+  const auto again = nlohmann::json::parse(
+      dtrain_command({"eval", run, "--json", "--set", "evaluate.batch_per_replica=33"}).output);
+  CHECK(again.at("confusion") == json.at("confusion"));
+  CHECK(again.at("loss").get<double>() == Approx(json.at("loss").get<double>()).epsilon(1e-6));
+
+  const Outcome text = dtrain_command({"eval", (checkpoint_folder(run) / "step-000000005").string()});
+  CHECK(text.exit_code == 0);
+  CHECK_THAT(text.output, ContainsSubstring("synthetic, 33 test examples") &&
+                              ContainsSubstring("of 33 are right") &&
+                              ContainsSubstring("confusion: a row for each class"));
+}
+
+TEST_CASE("what cannot be evaluated is refused with the reason") {
+  const TemporaryFolder folder;
+  const fs::path run = save_run(folder.path());
+  CHECK(dtrain_command({"eval", folder / "none"}).exit_code == 7);
+  const Outcome other = dtrain_command({"eval", run, "--set", "model.hidden=[6]"});
+  CHECK(other.exit_code == 7);
+  CHECK_THAT(other.errors, ContainsSubstring("of another model"));
+  CHECK(dtrain_command({"eval", run, "--set", "model.hiden=[6]"}).exit_code == 2);
+}
+
+TEST_CASE("export writes the model as safetensors or ONNX") {
+  const TemporaryFolder folder;
+  const fs::path run = save_run(folder.path());
+  const std::string onnx = folder / "a.onnx", weights = folder / "a.safetensors";
+  CHECK(dtrain_command({"export", run, "--format", "onnx", "--out", onnx}).exit_code == 0);
+  CHECK(fs::file_size(onnx) > 400);
+  for (int times = 0; times < 2; ++times)  // the second replaces the first
+    CHECK(dtrain_command({"export", run, "--out", weights}).exit_code == 0);
+  const SafetensorsFile file(weights);
+  CHECK(file.tensors().size() == 4);
+  CHECK(file.metadata().at("input") == "(pixel / 255 - 0) / 1, [batch, 1, 4, 4]");
+  CHECK(dtrain_command({"export", run, "--format", "pickle"}).exit_code == 2);
+  CHECK(dtrain_command({"export", run, "--out", folder / "no/such/file"}).exit_code == 2);
+}
+
+}  // namespace
+}  // namespace dtrain

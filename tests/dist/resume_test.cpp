@@ -1,0 +1,289 @@
+// Jobs that are stopped, killed or damaged, and go on.
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <algorithm>
+#include <csignal>
+#include <filesystem>
+#include <fstream>
+#include <set>
+
+#include "catch.h"
+#include "checkpoint/retention.h"
+#include "job.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Several epochs of some 60 steps, with everything that has to be remembered: momenta, generators, moving
+// statistics, a schedule that depends on evaluations.
+const char* const kSpec = R"(name: resumed
+strategy: {kind: mirrored, replicas: 2, threads_per_replica: 1}
+data: {dataset: synthetic, train_examples: 1000, test_examples: 100, shape: [1, 4, 4], classes: 4}
+batch: {global: 16}
+model:
+  kind: layers
+  layers:
+    - {kind: flatten}
+    - {kind: dense, units: 32}
+    - {kind: batch_norm}
+    - {kind: relu}
+    - {kind: dropout, rate: 0.25}
+    - {kind: dense, units: 4}
+train:
+  epochs: 20
+  optimizer: {kind: adam, learning_rate: 0.003}
+  schedule: {kind: reduce_on_plateau, patience: 1, final_factor: 0.01}
+metrics: {every_steps: 7}
+checkpoint: {every_steps: 25, keep: 1000}
+)";
+
+fs::path checkpoints_of(const Job& job) { return job.run_folder() / "checkpoints"; }
+
+// The last checkpoint's files, all but the manifest, which has the paths and metrics of the moment.
+std::vector<std::string> result_of(const Job& job) {
+  const auto saved = list_checkpoints(checkpoints_of(job));
+  REQUIRE_FALSE(saved.empty());
+  return {saved.back().path.filename(), text_of(saved.back().path / "model.safetensors"),
+          text_of(saved.back().path / "optimizer.safetensors")};
+}
+
+// What an undisturbed run comes to; made once.
+const Job& undisturbed() {
+  static const Job job(kSpec);
+  static const bool made = [] {
+    const Finished run = run_program(job.run());
+    INFO(run.output << run.errors);
+    REQUIRE(run.exit_code == 0);
+    return true;
+  }();
+  static_cast<void>(made);
+  return job;
+}
+
+// The numbers of the distributed run's events of one kind.
+std::vector<std::string> numbers_of(const Job& job, const std::string& kind) {
+  std::vector<std::string> numbers;
+  for (Event event : job.events(kind, "distributed")) {
+    for (const char* timed : {"time", "seconds", "examples_per_second", "step_ms"}) event.erase(timed);
+    // A sum in another order may differ in its last bit.
+    if (event.contains("loss")) event["loss"] = fmt::format("{:.12g}", event["loss"].get<double>());
+    numbers.push_back(event_text(event));
+  }
+  std::sort(numbers.begin(), numbers.end());
+  return numbers;
+}
+
+Finished resume(const Job& job, const Arguments& more = {}) {
+  return run_program(Arguments{"run", "--resume", job.run_folder().string()} + more);
+}
+
+// `killed`: what the supervisor had not written yet when it was killed is not in the metrics.
+void check_like_undisturbed(const Job& job, bool killed = false) {
+  CHECK(result_of(job) == result_of(undisturbed()));
+  for (const char* kind : {"step", "epoch", "eval"}) {
+    const auto own = numbers_of(job, kind), all = numbers_of(undisturbed(), kind);
+    CHECK(std::set<std::string>(own.begin(), own.end()).size() == own.size());
+    CHECK(std::includes(all.begin(), all.end(), own.begin(), own.end()));
+    CHECK(own.size() >= all.size() - (killed ? 20 : 0));
+  }
+  CHECK(job.event("run_end", "distributed").at("steps") == 20 * 63);
+}
+
+void wait_for_checkpoint(const Job& job, int64_t step) {
+  REQUIRE(eventually(60, [&] {
+    const auto saved = list_checkpoints(checkpoints_of(job));
+    return !saved.empty() && saved.back().step >= step;
+  }));
+}
+
+TEST_CASE("a stopped job saves, says how to go on, and goes on bit for bit") {
+  const int signal = GENERATE(SIGTERM, SIGINT);
+  const Job job(kSpec);
+  {
+    Program program(job.run());
+    wait_for_checkpoint(job, 25);
+    program.send(signal);
+    const Finished stopped = program.wait();
+    INFO(stopped.output << stopped.errors);
+    CHECK(stopped.exit_code == 75);
+    CHECK_THAT(stopped.errors, ContainsSubstring(signal == SIGINT ? "stopped by SIGINT after step "
+                                                                  : "stopped by SIGTERM after step "));
+    CHECK(last_line(stopped.errors) == "to go on: dtrain run --resume " + job.run_folder().string());
+  }
+  const auto saved = list_checkpoints(checkpoints_of(job));
+  CHECK(job.event("run_end", "distributed").at("status") == "stopped");
+  CHECK(job.events("checkpoint").back().at("step") == saved.back().step);
+  const Finished resumed = resume(job);
+  INFO(resumed.output << resumed.errors);
+  CHECK(resumed.exit_code == 0);
+  CHECK(job.events("run_start", "distributed").back().at("resumed_step") == saved.back().step);
+  check_like_undisturbed(job);
+}
+
+TEST_CASE("a killed job goes on from its last checkpoint bit for bit, again and again") {
+  const Job job(kSpec);
+  bool first = true;
+  for (const int64_t step : {25, 300, 700}) {
+    Program program(first ? job.run() : Arguments{"run", "--resume", job.run_folder().string()});
+    first = false;
+    wait_for_checkpoint(job, step);
+    program.send(SIGKILL);
+    program.wait();
+    REQUIRE(job.is_gone());
+  }
+  const Finished resumed = resume(job);
+  INFO(resumed.output << resumed.errors);
+  CHECK(resumed.exit_code == 0);
+  check_like_undisturbed(job, /*killed=*/true);
+}
+
+TEST_CASE("every checkpoint leads to the same end, and a finished run has nothing left to do") {
+  const Job& whole = undisturbed();
+  const auto saved = list_checkpoints(checkpoints_of(whole));
+  REQUIRE(saved.size() > 40);
+  for (const size_t i : {size_t{0}, size_t{2}, saved.size() / 2, saved.size() - 2}) {
+    const Job job(kSpec);
+    INFO(saved[i].path);
+    const Finished run =
+        run_program(job.run({"--resume", saved[i].path.string()}));  // into a folder of its own
+    INFO(run.errors);
+    CHECK(run.exit_code == 0);
+    CHECK(result_of(job) == result_of(whole));
+  }
+  const std::string before = text_of(whole.run_folder() / "metrics.jsonl");
+  const Finished nothing = resume(whole);
+  CHECK(nothing.exit_code == 0);
+  CHECK_THAT(nothing.output, ContainsSubstring("is complete: all 1,260 steps are done"));
+  CHECK(text_of(whole.run_folder() / "metrics.jsonl") == before);
+}
+
+TEST_CASE("another number of replicas goes on with the same examples, to the same weights") {
+  // Without what each replica does for itself: dropout and statistics of its share.
+  const std::string spec = R"(strategy: {kind: mirrored, replicas: 2, threads_per_replica: 1}
+data: {dataset: synthetic, train_examples: 1000, test_examples: 100, shape: [1, 4, 4], classes: 4}
+batch: {global: 16}
+model: {kind: mlp, hidden: [32], dtype: float64}
+train: {epochs: 3, optimizer: {kind: adam, learning_rate: 0.003}}
+checkpoint: {every_epochs: 1}
+)";
+  const Job whole(spec), part(spec);
+  const Arguments plain;
+  REQUIRE(run_program(whole.run(plain)).exit_code == 0);
+  REQUIRE(run_program(part.run(plain + Job::set({"train.max_steps=75"}))).exit_code == 0);
+  const Arguments one = plain + Job::set({"strategy.kind=one_device", "strategy.replicas=auto"});
+  const Finished run = run_program(part.run({"--resume"}) + one);
+  INFO(run.output << run.errors);
+  REQUIRE(run.exit_code == 0);
+  const Event a = whole.event("run_end", "distributed"), b = part.event("run_end", "distributed");
+  CHECK(a.at("steps") == b.at("steps"));
+  CHECK(a.at("loss").get<double>() == Approx(b.at("loss").get<double>()).epsilon(1e-9));
+  for (const Event& epoch : part.events("epoch")) CHECK(epoch.at("examples") == 1000);
+}
+
+TEST_CASE("a second signal leaves at once") {
+  const Job job(kSpec);
+  Program program(job.run(Job::set({"train.epochs=100000", "checkpoint.every_steps=1000000"})));
+  job.wait_for_step();
+  const ReplicaInfo replica = job.wait_for_replica(1);
+  ::kill(replica.process, SIGSTOP);  // so that nothing comes to an end by itself
+  program.send(SIGTERM);
+  program.send(SIGINT);
+  const Finished stopped = program.wait(20);
+  CHECK(stopped.exit_code == 75);
+  CHECK_THAT(stopped.errors, ContainsSubstring("stopped by "));
+  CHECK(job.is_gone());
+}
+
+TEST_CASE("a damaged checkpoint is passed over with a warning, and without a good one nothing starts") {
+  const Job job(kSpec);
+  REQUIRE(run_program(job.run(Job::set({"train.max_steps=100"}))).exit_code == 0);
+  auto saved = list_checkpoints(checkpoints_of(job));
+  REQUIRE(saved.size() == 4);
+  fs::resize_file(saved[3].path / "optimizer.safetensors", 1000);
+  const std::string weights = text_of(saved[2].path / "model.safetensors");
+  std::ofstream(saved[2].path / "model.safetensors", std::ios::binary)
+      << weights.substr(0, weights.size() - 1) + static_cast<char>(weights.back() ^ 64);
+  const Finished run = resume(job, Job::set({"train.max_steps=none"}));
+  INFO(run.output << run.errors);
+  CHECK(run.exit_code == 0);
+  CHECK_THAT(run.output, ContainsSubstring("WARNING: ") && ContainsSubstring("step-000000100 is not used") &&
+                             ContainsSubstring("step-000000075 is not used"));
+  CHECK(job.events("run_start").back().at("resumed_step") == 50);
+  check_like_undisturbed(job);
+
+  const std::string before = text_of(job.run_folder() / "metrics.jsonl");
+  for (const SavedCheckpoint& one : list_checkpoints(checkpoints_of(job)))
+    fs::remove(one.path / "manifest.json");
+  const Finished none = resume(job);
+  CHECK(none.exit_code == 7);
+  CHECK_THAT(none.errors, ContainsSubstring("checkpoints is good"));
+  CHECK(text_of(job.run_folder() / "metrics.jsonl") == before);
+}
+
+TEST_CASE("a disk that fills up ends the job, and what was saved before is good") {
+  const Job job(kSpec);
+  REQUIRE(run_program(job.run(Job::set({"train.max_steps=50"}))).exit_code == 0);
+  ProgramOptions small_disk;
+  small_disk.before_exec = [] {
+    const rlimit both{9000, 9000};  // less than a checkpoint's, more than the metrics'
+    ::setrlimit(RLIMIT_FSIZE, &both);
+  };
+  const Finished run = run_program({"run", "--resume", job.run_folder().string(), "--set",
+                                    "train.max_steps=none", "--set", "metrics.every_steps=1000000", "--set",
+                                    "strategy.communication=gloo"},  // a file, too, is shared memory
+                                   small_disk);
+  INFO(run.output << run.errors);
+  CHECK(run.exit_code == 2);
+  CHECK_THAT(run.errors, ContainsSubstring("File too large") && ContainsSubstring("checkpoint.keep"));
+  CHECK(job.is_gone());
+  CHECK(list_checkpoints(checkpoints_of(job)).back().step == 50);
+  CHECK(resume(job, Job::set({"train.max_steps=none"})).exit_code == 0);
+}
+
+TEST_CASE("what does not fit the checkpoint is refused before anything changes") {
+  const Job job(kSpec);
+  REQUIRE(run_program(job.run(Job::set({"train.max_steps=30"}))).exit_code == 0);
+  const std::string before = text_of(job.run_folder() / "metrics.jsonl");
+  const Finished batch = resume(job, Job::set({"train.max_steps=none", "batch.global=32"}));
+  CHECK(batch.exit_code == 2);
+  CHECK_THAT(batch.errors, ContainsSubstring("use --set batch.global=16"));
+  CHECK(text_of(job.run_folder() / "metrics.jsonl") == before);
+  const Finished optimizer = resume(job, Job::set({"train.max_steps=none", "model.layers[1].units=16"}));
+  CHECK(optimizer.exit_code == 7);
+  CHECK_THAT(optimizer.errors, ContainsSubstring("use the spec that it was trained with"));
+  CHECK(run_program({"run", "--resume"}).exit_code == 2);
+  CHECK(run_program(job.run({"--resume", "--overwrite"})).exit_code == 2);
+}
+
+TEST_CASE("a resumed job keeps its baseline and compares") {
+  const Job job(kSpec);
+  const Arguments compared = Job::set({"compare.baseline=one_device", "train.max_steps=100"});
+  {
+    Program program(job.run(compared));
+    wait_for_checkpoint(job, 25);
+    program.send(SIGTERM);
+    program.wait();
+  }
+  const Finished resumed = resume(job);
+  INFO(resumed.output << resumed.errors);
+  CHECK(resumed.exit_code == 0);
+  CHECK(job.events("run_start", "baseline").size() == 1);
+  CHECK(job.event("comparison", "distributed").at("speedup").is_number());
+}
+
+TEST_CASE("an overwritten run leaves no checkpoints to be taken for the new one's") {
+  const Job job(kSpec);
+  REQUIRE(run_program(job.run(Job::set({"train.max_steps=60"}))).exit_code == 0);
+  REQUIRE(run_program(job.run(Job::set({"train.max_steps=30"}) + Arguments{"--overwrite"})).exit_code == 0);
+  CHECK(list_checkpoints(checkpoints_of(job)).back().step == 30);
+  REQUIRE(run_program(job.run(Job::set({"train.max_steps=30", "checkpoint.every_steps=none"}) +
+                              Arguments{"--overwrite"}))
+              .exit_code == 0);
+  CHECK_FALSE(fs::exists(checkpoints_of(job)));
+}
+
+}  // namespace
+}  // namespace dtrain

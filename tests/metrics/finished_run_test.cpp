@@ -1,0 +1,90 @@
+#include "metrics/finished_run.h"
+
+#include <fstream>
+
+#include "catch.h"
+#include "core/error.h"
+#include "temporary_folder.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+// A run that was evaluated after each epoch: `speed` examples/s, 2 s an epoch, these accuracies.
+fs::path make_run(const fs::path& folder, const std::string& more, double speed,
+                  const std::vector<double>& accuracies) {
+  fs::create_directories(folder);
+  std::ofstream(folder / "spec.yaml") << "name: it\nbatch: {per_replica: 64}\n" << more;
+  std::ofstream metrics(folder / "metrics.jsonl");
+  metrics << R"({"event":"eval","run":"baseline","epoch":1,"accuracy":0.99,"seconds":50})"
+          << "\n";
+  int epoch = 0;
+  for (const double accuracy : accuracies) {
+    ++epoch;
+    metrics << Event{{"event", "epoch"}, {"run", "distributed"}, {"epoch", epoch}, {"seconds", 1.5}} << "\n"
+            << Event{{"event", "eval"},      {"run", "distributed"}, {"epoch", epoch},
+                     {"loss", 1 - accuracy}, {"accuracy", accuracy}, {"seconds", 0.5}}
+            << "\n";
+  }
+  metrics << Event{{"event", "run_end"},
+                   {"run", "distributed"},
+                   {"status", "completed"},
+                   {"examples_per_second", speed},
+                   {"step_ms", 2}}
+          << "\nhalf a li";
+  return folder;
+}
+
+TEST_CASE("a run is read from its folder") {
+  const TemporaryFolder folder;
+  const FinishedRun run = read_finished_run(make_run(folder.path() / "a", "", 1000, {0.5, 0.9, 0.8}));
+  CHECK(run.status == "completed");
+  CHECK(run.examples_per_second == 1000);
+  REQUIRE(run.evaluations.size() == 3);
+  CHECK(run.evaluations[1].seconds == Approx(4));
+  CHECK(run.best_accuracy() == 0.9);
+  CHECK(run.last_accuracy() == 0.8);
+  CHECK(run.seconds_to(0.85) == Approx(4.0));
+  CHECK_FALSE(run.seconds_to(0.95).has_value());
+  CHECK_THROWS_AS(read_finished_run(folder.path()), Error);
+  fs::remove(folder.path() / "a/metrics.jsonl");
+  CHECK_THROWS_AS(read_finished_run(folder.path() / "a"), Error);
+}
+
+TEST_CASE("what differs is shown, with ratios, and nothing that is the same") {
+  const TemporaryFolder folder;
+  const RunsComparison comparison = compare_finished_runs(
+      {read_finished_run(make_run(folder.path() / "a", "train: {epochs: 2}\n", 1000, {0.5, 0.9})),
+       read_finished_run(make_run(folder.path() / "b", "train: {epochs: 3}\n", 1500, {0.6, 0.85, 0.95}))});
+  CHECK(comparison.target == 0.9);
+  CHECK(differing_fields(comparison.runs) ==
+        std::vector<std::vector<std::string>>{{"train.epochs", "2", "3"}});
+  const std::string table = runs_table(comparison);
+  INFO(table);
+  CHECK_THAT(table, ContainsSubstring("train.epochs  2  3") && ContainsSubstring("1,500 (1.500)") &&
+                        ContainsSubstring("time to accuracy 0.9000") && ContainsSubstring("0.9500"));
+  CHECK_THAT(table, !ContainsSubstring("seed"));
+  const Event document = runs_document(comparison);
+  CHECK(document.at("spec").at("train.epochs") == std::vector<std::string>{"2", "3"});
+  CHECK(document.at("runs")[1].at("evaluations").size() == 3);
+  CHECK(document.at("runs")[0].at("seconds_to_accuracy").get<double>() == Approx(4));
+}
+
+TEST_CASE("a run that is worse by more than is tolerated is named, with what is worse") {
+  const TemporaryFolder folder;
+  const auto worse = [&](double speed, const std::vector<double>& accuracies, double tolerated) {
+    return compare_finished_runs({read_finished_run(make_run(folder.path() / "a", "", 1000, {0.8, 0.9})),
+                                  read_finished_run(make_run(folder.path() / "b", "", speed, accuracies))})
+        .regressions(1, tolerated);
+  };
+  CHECK(worse(1000, {0.8, 0.9}, 0).empty());
+  CHECK(worse(960, {0.8, 0.9}, 0.05).empty());
+  CHECK(worse(940, {0.8, 0.9}, 0.05) == std::vector<std::string>{"examples/s: 6.0 % less"});
+  CHECK(worse(2000, {0.8, 0.7}, 0.05) == std::vector<std::string>{"evaluation accuracy: 22.2 % less"});
+  CHECK(worse(2000, {0.7, 0.8, 0.9}, 0.05) ==
+        std::vector<std::string>{"time to accuracy 0.9000: 50.0 % more"});
+}
+
+}  // namespace
+}  // namespace dtrain

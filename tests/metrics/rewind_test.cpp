@@ -1,0 +1,55 @@
+#include "metrics/rewind.h"
+
+#include <fstream>
+
+#include "catch.h"
+#include "core/error.h"
+#include "temporary_folder.h"
+
+namespace dtrain {
+namespace {
+
+std::string content_of(const std::filesystem::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+const std::string kStays =
+    R"({"event":"run_start","run":"baseline"}
+{"event":"step","run":"baseline","epoch":9,"step":900}
+{"event":"run_end","run":"baseline","status":"completed"}
+{"event":"run_start","run":"distributed"}
+{"event":"step","run":"distributed","epoch":1,"step":10}
+{"event":"epoch","run":"distributed","epoch":1}
+{"event":"eval","run":"distributed","epoch":1,"step":10}
+{"event":"checkpoint","run":"distributed","epoch":1,"step":10}
+{"event":"warning","run":"distributed","text":"x"}
+{"event":"step","run":"distributed","epoch":2,"step":15}
+)";
+
+TEST_CASE("what came after the moment goes, and the rest stays as it was") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "metrics.jsonl";
+  std::ofstream(file) << kStays << R"({"event":"step","run":"distributed","epoch":2,"step":16}
+{"event":"checkpoint","run":"distributed","epoch":1,"step":18}
+{"event":"epoch","run":"distributed","epoch":2}
+{"event":"eval","run":"distributed","epoch":2,"step":20}
+{"event":"run_end","run":"distributed","status":"stopped"}
+{"event":"comparison","run":"distributed"}
+not JSON
+{"event":"step","run":"distr)";
+  std::string kept;
+  rewind_metrics(file, 1, 15, [&](const Event& event) { kept += event_text(event) + "\n"; });
+  CHECK(content_of(file) == kStays);
+  CHECK(kept == kStays);
+  rewind_metrics(file, 1, 15, [](const Event&) {});
+  CHECK(content_of(file) == kStays);
+}
+
+TEST_CASE("a file that is not there cannot go back") {
+  const TemporaryFolder folder;
+  CHECK_THROWS_AS(rewind_metrics(folder.path() / "none", 0, 0, [](const Event&) {}), Error);
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,142 @@
+#include "metrics/tensorboard.h"
+
+#include <cstring>
+#include <fstream>
+#include <map>
+#include <optional>
+
+#include "catch.h"
+#include "core/error.h"
+#include "temporary_folder.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+TEST_CASE("CRC-32C gives the known answers") {  // RFC 3720, appendix B.4, and the usual check value
+  CHECK(crc32c("123456789") == 0xE3069283U);
+  CHECK(crc32c("") == 0);
+  CHECK(crc32c(std::string(32, '\0')) == 0x8A9136AAU);
+  CHECK(crc32c(std::string(32, '\xff')) == 0x62A8AB43U);
+}
+
+template <class T>
+T take(std::string& bytes) {
+  REQUIRE(bytes.size() >= sizeof(T));
+  T value;
+  std::memcpy(&value, bytes.data(), sizeof(T));
+  bytes.erase(0, sizeof(T));
+  return value;
+}
+
+uint32_t unmasked(uint32_t crc) {
+  const uint32_t rotated = crc - 0xA282EAD8U;
+  return (rotated >> 17) | (rotated << 15);
+}
+
+// The records of a file, whose checksums must be right.
+std::vector<std::string> records_of(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+  std::vector<std::string> records;
+  while (!bytes.empty()) {
+    const std::string length = bytes.substr(0, 8);
+    const auto size = take<uint64_t>(bytes);
+    CHECK(unmasked(take<uint32_t>(bytes)) == crc32c(length));
+    REQUIRE(bytes.size() >= size + 4);
+    records.push_back(bytes.substr(0, size));
+    bytes.erase(0, size);
+    CHECK(unmasked(take<uint32_t>(bytes)) == crc32c(records.back()));
+  }
+  return records;
+}
+
+uint64_t take_varint(std::string& bytes) {
+  uint64_t value = 0;
+  for (int shift = 0;; shift += 7) {
+    const auto byte = take<uint8_t>(bytes);
+    value |= static_cast<uint64_t>(byte & 0x7F) << shift;
+    if (byte < 0x80) return value;
+  }
+}
+
+// A message's fields as bytes, by number; repeated ones in order.
+std::multimap<int, std::string> fields_of(std::string message) {
+  std::multimap<int, std::string> fields;
+  while (!message.empty()) {
+    const uint64_t key = take_varint(message);
+    const auto kind = key & 7;
+    std::string value;
+    if (kind == 0) {
+      const uint64_t number = take_varint(message);
+      value.assign(reinterpret_cast<const char*>(&number), sizeof(number));
+    } else {
+      const size_t size = kind == 1 ? 8 : kind == 5 ? 4 : take_varint(message);
+      REQUIRE((kind == 1 || kind == 2 || kind == 5));
+      REQUIRE(message.size() >= size);
+      value = message.substr(0, size);
+      message.erase(0, size);
+    }
+    fields.emplace(static_cast<int>(key >> 3), value);
+  }
+  return fields;
+}
+
+template <class T>
+T as(std::string bytes) {
+  return take<T>(bytes);
+}
+
+std::vector<fs::path> files_in(const fs::path& folder) {
+  std::vector<fs::path> files;
+  for (const auto& entry : fs::directory_iterator(folder)) files.push_back(entry.path());
+  return files;
+}
+
+TEST_CASE("an event file has its version first, then scalars by step") {
+  const TemporaryFolder folder;
+  {
+    EventFile file(folder.path() / "a/b", 0);
+    file.add(5, {{"train/loss", 0.25}, {"learning_rate", -1e-3}});
+    file.add(int64_t{1} << 40, {{"eval/loss", 2}});
+    file.add(6, {});
+  }
+  const auto files = files_in(folder.path() / "a/b");
+  REQUIRE(files.size() == 1);
+  CHECK(files[0].filename().string().rfind("events.out.tfevents.", 0) == 0);
+  const auto records = records_of(files[0]);
+  REQUIRE(records.size() == 3);
+  CHECK(fields_of(records[0]).find(3)->second == "brain.Event:2");
+  const auto event = fields_of(records[1]);
+  CHECK(as<double>(event.find(1)->second) > 1.7e9);
+  CHECK(as<uint64_t>(event.find(2)->second) == 5);
+  const auto values = fields_of(event.find(5)->second);
+  REQUIRE(values.count(1) == 2);
+  auto value = values.find(1);
+  CHECK(fields_of(value->second).find(1)->second == "train/loss");
+  CHECK(as<float>(fields_of(value->second).find(2)->second) == 0.25F);
+  ++value;
+  CHECK(fields_of(value->second).find(1)->second == "learning_rate");
+  CHECK(as<float>(fields_of(value->second).find(2)->second) == -1e-3F);
+  CHECK(as<uint64_t>(fields_of(records[2]).find(2)->second) == uint64_t{1} << 40);
+}
+
+TEST_CASE("a file that goes on says from which step") {
+  const TemporaryFolder folder;
+  { const EventFile file(folder.path(), 101); }
+  const auto records = records_of(files_in(folder.path()).at(0));
+  REQUIRE(records.size() == 2);
+  const auto event = fields_of(records[1]);
+  CHECK(as<uint64_t>(event.find(2)->second) == 101);
+  CHECK(as<uint64_t>(fields_of(event.find(7)->second).find(1)->second) == 1);  // SessionLog.START
+}
+
+TEST_CASE("a folder that cannot be made is an error that names it") {
+  const TemporaryFolder folder;
+  std::ofstream(folder.path() / "file") << "x";
+  CHECK_THROWS_AS(EventFile(folder.path() / "file", 0), Error);
+}
+
+}  // namespace
+}  // namespace dtrain

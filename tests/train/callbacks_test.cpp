@@ -1,0 +1,153 @@
+#include "train/callbacks.h"
+
+#include <fstream>
+
+#include "catch.h"
+#include "core/error.h"
+#include "small_jobs.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string content_of(const fs::path& path) {
+  std::ifstream file(path);
+  return {std::istreambuf_iterator<char>(file), {}};
+}
+
+// The callbacks of a job in a folder of its own, and what they say.
+struct Watched {
+  JobPlan job;
+  TemporaryFolder folder;
+  RecordingSink sink;
+  std::unique_ptr<CallbackList> list;
+
+  explicit Watched(const std::vector<std::string>& overrides, bool leads = true) : job(small_job(overrides)) {
+    make(leads);
+  }
+  void make(bool leads = true) {
+    list = std::make_unique<CallbackList>(CallbackSite{job, job.runs.back(), folder / "", sink}, leads);
+  }
+  void start(int64_t resumed_step = 0) {
+    Event event = make_event("run_start", "distributed");
+    if (resumed_step > 0) event["resumed_step"] = resumed_step;
+    list->on_event(event);
+  }
+  void epoch(int64_t epoch) {
+    Event event = make_event("epoch", "distributed");
+    event["epoch"] = epoch;
+    event["loss"] = 0.5;
+    event["learning_rate"] = 0.01;
+    list->on_event(event);
+  }
+  void evaluate(int64_t epoch, double loss, double accuracy = 0.5) {
+    Event event = make_event("eval", "distributed");
+    event["epoch"] = epoch;
+    event["step"] = epoch * 5;
+    event["loss"] = loss;
+    event["accuracy"] = accuracy;
+    list->on_event(event);
+  }
+};
+
+TEST_CASE("without callbacks in the spec, on other replicas and in other runs there are none") {
+  Watched none({});
+  CHECK_FALSE(has_callbacks(none.job, none.job.runs.back()));
+  Watched follower({"callbacks.csv=true", "callbacks.early_stopping.metric=loss"}, /*leads=*/false);
+  CHECK(has_callbacks(follower.job, follower.job.runs.back()));
+  follower.start();
+  follower.evaluate(1, 0.5);
+  CHECK(follower.list->state().empty());
+  CHECK(follower.sink.events.size() == 2);  // passed on
+  CHECK_FALSE(fs::exists(follower.folder / "history.csv"));
+  RunPlan baseline = follower.job.runs.back();
+  baseline.run = "baseline";
+  CHECK_FALSE(has_callbacks(follower.job, baseline));
+}
+
+TEST_CASE("early stopping waits for so many evaluations without improvement") {
+  Watched job({"callbacks.early_stopping.metric=loss", "callbacks.early_stopping.patience=2",
+               "callbacks.early_stopping.min_delta=0.1"});
+  const auto ends_after = [&](int64_t epoch, double loss) {
+    job.evaluate(epoch, loss);
+    return job.list->want_to_end();
+  };
+  CHECK_FALSE(job.list->want_to_end());
+  CHECK_FALSE(ends_after(1, 1.0));
+  CHECK_FALSE(ends_after(2, 0.95));  // no improvement by 0.1
+  CHECK_FALSE(ends_after(3, 0.85));
+  CHECK_FALSE(ends_after(4, std::nan("")));
+  CHECK(ends_after(5, 0.8));
+  CHECK(job.list->want_to_end());
+  const auto messages = job.sink.of("message");
+  REQUIRE(messages.size() == 1);  // once
+  CHECK_THAT(messages[0].at("text").get<std::string>(), ContainsSubstring("at its best in epoch 3 (0.85)"));
+}
+
+TEST_CASE("early stopping by accuracy wants it to rise") {
+  Watched job({"callbacks.early_stopping.metric=accuracy", "callbacks.early_stopping.patience=1"});
+  job.evaluate(1, 1, 0.5);
+  job.evaluate(2, 2, 0.6);
+  CHECK_FALSE(job.list->want_to_end());
+  job.evaluate(3, 0.1, 0.6);
+  CHECK(job.list->want_to_end());
+}
+
+TEST_CASE("what callbacks remember is restored") {
+  const std::vector<std::string> spec = {"callbacks.early_stopping.metric=loss",
+                                         "callbacks.early_stopping.patience=2", "callbacks.csv=true"};
+  Watched job(spec);
+  job.start();
+  job.evaluate(1, 0.5);
+  job.evaluate(2, 0.6);
+  const auto state = job.list->state();
+  const std::string history = content_of(job.folder / "history.csv");
+  job.evaluate(3, 0.7);
+  CHECK(job.list->want_to_end());
+
+  job.make();  // another process
+  job.list->restore(state);
+  job.start(10);
+  CHECK(content_of(job.folder / "history.csv") == history);
+  CHECK_FALSE(job.list->want_to_end());
+  job.evaluate(3, 0.7);
+  CHECK(job.list->want_to_end());
+  CHECK(job.list->state().at("early_stopping").at("waited") == 2);
+  auto nonsense = state;
+  nonsense["early_stopping"] = {{"waited", "long"}};
+  CHECK_THROWS_AS(job.list->restore(nonsense), Error);
+  CHECK_NOTHROW(job.list->restore(nlohmann::ordered_json::object()));
+}
+
+TEST_CASE("the history has a line for every epoch and evaluation, and another folder gets a new one") {
+  Watched job({"callbacks.csv=true"});
+  job.start();
+  job.epoch(1);
+  job.evaluate(1, 0.25, 0.75);
+  CHECK(content_of(job.folder / "history.csv") ==
+        "epoch,step,phase,loss,accuracy,learning_rate,examples_per_second,seconds\n"
+        "1,,train,0.5,,0.01,,\n"
+        "1,5,eval,0.25,0.75,,,\n");
+  Watched other({"callbacks.csv=true"});
+  other.list->restore(job.list->state());
+  other.start(5);
+  other.evaluate(2, 0.25);
+  CHECK(content_of(other.folder / "history.csv").rfind("epoch,step,phase", 0) == 0);
+  remove_files_of_callbacks(job.folder / "");
+  CHECK_FALSE(fs::exists(job.folder / "history.csv"));
+}
+
+TEST_CASE("the learning rate is said after every epoch, and TensorBoard gets a file") {
+  Watched job({"callbacks.print_learning_rate=true", "callbacks.tensorboard=true"});
+  job.start();
+  job.epoch(1);
+  CHECK(job.sink.of("message").at(0).at("text") == "learning rate of epoch 1: 0.01");
+  CHECK_FALSE(fs::is_empty(job.folder / "tensorboard"));
+  std::ofstream(job.folder / "tensorboard/mine") << "stays";
+  remove_files_of_callbacks(job.folder / "");
+  CHECK(std::distance(fs::directory_iterator(job.folder / "tensorboard"), fs::directory_iterator()) == 1);
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,129 @@
+#include "train/resume.h"
+
+#include <ATen/ATen.h>
+
+#include <fstream>
+
+#include "catch.h"
+#include "checkpoint/checkpoint.h"
+#include "core/error.h"
+#include "small_jobs.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+fs::path save(const fs::path& run, int64_t step) {
+  Checkpoint checkpoint;
+  checkpoint.model = {{"weight", at::ones({3})}};
+  checkpoint.state.step = step;
+  fs::create_directories(run);
+  return save_checkpoint(checkpoint_folder(run), checkpoint);
+}
+
+void damage(const fs::path& checkpoint) { fs::resize_file(checkpoint / "model.safetensors", 20); }
+
+template <class Body>
+std::string failure_of(ExitCode code, const Body& body) {
+  try {
+    body();
+  } catch (const Error& error) {
+    CHECK(error.code() == code);
+    return error.what();
+  }
+  FAIL_CHECK("no error was thrown");
+  return "";
+}
+
+RunDirectoryOptions named(const fs::path& parent, const std::string& name) {
+  RunDirectoryOptions options;
+  options.parent = parent;
+  options.name = name;
+  return options;
+}
+
+TEST_CASE("a run, its checkpoints and one of them name the same run") {
+  const TemporaryFolder folder;
+  const fs::path run = folder / "mine";
+  const fs::path checkpoint = save(run, 5);
+  for (const fs::path& path : {run, run / "", checkpoint_folder(run), checkpoint, checkpoint / ""}) {
+    INFO(path);
+    CHECK(run_of_checkpoint(path) == run);
+    const ResumePoint point = find_resume_point(path.string(), {});
+    CHECK(point.run == run);
+    CHECK(point.checkpoint == checkpoint);
+    CHECK(point.state.step == 5);
+    CHECK(point.warnings.empty());
+  }
+}
+
+TEST_CASE("auto is the run directory, or the newest run of the name that has checkpoints") {
+  const TemporaryFolder folder;
+  const fs::path runs = folder / "runs";
+  save(runs / "mine-20260101-000000", 1);
+  save(runs / "mine-20260102-000000", 2);
+  fs::create_directories(runs / "mine-20260103-000000");
+  save(runs / "other-20260104-000000", 4);
+  const auto old =
+      fs::last_write_time(checkpoint_folder(runs / "mine-20260102-000000")) - std::chrono::hours(1);
+  fs::last_write_time(checkpoint_folder(runs / "mine-20260101-000000"), old);
+  CHECK(find_resume_point("auto", named(runs, "mine")).state.step == 2);
+  CHECK(find_resume_point("auto", named(runs, "other")).state.step == 4);
+  CHECK_THAT(failure_of(ExitCode::kCheckpoint, [&] { find_resume_point("auto", named(runs, "none")); }),
+             ContainsSubstring("no run of 'none' with checkpoints"));
+  RunDirectoryOptions given = named(runs, "mine");
+  given.directory = runs / "other-20260104-000000";
+  CHECK(find_resume_point("auto", given).state.step == 4);
+  given.directory = runs / "mine-20260103-000000";
+  CHECK_THAT(failure_of(ExitCode::kCheckpoint, [&] { find_resume_point("auto", given); }),
+             ContainsSubstring("there is no checkpoint to resume from"));
+}
+
+TEST_CASE("of a run a damaged checkpoint is passed over with a warning; one that was asked for is not") {
+  const TemporaryFolder folder;
+  const fs::path run = folder / "mine";
+  const fs::path good = save(run, 1), bad = save(run, 2);
+  damage(bad);
+  const ResumePoint point = find_resume_point(run.string(), {});
+  CHECK(point.checkpoint == good);
+  REQUIRE(point.warnings.size() == 1);
+  CHECK_THAT(point.warnings[0], ContainsSubstring("step-000000002 is not used"));
+  CHECK_THAT(failure_of(ExitCode::kCheckpoint, [&] { find_resume_point(bad.string(), {}); }),
+             ContainsSubstring("cannot be used") && ContainsSubstring("--resume " + run.string()));
+  damage(good);
+  failure_of(ExitCode::kCheckpoint, [&] { find_resume_point(run.string(), {}); });
+}
+
+TrainingState state_of(const JobPlan& job) {
+  TrainingState state;
+  state.global_batch = job.runs.back().batch.global;
+  state.train_examples = job.data.train_examples;
+  state.spec = print_spec(job.spec);
+  return state;
+}
+
+TEST_CASE("what would train on other examples is refused, with the fix") {
+  const JobPlan job = small_job();
+  TrainingState state = state_of(job);
+  CHECK_NOTHROW(require_resumable(job, state));
+  const auto refusal = [&](const JobPlan& other) {
+    return failure_of(ExitCode::kUsage, [&] { require_resumable(other, state); });
+  };
+  CHECK_THAT(refusal(small_job({"batch.per_replica=8"})), ContainsSubstring("--set batch.global=4"));
+  CHECK_THAT(refusal(small_job({"data.train_examples=17"})), ContainsSubstring("18 examples"));
+  CHECK_NOTHROW(require_resumable(small_job({"seed=1"}), state));  // between two epochs
+  CHECK_NOTHROW(require_resumable(small_job({"train.epochs=9"}), state));
+  state.position = 4;
+  CHECK_NOTHROW(require_resumable(job, state));
+  CHECK_THAT(refusal(small_job({"seed=1"})), ContainsSubstring("--set seed=42"));
+  CHECK_THAT(refusal(small_job({"data.shuffle=false"})), ContainsSubstring("--set data.shuffle=true"));
+}
+
+TEST_CASE("the command that goes on can be pasted into a shell") {
+  CHECK(resume_command("runs/mine-20260101-000000") == "dtrain run --resume runs/mine-20260101-000000");
+  CHECK(resume_command("my runs/it's") == "dtrain run --resume 'my runs/it'\\''s'");
+}
+
+}  // namespace
+}  // namespace dtrain
