@@ -43,8 +43,8 @@ void Trainer::run(const Resumption* from) {
     if (evaluation_is_due(epoch)) evaluate(epoch);
     after_epoch(epoch);
   }
-  checkpoints_.finish();
   strategy_.finish();
+  checkpoints_.finish();  // however long the disk takes, nobody waits for it
   activity_.doing(Activity::kFinished);
   reporter_.on_run_end(epoch, step_);
 }
