@@ -52,11 +52,12 @@ class Untouched {
 
 class Inspected : public Strategy {
  public:
-  Inspected(std::unique_ptr<Strategy> inner, std::shared_ptr<StepInspection> inspection, int64_t step,
+  Inspected(std::unique_ptr<Strategy> inner, std::shared_ptr<StepInspection> inspection, InspectedStep step,
             Event event, EventSink& sink)
       : inner_(std::move(inner)),
         inspection_(std::move(inspection)),
-        step_(step),
+        step_(step.step),
+        steps_(step.done),
         event_(std::move(event)),
         sink_(sink) {}
 
@@ -79,15 +80,17 @@ class Inspected : public Strategy {
   MetricSums sum_over_replicas(MetricSums sums) override {
     return inner_->sum_over_replicas(std::move(sums));
   }
-  Variables collect_variables() override { return inner_->collect_variables(); }
-  void restore_variables(const Variables& variables) override { inner_->restore_variables(variables); }
+  CollectedVariables collect_variables() override { return inner_->collect_variables(); }
+  void restore_variables(const CollectedVariables& variables) override {
+    inner_->restore_variables(variables);
+  }
   void finish() override { inner_->finish(); }
 
  private:
   std::unique_ptr<Strategy> inner_;
   std::shared_ptr<StepInspection> inspection_;
   int64_t step_;
-  int64_t steps_ = 0;
+  int64_t steps_;  // of the run, made so far
   Event event_;
   EventSink& sink_;
 };
@@ -190,7 +193,7 @@ Event StepInspection::replica_rows(const Share& share, double weight_norm) const
 }
 
 std::unique_ptr<Strategy> make_inspected(std::unique_ptr<Strategy> inner,
-                                         std::shared_ptr<StepInspection> inspection, int64_t step,
+                                         std::shared_ptr<StepInspection> inspection, InspectedStep step,
                                          Event event, EventSink& sink) {
   return std::make_unique<Inspected>(std::move(inner), std::move(inspection), step, std::move(event), sink);
 }

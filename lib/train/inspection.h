@@ -45,9 +45,14 @@ class StepInspection {
   at::Tensor shared_;  // the strategy's, of all replicas, likewise
 };
 
-// The strategy `inner`, looked at in the optimizer step number `step` (1-based) of those it takes.
+struct InspectedStep {
+  int64_t step;      // 1-based over the run
+  int64_t done = 0;  // steps of the run that were made before this strategy
+};
+
+// The strategy `inner`, looked at in one of the steps that it takes.
 std::unique_ptr<Strategy> make_inspected(std::unique_ptr<Strategy> inner,
-                                         std::shared_ptr<StepInspection> inspection, int64_t step,
+                                         std::shared_ptr<StepInspection> inspection, InspectedStep step,
                                          Event event, EventSink& sink);
 
 }  // namespace dtrain

@@ -46,10 +46,10 @@ double gradient_tolerance(const StrategyParts& parts) {
 }
 
 // The strategy of a run; one that looks at a step when the spec asks for it. `meet_again` makes another group
-// of the same ranks.
+// of the same ranks; `done` steps were made before.
 std::unique_ptr<Strategy> strategy_of(const JobPlan& job, const RunPlan& run, StrategyParts parts,
                                       const std::function<std::unique_ptr<ProcessGroup>()>& meet_again,
-                                      EventSink& sink) {
+                                      int64_t done, EventSink& sink) {
   const std::optional<int64_t> step = job.spec.metrics.inspect_step;
   if (!step || run.run != "distributed") return make_strategy(run.strategy, std::move(parts));
   const auto inspection =
@@ -57,7 +57,7 @@ std::unique_ptr<Strategy> strategy_of(const JobPlan& job, const RunPlan& run, St
   parts.before_update = [inspection](const GradientReducer& reducer) {
     inspection->look_at_gradients(reducer);
   };
-  return make_inspected(make_strategy(run.strategy, std::move(parts)), inspection, *step,
+  return make_inspected(make_strategy(run.strategy, std::move(parts)), inspection, {*step, done},
                         make_event("inspect", run.run), sink);
 }
 
@@ -87,7 +87,10 @@ void train(const JobPlan& job, const RunPlan& run, const Dataset& dataset,
   activity.doing(Activity::kBuilding);
   if (saves_checkpoints(job, run)) catch_first_stop_signals();
   const auto clock = std::make_shared<PhaseClock>();
-  const auto strategy = strategy_of(job, run, strategy_parts(job, std::move(group), clock), meet_again, sink);
+  std::optional<Resumption> from;
+  if (place.resume && run.run == "distributed") from = resume_from(*place.resume, store, leads);
+  const auto strategy = strategy_of(job, run, strategy_parts(job, std::move(group), clock), meet_again,
+                                    from ? from->state.step : 0, sink);
   // The heap keeps what is freed (core/memory.h), which pays from step to step; what building the strategy
   // took, a whole copy of the variables in central_storage, is not needed again.
   ::malloc_trim(0);
@@ -97,8 +100,6 @@ void train(const JobPlan& job, const RunPlan& run, const Dataset& dataset,
   CallbackList callbacks({job, run, place.folder, sink}, leads);
   RunReporter reporter(job, run, callbacks);
   RunCheckpoints checkpoints(job, run, checkpoint_folder(place.folder), leads, callbacks);
-  std::optional<Resumption> from;
-  if (place.resume && run.run == "distributed") from = resume_from(*place.resume, store, leads);
   Trainer trainer(job, run, *strategy, train_shares, test_shares.get(), *clock, reporter, checkpoints,
                   callbacks, activity, leads);
   trainer.run(from ? &*from : nullptr);

@@ -57,7 +57,7 @@ Replica train(const JobPlan& job, ProcessGroup& inspection_group, std::unique_pt
     inspection->look_at_gradients(reducer);
   };
   RecordingSink sink;
-  const auto strategy = make_inspected(make_strategy(run.strategy, std::move(parts)), inspection, inspected,
+  const auto strategy = make_inspected(make_strategy(run.strategy, std::move(parts)), inspection, {inspected},
                                        make_event("inspect", "distributed"), sink);
   strategy->place_variables();
   ShareLoader loader(dataset.train, train_options(job, run, rank));
@@ -67,7 +67,7 @@ Replica train(const JobPlan& job, ProcessGroup& inspection_group, std::unique_pt
     for (std::optional<Share> share; step < kSteps && (share = loader.next()); ++step)
       strategy->train_step(*share, 0.05);
   }
-  Replica replica{strategy->collect_variables(), sink.events};
+  Replica replica{strategy->collect_variables().model, sink.events};
   strategy->finish();
   return replica;
 }
