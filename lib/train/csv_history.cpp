@@ -8,8 +8,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "core/descriptor.h"
 #include "core/error.h"
-#include "launch/descriptor.h"
 
 namespace dtrain {
 namespace {
