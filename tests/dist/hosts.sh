@@ -218,7 +218,7 @@ test_equivalence() { # test_equivalence HOSTS
   index=0
   for name in "${hosts[@]}"; do
     start "tf-$name" "$name" env "$(tf_config "$index" "${hosts[@]}")" DTRAIN_JOB_TOKEN="$token" "$program" run \
-      "$work/job.yaml" --run-dir "$work/tf$1" "${options[@]}"
+      "$work/job.yaml" --run-dir "$work/tf$1" "${options[@]}" --set network.interface=eth0
     pids+=("$last")
     index=$((index + 1))
   done
@@ -285,7 +285,8 @@ test_refusals() {
   done
 }
 
-listening_ports() { on red ss -Htln | awk '{ n = split($4, part, ":"); if (part[n] != 22) print part[n] }'; }
+# Where red listens, besides sshd: "address:port" lines.
+listening() { on red ss -Htln | awk '$4 !~ /:22$/ { print $4 }'; }
 # Whether HOST can open a connection to PORT of red.
 connects() { on "$1" timeout 0.5 bash -c "exec 3<>/dev/tcp/10.77.0.1/$2" 2>/dev/null; }
 
@@ -308,8 +309,9 @@ test_strangers() {
   green=$last
   claim "a stranger: the job runs" until_true 20 steps_of strangers
   local ports port
-  ports=$(listening_ports)
+  ports=$(listening | sed 's/.*://')
   claim "a stranger: the job listens" test -n "$ports"
+  claim "a stranger: nowhere but on the hosts' network" test -z "$(listening | grep -v '^10\.77\.0\.1:')"
   for port in $ports; do
     claim "a stranger: port $port of red lets a member in" connects green "$port"
     claim "a stranger: port $port of red is closed to it" eval "! connects blue $port"
