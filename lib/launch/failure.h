@@ -41,9 +41,9 @@ struct RanksOnHost {
 // The code that a process ended with or reported; kBug for one that no dtrain uses.
 ExitCode to_exit_code(int code);
 
-// `failed` are the positions in `outcomes` of those that failed by themselves, at least one, in the order
-// noticed; `now` is when their first was noticed (steady_seconds()). Reads the end of the failing replica's
-// log.
+// `failed` are the positions in `outcomes` of those that failed by themselves, in the order noticed; none
+// when only peers on other hosts complain; `now` is when their first was noticed (steady_seconds()). Reads
+// the end of the failing replica's log.
 SuperviseResult explain_failure(const std::vector<ReplicaOutcome>& outcomes, const std::vector<int>& failed,
                                 double now, const RanksOnHost& ranks = {});
 

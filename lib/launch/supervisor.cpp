@@ -48,6 +48,7 @@ class Job {
   void take_line(int rank, const std::string& line);
   void take_end(int rank, const ProcessEnd& end);
   void note_failure(int rank);
+  void begin_gathering();
   void advance();
   void tick();
   void enter(Phase phase, double seconds);
@@ -152,6 +153,10 @@ void Job::take_end(int rank, const ProcessEnd& end) {
 void Job::note_failure(int rank) {
   if (std::find(failed_.begin(), failed_.end(), rank) != failed_.end()) return;
   failed_.push_back(rank);
+  begin_gathering();
+}
+
+void Job::begin_gathering() {
   if (phase_ != Phase::kRunning) return;
   first_failure_time_ = steady_seconds();
   for (size_t other = 0; other < replicas_.size(); ++other) {
@@ -190,7 +195,7 @@ void Job::tick() {
   if (interruption_->code == ExitCode::kStopped) {
     enter(Phase::kTerminating, options_.stop_seconds);  // as if the signal had come here
   } else {
-    enter(Phase::kGathering, options_.gather_seconds);
+    begin_gathering();
   }
 }
 
@@ -204,12 +209,16 @@ SuperviseResult Job::result() const {
             Evidence::kFailedItself};
   }
   SuperviseResult own;
-  if (!failed_.empty()) {
+  // Elsewhere a peer was lost, and here nobody complains: it may well be one of these.
+  const bool suspected = interruption_ && interruption_->code == ExitCode::kPeerLost &&
+                         interruption_->evidence == Evidence::kBlamesPeers;
+  if (!failed_.empty() || suspected) {
     std::vector<ReplicaOutcome> outcomes;
     for (const Replica& replica : replicas_) outcomes.push_back(replica.outcome);
     own = explain_failure(outcomes, failed_, first_failure_time_, {options_.first_rank, options_.host});
   }
-  return interruption_ && own.evidence != Evidence::kFailedItself ? *interruption_ : own;
+  const bool is_own = own.code != ExitCode::kDone && own.evidence >= interruption_.value_or(own).evidence;
+  return interruption_ && !is_own ? *interruption_ : own;
 }
 
 }  // namespace

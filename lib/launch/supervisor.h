@@ -53,7 +53,8 @@ struct SuperviseOptions {
   // came just before supervise() was called.
   int stop_signals_before = stop_signals_received();
   // Asked as often: what it returns ends the job, because of something outside this host. It is the result
-  // unless a replica here failed by itself.
+  // unless there is evidence as good that it was a replica here: one that failed, or, when those elsewhere
+  // just lost a peer, one that was silent.
   std::function<std::optional<SuperviseResult>()> interrupted = {};
   int first_rank = 0;     // of the first process: where the job has other hosts
   std::string host = {};  // this one's name, for messages; "" when there is no other

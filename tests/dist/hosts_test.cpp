@@ -154,6 +154,25 @@ TEST_CASE("a replica that is killed ends the job on all hosts, which name it and
   CHECK(job.is_gone());
 }
 
+TEST_CASE("a replica that stands still ends the job when its time is over, and is named") {
+  const int stopped = GENERATE(0, 1);
+  const Job job;
+  Hosts hosts(job, 2);
+  const Arguments soon = kEndless + Job::set({"strategy.timeout_seconds=2"});
+  Program& b = hosts.start(1, soon);
+  Program& a = hosts.start(0, soon);
+  job.wait_for_step();
+  ::kill(job.wait_for_replica(stopped).process, SIGSTOP);
+  const std::string rank = std::to_string(stopped);
+  for (Program* host : {&a, &b}) {
+    const Finished end = host->wait(20);
+    CHECK(end.exit_code == 4);
+    CHECK_THAT(end.errors, ContainsSubstring("rank " + rank + " on host " + kHosts[stopped] +
+                                             " failed first: it did not answer"));
+  }
+  CHECK(job.is_gone());
+}
+
 TEST_CASE("a supervisor that is killed ends the job on the other host") {
   const int killed = GENERATE(0, 1);
   const Job job;

@@ -457,6 +457,7 @@ TEST_CASE("what happened elsewhere ends the job, unless a replica here failed by
   options.host = "b";
   SuperviseResult elsewhere;
   elsewhere.code = ExitCode::kMemory;
+  elsewhere.evidence = Evidence::kBlamesPeers;
   elsewhere.reason = elsewhere.message = "rank 0 on host a failed first: no room";
   bool running = false;
   options.on_report = [&](int rank, const std::string&) {
@@ -471,6 +472,13 @@ TEST_CASE("what happened elsewhere ends the job, unless a replica here failed by
     CHECK(run.result.code == ExitCode::kMemory);
     CHECK(run.result.message == elsewhere.message);
     CHECK(run.seconds < 5);
+  }
+  SECTION("peers elsewhere lost somebody, and nobody here complains") {
+    elsewhere.code = ExitCode::kPeerLost;
+    const Run run = run_scripts(folder, {"echo running >&3; exec sleep 60"}, options);
+    CHECK(run.result.code == ExitCode::kPeerLost);
+    CHECK(run.result.evidence == Evidence::kWasSilent);
+    CHECK_THAT(run.result.reason, ContainsSubstring("rank 2 on host b failed first: it did not answer"));
   }
   SECTION("a replica fails too") {
     const Run run = run_scripts(folder, {"echo running >&3; exit 6"}, options);
