@@ -1,0 +1,57 @@
+// What the processes of a job hold in memory, as the kernel counts it: pages that several share count once.
+#include <unistd.h>
+
+#include <fstream>
+#include <string>
+
+#include "catch.h"
+#include "job.h"
+
+namespace dtrain {
+namespace {
+
+// 256 x 2048 + 2048 x 2048 + 2048 x 4 weights and their biases, float32
+constexpr double kVariables = 4.0 * (256 * 2048 + 2048 + 2048 * 2048 + 2048 + 2048 * 4 + 4);
+
+const char* const kWideSpec = R"(
+name: wide
+strategy: {kind: central_storage, replicas: 2, threads_per_replica: 1}
+data: {dataset: synthetic, shape: [1, 16, 16], classes: 4, train_examples: 4000, test_examples: 4}
+batch: {per_replica: 1}
+model: {kind: mlp, hidden: [2048, 2048]}
+train: {epochs: 1000000}
+checkpoint: {every_epochs: none}
+metrics: {every_steps: 10, skip_steps: 0}
+)";
+
+double proportional_bytes(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/smaps_rollup");
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("Pss:", 0) == 0) return std::stod(line.substr(4)) * 1024;
+  }
+  FAIL("no memory of process " << process);
+  return 0;
+}
+
+// Of all replicas together, some steps after the start.
+double bytes_of_job(const Arguments& overrides) {
+  const Job job(kWideSpec);
+  const Program program(job.run(Job::set(overrides)));
+  job.wait_for_step();
+  double bytes = 0;
+  for (const ReplicaInfo& replica : job.replicas()) bytes += proportional_bytes(replica.process);
+  return bytes;
+}
+
+TEST_CASE("central storage holds variables and optimizer state once") {
+  // A copy for each of two replicas and a place to exchange them against one for both: two fewer.
+  const double central = bytes_of_job({"train.optimizer.kind=adam"});
+  const double mirrored = bytes_of_job({"strategy.kind=mirrored", "train.optimizer.kind=adam"});
+  CHECK((mirrored - central) / kVariables > 1.5);
+  // Adam remembers two averages of each variable's gradient, plain SGD nothing.
+  const double stateless = bytes_of_job({"train.optimizer.kind=sgd"});
+  CHECK((central - stateless) / kVariables == Approx(2).margin(0.5));
+}
+
+}  // namespace
+}  // namespace dtrain
