@@ -20,6 +20,7 @@ ordered_json run_json(const RunPlan& run) {
   return {{"run", run.run},
           {"strategy", run.strategy},
           {"replicas", run.replicas},
+          {"servers", run.servers},
           {"threads_per_replica", run.threads_per_replica},
           {"per_replica_batch", run.batch.per_replica},
           {"accumulate_steps", run.batch.accumulate_steps},
@@ -82,7 +83,14 @@ void print_run(const JobPlan& job, const RunPlan& run) {
                          last == batch.global ? "" : ", the last with " + counted(last, "example")));
   print_line("steps in all",
              fmt::format("{} in {}", with_separators(run.total_steps), counted(run.epochs, "epoch")));
-  if (run.replicas > 1) print_line("bytes per all-reduce", human_bytes(job.bytes_per_all_reduce()));
+  if (run.is_asynchronous()) {
+    print_line("servers", with_separators(run.servers));
+    print_line("bytes per step",
+               fmt::format("{} of variables received, {} of gradients sent, each worker",
+                           human_bytes(job.bytes_per_all_reduce()), human_bytes(job.bytes_per_all_reduce())));
+  } else if (run.replicas > 1) {
+    print_line("bytes per all-reduce", human_bytes(job.bytes_per_all_reduce()));
+  }
 }
 
 void print_plan(const JobPlan& job) {

@@ -11,6 +11,7 @@
 #include <torch/csrc/distributed/c10d/comm.hpp>
 
 #include "comm/failure.h"
+#include "comm/gloo_backend.h"
 #include "comm/gloo_group.h"
 #include "comm/overlapped_reducer.h"
 #include "comm/socket_filter.h"
@@ -62,21 +63,26 @@ void GlooGroup::run(const char* what, const std::function<void()>& body) {
   with_peer_errors(what, body);
 }
 
+c10::intrusive_ptr<c10d::Backend> make_gloo_backend(const c10::intrusive_ptr<c10d::Store>& store, int rank,
+                                                    int size, std::chrono::milliseconds timeout,
+                                                    const GroupNetwork& network) {
+  auto options = c10d::ProcessGroupGloo::Options::create(timeout);
+  const auto open_device = [&] {
+    options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(network.address));
+  };
+  // A device listens, takes who connects for the peer whose number he sends, and asks for nothing else.
+  for (const int socket : sockets_opened_by(open_device)) {
+    if (!network.members.empty() && is_listening(socket)) admit_only(socket, network.members);
+  }
+  return c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, size, std::move(options));
+}
+
 std::unique_ptr<GlooGroup> make_gloo_group(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                                            std::chrono::milliseconds timeout, const GroupNetwork& network) {
   std::unique_ptr<GlooGroup> result;
   with_peer_errors(fmt::format("rank {} meeting {} others", rank, size - 1), [&] {
     const auto prefixed = c10::make_intrusive<c10d::PrefixStore>("gloo", store);
-    auto options = c10d::ProcessGroupGloo::Options::create(timeout);
-    const auto open_device = [&] {
-      options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(network.address));
-    };
-    // A device listens, takes who connects for the peer whose number he sends, and asks for nothing else.
-    for (const int socket : sockets_opened_by(open_device)) {
-      if (!network.members.empty() && is_listening(socket)) admit_only(socket, network.members);
-    }
-    const auto backend =
-        c10::make_intrusive<c10d::ProcessGroupGloo>(prefixed, rank, size, std::move(options));
+    const auto backend = make_gloo_backend(prefixed, rank, size, timeout, network);
     auto group = c10::make_intrusive<c10d::ProcessGroup>(prefixed, rank, size);
     group->setDefaultBackend(c10d::ProcessGroup::BackendType::GLOO);
     group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::GLOO, backend);

@@ -130,6 +130,10 @@ int missing_rank(const std::vector<ReplicaOutcome>& outcomes, const std::vector<
   return missing;
 }
 
+std::string name_of(const ReplicaOutcome& outcome, int rank) {
+  return outcome.name.empty() ? fmt::format("rank {}", rank) : outcome.name;
+}
+
 // One line for each replica but `root`.
 std::vector<std::string> describe_others(const std::vector<ReplicaOutcome>& outcomes,
                                          const std::vector<int>& failed, int root, double now,
@@ -143,7 +147,8 @@ std::vector<std::string> describe_others(const std::vector<ReplicaOutcome>& outc
       break;
     }
     const ReplicaOutcome& outcome = outcomes[static_cast<size_t>(rank)];
-    std::string line = fmt::format("rank {}: {}", first_rank + rank, describe_for(outcome.status, now));
+    std::string line =
+        fmt::format("{}: {}", name_of(outcome, first_rank + rank), describe_for(outcome.status, now));
     if (std::find(failed.begin(), failed.end(), rank) != failed.end())
       line += "; then: " + cause_of(outcome).text;
     lines.push_back(line);
@@ -186,6 +191,11 @@ std::optional<FailedReport> parse_failed_report(const std::string& line) {
   return failed;
 }
 
+std::string failure_text(const ReplicaOutcome& outcome) {
+  const std::string text = cause_of(outcome).text;
+  return text.substr(0, text.find('\n'));
+}
+
 SuperviseResult explain_failure(const std::vector<ReplicaOutcome>& outcomes, const std::vector<int>& failed,
                                 double now, const RanksOnHost& ranks) {
   SuperviseResult result;
@@ -207,12 +217,12 @@ SuperviseResult explain_failure(const std::vector<ReplicaOutcome>& outcomes, con
   std::vector<std::string> lines = describe_others(outcomes, failed, root, now, ranks.first);
   if (!outcome.report) {
     if (const auto tail = log_tail(outcome.log); !tail.empty()) {
-      lines.push_back(fmt::format("the end of rank {}'s log:\n  {}", rank, join(tail, "\n  ")));
+      lines.push_back(fmt::format("the end of {}'s log:\n  {}", name_of(outcome, rank), join(tail, "\n  ")));
     }
   }
   const bool named = !ranks.host.empty();
-  result.reason =
-      fmt::format("rank {}{}{} failed first: {}", rank, named ? " on host " : "", ranks.host, cause.text);
+  result.reason = fmt::format("{}{}{} failed first: {}", name_of(outcome, rank), named ? " on host " : "",
+                              ranks.host, cause.text);
   lines.push_back(result.reason);
   lines.push_back(fmt::format("  log: {}{}{}", ranks.host, named ? ":" : "", outcome.log.string()));
   result.code = cause.code;

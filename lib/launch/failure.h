@@ -30,6 +30,7 @@ struct ReplicaOutcome {
       end;               // by itself or from outside; nullopt when it ran until the supervisor ended it
   ReplicaStatus status;  // when the first failure was noticed
   std::filesystem::path log;
+  std::string name = {};  // "rank N" when empty
 };
 
 // Where the replicas of a host stand in a job that has more.
@@ -40,6 +41,9 @@ struct RanksOnHost {
 
 // The code that a process ended with or reported; kBug for one that no dtrain uses.
 ExitCode to_exit_code(int code);
+
+// Why one replica failed, by its report or its end, in one line.
+std::string failure_text(const ReplicaOutcome& outcome);
 
 // `failed` are the positions in `outcomes` of those that failed by themselves, in the order noticed; none
 // when only peers on other hosts complain; `now` is when their first was noticed (steady_seconds()). Reads

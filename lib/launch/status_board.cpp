@@ -77,6 +77,8 @@ const char* activity_name(Activity activity) {
       return "evaluating";
     case Activity::kSaving:
       return "saving a checkpoint";
+    case Activity::kServing:
+      return "serving";
     case Activity::kFinished:
       return "finished";
   }

@@ -20,6 +20,7 @@ enum class Activity : uint32_t {
   kUpdating,
   kEvaluating,
   kSaving,
+  kServing,
   kFinished,
 };
 const char* activity_name(Activity activity);  // "waiting for data", ...

@@ -33,6 +33,14 @@ struct Replica {
   std::unique_ptr<Process> process;  // nullptr once ended and reaped
   ReportLines lines;
   ReplicaOutcome outcome;
+  bool expendable;
+};
+
+// An expendable replica that failed.
+struct Loss {
+  int rank;
+  double noticed;
+  bool told;
 };
 
 class Job {
@@ -49,6 +57,9 @@ class Job {
   void take_end(int rank, const ProcessEnd& end);
   void note_failure(int rank);
   void begin_gathering();
+  void note_loss(int rank);
+  void tell_losses();
+  void end_leftovers();
   void advance();
   void tick();
   void enter(Phase phase, double seconds);
@@ -65,6 +76,7 @@ class Job {
   double deadline_ = 0;  // of the phase
   double last_tick_ = 0;
   std::vector<int> failed_;  // ranks, in the order noticed
+  std::vector<Loss> losses_;
   double first_failure_time_ = 0;
   int stop_signal_ = 0;
   std::optional<SuperviseResult> interruption_;
@@ -77,7 +89,8 @@ Job::Job(const std::vector<ReplicaProcess>& processes, const StatusBoard& board,
     const int rank = alive_++;  // within this host
     replicas_.push_back({std::make_unique<Process>(process, board.descriptor()),
                          ReportLines([this, rank](const std::string& line) { take_line(rank, line); }),
-                         {std::nullopt, std::nullopt, {}, process.log}});
+                         {std::nullopt, std::nullopt, {}, process.log, process.name},
+                         process.expendable});
   }
 }
 
@@ -91,6 +104,8 @@ SuperviseResult Job::run() {
       if (const auto end = replica.process->ended()) take_end(static_cast<int>(rank), *end);
     }
     advance();
+    tell_losses();
+    end_leftovers();
     tick();
   }
   return result();
@@ -150,7 +165,42 @@ void Job::take_end(int rank, const ProcessEnd& end) {
   --alive_;
 }
 
+// Told later, as a replica that is lost because another one failed is no news of its own.
+void Job::note_loss(int rank) {
+  for (const Loss& loss : losses_) {
+    if (loss.rank == rank) return;
+  }
+  ReplicaOutcome& outcome = replicas_[static_cast<size_t>(rank)].outcome;
+  outcome.status = board_.get(rank);
+  losses_.push_back({rank, steady_seconds(), false});
+}
+
+void Job::tell_losses() {
+  if (phase_ != Phase::kRunning) return;
+  for (Loss& loss : losses_) {
+    if (loss.told || (alive_ > 0 && steady_seconds() - loss.noticed < options_.gather_seconds)) continue;
+    loss.told = true;
+    const Replica& replica = replicas_[static_cast<size_t>(loss.rank)];
+    if (replica.process) replica.process->send(SIGKILL);  // it hangs in its own end
+    if (options_.on_lost) options_.on_lost(options_.first_rank + loss.rank, failure_text(replica.outcome));
+  }
+}
+
+// Nobody is left whom expendable replicas could work with: those that are still there hang.
+void Job::end_leftovers() {
+  const bool needed = std::any_of(replicas_.begin(), replicas_.end(), [](const Replica& replica) {
+    return replica.process && !replica.expendable;
+  });
+  if (phase_ != Phase::kRunning || needed) return;
+  if (deadline_ == 0) deadline_ = steady_seconds() + options_.grace_seconds;
+  if (steady_seconds() < deadline_) return;
+  for (const Replica& replica : replicas_) {
+    if (replica.process) replica.process->send(SIGKILL);
+  }
+}
+
 void Job::note_failure(int rank) {
+  if (replicas_[static_cast<size_t>(rank)].expendable) return note_loss(rank);
   if (std::find(failed_.begin(), failed_.end(), rank) != failed_.end()) return;
   failed_.push_back(rank);
   begin_gathering();

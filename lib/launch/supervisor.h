@@ -23,6 +23,8 @@ struct ReplicaProcess {
   std::map<std::string, std::string> environment;  // added to (or replacing in) this process's
   std::filesystem::path log;                       // takes stdout and stderr; created, truncated
   std::string program = {};                        // what to execute when it is not arguments[0]
+  std::string name = {};                           // for messages; "rank N" when empty
+  bool expendable = false;                         // the others go on when this one fails
 };
 
 // How sure it is who failed first: peers of a dead replica fail too and blame each other.
@@ -52,6 +54,8 @@ struct SuperviseOptions {
   // The stop signals that were dealt with already (core/signals.h): a later one stops the job, even one that
   // came just before supervise() was called.
   int stop_signals_before = stop_signals_received();
+  // An expendable process has failed, and why, in one line; the job goes on. `rank` is that in the job.
+  std::function<void(int rank, const std::string& reason)> on_lost = {};
   // Asked as often: what it returns ends the job, because of something outside this host. It is the result
   // unless there is evidence as good that it was a replica here: one that failed, or, when those elsewhere
   // just lost a peer, one that was silent.
@@ -63,12 +67,14 @@ struct SuperviseOptions {
 // A replica ends its life with a report {"event":"failed","code":N,"message":"..."} when it can. The
 // descriptor for reports is in the environment as DTRAIN_REPORT_FD, the board's as DTRAIN_BOARD_FD.
 //
-// Blocks until every process has ended and been reaped. When one fails (a non-zero exit or a signal) the rest
+// Blocks until every process has ended and been reaped. When one fails (a non-zero exit or a signal) that is
+// not expendable, the rest
 // are ended within gather_seconds + grace_seconds; the first failing rank is the first that was killed by a
 // signal or failed with something other than kPeerLost, for peers of a dead replica blame each other; when
 // all say kPeerLost (a timeout), it is the one that does not, of several one that the board shows outside
 // communication. SIGINT/SIGTERM
 // (core/signals.h flags) stop the job: SIGTERM to all, SIGKILL after stop_seconds or at a second signal.
+// Expendable ones that still run when all others have ended get grace_seconds to follow.
 // Children get PR_SET_PDEATHSIG=SIGKILL and a process group of their own, so that Ctrl-C reaches only the
 // supervisor. The kernel ties them to the *thread* that called this, which must last as long as the job: it
 // does, for it is blocked here. A replica's group ends with it; nothing of the job is left when this returns

@@ -64,6 +64,12 @@ std::string start_banner(const Event& start, bool colour) {
           fmt::format("{}, {} on {}, {} each", show_text(start, "strategy"),
                       show_counted(integer_at(start, "replicas"), "replica"), devices(start),
                       show_counted(integer_at(start, "threads_per_replica"), "thread")));
+  if (const auto servers = integer_at(start, "servers")) {
+    const auto bound = integer_at(start, "max_staleness");
+    add_row(block, "variables",
+            fmt::format("on {}, staleness {}", show_counted(servers, "server"),
+                        bound ? fmt::format("at most {}", *bound) : "without a bound"));
+  }
   add_row(block, "global batch", global_batch(start));
   add_row(block, "learning rate", learning_rate(start));
   add_row(block, "training",

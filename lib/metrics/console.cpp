@@ -28,6 +28,25 @@ std::string how_it_ended(const Event& end) {
                             : status;
 }
 
+// What workers did, each on its own; empty where they went in step.
+std::string workers_lines(const Event& end) {
+  const auto workers = end.find("workers");
+  const auto staleness = end.find("staleness");
+  if (workers == end.end() || !workers->is_array() || staleness == end.end()) return "";
+  std::string text =
+      fmt::format("  staleness of updates: {:.2f} on average, {} at most\n",
+                  number_at(*staleness, "mean").value_or(0), show_count(integer_at(*staleness, "maximum")));
+  size_t number = 0;
+  for (const Event& worker : *workers) {
+    text += fmt::format("  worker {}: {} at {:.1f} a second{}{}\n", number++,
+                        show_counted(integer_at(worker, "updates"), "update"),
+                        number_at(worker, "updates_per_second").value_or(0),
+                        worker.contains("straggler") ? ", a straggler" : "",
+                        worker.contains("lost") ? ", lost" : "");
+  }
+  return text;
+}
+
 }  // namespace
 
 Console::Console(std::ostream& out, ConsoleOptions options) : out_(out), options_(std::move(options)) {}
@@ -36,12 +55,17 @@ Console::~Console() { clear_progress(); }
 
 void Console::on_event(const Event& event) {
   using Handler = void (Console::*)(const Event&);
-  static const std::map<std::string, Handler> handlers = {
-      {"run_start", &Console::on_run_start}, {"step", &Console::on_step},
-      {"progress", &Console::on_progress},   {"epoch", &Console::on_epoch},
-      {"eval", &Console::on_eval},           {"inspect", &Console::on_inspect},
-      {"run_end", &Console::on_run_end},     {"comparison", &Console::on_comparison},
-      {"warning", &Console::on_warning},     {"message", &Console::on_message}};
+  static const std::map<std::string, Handler> handlers = {{"run_start", &Console::on_run_start},
+                                                          {"step", &Console::on_step},
+                                                          {"progress", &Console::on_progress},
+                                                          {"epoch", &Console::on_epoch},
+                                                          {"eval", &Console::on_eval},
+                                                          {"inspect", &Console::on_inspect},
+                                                          {"worker_lost", &Console::on_worker_lost},
+                                                          {"run_end", &Console::on_run_end},
+                                                          {"comparison", &Console::on_comparison},
+                                                          {"warning", &Console::on_warning},
+                                                          {"message", &Console::on_message}};
   const std::string kind = text_at(event, "event").value_or("");
   if (options_.json) {
     if (kind != "progress") print(event_text(event) + "\n");
@@ -108,6 +132,11 @@ void Console::on_inspect(const Event& event) {
   if (!options_.quiet) print(inspection_table(event));
 }
 
+void Console::on_worker_lost(const Event& event) {
+  print(fmt::format("NOTE: worker {} is lost, the others go on: {}\n",
+                    show_count(integer_at(event, "worker")), show_text(event, "reason")));
+}
+
 void Console::print_row(const Event& event, const char* phase, std::optional<double> examples_per_second) {
   if (options_.quiet) return;
   print(fmt::format(kRow, fmt::format("{}/{}", show_count(integer_at(event, "epoch")), progress_.epochs),
@@ -134,6 +163,7 @@ void Console::on_run_end(const Event& event) {
     text += fmt::format("  final evaluation: loss {}, accuracy {}\n", show_loss(loss),
                         show_accuracy(number_at(event, "accuracy")));
   }
+  text += workers_lines(event);
   print(text + (options_.quiet ? "" : "\n"));
 }
 

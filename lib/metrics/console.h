@@ -44,6 +44,7 @@ class Console : public EventSink {
   void on_epoch(const Event& event);
   void on_eval(const Event& event);
   void on_inspect(const Event& event);
+  void on_worker_lost(const Event& event);
   void on_run_end(const Event& event);
   void on_comparison(const Event& event);
   void on_warning(const Event& event);

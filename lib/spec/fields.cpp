@@ -8,6 +8,9 @@ Bounds between(double minimum, double maximum) { return {minimum, maximum, false
 Bounds above_zero_to(double maximum) { return {0.0, maximum, true, false}; }
 Bounds zero_to_below_one() { return {0.0, 1.0, false, true}; }
 
+const Condition kReplicated{{"strategy.kind"},
+                            {"one_device", "mirrored", "multi_worker_mirrored", "central_storage"}};
+const Condition kParameterServer{{"strategy.kind"}, {"parameter_server"}};
 const Condition kNamedModel{{"model.kind"}, {"mlp", "cnn"}};
 const Condition kCnn{{"model.kind"}, {"cnn"}};
 const Condition kSynthetic{{"data.dataset", "data.fallback"}, {"synthetic"}};
@@ -44,14 +47,16 @@ const Choices kModes{"mode", {"auto", "min", "max"}};
 const Choices kBaselines{"baseline", {"none", "one_device"}};
 const Choices kCommunications{"communication", {"auto", "shared_memory", "gloo"}, {"nccl"}};
 const Choices kCompressions{"compression", {"none", "bf16", "fp16"}};
+const Choices kStalenessRules{"rule", {"none", "inverse"}};
 const Choices kDevices{"device", {"auto", "cpu"}};
 
 }  // namespace
 
 const Choices& strategy_kinds() {
-  static const Choices choices{"strategy",
-                               {"one_device", "mirrored", "multi_worker_mirrored", "central_storage"},
-                               {"parameter_server", "tpu"}};
+  static const Choices choices{
+      "strategy",
+      {"one_device", "mirrored", "multi_worker_mirrored", "central_storage", "parameter_server"},
+      {"tpu"}};
   return choices;
 }
 
@@ -125,19 +130,31 @@ const Fields<JobSpec>& job_fields() {
       JOB(strategy.kind, .doc = "where variables live and how the replicas' gradients become one update",
           .choices = &strategy_kinds()),
       JOB(strategy.replicas, .doc = "processes that train, each with a copy of the model, on all hosts together",
-          .bounds = between(1, 1024), .word = "auto"),
+          .bounds = between(1, 1024), .word = "auto", .when = kReplicated),
       JOB(strategy.devices, .doc = "where replicas run: a word for all of them, or a list with one device a replica "
           "(cuda is not built yet)", .choices = &kDevices, .length = {1, 1024}),
       JOB(strategy.threads_per_replica, .doc = "computing threads of each replica; auto divides the cores",
           .bounds = between(1, 1024), .word = "auto"),
       JOB(strategy.communication, .doc = "how replicas exchange tensors: auto is shared_memory on one host; gloo goes "
-          "through sockets, overlaps with the backward pass, and is what several hosts use", .choices = &kCommunications),
+          "through sockets, overlaps with the backward pass, and is what several hosts use", .choices = &kCommunications,
+          .when = kReplicated),
       JOB(strategy.timeout_seconds, .doc = "how long replicas wait for each other before the job ends", .unit = "s",
           .bounds = above_zero_to(86400)),
       JOB(strategy.bucket_megabytes, .doc = "gradients are exchanged over gloo in buckets of about this size", .unit = "MB",
-          .bounds = above_zero_to(4096)),
+          .bounds = above_zero_to(4096), .when = kReplicated),
       JOB(strategy.compress, .doc = "what gradients are converted to for their way between hosts, or through gloo: half the "
-          "bytes, and sums of that precision", .choices = &kCompressions),
+          "bytes, and sums of that precision", .choices = &kCompressions, .when = kReplicated),
+      JOB(strategy.workers, .doc = "processes that train, each on its own", .bounds = between(1, 1024),
+          .when = kParameterServer, .required = true),
+      JOB(strategy.servers, .doc = "processes that hold the variables and update them", .bounds = between(1, 1024),
+          .when = kParameterServer),
+      JOB(strategy.max_staleness, .doc = "how many updates by others may come between a worker's reading the variables and "
+          "its own update; who is faster waits. At least `workers` - 1", .unit = "updates", .bounds = between(0, 1e6),
+          .word = "none", .when = kParameterServer),
+      JOB(strategy.staleness_learning_rate, .doc = "inverse: an update that comes after s others is made with the learning "
+          "rate / (1 + s)", .choices = &kStalenessRules, .when = kParameterServer),
+      JOB(strategy.min_shard_kib, .doc = "a variable is divided among servers into shards of at least this size",
+          .unit = "KiB", .bounds = between(1, 1 << 30), .when = kParameterServer),
 
       JOB(data.dataset, .doc = "the examples to train and evaluate on; synthetic ones are for benchmarks",
           .choices = &dataset_kinds()),

@@ -100,9 +100,13 @@ class Rules {
         add("batch", "missing; give batch.per_replica or batch.global, such as per_replica: 64");
       return;
     }
-    if (has_problem("batch.accumulate_steps") || has_problem("strategy.replicas")) return;
+    if (has_problem("batch.accumulate_steps") || has_problem("strategy.replicas") ||
+        has_problem("strategy.workers"))
+      return;
     const auto devices = static_cast<int64_t>(spec_.strategy.devices.size());
-    const int64_t replicas = spec_.strategy.replicas.value_or(lists_devices() ? devices : 1);
+    const bool served = spec_.strategy.kind == "parameter_server";
+    const int64_t replicas =
+        served ? spec_.strategy.workers : spec_.strategy.replicas.value_or(lists_devices() ? devices : 1);
     const int64_t parts = replicas * batch.accumulate_steps;
     if (usable("batch.global") && *batch.global % parts != 0) {
       add("batch.global",
@@ -137,6 +141,7 @@ class Rules {
         usable("strategy.communication") && strategy.communication == "gloo")
       add("strategy.communication",
           "central_storage keeps the variables in shared memory, which gloo does not have; use auto");
+    if (!has_problem("strategy.kind") && strategy.kind == "parameter_server") return check_servers();
     if (usable("strategy.compress") && strategy.compress != "none" && !has_problem("strategy.kind") &&
         strategy.kind != "multi_worker_mirrored" && !has_problem("strategy.communication") &&
         strategy.communication != "gloo")
@@ -170,6 +175,23 @@ class Rules {
     if (replicas % count != 0)
       add(lists_devices() ? "strategy.devices" : "strategy.replicas",
           fmt::format("is {}, which {} hosts cannot share evenly", replicas, count));
+  }
+
+  void check_servers() {
+    const StrategySpec& strategy = spec_.strategy;
+    const auto devices = static_cast<int64_t>(strategy.devices.size());
+    if (!usable("strategy.workers")) return;
+    if (lists_devices() && devices != strategy.workers)
+      add("strategy.devices",
+          fmt::format("lists {} devices for {} workers; the numbers must agree", devices, strategy.workers));
+    if (usable("strategy.max_staleness") && strategy.max_staleness &&
+        *strategy.max_staleness < strategy.workers - 1)
+      add("strategy.max_staleness",
+          fmt::format("{} is less than what {} workers cause that are equally fast; use at least {}, or none",
+                      *strategy.max_staleness, strategy.workers, strategy.workers - 1));
+    if (usable("metrics.inspect_step") && spec_.metrics.inspect_step)
+      add("metrics.inspect_step",
+          "looks at replicas that are in the same step; those of parameter_server are not");
   }
 
   void check_data() {

@@ -19,6 +19,11 @@ struct StrategySpec {
   double timeout_seconds = 60;
   double bucket_megabytes = 25;
   std::string compress = "none";  // what gradients are sent as: none | bf16 | fp16
+  int64_t servers = 1;                           // parameter_server
+  int64_t workers = 1;                           // parameter_server
+  std::optional<int64_t> max_staleness;          // parameter_server; nullopt: no bound
+  std::string staleness_learning_rate = "none";  // parameter_server: none | inverse
+  int64_t min_shard_kib = 256;                   // parameter_server
 };
 
 struct DataSpec {

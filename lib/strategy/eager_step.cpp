@@ -28,8 +28,7 @@ at::Tensor summed_loss(const at::Tensor& logits, const at::Tensor& targets) {
   return at::cross_entropy_loss(logits, targets, /*weight=*/{}, at::Reduction::Sum);
 }
 
-MetricSums eager_train_step(Model& model, GradientReducer& reducer, Optimizer& optimizer, PhaseClock& clock,
-                            const GradientObserver& before_update, const Share& share, double learning_rate) {
+MetricSums eager_gradients(Model& model, GradientReducer& reducer, PhaseClock& clock, const Share& share) {
   clock.enter(Phase::kCompute);
   MetricSums sums;
   model.train();
@@ -50,6 +49,12 @@ MetricSums eager_train_step(Model& model, GradientReducer& reducer, Optimizer& o
   }
   clock.enter(Phase::kCommunicate);
   reducer.finish();
+  return sums;
+}
+
+MetricSums eager_train_step(Model& model, GradientReducer& reducer, Optimizer& optimizer, PhaseClock& clock,
+                            const GradientObserver& before_update, const Share& share, double learning_rate) {
+  MetricSums sums = eager_gradients(model, reducer, clock, share);
   if (before_update) before_update(reducer);
   clock.enter(Phase::kUpdate);
   optimizer.step(learning_rate);

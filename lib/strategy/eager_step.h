@@ -15,6 +15,10 @@ namespace dtrain {
 // The sum of a batch's cross-entropies: logits [n, classes], targets int64 [n]; a scalar in the model's type.
 at::Tensor summed_loss(const at::Tensor& logits, const at::Tensor& targets);
 
+// The part of a step before the update: forward, backward, gradients combined. Every example's loss is
+// divided by share.global_examples. Returns the sums of the share.
+MetricSums eager_gradients(Model& model, GradientReducer& reducer, PhaseClock& clock, const Share& share);
+
 // One optimizer step. Every example's loss is divided by the number of examples of the *global* step, and
 // gradients are summed over micro-batches and replicas, so N replicas with batch B equal one replica with
 // batch N*B whatever the sizes of the shares. A replica whose share is empty takes part with gradients of

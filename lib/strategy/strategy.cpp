@@ -5,6 +5,7 @@
 #include "strategy/central_storage.h"
 #include "strategy/mirrored.h"
 #include "strategy/one_device.h"
+#include "strategy/parameter_server.h"
 
 namespace dtrain {
 namespace {
@@ -12,10 +13,9 @@ namespace {
 using Factory = std::unique_ptr<Strategy> (*)(StrategyParts);
 
 const std::vector<std::pair<std::string, Factory>> kStrategies = {
-    {"one_device", make_one_device},
-    {"mirrored", make_mirrored},
+    {"one_device", make_one_device},           {"mirrored", make_mirrored},
     {"multi_worker_mirrored", make_mirrored},  // over a group that spans hosts
-    {"central_storage", make_central_storage},
+    {"central_storage", make_central_storage}, {"parameter_server", make_parameter_server},
 };
 
 }  // namespace

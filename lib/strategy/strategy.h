@@ -2,25 +2,27 @@
 // data, writes files or prints.
 //
 // The interface is meant for all six of tf.distribute: one_device, mirrored, multi_worker_mirrored (which
-// differs from mirrored in its group alone) and central_storage are built; parameter_server pulls before and
-// pushes after a step, tpu compiles the whole step. A step is one call, because a GPU may replay
-// it as a graph.
+// differs from mirrored in its group alone), central_storage and parameter_server are built; tpu compiles the
+// whole step. A step is one call, because a GPU may replay it as a graph.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "comm/pair_channel.h"
 #include "comm/process_group.h"
 #include "core/phase_clock.h"
 #include "data/batches.h"
 #include "models/model.h"
 #include "optim/optimizer.h"
 #include "strategy/metric_sums.h"
+#include "strategy/update_ledger.h"
 
 namespace dtrain {
 
@@ -38,12 +40,13 @@ class Strategy {
 
   // Once, before anything else: gives every replica the same variables (those of rank 0).
   virtual void place_variables() = 0;
-  // One optimizer step on this replica's share of a global batch. Returns the sums of this replica alone.
+  // One optimizer step on this replica's share of a global batch. Returns the sums of this replica alone, or,
+  // where replicas work on their own, to replica 0 those of all since its last step.
   virtual MetricSums train_step(const Share& share, double learning_rate) = 0;
-  // Loss and predictions of this replica's share without training; every replica calls it equally often, with
-  // an empty share if need be. Returns the sums of this replica alone.
+  // Loss and predictions of this replica's share without training; every replica that evaluates calls it
+  // equally often, with an empty share if need be. Returns the sums of this replica alone.
   virtual MetricSums evaluate(const Share& share) = 0;
-  // The sums of all replicas; collective.
+  // The sums of all replicas out of theirs; collective.
   virtual MetricSums sum_over_replicas(MetricSums sums) = 0;
   // Collective, and training goes on as if it had not been called. Every replica gets `model`, only rank 0
   // all of `training`.
@@ -52,19 +55,31 @@ class Strategy {
   // replicas may be another one. With an empty `training` only the model is restored. Throws
   // Error(kCheckpoint) on rank 0 when it is of another model or optimizer.
   virtual void restore_variables(const CollectedVariables& variables) = 0;
-  // Returns when every replica has finished its work.
+  // After this replica's last train_step, before the last evaluation. On replica 0 it returns when nobody
+  // trains any more; then what they did, if they worked on their own.
+  virtual std::optional<WorkersReport> end_training() = 0;
+  // Returns when every replica has finished its work; where they work on their own, when this one has.
   virtual void finish() = 0;
 };
 
 // Called in every step when the gradients are combined and nothing is updated yet.
 using GradientObserver = std::function<void(const GradientReducer&)>;
 
+// The parameter servers of a job, as one of its workers sees them.
+struct ServerAccess {
+  int worker = 0;
+  std::vector<std::unique_ptr<PairChannel>> channels;  // by server
+  int64_t min_shard_bytes = 1;
+  std::function<void()> on_wait = [] {};  // about to wait for a server
+};
+
 // What a strategy works with. The model and the group belong to the strategy from then on; the clock, which
 // its steps tell what they do, is shared with the loop.
 struct StrategyParts {
   std::shared_ptr<Model> model;
   OptimizerSpec optimizer;
-  std::unique_ptr<ProcessGroup> group;
+  std::unique_ptr<ProcessGroup> group;  // parameter_server: of this worker alone
+  ServerAccess servers = {};            // parameter_server
   ReducerOptions reducer;
   GradientObserver before_update;  // may be empty
   std::shared_ptr<PhaseClock> clock = std::make_shared<PhaseClock>();

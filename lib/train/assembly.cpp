@@ -4,11 +4,14 @@
 
 namespace dtrain {
 
+std::shared_ptr<Model> initial_model(const JobPlan& job) {
+  return build_model(job.model, dtype_from_name(job.spec.model.dtype), static_cast<uint64_t>(job.spec.seed));
+}
+
 StrategyParts strategy_parts(const JobPlan& job, std::unique_ptr<ProcessGroup> group,
                              std::shared_ptr<PhaseClock> clock) {
   StrategyParts parts;
-  parts.model =
-      build_model(job.model, dtype_from_name(job.spec.model.dtype), static_cast<uint64_t>(job.spec.seed));
+  parts.model = initial_model(job);
   parts.optimizer = job.spec.train.optimizer;
   parts.group = std::move(group);
   parts.clock = std::move(clock);
@@ -30,13 +33,18 @@ LoaderOptions train_options(const JobPlan& job, const RunPlan& run, int64_t rank
   return options;
 }
 
+bool evaluates_on(const RunPlan& run, int64_t rank) {
+  return run.evaluates && (rank == 0 || !run.is_asynchronous());
+}
+
 LoaderOptions test_options(const JobPlan& job, const RunPlan& run, int64_t rank) {
   LoaderOptions options = train_options(job, run, rank);
+  const int64_t evaluating = run.is_asynchronous() ? 1 : run.replicas;
   options.shuffle = false;
   options.plan = BatchPlan{.per_replica = job.spec.evaluate.batch_per_replica,
-                           .replicas = run.replicas,
+                           .replicas = evaluating,
                            .accumulate_steps = 1,
-                           .global = job.spec.evaluate.batch_per_replica * run.replicas,
+                           .global = job.spec.evaluate.batch_per_replica * evaluating,
                            .drop_remainder = false};
   return options;
 }

@@ -16,7 +16,12 @@ namespace dtrain {
 StrategyParts strategy_parts(const JobPlan& job, std::unique_ptr<ProcessGroup> group,
                              std::shared_ptr<PhaseClock> clock);
 
-// How replica `rank` of a run reads the training and the evaluation examples.
+// The model before training: the same on every process.
+std::shared_ptr<Model> initial_model(const JobPlan& job);
+
+// How replica `rank` of a run reads the training and the evaluation examples. Where replicas work on their
+// own, only rank 0 evaluates, and all.
+bool evaluates_on(const RunPlan& run, int64_t rank);
 LoaderOptions train_options(const JobPlan& job, const RunPlan& run, int64_t rank);
 LoaderOptions test_options(const JobPlan& job, const RunPlan& run, int64_t rank);
 

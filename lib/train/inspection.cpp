@@ -84,6 +84,7 @@ class Inspected : public Strategy {
   void restore_variables(const CollectedVariables& variables) override {
     inner_->restore_variables(variables);
   }
+  std::optional<WorkersReport> end_training() override { return inner_->end_training(); }
   void finish() override { inner_->finish(); }
 
  private:

@@ -33,7 +33,12 @@ void check_started(LoadedSpec& loaded, const Launched& launched) {
   const auto add = [&](const std::string& path, const std::string& text) {
     loaded.problems.push_back(loaded.problem_at(path, text));
   };
-  if (strategy.kind == "one_device") {
+  if (strategy.kind == "parameter_server") {
+    if (started == strategy.workers + strategy.servers) return;
+    add("strategy.workers",
+        fmt::format("{} workers and {} servers are {} processes, but {} started {}", strategy.workers,
+                    strategy.servers, strategy.workers + strategy.servers, launched.by, started));
+  } else if (strategy.kind == "one_device") {
     if (started == 1) return;
     add("strategy.kind",
         fmt::format("one_device trains in one process, but {} started {}; use mirrored, or no "
@@ -74,11 +79,13 @@ ReplicaCount resolve_replicas(LoadedSpec& loaded, const Launched& launched) {
     if (loaded.ok() && here < *launched.replicas)
       check_spans_hosts(loaded, fmt::format("{} started {} processes, {} of them here", launched.by,
                                             *launched.replicas, here));
+    if (strategy.kind == "parameter_server") return {strategy.workers, strategy.workers};
     return {*launched.replicas, here};
   }
   const int64_t hosts = launched.hosts.value_or(std::max<int64_t>(1, std::ssize(loaded.spec.hosts)));
   if (hosts > 1 && loaded.ok()) check_spans_hosts(loaded, fmt::format("{} lists {}", launched.by, hosts));
   if (strategy.kind == "one_device") return {};
+  if (strategy.kind == "parameter_server") return {strategy.workers, strategy.workers};
   const int64_t here = std::min<int64_t>(available_cores(), kMostAutomaticReplicas);
   const int64_t total = strategy.replicas.value_or(hosts * here);
   if (total % hosts != 0)
@@ -114,6 +121,7 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const std::stri
     loaded.problems.push_back(problem_from(loaded, error, "batch"));
     return plan;
   }
+  if (strategy == "parameter_server") plan.servers = spec.strategy.servers;
   plan.steps_per_epoch = plan.batch.steps_per_epoch(data.train_examples);
   if (plan.steps_per_epoch == 0) {
     loaded.problems.push_back(loaded.problem_at(
@@ -131,8 +139,10 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const std::stri
         "metrics.inspect_step",
         fmt::format("is {}, but the job has {} steps", *spec.metrics.inspect_step, plan.total_steps)));
   }
+  // Of one update, which every replica makes for itself where they work on their own.
+  const int64_t update_batch = plan.is_asynchronous() ? plan.batch.global / replicas : plan.batch.global;
   plan.learning_rate =
-      resolve_learning_rate(spec.train, plan.batch.global, {plan.steps_per_epoch, plan.total_steps});
+      resolve_learning_rate(spec.train, update_batch, {plan.steps_per_epoch, plan.total_steps});
   if (spec.train.schedule.kind == "reduce_on_plateau" && data.test_examples == 0) {
     loaded.problems.push_back(loaded.problem_at(
         "train.schedule.kind",
@@ -153,8 +163,9 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
   StrategySpec& strategy = plan.spec.strategy;
   const ReplicaCount count = resolve_replicas(loaded, launched);
   strategy.replicas = count.total;
+  const int64_t processes = count.here + (strategy.kind == "parameter_server" ? strategy.servers : 0);
   if (!strategy.threads_per_replica)
-    strategy.threads_per_replica = std::max<int64_t>(1, available_cores() / count.here);
+    strategy.threads_per_replica = std::max<int64_t>(1, available_cores() / processes);
   const auto add_run = [&](const std::string& run, const std::string& kind, int64_t replicas) {
     plan.runs.push_back(resolve_run(loaded, data, run, kind, replicas, *strategy.threads_per_replica));
   };
@@ -162,8 +173,8 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
   add_run("distributed", strategy.kind, *strategy.replicas);
   if (loaded.ok() && plan.spec.compare.baseline != "none") {
     add_run("baseline", plan.spec.compare.baseline, 1);
-    // What the strategy itself costs shows where it has nothing to distribute.
-    if (*strategy.replicas > 1) add_run("overhead", strategy.kind, 1);
+    // What the strategy itself costs shows where it has nothing to distribute, in one process.
+    if (*strategy.replicas > 1 && strategy.kind != "parameter_server") add_run("overhead", strategy.kind, 1);
   }
   std::rotate(plan.runs.begin(), plan.runs.begin() + 1, plan.runs.end());
   return plan;

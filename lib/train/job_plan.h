@@ -18,7 +18,8 @@ namespace dtrain {
 struct RunPlan {
   std::string run;  // "baseline", "overhead" or "distributed"
   std::string strategy;
-  int64_t replicas = 1;
+  int64_t replicas = 1;  // that train
+  int64_t servers = 0;   // processes that hold variables for them: each replica then works on its own
   int64_t threads_per_replica = 1;
   BatchPlan batch;
   LearningRate learning_rate;
@@ -26,6 +27,9 @@ struct RunPlan {
   int64_t epochs = 0;       // started, the last perhaps not finished
   int64_t total_steps = 0;  // optimizer steps, after train.max_steps
   bool evaluates = true;    // has examples to evaluate
+
+  int64_t processes() const { return replicas + servers; }
+  bool is_asynchronous() const { return servers > 0; }
 };
 
 struct JobPlan {

@@ -13,11 +13,13 @@
 #include "core/random.h"
 #include "core/signals.h"
 #include "launch/cores.h"
+#include "launch/role.h"
 #include "train/assembly.h"
 #include "train/callbacks.h"
 #include "train/inspection.h"
 #include "train/meeting.h"
 #include "train/overhead.h"
+#include "train/parameter_servers.h"
 #include "train/run_checkpoints.h"
 #include "train/trainer.h"
 
@@ -78,25 +80,47 @@ Resumption resume_from(const std::filesystem::path& path, const StorePtr& store,
   return from;
 }
 
-void train(const JobPlan& job, const RunPlan& run, const Dataset& dataset,
-           std::unique_ptr<ProcessGroup> group,
+// What a replica needs to work with others.
+struct Connections {
+  std::unique_ptr<ProcessGroup> group;
+  ServerAccess servers;
+};
+
+Connections connect(const JobPlan& job, const RunPlan& run, const Identity& identity, const StorePtr& store,
+                    ActivityLog& activity) {
+  const auto on_wait = [&activity] { activity.doing(Activity::kCommunicating); };
+  Connections connections;
+  if (run.is_asynchronous()) {
+    connections.group = make_single_group();
+    connections.servers = connect_to_servers(job, run, identity.rank, store);
+    connections.servers.on_wait = on_wait;
+  } else {
+    connections.group = meet(job, run, identity, store);
+    connections.group->set_on_wait(on_wait);
+  }
+  return connections;
+}
+
+void train(const JobPlan& job, const RunPlan& run, const Dataset& dataset, int rank, Connections connections,
            const std::function<std::unique_ptr<ProcessGroup>()>& meet_again, const StorePtr& store,
            const RunPlace& place, ActivityLog& activity, EventSink& sink) {
-  const int rank = group->rank();
   const bool leads = rank == 0;
   activity.doing(Activity::kBuilding);
   if (saves_checkpoints(job, run)) catch_first_stop_signals();
   const auto clock = std::make_shared<PhaseClock>();
   std::optional<Resumption> from;
   if (place.resume && run.run == "distributed") from = resume_from(*place.resume, store, leads);
-  const auto strategy = strategy_of(job, run, strategy_parts(job, std::move(group), clock), meet_again,
-                                    from ? from->state.step : 0, sink);
+  StrategyParts parts = strategy_parts(job, std::move(connections.group), clock);
+  parts.servers = std::move(connections.servers);
+  const auto strategy =
+      strategy_of(job, run, std::move(parts), meet_again, from ? from->state.step : 0, sink);
   // The heap keeps what is freed (core/memory.h), which pays from step to step; what building the strategy
   // took, a whole copy of the variables in central_storage, is not needed again.
   ::malloc_trim(0);
   ShareLoader train_shares(dataset.train, train_options(job, run, rank));
   std::unique_ptr<ShareLoader> test_shares;
-  if (run.evaluates) test_shares = std::make_unique<ShareLoader>(dataset.test, test_options(job, run, rank));
+  if (evaluates_on(run, rank))
+    test_shares = std::make_unique<ShareLoader>(dataset.test, test_options(job, run, rank));
   CallbackList callbacks({job, run, place.folder, sink}, leads);
   RunReporter reporter(job, run, callbacks);
   RunCheckpoints checkpoints(job, run, checkpoint_folder(place.folder), leads, callbacks);
@@ -112,7 +136,7 @@ void run_replica(const JobPlan& job, const RunPlan& run, const Dataset& dataset,
   ActivityLog activity(board, identity.local_rank);
   at::set_num_threads(static_cast<int>(run.threads_per_replica));
   at::globalContext().setFlushDenormal(true);
-  if (run.replicas > 1) {
+  if (run.processes() > 1) {
     keep_to_own_cores(identity.local_rank, identity.local_world_size,
                       static_cast<int>(run.threads_per_replica));
   }
@@ -120,17 +144,17 @@ void run_replica(const JobPlan& job, const RunPlan& run, const Dataset& dataset,
   at::manual_seed(derive_seed(static_cast<uint64_t>(job.spec.seed), SeedPurpose::kReplica,
                               static_cast<uint64_t>(identity.rank)));
 
+  const Role role = role_of(identity.rank, run.replicas, run.servers);
   activity.doing(Activity::kConnecting);
-  std::unique_ptr<ProcessGroup> group = meet(job, run, identity, store);
-  group->set_on_wait([&activity] { activity.doing(Activity::kCommunicating); });
-
+  if (role.serves) return serve_parameters(job, run, role.number, identity.local_rank, store, board);
+  Connections connections = connect(job, run, identity, store, activity);
   if (run.run == "overhead") {
     measure_overhead(job, run, dataset, sink);
   } else {
     const auto meet_again = [&] {
       return meet(job, run, identity, c10::make_intrusive<c10d::PrefixStore>("inspection", store));
     };
-    train(job, run, dataset, std::move(group), meet_again, store, place, activity, sink);
+    train(job, run, dataset, identity.rank, std::move(connections), meet_again, store, place, activity, sink);
   }
 }
 

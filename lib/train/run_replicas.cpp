@@ -11,6 +11,7 @@
 #include "core/text.h"
 #include "launch/hosts.h"
 #include "launch/report.h"
+#include "launch/role.h"
 #include "train/failure.h"
 #include "train/job.h"
 #include "train/replica.h"
@@ -46,21 +47,26 @@ const RunPlan& find_run(const JobPlan& job, const std::string& name) {
 void take_part(LoadedSpec& loaded, const std::string& run_name, const Identity& identity,
                const RunPlace& place, StatusBoard& board, ReportPipe& pipe) {
   if (!loaded.ok()) throw Error(ExitCode::kUsage, loaded.problems.front().to_string());
-  spdlog::set_pattern(fmt::format("%Y-%m-%dT%H:%M:%S.%e rank {} %l: %v", identity.rank));
-  spdlog::info("process {} takes part in the {} run of {} replicas", ::getpid(), run_name,
+  const JobPlan job = plan_job(loaded, find_dataset);
+  if (!loaded.ok()) throw Error(ExitCode::kUsage, loaded.problems.front().to_string());
+  const RunPlan& run = find_run(job, run_name);
+  const Role role = role_of(identity.rank, run.replicas, run.servers);
+  spdlog::set_pattern(fmt::format("%Y-%m-%dT%H:%M:%S.%e {} %l: %v", role.name));
+  spdlog::info("process {} takes part in the {} run of {} processes", ::getpid(), run_name,
                identity.world_size);
   board.set(identity.local_rank, Activity::kLoadingData, 0);
-  const Dataset dataset = load_dataset(loaded.spec.data, static_cast<uint64_t>(loaded.spec.seed));
-  const JobPlan job = plan_job(loaded, dataset.info);
-  if (!loaded.ok()) throw Error(ExitCode::kUsage, loaded.problems.front().to_string());
+  Dataset dataset;
+  if (!role.serves) dataset = load_dataset(loaded.spec.data, static_cast<uint64_t>(loaded.spec.seed));
   const StorePtr store =
       connect_store(identity.master_address, identity.master_port, rendezvous_timeout(job.spec));
-  spdlog::info("{} training and {} test examples of {} loaded from {}", dataset.train.size(),
-               dataset.test.size(), dataset.info.name, printable(dataset.info.source));
+  if (!role.serves) {
+    spdlog::info("{} training and {} test examples of {} loaded from {}", dataset.train.size(),
+                 dataset.test.size(), dataset.info.name, printable(dataset.info.source));
+  }
   PipeSink to_supervisor(pipe);
   NullSink nobody;
   EventSink& sink = identity.rank == 0 ? static_cast<EventSink&>(to_supervisor) : nobody;
-  run_replica(job, find_run(job, run_name), dataset, identity, store, place, board, sink);
+  run_replica(job, run, dataset, identity, store, place, board, sink);
   spdlog::info("finished");
 }
 
@@ -144,7 +150,7 @@ void run_launched_replica(const JobPlan& job, Identity identity, const OutputOpt
     for (const RunPlan& run : job.runs) {
       current = &run;
       if (options.resume && run.run != "distributed") continue;  // it was made before
-      const bool alone = run.replicas == 1;
+      const bool alone = run.processes() == 1;
       if (leads && saves_checkpoints(job, run)) listener->let_it_end();
       if (leads || !alone) {
         run_replica(job, run, dataset, alone ? Identity{} : identity, store, place, *board, sink);

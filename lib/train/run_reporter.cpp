@@ -23,6 +23,43 @@ Event mean_phases(const PhaseTimes& seconds, int64_t steps) {
   return phases;
 }
 
+// {"0": 120, "1": 80, "64-127": 1}
+Event staleness_fields(const StalenessHistogram& staleness) {
+  Event counts = Event::object();
+  for (size_t i = 0; i < StalenessHistogram::kClasses; ++i) {
+    if (const int64_t count = staleness.counts()[i]; count > 0)
+      counts[StalenessHistogram::name_of(i)] = count;
+  }
+  return {{"updates", counts}, {"mean", staleness.mean()}, {"maximum", staleness.maximum()}};
+}
+
+// Less than half as fast as the median worker.
+bool is_straggler(const WorkerRecord& worker, const std::vector<WorkerRecord>& all) {
+  std::vector<double> rates;
+  for (const WorkerRecord& each : all) rates.push_back(each.updates_per_second());
+  return worker.updates_per_second() < *median(rates) / 2;
+}
+
+// What each worker did; the rate of the run is that of all of them together.
+void add_workers(Event& end, const WorkersReport& report) {
+  double rate = 0;
+  Event workers = Event::array();
+  for (const WorkerRecord& worker : report.workers) {
+    Event fields = {{"updates", worker.updates},
+                    {"examples", worker.examples},
+                    {"updates_per_second", worker.updates_per_second()}};
+    if (is_straggler(worker, report.workers)) fields["straggler"] = true;
+    if (worker.lost) fields["lost"] = true;
+    workers.push_back(fields);
+    if (worker.updates > 0)
+      rate += worker.updates_per_second() * static_cast<double>(worker.examples) /
+              static_cast<double>(worker.updates);
+  }
+  if (rate > 0) end["examples_per_second"] = rate;
+  end["staleness"] = staleness_fields(report.staleness);
+  end["workers"] = workers;
+}
+
 std::vector<std::string> device_names(int64_t replicas) {
   return std::vector<std::string>(static_cast<size_t>(replicas), "cpu");
 }
@@ -33,13 +70,17 @@ RunReporter::RunReporter(const JobPlan& job, const RunPlan& run, EventSink& sink
     : job_(job), run_(run), sink_(sink), run_timer_(job.spec.metrics.skip_steps) {}
 
 void RunReporter::on_run_start(int64_t step) {
-  started_ = steady_seconds();
+  started_ = window_started_ = steady_seconds();
   const DatasetInfo& data = job_.data;
   Event start = event("run_start");
   start["name"] = job_.spec.name;
   start["strategy"] = run_.strategy;
   start["replicas"] = run_.replicas;
   start["devices"] = device_names(run_.replicas);
+  if (run_.is_asynchronous()) {
+    start["servers"] = run_.servers;
+    if (job_.spec.strategy.max_staleness) start["max_staleness"] = *job_.spec.strategy.max_staleness;
+  }
   start["threads_per_replica"] = run_.threads_per_replica;
   start["global_batch"] = run_.batch.global;
   start["per_replica_batch"] = run_.batch.per_replica;
@@ -90,7 +131,9 @@ void RunReporter::on_window(int64_t epoch, int64_t step, double learning_rate, c
   line["loss"] = window.loss();
   line["accuracy"] = window.accuracy();
   line["learning_rate"] = learning_rate;
-  add_rate(line, run_timer_.end_window());
+  const double now = steady_seconds();
+  add_rates(line, run_timer_.end_window(), window.examples(), now - window_started_);
+  window_started_ = now;
   sink_.on_event(line);
 }
 
@@ -105,7 +148,7 @@ void RunReporter::on_epoch(int64_t epoch, int64_t steps, double seconds, double 
   line["loss"] = sums.loss();
   line["accuracy"] = sums.accuracy();
   line["learning_rate"] = learning_rate;
-  add_rate(line, epoch_steps_.rate());
+  add_rates(line, epoch_steps_.rate(), sums.examples(), seconds);
   epoch_steps_ = SampledSteps();
   sink_.on_event(line);
 }
@@ -121,9 +164,16 @@ void RunReporter::on_evaluation(int64_t epoch, int64_t step, double seconds, con
   line["examples"] = sums.examples();
   line["seconds"] = seconds;
   sink_.on_event(line);
+  window_started_ = steady_seconds();
 }
 
-void RunReporter::on_run_end(int64_t epochs, int64_t steps) {
+void RunReporter::add_rates(Event& line, const StepRate& timed, int64_t examples, double seconds) const {
+  add_rate(line, timed);
+  if (run_.is_asynchronous() && seconds > 0)
+    line["examples_per_second"] = static_cast<double>(examples) / seconds;
+}
+
+void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<WorkersReport>& workers) {
   const StepRate rate = run_timer_.run();
   Event end = event("run_end");
   end["status"] = "completed";
@@ -133,6 +183,7 @@ void RunReporter::on_run_end(int64_t epochs, int64_t steps) {
   end["seconds"] = steady_seconds() - started_;
   if (const auto seconds = median(epoch_seconds_)) end["seconds_per_epoch"] = *seconds;
   add_rate(end, rate);
+  if (workers) add_workers(end, *workers);
   end["skipped_steps"] = rate.skipped;
   if (phase_steps_ > 0) end["phases_ms"] = mean_phases(phase_seconds_, phase_steps_);
   if (evaluated_loss_) end["loss"] = *evaluated_loss_;

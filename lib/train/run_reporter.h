@@ -9,6 +9,7 @@
 #include "metrics/event.h"
 #include "metrics/statistics.h"
 #include "strategy/metric_sums.h"
+#include "strategy/update_ledger.h"
 #include "train/job_plan.h"
 
 namespace dtrain {
@@ -26,7 +27,8 @@ class RunReporter {
   void on_window(int64_t epoch, int64_t step, double learning_rate, const MetricSums& window);
   void on_epoch(int64_t epoch, int64_t steps, double seconds, double learning_rate, const MetricSums& sums);
   void on_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums);
-  void on_run_end(int64_t epochs, int64_t steps);
+  // `workers`: what they did, where each worked on its own.
+  void on_run_end(int64_t epochs, int64_t steps, const std::optional<WorkersReport>& workers = std::nullopt);
 
  private:
   Event event(const std::string& kind) const { return make_event(kind, run_.run); }
@@ -34,11 +36,16 @@ class RunReporter {
   const JobPlan& job_;
   const RunPlan& run_;
   EventSink& sink_;
+  // The rates of `timed` as an event's fields; where replicas work on their own, by what all of them did:
+  // `examples` in `seconds`.
+  void add_rates(Event& line, const StepRate& timed, int64_t examples, double seconds) const;
+
   StepTimer run_timer_;
   SampledSteps epoch_steps_;
   PhaseTimes phase_seconds_;  // of the steps that rates count
   int64_t phase_steps_ = 0;
   double started_ = 0;
+  double window_started_ = 0;
   double progress_sent_ = 0;
   std::vector<double> epoch_seconds_;
   std::optional<double> evaluated_loss_;

@@ -9,6 +9,7 @@
 #include "core/signals.h"
 #include "core/text.h"
 #include "launch/identity.h"
+#include "launch/role.h"
 #include "launch/supervisor.h"
 #include "train/host_links.h"
 #include "train/job.h"
@@ -25,8 +26,8 @@ constexpr double kSaveSeconds = 600;  // after a stop signal; a second one does 
 SuperviseResult supervise_here(const JobPlan& job, const RunPlan& run, const RunDirectory& directory,
                                const std::string& program, LocalReplicas replicas) {
   const HostedStore hosted = host_store("127.0.0.1", 0, rendezvous_timeout(job.spec));
-  for (int64_t rank = 0; rank < run.replicas; ++rank)
-    replicas.identities.push_back(local_identity(rank, run.replicas, hosted.port));
+  for (int64_t rank = 0; rank < run.processes(); ++rank)
+    replicas.identities.push_back(local_identity(rank, run.processes(), hosted.port));
   return supervise_replicas(run, directory, program, replicas);
 }
 

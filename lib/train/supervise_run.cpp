@@ -2,16 +2,31 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+
+#include "launch/role.h"
 #include "launch/status_board.h"
 #include "train/failure.h"
 
 namespace dtrain {
+namespace {
+
+std::string without_blanks(std::string text) {
+  text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
+  return text;
+}
+
+}  // namespace
 
 SuperviseResult supervise_replicas(const RunPlan& run, const RunDirectory& directory,
                                    const std::string& program, const LocalReplicas& replicas) {
   std::vector<ReplicaProcess> processes;
   for (const Identity& identity : replicas.identities) {
+    const Role role = role_of(identity.rank, run.replicas, run.servers);
     ReplicaProcess process;
+    process.name = role.name;
+    // The others go on without a worker, but not without the one that evaluates and reports.
+    process.expendable = run.is_asynchronous() && !role.serves && role.number > 0;
     process.program = kOwnProgram;
     process.arguments = {program, "replica",  directory.spec_file().string(), "--run",
                          run.run, "--folder", directory.path().string()};
@@ -20,7 +35,7 @@ SuperviseResult supervise_replicas(const RunPlan& run, const RunDirectory& direc
       process.arguments.push_back(replicas.resume->string());
     }
     process.environment = replica_environment(identity, run.threads_per_replica);
-    process.log = directory.logs() / fmt::format("{}-rank{}.log", run.run, identity.rank);
+    process.log = directory.logs() / fmt::format("{}-{}.log", run.run, without_blanks(role.name));
     processes.push_back(std::move(process));
   }
   const auto board = StatusBoard::create(static_cast<int>(processes.size()));
@@ -30,6 +45,12 @@ SuperviseResult supervise_replicas(const RunPlan& run, const RunDirectory& direc
     if (rank != 0 || !event.is_object()) return;
     const bool failed = text_at(event, "event").value_or("failed") == "failed";
     (failed ? replicas.on_failed : replicas.on_event)(event);
+  };
+  options.on_lost = [&replicas, &run](int rank, const std::string& reason) {
+    Event event = make_event("worker_lost", run.run);
+    event["worker"] = rank;
+    event["reason"] = reason;
+    replicas.on_event(event);
   };
   options.on_tick = replicas.on_tick;
   options.interrupted = replicas.interrupted;

@@ -37,16 +37,18 @@ void Trainer::run(const Resumption* from) {
     resume(*from);
   }
   reporter_.on_run_start(step_);
+  std::optional<WorkersReport> workers;
   int64_t epoch = first_epoch_;
   for (; epoch < run_.epochs && !ended_; ++epoch) {
     train_epoch(epoch);
+    if (epoch + 1 == run_.epochs) workers = strategy_.end_training();
     if (evaluation_is_due(epoch)) evaluate(epoch);
     after_epoch(epoch);
   }
   strategy_.finish();
   checkpoints_.finish();  // however long the disk takes, nobody waits for it
   activity_.doing(Activity::kFinished);
-  reporter_.on_run_end(epoch, step_);
+  reporter_.on_run_end(epoch, step_, workers);
 }
 
 void Trainer::resume(const Resumption& from) {

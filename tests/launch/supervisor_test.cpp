@@ -197,6 +197,72 @@ TEST_CASE("when a peer only missed another the board names it") {
              ContainsSubstring("rank 1 failed first: it did not answer, and was computing at step 120"));
 }
 
+std::vector<ReplicaProcess> with_expendable(std::vector<ReplicaProcess> replicas, size_t which) {
+  replicas[which].name = "worker " + std::to_string(which);
+  replicas[which].expendable = true;
+  return replicas;
+}
+
+TEST_CASE("the others go on without an expendable process, and it is told why it failed") {
+  const std::string end = GENERATE(
+      std::string("kill -9 $$"),
+      std::string(
+          R"(echo '{"event":"failed","code":4,"message":"lost server 0\\nmore"}' >&3; exec sleep 60)"));
+  const TemporaryFolder folder;
+  const std::string lost = (folder / "lost").string();
+  const auto board = StatusBoard::create(3);
+  board->set(1, Activity::kComputing, 7);
+  SuperviseOptions options;
+  options.gather_seconds = 0.05;
+  std::vector<std::string> losses;
+  options.on_lost = [&](int rank, const std::string& reason) {
+    losses.push_back(std::to_string(rank) + " " + reason);
+    std::ofstream(lost) << "x";
+  };
+  const Run run = run_replicas(
+      with_expendable(shell_replicas(folder, {wait_for(lost), end, wait_for(lost) + "sleep 0.1"}), 1), *board,
+      options);
+  CHECK(run.result.code == ExitCode::kDone);
+  CHECK(run.result.message.empty());
+  REQUIRE(losses.size() == 1);
+  CHECK(losses[0].rfind(end[0] == 'k' ? "1 killed by SIGKILL at step 7 while computing" : "1 lost server 0",
+                        0) == 0);
+  CHECK(losses[0].find('\n') == std::string::npos);
+}
+
+TEST_CASE("a failure ends the job though an expendable process failed before, and because of it") {
+  const TemporaryFolder folder;
+  const std::string lost = (folder / "lost").string();
+  SuperviseOptions options;
+  options.gather_seconds = 0.05;
+  options.grace_seconds = 1;
+  options.on_report = make_after(1, lost);
+  int losses = 0;
+  options.on_lost = [&](int, const std::string&) { ++losses; };
+  auto replicas = with_expendable(
+      shell_replicas(folder, {"exec sleep 60",
+                              R"(echo '{"event":"failed","code":4,"message":"lost server 0"}' >&3; exit 4)",
+                              wait_for(lost) + "kill -9 $$"}),
+      1);
+  replicas[2].name = "server 0";
+  const Run run = run_replicas(replicas, *StatusBoard::create(3), options);
+  CHECK(run.result.code == ExitCode::kPeerLost);
+  CHECK(run.result.first_failing_rank == 2);
+  CHECK_THAT(run.result.reason, ContainsSubstring("server 0 failed first: killed by SIGKILL"));
+  CHECK_THAT(run.result.message, ContainsSubstring("worker 1: "));
+  CHECK(losses <= 1);  // one that is noticed long before is told
+}
+
+TEST_CASE("an expendable process that hangs when all others are done is ended") {
+  const TemporaryFolder folder;
+  SuperviseOptions options;
+  options.grace_seconds = 0.1;
+  const Run run = run_replicas(with_expendable(shell_replicas(folder, {"exit 0", "exec sleep 60"}), 1),
+                               *StatusBoard::create(2), options);
+  CHECK(run.result.code == ExitCode::kDone);
+  CHECK(run.seconds < 5);
+}
+
 TEST_CASE("reports keep their order, and a flood of them before death is read to the end") {
   const TemporaryFolder folder;
   const std::string count = "i=0; while [ $i -lt 3000 ]; do echo \"line $i\"; i=$((i+1)); done >&3; ";

@@ -99,6 +99,24 @@ END distributed: completed, 938 steps in 2.2 s
 
 TEST_CASE("plain output of a run, whole") { CHECK(shown(ConsoleOptions(), one_run()) == kGolden); }
 
+TEST_CASE("workers that train on their own are told about, and lost ones at once") {
+  std::vector<Event> events = one_run();
+  events[0]["servers"] = 2;
+  events[0]["max_staleness"] = 4;
+  const Event lost = {
+      {"event", "worker_lost"}, {"run", "distributed"}, {"worker", 1}, {"reason", "killed by SIGKILL"}};
+  events.insert(events.begin() + 1, lost);
+  events.back()["staleness"] = {{"updates", {{"0", 3}}}, {"mean", 1.25}, {"maximum", 4}};
+  events.back()["workers"] = {{{"updates", 100}, {"updates_per_second", 50.5}},
+                              {{"updates", 1}, {"lost", true}, {"straggler", true}}};
+  const std::string text = shown(ConsoleOptions(), events);
+  CHECK_THAT(text, ContainsSubstring("  variables     on 2 servers, staleness at most 4\n") &&
+                       ContainsSubstring("NOTE: worker 1 is lost, the others go on: killed by SIGKILL\n") &&
+                       ContainsSubstring("  staleness of updates: 1.25 on average, 4 at most\n") &&
+                       ContainsSubstring("  worker 0: 100 updates at 50.5 a second\n") &&
+                       ContainsSubstring("  worker 1: 1 update at 0.0 a second, a straggler, lost\n"));
+}
+
 TEST_CASE("a terminal ends up with the same lines, and no progress line left") {
   double now = 0;
   ConsoleOptions options = with_clock(now);

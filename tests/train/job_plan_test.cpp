@@ -197,6 +197,29 @@ TEST_CASE("runs that would say nothing are left out") {
         std::vector<std::string>{"baseline one_device", "distributed mirrored"});
 }
 
+TEST_CASE("servers are processes beside those that train, and an update is one worker's") {
+  const std::string text =
+      "strategy: {kind: parameter_server, workers: 3, servers: 2}\nbatch: {per_replica: 8}\n"
+      "train: {learning_rate_scaling: {rule: linear, reference_batch: 4}, optimizer: {learning_rate: 0.5}}\n"
+      "compare: {baseline: one_device}\n";
+  const JobPlan job = plan_of(text);
+  CHECK(names_of_runs(job) ==
+        std::vector<std::string>{"baseline one_device", "distributed parameter_server"});
+  const RunPlan& run = job.runs.back();
+  CHECK(run.replicas == 3);
+  CHECK(run.servers == 2);
+  CHECK(run.processes() == 5);
+  CHECK(run.is_asynchronous());
+  CHECK(run.batch.global == 24);
+  CHECK(run.learning_rate.scaled == 1.0);  // 8 / 4, not 24 / 4
+  CHECK(run.threads_per_replica == std::max(1, available_cores() / 5));
+  CHECK(job.runs.front().processes() == 1);
+  CHECK_FALSE(job.runs.front().is_asynchronous());
+  CHECK(names_of_runs(plan_of(text, 5)).size() == 2);
+  CHECK_THAT(problems_in(text, 4), ContainsSubstring("strategy.workers: 3 workers and 2 servers are 5 "
+                                                     "processes, but the launcher started 4"));
+}
+
 TEST_CASE("a global batch is divided over replicas and accumulated passes") {
   const JobPlan job = plan_of(
       "strategy: {kind: mirrored, replicas: 4}\nbatch: {global: 96, accumulate_steps: 3}\n"

@@ -77,6 +77,37 @@ TEST_CASE("a dataset that was asked for is not called a fallback") {
   CHECK_FALSE(sink.events[0].contains("dataset_requested"));
 }
 
+TEST_CASE("where workers train on their own, rates are of all of them and the end tells about each") {
+  const JobPlan job = small_job({"strategy.kind=parameter_server", "strategy.workers=3", "strategy.servers=2",
+                                 "strategy.max_staleness=4"});
+  RecordingSink sink;
+  RunReporter reporter(job, job.runs.back(), sink);
+  reporter.on_run_start();
+  CHECK(sink.events.at(0)["servers"] == 2);
+  CHECK(sink.events.at(0)["replicas"] == 3);
+  CHECK(sink.events.at(0)["max_staleness"] == 4);
+  reporter.on_step(1, 1, computing_for(0.010), 12);
+  reporter.on_epoch(1, 1, 0.25, 0.5, sums_of(10, 3, 1.25));
+  CHECK(sink.of("epoch").at(0)["examples_per_second"] == Approx(10 / 0.25));
+
+  WorkersReport workers;
+  for (const int64_t staleness : {0, 0, 2, 70}) workers.staleness.add(staleness);
+  workers.workers = {{.updates = 11, .examples = 44, .first_update = 1, .last_update = 2},
+                     {.updates = 21, .examples = 84, .first_update = 1, .last_update = 2, .lost = true},
+                     {.updates = 3, .examples = 12, .first_update = 1, .last_update = 2}};
+  reporter.on_run_end(1, 1, workers);
+  const Event end = sink.of("run_end").at(0);
+  CHECK(end["examples_per_second"] == Approx((10 + 20 + 2) * 4));
+  CHECK(end["staleness"]["updates"] == Event({{"0", 2}, {"2", 1}, {"64-127", 1}}));
+  CHECK(end["staleness"]["maximum"] == 70);
+  CHECK(end["staleness"]["mean"] == 18);
+  REQUIRE(end["workers"].size() == 3);
+  CHECK(end["workers"][0] == Event({{"updates", 11}, {"examples", 44}, {"updates_per_second", 10.0}}));
+  CHECK(end["workers"][1]["lost"] == true);
+  CHECK_FALSE(end["workers"][1].contains("straggler"));
+  CHECK(end["workers"][2]["straggler"] == true);
+}
+
 TEST_CASE("windows, epochs and evaluations carry their means") {
   const JobPlan job = small_job();
   RecordingSink sink;

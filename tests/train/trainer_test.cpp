@@ -67,6 +67,10 @@ class FakeStrategy : public Strategy {
     calls.push_back("restore");
     restored = variables;
   }
+  std::optional<WorkersReport> end_training() override {
+    calls.push_back("end");
+    return std::nullopt;
+  }
   void finish() override { calls.push_back("finish"); }
 
  private:
@@ -228,7 +232,7 @@ TEST_CASE("the order of calls and events is that of the textbook") {
   Training training({"train.epochs=2", "train.max_steps=6", "metrics.every_steps=50"});
   training.run();
   CHECK(training.strategy.calls == std::vector<std::string>{"place", "train", "train", "train", "train",
-                                                            "train", "evaluate", "train", "evaluate",
+                                                            "train", "evaluate", "train", "end", "evaluate",
                                                             "finish"});
   std::vector<std::string> kinds;
   for (const Event& event : training.sink.events) {

@@ -1,0 +1,18 @@
+// c10d's gloo backend, as an interface that does without gloo's headers.
+#pragma once
+
+#include <chrono>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+#include "comm/process_group.h"
+
+namespace dtrain {
+
+// Connects all `size` ranks that meet at `store`, each through the `network` of its own host. Throws
+// what c10d and gloo throw (comm/failure.h) when one does not come within `timeout`.
+c10::intrusive_ptr<c10d::Backend> make_gloo_backend(const c10::intrusive_ptr<c10d::Store>& store, int rank,
+                                                    int size, std::chrono::milliseconds timeout,
+                                                    const GroupNetwork& network);
+
+}  // namespace dtrain

@@ -1,0 +1,236 @@
+#include "strategy/parameter_server.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <future>
+
+#include "core/error.h"
+#include "strategy/eager_step.h"
+#include "strategy/server_messages.h"
+#include "strategy/variables.h"
+
+namespace dtrain {
+namespace {
+
+// One server, as the worker talks to it.
+class ServerLink {
+ public:
+  ServerLink(std::unique_ptr<PairChannel> channel, ServerPart part, at::ScalarType dtype)
+      : channel_(std::move(channel)), part_(std::move(part)), message_(part_.elements, dtype) {}
+
+  // The first exchange: do both sides believe in the same model?
+  void join() {
+    Message greeting;
+    greeting.send(*channel_, RequestHeader{.request = Request::kJoin, .elements = part_.elements});
+    const AnswerHeader answer = greeting.receive_answer(*channel_);
+    if (answer.answer != Answer::kRefused) return;
+    throw Error(
+        ExitCode::kUsage,
+        fmt::format("{} holds {} numbers of the model, not the {} that the spec of this worker gives it; "
+                    "start servers and workers with the same spec",
+                    channel_->peer(), answer.elements, part_.elements));
+  }
+
+  // `on_wait`: the server has to wait for other workers.
+  AnswerHeader ask(
+      const RequestHeader& request, const std::function<void()>& on_wait = [] {}) {
+    message_.send(*channel_, request);
+    AnswerHeader header = message_.receive_answer(*channel_);
+    for (; header.answer == Answer::kWait; header = message_.receive_answer(*channel_)) on_wait();
+    return header;
+  }
+
+  std::vector<double> receive_numbers(int64_t count) {
+    at::Tensor numbers = at::empty({count}, at::kDouble);
+    channel_->receive(numbers);
+    const double* first = numbers.const_data_ptr<double>();
+    return {first, first + count};
+  }
+
+  const ServerPart& part() const { return part_; }
+  at::Tensor& values() { return message_.values(); }  // variables or their gradients, on the way
+
+ private:
+  std::unique_ptr<PairChannel> channel_;
+  ServerPart part_;
+  Message message_;
+};
+
+std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& parameters) {
+  std::vector<at::Tensor> gradients;
+  for (const at::Tensor& parameter : parameters) gradients.push_back(parameter.grad().contiguous());
+  return gradients;
+}
+
+int64_t examples_in(const Share& share) {
+  int64_t examples = 0;
+  for (const Batch& batch : share.micro_batches) examples += batch.size();
+  return examples;
+}
+
+SentSums to_send(MetricSums& sums) {
+  const double* values = sums.values().const_data_ptr<double>();
+  return {values[0], values[1], values[2]};
+}
+
+void add_received(MetricSums& sums, const SentSums& received) {
+  double* values = sums.values().mutable_data_ptr<double>();
+  values[0] += received.loss;
+  values[1] += received.correct;
+  values[2] += received.examples;
+}
+
+class ParameterServer : public Strategy {
+ public:
+  explicit ParameterServer(StrategyParts parts)
+      : model_(std::move(parts.model)),
+        parameters_(model_->parameters()),
+        group_(std::move(parts.group)),
+        clock_(std::move(parts.clock)),
+        worker_(parts.servers.worker),
+        on_wait_(std::move(parts.servers.on_wait)),
+        reducer_(group_->make_gradient_reducer(parameters_, parts.reducer, *clock_)) {
+    auto& channels = parts.servers.channels;
+    const auto divided =
+        partition_model(*model_, static_cast<int>(channels.size()), parts.servers.min_shard_bytes);
+    for (size_t i = 0; i < channels.size(); ++i)
+      servers_.emplace_back(std::move(channels[i]), divided[i], parameters_.front().scalar_type());
+  }
+
+  void place_variables() override {
+    for (ServerLink& server : servers_) server.join();
+    read(/*computes=*/false);
+  }
+
+  MetricSums train_step(const Share& share, double learning_rate) override {
+    ++steps_;
+    if (share.micro_batches.empty()) return send_skip();
+    if (!computes_) read(/*computes=*/true);
+    Share own = share;
+    own.global_examples = examples_in(share);  // an update of its own
+    MetricSums sums = eager_gradients(*model_, *reducer_, *clock_, own);
+    return send_update(sums, learning_rate);
+  }
+
+  MetricSums evaluate(const Share& share) override {
+    if (computes_ || !up_to_date_) read(/*computes=*/false);
+    return eager_evaluate(*model_, share);
+  }
+
+  MetricSums sum_over_replicas(MetricSums sums) override { return sums; }
+
+  // The optimizers' memory stays with the servers: only the model is collected.
+  CollectedVariables collect_variables() override {
+    read(/*computes=*/false);
+    return {copy_variables(*model_), {}};
+  }
+
+  void restore_variables(const CollectedVariables& variables) override {
+    write_variables(*model_, variables.model);
+    if (worker_ != 0) return;  // all have the same, and the servers want it once
+    for (ServerLink& server : servers_) gather_pieces(server.part(), parameters_, server.values());
+    ask_all({.request = Request::kAssign});
+  }
+
+  std::optional<WorkersReport> end_training() override {
+    computes_ = up_to_date_ = false;
+    ask_all({.request = Request::kEndTraining});
+    if (worker_ != 0) return std::nullopt;
+    WorkersReport report;
+    for (ServerLink& server : servers_) {
+      const int64_t count = server.ask({.request = Request::kReport}).elements;
+      report.add(WorkersReport::from_values(server.receive_numbers(count)));
+    }
+    return report;
+  }
+
+  void finish() override { ask_all({.request = Request::kLeave}); }
+
+ private:
+  // Asks all servers at once and waits for the answers; what has to go along stands in the links' values.
+  // Each server has a thread, for one that waits for other workers says so again and again, and must not be
+  // left unheard because another one does: workers could then wait for each other in a circle.
+  std::vector<AnswerHeader> ask_all(const RequestHeader& request) {
+    std::vector<AnswerHeader> answers(servers_.size());
+    std::vector<std::future<void>> others;
+    for (size_t i = 1; i < servers_.size(); ++i) {
+      others.push_back(std::async(std::launch::async, [&, i] { answers[i] = servers_[i].ask(request); }));
+    }
+    answers[0] = servers_[0].ask(request, [this] { clock_->enter(Phase::kWaitForPeers); });
+    for (std::future<void>& other : others) other.get();
+    return answers;
+  }
+
+  void take_variables() {
+    for (ServerLink& server : servers_) scatter_pieces(server.part(), server.values(), parameters_);
+    up_to_date_ = true;
+  }
+
+  // Fetches the variables. `computes`: an update from them will follow.
+  void read(bool computes) {
+    clock_->enter(Phase::kCommunicate);
+    ask_all({.request = Request::kRead, .computes = computes ? 1 : 0});
+    take_variables();
+    computes_ = computes;
+  }
+
+  MetricSums send_update(MetricSums& sums, double learning_rate) {
+    clock_->enter(Phase::kCommunicate);
+    on_wait_();
+    const std::vector<at::Tensor> gradients = gradients_of(parameters_);
+    for (ServerLink& server : servers_) gather_pieces(server.part(), gradients, server.values());
+    const auto answers = ask_all({.request = Request::kUpdate,
+                                  .sequence = steps_,
+                                  .learning_rate = learning_rate,
+                                  .sums = to_send(sums)});
+    computes_ = answers.front().computes != 0;  // from what came with the answers
+    up_to_date_ = false;
+    if (computes_) take_variables();
+    clock_->enter(Phase::kUpdate);
+    return sums_to_tell(answers, sums);
+  }
+
+  MetricSums send_skip() {
+    clock_->enter(Phase::kCommunicate);
+    on_wait_();
+    const auto answers = ask_all({.request = Request::kSkip, .sequence = steps_});
+    computes_ = up_to_date_ = false;
+    return sums_to_tell(answers, MetricSums());
+  }
+
+  // Worker 0 tells what all did, as the first server has summed it up.
+  MetricSums sums_to_tell(const std::vector<AnswerHeader>& answers, const MetricSums& own) const {
+    if (worker_ != 0) return own;
+    MetricSums all;
+    add_received(all, answers.front().sums);
+    return all;
+  }
+
+  std::shared_ptr<Model> model_;
+  std::vector<at::Tensor> parameters_;
+  std::unique_ptr<ProcessGroup> group_;
+  std::shared_ptr<PhaseClock> clock_;
+  int worker_;
+  std::function<void()> on_wait_;
+  std::unique_ptr<GradientReducer> reducer_;  // refers to the group and the clock: destroyed before them
+  std::vector<ServerLink> servers_;
+  int64_t steps_ = 0;
+  bool computes_ = false;    // the servers expect an update from the variables that are here
+  bool up_to_date_ = false;  // nothing was trained since the variables were read
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_parameter_server(StrategyParts parts) {
+  return std::make_unique<ParameterServer>(std::move(parts));
+}
+
+std::vector<ServerPart> partition_model(const Model& model, int servers, int64_t min_shard_bytes) {
+  std::vector<int64_t> lengths;
+  for (const at::Tensor& parameter : model.parameters()) lengths.push_back(parameter.numel());
+  const auto element_bytes = static_cast<int64_t>(model.parameters().front().element_size());
+  return partition_parameters(lengths, element_bytes, servers, min_shard_bytes);
+}
+
+}  // namespace dtrain

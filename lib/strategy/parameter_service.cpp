@@ -1,0 +1,275 @@
+#include "strategy/parameter_service.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <thread>
+#include <utility>
+
+#include "core/clock.h"
+#include "core/error.h"
+
+namespace dtrain {
+
+struct ParameterService::Attendance {
+  int worker;
+  std::unique_ptr<PairChannel> channel;
+  Message message;  // the request, then its answer
+  Clock::time_point last_request = Clock::now();
+  bool waits_for_others = false;
+
+  void answer(const AnswerHeader& header) { message.send(*channel, header); }
+};
+
+ParameterService::ParameterService(at::Tensor values, const OptimizerSpec& optimizer, ServiceOptions options)
+    : options_(std::move(options)),
+      values_(std::move(values)),
+      ledger_(options_.workers, options_.max_staleness),
+      attendances_(static_cast<size_t>(options_.workers)) {
+  if (values_.numel() > 0) optimizer_ = make_optimizer(optimizer, {values_});
+}
+
+void ParameterService::serve(const Connect& connect) {
+  std::vector<std::jthread> threads;
+  for (int worker = 0; worker < options_.workers; ++worker)
+    threads.emplace_back([this, worker, &connect] { attend(worker, connect); });
+  threads.clear();  // joins
+  if (failure_) std::rethrow_exception(failure_);
+  const std::vector<WorkerRecord> workers = ledger_.report().workers;
+  if (std::all_of(workers.begin(), workers.end(), [](const WorkerRecord& worker) { return worker.lost; }))
+    throw Error(ExitCode::kPeerLost, "every worker was lost");
+}
+
+// Others can find an attendance while it lasts.
+class ParameterService::Enrolment {
+ public:
+  Enrolment(ParameterService& service, Attendance& attendance)
+      : service_(service), worker_(static_cast<size_t>(attendance.worker)) {
+    const std::lock_guard lock(service_.mutex_);
+    service_.attendances_[worker_] = &attendance;
+    if (service_.failure_) attendance.channel->interrupt();  // it came too late to be told
+  }
+  ~Enrolment() {
+    const std::lock_guard lock(service_.mutex_);
+    service_.attendances_[worker_] = nullptr;
+  }
+  Enrolment(const Enrolment&) = delete;
+  Enrolment& operator=(const Enrolment&) = delete;
+
+ private:
+  ParameterService& service_;
+  size_t worker_;
+};
+
+void ParameterService::attend(int worker, const Connect& connect) {
+  try {
+    Attendance attendance{worker, connect(worker), Message(values_.numel(), values_.scalar_type())};
+    const Enrolment enrolment(*this, attendance);
+    if (!join(attendance)) return;
+    RequestHeader request;
+    while (attendance.message.await_request(*attendance.channel, request) && answer(attendance, request)) {
+    }
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kPeerLost) return stop(std::current_exception());
+    const std::lock_guard lock(mutex_);
+    lose(worker, error.what());
+  } catch (...) {
+    stop(std::current_exception());
+  }
+}
+
+bool ParameterService::answer(Attendance& attendance, const RequestHeader& request) {
+  {
+    const std::lock_guard lock(mutex_);
+    attendance.last_request = Clock::now();
+  }
+  switch (request.request) {
+    case Request::kRead:
+      read(attendance, request);
+      break;
+    case Request::kUpdate:
+      update(attendance, request);
+      break;
+    case Request::kSkip:
+      skip(attendance, request);
+      break;
+    case Request::kAssign:
+      assign(attendance);
+      break;
+    case Request::kEndTraining:
+      end_training(attendance);
+      break;
+    case Request::kReport:
+      report(attendance);
+      break;
+    case Request::kLeave:
+      attendance.answer({});
+      return false;
+    default:
+      throw Error(ExitCode::kPeerLost, "it sent a request that does not exist");
+  }
+  const std::lock_guard lock(mutex_);
+  options_.on_request(ledger_.version());
+  return true;
+}
+
+bool ParameterService::join(Attendance& attendance) {
+  Message greeting;
+  RequestHeader request;
+  if (!greeting.await_request(*attendance.channel, request)) return false;
+  AnswerHeader header;
+  if (request.elements != values_.numel()) header.answer = Answer::kRefused;
+  header.elements = values_.numel();
+  greeting.send(*attendance.channel, header);
+  return true;
+}
+
+void ParameterService::read(Attendance& attendance, const RequestHeader& request) {
+  {
+    const std::lock_guard lock(mutex_);
+    require_present(attendance.worker);
+    attendance.message.values().copy_(values_);
+    request.computes != 0 ? void(ledger_.read(attendance.worker)) : ledger_.forget_read(attendance.worker);
+  }
+  changed_.notify_all();
+  attendance.answer({});
+}
+
+void ParameterService::update(Attendance& attendance, const RequestHeader& request) {
+  AnswerHeader done;
+  {
+    std::unique_lock lock(mutex_);
+    if (!ledger_.was_made(attendance.worker, request.sequence)) {
+      wait_for_others(
+          lock, attendance, [&] { return ledger_.may_update(attendance.worker); },
+          [this](int worker) { return ledger_.is_computing(worker); });
+      make_update(attendance, request, done);
+    }
+    add_sums(attendance, request.sums, done);
+    // Under a bound a worker has to read again once its update is made on all servers: two workers could
+    // otherwise wait for each other, each on another server.
+    if (!options_.max_staleness) {
+      attendance.message.values().copy_(values_);  // over the gradient, which has served
+      ledger_.read(attendance.worker);
+      done.computes = 1;
+    }
+  }
+  changed_.notify_all();
+  attendance.answer(done);
+}
+
+void ParameterService::make_update(Attendance& attendance, const RequestHeader& request, AnswerHeader& done) {
+  require_present(attendance.worker);
+  done.staleness = ledger_.update(attendance.worker, request.sequence,
+                                  static_cast<int64_t>(request.sums.examples), steady_seconds());
+  if (!optimizer_) return;
+  values_.mutable_grad() = attendance.message.values();
+  const double divisor = options_.divide_by_staleness ? 1.0 + static_cast<double>(done.staleness) : 1.0;
+  optimizer_->step(request.learning_rate / divisor);
+}
+
+void ParameterService::skip(Attendance& attendance, const RequestHeader& request) {
+  AnswerHeader done;
+  {
+    const std::lock_guard lock(mutex_);
+    require_present(attendance.worker);
+    ledger_.skip(attendance.worker, request.sequence);
+    add_sums(attendance, {}, done);
+  }
+  changed_.notify_all();
+  attendance.answer(done);
+}
+
+void ParameterService::add_sums(const Attendance& attendance, const SentSums& sums, AnswerHeader& done) {
+  sums_.loss += sums.loss;
+  sums_.correct += sums.correct;
+  sums_.examples += sums.examples;
+  if (attendance.worker == 0) done.sums = std::exchange(sums_, {});
+}
+
+void ParameterService::assign(Attendance& attendance) {
+  {
+    const std::lock_guard lock(mutex_);
+    values_.copy_(attendance.message.values());
+  }
+  attendance.answer({});
+}
+
+void ParameterService::end_training(Attendance& attendance) {
+  {
+    std::unique_lock lock(mutex_);
+    ledger_.end_training(attendance.worker);
+    changed_.notify_all();
+    if (attendance.worker == 0)
+      wait_for_others(
+          lock, attendance, [this] { return ledger_.all_others_have_ended(0); },
+          [this](int worker) { return ledger_.is_training(worker); });
+  }
+  attendance.answer({});
+}
+
+void ParameterService::report(Attendance& attendance) {
+  std::vector<double> values;
+  {
+    const std::lock_guard lock(mutex_);
+    values = ledger_.report().values();
+  }
+  AnswerHeader header;
+  header.elements = static_cast<int64_t>(values.size());
+  attendance.answer(header);
+  attendance.channel->send(at::tensor(values, at::kDouble));
+}
+
+void ParameterService::wait_for_others(std::unique_lock<std::mutex>& lock, Attendance& attendance,
+                                       const std::function<bool()>& condition,
+                                       const std::function<bool(int worker)>& awaited) {
+  using std::chrono::milliseconds;
+  const milliseconds patience = std::min(milliseconds(1000), options_.timeout / 4 + milliseconds(1));
+  const auto since = Clock::now();
+  attendance.waits_for_others = true;
+  while (!failure_ && !changed_.wait_for(lock, patience, [&] { return failure_ || condition(); })) {
+    give_up_silent_workers(since, awaited);
+    lock.unlock();
+    AnswerHeader wait;
+    wait.answer = Answer::kWait;
+    attendance.answer(wait);
+    lock.lock();
+  }
+  attendance.waits_for_others = false;
+  attendance.last_request = Clock::now();
+  if (failure_) throw Error(ExitCode::kPeerLost, "the server ends");
+}
+
+void ParameterService::give_up_silent_workers(Clock::time_point since,
+                                              const std::function<bool(int worker)>& awaited) {
+  for (const Attendance* other : attendances_) {
+    if (other == nullptr || other->waits_for_others || !awaited(other->worker)) continue;
+    if (Clock::now() - std::max(since, other->last_request) < options_.timeout) continue;
+    lose(other->worker, fmt::format("it was silent for {:.3g} s while others waited for it",
+                                    static_cast<double>(options_.timeout.count()) / 1000));
+    other->channel->interrupt();
+  }
+}
+
+void ParameterService::require_present(int worker) const {
+  if (ledger_.is_lost(worker)) throw Error(ExitCode::kPeerLost, "it was given up");
+}
+
+void ParameterService::lose(int worker, const std::string& reason) {
+  if (ledger_.is_lost(worker)) return;
+  ledger_.lose(worker);
+  changed_.notify_all();
+  if (ledger_.is_lost(worker)) options_.on_lost(worker, reason);
+}
+
+void ParameterService::stop(const std::exception_ptr& failure) {
+  const std::lock_guard lock(mutex_);
+  if (!failure_) failure_ = failure;
+  for (Attendance* attendance : attendances_) {
+    if (attendance != nullptr) attendance->channel->interrupt();
+  }
+  changed_.notify_all();
+}
+
+}  // namespace dtrain

@@ -1,0 +1,96 @@
+// A parameter server: holds a part of the variables and the optimizer's state for it, and makes the updates
+// of workers that come when they please.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <chrono>
+#include <condition_variable>
+#include <exception>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "comm/pair_channel.h"
+#include "optim/optimizer.h"
+#include "strategy/server_messages.h"
+#include "strategy/update_ledger.h"
+
+namespace dtrain {
+
+struct ServiceOptions {
+  int workers = 1;
+  std::optional<int64_t> max_staleness;
+  // An update that is s updates old is made with its learning rate / (1 + s), after Zhang et al. 2016,
+  // Staleness-aware Async-SGD for Distributed Deep Learning (arXiv:1511.05950), equation 4.
+  bool divide_by_staleness = false;
+  // How long a worker may be silent while another waits for it.
+  std::chrono::milliseconds timeout{60000};
+  // A worker is lost, and why. From the worker's thread.
+  std::function<void(int worker, const std::string& reason)> on_lost = [](int, const std::string&) {};
+  // A request was dealt with; with the number of updates so far. From any thread.
+  std::function<void(int64_t version)> on_request = [](int64_t) {};
+};
+
+class ParameterService {
+ public:
+  // Connects to a worker, for as long as it takes or until it throws Error(kPeerLost).
+  using Connect = std::function<std::unique_ptr<PairChannel>(int worker)>;
+
+  // `values` [elements]: the initial values of this server's part. The optimizers work element by element, so
+  // that the parts of several servers train as the whole would.
+  ParameterService(at::Tensor values, const OptimizerSpec& optimizer, ServiceOptions options);
+
+  // Serves every worker, each with a thread of its own, until all have left or are lost. A worker whose
+  // connection fails is lost, and nobody else notices. Throws Error(kPeerLost) when all were lost, and
+  // whatever else goes wrong here.
+  void serve(const Connect& connect);
+
+  const at::Tensor& values() const { return values_; }
+  const UpdateLedger& ledger() const { return ledger_; }
+
+ private:
+  using Clock = std::chrono::steady_clock;
+  // One worker's connection and what belongs to its thread.
+  struct Attendance;
+  class Enrolment;
+
+  void attend(int worker, const Connect& connect);
+  // Answers one request; false when it was the last one.
+  bool answer(Attendance& attendance, const RequestHeader& request);
+  // The first exchange; false when it did not come to one.
+  bool join(Attendance& attendance);
+  void read(Attendance& attendance, const RequestHeader& request);
+  void update(Attendance& attendance, const RequestHeader& request);
+  void skip(Attendance& attendance, const RequestHeader& request);
+  void make_update(Attendance& attendance, const RequestHeader& request, AnswerHeader& done);
+  void add_sums(const Attendance& attendance, const SentSums& sums, AnswerHeader& done);
+  void assign(Attendance& attendance);
+  void end_training(Attendance& attendance);
+  void report(Attendance& attendance);
+  // Waits until `condition` holds, which others have to bring about who are `awaited`. Tells the worker
+  // meanwhile that it has to wait, and gives up awaited ones that are silent for too long.
+  void wait_for_others(std::unique_lock<std::mutex>& lock, Attendance& attendance,
+                       const std::function<bool()>& condition,
+                       const std::function<bool(int worker)>& awaited);
+  void give_up_silent_workers(Clock::time_point since, const std::function<bool(int worker)>& awaited);
+  void require_present(int worker) const;
+  void lose(int worker, const std::string& reason);
+  void stop(const std::exception_ptr& failure);
+
+  const ServiceOptions options_;
+  at::Tensor values_;
+  std::unique_ptr<Optimizer> optimizer_;
+
+  std::mutex mutex_;                 // guards all of these, and the values
+  std::condition_variable changed_;  // the ledger
+  UpdateLedger ledger_;
+  std::vector<Attendance*> attendances_;  // by worker; nullptr: not connected
+  SentSums sums_;                         // of all workers since worker 0 was told
+  std::exception_ptr failure_;
+};
+
+}  // namespace dtrain

@@ -1,0 +1,73 @@
+// What workers and parameter servers say to each other.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+
+#include "comm/pair_channel.h"
+
+namespace dtrain {
+
+enum class Request : int64_t {
+  kJoin,         // the first; says how many elements the worker believes that the server holds
+  kRead,         // wants the variables; with `computes` an update from them will follow
+  kUpdate,       // has a gradient; the answer may have the variables, for the next one
+  kSkip,         // a step without an update
+  kAssign,       // has new values of the variables
+  kEndTraining,  // no more updates; of worker 0: tell when nobody makes any
+  kReport,       // wants to know what the workers did
+  kLeave,        // the last
+};
+
+enum class Answer : int64_t {
+  kDone,     // has the variables, or numbers follow, where they were asked for
+  kWait,     // the server is well, but has to wait for other workers; another answer will come
+  kRefused,  // the two do not run the same job
+};
+
+// As MetricSums adds them up.
+struct SentSums {
+  double loss = 0;
+  double correct = 0;
+  double examples = 0;
+};
+
+struct RequestHeader {
+  Request request = Request::kRead;
+  int64_t sequence = 0;  // of the step, from 1: kUpdate, kSkip
+  int64_t elements = 0;  // kJoin
+  int64_t computes = 0;  // 0 or 1: kRead
+  double learning_rate = 0;
+  SentSums sums = {};  // of the step's batch: kUpdate
+};
+
+struct AnswerHeader {
+  Answer answer = Answer::kDone;
+  int64_t staleness = 0;  // of the update: kUpdate
+  int64_t elements = 0;   // numbers that follow: kReport; elements that the server holds: kJoin
+  SentSums sums = {};     // of all workers since the last of these answers to worker 0: kUpdate, kSkip
+  int64_t computes = 0;   // 1: has the variables, and the worker's next update is from them: kUpdate
+  int64_t spare = 0;
+};
+
+// A message on its way: a header of 64 bytes and the elements that the server holds, filled or not, so that
+// both sides know its size. One tensor, since each costs gloo a handshake and several switches of threads.
+class Message {
+ public:
+  // Without elements for kJoin and its answer, as the two sides may not agree on their number yet.
+  explicit Message(int64_t elements = 0, at::ScalarType dtype = at::kFloat);
+  at::Tensor& values() { return values_; }  // [elements]
+
+  void send(PairChannel& channel, const RequestHeader& header);
+  void send(PairChannel& channel, const AnswerHeader& header);
+  AnswerHeader receive_answer(PairChannel& channel);
+  // Waits as long as it takes; false when interrupted.
+  bool await_request(PairChannel& channel, RequestHeader& header);
+
+ private:
+  at::Tensor bytes_;
+  at::Tensor values_;  // those of them behind the header
+};
+
+}  // namespace dtrain

@@ -1,0 +1,204 @@
+// Asynchronous jobs with real processes: workers that are slow, stop or die, servers that die.
+#include <csignal>
+
+#include "catch.h"
+#include "job.h"
+
+namespace dtrain {
+namespace {
+
+const char* const kSpec = R"(name: served
+strategy: {kind: parameter_server, servers: 2, workers: 3, threads_per_replica: 1, min_shard_kib: 1}
+data: {dataset: synthetic, train_examples: 1000, test_examples: 100, shape: [1, 8, 8], classes: 4}
+batch: {per_replica: 16}
+model: {kind: mlp, hidden: [64]}
+train: {epochs: 3, optimizer: {kind: sgd, learning_rate: 0.05}}
+metrics: {every_steps: 5}
+)";
+
+// Workers have the ranks below 3, servers those from there on.
+constexpr int kWorkers = 3;
+
+int64_t updates_of(const Event& worker) { return worker.at("updates"); }
+
+TEST_CASE("workers train on every example once an epoch, and the servers say how") {
+  const Job job(kSpec);
+  const Finished run = run_program(job.run());
+  INFO(run.output << run.errors);
+  REQUIRE(run.exit_code == 0);
+  CHECK(run.errors.empty());
+  const Event start = job.event("run_start", "distributed");
+  CHECK(start.at("replicas") == 3);
+  CHECK(start.at("servers") == 2);
+  CHECK(start.at("global_batch") == 48);
+  for (const Event& eval : job.events("eval")) CHECK(eval.at("examples") == 100);
+
+  const Event end = job.event("run_end", "distributed");
+  REQUIRE(end.at("workers").size() == kWorkers);
+  int64_t examples = 0, updates = 0, pushes = 0;
+  for (const Event& worker : end.at("workers")) {
+    examples += worker.at("examples").get<int64_t>();
+    updates += updates_of(worker);
+    CHECK(worker.at("updates_per_second") > 0);
+    CHECK_FALSE(worker.contains("lost"));
+  }
+  CHECK(examples == 3 * 1000);
+  CHECK(updates == 3 * 3 * 21);  // 1000 = 20 * 48 + 40
+  for (const auto& [staleness, count] : end.at("staleness").at("updates").items())
+    pushes += count.get<int64_t>();
+  CHECK(pushes == 2 * updates);
+  CHECK(end.at("accuracy") > 0.5);
+  for (const char* log : {"distributed-worker0.log", "distributed-worker2.log", "distributed-server0.log",
+                          "distributed-server1.log"})
+    CHECK(std::filesystem::exists(job.run_folder() / "logs" / log));
+  CHECK(job.is_gone(0));
+}
+
+TEST_CASE("one server and one worker train what one device trains") {
+  const Job served(kSpec), alone(kSpec);
+  REQUIRE(run_program(served.run(Job::set({"strategy.servers=1", "strategy.workers=1"}))).exit_code == 0);
+  std::string spec = kSpec;
+  const std::string strategy =
+      "{kind: parameter_server, servers: 2, workers: 3, threads_per_replica: 1, "
+      "min_shard_kib: 1}";
+  spec.replace(spec.find(strategy), strategy.size(), "{kind: one_device, threads_per_replica: 1}");
+  const Job one_device(spec);
+  REQUIRE(run_program(one_device.run()).exit_code == 0);
+  const auto steps = served.events("step"), expected = one_device.events("step");
+  REQUIRE(steps.size() == expected.size());
+  for (size_t i = 0; i < steps.size(); ++i) CHECK(steps[i].at("loss") == expected[i].at("loss"));
+  CHECK(served.event("run_end", "distributed").at("loss") ==
+        one_device.event("run_end", "distributed").at("loss"));
+}
+
+TEST_CASE("a killed worker costs its own share only") {
+  const int rank = GENERATE(1, 2);
+  const std::string bound = GENERATE("none", "4");
+  const Job job(kSpec);
+  Program program(job.run(
+      Job::set({"train.epochs=30", "evaluate.every_epochs=1000", "strategy.max_staleness=" + bound})));
+  job.wait_for_step();
+  ::kill(job.wait_for_replica(rank).process, SIGKILL);
+  const Finished run = program.wait(60);
+  INFO(run.output << run.errors);
+  CHECK(run.exit_code == 0);
+  CHECK_THAT(run.output, ContainsSubstring("NOTE: worker " + std::to_string(rank) +
+                                           " is lost, the others go on: killed by SIGKILL"));
+  CHECK(job.event("worker_lost", "distributed").at("worker") == rank);
+  const Event end = job.event("run_end", "distributed");
+  CHECK(end.at("status") == "completed");
+  for (int worker = 0; worker < kWorkers; ++worker) {
+    const Event& record = end.at("workers").at(static_cast<size_t>(worker));
+    CHECK(record.contains("lost") == (worker == rank));
+    CHECK((updates_of(record) == 30 * 21) == (worker != rank));
+  }
+  CHECK(job.is_gone(0));
+}
+
+TEST_CASE("a worker that stops for ever is given up where others wait for it") {
+  const Job job(kSpec);
+  Program program(job.run(Job::set({"train.epochs=30", "evaluate.every_epochs=1000",
+                                    "strategy.timeout_seconds=2", "strategy.max_staleness=4"})));
+  job.wait_for_step();
+  ::kill(job.wait_for_replica(2).process, SIGSTOP);
+  const Finished run = program.wait(60);
+  INFO(run.output << run.errors);
+  CHECK(run.exit_code == 0);
+  const Event end = job.event("run_end", "distributed");
+  CHECK(end.at("workers").at(2).at("lost") == true);
+  CHECK(end.at("staleness").at("maximum") <= 4);
+  CHECK_THAT(text_of(job.run_folder() / "logs" / "distributed-server0.log"),
+             ContainsSubstring("worker 2 is lost: it was silent for 2 s while others waited for it"));
+  CHECK(job.is_gone(0));
+}
+
+void check_ends_with(Program& program, const Job& job, const std::string& name, const std::string& reason,
+                     double seconds) {
+  const Finished run = program.wait(seconds);
+  INFO(run.output << run.errors);
+  CHECK(run.exit_code == 4);
+  const auto lines = lines_of(run.errors);
+  REQUIRE(lines.size() >= 2);
+  CHECK_THAT(lines[lines.size() - 2],
+             ContainsSubstring(name + " failed first: ") && ContainsSubstring(reason));
+  CHECK(job.events().back().at("event") == "run_end");
+  CHECK(job.events().back().at("exit_code") == 4);
+  CHECK(job.is_gone(0));
+}
+
+TEST_CASE("a killed server ends the job and is named") {
+  const int server = GENERATE(0, 1);
+  const Job job(kSpec);
+  Program program(job.run(kEndless));
+  job.wait_for_step();
+  ::kill(job.wait_for_replica(kWorkers + server).process, SIGKILL);
+  check_ends_with(program, job, "server " + std::to_string(server), "killed by SIGKILL", 5);
+}
+
+TEST_CASE("a server that stops answering ends the job and is named") {
+  const int server = GENERATE(0, 1);
+  const Job job(kSpec);
+  Program program(job.run(kEndless + Job::set({"strategy.timeout_seconds=2"})));
+  job.wait_for_step();
+  ::kill(job.wait_for_replica(kWorkers + server).process, SIGSTOP);
+  check_ends_with(program, job, "server " + std::to_string(server), "it did not answer", 10);
+}
+
+TEST_CASE("the worker that evaluates is needed") {
+  const Job job(kSpec);
+  Program program(job.run(kEndless));
+  job.wait_for_step();
+  ::kill(job.wait_for_replica(0).process, SIGKILL);
+  check_ends_with(program, job, "worker 0", "killed by SIGKILL", 5);
+}
+
+// A worker that runs a fifth of the time: it is stopped whenever it has made an update, until the servers
+// have made some by others.
+TEST_CASE("the staleness of no update exceeds the bound, however slow a worker is") {
+  const Job job(kSpec);
+  Program program(job.run(Job::set({"train.epochs=20", "evaluate.every_epochs=1000", "metrics.every_steps=1",
+                                    "strategy.max_staleness=4"})));
+  job.wait_for_step();
+  const pid_t slow = job.wait_for_replica(1).process;
+  while (!program.has_ended()) {
+    ::kill(slow, SIGSTOP);
+    eventually(0.02, [&] { return program.has_ended(); });
+    ::kill(slow, SIGCONT);
+    eventually(0.005, [&] { return program.has_ended(); });
+  }
+  const Finished run = program.wait(60);
+  INFO(run.output << run.errors);
+  CHECK(run.exit_code == 0);
+  const Event end = job.event("run_end", "distributed");
+  CHECK(end.at("staleness").at("maximum") <= 4);
+  for (const auto& [staleness, count] : end.at("staleness").at("updates").items())
+    CHECK(std::stoi(staleness) <= 4);
+  for (const Event& worker : end.at("workers")) CHECK(updates_of(worker) == 20 * 21);
+}
+
+TEST_CASE("a signal stops servers and workers") {
+  const Job job(kSpec);
+  Program program(job.run(kEndless));
+  job.wait_for_step();
+  program.send(SIGINT);
+  CHECK(program.wait(5).exit_code == 75);
+  CHECK(job.is_gone(0));
+}
+
+TEST_CASE("servers and workers that a launcher starts must be as many as the spec says") {
+  const Job job(kSpec);
+  ProgramOptions options;
+  options.environment = {{"RANK", "0"},
+                         {"WORLD_SIZE", "4"},
+                         {"LOCAL_RANK", "0"},
+                         {"LOCAL_WORLD_SIZE", "4"},
+                         {"MASTER_ADDR", "127.0.0.1"},
+                         {"MASTER_PORT", "1"}};
+  const Finished run = run_program(job.run(), options);
+  CHECK(run.exit_code == 2);
+  CHECK_THAT(run.errors, ContainsSubstring("3 workers and 2 servers are 5 processes, but the launcher "
+                                           "started 4"));
+}
+
+}  // namespace
+}  // namespace dtrain
