@@ -128,7 +128,7 @@ WorkerResult train_worker(const JobSpec& spec, const Dataset& dataset, const Ser
   options.seed = static_cast<uint64_t>(spec.seed);
   options.dtype = dtype_from_name(spec.model.dtype);
   ShareLoader loader(dataset.train, options);
-  const LearningRate rate = resolve_learning_rate(spec.train, *spec.batch.per_replica);
+  const LearningRate rate = resolve_learning_rate(spec.train, *spec.batch.per_replica, {24, steps});
   int step = 0;
   for (int epoch = 0; step < steps; ++epoch) {
     loader.start_epoch(epoch);
