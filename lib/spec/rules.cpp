@@ -180,6 +180,7 @@ class Rules {
   void check_servers() {
     const StrategySpec& strategy = spec_.strategy;
     const auto devices = static_cast<int64_t>(strategy.devices.size());
+    check_without_servers();
     if (!usable("strategy.workers")) return;
     if (lists_devices() && devices != strategy.workers)
       add("strategy.devices",
@@ -189,9 +190,27 @@ class Rules {
       add("strategy.max_staleness",
           fmt::format("{} is less than what {} workers cause that are equally fast; use at least {}, or none",
                       *strategy.max_staleness, strategy.workers, strategy.workers - 1));
+  }
+
+  // What replicas decide together after the same step, which the workers of parameter_server never do.
+  void check_without_servers() {
     if (usable("metrics.inspect_step") && spec_.metrics.inspect_step)
       add("metrics.inspect_step",
           "looks at replicas that are in the same step; those of parameter_server are not");
+    const CheckpointSpec& checkpoint = spec_.checkpoint;
+    const std::vector<std::pair<std::string, bool>> intervals = {
+        {"checkpoint.every_epochs", checkpoint.every_epochs.has_value()},
+        {"checkpoint.every_steps", checkpoint.every_steps.has_value()},
+        {"checkpoint.every_minutes", checkpoint.every_minutes.has_value()}};
+    for (const auto& [path, is_set] : intervals) {
+      if (usable(path) && is_set) add(path, "is not built yet for parameter_server; leave it out");
+    }
+    if (usable("callbacks.early_stopping.metric") && spec_.callbacks.early_stopping.metric)
+      add("callbacks.early_stopping.metric",
+          "would end the training of one worker only; parameter_server does not have it");
+    if (usable("train.schedule.kind") && spec_.train.schedule.kind == "reduce_on_plateau")
+      add("train.schedule.kind",
+          "reduce_on_plateau goes by evaluations, which only worker 0 of parameter_server sees; use another");
   }
 
   void check_data() {
