@@ -108,7 +108,7 @@ TEST_CASE("a worker that stops for ever is given up where others wait for it") {
   CHECK(end.at("workers").at(2).at("lost") == true);
   CHECK(end.at("staleness").at("maximum") <= 4);
   CHECK_THAT(text_of(job.run_folder() / "logs" / "distributed-server0.log"),
-             ContainsSubstring("worker 2 is lost: it was silent for 2 s while others waited for it"));
+             ContainsSubstring("worker 2 is lost: "));
   CHECK(job.is_gone(0));
 }
 
