@@ -94,6 +94,7 @@ def main() -> None:
     print(f"# {'worker':>6} {'updates/s':>10} {'with worker 1 slowed':>21} {'ratio':>6}")
     for worker, (before, after) in enumerate(zip(rates(equal), rates(slowed))):
         print(f"  {worker:>6} {before:>10.1f} {after:>21.1f} {after / before:>6.2f}")
+    print("# worker 1 is let go when worker 0 is done, so that its own rate says little")
     staleness = slowed["staleness"]
     print(f"# staleness with worker 1 slowed: {staleness['mean']:.2f} on average, {staleness['maximum']} at most")
 
