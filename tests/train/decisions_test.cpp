@@ -20,6 +20,7 @@ class OtherReplicas : public Strategy {
   }
   CollectedVariables collect_variables() override { return {}; }
   void restore_variables(const CollectedVariables&) override {}
+  std::optional<WorkersReport> end_training() override { return std::nullopt; }
   void finish() override {}
 };
 
