@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <fstream>
 #include <memory>
 #include <utility>
 
@@ -92,6 +93,13 @@ std::string own_host_name() {
   char name[256] = "";
   ::gethostname(name, sizeof name - 1);
   return printable(name);
+}
+
+std::string machine_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
 }
 
 std::vector<std::string> own_addresses() {

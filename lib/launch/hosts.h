@@ -13,6 +13,10 @@ bool is_host(const std::string& text);
 // This host's name, as the kernel has it.
 std::string own_host_name();
 
+// The id that the kernel gave itself when it started, the same in all of its containers; "" where there is
+// none.
+std::string machine_id();
+
 // The addresses of this host's interfaces, loopback's included, as text.
 std::vector<std::string> own_addresses();
 

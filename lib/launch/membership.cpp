@@ -83,7 +83,8 @@ std::string to_line(const Member& member) {
               {"spec", member.spec},
               {"data", member.data},
               {"version", member.version},
-              {"libtorch", member.libtorch}}
+              {"libtorch", member.libtorch},
+              {"machine", member.machine}}
       .dump(-1, ' ', true, json::error_handler_t::replace);
 }
 
@@ -97,7 +98,8 @@ std::optional<Member> parse_member(const std::string& line) {
         value_at<int64_t>(object, "world_size"),  value_at<std::string>(object, "host"),
         value_at<int64_t>(object, "process"),     value_at<std::vector<std::string>>(object, "addresses"),
         value_at<std::string>(object, "spec"),    value_at<std::string>(object, "data"),
-        value_at<std::string>(object, "version"), value_at<std::string>(object, "libtorch")};
+        value_at<std::string>(object, "version"), value_at<std::string>(object, "libtorch"),
+        value_at<std::string>(object, "machine")};
   } catch (const json::exception&) {
     return std::nullopt;
   }
@@ -122,7 +124,7 @@ std::vector<int> hosts_of_ranks(const std::vector<Member>& members) {
   std::vector<std::string> names(static_cast<size_t>(members.front().world_size));
   for (const Member& member : members) {
     for (int64_t rank = member.first_rank; rank < member.first_rank + member.replicas; ++rank)
-      names.at(static_cast<size_t>(rank)) = member.host;
+      names.at(static_cast<size_t>(rank)) = member.host + "\n" + member.machine;
   }
   std::map<std::string, int> numbers;
   std::vector<int> hosts;

@@ -23,6 +23,7 @@ struct Member {
   std::string data;                    // what was found to train on
   std::string version;                 // of dtrain
   std::string libtorch;
+  std::string machine;  // the kernel that it runs on: hosts may have the same name
 
   std::string described() const;  // "host b (process 12)"
 };
@@ -38,7 +39,7 @@ std::string rank_range(int64_t first, int64_t count);
 std::vector<std::string> addresses_of(const std::vector<Member>& members);
 
 // The number of each rank's host, counted by first appearance among the ranks. Members of the same host name
-// share it.
+// on the same machine share it.
 std::vector<int> hosts_of_ranks(const std::vector<Member>& members);
 
 // Whether all hosts have as many ranks, numbered one host after the other; `hosts` as above.

@@ -141,6 +141,7 @@ Member member_of(const JobPlan& job, int64_t first_rank, int64_t replicas, const
                             with_separators(job.data.test_examples));
   member.version = kVersion;
   member.libtorch = TORCH_VERSION;
+  member.machine = machine_id();
   return member;
 }
 

@@ -70,8 +70,9 @@ def sent_bytes(options):
 
 
 def start(options, command, rank):
-    # A core for each host, as if they were two machines.
-    host = ["ip", "netns", "exec", options.hosts[rank], "taskset", "-c", str(rank)]
+    # A name and a core for each host, as if they were two machines.
+    named = ["unshare", "--uts", "bash", "-c", 'hostname "$0" && exec "$@"', options.hosts[rank]]
+    host = ["ip", "netns", "exec", options.hosts[rank], *named, "taskset", "-c", str(rank)]
     output = subprocess.PIPE if rank == 0 else subprocess.DEVNULL
     return subprocess.Popen([*host, *command], env=environment(options, rank), stdout=output, text=True)
 

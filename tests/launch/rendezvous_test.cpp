@@ -187,6 +187,9 @@ TEST_CASE("hosts are counted by their names, wherever their ranks are") {
   std::vector<Member> members = {member(0, 1, 4, "a"), member(3, 1, 4, "b"), member(1, 1, 4, "b"),
                                  member(2, 1, 4, "a")};
   CHECK(hosts_of_ranks(members) == std::vector<int>{0, 1, 0, 1});
+  // The same name does not make two machines one.
+  members[2].machine = "another kernel";
+  CHECK(hosts_of_ranks(members) == std::vector<int>{0, 1, 0, 2});
   CHECK_FALSE(are_host_by_host({0, 1, 0, 1}));
   CHECK_FALSE(are_host_by_host({0, 0, 1}));
   CHECK_FALSE(are_host_by_host({0, 1, 1}));
