@@ -24,8 +24,8 @@ struct Batch {
 struct Share {
   std::vector<Batch> micro_batches;
   std::vector<int64_t> indices;  // of all its examples in the dataset, in their order
-  int64_t global_examples = 0;  // of the whole step, over all replicas and micro-batches
-  int64_t step = 0;             // 0-based within the epoch
+  int64_t global_examples = 0;   // of the whole step, over all replicas and micro-batches
+  int64_t step = 0;              // 0-based within the epoch
 };
 
 // (pixel / 255 - mean) / standard_deviation

@@ -18,7 +18,7 @@ struct StrategySpec {
   std::string communication = "auto";
   double timeout_seconds = 60;
   double bucket_megabytes = 25;
-  std::string compress = "none";  // what gradients are sent as: none | bf16 | fp16
+  std::string compress = "none";                 // what gradients are sent as: none | bf16 | fp16
   int64_t servers = 1;                           // parameter_server
   int64_t workers = 1;                           // parameter_server
   std::optional<int64_t> max_staleness;          // parameter_server; nullopt: no bound

@@ -13,8 +13,8 @@ namespace dtrain {
 
 // Takes part in one run as process `identity.rank` of run.processes(), which trains or serves variables
 // (launch/role.h); collective over them. Rank 0's events go to `sink`; `board` has a slot for each process of
-// this host. One that serves needs no data. Of `place`, what rank 0 has counts, but whether to resume all must
-// know.
+// this host. One that serves needs no data. Of `place`, what rank 0 has counts, but whether to resume all
+// must know.
 void run_replica(const JobPlan& job, const RunPlan& run, const Dataset& dataset, const Identity& identity,
                  const StorePtr& store, const RunPlace& place, StatusBoard& board, EventSink& sink);
 
