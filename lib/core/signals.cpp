@@ -1,15 +1,19 @@
 #include "core/signals.h"
 
+#include <atomic>
 #include <csignal>
 
 namespace dtrain {
 namespace {
 
-volatile std::sig_atomic_t received = 0;
-volatile std::sig_atomic_t last = 0;
+// Not sig_atomic_t: a second signal may interrupt the handler of the first between reading and writing, and
+// would not be counted.
+std::atomic<int> received = 0;
+std::atomic<int> last = 0;
+static_assert(std::atomic<int>::is_always_lock_free, "handlers must not take locks");
 
 extern "C" void count_stop_signal(int signal) {
-  received = received + 1;
+  ++received;
   last = signal;
 }
 
