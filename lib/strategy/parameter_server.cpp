@@ -170,6 +170,7 @@ class ParameterServer : public Strategy {
   // Fetches the variables. `computes`: an update from them will follow.
   void read(bool computes) {
     clock_->enter(Phase::kCommunicate);
+    on_wait_();  // a worker that waits for a server must not look like one that stands still
     ask_all({.request = Request::kRead, .computes = computes ? 1 : 0});
     take_variables();
     computes_ = computes;
