@@ -29,6 +29,8 @@ class GradientReducer {
   virtual ~GradientReducer() = default;
   // What this rank updates; stays the same.
   virtual const std::vector<ParameterPart>& parts() const = 0;
+  // Whether each element is a part of just one rank; otherwise of all. The same on all ranks.
+  virtual bool is_divided() const = 0;
   // Forgets every gradient.
   virtual void zero_gradients() = 0;
   // Before the forward pass of a micro-batch. Only the backward pass of the last one communicates.

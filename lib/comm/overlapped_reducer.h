@@ -32,6 +32,7 @@ class OverlappedReducer : public GradientReducer {
                     const ReducerOptions& options, std::function<void()> on_wait);
 
   const std::vector<ParameterPart>& parts() const override { return parts_; }
+  bool is_divided() const override { return false; }
   void zero_gradients() override;
   void prepare(bool last) override;
   void finish() override;

@@ -38,6 +38,7 @@ class ShardedReducer : public GradientReducer {
   ~ShardedReducer() override;
 
   const std::vector<ParameterPart>& parts() const override { return parts_; }
+  bool is_divided() const override { return true; }
   void zero_gradients() override;
   void prepare(bool last) override;
   void finish() override;

@@ -11,6 +11,7 @@ class SingleReducer : public GradientReducer {
   explicit SingleReducer(const std::vector<at::Tensor>& parameters)
       : parameters_(parameters), parts_(whole_parts(parameters)) {}
   const std::vector<ParameterPart>& parts() const override { return parts_; }
+  bool is_divided() const override { return false; }
   void zero_gradients() override { drop_gradients_of(parameters_); }
   void prepare(bool /*last*/) override {}
   void finish() override {}

@@ -138,7 +138,9 @@ class ShareLoader::Implementation {
     share.global_examples = whole.size();
     share.step = step;
     share.indices.assign(order_.begin() + mine.begin, order_.begin() + mine.end);
-    for (int64_t begin = mine.begin; begin < mine.end; begin += plan.per_replica) {
+    const int64_t largest = share_of(whole, /*rank=*/0, plan.replicas).size();
+    for (int64_t done = 0; done < largest; done += plan.per_replica) {
+      const int64_t begin = std::min(mine.begin + done, mine.end);
       share.micro_batches.push_back(gather({begin, std::min(begin + plan.per_replica, mine.end)}));
     }
     return share;

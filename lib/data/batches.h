@@ -19,8 +19,9 @@ struct Batch {
   int64_t size() const { return targets.size(0); }
 };
 
-// One replica's share of one optimizer step. `micro_batches` has as many entries as the share needs, none
-// empty; no entry at all when the share is empty.
+// One replica's share of one optimizer step. `micro_batches` has as many entries as the largest share needs:
+// the same number on every replica, as some wait for each other in each. The last ones may be smaller, or
+// empty.
 struct Share {
   std::vector<Batch> micro_batches;
   std::vector<int64_t> indices;  // of all its examples in the dataset, in their order

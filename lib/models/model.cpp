@@ -27,6 +27,9 @@ class Chain final : public Model {
     for (const auto& layer : layers_) input = layer->forward(input);
     return input;
   }
+  void synchronise(const GatherRows& gather) override {
+    for (const auto& layer : layers_) layer->synchronise(gather);
+  }
 
  private:
   static std::shared_ptr<Layer> make(const PlacedLayer& placed, WeightMaker& weights) {

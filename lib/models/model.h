@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "models/layers.h"
+#include "models/synchronised_norm.h"
 
 namespace dtrain {
 
@@ -17,6 +18,9 @@ namespace dtrain {
 class Model : public torch::nn::Module {
  public:
   virtual at::Tensor forward(at::Tensor input) = 0;
+  // From now on batch_norm in training goes by the statistics of all replicas' batches together. Each replica
+  // then has to make the same forward and backward passes, with empty batches if need be.
+  virtual void synchronise(const GatherRows& gather) = 0;
 };
 
 // Builds the modules and initialises them from `seed` alone: the same seed gives the same bits on every

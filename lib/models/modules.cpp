@@ -140,7 +140,10 @@ class BatchNorm final : public Layer {
     running_mean_ = register_buffer("running_mean", weights.constant(channels, 0));
     running_var_ = register_buffer("running_var", weights.constant(channels, 1));
   }
+  void synchronise(const GatherRows& gather) override { gather_ = gather; }
+
   at::Tensor forward(const at::Tensor& input) override {
+    if (is_training() && gather_) return synchronised(input);
     if (!is_training() || input.size(0) == 0) {
       return at::batch_norm(input, weight_, bias_, running_mean_, running_var_, /*training=*/false,
                             /*momentum=*/0, epsilon_, /*cudnn_enabled=*/true);
@@ -148,13 +151,24 @@ class BatchNorm final : public Layer {
     const auto [output, mean, inverse_deviation] =
         at::native_batch_norm(input, weight_, bias_, /*running_mean=*/{}, /*running_var=*/{},
                               /*training=*/true, /*momentum=*/0, epsilon_);
-    const at::Tensor variance = inverse_deviation.pow(-2).sub_(epsilon_).clamp_min_(0);
-    running_mean_.lerp_(mean, 1 - momentum_);
-    running_var_.lerp_(variance, 1 - momentum_);
+    move_towards({mean, inverse_deviation.pow(-2).sub_(epsilon_).clamp_min_(0)});
     return output;
   }
 
  private:
+  at::Tensor synchronised(const at::Tensor& input) {
+    BatchStatistics statistics;
+    const at::Tensor output = synchronised_norm(input, weight_, bias_, epsilon_, gather_, statistics);
+    move_towards(statistics);
+    return output;
+  }
+
+  void move_towards(const BatchStatistics& statistics) {
+    running_mean_.lerp_(statistics.mean, 1 - momentum_);
+    running_var_.lerp_(statistics.variance, 1 - momentum_);
+  }
+
+  GatherRows gather_;  // empty: the statistics are this replica's alone
   double momentum_;
   double epsilon_;
   at::Tensor weight_;

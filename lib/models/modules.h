@@ -8,6 +8,7 @@
 
 #include "models/initializers.h"
 #include "models/layers.h"
+#include "models/synchronised_norm.h"
 
 namespace dtrain {
 
@@ -15,6 +16,8 @@ namespace dtrain {
 class Layer : public torch::nn::Module {
  public:
   virtual at::Tensor forward(const at::Tensor& input) = 0;
+  // From now on statistics of a batch are those of the replicas' batches together.
+  virtual void synchronise(const GatherRows& /*gather*/) {}
 };
 
 // Parameters are `weight` ([units, features] or [filters, channels, kernel, kernel], from the spec's

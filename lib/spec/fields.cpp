@@ -47,6 +47,7 @@ const Choices kModes{"mode", {"auto", "min", "max"}};
 const Choices kBaselines{"baseline", {"none", "one_device"}};
 const Choices kCommunications{"communication", {"auto", "shared_memory", "gloo"}, {"nccl"}};
 const Choices kCompressions{"compression", {"none", "bf16", "fp16"}};
+const Choices kDecayExclusions{"exclusion", {"biases_and_norms", "none"}};
 const Choices kStalenessRules{"rule", {"none", "inverse"}};
 const Choices kDevices{"device", {"auto", "cpu"}};
 
@@ -221,6 +222,16 @@ const Fields<JobSpec>& job_fields() {
           .when = kEpsilon),
       JOB(train.optimizer.weight_decay, .doc = "sgd, rmsprop, adam: the L2 penalty; adamw: decoupled decay",
           .bounds = between(0, 1000)),
+      JOB(train.optimizer.weight_decay_exclude, .doc = "what does not decay: the biases, and the scales of `batch_norm`",
+          .choices = &kDecayExclusions),
+      JOB(train.clip_norm, .doc = "a gradient, summed over the replicas, whose norm is larger is scaled down to it; 0: none",
+          .bounds = between(0, 1e12)),
+      JOB(train.label_smoothing, .doc = "the share of each target that is spread evenly over all classes; evaluations do not "
+          "smooth", .bounds = zero_to_below_one()),
+      JOB(train.ema.decay, .doc = "keep an exponential moving average of the weights, a <- decay a + (1 - decay) w after each "
+          "update, which is what is evaluated and exported; 0: none", .bounds = zero_to_below_one()),
+      JOB(train.sync_batch_norm, .doc = "`batch_norm` normalises by the statistics of all replicas' batches together, not by "
+          "those of each"),
       JOB(train.learning_rate_scaling.rule, .doc = "how the learning rate grows with the global batch: not, with it, "
           "or with its square root", .choices = &kScalingRules),
       JOB(train.learning_rate_scaling.reference_batch, .doc = "the global batch that `learning_rate` was tuned for",

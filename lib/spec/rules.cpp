@@ -205,6 +205,12 @@ class Rules {
     for (const auto& [path, is_set] : intervals) {
       if (usable(path) && is_set) add(path, "is not built yet for parameter_server; leave it out");
     }
+    if (usable("train.ema.decay") && spec_.train.ema.decay > 0)
+      add("train.ema.decay",
+          "averages the weights after each update, which no worker of parameter_server sees; leave it out");
+    if (usable("train.sync_batch_norm") && spec_.train.sync_batch_norm)
+      add("train.sync_batch_norm",
+          "joins the batches of replicas that are in the same step; those of parameter_server are not");
     if (usable("callbacks.early_stopping.metric") && spec_.callbacks.early_stopping.metric)
       add("callbacks.early_stopping.metric",
           "would end the training of one worker only; parameter_server does not have it");

@@ -85,6 +85,7 @@ struct OptimizerSpec {
   double beta2 = 0.999;   // adam, adamw
   double epsilon = 1e-8;  // rmsprop, adam, adamw
   double weight_decay = 0;
+  std::string weight_decay_exclude = "biases_and_norms";  // or none
 };
 
 struct LearningRateScalingSpec {
@@ -112,10 +113,19 @@ struct ScheduleSpec {
   double min_delta = 1e-4;          // reduce_on_plateau
 };
 
+// An exponential moving average of the weights.
+struct WeightAverageSpec {
+  double decay = 0;  // 0: none is kept
+};
+
 struct TrainSpec {
   int64_t epochs = 1;
   std::optional<int64_t> max_steps;  // nullopt: no bound
   OptimizerSpec optimizer;
+  double clip_norm = 0;  // 0: not clipped
+  double label_smoothing = 0;
+  WeightAverageSpec ema;
+  bool sync_batch_norm = false;
   LearningRateScalingSpec learning_rate_scaling;
   ScheduleSpec schedule;
 };

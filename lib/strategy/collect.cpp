@@ -33,33 +33,22 @@ void gather(ProcessGroup& group, at::Tensor& zeros_elsewhere) {
   group.all_reduce_sum(bytes);
 }
 
-// Whether every rank updates all of the parameters, instead of a part that no other has. All ranks come to
-// the same answer, even those whose part is nothing or everything.
-bool each_has_all(const Replica& replica) {
-  int64_t all = 0;
-  int64_t own = 0;
-  for (const at::Tensor& parameter : replica.model.parameters()) all += parameter.numel();
-  for (const ParameterPart& part : replica.parts) own += part.values.numel();
-  at::Tensor sum = at::scalar_tensor(own, at::kLong).view({1});
-  replica.group.all_reduce_sum(sum);
-  return sum.item<int64_t>() != all;
-}
-
 void collect_optimizer(const Replica& replica, Variables& all) {
-  const bool mirrored = each_has_all(replica);
+  const bool divided = replica.reducer.is_divided();
+  const std::vector<ParameterPart>& parts = replica.reducer.parts();
   const auto parameters = replica.model.named_parameters();
   for (const OptimizerMemory& memory : replica.optimizer.memory()) {
     std::vector<at::Tensor> whole;
     for (const auto& item : parameters) whole.push_back(at::zeros_like(item.value()));
-    for (size_t i = 0; i < replica.parts.size() && (!mirrored || replica.group.rank() == kRoot); ++i) {
-      const ParameterPart& part = replica.parts[i];
+    for (size_t i = 0; i < parts.size() && (divided || replica.group.rank() == kRoot); ++i) {
+      const ParameterPart& part = parts[i];
       whole[part.parameter]
           .view(-1)
           .narrow(0, part.begin, part.values.numel())
           .copy_(memory.tensors[i].view(-1));
     }
     for (size_t i = 0; i < whole.size(); ++i) {
-      if (!mirrored) gather(replica.group, whole[i]);
+      if (divided) gather(replica.group, whole[i]);
       if (replica.group.rank() == kRoot)  // the others need no more than one at a time
         all.emplace_back(fmt::format("{}{}.{}", kOptimizer, memory.name, parameters[i].key()), whole[i]);
       whole[i].reset();
@@ -160,13 +149,14 @@ void require_optimizer(const Replica& replica, const Saved& saved) {
 }
 
 void restore_optimizer(const Replica& replica, Saved& saved) {
+  const std::vector<ParameterPart>& parts = replica.reducer.parts();
   const auto parameters = replica.model.named_parameters();
   for (const OptimizerMemory& memory : replica.optimizer.memory()) {
     for (size_t i = 0; i < parameters.size(); ++i) {
       const at::Tensor whole = saved.share(
           fmt::format("{}{}.{}", kOptimizer, memory.name, parameters[i].key()), parameters[i].value());
-      for (size_t part = 0; part < replica.parts.size(); ++part) {
-        const ParameterPart& own = replica.parts[part];
+      for (size_t part = 0; part < parts.size(); ++part) {
+        const ParameterPart& own = parts[part];
         if (own.parameter != i) continue;
         memory.tensors[part].view(-1).copy_(whole.view(-1).narrow(0, own.begin, own.values.numel()));
       }

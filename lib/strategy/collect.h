@@ -15,8 +15,8 @@ namespace dtrain {
 struct Replica {
   Model& model;
   ProcessGroup& group;
-  const std::vector<ParameterPart>& parts;  // what this rank updates
-  Optimizer& optimizer;                     // of the values of the parts
+  const GradientReducer& reducer;
+  Optimizer& optimizer;  // of the values of the reducer's parts
 };
 
 // Collective; see Strategy::collect_variables(). `buffers_agree`: whether the model's buffers are the same

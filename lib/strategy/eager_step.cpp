@@ -3,18 +3,14 @@
 #include <ATen/ATen.h>
 
 #include "comm/failure.h"
+#include "strategy/clipping.h"
 
 namespace dtrain {
 namespace {
 
-// Gradients of zero for every parameter, through autograd so that a reducer sees them become ready.
-at::Tensor zero_objective(const Model& model) {
-  at::Tensor total;
-  for (const at::Tensor& parameter : model.parameters()) {
-    const at::Tensor zero = (parameter * 0).sum();
-    total = total.defined() ? total + zero : zero;
-  }
-  return total;
+at::Tensor summed_loss(const at::Tensor& logits, const at::Tensor& targets, double label_smoothing) {
+  return at::cross_entropy_loss(logits, targets, /*weight=*/{}, at::Reduction::Sum, /*ignore_index=*/-100,
+                                label_smoothing);
 }
 
 // Waits for peers inside: the last buckets arrive before backward returns.
@@ -24,43 +20,46 @@ void backward(const at::Tensor& objective) {
 
 }  // namespace
 
-at::Tensor summed_loss(const at::Tensor& logits, const at::Tensor& targets) {
-  return at::cross_entropy_loss(logits, targets, /*weight=*/{}, at::Reduction::Sum);
+ForwardPass training_pass(Model& model, const TrainSpec& train, const Batch& batch) {
+  const at::Tensor logits = model.forward(batch.inputs);
+  return {logits, summed_loss(logits, batch.targets, train.label_smoothing)};
 }
 
-MetricSums eager_gradients(Model& model, GradientReducer& reducer, PhaseClock& clock, const Share& share) {
-  clock.enter(Phase::kCompute);
+MetricSums eager_gradients(const StepParts& parts, const Share& share) {
+  parts.clock.enter(Phase::kCompute);
   MetricSums sums;
-  model.train();
-  reducer.zero_gradients();
+  parts.model.train();
+  parts.reducer.zero_gradients();
   const size_t count = share.micro_batches.size();
   for (size_t i = 0; i < count; ++i) {
     const Batch& batch = share.micro_batches[i];
-    reducer.prepare(/*last=*/i + 1 == count);
-    const at::Tensor logits = model.forward(batch.inputs);
-    const at::Tensor loss_sum = summed_loss(logits, batch.targets);
-    backward(loss_sum / share.global_examples);
-    clock.enter(Phase::kCompute);  // a reducer that overlaps has left it
-    sums.add_batch(logits, batch.targets, loss_sum);
+    parts.reducer.prepare(/*last=*/i + 1 == count);
+    const ForwardPass pass = training_pass(parts.model, parts.train, batch);
+    backward(pass.loss_sum / share.global_examples);
+    parts.clock.enter(Phase::kCompute);  // a reducer that overlaps has left it
+    sums.add_batch(pass.logits, batch.targets, pass.loss_sum);
   }
-  if (count == 0) {
-    reducer.prepare(/*last=*/true);
-    backward(zero_objective(model));
-  }
-  clock.enter(Phase::kCommunicate);
-  reducer.finish();
+  parts.clock.enter(Phase::kCommunicate);
+  parts.reducer.finish();
   return sums;
 }
 
-MetricSums eager_train_step(Model& model, GradientReducer& reducer, Optimizer& optimizer, PhaseClock& clock,
+void eager_adjust(const StepParts& parts) {
+  if (parts.train.clip_norm == 0) return;
+  const at::Tensor norm = gradient_norm(parts.reducer, parts.group);
+  scale_gradient(parts.reducer, clipping_factor(norm, parts.train.clip_norm));
+}
+
+MetricSums eager_train_step(const StepParts& parts, Optimizer& optimizer,
                             const GradientObserver& before_update, const Share& share, double learning_rate) {
-  MetricSums sums = eager_gradients(model, reducer, clock, share);
-  if (before_update) before_update(reducer);
-  clock.enter(Phase::kUpdate);
+  MetricSums sums = eager_gradients(parts, share);
+  if (before_update) before_update(parts.reducer);
+  eager_adjust(parts);
+  parts.clock.enter(Phase::kUpdate);
   optimizer.step(learning_rate);
-  clock.enter(Phase::kCommunicate);
-  reducer.share_update();
-  clock.enter(Phase::kUpdate);
+  parts.clock.enter(Phase::kCommunicate);
+  parts.reducer.share_update();
+  parts.clock.enter(Phase::kUpdate);
   return sums;
 }
 
@@ -70,7 +69,7 @@ MetricSums eager_evaluate(Model& model, const Share& share) {
   model.eval();
   for (const Batch& batch : share.micro_batches) {
     const at::Tensor logits = model.forward(batch.inputs);
-    sums.add_batch(logits, batch.targets, summed_loss(logits, batch.targets));
+    sums.add_batch(logits, batch.targets, summed_loss(logits, batch.targets, /*label_smoothing=*/0));
   }
   return sums;
 }

@@ -3,6 +3,7 @@
 #pragma once
 
 #include "comm/gradient_reducer.h"
+#include "comm/process_group.h"
 #include "core/phase_clock.h"
 #include "data/batches.h"
 #include "models/model.h"
@@ -12,18 +13,37 @@
 
 namespace dtrain {
 
-// The sum of a batch's cross-entropies: logits [n, classes], targets int64 [n]; a scalar in the model's type.
-at::Tensor summed_loss(const at::Tensor& logits, const at::Tensor& targets);
+// What the steps of one replica work with. The clock is that of the reducer.
+struct StepParts {
+  Model& model;
+  ProcessGroup& group;
+  GradientReducer& reducer;
+  PhaseClock& clock;
+  const TrainSpec& train;
+};
+
+// The forward pass of one micro-batch.
+struct ForwardPass {
+  at::Tensor logits;    // [n, classes]
+  at::Tensor loss_sum;  // a scalar: the sum of the examples' cross-entropies
+};
+
+// As training makes it: with train.label_smoothing. What a step minimises is its loss_sum /
+// share.global_examples, summed over micro-batches and replicas.
+ForwardPass training_pass(Model& model, const TrainSpec& train, const Batch& batch);
 
 // The part of a step before the update: forward, backward, gradients combined. Every example's loss is
 // divided by share.global_examples. Returns the sums of the share.
-MetricSums eager_gradients(Model& model, GradientReducer& reducer, PhaseClock& clock, const Share& share);
+MetricSums eager_gradients(const StepParts& parts, const Share& share);
+
+// Between the two: what the spec wants done to the combined gradient. Collective.
+void eager_adjust(const StepParts& parts);
 
 // One optimizer step. Every example's loss is divided by the number of examples of the *global* step, and
 // gradients are summed over micro-batches and replicas, so N replicas with batch B equal one replica with
-// batch N*B whatever the sizes of the shares. A replica whose share is empty takes part with gradients of
-// zero. `clock` is that of the reducer; `before_update` may be empty.
-MetricSums eager_train_step(Model& model, GradientReducer& reducer, Optimizer& optimizer, PhaseClock& clock,
+// batch N*B whatever the sizes of the shares. A replica whose share is empty takes part with empty
+// micro-batches. `before_update` may be empty.
+MetricSums eager_train_step(const StepParts& parts, Optimizer& optimizer,
                             const GradientObserver& before_update, const Share& share, double learning_rate);
 
 // Forward pass in evaluation mode without gradients.

@@ -2,18 +2,15 @@
 
 #include <ATen/ATen.h>
 
+#include "optim/decay_groups.h"
+#include "optim/weight_average.h"
 #include "strategy/collect.h"
 #include "strategy/eager_step.h"
+#include "strategy/statistics.h"
 #include "strategy/variables.h"
 
 namespace dtrain {
 namespace {
-
-std::vector<at::Tensor> values_of(const std::vector<ParameterPart>& parts) {
-  std::vector<at::Tensor> values;
-  for (const ParameterPart& part : parts) values.push_back(part.values);
-  return values;
-}
 
 class Mirrored : public Strategy {
  public:
@@ -21,36 +18,54 @@ class Mirrored : public Strategy {
       : model_(std::move(parts.model)),
         group_(std::move(parts.group)),
         clock_(std::move(parts.clock)),
+        train_(std::move(parts.train)),
         before_update_(std::move(parts.before_update)),
-        reducer_(group_->make_gradient_reducer(model_->parameters(), parts.reducer, *clock_)),
-        optimizer_(make_optimizer(parts.optimizer, values_of(reducer_->parts()))) {}
+        reducer_(group_->make_gradient_reducer(model_->parameters(), parts.reducer, *clock_)) {
+    if (train_.sync_batch_norm) synchronise_statistics(*model_, *group_, *clock_);
+    make_optimizer_of_parts();
+  }
 
   void place_variables() override {
     const at::NoGradGuard no_grad;
     std::vector<at::Tensor> all;
     for (const auto& [name, tensor] : named_variables(*model_)) all.push_back(tensor.detach());
     group_->broadcast(all, /*root=*/0);
+    if (average_ != nullptr) average_->begin();
   }
 
   MetricSums train_step(const Share& share, double learning_rate) override {
-    buffers_agree_ = false;
-    return eager_train_step(*model_, *reducer_, *optimizer_, *clock_, before_update_, share, learning_rate);
+    show_average(false);
+    buffers_agree_ = train_.sync_batch_norm;
+    return eager_train_step({*model_, *group_, *reducer_, *clock_, train_}, *optimizer_, before_update_,
+                            share, learning_rate);
   }
 
   MetricSums evaluate(const Share& share) override {
     agree_on_buffers();
+    show_average(true);
     return eager_evaluate(*model_, share);
   }
 
   MetricSums sum_over_replicas(MetricSums sums) override {
+    show_average(false);
     group_->all_reduce_sum(sums.values());
     return sums;
   }
 
-  CollectedVariables collect_variables() override { return collect(replica(), buffers_agree_); }
+  CollectedVariables collect_variables() override {
+    show_average(true);
+    CollectedVariables all = collect(replica(), buffers_agree_);
+    show_average(false);
+    return all;
+  }
 
   void restore_variables(const CollectedVariables& variables) override {
+    show_average(false);
     buffers_agree_ = restore(replica(), variables);
+    if (average_ == nullptr) return;
+    if (optimizer_->steps() == 0) return average_->begin();  // it was the model alone
+    shows_average_ = true;
+    show_average(false);
   }
 
   std::optional<WorkersReport> end_training() override { return std::nullopt; }  // all are in the same step
@@ -58,7 +73,31 @@ class Mirrored : public Strategy {
   void finish() override { group_->barrier(); }
 
  private:
-  Replica replica() { return {*model_, *group_, reducer_->parts(), *optimizer_}; }
+  Replica replica() { return {*model_, *group_, *reducer_, *optimizer_}; }
+
+  void make_optimizer_of_parts() {
+    std::vector<at::Tensor> values;
+    std::vector<bool> decayed;
+    const std::vector<at::Tensor> parameters = model_->parameters();
+    for (const ParameterPart& part : reducer_->parts()) {
+      values.push_back(part.values);
+      decayed.push_back(decays(train_.optimizer, parameters[part.parameter]));
+    }
+    optimizer_ = make_optimizer(train_.optimizer, values, decayed);
+    if (train_.ema.decay == 0) return;
+    auto average = std::make_unique<WeightAverage>(std::move(optimizer_), values, train_.ema.decay);
+    average_ = average.get();
+    optimizer_ = std::move(average);
+  }
+
+  // The model's weights are those that training goes on with or, while `shown`, their average. Collective.
+  void show_average(bool shown) {
+    if (average_ == nullptr || shown == shows_average_) return;
+    group_->barrier();  // nobody reads variables, which replicas may share, or the last update
+    average_->exchange();
+    reducer_->share_update();
+    shows_average_ = shown;
+  }
 
   // Each replica keeps moving statistics of its own shares; what all agree on is their mean, as in
   // tf.distribute.
@@ -75,9 +114,12 @@ class Mirrored : public Strategy {
   std::shared_ptr<Model> model_;
   std::unique_ptr<ProcessGroup> group_;
   std::shared_ptr<PhaseClock> clock_;
+  TrainSpec train_;
   GradientObserver before_update_;
   std::unique_ptr<GradientReducer> reducer_;  // refers to the group and the clock: destroyed before them
   std::unique_ptr<Optimizer> optimizer_;      // of the reducer's parts
+  WeightAverage* average_ = nullptr;          // the optimizer, when there is one
+  bool shows_average_ = false;
   bool buffers_agree_ = true;
 };
 

@@ -88,6 +88,7 @@ class ParameterServer : public Strategy {
         parameters_(model_->parameters()),
         group_(std::move(parts.group)),
         clock_(std::move(parts.clock)),
+        train_(std::move(parts.train)),
         worker_(parts.servers.worker),
         on_wait_(std::move(parts.servers.on_wait)),
         reducer_(group_->make_gradient_reducer(parameters_, parts.reducer, *clock_)) {
@@ -105,11 +106,13 @@ class ParameterServer : public Strategy {
 
   MetricSums train_step(const Share& share, double learning_rate) override {
     ++steps_;
-    if (share.micro_batches.empty()) return send_skip();
+    if (examples_in(share) == 0) return send_skip();
     if (!computes_) read(/*computes=*/true);
     Share own = share;
     own.global_examples = examples_in(share);  // an update of its own
-    MetricSums sums = eager_gradients(*model_, *reducer_, *clock_, own);
+    const StepParts step{*model_, *group_, *reducer_, *clock_, train_};
+    MetricSums sums = eager_gradients(step, own);
+    eager_adjust(step);
     return send_update(sums, learning_rate);
   }
 
@@ -212,6 +215,7 @@ class ParameterServer : public Strategy {
   std::vector<at::Tensor> parameters_;
   std::unique_ptr<ProcessGroup> group_;
   std::shared_ptr<PhaseClock> clock_;
+  TrainSpec train_;
   int worker_;
   std::function<void()> on_wait_;
   std::unique_ptr<GradientReducer> reducer_;  // refers to the group and the clock: destroyed before them

@@ -9,8 +9,19 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "optim/decay_groups.h"
 
 namespace dtrain {
+
+std::vector<Stretch> stretches_of(const OptimizerSpec& optimizer, const Model& model,
+                                  const ServerPart& part) {
+  if (optimizer.weight_decay == 0) return {};
+  const std::vector<at::Tensor> parameters = model.parameters();
+  std::vector<Stretch> stretches;
+  for (const Piece& piece : part.pieces)
+    stretches.push_back({piece.length, decays(optimizer, parameters[piece.parameter])});
+  return stretches;
+}
 
 struct ParameterService::Attendance {
   int worker;
@@ -27,7 +38,15 @@ ParameterService::ParameterService(at::Tensor values, const OptimizerSpec& optim
       values_(std::move(values)),
       ledger_(options_.workers, options_.max_staleness),
       attendances_(static_cast<size_t>(options_.workers)) {
-  if (values_.numel() > 0) optimizer_ = make_optimizer(optimizer, {values_});
+  if (values_.numel() == 0) return;
+  std::vector<bool> decayed;
+  for (const Stretch& stretch : options_.stretches) {
+    lengths_.push_back(stretch.length);
+    decayed.push_back(stretch.decays);
+  }
+  if (lengths_.empty()) lengths_ = {values_.numel()}, decayed = {true};
+  pieces_ = values_.split_with_sizes(lengths_);
+  optimizer_ = make_optimizer(optimizer, pieces_, decayed);
 }
 
 void ParameterService::serve(const Connect& connect) {
@@ -164,7 +183,8 @@ void ParameterService::make_update(Attendance& attendance, const RequestHeader& 
   done.staleness = ledger_.update(attendance.worker, request.sequence,
                                   static_cast<int64_t>(request.sums.examples), steady_seconds());
   if (!optimizer_) return;
-  values_.mutable_grad() = attendance.message.values();
+  const std::vector<at::Tensor> gradients = attendance.message.values().split_with_sizes(lengths_);
+  for (size_t i = 0; i < pieces_.size(); ++i) pieces_[i].mutable_grad() = gradients[i];
   const double divisor = options_.divide_by_staleness ? 1.0 + static_cast<double>(done.staleness) : 1.0;
   optimizer_->step(request.learning_rate / divisor);
 }

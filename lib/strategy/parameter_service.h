@@ -15,14 +15,26 @@
 #include <vector>
 
 #include "comm/pair_channel.h"
+#include "models/model.h"
 #include "optim/optimizer.h"
+#include "strategy/partition.h"
 #include "strategy/server_messages.h"
 #include "strategy/update_ledger.h"
 
 namespace dtrain {
 
+// Consecutive elements of a server's part, and whether weight decay applies to them.
+struct Stretch {
+  int64_t length = 0;
+  bool decays = true;
+};
+
+// Those of `part`; empty where weight decay makes no difference.
+std::vector<Stretch> stretches_of(const OptimizerSpec& optimizer, const Model& model, const ServerPart& part);
+
 struct ServiceOptions {
   int workers = 1;
+  std::vector<Stretch> stretches = {};  // empty: all decay
   std::optional<int64_t> max_staleness;
   // An update that is s updates old is made with its learning rate / (1 + s), after Zhang et al. 2016,
   // Staleness-aware Async-SGD for Distributed Deep Learning (arXiv:1511.05950), equation 4.
@@ -83,6 +95,8 @@ class ParameterService {
 
   const ServiceOptions options_;
   at::Tensor values_;
+  std::vector<int64_t> lengths_;    // of the stretches of the values
+  std::vector<at::Tensor> pieces_;  // the stretches themselves: what the optimizer works on
   std::unique_ptr<Optimizer> optimizer_;
 
   std::mutex mutex_;                 // guards all of these, and the values

@@ -77,7 +77,7 @@ struct ServerAccess {
 // its steps tell what they do, is shared with the loop.
 struct StrategyParts {
   std::shared_ptr<Model> model;
-  OptimizerSpec optimizer;
+  TrainSpec train;                      // the optimizer, and what a step does besides
   std::unique_ptr<ProcessGroup> group;  // parameter_server: of this worker alone
   ServerAccess servers = {};            // parameter_server
   ReducerOptions reducer;

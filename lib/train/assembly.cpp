@@ -12,7 +12,7 @@ StrategyParts strategy_parts(const JobPlan& job, std::unique_ptr<ProcessGroup> g
                              std::shared_ptr<PhaseClock> clock) {
   StrategyParts parts;
   parts.model = initial_model(job);
-  parts.optimizer = job.spec.train.optimizer;
+  parts.train = job.spec.train;
   parts.group = std::move(group);
   parts.clock = std::move(clock);
   parts.reducer.bucket_bytes = static_cast<int64_t>(job.spec.strategy.bucket_megabytes * (1 << 20));

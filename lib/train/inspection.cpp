@@ -98,9 +98,9 @@ class Inspected : public Strategy {
 
 }  // namespace
 
-StepInspection::StepInspection(std::shared_ptr<Model> model, std::unique_ptr<ProcessGroup> group,
-                               double tolerance)
-    : model_(std::move(model)), group_(std::move(group)), tolerance_(tolerance) {}
+StepInspection::StepInspection(std::shared_ptr<Model> model, const TrainSpec& train,
+                               std::unique_ptr<ProcessGroup> group, double tolerance)
+    : model_(std::move(model)), train_(train), group_(std::move(group)), tolerance_(tolerance) {}
 
 void StepInspection::look_at_share(const Share& share) {
   const Untouched untouched(*model_);
@@ -109,7 +109,7 @@ void StepInspection::look_at_share(const Share& share) {
   own_ = at::zeros_like(flat_parameters());
   loss_sum_ = 0;
   for (const Batch& batch : share.micro_batches) {
-    const at::Tensor loss_sum = summed_loss(model_->forward(batch.inputs), batch.targets);
+    const at::Tensor loss_sum = training_pass(*model_, train_, batch).loss_sum;
     // Not backward(): that would add to the gradients that the strategy works with.
     own_ += flat_double(torch::autograd::grad({loss_sum / share.global_examples}, parameters));
     loss_sum_ += loss_sum.item<double>();

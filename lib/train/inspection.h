@@ -24,7 +24,8 @@ class StepInspection {
  public:
   // `group` is for the inspection alone: the strategy's may be in the midst of something. `tolerance`: how
   // far two sums of the same gradients may differ, relative to their norm.
-  StepInspection(std::shared_ptr<Model> model, std::unique_ptr<ProcessGroup> group, double tolerance);
+  StepInspection(std::shared_ptr<Model> model, const TrainSpec& train, std::unique_ptr<ProcessGroup> group,
+                 double tolerance);
 
   // Before the step: this replica's loss and gradient.
   void look_at_share(const Share& share);
@@ -38,6 +39,7 @@ class StepInspection {
   Event replica_rows(const Share& share, double weight_norm) const;
 
   std::shared_ptr<Model> model_;
+  TrainSpec train_;
   std::unique_ptr<ProcessGroup> group_;
   double tolerance_;
   double loss_sum_ = 0;

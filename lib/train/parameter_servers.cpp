@@ -42,16 +42,23 @@ ServiceOptions service_options(const JobPlan& job, const RunPlan& run, int local
 }
 
 // Of a server's part; the rest of the model is dropped.
-at::Tensor initial_values(const JobPlan& job, const RunPlan& run, int64_t server) {
+at::Tensor initial_values(const JobPlan& job, const Model& model, const ServerPart& own) {
+  spdlog::info("holds {} of {} parameters in {} pieces", own.elements, job.model.parameters(),
+               own.pieces.size());
+  at::Tensor values = at::zeros({own.elements}, dtype_from_name(job.spec.model.dtype));
+  gather_pieces(own, model.parameters(), values);
+  return values;
+}
+
+std::unique_ptr<ParameterService> make_service(const JobPlan& job, const RunPlan& run, int64_t server,
+                                               ServiceOptions options) {
   const auto model = initial_model(job);
   const auto parts =
       partition_model(*model, static_cast<int>(run.servers), job.spec.strategy.min_shard_kib << 10);
   const ServerPart& own = parts[static_cast<size_t>(server)];
-  spdlog::info("holds {} of {} parameters in {} pieces", own.elements, job.model.parameters(),
-               own.pieces.size());
-  at::Tensor values = at::zeros({own.elements}, dtype_from_name(job.spec.model.dtype));
-  gather_pieces(own, model->parameters(), values);
-  return values;
+  const OptimizerSpec& optimizer = job.spec.train.optimizer;
+  options.stretches = stretches_of(optimizer, *model, own);
+  return std::make_unique<ParameterService>(initial_values(job, *model, own), optimizer, std::move(options));
 }
 
 }  // namespace
@@ -72,15 +79,14 @@ ServerAccess connect_to_servers(const JobPlan& job, const RunPlan& run, int64_t 
 void serve_parameters(const JobPlan& job, const RunPlan& run, int64_t server, int local_rank,
                       const StorePtr& store, StatusBoard& board) {
   board.set(local_rank, Activity::kBuilding, 0);
-  ParameterService service(initial_values(job, run, server), job.spec.train.optimizer,
-                           service_options(job, run, local_rank, board));
+  const auto service = make_service(job, run, server, service_options(job, run, local_rank, board));
   board.set(local_rank, Activity::kServing, 0);
-  service.serve([&](int worker) {
+  service->serve([&](int worker) {
     return std::make_unique<PairChannel>(meeting_point(store, run, server, worker), kServerSide,
                                          timeout_of(job), fmt::format("worker {}", worker));
   });
-  const WorkersReport report = service.ledger().report();
-  spdlog::info("made {} updates, their staleness {:.2f} on average, {} at most", service.ledger().version(),
+  const WorkersReport report = service->ledger().report();
+  spdlog::info("made {} updates, their staleness {:.2f} on average, {} at most", service->ledger().version(),
                report.staleness.mean(), report.staleness.maximum());
 }
 

@@ -55,7 +55,7 @@ std::unique_ptr<Strategy> strategy_of(const JobPlan& job, const RunPlan& run, St
   const std::optional<int64_t> step = job.spec.metrics.inspect_step;
   if (!step || run.run != "distributed") return make_strategy(run.strategy, std::move(parts));
   const auto inspection =
-      std::make_shared<StepInspection>(parts.model, meet_again(), gradient_tolerance(parts));
+      std::make_shared<StepInspection>(parts.model, parts.train, meet_again(), gradient_tolerance(parts));
   parts.before_update = [inspection](const GradientReducer& reducer) {
     inspection->look_at_gradients(reducer);
   };

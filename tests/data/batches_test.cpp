@@ -119,8 +119,8 @@ TEST_CASE("the replicas' shares of a step are the step of a single replica, in o
             const auto own = targets_of(part[step]);
             targets.insert(targets.end(), own.begin(), own.end());
             inputs.push_back(inputs_of(part[step]));
+            CHECK(part[step].micro_batches.size() == parts.front()[step].micro_batches.size());
             for (const Batch& batch : part[step].micro_batches) {
-              CHECK(batch.size() > 0);
               CHECK(batch.size() <= kGlobal / (replicas * accumulate_steps));
               CHECK(batch.inputs.size(0) == batch.size());
             }
@@ -151,7 +151,9 @@ TEST_CASE("more replicas than examples: the last have nothing and still take par
     const std::vector<Share> shares = epoch_of(images, options_for(10, 5, rank));
     REQUIRE(shares.size() == 1);
     CHECK(shares[0].global_examples == 3);
-    CHECK(shares[0].micro_batches.size() == (rank < 3 ? 1 : 0));
+    REQUIRE(shares[0].micro_batches.size() == 1);
+    CHECK(shares[0].micro_batches[0].size() == (rank < 3 ? 1 : 0));
+    CHECK(shares[0].micro_batches[0].inputs.sizes().slice(1) == at::IntArrayRef({1, 4, 3}));
   }
 }
 

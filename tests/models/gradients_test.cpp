@@ -38,8 +38,8 @@ struct GradientCase {
   Shape input;
 };
 
-TEST_CASE("gradients of inputs and parameters agree with finite differences") {
-  const std::vector<GradientCase> cases = {
+const std::vector<GradientCase>& gradient_cases() {
+  static const std::vector<GradientCase> cases = {
       {dense(3), {4}},
       {without_bias(dense(3)), {4}},
       {layer("flatten"), {2, 3, 2}},
@@ -60,8 +60,12 @@ TEST_CASE("gradients of inputs and parameters agree with finite differences") {
       {layer("batch_norm"), {2, 3, 3}},
       {layer("dropout"), {6}},
   };
+  return cases;
+}
+
+TEST_CASE("gradients of inputs and parameters agree with finite differences") {
   std::set<std::string> tried;
-  for (const GradientCase& one : cases) {
+  for (const GradientCase& one : gradient_cases()) {
     for (const bool training : {true, false}) {
       INFO(one.layer.kind << " on " << to_string(one.input) << (training ? " training" : " evaluating"));
       const auto tested = make_layer(one.layer, one.input);
@@ -77,6 +81,26 @@ TEST_CASE("gradients of inputs and parameters agree with finite differences") {
     tried.insert(one.layer.kind);
   }
   CHECK(tried == std::set<std::string>(layer_kinds_built().begin(), layer_kinds_built().end()));
+}
+
+// A replica without examples takes part in a step with an empty batch.
+TEST_CASE("an empty batch has gradients of zero for every parameter") {
+  for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
+    for (const GradientCase& one : gradient_cases()) {
+      INFO(one.layer.kind << " on " << to_string(one.input));
+      const auto tested = make_layer(one.layer, one.input, dtype);
+      tested->train();
+      Shape sizes = one.input;
+      sizes.insert(sizes.begin(), 0);
+      const at::Tensor input = at::empty(sizes, dtype).set_requires_grad(true);
+      tested->forward(input).sum().backward();
+      CHECK(input.grad().sizes() == input.sizes());
+      for (const at::Tensor& parameter : tested->parameters()) {
+        REQUIRE(parameter.grad().defined());
+        CHECK(at::equal(parameter.grad(), at::zeros_like(parameter)));
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -67,6 +67,64 @@ TEST_CASE("a training that was collected and restored goes on bit for bit, optim
   }
 }
 
+TEST_CASE("averaged weights are what is collected, and training goes on with the others bit for bit") {
+  JobSpec spec = spec_with("adam");
+  spec.train.ema.decay = 0.9;
+  const auto [kind, communication] = GENERATE(table<std::string, std::string>(
+      {{"mirrored", "shared_memory"}, {"mirrored", "gloo"}, {"central_storage", "auto"}}));
+  spec.strategy.kind = kind;
+  spec.strategy.communication = communication;
+  const int replicas = GENERATE(1, 2);
+  INFO(kind << " " << communication << " " << replicas);
+  const Dataset dataset = load_dataset(spec.data, 42);
+  const TrainingResult whole = train_with_threads(spec, dataset, replicas, kSteps);
+  const TrainingResult before = train_with_threads(spec, dataset, replicas, kFirst);
+  const TrainingResult after = train_with_threads(spec, dataset, replicas, kSteps, &before.collected, kFirst);
+  CHECK(same(whole.variables, after.variables));
+  CHECK(same(whole.collected.training, after.collected.training));
+  CHECK(std::vector<double>(whole.losses.begin() + kFirst, whole.losses.end()) == after.losses);
+  CHECK(whole.evaluation_loss == after.evaluation_loss);
+
+  JobSpec plain = spec;
+  plain.train.ema.decay = 0;
+  const TrainingResult without = train_with_threads(plain, dataset, replicas, kSteps);
+  CHECK(whole.losses == without.losses);  // training does not see the average
+  CHECK(whole.evaluation_loss != without.evaluation_loss);
+  for (const auto& [name, tensor] : without.variables) {
+    CHECK(at::equal(find(whole.collected.training, "optimizer.weights." + name), tensor));
+    CHECK_FALSE(at::equal(find(whole.collected.model, name), tensor));
+  }
+}
+
+TEST_CASE("the average of the weights follows its recurrence from the initial weights on") {
+  JobSpec spec = spec_with("sgd");
+  spec.model.dtype = "float64";
+  const Dataset dataset = load_dataset(spec.data, 42);
+  std::vector<Variables> weights;
+  for (int steps = 0; steps <= 4; ++steps)
+    weights.push_back(train_with_threads(spec, dataset, 2, steps).variables);
+  spec.train.ema.decay = 0.75;
+  const Variables averages = train_with_threads(spec, dataset, 2, 4).variables;
+  for (size_t i = 0; i < averages.size(); ++i) {
+    at::Tensor expected = weights[0][i].second.clone();
+    for (size_t step = 1; step <= 4; ++step) expected = 0.75 * expected + 0.25 * weights[step][i].second;
+    CHECK(at::allclose(averages[i].second, expected, 1e-12, 1e-14));
+  }
+  CHECK(relative_difference(averages, weights[4]) > 1e-4);
+}
+
+TEST_CASE("a model alone is where both the weights and their average begin") {
+  JobSpec spec = spec_with("sgd");
+  const Dataset dataset = load_dataset(spec.data, 42);
+  CollectedVariables trained = train_with_threads(spec, dataset, 2, kFirst).collected;
+  trained.training.clear();
+  spec.train.ema.decay = 0.9;
+  const TrainingResult restored = train_with_threads(spec, dataset, 2, 0, &trained);
+  CHECK(same(restored.variables, trained.model));
+  for (const auto& [name, tensor] : trained.model)
+    CHECK(at::equal(find(restored.collected.training, "optimizer.weights." + name), tensor));
+}
+
 TEST_CASE("variables that replicas share are restored too") {
   JobSpec spec = spec_with("adam");
   spec.strategy.kind = "central_storage";

@@ -132,6 +132,103 @@ TEST_CASE("more replicas than samples in the last batch: empty shares take part"
   require_equal(spec, 3, 8, 1e-12);
 }
 
+// Models whose last step of an epoch has few examples, so that shares are uneven and some are empty.
+void require_equal_with_uneven_shares(JobSpec spec) {
+  spec.model.dtype = "float64";
+  spec.data.train_examples = GENERATE(101, 49, 50);  // of global batches of 24: 5, 1, 2 are left
+  const int replicas = GENERATE(2, 3);
+  INFO(replicas << " replicas, " << *spec.data.train_examples << " examples");
+  require_equal(spec, replicas, 24 / replicas, 1e-12);
+}
+
+TEST_CASE("replicas clip the norm of the whole gradient") {
+  JobSpec spec = small_spec();
+  spec.train.clip_norm = 0.1;
+  spec.train.optimizer.learning_rate = 0.3;
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto clipped = train_with_threads(with_batch(spec, 24), dataset, 1, kSteps);
+  const auto central = [&] {
+    JobSpec shared = with_batch(spec, 12);
+    shared.strategy.kind = "central_storage";
+    return train_with_threads(shared, dataset, 2, kSteps);
+  }();
+  CHECK(relative_difference(clipped.variables, central.variables) < 1e-5);
+  spec.train.clip_norm = 0;
+  const auto free = train_with_threads(with_batch(spec, 24), dataset, 1, kSteps);
+  CHECK(relative_difference(clipped.variables, free.variables) > 1e-2);  // it did clip
+  spec.train.clip_norm = 0.1;
+  require_equal_with_uneven_shares(spec);
+}
+
+TEST_CASE("replicas on several hosts clip the norm of the whole gradient") {
+  JobSpec spec = small_spec();
+  spec.model.dtype = "float64";
+  spec.train.clip_norm = 0.1;
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto one = train_with_threads(with_batch(spec, 24), dataset, 1, kSteps);
+  const auto many = train_with_threads(with_batch(on_hosts(spec, 2), 6), dataset, 4, kSteps);
+  CHECK(relative_difference(one.variables, many.variables) < 1e-12);
+}
+
+TEST_CASE("replicas with smoothed labels, weight decay for some and averaged weights are equivalent") {
+  JobSpec spec = small_spec();
+  spec.train.label_smoothing = 0.1;
+  spec.train.optimizer.weight_decay = 0.1;
+  spec.train.ema.decay = 0.8;
+  require_equal_with_uneven_shares(spec);
+}
+
+// flatten, dense, batch_norm, relu, dense; or with batch_norm on planes
+JobSpec with_batch_norm(JobSpec spec, bool planes) {
+  spec.model.kind = "layers";
+  const auto add = [&](const char* kind) -> LayerSpec& {
+    LayerSpec& layer = spec.model.layers.emplace_back();
+    layer.kind = kind;
+    return layer;
+  };
+  planes ? void(add("conv2d").filters = 4) : void(add("flatten"));
+  if (!planes) add("dense").units = 8;
+  add("batch_norm").momentum = 0.9;
+  add("relu");
+  if (planes) add("flatten");
+  add("dense").units = 5;
+  return spec;
+}
+
+TEST_CASE("replicas that synchronise batch_norm equal one replica with the whole batch") {
+  JobSpec spec = with_batch_norm(small_spec(), GENERATE(false, true));
+  spec.train.sync_batch_norm = true;
+  require_equal_with_uneven_shares(spec);
+}
+
+TEST_CASE("replicas on several hosts, and with shared variables, synchronise batch_norm too") {
+  JobSpec spec = with_batch_norm(small_spec(), false);
+  spec.model.dtype = "float64";
+  spec.train.sync_batch_norm = true;
+  spec.data.train_examples = 49;
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto one = train_with_threads(with_batch(spec, 24), dataset, 1, kSteps);
+  const auto many = train_with_threads(with_batch(on_hosts(spec, 2), 6), dataset, 4, kSteps);
+  CHECK(relative_difference(one.variables, many.variables) < 1e-12);
+  JobSpec apart = spec;
+  apart.train.sync_batch_norm = false;
+  CHECK(relative_difference(one.variables,
+                            train_with_threads(with_batch(apart, 12), dataset, 2, kSteps).variables) > 1e-3);
+  spec.strategy.kind = "central_storage";
+  const auto central = train_with_threads(with_batch(spec, 12), dataset, 2, kSteps);
+  CHECK(relative_difference(one.variables, central.variables) < 1e-12);
+  CHECK(central.evaluation_loss == Approx(one.evaluation_loss).epsilon(1e-10));
+}
+
+TEST_CASE("replicas with synchronised batch_norm that accumulate make their passes together") {
+  JobSpec spec = with_batch_norm(small_spec(), false);
+  spec.train.sync_batch_norm = true;
+  spec.data.train_examples = 51;  // the third step has 3 examples: two passes for one replica's 2, one for 1
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto two = train_with_threads(with_batch(spec, 1, 12), dataset, 2, kSteps);
+  CHECK(two.examples.at(2) == 3);
+}
+
 TEST_CASE("accumulation over micro-batches equals one large batch") {
   JobSpec spec = small_spec();
   spec.model.dtype = "float64";

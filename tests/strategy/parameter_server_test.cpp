@@ -33,6 +33,7 @@ class Servers {
     for (const ServerPart& part : partition_model(model, servers, kMinShard)) {
       at::Tensor values = at::zeros({part.elements}, parameters.front().scalar_type());
       gather_pieces(part, parameters, values);
+      options.stretches = stretches_of(spec.train.optimizer, model, part);
       services_.push_back(std::make_unique<ParameterService>(values, spec.train.optimizer, options));
     }
     failures_.resize(services_.size());
@@ -104,7 +105,7 @@ ServiceOptions options_of(int workers, milliseconds timeout = std::chrono::secon
 std::unique_ptr<Strategy> make_worker(const JobSpec& spec, const Servers& servers, int worker) {
   StrategyParts parts;
   parts.model = model_of(spec);
-  parts.optimizer = spec.train.optimizer;
+  parts.train = spec.train;
   parts.group = make_single_group();
   parts.servers = servers.access(worker);
   return make_strategy("parameter_server", std::move(parts));
@@ -171,7 +172,10 @@ TEST_CASE("one worker trains what one device trains, however the variables are d
   JobSpec spec = spec_of(1);
   spec.train.optimizer.kind = optimizer;
   spec.train.optimizer.momentum = optimizer == "sgd" || optimizer == "rmsprop" ? 0.9 : 0;
-  spec.train.optimizer.weight_decay = 1e-3;
+  spec.train.optimizer.weight_decay = 1e-2;
+  spec.train.optimizer.weight_decay_exclude = GENERATE("biases_and_norms", "none");
+  spec.train.clip_norm = GENERATE(0.0, 0.1);  // of the worker's whole gradient, whoever gets which part
+  spec.train.label_smoothing = 0.1;
   const Dataset dataset = load_dataset(spec.data, 1);
   JobSpec alone = spec;
   alone.strategy.kind = "one_device";

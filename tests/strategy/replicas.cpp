@@ -24,7 +24,7 @@ std::unique_ptr<Strategy> build(const JobSpec& spec, const Dataset& dataset,
   // A different seed for every rank: place_variables has to make them equal.
   parts.model =
       build_model(plan, dtype_from_name(spec.model.dtype), static_cast<uint64_t>(spec.seed + group->rank()));
-  parts.optimizer = spec.train.optimizer;
+  parts.train = spec.train;
   parts.group = std::move(group);
   parts.reducer.bucket_bytes = 1024;  // several buckets even for a small model
   if (spec.strategy.compress == "bf16") parts.reducer.wire_type = at::kBFloat16;

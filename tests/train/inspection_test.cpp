@@ -50,8 +50,8 @@ Replica train(const JobPlan& job, ProcessGroup& inspection_group, std::unique_pt
   const Dataset dataset = load_dataset(job.spec.data, 1);
   StrategyParts parts = strategy_parts(job, std::move(group), std::make_shared<PhaseClock>());
   const std::shared_ptr<Model> model = parts.model;
-  const auto inspection =
-      std::make_shared<StepInspection>(model, std::make_unique<Borrowed>(inspection_group), 1e-5);
+  const auto inspection = std::make_shared<StepInspection>(
+      model, parts.train, std::make_unique<Borrowed>(inspection_group), 1e-5);
   parts.before_update = [inspection, &tamper, model](const GradientReducer& reducer) {
     if (tamper) tamper(*model);
     inspection->look_at_gradients(reducer);
@@ -103,7 +103,12 @@ TEST_CASE("an inspected step shows each replica's part, and that the parts make 
                                                           {"mirrored", "shared_memory", 3, 1},
                                                           {"central_storage", "shared_memory", 2, 1},
                                                           {"mirrored", "auto", 4, 2}}));
-  const JobPlan job = job_of(kind, replicas);
+  const bool adjusted = GENERATE(false, true);  // the check is of what comes before clipping
+  const JobPlan job =
+      job_of(kind, replicas,
+             adjusted ? std::vector<std::string>{"train.clip_norm=0.01", "train.label_smoothing=0.1",
+                                                 "train.ema.decay=0.9"}
+                      : std::vector<std::string>{});
   const Event event = inspect(job, communication, replicas, hosts, 1);
   CHECK(event.at("passed") == true);
   CHECK(event.at("weights_equal") == true);

@@ -1,0 +1,102 @@
+#include "models/synchronised_norm.h"
+
+#include <ATen/ATen.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+namespace dtrain {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+// What a function of autograd may keep beside tensors.
+struct Gathering : torch::CustomClassHolder {
+  explicit Gathering(GatherRows rows) : rows(std::move(rows)) {}
+  GatherRows rows;
+};
+
+// All dimensions but the channels'.
+std::vector<int64_t> reduced_dimensions(const at::Tensor& input) {
+  std::vector<int64_t> dimensions = {0};
+  for (int64_t i = 2; i < input.dim(); ++i) dimensions.push_back(i);
+  return dimensions;
+}
+
+// [channels] as it is broadcast over an input.
+at::Tensor along_channels(const at::Tensor& numbers, const at::Tensor& input) {
+  std::vector<int64_t> shape(static_cast<size_t>(input.dim()), 1);
+  shape[1] = -1;
+  return numbers.view(shape);
+}
+
+// [1 + 2 channels], float64: how many values a channel has here, their means, their squared deviations
+// summed.
+at::Tensor own_row(const at::Tensor& input) {
+  const int64_t channels = input.size(1);
+  at::Tensor row = at::zeros({1 + 2 * channels}, input.options().dtype(at::kDouble));
+  const int64_t count = input.numel() / channels;
+  if (count == 0) return row;
+  const auto [variance, mean] = at::var_mean(input, reduced_dimensions(input), /*correction=*/0);
+  row[0] = count;
+  row.slice(0, 1, 1 + channels).copy_(mean);
+  row.slice(0, 1 + channels).copy_(variance.to(at::kDouble).mul_(count));
+  return row;
+}
+
+class SynchronisedNorm : public torch::autograd::Function<SynchronisedNorm> {
+ public:
+  static variable_list forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,
+                               const at::Tensor& bias, double epsilon, const GatherRows& gather) {
+    const int64_t channels = input.size(1);
+    const at::ScalarType type = weight.scalar_type();
+    const at::Tensor rows = gather(own_row(input.to(type)));
+    const at::Tensor counts = rows.slice(1, 0, 1);
+    const at::Tensor means = rows.slice(1, 1, 1 + channels);
+    const at::Tensor count = counts.sum();
+    const at::Tensor mean = (means * counts).sum(0) / count;
+    const at::Tensor deviations =
+        rows.slice(1, 1 + channels).sum(0) + (counts * (means - mean).square()).sum(0);
+    const at::Tensor variance = deviations / count;
+    const at::Tensor inverse = (variance + epsilon).rsqrt().to(type);
+    context->save_for_backward({input, weight, mean.to(type), inverse, count});
+    context->saved_data["gather"] = c10::IValue::make_capsule(c10::make_intrusive<Gathering>(gather));
+    const at::Tensor output = at::batch_norm(input, weight, bias, mean.to(type), variance.to(type),
+                                             /*training=*/false, /*momentum=*/0, epsilon,
+                                             /*cudnn_enabled=*/true);
+    return {output, mean.to(type), variance.to(type)};
+  }
+
+  // With x the normalised input: dx = weight / deviation (dy - mean(dy) - x mean(dy x)), the means over all
+  // replicas (Ioffe and Szegedy 2015, arXiv:1502.03167, section 3).
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &input = saved[0], &weight = saved[1], &inverse = saved[3], &count = saved[4];
+    const at::ScalarType type = weight.scalar_type();
+    const at::Tensor gradient = gradients[0].to(type);
+    const at::Tensor normalised =
+        (input.to(type) - along_channels(saved[2], input)) * along_channels(inverse, input);
+    const std::vector<int64_t> dimensions = reduced_dimensions(input);
+    const at::Tensor bias_gradient = gradient.sum(dimensions);
+    const at::Tensor weight_gradient = (gradient * normalised).sum(dimensions);
+
+    const auto gathering =
+        c10::static_intrusive_pointer_cast<Gathering>(context->saved_data["gather"].toCapsule());
+    const at::Tensor all = gathering->rows(at::cat({bias_gradient, weight_gradient}).to(at::kDouble)).sum(0);
+    const std::vector<at::Tensor> means = (all / count).to(type).chunk(2);
+    const at::Tensor input_gradient =
+        (gradient - along_channels(means[0], input) - normalised * along_channels(means[1], input)) *
+        along_channels(weight * inverse, input);
+    return {input_gradient.to(input.scalar_type()), weight_gradient, bias_gradient, {}, {}};
+  }
+};
+
+}  // namespace
+
+at::Tensor synchronised_norm(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
+                             double epsilon, const GatherRows& gather, BatchStatistics& statistics) {
+  const variable_list results = SynchronisedNorm::apply(input, weight, bias, epsilon, gather);
+  statistics = {results[1].detach(), results[2].detach()};
+  return results[0];
+}
+
+}  // namespace dtrain

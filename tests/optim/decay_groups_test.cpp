@@ -1,0 +1,91 @@
+#include "optim/decay_groups.h"
+
+#include <ATen/ATen.h>
+
+#include "catch.h"
+
+namespace dtrain {
+namespace {
+
+// A kernel, a bias, another kernel; float64.
+struct Parameters {
+  std::vector<at::Tensor> list = {at::full({2, 2}, 1.0, at::kDouble), at::full({2}, 2.0, at::kDouble),
+                                  at::full({1, 2}, 3.0, at::kDouble)};
+  void set_gradients(double value) {
+    for (at::Tensor& parameter : list) parameter.mutable_grad() = at::full_like(parameter, value);
+  }
+};
+
+OptimizerSpec spec_of(const std::string& kind, double weight_decay = 0.1) {
+  OptimizerSpec spec;
+  spec.kind = kind;
+  spec.weight_decay = weight_decay;
+  return spec;
+}
+
+std::vector<bool> decayed(const OptimizerSpec& spec, const std::vector<at::Tensor>& parameters) {
+  std::vector<bool> all;
+  for (const at::Tensor& parameter : parameters) all.push_back(decays(spec, parameter));
+  return all;
+}
+
+TEST_CASE("biases and the scales of norms do not decay, unless the spec says so") {
+  OptimizerSpec spec = spec_of("sgd");
+  CHECK(decayed(spec, Parameters().list) == std::vector<bool>{true, false, true});
+  spec.weight_decay_exclude = "none";
+  CHECK(decayed(spec, Parameters().list) == std::vector<bool>{true, true, true});
+}
+
+// PyTorch: optim([{"params": [kernels]}, {"params": [bias], "weight_decay": 0}], weight_decay=0.1) gives each
+// group what an optimizer of its own with that decay gives it.
+TEST_CASE("each group trains as if it were alone, and what it remembers stands in the parameters' order") {
+  const std::string kind = GENERATE("sgd", "rmsprop", "adam", "adamw");
+  OptimizerSpec spec = spec_of(kind);
+  spec.momentum = kind == "sgd" || kind == "rmsprop" ? 0.9 : 0;
+  Parameters together, apart;
+  const auto both = make_optimizer(spec, together.list, decayed(spec, together.list));
+  const auto kernels = make_optimizer(spec, {apart.list[0], apart.list[2]});
+  OptimizerSpec without = spec;
+  without.weight_decay = 0;
+  const auto bias = make_optimizer(without, {apart.list[1]});
+  for (int step = 1; step <= 5; ++step) {
+    for (Parameters* parameters : {&together, &apart}) parameters->set_gradients(0.3 * step);
+    for (Optimizer* optimizer : {both.get(), kernels.get(), bias.get()}) optimizer->step(0.1);
+  }
+  for (size_t i = 0; i < 3; ++i) CHECK(at::equal(together.list[i], apart.list[i]));
+  CHECK(both->steps() == 5);
+  const auto all = both->memory(), first = kernels->memory(), second = bias->memory();
+  REQUIRE(all.size() == first.size());
+  for (size_t i = 0; i < all.size(); ++i) {
+    CHECK(all[i].name == first[i].name);
+    REQUIRE(all[i].tensors.size() == 3);
+    CHECK(at::equal(all[i].tensors[0], first[i].tensors[0]));
+    CHECK(at::equal(all[i].tensors[1], second[i].tensors[0]));
+    CHECK(at::equal(all[i].tensors[2], first[i].tensors[1]));
+  }
+}
+
+TEST_CASE("decoupled decay shrinks a kernel without a gradient by 1 - rate x decay, and no bias") {
+  const OptimizerSpec spec = spec_of("adamw", 0.5);
+  Parameters parameters;
+  const auto optimizer = make_optimizer(spec, parameters.list, decayed(spec, parameters.list));
+  parameters.set_gradients(0);
+  optimizer->step(0.1);
+  CHECK(parameters.list[0].max().item<double>() == Approx(0.95).epsilon(1e-14));
+  CHECK(parameters.list[1].min().item<double>() == 2.0);
+  CHECK(parameters.list[2].max().item<double>() == Approx(3 * 0.95).epsilon(1e-14));
+}
+
+TEST_CASE("where all decay, none does, or there is no decay, one optimizer does") {
+  Parameters parameters;
+  parameters.set_gradients(1);
+  const OptimizerSpec spec = spec_of("sgd", 0.1);
+  make_optimizer(spec, parameters.list, {false, false, false})->step(0.1);
+  CHECK(parameters.list[0].max().item<double>() == Approx(0.9).epsilon(1e-14));
+  make_optimizer(spec, parameters.list, {true, true, true})->step(0.1);
+  CHECK(parameters.list[0].max().item<double>() == Approx(0.9 - 0.1 * (1 + 0.09)).epsilon(1e-14));
+  CHECK_NOTHROW(make_optimizer(spec_of("adam", 0), parameters.list, {true, false, true})->step(0.1));
+}
+
+}  // namespace
+}  // namespace dtrain
