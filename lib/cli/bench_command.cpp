@@ -1,11 +1,9 @@
 #include <fmt/format.h>
 #include <torch/headeronly/version.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <filesystem>
-#include <fstream>
 #include <iostream>
 
 #include "cli/commands.h"
@@ -13,6 +11,7 @@
 #include "core/text.h"
 #include "core/version.h"
 #include "launch/cores.h"
+#include "launch/hosts.h"
 #include "metrics/event.h"
 #include "train/all_reduce_bench.h"
 
@@ -136,25 +135,10 @@ AllReduceBench bench_from(const BenchOptions& options) {
   return bench;
 }
 
-std::string processor_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const size_t colon = line.find(": ");
-    if (line.rfind("model name", 0) == 0 && colon != std::string::npos)
-      return printable(line.substr(colon + 2));
-  }
-  return "unknown processor";
-}
-
-std::string host_name() {
-  char name[256] = "";
-  ::gethostname(name, sizeof name - 1);
-  return printable(name);
-}
-
 void print_header(const AllReduceBench& bench) {
   std::cout << fmt::format("# dtrain {} all-reduce (sum), LibTorch {}\n", kVersion, TORCH_VERSION)
-            << fmt::format("# host {}: {}, {} cores\n", host_name(), processor_name(), available_cores())
+            << fmt::format("# host {}: {}, {} cores\n", printable(own_host_name()),
+                           printable(processor_name()), available_cores())
             << fmt::format("# {} replicas, one thread each; {}\n", bench.replicas,
                            join(bench.communication, " and "))
             << "# time: until the last replica has the sum; bandwidths from the median\n"

@@ -15,6 +15,8 @@
 #include "core/memory.h"
 #include "core/text.h"
 #include "core/version.h"
+#include "metrics/report.h"
+#include "train/evaluate_replicas.h"
 #include "train/failure.h"
 #include "train/resume.h"
 
@@ -40,8 +42,10 @@ struct CommandLine {
   std::vector<std::string> overrides;
   ReplicaOptions replica;
   EvalOptions eval;
+  PredictOptions predict;
   ExportOptions exported;
   CompareOptions compare;
+  ReportOptions report;
   std::string shell;
   std::string checkpoint;
   bool json = false;
@@ -57,8 +61,10 @@ struct CommandLine {
   void add_schema();
   void add_inspect();
   void add_eval();
+  void add_predict();
   void add_export();
   void add_compare();
+  void add_report();
   void add_completion();
   void add_sweep();
   void add_bench();
@@ -76,6 +82,14 @@ void add_overrides(CLI::App* command, std::vector<std::string>& overrides) {
                    "Override a field, for instance --set train.epochs=3; repeatable, the later wins")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
+}
+
+void add_checkpoint(CLI::App* command, std::string& checkpoint) {
+  command
+      ->add_option("CHECKPOINT", checkpoint,
+                   "The folder of a checkpoint, or of a run: then its newest good one")
+      ->required()
+      ->type_name("");
 }
 
 // The spec of "run --resume PATH": that of the run there. In "run --resume job.yaml" the word after the
@@ -102,8 +116,10 @@ CommandLine::CommandLine() {
   add_schema();
   add_inspect();
   add_eval();
+  add_predict();
   add_export();
   add_compare();
+  add_report();
   add_sweep();
   add_bench();
   add_doctor();
@@ -208,30 +224,50 @@ void CommandLine::add_inspect() {
 void CommandLine::add_eval() {
   CLI::App* command = app.add_subcommand(
       "eval", "Evaluate a checkpoint on the test examples: accuracy of each class, confusion matrix");
-  command
-      ->add_option("CHECKPOINT", eval.checkpoint,
-                   "The folder of a checkpoint, or of a run: then its newest good one")
-      ->required()
-      ->type_name("");
-  add_overrides(command, eval.overrides);
+  CLI::App* replica = app.add_subcommand("eval-replica", "One replica process; started by dtrain eval");
+  replica->group("");  // hidden
+  for (CLI::App* one : {command, replica}) {
+    add_checkpoint(one, eval.checkpoint);
+    add_overrides(one, eval.overrides);
+  }
+  command->add_option("--data", eval.data, "The folder of the dataset (--set data.path)")->type_name("DIR");
+  command->add_option("--replicas", eval.replicas, "Processes that share the examples (default: 1)")
+      ->check(CLI::Range(int64_t{1}, kMaxEvaluationReplicas))
+      ->type_name("N");
   command->add_flag("--json", eval.json, "Print the same as JSON");
   command->footer(kExitCodes);
   command->callback([this] { action = [this] { return eval_command(eval); }; });
+  replica->callback([this] { action = [this] { return eval_replica_command(eval); }; });
+}
+
+void CommandLine::add_predict() {
+  CLI::App* command = app.add_subcommand("predict", "Say what a checkpoint's model makes of images");
+  add_checkpoint(command, predict.checkpoint);
+  command->add_option("FILE", predict.files, "PNG, JPEG, PGM or PPM images, or IDX files of many")
+      ->required()
+      ->type_name("");
+  command->add_option("--top", predict.top, "How many classes to show, the most probable first (default: 3)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
+      ->type_name("K");
+  command->add_flag("--resize", predict.resize, "Scale images to the size that the model takes");
+  command->add_flag("--json", predict.json, "Print a line of JSON for each image instead");
+  command->footer(
+      "Exit codes: 0 done; 3 a file is no image that the model takes, the others are predicted;\n"
+      "7 no usable checkpoint.");
+  command->callback([this] { action = [this] { return predict_command(predict); }; });
 }
 
 void CommandLine::add_export() {
   CLI::App* command = app.add_subcommand("export", "Write a checkpoint's model for other programs");
-  command
-      ->add_option("CHECKPOINT", exported.checkpoint,
-                   "The folder of a checkpoint, or of a run: then its newest good one")
-      ->required()
-      ->type_name("");
+  add_checkpoint(command, exported.checkpoint);
   command
       ->add_option("--format", exported.format,
-                   "safetensors (default) or onnx, which takes pixels of 0 to 255")
-      ->check(CLI::IsMember({"safetensors", "onnx"}))
+                   "safetensors (default), or onnx or torchscript, which take pixels of 0 to 255")
+      ->check(CLI::IsMember({"safetensors", "onnx", "torchscript"}))
       ->type_name("FORMAT");
-  command->add_option("--out", exported.out, "The file (default: NAME.FORMAT in this folder)")
+  command
+      ->add_option("--out", exported.out,
+                   "The file (default: NAME.FORMAT in this folder, NAME.pt for torchscript)")
       ->type_name("FILE");
   command->footer(kExitCodes);
   command->callback([this] { action = [this] { return export_command(exported); }; });
@@ -252,6 +288,20 @@ void CommandLine::add_compare() {
   command->add_flag("--json", compare.json, "Print the same as JSON");
   command->footer("Exit codes: 0 done; 8 a run is worse than --max-regression allows; 2 no such run.");
   command->callback([this] { action = [this] { return compare_command(compare); }; });
+}
+
+void CommandLine::add_report() {
+  CLI::App* command = app.add_subcommand(
+      "report", "Make one HTML page of runs: curves, baseline and distributed run, environment, spec");
+  command->add_option("RUN", report.runs, "The folders of one run or more")
+      ->required()
+      ->expected(1, static_cast<int>(kMostReported))
+      ->type_name("");
+  command->add_option("--output", report.output, "The file (default: report.html in this folder)")
+      ->type_name("FILE");
+  command->add_flag("--overwrite", report.overwrite, "Replace the file if it is there");
+  command->footer("Exit codes: 0 done; 2 no such run, or the file is there already.");
+  command->callback([this] { action = [this] { return report_command(report); }; });
 }
 
 void CommandLine::add_completion() {

@@ -43,19 +43,35 @@ struct PlanOptions {
 struct EvalOptions {
   std::string checkpoint;
   std::vector<std::string> overrides;
+  std::optional<std::string> data;  // the dataset's folder
+  int64_t replicas = 1;
+  bool json = false;
+};
+
+struct PredictOptions {
+  std::string checkpoint;
+  std::vector<std::string> files;
+  int64_t top = 3;
+  bool resize = false;
   bool json = false;
 };
 
 struct ExportOptions {
   std::string checkpoint;
-  std::string format = "safetensors";  // or onnx
-  std::optional<std::string> out;      // the file; NAME.FORMAT here when there is none
+  std::string format = "safetensors";  // or onnx, torchscript
+  std::optional<std::string> out;      // the file; one in the working folder when there is none
 };
 
 struct CompareOptions {
   std::vector<std::string> runs;
   std::optional<double> max_regression;  // percent
   bool json = false;
+};
+
+struct ReportOptions {
+  std::vector<std::string> runs;
+  std::optional<std::string> output;  // report.html in the working folder when there is none
+  bool overwrite = false;
 };
 
 struct SweepCommandOptions {
@@ -94,7 +110,10 @@ ExitCode validate_command(const std::vector<std::string>& specs, const std::vect
 ExitCode plan_command(const PlanOptions& options);
 ExitCode schema_command(bool markdown);
 ExitCode eval_command(const EvalOptions& options);
+ExitCode eval_replica_command(const EvalOptions& options);
+ExitCode predict_command(const PredictOptions& options);
 ExitCode compare_command(const CompareOptions& options);
+ExitCode report_command(const ReportOptions& options);
 ExitCode export_command(const ExportOptions& options);
 ExitCode inspect_command(const std::string& checkpoint, bool json);
 ExitCode sweep_command(const SweepCommandOptions& options);

@@ -1,12 +1,14 @@
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
 #include "cli/report_problems.h"
 #include "core/text.h"
-#include "train/evaluation.h"
+#include "train/evaluate_replicas.h"
 #include "train/resume.h"
 
 namespace dtrain {
@@ -14,30 +16,39 @@ namespace {
 
 constexpr size_t kMostShown = 40;  // classes, of which a terminal takes a matrix
 
-void print_classes(const Evaluation& result) {
-  std::cout << fmt::format("\n{:>8}  {:>10}  {:>10}  {:>10}\n", "class", "examples", "correct", "accuracy");
-  for (size_t label = 0; label < result.confusion.size(); ++label) {
-    const int64_t examples = result.examples_of(label);
-    const int64_t correct = result.confusion[label][label];
+size_t widest_title(const JobPlan& job, size_t classes) {
+  size_t width = 5;
+  for (size_t label = 0; label < classes; ++label)
+    width = std::max(width, class_title(job.data, static_cast<int64_t>(label)).size());
+  return width;
+}
+
+void print_classes(const JobPlan& job, const Evaluation& result) {
+  const size_t width = widest_title(job, result.examples_of.size());
+  std::cout << fmt::format("\n  {:<{}}  {:>10}  {:>10}  {:>10}\n", "class", width, "examples", "correct",
+                           "accuracy");
+  for (size_t label = 0; label < result.examples_of.size(); ++label) {
+    const auto accuracy = result.accuracy_of(label);
     std::cout << fmt::format(
-        "{:>8}  {:>10}  {:>10}  {:>10}\n", label, with_separators(examples), with_separators(correct),
-        examples == 0 ? "-"
-                      : fmt::format("{:.4f}", static_cast<double>(correct) / static_cast<double>(examples)));
+        "  {:<{}}  {:>10}  {:>10}  {:>10}\n", class_title(job.data, static_cast<int64_t>(label)), width,
+        with_separators(result.examples_of[label]), with_separators(result.correct_of[label]),
+        accuracy ? fmt::format("{:.4f}", *accuracy) : "-");
   }
 }
 
-void print_confusion(const Evaluation& result) {
+void print_confusion(const JobPlan& job, const Evaluation& result) {
+  const size_t title = widest_title(job, result.confusion.size());
   size_t width = 4;
   for (const auto& row : result.confusion) {
     for (const int64_t count : row) width = std::max(width, std::to_string(count).size());
   }
   std::cout << "\nconfusion: a row for each class, a column for each prediction\n"
-            << fmt::format("{:>8}", "");
+            << fmt::format("  {:<{}}", "", title);
   for (size_t label = 0; label < result.confusion.size(); ++label)
     std::cout << fmt::format("  {:>{}}", label, width);
   std::cout << '\n';
   for (size_t label = 0; label < result.confusion.size(); ++label) {
-    std::cout << fmt::format("{:>8}", label);
+    std::cout << fmt::format("  {:<{}}", class_title(job.data, static_cast<int64_t>(label)), title);
     for (const int64_t count : result.confusion[label]) std::cout << fmt::format("  {:>{}}", count, width);
     std::cout << '\n';
   }
@@ -46,20 +57,38 @@ void print_confusion(const Evaluation& result) {
 void print_text(const std::string& checkpoint, const JobPlan& job, const Evaluation& result) {
   std::cout << fmt::format("{:<12}{}\n", "checkpoint", printable(checkpoint, 1000))
             << fmt::format("{:<12}{}, {} test examples\n", "dataset", job.data.name,
-                           with_separators(result.examples))
+                           with_separators(result.examples()))
             << fmt::format("{:<12}{:.6g}\n", "loss", result.loss)
             << fmt::format("{:<12}{:.4f}, {} of {} are right\n", "accuracy", result.accuracy(),
-                           with_separators(result.correct()), with_separators(result.examples));
-  print_classes(result);
-  if (result.confusion.size() <= kMostShown) print_confusion(result);
+                           with_separators(result.correct()), with_separators(result.examples()));
+  print_classes(job, result);
+  if (result.confusion.empty() || result.confusion.size() > kMostShown) return;
+  print_confusion(job, result);
 }
 
 void print_json(const std::string& checkpoint, const JobPlan& job, const Evaluation& result) {
-  const Event json = {{"checkpoint", checkpoint},      {"dataset", job.data.name},
-                      {"examples", result.examples},   {"loss", result.loss},
-                      {"accuracy", result.accuracy()}, {"correct", result.correct()},
-                      {"confusion", result.confusion}};
+  Event json = {{"checkpoint", checkpoint}, {"dataset", job.data.name},      {"examples", result.examples()},
+                {"loss", result.loss},      {"accuracy", result.accuracy()}, {"correct", result.correct()},
+                {"classes", Event::array()}};
+  for (size_t label = 0; label < result.examples_of.size(); ++label) {
+    Event one = {{"class", label}};
+    if (!job.data.class_names.empty()) one["name"] = job.data.class_names[label];
+    one["examples"] = result.examples_of[label];
+    one["correct"] = result.correct_of[label];
+    if (const auto accuracy = result.accuracy_of(label)) one["accuracy"] = *accuracy;
+    json["classes"].push_back(one);
+  }
+  if (!result.confusion.empty()) json["confusion"] = result.confusion;
   std::cout << event_text(json, 2) << '\n';
+}
+
+std::vector<std::string> overrides_of(const EvalOptions& options) {
+  std::vector<std::string> overrides = options.overrides;
+  if (options.data) {
+    const auto folder = std::filesystem::absolute(*options.data).string();
+    overrides.push_back("data.path=" + nlohmann::json(folder).dump());  // a JSON text is one of YAML
+  }
+  return overrides;
 }
 
 }  // namespace
@@ -68,15 +97,31 @@ ExitCode eval_command(const EvalOptions& options) {
   const ResumePoint point = find_resume_point(options.checkpoint, {});
   for (const std::string& warning : point.warnings)
     std::cerr << "WARNING: " << printable(warning, 2000) << '\n';
+  const EvaluationJob evaluation{point.checkpoint, overrides_of(options), options.replicas};
   LoadedSpec loaded;
-  const JobPlan job = job_of_checkpoint(point.state, options.overrides, find_dataset, loaded);
+  const JobPlan job = job_of_checkpoint(point.state, evaluation.overrides, find_dataset, loaded);
   if (!loaded.ok()) {
     report_problems(loaded.problems, std::cerr);
     return ExitCode::kUsage;
   }
-  const Evaluation result = evaluate_model(job, load_checkpoint(point.checkpoint).model);
-  (options.json ? print_json : print_text)(point.checkpoint.string(), job, result);
+  EvaluationSums sums;
+  if (options.replicas == 1) {
+    sums = evaluate_alone(job, point.checkpoint);
+  } else {
+    const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+    const SuperviseResult ended = supervise_evaluation(evaluation, program, sums);
+    if (ended.code != ExitCode::kDone) {
+      report_failure(ended.message, std::cerr);
+      return ended.code;
+    }
+  }
+  (options.json ? print_json : print_text)(point.checkpoint.string(), job,
+                                           evaluation_from(sums, job.data.classes));
   return ExitCode::kDone;
+}
+
+ExitCode eval_replica_command(const EvalOptions& options) {
+  return run_evaluation_replica({options.checkpoint, options.overrides, options.replicas});
 }
 
 }  // namespace dtrain

@@ -11,6 +11,7 @@
 #include "train/evaluation.h"
 #include "train/onnx.h"
 #include "train/resume.h"
+#include "train/torchscript.h"
 
 namespace dtrain {
 namespace {
@@ -48,11 +49,13 @@ ExitCode export_command(const ExportOptions& options) {
     return ExitCode::kUsage;
   }
   const NamedTensors model = load_checkpoint(point.checkpoint).model;
-  const std::filesystem::path path =
-      options.out.value_or(fmt::format("{}.{}", job.spec.name, options.format));
+  const std::string extension = options.format == "torchscript" ? "pt" : options.format;
+  const std::filesystem::path path = options.out.value_or(fmt::format("{}.{}", job.spec.name, extension));
   if (options.format == "onnx") {
     write_file_atomically(path,
                           onnx_model(job.model, job.spec.data, job.data.image_shape, model, job.spec.name));
+  } else if (options.format == "torchscript") {
+    write_file_atomically(path, torchscript_model(job.model, job.spec.data, model));
   } else {
     write_safetensors_file(path, model, description(job, point.state));
   }

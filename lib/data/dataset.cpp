@@ -29,6 +29,7 @@ struct Entry {
   int64_t test_examples;
   std::string system_folder;  // where the operating system's package puts it; may be empty
   std::string how_to_get;
+  std::vector<std::string> class_names = {};
 };
 
 Dataset load_idx(const DatasetInfo& info, uint64_t) { return load_mnist(info); }
@@ -45,7 +46,9 @@ const std::vector<Entry>& entries() {
        60000,
        10000,
        "/usr/share/datasets/fashion-mnist",
-       "scripts/fetch_dataset fashion_mnist, or Debian's package dataset-fashion-mnist"},
+       "scripts/fetch_dataset fashion_mnist, or Debian's package dataset-fashion-mnist",
+       {"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag",
+        "Ankle boot"}},
       {"synthetic", nullptr, generate_synthetic, 10, {1, 28, 28}, 60000, 10000, "", ""},
   };
   return table;
@@ -100,6 +103,7 @@ DatasetInfo complete(DatasetInfo info, const Entry& entry, const DataSpec& spec)
   info.name = entry.name;
   info.requested = spec.dataset;
   info.classes = entry.classes;
+  info.class_names = entry.class_names;
   info.train_examples = limited("data.train_examples", spec.train_examples, info.train_examples, info);
   info.test_examples = limited("data.test_examples", spec.test_examples, info.test_examples, info);
   return info;
@@ -149,6 +153,11 @@ std::optional<DatasetInfo> search(const DataSpec& spec, std::vector<std::string>
 }
 
 }  // namespace
+
+std::string class_title(const DatasetInfo& info, int64_t label) {
+  if (info.class_names.empty()) return std::to_string(label);
+  return fmt::format("{} {}", label, info.class_names[static_cast<size_t>(label)]);
+}
 
 const std::vector<std::string>& dataset_names() {
   static const std::vector<std::string> names = [] {

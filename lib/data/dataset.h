@@ -28,6 +28,7 @@ struct DatasetInfo {
   int64_t classes = 0;
   int64_t train_examples = 0;  // after data.train_examples
   int64_t test_examples = 0;
+  std::vector<std::string> class_names = {};  // by class; empty where classes are just numbers
   bool is_fallback() const { return name != requested; }
 };
 
@@ -36,6 +37,9 @@ struct Dataset {
   LabelledImages train;
   LabelledImages test;
 };
+
+// "7", or "7 Sneaker" where the classes have names.
+std::string class_title(const DatasetInfo& info, int64_t label);
 
 // The names that `data.dataset` and `data.fallback` accept.
 const std::vector<std::string>& dataset_names();

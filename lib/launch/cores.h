@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 namespace dtrain {
 
@@ -12,5 +13,8 @@ int available_cores();
 // nothing when the replicas together want more cores than there are: then the kernel shares better than we
 // do.
 void keep_to_own_cores(int local_rank, int local_replicas, int count);
+
+// What the kernel calls the processor, such as "AMD EPYC 7B13"; "unknown processor" when it does not say.
+std::string processor_name();
 
 }  // namespace dtrain

@@ -1,5 +1,6 @@
 #include "metrics/chart.h"
 
+#include <array>
 #include <cmath>
 
 #include "core/text.h"
@@ -14,6 +15,9 @@ const char* const kChartStyle = R"(<style>
   .axis { stroke: #777; stroke-width: 1 }
   .perfect { stroke-width: 1.2; stroke-dasharray: 5 5; fill: none; opacity: .65 }
   .line { stroke-width: 2.2; fill: none; stroke-linejoin: round }
+  .faint { stroke-width: 1.2; opacity: .6 }
+  .spot { opacity: 0 }
+  .spot:hover { opacity: 1 }
   .spread { stroke-width: 1.4 }
   @media (prefers-color-scheme: dark) {
     text { fill: #ddd }
@@ -32,10 +36,31 @@ double grid_step(double highest) {
   return 10 * power;
 }
 
-std::string svg_text(const std::string& text) {
+const char* series_colour(size_t number) {
+  static constexpr std::array<const char*, 6> kColours = {"#3b82d6", "#e0762f", "#2f9e77",
+                                                          "#b75cb7", "#b8922a", "#d1495b"};
+  return kColours[number % kColours.size()];
+}
+
+std::string markup_text(const std::string& text, size_t limit) {
   std::string safe;
-  for (const char c : printable(text)) {
-    safe += c == '&' ? "&amp;" : c == '<' ? "&lt;" : c == '>' ? "&gt;" : std::string(1, c);
+  for (const char c : printable(text, limit)) {
+    switch (c) {
+      case '&':
+        safe += "&amp;";
+        break;
+      case '<':
+        safe += "&lt;";
+        break;
+      case '>':
+        safe += "&gt;";
+        break;
+      case '"':
+        safe += "&quot;";
+        break;
+      default:
+        safe += c;
+    }
   }
   return safe;
 }

@@ -1,6 +1,7 @@
-// What the SVG charts share: the look, the scale of an axis, text that is safe inside of it.
+// What the charts share: the look, the scale of an axis, text that is safe inside of it.
 #pragma once
 
+#include <cstddef>
 #include <string>
 
 namespace dtrain {
@@ -12,7 +13,12 @@ extern const char* const kChartStyle;
 // which is above 0.
 double grid_step(double highest);
 
-// Any text as the content of an element: markup and control characters are escaped.
-std::string svg_text(const std::string& text);
+// The colour of a line: six that are seen well on white and on near-black, and told apart by colour-blind
+// readers (with other marks' help), then the same again.
+const char* series_colour(size_t number);
+
+// Any text inside an element or an attribute: markup and control characters are escaped; it is cut after some
+// `limit` bytes.
+std::string markup_text(const std::string& text, size_t limit = 200);
 
 }  // namespace dtrain

@@ -1,10 +1,12 @@
 // Was distributing worth it? The baseline's numbers beside the distributed run's.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "metrics/event.h"
 
@@ -56,6 +58,10 @@ Comparison compare_runs(const RunSummary& baseline, const RunSummary& distribute
 
 // The `comparison` event.
 Event comparison_event(const Comparison& comparison);
+
+// What a `comparison` event compares: rows of title, baseline, distributed run and their ratio; the first two
+// rows are the heads of the columns.
+std::vector<std::array<std::string, 4>> comparison_rows(const Event& comparison);
 
 // A `comparison` event as a table with fixed columns, without the verdict.
 std::string comparison_table(const Event& comparison);

@@ -45,7 +45,7 @@ std::string lay_out(const std::vector<Row>& rows) {
 
 }  // namespace
 
-std::string comparison_table(const Event& comparison) {
+std::vector<std::array<std::string, 4>> comparison_rows(const Event& comparison) {
   static const Event empty = Event::object();
   const auto run = [&](const char* name) -> const Event& {
     const auto found = comparison.find(name);
@@ -72,13 +72,16 @@ std::string comparison_table(const Event& comparison) {
   rows.push_back({"speedup", "", "", speedup ? fmt::format("{:.2f} x", *speedup) : "-"});
   rows.push_back({"scaling efficiency", "", "", percent(number_at(comparison, "scaling_efficiency"))});
   rows.push_back({"overhead at equal replicas", "", "", percent(number_at(comparison, "overhead"))});
+  return rows;
+}
 
+std::string comparison_table(const Event& comparison) {
   std::string title = fmt::format("comparison: {}, dataset {}", show_text(comparison, "name"),
                                   show_text(comparison, "dataset"));
   if (text_at(comparison, "dataset_requested")) {
     title += fmt::format(" (NOTE: a fallback; {} was not found)", show_text(comparison, "dataset_requested"));
   }
-  return title + "\n" + lay_out(rows);
+  return title + "\n" + lay_out(comparison_rows(comparison));
 }
 
 }  // namespace dtrain

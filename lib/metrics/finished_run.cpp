@@ -16,20 +16,12 @@ namespace {
 
 constexpr int64_t kMaxMetricsBytes = int64_t{1} << 30;
 
-// Adds what one event tells; `seconds` counts on.
-void take(FinishedRun& run, double& seconds, const Event& event) {
-  const std::string kind = text_at(event, "event").value_or("");
-  if (text_at(event, "run") != "distributed") return;
-  if (kind == "epoch" || kind == "eval") seconds += number_at(event, "seconds").value_or(0);
-  if (kind == "eval") {
-    run.evaluations.push_back({integer_at(event, "epoch").value_or(0), number_at(event, "loss").value_or(0),
-                               number_at(event, "accuracy").value_or(0), seconds});
-  }
-  if (kind == "run_end") {
-    run.status = text_at(event, "status").value_or("");
-    run.examples_per_second = number_at(event, "examples_per_second");
-    run.step_ms = number_at(event, "step_ms");
-  }
+// Adds what one event of the distributed run tells.
+void take(FinishedRun& run, const Event& event) {
+  if (text_at(event, "event") != "run_end") return;
+  run.status = text_at(event, "status").value_or("");
+  run.examples_per_second = number_at(event, "examples_per_second");
+  run.step_ms = number_at(event, "step_ms");
 }
 
 // "7.1 % less" when `value` falls short of `reference` by more than is tolerated; `more_is_better` or less
@@ -44,6 +36,14 @@ std::optional<std::string> shortfall(std::optional<double> reference, std::optio
 }
 
 }  // namespace
+
+void EvaluationSeries::take(const Event& event) {
+  const std::string kind = text_at(event, "event").value_or("");
+  if (kind == "epoch" || kind == "eval") seconds += number_at(event, "seconds").value_or(0);
+  if (kind != "eval") return;
+  points.push_back({integer_at(event, "epoch").value_or(0), number_at(event, "loss").value_or(0),
+                    number_at(event, "accuracy").value_or(0), seconds});
+}
 
 std::optional<double> FinishedRun::best_accuracy() const {
   std::optional<double> best;
@@ -66,7 +66,8 @@ std::optional<double> FinishedRun::seconds_to(double accuracy) const {
   return std::nullopt;
 }
 
-FinishedRun read_finished_run(const std::filesystem::path& folder) {
+FinishedRun read_finished_run(const std::filesystem::path& folder,
+                              const std::function<void(const Event&)>& on_event) {
   FinishedRun run;
   run.path = folder.string();
   const LoadedSpec loaded = load_spec(folder / "spec.yaml");
@@ -76,11 +77,16 @@ FinishedRun read_finished_run(const std::filesystem::path& folder) {
   }
   run.spec = loaded.spec;
   std::istringstream lines(read_file(folder / "metrics.jsonl", kMaxMetricsBytes, ExitCode::kUsage));
-  double seconds = 0;
+  EvaluationSeries evaluations;
   for (std::string line; std::getline(lines, line);) {
     const Event event = Event::parse(line, nullptr, /*allow_exceptions=*/false);
-    if (event.is_object()) take(run, seconds, event);
+    if (!event.is_object()) continue;
+    on_event(event);
+    if (text_at(event, "run") != "distributed") continue;
+    evaluations.take(event);
+    take(run, event);
   }
+  run.evaluations = std::move(evaluations.points);
   return run;
 }
 

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -17,6 +18,14 @@ struct EvaluationPoint {
   double loss = 0;
   double accuracy = 0;
   double seconds = 0;  // of training and evaluations until then
+};
+
+// The evaluations of one run, out of its events in their order.
+struct EvaluationSeries {
+  std::vector<EvaluationPoint> points;
+  double seconds = 0;  // so far
+
+  void take(const Event& event);
 };
 
 // What the distributed run of a job came to. Numbers that it did not come to are nullopt.
@@ -35,8 +44,11 @@ struct FinishedRun {
   std::optional<double> seconds_to(double accuracy) const;
 };
 
-// Reads spec.yaml and metrics.jsonl of a run's folder. Throws Error(kUsage) when it is none.
-FinishedRun read_finished_run(const std::filesystem::path& folder);
+// Reads spec.yaml and metrics.jsonl of a run's folder; `on_event` gets every event, of the baseline too.
+// Throws Error(kUsage) when it is none.
+FinishedRun read_finished_run(
+    const std::filesystem::path& folder,
+    const std::function<void(const Event&)>& on_event = [](const Event&) {});
 
 struct RunsComparison {
   std::vector<FinishedRun> runs;  // at least two; the others are measured against the first
@@ -51,6 +63,10 @@ RunsComparison compare_finished_runs(std::vector<FinishedRun> runs);
 
 // What stands in the specs of the runs that is not the same in all: a row for each field, path first.
 std::vector<std::vector<std::string>> differing_fields(const std::vector<FinishedRun>& runs);
+
+// What the runs came to: a row for each number, its title first, then each run's with its ratio to the
+// first's.
+std::vector<std::vector<std::string>> number_rows(const RunsComparison& comparison);
 
 // For people: the fields that differ, the numbers with their ratios to the first, accuracy by epoch.
 std::string runs_table(const RunsComparison& comparison);

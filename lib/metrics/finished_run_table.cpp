@@ -46,6 +46,28 @@ Row numbers(const std::string& title, const std::vector<std::optional<double>>& 
   return row;
 }
 
+// A row for each epoch that any of them was evaluated after.
+std::vector<Row> accuracy_rows(const std::vector<FinishedRun>& runs) {
+  std::set<int64_t> epochs;
+  for (const FinishedRun& run : runs) {
+    for (const EvaluationPoint& point : run.evaluations) epochs.insert(point.epoch);
+  }
+  std::vector<Row> rows;
+  for (const int64_t epoch : epochs) {
+    Row row = {std::to_string(epoch)};
+    for (const FinishedRun& run : runs) {
+      const auto point = std::find_if(run.evaluations.begin(), run.evaluations.end(),
+                                      [&](const EvaluationPoint& any) { return any.epoch == epoch; });
+      row.push_back(
+          show_accuracy(point == run.evaluations.end() ? std::nullopt : std::optional(point->accuracy)));
+    }
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+}  // namespace
+
 std::vector<Row> number_rows(const RunsComparison& comparison) {
   const auto of_each = [&](const auto& value) {
     std::vector<std::optional<double>> values;
@@ -68,28 +90,6 @@ std::vector<Row> number_rows(const RunsComparison& comparison) {
               of_each([&](const FinishedRun& run) { return run.seconds_to(comparison.target); }),
               show_seconds)};
 }
-
-// A row for each epoch that any of them was evaluated after.
-std::vector<Row> accuracy_rows(const std::vector<FinishedRun>& runs) {
-  std::set<int64_t> epochs;
-  for (const FinishedRun& run : runs) {
-    for (const EvaluationPoint& point : run.evaluations) epochs.insert(point.epoch);
-  }
-  std::vector<Row> rows;
-  for (const int64_t epoch : epochs) {
-    Row row = {std::to_string(epoch)};
-    for (const FinishedRun& run : runs) {
-      const auto point = std::find_if(run.evaluations.begin(), run.evaluations.end(),
-                                      [&](const EvaluationPoint& any) { return any.epoch == epoch; });
-      row.push_back(
-          show_accuracy(point == run.evaluations.end() ? std::nullopt : std::optional(point->accuracy)));
-    }
-    rows.push_back(row);
-  }
-  return rows;
-}
-
-}  // namespace
 
 std::string runs_table(const RunsComparison& comparison) {
   Row head = {""};

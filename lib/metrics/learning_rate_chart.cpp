@@ -8,6 +8,7 @@
 
 #include "core/text.h"
 #include "metrics/chart.h"
+#include "metrics/line_chart.h"
 
 namespace dtrain {
 namespace {
@@ -15,12 +16,6 @@ namespace {
 constexpr size_t kPlotColumns = 64;
 constexpr int kPlotRows = 13;
 constexpr size_t kChartPoints = 601;
-constexpr double kWidth = 900;
-constexpr double kHeight = 420;
-constexpr double kLeft = 90;
-constexpr double kTop = 60;
-constexpr double kPanelWidth = 780;
-constexpr double kPanelHeight = 280;
 constexpr double kMostDecades = 6;  // a warmup from almost nothing does not flatten the rest
 
 // Rates at `count` steps, evenly from the first to the last.
@@ -102,45 +97,13 @@ std::string learning_rate_plot(const LearningRateCurve& curve) {
 
 std::string learning_rate_chart(const LearningRateCurve& curve) {
   const std::vector<double> rates = sample(curve, kChartPoints);
-  Axis axis = axis_of(rates, curve.logarithmic);
-  std::vector<double> marks;
-  if (axis.logarithmic) {
-    axis.low = std::pow(10, std::floor(std::log10(axis.low) + 1e-9));
-    axis.high = std::pow(10, std::ceil(std::log10(axis.high) - 1e-9));
-    for (double mark = axis.low; mark < axis.high * 1.5; mark *= 10) marks.push_back(mark);
-  } else {
-    const double step = grid_step(axis.high);
-    axis.high = step * std::ceil(axis.high / step - 1e-9);
-    for (double mark = 0; mark < axis.high + step / 2; mark += step) marks.push_back(mark);
-  }
-  const auto y = [&](double rate) { return kTop + kPanelHeight * (1 - axis.place(rate)); };
-  std::string svg = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
-      "role=\"img\">\n<title>{2}</title>\n{3}<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n"
-      "<text x=\"{4}\" y=\"34\" class=\"title\">{2}</text>\n",
-      kWidth, kHeight, svg_text(curve.title), kChartStyle, kLeft);
-  for (const double mark : marks) {
-    svg += fmt::format("<path class=\"{}\" d=\"M{} {:.1f}h{}\"/>\n", mark == marks.front() ? "axis" : "grid",
-                       kLeft, y(mark), kPanelWidth);
-    svg += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{:.4g}</text>\n", kLeft - 8,
-                       y(mark) + 4, mark);
-  }
-  const double end = end_of(curve);
-  const double bottom = kTop + kPanelHeight;
-  for (double time = 0; time <= end * (1 + 1e-9); time += grid_step(end)) {
-    const double x = kLeft + kPanelWidth * time / end;
-    svg += fmt::format("<path class=\"axis\" d=\"M{:.1f} {}v5\"/>\n", x, bottom);
-    svg += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x, bottom + 20,
-                       time_label(time));
-  }
-  svg += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", kLeft + kPanelWidth / 2,
-                     bottom + 42, counts_epochs(curve) ? "epochs" : "steps");
-  std::string path;
-  for (size_t i = 0; i < rates.size(); ++i) {
-    path += fmt::format("{}{:.1f} {:.1f}", i == 0 ? "M" : "L",
-                        kLeft + kPanelWidth * static_cast<double>(i) / (kChartPoints - 1), y(rates[i]));
-  }
-  return svg + fmt::format("<path class=\"line\" stroke=\"#3b82d6\" d=\"{}\"/>\n</svg>\n", path);
+  ChartLine line{.name = curve.title};
+  for (size_t i = 0; i < rates.size(); ++i)
+    line.points.emplace_back(end_of(curve) * static_cast<double>(i) / (kChartPoints - 1), rates[i]);
+  LineChart chart{
+      .title = curve.title, .x_title = counts_epochs(curve) ? "epochs" : "steps", .lines = {line}};
+  if (curve.logarithmic) chart.scale = ChartScale::kLogarithmic;
+  return line_chart(chart, kChartStyle);
 }
 
 }  // namespace dtrain

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <limits>
 #include <map>
@@ -24,10 +23,6 @@ constexpr double kLegendRow = 22;
 constexpr double kLegendColumn = 205;
 constexpr size_t kLegendColumns = 4;
 constexpr double kClosestLabels = 22;  // pixels between the middles of two labels of the x axis
-
-// Seen well on white and on near-black, and told apart by colour-blind readers (with the markers' help).
-constexpr std::array<const char*, 6> kColours = {"#3b82d6", "#e0762f", "#2f9e77",
-                                                 "#b75cb7", "#b8922a", "#d1495b"};
 
 struct Value {
   int64_t replicas;
@@ -69,7 +64,7 @@ std::vector<Line> lines_of(const Sweep& sweep) {
   for (auto& [batch, line] : by_batch) {
     line.batch = batch;
     line.marker = lines.size();
-    line.colour = kColours[lines.size() % kColours.size()];
+    line.colour = series_colour(lines.size());
     const auto fewer = [](const Value& a, const Value& b) { return a.replicas < b.replicas; };
     std::sort(line.rates.begin(), line.rates.end(), fewer);
     std::sort(line.efficiencies.begin(), line.efficiencies.end(), fewer);
@@ -229,13 +224,13 @@ std::string sweep_chart(const Sweep& sweep) {
   std::string svg = fmt::format(
       "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
       "role=\"img\">\n<title>{2}</title>\n",
-      kWidth, height, svg_text(sweep.name));
+      kWidth, height, markup_text(sweep.name));
   svg += kChartStyle;
   svg += "<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n";
   svg += fmt::format(
       "<text x=\"80\" y=\"34\">{}: {} scaling, {}, {}, communication {}; dashes: perfect scaling</text>\n",
-      svg_text(sweep.name), sweep.strong ? "strong" : "weak", svg_text(sweep.strategy),
-      svg_text(sweep.dataset), svg_text(sweep.communication));
+      markup_text(sweep.name), sweep.strong ? "strong" : "weak", markup_text(sweep.strategy),
+      markup_text(sweep.dataset), markup_text(sweep.communication));
   if (lines.empty()) {
     svg += "<text x=\"80\" y=\"70\">no point was measured</text>\n";
   } else {

@@ -4,14 +4,12 @@
 #include <ATen/Dispatch.h>
 #include <ATen/Parallel.h>
 #include <fmt/format.h>
-#include <stdlib.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <bit>
 #include <chrono>
 #include <deque>
-#include <filesystem>
 #include <limits>
 #include <memory>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
@@ -19,11 +17,11 @@
 #include "comm/process_group.h"
 #include "comm/store.h"
 #include "core/clock.h"
-#include "core/signals.h"
 #include "core/text.h"
 #include "launch/cores.h"
 #include "metrics/event.h"
 #include "metrics/statistics.h"
+#include "train/supervise_subcommand.h"
 #include "train/supervised.h"
 
 namespace dtrain {
@@ -226,26 +224,6 @@ double AllReduceResult::bus_bandwidth(int64_t replicas) const {
 
 namespace {
 
-// Where the replicas write what nobody reads unless one fails; removed with what is in it.
-class LogFolder {
- public:
-  LogFolder() {
-    std::string path = (std::filesystem::temp_directory_path() / "dtrain-bench-XXXXXX").string();
-    if (::mkdtemp(path.data()) == nullptr) throw Error(ExitCode::kUsage, "cannot make a folder " + path);
-    path_ = path;
-  }
-  ~LogFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  LogFolder(const LogFolder&) = delete;
-  LogFolder& operator=(const LogFolder&) = delete;
-  std::filesystem::path log_of(int rank) const { return path_ / fmt::format("rank{}.log", rank); }
-
- private:
-  std::filesystem::path path_;
-};
-
 std::vector<std::string> replica_arguments(const AllReduceBench& bench, const std::string& program) {
   std::vector<std::string> sizes;
   for (const int64_t size : bench.sizes) sizes.push_back(std::to_string(size));
@@ -271,21 +249,10 @@ void require_memory(const AllReduceBench& bench) {
 SuperviseResult supervise_all_reduce_bench(const AllReduceBench& bench, const std::string& program,
                                            const std::function<void(const AllReduceResult&)>& on_result) {
   require_memory(bench);
-  catch_stop_signals();
-  const HostedStore hosted = host_store("127.0.0.1", 0, kTimeout);
-  const auto replicas = static_cast<int>(bench.replicas);
-  const auto board = StatusBoard::create(replicas);
-  const LogFolder logs;
-  std::vector<ReplicaProcess> processes;
-  for (int rank = 0; rank < replicas; ++rank) {
-    processes.push_back({replica_arguments(bench, program),
-                         replica_environment(local_identity(rank, replicas, hosted.port), 1),
-                         logs.log_of(rank), kOwnProgram});
-  }
   Collector collector(bench, on_result);
-  SuperviseOptions options;
-  options.on_report = [&collector](int rank, const std::string& line) { collector.add(rank, line); };
-  return supervise(processes, *board, options);
+  return supervise_subcommand(
+      {replica_arguments(bench, program), static_cast<int>(bench.replicas), /*threads=*/1,
+       [&collector](int rank, const std::string& line) { collector.add(rank, line); }});
 }
 
 ExitCode run_all_reduce_bench_replica(const AllReduceBench& bench) {

@@ -1,31 +1,66 @@
 #include "train/evaluation.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Context.h>
-#include <ATen/Parallel.h>
+#include <fmt/format.h>
 
 #include <numeric>
 
 #include "core/error.h"
 #include "data/batches.h"
-#include "launch/cores.h"
-#include "models/model.h"
 #include "strategy/variables.h"
 #include "train/assembly.h"
 
 namespace dtrain {
+namespace {
 
-int64_t Evaluation::correct() const {
-  int64_t sum = 0;
-  for (size_t label = 0; label < confusion.size(); ++label) sum += confusion[label][label];
-  return sum;
+int64_t sum_of(const std::vector<int64_t>& counts) {
+  return std::accumulate(counts.begin(), counts.end(), int64_t{0});
 }
 
-int64_t Evaluation::examples_of(size_t label) const {
-  return std::accumulate(confusion[label].begin(), confusion[label].end(), int64_t{0});
+// How many numbers EvaluationSums::counts has.
+int64_t count_of_counts(int64_t classes) {
+  return 2 * classes + (classes <= kMostConfusedClasses ? classes * classes : 0);
 }
 
-double Evaluation::accuracy() const { return static_cast<double>(correct()) / static_cast<double>(examples); }
+// Adds one batch: targets and predictions are int64 [n].
+void count(const at::Tensor& targets, const at::Tensor& predictions, int64_t classes, at::Tensor& counts) {
+  counts.narrow(0, 0, classes).add_(at::bincount(targets, {}, classes));
+  const at::Tensor right = targets.masked_select(predictions.eq(targets));
+  counts.narrow(0, classes, classes).add_(at::bincount(right, {}, classes));
+  if (classes > kMostConfusedClasses) return;
+  const int64_t cells = classes * classes;
+  counts.narrow(0, 2 * classes, cells).add_(at::bincount(targets * classes + predictions, {}, cells));
+}
+
+}  // namespace
+
+int64_t Evaluation::examples() const { return sum_of(examples_of); }
+
+int64_t Evaluation::correct() const { return sum_of(correct_of); }
+
+double Evaluation::accuracy() const {
+  return static_cast<double>(correct()) / static_cast<double>(examples());
+}
+
+std::optional<double> Evaluation::accuracy_of(size_t label) const {
+  if (examples_of[label] == 0) return std::nullopt;
+  return static_cast<double>(correct_of[label]) / static_cast<double>(examples_of[label]);
+}
+
+Evaluation evaluation_from(const EvaluationSums& sums, int64_t classes) {
+  Evaluation result;
+  auto count = sums.counts.begin();
+  const auto take = [&] {
+    const auto begin = count;
+    count += classes;
+    return std::vector<int64_t>(begin, count);
+  };
+  result.examples_of = take();
+  result.correct_of = take();
+  while (count != sums.counts.end()) result.confusion.push_back(take());
+  result.loss = sums.loss / static_cast<double>(result.examples());
+  return result;
+}
 
 JobPlan job_of_checkpoint(const TrainingState& state, const std::vector<std::string>& overrides,
                           DatasetInfo (*look)(const DataSpec&), LoadedSpec& loaded) {
@@ -33,37 +68,53 @@ JobPlan job_of_checkpoint(const TrainingState& state, const std::vector<std::str
   return plan_job(loaded, look);
 }
 
-Evaluation evaluate_model(const JobPlan& job, const NamedTensors& variables) {
-  at::set_num_threads(available_cores());
-  at::globalContext().setFlushDenormal(true);  // as in training
-  const at::NoGradGuard no_grad;
-  const Dataset dataset = load_dataset(job.spec.data, static_cast<uint64_t>(job.spec.seed));
-  if (dataset.test.size() == 0) throw Error(ExitCode::kData, "there are no test examples to evaluate");
-  const auto model = build_model(job.model, dtype_from_name(job.spec.model.dtype), /*seed=*/0);
+std::shared_ptr<Model> trained_model(const JobPlan& job, const NamedTensors& variables) {
+  const auto model = initial_model(job);
   write_variables(*model, variables);
   model->eval();
-  RunPlan alone = job.runs.back();
-  alone.replicas = 1;
-  ShareLoader loader(dataset.test, test_options(job, alone, /*rank=*/0));
-  loader.start_epoch(0);
+  return model;
+}
 
-  const int64_t classes = dataset.info.classes;
-  at::Tensor loss = at::zeros({}, at::kDouble);
-  at::Tensor counts = at::zeros({classes * classes}, at::kLong);
+LabelledImages load_test_examples(const JobPlan& job) {
+  DataSpec data = job.spec.data;
+  data.train_examples = 1;  // the others need not be read
+  LabelledImages examples = load_dataset(data, static_cast<uint64_t>(job.spec.seed)).test;
+  if (examples.size() == 0) throw Error(ExitCode::kData, "there are no test examples to evaluate");
+  return examples;
+}
+
+EvaluationSums evaluate_model(const JobPlan& job, Model& model, const LabelledImages& examples,
+                              ProcessGroup& group) {
+  const at::NoGradGuard no_grad;
+  std::vector<at::Tensor> variables;
+  for (const auto& [name, tensor] : named_variables(model)) variables.push_back(tensor.detach());
+  group.broadcast(variables, /*root=*/0);
+
+  RunPlan run = job.runs.back();
+  run.replicas = group.size();
+  run.servers = 0;
+  ShareLoader loader(examples, test_options(job, run, group.rank()));
+  loader.start_epoch(0);
+  const int64_t classes = job.data.classes;
+  at::Tensor loss = at::zeros({1}, at::kDouble);
+  at::Tensor counts = at::zeros({count_of_counts(classes)}, at::kLong);
   while (const std::optional<Share> share = loader.next()) {
     for (const Batch& batch : share->micro_batches) {
-      const at::Tensor logits = model->forward(batch.inputs);
+      // In double precision, so that the sum does not depend on how the examples were shared.
+      const at::Tensor logits = model.forward(batch.inputs).to(at::kDouble);
       loss += at::cross_entropy_loss(logits, batch.targets, /*weight=*/{}, at::Reduction::Sum);
-      counts += at::bincount(batch.targets * classes + logits.argmax(1), {}, classes * classes);
+      count(batch.targets, logits.argmax(1), classes, counts);
     }
   }
-  Evaluation result;
-  result.examples = counts.sum().item<int64_t>();
-  result.loss = loss.item<double>() / static_cast<double>(result.examples);
-  const int64_t* count = counts.const_data_ptr<int64_t>();
-  for (int64_t label = 0; label < classes; ++label, count += classes)
-    result.confusion.emplace_back(count, count + classes);
-  return result;
+  group.all_reduce_sum(loss);
+  group.all_reduce_sum(counts);
+
+  const int64_t* first = counts.const_data_ptr<int64_t>();
+  EvaluationSums sums{loss.item<double>(), {first, first + counts.numel()}};
+  const int64_t evaluated = counts.narrow(0, 0, classes).sum().item<int64_t>();
+  if (evaluated != examples.size())
+    throw Error(ExitCode::kBug, fmt::format("evaluated {} examples of {}", evaluated, examples.size()));
+  return sums;
 }
 
 }  // namespace dtrain

@@ -4,6 +4,8 @@
 
 #include "core/clock.h"
 #include "core/version.h"
+#include "launch/cores.h"
+#include "launch/hosts.h"
 
 namespace dtrain {
 namespace {
@@ -100,6 +102,8 @@ void RunReporter::on_run_start(int64_t step) {
   start["parameters"] = job_.model.parameters();
   start["dtype"] = job_.spec.model.dtype;
   start["seed"] = job_.spec.seed;
+  start["host"] = own_host_name();
+  start["processor"] = processor_name();
   start["skipped_steps"] = job_.spec.metrics.skip_steps;
   start["dtrain"] = kVersion;
   start["libtorch"] = TORCH_VERSION;

@@ -65,8 +65,9 @@ def check_model(program, folder, name, images, labels):
     dtrain = lambda *arguments: subprocess.run([program, *map(str, arguments)], check=True, capture_output=True, text=True)
     dtrain("run", spec, "--run-dir", run, "--quiet")
     own = json.loads(dtrain("eval", run, "--json").stdout)
-    for kind in ("onnx", "safetensors"):
+    for kind in ("onnx", "safetensors", "torchscript"):
         dtrain("export", run, "--format", kind, "--out", folder / f"{name}.{kind}")
+    (folder / f"{name}.json").write_text(json.dumps(own))  # for torchscript.py
 
     loss, confusion = evaluate(folder / f"{name}.onnx", images, labels)
     check(f"{name}: ONNX Runtime's loss {loss:.7f} is dtrain's {own['loss']:.7f}", abs(loss - own["loss"]) < 1e-5)
@@ -97,6 +98,7 @@ def main():
     images, labels = read_idx("t10k-images-idx3-ubyte")[:EXAMPLES], read_idx("t10k-labels-idx1-ubyte")[:EXAMPLES]
     for name in MODELS:
         check_model(program, folder, name, images, labels)
+    numpy.savez(folder / "test", images=images, labels=labels)
 
 
 main()

@@ -89,7 +89,10 @@ TEST_CASE("bash and zsh complete commands, options, shells and files") {
     folder.write(std::string("files/") + name, "");
   const std::vector<Completion> tries = {
       {{"ru"}, {"run"}},
-      {{"rep"}, {}},  // hidden
+      {{"repl"}, {}},  // hidden
+      {{"report", "--o"}, {"--output", "--overwrite"}},
+      {{"eval", "--re"}, {"--replicas"}},
+      {{"predict", "--r"}, {"--resize"}},
       {{"--v"}, {"--version"}},
       {{"run", "--"},
        {"--help", "--set", "--run-dir", "--overwrite", "--resume", "--inspect-step", "--quiet", "--json"}},

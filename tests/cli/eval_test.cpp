@@ -1,42 +1,17 @@
 // dtrain eval and dtrain export: what a saved model makes of the test examples, and the model for other
 // programs.
-#include <ATen/ATen.h>
-
 #include <nlohmann/json.hpp>
 
 #include "catch.h"
 #include "checkpoint/checkpoint.h"
 #include "command_line.h"
-#include "models/model.h"
-#include "spec/load.h"
-#include "strategy/variables.h"
+#include "saved_run.h"
 #include "train/resume.h"
 
 namespace dtrain {
 namespace {
 
 namespace fs = std::filesystem;
-
-const char* const kSpec = R"(name: small
-data: {dataset: synthetic, train_examples: 20, test_examples: 33, shape: [1, 4, 4], classes: 3}
-batch: {per_replica: 4}
-model: {kind: mlp, hidden: [5]}
-evaluate: {batch_per_replica: 7}
-)";
-
-// A run with one checkpoint of an untrained model.
-fs::path save_run(const fs::path& folder) {
-  const LoadedSpec loaded = parse_spec(kSpec, "spec");
-  REQUIRE(loaded.ok());
-  const LayerPlan plan = place_layers(expand_layers(loaded.spec.model, 3), {1, 4, 4}, 3);
-  Checkpoint checkpoint;
-  checkpoint.model = copy_variables(*build_model(plan, at::kFloat, 7));
-  checkpoint.state.spec = print_spec(loaded.spec);
-  checkpoint.state.step = 5;
-  fs::create_directories(folder / "run");
-  save_checkpoint(checkpoint_folder(folder / "run"), checkpoint);
-  return folder / "run";
-}
 
 TEST_CASE("eval counts every test example once, by class") {
   const TemporaryFolder folder;
@@ -56,6 +31,14 @@ TEST_CASE("eval counts every test example once, by class") {
   CHECK(right == json.at("correct"));
   CHECK(json.at("accuracy") == static_cast<double>(right) / 33);
   CHECK(json.at("loss").get<double>() > 0);
+  REQUIRE(json.at("classes").size() == 3);
+  for (size_t label = 0; label < 3; ++label) {
+    const auto& one = json.at("classes")[label];
+    CHECK(one.at("class") == label);
+    CHECK(one.at("correct") == json.at("confusion")[label][label]);
+    CHECK(one.at("accuracy").get<double>() ==
+          one.at("correct").get<double>() / one.at("examples").get<double>());
+  }
   // In other batches it is the same.
   const auto again = nlohmann::json::parse(
       dtrain_command({"eval", run, "--json", "--set", "evaluate.batch_per_replica=33"}).output);
@@ -77,14 +60,23 @@ TEST_CASE("what cannot be evaluated is refused with the reason") {
   CHECK(other.exit_code == 7);
   CHECK_THAT(other.errors, ContainsSubstring("of another model"));
   CHECK(dtrain_command({"eval", run, "--set", "model.hiden=[6]"}).exit_code == 2);
+  CHECK(dtrain_command({"eval", run, "--replicas", "0"}).exit_code == 2);
+  CHECK(dtrain_command({"eval", run, "--replicas", "65"}).exit_code == 2);
+  // Synthetic data has no folder: --data is data.path.
+  const Outcome data = dtrain_command({"eval", run, "--data", folder / "it's"});
+  CHECK(data.exit_code == 2);
+  CHECK_THAT(data.errors, ContainsSubstring("data.path"));
 }
 
-TEST_CASE("export writes the model as safetensors or ONNX") {
+TEST_CASE("export writes the model as safetensors, ONNX or TorchScript") {
   const TemporaryFolder folder;
   const fs::path run = save_run(folder.path());
   const std::string onnx = folder / "a.onnx", weights = folder / "a.safetensors";
   CHECK(dtrain_command({"export", run, "--format", "onnx", "--out", onnx}).exit_code == 0);
   CHECK(fs::file_size(onnx) > 400);
+  const Surroundings there{folder.path(), {}, {}};
+  CHECK(dtrain_command({"export", run, "--format", "torchscript"}, there).exit_code == 0);
+  CHECK(fs::file_size(folder / "small.pt") > 400);
   for (int times = 0; times < 2; ++times)  // the second replaces the first
     CHECK(dtrain_command({"export", run, "--out", weights}).exit_code == 0);
   const SafetensorsFile file(weights);

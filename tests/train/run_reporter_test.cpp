@@ -68,6 +68,7 @@ TEST_CASE("run_start has every number of the run") {
     CHECK(start[key] == value);
   }
   CHECK_THAT(start["libtorch"].get<std::string>(), ContainsSubstring("."));
+  for (const char* key : {"host", "processor"}) CHECK_FALSE(start[key].get<std::string>().empty());
 }
 
 TEST_CASE("a dataset that was asked for is not called a fallback") {

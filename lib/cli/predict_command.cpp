@@ -1,0 +1,74 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iostream>
+
+#include "cli/commands.h"
+#include "cli/report_problems.h"
+#include "core/text.h"
+#include "metrics/event.h"
+#include "train/evaluation.h"
+#include "train/prediction.h"
+#include "train/resume.h"
+
+namespace dtrain {
+namespace {
+
+std::string title_of(const std::string& file, const Prediction& prediction) {
+  return printable(file, 1000) + (prediction.index ? fmt::format("[{}]", *prediction.index) : "");
+}
+
+void print_text(const std::string& title, size_t width, const DatasetInfo& data,
+                const Prediction& prediction) {
+  std::cout << fmt::format("{:<{}}", title, width);
+  for (const ClassProbability& one : prediction.classes)
+    std::cout << fmt::format("  {} {:.4f}", class_title(data, one.label), one.probability);
+  std::cout << '\n';
+}
+
+void print_json(const std::string& file, const DatasetInfo& data, const Prediction& prediction) {
+  Event line = {{"file", file}};
+  if (prediction.index) line["index"] = *prediction.index;
+  line["predictions"] = Event::array();
+  for (const ClassProbability& one : prediction.classes) {
+    Event entry = {{"class", one.label}};
+    if (!data.class_names.empty()) entry["name"] = data.class_names[static_cast<size_t>(one.label)];
+    entry["probability"] = one.probability;
+    line["predictions"].push_back(entry);
+  }
+  std::cout << event_text(line) << '\n';
+}
+
+}  // namespace
+
+ExitCode predict_command(const PredictOptions& options) {
+  const ResumePoint point = find_resume_point(options.checkpoint, {});
+  for (const std::string& warning : point.warnings)
+    std::cerr << "WARNING: " << printable(warning, 2000) << '\n';
+  LoadedSpec loaded;
+  const JobPlan job = job_of_checkpoint(point.state, {}, describe_dataset, loaded);
+  if (!loaded.ok()) {
+    report_problems(loaded.problems, std::cerr);
+    return ExitCode::kUsage;
+  }
+  const Predictor predictor(job, load_checkpoint(point.checkpoint).model);
+  size_t width = 0;
+  for (const std::string& file : options.files) width = std::max(width, printable(file, 1000).size());
+  ExitCode code = ExitCode::kDone;
+  for (const std::string& file : options.files) {
+    try {
+      predictor.predict_file(file, options.resize, options.top, [&](const Prediction& prediction) {
+        options.json ? print_json(file, job.data, prediction)
+                     : print_text(title_of(file, prediction), width, job.data, prediction);
+      });
+    } catch (const Error& error) {  // the other files are none the worse for it
+      if (error.code() != ExitCode::kData) throw;
+      code = ExitCode::kData;
+      report_failure(std::string("dtrain: ") + error.what(), std::cerr);
+      if (options.json) std::cout << event_text(Event{{"file", file}, {"error", error.what()}}) << '\n';
+    }
+  }
+  return code;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,114 @@
+// dtrain predict: what a saved model makes of images in files.
+#include <ATen/ATen.h>
+
+#include <nlohmann/json.hpp>
+#include <sstream>
+
+#include "catch.h"
+#include "command_line.h"
+#include "data/dataset.h"
+#include "saved_run.h"
+#include "spec/load.h"
+
+namespace dtrain {
+namespace {
+
+using Catch::Matchers::StartsWith;
+
+LabelledImages test_examples() {
+  const LoadedSpec loaded = parse_spec(kSavedSpec, "spec");
+  return load_dataset(loaded.spec.data, static_cast<uint64_t>(loaded.spec.seed)).test;
+}
+
+std::string pgm(const at::Tensor& image) {
+  const at::Tensor pixels = image.contiguous();
+  const std::string data(static_cast<const char*>(pixels.const_data_ptr()), pixels.nbytes());
+  return "P5 " + std::to_string(image.size(2)) + " " + std::to_string(image.size(1)) + " 255\n" + data;
+}
+
+std::string idx(const at::Tensor& images) {
+  std::string bytes("\0\0\x08\x03", 4);
+  for (const int64_t size : {images.size(0), images.size(2), images.size(3)})
+    bytes += std::string(3, '\0') + static_cast<char>(size);
+  return bytes + std::string(static_cast<const char*>(images.const_data_ptr()), images.nbytes());
+}
+
+std::vector<nlohmann::json> lines_of(const std::string& output) {
+  std::vector<nlohmann::json> lines;
+  std::istringstream text(output);
+  for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::json::parse(line));
+  return lines;
+}
+
+TEST_CASE("predict says of each image what eval counts of it") {
+  const TemporaryFolder folder;
+  const std::string run = save_run(folder.path());
+  const LabelledImages examples = test_examples();
+  std::vector<std::string> single = {"predict", run, "--json", "--top", "1"};
+  for (int64_t i = 0; i < examples.size(); ++i)
+    single.push_back(folder.write(std::to_string(i) + ".pgm", pgm(examples.images[i])));
+  const Outcome one_by_one = dtrain_command(single);
+  INFO(one_by_one.errors);
+  REQUIRE(one_by_one.exit_code == 0);
+  const auto predicted = lines_of(one_by_one.output);
+  REQUIRE(predicted.size() == 33);
+  std::vector<std::vector<int64_t>> confusion(3, std::vector<int64_t>(3));
+  for (size_t i = 0; i < predicted.size(); ++i) {
+    CHECK(predicted[i].at("file") == single[5 + i]);
+    REQUIRE(predicted[i].at("predictions").size() == 1);
+    const auto label = examples.labels[static_cast<int64_t>(i)].item<int64_t>();
+    ++confusion[static_cast<size_t>(label)][predicted[i]["predictions"][0]["class"].get<size_t>()];
+  }
+  const auto evaluated = nlohmann::json::parse(dtrain_command({"eval", run, "--json"}).output);
+  CHECK(evaluated.at("confusion") == nlohmann::json(confusion));
+
+  // All in one file it is the same, and probabilities are those of all classes.
+  const Outcome together =
+      dtrain_command({"predict", run, folder.write("all", idx(examples.images)), "--json"});
+  const auto all = lines_of(together.output);
+  REQUIRE(all.size() == 33);
+  for (size_t i = 0; i < all.size(); ++i) {
+    CHECK(all[i].at("index") == i);
+    const auto& classes = all[i].at("predictions");
+    REQUIRE(classes.size() == 3);
+    CHECK(classes[0].at("class") == predicted[i]["predictions"][0]["class"]);
+    double sum = 0, before = 1;
+    for (const auto& each : classes) {
+      const double probability = each.at("probability");
+      CHECK(probability <= before);
+      sum += before = probability;
+    }
+    CHECK(sum == Approx(1));
+  }
+}
+
+TEST_CASE("a bad file does not keep the others from being predicted") {
+  const TemporaryFolder folder;
+  const std::string run = save_run(folder.path());
+  const std::string good = folder.write("good.pgm", pgm(test_examples().images[0]));
+  const std::string large = folder.write("large.pgm", pgm(at::full({1, 6, 6}, 9, at::kByte)));
+  const std::string broken = folder.write("broken.png", "\x89PNG that is none");
+  const Outcome outcome = dtrain_command({"predict", run, broken, large, folder / "none.png", good});
+  CHECK(outcome.exit_code == 3);
+  CHECK_THAT(outcome.errors,
+             ContainsSubstring(broken + ": no sound PNG") && ContainsSubstring("none.png: cannot be") &&
+                 ContainsSubstring(large + ": 6 x 6 pixels, and the model takes 4 x 4: --resize"));
+  CHECK_THAT(outcome.output, StartsWith(good + "  ") && !ContainsSubstring("large"));
+
+  const Outcome resized = dtrain_command({"predict", run, large, "--resize", "--json"});
+  CHECK(resized.exit_code == 0);
+  CHECK(lines_of(resized.output).size() == 1);
+  const auto failed = lines_of(dtrain_command({"predict", run, broken, "--json"}).output);
+  REQUIRE(failed.size() == 1);
+  CHECK_THAT(failed[0].at("error").get<std::string>(), ContainsSubstring("no sound PNG"));
+}
+
+TEST_CASE("predict needs a checkpoint and a file") {
+  const TemporaryFolder folder;
+  CHECK(dtrain_command({"predict", folder / "none", "a.png"}).exit_code == 7);
+  CHECK(dtrain_command({"predict", save_run(folder.path())}).exit_code == 2);
+  CHECK(dtrain_command({"predict", save_run(folder.path()), "a.png", "--top", "0"}).exit_code == 2);
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,34 @@
+#include "saved_run.h"
+
+#include <ATen/ATen.h>
+
+#include "catch.h"
+#include "checkpoint/checkpoint.h"
+#include "models/model.h"
+#include "spec/load.h"
+#include "strategy/variables.h"
+#include "train/resume.h"
+
+namespace dtrain {
+
+const char* const kSavedSpec = R"(name: small
+data: {dataset: synthetic, train_examples: 20, test_examples: 33, shape: [1, 4, 4], classes: 3}
+batch: {per_replica: 4}
+model: {kind: mlp, hidden: [5]}
+evaluate: {batch_per_replica: 7}
+)";
+
+std::filesystem::path save_run(const std::filesystem::path& folder) {
+  const LoadedSpec loaded = parse_spec(kSavedSpec, "spec");
+  REQUIRE(loaded.ok());
+  const LayerPlan plan = place_layers(expand_layers(loaded.spec.model, 3), {1, 4, 4}, 3);
+  Checkpoint checkpoint;
+  checkpoint.model = copy_variables(*build_model(plan, at::kFloat, 7));
+  checkpoint.state.spec = print_spec(loaded.spec);
+  checkpoint.state.step = 5;
+  std::filesystem::create_directories(folder / "run");
+  save_checkpoint(checkpoint_folder(folder / "run"), checkpoint);
+  return folder / "run";
+}
+
+}  // namespace dtrain

@@ -1,0 +1,41 @@
+// dtrain eval with several processes.
+#include "catch.h"
+#include "job.h"
+
+namespace dtrain {
+namespace {
+
+Event evaluate(const Job& job, const std::string& replicas, const Arguments& more = {}) {
+  const Finished run =
+      run_program(Arguments{"eval", job.run_folder(), "--replicas", replicas, "--json"} + more);
+  INFO(run.output << run.errors);
+  REQUIRE(run.exit_code == 0);
+  return Event::parse(run.output);
+}
+
+TEST_CASE("a checkpoint's evaluation is the same at any number of replicas") {
+  const Job job;
+  REQUIRE(run_program(job.run(Job::set({"checkpoint.every_epochs=1"}))).exit_code == 0);
+  const Event trained = job.events("eval").back();
+  const Event alone = evaluate(job, "1");
+  CHECK(alone.at("examples") == 100);
+  CHECK(alone.at("accuracy") == trained.at("accuracy"));
+  CHECK(alone.at("loss").get<double>() == Approx(trained.at("loss").get<double>()).epsilon(1e-6));
+  for (const char* replicas : {"2", "3"}) {
+    INFO(replicas);
+    const Event shared = evaluate(job, replicas, {"--set", "evaluate.batch_per_replica=7"});
+    for (const char* same : {"examples", "correct", "accuracy", "classes", "confusion"})
+      CHECK(shared.at(same) == alone.at(same));
+    CHECK(shared.at("loss").get<double>() == Approx(alone.at("loss").get<double>()).epsilon(1e-6));
+  }
+  CHECK(evaluate(job, "3", {"--set", "data.test_examples=2"}).at("examples") == 2);
+
+  const Finished other =
+      run_program({"eval", job.run_folder(), "--replicas", "2", "--set", "model.hidden=[6]"});
+  CHECK(other.exit_code == 7);
+  CHECK_THAT(other.errors, ContainsSubstring("of another model"));
+  CHECK(job.is_gone());
+}
+
+}  // namespace
+}  // namespace dtrain

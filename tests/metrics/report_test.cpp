@@ -1,0 +1,147 @@
+#include "metrics/report.h"
+
+#include <fstream>
+
+#include "catch.h"
+#include "core/error.h"
+#include "markup.h"
+#include "sample_events.h"
+#include "temporary_folder.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+const char* const kDoctype = "<!DOCTYPE html>\n";
+
+void write_course(std::ostream& out, const std::string& run, int64_t replicas) {
+  out << run_start(run, replicas) << '\n';
+  for (int64_t number = 50; number <= 938; number += 50) {
+    Event line = step(run, 1, number);
+    line["loss"] = 2.0 / static_cast<double>(number);
+    out << line << '\n';
+  }
+  for (int64_t number = 1; number <= 2; ++number)
+    out << epoch(run, number) << '\n' << eval(run, number) << '\n';
+  Event end = run_end(run);
+  end["phases_ms"] = {
+      {"data_wait", 0.1}, {"compute", 1.5}, {"communicate", 0.2}, {"update", 0.1}, {"wait_for_peers", 0.1}};
+  out << end << '\n';
+}
+
+// A run with a baseline, whose texts are all `hostile`.
+fs::path make_run(const fs::path& folder, const std::string& hostile = "plain") {
+  fs::create_directories(folder);
+  std::ofstream(folder / "spec.yaml") << "name: it\nbatch: {per_replica: 64}\ndata: {path: "
+                                      << Event("/" + hostile.substr(0, hostile.find('\x1b'))) << "}\n";
+  std::ofstream metrics(folder / "metrics.jsonl");
+  write_course(metrics, "baseline", 1);
+  write_course(metrics, "distributed", 2);
+  Event start = run_start("distributed", 2);
+  for (const char* field :
+       {"strategy", "dataset", "dataset_source", "dataset_requested", "learning_rate_derivation", "dtrain"})
+    start[field] = hostile;
+  start["devices"] = {hostile, hostile};
+  metrics << start << '\n'
+          << Event{{"event", "warning"}, {"run", "distributed"}, {"text", hostile}} << '\n'
+          << Event{{"event", "comparison"},
+                   {"run", "distributed"},
+                   {"name", hostile},
+                   {"verdict", hostile},
+                   {"baseline", {{"strategy", hostile}, {"replicas", 1}, {"examples_per_second", 100}}},
+                   {"distributed", {{"strategy", hostile}, {"replicas", 2}, {"examples_per_second", 174}}},
+                   {"speedup", 1.74},
+                   {"scaling_efficiency", 0.87}}
+          << "\nhalf a li";
+  return folder;
+}
+
+// Requires a document that is XML too and cannot load or run anything.
+void check_page(const std::string& page) {
+  REQUIRE(page.rfind(kDoctype, 0) == 0);
+  CHECK(is_well_formed(page.substr(std::string(kDoctype).size())));
+  for (const char* none : {"<script", "javascript:", " src=", "href=", "url(", "@import", " onload", "inf\""})
+    CHECK(count_of(page, none) == 0);
+  CHECK_THAT(page, ContainsSubstring("default-src 'none'"));
+}
+
+TEST_CASE("a run's page has its curves, numbers, environment and spec") {
+  const TemporaryFolder folder;
+  const std::string page = report_page({read_run_history(make_run(folder.path() / "run"))});
+  check_page(page);
+  CHECK(count_of(page, "<figure>") == 5);
+  CHECK(count_of(page, "class=\"line\"") == 2 + 2 + 2 + 2 + 2);  // baseline and distributed
+  CHECK(count_of(page, "class=\"line faint\"") == 2 + 2);        // training loss and accuracy
+  CHECK(count_of(page, "class=\"bar\"") == 2);
+  for (const char* text :
+       {"1.74 x", "87.0 %", ">0.9760<", "Learning rate", "Speed, examples/s", "forward and backward",
+        ">60,000<", "2 x plain", "per_replica: 64", "prefers-color-scheme: dark", ">completed<",
+        "distributed: plain was not found; this is plain"})
+    CHECK_THAT(page, ContainsSubstring(text));
+}
+
+TEST_CASE("whatever a run calls itself stays text") {
+  const TemporaryFolder folder;
+  const std::string hostile = "</title><script>alert(1)</script>\" onload=\"x' & \x1b[2J\n<img src=x>";
+  const fs::path run = make_run(folder.path() / "<i>&\"", hostile);
+  for (const size_t times : {1, 2}) {
+    const std::string page = report_page(std::vector<RunHistory>(times, read_run_history(run)));
+    REQUIRE(page.rfind(kDoctype, 0) == 0);
+    CHECK(is_well_formed(page.substr(std::string(kDoctype).size())));
+    for (const char* none : {"<script", "<img", "\x1b", "onload=\"", "<i>"}) CHECK(count_of(page, none) == 0);
+    CHECK_THAT(page, ContainsSubstring("&lt;script&gt;alert(1)&lt;/script&gt;") &&
+                         ContainsSubstring("&lt;i&gt;&amp;&quot;"));
+  }
+}
+
+TEST_CASE("several runs are side by side with what differs") {
+  const TemporaryFolder folder;
+  const fs::path a = make_run(folder.path() / "a", "first"), b = make_run(folder.path() / "b", "second");
+  const std::string page = report_page({read_run_history(a), read_run_history(b)});
+  check_page(page);
+  CHECK(count_of(page, "class=\"line\"") == 2 + 2 + 2 + 2 + 2);  // the distributed runs
+  for (const char* text : {"it and 1 run more", "What differs in their specs", "A: it, first, 2 replicas",
+                           "B: it, second", "the ratio to A", "B: baseline and distributed run"})
+    CHECK_THAT(page, ContainsSubstring(text));
+}
+
+TEST_CASE("a run that never came to anything has a page too") {
+  const TemporaryFolder folder;
+  fs::create_directories(folder.path() / "run");
+  std::ofstream(folder.path() / "run" / "spec.yaml") << "name: it\nbatch: {per_replica: 64}\n";
+  std::ofstream metrics(folder.path() / "run" / "metrics.jsonl");
+  std::string page = report_page({read_run_history(folder.path() / "run")});
+  check_page(page);
+  CHECK_THAT(page, ContainsSubstring("no end yet"));
+  CHECK(count_of(page, "<figure>") == 0);
+  // Fields of any type, and a training that diverged.
+  metrics << R"({"event":"run_start","run":"distributed","steps_per_epoch":0,"devices":{"a":[1]},"strategy":7}
+{"event":"step","run":"distributed","step":"x","loss":"nan"}
+{"event":"step","run":"distributed","step":3,"loss":"inf","learning_rate":-1,"accuracy":[]}
+{"event":"eval","run":"distributed"}
+{"event":"run_end","run":"distributed","phases_ms":{"compute":"nan","update":-3},"status":"failed","error":"<diverged>"}
+{"event":"comparison","baseline":3}
+[1]
+7
+)" << std::flush;
+  page = report_page({read_run_history(folder.path() / "run"), read_run_history(folder.path() / "run")});
+  REQUIRE(page.rfind(kDoctype, 0) == 0);
+  CHECK(is_well_formed(page.substr(std::string(kDoctype).size())));
+  CHECK_THAT(page, ContainsSubstring("&lt;diverged&gt;") && ContainsSubstring("failed"));
+  CHECK_THROWS_AS(read_run_history(folder.path()), Error);
+}
+
+TEST_CASE("a long run's page stays small") {
+  const TemporaryFolder folder;
+  const fs::path run = make_run(folder.path() / "run");
+  std::ofstream metrics(run / "metrics.jsonl", std::ios::app);
+  metrics << '\n';
+  for (int64_t number = 1000; number < 21000; ++number) metrics << step("distributed", 3, number) << '\n';
+  const std::string page = report_page({read_run_history(run)});
+  check_page(page);
+  CHECK(page.size() < 500'000);
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,96 @@
+#include "train/evaluation.h"
+
+#include <ATen/ATen.h>
+
+#include "catch.h"
+#include "comm/group_threads.h"
+#include "core/error.h"
+#include "small_jobs.h"
+#include "strategy/variables.h"
+#include "train/assembly.h"
+
+namespace dtrain {
+namespace {
+
+NamedTensors some_variables(const JobPlan& job) {
+  return copy_variables(*build_model(job.model, dtype_from_name(job.spec.model.dtype), 3));
+}
+
+// What `ranks` threads come to; only rank 0 has the variables.
+EvaluationSums evaluate(const JobPlan& job, const LabelledImages& examples, int ranks) {
+  EvaluationSums of_rank_0;
+  with_ranks("shared_memory", ranks, [&](ProcessGroup& group) {
+    const auto model = group.rank() == 0 ? trained_model(job, some_variables(job)) : initial_model(job);
+    model->eval();
+    const EvaluationSums sums = evaluate_model(job, *model, examples, group);
+    if (group.rank() == 0) of_rank_0 = sums;
+  });
+  return of_rank_0;
+}
+
+TEST_CASE("an evaluation counts what the model predicts, whatever the number of replicas") {
+  const int64_t count = GENERATE(2, 50);  // fewer than replicas, and a last batch that is not full
+  const JobPlan job =
+      small_job({"data.test_examples=" + std::to_string(count), "evaluate.batch_per_replica=4",
+                 "data.mean=0.3", "data.standard_deviation=0.2"});
+  const LabelledImages examples = load_test_examples(job);
+  REQUIRE(examples.size() == count);
+  const Evaluation alone = evaluation_from(evaluate(job, examples, 1), 3);
+
+  const at::NoGradGuard no_grad;
+  const auto model = trained_model(job, some_variables(job));
+  const at::Tensor logits =
+      model->forward((examples.images.to(at::kFloat) / 255 - 0.3) / 0.2).to(at::kDouble);
+  const at::Tensor predicted = logits.argmax(1);
+  std::vector<std::vector<int64_t>> confusion(3, std::vector<int64_t>(3));
+  double loss = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto label = examples.labels[i].item<int64_t>();
+    ++confusion[static_cast<size_t>(label)][static_cast<size_t>(predicted[i].item<int64_t>())];
+    loss -= at::log_softmax(logits[i], 0)[label].item<double>();
+  }
+  CHECK(alone.confusion == confusion);
+  CHECK(alone.loss == Approx(loss / static_cast<double>(count)).epsilon(1e-6));
+  CHECK(alone.examples() == count);
+  int64_t right = 0;
+  for (size_t label = 0; label < 3; ++label) {
+    right += confusion[label][label];
+    CHECK(alone.correct_of[label] == confusion[label][label]);
+    CHECK(alone.examples_of[label] == confusion[label][0] + confusion[label][1] + confusion[label][2]);
+    CHECK(alone.accuracy_of(label).has_value() == (alone.examples_of[label] > 0));
+  }
+  CHECK(alone.accuracy() == static_cast<double>(right) / static_cast<double>(count));
+
+  for (const int ranks : {2, 3}) {
+    INFO(ranks);
+    const Evaluation shared = evaluation_from(evaluate(job, examples, ranks), 3);
+    CHECK(shared.confusion == alone.confusion);
+    CHECK(shared.examples_of == alone.examples_of);
+    CHECK(shared.correct_of == alone.correct_of);
+    CHECK(shared.loss == Approx(alone.loss).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("many classes are counted without a matrix") {
+  const JobPlan job = small_job({"data.classes=1001", "data.test_examples=40"});
+  const Evaluation result = evaluation_from(evaluate(job, load_test_examples(job), 2), 1001);
+  CHECK(result.confusion.empty());
+  CHECK(result.examples() == 40);
+  CHECK(result.examples_of.size() == 1001);
+}
+
+TEST_CASE("only the test examples are read for an evaluation, and they are those of the training") {
+  const JobPlan job = small_job();
+  const Dataset whole = load_dataset(job.spec.data, static_cast<uint64_t>(job.spec.seed));
+  const LabelledImages examples = load_test_examples(job);
+  CHECK(at::equal(examples.images, whole.test.images));
+  CHECK(at::equal(examples.labels, whole.test.labels));
+}
+
+TEST_CASE("variables of another model are not evaluated") {
+  const JobPlan job = small_job();
+  CHECK_THROWS_AS(trained_model(job, some_variables(small_job({"model.hidden=[6]"}))), Error);
+}
+
+}  // namespace
+}  // namespace dtrain
