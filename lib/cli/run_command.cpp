@@ -11,6 +11,7 @@
 #include "data/dataset.h"
 #include "launch/place.h"
 #include "launch/token.h"
+#include "train/devices.h"
 #include "train/job.h"
 
 namespace dtrain {
@@ -40,7 +41,10 @@ Launched launched_by(const Place& place) {
     return {.replicas = place.replica->world_size,
             .here = place.replica->local_world_size,
             .by = place.source == "environment" ? "the launcher" : place.source};
-  if (place.host) return {.hosts = static_cast<int64_t>(place.host->hosts.size()), .by = place.source};
+  if (place.host)
+    return {.hosts = static_cast<int64_t>(place.host->hosts.size()),
+            .servers = place.host->servers,
+            .by = place.source};
   return {};
 }
 
@@ -72,12 +76,16 @@ JobResult supervise(const JobPlan& job, const Place& place, const MeetingOptions
 
 ExitCode run_command(const RunOptions& options) {
   LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
-  const Place place = loaded.ok() ? find_place(loaded.spec.hosts, loaded.spec.network.port) : Place{};
+  const JobSpec& spec = loaded.spec;
+  const Place place =
+      loaded.ok() ? find_place(spec.hosts, spec.network.port, spec.strategy.kind != "parameter_server")
+                  : Place{};
   const JobPlan job = plan_job(loaded, find_dataset, launched_by(place));
   if (!loaded.ok()) {
     report_problems(loaded.problems, std::cerr);
     return ExitCode::kUsage;
   }
+  require_devices(job.devices, find_devices(job.spec.strategy));
   if (!options.quiet) announce(place);
   const MeetingOptions meeting{job_token(), say, options.resume.has_value()};
   if (place.replica) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
+#include <exception>
 
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
@@ -27,6 +28,16 @@ constexpr size_t kBroadcastBytes = size_t{64} << 20;  // of small tensors that a
 [[maybe_unused]] const int no_flight_recorder = ::setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/0);
 
 }  // namespace
+
+GlooGroup::~GlooGroup() {
+  if (std::uncaught_exceptions() == 0) return;
+  try {
+    for (const c10::Device& device : group_->getDeviceTypes()) {
+      if (!device.is_cpu()) group_->getBackend(device.type())->abort();
+    }
+  } catch (const std::exception&) {  // the error under way tells more
+  }
+}
 
 void GlooGroup::all_reduce_sum(at::Tensor& tensor) {
   run("all-reduce", [&] {
@@ -63,9 +74,8 @@ void GlooGroup::run(const char* what, const std::function<void()>& body) {
   with_peer_errors(what, body);
 }
 
-c10::intrusive_ptr<c10d::Backend> make_gloo_backend(const c10::intrusive_ptr<c10d::Store>& store, int rank,
-                                                    int size, std::chrono::milliseconds timeout,
-                                                    const GroupNetwork& network) {
+GlooBackend make_gloo_backend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
+                              std::chrono::milliseconds timeout, const GroupNetwork& network) {
   auto options = c10d::ProcessGroupGloo::Options::create(timeout);
   const auto open_device = [&] {
     options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(network.address));
@@ -74,19 +84,33 @@ c10::intrusive_ptr<c10d::Backend> make_gloo_backend(const c10::intrusive_ptr<c10
   for (const int socket : sockets_opened_by(open_device)) {
     if (!network.members.empty() && is_listening(socket)) admit_only(socket, network.members);
   }
-  return c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, size, std::move(options));
+  GlooBackend result;
+  result.sockets = sockets_opened_by([&] {
+    result.backend = c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, size, std::move(options));
+  });
+  return result;
 }
 
 std::unique_ptr<GlooGroup> make_gloo_group(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
-                                           std::chrono::milliseconds timeout, const GroupNetwork& network) {
+                                           std::chrono::milliseconds timeout, const GroupNetwork& network,
+                                           const DeviceTensors& device) {
+  using Kind = c10d::ProcessGroup::BackendType;
   std::unique_ptr<GlooGroup> result;
   with_peer_errors(fmt::format("rank {} meeting {} others", rank, size - 1), [&] {
     const auto prefixed = c10::make_intrusive<c10d::PrefixStore>("gloo", store);
-    const auto backend = make_gloo_backend(prefixed, rank, size, timeout, network);
+    auto [backend, sockets] = make_gloo_backend(prefixed, rank, size, timeout, network);
     auto group = c10::make_intrusive<c10d::ProcessGroup>(prefixed, rank, size);
-    group->setDefaultBackend(c10d::ProcessGroup::BackendType::GLOO);
-    group->setBackend(c10::DeviceType::CPU, c10d::ProcessGroup::BackendType::GLOO, backend);
-    result = std::make_unique<GlooGroup>(std::move(group), rank, size);
+    group->setDefaultBackend(Kind::GLOO);
+    group->setBackend(c10::DeviceType::CPU, Kind::GLOO, backend);
+    if (device.accelerator != nullptr) {
+      const auto of_device =
+          device.nccl ? device.accelerator->make_backend(
+                            c10::make_intrusive<c10d::PrefixStore>("nccl", store), rank, size, timeout)
+                      : backend;
+      group->setBackend(device.accelerator->device().type(), device.nccl ? Kind::NCCL : Kind::GLOO,
+                        of_device);
+    }
+    result = std::make_unique<GlooGroup>(std::move(group), rank, size, std::move(sockets));
   });
   return result;
 }

@@ -26,6 +26,7 @@ class HierarchicalGroup : public ProcessGroup {
   std::unique_ptr<GradientReducer> make_gradient_reducer(const std::vector<at::Tensor>& parameters,
                                                          const ReducerOptions& options,
                                                          PhaseClock& clock) override;
+  Traffic traffic() const override { return between_ ? between_->traffic() : Traffic(); }
 
  private:
   int rank_;

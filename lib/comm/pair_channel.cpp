@@ -17,8 +17,11 @@ constexpr std::chrono::milliseconds kEver = std::chrono::hours(24 * 365);
 PairChannel::PairChannel(const StorePtr& store, int side, std::chrono::milliseconds timeout, std::string peer,
                          const GroupNetwork& network)
     : other_(1 - side), timeout_(timeout), peer_(std::move(peer)) {
-  with_peer_errors("connecting to " + peer_,
-                   [&] { backend_ = make_gloo_backend(store, side, /*size=*/2, timeout, network); });
+  with_peer_errors("connecting to " + peer_, [&] {
+    auto [backend, sockets] = make_gloo_backend(store, side, /*size=*/2, timeout, network);
+    backend_ = std::move(backend);
+    sockets_ = std::move(sockets);
+  });
 }
 
 void PairChannel::send(const at::Tensor& tensor) {

@@ -11,6 +11,7 @@
 
 #include "comm/process_group.h"
 #include "comm/store.h"
+#include "comm/traffic.h"
 
 namespace dtrain {
 
@@ -35,6 +36,7 @@ class PairChannel {
   void interrupt();
 
   const std::string& peer() const { return peer_; }
+  Traffic traffic() const { return traffic_of(sockets_); }  // so far
 
  private:
   c10::intrusive_ptr<c10d::Work> start_receiving(at::Tensor& tensor);
@@ -43,6 +45,7 @@ class PairChannel {
   std::chrono::milliseconds timeout_;
   std::string peer_;
   c10::intrusive_ptr<c10d::Backend> backend_;
+  std::vector<int> sockets_;
   std::mutex mutex_;                         // guards what follows
   c10::intrusive_ptr<c10d::Work> awaiting_;  // nullptr while no await() waits
   bool interrupted_ = false;

@@ -11,7 +11,9 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <vector>
 
+#include "comm/accelerator.h"
 #include "comm/gradient_reducer.h"
+#include "comm/traffic.h"
 #include "core/phase_clock.h"
 
 namespace dtrain {
@@ -46,6 +48,10 @@ class ProcessGroup {
                                                                  const ReducerOptions& options,
                                                                  PhaseClock& clock) = 0;
 
+  // What this rank has sent and received through sockets so far; of the ranks of a host, the one that speaks
+  // for them all.
+  virtual Traffic traffic() const { return {}; }
+
   // Called when this rank is about to wait for others (a status board shows it).
   void set_on_wait(std::function<void()> on_wait) { on_wait_ = std::move(on_wait); }
 
@@ -79,12 +85,13 @@ struct GroupNetwork {
 std::unique_ptr<ProcessGroup> make_shared_memory_group(const c10::intrusive_ptr<c10d::Store>& store, int rank,
                                                        int size, std::chrono::milliseconds timeout);
 
-// The group for a spec's strategy.communication: a group of one when `size` is 1; otherwise "shared_memory"
-// or "gloo", and for "auto" shared memory on one host, gloo between several and shared memory inside each.
-// Throws Error(kUsage) for shared memory on several hosts, Error(kBug) for other words: specs are checked
-// before.
+// The group for a spec's strategy.communication: a group of one when `size` is 1, unless it is "nccl";
+// otherwise "shared_memory", "gloo" or "nccl", and for "auto" shared memory on one host, gloo between several
+// and shared memory inside each. `accelerator` is this rank's, null on the CPU. Throws Error(kUsage) for
+// shared memory on several hosts, Error(kBug) for other words: specs are checked before.
 std::unique_ptr<ProcessGroup> make_group(const std::string& communication,
                                          const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
-                                         std::chrono::milliseconds timeout, const GroupNetwork& network = {});
+                                         std::chrono::milliseconds timeout, const GroupNetwork& network = {},
+                                         Accelerator* accelerator = nullptr);
 
 }  // namespace dtrain

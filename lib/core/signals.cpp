@@ -39,6 +39,8 @@ void leave_write_errors_to_writers() {
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
+void note_stop_signal(int signal) { count_stop_signal(signal); }
+
 int stop_signals_received() { return received; }
 
 int last_stop_signal() { return last; }

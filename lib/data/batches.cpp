@@ -28,7 +28,9 @@ void check(const LabelledImages& data, const LoaderOptions& options) {
   require(data.labels.scalar_type() == at::kLong && data.labels.dim() == 1 && data.labels.is_contiguous(),
           "labels must be contiguous int64 [n]");
   require(data.images.size(0) == data.labels.size(0), "as many images as labels are needed");
-  require(options.dtype == at::kFloat || options.dtype == at::kDouble, "dtype must be float32 or float64");
+  const at::ScalarType dtype = options.format.dtype;
+  require(dtype == at::kFloat || dtype == at::kDouble, "dtype must be float32 or float64");
+  require(options.assembly != Assembly::kOnHost || options.device.is_cpu(), "a device assembles its own");
   const BatchPlan& plan = options.plan;
   require(plan.global > 0 && plan.per_replica > 0, "the batch plan must be resolved");
   require(0 <= options.rank && options.rank < plan.replicas, "rank out of range");
@@ -37,8 +39,9 @@ void check(const LabelledImages& data, const LoaderOptions& options) {
 
 // The normalised value of each of the 256 pixel values. A look-up is as fast as multiplying (gathering rows
 // is bound by memory) and gives exactly what the same arithmetic on a tensor gives.
-at::Tensor normalised_values(const Normalisation& by, at::ScalarType dtype) {
-  return at::arange(256, dtype).div_(255).sub_(by.mean).div_(by.standard_deviation);
+at::Tensor normalised_values(const PixelFormat& format) {
+  const Normalisation& by = format.normalisation;
+  return at::arange(256, format.dtype).div_(255).sub_(by.mean).div_(by.standard_deviation);
 }
 
 constexpr int64_t kAhead = 2;  // rows
@@ -66,13 +69,24 @@ void normalise_rows(const at::Tensor& images, const int64_t* rows, const at::Ten
   }
 }
 
+void copy_rows(const at::Tensor& images, const int64_t* rows, at::Tensor& out) {
+  const int64_t pixels = images[0].numel();
+  const uint8_t* source = images.const_data_ptr<uint8_t>();
+  uint8_t* target = out.mutable_data_ptr<uint8_t>();
+  for (int64_t row = 0; row < out.size(0); ++row)
+    std::copy_n(source + rows[row] * pixels, pixels, target + row * pixels);
+}
+
 }  // namespace
 
 class ShareLoader::Implementation {
  public:
   Implementation(const LabelledImages& data, const LoaderOptions& options) : data_(data), options_(options) {
     check(data_, options_);
-    values_ = normalised_values(options_.normalisation, options_.dtype);
+    values_ = normalised_values(options_.format);
+    if (options_.assembly == Assembly::kResident) {
+      stored_ = {data_.images.to(options_.device), data_.labels.to(options_.device)};
+    }
     next_step_ = steps();
   }
 
@@ -84,6 +98,7 @@ class ShareLoader::Implementation {
     ready_.clear();
     failure_ = nullptr;
     order_ = epoch_order(data_.size(), options_.shuffle, options_.seed, epoch);
+    if (options_.assembly == Assembly::kResident) rows_ = at::tensor(order_, at::kLong).to(options_.device);
     next_step_ = first_step;
     if (options_.prefetch > 0 && first_step < steps()) {
       producer_ = std::jthread([this, first_step](std::stop_token stop) { produce(stop, first_step); });
@@ -94,6 +109,7 @@ class ShareLoader::Implementation {
     if (next_step_ >= steps()) return std::nullopt;
     Share share = options_.prefetch > 0 ? take() : assemble(next_step_);
     ++next_step_;
+    if (options_.assembly == Assembly::kUploaded) upload(share);
     return share;
   }
 
@@ -141,20 +157,41 @@ class ShareLoader::Implementation {
     const int64_t largest = share_of(whole, /*rank=*/0, plan.replicas).size();
     for (int64_t done = 0; done < largest; done += plan.per_replica) {
       const int64_t begin = std::min(mine.begin + done, mine.end);
-      share.micro_batches.push_back(gather({begin, std::min(begin + plan.per_replica, mine.end)}));
+      share.micro_batches.push_back(micro_batch({begin, std::min(begin + plan.per_replica, mine.end)}));
     }
     return share;
   }
 
-  Batch gather(Range positions) const {
+  MicroBatch micro_batch(Range positions) const {
+    switch (options_.assembly) {
+      case Assembly::kResident:
+        return {stored_.images, stored_.labels, options_.format,
+                rows_.narrow(0, positions.begin, positions.size())};
+      case Assembly::kUploaded: {
+        Batch batch = gather(positions, at::kByte);
+        return {std::move(batch.inputs), std::move(batch.targets), options_.format};
+      }
+      case Assembly::kOnHost:
+        break;
+    }
+    return MicroBatch(gather(positions, options_.format.dtype));
+  }
+
+  // The examples at `positions` of the order: as they are stored (uint8, in memory that a device reads while
+  // the processor goes on) or normalised.
+  Batch gather(Range positions, at::ScalarType dtype) const {
     std::vector<int64_t> shape = data_.images.sizes().vec();
     shape[0] = positions.size();
-    Batch batch{at::empty(shape, options_.dtype), at::empty({positions.size()}, at::kLong)};
+    const auto memory = at::TensorOptions().pinned_memory(!options_.device.is_cpu());
+    Batch batch{at::empty(shape, memory.dtype(dtype)),
+                at::empty({positions.size()}, memory.dtype(at::kLong))};
     const int64_t* rows = order_.data() + positions.begin;
-    if (options_.dtype == at::kFloat) {
+    if (dtype == at::kFloat) {
       normalise_rows<float>(data_.images, rows, values_, batch.inputs);
-    } else {
+    } else if (dtype == at::kDouble) {
       normalise_rows<double>(data_.images, rows, values_, batch.inputs);
+    } else {
+      copy_rows(data_.images, rows, batch.inputs);
     }
     const int64_t* labels = data_.labels.const_data_ptr<int64_t>();
     std::transform(rows, rows + positions.size(), batch.targets.mutable_data_ptr<int64_t>(),
@@ -162,9 +199,16 @@ class ShareLoader::Implementation {
     return batch;
   }
 
+  // By the thread that trains: each thread has a queue of its own on the device.
+  void upload(Share& share) const {
+    for (MicroBatch& batch : share.micro_batches) batch = batch.to(options_.device);
+  }
+
   const LabelledImages data_;
   const LoaderOptions options_;
   at::Tensor values_;           // by pixel value
+  LabelledImages stored_;       // kResident: on the device
+  at::Tensor rows_;             // kResident: order_, on the device
   std::vector<int64_t> order_;  // of this epoch; written only while no thread runs
   int64_t next_step_ = 0;       // that next() yields
 

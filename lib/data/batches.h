@@ -9,30 +9,26 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "data/micro_batch.h"
 #include "spec/batch_plan.h"
 
 namespace dtrain {
-
-struct Batch {
-  at::Tensor inputs;   // [n, channels, height, width] of the model's dtype, normalised
-  at::Tensor targets;  // int64 [n]
-  int64_t size() const { return targets.size(0); }
-};
 
 // One replica's share of one optimizer step. `micro_batches` has as many entries as the largest share needs:
 // the same number on every replica, as some wait for each other in each. The last ones may be smaller, or
 // empty.
 struct Share {
-  std::vector<Batch> micro_batches;
+  std::vector<MicroBatch> micro_batches;
   std::vector<int64_t> indices;  // of all its examples in the dataset, in their order
   int64_t global_examples = 0;   // of the whole step, over all replicas and micro-batches
   int64_t step = 0;              // 0-based within the epoch
 };
 
-// (pixel / 255 - mean) / standard_deviation
-struct Normalisation {
-  double mean = 0;
-  double standard_deviation = 1;
+// Where the pixels of a batch become numbers.
+enum class Assembly {
+  kOnHost,    // by the loader: batches are normalised when they come
+  kResident,  // on the device, which holds all examples as they are stored
+  kUploaded,  // on the device, to which the stored examples of each batch are sent
 };
 
 struct LoaderOptions {
@@ -40,8 +36,9 @@ struct LoaderOptions {
   int64_t rank = 0;
   bool shuffle = true;
   uint64_t seed = 0;
-  Normalisation normalisation;
-  at::ScalarType dtype = at::kFloat;
+  PixelFormat format;
+  Assembly assembly = Assembly::kOnHost;
+  at::Device device = at::kCPU;  // where what next() yields lies
   int64_t prefetch = 0;  // shares assembled ahead by a thread of its own; 0: none, assembled in next()
 };
 
@@ -49,7 +46,7 @@ struct LoaderOptions {
 // next().
 class ShareLoader {
  public:
-  // Keeps a reference to the tensors of `images`, not a copy.
+  // Keeps a reference to the tensors of `images`, not a copy; kResident makes one on the device.
   ShareLoader(const LabelledImages& images, const LoaderOptions& options);
   ~ShareLoader();
   ShareLoader(const ShareLoader&) = delete;

@@ -127,6 +127,13 @@ std::vector<std::string> resolve(const std::string& host) {
   return addresses;
 }
 
+std::string interface_of_address(const std::string& address) {
+  for (const Interface& interface : interfaces()) {
+    if (interface.address == address) return interface.name;
+  }
+  return "";
+}
+
 std::string address_of_interface(const std::string& name) {
   std::vector<std::string> known;
   for (const Interface& interface : interfaces()) {

@@ -26,6 +26,9 @@ bool is_loopback(const std::string& address);
 // the resolver's words when there is none.
 std::vector<std::string> resolve(const std::string& host);
 
+// The name of the interface of this host that has the address ("eth0"); empty when none has.
+std::string interface_of_address(const std::string& address);
+
 // The address of the interface `name` ("eth0", or an address of this host, which is returned as it is); an
 // IPv4 one where there is one. Throws Error(kUsage) that lists this host's interfaces when there is none.
 std::string address_of_interface(const std::string& name);

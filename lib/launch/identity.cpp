@@ -12,6 +12,8 @@
 namespace dtrain {
 namespace {
 
+constexpr int64_t kMostRestarts = 1'000'000;
+
 [[noreturn]] void fail_missing(const char* name) {
   throw Error(
       ExitCode::kUsage,
@@ -84,6 +86,7 @@ std::optional<Identity> identity_from_environment() {
         static_cast<int>(environment_number("DTRAIN_HOST_INDEX", 0, kMaxWorldSize - 1).value_or(0));
     identity.hosts = static_cast<int>(environment_number("DTRAIN_HOSTS", 1, kMaxWorldSize).value_or(1));
     check_below("DTRAIN_HOST_INDEX", identity.host, "DTRAIN_HOSTS", identity.hosts);
+    identity.restart = static_cast<int>(environment_number("DTRAIN_RESTART", 0, kMostRestarts).value_or(0));
   } else {
     identity.source = environment_text("TORCHELASTIC_RUN_ID") ? "torchrun" : "environment";
   }
@@ -109,6 +112,7 @@ std::map<std::string, std::string> replica_environment(const Identity& identity,
           {"DTRAIN_MEMBERS", join(identity.members, ",")},
           {"DTRAIN_HOST_INDEX", std::to_string(identity.host)},
           {"DTRAIN_HOSTS", std::to_string(identity.hosts)},
+          {"DTRAIN_RESTART", std::to_string(identity.restart)},
           {"TORCHELASTIC_USE_AGENT_STORE", "True"},  // the store is the supervisor's
           {"OMP_NUM_THREADS", std::to_string(threads)}};
 }

@@ -25,14 +25,15 @@ struct Identity {
   std::vector<std::string> members = {};
   int host = 0;              // the number of this host, known once all have met
   int hosts = 1;             // and how many there are
+  int restart = 0;           // how often our supervisor has started this process again
   bool host_by_host = true;  // all hosts have as many ranks, numbered one host after the other
 
   bool spans_hosts() const { return local_world_size < world_size; }
 };
 
 // From RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and of our supervisor's
-// DTRAIN_ADDRESS, DTRAIN_MEMBERS, DTRAIN_HOST_INDEX and DTRAIN_HOSTS; nullopt when neither RANK nor
-// WORLD_SIZE is set. Throws Error(kUsage) that names the variable when one is missing, malformed or
+// DTRAIN_ADDRESS, DTRAIN_MEMBERS, DTRAIN_HOST_INDEX, DTRAIN_HOSTS and DTRAIN_RESTART; nullopt when neither
+// RANK nor WORLD_SIZE is set. Throws Error(kUsage) that names the variable when one is missing, malformed or
 // contradicts another. TORCHELASTIC_USE_AGENT_STORE=True means that torchrun's agent serves a store.
 std::optional<Identity> identity_from_environment();
 

@@ -50,7 +50,7 @@ std::optional<HostPlace> find_host(const std::vector<std::string>& hosts,
       contradiction(fmt::format("the spec has network.port: {}", *port),
                     fmt::format("TF_CONFIG gives {} to {}", config->port, config->hosts.front()),
                     "take network.port out of the spec");
-    return HostPlace{config->hosts, config->index, config->port};
+    return HostPlace{config->hosts, config->index, config->port, config->servers};
   }
   if (hosts.size() < 2) return std::nullopt;
   const auto index = environment_number("DTRAIN_HOST_INDEX", 0, static_cast<int64_t>(hosts.size()) - 1);
@@ -72,14 +72,14 @@ void check_hosts(const std::vector<std::string>& hosts, const Identity& identity
 
 }  // namespace
 
-Place find_place(const std::vector<std::string>& hosts, std::optional<int64_t> port) {
+Place find_place(const std::vector<std::string>& hosts, std::optional<int64_t> port, bool evenly) {
   const auto replica = find_replica(port);
   const auto config = tf_config_from_environment();
   if (replica && config)
     contradiction("TF_CONFIG is set", described(*replica), "unset TF_CONFIG, or start without that launcher");
   Place place;
   if (replica) {
-    check_hosts(hosts, *replica);
+    if (evenly) check_hosts(hosts, *replica);
     place.replica = replica;
     place.source = replica->source;
     return place;

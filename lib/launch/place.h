@@ -17,6 +17,7 @@ struct HostPlace {
   std::vector<std::string> hosts;  // the first one leads
   int index = 0;                   // of this one
   uint16_t port = kDefaultPort;    // of the first
+  int64_t servers = 0;             // of TF_CONFIG: so many of them, the last ones, are to serve variables
 
   bool leads() const { return index == 0; }
 };
@@ -35,7 +36,7 @@ struct Place {
 //
 // torchrun and MPI launchers may themselves run under Slurm, and torchrun under either. Any other two sources
 // that do not say the same are an Error(kUsage) that names both: RANK beside OMPI_COMM_WORLD_RANK, TF_CONFIG
-// beside a launcher, another number of hosts in the spec than started.
-Place find_place(const std::vector<std::string>& hosts, std::optional<int64_t> port);
+// beside a launcher, another number of hosts in the spec than started (where they share processes `evenly`).
+Place find_place(const std::vector<std::string>& hosts, std::optional<int64_t> port, bool evenly = true);
 
 }  // namespace dtrain

@@ -15,4 +15,7 @@ struct Role {
 // Workers come first: rank 0 evaluates and reports whatever the strategy. Without servers all train.
 Role role_of(int64_t rank, int64_t workers, int64_t servers);
 
+// Of `count` ranks from `first` on: "ranks 2 to 5", or with servers "worker 2, server 0".
+std::string names_of_ranks(int64_t first, int64_t count, int64_t workers, int64_t servers);
+
 }  // namespace dtrain

@@ -30,11 +30,20 @@ enum class Phase {
 };
 
 struct Replica {
+  const ReplicaProcess* plan;
   std::unique_ptr<Process> process;  // nullptr once ended and reaped
   ReportLines lines;
   ReplicaOutcome outcome;
-  bool expendable;
+  int restarts = 0;      // so far
+  bool returns = false;  // is to be started again once it has ended
 };
+
+// The process when it is started again for the time `restart`.
+ReplicaProcess restarted(ReplicaProcess process, int restart) {
+  process.environment["DTRAIN_RESTART"] = std::to_string(restart);
+  process.log.replace_extension(fmt::format(".restart{}{}", restart, process.log.extension().string()));
+  return process;
+}
 
 // An expendable replica that failed.
 struct Loss {
@@ -51,6 +60,7 @@ class Job {
 
  private:
   void wait_for_events() const;
+  ReportLines lines_of(int rank);
   void read_reports(Replica& replica);
   void drain_reports(Replica& replica);
   void take_line(int rank, const std::string& line);
@@ -59,6 +69,8 @@ class Job {
   void begin_gathering();
   void note_loss(int rank);
   void tell_losses();
+  void start_again(int rank);
+  bool needed_have_ended() const;
   void end_leftovers();
   void advance();
   void tick();
@@ -87,11 +99,15 @@ Job::Job(const std::vector<ReplicaProcess>& processes, const StatusBoard& board,
     : board_(board), options_(options) {
   for (const ReplicaProcess& process : processes) {
     const int rank = alive_++;  // within this host
-    replicas_.push_back({std::make_unique<Process>(process, board.descriptor()),
-                         ReportLines([this, rank](const std::string& line) { take_line(rank, line); }),
-                         {std::nullopt, std::nullopt, {}, process.log, process.name},
-                         process.expendable});
+    replicas_.push_back({&process,
+                         std::make_unique<Process>(process, board.descriptor()),
+                         lines_of(rank),
+                         {std::nullopt, std::nullopt, {}, process.log, process.name}});
   }
+}
+
+ReportLines Job::lines_of(int rank) {
+  return ReportLines([this, rank](const std::string& line) { take_line(rank, line); });
 }
 
 SuperviseResult Job::run() {
@@ -180,18 +196,45 @@ void Job::tell_losses() {
   for (Loss& loss : losses_) {
     if (loss.told || (alive_ > 0 && steady_seconds() - loss.noticed < options_.gather_seconds)) continue;
     loss.told = true;
-    const Replica& replica = replicas_[static_cast<size_t>(loss.rank)];
+    Replica& replica = replicas_[static_cast<size_t>(loss.rank)];
     if (replica.process) replica.process->send(SIGKILL);  // it hangs in its own end
-    if (options_.on_lost) options_.on_lost(options_.first_rank + loss.rank, failure_text(replica.outcome));
+    replica.returns = replica.restarts < replica.plan->restarts && !needed_have_ended();
+    if (options_.on_lost)
+      options_.on_lost({options_.first_rank + loss.rank, failure_text(replica.outcome),
+                        replica.returns ? replica.restarts + 1 : 0});
   }
+  for (size_t rank = 0; rank < replicas_.size(); ++rank) {
+    if (replicas_[rank].returns && !replicas_[rank].process) start_again(static_cast<int>(rank));
+  }
+}
+
+void Job::start_again(int rank) {
+  Replica& replica = replicas_[static_cast<size_t>(rank)];
+  const ReplicaProcess process = restarted(*replica.plan, ++replica.restarts);
+  replica.process = std::make_unique<Process>(process, board_.descriptor());
+  replica.lines = lines_of(rank);
+  replica.outcome = {std::nullopt, std::nullopt, {}, process.log, process.name};
+  replica.returns = false;
+  ++alive_;
+  losses_.erase(
+      std::remove_if(losses_.begin(), losses_.end(), [rank](const Loss& loss) { return loss.rank == rank; }),
+      losses_.end());
+}
+
+// Those that were not expendable have ended. Where there were none, they are on other hosts.
+bool Job::needed_have_ended() const {
+  bool had_any = false;
+  for (const Replica& replica : replicas_) {
+    if (replica.plan->expendable) continue;
+    if (replica.process) return false;
+    had_any = true;
+  }
+  return had_any;
 }
 
 // Nobody is left whom expendable replicas could work with: those that are still there hang.
 void Job::end_leftovers() {
-  const bool needed = std::any_of(replicas_.begin(), replicas_.end(), [](const Replica& replica) {
-    return replica.process && !replica.expendable;
-  });
-  if (phase_ != Phase::kRunning || needed) return;
+  if (phase_ != Phase::kRunning || !needed_have_ended()) return;
   if (deadline_ == 0) deadline_ = steady_seconds() + options_.grace_seconds;
   if (steady_seconds() < deadline_) return;
   for (const Replica& replica : replicas_) {
@@ -200,7 +243,7 @@ void Job::end_leftovers() {
 }
 
 void Job::note_failure(int rank) {
-  if (replicas_[static_cast<size_t>(rank)].expendable) return note_loss(rank);
+  if (replicas_[static_cast<size_t>(rank)].plan->expendable) return note_loss(rank);
   if (std::find(failed_.begin(), failed_.end(), rank) != failed_.end()) return;
   failed_.push_back(rank);
   begin_gathering();

@@ -25,6 +25,14 @@ struct ReplicaProcess {
   std::string program = {};                        // what to execute when it is not arguments[0]
   std::string name = {};                           // for messages; "rank N" when empty
   bool expendable = false;                         // the others go on when this one fails
+  int restarts = 0;                                // how often it is started again then
+};
+
+// An expendable process has failed, and why, in one line; the job goes on.
+struct LostReplica {
+  int rank = 0;
+  std::string reason = {};
+  int restart = 0;  // it is started again, for the so-manieth time; 0: it is not
 };
 
 // How sure it is who failed first: peers of a dead replica fail too and blame each other.
@@ -54,8 +62,8 @@ struct SuperviseOptions {
   // The stop signals that were dealt with already (core/signals.h): a later one stops the job, even one that
   // came just before supervise() was called.
   int stop_signals_before = stop_signals_received();
-  // An expendable process has failed, and why, in one line; the job goes on. `rank` is that in the job.
-  std::function<void(int rank, const std::string& reason)> on_lost = {};
+  // Its rank is that in the job.
+  std::function<void(const LostReplica& lost)> on_lost = {};
   // Asked as often: what it returns ends the job, because of something outside this host. It is the result
   // unless there is evidence as good that it was a replica here: one that failed, or, when those elsewhere
   // just lost a peer, one that was silent.
@@ -74,13 +82,14 @@ struct SuperviseOptions {
 // all say kPeerLost (a timeout), it is the one that does not, of several one that the board shows outside
 // communication. SIGINT/SIGTERM
 // (core/signals.h flags) stop the job: SIGTERM to all, SIGKILL after stop_seconds or at a second signal.
-// Expendable ones that still run when all others have ended get grace_seconds to follow.
-// Children get PR_SET_PDEATHSIG=SIGKILL and a process group of their own, so that Ctrl-C reaches only the
-// supervisor. The kernel ties them to the *thread* that called this, which must last as long as the job: it
-// does, for it is blocked here. A replica's group ends with it; nothing of the job is left when this returns
-// or throws. Throws Error when a process cannot be started (after ending those that were): kUsage names the
-// log or program that cannot be opened, kMemory says that there is no room for a process. What a callback
-// throws passes through.
+// Expendable ones that still run when all others have ended get grace_seconds to follow. One that is started
+// again finds in DTRAIN_RESTART for which time, and has a log of its own ("worker1.log",
+// "worker1.restart1.log"). Children get PR_SET_PDEATHSIG=SIGKILL and a process group of their own, so that
+// Ctrl-C reaches only the supervisor. The kernel ties them to the *thread* that called this, which must last
+// as long as the job: it does, for it is blocked here. A replica's group ends with it; nothing of the job is
+// left when this returns or throws. Throws Error when a process cannot be started (after ending those that
+// were): kUsage names the log or program that cannot be opened, kMemory says that there is no room for a
+// process. What a callback throws passes through.
 SuperviseResult supervise(const std::vector<ReplicaProcess>& processes, const StatusBoard& board,
                           const SuperviseOptions& options);
 

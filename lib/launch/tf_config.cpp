@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <charconv>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -64,12 +65,11 @@ void append_tasks(const json& cluster, const char* type, TfConfig& config) {
 
 void refuse_other_tasks(const json& cluster) {
   for (const auto& [type, tasks] : cluster.items()) {
-    if (type == "chief" || type == "worker") continue;
+    if (type == "chief" || type == "worker" || type == "ps") continue;
     if (type == "evaluator")
       fail(
           "an evaluator is not needed: the job evaluates by itself after its epochs (evaluate.every_epochs)");
-    if (type == "ps") fail("it lists parameter servers (ps), which cannot be started this way");
-    fail(fmt::format("unknown type of task '{}' (known: chief, worker)", printable(type, 40)));
+    fail(fmt::format("unknown type of task '{}' (known: chief, worker, ps)", printable(type, 40)));
   }
 }
 
@@ -85,16 +85,22 @@ std::optional<TfConfig> tf_config_from_environment() {
   if (!cluster.is_object() || !task.is_object()) fail("cluster and task are not JSON objects");
   const json& type = member(task, "type", "task");
   const json& index = member(task, "index", "task");
-  if (type == "evaluator" || type == "ps") refuse_other_tasks({{type.get<std::string>(), nullptr}});
-  if (type != "chief" && type != "worker") fail("task.type is neither chief nor worker");
+  if (type == "evaluator") refuse_other_tasks({{type.get<std::string>(), nullptr}});
+  if (type != "chief" && type != "worker" && type != "ps") fail("task.type is none of chief, worker and ps");
   refuse_other_tasks(cluster);
 
   TfConfig config;
-  append_tasks(cluster, "chief", config);
-  const size_t chiefs = config.hosts.size();
-  append_tasks(cluster, "worker", config);
-  if (chiefs > 1) fail("cluster.chief lists more than one");
-  const size_t of_type = type == "chief" ? chiefs : config.hosts.size() - chiefs;
+  size_t first = 0, of_type = 0;  // of this task's type
+  for (const char* each : {"chief", "worker", "ps"}) {
+    const size_t begin = config.hosts.size();
+    append_tasks(cluster, each, config);
+    const size_t count = config.hosts.size() - begin;
+    if (type == each) first = begin, of_type = count;
+    if (each == std::string("chief") && count > 1) fail("cluster.chief lists more than one");
+    if (each == std::string("ps")) config.servers = static_cast<int64_t>(count);
+  }
+  if (config.servers > 0 && config.servers == std::ssize(config.hosts))
+    fail("the cluster has neither a chief nor a worker");
   // Older TensorFlow jobs write the index as text.
   const std::string written = index.is_string() ? index.get<std::string>() : index.dump(-1, ' ', true);
   size_t number = 0;
@@ -103,7 +109,7 @@ std::optional<TfConfig> tf_config_from_environment() {
   if (error != std::errc() || stop != end || number >= of_type)
     fail(fmt::format("task.index is {}, but cluster.{} has {} entries", printable(written, 40),
                      type.get<std::string>(), of_type));
-  config.index = static_cast<int>(number + (type == "chief" ? 0 : chiefs));
+  config.index = static_cast<int>(first + number);
   return config;
 }
 

@@ -133,8 +133,10 @@ void Console::on_inspect(const Event& event) {
 }
 
 void Console::on_worker_lost(const Event& event) {
-  print(fmt::format("NOTE: worker {} is lost, the others go on: {}\n",
-                    show_count(integer_at(event, "worker")), show_text(event, "reason")));
+  const auto restart = integer_at(event, "restart");
+  print(fmt::format(
+      "NOTE: worker {} is lost{}, the others go on: {}\n", show_count(integer_at(event, "worker")),
+      restart ? fmt::format(" and started again (restart {})", *restart) : "", show_text(event, "reason")));
 }
 
 void Console::print_row(const Event& event, const char* phase, std::optional<double> examples_per_second) {
@@ -158,6 +160,10 @@ void Console::on_run_end(const Event& event) {
     text += fmt::format("  {} examples/s, {} ms a step (medians without the first {})\n", show_rate(rate),
                         show_milliseconds(number_at(event, "step_ms")),
                         show_counted(integer_at(event, "skipped_steps"), "step"));
+  }
+  if (const auto sent = integer_at(event, "bytes_sent")) {
+    text += fmt::format("  {} sent and {} received in a step\n", human_bytes(*sent),
+                        human_bytes(integer_at(event, "bytes_received").value_or(0)));
   }
   if (const auto loss = number_at(event, "loss")) {
     text += fmt::format("  final evaluation: loss {}, accuracy {}\n", show_loss(loss),

@@ -7,6 +7,7 @@ const std::vector<LayerKind>& layer_table() {
       {"conv2d", place_conv2d, make_conv2d},
       {"max_pool2d", place_pool2d, make_max_pool2d},
       {"avg_pool2d", place_pool2d, make_avg_pool2d},
+      {"global_avg_pool2d", place_global_pool2d, make_global_avg_pool2d},
       {"flatten", place_flatten, make_flatten},
       {"dense", place_dense, make_dense},
       {"relu", place_elementwise, make_relu},
@@ -15,6 +16,7 @@ const std::vector<LayerKind>& layer_table() {
       {"sigmoid", place_elementwise, make_sigmoid},
       {"batch_norm", place_batch_norm, make_batch_norm},
       {"dropout", place_elementwise, make_dropout},
+      {"add", place_elementwise, nullptr},
   };
   return kinds;
 }

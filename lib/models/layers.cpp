@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "core/text.h"
@@ -39,24 +40,85 @@ std::string unknown_kind(const std::string& kind) {
                      did_you_mean(kind, known));
 }
 
-// The layer placed on `input`, or what is wrong with it; `parameters_before` counts those of the layers
-// before it.
-Placement place(const LayerSpec& spec, const Shape& input, int64_t parameters_before) {
-  const LayerKind* kind = find_layer_kind(spec.kind);
-  if (kind == nullptr) return {{}, 0, 0, unknown_kind(spec.kind)};
-  Placement placement = kind->place(spec, input);
-  if (!placement.problem.empty()) return placement;
-  if (bounded_product(placement.output_shape) > kMostNumbers) {
-    placement.problem =
-        fmt::format("makes {} of its input {}, more than {} numbers", to_string(placement.output_shape),
-                    to_string(input), with_separators(kMostNumbers));
-  } else if (parameters_before + placement.parameters > kMostNumbers) {
-    placement.problem =
-        fmt::format("makes {} of its input {}, which brings the model to more than {} parameters",
-                    to_string(placement.output_shape), to_string(input), with_separators(kMostNumbers));
+// Places one layer after the other.
+class Placer {
+ public:
+  Placer(LayerPlan& plan, const Shape& input_shape) : plan_(plan), input_shape_(input_shape) {}
+
+  // Appends the layer to the plan; returns what is wrong instead, with the layer's name.
+  std::string place(const LayerSpec& spec) {
+    const int64_t number = seen_[spec.kind]++;
+    const std::string automatic = number == 0 ? spec.kind : fmt::format("{}_{}", spec.kind, number);
+    PlacedLayer layer;
+    layer.name = spec.name.value_or(automatic);
+    layer.spec = spec;
+    layer.input = std::ssize(plan_.layers) - 1;
+    std::string problem = connect(layer);
+    if (problem.empty()) problem = infer(layer);
+    if (!problem.empty()) return printable(layer.name) + ": " + problem;
+    parameters_ += layer.parameters;
+    numbers_[layer.name] = std::ssize(plan_.layers);
+    plan_.layers.push_back(std::move(layer));
+    return "";
   }
-  return placement;
-}
+
+ private:
+  std::string connect(PlacedLayer& layer) const {
+    if (numbers_.count(layer.name) > 0) return "an earlier layer has this name; give each its own";
+    if (layer.spec.from) {
+      if (auto problem = find("from", *layer.spec.from, layer.input); !problem.empty()) return problem;
+    }
+    layer.input_shape = shape_after(layer.input);
+    if (layer.spec.kind != "add") return "";
+    if (!layer.spec.with) return "needs `with`, the name of the layer whose output it adds";
+    if (auto problem = find("with", *layer.spec.with, layer.with); !problem.empty()) return problem;
+    const Shape& other = shape_after(layer.with);
+    if (other == layer.input_shape) return "";
+    return fmt::format("adds {} of {} to its input {}; the shapes must be the same", to_string(other),
+                       *layer.spec.with, to_string(layer.input_shape));
+  }
+
+  std::string find(const char* field, const std::string& name, int64_t& number) const {
+    const auto found = numbers_.find(name);
+    if (found != numbers_.end()) {
+      number = found->second;
+      return "";
+    }
+    std::vector<std::string> known;
+    for (const auto& [each, place] : numbers_) known.push_back(each);
+    return fmt::format("{}: no earlier layer is named '{}'{}", field, printable(name),
+                       did_you_mean(name, known));
+  }
+
+  // Shape and counts of a layer whose input is known.
+  std::string infer(PlacedLayer& layer) const {
+    const LayerKind* kind = find_layer_kind(layer.spec.kind);
+    if (kind == nullptr) return unknown_kind(layer.spec.kind);
+    const Placement placement = kind->place(layer.spec, layer.input_shape);
+    if (!placement.problem.empty()) return placement.problem;
+    layer.output_shape = placement.output_shape;
+    layer.parameters = placement.parameters;
+    layer.buffers = placement.buffers;
+    const auto too_many = [&](const char* what, const char* unit) {
+      return fmt::format("makes {} of its input {}, {}more than {} {}", to_string(layer.output_shape),
+                         to_string(layer.input_shape), what, with_separators(kMostNumbers), unit);
+    };
+    if (bounded_product(layer.output_shape) > kMostNumbers) return too_many("", "numbers");
+    if (parameters_ + layer.parameters > kMostNumbers)
+      return too_many("which brings the model to ", "parameters");
+    return "";
+  }
+
+  const Shape& shape_after(int64_t layer) const {
+    return layer == kModelInput ? input_shape_ : plan_.layers[static_cast<size_t>(layer)].output_shape;
+  }
+
+  LayerPlan& plan_;
+  const Shape& input_shape_;
+  std::map<std::string, int64_t> seen_;     // how many layers there are of a kind
+  std::map<std::string, int64_t> numbers_;  // of the layers, by name
+  int64_t parameters_ = 0;                  // of all so far
+};
 
 }  // namespace
 
@@ -81,21 +143,12 @@ LayerPlan place_layers(const std::vector<LayerSpec>& layers, const Shape& input_
     plan.problems.push_back({0, problem});
   if (!plan.problems.empty()) return plan;
 
-  std::map<std::string, int64_t> seen;  // how many layers of a kind have a name
-  Shape input = input_shape;
-  int64_t parameters = 0;
+  Placer placer(plan, input_shape);
   for (const LayerSpec& spec : layers) {
-    const int64_t number = seen[spec.kind]++;
-    const std::string name = number == 0 ? spec.kind : fmt::format("{}_{}", spec.kind, number);
-    const Placement placement = place(spec, input, parameters);
-    if (!placement.problem.empty()) {
-      plan.problems.push_back({plan.layers.size(), printable(name) + ": " + placement.problem});
+    if (const auto problem = placer.place(spec); !problem.empty()) {
+      plan.problems.push_back({plan.layers.size(), problem});
       return plan;
     }
-    plan.layers.push_back(
-        {name, spec, input, placement.output_shape, placement.parameters, placement.buffers});
-    input = placement.output_shape;
-    parameters += placement.parameters;
   }
 
   check_whole(plan, classes);

@@ -11,10 +11,14 @@ namespace dtrain {
 
 using Shape = std::vector<int64_t>;  // of one example, without the batch dimension
 
+constexpr int64_t kModelInput = -1;  // in place of a layer's number
+
 // A layer placed in a model: its name, what goes in and out, and how many numbers it learns.
 struct PlacedLayer {
-  std::string name;  // kind and number, as in Keras: "dense", "dense_1"
+  std::string name;  // the spec's, or kind and number, as in Keras: "dense", "dense_1"
   LayerSpec spec;
+  int64_t input = kModelInput;  // the number of the earlier layer whose output goes in
+  int64_t with = kModelInput;   // add: of the other one
   Shape input_shape;
   Shape output_shape;
   int64_t parameters = 0;  // trainable
@@ -35,8 +39,8 @@ struct LayerPlan {
   int64_t buffers() const;
 };
 
-// The layers of a model spec: its own list, or those of a named model (mlp, cnn) with a last dense layer of
-// `classes`. Throws Error(kUsage) for an unknown kind of model.
+// The layers of a model spec: its own list, or those of a named model (mlp, cnn, resnet) with a last dense
+// layer of `classes`. Throws Error(kUsage) for an unknown kind of model.
 std::vector<LayerSpec> expand_layers(const ModelSpec& spec, int64_t classes);
 
 // Infers every shape from the input's. With `classes` > 0 the last output must be [classes].

@@ -1,7 +1,10 @@
 #include "models/model.h"
 
+#include <ATen/ops/add.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "core/error.h"
@@ -11,32 +14,82 @@
 namespace dtrain {
 namespace {
 
-class Chain final : public Model {
+// Values are numbered like the layers that make them, the model's input first.
+size_t value_of(int64_t layer) { return static_cast<size_t>(layer - kModelInput); }
+
+// Whether layer `i` is a rectifier that the max_pool2d after it does too, and nobody else needs.
+bool is_done_by_next(const std::vector<PlacedLayer>& placed, size_t i) {
+  const auto number = static_cast<int64_t>(i);
+  const auto uses = std::count_if(placed.begin(), placed.end(), [number](const PlacedLayer& layer) {
+    return layer.input == number || layer.with == number;
+  });
+  return placed[i].spec.kind == "relu" && uses == 1 && placed[i + 1].spec.kind == "max_pool2d" &&
+         placed[i + 1].input == number;
+}
+
+class LayerGraph final : public Model {
  public:
-  Chain(const LayerPlan& plan, WeightMaker weights) {
+  LayerGraph(const LayerPlan& plan, WeightMaker weights) : values_(plan.layers.size() + 1) {
     const std::vector<PlacedLayer>& placed = plan.layers;
+    bool rectifies = false;
     for (size_t i = 0; i < placed.size(); ++i) {
-      const bool rectified =
-          placed[i].spec.kind == "relu" && i + 1 < placed.size() && placed[i + 1].spec.kind == "max_pool2d";
-      if (rectified) ++i;  // one module does both
-      layers_.push_back(register_module(
-          placed[i].name, rectified ? make_rectified_max_pool2d(placed[i]) : make(placed[i], weights)));
+      if (i + 1 < placed.size() && is_done_by_next(placed, i)) {
+        rectifies = true;
+        continue;
+      }
+      Step step{.input = value_of(placed[rectifies ? i - 1 : i].input), .output = i + 1};
+      if (placed[i].spec.kind == "add") {
+        step.with = value_of(placed[i].with);
+      } else {
+        step.layer = rectifies ? make_rectified_max_pool2d(placed[i])
+                               : find_layer_kind(placed[i].spec.kind)->make(placed[i], weights);
+        register_module(placed[i].name, step.layer);
+      }
+      steps_.push_back(std::move(step));
+      rectifies = false;
     }
+    find_last_uses();
   }
+
   at::Tensor forward(at::Tensor input) override {
-    for (const auto& layer : layers_) input = layer->forward(input);
-    return input;
+    std::vector<at::Tensor> values(values_);
+    values[0] = std::move(input);
+    for (const Step& step : steps_) {
+      const at::Tensor& from = values[step.input];
+      at::Tensor output = step.with ? from + values[*step.with] : step.layer->forward(from);
+      for (const size_t value : step.last_uses) values[value].reset();
+      values[step.output] = std::move(output);
+    }
+    return values[steps_.back().output];
   }
+
   void synchronise(const GatherRows& gather) override {
-    for (const auto& layer : layers_) layer->synchronise(gather);
+    for (const Step& step : steps_) {
+      if (step.layer) step.layer->synchronise(gather);
+    }
   }
 
  private:
-  static std::shared_ptr<Layer> make(const PlacedLayer& placed, WeightMaker& weights) {
-    return find_layer_kind(placed.spec.kind)->make(placed, weights);
+  struct Step {
+    std::shared_ptr<Layer> layer = nullptr;
+    size_t input = 0;
+    std::optional<size_t> with = {};  // in place of a layer: the value that is added
+    size_t output = 0;
+    std::vector<size_t> last_uses = {};  // values that no later step needs
+  };
+
+  void find_last_uses() {
+    std::vector<bool> needed(values_, false);
+    for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
+      for (const size_t value : {step->input, step->with.value_or(step->input)}) {
+        if (!needed[value]) step->last_uses.push_back(value);
+        needed[value] = true;
+      }
+    }
   }
 
-  std::vector<std::shared_ptr<Layer>> layers_;
+  std::vector<Step> steps_;
+  size_t values_;
 };
 
 }  // namespace
@@ -44,7 +97,7 @@ class Chain final : public Model {
 std::shared_ptr<Model> build_model(const LayerPlan& plan, at::ScalarType dtype, uint64_t seed) {
   if (!plan.problems.empty())
     throw Error(ExitCode::kBug, "a model with problems was built: " + plan.problems[0].text);
-  return std::make_shared<Chain>(plan, WeightMaker(seed, dtype));
+  return std::make_shared<LayerGraph>(plan, WeightMaker(seed, dtype));
 }
 
 at::ScalarType dtype_from_name(const std::string& name) {

@@ -14,7 +14,8 @@
 
 namespace dtrain {
 
-// A chain of layers. forward: [n, input shape] -> logits [n, classes].
+// Layers from input to output, each fed by the one before it or by the one that it names. forward: [n, input
+// shape] -> logits [n, classes].
 class Model : public torch::nn::Module {
  public:
   virtual at::Tensor forward(at::Tensor input) = 0;

@@ -8,6 +8,7 @@
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/max_pool2d.h>
+#include <ATen/ops/mean.h>
 #include <ATen/ops/native_batch_norm.h>
 #include <ATen/ops/ones.h>
 #include <ATen/ops/relu.h>
@@ -111,6 +112,11 @@ class AvgPool2d final : public Layer {
   Window2d window_;
 };
 
+class GlobalAvgPool2d final : public Layer {
+ public:
+  at::Tensor forward(const at::Tensor& input) override { return at::mean(input, {2, 3}); }
+};
+
 class Flatten final : public Layer {
  public:
   explicit Flatten(int64_t features) : features_(features) {}
@@ -206,6 +212,10 @@ std::shared_ptr<Layer> make_rectified_max_pool2d(const PlacedLayer& layer) {
 
 std::shared_ptr<Layer> make_avg_pool2d(const PlacedLayer& layer, WeightMaker&) {
   return std::make_shared<AvgPool2d>(pool2d_window(layer.spec, layer.input_shape));
+}
+
+std::shared_ptr<Layer> make_global_avg_pool2d(const PlacedLayer&, WeightMaker&) {
+  return std::make_shared<GlobalAvgPool2d>();
 }
 
 std::shared_ptr<Layer> make_flatten(const PlacedLayer& layer, WeightMaker&) {

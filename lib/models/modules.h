@@ -29,6 +29,9 @@ std::shared_ptr<Layer> make_dense(const PlacedLayer& layer, WeightMaker& weights
 std::shared_ptr<Layer> make_max_pool2d(const PlacedLayer& layer, WeightMaker& weights);
 std::shared_ptr<Layer> make_avg_pool2d(const PlacedLayer& layer, WeightMaker& weights);
 
+// The mean of each channel.
+std::shared_ptr<Layer> make_global_avg_pool2d(const PlacedLayer& layer, WeightMaker& weights);
+
 // A relu and the max_pool2d after it in one: the same values from a quarter of the work.
 std::shared_ptr<Layer> make_rectified_max_pool2d(const PlacedLayer& pool);
 

@@ -60,6 +60,98 @@ std::vector<LayerSpec> cnn(const ModelSpec& model, int64_t classes) {
   return layers;
 }
 
+// Residual networks (He et al. 2016, Deep Residual Learning for Image Recognition, arXiv:1512.03385, table 1
+// and figure 5): convolutions whose output is added to what went into them, which is projected where its
+// shape changes. The stride of a bottleneck is that of its middle convolution, as in later implementations.
+class ResNet {
+ public:
+  explicit ResNet(const ModelSpec& model) : model_(model) {}
+
+  std::vector<LayerSpec> layers(int64_t classes) {
+    constexpr int64_t kFilters = 64;
+    stem(kFilters);
+    const std::vector<int64_t> blocks =
+        model_.depth == 18 ? std::vector<int64_t>{2, 2, 2, 2} : std::vector<int64_t>{3, 4, 6, 3};
+    channels_ = kFilters;
+    for (size_t stage = 0; stage < blocks.size(); ++stage) {
+      for (int64_t block = 0; block < blocks[stage]; ++block) {
+        const bool halves = stage > 0 && block == 0;
+        residual(fmt::format("stage{}_block{}", stage + 1, block + 1), kFilters << stage, halves ? 2 : 1);
+      }
+    }
+    add(layer("global_avg_pool2d"));
+    add(dense(model_, classes));
+    return std::move(layers_);
+  }
+
+ private:
+  void stem(int64_t filters) {
+    const bool large = model_.stem == "large";
+    convolution(filters, large ? 7 : 3, large ? 2 : 1);
+    add(layer("relu"));
+    layers_.back().name = last_ = "stem";
+    if (!large) return;
+    LayerSpec pool = layer("max_pool2d");
+    pool.pool_size = 3;
+    pool.stride = 2;
+    pool.padding = "symmetric";
+    pool.name = last_ = "stem_pool";
+    add(pool);
+  }
+
+  // Two convolutions of 3x3, or three in a bottleneck, and the way around them.
+  void residual(const std::string& name, int64_t filters, int64_t stride) {
+    const bool bottleneck = model_.depth >= 50;
+    const int64_t outputs = bottleneck ? 4 * filters : filters;
+    const std::string input = last_;
+    convolution(filters, bottleneck ? 1 : 3, bottleneck ? 1 : stride);
+    add(layer("relu"));
+    if (bottleneck) {
+      convolution(filters, 3, stride);
+      add(layer("relu"));
+    }
+    convolution(outputs, bottleneck ? 1 : 3, 1);
+    std::string around = input;
+    if (stride != 1 || channels_ != outputs) {
+      layers_.back().name = around = name + "_body";
+      convolution(outputs, 1, stride, input);
+    }
+    LayerSpec sum = layer("add");
+    sum.with = around;
+    add(sum);
+    add(layer("relu"));
+    layers_.back().name = last_ = name;
+    channels_ = outputs;
+  }
+
+  // Without a bias, which the normalisation after it would take away again.
+  void convolution(int64_t filters, int64_t size, int64_t stride,
+                   const std::optional<std::string>& from = {}) {
+    LayerSpec spec = conv2d(model_, filters);
+    spec.kernel_size = size;
+    spec.stride = stride;
+    spec.padding = "symmetric";
+    spec.use_bias = false;
+    spec.from = from;
+    add(spec);
+    LayerSpec norm = layer("batch_norm");
+    norm.momentum = 0.9;
+    norm.epsilon = 1e-5;
+    add(norm);
+  }
+
+  void add(const LayerSpec& spec) { layers_.push_back(spec); }
+
+  const ModelSpec& model_;
+  std::vector<LayerSpec> layers_;
+  std::string last_;  // the name of the last block
+  int64_t channels_ = 0;
+};
+
+std::vector<LayerSpec> resnet(const ModelSpec& model, int64_t classes) {
+  return ResNet(model).layers(classes);
+}
+
 std::vector<LayerSpec> own_list(const ModelSpec& model, int64_t) { return model.layers; }
 
 struct ModelKind {
@@ -68,7 +160,8 @@ struct ModelKind {
 };
 
 const std::vector<ModelKind>& model_kinds() {
-  static const std::vector<ModelKind> kinds = {{"mlp", mlp}, {"cnn", cnn}, {"layers", own_list}};
+  static const std::vector<ModelKind> kinds = {
+      {"mlp", mlp}, {"cnn", cnn}, {"resnet", resnet}, {"layers", own_list}};
   return kinds;
 }
 

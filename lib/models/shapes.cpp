@@ -24,16 +24,19 @@ std::string initializer_problem(const std::string& name) {
                      did_you_mean(name, known));
 }
 
-Window slide(int64_t input, int64_t size, int64_t stride, bool same) {
-  if (!same) return {0, 0, input < size ? 0 : (input - size) / stride + 1};
+Window slide(int64_t input, int64_t size, int64_t stride, const std::string& kind) {
+  if (kind != "same") {
+    const int64_t side = kind == "symmetric" ? (size - 1) / 2 : 0;
+    const int64_t cells = input + 2 * side;
+    return {side, side, cells < size ? 0 : (cells - size) / stride + 1};
+  }
   const int64_t output = (input - 1) / stride + 1;
   const int64_t padding = std::max<int64_t>(0, (output - 1) * stride + size - input);
   return {padding / 2, padding - padding / 2, output};
 }
 
 Window2d slide2d(int64_t size, int64_t stride, const std::string& padding, const Shape& input) {
-  const bool same = padding == "same";
-  return {size, stride, slide(input[1], size, stride, same), slide(input[2], size, stride, same)};
+  return {size, stride, slide(input[1], size, stride, padding), slide(input[2], size, stride, padding)};
 }
 
 int64_t pool_stride(const LayerSpec& spec) { return spec.stride.value_or(spec.pool_size); }
@@ -48,9 +51,8 @@ std::string window_problem(const LayerSpec& spec, const char* field, int64_t siz
   }
   if (auto problem = range_problem(field, size); !problem.empty()) return problem;
   if (auto problem = range_problem("stride", stride); !problem.empty()) return problem;
-  if (spec.padding != "valid" && spec.padding != "same") {
-    return fmt::format("unknown padding '{}'; known: valid, same", printable(spec.padding));
-  }
+  if (spec.padding != "valid" && spec.padding != "same" && spec.padding != "symmetric")
+    return fmt::format("unknown padding '{}'; known: valid, same, symmetric", printable(spec.padding));
   const Window2d window = slide2d(size, stride, spec.padding, input);
   if (window.rows.output == 0 || window.columns.output == 0) {
     return fmt::format(
@@ -106,6 +108,12 @@ Placement place_pool2d(const LayerSpec& spec, const Shape& input) {
   if (!problem.empty()) return fault(problem);
   const Window2d window = pool2d_window(spec, input);
   return {{input[0], window.rows.output, window.columns.output}, 0, 0, ""};
+}
+
+Placement place_global_pool2d(const LayerSpec&, const Shape& input) {
+  if (input.size() != 3)
+    return fault(fmt::format("expects an input of [channels, height, width] but gets {}", to_string(input)));
+  return {{input[0]}, 0, 0, ""};
 }
 
 Placement place_flatten(const LayerSpec&, const Shape& input) { return {{bounded_product(input)}, 0, 0, ""}; }

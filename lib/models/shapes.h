@@ -28,6 +28,7 @@ struct Placement {
 
 Placement place_conv2d(const LayerSpec& spec, const Shape& input);
 Placement place_pool2d(const LayerSpec& spec, const Shape& input);
+Placement place_global_pool2d(const LayerSpec& spec, const Shape& input);
 Placement place_flatten(const LayerSpec& spec, const Shape& input);
 Placement place_dense(const LayerSpec& spec, const Shape& input);
 Placement place_batch_norm(const LayerSpec& spec, const Shape& input);
@@ -51,7 +52,8 @@ struct Window2d {
 };
 
 // Padding as TensorFlow defines it (tf.nn, "Notes on padding"): `valid` has none; `same` gives ceil(input /
-// stride) outputs, its padding split evenly with the odd cell at the bottom and right.
+// stride) outputs, its padding split evenly with the odd cell at the bottom and right. `symmetric` pads (size
+// - 1) / 2 cells on every side, as PyTorch's models do.
 Window2d conv2d_window(const LayerSpec& spec, const Shape& input);
 Window2d pool2d_window(const LayerSpec& spec, const Shape& input);
 

@@ -21,8 +21,11 @@ class DecayGroups : public Optimizer {
     optimizers_ = {make_optimizer(without, groups[0]), make_optimizer(spec, groups[1])};
   }
 
-  void step(double learning_rate) override {
-    for (const auto& optimizer : optimizers_) optimizer->step(learning_rate);
+  void begin_step(double learning_rate) override {
+    for (const auto& optimizer : optimizers_) optimizer->begin_step(learning_rate);
+  }
+  void update() override {
+    for (const auto& optimizer : optimizers_) optimizer->update();
   }
 
   // In the order of the parameters.

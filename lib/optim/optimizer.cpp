@@ -21,32 +21,53 @@ std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& parameters) 
   return gradients;
 }
 
-// Of an optimizer that needs no more than to count.
-class CountingOptimizer : public Optimizer {
+// A number in the memory of the device of `tensors`, of the type that LibTorch's kernels there ask for.
+at::Tensor number_beside(const std::vector<at::Tensor>& tensors) {
+  const at::Device device = tensors.empty() ? at::Device(at::kCPU) : tensors.front().device();
+  return at::zeros({}, at::TensorOptions().dtype(device.is_cpu() ? at::kDouble : at::kFloat).device(device));
+}
+
+// What all of them have: a list of parameters, a count of steps, and the rate of the step.
+class ListOptimizer : public Optimizer {
  public:
+  ListOptimizer(const OptimizerSpec& spec, const std::vector<at::Tensor>& parameters)
+      : spec_(spec), parameters_(parameters), learning_rate_(number_beside(parameters)) {}
+
+  void begin_step(double learning_rate) override {
+    ++steps_;
+    if (learning_rate == last_learning_rate_) return;
+    learning_rate_.fill_(learning_rate);
+    last_learning_rate_ = learning_rate;
+  }
   int64_t steps() const override { return steps_; }
   void set_steps(int64_t steps) override { steps_ = steps; }
 
  protected:
+  OptimizerSpec spec_;
+  std::vector<at::Tensor> parameters_;
+  at::Tensor learning_rate_;
+
+ private:
+  double last_learning_rate_ = 0;  // in learning_rate_
   int64_t steps_ = 0;
 };
 
 // SGD with momentum (Polyak 1964) or Nesterov momentum (Sutskever et al. 2013), in PyTorch's form:
 // v <- momentum v + g (v = g at the first step); p <- p - lr v, or p - lr (g + momentum v). Weight decay adds
 // decay p to g.
-class Sgd : public CountingOptimizer {
+class Sgd : public ListOptimizer {
  public:
   Sgd(const OptimizerSpec& spec, const std::vector<at::Tensor>& parameters)
-      : spec_(spec), parameters_(parameters) {
+      : ListOptimizer(spec, parameters) {
     if (spec.momentum != 0) momentum_ = zeros_like_each(parameters);
   }
 
-  void step(double learning_rate) override {
+  // The first step needs no case of its own: the momentum begins at zero, and nothing dampens the gradient.
+  void update() override {
     const at::NoGradGuard no_grad;
     at::_fused_sgd_(parameters_, gradients_of(parameters_), momentum_, spec_.weight_decay, spec_.momentum,
-                    learning_rate, /*dampening=*/0.0, spec_.nesterov, /*maximize=*/false,
-                    /*is_first_step=*/steps_ == 0);
-    ++steps_;
+                    learning_rate_, /*dampening=*/0.0, spec_.nesterov, /*maximize=*/false,
+                    /*is_first_step=*/false);
   }
 
   std::vector<OptimizerMemory> memory() const override {
@@ -55,37 +76,36 @@ class Sgd : public CountingOptimizer {
   }
 
  private:
-  OptimizerSpec spec_;
-  std::vector<at::Tensor> parameters_;
   std::vector<at::Tensor> momentum_;
 };
 
 // RMSprop (Tieleman and Hinton 2012, lecture 6.5 of Neural Networks for Machine Learning), in PyTorch's form:
 // s <- decay s + (1 - decay) g^2; u = g / (sqrt(s) + epsilon); with momentum b <- momentum b + u in place of
 // u; p <- p - lr u. LibTorch has no fused kernel for it: a pass over the list for each operation.
-class Rmsprop : public CountingOptimizer {
+class Rmsprop : public ListOptimizer {
  public:
   Rmsprop(const OptimizerSpec& spec, const std::vector<at::Tensor>& parameters)
-      : spec_(spec), parameters_(parameters), square_average_(zeros_like_each(parameters)) {
+      : ListOptimizer(spec, parameters), square_average_(zeros_like_each(parameters)) {
     if (spec.momentum != 0) momentum_ = zeros_like_each(parameters);
   }
 
-  void step(double learning_rate) override {
+  void update() override {
     const at::NoGradGuard no_grad;
     std::vector<at::Tensor> gradients = gradients_of(parameters_);
     if (spec_.weight_decay != 0) gradients = at::_foreach_add(gradients, parameters_, spec_.weight_decay);
     at::_foreach_mul_(square_average_, spec_.decay);
     at::_foreach_addcmul_(square_average_, gradients, gradients, 1 - spec_.decay);
-    std::vector<at::Tensor> divisors = at::_foreach_sqrt(square_average_);
-    at::_foreach_add_(divisors, spec_.epsilon);
+    std::vector<at::Tensor> changes = at::_foreach_sqrt(square_average_);
+    at::_foreach_add_(changes, spec_.epsilon);
     if (spec_.momentum == 0) {
-      at::_foreach_addcdiv_(parameters_, gradients, divisors, -learning_rate);
+      changes = at::_foreach_div(gradients, changes);
+      at::_foreach_mul_(changes, learning_rate_);
     } else {
       at::_foreach_mul_(momentum_, spec_.momentum);
-      at::_foreach_addcdiv_(momentum_, gradients, divisors);
-      at::_foreach_add_(parameters_, momentum_, -learning_rate);
+      at::_foreach_addcdiv_(momentum_, gradients, changes);
+      changes = at::_foreach_mul(momentum_, learning_rate_);
     }
-    ++steps_;
+    at::_foreach_sub_(parameters_, changes);
   }
 
   std::vector<OptimizerMemory> memory() const override {
@@ -95,22 +115,19 @@ class Rmsprop : public CountingOptimizer {
   }
 
  private:
-  OptimizerSpec spec_;
-  std::vector<at::Tensor> parameters_;
   std::vector<at::Tensor> square_average_;
   std::vector<at::Tensor> momentum_;
 };
 
 // Adam (Kingma and Ba 2015) and, with decoupled weight decay, AdamW (Loshchilov and Hutter 2019).
-class Adam : public CountingOptimizer {
+class Adam : public ListOptimizer {
  public:
   using Kernel = void (*)(at::TensorList, at::TensorList, at::TensorList, at::TensorList, at::TensorList,
-                          at::TensorList, double, double, double, double, double, bool, bool,
+                          at::TensorList, const at::Tensor&, double, double, double, double, bool, bool,
                           const std::optional<at::Tensor>&, const std::optional<at::Tensor>&);
 
   Adam(const OptimizerSpec& spec, const std::vector<at::Tensor>& parameters, Kernel kernel)
-      : spec_(spec),
-        parameters_(parameters),
+      : ListOptimizer(spec, parameters),
         average_(zeros_like_each(parameters)),
         square_average_(zeros_like_each(parameters)),
         kernel_(kernel) {
@@ -119,11 +136,10 @@ class Adam : public CountingOptimizer {
     }
   }
 
-  void step(double learning_rate) override {
+  void update() override {
     const at::NoGradGuard no_grad;
-    ++steps_;
     at::_foreach_add_(counts_, 1);
-    kernel_(parameters_, gradients_of(parameters_), average_, square_average_, {}, counts_, learning_rate,
+    kernel_(parameters_, gradients_of(parameters_), average_, square_average_, {}, counts_, learning_rate_,
             spec_.beta1, spec_.beta2, spec_.weight_decay, spec_.epsilon, /*amsgrad=*/false,
             /*maximize=*/false, {}, {});
   }
@@ -133,13 +149,11 @@ class Adam : public CountingOptimizer {
   }
   // The kernels count for each parameter, in its device's memory.
   void set_steps(int64_t steps) override {
-    CountingOptimizer::set_steps(steps);
+    ListOptimizer::set_steps(steps);
     for (at::Tensor& count : counts_) count.fill_(steps);
   }
 
  private:
-  OptimizerSpec spec_;
-  std::vector<at::Tensor> parameters_;
   std::vector<at::Tensor> average_;
   std::vector<at::Tensor> square_average_;
   std::vector<at::Tensor> counts_;

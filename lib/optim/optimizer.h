@@ -22,7 +22,15 @@ class Optimizer {
  public:
   virtual ~Optimizer() = default;
   // Updates the parameters in place from their gradients, which must all be defined.
-  virtual void step(double learning_rate) = 0;
+  void step(double learning_rate) {
+    begin_step(learning_rate);
+    update();
+  }
+  // The two halves of a step. The first counts it and puts the learning rate where the second looks for it;
+  // the second works on the parameters' device alone, so that a device can record it and replay it in every
+  // step.
+  virtual void begin_step(double learning_rate) = 0;
+  virtual void update() = 0;
   // All that it remembers besides the number of steps. The tensors themselves: writing to them and
   // set_steps() restore what was saved.
   virtual std::vector<OptimizerMemory> memory() const = 0;

@@ -24,8 +24,8 @@ void WeightAverage::exchange() {
   }
 }
 
-void WeightAverage::step(double learning_rate) {
-  inner_->step(learning_rate);
+void WeightAverage::update() {
+  inner_->update();
   const at::NoGradGuard no_grad;
   if (!others_.empty()) at::_foreach_lerp_(others_, parameters_, 1 - decay_);
 }

@@ -22,7 +22,8 @@ class WeightAverage : public Optimizer {
   // are exchanged again.
   void exchange();
 
-  void step(double learning_rate) override;
+  void begin_step(double learning_rate) override { inner_->begin_step(learning_rate); }
+  void update() override;
   // Those of the inner one, and "weights": the average, or, as long as they are exchanged, the parameters
   // that training goes on with.
   std::vector<OptimizerMemory> memory() const override;

@@ -74,7 +74,8 @@ struct TypeText {
   std::string of(const std::vector<int64_t>*) const { return "list of integers"; }
   std::string of(const std::vector<double>*) const { return "list of numbers"; }
   std::string of(const std::vector<std::string>*) const {
-    return field.choices ? choices(field.choices->built) + ", or a list of devices" : "list of names";
+    return field.choices ? choices(field.choices->built) + ", a device such as `cuda:0`, or a list of devices"
+                         : "list of names";
   }
   std::string of(const std::vector<LayerSpec>*) const { return "list of layers"; }
 

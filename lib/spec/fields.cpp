@@ -13,6 +13,8 @@ const Condition kReplicated{{"strategy.kind"},
 const Condition kParameterServer{{"strategy.kind"}, {"parameter_server"}};
 const Condition kNamedModel{{"model.kind"}, {"mlp", "cnn"}};
 const Condition kCnn{{"model.kind"}, {"cnn"}};
+const Condition kResnet{{"model.kind"}, {"resnet"}};
+const Condition kInitialized{{"model.kind"}, {"mlp", "cnn", "resnet"}};
 const Condition kSynthetic{{"data.dataset", "data.fallback"}, {"synthetic"}};
 const Condition kDatasetOfFiles{{"data.dataset"}, {"mnist", "fashion_mnist"}};
 const Condition kSgd{{"train.optimizer.kind"}, {"sgd"}};
@@ -38,18 +40,20 @@ const Condition kBest{{"checkpoint.best.metric"}, {"loss", "accuracy"}};
 const Condition kEarlyStopping{{"callbacks.early_stopping.metric"}, {"loss", "accuracy"}};
 const Condition kScaled{{"train.learning_rate_scaling.rule"}, {"linear", "sqrt"}};
 
-const Choices kPaddings{"padding", {"valid", "same"}};
+const Choices kPaddings{"padding", {"valid", "same", "symmetric"}};
+const Choices kStems{"stem", {"large", "small"}};
 const Choices kDtypes{"dtype", {"float32", "float64"}};
 const Choices kScalingRules{"scaling rule", {"none", "linear", "sqrt"}};
 const Choices kScheduleUnits{"unit", {"epochs", "steps"}};
 const Choices kEvaluatedMetrics{"metric", {"loss", "accuracy"}};
 const Choices kModes{"mode", {"auto", "min", "max"}};
 const Choices kBaselines{"baseline", {"none", "one_device"}};
-const Choices kCommunications{"communication", {"auto", "shared_memory", "gloo"}, {"nccl"}};
+const Choices kCommunications{"communication", {"auto", "shared_memory", "gloo", "nccl"}};
 const Choices kCompressions{"compression", {"none", "bf16", "fp16"}};
 const Choices kDecayExclusions{"exclusion", {"biases_and_norms", "none"}};
 const Choices kStalenessRules{"rule", {"none", "inverse"}};
-const Choices kDevices{"device", {"auto", "cpu"}};
+const Choices kCudaData{"place", {"auto", "resident", "uploaded"}};
+const Choices kDevices{"device", {"auto", "cpu", "cuda"}};
 
 }  // namespace
 
@@ -67,14 +71,14 @@ const Choices& dataset_kinds() {
 }
 
 const Choices& model_kinds() {
-  static const Choices choices{"model", {"mlp", "cnn", "layers"}};
+  static const Choices choices{"model", {"mlp", "cnn", "resnet", "layers"}};
   return choices;
 }
 
 const Choices& layer_kinds() {
   static const Choices choices{"layer",
-                               {"conv2d", "max_pool2d", "avg_pool2d", "flatten", "dense", "relu", "gelu",
-                                "tanh", "sigmoid", "batch_norm", "dropout"}};
+                               {"conv2d", "max_pool2d", "avg_pool2d", "global_avg_pool2d", "flatten", "dense",
+                                "relu", "gelu", "tanh", "sigmoid", "batch_norm", "dropout", "add"}};
   return choices;
 }
 
@@ -132,13 +136,14 @@ const Fields<JobSpec>& job_fields() {
           .choices = &strategy_kinds()),
       JOB(strategy.replicas, .doc = "processes that train, each with a copy of the model, on all hosts together",
           .bounds = between(1, 1024), .word = "auto", .when = kReplicated),
-      JOB(strategy.devices, .doc = "where replicas run: a word for all of them, or a list with one device a replica "
-          "(cuda is not built yet)", .choices = &kDevices, .length = {1, 1024}),
+      JOB(strategy.devices, .doc = "where replicas run: a word for all of them (cuda: each on a GPU of its own; auto: GPUs "
+          "where they can be used, else cpu), or a list with one device for each replica of a host",
+          .choices = &kDevices, .length = {1, 1024}, .pattern = "cpu|cuda:[0-9]{1,2}"),
       JOB(strategy.threads_per_replica, .doc = "computing threads of each replica; auto divides the cores",
           .bounds = between(1, 1024), .word = "auto"),
-      JOB(strategy.communication, .doc = "how replicas exchange tensors: auto is shared_memory on one host; gloo goes "
-          "through sockets, overlaps with the backward pass, and is what several hosts use", .choices = &kCommunications,
-          .when = kReplicated),
+      JOB(strategy.communication, .doc = "how replicas exchange tensors: auto is shared_memory on one host, and nccl between "
+          "GPUs; gloo goes through sockets, overlaps with the backward pass, and is what several hosts use",
+          .choices = &kCommunications, .when = kReplicated),
       JOB(strategy.timeout_seconds, .doc = "how long replicas wait for each other before the job ends", .unit = "s",
           .bounds = above_zero_to(86400)),
       JOB(strategy.bucket_megabytes, .doc = "gradients are exchanged over gloo in buckets of about this size", .unit = "MB",
@@ -156,6 +161,18 @@ const Fields<JobSpec>& job_fields() {
           "rate / (1 + s)", .choices = &kStalenessRules, .when = kParameterServer),
       JOB(strategy.min_shard_kib, .doc = "a variable is divided among servers into shards of at least this size",
           .unit = "KiB", .bounds = between(1, 1 << 30), .when = kParameterServer),
+      JOB(strategy.restart_workers, .doc = "how many times each worker that died is started again, all but worker 0, "
+          "without which the job ends", .unit = "times", .bounds = between(0, 1000), .when = kParameterServer),
+
+      JOB(cuda.graphs, .doc = "record the training step of a GPU once and replay it, which spares the processor's part of "
+          "it; steps of another size run as they are written"),
+      JOB(cuda.data, .doc = "where examples lie: resident is all of them in the GPU's memory, uploaded sends each batch; auto "
+          "is resident where they take at most a quarter of the memory that is free", .choices = &kCudaData),
+      JOB(cuda.channels_last, .doc = "images in memory as [n, height, width, channels], which convolutions of half precision "
+          "are fastest with"),
+      JOB(cuda.tf32, .doc = "float32 matrix products and convolutions with TensorFloat-32: faster, 10 bits of mantissa"),
+      JOB(cuda.cudnn_benchmark, .doc = "try cuDNN's algorithms for each convolution and keep the fastest: not the same bits in "
+          "every run"),
 
       JOB(data.dataset, .doc = "the examples to train and evaluate on; synthetic ones are for benchmarks",
           .choices = &dataset_kinds()),
@@ -186,7 +203,8 @@ const Fields<JobSpec>& job_fields() {
       JOB(batch.accumulate_steps, .doc = "passes whose gradients are summed before one update", .unit = "passes",
           .bounds = between(1, 10000)),
 
-      JOB(model.kind, .doc = "mlp: dense layers; cnn: convolutions, then dense layers; layers: a list of your own",
+      JOB(model.kind, .doc = "mlp: dense layers; cnn: convolutions, then dense layers; resnet: residual blocks of "
+          "convolutions; layers: a list of your own",
           .choices = &model_kinds()),
       JOB(model.hidden, .doc = "units of each hidden dense layer", .unit = "units", .bounds = between(1, 1e6),
           .length = {0, 100}, .when = kNamedModel),
@@ -194,11 +212,15 @@ const Fields<JobSpec>& job_fields() {
           .bounds = between(1, 1e6), .length = {1, 100}, .when = kCnn),
       JOB(model.kernel_size, .doc = "height and width of the convolutions' kernels", .unit = "pixels",
           .bounds = between(1, 1024), .when = kCnn),
+      JOB(model.depth, .doc = "18 or 34: blocks of two convolutions of 3x3; 50: of three, the outer ones of 1x1",
+          .bounds = between(18, 50), .when = kResnet),
+      JOB(model.stem, .doc = "large: a convolution of 7x7 and a pooling, each with a stride of 2, for images of 100 pixels and "
+          "more; small: a convolution of 3x3", .choices = &kStems, .when = kResnet),
       JOB(model.activation, .doc = "after every hidden layer", .choices = &activation_kinds(), .when = kNamedModel),
       JOB(model.dropout, .doc = "the share of hidden units set to zero while training",
           .bounds = zero_to_below_one(), .when = kNamedModel),
       JOB(model.initializer, .doc = "the distribution of the initial weights; biases start at zero",
-          .choices = &initializer_kinds(), .when = kNamedModel),
+          .choices = &initializer_kinds(), .when = kInitialized),
       JOB(model.layers, .doc = "the layers from input to output, see below", .length = {1, 1000},
           .when = {{"model.kind"}, {"layers"}}, .required = true),
       JOB(model.dtype, .doc = "the type of weights and activations", .choices = &kDtypes),
@@ -314,12 +336,14 @@ const Fields<JobSpec>& job_fields() {
 }
 
 const Fields<LayerSpec>& layer_fields() {
+  static const std::string kLayerName = "[A-Za-z][A-Za-z0-9_]{0,63}";
   static const Condition weighted{{"kind"}, {"conv2d", "dense"}};
   static const Condition sliding{{"kind"}, {"conv2d", "max_pool2d", "avg_pool2d"}};
   static const Condition pools{{"kind"}, {"max_pool2d", "avg_pool2d"}};
   static const Condition conv2d{{"kind"}, {"conv2d"}};
   static const Condition dense{{"kind"}, {"dense"}};
   static const Condition dropout{{"kind"}, {"dropout"}};
+  static const Condition add{{"kind"}, {"add"}};
   static const Condition batch_norm{{"kind"}, {"batch_norm"}};
   // clang-format off
   static const Fields<LayerSpec> fields = {
@@ -333,8 +357,8 @@ const Fields<LayerSpec>& layer_fields() {
             .when = pools),
       LAYER(stride, .doc = "the step of the kernel or window", .unit = "pixels", .bounds = between(1, 1024),
             .otherwise = "conv2d: 1; pools: `pool_size`", .when = sliding),
-      LAYER(padding, .doc = "valid: none; same: zeros, so that a stride of 1 keeps the size", .choices = &kPaddings,
-            .when = sliding),
+      LAYER(padding, .doc = "valid: none; same: zeros, so that a stride of 1 keeps the size, the odd one at the end as in "
+            "TensorFlow; symmetric: half the window on every side, as in PyTorch", .choices = &kPaddings, .when = sliding),
       LAYER(use_bias, .doc = "add a learned bias", .when = weighted),
       LAYER(initializer, .doc = "the distribution of the initial weights; the bias starts at zero",
             .choices = &initializer_kinds(), .when = weighted),
@@ -343,6 +367,12 @@ const Fields<LayerSpec>& layer_fields() {
       LAYER(momentum, .doc = "the share of the moving statistics that a step keeps", .bounds = zero_to_below_one(),
             .when = batch_norm),
       LAYER(epsilon, .doc = "added to the variance", .bounds = above_zero_to(1), .when = batch_norm),
+      LAYER(with, .doc = "the name of the earlier layer whose output is added to this one's input",
+            .pattern = kLayerName, .when = add, .required = true),
+      LAYER(name, .doc = "what other layers call it, and what its variables begin with", .pattern = kLayerName,
+            .otherwise = "kind and number, such as `dense_1`"),
+      LAYER(from, .doc = "the name of the earlier layer whose output goes in", .pattern = kLayerName,
+            .otherwise = "the layer before it"),
   };
   // clang-format on
   return fields;

@@ -30,6 +30,8 @@ class Rules {
       check_conditions(layer_fields(), spec_.model.layers[i], fmt::format("model.layers[{}]", i));
     check_batch();
     check_strategy();
+    check_model();
+    check_devices();
     check_hosts();
     check_data();
     check_train();
@@ -152,6 +154,34 @@ class Rules {
                                           *strategy.replicas));
   }
 
+  void check_model() {
+    const int64_t depth = spec_.model.depth;
+    if (usable("model.depth") && depth != 18 && depth != 34 && depth != 50)
+      add("model.depth", fmt::format("there is no residual network of {} layers; use 18, 34 or 50", depth));
+  }
+
+  void check_devices() {
+    const StrategySpec& strategy = spec_.strategy;
+    if (!usable("strategy.devices") && !usable("strategy.communication")) return;
+    const auto is_gpu = [](const std::string& device) { return device.rfind("cuda", 0) == 0; };
+    const auto gpus = std::count_if(strategy.devices.begin(), strategy.devices.end(), is_gpu);
+    const bool on_gpus = usable("strategy.devices") && gpus > 0;
+    if (on_gpus && gpus < std::ssize(strategy.devices))
+      add("strategy.devices", "mixes the CPU and GPUs; the replicas of a job run on devices of one kind");
+    if (on_gpus && !has_problem("strategy.kind") &&
+        (strategy.kind == "central_storage" || strategy.kind == "parameter_server"))
+      add("strategy.devices",
+          fmt::format("{} keeps its variables in the host's memory and trains on the CPU; use "
+                      "cpu, or strategy.kind mirrored",
+                      strategy.kind));
+    if (!usable("strategy.communication")) return;
+    if (on_gpus && strategy.communication == "shared_memory")
+      add("strategy.communication", "shared_memory joins replicas on the CPU; between GPUs use auto or nccl");
+    if (!on_gpus && strategy.communication == "nccl" && !has_problem("strategy.devices") &&
+        strategy.devices.front() == "cpu")
+      add("strategy.communication", "nccl joins GPUs, and strategy.devices is cpu; use auto");
+  }
+
   void check_hosts() {
     if (!usable("hosts")) return;
     const std::vector<std::string>& hosts = spec_.hosts;
@@ -163,6 +193,7 @@ class Rules {
     }
     if (count < 2) return;
     const StrategySpec& strategy = spec_.strategy;
+    if (!has_problem("strategy.kind") && strategy.kind == kStrategyOfServers) return check_hosts_of_servers();
     if (!has_problem("strategy.kind") && strategy.kind != kStrategyOfHosts)
       add("hosts", fmt::format("{} trains on one host, not {}; use strategy.kind {}", strategy.kind, count,
                                kStrategyOfHosts));
@@ -175,6 +206,15 @@ class Rules {
     if (replicas % count != 0)
       add(lists_devices() ? "strategy.devices" : "strategy.replicas",
           fmt::format("is {}, which {} hosts cannot share evenly", replicas, count));
+  }
+
+  void check_hosts_of_servers() {
+    if (has_problem("strategy.workers") || has_problem("strategy.servers")) return;
+    const StrategySpec& strategy = spec_.strategy;
+    const int64_t processes = strategy.workers + strategy.servers;
+    if (processes < std::ssize(spec_.hosts))
+      add("hosts", fmt::format("lists {} for {} processes, workers and servers together; each needs one",
+                               spec_.hosts.size(), processes));
   }
 
   void check_servers() {
@@ -197,14 +237,6 @@ class Rules {
     if (usable("metrics.inspect_step") && spec_.metrics.inspect_step)
       add("metrics.inspect_step",
           "looks at replicas that are in the same step; those of parameter_server are not");
-    const CheckpointSpec& checkpoint = spec_.checkpoint;
-    const std::vector<std::pair<std::string, bool>> intervals = {
-        {"checkpoint.every_epochs", checkpoint.every_epochs.has_value()},
-        {"checkpoint.every_steps", checkpoint.every_steps.has_value()},
-        {"checkpoint.every_minutes", checkpoint.every_minutes.has_value()}};
-    for (const auto& [path, is_set] : intervals) {
-      if (usable(path) && is_set) add(path, "is not built yet for parameter_server; leave it out");
-    }
     if (usable("train.ema.decay") && spec_.train.ema.decay > 0)
       add("train.ema.decay",
           "averages the weights after each update, which no worker of parameter_server sees; leave it out");

@@ -57,7 +57,8 @@ struct TypeSchema {
   ordered_json of(const std::vector<double>*) const { return list(of(static_cast<const double*>(nullptr))); }
   ordered_json of(const std::vector<std::string>*) const {
     if (!field.choices) return list(of(static_cast<const std::string*>(nullptr)));
-    return {{"anyOf", {{{"enum", field.choices->built}}, list({{"enum", {"cpu"}}})}}};
+    const ordered_json device = {{"type", "string"}, {"pattern", "^(" + field.pattern + ")$"}};
+    return {{"anyOf", {{{"enum", field.choices->built}}, device, list(device)}}};
   }
   ordered_json of(const std::vector<LayerSpec>*) const { return list({{"$ref", "#/definitions/layer"}}); }
 

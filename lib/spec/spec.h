@@ -24,6 +24,16 @@ struct StrategySpec {
   std::optional<int64_t> max_staleness;          // parameter_server; nullopt: no bound
   std::string staleness_learning_rate = "none";  // parameter_server: none | inverse
   int64_t min_shard_kib = 256;                   // parameter_server
+  int64_t restart_workers = 0;                   // parameter_server: how often each
+};
+
+// What applies to replicas on GPUs.
+struct CudaSpec {
+  bool graphs = true;
+  std::string data = "auto";  // auto | resident | uploaded
+  bool channels_last = false;
+  bool tf32 = false;
+  bool cudnn_benchmark = false;
 };
 
 struct DataSpec {
@@ -55,12 +65,15 @@ struct LayerSpec {
   int64_t kernel_size = 3;                     // conv2d
   int64_t pool_size = 2;                       // max_pool2d, avg_pool2d
   std::optional<int64_t> stride;               // conv2d: 1; pools: pool_size
-  std::string padding = "valid";               // conv2d, pools: valid | same
+  std::string padding = "valid";               // conv2d, pools: valid | same | symmetric
   bool use_bias = true;                        // dense, conv2d
   std::string initializer = "glorot_uniform";  // dense, conv2d
   double rate = 0.5;                           // dropout
   double momentum = 0.99;                      // batch_norm
   double epsilon = 1e-3;                       // batch_norm
+  std::optional<std::string> with;             // add: a layer's name
+  std::optional<std::string> name;             // nullopt: kind and number
+  std::optional<std::string> from;             // a layer's name; nullopt: the layer before it
 };
 
 struct ModelSpec {
@@ -68,6 +81,8 @@ struct ModelSpec {
   std::vector<int64_t> hidden = {128};
   std::vector<int64_t> filters = {32};  // cnn
   int64_t kernel_size = 3;              // cnn
+  int64_t depth = 18;                   // resnet: 18 | 34 | 50
+  std::string stem = "large";           // resnet: large | small
   std::string activation = "relu";
   double dropout = 0;
   std::string initializer = "glorot_uniform";
@@ -185,6 +200,7 @@ struct JobSpec {
   std::vector<std::string> hosts;  // empty: this one, or those of a launcher
   NetworkSpec network;
   StrategySpec strategy;
+  CudaSpec cuda;
   DataSpec data;
   BatchSpec batch;
   ModelSpec model;

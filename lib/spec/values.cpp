@@ -56,8 +56,6 @@ std::string unknown_choice(const Choices& choices, const std::string& text) {
                      did_you_mean(text, choices.built));
 }
 
-bool names_cuda(const std::string& text) { return text == "cuda" || text.compare(0, 5, "cuda:") == 0; }
-
 }  // namespace
 
 std::string shown(const YamlNode& node) {
@@ -250,7 +248,7 @@ void ValueReader::read(std::vector<std::string>& texts) const {
 
 void ValueReader::read_devices(std::vector<std::string>& devices) const {
   const bool is_word = node_.kind == YamlNode::Kind::kScalar;
-  if (!is_word && !list("auto, cpu, or a list of devices such as [cpu, cpu]")) return;
+  if (!is_word && !list("auto, cpu, cuda, or a list of devices such as [\"cuda:0\", \"cuda:1\"]")) return;
   std::vector<std::string> names;
   for (size_t index = 0; index < (is_word ? 1 : node_.items.size()); ++index) {
     const ValueReader item(field_, is_word ? node_ : node_.items[index],
@@ -258,11 +256,14 @@ void ValueReader::read_devices(std::vector<std::string>& devices) const {
     std::string text;
     bool plain = false;
     if (!item.scalar("a device", text, plain)) continue;
-    if (names_cuda(text)) {
-      item.problem("this build has no CUDA support; use auto or cpu");
-    } else if (!is_word && text == "auto") {
-      item.problem("a list names each replica's device; write devices: auto, or cpu here");
-    } else if (!contains(field_.choices->built, text)) {
+    const bool is_device = std::regex_match(text, std::regex(field_.pattern));
+    if (!is_word && !is_device && contains(field_.choices->built, text)) {
+      item.problem(
+          fmt::format("a list names each replica's device; write devices: {}, or cpu or cuda:0 here", text));
+    } else if (text.rfind("gpu", 0) == 0) {
+      item.problem(
+          fmt::format("unknown device {}; GPUs are called cuda, or cuda:0, cuda:1, ...", in_quotes(text)));
+    } else if (!is_device && !contains(field_.choices->built, text)) {
       item.problem(unknown_choice(*field_.choices, text));
     }
     names.push_back(text);

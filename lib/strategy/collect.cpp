@@ -1,7 +1,7 @@
 #include "strategy/collect.h"
 
 #include <ATen/ATen.h>
-#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 #include <c10/util/Exception.h>
 #include <fmt/format.h>
 
@@ -16,7 +16,6 @@ namespace {
 
 const std::string kOptimizer = "optimizer.";
 const std::string kSteps = "optimizer.steps";
-const std::string kGenerator = "replicas.generator";
 const std::string kBuffer = "replicas.buffer.";
 constexpr int kRoot = 0;
 
@@ -67,19 +66,32 @@ at::Tensor rows_of(const Replica& replica, const at::Tensor& own) {
   return rows;
 }
 
-at::Tensor generator_state() {
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
+// The devices whose generators a replica draws from.
+std::vector<at::Device> drawing_devices(const Replica& replica) {
+  std::vector<at::Device> devices = {at::kCPU};
+  if (!replica.device.is_cpu()) devices.push_back(replica.device);
+  return devices;
+}
+
+std::string generator_name(at::Device device) {
+  return "replicas." +
+         (device.is_cpu() ? "" : c10::DeviceTypeName(device.type(), /*lower_case=*/true) + "_") + "generator";
+}
+
+// As bytes, in the host's memory.
+at::Tensor generator_state(at::Device device) {
+  at::Generator generator = at::globalContext().defaultGenerator(device);
   const std::lock_guard lock(generator.mutex());
   return generator.get_state();
 }
 
-void set_generator_state(const at::Tensor& state) {
-  at::Generator generator = at::detail::getDefaultCPUGenerator();
+void set_generator_state(at::Device device, const at::Tensor& state) {
+  at::Generator generator = at::globalContext().defaultGenerator(device);
   const std::lock_guard lock(generator.mutex());
   try {
     generator.set_state(state);
   } catch (const c10::Error&) {
-    refuse(kGenerator, "is no state of a generator of this LibTorch");
+    refuse(generator_name(device), "is no state of a generator of this LibTorch");
   }
 }
 
@@ -91,7 +103,7 @@ class Saved {
 
   // The tensor on every rank; `like` tells shape and type, which rank 0 must have checked.
   at::Tensor share(const std::string& name, const at::Tensor& like) {
-    at::Tensor tensor = leads() ? tensors_.at(name).contiguous() : at::empty_like(like);
+    at::Tensor tensor = leads() ? tensors_.at(name).to(like.device()).contiguous() : at::empty_like(like);
     group_.broadcast({tensor}, kRoot);
     return tensor;
   }
@@ -185,7 +197,8 @@ CollectedVariables collect(const Replica& replica, bool buffers_agree) {
   CollectedVariables all;
   all.model = copy_variables(replica.model);
   collect_optimizer(replica, all.training);
-  all.training.emplace_back(kGenerator, rows_of(replica, generator_state()));
+  for (const at::Device device : drawing_devices(replica))
+    all.training.emplace_back(generator_name(device), rows_of(replica, generator_state(device)));
   if (buffers_agree) return all;
   std::map<std::string, at::Tensor> copies(all.model.begin(), all.model.end());
   for (const auto& item : replica.model.named_buffers()) {
@@ -211,8 +224,10 @@ bool restore(const Replica& replica, const CollectedVariables& variables) {
   if (!training) return true;
   restore_optimizer(replica, saved);
   const bool own_buffers = restore_buffers(replica, saved);
-  const at::Tensor generator = saved.row(kGenerator, generator_state(), /*all=*/false);
-  if (generator.defined()) set_generator_state(generator.clone());
+  for (const at::Device device : drawing_devices(replica)) {
+    const at::Tensor state = saved.row(generator_name(device), generator_state(device), /*all=*/false);
+    if (state.defined()) set_generator_state(device, state.clone());
+  }
   replica.group.barrier();  // variables that replicas share are written now
   return !own_buffers;
 }

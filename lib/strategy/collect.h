@@ -16,7 +16,8 @@ struct Replica {
   Model& model;
   ProcessGroup& group;
   const GradientReducer& reducer;
-  Optimizer& optimizer;  // of the values of the reducer's parts
+  Optimizer& optimizer;          // of the values of the reducer's parts
+  at::Device device = at::kCPU;  // where the variables are
 };
 
 // Collective; see Strategy::collect_variables(). `buffers_agree`: whether the model's buffers are the same
@@ -24,7 +25,7 @@ struct Replica {
 //
 // `training` holds, of each memory of the optimizer and each parameter, "optimizer.average.PARAMETER",
 // "optimizer.steps", and with a row for each replica "replicas.generator" (the state of LibTorch's CPU
-// generator) and "replicas.buffer.BUFFER".
+// generator), on GPUs "replicas.cuda_generator" too, and "replicas.buffer.BUFFER".
 CollectedVariables collect(const Replica& replica, bool buffers_agree);
 
 // Collective; see Strategy::restore_variables(). Returns whether the buffers agree. What is each replica's

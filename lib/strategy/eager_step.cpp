@@ -13,6 +13,11 @@ at::Tensor summed_loss(const at::Tensor& logits, const at::Tensor& targets, doub
                                 label_smoothing);
 }
 
+at::Device device_of(const Model& model) {
+  const auto parameters = model.parameters();
+  return parameters.empty() ? at::Device(at::kCPU) : parameters.front().device();
+}
+
 // Waits for peers inside: the last buckets arrive before backward returns.
 void backward(const at::Tensor& objective) {
   with_peer_errors("summing gradients", [&] { objective.backward(); });
@@ -27,12 +32,12 @@ ForwardPass training_pass(Model& model, const TrainSpec& train, const Batch& bat
 
 MetricSums eager_gradients(const StepParts& parts, const Share& share) {
   parts.clock.enter(Phase::kCompute);
-  MetricSums sums;
+  MetricSums sums(device_of(parts.model));
   parts.model.train();
   parts.reducer.zero_gradients();
   const size_t count = share.micro_batches.size();
   for (size_t i = 0; i < count; ++i) {
-    const Batch& batch = share.micro_batches[i];
+    const Batch batch = share.micro_batches[i].assemble();
     parts.reducer.prepare(/*last=*/i + 1 == count);
     const ForwardPass pass = training_pass(parts.model, parts.train, batch);
     backward(pass.loss_sum / share.global_examples);
@@ -51,12 +56,12 @@ void eager_adjust(const StepParts& parts) {
 }
 
 MetricSums eager_train_step(const StepParts& parts, Optimizer& optimizer,
-                            const GradientObserver& before_update, const Share& share, double learning_rate) {
+                            const GradientObserver& before_update, const Share& share) {
   MetricSums sums = eager_gradients(parts, share);
   if (before_update) before_update(parts.reducer);
   eager_adjust(parts);
   parts.clock.enter(Phase::kUpdate);
-  optimizer.step(learning_rate);
+  optimizer.update();
   parts.clock.enter(Phase::kCommunicate);
   parts.reducer.share_update();
   parts.clock.enter(Phase::kUpdate);
@@ -65,9 +70,10 @@ MetricSums eager_train_step(const StepParts& parts, Optimizer& optimizer,
 
 MetricSums eager_evaluate(Model& model, const Share& share) {
   const at::NoGradGuard no_grad;
-  MetricSums sums;
+  MetricSums sums(device_of(model));
   model.eval();
-  for (const Batch& batch : share.micro_batches) {
+  for (const MicroBatch& micro_batch : share.micro_batches) {
+    const Batch batch = micro_batch.assemble();
     const at::Tensor logits = model.forward(batch.inputs);
     sums.add_batch(logits, batch.targets, summed_loss(logits, batch.targets, /*label_smoothing=*/0));
   }

@@ -39,12 +39,12 @@ MetricSums eager_gradients(const StepParts& parts, const Share& share);
 // Between the two: what the spec wants done to the combined gradient. Collective.
 void eager_adjust(const StepParts& parts);
 
-// One optimizer step. Every example's loss is divided by the number of examples of the *global* step, and
-// gradients are summed over micro-batches and replicas, so N replicas with batch B equal one replica with
-// batch N*B whatever the sizes of the shares. A replica whose share is empty takes part with empty
-// micro-batches. `before_update` may be empty.
+// One optimizer step, after Optimizer::begin_step. Every example's loss is divided by the number of examples
+// of the *global* step, and gradients are summed over micro-batches and replicas, so N replicas with batch B
+// equal one replica with batch N*B whatever the sizes of the shares. A replica whose share is empty takes
+// part with empty micro-batches. `before_update` may be empty.
 MetricSums eager_train_step(const StepParts& parts, Optimizer& optimizer,
-                            const GradientObserver& before_update, const Share& share, double learning_rate);
+                            const GradientObserver& before_update, const Share& share);
 
 // Forward pass in evaluation mode without gradients.
 MetricSums eager_evaluate(Model& model, const Share& share);

@@ -29,7 +29,15 @@ void MetricSums::add_batch(const at::Tensor& logits, const at::Tensor& targets, 
   values_.select(0, kExamples).add_(targets.size(0));
 }
 
-void MetricSums::add(const MetricSums& other) { values_.add_(other.values_); }
+void MetricSums::add(const MetricSums& other) {
+  if (values_.device() == other.values_.device()) {
+    values_.add_(other.values_);
+  } else if (values_.is_cpu() && values_.count_nonzero().item<int64_t>() == 0) {
+    values_ = other.values_.clone();  // sending zeros would wait for the device
+  } else {
+    values_ = values_.to(other.values_.device()).add_(other.values_);
+  }
+}
 
 int64_t MetricSums::examples() const { return static_cast<int64_t>(values_[kExamples].item<double>()); }
 

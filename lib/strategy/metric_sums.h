@@ -18,6 +18,7 @@ class MetricSums {
   explicit MetricSums(const std::vector<double>& sums);
   // Of one batch: logits [n, classes], targets int64 [n], and the sum of its losses (a scalar).
   void add_batch(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& loss_sum);
+  // Afterwards these sums are on the device of `other`.
   void add(const MetricSums& other);
 
   int64_t examples() const;

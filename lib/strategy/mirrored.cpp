@@ -7,6 +7,8 @@
 #include "strategy/collect.h"
 #include "strategy/eager_step.h"
 #include "strategy/statistics.h"
+#include "strategy/step_pacer.h"
+#include "strategy/step_recorder.h"
 #include "strategy/variables.h"
 
 namespace dtrain {
@@ -20,24 +22,35 @@ class Mirrored : public Strategy {
         clock_(std::move(parts.clock)),
         train_(std::move(parts.train)),
         before_update_(std::move(parts.before_update)),
+        device_(parts.accelerator ? parts.accelerator->device() : at::Device(at::kCPU)),
+        recorder_(parts.record_steps && !before_update_ ? parts.accelerator : nullptr),
+        pacer_(device_, parts.timeout),
         reducer_(group_->make_gradient_reducer(model_->parameters(), parts.reducer, *clock_)) {
     if (train_.sync_batch_norm) synchronise_statistics(*model_, *group_, *clock_);
     make_optimizer_of_parts();
   }
 
-  void place_variables() override {
+  int64_t place_variables() override {
     const at::NoGradGuard no_grad;
     std::vector<at::Tensor> all;
     for (const auto& [name, tensor] : named_variables(*model_)) all.push_back(tensor.detach());
     group_->broadcast(all, /*root=*/0);
     if (average_ != nullptr) average_->begin();
+    return 0;
   }
 
   MetricSums train_step(const Share& share, double learning_rate) override {
     show_average(false);
     buffers_agree_ = train_.sync_batch_norm;
-    return eager_train_step({*model_, *group_, *reducer_, *clock_, train_}, *optimizer_, before_update_,
-                            share, learning_rate);
+    optimizer_->begin_step(learning_rate);
+    clock_->enter(Phase::kCompute);
+    MetricSums sums = recorder_.run(share, [this](const Share& each) {
+      return eager_train_step({*model_, *group_, *reducer_, *clock_, train_}, *optimizer_, before_update_,
+                              each);
+    });
+    pacer_.after_step();
+    clock_->enter(Phase::kUpdate);
+    return sums;
   }
 
   MetricSums evaluate(const Share& share) override {
@@ -48,7 +61,9 @@ class Mirrored : public Strategy {
 
   MetricSums sum_over_replicas(MetricSums sums) override {
     show_average(false);
+    sums.add(MetricSums(device_));  // this replica may have had nothing to do
     group_->all_reduce_sum(sums.values());
+    pacer_.wait_for_all();
     return sums;
   }
 
@@ -56,24 +71,35 @@ class Mirrored : public Strategy {
     show_average(true);
     CollectedVariables all = collect(replica(), buffers_agree_);
     show_average(false);
+    pacer_.wait_for_all();
+    for (Variables* const variables : {&all.model, &all.training}) {
+      for (auto& [name, tensor] : *variables) tensor = tensor.cpu();
+    }
     return all;
   }
 
-  void restore_variables(const CollectedVariables& variables) override {
+  int64_t restore_variables(const CollectedVariables& variables, int64_t step) override {
     show_average(false);
     buffers_agree_ = restore(replica(), variables);
-    if (average_ == nullptr) return;
-    if (optimizer_->steps() == 0) return average_->begin();  // it was the model alone
-    shows_average_ = true;
-    show_average(false);
+    if (average_ == nullptr) return step;
+    if (optimizer_->steps() == 0) {  // it was the model alone
+      average_->begin();
+    } else {
+      shows_average_ = true;
+      show_average(false);
+    }
+    return step;
   }
 
   std::optional<WorkersReport> end_training() override { return std::nullopt; }  // all are in the same step
 
-  void finish() override { group_->barrier(); }
+  void finish() override {
+    pacer_.wait_for_all();
+    group_->barrier();
+  }
 
  private:
-  Replica replica() { return {*model_, *group_, *reducer_, *optimizer_}; }
+  Replica replica() { return {*model_, *group_, *reducer_, *optimizer_, device_}; }
 
   void make_optimizer_of_parts() {
     std::vector<at::Tensor> values;
@@ -116,6 +142,9 @@ class Mirrored : public Strategy {
   std::shared_ptr<PhaseClock> clock_;
   TrainSpec train_;
   GradientObserver before_update_;
+  at::Device device_;
+  StepRecorder recorder_;
+  StepPacer pacer_;
   std::unique_ptr<GradientReducer> reducer_;  // refers to the group and the clock: destroyed before them
   std::unique_ptr<Optimizer> optimizer_;      // of the reducer's parts
   WeightAverage* average_ = nullptr;          // the optimizer, when there is one

@@ -3,15 +3,23 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <future>
+#include <map>
 
 #include "core/error.h"
+#include "strategy/collect.h"
 #include "strategy/eager_step.h"
 #include "strategy/server_messages.h"
 #include "strategy/variables.h"
 
 namespace dtrain {
 namespace {
+
+// Of a checkpoint: int64 [servers, workers], the steps of each worker that each server knew of, -1 for a
+// worker that was lost.
+const std::string kWorkerSteps = "workers.steps";
+constexpr int64_t kMostSteps = int64_t{1} << 53;
 
 // One server, as the worker talks to it.
 class ServerLink {
@@ -41,6 +49,22 @@ class ServerLink {
     return header;
   }
 
+  // The rest of its answer to kCollect.
+  Belongings receive_belongings(int64_t memories, int workers) {
+    Belongings belongings(memories, part_.elements, message_.values().scalar_type(), workers);
+    belongings.receive(*channel_);
+    return belongings;
+  }
+
+  // The variables stand in values().
+  void restore(const Belongings& belongings, int64_t optimizer_steps) {
+    message_.send(*channel_, RequestHeader{.request = Request::kRestore,
+                                           .sequence = optimizer_steps,
+                                           .elements = std::ssize(belongings.memories)});
+    belongings.send(*channel_);
+    message_.receive_answer(*channel_);
+  }
+
   std::vector<double> receive_numbers(int64_t count) {
     at::Tensor numbers = at::empty({count}, at::kDouble);
     channel_->receive(numbers);
@@ -65,7 +89,7 @@ std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& parameters) 
 
 int64_t examples_in(const Share& share) {
   int64_t examples = 0;
-  for (const Batch& batch : share.micro_batches) examples += batch.size();
+  for (const MicroBatch& batch : share.micro_batches) examples += batch.size();
   return examples;
 }
 
@@ -90,7 +114,9 @@ class ParameterServer : public Strategy {
         clock_(std::move(parts.clock)),
         train_(std::move(parts.train)),
         worker_(parts.servers.worker),
+        workers_(parts.servers.workers),
         on_wait_(std::move(parts.servers.on_wait)),
+        on_stop_(std::move(parts.servers.on_stop)),
         reducer_(group_->make_gradient_reducer(parameters_, parts.reducer, *clock_)) {
     auto& channels = parts.servers.channels;
     const auto divided =
@@ -99,9 +125,9 @@ class ParameterServer : public Strategy {
       servers_.emplace_back(std::move(channels[i]), divided[i], parameters_.front().scalar_type());
   }
 
-  void place_variables() override {
+  int64_t place_variables() override {
     for (ServerLink& server : servers_) server.join();
-    read(/*computes=*/false);
+    return take_place({.request = Request::kRead});
   }
 
   MetricSums train_step(const Share& share, double learning_rate) override {
@@ -123,17 +149,30 @@ class ParameterServer : public Strategy {
 
   MetricSums sum_over_replicas(MetricSums sums) override { return sums; }
 
-  // The optimizers' memory stays with the servers: only the model is collected.
+  // Each server tells how it stands at one moment, not all at the same one: of an update that is on its way
+  // just then a part may be in and another not. The workers' steps say so.
   CollectedVariables collect_variables() override {
-    read(/*computes=*/false);
-    return {copy_variables(*model_), {}};
+    if (worker_ != 0) return {};
+    const auto answers = ask_all({.request = Request::kCollect});
+    take_variables();
+    computes_ = false;
+    const auto optimizer = whole_optimizer();
+    at::Tensor steps = at::zeros({std::ssize(servers_), workers_}, at::kLong);
+    for (size_t i = 0; i < servers_.size(); ++i) {
+      Belongings belongings = servers_[i].receive_belongings(answers[i].elements, workers_);
+      copy_memories(*optimizer, servers_[i].part(), belongings, /*to_servers=*/false);
+      steps[static_cast<int64_t>(i)].copy_(belongings.steps);
+      optimizer->set_steps(std::max(optimizer->steps(), answers[i].steps));
+    }
+    CollectedVariables all = collect(as_replica(*optimizer), /*buffers_agree=*/true);
+    all.training.emplace_back(kWorkerSteps, steps);
+    return all;
   }
 
-  void restore_variables(const CollectedVariables& variables) override {
-    write_variables(*model_, variables.model);
-    if (worker_ != 0) return;  // all have the same, and the servers want it once
-    for (ServerLink& server : servers_) gather_pieces(server.part(), parameters_, server.values());
-    ask_all({.request = Request::kAssign});
+  int64_t restore_variables(const CollectedVariables& variables, int64_t step) override {
+    for (ServerLink& server : servers_) server.join();
+    if (worker_ == 0) restore_servers(variables, step);
+    return take_place({.request = Request::kAwait});
   }
 
   std::optional<WorkersReport> end_training() override {
@@ -162,7 +201,71 @@ class ParameterServer : public Strategy {
     }
     answers[0] = servers_[0].ask(request, [this] { clock_->enter(Phase::kWaitForPeers); });
     for (std::future<void>& other : others) other.get();
+    if (answers[0].stopping != 0) on_stop_();
     return answers;
+  }
+
+  // Reads for the first time. A server may know of a step more than another one, when an earlier process of
+  // this worker ended between the two: it is done again, and who has made its update makes it no second time.
+  int64_t take_place(const RequestHeader& request) {
+    const auto answers = ask_all(request);
+    take_variables();
+    steps_ = answers[0].steps;
+    for (const AnswerHeader& answer : answers) steps_ = std::min(steps_, answer.steps);
+    return steps_;
+  }
+
+  // With memories of whole parameters, as a checkpoint has them; what is in them comes from the servers or
+  // goes there.
+  std::unique_ptr<Optimizer> whole_optimizer() const {
+    std::vector<at::Tensor> values;
+    for (const ParameterPart& part : reducer_->parts()) values.push_back(part.values);
+    return make_optimizer(train_.optimizer, values);
+  }
+
+  Replica as_replica(Optimizer& optimizer) { return {*model_, *group_, *reducer_, optimizer}; }
+
+  static void copy_memories(const Optimizer& whole, const ServerPart& part, Belongings& belongings,
+                            bool to_servers) {
+    const auto memories = whole.memory();
+    for (size_t i = 0; i < belongings.memories.size(); ++i) {
+      if (to_servers) {
+        gather_pieces(part, memories.at(i).tensors, belongings.memories[i]);
+      } else {
+        scatter_pieces(part, belongings.memories[i], memories.at(i).tensors);
+      }
+    }
+  }
+
+  void restore_servers(const CollectedVariables& variables, int64_t step) {
+    const auto optimizer = whole_optimizer();
+    restore(as_replica(*optimizer), variables);
+    const at::Tensor steps = steps_to_restore(variables, step);
+    const int64_t memories = variables.training.empty() ? 0 : std::ssize(optimizer->memory());
+    for (size_t i = 0; i < servers_.size(); ++i) {
+      ServerLink& server = servers_[i];
+      Belongings belongings(server.part().elements > 0 ? memories : 0, server.part().elements,
+                            server.values().scalar_type(), workers_);
+      copy_memories(*optimizer, server.part(), belongings, /*to_servers=*/true);
+      belongings.steps.copy_(steps[static_cast<int64_t>(i)]);
+      gather_pieces(server.part(), parameters_, server.values());
+      server.restore(belongings, optimizer->steps());
+    }
+  }
+
+  // int64 [servers, workers]. Workers that were lost, and all when there were others than now, begin where
+  // worker 0 was. With another number of servers an update that only some had made counts as made.
+  at::Tensor steps_to_restore(const CollectedVariables& variables, int64_t step) const {
+    const at::Tensor all = at::full({std::ssize(servers_), workers_}, step, at::kLong);
+    const std::map<std::string, at::Tensor> saved(variables.training.begin(), variables.training.end());
+    const auto found = saved.find(kWorkerSteps);
+    if (found == saved.end() || found->second.dim() != 2 || found->second.size(0) == 0 ||
+        found->second.size(1) != workers_ || found->second.scalar_type() != at::kLong)
+      return all;
+    at::Tensor steps = found->second.clamp_max(kMostSteps);
+    const at::Tensor lost = (steps < 0).any(0, /*keepdim=*/true);
+    if (steps.size(0) != all.size(0)) steps = steps.amax(0, /*keepdim=*/true);
+    return at::where(lost, all, steps);
   }
 
   void take_variables() {
@@ -217,7 +320,9 @@ class ParameterServer : public Strategy {
   std::shared_ptr<PhaseClock> clock_;
   TrainSpec train_;
   int worker_;
+  int workers_;
   std::function<void()> on_wait_;
+  std::function<void()> on_stop_;
   std::unique_ptr<GradientReducer> reducer_;  // refers to the group and the clock: destroyed before them
   std::vector<ServerLink> servers_;
   int64_t steps_ = 0;

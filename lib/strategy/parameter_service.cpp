@@ -12,6 +12,11 @@
 #include "optim/decay_groups.h"
 
 namespace dtrain {
+namespace {
+
+constexpr std::chrono::milliseconds kLookForReturns{100};
+
+}  // namespace
 
 std::vector<Stretch> stretches_of(const OptimizerSpec& optimizer, const Model& model,
                                   const ServerPart& part) {
@@ -29,15 +34,15 @@ struct ParameterService::Attendance {
   Message message;  // the request, then its answer
   Clock::time_point last_request = Clock::now();
   bool waits_for_others = false;
-
-  void answer(const AnswerHeader& header) { message.send(*channel, header); }
 };
 
 ParameterService::ParameterService(at::Tensor values, const OptimizerSpec& optimizer, ServiceOptions options)
     : options_(std::move(options)),
       values_(std::move(values)),
       ledger_(options_.workers, options_.max_staleness),
-      attendances_(static_cast<size_t>(options_.workers)) {
+      attendances_(static_cast<size_t>(options_.workers)),
+      attended_(static_cast<size_t>(options_.workers), true),
+      lost_since_(static_cast<size_t>(options_.workers)) {
   if (values_.numel() == 0) return;
   std::vector<bool> decayed;
   for (const Stretch& stretch : options_.stretches) {
@@ -53,11 +58,43 @@ void ParameterService::serve(const Connect& connect) {
   std::vector<std::jthread> threads;
   for (int worker = 0; worker < options_.workers; ++worker)
     threads.emplace_back([this, worker, &connect] { attend(worker, connect); });
+  await_returns(connect, threads);
   threads.clear();  // joins
   if (failure_) std::rethrow_exception(failure_);
   const std::vector<WorkerRecord> workers = ledger_.report().workers;
   if (std::all_of(workers.begin(), workers.end(), [](const WorkerRecord& worker) { return worker.lost; }))
     throw Error(ExitCode::kPeerLost, "every worker was lost");
+}
+
+void ParameterService::await_returns(const Connect& connect, std::vector<std::jthread>& threads) {
+  const auto nobody_is_attended = [this] {
+    return std::find(attended_.begin(), attended_.end(), true) == attended_.end();
+  };
+  std::unique_lock lock(mutex_);
+  // Nobody can return to where all others have gone.
+  while (!attendance_ended_.wait_for(lock, kLookForReturns, nobody_is_attended)) {
+    for (int worker = 0; worker < options_.workers && !failure_; ++worker) {
+      const auto at = static_cast<size_t>(worker);
+      if (attended_[at] || !may_return(worker)) continue;
+      lock.unlock();  // it may ask elsewhere
+      const bool is_there = options_.has_returned(worker);
+      lock.lock();
+      attended_[at] = is_there;
+      if (is_there) threads[at] = std::jthread([this, worker, &connect] { attend(worker, connect); });
+    }
+  }
+}
+
+bool ParameterService::may_return(int worker) const {
+  return ledger_.is_lost(worker) && ledger_.returns(worker) < options_.returns;
+}
+
+bool ParameterService::somebody_may_return() const {
+  for (int worker = 0; worker < options_.workers; ++worker) {
+    if (may_return(worker) && Clock::now() - lost_since_[static_cast<size_t>(worker)] < options_.timeout)
+      return true;
+  }
+  return false;
 }
 
 // Others can find an attendance while it lasts.
@@ -82,10 +119,18 @@ class ParameterService::Enrolment {
 };
 
 void ParameterService::attend(int worker, const Connect& connect) {
+  serve_worker(worker, connect);
+  const std::lock_guard lock(mutex_);
+  attended_[static_cast<size_t>(worker)] = false;
+  attendance_ended_.notify_all();
+}
+
+void ParameterService::serve_worker(int worker, const Connect& connect) {
   try {
     Attendance attendance{worker, connect(worker), Message(values_.numel(), values_.scalar_type())};
     const Enrolment enrolment(*this, attendance);
     if (!join(attendance)) return;
+    take_back(worker);
     RequestHeader request;
     while (attendance.message.await_request(*attendance.channel, request) && answer(attendance, request)) {
     }
@@ -107,14 +152,21 @@ bool ParameterService::answer(Attendance& attendance, const RequestHeader& reque
     case Request::kRead:
       read(attendance, request);
       break;
+    case Request::kAwait:
+      await_restored(attendance);
+      read(attendance, request);
+      break;
     case Request::kUpdate:
       update(attendance, request);
       break;
     case Request::kSkip:
       skip(attendance, request);
       break;
-    case Request::kAssign:
-      assign(attendance);
+    case Request::kCollect:
+      collect(attendance);
+      break;
+    case Request::kRestore:
+      restore(attendance, request);
       break;
     case Request::kEndTraining:
       end_training(attendance);
@@ -123,7 +175,7 @@ bool ParameterService::answer(Attendance& attendance, const RequestHeader& reque
       report(attendance);
       break;
     case Request::kLeave:
-      attendance.answer({});
+      leave(attendance);
       return false;
     default:
       throw Error(ExitCode::kPeerLost, "it sent a request that does not exist");
@@ -131,6 +183,18 @@ bool ParameterService::answer(Attendance& attendance, const RequestHeader& reque
   const std::lock_guard lock(mutex_);
   options_.on_request(ledger_.version());
   return true;
+}
+
+void ParameterService::take_back(int worker) {
+  const std::lock_guard lock(mutex_);
+  if (!ledger_.is_lost(worker)) return;
+  ledger_.take_back(worker);
+  options_.on_return(worker, ledger_.done(worker));
+}
+
+void ParameterService::send(Attendance& attendance, AnswerHeader header) {
+  header.stopping = stopping_ ? 1 : 0;
+  attendance.message.send(*attendance.channel, header);
 }
 
 bool ParameterService::join(Attendance& attendance) {
@@ -144,28 +208,39 @@ bool ParameterService::join(Attendance& attendance) {
   return true;
 }
 
+// Worker 0 will restore, unless it dies, which ends the job.
+void ParameterService::await_restored(Attendance& attendance) {
+  std::unique_lock lock(mutex_);
+  wait_for_others(
+      lock, attendance, [this] { return restored_; }, [](int /*worker*/) { return false; });
+}
+
 void ParameterService::read(Attendance& attendance, const RequestHeader& request) {
+  AnswerHeader header;
   {
     const std::lock_guard lock(mutex_);
     require_present(attendance.worker);
     attendance.message.values().copy_(values_);
+    header.steps = ledger_.done(attendance.worker);
     request.computes != 0 ? void(ledger_.read(attendance.worker)) : ledger_.forget_read(attendance.worker);
   }
   changed_.notify_all();
-  attendance.answer({});
+  send(attendance, header);
 }
 
 void ParameterService::update(Attendance& attendance, const RequestHeader& request) {
   AnswerHeader done;
   {
     std::unique_lock lock(mutex_);
-    if (!ledger_.was_made(attendance.worker, request.sequence)) {
+    const bool is_new = !ledger_.was_made(attendance.worker, request.sequence);
+    if (is_new) {
       wait_for_others(
           lock, attendance, [&] { return ledger_.may_update(attendance.worker); },
           [this](int worker) { return ledger_.is_computing(worker); });
       make_update(attendance, request, done);
     }
-    add_sums(attendance, request.sums, done);
+    ledger_.forget_read(attendance.worker);
+    add_sums(attendance, is_new ? request.sums : SentSums(), done);
     // Under a bound a worker has to read again once its update is made on all servers: two workers could
     // otherwise wait for each other, each on another server.
     if (!options_.max_staleness) {
@@ -175,7 +250,7 @@ void ParameterService::update(Attendance& attendance, const RequestHeader& reque
     }
   }
   changed_.notify_all();
-  attendance.answer(done);
+  send(attendance, done);
 }
 
 void ParameterService::make_update(Attendance& attendance, const RequestHeader& request, AnswerHeader& done) {
@@ -198,7 +273,7 @@ void ParameterService::skip(Attendance& attendance, const RequestHeader& request
     add_sums(attendance, {}, done);
   }
   changed_.notify_all();
-  attendance.answer(done);
+  send(attendance, done);
 }
 
 void ParameterService::add_sums(const Attendance& attendance, const SentSums& sums, AnswerHeader& done) {
@@ -208,12 +283,55 @@ void ParameterService::add_sums(const Attendance& attendance, const SentSums& su
   if (attendance.worker == 0) done.sums = std::exchange(sums_, {});
 }
 
-void ParameterService::assign(Attendance& attendance) {
+// All of one moment: which updates are in the variables, and which are not, is what the steps say.
+Belongings ParameterService::copy_belongings() const {
+  std::vector<OptimizerMemory> memories;
+  if (optimizer_) memories = optimizer_->memory();
+  Belongings copy(std::ssize(memories), values_.numel(), values_.scalar_type(), options_.workers);
+  for (size_t i = 0; i < memories.size(); ++i) at::cat_out(copy.memories[i], memories[i].tensors);
+  auto steps = copy.steps.accessor<int64_t, 1>();
+  for (int worker = 0; worker < options_.workers; ++worker)
+    steps[worker] = ledger_.is_lost(worker) ? -1 : ledger_.done(worker);
+  return copy;
+}
+
+void ParameterService::collect(Attendance& attendance) {
+  AnswerHeader header;
+  std::optional<Belongings> belongings;
+  {
+    const std::lock_guard lock(mutex_);
+    attendance.message.values().copy_(values_);
+    ledger_.forget_read(attendance.worker);
+    belongings = copy_belongings();
+    header.elements = std::ssize(belongings->memories);
+    header.steps = optimizer_ ? optimizer_->steps() : 0;
+  }
+  changed_.notify_all();
+  send(attendance, header);
+  belongings->send(*attendance.channel);
+}
+
+void ParameterService::restore(Attendance& attendance, const RequestHeader& request) {
+  std::vector<OptimizerMemory> memories;  // where they are never changes
+  if (optimizer_) memories = optimizer_->memory();
+  if (request.elements != 0 && request.elements != std::ssize(memories))
+    throw Error(ExitCode::kPeerLost, "what it restores is of another optimizer");
+  Belongings belongings(request.elements, values_.numel(), values_.scalar_type(), options_.workers);
+  belongings.receive(*attendance.channel);
   {
     const std::lock_guard lock(mutex_);
     values_.copy_(attendance.message.values());
+    for (size_t i = 0; i < belongings.memories.size(); ++i) {
+      const auto pieces = belongings.memories[i].split_with_sizes(lengths_);
+      for (size_t piece = 0; piece < pieces.size(); ++piece) memories[i].tensors[piece].copy_(pieces[piece]);
+    }
+    if (optimizer_) optimizer_->set_steps(request.sequence);
+    for (int worker = 0; worker < options_.workers; ++worker)
+      ledger_.set_done(worker, belongings.steps[worker].item<int64_t>());
+    restored_ = true;
   }
-  attendance.answer({});
+  changed_.notify_all();
+  send(attendance, {});
 }
 
 void ParameterService::end_training(Attendance& attendance) {
@@ -223,10 +341,21 @@ void ParameterService::end_training(Attendance& attendance) {
     changed_.notify_all();
     if (attendance.worker == 0)
       wait_for_others(
-          lock, attendance, [this] { return ledger_.all_others_have_ended(0); },
+          lock, attendance,
+          [this] { return ledger_.all_others_have_ended(0) && (stopping_ || !somebody_may_return()); },
           [this](int worker) { return ledger_.is_training(worker); });
   }
-  attendance.answer({});
+  send(attendance, {});
+}
+
+void ParameterService::leave(Attendance& attendance) {
+  {
+    const std::lock_guard lock(mutex_);
+    if (ledger_.is_training(attendance.worker)) stopping_ = true;
+    ledger_.end_training(attendance.worker);
+  }
+  changed_.notify_all();
+  send(attendance, {});
 }
 
 void ParameterService::report(Attendance& attendance) {
@@ -237,7 +366,7 @@ void ParameterService::report(Attendance& attendance) {
   }
   AnswerHeader header;
   header.elements = static_cast<int64_t>(values.size());
-  attendance.answer(header);
+  send(attendance, header);
   attendance.channel->send(at::tensor(values, at::kDouble));
 }
 
@@ -253,7 +382,7 @@ void ParameterService::wait_for_others(std::unique_lock<std::mutex>& lock, Atten
     lock.unlock();
     AnswerHeader wait;
     wait.answer = Answer::kWait;
-    attendance.answer(wait);
+    send(attendance, wait);
     lock.lock();
   }
   attendance.waits_for_others = false;
@@ -279,6 +408,7 @@ void ParameterService::require_present(int worker) const {
 void ParameterService::lose(int worker, const std::string& reason) {
   if (ledger_.is_lost(worker)) return;
   ledger_.lose(worker);
+  lost_since_[static_cast<size_t>(worker)] = Clock::now();
   changed_.notify_all();
   if (ledger_.is_lost(worker)) options_.on_lost(worker, reason);
 }

@@ -4,6 +4,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <atomic>
 #include <chrono>
 #include <condition_variable>
 #include <exception>
@@ -12,6 +13,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include "comm/pair_channel.h"
@@ -43,6 +45,13 @@ struct ServiceOptions {
   std::chrono::milliseconds timeout{60000};
   // A worker is lost, and why. From the worker's thread.
   std::function<void(int worker, const std::string& reason)> on_lost = [](int, const std::string&) {};
+  // How often a worker that was lost may come back. While it may, worker 0 waits at the end for it as well,
+  // up to `timeout` after it was lost.
+  int returns = 0;
+  // Whether another incarnation of a lost worker is there, for which Connect is then called.
+  std::function<bool(int worker)> has_returned = [](int) { return false; };
+  // It takes part again, after so many steps. From the worker's thread.
+  std::function<void(int worker, int64_t steps)> on_return = [](int, int64_t) {};
   // A request was dealt with; with the number of updates so far. From any thread.
   std::function<void(int64_t version)> on_request = [](int64_t) {};
 };
@@ -56,9 +65,9 @@ class ParameterService {
   // that the parts of several servers train as the whole would.
   ParameterService(at::Tensor values, const OptimizerSpec& optimizer, ServiceOptions options);
 
-  // Serves every worker, each with a thread of its own, until all have left or are lost. A worker whose
-  // connection fails is lost, and nobody else notices. Throws Error(kPeerLost) when all were lost, and
-  // whatever else goes wrong here.
+  // Serves every worker, each with a thread of its own, until all have left or are lost, and none that is
+  // lost may come back. A worker whose connection fails is lost, and nobody else notices. Throws
+  // Error(kPeerLost) when all were lost, and whatever else goes wrong here.
   void serve(const Connect& connect);
 
   const at::Tensor& values() const { return values_; }
@@ -71,16 +80,26 @@ class ParameterService {
   class Enrolment;
 
   void attend(int worker, const Connect& connect);
+  void serve_worker(int worker, const Connect& connect);
+  // Takes back workers that return, until nobody is attended to.
+  void await_returns(const Connect& connect, std::vector<std::jthread>& threads);
+  bool may_return(int worker) const;
+  bool somebody_may_return() const;
   // Answers one request; false when it was the last one.
   bool answer(Attendance& attendance, const RequestHeader& request);
+  void send(Attendance& attendance, AnswerHeader header);
+  void take_back(int worker);
   // The first exchange; false when it did not come to one.
   bool join(Attendance& attendance);
   void read(Attendance& attendance, const RequestHeader& request);
+  void await_restored(Attendance& attendance);
+  void leave(Attendance& attendance);
   void update(Attendance& attendance, const RequestHeader& request);
   void skip(Attendance& attendance, const RequestHeader& request);
   void make_update(Attendance& attendance, const RequestHeader& request, AnswerHeader& done);
   void add_sums(const Attendance& attendance, const SentSums& sums, AnswerHeader& done);
-  void assign(Attendance& attendance);
+  void collect(Attendance& attendance);
+  void restore(Attendance& attendance, const RequestHeader& request);
   void end_training(Attendance& attendance);
   void report(Attendance& attendance);
   // Waits until `condition` holds, which others have to bring about who are `awaited`. Tells the worker
@@ -89,6 +108,7 @@ class ParameterService {
                        const std::function<bool()>& condition,
                        const std::function<bool(int worker)>& awaited);
   void give_up_silent_workers(Clock::time_point since, const std::function<bool(int worker)>& awaited);
+  Belongings copy_belongings() const;
   void require_present(int worker) const;
   void lose(int worker, const std::string& reason);
   void stop(const std::exception_ptr& failure);
@@ -103,8 +123,13 @@ class ParameterService {
   std::condition_variable changed_;  // the ledger
   UpdateLedger ledger_;
   std::vector<Attendance*> attendances_;  // by worker; nullptr: not connected
-  SentSums sums_;                         // of all workers since worker 0 was told
+  std::vector<bool> attended_;            // by worker: its thread runs
+  std::condition_variable attendance_ended_;
+  std::vector<Clock::time_point> lost_since_;  // by worker
+  SentSums sums_;                              // of all workers since worker 0 was told
+  bool restored_ = false;                      // a kRestore has come
   std::exception_ptr failure_;
+  std::atomic<bool> stopping_ = false;  // a worker left before its end; all are told
 };
 
 }  // namespace dtrain

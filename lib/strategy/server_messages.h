@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <vector>
 
 #include "comm/pair_channel.h"
 
@@ -12,9 +13,11 @@ namespace dtrain {
 enum class Request : int64_t {
   kJoin,         // the first; says how many elements the worker believes that the server holds
   kRead,         // wants the variables; with `computes` an update from them will follow
+  kAwait,        // the same, once a kRestore has come
   kUpdate,       // has a gradient; the answer may have the variables, for the next one
   kSkip,         // a step without an update
-  kAssign,       // has new values of the variables
+  kCollect,      // wants all that the server has: the variables, then its Belongings
+  kRestore,      // has all of that
   kEndTraining,  // no more updates; of worker 0: tell when nobody makes any
   kReport,       // wants to know what the workers did
   kLeave,        // the last
@@ -35,8 +38,8 @@ struct SentSums {
 
 struct RequestHeader {
   Request request = Request::kRead;
-  int64_t sequence = 0;  // of the step, from 1: kUpdate, kSkip
-  int64_t elements = 0;  // kJoin
+  int64_t sequence = 0;  // of the step, from 1: kUpdate, kSkip; steps of the optimizer: kRestore
+  int64_t elements = 0;  // kJoin; the number of memories that follow: kRestore
   int64_t computes = 0;  // 0 or 1: kRead
   double learning_rate = 0;
   SentSums sums = {};  // of the step's batch: kUpdate
@@ -45,10 +48,12 @@ struct RequestHeader {
 struct AnswerHeader {
   Answer answer = Answer::kDone;
   int64_t staleness = 0;  // of the update: kUpdate
-  int64_t elements = 0;   // numbers that follow: kReport; elements that the server holds: kJoin
-  SentSums sums = {};     // of all workers since the last of these answers to worker 0: kUpdate, kSkip
-  int64_t computes = 0;   // 1: has the variables, and the worker's next update is from them: kUpdate
-  int64_t spare = 0;
+  // Elements that the server holds: kJoin; numbers that follow: kReport; memories that follow: kCollect.
+  int64_t elements = 0;
+  SentSums sums = {};    // of all workers since the last of these answers to worker 0: kUpdate, kSkip
+  int64_t steps = 0;     // that the server knows of the worker: kRead, kAwait; of its optimizer: kCollect
+  int32_t computes = 0;  // 1: has the variables, and the worker's next update is from them: kUpdate
+  int32_t stopping = 0;  // 1: a worker has left before its end, for the job is to stop
 };
 
 // A message on its way: a header of 64 bytes and the elements that the server holds, filled or not, so that
@@ -68,6 +73,16 @@ class Message {
  private:
   at::Tensor bytes_;
   at::Tensor values_;  // those of them behind the header
+};
+
+// What a server has besides the variables. Sent one tensor after the other.
+struct Belongings {
+  std::vector<at::Tensor> memories;  // of the optimizer, each [elements]
+  at::Tensor steps;                  // int64 [workers]: the steps that each has made, -1 for one that is lost
+
+  Belongings(int64_t count, int64_t elements, at::ScalarType dtype, int workers);
+  void send(PairChannel& channel) const;
+  void receive(PairChannel& channel);
 };
 
 }  // namespace dtrain

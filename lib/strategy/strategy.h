@@ -8,6 +8,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <optional>
@@ -15,6 +16,7 @@
 #include <utility>
 #include <vector>
 
+#include "comm/accelerator.h"
 #include "comm/pair_channel.h"
 #include "comm/process_group.h"
 #include "core/phase_clock.h"
@@ -38,8 +40,10 @@ class Strategy {
  public:
   virtual ~Strategy() = default;
 
-  // Once, before anything else: gives every replica the same variables (those of rank 0).
-  virtual void place_variables() = 0;
+  // Once, before anything else: gives every replica the same variables (those of rank 0). Returns how many
+  // steps this replica has made before, which is more than none where it comes back to variables that others
+  // keep.
+  virtual int64_t place_variables() = 0;
   // One optimizer step on this replica's share of a global batch. Returns the sums of this replica alone, or,
   // where replicas work on their own, to replica 0 those of all since its last step.
   virtual MetricSums train_step(const Share& share, double learning_rate) = 0;
@@ -49,12 +53,13 @@ class Strategy {
   // The sums of all replicas out of theirs; collective.
   virtual MetricSums sum_over_replicas(MetricSums sums) = 0;
   // Collective, and training goes on as if it had not been called. Every replica gets `model`, only rank 0
-  // all of `training`.
+  // all of `training`. Where replicas work on their own it is not collective, and only rank 0 gets anything.
   virtual CollectedVariables collect_variables() = 0;
   // The reverse, in place of place_variables(); collective. What rank 0 passes counts, and the number of
-  // replicas may be another one. With an empty `training` only the model is restored. Throws
-  // Error(kCheckpoint) on rank 0 when it is of another model or optimizer.
-  virtual void restore_variables(const CollectedVariables& variables) = 0;
+  // replicas may be another one. With an empty `training` only the model is restored. `step`: how many rank 0
+  // had made then. Returns how many this replica had made: as many, but where replicas work on their own.
+  // Throws Error(kCheckpoint) on rank 0 when it is of another model or optimizer.
+  virtual int64_t restore_variables(const CollectedVariables& variables, int64_t step) = 0;
   // After this replica's last train_step, before the last evaluation. On replica 0 it returns when nobody
   // trains any more; then what they did, if they worked on their own.
   virtual std::optional<WorkersReport> end_training() = 0;
@@ -68,9 +73,11 @@ using GradientObserver = std::function<void(const GradientReducer&)>;
 // The parameter servers of a job, as one of its workers sees them.
 struct ServerAccess {
   int worker = 0;
+  int workers = 1;
   std::vector<std::unique_ptr<PairChannel>> channels;  // by server
   int64_t min_shard_bytes = 1;
   std::function<void()> on_wait = [] {};  // about to wait for a server
+  std::function<void()> on_stop = [] {};  // another worker has left before its end, for the job is to stop
 };
 
 // What a strategy works with. The model and the group belong to the strategy from then on; the clock, which
@@ -82,6 +89,11 @@ struct StrategyParts {
   ServerAccess servers = {};            // parameter_server
   ReducerOptions reducer;
   GradientObserver before_update;  // may be empty
+  // What the model's variables lie on; null: the CPU. The strategies that run on others bound how long they
+  // wait for it, and may record their steps on it.
+  std::shared_ptr<Accelerator> accelerator = {};
+  bool record_steps = false;
+  std::chrono::milliseconds timeout = std::chrono::minutes(1);
   std::shared_ptr<PhaseClock> clock = std::make_shared<PhaseClock>();
 };
 

@@ -59,7 +59,8 @@ std::vector<double> WorkersReport::values() const {
   values.push_back(static_cast<double>(staleness.maximum_));
   for (const WorkerRecord& worker : workers) {
     values.insert(values.end(), {static_cast<double>(worker.updates), static_cast<double>(worker.examples),
-                                 worker.first_update, worker.last_update, worker.lost ? 1.0 : 0.0});
+                                 worker.first_update, worker.last_update, worker.lost ? 1.0 : 0.0,
+                                 static_cast<double>(worker.returns)});
   }
   return values;
 }
@@ -77,6 +78,7 @@ WorkersReport WorkersReport::from_values(const std::vector<double>& values) {
     worker.first_update = *next++;
     worker.last_update = *next++;
     worker.lost = *next++ != 0;
+    worker.returns = static_cast<int64_t>(*next++);
   }
   return report;
 }
@@ -84,7 +86,10 @@ WorkersReport WorkersReport::from_values(const std::vector<double>& values) {
 void WorkersReport::add(const WorkersReport& other) {
   staleness.add(other.staleness);
   if (workers.empty()) workers = other.workers;
-  for (size_t i = 0; i < workers.size(); ++i) workers[i].lost = workers[i].lost || other.workers[i].lost;
+  for (size_t i = 0; i < workers.size(); ++i) {
+    workers[i].lost = workers[i].lost || other.workers[i].lost;
+    workers[i].returns = std::max(workers[i].returns, other.workers[i].returns);
+  }
 }
 
 UpdateLedger::UpdateLedger(int workers, std::optional<int64_t> max_staleness)
@@ -141,6 +146,12 @@ void UpdateLedger::end_training(int worker) {
 void UpdateLedger::lose(int worker) {
   of(worker).computes_from.reset();
   of(worker).record.lost = !of(worker).ended;
+}
+
+void UpdateLedger::take_back(int worker) {
+  if (!is_lost(worker)) return;
+  of(worker).record.lost = false;
+  ++of(worker).record.returns;
 }
 
 bool UpdateLedger::is_training(int worker) const { return !of(worker).ended && !of(worker).record.lost; }

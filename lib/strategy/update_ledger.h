@@ -40,6 +40,7 @@ struct WorkerRecord {
   double first_update = 0;  // seconds on the server's clock
   double last_update = 0;
   bool lost = false;
+  int64_t returns = 0;  // how often it was lost and came back
 
   // Between its first and its last update; 0 with fewer than two.
   double updates_per_second() const;
@@ -81,10 +82,15 @@ class UpdateLedger {
   int64_t update(int worker, int64_t sequence, int64_t examples, double now);
   // A step that made no update, because the worker's share of it was empty.
   void skip(int worker, int64_t sequence);
+  // Of a training that goes on: the number of the worker's last step.
+  void set_done(int worker, int64_t sequence) { of(worker).done = sequence; }
 
   void end_training(int worker);
   // It died or is given up: nobody waits for it any more. Who had ended training is not lost.
   void lose(int worker);
+  // Who was lost takes part again, from the step after its last one: the incarnation that was lost has made
+  // the updates that it has made, and none of it can come any more.
+  void take_back(int worker);
   bool is_lost(int worker) const { return of(worker).record.lost; }
   bool all_others_have_ended(int worker) const;
   bool is_training(int worker) const;  // has neither ended nor is lost
@@ -92,6 +98,7 @@ class UpdateLedger {
 
   int64_t version() const { return version_; }
   int64_t done(int worker) const { return of(worker).done; }  // the number of its last step
+  int64_t returns(int worker) const { return of(worker).record.returns; }
   WorkersReport report() const;
 
  private:

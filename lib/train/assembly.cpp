@@ -9,10 +9,15 @@ std::shared_ptr<Model> initial_model(const JobPlan& job) {
 }
 
 StrategyParts strategy_parts(const JobPlan& job, std::unique_ptr<ProcessGroup> group,
-                             std::shared_ptr<PhaseClock> clock) {
+                             std::shared_ptr<PhaseClock> clock, std::shared_ptr<Accelerator> accelerator) {
   StrategyParts parts;
   parts.model = initial_model(job);
   parts.train = job.spec.train;
+  if (accelerator) parts.model->to(accelerator->device());
+  parts.accelerator = std::move(accelerator);
+  // Gloo takes gradients through the processor, which a recording cannot hold.
+  parts.record_steps = job.spec.cuda.graphs && job.communication != "gloo";
+  parts.timeout = std::chrono::milliseconds(static_cast<int64_t>(job.spec.strategy.timeout_seconds * 1000));
   parts.group = std::move(group);
   parts.clock = std::move(clock);
   parts.reducer.bucket_bytes = static_cast<int64_t>(job.spec.strategy.bucket_megabytes * (1 << 20));
@@ -21,15 +26,41 @@ StrategyParts strategy_parts(const JobPlan& job, std::unique_ptr<ProcessGroup> g
   return parts;
 }
 
-LoaderOptions train_options(const JobPlan& job, const RunPlan& run, int64_t rank) {
+namespace {
+
+constexpr int64_t kUploadedAhead = 4;  // batches: the processor collects some while the device computes
+
+bool fits(const DatasetInfo& data, const DeviceMemory& memory) {
+  int64_t bytes = data.train_examples + data.test_examples;
+  for (const int64_t size : data.image_shape) bytes *= size;
+  return bytes <= memory.free / 4;
+}
+
+// Where batches are put together for a replica on a device.
+void assemble_on(const Accelerator& accelerator, const JobPlan& job, LoaderOptions& options) {
+  const CudaSpec& cuda = job.spec.cuda;
+  const bool resident =
+      cuda.data == "resident" || (cuda.data == "auto" && fits(job.data, accelerator.memory()));
+  options.device = accelerator.device();
+  options.assembly = resident ? Assembly::kResident : Assembly::kUploaded;
+  options.format.channels_last = cuda.channels_last;
+  if (resident) options.prefetch = 0;  // there is nothing to prepare
+  if (!resident && options.prefetch == 0) options.prefetch = kUploadedAhead;
+}
+
+}  // namespace
+
+LoaderOptions train_options(const JobPlan& job, const RunPlan& run, int64_t rank,
+                            const Accelerator* accelerator) {
   LoaderOptions options;
   options.plan = run.batch;
   options.rank = rank;
   options.shuffle = job.spec.data.shuffle;
   options.seed = static_cast<uint64_t>(job.spec.seed);
-  options.normalisation = {job.spec.data.mean, job.spec.data.standard_deviation};
-  options.dtype = dtype_from_name(job.spec.model.dtype);
+  options.format.normalisation = {job.spec.data.mean, job.spec.data.standard_deviation};
+  options.format.dtype = dtype_from_name(job.spec.model.dtype);
   options.prefetch = job.spec.data.prefetch;
+  if (accelerator != nullptr) assemble_on(*accelerator, job, options);
   return options;
 }
 
@@ -37,8 +68,9 @@ bool evaluates_on(const RunPlan& run, int64_t rank) {
   return run.evaluates && (rank == 0 || !run.is_asynchronous());
 }
 
-LoaderOptions test_options(const JobPlan& job, const RunPlan& run, int64_t rank) {
-  LoaderOptions options = train_options(job, run, rank);
+LoaderOptions test_options(const JobPlan& job, const RunPlan& run, int64_t rank,
+                           const Accelerator* accelerator) {
+  LoaderOptions options = train_options(job, run, rank, accelerator);
   const int64_t evaluating = run.is_asynchronous() ? 1 : run.replicas;
   options.shuffle = false;
   options.plan = BatchPlan{.per_replica = job.spec.evaluate.batch_per_replica,

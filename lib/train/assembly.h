@@ -11,10 +11,11 @@
 
 namespace dtrain {
 
-// What a strategy over `group` works with: the job's model and optimizer; `clock` times the parts of its
-// steps.
+// What a strategy over `group` works with: the job's model and optimizer, on the device of `accelerator`
+// (null: the CPU); `clock` times the parts of its steps.
 StrategyParts strategy_parts(const JobPlan& job, std::unique_ptr<ProcessGroup> group,
-                             std::shared_ptr<PhaseClock> clock);
+                             std::shared_ptr<PhaseClock> clock,
+                             std::shared_ptr<Accelerator> accelerator = {});
 
 // The model before training: the same on every process.
 std::shared_ptr<Model> initial_model(const JobPlan& job);
@@ -22,7 +23,9 @@ std::shared_ptr<Model> initial_model(const JobPlan& job);
 // How replica `rank` of a run reads the training and the evaluation examples. Where replicas work on their
 // own, only rank 0 evaluates, and all.
 bool evaluates_on(const RunPlan& run, int64_t rank);
-LoaderOptions train_options(const JobPlan& job, const RunPlan& run, int64_t rank);
-LoaderOptions test_options(const JobPlan& job, const RunPlan& run, int64_t rank);
+LoaderOptions train_options(const JobPlan& job, const RunPlan& run, int64_t rank,
+                            const Accelerator* accelerator = nullptr);
+LoaderOptions test_options(const JobPlan& job, const RunPlan& run, int64_t rank,
+                           const Accelerator* accelerator = nullptr);
 
 }  // namespace dtrain

@@ -11,6 +11,7 @@
 
 #include <fstream>
 
+#include "comm/cuda.h"
 #include "core/descriptor.h"
 #include "core/files.h"
 #include "core/sha256.h"
@@ -19,6 +20,7 @@
 #include "core/version.h"
 #include "data/dataset.h"
 #include "launch/cores.h"
+#include "launch/gpus.h"
 #include "launch/hosts.h"
 #include "train/all_reduce_bench.h"
 #include "train/failure.h"
@@ -69,9 +71,19 @@ std::string value_in(const char* path, const std::string& name) {
   return "";
 }
 
+// "2 GPUs (NVIDIA H100, 80 GiB each)", or why there are none. GPUs that this build cannot use are a finding
+// to act on.
 Finding devices() {
-  return found("devices", true,
-               fmt::format("cpu: {}; this build has no CUDA", value_in("/proc/cpuinfo", "model name")));
+  const std::string cpu = "cpu: " + value_in("/proc/cpuinfo", "model name");
+  const GpuSurvey survey = survey_gpus();
+  if (survey.gpus.empty()) return found("devices", true, fmt::format("{}; no GPU: {}", cpu, survey.none_why));
+  std::vector<std::string> gpus;
+  for (const Gpu& gpu : survey.gpus)
+    gpus.push_back(
+        fmt::format("cuda:{} {} ({})", gpus.size(), printable(gpu.name), human_bytes(gpu.memory_bytes)));
+  return found(
+      "devices", find_cuda_module().has_value(), fmt::format("{}; {}", cpu, join(gpus)),
+      "this dtrain lacks its module for GPUs: build it where the CUDA toolkit is found (docs/gpu.md)");
 }
 
 Finding cores() {

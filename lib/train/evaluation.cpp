@@ -99,7 +99,8 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const LabelledIm
   at::Tensor loss = at::zeros({1}, at::kDouble);
   at::Tensor counts = at::zeros({count_of_counts(classes)}, at::kLong);
   while (const std::optional<Share> share = loader.next()) {
-    for (const Batch& batch : share->micro_batches) {
+    for (const MicroBatch& micro_batch : share->micro_batches) {
+      const Batch batch = micro_batch.assemble();
       // In double precision, so that the sum does not depend on how the examples were shared.
       const at::Tensor logits = model.forward(batch.inputs).to(at::kDouble);
       loss += at::cross_entropy_loss(logits, batch.targets, /*weight=*/{}, at::Reduction::Sum);

@@ -11,6 +11,7 @@
 #include "core/text.h"
 #include "launch/failure.h"
 #include "launch/hosts.h"
+#include "launch/role.h"
 
 namespace dtrain {
 namespace {
@@ -19,6 +20,7 @@ using nlohmann::json;
 
 constexpr double kEndSeconds = 5;      // for the others to end after a failure
 constexpr double kVerdictSeconds = 8;  // for the leader to gather, after a failure here
+constexpr double kNewsSeconds = 1.5;   // for a failure to show that explains a loss elsewhere
 constexpr int kLookMilliseconds = 50;
 
 std::string line_of(const json& object) { return object.dump(-1, ' ', true, json::error_handler_t::replace); }
@@ -51,6 +53,20 @@ std::optional<SuperviseResult> result_from(const json& line, const char* name) {
   }
 }
 
+// Whether the line is about a loss; then that is `lost`.
+bool read_loss(const json& line, LostReplica& lost) {
+  if (!line.is_object() || !line.contains("lost")) return false;
+  try {
+    const json& loss = line.at("lost");
+    lost.rank = loss.at("rank").get<int>();
+    lost.reason = loss.at("reason").get<std::string>();
+    lost.restart = loss.at("restart").get<int>();
+    return true;
+  } catch (const json::exception&) {
+    return false;
+  }
+}
+
 SuperviseResult lost(int64_t rank, const std::string& reason, Evidence evidence) {
   SuperviseResult result;
   result.code = ExitCode::kPeerLost;
@@ -60,9 +76,28 @@ SuperviseResult lost(int64_t rank, const std::string& reason, Evidence evidence)
   return result;
 }
 
-int64_t replicas_per_host(const JobPlan& job, const HostPlace& place) {
-  return job.runs.back().replicas / static_cast<int64_t>(place.hosts.size());
+Range ranks_on(const JobPlan& job, const HostPlace& place, int64_t host) {
+  return job.runs.back().ranks_on(host, std::ssize(place.hosts));
 }
+
+std::string host_of_rank(const JobPlan& job, const HostPlace& place, int64_t rank) {
+  int64_t host = 0;
+  while (rank >= ranks_on(job, place, host).end) ++host;
+  return "host " + place.hosts[static_cast<size_t>(host)];
+}
+
+std::string names_on(const JobPlan& job, const Range& ranks) {
+  const RunPlan& run = job.runs.back();
+  return names_of_ranks(ranks.begin, ranks.size(), run.replicas, run.servers);
+}
+
+// Whether the others go on without these: workers, but not the one that evaluates and reports.
+bool are_expendable(const JobPlan& job, const Range& ranks) {
+  const RunPlan& run = job.runs.back();
+  return run.is_asynchronous() && ranks.begin > 0 && ranks.end <= run.replicas;
+}
+
+Range ranks_of(const Member& member) { return {member.first_rank, member.first_rank + member.replicas}; }
 
 // Whether some other host is not this very machine, as in a trial of several on one.
 bool has_others_elsewhere(const HostPlace& place) {
@@ -72,15 +107,16 @@ bool has_others_elsewhere(const HostPlace& place) {
 
 // The replicas of host `place.index` in the distributed run, which meet at a store at `leader`:`port`.
 std::vector<Identity> identities_on_host(const JobPlan& job, const HostPlace& place, Identity common) {
-  common.local_world_size = static_cast<int>(replicas_per_host(job, place));
-  common.world_size = static_cast<int>(job.runs.back().replicas);
+  const Range ranks = ranks_on(job, place, place.index);
+  common.local_world_size = static_cast<int>(ranks.size());
+  common.world_size = static_cast<int>(job.runs.back().processes());
   common.host = place.index;
   common.hosts = static_cast<int>(place.hosts.size());
   std::vector<Identity> identities(static_cast<size_t>(common.local_world_size), common);
   for (int local = 0; local < common.local_world_size; ++local) {
     Identity& identity = identities[static_cast<size_t>(local)];
     identity.local_rank = local;
-    identity.rank = place.index * common.local_world_size + local;
+    identity.rank = static_cast<int>(ranks.begin) + local;
   }
   return identities;
 }
@@ -105,12 +141,12 @@ LeadingHost::LeadingHost(const JobPlan& job, const JobHosts& hosts,
     : job_(job),
       place_(hosts.place),
       address_(leader_address(job.spec, place_.hosts.front(), has_others_elsewhere(place_))) {
-  const int64_t here = replicas_per_host(job, place_);
+  const Range here = ranks_on(job, place_, 0);
   auto links = open_rendezvous(address_, place_.port, hosts.meeting)
                    .gather(
-                       member_of(job, 0, here, hosts.own_name(), address_, hosts.meeting),
+                       member_of(job, here, hosts.own_name(), address_, hosts.meeting),
                        rendezvous_options(job.spec, hosts.meeting),
-                       [&](int64_t rank) { return "host " + place_.hosts[static_cast<size_t>(rank / here)]; },
+                       [&](int64_t rank) { return host_of_rank(job_, place_, rank); },
                        [&](const std::vector<Member>& all) {
                          members_ = addresses_of(all);
                          return json{{"address", address_}, {"members", members_}, {"folder", make_folder()}};
@@ -133,13 +169,41 @@ void LeadingHost::take_lines(OtherHost& host) {
   for (const std::string& text : host.member.link.receive()) {
     const json line = json::parse(text, nullptr, /*allow_exceptions=*/false);
     if (line.is_object() && !host.end) host.end = result_from(line, "end");
+    LostReplica lost;
+    if (read_loss(line, lost)) losses_.push_back({lost, steady_seconds()});
   }
-  if (host.end || !host.member.link.closed()) return;
+  if (!host.end && host.member.link.closed())
+    take_end_of_link(host, "is gone: its dtrain was killed, or the connection to it broke",
+                     Evidence::kFailedItself);
+}
+
+// A host with nothing but workers that the others can do without just costs these.
+void LeadingHost::take_end_of_link(OtherHost& host, const std::string& reason, Evidence evidence) {
   const Member& member = host.member.member;
-  host.end = lost(member.first_rank,
-                  fmt::format("{} with {} is gone: its dtrain was killed, or the connection to it broke",
-                              member.described(), rank_range(member.first_rank, member.replicas)),
-                  Evidence::kFailedItself);
+  const Range ranks = ranks_of(member);
+  if (!are_expendable(job_, ranks)) {
+    host.end =
+        lost(ranks.begin, fmt::format("{} with {} {}", member.described(), names_on(job_, ranks), reason),
+             evidence);
+    return;
+  }
+  host.end = SuperviseResult();
+  LostReplica worker;
+  worker.reason = member.described() + " " + reason;
+  for (int64_t rank = ranks.begin; rank < ranks.end; ++rank) {
+    worker.rank = static_cast<int>(rank);
+    losses_.push_back({worker, steady_seconds()});
+  }
+}
+
+void LeadingHost::tell_losses(double age) {
+  const double before = steady_seconds() - age;
+  for (const Loss& loss : losses_) {
+    if (loss.noticed <= before) on_lost_(loss.replica);
+  }
+  losses_.erase(std::remove_if(losses_.begin(), losses_.end(),
+                               [&](const Loss& loss) { return loss.noticed <= before; }),
+                losses_.end());
 }
 
 std::optional<SuperviseResult> LeadingHost::interrupted() {
@@ -149,6 +213,7 @@ std::optional<SuperviseResult> LeadingHost::interrupted() {
     if (!host.end || host.end->code == ExitCode::kDone) continue;
     if (!failure || host.end->evidence > failure->evidence) failure = host.end;
   }
+  if (!failure) tell_losses(kNewsSeconds);
   return failure;
 }
 
@@ -181,13 +246,11 @@ SuperviseResult LeadingHost::gather(const SuperviseResult& own) {
   }
   for (OtherHost& host : others_) {  // everybody else lost a peer, and nothing was heard from this one
     if (host.end || (failure && failure->evidence >= Evidence::kWasSilent)) continue;
-    const Member& member = host.member.member;
-    failure = lost(member.first_rank,
-                   fmt::format("nothing was heard from {} with {}: it stands still, or the connection to it "
-                               "is cut",
-                               member.described(), rank_range(member.first_rank, member.replicas)),
-                   Evidence::kWasSilent);
+    take_end_of_link(host, "was not heard of any more: it stands still, or the connection to it is cut",
+                     Evidence::kWasSilent);
+    if (host.end->code != ExitCode::kDone) failure = host.end;
   }
+  if (!failure && own.code == ExitCode::kDone) tell_losses(0);
   const bool is_own = own.code != ExitCode::kDone && (!failure || own.evidence >= failure->evidence);
   return is_own || !failure ? own : *failure;
 }
@@ -200,8 +263,7 @@ FollowingHost::FollowingHost(const JobPlan& job, const JobHosts& hosts)
       own_address_(job.spec.network.interface ? address_of_interface(*job.spec.network.interface) : ""),
       joined_(join_rendezvous(
           place_.hosts.front(), place_.port,
-          member_of(job, place_.index * replicas_per_host(job, place_), replicas_per_host(job, place_),
-                    hosts.own_name(), own_address_, hosts.meeting),
+          member_of(job, ranks_on(job, place_, place_.index), hosts.own_name(), own_address_, hosts.meeting),
           rendezvous_options(job.spec, hosts.meeting))) {
   if (own_address_.empty()) own_address_ = joined_.own_address;
   const json welcome = json::parse(joined_.welcome);
@@ -226,7 +288,7 @@ SuperviseResult FollowingHost::leader_is_gone() const {
       0,
       fmt::format("host {}, which leads, with {} is gone: its dtrain was killed, or the connection to "
                   "it broke",
-                  place_.hosts.front(), rank_range(0, replicas_per_host(job_, place_))),
+                  place_.hosts.front(), names_on(job_, ranks_on(job_, place_, 0))),
       Evidence::kFailedItself);
 }
 
@@ -250,6 +312,11 @@ std::optional<SuperviseResult> FollowingHost::interrupted() {
   if (!over_ && joined_.link.closed()) over_ = leader_is_gone();
   if (over_ || !stopped_) return over_;
   return lost(-1, fmt::format("host {} ended the job", place_.hosts.front()), Evidence::kBlamesPeers);
+}
+
+void FollowingHost::tell_loss(const LostReplica& lost) {
+  joined_.link.send(
+      line_of({{"lost", {{"rank", lost.rank}, {"reason", lost.reason}, {"restart", lost.restart}}}}));
 }
 
 SuperviseResult FollowingHost::report(const SuperviseResult& own) {

@@ -33,6 +33,9 @@ class LeadingHost {
 
   // Serves the store of the distributed run, tells the others to start, and returns who is here.
   std::vector<Identity> start();
+  // Who is told when a worker that the others can do without is lost elsewhere, and why; not when the job
+  // fails about then.
+  void tell_losses_to(std::function<void(const LostReplica&)> listener) { on_lost_ = std::move(listener); }
   // What ended another host, if something did; for LocalReplicas::interrupted.
   std::optional<SuperviseResult> interrupted();
   // Waits, within bounds, until the others have ended too. Returns how the run ended, by the best evidence.
@@ -45,7 +48,13 @@ class LeadingHost {
     MemberLink member;
     std::optional<SuperviseResult> end;
   };
-  static void take_lines(OtherHost& host);
+  struct Loss {
+    LostReplica replica;
+    double noticed;
+  };
+  void take_lines(OtherHost& host);
+  void take_end_of_link(OtherHost& host, const std::string& reason, Evidence evidence);
+  void tell_losses(double age);
   void wait_for_lines() const;
   bool all_ended() const;
   void tell_all(const std::string& line);
@@ -55,6 +64,8 @@ class LeadingHost {
   std::string address_;
   std::vector<std::string> members_;
   std::vector<OtherHost> others_;
+  std::vector<Loss> losses_;  // not told yet
+  std::function<void(const LostReplica&)> on_lost_ = [](const LostReplica&) {};
   HostedStore store_;
 };
 
@@ -70,6 +81,8 @@ class FollowingHost {
   std::optional<std::vector<Identity>> wait_for_start();
   // What ended the job elsewhere, if something did; for LocalReplicas::interrupted.
   std::optional<SuperviseResult> interrupted();
+  // Tells the leader of a worker here.
+  void tell_loss(const LostReplica& lost);
   // Tells the leader how this host's replicas ended and returns how the job did.
   SuperviseResult report(const SuperviseResult& own);
 

@@ -75,14 +75,14 @@ class Inspected : public Strategy {
     return sums;
   }
 
-  void place_variables() override { inner_->place_variables(); }
+  int64_t place_variables() override { return inner_->place_variables(); }
   MetricSums evaluate(const Share& share) override { return inner_->evaluate(share); }
   MetricSums sum_over_replicas(MetricSums sums) override {
     return inner_->sum_over_replicas(std::move(sums));
   }
   CollectedVariables collect_variables() override { return inner_->collect_variables(); }
-  void restore_variables(const CollectedVariables& variables) override {
-    inner_->restore_variables(variables);
+  int64_t restore_variables(const CollectedVariables& variables, int64_t step) override {
+    return inner_->restore_variables(variables, step);
   }
   std::optional<WorkersReport> end_training() override { return inner_->end_training(); }
   void finish() override { inner_->finish(); }
@@ -108,8 +108,8 @@ void StepInspection::look_at_share(const Share& share) {
   model_->train();
   own_ = at::zeros_like(flat_parameters());
   loss_sum_ = 0;
-  for (const Batch& batch : share.micro_batches) {
-    const at::Tensor loss_sum = training_pass(*model_, train_, batch).loss_sum;
+  for (const MicroBatch& micro_batch : share.micro_batches) {
+    const at::Tensor loss_sum = training_pass(*model_, train_, micro_batch.assemble()).loss_sum;
     // Not backward(): that would add to the gradients that the strategy works with.
     own_ += flat_double(torch::autograd::grad({loss_sum / share.global_examples}, parameters));
     loss_sum_ += loss_sum.item<double>();

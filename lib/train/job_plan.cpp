@@ -6,9 +6,11 @@
 #include <iterator>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "launch/cores.h"
 #include "models/model.h"
 #include "spec/fields.h"
+#include "train/devices.h"
 #include "train/overhead.h"
 
 namespace dtrain {
@@ -33,7 +35,7 @@ void check_started(LoadedSpec& loaded, const Launched& launched) {
   const auto add = [&](const std::string& path, const std::string& text) {
     loaded.problems.push_back(loaded.problem_at(path, text));
   };
-  if (strategy.kind == "parameter_server") {
+  if (strategy.kind == kStrategyOfServers) {
     if (started == strategy.workers + strategy.servers) return;
     add("strategy.workers",
         fmt::format("{} workers and {} servers are {} processes, but {} started {}", strategy.workers,
@@ -56,6 +58,7 @@ void check_started(LoadedSpec& loaded, const Launched& launched) {
 // A job whose replicas are on several hosts.
 void check_spans_hosts(LoadedSpec& loaded, const std::string& started) {
   const StrategySpec& strategy = loaded.spec.strategy;
+  if (strategy.kind == kStrategyOfServers) return;
   if (strategy.kind != kStrategyOfHosts)
     loaded.problems.push_back(loaded.problem_at(
         "strategy.kind",
@@ -66,12 +69,31 @@ void check_spans_hosts(LoadedSpec& loaded, const std::string& started) {
         fmt::format("shared_memory joins the replicas of one host, but {}; use gloo, or auto", started)));
 }
 
+// The roles that TF_CONFIG gives to its tasks, each of which is a process.
+void check_roles(LoadedSpec& loaded, const Launched& launched) {
+  const StrategySpec& strategy = loaded.spec.strategy;
+  if (launched.servers == 0) return;
+  if (strategy.kind != kStrategyOfServers) {
+    loaded.problems.push_back(loaded.problem_at(
+        "strategy.kind", fmt::format("{} has no servers, but {} lists {} (ps); use {}", strategy.kind,
+                                     launched.by, launched.servers, kStrategyOfServers)));
+    return;
+  }
+  const int64_t workers = *launched.hosts - launched.servers;
+  if (strategy.workers == workers && strategy.servers == launched.servers) return;
+  loaded.problems.push_back(loaded.problem_at(
+      "strategy.workers",
+      fmt::format("the spec asks for {} workers and {} servers, but {} lists {} (chief and worker) and {} "
+                  "(ps)",
+                  strategy.workers, strategy.servers, launched.by, workers, launched.servers)));
+}
+
 struct ReplicaCount {
-  int64_t total = 1;
-  int64_t here = 1;
+  int64_t total = 1;  // that train
+  int64_t here = 1;   // processes on this host, or on the one that has most
 };
 
-ReplicaCount resolve_replicas(LoadedSpec& loaded, const Launched& launched) {
+ReplicaCount resolve_replicas(LoadedSpec& loaded, const Launched& launched, const HostDevices& host) {
   const StrategySpec& strategy = loaded.spec.strategy;
   if (launched.replicas) {
     check_started(loaded, launched);
@@ -79,19 +101,35 @@ ReplicaCount resolve_replicas(LoadedSpec& loaded, const Launched& launched) {
     if (loaded.ok() && here < *launched.replicas)
       check_spans_hosts(loaded, fmt::format("{} started {} processes, {} of them here", launched.by,
                                             *launched.replicas, here));
-    if (strategy.kind == "parameter_server") return {strategy.workers, strategy.workers};
+    if (strategy.kind == kStrategyOfServers) return {strategy.workers, here};
     return {*launched.replicas, here};
   }
   const int64_t hosts = launched.hosts.value_or(std::max<int64_t>(1, std::ssize(loaded.spec.hosts)));
   if (hosts > 1 && loaded.ok()) check_spans_hosts(loaded, fmt::format("{} lists {}", launched.by, hosts));
+  if (loaded.ok()) check_roles(loaded, launched);
   if (strategy.kind == "one_device") return {};
-  if (strategy.kind == "parameter_server") return {strategy.workers, strategy.workers};
-  const int64_t here = std::min<int64_t>(available_cores(), kMostAutomaticReplicas);
+  if (strategy.kind == kStrategyOfServers)
+    return {strategy.workers, (strategy.workers + strategy.servers + hosts - 1) / hosts};
+  const int64_t here =
+      gpus_for(strategy, host).value_or(std::min<int64_t>(available_cores(), kMostAutomaticReplicas));
   const int64_t total = strategy.replicas.value_or(hosts * here);
   if (total % hosts != 0)
     loaded.problems.push_back(loaded.problem_at(
         "strategy.replicas", fmt::format("is {}, which {} hosts cannot share evenly", total, hosts)));
   return {total, std::max<int64_t>(1, total / hosts)};
+}
+
+// How replicas on the plan's devices exchange tensors.
+std::string resolve_communication(LoadedSpec& loaded, const std::vector<std::string>& devices) {
+  const std::string& asked = loaded.spec.strategy.communication;
+  const std::string automatic = automatic_communication(devices);
+  if (asked == "auto") return automatic;
+  if (asked == "nccl" && automatic != "nccl")
+    loaded.problems.push_back(loaded.problem_at(
+        "strategy.communication",
+        fmt::format("nccl joins replicas that have a GPU each, and these are on {}; use auto",
+                    join(devices))));
+  return asked;
 }
 
 // Shape errors of the model, placed at the layer in the spec where there is one.
@@ -121,7 +159,10 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const std::stri
     loaded.problems.push_back(problem_from(loaded, error, "batch"));
     return plan;
   }
-  if (strategy == "parameter_server") plan.servers = spec.strategy.servers;
+  if (strategy == kStrategyOfServers) {
+    plan.servers = spec.strategy.servers;
+    plan.worker_restarts = spec.strategy.restart_workers;
+  }
   plan.steps_per_epoch = plan.batch.steps_per_epoch(data.train_examples);
   if (plan.steps_per_epoch == 0) {
     loaded.problems.push_back(loaded.problem_at(
@@ -161,11 +202,13 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
   plan.model = resolve_model(loaded, data);
   plan.bytes_per_parameter = static_cast<int64_t>(at::elementSize(dtype_from_name(plan.spec.model.dtype)));
   StrategySpec& strategy = plan.spec.strategy;
-  const ReplicaCount count = resolve_replicas(loaded, launched);
+  const HostDevices host = find_devices(strategy);
+  const ReplicaCount count = resolve_replicas(loaded, launched, host);
   strategy.replicas = count.total;
-  const int64_t processes = count.here + (strategy.kind == "parameter_server" ? strategy.servers : 0);
+  plan.devices = assign_devices(strategy, count.here, host);
+  plan.communication = resolve_communication(loaded, plan.devices);
   if (!strategy.threads_per_replica)
-    strategy.threads_per_replica = std::max<int64_t>(1, available_cores() / processes);
+    strategy.threads_per_replica = std::max<int64_t>(1, available_cores() / count.here);
   const auto add_run = [&](const std::string& run, const std::string& kind, int64_t replicas) {
     plan.runs.push_back(resolve_run(loaded, data, run, kind, replicas, *strategy.threads_per_replica));
   };
@@ -174,7 +217,7 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
   if (loaded.ok() && plan.spec.compare.baseline != "none") {
     add_run("baseline", plan.spec.compare.baseline, 1);
     // What the strategy itself costs shows where it has nothing to distribute, in one process.
-    if (*strategy.replicas > 1 && strategy.kind != "parameter_server") add_run("overhead", strategy.kind, 1);
+    if (*strategy.replicas > 1 && strategy.kind != kStrategyOfServers) add_run("overhead", strategy.kind, 1);
   }
   std::rotate(plan.runs.begin(), plan.runs.begin() + 1, plan.runs.end());
   return plan;

@@ -18,8 +18,9 @@ namespace dtrain {
 struct RunPlan {
   std::string run;  // "baseline", "overhead" or "distributed"
   std::string strategy;
-  int64_t replicas = 1;  // that train
-  int64_t servers = 0;   // processes that hold variables for them: each replica then works on its own
+  int64_t replicas = 1;         // that train
+  int64_t worker_restarts = 0;  // how often a worker that died is started again
+  int64_t servers = 0;          // processes that hold variables for them: each replica then works on its own
   int64_t threads_per_replica = 1;
   BatchPlan batch;
   LearningRate learning_rate;
@@ -29,6 +30,8 @@ struct RunPlan {
   bool evaluates = true;    // has examples to evaluate
 
   int64_t processes() const { return replicas + servers; }
+  // The ranks on host `host` of `hosts`, in their order: evenly as far as it goes.
+  Range ranks_on(int64_t host, int64_t hosts) const { return share_of({0, processes()}, host, hosts); }
   bool is_asynchronous() const { return servers > 0; }
 };
 
@@ -37,8 +40,13 @@ struct JobPlan {
   DatasetInfo data;
   LayerPlan model;
   int64_t bytes_per_parameter = 4;
+  std::vector<std::string> devices;  // of the replicas of this host, by local rank: "cpu", "cuda:1"
+  std::string communication;         // the spec's, or what auto means on these devices
   std::vector<RunPlan> runs;  // in the order in which they are executed; the distributed one is the last
 
+  const std::string& device_of(int local_rank) const {
+    return devices[static_cast<size_t>(local_rank) % devices.size()];
+  }
   // What each replica sends and receives the sum of in every optimizer step.
   int64_t bytes_per_all_reduce() const { return model.parameters() * bytes_per_parameter; }
 };
@@ -47,7 +55,8 @@ struct JobPlan {
 struct Launched {
   std::optional<int64_t> replicas = {};  // that a launcher has started already
   std::optional<int64_t> here = {};      // of these, on this host
-  std::optional<int64_t> hosts = {};     // that share the replicas evenly; else those of the spec, or one
+  std::optional<int64_t> hosts = {};     // that share the processes; else those of the spec, or one
+  int64_t servers = 0;                   // so many of these hosts are to serve variables and do nothing else
   std::string by = "the launcher";       // for messages
 };
 

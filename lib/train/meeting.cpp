@@ -33,6 +33,8 @@ std::string endpoint_key() {
   return fmt::format("dtrain/{}/rendezvous", attempt == nullptr ? "0" : attempt);
 }
 
+Range only(const Identity& identity) { return {identity.rank, identity.rank + 1}; }
+
 // From the number of each rank's host.
 void set_host(Identity& identity, const std::vector<int>& hosts) {
   identity.host = hosts.at(static_cast<size_t>(identity.rank));
@@ -53,7 +55,7 @@ StorePtr lead_replicas(const JobPlan& job, Identity& identity, const MeetingOpti
   }
   HostedStore hosted;
   rendezvous.gather(
-      member_of(job, identity.rank, 1, own_host_name(), address, options), rendezvous_options(spec, options),
+      member_of(job, only(identity), own_host_name(), address, options), rendezvous_options(spec, options),
       [](int64_t) { return ""; },
       [&](const std::vector<Member>& members) {
         hosted = host_store(address, 0, rendezvous_timeout(spec));
@@ -95,9 +97,9 @@ StorePtr join_replicas(const JobPlan& job, Identity& identity, const MeetingOpti
   const Endpoint leader = find_leader(job.spec, identity);
   const auto& interface = job.spec.network.interface;
   const std::string own = identity.spans_hosts() && interface ? address_of_interface(*interface) : "";
-  const Joined joined = join_rendezvous(leader.host, leader.port,
-                                        member_of(job, identity.rank, 1, own_host_name(), own, options),
-                                        rendezvous_options(job.spec, options));
+  const Joined joined =
+      join_rendezvous(leader.host, leader.port, member_of(job, only(identity), own_host_name(), own, options),
+                      rendezvous_options(job.spec, options));
   const auto welcome = nlohmann::json::parse(joined.welcome);
   if (identity.spans_hosts()) identity.own_address = own.empty() ? joined.own_address : own;
   identity.members = welcome.at("members").get<std::vector<std::string>>();
@@ -121,12 +123,12 @@ RendezvousOptions rendezvous_options(const JobSpec& spec, const MeetingOptions& 
   return rendezvous;
 }
 
-Member member_of(const JobPlan& job, int64_t first_rank, int64_t replicas, const std::string& host,
+Member member_of(const JobPlan& job, const Range& ranks, const std::string& host,
                  const std::string& own_address, const MeetingOptions& options) {
   Member member;
-  member.first_rank = first_rank;
-  member.replicas = replicas;
-  member.world_size = *job.spec.strategy.replicas;
+  member.first_rank = ranks.begin;
+  member.replicas = ranks.size();
+  member.world_size = job.runs.back().processes();
   member.host = host;
   member.process = ::getpid();
   if (!own_address.empty()) member.addresses.push_back(own_address);

@@ -22,9 +22,9 @@ struct MeetingOptions {
 std::chrono::milliseconds rendezvous_timeout(const JobSpec& spec);
 RendezvousOptions rendezvous_options(const JobSpec& spec, const MeetingOptions& options);
 
-// What the process that starts `replicas` says of itself; `host` is the name that the others know it by,
-// `own_address` where it listens, if it does already.
-Member member_of(const JobPlan& job, int64_t first_rank, int64_t replicas, const std::string& host,
+// What the process that starts the replicas of these `ranks` says of itself; `host` is the name that the
+// others know it by, `own_address` where it listens, if it does already.
+Member member_of(const JobPlan& job, const Range& ranks, const std::string& host,
                  const std::string& own_address, const MeetingOptions& options);
 
 // Listens for the others, and says so if no token keeps strangers out.

@@ -63,7 +63,7 @@ std::string value_info(const std::string& name, at::ScalarType type, const Shape
   return bytes(1, name) + bytes(2, bytes(1, integer(1, type_of(type)) + bytes(2, dims)));
 }
 
-// The nodes so far, from "pixels" to `last_`.
+// The nodes so far, from "pixels" to `last_`, and what the layers' outputs are called.
 class Graph {
  public:
   Graph(const NamedTensors& variables, at::ScalarType type)
@@ -78,6 +78,15 @@ class Graph {
     node += bytes(2, last_) + bytes(3, name) + bytes(4, kind);
     for (const std::string& attribute : attributes) node += bytes(5, attribute);
     nodes_ += bytes(1, node);
+  }
+
+  // Before the nodes of a layer: its input becomes the last value.
+  void begin(const PlacedLayer& layer) { last_ = output_of(layer.input); }
+  // After them: what other layers know them by.
+  void end() { outputs_.push_back(last_); }
+  // The model's input is the pixels, normalised.
+  const std::string& output_of(int64_t layer) const {
+    return outputs_[static_cast<size_t>(layer - kModelInput)];
   }
 
   // A variable of the model as an initializer; returns its name.
@@ -109,6 +118,7 @@ class Graph {
   std::string nodes_;
   std::string initializers_;
   std::string last_ = "pixels";
+  std::vector<std::string> outputs_;  // of the model's input and each layer so far
 };
 
 std::vector<std::string> weights(Graph& graph, const std::string& layer) {
@@ -151,6 +161,15 @@ void translate_avg_pool2d(Graph& graph, const PlacedLayer& layer) {
   graph.add("AveragePool", layer.name, {}, attributes);
 }
 
+void translate_global_avg_pool2d(Graph& graph, const PlacedLayer& layer) {
+  graph.add("GlobalAveragePool", layer.name + ".mean");
+  graph.add("Flatten", layer.name, {}, {attribute("axis", int64_t{1})});
+}
+
+void translate_add(Graph& graph, const PlacedLayer& layer) {
+  graph.add("Add", layer.name, {graph.output_of(layer.with)});
+}
+
 void translate_flatten(Graph& graph, const PlacedLayer& layer) {
   graph.add("Flatten", layer.name, {}, {attribute("axis", int64_t{1})});
 }
@@ -169,6 +188,8 @@ const std::map<std::string, Translate> kTranslations = {{"dense", translate_dens
                                                         {"conv2d", translate_conv2d},
                                                         {"max_pool2d", translate_max_pool2d},
                                                         {"avg_pool2d", translate_avg_pool2d},
+                                                        {"global_avg_pool2d", translate_global_avg_pool2d},
+                                                        {"add", translate_add},
                                                         {"flatten", translate_flatten},
                                                         {"relu", translate_as<kRelu>},
                                                         {"gelu", translate_as<kGelu>},
@@ -187,11 +208,14 @@ std::string onnx_model(const LayerPlan& layers, const DataSpec& data, const Shap
   graph.add("Sub", "normalise.centre", {graph.constant("normalise.mean", graph.scalar(data.mean))});
   graph.add("Div", "normalise",
             {graph.constant("normalise.standard_deviation", graph.scalar(data.standard_deviation))});
+  graph.end();
   for (const PlacedLayer& layer : layers.layers) {
     const auto translate = kTranslations.find(layer.spec.kind);
     if (translate == kTranslations.end())
       throw Error(ExitCode::kBug, "no ONNX operator for layers of kind " + layer.spec.kind);
+    graph.begin(layer);
     translate->second(graph, layer);
+    graph.end();
   }
   // ModelProto: ir_version = 1, producer_name = 2, producer_version = 3, graph = 7, opset_import = 8 {version
   // = 2}.

@@ -18,9 +18,9 @@ struct Contestant {
   std::unique_ptr<Strategy> strategy;
   StepTimer timer;
 
-  Contestant(const JobPlan& job, const std::string& kind)
-      : strategy(
-            make_strategy(kind, strategy_parts(job, make_single_group(), std::make_shared<PhaseClock>()))),
+  Contestant(const JobPlan& job, const std::string& kind, const std::shared_ptr<Accelerator>& accelerator)
+      : strategy(make_strategy(
+            kind, strategy_parts(job, make_single_group(), std::make_shared<PhaseClock>(), accelerator))),
         timer(skipped_steps(job)) {
     strategy->place_variables();
   }
@@ -28,16 +28,18 @@ struct Contestant {
   void step(const Share& share, double learning_rate) {
     const double start = steady_seconds();
     strategy->train_step(share, learning_rate);
+    strategy->sum_over_replicas(MetricSums());  // waits until a device has done it
     timer.add(steady_seconds() - start, share.global_examples);
   }
 };
 
 }  // namespace
 
-void measure_overhead(const JobPlan& job, const RunPlan& run, const Dataset& dataset, EventSink& sink) {
-  Contestant baseline(job, job.spec.compare.baseline);
-  Contestant contender(job, run.strategy);
-  ShareLoader shares(dataset.train, train_options(job, run, /*rank=*/0));
+void measure_overhead(const JobPlan& job, const RunPlan& run, const Dataset& dataset, EventSink& sink,
+                      const std::shared_ptr<Accelerator>& accelerator) {
+  Contestant baseline(job, job.spec.compare.baseline, accelerator);
+  Contestant contender(job, run.strategy, accelerator);
+  ShareLoader shares(dataset.train, train_options(job, run, /*rank=*/0, accelerator.get()));
   const int64_t steps = skipped_steps(job) + run.total_steps;
   shares.start_epoch(0);
   for (int64_t step = 0; step < steps; ++step) {

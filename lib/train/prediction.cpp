@@ -26,7 +26,8 @@ std::vector<std::vector<ClassProbability>> Predictor::predict(const at::Tensor& 
   loader.start_epoch(0);
   std::vector<std::vector<ClassProbability>> predictions;
   while (const std::optional<Share> share = loader.next()) {
-    for (const Batch& batch : share->micro_batches) {
+    for (const MicroBatch& micro_batch : share->micro_batches) {
+      const Batch batch = micro_batch.assemble();
       const at::Tensor probabilities = at::softmax(model_->forward(batch.inputs).to(at::kDouble), /*dim=*/1);
       const auto [values, labels] = probabilities.topk(std::min(top, probabilities.size(1)), /*dim=*/1);
       for (int64_t row = 0; row < batch.size(); ++row) {

@@ -5,6 +5,7 @@
 #include <ATen/Parallel.h>
 #include <malloc.h>
 
+#include <cstdlib>
 #include <optional>
 #include <string>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
@@ -13,9 +14,11 @@
 #include "core/random.h"
 #include "core/signals.h"
 #include "launch/cores.h"
+#include "launch/hosts.h"
 #include "launch/role.h"
 #include "train/assembly.h"
 #include "train/callbacks.h"
+#include "train/devices.h"
 #include "train/inspection.h"
 #include "train/meeting.h"
 #include "train/overhead.h"
@@ -26,19 +29,33 @@
 namespace dtrain {
 namespace {
 
-std::unique_ptr<ProcessGroup> meet(const JobPlan& job, const RunPlan& run, const Identity& identity,
-                                   const StorePtr& store) {
-  const StrategySpec& strategy = job.spec.strategy;
-  const auto timeout = std::chrono::milliseconds(static_cast<int64_t>(strategy.timeout_seconds * 1000));
+// NCCL would listen where it likes; what the user has set stays.
+void keep_nccl_to(const std::string& address) {
+  const std::string interface = interface_of_address(address);
+  if (!interface.empty()) ::setenv("NCCL_SOCKET_IFNAME", ("=" + interface).c_str(), /*overwrite=*/0);
+}
+
+GroupNetwork network_of(const Identity& identity) {
   GroupNetwork network{identity.own_address, identity.members,    identity.host,
                        identity.hosts,       identity.local_rank, identity.local_world_size};
   // Ranks in no order (mpirun --map-by node) meet as if each had a host of its own.
   if (!identity.host_by_host) network.local_rank = 0, network.local_size = 1;
+  return network;
+}
+
+std::unique_ptr<ProcessGroup> meet(const JobPlan& job, const RunPlan& run, const Identity& identity,
+                                   const StorePtr& store, Accelerator* accelerator) {
+  const StrategySpec& strategy = job.spec.strategy;
+  const auto timeout = std::chrono::milliseconds(static_cast<int64_t>(strategy.timeout_seconds * 1000));
+  const GroupNetwork network = network_of(identity);
   const auto meeting_place = c10::make_intrusive<c10d::PrefixStore>(run.run, store);
   const auto size = static_cast<int>(run.replicas);
+  // One replica has nobody to talk to, unless the spec insists.
+  const std::string& communication = size > 1 ? job.communication : strategy.communication;
+  if (communication == "nccl") keep_nccl_to(network.address);
   if (network.spans_hosts() && size > 1)  // some may load data from a slower disk
     wait_for_ranks(meeting_place, identity.rank, size, rendezvous_timeout(job.spec));
-  return make_group(strategy.communication, meeting_place, identity.rank, size, timeout, network);
+  return make_group(communication, meeting_place, identity.rank, size, timeout, network, accelerator);
 }
 
 // How far the sums of the same gradients may differ, relative to their norm.
@@ -80,25 +97,39 @@ Resumption resume_from(const std::filesystem::path& path, const StorePtr& store,
   return from;
 }
 
-// What a replica needs to work with others.
+// What a replica computes on and needs to work with others.
 struct Connections {
+  std::shared_ptr<Accelerator> accelerator;  // null: the CPU
   std::unique_ptr<ProcessGroup> group;
   ServerAccess servers;
 };
 
 Connections connect(const JobPlan& job, const RunPlan& run, const Identity& identity, const StorePtr& store,
-                    ActivityLog& activity) {
+                    std::shared_ptr<Accelerator> accelerator, ActivityLog& activity) {
   const auto on_wait = [&activity] { activity.doing(Activity::kCommunicating); };
   Connections connections;
   if (run.is_asynchronous()) {
     connections.group = make_single_group();
-    connections.servers = connect_to_servers(job, run, identity.rank, store);
+    connections.servers =
+        connect_to_servers({job, run, store, network_of(identity)}, identity.rank, identity.restart);
     connections.servers.on_wait = on_wait;
   } else {
-    connections.group = meet(job, run, identity, store);
+    connections.group = meet(job, run, identity, store, accelerator.get());
     connections.group->set_on_wait(on_wait);
   }
+  connections.accelerator = std::move(accelerator);
   return connections;
+}
+
+// To be asked as long as the strategy lives that gets them.
+std::function<Traffic()> traffic_of(const Connections& connections) {
+  std::vector<const PairChannel*> channels;
+  for (const auto& channel : connections.servers.channels) channels.push_back(channel.get());
+  return [group = connections.group.get(), channels] {
+    Traffic all = group->traffic();
+    for (const PairChannel* channel : channels) all += channel->traffic();
+    return all;
+  };
 }
 
 void train(const JobPlan& job, const RunPlan& run, const Dataset& dataset, int rank, Connections connections,
@@ -110,19 +141,22 @@ void train(const JobPlan& job, const RunPlan& run, const Dataset& dataset, int r
   const auto clock = std::make_shared<PhaseClock>();
   std::optional<Resumption> from;
   if (place.resume && run.run == "distributed") from = resume_from(*place.resume, store, leads);
-  StrategyParts parts = strategy_parts(job, std::move(connections.group), clock);
+  const auto traffic = traffic_of(connections);
+  const std::shared_ptr<Accelerator> accelerator = connections.accelerator;
+  StrategyParts parts = strategy_parts(job, std::move(connections.group), clock, accelerator);
   parts.servers = std::move(connections.servers);
   const auto strategy =
       strategy_of(job, run, std::move(parts), meet_again, from ? from->state.step : 0, sink);
   // The heap keeps what is freed (core/memory.h), which pays from step to step; what building the strategy
   // took, a whole copy of the variables in central_storage, is not needed again.
   ::malloc_trim(0);
-  ShareLoader train_shares(dataset.train, train_options(job, run, rank));
+  ShareLoader train_shares(dataset.train, train_options(job, run, rank, accelerator.get()));
   std::unique_ptr<ShareLoader> test_shares;
   if (evaluates_on(run, rank))
-    test_shares = std::make_unique<ShareLoader>(dataset.test, test_options(job, run, rank));
+    test_shares =
+        std::make_unique<ShareLoader>(dataset.test, test_options(job, run, rank, accelerator.get()));
   CallbackList callbacks({job, run, place.folder, sink}, leads);
-  RunReporter reporter(job, run, callbacks);
+  RunReporter reporter(job, run, callbacks, traffic, accelerator.get());
   RunCheckpoints checkpoints(job, run, checkpoint_folder(place.folder), leads, callbacks);
   Trainer trainer(job, run, *strategy, train_shares, test_shares.get(), *clock, reporter, checkpoints,
                   callbacks, activity, leads);
@@ -134,6 +168,9 @@ void train(const JobPlan& job, const RunPlan& run, const Dataset& dataset, int r
 void run_replica(const JobPlan& job, const RunPlan& run, const Dataset& dataset, const Identity& identity,
                  const StorePtr& store, const RunPlace& place, StatusBoard& board, EventSink& sink) {
   ActivityLog activity(board, identity.local_rank);
+  // First: LibTorch's generators settle whether there is CUDA.
+  const std::shared_ptr<Accelerator> accelerator =
+      open_device(job.device_of(identity.local_rank), job.spec.cuda);
   at::set_num_threads(static_cast<int>(run.threads_per_replica));
   at::globalContext().setFlushDenormal(true);
   if (run.processes() > 1) {
@@ -146,13 +183,15 @@ void run_replica(const JobPlan& job, const RunPlan& run, const Dataset& dataset,
 
   const Role role = role_of(identity.rank, run.replicas, run.servers);
   activity.doing(Activity::kConnecting);
-  if (role.serves) return serve_parameters(job, run, role.number, identity.local_rank, store, board);
-  Connections connections = connect(job, run, identity, store, activity);
+  if (role.serves)
+    return serve_parameters({job, run, store, network_of(identity)}, role.number, identity.local_rank, board);
+  Connections connections = connect(job, run, identity, store, accelerator, activity);
   if (run.run == "overhead") {
-    measure_overhead(job, run, dataset, sink);
+    measure_overhead(job, run, dataset, sink, accelerator);
   } else {
     const auto meet_again = [&] {
-      return meet(job, run, identity, c10::make_intrusive<c10d::PrefixStore>("inspection", store));
+      return meet(job, run, identity, c10::make_intrusive<c10d::PrefixStore>("inspection", store),
+                  accelerator.get());
     };
     train(job, run, dataset, identity.rank, std::move(connections), meet_again, store, place, activity, sink);
   }

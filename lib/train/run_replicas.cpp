@@ -47,7 +47,7 @@ const RunPlan& find_run(const JobPlan& job, const std::string& name) {
 void take_part(LoadedSpec& loaded, const std::string& run_name, const Identity& identity,
                const RunPlace& place, StatusBoard& board, ReportPipe& pipe) {
   if (!loaded.ok()) throw Error(ExitCode::kUsage, loaded.problems.front().to_string());
-  const JobPlan job = plan_job(loaded, find_dataset);
+  const JobPlan job = plan_job(loaded, find_dataset, {.hosts = identity.hosts});
   if (!loaded.ok()) throw Error(ExitCode::kUsage, loaded.problems.front().to_string());
   const RunPlan& run = find_run(job, run_name);
   const Role role = role_of(identity.rank, run.replicas, run.servers);

@@ -2,6 +2,8 @@
 
 #include <torch/headeronly/version.h>
 
+#include <utility>
+
 #include "core/clock.h"
 #include "core/version.h"
 #include "launch/cores.h"
@@ -52,6 +54,7 @@ void add_workers(Event& end, const WorkersReport& report) {
                     {"updates_per_second", worker.updates_per_second()}};
     if (is_straggler(worker, report.workers)) fields["straggler"] = true;
     if (worker.lost) fields["lost"] = true;
+    if (worker.returns > 0) fields["returns"] = worker.returns;
     workers.push_back(fields);
     if (worker.updates > 0)
       rate += worker.updates_per_second() * static_cast<double>(worker.examples) /
@@ -62,14 +65,33 @@ void add_workers(Event& end, const WorkersReport& report) {
   end["workers"] = workers;
 }
 
-std::vector<std::string> device_names(int64_t replicas) {
-  return std::vector<std::string>(static_cast<size_t>(replicas), "cpu");
+std::vector<std::string> device_names(const JobPlan& job, int64_t replicas) {
+  std::vector<std::string> names;
+  for (int replica = 0; replica < replicas; ++replica) names.push_back(job.device_of(replica));
+  return names;
 }
 
 }  // namespace
 
-RunReporter::RunReporter(const JobPlan& job, const RunPlan& run, EventSink& sink)
-    : job_(job), run_(run), sink_(sink), run_timer_(job.spec.metrics.skip_steps) {}
+void SentSteps::add(const Traffic& step) {
+  ++steps;
+  bytes += step;
+}
+
+void SentSteps::write(Event& line) const {
+  if (bytes.sent == 0 && bytes.received == 0) return;
+  line["bytes_sent"] = bytes.sent / steps;
+  line["bytes_received"] = bytes.received / steps;
+}
+
+RunReporter::RunReporter(const JobPlan& job, const RunPlan& run, EventSink& sink,
+                         std::function<Traffic()> traffic, const Accelerator* accelerator)
+    : job_(job),
+      run_(run),
+      sink_(sink),
+      accelerator_(accelerator),
+      traffic_(std::move(traffic)),
+      run_timer_(job.spec.metrics.skip_steps) {}
 
 void RunReporter::on_run_start(int64_t step) {
   started_ = window_started_ = steady_seconds();
@@ -78,7 +100,7 @@ void RunReporter::on_run_start(int64_t step) {
   start["name"] = job_.spec.name;
   start["strategy"] = run_.strategy;
   start["replicas"] = run_.replicas;
-  start["devices"] = device_names(run_.replicas);
+  start["devices"] = device_names(job_, run_.replicas);
   if (run_.is_asynchronous()) {
     start["servers"] = run_.servers;
     if (job_.spec.strategy.max_staleness) start["max_staleness"] = *job_.spec.strategy.max_staleness;
@@ -108,9 +130,18 @@ void RunReporter::on_run_start(int64_t step) {
   start["dtrain"] = kVersion;
   start["libtorch"] = TORCH_VERSION;
   sink_.on_event(start);
+  if (job_.communication == "gloo" && run_.replicas > 1 && job_.devices.front() != "cpu") {
+    Event warning = event("warning");
+    warning["text"] =
+        "replicas share a GPU, which NCCL does not support: they exchange gradients through the host's "
+        "memory, by gloo, and none is recorded; for tests, not for speed";
+    sink_.on_event(warning);
+  }
 }
 
 void RunReporter::on_step(int64_t epoch, int64_t step, const PhaseTimes& seconds, int64_t examples) {
+  const Traffic before = std::exchange(traffic_so_far_, traffic_());
+  for (SentSteps* sent : {&window_sent_, &epoch_sent_, &run_sent_}) sent->add(traffic_so_far_ - before);
   run_timer_.add(seconds.total(), examples);
   epoch_steps_.add(seconds.total(), examples);
   if (step == job_.spec.metrics.skip_steps + 1) {  // as in run_timer_: the steps so far were warm-up
@@ -138,6 +169,7 @@ void RunReporter::on_window(int64_t epoch, int64_t step, double learning_rate, c
   const double now = steady_seconds();
   add_rates(line, run_timer_.end_window(), window.examples(), now - window_started_);
   window_started_ = now;
+  std::exchange(window_sent_, SentSteps()).write(line);
   sink_.on_event(line);
 }
 
@@ -153,7 +185,9 @@ void RunReporter::on_epoch(int64_t epoch, int64_t steps, double seconds, double 
   line["accuracy"] = sums.accuracy();
   line["learning_rate"] = learning_rate;
   add_rates(line, epoch_steps_.rate(), sums.examples(), seconds);
+  add_device(line);
   epoch_steps_ = SampledSteps();
+  std::exchange(epoch_sent_, SentSteps()).write(line);
   sink_.on_event(line);
 }
 
@@ -169,6 +203,14 @@ void RunReporter::on_evaluation(int64_t epoch, int64_t step, double seconds, con
   line["seconds"] = seconds;
   sink_.on_event(line);
   window_started_ = steady_seconds();
+}
+
+void RunReporter::add_device(Event& line) const {
+  if (accelerator_ == nullptr) return;
+  const DeviceMemory memory = accelerator_->memory();
+  line["device_memory_bytes"] = memory.peak;
+  line["device_memory_total_bytes"] = memory.total;
+  if (const auto utilisation = accelerator_->utilisation()) line["device_utilisation"] = *utilisation;
 }
 
 void RunReporter::add_rates(Event& line, const StepRate& timed, int64_t examples, double seconds) const {
@@ -188,6 +230,8 @@ void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<
   if (const auto seconds = median(epoch_seconds_)) end["seconds_per_epoch"] = *seconds;
   add_rate(end, rate);
   if (workers) add_workers(end, *workers);
+  run_sent_.write(end);
+  add_device(end);
   end["skipped_steps"] = rate.skipped;
   if (phase_steps_ > 0) end["phases_ms"] = mean_phases(phase_seconds_, phase_steps_);
   if (evaluated_loss_) end["loss"] = *evaluated_loss_;

@@ -2,9 +2,12 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 
+#include "comm/accelerator.h"
+#include "comm/traffic.h"
 #include "core/phase_clock.h"
 #include "metrics/event.h"
 #include "metrics/statistics.h"
@@ -14,12 +17,28 @@
 
 namespace dtrain {
 
+// What steps have sent and received.
+struct SentSteps {
+  int64_t steps = 0;
+  Traffic bytes;
+
+  void add(const Traffic& step);
+  // The mean of a step, where anything was sent at all.
+  void write(Event& line) const;
+};
+
 class RunReporter {
  public:
-  RunReporter(const JobPlan& job, const RunPlan& run, EventSink& sink);
+  // `traffic`: what this replica has sent and received so far; `accelerator`: what it computes on, whose
+  // memory and use are reported (null: the CPU).
+  RunReporter(
+      const JobPlan& job, const RunPlan& run, EventSink& sink,
+      std::function<Traffic()> traffic = [] { return Traffic(); }, const Accelerator* accelerator = nullptr);
 
   // `step`: optimizer steps done before, by a run that this one goes on from.
   void on_run_start(int64_t step = 0);
+  // What was sent and received since the last step belongs to none.
+  void leave_out_traffic() { traffic_so_far_ = traffic_(); }
   // One optimizer step (1-based over the run) is done: where the seconds since the previous one ended went,
   // and the examples of its global batch.
   void on_step(int64_t epoch, int64_t step, const PhaseTimes& seconds, int64_t examples);
@@ -36,10 +55,15 @@ class RunReporter {
   const JobPlan& job_;
   const RunPlan& run_;
   EventSink& sink_;
+  const Accelerator* accelerator_;
+  void add_device(Event& line) const;
   // The rates of `timed` as an event's fields; where replicas work on their own, by what all of them did:
   // `examples` in `seconds`.
   void add_rates(Event& line, const StepRate& timed, int64_t examples, double seconds) const;
 
+  std::function<Traffic()> traffic_;
+  Traffic traffic_so_far_;
+  SentSteps window_sent_, epoch_sent_, run_sent_;
   StepTimer run_timer_;
   SampledSteps epoch_steps_;
   PhaseTimes phase_seconds_;  // of the steps that rates count

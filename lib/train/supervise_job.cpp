@@ -37,7 +37,8 @@ SuperviseResult supervise_everywhere(const JobPlan& job, const RunPlan& run, con
                                      LeadingHost* others) {
   if (others == nullptr) return supervise_here(job, run, directory, program, replicas);
   replicas.interrupted = [others] { return others->interrupted(); };
-  if (run.replicas == 1) return supervise_here(job, run, directory, program, replicas);
+  if (run.processes() == 1) return supervise_here(job, run, directory, program, replicas);
+  others->tell_losses_to(replicas.on_lost);
   replicas.identities = others->start();
   return others->gather(supervise_replicas(run, directory, program, replicas));
 }
@@ -51,6 +52,13 @@ SuperviseResult supervise_run(const JobPlan& job, const RunPlan& run, const Resu
   replicas.on_failed = [&](const Event& event) {
     saved = integer_at(event, "code") == static_cast<int>(ExitCode::kStopped);
     if (!saved) last_words = text_at(event, "message").value_or("");
+  };
+  replicas.on_lost = [&](const LostReplica& lost) {
+    Event event = make_event("worker_lost", run.run);
+    event["worker"] = lost.rank;
+    event["reason"] = lost.reason;
+    if (lost.restart > 0) event["restart"] = lost.restart;
+    output.on_event(event);
   };
   if (from != nullptr) replicas.resume = from->checkpoint;
   if (saves_checkpoints(job, run)) replicas.stop_seconds = kSaveSeconds;
@@ -99,6 +107,7 @@ SuperviseResult follow(const JobPlan& job, const OutputOptions& options, const s
   replicas.identities = *identities;
   replicas.host = hosts.own_name();
   replicas.interrupted = [&leader] { return leader.interrupted(); };
+  replicas.on_lost = [&leader](const LostReplica& lost) { leader.tell_loss(lost); };
   replicas.stop_signals_before = signals_before;
   if (options.resume) replicas.resume = "";  // the first host knows from what
   if (saves_checkpoints(job, job.runs.back())) replicas.stop_seconds = kSaveSeconds;

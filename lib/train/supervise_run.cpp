@@ -27,6 +27,7 @@ SuperviseResult supervise_replicas(const RunPlan& run, const RunDirectory& direc
     process.name = role.name;
     // The others go on without a worker, but not without the one that evaluates and reports.
     process.expendable = run.is_asynchronous() && !role.serves && role.number > 0;
+    if (process.expendable) process.restarts = static_cast<int>(run.worker_restarts);
     process.program = kOwnProgram;
     process.arguments = {program, "replica",  directory.spec_file().string(), "--run",
                          run.run, "--folder", directory.path().string()};
@@ -46,12 +47,7 @@ SuperviseResult supervise_replicas(const RunPlan& run, const RunDirectory& direc
     const bool failed = text_at(event, "event").value_or("failed") == "failed";
     (failed ? replicas.on_failed : replicas.on_event)(event);
   };
-  options.on_lost = [&replicas, &run](int rank, const std::string& reason) {
-    Event event = make_event("worker_lost", run.run);
-    event["worker"] = rank;
-    event["reason"] = reason;
-    replicas.on_event(event);
-  };
+  options.on_lost = replicas.on_lost;
   options.on_tick = replicas.on_tick;
   options.interrupted = replicas.interrupted;
   if (replicas.stop_seconds) options.stop_seconds = *replicas.stop_seconds;

@@ -20,7 +20,8 @@ struct LocalReplicas {
   std::string host = {};             // its name, where the job has others
   // An event of rank 0, if it is here; and what else supervise() calls.
   std::function<void(const Event&)> on_event = [](const Event&) {};
-  std::function<void(const Event&)> on_failed = [](const Event&) {};  // its last one, when it fails
+  std::function<void(const Event&)> on_failed = [](const Event&) {};            // its last one, when it fails
+  std::function<void(const LostReplica&)> on_lost = [](const LostReplica&) {};  // a worker here
   std::function<void()> on_tick = {};
   std::function<std::optional<SuperviseResult>()> interrupted = {};
   int stop_signals_before = 0;

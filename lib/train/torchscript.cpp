@@ -53,7 +53,18 @@ std::string padded(const std::string& input, const Window2d& window, const char*
                      window.columns.after, window.rows.before, window.rows.after, value);
 }
 
-// An expression of x, the output of the layer before.
+// The output of a layer, kept for those that do not come next.
+std::string kept(int64_t layer) { return fmt::format("kept_{}", layer); }
+
+bool is_kept(const LayerPlan& plan, int64_t layer) {
+  int64_t number = 0;
+  return std::any_of(plan.layers.begin(), plan.layers.end(), [&](const PlacedLayer& user) {
+    const bool is_next = number++ == layer + 1;
+    return (user.input == layer && !is_next) || user.with == layer;
+  });
+}
+
+// An expression of x, the layer's input.
 using Translate = std::string (*)(const PlacedLayer& layer, const Variables& variables);
 
 template <char const* kFunction>
@@ -90,6 +101,12 @@ std::string translate_avg_pool2d(const PlacedLayer& layer, const Variables&) {
   return sums("x") + " / " + sums("torch.ones_like(x)");
 }
 
+std::string translate_global_avg_pool2d(const PlacedLayer&, const Variables&) {
+  return "torch.mean(x, [2, 3])";
+}
+
+std::string translate_add(const PlacedLayer& layer, const Variables&) { return "x + " + kept(layer.with); }
+
 std::string translate_flatten(const PlacedLayer&, const Variables&) { return "torch.flatten(x, 1)"; }
 
 std::string translate_batch_norm(const PlacedLayer& layer, const Variables& variables) {
@@ -104,6 +121,8 @@ const std::map<std::string, Translate> kTranslations = {{"dense", translate_dens
                                                         {"conv2d", translate_conv2d},
                                                         {"max_pool2d", translate_max_pool2d},
                                                         {"avg_pool2d", translate_avg_pool2d},
+                                                        {"global_avg_pool2d", translate_global_avg_pool2d},
+                                                        {"add", translate_add},
                                                         {"flatten", translate_flatten},
                                                         {"relu", translate_as<kRelu>},
                                                         {"gelu", translate_as<kGelu>},
@@ -144,12 +163,16 @@ std::string torchscript_source(const LayerPlan& layers, const DataSpec& data, co
       // TorchScript has numbers for types.
       + fmt::format("    x = torch.div(torch.sub(torch.div(torch.to(pixels, {}), 255), {}), {})\n",
                     static_cast<int>(type), data.mean, data.standard_deviation);
+  int64_t number = 0;
   for (const PlacedLayer& layer : layers.layers) {
     const auto translate = kTranslations.find(layer.spec.kind);
     if (translate == kTranslations.end())
       throw Error(ExitCode::kBug, "no TorchScript for layers of kind " + layer.spec.kind);
+    if (layer.input != number - 1) source += fmt::format("    x = {}\n", kept(layer.input));
     const std::string expression = translate->second(layer, names);
     if (!expression.empty()) source += fmt::format("    x = {}\n", expression);
+    if (is_kept(layers, number)) source += fmt::format("    {} = x\n", kept(number));
+    ++number;
   }
   return source + "    return x\n";
 }

@@ -32,13 +32,14 @@ Trainer::Trainer(const JobPlan& job, const RunPlan& run, Strategy& strategy, Sha
 
 void Trainer::run(const Resumption* from) {
   if (from == nullptr) {
-    strategy_.place_variables();
+    go_to(strategy_.place_variables(), TrainingState());
   } else {
     resume(*from);
   }
   reporter_.on_run_start(step_);
   std::optional<WorkersReport> workers;
   int64_t epoch = first_epoch_;
+  if (epoch >= run_.epochs) workers = strategy_.end_training();  // what is left is for others to do
   for (; epoch < run_.epochs && !ended_; ++epoch) {
     train_epoch(epoch);
     if (epoch + 1 == run_.epochs) workers = strategy_.end_training();
@@ -52,16 +53,23 @@ void Trainer::run(const Resumption* from) {
 }
 
 void Trainer::resume(const Resumption& from) {
-  strategy_.restore_variables(from.variables);
   const TrainingState& state = from.state;
+  go_to(strategy_.restore_variables(from.variables, state.step), state);
   learning_rate_.restore(state.schedule);
-  first_epoch_ = state.epoch;
-  step_ = state.step;
-  position_ = state.position;
   epoch_sums_ = MetricSums(state.pass_sums);
   if (leads_) window_ = MetricSums(state.window_sums);  // they are summed over the replicas already
   callbacks_.restore(state.callbacks);
   if (deciding_) ended_ = share_decisions().end;  // a callback may have ended it before
+}
+
+void Trainer::go_to(int64_t step, const TrainingState& from) {
+  // Since the beginning of the pass that was under way; negative in an earlier one.
+  const int64_t steps = step - from.step + from.position / run_.batch.global;
+  const int64_t a_pass = run_.steps_per_epoch;
+  const int64_t passes = steps >= 0 ? steps / a_pass : -((a_pass - 1 - steps) / a_pass);
+  step_ = step;
+  first_epoch_ = std::max<int64_t>(0, from.epoch + passes);
+  position_ = (steps - passes * a_pass) * run_.batch.global;
 }
 
 void Trainer::train_epoch(int64_t epoch) {
@@ -70,6 +78,7 @@ void Trainer::train_epoch(int64_t epoch) {
   double learning_rate = 0;
   if (position_ == 0) epoch_sums_ = MetricSums();
   clock_.start();
+  reporter_.leave_out_traffic();
   train_.start_epoch(epoch, position_ / run_.batch.global);
   while (step_ < run_.total_steps && !ended_) {
     activity_.at_step(step_ + 1);
@@ -138,6 +147,7 @@ void Trainer::save(int64_t epoch) {
     checkpoints_.save(std::move(checkpoint), start);
   }
   clock_.start();  // step times are without it; the checkpoint's event has what it took
+  reporter_.leave_out_traffic();
 }
 
 MetricSums Trainer::finite_window() {

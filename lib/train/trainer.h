@@ -47,6 +47,8 @@ class Trainer {
 
  private:
   void resume(const Resumption& from);
+  // To the step `step` of this replica, counted as `from` counts.
+  void go_to(int64_t step, const TrainingState& from);
   void train_epoch(int64_t epoch);
   // Between two steps of an epoch, and after an epoch with its evaluation: what was decided is done.
   void after_step(int64_t epoch);

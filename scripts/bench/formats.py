@@ -30,6 +30,10 @@ MODELS = {
               " {kind: tanh}, {kind: avg_pool2d, padding: same, pool_size: 3, stride: 2}, {kind: conv2d, filters: 6,"
               " kernel_size: 4, padding: same, use_bias: false}, {kind: max_pool2d, padding: same, pool_size: 3},"
               " {kind: sigmoid}, {kind: flatten}, {kind: dense, units: 10}]}",
+    "graph": "model: {kind: layers, layers: [{kind: conv2d, filters: 4, padding: symmetric, stride: 2, name: stem},"
+             " {kind: batch_norm}, {kind: relu, name: block}, {kind: conv2d, filters: 6, padding: symmetric, stride: 2},"
+             " {kind: batch_norm, name: body}, {kind: conv2d, filters: 6, kernel_size: 1, stride: 2, from: block},"
+             " {kind: add, with: body}, {kind: relu}, {kind: global_avg_pool2d}, {kind: dense, units: 10}]}",
     "double": "model: {kind: mlp, hidden: [16], dtype: float64}",
 }
 

@@ -37,13 +37,17 @@ def _read_idx(path):
     return numpy.frombuffer(content, numpy.uint8, offset=4 + 4 * dimensions).reshape(shape)
 
 
-def load_training_data(folder):
-    """Images as float32 in 0..1, [count, 28, 28], and labels as int64, [count]."""
-    images = _read_idx(folder / "train-images-idx3-ubyte").astype(numpy.float32) / 255
-    return images, _read_idx(folder / "train-labels-idx1-ubyte").astype(numpy.int64)
+def load_data(folder, part="train"):
+    """Images as float32 in 0..1, [count, 28, 28], and labels as int64, [count]; `part` is train or t10k."""
+    images = _read_idx(folder / f"{part}-images-idx3-ubyte").astype(numpy.float32) / 255
+    return images, _read_idx(folder / f"{part}-labels-idx1-ubyte").astype(numpy.int64)
 
 
 def report(step, loss):
     """Says that `step` optimizer steps are done; `loss` is a number, so that they really are."""
     time = datetime.datetime.now(datetime.timezone.utc).isoformat().replace("+00:00", "Z")
     print(json.dumps({"event": "step", "step": step, "time": time, "loss": float(loss)}), flush=True)
+
+
+def report_accuracy(accuracy):
+    print(json.dumps({"event": "accuracy", "accuracy": accuracy}), flush=True)

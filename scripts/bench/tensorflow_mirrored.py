@@ -33,7 +33,7 @@ def make_model(kind):
 
 def make_dataset(folder, global_batch):
     """Shuffles the indices and gathers whole batches: 1.7 times as fast here as shuffling the images."""
-    images, labels = (tf.constant(array) for array in peer.load_training_data(folder))
+    images, labels = (tf.constant(array) for array in peer.load_data(folder))
     images = images[..., tf.newaxis]
     count = len(labels)
     dataset = tf.data.Dataset.range(count).cache().shuffle(count).batch(global_batch, drop_remainder=True)

@@ -8,26 +8,7 @@ from torch import nn
 from torch.distributed.algorithms.ddp_comm_hooks import default_hooks
 
 import peer
-
-
-def make_model(kind):
-    if kind in peer.HIDDEN:
-        layers = [nn.Flatten()]
-        width = 784
-        for units in peer.HIDDEN[kind]:
-            layers += [nn.Linear(width, units), nn.ReLU()]
-            width = units
-        return nn.Sequential(*layers, nn.Linear(width, peer.CLASSES))
-    side = (28 - peer.KERNEL + 1) // peer.POOL
-    return nn.Sequential(
-        nn.Conv2d(1, peer.FILTERS, peer.KERNEL),
-        nn.ReLU(),
-        nn.MaxPool2d(peer.POOL),
-        nn.Flatten(),
-        nn.Linear(peer.FILTERS * side * side, peer.DENSE),
-        nn.ReLU(),
-        nn.Linear(peer.DENSE, peer.CLASSES),
-    )
+import torch_models
 
 
 def shares(images, labels, batch, rank, replicas):
@@ -53,9 +34,9 @@ def main():
         os.sched_setaffinity(0, {cores[int(os.environ["LOCAL_RANK"])]})
     dist.init_process_group("gloo")
     torch.manual_seed(42)
-    images, labels = (torch.from_numpy(array) for array in peer.load_training_data(options.data))
+    images, labels = (torch.from_numpy(array) for array in peer.load_data(options.data))
     images = images.unsqueeze(1)
-    model = make_model(options.model)
+    model = torch_models.make_model(options.model)
     parallel = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
     if options.compress == "bf16":
         parallel.register_comm_hook(None, default_hooks.bf16_compress_hook)

@@ -32,7 +32,7 @@ LoaderOptions options_for(int64_t global, int64_t replicas = 1, int64_t rank = 0
   options.plan.per_replica = global / (replicas * accumulate_steps);
   options.rank = rank;
   options.seed = 5;
-  options.normalisation = {0.1307, 0.3081};
+  options.format.normalisation = {0.1307, 0.3081};
   return options;
 }
 
@@ -52,7 +52,8 @@ std::vector<Share> epoch_of(const LabelledImages& images, const LoaderOptions& o
 
 std::vector<int64_t> targets_of(const Share& share) {
   std::vector<int64_t> all;
-  for (const Batch& batch : share.micro_batches) {
+  for (const MicroBatch& micro_batch : share.micro_batches) {
+    const Batch batch = micro_batch.assemble();
     const int64_t* targets = batch.targets.const_data_ptr<int64_t>();
     all.insert(all.end(), targets, targets + batch.size());
   }
@@ -61,7 +62,7 @@ std::vector<int64_t> targets_of(const Share& share) {
 
 at::Tensor inputs_of(const Share& share) {
   std::vector<at::Tensor> all = {at::empty({0, 1, 4, 3})};
-  for (const Batch& batch : share.micro_batches) all.push_back(batch.inputs);
+  for (const MicroBatch& batch : share.micro_batches) all.push_back(batch.assemble().inputs);
   return at::cat(all);
 }
 
@@ -120,7 +121,8 @@ TEST_CASE("the replicas' shares of a step are the step of a single replica, in o
             targets.insert(targets.end(), own.begin(), own.end());
             inputs.push_back(inputs_of(part[step]));
             CHECK(part[step].micro_batches.size() == parts.front()[step].micro_batches.size());
-            for (const Batch& batch : part[step].micro_batches) {
+            for (const MicroBatch& micro_batch : part[step].micro_batches) {
+              const Batch batch = micro_batch.assemble();
               CHECK(batch.size() <= kGlobal / (replicas * accumulate_steps));
               CHECK(batch.inputs.size(0) == batch.size());
             }
@@ -153,7 +155,7 @@ TEST_CASE("more replicas than examples: the last have nothing and still take par
     CHECK(shares[0].global_examples == 3);
     REQUIRE(shares[0].micro_batches.size() == 1);
     CHECK(shares[0].micro_batches[0].size() == (rank < 3 ? 1 : 0));
-    CHECK(shares[0].micro_batches[0].inputs.sizes().slice(1) == at::IntArrayRef({1, 4, 3}));
+    CHECK(shares[0].micro_batches[0].assemble().inputs.sizes().slice(1) == at::IntArrayRef({1, 4, 3}));
   }
 }
 
@@ -162,13 +164,54 @@ TEST_CASE("a share is cut into micro-batches of at most per_replica") {
   const std::vector<Share> shares = epoch_of(images, options_for(24, 2, 0, 3));  // 4 a micro-batch
   const auto sizes = [](const Share& share) {
     std::vector<int64_t> all;
-    for (const Batch& batch : share.micro_batches) all.push_back(batch.size());
+    for (const MicroBatch& batch : share.micro_batches) all.push_back(batch.size());
     return all;
   };
   REQUIRE(shares.size() == 2);
   CHECK(sizes(shares[0]) == std::vector<int64_t>{4, 4, 4});
   CHECK(shares[1].global_examples == 7);
   CHECK(sizes(shares[1]) == std::vector<int64_t>{4});
+}
+
+TEST_CASE("a device that assembles batches itself comes to the same examples and numbers") {
+  const LabelledImages images = numbered_images(31);
+  LoaderOptions options = options_for(24, 2, 1, 3);
+  const std::vector<Share> host = epoch_of(images, options, 3, 1);
+  for (const Assembly assembly : {Assembly::kResident, Assembly::kUploaded}) {
+    for (const int64_t prefetch : {0, 2}) {
+      options.assembly = assembly;
+      options.prefetch = prefetch;
+      const std::vector<Share> device = epoch_of(images, options, 3, 1);
+      REQUIRE(device.size() == host.size());
+      for (size_t step = 0; step < host.size(); ++step) {
+        CHECK(device[step].indices == host[step].indices);
+        CHECK(targets_of(device[step]) == targets_of(host[step]));
+        CHECK(at::allclose(inputs_of(device[step]), inputs_of(host[step]), 1e-6, 1e-6));
+      }
+    }
+  }
+  options.format.channels_last = true;
+  const at::Tensor inputs = epoch_of(images, options)[0].micro_batches[0].assemble().inputs;
+  CHECK(inputs.is_contiguous(at::MemoryFormat::ChannelsLast));
+}
+
+TEST_CASE("a copy of a micro-batch has memory of its own, and takes over another's examples") {
+  const LabelledImages images = numbered_images(20);
+  for (const Assembly assembly : {Assembly::kOnHost, Assembly::kResident, Assembly::kUploaded}) {
+    LoaderOptions options = options_for(10);
+    options.assembly = assembly;
+    const std::vector<Share> shares = epoch_of(images, options);
+    const MicroBatch& first = shares[0].micro_batches[0];
+    const MicroBatch& second = shares[1].micro_batches[0];
+    MicroBatch copy = first.copy();
+    CHECK(copy.size() == 10);
+    CHECK(copy.assemble().inputs.equal(first.assemble().inputs));
+    const at::Tensor before = first.assemble().targets.clone();
+    copy.copy_from(second);
+    CHECK(copy.assemble().inputs.equal(second.assemble().inputs));
+    CHECK(copy.assemble().targets.equal(second.assemble().targets));
+    CHECK(first.assemble().targets.equal(before));
+  }
 }
 
 TEST_CASE("the order is decided by seed and epoch") {
@@ -221,9 +264,9 @@ TEST_CASE("inputs equal (pixel / 255 - mean) / standard deviation computed by AT
     for (const Normalisation by : {Normalisation{}, Normalisation{0.1307, 0.3081}, Normalisation{-3, 1e-3}}) {
       LoaderOptions options = options_for(2);
       options.shuffle = false;
-      options.dtype = dtype;
-      options.normalisation = by;
-      const at::Tensor inputs = epoch_of(images, options)[0].micro_batches[0].inputs;
+      options.format.dtype = dtype;
+      options.format.normalisation = by;
+      const at::Tensor inputs = epoch_of(images, options)[0].micro_batches[0].assemble().inputs;
       CHECK(inputs.scalar_type() == dtype);
       CHECK(inputs.sizes() == at::IntArrayRef({2, 1, 16, 16}));
       CHECK(inputs.equal(images.images.to(dtype).div(255).sub(by.mean).div(by.standard_deviation)));
@@ -317,6 +360,6 @@ TEST_CASE("options that make no sense are refused") {
   CHECK_THAT(message_for({images.images, images.labels.narrow(0, 0, 9)}, options_for(4)),
              ContainsSubstring("as many"));
   LoaderOptions half = options_for(4);
-  half.dtype = at::kHalf;
+  half.format.dtype = at::kHalf;
   CHECK_THAT(message_for(images, half), ContainsSubstring("float32 or float64"));
 }

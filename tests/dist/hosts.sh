@@ -1,11 +1,12 @@
 #!/bin/bash
 # Jobs on hosts of their own: network namespaces that a bridge joins, each with its address, its name and its sshd.
-#   tests/dist/hosts.sh PROGRAM      PROGRAM: the dtrain to test
+#   tests/dist/hosts.sh PROGRAM [PART...]     PROGRAM: the dtrain to test; PART: servers, lost_hosts, ..., else all
 # Needs root, namespaces, ip and sshd, and says so (exit code 77) where something is missing. What it makes lives in a
 # temporary folder and in namespaces that end with their last process.
 set -uo pipefail
 sources=$(cd "$(dirname "${BASH_SOURCE[0]}")/../.." && pwd)
 program=$(readlink -f -- "${1:?the dtrain to test}")
+wanted=("${@:2}")
 
 skip() {
   echo "skipped: $*"
@@ -159,6 +160,12 @@ same_losses() { # same_losses RUN: as the reference, within 1e-6
     paste <(echo "$wanted") <(echo "$found") |
     awk '{ d = $1 - $2; if (d > 1e-6 || d < -1e-6) { print "  losses differ:", $0; bad = 1 } } END { exit bad }'
 }
+# sends_like_a_ring RUN HOSTS: 2 (n - 1) / n times the 50,890 gradients of 8 bytes, whatever the replicas of a host
+sends_like_a_ring() {
+  grep '"event":"run_end"' "$work/$1/metrics.jsonl" | grep -o '"bytes_sent":[0-9]*' | cut -d: -f2 |
+    awk -v n="$2" '{ found = 1; r = $1 / (2 * (n - 1) / n * 50890 * 8); if (r < 0.99 || r > 1.05) { print "  ratio", r; bad = 1 } }
+      END { exit bad || !found }'
+}
 steps_of() { [[ -s $work/$1/metrics.jsonl ]] && grep -q '"event":"step"' "$work/$1/metrics.jsonl"; }
 replicas_on() { on "$1" pgrep -c -f "^$program (replica|run)"; }
 nothing_left() {
@@ -204,6 +211,7 @@ test_equivalence() { # test_equivalence HOSTS
   start ssh red "${launch_ssh[@]}" --hosts "$list" "$work/job.yaml" --run-dir "$work/ssh$1" "${options[@]}"
   claim "ssh, $1 hosts: ends well" ends 0 "$last"
   claim "ssh, $1 hosts: equals one process" same_losses "ssh$1"
+  claim "ssh, $1 hosts: a host sends once what a ring has to" sends_like_a_ring "ssh$1" "$1"
   claim "ssh, $1 hosts: lines name the host" contains "$work/ssh.out" "[green] dtrain: host green, number 2 of $1"
 
   new_job
@@ -328,6 +336,104 @@ test_strangers() {
   on green ip link set eth0 up
 }
 
+# Workers and servers on hosts of their own.
+served=(--set strategy.kind=parameter_server --set strategy.staleness_learning_rate=inverse
+  --set train.optimizer.momentum=0 --set train.optimizer.learning_rate=0.05 --set train.epochs=5
+  --set data.drop_remainder=true)
+served_by() { # served_by WORKERS SERVERS
+  served_options=("${served[@]}" --set "strategy.workers=$1" --set "strategy.servers=$2")
+}
+learns() { # learns RUN: ended with a loss well below that of chance, 2.3
+  grep '"event":"eval"' "$work/$1/metrics.jsonl" | tail -n 1 | grep -o '"loss":[0-9.e+-]*' | cut -d: -f2 |
+    awk '{ found = 1; if ($1 > 1.2) bad = 1 } END { exit bad || !found }'
+}
+# served_task TYPE INDEX: TF_CONFIG of a cluster whose last server is on the host of the chief
+served_task() {
+  echo 'TF_CONFIG={"cluster": {"chief": ["red:4000"], "worker": ["green:4000"], "ps": ["blue:4000", "red:4001"]},' \
+    "\"task\": {\"type\": \"$1\", \"index\": $2}}"
+}
+
+test_servers() {
+  local pids=() task type index host
+  new_job
+  served_by 3 1
+  start ssh red "${launch_ssh[@]}" --hosts red,green "$work/job.yaml" --run-dir "$work/served-ssh" "${served_options[@]}"
+  claim "servers, ssh: ends well" ends 0 "$last"
+  claim "servers, ssh: learns" learns served-ssh
+
+  new_job
+  served_by 2 2
+  for task in "chief 0 red" "worker 0 green" "ps 0 blue" "ps 1 red"; do
+    read -r type index host <<<"$task"
+    start "tf-$type-$index" "$host" env "$(served_task "$type" "$index")" DTRAIN_JOB_TOKEN="$token" "$program" run \
+      "$work/job.yaml" --run-dir "$work/served-tf" "${served_options[@]}" --set network.interface=eth0
+    pids+=("$last")
+  done
+  for task in "${pids[@]}"; do claim "servers, TF_CONFIG: every task ends well" ends 0 "$task"; done
+  claim "servers, TF_CONFIG: learns" learns served-tf
+
+  new_job
+  served_by 4 2
+  printf '%s slots=2\n' red green blue >"$work/hostfile"
+  start mpirun red "${launch_mpirun[@]}" --hostfile "$work/hostfile" "$work/job.yaml" --run-dir "$work/served-mpi" \
+    "${served_options[@]}"
+  claim "servers, mpirun: ends well" ends 0 "$last"
+  claim "servers, mpirun: learns" learns served-mpi
+}
+
+# start_served NAME OPTIONS...: workers 0 and 1 on red, 2 and 3 on green, servers on blue, each with a dtrain of its own
+start_served() {
+  local name=$1 index=0 host
+  shift
+  new_job
+  served_by 4 2
+  unset pid
+  declare -gA pid
+  for host in "${names[@]}"; do
+    start "$host" "$host" env DTRAIN_JOB_TOKEN="$token" DTRAIN_HOST_INDEX="$index" "$program" run "$work/hosts.yaml" \
+      --run-dir "$work/$name" "${served_options[@]}" "$@"
+    pid[$host]=$last
+    index=$((index + 1))
+  done
+}
+
+kill_host() { # kill_host HOST: its dtrain, with which all that it started dies
+  kill -KILL "${pid[$1]}"
+  on "$1" pkill -KILL -o -f "^$program run"
+  wait "${pid[$1]}" 2>/dev/null
+}
+
+test_lost_hosts() {
+  (cat "$work/job.yaml" && echo 'hosts: [red, green, blue]') >"$work/hosts.yaml"
+  start_served lost-worker --set train.epochs=30 --set evaluate.every_epochs=1000
+  claim "a killed worker host: the job runs" until_true 20 steps_of lost-worker
+  kill_host green
+  claim "a killed worker host: red ends well" ends 0 "${pid[red]}"
+  claim "a killed worker host: blue ends well" ends 0 "${pid[blue]}"
+  for worker in 2 3; do
+    claim "a killed worker host: worker $worker is named" grep -q \
+      "NOTE: worker $worker is lost, the others go on: host green (process [0-9]*) is gone" "$work/red.out"
+  done
+  claim "a killed worker host: it costs just its share" learns lost-worker
+
+  start_served lost-server "${endless[@]}"
+  claim "a killed server: the job runs" until_true 20 steps_of lost-server
+  on blue pkill -KILL -n -f "^$program replica"
+  for host in "${names[@]}"; do
+    claim "a killed server: $host ends" ends 4 "${pid[$host]}"
+    claim "a killed server: $host names it" contains "$work/$host.out" "server 1 on host blue failed first: killed by SIGKILL"
+  done
+
+  start_served lost-servers "${endless[@]}"
+  claim "a killed server host: the job runs" until_true 20 steps_of lost-servers
+  kill_host blue
+  for host in red green; do
+    claim "a killed server host: $host ends" ends 4 "${pid[$host]}"
+    claim "a killed server host: $host names it" contains "$work/$host.out" "with server 0, server 1 is gone"
+  done
+  claim "lost hosts: nothing is left" nothing_left
+}
+
 command_lines_with_token() {
   for name in "${names[@]}"; do on "$name" bash -c "grep -laFf '$work/token' /proc/[0-9]*/cmdline" 2>/dev/null; done
 }
@@ -383,13 +489,10 @@ echo "$token" >"$work/token"
 make_network
 on red "$program" run "$work/job.yaml" --run-dir "$work/reference" --set strategy.kind=one_device >"$work/reference.out" 2>&1
 claim "the reference runs" losses reference >/dev/null
-test_doctor
-test_equivalence 2
-test_mpirun_by_hand
-test_equivalence 3
-test_wrong_spec
-test_refusals
-test_strangers
-test_stop
+parts=(doctor "equivalence 2" mpirun_by_hand "equivalence 3" wrong_spec refusals strangers stop servers lost_hosts)
+for part in "${parts[@]}"; do
+  read -r name argument <<<"$part"
+  if ((${#wanted[@]} == 0)) || [[ " ${wanted[*]} " == *" $name "* ]]; then "test_$name" "$argument"; fi
+done
 echo "$claims claims, $failures failed, $SECONDS s"
 ((failures == 0))

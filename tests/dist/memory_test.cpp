@@ -24,13 +24,17 @@ checkpoint: {every_epochs: none}
 metrics: {every_steps: 10, skip_steps: 0}
 )";
 
+// Without the pages of libraries, which any program on this machine may share.
 double proportional_bytes(pid_t process) {
   std::ifstream file("/proc/" + std::to_string(process) + "/smaps_rollup");
+  double bytes = 0;
   for (std::string line; std::getline(file, line);) {
-    if (line.rfind("Pss:", 0) == 0) return std::stod(line.substr(4)) * 1024;
+    for (const std::string kind : {"Pss_Anon:", "Pss_Shmem:"}) {
+      if (line.rfind(kind, 0) == 0) bytes += std::stod(line.substr(kind.size())) * 1024;
+    }
   }
-  FAIL("no memory of process " << process);
-  return 0;
+  if (bytes == 0) FAIL("no memory of process " << process);
+  return bytes;
 }
 
 // Of all replicas together, some steps after the start.

@@ -95,6 +95,49 @@ TEST_CASE("a killed worker costs its own share only") {
   CHECK(job.is_gone(0));
 }
 
+TEST_CASE("a killed worker is started again and does all of its share") {
+  const auto [bound, kills] = GENERATE(table<std::string, int>({{"none", 1}, {"4", 2}}));
+  const Job job(kSpec);
+  Program program(job.run(Job::set({"train.epochs=30", "evaluate.every_epochs=1000",
+                                    "strategy.restart_workers=2", "strategy.max_staleness=" + bound})));
+  job.wait_for_step();
+  pid_t killed = 0;
+  for (int kill = 0; kill < kills; ++kill) {
+    pid_t process = 0;
+    REQUIRE(eventually(30, [&] {  // the one that is there now, once the servers know it
+      const auto replica = job.replica(1);
+      process = replica ? replica->process : 0;
+      return process != 0 && process != killed &&
+             (kill == 0 ||
+              text_of(job.run_folder() / "logs" / "distributed-server0.log").find("worker 1 is back") !=
+                  std::string::npos);
+    }));
+    killed = process;
+    ::kill(killed, SIGKILL);
+  }
+  const Finished run = program.wait(60);
+  INFO(run.output << run.errors);
+  CHECK(run.exit_code == 0);
+  CHECK_THAT(run.output,
+             ContainsSubstring("NOTE: worker 1 is lost and started again (restart 1), the others go on: "
+                               "killed by SIGKILL"));
+  CHECK(job.events("worker_lost").size() == static_cast<size_t>(kills));
+  CHECK(job.events("worker_lost").back().at("restart") == kills);
+  const Event end = job.event("run_end", "distributed");
+  int64_t pushes = 0;
+  for (const auto& [staleness, count] : end.at("staleness").at("updates").items())
+    pushes += count.get<int64_t>();
+  CHECK(pushes == 2 * kWorkers * 30 * 21);  // each server has made every update once
+  for (const Event& worker : end.at("workers")) {
+    CHECK_FALSE(worker.contains("lost"));
+    CHECK(updates_of(worker) == 30 * 21);
+  }
+  CHECK(end.at("workers").at(1).at("returns") == kills);
+  if (bound == "4") CHECK(end.at("staleness").at("maximum") <= 4);
+  CHECK(std::filesystem::exists(job.run_folder() / "logs" / "distributed-worker1.restart1.log"));
+  CHECK(job.is_gone(0));
+}
+
 TEST_CASE("a worker that stops for ever is given up where others wait for it") {
   const Job job(kSpec);
   Program program(job.run(Job::set({"train.epochs=30", "evaluate.every_epochs=1000",

@@ -150,6 +150,8 @@ TEST_CASE("two sources that contradict each other are both named") {
              ContainsSubstring("lists 3 hosts (a, b, c)") &&
                  ContainsSubstring("Open MPI started 4 processes, 2 of them on this host, so 2 hosts"));
   CHECK(place_in(kOpenMpi, {"a", "b"}).source == "Open MPI");
+  const LauncherEnvironment environment(kOpenMpi);
+  CHECK(find_place({"a", "b", "c"}, std::nullopt, /*evenly=*/false).source == "Open MPI");
 }
 
 TEST_CASE("a launcher's missing, malformed or impossible number is named") {
@@ -190,6 +192,18 @@ TEST_CASE("TF_CONFIG makes one of several hosts, the chief first") {
           .host);
 }
 
+TEST_CASE("the servers of TF_CONFIG come last") {
+  const auto [type, index, position] = GENERATE(table<std::string, int, int>(
+      {{"chief", 0, 0}, {"worker", 0, 1}, {"worker", 1, 2}, {"ps", 0, 3}, {"ps", 1, 4}}));
+  const Place place = place_in(tf_config(
+      R"({"cluster": {"ps": ["d:1", "a:2"], "worker": ["b:1", "c:1"], "chief": ["a:1"]}, "task": {"type": ")" +
+      type + R"(", "index": )" + std::to_string(index) + "}}"));
+  REQUIRE(place.host);
+  CHECK(place.host->hosts == std::vector<std::string>{"a", "b", "c", "d", "a"});
+  CHECK(place.host->servers == 2);
+  CHECK(place.host->index == position);
+}
+
 TEST_CASE("a TF_CONFIG that makes no sense says why") {
   const auto [text, why] = GENERATE(table<std::string, std::string>({
       {"{", "not a JSON object"},
@@ -197,7 +211,7 @@ TEST_CASE("a TF_CONFIG that makes no sense says why") {
       {"{}", "no \"cluster\""},
       {R"({"cluster": {}})", "no \"task\""},
       {R"({"cluster": [], "task": {}})", "not JSON objects"},
-      {R"({"cluster": {}, "task": {"type": "worker", "index": 0}})", "cluster.worker has 0 entries"},
+      {R"({"cluster": {}, "task": {"type": "worker", "index": 0}})", "neither a chief nor a worker"},
       {R"({"cluster": {"worker": "a:1"}, "task": {"type": "worker", "index": 0}})", "not a list"},
       {R"({"cluster": {"worker": ["a"]}, "task": {"type": "worker", "index": 0}})", "'a' is not of the form"},
       {R"({"cluster": {"worker": ["a:0"]}, "task": {"type": "worker", "index": 0}})", "'a:0'"},
@@ -210,7 +224,9 @@ TEST_CASE("a TF_CONFIG that makes no sense says why") {
        "task.index is null"},
       {R"({"cluster": {"worker": ["a:1"]}, "task": {"type": "chief", "index": 0}})", "cluster.chief has 0"},
       {R"({"cluster": {"worker": ["a:1"]}, "task": {"type": "evaluator", "index": 0}})", "evaluator"},
-      {R"({"cluster": {"worker": ["a:1"], "ps": ["b:1"]}, "task": {"type": "worker", "index": 0}})", "ps"},
+      {R"({"cluster": {"worker": ["a:1"], "ps": ["b:1"]}, "task": {"type": "ps", "index": 1}})",
+       "cluster.ps has 1 entries"},
+      {R"({"cluster": {"ps": ["b:1"]}, "task": {"type": "ps", "index": 0}})", "neither a chief nor a worker"},
       {R"({"cluster": {"worker": ["a:1"], "x": []}, "task": {"type": "worker", "index": 0}})",
        "type of task 'x'"},
       {R"({"cluster": {"chief": ["a:1", "b:1"]}, "task": {"type": "chief", "index": 0}})", "more than one"},

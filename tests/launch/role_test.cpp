@@ -21,5 +21,11 @@ TEST_CASE("workers come before servers, and each kind counts from 0") {
   CHECK(role_of(4, 3, 2).number == 1);
 }
 
+TEST_CASE("several ranks are named by what they do") {
+  CHECK(names_of_ranks(1, 2, 4, 0) == "ranks 1 to 2");
+  CHECK(names_of_ranks(2, 1, 3, 2) == "worker 2");
+  CHECK(names_of_ranks(2, 3, 3, 2) == "worker 2, server 0, server 1");
+}
+
 }  // namespace
 }  // namespace dtrain

@@ -215,8 +215,9 @@ TEST_CASE("the others go on without an expendable process, and it is told why it
   SuperviseOptions options;
   options.gather_seconds = 0.05;
   std::vector<std::string> losses;
-  options.on_lost = [&](int rank, const std::string& reason) {
-    losses.push_back(std::to_string(rank) + " " + reason);
+  options.on_lost = [&](const LostReplica& one) {
+    losses.push_back(std::to_string(one.rank) + " " + one.reason);
+    CHECK(one.restart == 0);
     std::ofstream(lost) << "x";
   };
   const Run run = run_replicas(
@@ -238,7 +239,7 @@ TEST_CASE("a failure ends the job though an expendable process failed before, an
   options.grace_seconds = 1;
   options.on_report = make_after(1, lost);
   int losses = 0;
-  options.on_lost = [&](int, const std::string&) { ++losses; };
+  options.on_lost = [&](const LostReplica&) { ++losses; };
   auto replicas = with_expendable(
       shell_replicas(folder, {"exec sleep 60",
                               R"(echo '{"event":"failed","code":4,"message":"lost server 0"}' >&3; exit 4)",
@@ -251,6 +252,51 @@ TEST_CASE("a failure ends the job though an expendable process failed before, an
   CHECK_THAT(run.result.reason, ContainsSubstring("server 0 failed first: killed by SIGKILL"));
   CHECK_THAT(run.result.message, ContainsSubstring("worker 1: "));
   CHECK(losses <= 1);  // one that is noticed long before is told
+}
+
+TEST_CASE("an expendable process is started again, as often as it may be") {
+  const TemporaryFolder folder;
+  const std::string marks = (folder / "marks").string();
+  // Dies the first two times, and ends well the third time.
+  const std::string script = "echo x$DTRAIN_RESTART >>" + marks + "; test \"$DTRAIN_RESTART\" = 2 || exit 9";
+  const int restarts = GENERATE(0, 1, 2, 3);
+  SuperviseOptions options;
+  options.gather_seconds = 0.02;
+  std::vector<int> told;
+  options.on_lost = [&](const LostReplica& one) {
+    CHECK(one.rank == 1);
+    told.push_back(one.restart);
+  };
+  const std::string end = (folder / "end").string();
+  options.on_tick = [&] {
+    if (std::ssize(told) == std::min(restarts + 1, 2)) std::ofstream(end) << "x";
+  };
+  auto replicas = with_expendable(shell_replicas(folder, {wait_for(end) + "sleep 0.3", script}), 1);
+  replicas[1].restarts = restarts;
+  replicas[1].environment["DTRAIN_RESTART"] = "0";
+  const Run run = run_replicas(replicas, *StatusBoard::create(2), options);
+  CHECK(run.result.code == ExitCode::kDone);
+  CHECK(told == (restarts == 0   ? std::vector<int>{0}
+                 : restarts == 1 ? std::vector<int>{1, 0}
+                                 : std::vector<int>{1, 2}));
+  std::ostringstream text;
+  text << std::ifstream(marks).rdbuf();
+  CHECK(text.str() == (restarts == 0 ? "x0\n" : restarts == 1 ? "x0\nx1\n" : "x0\nx1\nx2\n"));
+  CHECK(std::filesystem::exists(replicas[1].log));
+  std::filesystem::path second = replicas[1].log;
+  second.replace_extension(".restart1" + replicas[1].log.extension().string());
+  CHECK(std::filesystem::exists(second) == (restarts > 0));
+}
+
+TEST_CASE("where all are expendable the others are elsewhere, and nobody is ended") {
+  const TemporaryFolder folder;
+  SuperviseOptions options;
+  options.grace_seconds = 0.05;
+  const std::string done = (folder / "done").string();
+  const Run run = run_replicas(with_expendable(shell_replicas(folder, {"sleep 0.3; echo x >" + done}), 0),
+                               *StatusBoard::create(1), options);
+  CHECK(run.result.code == ExitCode::kDone);
+  CHECK(std::filesystem::exists(done));
 }
 
 TEST_CASE("an expendable process that hangs when all others are done is ended") {

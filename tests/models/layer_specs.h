@@ -47,6 +47,22 @@ inline LayerSpec with_initializer(LayerSpec spec, const std::string& initializer
   return spec;
 }
 
+inline LayerSpec add(const std::string& with) {
+  LayerSpec spec = layer("add");
+  spec.with = with;
+  return spec;
+}
+
+inline LayerSpec named(LayerSpec spec, const std::string& name) {
+  spec.name = name;
+  return spec;
+}
+
+inline LayerSpec from(LayerSpec spec, const std::string& input) {
+  spec.from = input;
+  return spec;
+}
+
 inline LayerSpec without_bias(LayerSpec spec) {
   spec.use_bias = false;
   return spec;

@@ -45,6 +45,7 @@ TEST_CASE("every kind of layer infers its output and counts its parameters") {
       {with_padding(pool2d("avg_pool2d", 5), "same"), {8, 2, 2}, {8, 1, 1}, 0, 0},
       {with_stride(pool2d("avg_pool2d", 3), 1), {8, 7, 9}, {8, 5, 7}, 0, 0},
       {with_stride(pool2d("avg_pool2d", 1), 3), {8, 7, 9}, {8, 3, 3}, 0, 0},
+      {layer("global_avg_pool2d"), {8, 3, 5}, {8}, 0, 0},
       {layer("batch_norm"), {6}, {6}, 12, 12},
       {layer("batch_norm"), {3, 4, 5}, {3, 4, 5}, 6, 6},
       {layer("relu"), {3, 4, 5}, {3, 4, 5}, 0, 0},
@@ -53,7 +54,7 @@ TEST_CASE("every kind of layer infers its output and counts its parameters") {
       {layer("sigmoid"), {6}, {6}, 0, 0},
       {layer("dropout"), {3, 4, 5}, {3, 4, 5}, 0, 0},
   };
-  std::set<std::string> tried;
+  std::set<std::string> tried = {"add"};  // takes two inputs; tested below
   for (const ShapeCase& one : cases) {
     INFO(one.layer.kind << " on " << to_string(one.input));
     const PlacedLayer placed = place_one(one.layer, one.input);
@@ -215,6 +216,37 @@ TEST_CASE("shapes and counts that would overflow are problems") {
 TEST_CASE("a huge stride is no problem: one output") {
   const LayerSpec spec = with_padding(with_stride(conv2d(2), 100'000'000'000), "same");
   CHECK(place_one(spec, {1, 8, 9}).output_shape == Shape{2, 1, 1});
+}
+
+TEST_CASE("what a layer names has to be there, to fit and to be unique") {
+  const auto problem = [](const std::vector<LayerSpec>& layers) {
+    const LayerPlan plan = place_layers(layers, {8}, 3);
+    REQUIRE(plan.problems.size() == 1);
+    return plan.problems[0].text;
+  };
+  CHECK(problem({dense(8), from(dense(3), "dens")}) ==
+        "dense_1: from: no earlier layer is named 'dens'; did you mean 'dense'?");
+  CHECK(problem({dense(8), from(dense(3), "dense_1")}) ==
+        "dense_1: from: no earlier layer is named 'dense_1'; did you mean 'dense'?");
+  CHECK(problem({dense(8), add("nothing_like_it")}) ==
+        "add: with: no earlier layer is named 'nothing_like_it'");
+  CHECK(problem({layer("add")}) == "add: needs `with`, the name of the layer whose output it adds");
+  CHECK(problem({named(dense(4), "four"), dense(3), add("four")}) ==
+        "add: adds [4] of four to its input [3]; the shapes must be the same");
+  CHECK(problem({named(dense(4), "same"), named(dense(3), "same")}) ==
+        "same: an earlier layer has this name; give each its own");
+  CHECK(problem({named(dense(4), "dense_1"), dense(4), dense(3)}) ==
+        "dense_1: an earlier layer has this name; give each its own");
+}
+
+TEST_CASE("symmetric padding is half the window on every side") {
+  CHECK(place_one(with_padding(with_stride(conv2d(2), 2), "symmetric"), {1, 28, 27}).output_shape ==
+        Shape{2, 14, 14});
+  CHECK(place_one(with_padding(conv2d(2, 7), "symmetric"), {1, 5, 5}).output_shape == Shape{2, 5, 5});
+  CHECK(
+      place_one(with_padding(with_stride(pool2d("max_pool2d", 3), 2), "symmetric"), {4, 8, 9}).output_shape ==
+      Shape{4, 4, 5});
+  CHECK(place_one(with_padding(conv2d(2, 2), "symmetric"), {1, 5, 5}).output_shape == Shape{2, 4, 4});
 }
 
 }  // namespace

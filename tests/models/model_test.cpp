@@ -163,5 +163,44 @@ TEST_CASE("a plan with problems is not built") {
   CHECK_THROWS_AS(build_model(place_layers({dense(3)}, {1, 8, 8}, 3), at::kFloat, 1), Error);
 }
 
+LayerPlan graph_of(const std::vector<LayerSpec>& layers, const Shape& input, int64_t classes) {
+  const LayerPlan plan = place_layers(layers, input, classes);
+  for (const LayerProblem& problem : plan.problems) FAIL(problem.text);
+  return plan;
+}
+
+TEST_CASE("layers take what they name: a block with a projection around it") {
+  const auto model =
+      build_model(graph_of({named(dense(6), "stem"), layer("relu"), named(dense(4), "body"),
+                            from(named(dense(4), "around"), "stem"), add("body"), layer("tanh")},
+                           {5}, 4),
+                  at::kDouble, 3);
+  auto tensors = tensors_of(*model);
+  const auto apply = [&](const std::string& name, const at::Tensor& x) {
+    return at::matmul(x, tensors[name + ".weight"].t()) + tensors[name + ".bias"];
+  };
+  const at::Tensor x = noise({7, 5}).to(at::kDouble);
+  const at::Tensor stem = apply("stem", x);
+  const at::Tensor expected = at::tanh(apply("around", stem) + apply("body", at::relu(stem)));
+  CHECK(difference(model->forward(x), expected) < 1e-14);
+}
+
+TEST_CASE("a rectifier before a pooling is kept where another layer needs it") {
+  const auto model = build_model(
+      graph_of({named(with_padding(conv2d(2), "same"), "conv"), named(layer("relu"), "rectified"),
+                with_stride(pool2d("max_pool2d", 2), 2), layer("flatten"), named(dense(3), "pooled"),
+                from(layer("flatten"), "rectified"), dense(3), add("pooled")},
+               {1, 4, 4}, 3),
+      at::kDouble, 3);
+  auto tensors = tensors_of(*model);
+  const at::Tensor x = noise({2, 1, 4, 4}).to(at::kDouble);
+  const at::Tensor rectified = at::relu(at::conv2d(x, tensors["conv.weight"], tensors["conv.bias"], 1, 1));
+  const auto apply = [&](const std::string& name, const at::Tensor& input) {
+    return at::matmul(input.flatten(1), tensors[name + ".weight"].t()) + tensors[name + ".bias"];
+  };
+  const at::Tensor expected = apply("pooled", at::max_pool2d(rectified, 2)) + apply("dense_1", rectified);
+  CHECK(difference(model->forward(x), expected) < 1e-14);
+}
+
 }  // namespace
 }  // namespace dtrain

@@ -56,6 +56,31 @@ TEST_CASE("cnn: conv2d, activation and pool per filter count, then an mlp") {
   CHECK(layers[2].pool_size == 2);
 }
 
+TEST_CASE("resnet: the published numbers of parameters") {
+  // torchvision's models of 1,000 classes.
+  for (const auto& [depth, parameters] :
+       std::vector<std::pair<int64_t, int64_t>>{{18, 11'689'512}, {34, 21'797'672}, {50, 25'557'032}}) {
+    ModelSpec spec;
+    spec.kind = "resnet";
+    spec.depth = depth;
+    const LayerPlan plan = place_layers(expand_layers(spec, 1000), {3, 224, 224}, 1000);
+    for (const LayerProblem& problem : plan.problems) FAIL(problem.text);
+    CHECK(plan.parameters() == parameters);
+    CHECK(plan.layers[plan.layers.size() - 2].input_shape == Shape{depth == 50 ? 2048 : 512, 7, 7});
+  }
+}
+
+TEST_CASE("resnet: a small stem keeps the size of small images") {
+  ModelSpec spec;
+  spec.kind = "resnet";
+  spec.stem = "small";
+  const LayerPlan plan = place_layers(expand_layers(spec, 10), {1, 28, 28}, 10);
+  REQUIRE(plan.problems.empty());
+  CHECK(plan.layers[2].name == "stem");
+  CHECK(plan.layers[2].output_shape == Shape{64, 28, 28});
+  CHECK(plan.layers[plan.layers.size() - 2].input_shape == Shape{512, 4, 4});
+}
+
 TEST_CASE("kind: layers is the list as written") {
   ModelSpec spec;
   spec.kind = "layers";
@@ -73,7 +98,7 @@ TEST_CASE("an unknown kind of model is an error that lists the known ones") {
   } catch (const Error& error) {
     CHECK(error.code() == ExitCode::kUsage);
     CHECK(error.what() ==
-          std::string("unknown model kind 'mpl'; known: mlp, cnn, layers; did you mean 'mlp'?"));
+          std::string("unknown model kind 'mpl'; known: mlp, cnn, resnet, layers; did you mean 'mlp'?"));
   }
 }
 

@@ -20,8 +20,12 @@ inline std::shared_ptr<Layer> make_layer(const LayerSpec& spec, const Shape& inp
   const Placement placement = kind->place(spec, input);
   REQUIRE(placement.problem == "");
   WeightMaker weights(1, dtype);
-  return kind->make({spec.kind, spec, input, placement.output_shape, placement.parameters, placement.buffers},
-                    weights);
+  PlacedLayer layer;
+  layer.name = spec.kind;
+  layer.spec = spec;
+  layer.input_shape = input;
+  layer.output_shape = placement.output_shape;
+  return kind->make(layer, weights);
 }
 
 // The numbers as a float64 tensor of `sizes`.

@@ -34,7 +34,7 @@ TEST_CASE("smoothed labels spread their share over all classes; evaluation does 
   const double expected = -(0.7 * log[1] + 0.1 * log.sum()).item<double>();
   CHECK(training_pass(*model, train, batch).loss_sum.item<double>() == Approx(expected).epsilon(1e-14));
   Share share;
-  share.micro_batches = {batch};
+  share.micro_batches = {MicroBatch(batch)};
   CHECK(eager_evaluate(*model, share).loss() == Approx(-log[1].item<double>()).epsilon(1e-14));
 }
 
@@ -48,7 +48,7 @@ struct Step {
 
   std::vector<at::Tensor> gradients() {
     Share share;
-    share.micro_batches = {one_example()};
+    share.micro_batches = {MicroBatch(one_example())};
     share.global_examples = 1;
     const StepParts parts{*model, *group, *reducer, clock, train};
     eager_gradients(parts, share);

@@ -43,6 +43,25 @@ TEST_CASE("replicas equal one replica with the whole batch in float64 to 1e-12")
   SECTION("3 replicas") { require_equal(spec, 3, 8, 1e-12); }
 }
 
+TEST_CASE("a device that holds the examples and replays its steps comes to the weights of the CPU") {
+  JobSpec spec = with_batch(small_spec(), 32);  // the last batch of an epoch is smaller
+  spec.model.dtype = "float64";
+  spec.data.mean = 0.13;
+  spec.data.standard_deviation = 0.31;
+  spec.train.optimizer.kind = GENERATE("sgd", "rmsprop", "adam", "adamw");
+  spec.train.learning_rate_scaling.warmup_steps = 30;  // a rate of its own for each step
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const int replicas = GENERATE(1, 2);
+  const auto host = train_with_threads(spec, dataset, replicas, 2 * kSteps);
+  spec.strategy.devices = {"cuda"};
+  spec.cuda.data = GENERATE("resident", "uploaded");
+  const auto device = train_with_threads(spec, dataset, replicas, 2 * kSteps);
+  CHECK(relative_difference(host.variables, device.variables) < 1e-12);
+  CHECK(device.examples == host.examples);
+  CHECK(device.evaluated_examples == host.evaluated_examples);
+  CHECK(device.evaluation_loss == Approx(host.evaluation_loss));
+}
+
 TEST_CASE("central storage trains the very weights that mirroring does") {
   JobSpec spec = with_batch(small_spec(), 8);
   spec.train.optimizer.kind = GENERATE("sgd", "rmsprop", "adam");

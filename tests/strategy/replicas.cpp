@@ -7,6 +7,7 @@
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 
 #include "catch.h"
+#include "comm/fake_accelerator.h"
 #include "comm/group_threads.h"
 #include "data/batches.h"
 #include "models/model.h"
@@ -14,6 +15,8 @@
 
 namespace dtrain {
 namespace {
+
+bool on_fake_gpu(const JobSpec& spec) { return spec.strategy.devices.front() == "cuda"; }
 
 std::unique_ptr<Strategy> build(const JobSpec& spec, const Dataset& dataset,
                                 std::unique_ptr<ProcessGroup> group) {
@@ -27,6 +30,10 @@ std::unique_ptr<Strategy> build(const JobSpec& spec, const Dataset& dataset,
   parts.train = spec.train;
   parts.group = std::move(group);
   parts.reducer.bucket_bytes = 1024;  // several buckets even for a small model
+  if (on_fake_gpu(spec)) {
+    parts.accelerator = std::make_shared<test::FakeAccelerator>();
+    parts.record_steps = spec.cuda.graphs;
+  }
   if (spec.strategy.compress == "bf16") parts.reducer.wire_type = at::kBFloat16;
   if (spec.strategy.compress == "fp16") parts.reducer.wire_type = at::kHalf;
   return make_strategy(spec.strategy.kind, std::move(parts));
@@ -37,7 +44,9 @@ LoaderOptions loader_options(const JobSpec& spec, const BatchPlan& plan, int ran
   options.plan = plan;
   options.rank = rank;
   options.seed = static_cast<uint64_t>(spec.seed);
-  options.dtype = dtype_from_name(spec.model.dtype);
+  options.format.dtype = dtype_from_name(spec.model.dtype);
+  if (on_fake_gpu(spec))
+    options.assembly = spec.cuda.data == "uploaded" ? Assembly::kUploaded : Assembly::kResident;
   return options;
 }
 
@@ -52,7 +61,7 @@ TrainingResult train_one(const JobSpec& spec, const Dataset& dataset, std::uniqu
   if (from == nullptr) {
     strategy->place_variables();
   } else {
-    strategy->restore_variables(rank == 0 ? *from : CollectedVariables());  // rank 0's counts
+    strategy->restore_variables(rank == 0 ? *from : CollectedVariables(), first);  // rank 0's counts
   }
   ShareLoader loader(dataset.train, loader_options(spec, plan, rank));
   int step = 0;

@@ -23,7 +23,8 @@ struct TrainingResult {
 // `steps` optimizer steps of the strategy in `spec` with `replicas` threads, which meet as if they were
 // spread evenly over `spec.hosts`, then an evaluation. The result is that of rank 0; the variables of every
 // other rank are required to be bit-identical. With `from`, which was collected after `first` steps, the
-// training goes on from there; what the last step is stays.
+// training goes on from there; what the last step is stays. With `devices: cuda` the replicas are on
+// stand-ins for GPUs, whose memory is the host's.
 TrainingResult train_with_threads(const JobSpec& spec, const Dataset& dataset, int replicas, int steps,
                                   const CollectedVariables* from = nullptr, int first = 0);
 

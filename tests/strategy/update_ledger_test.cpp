@@ -89,6 +89,32 @@ TEST_CASE("a worker that dies after its training is not lost") {
   CHECK_FALSE(ledger.report().workers[0].lost);
 }
 
+TEST_CASE("a worker that comes back goes on after its last step, and makes none of its updates again") {
+  UpdateLedger ledger(2, 1);
+  ledger.take_back(0);  // was never away
+  CHECK(ledger.returns(0) == 0);
+  ledger.read(0);
+  make_update(ledger, 0);
+  ledger.read(0);
+  ledger.lose(0);
+  CHECK(ledger.all_others_have_ended(1));
+  ledger.take_back(0);
+  CHECK_FALSE(ledger.is_lost(0));
+  CHECK(ledger.is_training(0));
+  CHECK_FALSE(ledger.is_computing(0));
+  CHECK(ledger.done(0) == 1);
+  CHECK(ledger.was_made(0, 1));
+  ledger.read(0);
+  make_update(ledger, 0);
+  ledger.lose(0);
+  ledger.take_back(0);
+  const WorkersReport report = WorkersReport::from_values(ledger.report().values());
+  CHECK(report.workers[0].returns == 2);
+  CHECK(report.workers[0].updates == 2);
+  CHECK_FALSE(report.workers[0].lost);
+  CHECK(report.workers[1].returns == 0);
+}
+
 // Workers of random speeds read, compute and try to update, in every order that chance makes.
 TEST_CASE("the bound is never exceeded and somebody can always go on") {
   const int workers = GENERATE(1, 2, 3, 5, 9);

@@ -11,7 +11,7 @@ namespace {
 class OtherReplicas : public Strategy {
  public:
   std::vector<double> others = {0, 0, 0};
-  void place_variables() override {}
+  int64_t place_variables() override { return 0; }
   MetricSums train_step(const Share&, double) override { return MetricSums(); }
   MetricSums evaluate(const Share&) override { return MetricSums(); }
   MetricSums sum_over_replicas(MetricSums own) override {
@@ -19,7 +19,7 @@ class OtherReplicas : public Strategy {
     return own;
   }
   CollectedVariables collect_variables() override { return {}; }
-  void restore_variables(const CollectedVariables&) override {}
+  int64_t restore_variables(const CollectedVariables&, int64_t step) override { return step; }
   std::optional<WorkersReport> end_training() override { return std::nullopt; }
   void finish() override {}
 };

@@ -220,6 +220,35 @@ TEST_CASE("servers are processes beside those that train, and an update is one w
                                                      "processes, but the launcher started 4"));
 }
 
+TEST_CASE("several hosts share workers and servers, in the order of ranks") {
+  const std::string text =
+      "hosts: [a, b]\nstrategy: {kind: parameter_server, workers: 3, servers: 2}\nbatch: {per_replica: 8}\n";
+  LoadedSpec loaded = parse_spec(text, "job.yaml");
+  const JobPlan job = plan_job(loaded, mnist(), {.hosts = 2});
+  REQUIRE(loaded.ok());
+  const RunPlan& run = job.runs.back();
+  CHECK(run.replicas == 3);
+  CHECK(run.threads_per_replica == std::max(1, available_cores() / 3));
+  CHECK(run.ranks_on(0, 2).begin == 0);
+  CHECK(run.ranks_on(0, 2).end == run.ranks_on(1, 2).begin);
+  CHECK(run.ranks_on(1, 2).end == 5);
+}
+
+TEST_CASE("the roles that TF_CONFIG gives must be those of the spec") {
+  const auto problems = [](const std::string& strategy, int64_t servers) {
+    LoadedSpec loaded = parse_spec("strategy: " + strategy + "\nbatch: {per_replica: 8}\n", "job.yaml");
+    plan_job(loaded, mnist(), {.hosts = 5, .servers = servers, .by = "TF_CONFIG"});
+    return loaded.ok() ? "" : loaded.problems.front().to_string();
+  };
+  CHECK(problems("{kind: parameter_server, workers: 3, servers: 2}", 2).empty());
+  CHECK(problems("{kind: parameter_server, workers: 8, servers: 2}", 0).empty());
+  CHECK_THAT(
+      problems("{kind: parameter_server, workers: 2, servers: 3}", 2),
+      ContainsSubstring("2 workers and 3 servers, but TF_CONFIG lists 3 (chief and worker) and 2 (ps)"));
+  CHECK_THAT(problems("{kind: multi_worker_mirrored}", 2),
+             ContainsSubstring("multi_worker_mirrored has no servers, but TF_CONFIG lists 2 (ps)"));
+}
+
 TEST_CASE("a global batch is divided over replicas and accumulated passes") {
   const JobPlan job = plan_of(
       "strategy: {kind: mirrored, replicas: 4}\nbatch: {global: 96, accumulate_steps: 3}\n"

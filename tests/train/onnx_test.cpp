@@ -55,6 +55,7 @@ TEST_CASE("every kind of layer that is built can be exported") {
     layer.kind = kind;
     layer.units = 3;
     layer.filters = 2;
+    if (kind == "add") layer.with = "flatten";
     LayerSpec flatten, last;
     flatten.kind = "flatten";
     last.kind = "dense";

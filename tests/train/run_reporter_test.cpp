@@ -211,6 +211,35 @@ TEST_CASE("a run that evaluated nothing has no loss and accuracy in its end") {
   }
 }
 
+TEST_CASE("what steps send is reported as their mean, without what was sent between them") {
+  const JobPlan job = small_job();
+  RecordingSink sink;
+  Traffic so_far{1000, 50};  // before the first step
+  RunReporter reporter(job, job.runs.back(), sink, [&] { return so_far; });
+  reporter.on_run_start();
+  const auto step = [&](int64_t number, int64_t sent) {
+    so_far += {sent, 2 * sent};
+    reporter.on_step(1, number, computing_for(0.01), 4);
+  };
+  reporter.leave_out_traffic();
+  step(1, 100);
+  step(2, 300);
+  reporter.on_window(1, 2, 0.1, sums_of(8, 4, 1));
+  so_far += {7777, 7777};  // a checkpoint
+  reporter.leave_out_traffic();
+  step(3, 500);
+  reporter.on_window(1, 3, 0.1, sums_of(4, 2, 1));
+  reporter.on_epoch(1, 3, 0.03, 0.1, sums_of(12, 6, 1));
+  reporter.on_run_end(1, 3);
+  const auto steps = sink.of("step");
+  REQUIRE(steps.size() == 2);
+  CHECK(steps[0]["bytes_sent"] == 200);
+  CHECK(steps[0]["bytes_received"] == 400);
+  CHECK(steps[1]["bytes_sent"] == 500);
+  CHECK(sink.of("epoch").at(0)["bytes_sent"] == 300);
+  CHECK(sink.of("run_end").at(0)["bytes_received"] == 600);
+}
+
 TEST_CASE("progress is reported now and then, not in every step") {
   const JobPlan job = small_job();
   RecordingSink sink;

@@ -74,6 +74,15 @@ std::vector<LayerSpec> layers_of(const std::string& list) {
   return loaded.spec.model.layers;
 }
 
+TEST_CASE("layers that name their inputs do so in TorchScript") {
+  check_export(
+      layers_of(R"([{kind: conv2d, filters: 4, padding: symmetric, name: stem}, {kind: relu, name: block},
+      {kind: conv2d, filters: 6, padding: symmetric, stride: 2}, {kind: batch_norm, name: body},
+      {kind: conv2d, filters: 6, kernel_size: 1, stride: 2, from: block}, {kind: add, with: body}, {kind: relu},
+      {kind: dropout, name: again}, {kind: add, with: again}, {kind: global_avg_pool2d}, {kind: dense, units: 3}])"),
+      at::kDouble);
+}
+
 TEST_CASE("a model of every kind of layer gives the same logits as TorchScript") {
   const at::ScalarType type = GENERATE(at::kFloat, at::kDouble);
   check_export(layers_of(
@@ -105,6 +114,7 @@ TEST_CASE("every kind of layer that is built has its TorchScript") {
     layer.kind = kind;
     layer.units = 3;
     layer.filters = 2;
+    if (kind == "add") layer.with = "flatten";
     flatten.kind = "flatten";
     last.kind = "dense";
     last.units = 3;

@@ -29,7 +29,8 @@ class FakeStrategy : public Strategy {
   int64_t sums = 0;
 
   CollectedVariables restored;
-  int64_t steps_before = 0;  // of a run that this one goes on from
+  int64_t steps_before = 0;         // of a run that this one goes on from
+  std::optional<int64_t> own_step;  // where this replica stands, if not where the others do
 
   int64_t spoiled_step = 0;  // the step whose loss is `spoiled_loss`; 0: none
   double spoiled_loss = std::nan("");
@@ -37,7 +38,10 @@ class FakeStrategy : public Strategy {
   int64_t forgotten = 0;     // examples that the sums of an evaluation lack
   int64_t failing_step = 0;  // throws instead
 
-  void place_variables() override { calls.push_back("place"); }
+  int64_t place_variables() override {
+    calls.push_back("place");
+    return own_step.value_or(0);
+  }
   MetricSums train_step(const Share& share, double learning_rate) override {
     calls.push_back("train");
     const int64_t step = steps_before + static_cast<int64_t>(steps.size()) + 1;
@@ -63,9 +67,10 @@ class FakeStrategy : public Strategy {
     calls.push_back("collect");
     return {{{"weight", at::full({2}, static_cast<double>(steps.size()))}}, {}};
   }
-  void restore_variables(const CollectedVariables& variables) override {
+  int64_t restore_variables(const CollectedVariables& variables, int64_t step) override {
     calls.push_back("restore");
     restored = variables;
+    return own_step.value_or(step);
   }
   std::optional<WorkersReport> end_training() override {
     calls.push_back("end");
@@ -76,7 +81,7 @@ class FakeStrategy : public Strategy {
  private:
   static int64_t examples_of(const Share& share) {
     int64_t count = 0;
-    for (const Batch& batch : share.micro_batches) count += batch.size();
+    for (const MicroBatch& batch : share.micro_batches) count += batch.size();
     return count;
   }
   static MetricSums make_sums(int64_t count, double loss) {
@@ -400,6 +405,34 @@ TEST_CASE("a training that goes on trains the rest, each example once, and repor
       CHECK(rest.values<int64_t>("epoch", "examples").back() == 18);
       CHECK(rest.values<int64_t>("epoch", "steps").front() == 5);
     }
+  }
+}
+
+TEST_CASE("a replica that stands elsewhere than the checkpoint goes on from its own step") {
+  using Case = std::pair<int64_t, Numbers>;
+  Resumption from;
+  from.state.epoch = 1;
+  from.state.step = 7;
+  from.state.position = 8;
+  for (const auto& [own, steps] : std::vector<Case>{{7, {2, 3, 4, 0, 1, 2, 3, 4}},
+                                                    {0, {0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1, 2, 3, 4}},
+                                                    {3, {3, 4, 0, 1, 2, 3, 4, 0, 1, 2, 3, 4}},
+                                                    {5, {0, 1, 2, 3, 4, 0, 1, 2, 3, 4}},
+                                                    {13, {3, 4}},
+                                                    {15, {}}}) {
+    INFO("own step " << own);
+    Training training;
+    training.strategy.own_step = training.strategy.steps_before = own;
+    from.state.schedule = LearningRateSchedule(training.job.runs.back().learning_rate).state();
+    training.run(/*evaluates=*/false, &from);
+    CHECK(training.strategy.steps == steps);
+    CHECK(std::count(training.strategy.calls.begin(), training.strategy.calls.end(), "end") == 1);
+    CHECK(training.sink.of("run_end").at(0)["steps"] == 15);
+
+    Training returning;  // without a checkpoint
+    returning.strategy.own_step = returning.strategy.steps_before = own;
+    returning.run(/*evaluates=*/false);
+    CHECK(returning.strategy.steps == steps);
   }
 }
 

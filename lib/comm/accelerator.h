@@ -1,0 +1,52 @@
+// What dtrain asks of a device beyond what LibTorch's device-independent functions offer. CUDA's is a module
+// library of its own (lib/cuda), loaded when a job asks for a GPU: loading it takes seconds and gigabytes.
+#pragma once
+
+#include <c10/core/Device.h>
+#include <c10/util/intrusive_ptr.h>
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <torch/csrc/distributed/c10d/Backend.hpp>
+#include <torch/csrc/distributed/c10d/Store.hpp>
+
+namespace dtrain {
+
+// What is chosen for a device once, before its first tensor.
+struct AcceleratorOptions {
+  bool tf32 = false;  // float32 matrix products and convolutions in TensorFloat-32
+  bool benchmark =
+      false;  // the first convolution of each shape tries cuDNN's algorithms and keeps the fastest
+};
+
+// Bytes of the device's memory.
+struct DeviceMemory {
+  int64_t used = 0;  // by tensors of this process
+  int64_t peak = 0;  // the most so far
+  int64_t free = 0;  // to anybody
+  int64_t total = 0;
+};
+
+// One device, to be used by the thread that opened it.
+class Accelerator {
+ public:
+  virtual ~Accelerator() = default;
+  virtual at::Device device() const = 0;
+
+  // Runs `body`, whose work on the device is noted instead of done, and returns what does it, as often as it
+  // is called, on the same memory. `body` must not wait for the device, and must have run some times before.
+  virtual std::function<void()> record(const std::function<void()>& body) = 0;
+
+  // The c10d backend for collectives of tensors on such devices, each rank on one of its own.
+  virtual c10::intrusive_ptr<c10d::Backend> make_backend(const c10::intrusive_ptr<c10d::Store>& store,
+                                                         int rank, int size,
+                                                         std::chrono::milliseconds timeout) = 0;
+
+  virtual DeviceMemory memory() const = 0;
+  // The part of the last moments (up to a second) in which it computed, 0 to 1; nullopt where nobody tells.
+  virtual std::optional<double> utilisation() const = 0;
+};
+
+}  // namespace dtrain

@@ -1,0 +1,50 @@
+#include "data/micro_batch.h"
+
+#include <ATen/ATen.h>
+
+namespace dtrain {
+namespace {
+
+at::Tensor normalised(const at::Tensor& pixels, const PixelFormat& format) {
+  const auto layout = format.channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+  at::Tensor numbers = pixels.to(format.dtype, /*non_blocking=*/false, /*copy=*/true, layout);
+  numbers.div_(255);
+  if (format.normalisation.mean != 0) numbers.sub_(format.normalisation.mean);
+  if (format.normalisation.standard_deviation != 1) numbers.div_(format.normalisation.standard_deviation);
+  return numbers;
+}
+
+}  // namespace
+
+Batch MicroBatch::assemble() const {
+  Batch batch{images_, labels_};
+  if (rows_.defined()) batch = {images_.index_select(0, rows_), labels_.index_select(0, rows_)};
+  if (images_.scalar_type() == at::kByte) batch.inputs = normalised(batch.inputs, format_);
+  return batch;
+}
+
+MicroBatch MicroBatch::copy() const {
+  MicroBatch copy = *this;
+  if (rows_.defined()) {
+    copy.rows_ = rows_.clone();
+  } else {
+    copy.images_ = images_.clone();
+    copy.labels_ = labels_.clone();
+  }
+  return copy;
+}
+
+void MicroBatch::copy_from(const MicroBatch& other) {
+  if (rows_.defined()) {
+    rows_.copy_(other.rows_, /*non_blocking=*/true);
+  } else {
+    images_.copy_(other.images_, /*non_blocking=*/true);
+    labels_.copy_(other.labels_, /*non_blocking=*/true);
+  }
+}
+
+MicroBatch MicroBatch::to(at::Device device) const {
+  return {images_.to(device, /*non_blocking=*/true), labels_.to(device, /*non_blocking=*/true), format_};
+}
+
+}  // namespace dtrain

@@ -1,0 +1,142 @@
+// Asynchronous jobs that are stopped and go on.
+#include <csignal>
+#include <filesystem>
+
+#include "catch.h"
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/retention.h"
+#include "job.h"
+
+namespace dtrain {
+namespace {
+
+// With everything that has to be remembered: momenta, a generator, moving statistics, a schedule.
+const char* const kSpec = R"(name: served
+strategy: {kind: parameter_server, servers: 2, workers: 1, threads_per_replica: 1, min_shard_kib: 1}
+data: {dataset: synthetic, train_examples: 1000, test_examples: 100, shape: [1, 4, 4], classes: 4}
+batch: {per_replica: 16}
+model:
+  kind: layers
+  layers:
+    - {kind: flatten}
+    - {kind: dense, units: 32}
+    - {kind: batch_norm}
+    - {kind: relu}
+    - {kind: dropout, rate: 0.25}
+    - {kind: dense, units: 4}
+train:
+  epochs: 10
+  optimizer: {kind: adam, learning_rate: 0.003}
+  schedule: {kind: step, every: 2, factor: 0.8}
+metrics: {every_steps: 7}
+checkpoint: {every_steps: 25, keep: 1000}
+)";
+
+std::filesystem::path checkpoints_of(const Job& job) { return job.run_folder() / "checkpoints"; }
+
+// The weights of the last checkpoint, and all else that it has, as bytes.
+std::vector<std::string> result_of(const Job& job) {
+  const auto saved = list_checkpoints(checkpoints_of(job));
+  REQUIRE_FALSE(saved.empty());
+  return {saved.back().path.filename(), text_of(saved.back().path / "model.safetensors"),
+          text_of(saved.back().path / "optimizer.safetensors")};
+}
+
+// Starts a job that is stopped after a first checkpoint, one way or the other.
+Finished stop_early(const Job& job, const Arguments& options, const std::function<void(Program&)>& stop) {
+  Program program(job.run(options));
+  REQUIRE(eventually(60, [&] { return !list_checkpoints(checkpoints_of(job)).empty(); }));
+  stop(program);
+  const Finished stopped = program.wait(30);
+  CHECK(job.is_gone());
+  return stopped;
+}
+
+// int64 [servers, workers] of the last checkpoint.
+at::Tensor steps_of_workers(const Job& job) {
+  const Checkpoint checkpoint = load_checkpoint(list_checkpoints(checkpoints_of(job)).back().path);
+  for (const auto& [name, tensor] : checkpoint.optimizer) {
+    if (name == "workers.steps") return tensor;
+  }
+  FAIL("the checkpoint does not say where the workers stood");
+  return {};
+}
+
+TEST_CASE("a stopped job of one worker goes on bit for bit") {
+  const Job whole(kSpec), job(kSpec);
+  REQUIRE(run_program(whole.run()).exit_code == 0);
+  const bool kill = GENERATE(false, true);
+  const Finished stopped =
+      stop_early(job, {}, [&](Program& program) { program.send(kill ? SIGKILL : SIGTERM); });
+  if (!kill) {
+    INFO(stopped.output << stopped.errors);
+    CHECK(stopped.exit_code == 75);
+    CHECK_THAT(stopped.errors, ContainsSubstring("stopped by SIGTERM after step "));
+    CHECK(job.event("run_end", "distributed").at("status") == "stopped");
+  }
+  const Finished resumed = run_program({"run", "--resume", job.run_folder().string()});
+  INFO(resumed.output << resumed.errors);
+  CHECK(resumed.exit_code == 0);
+  CHECK(job.event("run_end", "distributed").at("steps") == 10 * 63);
+  CHECK(result_of(job) == result_of(whole));
+  CHECK(job.event("run_end", "distributed").at("loss") == whole.event("run_end", "distributed").at("loss"));
+}
+
+// Whoever gets the signal, all end, and each goes on after the last step that the servers know of it.
+TEST_CASE("a stopped job of several workers goes on, and no step is made twice") {
+  const int worker = GENERATE(-1, 0, 2);  // -1: the supervisor
+  const Job job(kSpec);
+  const Arguments three = Job::set({"strategy.workers=3", "train.epochs=60", "batch.per_replica=4"});
+  const Finished stopped = stop_early(job, three, [&](Program& program) {
+    worker < 0 ? program.send(SIGTERM) : void(::kill(job.wait_for_replica(worker).process, SIGTERM));
+  });
+  INFO(stopped.output << stopped.errors);
+  CHECK(stopped.exit_code == 75);
+  const at::Tensor steps = steps_of_workers(job);
+  REQUIRE(steps.sizes() == at::IntArrayRef({2, 3}));
+  CHECK(list_checkpoints(checkpoints_of(job)).back().step == steps[0][0].item<int64_t>());
+
+  const Finished resumed = run_program({"run", "--resume", job.run_folder().string()});
+  INFO(resumed.output << resumed.errors);
+  REQUIRE(resumed.exit_code == 0);
+  const Event end = job.event("run_end", "distributed");
+  const int64_t all = 60 * 84;  // 1000 = 83 * 12 + 4
+  int64_t pushes = 0, missing = 0;
+  for (const auto& [staleness, count] : end.at("staleness").at("updates").items())
+    pushes += count.get<int64_t>();
+  for (int64_t server = 0; server < 2; ++server) {
+    for (int64_t i = 0; i < 3; ++i) missing += all - steps[server][i].item<int64_t>();
+  }
+  // The last step of an epoch has 4 examples: 2, 1 and 1.
+  CHECK(pushes == missing);
+  CHECK(end.at("accuracy") > 0.5);
+}
+
+TEST_CASE("another strategy goes on from what servers had, and servers from another strategy") {
+  const Job job(kSpec);
+  const Arguments part = Job::set({"train.max_steps=75"});
+  REQUIRE(run_program(job.run(part)).exit_code == 0);
+  std::string spec = kSpec;
+  const std::string served =
+      "{kind: parameter_server, servers: 2, workers: 1, threads_per_replica: 1, "
+      "min_shard_kib: 1}";
+  spec.replace(spec.find(served), served.size(), "{kind: mirrored, replicas: 2, threads_per_replica: 1}");
+  spec.replace(spec.find("per_replica: 16"), 15, "global: 16");
+  const Job mirrored(spec);
+  const Finished second = run_program(
+      mirrored.run(Arguments{"--resume", job.run_folder().string()} + Job::set({"train.max_steps=120"})));
+  INFO(second.output << second.errors);
+  REQUIRE(second.exit_code == 0);
+  CHECK(mirrored.events("run_start").back().at("resumed_step") == 75);
+  const Job again(kSpec);
+  const Finished third = run_program(
+      again.run(Arguments{"--resume", mirrored.run_folder().string()} + Job::set({"train.max_steps=200"})));
+  INFO(third.output << third.errors);
+  REQUIRE(third.exit_code == 0);
+  CHECK(again.events("run_start").back().at("resumed_step") == 120);
+  CHECK(again.event("run_end", "distributed").at("steps") == 200);
+  CHECK(again.event("run_end", "distributed").at("workers").at(0).at("updates") == 80);
+}
+
+}  // namespace
+}  // namespace dtrain

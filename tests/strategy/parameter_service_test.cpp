@@ -1,0 +1,290 @@
+// Servers, with workers that are played by hand.
+#include "strategy/parameter_service.h"
+
+#include <ATen/ATen.h>
+
+#include <atomic>
+#include <future>
+#include <thread>
+
+#include "catch.h"
+#include "core/error.h"
+#include "strategy/servers.h"
+
+namespace dtrain {
+namespace {
+
+using std::chrono::milliseconds;
+
+// A worker by hand: one server that holds `elements` numbers.
+class HandWorker {
+ public:
+  HandWorker(const Servers& servers, int worker, int64_t elements)
+      : channel_(servers.channel(0, worker)), message_(elements, at::kDouble) {
+    Message greeting;
+    greeting.send(*channel_, RequestHeader{.request = Request::kJoin, .elements = elements});
+    CHECK(greeting.receive_answer(*channel_).answer == Answer::kDone);
+  }
+  AnswerHeader ask(const RequestHeader& request) {
+    message_.send(*channel_, request);
+    AnswerHeader answer = message_.receive_answer(*channel_);
+    while (answer.answer == Answer::kWait) {
+      ++waits_;
+      answer = message_.receive_answer(*channel_);
+    }
+    return answer;
+  }
+  double read(bool computes = true) {
+    ask({.request = Request::kRead, .computes = computes ? 1 : 0});
+    return value();
+  }
+  double value() { return message_.values()[0].item<double>(); }  // as the last answer had it
+  AnswerHeader update(int64_t sequence, double gradient, double rate = 1) {
+    message_.values().fill_(gradient);
+    return ask({.request = Request::kUpdate,
+                .sequence = sequence,
+                .learning_rate = rate,
+                .sums = {.loss = 2, .correct = 1, .examples = 5}});
+  }
+  void leave() {
+    ask({.request = Request::kEndTraining});
+    ask({.request = Request::kLeave});
+  }
+  int waits() const { return waits_; }
+
+ private:
+  std::unique_ptr<PairChannel> channel_;
+  Message message_;
+  int waits_ = 0;
+};
+
+struct HandJob {
+  explicit HandJob(const ServiceOptions& options)
+      : servers(plain(), *model_of(plain()), options, 1), elements(count(*model_of(plain()))) {}
+  static JobSpec plain() {
+    JobSpec spec = spec_of(1);
+    spec.train.optimizer.momentum = 0;
+    spec.model.initializer = "zeros";
+    return spec;
+  }
+  static int64_t count(const Model& model) {
+    int64_t elements = 0;
+    for (const at::Tensor& parameter : model.parameters()) elements += parameter.numel();
+    return elements;
+  }
+  Servers servers;
+  int64_t elements;
+};
+
+TEST_CASE("an update that comes twice is made once") {
+  HandJob job(options_of(1));
+  HandWorker worker(job.servers, 0, job.elements);
+  CHECK(worker.read() == 0);
+  worker.update(1, 3);
+  CHECK(worker.value() == -3);
+  worker.update(1, 3);
+  CHECK(worker.value() == -3);
+  CHECK(worker.read() == -3);
+  worker.update(2, 3);
+  CHECK(worker.value() == -6);
+  worker.leave();
+  job.servers.join();
+  CHECK(job.servers.service(0).ledger().version() == 2);
+}
+
+TEST_CASE("when a worker leaves before its end the others are told") {
+  HandJob job(options_of(3));
+  HandWorker first(job.servers, 0, job.elements), third(job.servers, 2, job.elements);
+  {
+    HandWorker second(job.servers, 1, job.elements);
+    second.leave();
+  }
+  first.read();
+  CHECK(first.update(1, 1).stopping == 0);
+  third.read();
+  third.ask({.request = Request::kLeave});
+  first.read();
+  CHECK(first.update(2, 1).stopping == 1);
+  first.leave();
+  job.servers.join();
+  for (const WorkerRecord& worker : job.servers.service(0).ledger().report().workers)
+    CHECK_FALSE(worker.lost);
+}
+
+TEST_CASE("an old update is made with a smaller learning rate when that is asked for") {
+  const bool divide = GENERATE(false, true);
+  ServiceOptions options = options_of(2);
+  options.divide_by_staleness = divide;
+  HandJob job(options);
+  HandWorker first(job.servers, 0, job.elements), second(job.servers, 1, job.elements);
+  first.read();
+  second.read();
+  CHECK(first.update(1, 8).staleness == 0);
+  CHECK(second.update(1, 8).staleness == 1);
+  CHECK(second.read(/*computes=*/false) == (divide ? -12 : -16));
+  second.leave();
+  first.leave();
+}
+
+TEST_CASE("worker 0 is told the sums of all, once") {
+  HandJob job(options_of(2));
+  HandWorker first(job.servers, 0, job.elements), second(job.servers, 1, job.elements);
+  first.read();
+  second.read();
+  CHECK(second.update(1, 0).sums.examples == 0);
+  const SentSums sums = first.update(1, 0).sums;
+  CHECK(sums.examples == 10);
+  CHECK(sums.loss == 4);
+  CHECK(sums.correct == 2);
+  CHECK(first.ask({.request = Request::kSkip, .sequence = 2}).sums.examples == 0);
+  second.leave();
+  first.leave();
+}
+
+TEST_CASE("a worker that goes away in the middle costs nobody else anything") {
+  ServiceOptions options = options_of(2);
+  options.max_staleness = 1;
+  std::atomic<int> lost = -1;
+  options.on_lost = [&](int worker, const std::string&) { lost = worker; };
+  HandJob job(options);
+  HandWorker first(job.servers, 0, job.elements);
+  {
+    HandWorker second(job.servers, 1, job.elements);
+    second.read();  // and never updates
+  }
+  for (int64_t step = 1; step <= 5; ++step) {
+    first.read();
+    first.update(step, 1);
+  }
+  first.leave();
+  job.servers.join();
+  CHECK(lost == 1);
+  CHECK(job.servers.failure(0).empty());
+  CHECK(job.servers.service(0).ledger().report().workers[1].lost);
+  CHECK(at::equal(job.servers.service(0).values(), at::full({job.elements}, -5.0, at::kDouble)));
+}
+
+TEST_CASE("a worker that was lost comes back, and worker 0 waits for it at the end") {
+  const bool in_time = GENERATE(true, false);
+  ServiceOptions options = options_of(2, milliseconds(in_time ? 20000 : 300));
+  options.returns = 1;
+  std::atomic<bool> is_there = false;
+  std::atomic<int64_t> returned_after = -1;
+  std::promise<void> lost;
+  options.on_lost = [&](int, const std::string&) { lost.set_value(); };
+  options.has_returned = [&](int worker) { return worker == 1 && is_there.exchange(false); };
+  options.on_return = [&](int, int64_t steps) { returned_after = steps; };
+  HandJob job(options);
+  HandWorker first(job.servers, 0, job.elements);
+  {
+    HandWorker second(job.servers, 1, job.elements);
+    second.read();
+    second.update(1, 1);
+  }
+  lost.get_future().wait();
+  if (in_time) {
+    job.servers.incarnation = 1;
+    is_there = true;
+    HandWorker second(job.servers, 1, job.elements);
+    const AnswerHeader answer = second.ask({.request = Request::kRead, .computes = 1});
+    CHECK(answer.steps == 1);
+    second.update(1, 1);  // was made before it was lost
+    CHECK(second.value() == -1);
+    std::thread chief([&] { first.ask({.request = Request::kEndTraining}); });
+    second.update(2, 1);
+    CHECK(second.value() == -2);
+    second.leave();
+    chief.join();
+    CHECK(returned_after == 1);
+  } else {
+    first.ask({.request = Request::kEndTraining});
+    CHECK(first.waits() > 0);
+  }
+  first.ask({.request = Request::kLeave});
+  job.servers.join();
+  const WorkerRecord record = job.servers.service(0).ledger().report().workers[1];
+  CHECK(record.lost == !in_time);
+  CHECK(record.returns == (in_time ? 1 : 0));
+  CHECK(record.updates == (in_time ? 2 : 1));
+}
+
+TEST_CASE("a worker that goes away before it has said what it is changes nothing") {
+  HandJob job(options_of(2));
+  HandWorker first(job.servers, 0, job.elements);
+  job.servers.channel(0, 1).reset();
+  first.leave();
+  job.servers.join();
+  CHECK(job.servers.service(0).ledger().version() == 0);
+  CHECK(job.servers.service(0).ledger().report().workers[1].lost);
+}
+
+TEST_CASE("a worker that is silent while others wait for it is given up") {
+  ServiceOptions options = options_of(2, milliseconds(400));
+  options.max_staleness = 1;
+  std::string reason;
+  options.on_lost = [&](int, const std::string& why) { reason = why; };
+  HandJob job(options);
+  HandWorker first(job.servers, 0, job.elements), second(job.servers, 1, job.elements);
+  second.read();
+  for (int64_t step = 1; step <= 3; ++step) {
+    first.read();
+    first.update(step, 1);  // the second one waits
+  }
+  CHECK(first.waits() > 0);
+  first.leave();
+  job.servers.join();
+  CHECK(reason == "it was silent for 0.4 s while others waited for it");
+  CHECK(job.servers.service(0).ledger().version() == 3);
+  CHECK_THROWS_AS(second.read(), Error);
+}
+
+TEST_CASE("worker 0 waits at the end until the others have ended, or are lost") {
+  const bool dies = GENERATE(false, true);
+  HandJob job(options_of(2));
+  auto second = std::make_unique<HandWorker>(job.servers, 1, job.elements);
+  std::atomic<bool> ended = false;
+  std::thread chief([&] {
+    HandWorker first(job.servers, 0, job.elements);
+    first.ask({.request = Request::kEndTraining});
+    ended = true;
+    first.ask({.request = Request::kLeave});
+  });
+  second->read();
+  second->update(1, 1);
+  CHECK_FALSE(ended);
+  if (!dies) second->leave();
+  second.reset();
+  chief.join();
+  job.servers.join();
+  CHECK(job.servers.failure(0).empty());
+}
+
+TEST_CASE("a request that does not exist loses its sender only") {
+  HandJob job(options_of(2));
+  HandWorker first(job.servers, 0, job.elements), second(job.servers, 1, job.elements);
+  CHECK_THROWS_AS(second.ask({.request = static_cast<Request>(99)}), Error);
+  first.read();
+  first.update(1, 1);
+  first.leave();
+  job.servers.join();
+  CHECK(job.servers.failure(0).empty());
+}
+
+TEST_CASE("an update out of turn is a bug of ours and ends the server") {
+  HandJob job(options_of(2));
+  HandWorker first(job.servers, 0, job.elements), second(job.servers, 1, job.elements);
+  first.read();
+  CHECK_THROWS_AS(second.update(1, 1), Error);  // without having read
+  const auto go_on = [&] {
+    for (int64_t step = 1; step < 1'000'000; ++step) {
+      first.update(step, 1);
+      first.read();
+    }
+  };
+  CHECK_THROWS_AS(go_on(), Error);
+  job.servers.join();
+  CHECK_THAT(job.servers.failure(0), ContainsSubstring("update 1 of worker 1 out of turn"));
+}
+
+}  // namespace
+}  // namespace dtrain

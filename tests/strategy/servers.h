@@ -1,0 +1,66 @@
+// Parameter servers as threads, and workers that train with them.
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "data/dataset.h"
+#include "strategy/parameter_service.h"
+#include "strategy/strategy.h"
+
+namespace dtrain {
+
+// The servers of a job, each on a thread of its own.
+class Servers {
+ public:
+  Servers(const JobSpec& spec, const Model& model, ServiceOptions options, int servers);
+  ~Servers() { join(); }
+
+  std::unique_ptr<PairChannel> channel(int server, int worker) const { return meet(server, worker, 1); }
+  ServerAccess access(int worker) const;
+  std::atomic<int> incarnation = 0;  // of workers that connect from now on
+  void join();
+  // After join(), or while nobody asks for anything.
+  const ParameterService& service(size_t server) const { return *services_[server]; }
+  const std::string& failure(size_t server) const { return failures_[server]; }
+
+ private:
+  std::unique_ptr<PairChannel> meet(int server, int worker, int side) const;
+  void serve(size_t server);
+
+  StorePtr store_;
+  std::chrono::milliseconds timeout_;
+  int workers_;
+  std::vector<std::unique_ptr<ParameterService>> services_;
+  std::vector<std::string> failures_;
+  std::vector<std::thread> threads_;
+};
+
+std::shared_ptr<Model> model_of(const JobSpec& spec);
+
+// A small job in float64.
+JobSpec spec_of(int workers);
+
+ServiceOptions options_of(int workers, std::chrono::milliseconds timeout = std::chrono::seconds(20));
+
+std::unique_ptr<Strategy> make_worker(const JobSpec& spec, const Servers& servers, int worker);
+
+struct WorkerResult {
+  std::vector<double> losses;
+  int64_t examples = 0;          // as train_step tells
+  Variables variables;           // of worker 0
+  CollectedVariables collected;  // the same with all the rest
+  std::optional<WorkersReport> report;
+};
+
+// Trains with a thread for each worker; the results are by worker. With `from`, which was collected after
+// `first` steps, training goes on from there, up to the same last step.
+std::vector<WorkerResult> train(const JobSpec& spec, const Dataset& dataset, Servers& servers, int steps,
+                                const CollectedVariables* from = nullptr, int first = 0);
+
+}  // namespace dtrain

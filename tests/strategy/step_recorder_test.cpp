@@ -1,0 +1,86 @@
+#include "strategy/step_recorder.h"
+
+#include <ATen/ATen.h>
+
+#include "catch.h"
+#include "comm/fake_accelerator.h"
+
+using namespace dtrain;
+using namespace dtrain::test;
+
+namespace {
+
+Share share_of_size(int64_t size, double value) {
+  Share share;
+  share.global_examples = size;
+  share.micro_batches.emplace_back(Batch{at::full({size, 2}, value), at::zeros({size}, at::kLong)});
+  return share;
+}
+
+// Returns sums whose loss is the sum of the inputs, and counts its calls.
+struct CountingStep {
+  int calls = 0;
+  MetricSums operator()(const Share& share) {
+    ++calls;
+    const double sum = share.micro_batches[0].assemble().inputs.sum().item<double>();
+    return MetricSums(std::vector<double>{sum, 0, static_cast<double>(share.micro_batches[0].size())});
+  }
+};
+
+}  // namespace
+
+TEST_CASE("without an accelerator every step runs as it is") {
+  StepRecorder recorder(nullptr);
+  CountingStep step;
+  for (int i = 0; i < 30; ++i) recorder.run(share_of_size(4, i), std::ref(step));
+  CHECK(step.calls == 30);
+}
+
+TEST_CASE("a step is recorded once after the warm-up, and replayed with each share's own examples") {
+  const auto accelerator = std::make_shared<FakeAccelerator>();
+  StepRecorder recorder(accelerator);
+  CountingStep step;
+  for (int i = 0; i < 30; ++i) {
+    const MetricSums sums = recorder.run(share_of_size(4, i), std::ref(step));
+    CHECK(sums.to_vector() == std::vector<double>{8.0 * i, 0, 4});
+    CHECK(accelerator->recordings() == (i < StepRecorder::kWarmUpSteps ? 0 : 1));
+    CHECK(accelerator->replays() == std::max(0, i + 1 - StepRecorder::kWarmUpSteps));
+  }
+}
+
+TEST_CASE("the sums of a replayed step stay when the next one is replayed") {
+  StepRecorder recorder(std::make_shared<FakeAccelerator>());
+  CountingStep step;
+  std::vector<MetricSums> all;
+  for (int i = 0; i < 20; ++i) all.push_back(recorder.run(share_of_size(4, i), std::ref(step)));
+  for (int i = 0; i < 20; ++i) CHECK(all[static_cast<size_t>(i)].to_vector().front() == 8.0 * i);
+}
+
+TEST_CASE("a step of another size runs as it is, and the recording stays") {
+  const auto accelerator = std::make_shared<FakeAccelerator>();
+  StepRecorder recorder(accelerator);
+  CountingStep step;
+  for (int epoch = 0; epoch < 3; ++epoch) {
+    for (int i = 0; i < 12; ++i) recorder.run(share_of_size(4, i), std::ref(step));
+    const int replays = accelerator->replays();
+    CHECK(recorder.run(share_of_size(3, 7), std::ref(step)).to_vector() == std::vector<double>{42, 0, 3});
+    CHECK(recorder.run(Share(share_of_size(4, 1)), std::ref(step)).examples() == 4);
+    Share empty;
+    empty.global_examples = 4;
+    recorder.run(empty, [](const Share&) { return MetricSums(); });
+    CHECK(accelerator->replays() == replays + 1);
+  }
+  CHECK(accelerator->recordings() == 1);
+}
+
+TEST_CASE("epochs of a few steps each are recorded too") {
+  const auto accelerator = std::make_shared<FakeAccelerator>();
+  StepRecorder recorder(accelerator);
+  CountingStep step;
+  for (int epoch = 0; epoch < 5; ++epoch) {
+    for (int i = 0; i < 3; ++i) recorder.run(share_of_size(4, i), std::ref(step));
+    recorder.run(share_of_size(1, 1), std::ref(step));
+  }
+  CHECK(accelerator->recordings() == 1);
+  CHECK(accelerator->replays() == 15 - StepRecorder::kWarmUpSteps);
+}
