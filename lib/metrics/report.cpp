@@ -59,21 +59,31 @@ constexpr const char* kPageStyle = R"(<style>
   th, td { text-align: right; padding: .35rem .7rem; border-top: 1px solid var(--edge); vertical-align: top }
   tr:first-child > * { border-top: 0 }
   td { white-space: nowrap }
+  .words td { white-space: normal; min-width: 9rem; overflow-wrap: break-word }
   th { font-weight: 600; min-width: 7.5rem }
   th[scope=row], th:first-child { text-align: left; font-weight: 400; color: var(--soft) }
   .bar-title { font-size: .9rem; margin-top: .4rem }
   .bar { display: flex; height: 1.4rem; margin: .15rem 0 .7rem; overflow: hidden; border-radius: .25rem; gap: 1px }
   details { margin: .6rem 0 }
   summary { cursor: pointer; overflow-wrap: anywhere }
+  @media (max-width: 40rem) {
+    main { padding: .8rem }
+    .card { padding: .4rem }
+    table { font-size: .85rem }
+    th, td { padding: .3rem .45rem }
+    th { min-width: 0 }
+    th:first-child { min-width: 5.5rem }
+  }
   pre { overflow-x: auto; margin: .6rem 0 0; font: .85rem/1.45 ui-monospace, monospace }
 </style>
 )";
 
 using Rows = std::vector<std::vector<std::string>>;
 
-// The first row has the heads of the columns, the first column those of the rows.
-std::string table(const Rows& rows) {
-  std::string html = "<div class=\"card scroll\"><table>\n";
+// The first row has the heads of the columns, the first column those of the rows. Cells of text may be
+// wrapped.
+std::string table(const Rows& rows, bool of_text = false) {
+  std::string html = fmt::format("<div class=\"card scroll\"><table{}>\n", of_text ? " class=\"words\"" : "");
   for (size_t row = 0; row < rows.size(); ++row) {
     html += "<tr>";
     for (size_t column = 0; column < rows[row].size(); ++column) {
@@ -210,7 +220,7 @@ std::string environment_of(const std::vector<NamedCourse>& courses) {
   }
   add("ended as", [](const RunCourse& course) { return show_text(course.end, "status"); });
   add("took in all", [](const RunCourse& course) { return show_seconds(number_at(course.end, "seconds")); });
-  return table(rows);
+  return table(rows, /*of_text=*/true);
 }
 
 std::string spec_of(const RunHistory& run) {
