@@ -10,13 +10,21 @@
 #include "data/dataset.h"
 #include "metrics/learning_rate_chart.h"
 #include "train/job_plan.h"
+#include "train/memory_estimate.h"
 
 namespace dtrain {
 namespace {
 
 using nlohmann::ordered_json;
 
-ordered_json run_json(const RunPlan& run) {
+ordered_json memory_json(const MemoryEstimate& memory, int64_t batch) {
+  return {{"program", memory.program},        {"data", memory.data},
+          {"parameters", memory.parameters},  {"gradients", memory.gradients},
+          {"optimizer", memory.optimizer},    {"per_example", memory.per_example},
+          {"total", memory.with_batch(batch)}};
+}
+
+ordered_json run_json(const JobPlan& job, const RunPlan& run) {
   return {{"run", run.run},
           {"strategy", run.strategy},
           {"replicas", run.replicas},
@@ -30,7 +38,8 @@ ordered_json run_json(const RunPlan& run) {
           {"warmup_steps", run.learning_rate.warmup_steps},
           {"steps_per_epoch", run.steps_per_epoch},
           {"epochs", run.epochs},
-          {"total_steps", run.total_steps}};
+          {"total_steps", run.total_steps},
+          {"memory_bytes_per_replica", memory_json(estimate_memory(job, run), run.batch.per_replica)}};
 }
 
 ordered_json plan_json(const JobPlan& job) {
@@ -42,7 +51,7 @@ ordered_json plan_json(const JobPlan& job) {
                       {"parameters", layer.parameters}});
   }
   ordered_json runs = ordered_json::array();
-  for (const RunPlan& run : job.runs) runs.push_back(run_json(run));
+  for (const RunPlan& run : job.runs) runs.push_back(run_json(job, run));
   return {{"name", job.spec.name},
           {"spec", print_spec(job.spec)},
           {"data",
@@ -68,6 +77,22 @@ void print_line(const std::string& label, const std::string& value) {
   std::cout << fmt::format("  {:<24}{}\n", label, value);
 }
 
+// About how much memory a replica takes, and for what.
+void print_memory(const JobPlan& job, const RunPlan& run) {
+  const MemoryEstimate memory = estimate_memory(job, run);
+  print_line(
+      "memory per replica",
+      fmt::format("about {} = {} program, {} data, {} parameters, {} gradients, {} optimizer, {} x {} a "
+                  "batch",
+                  human_bytes(memory.with_batch(run.batch.per_replica)), human_bytes(memory.program),
+                  human_bytes(memory.data), human_bytes(memory.parameters), human_bytes(memory.gradients),
+                  human_bytes(memory.optimizer), run.batch.per_replica, human_bytes(memory.per_example)));
+  if (job.device_of(0) != "cpu") return;
+  const int64_t fits = largest_batch(memory, memory_for_all() / run.processes(), memory.fixed());
+  print_line("largest batch here",
+             fmt::format("{} per replica, with all replicas on this host", with_separators(fits)));
+}
+
 void print_run(const JobPlan& job, const RunPlan& run) {
   const BatchPlan& batch = run.batch;
   std::cout << fmt::format("\n{} run: {}, {} x {}\n", run.run, run.strategy, counted(run.replicas, "replica"),
@@ -83,6 +108,7 @@ void print_run(const JobPlan& job, const RunPlan& run) {
                          last == batch.global ? "" : ", the last with " + counted(last, "example")));
   print_line("steps in all",
              fmt::format("{} in {}", with_separators(run.total_steps), counted(run.epochs, "epoch")));
+  if (run.run != "overhead") print_memory(job, run);
   if (run.is_asynchronous()) {
     print_line("servers", with_separators(run.servers));
     print_line("bytes per step",

@@ -25,6 +25,7 @@ void PhaseClock::start() {
 void PhaseClock::enter(Phase phase) {
   const Clock::time_point now = Clock::now();
   spent_[static_cast<size_t>(phase_)] += now - since_;
+  if (observer_) observer_(phase_, since_, now);
   phase_ = phase;
   since_ = now;
 }

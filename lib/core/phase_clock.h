@@ -5,6 +5,8 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <functional>
+#include <utility>
 
 namespace dtrain {
 
@@ -41,11 +43,16 @@ class PhaseClock {
   // Seconds of each phase since start() or the last lap(). The phase goes on.
   PhaseTimes lap();
 
- private:
+  // Hears of every phase that has ended, until it is replaced; it may be empty.
   using Clock = std::chrono::steady_clock;
+  using Observer = std::function<void(Phase phase, Clock::time_point begin, Clock::time_point end)>;
+  void observe(Observer observer) { observer_ = std::move(observer); }
+
+ private:
   Clock::time_point since_;
   Phase phase_ = Phase::kDataWait;
   std::array<Clock::duration, kPhases> spent_{};
+  Observer observer_;
 };
 
 }  // namespace dtrain

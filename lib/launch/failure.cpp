@@ -93,6 +93,19 @@ std::vector<std::string> log_tail(const std::filesystem::path& path) {
   return shown_lines(text, true);
 }
 
+// Who sent a SIGKILL is not told; that the kernel ended somebody meanwhile is.
+Cause out_of_memory(const ReplicaOutcome& outcome, const std::string& where) {
+  const int64_t kills = outcome.out_of_memory_kills;
+  return {
+      ExitCode::kMemory,
+      fmt::format("killed by SIGKILL {}, probably by the kernel, which has ended {} process{} for lack of "
+                  "memory since the job began; use a smaller batch.per_replica with "
+                  "batch.accumulate_steps, fewer replicas, or a smaller model (dtrain plan shows the "
+                  "numbers)",
+                  where, kills, kills == 1 ? "" : "es"),
+      true};
+}
+
 Cause cause_of(const ReplicaOutcome& outcome) {
   if (outcome.report) {
     const auto lines = shown_lines(outcome.report->message, false);
@@ -101,6 +114,7 @@ Cause cause_of(const ReplicaOutcome& outcome) {
   }
   const ProcessEnd end = outcome.end.value_or(ProcessEnd{});  // who failed without a report has ended
   const std::string where = during(outcome.status);
+  if (end.signal == SIGKILL && outcome.out_of_memory_kills > 0) return out_of_memory(outcome, where);
   if (end.signal != 0) {
     const char* const hint = end.signal == SIGKILL ? " (out of memory? see dmesg)" : "";
     return {signal_exit_code(end.signal),

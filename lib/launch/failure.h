@@ -31,6 +31,8 @@ struct ReplicaOutcome {
   ReplicaStatus status;  // when the first failure was noticed
   std::filesystem::path log;
   std::string name = {};  // "rank N" when empty
+  // Processes that the kernel has ended for lack of memory since the job began, this one perhaps among them.
+  int64_t out_of_memory_kills = 0;
 };
 
 // Where the replicas of a host stand in a job that has more.

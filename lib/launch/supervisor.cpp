@@ -14,6 +14,7 @@
 #include "core/clock.h"
 #include "core/signals.h"
 #include "launch/failure.h"
+#include "launch/host_memory.h"
 #include "launch/process.h"
 #include "launch/report_lines.h"
 
@@ -82,6 +83,7 @@ class Job {
   const ReapingScope reaping_;  // outlives the replicas
   const StatusBoard& board_;
   const SuperviseOptions& options_;
+  const int64_t kills_before_ = out_of_memory_kills();
   std::vector<Replica> replicas_;
   int alive_ = 0;
   Phase phase_ = Phase::kRunning;
@@ -175,6 +177,7 @@ void Job::take_end(int rank, const ProcessEnd& end) {
   drain_reports(replica);  // its last words come before the judgement
   if (undisturbed()) {
     replica.outcome.end = end;
+    replica.outcome.out_of_memory_kills = out_of_memory_kills() - kills_before_;
     if (end.signal != 0 || end.exit_code != 0) note_failure(rank);
   }
   replica.process.reset();

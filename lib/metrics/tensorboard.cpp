@@ -4,10 +4,12 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <limits>
 #include <system_error>
 
 #include "core/error.h"
@@ -53,6 +55,35 @@ std::string summary(const std::vector<Scalar>& scalars) {
   return bytes(5, values);
 }
 
+// tensorflow.HistogramProto: min = 1, max = 2, num = 3, sum = 4, sum_squares = 5, and of the buckets that
+// hold something, with the limits of the empty ones before them, bucket_limit = 6 and bucket = 7, packed.
+std::string histogram_fields(const Histogram& histogram) {
+  std::string limits;
+  std::string counts;
+  bool before_is_shown = false;
+  for (size_t i = 0; i < histogram.buckets.size(); ++i) {
+    if (histogram.buckets[i] > 0) {
+      if (i > 0 && !before_is_shown) {
+        limits += little_endian(histogram_limits()[i - 1]);
+        counts += little_endian(0.0);
+      }
+      limits += little_endian(histogram_limits()[i]);
+      counts += little_endian(histogram.buckets[i]);
+    }
+    before_is_shown = histogram.buckets[i] > 0;
+  }
+  return number(1, histogram.minimum) + number(2, histogram.maximum) + number(3, histogram.count) +
+         number(4, histogram.sum) + number(5, histogram.sum_squares) + bytes(6, limits) + bytes(7, counts);
+}
+
+// tensorflow.Summary.Value: histo = 5.
+std::string summary(const std::vector<NamedHistogram>& histograms) {
+  std::string values;
+  for (const NamedHistogram& named : histograms)
+    values += bytes(1, bytes(1, named.tag) + bytes(5, histogram_fields(named.histogram)));
+  return bytes(5, values);
+}
+
 [[noreturn]] void refuse(const std::filesystem::path& path, const char* what) {
   throw Error(ExitCode::kUsage, fmt::format("{}: cannot {} TensorBoard's events: {}", path.string(), what,
                                             std::strerror(errno)));
@@ -76,6 +107,26 @@ uint32_t crc32c(const std::string& bytes) {
   return crc ^ 0xFFFFFFFFU;
 }
 
+const std::vector<double>& histogram_limits() {
+  static const std::vector<double> limits = [] {
+    std::vector<double> positive;
+    for (double limit = 1e-12; limit < 1e20; limit *= 1.1) positive.push_back(limit);
+    positive.push_back(std::numeric_limits<double>::max());
+    std::vector<double> all;
+    for (auto limit = positive.rbegin(); limit != positive.rend(); ++limit) all.push_back(-*limit);
+    all.push_back(0);
+    all.insert(all.end(), positive.begin(), positive.end());
+    return all;
+  }();
+  return limits;
+}
+
+size_t histogram_bucket(double value) {
+  const std::vector<double>& limits = histogram_limits();
+  const auto limit = std::upper_bound(limits.begin(), limits.end(), value);
+  return static_cast<size_t>(std::min(limit, limits.end() - 1) - limits.begin());
+}
+
 EventFile::EventFile(const std::filesystem::path& folder, int64_t first_step) : path_(folder / file_name()) {
   std::error_code error;
   std::filesystem::create_directories(folder, error);
@@ -92,6 +143,10 @@ EventFile::~EventFile() {
 
 void EventFile::add(int64_t step, const std::vector<Scalar>& scalars) {
   if (!scalars.empty()) write_record(event(step, summary(scalars)));
+}
+
+void EventFile::add_histograms(int64_t step, const std::vector<NamedHistogram>& histograms) {
+  if (!histograms.empty()) write_record(event(step, summary(histograms)));
 }
 
 // Length, its checksum, the data, theirs.

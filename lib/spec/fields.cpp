@@ -51,6 +51,7 @@ const Choices kBaselines{"baseline", {"none", "one_device"}};
 const Choices kCommunications{"communication", {"auto", "shared_memory", "gloo", "nccl"}};
 const Choices kCompressions{"compression", {"none", "bf16", "fp16"}};
 const Choices kDecayExclusions{"exclusion", {"biases_and_norms", "none"}};
+const Choices kPrecisions{"precision", {"float32", "bf16_mixed", "fp16_mixed"}};
 const Choices kStalenessRules{"rule", {"none", "inverse"}};
 const Choices kCudaData{"place", {"auto", "resident", "uploaded"}};
 const Choices kDevices{"device", {"auto", "cpu", "cuda"}};
@@ -246,6 +247,9 @@ const Fields<JobSpec>& job_fields() {
           .bounds = between(0, 1000)),
       JOB(train.optimizer.weight_decay_exclude, .doc = "what does not decay: the biases, and the scales of `batch_norm`",
           .choices = &kDecayExclusions),
+      JOB(train.precision, .doc = "bf16_mixed, fp16_mixed: convolutions and dense layers compute in 16 bits while weights, "
+          "optimizer and evaluations stay in float32; fp16 scales the loss ([training](training.md#precision))",
+          .choices = &kPrecisions),
       JOB(train.clip_norm, .doc = "a gradient, summed over the replicas, whose norm is larger is scaled down to it; 0: none",
           .bounds = between(0, 1e12)),
       JOB(train.label_smoothing, .doc = "the share of each target that is spread evenly over all classes; evaluations do not "
@@ -312,6 +316,8 @@ const Fields<JobSpec>& job_fields() {
 
       JOB(callbacks.csv, .doc = "write the numbers of every epoch and evaluation to history.csv in the run's folder"),
       JOB(callbacks.tensorboard, .doc = "write TensorBoard's event files to tensorboard/ in the run's folder"),
+      JOB(callbacks.tensorboard_histograms, .doc = "with `tensorboard`: also histograms of weights and gradients at the last "
+          "update of every epoch"),
       JOB(callbacks.print_learning_rate, .doc = "say the learning rate after every epoch"),
       JOB(callbacks.terminate_on_nan, .doc = "look at the loss after every update, not only every `metrics.every_steps`; "
           "one that is not a finite number ends the job in any case"),
@@ -321,6 +327,9 @@ const Fields<JobSpec>& job_fields() {
           .unit = "evaluations", .bounds = between(1, 1e6), .when = kEarlyStopping),
       JOB(callbacks.early_stopping.min_delta, .doc = "the smallest change of the metric that is an improvement",
           .bounds = between(0, 1e6), .when = kEarlyStopping),
+      JOB(callbacks.profile.start_step, .doc = "write a trace of this update (from 1) and those after it to profile.json in the "
+          "run's folder, for chrome://tracing or ui.perfetto.dev", .bounds = between(1, 1e12), .word = "none"),
+      JOB(callbacks.profile.steps, .doc = "how many updates to trace", .unit = "steps", .bounds = between(1, 100)),
 
       JOB(metrics.every_steps, .doc = "report the training metrics after so many updates", .unit = "steps",
           .bounds = between(1, 1e9)),

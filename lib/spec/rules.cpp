@@ -36,6 +36,7 @@ class Rules {
     check_data();
     check_train();
     check_checkpoint();
+    check_callbacks();
   }
 
  private:
@@ -237,6 +238,13 @@ class Rules {
     if (usable("metrics.inspect_step") && spec_.metrics.inspect_step)
       add("metrics.inspect_step",
           "looks at replicas that are in the same step; those of parameter_server are not");
+    if (usable("callbacks.tensorboard_histograms") && spec_.callbacks.tensorboard_histograms)
+      add("callbacks.tensorboard_histograms",
+          "shows the gradient that replicas sum; those of parameter_server do not");
+    if (usable("train.precision") && spec_.train.precision == "fp16_mixed")
+      add("train.precision",
+          "fp16_mixed scales the loss for updates that all replicas make or skip together, which those of "
+          "parameter_server do not; use bf16_mixed");
     if (usable("train.ema.decay") && spec_.train.ema.decay > 0)
       add("train.ema.decay",
           "averages the weights after each update, which no worker of parameter_server sees; leave it out");
@@ -267,6 +275,16 @@ class Rules {
         add("data.shape", fmt::format("an image of {} values; at most {}", with_separators(values),
                                       with_separators(kMaxExampleValues)));
     }
+  }
+
+  void check_callbacks() {
+    const CallbacksSpec& callbacks = spec_.callbacks;
+    if (usable("callbacks.tensorboard_histograms") && callbacks.tensorboard_histograms &&
+        !callbacks.tensorboard && !has_problem("callbacks.tensorboard"))
+      add("callbacks.tensorboard_histograms", "needs callbacks.tensorboard: true");
+    if (usable("callbacks.profile.steps") && !callbacks.profile.start_step &&
+        !has_problem("callbacks.profile.start_step"))
+      add("callbacks.profile.steps", "needs callbacks.profile.start_step, the first of them");
   }
 
   void check_checkpoint() {
@@ -310,8 +328,21 @@ class Rules {
     }
   }
 
+  void check_precision() {
+    const std::string& precision = spec_.train.precision;
+    if (!usable("train.precision") || precision == "float32") return;
+    if (!has_problem("model.dtype") && spec_.model.dtype != "float32")
+      add("train.precision", fmt::format("{} keeps the weights in float32, and model.dtype is {}", precision,
+                                         spec_.model.dtype));
+    if (precision == "fp16_mixed" && usable("metrics.inspect_step") && spec_.metrics.inspect_step)
+      add("metrics.inspect_step",
+          "compares gradients to the last digits, which the loss scale of fp16_mixed changes; use bf16_mixed "
+          "or float32");
+  }
+
   void check_train() {
     check_schedule();
+    check_precision();
     const TrainSpec& train = spec_.train;
     if (usable("train.optimizer.nesterov") && train.optimizer.nesterov && train.optimizer.kind == "sgd" &&
         !has_problem("train.optimizer.kind") && !has_problem("train.optimizer.momentum") &&

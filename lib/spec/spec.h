@@ -137,7 +137,8 @@ struct TrainSpec {
   int64_t epochs = 1;
   std::optional<int64_t> max_steps;  // nullopt: no bound
   OptimizerSpec optimizer;
-  double clip_norm = 0;  // 0: not clipped
+  std::string precision = "float32";  // of forward and backward: float32 | bf16_mixed | fp16_mixed
+  double clip_norm = 0;               // 0: not clipped
   double label_smoothing = 0;
   WeightAverageSpec ema;
   bool sync_batch_norm = false;
@@ -170,12 +171,19 @@ struct EarlyStoppingSpec {
   double min_delta = 0;
 };
 
+struct ProfileSpec {
+  std::optional<int64_t> start_step;  // nullopt: no profile
+  int64_t steps = 5;
+};
+
 struct CallbacksSpec {
   bool csv = false;
   bool tensorboard = false;
+  bool tensorboard_histograms = false;
   bool print_learning_rate = false;
   bool terminate_on_nan = false;
   EarlyStoppingSpec early_stopping;
+  ProfileSpec profile;
 };
 
 struct MetricsSpec {

@@ -16,6 +16,7 @@ namespace {
 
 const std::string kOptimizer = "optimizer.";
 const std::string kSteps = "optimizer.steps";
+const std::string kLossScale = "loss_scale";
 const std::string kBuffer = "replicas.buffer.";
 constexpr int kRoot = 0;
 
@@ -54,6 +55,8 @@ void collect_optimizer(const Replica& replica, Variables& all) {
     }
   }
   all.emplace_back(kSteps, at::scalar_tensor(replica.optimizer.steps(), at::kLong));
+  if (replica.loss_scale != nullptr)  // the same on all replicas
+    all.emplace_back(kLossScale, at::tensor(replica.loss_scale->state(), at::kDouble));
 }
 
 // A row for each replica.
@@ -123,6 +126,7 @@ class Saved {
     return group_.rank() < count ? rows[group_.rank()] : at::Tensor();
   }
 
+  bool has(const std::string& name) const { return tensors_.count(name) > 0; }  // of use on rank 0
   bool leads() const { return group_.rank() == kRoot; }
   void require(const std::string& name, const at::Tensor& like) const {
     const auto found = tensors_.find(name);
@@ -177,6 +181,16 @@ void restore_optimizer(const Replica& replica, Saved& saved) {
   replica.optimizer.set_steps(saved.share(saved.leads() ? saved.tensors().at(kSteps).item<int64_t>() : 0));
 }
 
+// One that was trained in another precision has none: the scale then begins afresh.
+void restore_loss_scale(const Replica& replica, Saved& saved) {
+  const at::Tensor like = at::zeros({3}, at::kDouble);
+  if (replica.loss_scale == nullptr || saved.share(saved.has(kLossScale) ? 1 : 0) == 0) return;
+  if (saved.leads()) saved.require(kLossScale, like);
+  const at::Tensor state = saved.share(kLossScale, like);
+  const double* const numbers = state.const_data_ptr<double>();
+  replica.loss_scale->restore({numbers, numbers + 3});
+}
+
 // Returns whether each replica got its own back.
 bool restore_buffers(const Replica& replica, Saved& saved) {
   bool own = false;
@@ -223,6 +237,7 @@ bool restore(const Replica& replica, const CollectedVariables& variables) {
   replica.group.broadcast(all, kRoot);
   if (!training) return true;
   restore_optimizer(replica, saved);
+  restore_loss_scale(replica, saved);
   const bool own_buffers = restore_buffers(replica, saved);
   for (const at::Device device : drawing_devices(replica)) {
     const at::Tensor state = saved.row(generator_name(device), generator_state(device), /*all=*/false);

@@ -16,16 +16,18 @@ struct Replica {
   Model& model;
   ProcessGroup& group;
   const GradientReducer& reducer;
-  Optimizer& optimizer;          // of the values of the reducer's parts
-  at::Device device = at::kCPU;  // where the variables are
+  Optimizer& optimizer;             // of the values of the reducer's parts
+  at::Device device = at::kCPU;     // where the variables are
+  LossScale* loss_scale = nullptr;  // may lack
 };
 
 // Collective; see Strategy::collect_variables(). `buffers_agree`: whether the model's buffers are the same
 // everywhere; otherwise the model gets their mean, and what each replica has is kept beside it.
 //
 // `training` holds, of each memory of the optimizer and each parameter, "optimizer.average.PARAMETER",
-// "optimizer.steps", and with a row for each replica "replicas.generator" (the state of LibTorch's CPU
-// generator), on GPUs "replicas.cuda_generator" too, and "replicas.buffer.BUFFER".
+// "optimizer.steps", "loss_scale" where there is one, and with a row for each replica "replicas.generator"
+// (the state of LibTorch's CPU generator), on GPUs "replicas.cuda_generator" too, and
+// "replicas.buffer.BUFFER".
 CollectedVariables collect(const Replica& replica, bool buffers_agree);
 
 // Collective; see Strategy::restore_variables(). Returns whether the buffers agree. What is each replica's

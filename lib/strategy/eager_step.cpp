@@ -2,7 +2,10 @@
 
 #include <ATen/ATen.h>
 
+#include <cmath>
+
 #include "comm/failure.h"
+#include "strategy/autocast.h"
 #include "strategy/clipping.h"
 
 namespace dtrain {
@@ -26,7 +29,12 @@ void backward(const at::Tensor& objective) {
 }  // namespace
 
 ForwardPass training_pass(Model& model, const TrainSpec& train, const Batch& batch) {
-  const at::Tensor logits = model.forward(batch.inputs);
+  at::Tensor logits;
+  {
+    const Autocast in_16_bits(batch.inputs.device().type(), compute_type(train.precision));
+    logits = model.forward(batch.inputs);
+  }
+  logits = logits.to(batch.inputs.scalar_type());  // the loss is a sum over many
   return {logits, summed_loss(logits, batch.targets, train.label_smoothing)};
 }
 
@@ -35,12 +43,13 @@ MetricSums eager_gradients(const StepParts& parts, const Share& share) {
   MetricSums sums(device_of(parts.model));
   parts.model.train();
   parts.reducer.zero_gradients();
+  const double scale = parts.loss_scale ? parts.loss_scale->value() : 1;
   const size_t count = share.micro_batches.size();
   for (size_t i = 0; i < count; ++i) {
     const Batch batch = share.micro_batches[i].assemble();
     parts.reducer.prepare(/*last=*/i + 1 == count);
     const ForwardPass pass = training_pass(parts.model, parts.train, batch);
-    backward(pass.loss_sum / share.global_examples);
+    backward(pass.loss_sum / (static_cast<double>(share.global_examples) / scale));
     parts.clock.enter(Phase::kCompute);  // a reducer that overlaps has left it
     sums.add_batch(pass.logits, batch.targets, pass.loss_sum);
   }
@@ -49,7 +58,17 @@ MetricSums eager_gradients(const StepParts& parts, const Share& share) {
   return sums;
 }
 
-void eager_adjust(const StepParts& parts) {
+bool eager_unscale(const StepParts& parts) {
+  if (parts.loss_scale == nullptr) return true;
+  const double scale = parts.loss_scale->value();
+  const at::Tensor norm = gradient_norm(parts.reducer, parts.group);
+  const bool finite = std::isfinite(norm.item<double>());
+  if (finite) scale_gradient(parts.reducer, at::full_like(norm, 1 / scale));
+  parts.loss_scale->update(finite);
+  return finite;
+}
+
+void eager_clip(const StepParts& parts) {
   if (parts.train.clip_norm == 0) return;
   const at::Tensor norm = gradient_norm(parts.reducer, parts.group);
   scale_gradient(parts.reducer, clipping_factor(norm, parts.train.clip_norm));
@@ -58,12 +77,16 @@ void eager_adjust(const StepParts& parts) {
 MetricSums eager_train_step(const StepParts& parts, Optimizer& optimizer,
                             const GradientObserver& before_update, const Share& share) {
   MetricSums sums = eager_gradients(parts, share);
-  if (before_update) before_update(parts.reducer);
-  eager_adjust(parts);
-  parts.clock.enter(Phase::kUpdate);
-  optimizer.update();
-  parts.clock.enter(Phase::kCommunicate);
-  parts.reducer.share_update();
+  if (eager_unscale(parts)) {
+    if (before_update) before_update(parts.reducer, parts.group);
+    eager_clip(parts);
+    parts.clock.enter(Phase::kUpdate);
+    optimizer.update();
+    parts.clock.enter(Phase::kCommunicate);
+    parts.reducer.share_update();
+  } else {
+    optimizer.set_steps(optimizer.steps() - 1);  // what was begun is not made
+  }
   parts.clock.enter(Phase::kUpdate);
   return sums;
 }

@@ -20,6 +20,7 @@ struct StepParts {
   GradientReducer& reducer;
   PhaseClock& clock;
   const TrainSpec& train;
+  LossScale* loss_scale = nullptr;  // may lack
 };
 
 // The forward pass of one micro-batch.
@@ -28,16 +29,20 @@ struct ForwardPass {
   at::Tensor loss_sum;  // a scalar: the sum of the examples' cross-entropies
 };
 
-// As training makes it: with train.label_smoothing. What a step minimises is its loss_sum /
-// share.global_examples, summed over micro-batches and replicas.
+// As training makes it: in train.precision, with train.label_smoothing. What a step minimises is its loss_sum
+// / share.global_examples, summed over micro-batches and replicas.
 ForwardPass training_pass(Model& model, const TrainSpec& train, const Batch& batch);
 
 // The part of a step before the update: forward, backward, gradients combined. Every example's loss is
-// divided by share.global_examples. Returns the sums of the share.
+// divided by share.global_examples and multiplied by the loss scale. Returns the sums of the share.
 MetricSums eager_gradients(const StepParts& parts, const Share& share);
 
-// Between the two: what the spec wants done to the combined gradient. Collective.
-void eager_adjust(const StepParts& parts);
+// Divides the combined gradient by the loss scale, if there is one. False when it is not finite: then there
+// is no update. Collective, the same on all replicas.
+bool eager_unscale(const StepParts& parts);
+
+// Between the two: clips the norm of the combined gradient, if the spec says so. Collective.
+void eager_clip(const StepParts& parts);
 
 // One optimizer step, after Optimizer::begin_step. Every example's loss is divided by the number of examples
 // of the *global* step, and gradients are summed over micro-batches and replicas, so N replicas with batch B

@@ -21,9 +21,10 @@ class Mirrored : public Strategy {
         group_(std::move(parts.group)),
         clock_(std::move(parts.clock)),
         train_(std::move(parts.train)),
+        loss_scale_(std::move(parts.loss_scale)),
         before_update_(std::move(parts.before_update)),
         device_(parts.accelerator ? parts.accelerator->device() : at::Device(at::kCPU)),
-        recorder_(parts.record_steps && !before_update_ ? parts.accelerator : nullptr),
+        recorder_(parts.record_steps && !before_update_ && !loss_scale_ ? parts.accelerator : nullptr),
         pacer_(device_, parts.timeout),
         reducer_(group_->make_gradient_reducer(model_->parameters(), parts.reducer, *clock_)) {
     if (train_.sync_batch_norm) synchronise_statistics(*model_, *group_, *clock_);
@@ -45,8 +46,8 @@ class Mirrored : public Strategy {
     optimizer_->begin_step(learning_rate);
     clock_->enter(Phase::kCompute);
     MetricSums sums = recorder_.run(share, [this](const Share& each) {
-      return eager_train_step({*model_, *group_, *reducer_, *clock_, train_}, *optimizer_, before_update_,
-                              each);
+      return eager_train_step({*model_, *group_, *reducer_, *clock_, train_, loss_scale_.get()}, *optimizer_,
+                              before_update_, each);
     });
     pacer_.after_step();
     clock_->enter(Phase::kUpdate);
@@ -99,7 +100,7 @@ class Mirrored : public Strategy {
   }
 
  private:
-  Replica replica() { return {*model_, *group_, *reducer_, *optimizer_, device_}; }
+  Replica replica() { return {*model_, *group_, *reducer_, *optimizer_, device_, loss_scale_.get()}; }
 
   void make_optimizer_of_parts() {
     std::vector<at::Tensor> values;
@@ -141,6 +142,7 @@ class Mirrored : public Strategy {
   std::unique_ptr<ProcessGroup> group_;
   std::shared_ptr<PhaseClock> clock_;
   TrainSpec train_;
+  std::shared_ptr<LossScale> loss_scale_;
   GradientObserver before_update_;
   at::Device device_;
   StepRecorder recorder_;

@@ -138,7 +138,7 @@ class ParameterServer : public Strategy {
     own.global_examples = examples_in(share);  // an update of its own
     const StepParts step{*model_, *group_, *reducer_, *clock_, train_};
     MetricSums sums = eager_gradients(step, own);
-    eager_adjust(step);
+    eager_clip(step);
     return send_update(sums, learning_rate);
   }
 

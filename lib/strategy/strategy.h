@@ -23,6 +23,7 @@
 #include "data/batches.h"
 #include "models/model.h"
 #include "optim/optimizer.h"
+#include "strategy/loss_scale.h"
 #include "strategy/metric_sums.h"
 #include "strategy/update_ledger.h"
 
@@ -67,8 +68,8 @@ class Strategy {
   virtual void finish() = 0;
 };
 
-// Called in every step when the gradients are combined and nothing is updated yet.
-using GradientObserver = std::function<void(const GradientReducer&)>;
+// Called in every step when the gradients are combined and nothing is updated yet. It may use the group.
+using GradientObserver = std::function<void(const GradientReducer&, ProcessGroup&)>;
 
 // The parameter servers of a job, as one of its workers sees them.
 struct ServerAccess {
@@ -84,9 +85,10 @@ struct ServerAccess {
 // its steps tell what they do, is shared with the loop.
 struct StrategyParts {
   std::shared_ptr<Model> model;
-  TrainSpec train;                      // the optimizer, and what a step does besides
-  std::unique_ptr<ProcessGroup> group;  // parameter_server: of this worker alone
-  ServerAccess servers = {};            // parameter_server
+  TrainSpec train;                                  // the optimizer, and what a step does besides
+  std::unique_ptr<ProcessGroup> group;              // parameter_server: of this worker alone
+  ServerAccess servers = {};                        // parameter_server
+  std::shared_ptr<LossScale> loss_scale = nullptr;  // with precision fp16_mixed; shared with the loop
   ReducerOptions reducer;
   GradientObserver before_update;  // may be empty
   // What the model's variables lie on; null: the CPU. The strategies that run on others bound how long they

@@ -5,8 +5,10 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "metrics/event.h"
+#include "metrics/tensorboard.h"
 #include "train/job_plan.h"
 
 namespace dtrain {
@@ -19,6 +21,10 @@ class Callback {
   // Each event of the run, as docs/metrics.md describes them: run_start, step, epoch, eval, checkpoint,
   // run_end.
   virtual void on_event(const Event& event) = 0;
+
+  // With tensorboard_histograms, at the last update of every epoch: the weights before it and the gradient
+  // that it is made with.
+  virtual void on_histograms(int64_t /*step*/, const std::vector<NamedHistogram>& /*histograms*/) {}
 
   // Why the training should end now, if it should. Asked after every epoch and its evaluation, and meanwhile
   // a few times a second.

@@ -8,6 +8,7 @@
 #include "train/csv_history.h"
 #include "train/early_stopping.h"
 #include "train/print_learning_rate.h"
+#include "train/profile.h"
 #include "train/tensorboard_callback.h"
 
 namespace dtrain {
@@ -44,7 +45,7 @@ bool has_callbacks(const JobPlan& job, const RunPlan& run) {
 
 void remove_files_of_callbacks(const std::filesystem::path& folder) {
   std::error_code none;
-  std::vector<std::filesystem::path> ours = {folder / "history.csv"};
+  std::vector<std::filesystem::path> ours = {folder / "history.csv", folder / kProfileFile};
   for (const auto& entry : std::filesystem::directory_iterator(folder / "tensorboard", none)) {
     if (entry.path().filename().string().rfind("events.out.tfevents.", 0) == 0) ours.push_back(entry.path());
   }
@@ -62,6 +63,10 @@ CallbackList::CallbackList(const CallbackSite& site, bool leads) : site_(site) {
 void CallbackList::on_event(const Event& event) {
   site_.events.on_event(event);
   for (const auto& [name, callback] : callbacks_) callback->on_event(event);
+}
+
+void CallbackList::on_histograms(int64_t step, const std::vector<NamedHistogram>& histograms) {
+  for (const auto& [name, callback] : callbacks_) callback->on_histograms(step, histograms);
 }
 
 bool CallbackList::want_to_end() {

@@ -25,6 +25,7 @@ class CallbackList : public EventSink {
   CallbackList(const CallbackSite& site, bool leads);
 
   void on_event(const Event& event) override;
+  void on_histograms(int64_t step, const std::vector<NamedHistogram>& histograms);
   // Whether any of them has a reason to end the training. The first time it is said.
   bool want_to_end();
 

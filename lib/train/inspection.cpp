@@ -11,6 +11,7 @@
 
 #include "core/error.h"
 #include "strategy/eager_step.h"
+#include "train/forwarding_strategy.h"
 
 namespace dtrain {
 namespace {
@@ -50,11 +51,11 @@ class Untouched {
   std::vector<at::Tensor> copies_;
 };
 
-class Inspected : public Strategy {
+class Inspected : public ForwardingStrategy {
  public:
   Inspected(std::unique_ptr<Strategy> inner, std::shared_ptr<StepInspection> inspection, InspectedStep step,
             Event event, EventSink& sink)
-      : inner_(std::move(inner)),
+      : ForwardingStrategy(std::move(inner)),
         inspection_(std::move(inspection)),
         step_(step.step),
         steps_(step.done),
@@ -62,9 +63,9 @@ class Inspected : public Strategy {
         sink_(sink) {}
 
   MetricSums train_step(const Share& share, double learning_rate) override {
-    if (++steps_ != step_) return inner_->train_step(share, learning_rate);
+    if (++steps_ != step_) return ForwardingStrategy::train_step(share, learning_rate);
     inspection_->look_at_share(share);
-    MetricSums sums = inner_->train_step(share, learning_rate);
+    MetricSums sums = ForwardingStrategy::train_step(share, learning_rate);
     const Event event = inspection_->conclude(event_, step_, share);
     sink_.on_event(event);
     if (!event.at("passed").get<bool>())
@@ -75,20 +76,7 @@ class Inspected : public Strategy {
     return sums;
   }
 
-  int64_t place_variables() override { return inner_->place_variables(); }
-  MetricSums evaluate(const Share& share) override { return inner_->evaluate(share); }
-  MetricSums sum_over_replicas(MetricSums sums) override {
-    return inner_->sum_over_replicas(std::move(sums));
-  }
-  CollectedVariables collect_variables() override { return inner_->collect_variables(); }
-  int64_t restore_variables(const CollectedVariables& variables, int64_t step) override {
-    return inner_->restore_variables(variables, step);
-  }
-  std::optional<WorkersReport> end_training() override { return inner_->end_training(); }
-  void finish() override { inner_->finish(); }
-
  private:
-  std::unique_ptr<Strategy> inner_;
   std::shared_ptr<StepInspection> inspection_;
   int64_t step_;
   int64_t steps_;  // of the run, made so far

@@ -180,6 +180,11 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const std::stri
         "metrics.inspect_step",
         fmt::format("is {}, but the job has {} steps", *spec.metrics.inspect_step, plan.total_steps)));
   }
+  if (run == "distributed" && spec.callbacks.profile.start_step.value_or(0) > plan.total_steps) {
+    loaded.problems.push_back(loaded.problem_at(
+        "callbacks.profile.start_step", fmt::format("is {}, but the job has {} steps",
+                                                    *spec.callbacks.profile.start_step, plan.total_steps)));
+  }
   // Of one update, which every replica makes for itself where they work on their own.
   const int64_t update_batch = plan.is_asynchronous() ? plan.batch.global / replicas : plan.batch.global;
   plan.learning_rate =

@@ -14,17 +14,22 @@
 #include "core/random.h"
 #include "core/signals.h"
 #include "launch/cores.h"
+#include "launch/host_memory.h"
 #include "launch/hosts.h"
 #include "launch/role.h"
 #include "train/assembly.h"
 #include "train/callbacks.h"
 #include "train/devices.h"
+#include "train/failure.h"
 #include "train/inspection.h"
 #include "train/meeting.h"
+#include "train/memory_estimate.h"
 #include "train/overhead.h"
 #include "train/parameter_servers.h"
+#include "train/profile.h"
 #include "train/run_checkpoints.h"
 #include "train/trainer.h"
+#include "train/weight_histograms.h"
 
 namespace dtrain {
 namespace {
@@ -64,20 +69,46 @@ double gradient_tolerance(const StrategyParts& parts) {
   return parts.model->parameters().front().scalar_type() == at::kDouble ? 1e-12 : 1e-5;
 }
 
-// The strategy of a run; one that looks at a step when the spec asks for it. `meet_again` makes another group
-// of the same ranks; `done` steps were made before.
-std::unique_ptr<Strategy> strategy_of(const JobPlan& job, const RunPlan& run, StrategyParts parts,
-                                      const std::function<std::unique_ptr<ProcessGroup>()>& meet_again,
-                                      int64_t done, EventSink& sink) {
-  const std::optional<int64_t> step = job.spec.metrics.inspect_step;
-  if (!step || run.run != "distributed") return make_strategy(run.strategy, std::move(parts));
-  const auto inspection =
-      std::make_shared<StepInspection>(parts.model, parts.train, meet_again(), gradient_tolerance(parts));
-  parts.before_update = [inspection](const GradientReducer& reducer) {
+// What a run's strategy is made from and what watches it.
+struct StrategySite {
+  const JobPlan& job;
+  const RunPlan& run;
+  int rank;
+  int64_t done;                                               // steps that were made before
+  std::function<std::unique_ptr<ProcessGroup>()> meet_again;  // makes another group of the same ranks
+  StorePtr store;
+  std::filesystem::path folder;
+  CallbackList& callbacks;
+};
+
+// One that looks at a step when the spec asks for it.
+std::unique_ptr<Strategy> inspected_strategy(const StrategySite& site, StrategyParts parts) {
+  const std::optional<int64_t> step = site.job.spec.metrics.inspect_step;
+  if (!step) return make_strategy(site.run.strategy, std::move(parts));
+  const auto inspection = std::make_shared<StepInspection>(parts.model, parts.train, site.meet_again(),
+                                                           gradient_tolerance(parts));
+  parts.before_update = [inspection, before = parts.before_update](const GradientReducer& reducer,
+                                                                   ProcessGroup& group) {
+    if (before) before(reducer, group);
     inspection->look_at_gradients(reducer);
   };
-  return make_inspected(make_strategy(run.strategy, std::move(parts)), inspection, {*step, done},
-                        make_event("inspect", run.run), sink);
+  return make_inspected(make_strategy(site.run.strategy, std::move(parts)), inspection, {*step, site.done},
+                        make_event("inspect", site.run.run), site.callbacks);
+}
+
+// With all that the spec wants to see of its steps; of the run that the job is for.
+std::unique_ptr<Strategy> strategy_of(const StrategySite& site, StrategyParts parts) {
+  const CallbacksSpec& callbacks = site.job.spec.callbacks;
+  if (site.run.run != "distributed") return make_strategy(site.run.strategy, std::move(parts));
+  StrategyWrapper count_steps;
+  if (callbacks.tensorboard_histograms)
+    count_steps = observe_histograms(parts, site.run, site.done, site.callbacks);
+  const std::shared_ptr<PhaseClock> clock = parts.clock;
+  std::unique_ptr<Strategy> strategy = inspected_strategy(site, std::move(parts));
+  if (count_steps) strategy = count_steps(std::move(strategy));
+  if (!callbacks.profile.start_step) return strategy;
+  return make_profiled(std::move(strategy), clock,
+                       {site.job, site.run, site.rank, site.store, site.folder, site.callbacks});
 }
 
 // Rank 0 reads the checkpoint, which only it may be able to; the others get the state through the store.
@@ -145,8 +176,11 @@ void train(const JobPlan& job, const RunPlan& run, const Dataset& dataset, int r
   const std::shared_ptr<Accelerator> accelerator = connections.accelerator;
   StrategyParts parts = strategy_parts(job, std::move(connections.group), clock, accelerator);
   parts.servers = std::move(connections.servers);
+  const std::shared_ptr<const LossScale> loss_scale = parts.loss_scale;
+  CallbackList callbacks({job, run, place.folder, sink}, leads);
+  const int64_t done = from ? from->state.step : 0;
   const auto strategy =
-      strategy_of(job, run, std::move(parts), meet_again, from ? from->state.step : 0, sink);
+      strategy_of({job, run, rank, done, meet_again, store, place.folder, callbacks}, std::move(parts));
   // The heap keeps what is freed (core/memory.h), which pays from step to step; what building the strategy
   // took, a whole copy of the variables in central_storage, is not needed again.
   ::malloc_trim(0);
@@ -155,18 +189,15 @@ void train(const JobPlan& job, const RunPlan& run, const Dataset& dataset, int r
   if (evaluates_on(run, rank))
     test_shares =
         std::make_unique<ShareLoader>(dataset.test, test_options(job, run, rank, accelerator.get()));
-  CallbackList callbacks({job, run, place.folder, sink}, leads);
-  RunReporter reporter(job, run, callbacks, traffic, accelerator.get());
+  RunReporter reporter(job, run, callbacks, traffic, accelerator.get(), loss_scale);
   RunCheckpoints checkpoints(job, run, checkpoint_folder(place.folder), leads, callbacks);
   Trainer trainer(job, run, *strategy, train_shares, test_shares.get(), *clock, reporter, checkpoints,
                   callbacks, activity, leads);
   trainer.run(from ? &*from : nullptr);
 }
 
-}  // namespace
-
-void run_replica(const JobPlan& job, const RunPlan& run, const Dataset& dataset, const Identity& identity,
-                 const StorePtr& store, const RunPlace& place, StatusBoard& board, EventSink& sink) {
+void train_or_serve(const JobPlan& job, const RunPlan& run, const Dataset& dataset, const Identity& identity,
+                    const StorePtr& store, const RunPlace& place, StatusBoard& board, EventSink& sink) {
   ActivityLog activity(board, identity.local_rank);
   // First: LibTorch's generators settle whether there is CUDA.
   const std::shared_ptr<Accelerator> accelerator =
@@ -194,6 +225,21 @@ void run_replica(const JobPlan& job, const RunPlan& run, const Dataset& dataset,
                   accelerator.get());
     };
     train(job, run, dataset, identity.rank, std::move(connections), meet_again, store, place, activity, sink);
+  }
+}
+
+}  // namespace
+
+void run_replica(const JobPlan& job, const RunPlan& run, const Dataset& dataset, const Identity& identity,
+                 const StorePtr& store, const RunPlace& place, StatusBoard& board, EventSink& sink) {
+  const MemoryInUse at_start = memory_in_use();
+  try {
+    train_or_serve(job, run, dataset, identity, store, place, board, sink);
+  } catch (...) {
+    const Failure failure = describe_current_exception();
+    if (failure.code != ExitCode::kMemory) throw;
+    throw Error(ExitCode::kMemory,
+                failure.message + "\n" + memory_advice(job, run, at_start, identity.local_world_size));
   }
 }
 

@@ -85,12 +85,14 @@ void SentSteps::write(Event& line) const {
 }
 
 RunReporter::RunReporter(const JobPlan& job, const RunPlan& run, EventSink& sink,
-                         std::function<Traffic()> traffic, const Accelerator* accelerator)
+                         std::function<Traffic()> traffic, const Accelerator* accelerator,
+                         std::shared_ptr<const LossScale> loss_scale)
     : job_(job),
       run_(run),
       sink_(sink),
       accelerator_(accelerator),
       traffic_(std::move(traffic)),
+      loss_scale_(std::move(loss_scale)),
       run_timer_(job.spec.metrics.skip_steps) {}
 
 void RunReporter::on_run_start(int64_t step) {
@@ -123,6 +125,7 @@ void RunReporter::on_run_start(int64_t step) {
   if (data.is_fallback()) start["dataset_requested"] = data.requested;
   start["parameters"] = job_.model.parameters();
   start["dtype"] = job_.spec.model.dtype;
+  start["precision"] = job_.spec.train.precision;
   start["seed"] = job_.spec.seed;
   start["host"] = own_host_name();
   start["processor"] = processor_name();
@@ -167,6 +170,8 @@ void RunReporter::on_window(int64_t epoch, int64_t step, double learning_rate, c
   line["accuracy"] = window.accuracy();
   line["learning_rate"] = learning_rate;
   const double now = steady_seconds();
+  if (loss_scale_) line["loss_scale"] = loss_scale_->value();
+  if (loss_scale_) line["skipped_updates"] = loss_scale_->skipped();
   add_rates(line, run_timer_.end_window(), window.examples(), now - window_started_);
   window_started_ = now;
   std::exchange(window_sent_, SentSteps()).write(line);
@@ -233,6 +238,7 @@ void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<
   run_sent_.write(end);
   add_device(end);
   end["skipped_steps"] = rate.skipped;
+  if (loss_scale_) end["skipped_updates"] = loss_scale_->skipped();
   if (phase_steps_ > 0) end["phases_ms"] = mean_phases(phase_seconds_, phase_steps_);
   if (evaluated_loss_) end["loss"] = *evaluated_loss_;
   if (evaluated_accuracy_) end["accuracy"] = *evaluated_accuracy_;

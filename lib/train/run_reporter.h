@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -11,6 +12,7 @@
 #include "core/phase_clock.h"
 #include "metrics/event.h"
 #include "metrics/statistics.h"
+#include "strategy/loss_scale.h"
 #include "strategy/metric_sums.h"
 #include "strategy/update_ledger.h"
 #include "train/job_plan.h"
@@ -30,10 +32,11 @@ struct SentSteps {
 class RunReporter {
  public:
   // `traffic`: what this replica has sent and received so far; `accelerator`: what it computes on, whose
-  // memory and use are reported (null: the CPU).
+  // memory and use are reported (null: the CPU); `loss_scale`: the strategy's, if it has one.
   RunReporter(
       const JobPlan& job, const RunPlan& run, EventSink& sink,
-      std::function<Traffic()> traffic = [] { return Traffic(); }, const Accelerator* accelerator = nullptr);
+      std::function<Traffic()> traffic = [] { return Traffic(); }, const Accelerator* accelerator = nullptr,
+      std::shared_ptr<const LossScale> loss_scale = nullptr);
 
   // `step`: optimizer steps done before, by a run that this one goes on from.
   void on_run_start(int64_t step = 0);
@@ -64,6 +67,7 @@ class RunReporter {
   std::function<Traffic()> traffic_;
   Traffic traffic_so_far_;
   SentSteps window_sent_, epoch_sent_, run_sent_;
+  std::shared_ptr<const LossScale> loss_scale_;
   StepTimer run_timer_;
   SampledSteps epoch_steps_;
   PhaseTimes phase_seconds_;  // of the steps that rates count

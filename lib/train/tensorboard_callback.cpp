@@ -27,6 +27,10 @@ class TensorBoard : public Callback {
     if (kind == "eval") add(event, {{"loss", "eval/loss"}, {"accuracy", "eval/accuracy"}});
   }
 
+  void on_histograms(int64_t step, const std::vector<NamedHistogram>& histograms) override {
+    if (file_) file_->add_histograms(step, histograms);
+  }
+
  private:
   using Names = std::vector<std::pair<const char*, const char*>>;  // field, tag
 

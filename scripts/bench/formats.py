@@ -20,7 +20,7 @@ batch: {global: 64}
 MODEL
 train: {epochs: 2, optimizer: {kind: adam}, schedule: {kind: cosine}}
 checkpoint: {every_epochs: 1}
-callbacks: {tensorboard: true, csv: true}
+callbacks: {tensorboard: true, tensorboard_histograms: true, csv: true, profile: {start_step: 20, steps: 3}}
 metrics: {every_steps: 10}
 """
 MODELS = {
@@ -95,6 +95,33 @@ def check_model(program, folder, name, images, labels):
         check(f"{name}: TensorBoard shows {len(seen)} values of {tag}",
               [step for step, _ in wanted] == [step for step, _ in seen]
               and numpy.allclose([value for _, value in wanted], [value for _, value in seen], rtol=1e-6))
+
+    check_histograms(name, run, board)
+    check_profile(name, run)
+
+
+def check_histograms(name, run, board):
+    """The last ones are of the weights before the last update: of those after it they differ by its size."""
+    with safe_open(sorted(run.glob("checkpoints/step-*"))[-1] / "model.safetensors", "np") as saved:
+        for key in (key for key in saved.keys() if "running" not in key):
+            last, values = board.Histograms("weights/" + key)[-1].histogram_value, saved.get_tensor(key)
+            spread = max(1e-2, numpy.abs(values).max() / 20)
+            if not (last.num == values.size and abs(last.min - values.min()) < spread and abs(last.max - values.max()) < spread
+                    and sum(last.bucket) == values.size and numpy.isclose(last.sum, values.sum(), atol=spread * values.size)):
+                check(f"{name}: TensorBoard's histogram of {key} is that of the weights", False)
+    tags = board.Tags()["histograms"]
+    steps = [event.step for event in board.Histograms(tags[0])]
+    check(f"{name}: TensorBoard shows {len(tags)} histograms of updates {steps}", steps == [63, 126]
+          and {tag.split("/")[0] for tag in tags} == {"weights", "gradients"})
+
+
+def check_profile(name, run):
+    events = json.load(open(run / "profile.json"))["traceEvents"]
+    of = lambda rank, kind: [event for event in events if event["pid"] == rank and event.get("cat") == kind]
+    whole = all([event["name"] for event in of(rank, "step")] == ["step 20", "step 21", "step 22"]
+                and {"compute", "communicate", "update"} <= {event["name"] for event in of(rank, "phase")}
+                and len(of(rank, "operator")) > 10 and len(of(rank, "backward")) > 5 for rank in (0, 1))
+    check(f"{name}: the profile has steps, phases and operators of both replicas", whole)
 
 
 def main():

@@ -1,4 +1,5 @@
 // What the processes of a job hold in memory, as the kernel counts it: pages that several share count once.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <fstream>
@@ -55,6 +56,37 @@ TEST_CASE("central storage holds variables and optimizer state once") {
   // Adam remembers two averages of each variable's gradient, plain SGD nothing.
   const double stateless = bytes_of_job({"train.optimizer.kind=sgd"});
   CHECK((central - stateless) / kVariables == Approx(2).margin(0.5));
+}
+
+// Backward needs some 128 KiB of each example.
+const char* const kLargeSpec = R"(
+name: large
+strategy: {kind: one_device, threads_per_replica: 1}
+data: {dataset: synthetic, shape: [1, 8, 8], classes: 4, train_examples: 80000, test_examples: 4}
+batch: {per_replica: 40000}
+model: {kind: mlp, hidden: [8192]}
+train: {epochs: 1, optimizer: {kind: sgd}}
+)";
+
+TEST_CASE("a replica without memory for its batch ends the job with advice that holds") {
+  const Job job(kLargeSpec);
+  ProgramOptions options;
+  options.before_exec = [] {  // ulimit -v
+    const rlimit limit{rlim_t{3} << 30, rlim_t{3} << 30};
+    ::setrlimit(RLIMIT_AS, &limit);
+  };
+  const Finished end = run_program(job.run(), options);
+  INFO(end.output << end.errors);
+  CHECK(end.exit_code == 5);
+  CHECK_THAT(end.errors, ContainsSubstring("failed first: out of memory"));
+  CHECK_THAT(end.errors, ContainsSubstring("for a batch of 40000"));
+  CHECK(job.event("run_end", "distributed").at("exit_code") == 5);
+  const std::string advice = "batch.per_replica=";
+  const size_t at = end.errors.find(advice);
+  REQUIRE(at != std::string::npos);
+  const int64_t batch = std::stoll(end.errors.substr(at + advice.size()));
+  CHECK(batch > 100);
+  CHECK(batch < 40000);
 }
 
 }  // namespace

@@ -34,7 +34,9 @@ model:
     - {kind: dense, units: 4}
 train:
   epochs: 20
-  optimizer: {kind: adam, learning_rate: 0.003}
+  optimizer: {kind: adam, learning_rate: 0.003, weight_decay: 0.001}
+  ema: {decay: 0.99}
+  clip_norm: 0.5
   schedule: {kind: reduce_on_plateau, patience: 1, final_factor: 0.01}
 metrics: {every_steps: 7}
 checkpoint: {every_steps: 25, keep: 1000}

@@ -49,6 +49,20 @@ TEST_CASE("a killed replica wins over the peers that complained before it was se
              ContainsSubstring("rank 0: communicating at step 120 for 1 min 00 s; then: connection reset"));
 }
 
+TEST_CASE("a SIGKILL while the kernel ended processes for lack of memory is probably that") {
+  ReplicaOutcome killed = ended({0, SIGKILL});
+  killed.out_of_memory_kills = 1;
+  const auto result = explain_failure({killed}, {0}, kNow);
+  CHECK(result.code == ExitCode::kMemory);
+  CHECK_THAT(result.reason,
+             ContainsSubstring("killed by SIGKILL at step 120 while computing, probably by the "
+                               "kernel, which has ended 1 process for lack of memory"));
+  CHECK_THAT(result.reason, ContainsSubstring("use a smaller batch.per_replica"));
+  ReplicaOutcome fault = ended({0, SIGSEGV});
+  fault.out_of_memory_kills = 1;
+  CHECK(explain_failure({fault}, {0}, kNow).code == ExitCode::kBug);
+}
+
 TEST_CASE("of several own faults the first noticed is the cause") {
   const auto result = explain_failure(
       {reported(ExitCode::kData, "bad file"), reported(ExitCode::kDiverged, "loss is nan")}, {1, 0}, kNow);

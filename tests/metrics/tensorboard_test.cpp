@@ -1,7 +1,9 @@
 #include "metrics/tensorboard.h"
 
+#include <algorithm>
 #include <cstring>
 #include <fstream>
+#include <limits>
 #include <map>
 #include <optional>
 
@@ -120,6 +122,49 @@ TEST_CASE("an event file has its version first, then scalars by step") {
   CHECK(fields_of(value->second).find(1)->second == "learning_rate");
   CHECK(as<float>(fields_of(value->second).find(2)->second) == -1e-3F);
   CHECK(as<uint64_t>(fields_of(records[2]).find(2)->second) == uint64_t{1} << 40);
+}
+
+std::vector<double> doubles(const std::string& bytes) {
+  std::vector<double> numbers(bytes.size() / sizeof(double));
+  std::memcpy(numbers.data(), bytes.data(), bytes.size());
+  return numbers;
+}
+
+TEST_CASE("a number is in the bucket whose limit is the first above it") {
+  const std::vector<double>& limits = histogram_limits();
+  CHECK(std::is_sorted(limits.begin(), limits.end()));
+  for (const double value : {-1e300, -3.0, -1e-12, -1e-20, 0.0, 1e-13, 0.5, 7.0, 1e25}) {
+    const size_t bucket = histogram_bucket(value);
+    CHECK(value < limits[bucket]);
+    if (bucket > 0) CHECK(value >= limits[bucket - 1]);
+  }
+  CHECK(histogram_bucket(std::numeric_limits<double>::max()) == limits.size() - 1);
+}
+
+TEST_CASE("a histogram has its sums, and the buckets that hold something with what is before them") {
+  Histogram histogram{-1, 2, 4, 1.5, 5.25, std::vector<double>(histogram_limits().size())};
+  const size_t low = histogram_bucket(-1), high = histogram_bucket(2);
+  histogram.buckets[low] = 1;
+  histogram.buckets[high] = 1;
+  histogram.buckets[high - 1] = 2;
+  const TemporaryFolder folder;
+  EventFile(folder.path(), 0).add_histograms(3, {{"weights/w", histogram}});
+  const auto records = records_of(files_in(folder.path()).at(0));
+  REQUIRE(records.size() == 2);
+  const auto event = fields_of(records[1]);
+  CHECK(as<uint64_t>(event.find(2)->second) == 3);
+  const auto value = fields_of(fields_of(event.find(5)->second).find(1)->second);
+  CHECK(value.find(1)->second == "weights/w");
+  const auto fields = fields_of(value.find(5)->second);
+  CHECK(as<double>(fields.find(1)->second) == -1);
+  CHECK(as<double>(fields.find(2)->second) == 2);
+  CHECK(as<double>(fields.find(3)->second) == 4);
+  CHECK(as<double>(fields.find(4)->second) == 1.5);
+  CHECK(as<double>(fields.find(5)->second) == 5.25);
+  const auto& limits = histogram_limits();
+  CHECK(doubles(fields.find(6)->second) ==
+        std::vector<double>{limits[low - 1], limits[low], limits[high - 2], limits[high - 1], limits[high]});
+  CHECK(doubles(fields.find(7)->second) == std::vector<double>{0, 1, 0, 2, 1});
 }
 
 TEST_CASE("a file that goes on says from which step") {

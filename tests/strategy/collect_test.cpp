@@ -96,6 +96,25 @@ TEST_CASE("averaged weights are what is collected, and training goes on with the
   }
 }
 
+TEST_CASE("the loss scale goes on bit for bit, and begins afresh after another precision") {
+  JobSpec spec = spec_with("adam");
+  spec.train.precision = "fp16_mixed";
+  const Dataset dataset = load_dataset(spec.data, 42);
+  const TrainingResult whole = train_with_threads(spec, dataset, 2, kSteps);
+  CollectedVariables before = train_with_threads(spec, dataset, 2, kFirst).collected;
+  const TrainingResult after = train_with_threads(spec, dataset, 2, kSteps, &before, kFirst);
+  CHECK(same(whole.variables, after.variables));
+  CHECK(same(whole.collected.training, after.collected.training));
+  const at::Tensor scale = find(whole.collected.training, "loss_scale");
+  CHECK(scale[1].item<double>() == kSteps);  // without an overflow
+  std::erase_if(before.training, [](const auto& item) { return item.first == "loss_scale"; });
+  const TrainingResult afresh = train_with_threads(spec, dataset, 2, kSteps, &before, kFirst);
+  CHECK(find(afresh.collected.training, "loss_scale")[1].item<double>() == kSteps - kFirst);
+  JobSpec exact = spec;
+  exact.train.precision = "float32";
+  CHECK_NOTHROW(train_with_threads(exact, dataset, 2, kSteps, &whole.collected, kSteps));
+}
+
 TEST_CASE("the average of the weights follows its recurrence from the initial weights on") {
   JobSpec spec = spec_with("sgd");
   spec.model.dtype = "float64";

@@ -4,6 +4,7 @@
 #include <ATen/ATen.h>
 
 #include <cmath>
+#include <limits>
 
 #include "catch.h"
 #include "strategy/clipping.h"
@@ -40,19 +41,22 @@ TEST_CASE("smoothed labels spread their share over all classes; evaluation does 
 
 struct Step {
   std::shared_ptr<Model> model = linear_model();
+  LossScale* loss_scale = nullptr;
   std::unique_ptr<ProcessGroup> group = make_single_group();
   PhaseClock clock;
   std::unique_ptr<GradientReducer> reducer =
       group->make_gradient_reducer(model->parameters(), ReducerOptions(), clock);
   TrainSpec train;
+  bool finite = false;
 
   std::vector<at::Tensor> gradients() {
     Share share;
     share.micro_batches = {MicroBatch(one_example())};
     share.global_examples = 1;
-    const StepParts parts{*model, *group, *reducer, clock, train};
+    const StepParts parts{*model, *group, *reducer, clock, train, loss_scale};
     eager_gradients(parts, share);
-    eager_adjust(parts);
+    finite = eager_unscale(parts);
+    eager_clip(parts);
     std::vector<at::Tensor> all;
     for (const at::Tensor& parameter : model->parameters()) all.push_back(parameter.grad().clone());
     return all;
@@ -80,6 +84,89 @@ TEST_CASE("a gradient whose norm is too large is scaled down, one that is not st
   step.train.clip_norm = 1000;
   const auto same = step.gradients();
   for (size_t i = 0; i < whole.size(); ++i) CHECK(at::equal(same[i], whole[i]));
+}
+
+TEST_CASE("the loss scale falls when a gradient overflows and rises after 2000 that do not") {
+  LossScale scale;
+  CHECK(scale.value() == 65536);
+  scale.update(false);
+  scale.update(false);
+  CHECK(scale.value() == 16384);
+  CHECK(scale.skipped() == 2);
+  for (int i = 0; i < 1999; ++i) scale.update(true);
+  CHECK(scale.value() == 16384);
+  LossScale other;
+  other.restore(scale.state());
+  scale.update(true);
+  other.update(true);
+  CHECK(scale.value() == 32768);
+  CHECK(other.state() == scale.state());
+  for (int i = 0; i < 1999; ++i) scale.update(true);
+  scale.update(false);  // the count begins anew
+  scale.update(true);
+  CHECK(scale.value() == 16384);
+}
+
+TEST_CASE("the scaled loss gives the same gradient once it is unscaled, or none") {
+  Step step;
+  const auto plain = step.gradients();
+  LossScale scale;
+  step.loss_scale = &scale;
+  const auto unscaled = step.gradients();
+  CHECK(step.finite);
+  for (size_t i = 0; i < plain.size(); ++i) CHECK(at::equal(unscaled[i], plain[i]));  // a power of two
+  {
+    const at::NoGradGuard no_grad;
+    step.model->parameters()[0][1].fill_(std::numeric_limits<double>::infinity());
+  }
+  step.gradients();
+  CHECK_FALSE(step.finite);
+  CHECK(scale.value() == 32768);
+  CHECK(scale.skipped() == 1);
+}
+
+std::shared_ptr<Model> model_of(const std::vector<LayerSpec>& layers, const Shape& input) {
+  return build_model(place_layers(layers, input, 3), at::kFloat, 1);
+}
+
+TEST_CASE("mixed precision computes in 16 bits and keeps weights, gradients and losses in float32") {
+  const std::string precision = GENERATE("bf16_mixed", "fp16_mixed");
+  std::vector<LayerSpec> layers;
+  for (const char* kind : {"conv2d", "batch_norm", "relu", "max_pool2d", "gelu", "avg_pool2d", "tanh",
+                           "sigmoid", "dropout", "flatten", "dense"}) {
+    layers.emplace_back().kind = kind;
+  }
+  layers[0].filters = 4;
+  layers[8].rate = 0;
+  layers[10].units = 3;
+  const auto model = model_of(layers, {1, 12, 12});
+  at::manual_seed(1);
+  const Batch batch{at::rand({5, 1, 12, 12}), at::tensor(std::vector<int64_t>{0, 1, 2, 1, 0})};
+  TrainSpec train;
+  const ForwardPass exact = training_pass(*model, train, batch);
+  train.precision = precision;
+  const ForwardPass mixed = training_pass(*model, train, batch);
+  CHECK(mixed.logits.scalar_type() == at::kFloat);
+  CHECK_FALSE(at::equal(mixed.logits, exact.logits));
+  CHECK(at::allclose(mixed.logits, exact.logits, 0.05, 0.02));
+  mixed.loss_sum.backward();
+  for (const at::Tensor& parameter : model->parameters()) {
+    CHECK(parameter.scalar_type() == at::kFloat);
+    CHECK(parameter.grad().scalar_type() == at::kFloat);
+    CHECK(at::isfinite(parameter.grad()).all().item<bool>());
+  }
+  // Outside of the pass nothing is converted, and what an update changes is seen by the next one.
+  CHECK(at::equal(training_pass(*model, TrainSpec(), batch).logits, exact.logits));
+  {
+    const at::NoGradGuard no_grad;
+    for (at::Tensor& parameter : model->parameters()) parameter.add_(0.1);
+  }
+  CHECK_FALSE(at::equal(training_pass(*model, train, batch).logits, mixed.logits));
+  // An empty batch takes part, too.
+  for (at::Tensor& parameter : model->parameters()) parameter.mutable_grad().reset();
+  training_pass(*model, train, {at::empty({0, 1, 12, 12}), at::empty({0}, at::kLong)}).loss_sum.backward();
+  for (const at::Tensor& parameter : model->parameters())
+    CHECK(at::equal(parameter.grad(), at::zeros_like(parameter)));
 }
 
 }  // namespace

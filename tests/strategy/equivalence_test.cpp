@@ -197,6 +197,45 @@ TEST_CASE("replicas with smoothed labels, weight decay for some and averaged wei
   require_equal_with_uneven_shares(spec);
 }
 
+TEST_CASE("in mixed precision replicas train nearly what one does, and the same on every replica") {
+  JobSpec spec = small_spec();
+  spec.train.precision = GENERATE("bf16_mixed", "fp16_mixed");
+  spec.train.clip_norm = 1;
+  spec.strategy.communication = GENERATE("gloo", "shared_memory");
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto one = train_with_threads(with_batch(spec, 24), dataset, 1, kSteps);
+  const auto two = train_with_threads(with_batch(spec, 12), dataset, 2, kSteps);
+  CHECK(relative_difference(one.variables, two.variables) < 1e-2);  // rounded to 16 bits elsewhere
+  JobSpec exact = spec;
+  exact.train.precision = "float32";
+  const auto whole = train_with_threads(with_batch(exact, 24), dataset, 1, kSteps);
+  const double difference = relative_difference(one.variables, whole.variables);
+  CHECK(difference < 3e-2);
+  CHECK(difference > 0);
+  CHECK(one.losses.back() == Approx(whole.losses.back()).epsilon(0.05));
+}
+
+TEST_CASE("an update whose gradient overflows is skipped on all replicas, whoever brought it") {
+  JobSpec spec = with_batch(small_spec(), 12);
+  spec.train.precision = "fp16_mixed";
+  spec.strategy.communication = GENERATE("gloo", "shared_memory");
+  const Dataset dataset = load_dataset(spec.data, 1);
+  CollectedVariables from = train_with_threads(spec, dataset, 2, 3).collected;
+  for (auto& [name, tensor] : from.training) {
+    if (name != "loss_scale") continue;
+    CHECK(tensor.size(0) == 3);
+    CHECK(tensor[0].item<double>() == 65536);
+    tensor[0] = 1e38;  // float32 gradients overflow
+  }
+  const TrainingResult after = train_with_threads(spec, dataset, 2, 6, &from, 3);
+  for (const auto& [name, tensor] : after.collected.training) {
+    if (name == "loss_scale") CHECK(tensor[2].item<double>() == 3);
+    if (name == "loss_scale") CHECK(tensor[0].item<double>() == 1e38 / 8);
+    if (name == "optimizer.steps") CHECK(tensor.item<int64_t>() == 3);
+  }
+  CHECK(relative_difference(from.model, after.collected.model) == 0);
+}
+
 // flatten, dense, batch_norm, relu, dense; or with batch_norm on planes
 JobSpec with_batch_norm(JobSpec spec, bool planes) {
   spec.model.kind = "layers";

@@ -28,6 +28,7 @@ std::unique_ptr<Strategy> build(const JobSpec& spec, const Dataset& dataset,
   parts.model =
       build_model(plan, dtype_from_name(spec.model.dtype), static_cast<uint64_t>(spec.seed + group->rank()));
   parts.train = spec.train;
+  if (spec.train.precision == "fp16_mixed") parts.loss_scale = std::make_shared<LossScale>();
   parts.group = std::move(group);
   parts.reducer.bucket_bytes = 1024;  // several buckets even for a small model
   if (on_fake_gpu(spec)) {

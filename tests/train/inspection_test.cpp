@@ -52,7 +52,7 @@ Replica train(const JobPlan& job, ProcessGroup& inspection_group, std::unique_pt
   const std::shared_ptr<Model> model = parts.model;
   const auto inspection = std::make_shared<StepInspection>(
       model, parts.train, std::make_unique<Borrowed>(inspection_group), 1e-5);
-  parts.before_update = [inspection, &tamper, model](const GradientReducer& reducer) {
+  parts.before_update = [inspection, &tamper, model](const GradientReducer& reducer, ProcessGroup&) {
     if (tamper) tamper(*model);
     inspection->look_at_gradients(reducer);
   };

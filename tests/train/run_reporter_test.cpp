@@ -58,6 +58,7 @@ TEST_CASE("run_start has every number of the run") {
       {"dataset_source", "generated"},
       {"parameters", 16 * 5 + 5 + 5 * 3 + 3},
       {"dtype", "float32"},
+      {"precision", "float32"},
       {"seed", 42},
       {"skipped_steps", 4},
       {"dtrain", kVersion},
@@ -69,6 +70,21 @@ TEST_CASE("run_start has every number of the run") {
   }
   CHECK_THAT(start["libtorch"].get<std::string>(), ContainsSubstring("."));
   for (const char* key : {"host", "processor"}) CHECK_FALSE(start[key].get<std::string>().empty());
+}
+
+TEST_CASE("the loss scale and the updates that it cost are told") {
+  const JobPlan job = small_job({"train.precision=fp16_mixed"});
+  const auto scale = std::make_shared<LossScale>();
+  RecordingSink sink;
+  RunReporter reporter(job, job.runs.back(), sink, [] { return Traffic(); }, nullptr, scale);
+  reporter.on_run_start();
+  scale->update(/*finite=*/false);
+  reporter.on_window(1, 2, 0.1, MetricSums({1, 1, 1}));
+  reporter.on_run_end(1, 2);
+  const Event step = sink.of("step").at(0);
+  CHECK(step.at("loss_scale") == 32768.0);
+  CHECK(step.at("skipped_updates") == 1);
+  CHECK(sink.of("run_end").at(0).at("skipped_updates") == 1);
 }
 
 TEST_CASE("a dataset that was asked for is not called a fallback") {

@@ -1,0 +1,29 @@
+// Forward passes in 16 bits.
+#pragma once
+
+#include <c10/core/DeviceType.h>
+#include <c10/core/ScalarType.h>
+
+#include <optional>
+#include <string>
+
+namespace dtrain {
+
+// What convolutions and dense layers compute in, by train.precision; nullopt: the model's own type.
+std::optional<at::ScalarType> compute_type(const std::string& precision);
+
+// While it lives, this thread's forward passes on `device` convert the inputs and weights of convolutions and
+// dense layers to `type`; the weights themselves stay what they are. Does nothing for nullopt.
+class Autocast {
+ public:
+  Autocast(at::DeviceType device, std::optional<at::ScalarType> type);
+  ~Autocast();
+  Autocast(const Autocast&) = delete;
+  Autocast& operator=(const Autocast&) = delete;
+
+ private:
+  at::DeviceType device_;
+  bool active_;
+};
+
+}  // namespace dtrain

@@ -1,0 +1,35 @@
+// A strategy that does something around another one's steps.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "strategy/strategy.h"
+
+namespace dtrain {
+
+class ForwardingStrategy : public Strategy {
+ public:
+  int64_t place_variables() override { return inner_->place_variables(); }
+  MetricSums train_step(const Share& share, double learning_rate) override {
+    return inner_->train_step(share, learning_rate);
+  }
+  MetricSums evaluate(const Share& share) override { return inner_->evaluate(share); }
+  MetricSums sum_over_replicas(MetricSums sums) override {
+    return inner_->sum_over_replicas(std::move(sums));
+  }
+  CollectedVariables collect_variables() override { return inner_->collect_variables(); }
+  int64_t restore_variables(const CollectedVariables& variables, int64_t step) override {
+    return inner_->restore_variables(variables, step);
+  }
+  std::optional<WorkersReport> end_training() override { return inner_->end_training(); }
+  void finish() override { inner_->finish(); }
+
+ protected:
+  explicit ForwardingStrategy(std::unique_ptr<Strategy> inner) : inner_(std::move(inner)) {}
+
+ private:
+  std::unique_ptr<Strategy> inner_;
+};
+
+}  // namespace dtrain

@@ -1,0 +1,95 @@
+#include "train/step_trace.h"
+
+#include <ATen/ATen.h>
+
+#include <nlohmann/json.hpp>
+#include <set>
+#include <thread>
+
+#include "catch.h"
+#include "core/error.h"
+
+namespace dtrain {
+namespace {
+
+using nlohmann::json;
+
+json trace_of(StepTrace& trace) { return json::parse(trace_file(trace.events())).at("traceEvents"); }
+
+std::vector<json> of(const json& events, const std::string& category) {
+  std::vector<json> found;
+  for (const json& event : events) {
+    if (event.value("cat", "") == category) found.push_back(event);
+  }
+  return found;
+}
+
+std::set<std::string> names(const std::vector<json>& events) {
+  std::set<std::string> all;
+  for (const json& event : events) all.insert(event.at("name").get<std::string>());
+  return all;
+}
+
+TEST_CASE("a trace has the phases, operators and backward functions between its start and its stop") {
+  PhaseClock clock;
+  StepTrace trace(3, clock);
+  const at::Tensor weight = at::ones({4, 4}).requires_grad_();
+  at::mm(weight, weight);  // not yet
+  trace.start();
+  CHECK(trace.is_recording());
+  const auto begin = PhaseClock::Clock::now();
+  clock.enter(Phase::kCompute);
+  at::relu(weight).sum().backward();
+  clock.enter(Phase::kUpdate);
+  std::thread([] { at::zeros({2}); }).join();
+  trace.add_step(20, begin, PhaseClock::Clock::now());
+  clock.enter(Phase::kCommunicate);
+  trace.stop();
+  clock.enter(Phase::kCompute);
+  at::mm(weight, weight);  // no longer
+  const json events = trace_of(trace);
+  CHECK(names(of(events, "step")) == std::set<std::string>{"step 20"});
+  CHECK(names(of(events, "phase")) == std::set<std::string>{"data_wait", "compute", "update"});
+  const auto operators = names(of(events, "operator"));
+  CHECK(operators.count("aten::relu") == 1);
+  CHECK(operators.count("aten::zeros") == 1);
+  CHECK(operators.count("aten::mm") == 0);
+  CHECK(names(of(events, "backward")).count("ReluBackward0") == 1);
+  const json step = of(events, "step").front();
+  std::set<int> tracks;
+  for (const json& event : events) {
+    CHECK(event.at("pid") == 3);
+    if (event.at("ph") != "X") continue;
+    CHECK(event.at("dur").get<double>() >= 0);
+    if (event.at("cat") == "operator") tracks.insert(event.at("tid").get<int>());
+    if (event.at("name") == "aten::relu") {
+      CHECK(event.at("ts") >= step.at("ts"));
+      CHECK(event.at("ts").get<double>() + event.at("dur").get<double>() <=
+            step.at("ts").get<double>() + step.at("dur").get<double>() + 1);
+    }
+  }
+  CHECK(tracks == std::set<int>{2, 3});  // of two threads
+}
+
+TEST_CASE("a trace is bounded and says what it left out") {
+  PhaseClock clock;
+  StepTrace trace(0, clock);
+  const auto now = PhaseClock::Clock::now();
+  for (int64_t step = 0; step < 60'000; ++step) trace.add_step(step, now, now);
+  const json events = trace_of(trace);
+  CHECK(trace.events().size() < StepTrace::kMostBytes + 1000);
+  CHECK(events.size() < 60'000);
+  CHECK_THAT(events.back().at("args").at("labels").get<std::string>(), ContainsSubstring("were left out"));
+}
+
+TEST_CASE("a process makes one trace at a time") {
+  PhaseClock clock;
+  StepTrace first(0, clock), second(0, clock);
+  first.start();
+  CHECK_THROWS_AS(second.start(), Error);
+  first.stop();
+  CHECK_NOTHROW(second.start());
+}
+
+}  // namespace
+}  // namespace dtrain
