@@ -83,7 +83,8 @@ ordered_json field_schema(const Field<Spec>& field) {
         return TypeSchema{field}.of(static_cast<const T*>(nullptr));
       },
       field.member));
-  const ordered_json value = to_json(field, Spec{});
+  static const Spec defaults;
+  const ordered_json value = to_json(field, defaults);
   if (!value.is_null() && !field.required) schema["default"] = value;
   return schema;
 }
