@@ -4,12 +4,15 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <chrono>
 #include <csignal>
 #include <string>
+#include <thread>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
-#include <utility>
 #include <vector>
 
+#include "comm/failure.h"
+#include "core/error.h"
 #include "core/signals.h"
 #include "strategy/parameter_server.h"
 #include "strategy/parameter_service.h"
@@ -44,34 +47,63 @@ std::unique_ptr<PairChannel> meet(const MeetingPlace& place, const Pair& pair, i
   return std::make_unique<PairChannel>(point, side, timeout_of(place.job), peer, place.network);
 }
 
-// Where a worker that was started again says for which time.
-std::string restart_key(const MeetingPlace& place, int64_t worker) {
-  return fmt::format("{}/restart of worker {}", place.run.run, worker);
+// Where a worker tells a server, just before the two meet, how often it was started again.
+std::string arrival_key(const MeetingPlace& place, int64_t server, int64_t worker) {
+  return fmt::format("{}/server {}/arrival of worker {}", place.run.run, server, worker);
 }
 
-// What a server knows of the workers' restarts.
-class KnownRestarts {
- public:
-  explicit KnownRestarts(const MeetingPlace& place)
-      : place_(place), restarts_(static_cast<size_t>(place.run.replicas)) {}
+void announce(const MeetingPlace& place, const Pair& pair) {
+  const std::string number = std::to_string(pair.restart);
+  place.store->set(arrival_key(place, pair.server, pair.worker),
+                   std::vector<uint8_t>(number.begin(), number.end()));
+}
 
-  int of(int worker) const { return restarts_[static_cast<size_t>(worker)]; }
-  // Whether the worker was started again since.
-  bool look(int worker) {
-    const std::string key = restart_key(place_, worker);
+// How a server meets workers: only those that are there. Waiting for one that has died before would take as
+// long as the timeout, and keep it from meeting the process that took its place.
+class Arrivals {
+ public:
+  Arrivals(const MeetingPlace& place, int64_t server)
+      : place_(place), server_(server), met_(static_cast<size_t>(place.run.replicas), -1) {}
+
+  // Waits for a process of the worker that it has not met yet. Throws Error(kPeerLost) when none comes in
+  // time.
+  std::unique_ptr<PairChannel> meet_worker(int worker) {
+    const StorePtr store = place_.store->clone();
+    const auto deadline = std::chrono::steady_clock::now() + timeout_of(place_.job);
+    int& met = met_[static_cast<size_t>(worker)];
+    int restart = newest(*store, worker);
+    for (; restart <= met; restart = newest(*store, worker)) {
+      if (std::chrono::steady_clock::now() > deadline) throw Error(ExitCode::kPeerLost, "it did not come");
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    met = restart;
+    return meet(place_, {server_, worker, restart}, kServerSide);
+  }
+  // Whether there is one.
+  bool has_returned(int worker) const {
     try {
-      if (!place_.store->check({key})) return false;
-      const std::vector<uint8_t> text = place_.store->get(key);
-      const int restart = std::stoi(std::string(text.begin(), text.end()));
-      return restart > std::exchange(restarts_[static_cast<size_t>(worker)], restart);
-    } catch (const std::exception&) {
+      return newest(*place_.store, worker) > met_[static_cast<size_t>(worker)];
+    } catch (const Error&) {
       return false;  // with the store the job ends
     }
   }
 
  private:
+  // The number of its last restart; -1 before it has come at all.
+  int newest(c10d::Store& store, int worker) const {
+    int number = -1;
+    with_peer_errors("looking for workers at the store", [&] {
+      const std::string key = arrival_key(place_, server_, worker);
+      if (!store.check({key})) return;
+      const std::vector<uint8_t> text = store.get(key);
+      number = std::stoi(std::string(text.begin(), text.end()));
+    });
+    return number;
+  }
+
   const MeetingPlace& place_;
-  std::vector<int> restarts_;
+  int64_t server_;
+  std::vector<int> met_;  // by worker: the restart of the last one
 };
 
 // Between hosts some take longer to load the data than one of the two would wait for the other.
@@ -124,10 +156,6 @@ std::unique_ptr<ParameterService> make_service(const JobPlan& job, const RunPlan
 
 ServerAccess connect_to_servers(const MeetingPlace& place, int64_t worker, int restart) {
   const RunPlan& run = place.run;
-  if (restart > 0) {
-    const std::string number = std::to_string(restart);
-    place.store->set(restart_key(place, worker), std::vector<uint8_t>(number.begin(), number.end()));
-  }
   meet_all(place, worker);
   ServerAccess servers;
   servers.worker = static_cast<int>(worker);
@@ -136,8 +164,11 @@ ServerAccess connect_to_servers(const MeetingPlace& place, int64_t worker, int r
     if (stop_signals_received() == 0) note_stop_signal(SIGTERM);
   };
   servers.min_shard_bytes = place.job.spec.strategy.min_shard_kib << 10;
-  for (int64_t server = 0; server < run.servers; ++server)
+  for (int64_t server = 0; server < run.servers; ++server) {
+    announce(place, {server, worker, restart});
     servers.channels.push_back(meet(place, {server, worker, restart}, kWorkerSide));
+  }
+  spdlog::info("connected to every server");
   return servers;
 }
 
@@ -147,13 +178,13 @@ void serve_parameters(const MeetingPlace& place, int64_t server, int local_rank,
   board.set(local_rank, Activity::kBuilding, 0);
   // The workers end by themselves, and one of them collects what is here.
   if (saves_checkpoints(job, run)) catch_first_stop_signals();
-  KnownRestarts restarts(place);
+  Arrivals arrivals(place, server);
   ServiceOptions options = service_options(job, run, local_rank, board);
-  options.has_returned = [&restarts](int worker) { return restarts.look(worker); };
+  options.has_returned = [&arrivals](int worker) { return arrivals.has_returned(worker); };
   const auto service = make_service(job, run, server, std::move(options));
   board.set(local_rank, Activity::kServing, 0);
   meet_all(place, run.replicas + server);
-  service->serve([&](int worker) { return meet(place, {server, worker, restarts.of(worker)}, kServerSide); });
+  service->serve([&](int worker) { return arrivals.meet_worker(worker); });
   const WorkersReport report = service->ledger().report();
   spdlog::info("made {} updates, their staleness {:.2f} on average, {} at most", service->ledger().version(),
                report.staleness.mean(), report.staleness.maximum());

@@ -101,19 +101,17 @@ TEST_CASE("a killed worker is started again and does all of its share") {
   Program program(job.run(Job::set({"train.epochs=30", "evaluate.every_epochs=1000",
                                     "strategy.restart_workers=2", "strategy.max_staleness=" + bound})));
   job.wait_for_step();
-  pid_t killed = 0;
+  const std::filesystem::path logs = job.run_folder() / "logs";
   for (int kill = 0; kill < kills; ++kill) {
-    pid_t process = 0;
-    REQUIRE(eventually(30, [&] {  // the one that is there now, once the servers know it
-      const auto replica = job.replica(1);
-      process = replica ? replica->process : 0;
-      return process != 0 && process != killed &&
-             (kill == 0 ||
-              text_of(job.run_folder() / "logs" / "distributed-server0.log").find("worker 1 is back") !=
-                  std::string::npos);
+    const auto log = logs / (kill == 0 ? "distributed-worker1.log" : "distributed-worker1.restart1.log");
+    const auto says = [](const std::filesystem::path& path, const char* text) {
+      return text_of(path).find(text) != std::string::npos;
+    };
+    REQUIRE(eventually(30, [&] {
+      return says(log, "connected to every server") &&
+             (kill == 0 || says(logs / "distributed-server0.log", "worker 1 is back"));
     }));
-    killed = process;
-    ::kill(killed, SIGKILL);
+    ::kill(job.wait_for_replica(1).process, SIGKILL);
   }
   const Finished run = program.wait(60);
   INFO(run.output << run.errors);
@@ -134,8 +132,23 @@ TEST_CASE("a killed worker is started again and does all of its share") {
   }
   CHECK(end.at("workers").at(1).at("returns") == kills);
   if (bound == "4") CHECK(end.at("staleness").at("maximum") <= 4);
-  CHECK(std::filesystem::exists(job.run_folder() / "logs" / "distributed-worker1.restart1.log"));
+  CHECK(std::filesystem::exists(logs / "distributed-worker1.restart1.log"));
   CHECK(job.is_gone(0));
+}
+
+// The servers have never met the first one, and do not wait for it.
+TEST_CASE("a worker that is killed before it has met the servers comes all the same") {
+  const Job job(kSpec);
+  Program program(
+      job.run(Job::set({"train.epochs=30", "evaluate.every_epochs=1000", "strategy.restart_workers=1"})));
+  ::kill(job.wait_for_replica(1).process, SIGKILL);
+  const Finished run = program.wait(40);  // less than strategy.timeout_seconds
+  INFO(run.output << run.errors);
+  CHECK(run.exit_code == 0);
+  for (const Event& worker : job.event("run_end", "distributed").at("workers")) {
+    CHECK_FALSE(worker.contains("lost"));
+    CHECK(updates_of(worker) == 30 * 21);
+  }
 }
 
 TEST_CASE("a worker that stops for ever is given up where others wait for it") {
