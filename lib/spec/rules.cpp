@@ -282,9 +282,6 @@ class Rules {
     if (usable("callbacks.tensorboard_histograms") && callbacks.tensorboard_histograms &&
         !callbacks.tensorboard && !has_problem("callbacks.tensorboard"))
       add("callbacks.tensorboard_histograms", "needs callbacks.tensorboard: true");
-    if (usable("callbacks.profile.steps") && !callbacks.profile.start_step &&
-        !has_problem("callbacks.profile.start_step"))
-      add("callbacks.profile.steps", "needs callbacks.profile.start_step, the first of them");
   }
 
   void check_checkpoint() {

@@ -28,9 +28,8 @@ int64_t remembered(const TrainSpec& train) {
 }
 
 bool shares_memory(const JobPlan& job, const RunPlan& run) {
-  const StrategySpec& strategy = job.spec.strategy;
-  return run.replicas > 1 && !run.is_asynchronous() && job.spec.hosts.size() < 2 &&
-         strategy.communication != "gloo";
+  const bool on_one_host = job.communication == "shared_memory" || job.communication == "auto";
+  return run.replicas > 1 && !run.is_asynchronous() && on_one_host && job.spec.hosts.size() < 2;
 }
 
 int64_t per_example(const JobPlan& job) {

@@ -211,7 +211,7 @@ TEST_CASE("a TF_CONFIG that makes no sense says why") {
       {"{}", "no \"cluster\""},
       {R"({"cluster": {}})", "no \"task\""},
       {R"({"cluster": [], "task": {}})", "not JSON objects"},
-      {R"({"cluster": {}, "task": {"type": "worker", "index": 0}})", "neither a chief nor a worker"},
+      {R"({"cluster": {}, "task": {"type": "worker", "index": 0}})", "cluster.worker has 0 entries"},
       {R"({"cluster": {"worker": "a:1"}, "task": {"type": "worker", "index": 0}})", "not a list"},
       {R"({"cluster": {"worker": ["a"]}, "task": {"type": "worker", "index": 0}})", "'a' is not of the form"},
       {R"({"cluster": {"worker": ["a:0"]}, "task": {"type": "worker", "index": 0}})", "'a:0'"},

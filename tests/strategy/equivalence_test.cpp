@@ -210,7 +210,7 @@ TEST_CASE("in mixed precision replicas train nearly what one does, and the same 
   exact.train.precision = "float32";
   const auto whole = train_with_threads(with_batch(exact, 24), dataset, 1, kSteps);
   const double difference = relative_difference(one.variables, whole.variables);
-  CHECK(difference < 3e-2);
+  CHECK(difference < (spec.train.precision == "bf16_mixed" ? 0.1 : 0.02));  // 8 and 11 significant bits
   CHECK(difference > 0);
   CHECK(one.losses.back() == Approx(whole.losses.back()).epsilon(0.05));
 }

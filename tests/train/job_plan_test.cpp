@@ -430,7 +430,7 @@ TEST_CASE("schedules in epochs follow each run's own steps, those in steps do no
 TEST_CASE("a profile must begin within the job") {
   const std::string text = "batch: {per_replica: 64}\ntrain: {max_steps: 10}\n";
   CHECK_THAT(problems_in(text + "callbacks: {profile: {start_step: 11}}\n"),
-             ContainsSubstring("spec:3:35: callbacks.profile.start_step: is 11, but the job has 10 steps"));
+             ContainsSubstring("spec:3:23: callbacks.profile.start_step: is 11, but the job has 10 steps"));
   CHECK(problems_in(text + "callbacks: {profile: {start_step: 10}}\n") == "");
 }
 

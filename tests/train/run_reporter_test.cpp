@@ -76,7 +76,8 @@ TEST_CASE("the loss scale and the updates that it cost are told") {
   const JobPlan job = small_job({"train.precision=fp16_mixed"});
   const auto scale = std::make_shared<LossScale>();
   RecordingSink sink;
-  RunReporter reporter(job, job.runs.back(), sink, [] { return Traffic(); }, nullptr, scale);
+  RunReporter reporter(
+      job, job.runs.back(), sink, [] { return Traffic(); }, nullptr, scale);
   reporter.on_run_start();
   scale->update(/*finite=*/false);
   reporter.on_window(1, 2, 0.1, MetricSums({1, 1, 1}));
