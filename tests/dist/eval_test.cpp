@@ -30,8 +30,10 @@ TEST_CASE("a checkpoint's evaluation is the same at any number of replicas") {
   }
   CHECK(evaluate(job, "3", {"--set", "data.test_examples=2"}).at("examples") == 2);
 
+  ProgramOptions there;
+  there.environment["TMPDIR"] = job.folder();  // the logs of a failure stay
   const Finished other =
-      run_program({"eval", job.run_folder(), "--replicas", "2", "--set", "model.hidden=[6]"});
+      run_program({"eval", job.run_folder(), "--replicas", "2", "--set", "model.hidden=[6]"}, there);
   CHECK(other.exit_code == 7);
   CHECK_THAT(other.errors, ContainsSubstring("of another model"));
   CHECK(job.is_gone());
