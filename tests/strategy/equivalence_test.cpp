@@ -209,10 +209,13 @@ TEST_CASE("in mixed precision replicas train nearly what one does, and the same 
   JobSpec exact = spec;
   exact.train.precision = "float32";
   const auto whole = train_with_threads(with_batch(exact, 24), dataset, 1, kSteps);
-  const double difference = relative_difference(one.variables, whole.variables);
-  CHECK(difference < (spec.train.precision == "bf16_mixed" ? 0.1 : 0.02));  // 8 and 11 significant bits
-  CHECK(difference > 0);
   CHECK(one.losses.back() == Approx(whole.losses.back()).epsilon(0.05));
+  // Two steps in, before a rectifier that is near zero has gone another way: 8 and 11 significant bits.
+  const auto two_steps = train_with_threads(with_batch(spec, 24), dataset, 1, 2);
+  const auto two_exact_steps = train_with_threads(with_batch(exact, 24), dataset, 1, 2);
+  const double difference = relative_difference(two_steps.variables, two_exact_steps.variables);
+  CHECK(difference < (spec.train.precision == "bf16_mixed" ? 4e-4 : 5e-5));
+  CHECK(difference > 0);
 }
 
 TEST_CASE("an update whose gradient overflows is skipped on all replicas, whoever brought it") {
