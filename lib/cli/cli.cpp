@@ -269,6 +269,7 @@ void CommandLine::add_export() {
       ->add_option("--out", exported.out,
                    "The file (default: NAME.FORMAT in this folder, NAME.pt for torchscript)")
       ->type_name("FILE");
+  command->add_flag("--overwrite", exported.overwrite, "Replace the file if it is there");
   command->footer(kExitCodes);
   command->callback([this] { action = [this] { return export_command(exported); }; });
 }

@@ -60,6 +60,7 @@ struct ExportOptions {
   std::string checkpoint;
   std::string format = "safetensors";  // or onnx, torchscript
   std::optional<std::string> out;      // the file; one in the working folder when there is none
+  bool overwrite = false;
 };
 
 struct CompareOptions {

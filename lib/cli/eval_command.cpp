@@ -6,10 +6,10 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/find_checkpoint.h"
 #include "cli/report_problems.h"
 #include "core/text.h"
 #include "train/evaluate_replicas.h"
-#include "train/resume.h"
 
 namespace dtrain {
 namespace {
@@ -94,9 +94,7 @@ std::vector<std::string> overrides_of(const EvalOptions& options) {
 }  // namespace
 
 ExitCode eval_command(const EvalOptions& options) {
-  const ResumePoint point = find_resume_point(options.checkpoint, {});
-  for (const std::string& warning : point.warnings)
-    std::cerr << "WARNING: " << printable(warning, 2000) << '\n';
+  const ResumePoint point = find_checkpoint(options.checkpoint);
   const EvaluationJob evaluation{point.checkpoint, overrides_of(options), options.replicas};
   LoadedSpec loaded;
   const JobPlan job = job_of_checkpoint(point.state, evaluation.overrides, find_dataset, loaded);

@@ -5,12 +5,12 @@
 #include <iostream>
 
 #include "cli/commands.h"
+#include "cli/find_checkpoint.h"
 #include "cli/report_problems.h"
+#include "core/error.h"
 #include "core/files.h"
-#include "core/text.h"
 #include "train/evaluation.h"
 #include "train/onnx.h"
-#include "train/resume.h"
 #include "train/torchscript.h"
 
 namespace dtrain {
@@ -39,18 +39,20 @@ void write_safetensors_file(const std::filesystem::path& path, const NamedTensor
 }  // namespace
 
 ExitCode export_command(const ExportOptions& options) {
-  const ResumePoint point = find_resume_point(options.checkpoint, {});
-  for (const std::string& warning : point.warnings)
-    std::cerr << "WARNING: " << printable(warning, 2000) << '\n';
+  const ResumePoint point = find_checkpoint(options.checkpoint);
   LoadedSpec loaded;
   const JobPlan job = job_of_checkpoint(point.state, {}, describe_dataset, loaded);
   if (!loaded.ok()) {
     report_problems(loaded.problems, std::cerr);
     return ExitCode::kUsage;
   }
-  const NamedTensors model = load_checkpoint(point.checkpoint).model;
   const std::string extension = options.format == "torchscript" ? "pt" : options.format;
   const std::filesystem::path path = options.out.value_or(fmt::format("{}.{}", job.spec.name, extension));
+  if (!options.overwrite && std::filesystem::exists(std::filesystem::symlink_status(path)))
+    throw Error(
+        ExitCode::kUsage,
+        fmt::format("{} is there already: --overwrite replaces it, --out names another", path.string()));
+  const NamedTensors model = load_checkpoint(point.checkpoint).model;
   if (options.format == "onnx") {
     write_file_atomically(path,
                           onnx_model(job.model, job.spec.data, job.data.image_shape, model, job.spec.name));

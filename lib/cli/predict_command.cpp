@@ -4,12 +4,12 @@
 #include <iostream>
 
 #include "cli/commands.h"
+#include "cli/find_checkpoint.h"
 #include "cli/report_problems.h"
 #include "core/text.h"
 #include "metrics/event.h"
 #include "train/evaluation.h"
 #include "train/prediction.h"
-#include "train/resume.h"
 
 namespace dtrain {
 namespace {
@@ -42,9 +42,7 @@ void print_json(const std::string& file, const DatasetInfo& data, const Predicti
 }  // namespace
 
 ExitCode predict_command(const PredictOptions& options) {
-  const ResumePoint point = find_resume_point(options.checkpoint, {});
-  for (const std::string& warning : point.warnings)
-    std::cerr << "WARNING: " << printable(warning, 2000) << '\n';
+  const ResumePoint point = find_checkpoint(options.checkpoint);
   LoadedSpec loaded;
   const JobPlan job = job_of_checkpoint(point.state, {}, describe_dataset, loaded);
   if (!loaded.ok()) {

@@ -77,8 +77,11 @@ TEST_CASE("export writes the model as safetensors, ONNX or TorchScript") {
   const Surroundings there{folder.path(), {}, {}};
   CHECK(dtrain_command({"export", run, "--format", "torchscript"}, there).exit_code == 0);
   CHECK(fs::file_size(folder / "small.pt") > 400);
-  for (int times = 0; times < 2; ++times)  // the second replaces the first
-    CHECK(dtrain_command({"export", run, "--out", weights}).exit_code == 0);
+  CHECK(dtrain_command({"export", run, "--out", weights}).exit_code == 0);
+  const Outcome again = dtrain_command({"export", run, "--out", weights, "--format", "onnx"});
+  CHECK(again.exit_code == 2);
+  CHECK_THAT(again.errors, ContainsSubstring("a.safetensors is there already: --overwrite replaces it"));
+  CHECK(dtrain_command({"export", run, "--out", weights, "--overwrite"}).exit_code == 0);
   const SafetensorsFile file(weights);
   CHECK(file.tensors().size() == 4);
   CHECK(file.metadata().at("input") == "(pixel / 255 - 0) / 1, [batch, 1, 4, 4]");
