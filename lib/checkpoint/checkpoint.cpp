@@ -138,7 +138,9 @@ fs::path latest_good_checkpoint(const fs::path& folder, const std::function<void
   throw Error(
       ExitCode::kCheckpoint,
       found.empty()
-          ? fmt::format("{}: there is no checkpoint to resume from; start without --resume", folder.string())
+          ? fmt::format(
+                "{}: there is no checkpoint; the spec asks for some with checkpoint: {{every_epochs: 1}}",
+                folder.string())
           : fmt::format("{}: none of the {} checkpoint{} is good; `dtrain inspect` shows what is "
                         "left of one, and a run without --resume starts over",
                         folder.string(), found.size(), found.size() == 1 ? "" : "s"));
