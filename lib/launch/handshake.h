@@ -7,7 +7,7 @@
 
 #include <string>
 
-#include "core/sha256.h"
+#include "launch/crypto.h"
 
 namespace dtrain {
 

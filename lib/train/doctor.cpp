@@ -14,12 +14,12 @@
 #include "comm/cuda.h"
 #include "core/descriptor.h"
 #include "core/files.h"
-#include "core/sha256.h"
 #include "core/sockets.h"
 #include "core/text.h"
 #include "core/version.h"
 #include "data/dataset.h"
 #include "launch/cores.h"
+#include "launch/crypto.h"
 #include "launch/gpus.h"
 #include "launch/hosts.h"
 #include "train/all_reduce_bench.h"
@@ -41,10 +41,7 @@ Finding found(const std::string& check, bool ok, const std::string& text, const 
 
 // The first half of a SHA-256: enough to tell files apart.
 std::string checksum(const std::string& bytes) {
-  std::string text;
-  for (const char byte : sha256(bytes).substr(0, kSha256Bytes / 2))
-    text += fmt::format("{:02x}", static_cast<unsigned char>(byte));
-  return text;
+  return hexadecimal(sha256(bytes).substr(0, kSha256Bytes / 2));
 }
 
 Finding program() {

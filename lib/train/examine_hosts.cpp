@@ -8,8 +8,8 @@
 
 #include "comm/gloo_group.h"
 #include "core/clock.h"
-#include "core/sha256.h"
 #include "core/text.h"
+#include "launch/crypto.h"
 #include "launch/remote_command.h"
 #include "metrics/statistics.h"
 #include "train/doctor.h"
@@ -82,9 +82,7 @@ void compare(const std::vector<Finding>& first, const std::vector<Finding>& othe
 }
 
 void all_reduce_between(const DoctorOptions& options, const OnFinding& on_finding) {
-  std::string token;
-  for (const char byte : random_bytes(kSha256Bytes))
-    token += fmt::format("{:02x}", static_cast<unsigned char>(byte));
+  const std::string token = hexadecimal(random_bytes(kSha256Bytes));
   std::vector<std::unique_ptr<RemoteCommand>> commands;
   for (size_t index = 0; index < options.hosts.size(); ++index) {
     const std::vector<std::string> arguments = {

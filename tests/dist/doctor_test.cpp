@@ -55,6 +55,19 @@ TEST_CASE("a good host is well, and every check says so") {
                               ContainsSubstring("all is well\n"));
 }
 
+TEST_CASE("an OpenSSL that is set up to have no SHA-256 is something to do") {
+  const Job job;
+  const auto file = job.folder() / "openssl.cnf";
+  std::ofstream(file) << "openssl_conf = init\n[init]\nalg_section = algorithms\n[algorithms]\n"
+                         "default_properties = there=none\n";
+  ProgramOptions options;
+  options.environment = {{"OPENSSL_CONF", file}};
+  const Finished text = run_program({"doctor", "--port", free_port()}, options);
+  CHECK(text.exit_code == 2);
+  CHECK_THAT(text.output, ContainsSubstring("OpenSSL has no SHA-256 to use (unsupported)") &&
+                              ContainsSubstring("what OPENSSL_CONF names"));
+}
+
 TEST_CASE("what is to be done is said, with exit code 2") {
   const Descriptor taken(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
   const std::string port = free_port();
