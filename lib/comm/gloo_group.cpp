@@ -57,16 +57,12 @@ void GlooGroup::barrier() {
 
 std::unique_ptr<GradientReducer> GlooGroup::make_gradient_reducer(const std::vector<at::Tensor>& parameters,
                                                                   const ReducerOptions& options,
-                                                                  PhaseClock& clock) {
+                                                                  PhaseClock& /*clock*/) {
   if (options.placement != Placement::kCopies) {
     throw Error(ExitCode::kBug, "gloo does not share variables");
   }
-  // What backward did not hide begins with the last bucket.
   return std::make_unique<OverlappedReducer>(ReducerLevels{*this, *alone_, group_}, parameters, options,
-                                             [this, &clock] {
-                                               notify_wait();
-                                               clock.enter(Phase::kCommunicate);
-                                             });
+                                             [this] { notify_wait(); });
 }
 
 void GlooGroup::run(const char* what, const std::function<void()>& body) {
@@ -77,6 +73,8 @@ void GlooGroup::run(const char* what, const std::function<void()>& body) {
 GlooBackend make_gloo_backend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                               std::chrono::milliseconds timeout, const GroupNetwork& network) {
   auto options = c10d::ProcessGroupGloo::Options::create(timeout);
+  // Buckets one after the other: two at once would share the link, and both arrive when the second one could.
+  options->threads = 1;
   const auto open_device = [&] {
     options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(network.address));
   };

@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <numeric>
+
 namespace dtrain {
 
 void zero_gradients_of(const std::vector<at::Tensor>& parameters) {
@@ -15,6 +17,12 @@ void zero_gradients_of(const std::vector<at::Tensor>& parameters) {
 
 void drop_gradients_of(const std::vector<at::Tensor>& parameters) {
   for (const at::Tensor& parameter : parameters) parameter.mutable_grad().reset();
+}
+
+std::vector<size_t> all_of(size_t count) {
+  std::vector<size_t> numbers(count);
+  std::iota(numbers.begin(), numbers.end(), size_t{0});
+  return numbers;
 }
 
 std::vector<ParameterPart> whole_parts(const std::vector<at::Tensor>& parameters) {

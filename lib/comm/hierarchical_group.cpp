@@ -47,15 +47,12 @@ void HierarchicalGroup::barrier() {
 }
 
 std::unique_ptr<GradientReducer> HierarchicalGroup::make_gradient_reducer(
-    const std::vector<at::Tensor>& parameters, const ReducerOptions& options, PhaseClock& clock) {
+    const std::vector<at::Tensor>& parameters, const ReducerOptions& options, PhaseClock& /*clock*/) {
   if (options.placement != Placement::kCopies) {
     throw Error(ExitCode::kBug, "several hosts do not share variables");
   }
   const ReducerLevels levels{*this, *inside_, between_ ? between_->c10d_group() : nullptr};
-  return std::make_unique<OverlappedReducer>(levels, parameters, options, [this, &clock] {
-    notify_wait();
-    clock.enter(Phase::kCommunicate);
-  });
+  return std::make_unique<OverlappedReducer>(levels, parameters, options, [this] { notify_wait(); });
 }
 
 }  // namespace dtrain

@@ -3,8 +3,8 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
-#include <torch/csrc/distributed/c10d/Work.hpp>
 #include <torch/csrc/distributed/c10d/comm.hpp>
+#include <unordered_map>
 #include <utility>
 
 #include "comm/failure.h"
@@ -43,57 +43,51 @@ Future done(const at::Tensor& tensor) {
   return future;
 }
 
-// Sums a bucket over the ranks. Without a hook the Reducer would divide by the number of ranks, and the loss
-// is already divided by the global number of examples.
+using PartNumbers = std::unordered_map<const at::TensorImpl*, size_t>;  // by parameter
+
+// Begins the sum of a bucket over the ranks, and leaves waiting for it to finish(): as far as the Reducer
+// knows the bucket is done, so that backward returns at once. Without a hook the Reducer would also divide by
+// the number of ranks, and the loss is already divided by the global number of examples.
 class SumHook : public c10d::CppCommHookInterface<C10dGroup> {
  public:
-  SumHook(const ReducerLevels& levels, std::optional<at::ScalarType> wire_type,
-          std::vector<at::Tensor>& buckets, std::function<void()> on_wait)
+  SumHook(const ReducerLevels& levels, std::optional<at::ScalarType> wire_type, PartNumbers numbers,
+          std::vector<BucketUnderWay>& buckets)
       : CppCommHookInterface(levels.between),
         inside_(levels.inside),
         wire_type_(wire_type),
-        buckets_(buckets),
-        on_wait_(std::move(on_wait)) {}
+        numbers_(std::move(numbers)),
+        buckets_(buckets) {}
 
   Future runHook(c10d::GradBucket& bucket) override {
-    // From the last bucket on, all that is left of backward is waiting for the others.
-    if (bucket.isLast()) on_wait_();
-    at::Tensor& gradients = bucket.getBufferRef();
-    buckets_.push_back(gradients);
-    inside_.all_reduce_sum(gradients);
-    return state_ ? sum_between(gradients) : done(gradients);
+    BucketUnderWay& sum = buckets_.emplace_back();
+    sum.gradients = bucket.getBuffer();
+    for (const at::Tensor& parameter : bucket.getParameters()) {
+      sum.parts.push_back(numbers_.at(parameter.unsafeGetTensorImpl()));
+    }
+    inside_.all_reduce_sum(sum.gradients);
+    if (state_) {
+      if (wire_type_) sum.packed = sum.gradients.to(*wire_type_);
+      std::vector<at::Tensor> tensors = {wire_type_ ? sum.packed : sum.gradients};
+      sum.between = state_->allreduce(tensors);
+    }
+    return done(sum.gradients);
   }
 
  private:
-  Future sum_between(const at::Tensor& gradients) {
-    if (!wire_type_) return begin(gradients);
-    const at::Tensor packed = gradients.to(*wire_type_);
-    return begin(packed)->then(
-        [gradients, packed](c10::ivalue::Future& sum) {
-          sum.value();  // throws what went wrong
-          const at::NoGradGuard no_grad;
-          at::Tensor(gradients).copy_(packed);
-          return c10::IValue(std::vector<at::Tensor>{gradients});
-        },
-        c10::ListType::ofTensors());
-  }
-
-  Future begin(const at::Tensor& tensor) {
-    std::vector<at::Tensor> tensors = {tensor};
-    return state_->allreduce(tensors)->getFuture();
-  }
-
   ProcessGroup& inside_;
   std::optional<at::ScalarType> wire_type_;
-  std::vector<at::Tensor>& buckets_;
-  std::function<void()> on_wait_;
+  PartNumbers numbers_;
+  std::vector<BucketUnderWay>& buckets_;
 };
 
 }  // namespace
 
 OverlappedReducer::OverlappedReducer(const ReducerLevels& levels, const std::vector<at::Tensor>& parameters,
                                      const ReducerOptions& options, std::function<void()> on_wait)
-    : inside_(levels.inside), parameters_(parameters), parts_(whole_parts(parameters)) {
+    : inside_(levels.inside),
+      parameters_(parameters),
+      parts_(whole_parts(parameters)),
+      on_wait_(std::move(on_wait)) {
   const std::vector<bool> dense(parameters.size(), false);
   // A small first bucket starts communicating early, as DistributedDataParallel does.
   const auto first_bucket =
@@ -107,8 +101,10 @@ OverlappedReducer::OverlappedReducer(const ReducerLevels& levels, const std::vec
       /*gradient_as_bucket_view=*/true, std::unordered_map<size_t, std::string>{},
       static_cast<int64_t>(first_bucket), /*skip_all_reduce_unused_params=*/false,
       /*use_python_reducer=*/false, std::vector<int64_t>{});
+  PartNumbers numbers;
+  for (size_t i = 0; i < parameters.size(); ++i) numbers[parameters[i].unsafeGetTensorImpl()] = i;
   reducer_->register_comm_hook(
-      std::make_unique<SumHook>(levels, options.wire_type, buckets_, std::move(on_wait)));
+      std::make_unique<SumHook>(levels, options.wire_type, std::move(numbers), buckets_));
 }
 
 void OverlappedReducer::zero_gradients() { zero_gradients_of(parameters_); }
@@ -123,7 +119,17 @@ void OverlappedReducer::prepare(bool last) {
   buckets_.clear();
 }
 
-// Backward has returned, so every bucket has arrived at the rank that speaks for the host.
-void OverlappedReducer::finish() { inside_.broadcast(buckets_, 0); }
+void OverlappedReducer::finish(const PartsSummed& summed) {
+  on_wait_();
+  const at::NoGradGuard no_grad;
+  for (BucketUnderWay& bucket : buckets_) {
+    with_peer_errors("summing gradients", [&bucket] {
+      if (bucket.between) bucket.between->wait();
+      if (bucket.packed.defined()) bucket.gradients.copy_(bucket.packed);
+    });
+    inside_.broadcast({bucket.gradients}, 0);
+    if (summed) summed(bucket.parts);
+  }
+}
 
 }  // namespace dtrain

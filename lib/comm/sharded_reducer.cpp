@@ -96,7 +96,7 @@ void ShardedReducer::zero_gradients() { drop_gradients_of(parameters_); }
 
 void ShardedReducer::prepare(bool /*last*/) {}
 
-void ShardedReducer::finish() {
+void ShardedReducer::finish(const PartsSummed& summed) {
   std::vector<at::Tensor> local;
   for (size_t i = 0; i < parameters_.size(); ++i) local.push_back(local_gradient(i));
   for (const Piece& piece : pieces_) {
@@ -109,6 +109,7 @@ void ShardedReducer::finish() {
   for (const Piece& piece : pieces_) {
     if (piece.owner == rank_) sum(piece, data_of(local[piece.parameter]) + piece.within, sums_[part++]);
   }
+  if (summed && !parts_.empty()) summed(all_of(parts_.size()));
 }
 
 void ShardedReducer::share_update() {

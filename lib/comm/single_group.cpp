@@ -14,7 +14,9 @@ class SingleReducer : public GradientReducer {
   bool is_divided() const override { return false; }
   void zero_gradients() override { drop_gradients_of(parameters_); }
   void prepare(bool /*last*/) override {}
-  void finish() override {}
+  void finish(const PartsSummed& summed) override {
+    if (summed && !parts_.empty()) summed(all_of(parts_.size()));
+  }
   void share_update() override {}
 
  private:

@@ -15,7 +15,11 @@ class DecayGroups : public Optimizer {
               const std::vector<bool>& decayed)
       : decayed_(decayed) {
     std::array<std::vector<at::Tensor>, 2> groups;
-    for (size_t i = 0; i < parameters.size(); ++i) groups[decayed[i] ? 1 : 0].push_back(parameters[i]);
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      std::vector<at::Tensor>& group = groups[decayed[i] ? 1 : 0];
+      within_.push_back(group.size());
+      group.push_back(parameters[i]);
+    }
     OptimizerSpec without = spec;
     without.weight_decay = 0;
     optimizers_ = {make_optimizer(without, groups[0]), make_optimizer(spec, groups[1])};
@@ -24,8 +28,13 @@ class DecayGroups : public Optimizer {
   void begin_step(double learning_rate) override {
     for (const auto& optimizer : optimizers_) optimizer->begin_step(learning_rate);
   }
-  void update() override {
-    for (const auto& optimizer : optimizers_) optimizer->update();
+  using Optimizer::update;
+  void update(const std::vector<size_t>& numbers) override {
+    std::array<std::vector<size_t>, 2> groups;
+    for (const size_t number : numbers) groups[decayed_[number] ? 1 : 0].push_back(within_[number]);
+    for (size_t i = 0; i < groups.size(); ++i) {
+      if (!groups[i].empty()) optimizers_[i]->update(groups[i]);
+    }
   }
 
   // In the order of the parameters.
@@ -34,17 +43,16 @@ class DecayGroups : public Optimizer {
                                                                optimizers_[1]->memory()};
     std::vector<OptimizerMemory> all;
     for (size_t kind = 0; kind < parts[0].size(); ++kind) {
-      std::array<size_t, 2> next = {0, 0};
       OptimizerMemory& whole = all.emplace_back();
       whole.name = parts[0][kind].name;
-      for (const bool decayed : decayed_) {
-        const size_t group = decayed ? 1 : 0;
-        whole.tensors.push_back(parts[group][kind].tensors[next[group]++]);
+      for (size_t i = 0; i < decayed_.size(); ++i) {
+        whole.tensors.push_back(parts[decayed_[i] ? 1 : 0][kind].tensors[within_[i]]);
       }
     }
     return all;
   }
 
+  size_t size() const override { return decayed_.size(); }
   int64_t steps() const override { return optimizers_[0]->steps(); }
   void set_steps(int64_t steps) override {
     for (const auto& optimizer : optimizers_) optimizer->set_steps(steps);
@@ -52,6 +60,7 @@ class DecayGroups : public Optimizer {
 
  private:
   std::vector<bool> decayed_;
+  std::vector<size_t> within_;                            // the number of each parameter in its group
   std::array<std::unique_ptr<Optimizer>, 2> optimizers_;  // without decay, with it
 };
 

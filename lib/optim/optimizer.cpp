@@ -2,7 +2,10 @@
 
 #include <ATen/ATen.h>
 
+#include <numeric>
+
 #include "core/error.h"
+#include "optim/tensor_list.h"
 
 namespace dtrain {
 namespace {
@@ -39,6 +42,7 @@ class ListOptimizer : public Optimizer {
     learning_rate_.fill_(learning_rate);
     last_learning_rate_ = learning_rate;
   }
+  size_t size() const override { return parameters_.size(); }
   int64_t steps() const override { return steps_; }
   void set_steps(int64_t steps) override { steps_ = steps; }
 
@@ -63,9 +67,11 @@ class Sgd : public ListOptimizer {
   }
 
   // The first step needs no case of its own: the momentum begins at zero, and nothing dampens the gradient.
-  void update() override {
+  void update(const std::vector<size_t>& numbers) override {
     const at::NoGradGuard no_grad;
-    at::_fused_sgd_(parameters_, gradients_of(parameters_), momentum_, spec_.weight_decay, spec_.momentum,
+    const auto parameters = chosen(parameters_, numbers);
+    const auto momentum = momentum_.empty() ? momentum_ : chosen(momentum_, numbers);
+    at::_fused_sgd_(parameters, gradients_of(parameters), momentum, spec_.weight_decay, spec_.momentum,
                     learning_rate_, /*dampening=*/0.0, spec_.nesterov, /*maximize=*/false,
                     /*is_first_step=*/false);
   }
@@ -89,23 +95,26 @@ class Rmsprop : public ListOptimizer {
     if (spec.momentum != 0) momentum_ = zeros_like_each(parameters);
   }
 
-  void update() override {
+  void update(const std::vector<size_t>& numbers) override {
     const at::NoGradGuard no_grad;
-    std::vector<at::Tensor> gradients = gradients_of(parameters_);
-    if (spec_.weight_decay != 0) gradients = at::_foreach_add(gradients, parameters_, spec_.weight_decay);
-    at::_foreach_mul_(square_average_, spec_.decay);
-    at::_foreach_addcmul_(square_average_, gradients, gradients, 1 - spec_.decay);
-    std::vector<at::Tensor> changes = at::_foreach_sqrt(square_average_);
+    const auto parameters = chosen(parameters_, numbers);
+    const auto square_average = chosen(square_average_, numbers);
+    std::vector<at::Tensor> gradients = gradients_of(parameters);
+    if (spec_.weight_decay != 0) gradients = at::_foreach_add(gradients, parameters, spec_.weight_decay);
+    at::_foreach_mul_(square_average, spec_.decay);
+    at::_foreach_addcmul_(square_average, gradients, gradients, 1 - spec_.decay);
+    std::vector<at::Tensor> changes = at::_foreach_sqrt(square_average);
     at::_foreach_add_(changes, spec_.epsilon);
     if (spec_.momentum == 0) {
       changes = at::_foreach_div(gradients, changes);
       at::_foreach_mul_(changes, learning_rate_);
     } else {
-      at::_foreach_mul_(momentum_, spec_.momentum);
-      at::_foreach_addcdiv_(momentum_, gradients, changes);
-      changes = at::_foreach_mul(momentum_, learning_rate_);
+      const auto momentum = chosen(momentum_, numbers);
+      at::_foreach_mul_(momentum, spec_.momentum);
+      at::_foreach_addcdiv_(momentum, gradients, changes);
+      changes = at::_foreach_mul(momentum, learning_rate_);
     }
-    at::_foreach_sub_(parameters_, changes);
+    at::_foreach_sub_(parameters, changes);
   }
 
   std::vector<OptimizerMemory> memory() const override {
@@ -136,12 +145,14 @@ class Adam : public ListOptimizer {
     }
   }
 
-  void update() override {
+  void update(const std::vector<size_t>& numbers) override {
     const at::NoGradGuard no_grad;
-    at::_foreach_add_(counts_, 1);
-    kernel_(parameters_, gradients_of(parameters_), average_, square_average_, {}, counts_, learning_rate_,
-            spec_.beta1, spec_.beta2, spec_.weight_decay, spec_.epsilon, /*amsgrad=*/false,
-            /*maximize=*/false, {}, {});
+    const auto parameters = chosen(parameters_, numbers);
+    const auto counts = chosen(counts_, numbers);
+    at::_foreach_add_(counts, 1);
+    kernel_(parameters, gradients_of(parameters), chosen(average_, numbers), chosen(square_average_, numbers),
+            {}, counts, learning_rate_, spec_.beta1, spec_.beta2, spec_.weight_decay, spec_.epsilon,
+            /*amsgrad=*/false, /*maximize=*/false, {}, {});
   }
 
   std::vector<OptimizerMemory> memory() const override {
@@ -182,6 +193,13 @@ const std::vector<std::pair<std::string, Factory>> kOptimizers = {
 };
 
 }  // namespace
+
+void Optimizer::update() {
+  if (size() == 0) return;  // kernels over lists refuse empty ones
+  std::vector<size_t> numbers(size());
+  std::iota(numbers.begin(), numbers.end(), size_t{0});
+  update(numbers);
+}
 
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec,
                                           const std::vector<at::Tensor>& parameters) {

@@ -21,6 +21,8 @@ struct OptimizerMemory {
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
+  // How many parameters it updates.
+  virtual size_t size() const = 0;
   // Updates the parameters in place from their gradients, which must all be defined.
   void step(double learning_rate) {
     begin_step(learning_rate);
@@ -30,7 +32,9 @@ class Optimizer {
   // the second works on the parameters' device alone, so that a device can record it and replay it in every
   // step.
   virtual void begin_step(double learning_rate) = 0;
-  virtual void update() = 0;
+  void update();
+  // The second half for the parameters of these numbers, at least one; each has its turn once in a step.
+  virtual void update(const std::vector<size_t>& numbers) = 0;
   // All that it remembers besides the number of steps. The tensors themselves: writing to them and
   // set_steps() restore what was saved.
   virtual std::vector<OptimizerMemory> memory() const = 0;

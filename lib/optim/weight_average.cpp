@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include "optim/tensor_list.h"
+
 namespace dtrain {
 
 WeightAverage::WeightAverage(std::unique_ptr<Optimizer> inner, const std::vector<at::Tensor>& parameters,
@@ -24,10 +26,10 @@ void WeightAverage::exchange() {
   }
 }
 
-void WeightAverage::update() {
-  inner_->update();
+void WeightAverage::update(const std::vector<size_t>& numbers) {
+  inner_->update(numbers);
   const at::NoGradGuard no_grad;
-  if (!others_.empty()) at::_foreach_lerp_(others_, parameters_, 1 - decay_);
+  at::_foreach_lerp_(chosen(others_, numbers), chosen(parameters_, numbers), 1 - decay_);
 }
 
 std::vector<OptimizerMemory> WeightAverage::memory() const {

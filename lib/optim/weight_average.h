@@ -23,10 +23,12 @@ class WeightAverage : public Optimizer {
   void exchange();
 
   void begin_step(double learning_rate) override { inner_->begin_step(learning_rate); }
-  void update() override;
+  using Optimizer::update;
+  void update(const std::vector<size_t>& numbers) override;
   // Those of the inner one, and "weights": the average, or, as long as they are exchanged, the parameters
   // that training goes on with.
   std::vector<OptimizerMemory> memory() const override;
+  size_t size() const override { return inner_->size(); }
   int64_t steps() const override { return inner_->steps(); }
   void set_steps(int64_t steps) override { inner_->set_steps(steps); }
 

@@ -21,7 +21,7 @@ at::Device device_of(const Model& model) {
   return parameters.empty() ? at::Device(at::kCPU) : parameters.front().device();
 }
 
-// Waits for peers inside: the last buckets arrive before backward returns.
+// May wait for the peers on this host: buckets are summed as soon as they are full.
 void backward(const at::Tensor& objective) {
   with_peer_errors("summing gradients", [&] { objective.backward(); });
 }
@@ -38,7 +38,7 @@ ForwardPass training_pass(Model& model, const TrainSpec& train, const Batch& bat
   return {logits, summed_loss(logits, batch.targets, train.label_smoothing)};
 }
 
-MetricSums eager_gradients(const StepParts& parts, const Share& share) {
+MetricSums eager_gradients(const StepParts& parts, const Share& share, const PartsSummed& summed) {
   parts.clock.enter(Phase::kCompute);
   MetricSums sums(device_of(parts.model));
   parts.model.train();
@@ -50,11 +50,10 @@ MetricSums eager_gradients(const StepParts& parts, const Share& share) {
     parts.reducer.prepare(/*last=*/i + 1 == count);
     const ForwardPass pass = training_pass(parts.model, parts.train, batch);
     backward(pass.loss_sum / (static_cast<double>(share.global_examples) / scale));
-    parts.clock.enter(Phase::kCompute);  // a reducer that overlaps has left it
     sums.add_batch(pass.logits, batch.targets, pass.loss_sum);
   }
   parts.clock.enter(Phase::kCommunicate);
-  parts.reducer.finish();
+  parts.reducer.finish(summed);
   return sums;
 }
 
@@ -76,17 +75,24 @@ void eager_clip(const StepParts& parts) {
 
 MetricSums eager_train_step(const StepParts& parts, Optimizer& optimizer,
                             const GradientObserver& before_update, const Share& share) {
-  MetricSums sums = eager_gradients(parts, share);
-  if (eager_unscale(parts)) {
+  const auto update = [&](const auto&... numbers) {
+    parts.clock.enter(Phase::kUpdate);
+    optimizer.update(numbers...);
+    parts.clock.enter(Phase::kCommunicate);
+  };
+  const bool whole_first = parts.loss_scale != nullptr || parts.train.clip_norm != 0 || before_update;
+  MetricSums sums = eager_gradients(parts, share, whole_first ? PartsSummed() : update);
+  if (whole_first) {
+    if (!eager_unscale(parts)) {
+      optimizer.set_steps(optimizer.steps() - 1);  // what was begun is not made
+      parts.clock.enter(Phase::kUpdate);
+      return sums;
+    }
     if (before_update) before_update(parts.reducer, parts.group);
     eager_clip(parts);
-    parts.clock.enter(Phase::kUpdate);
-    optimizer.update();
-    parts.clock.enter(Phase::kCommunicate);
-    parts.reducer.share_update();
-  } else {
-    optimizer.set_steps(optimizer.steps() - 1);  // what was begun is not made
+    update();
   }
+  parts.reducer.share_update();
   parts.clock.enter(Phase::kUpdate);
   return sums;
 }

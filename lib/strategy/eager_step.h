@@ -34,8 +34,9 @@ struct ForwardPass {
 ForwardPass training_pass(Model& model, const TrainSpec& train, const Batch& batch);
 
 // The part of a step before the update: forward, backward, gradients combined. Every example's loss is
-// divided by share.global_examples and multiplied by the loss scale. Returns the sums of the share.
-MetricSums eager_gradients(const StepParts& parts, const Share& share);
+// divided by share.global_examples and multiplied by the loss scale. Tells `summed`, unless it is empty,
+// which gradients are there (GradientReducer::finish). Returns the sums of the share.
+MetricSums eager_gradients(const StepParts& parts, const Share& share, const PartsSummed& summed = {});
 
 // Divides the combined gradient by the loss scale, if there is one. False when it is not finite: then there
 // is no update. Collective, the same on all replicas.
@@ -47,7 +48,8 @@ void eager_clip(const StepParts& parts);
 // One optimizer step, after Optimizer::begin_step. Every example's loss is divided by the number of examples
 // of the *global* step, and gradients are summed over micro-batches and replicas, so N replicas with batch B
 // equal one replica with batch N*B whatever the sizes of the shares. A replica whose share is empty takes
-// part with empty micro-batches. `before_update` may be empty.
+// part with empty micro-batches. `before_update` may be empty. What has its gradient is updated while other
+// gradients are on their way between hosts, unless something asks for the whole gradient before.
 MetricSums eager_train_step(const StepParts& parts, Optimizer& optimizer,
                             const GradientObserver& before_update, const Share& share);
 

@@ -36,7 +36,7 @@ std::vector<PhaseTimes> last_step(const std::string& communication) {
       if (group.rank() == 1) busy_for(kLate);
       objective.backward();
       clock.enter(Phase::kCommunicate);
-      reducer->finish();
+      reducer->finish({});
       reducer->share_update();
       clock.enter(Phase::kUpdate);
       times[static_cast<size_t>(group.rank())] = clock.lap();

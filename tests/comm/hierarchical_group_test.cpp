@@ -3,6 +3,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <atomic>
 
 #include "catch.h"
@@ -86,10 +87,19 @@ TEST_CASE("over hosts gradients are summed over ranks and micro-batches, over ma
               total = total + (parameter * (factor * (group.rank() + 1))).sum();
             total.backward();
           }
-          reducer->finish();
-          // 11 x (1 + 2 + 3 + 4); small enough integers to be exact in every type
-          for (const ParameterPart& part : reducer->parts())
-            all_right = all_right && at::equal(part.values.grad(), at::full_like(part.values, 110.0F));
+          std::vector<size_t> told;
+          size_t lots = 0;
+          reducer->finish([&](const std::vector<size_t>& numbers) {
+            ++lots;
+            told.insert(told.end(), numbers.begin(), numbers.end());
+            // 11 x (1 + 2 + 3 + 4); small enough integers to be exact in every type
+            for (const size_t number : numbers) {
+              const at::Tensor& values = reducer->parts()[number].values;
+              all_right = all_right && at::equal(values.grad(), at::full_like(values, 110.0F));
+            }
+          });
+          std::sort(told.begin(), told.end());
+          all_right = all_right && told == std::vector<size_t>{0, 1, 2, 3, 4, 5} && lots > 1;
           reducer->share_update();
         }
         if (all_right) ++right;

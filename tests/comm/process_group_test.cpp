@@ -164,7 +164,7 @@ TEST_CASE("over shared memory every element is updated by one rank, and all see 
       at::Tensor objective = at::zeros({}, at::kDouble);
       for (const at::Tensor& parameter : parameters) objective = objective + parameter.sum();
       if (group.rank() > 0) objective.backward();  // rank 0 has no gradients at all
-      reducer->finish();
+      reducer->finish({});
       for (const ParameterPart& part : reducer->parts()) {
         const at::NoGradGuard no_grad;
         updated += part.values.numel();
@@ -218,10 +218,15 @@ TEST_CASE("the gradient reducer sums over ranks and micro-batches, over many buc
       backward(1.0 + group.rank());
       reducer->prepare(true);
       backward(10.0 * (1 + group.rank()));
-      reducer->finish();
-      for (const ParameterPart& part : reducer->parts()) {
-        all_right = all_right && at::equal(part.values.grad(), at::full_like(part.values, 33.0F));
-      }
+      std::vector<int> told(reducer->parts().size());
+      reducer->finish([&](const std::vector<size_t>& numbers) {
+        for (const size_t number : numbers) {
+          ++told[number];
+          const at::Tensor& values = reducer->parts()[number].values;
+          all_right = all_right && at::equal(values.grad(), at::full_like(values, 33.0F));
+        }
+      });
+      all_right = all_right && told == std::vector<int>(told.size(), 1);
       reducer->share_update();
     }
     if (all_right) ++right;

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "catch.h"
+#include "optim/weight_average.h"
 
 namespace dtrain {
 namespace {
@@ -85,6 +86,34 @@ TEST_CASE("where all decay, none does, or there is no decay, one optimizer does"
   make_optimizer(spec, parameters.list, {true, true, true})->step(0.1);
   CHECK(parameters.list[0].max().item<double>() == Approx(0.9 - 0.1 * (1 + 0.09)).epsilon(1e-14));
   CHECK_NOTHROW(make_optimizer(spec_of("adam", 0), parameters.list, {true, false, true})->step(0.1));
+}
+
+// As gradients arrive from other hosts: some are there before others.
+TEST_CASE("parameters updated in lots, in another order, are those of one update, bit for bit") {
+  const std::string kind = GENERATE("sgd", "rmsprop", "adam", "adamw");
+  const std::vector<bool> decayed = {true, GENERATE(true, false), true};
+  OptimizerSpec spec = spec_of(kind);
+  spec.momentum = kind == "sgd" || kind == "rmsprop" ? 0.9 : 0;
+  Parameters at_once, in_lots;
+  const auto make = [&](const Parameters& parameters) {
+    return std::make_unique<WeightAverage>(make_optimizer(spec, parameters.list, decayed), parameters.list,
+                                           0.9);
+  };
+  const auto whole = make(at_once), divided = make(in_lots);
+  CHECK(divided->size() == 3);
+  for (int step = 1; step <= 5; ++step) {
+    for (Parameters* parameters : {&at_once, &in_lots}) parameters->set_gradients(0.3 * step);
+    whole->step(0.1);
+    divided->begin_step(0.1);
+    divided->update({2, 1});
+    divided->update({0});
+  }
+  for (size_t i = 0; i < 3; ++i) CHECK(at::equal(at_once.list[i], in_lots.list[i]));
+  const auto expected = whole->memory(), got = divided->memory();
+  REQUIRE(got.size() == expected.size());
+  for (size_t i = 0; i < got.size(); ++i) {
+    for (size_t j = 0; j < 3; ++j) CHECK(at::equal(got[i].tensors[j], expected[i].tensors[j]));
+  }
 }
 
 }  // namespace

@@ -46,7 +46,7 @@ TEST_CASE("replicas that hold parts of a parameter make its histogram together")
     reducer->zero_gradients();
     reducer->prepare(/*last=*/true);
     (model->forward(at::ones({2, 1, 4, 4})).sum() * (group.rank() + 1)).backward();
-    reducer->finish();
+    reducer->finish({});
     const auto histograms = histograms_of(*model, *reducer, group);
     const auto parameters = model->named_parameters();
     REQUIRE(histograms.size() == 2 * parameters.size());
