@@ -11,6 +11,7 @@
 #include "core/random.h"
 #include "core/signals.h"
 #include "core/version.h"
+#include "files.h"
 
 namespace dtrain {
 namespace {

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <fstream>
 #include <map>
 
 namespace dtrain {
@@ -51,15 +50,6 @@ bool same_tensors(const NamedTensors& a, const NamedTensors& b) {
                   (one.nbytes() == 0 ||
                    std::memcmp(one.const_data_ptr(), other.const_data_ptr(), one.nbytes()) == 0);
          });
-}
-
-std::string content_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-void write_file(const std::filesystem::path& path, const std::string& content) {
-  std::ofstream(path, std::ios::binary | std::ios::trunc) << content;
 }
 
 std::vector<std::string> names_in(const std::filesystem::path& folder) {

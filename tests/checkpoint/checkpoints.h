@@ -1,10 +1,7 @@
-// What the tests of this room share: a folder that goes with its object, a small checkpoint, files as bytes.
+// What the tests of this room share: a small checkpoint, and what is said of a bad one.
 #pragma once
 
-#include <stdlib.h>
-
 #include <filesystem>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -12,26 +9,6 @@
 #include "core/error.h"
 
 namespace dtrain {
-
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "dtrain-checkpoint-XXXXXX").string();
-    if (!::mkdtemp(name.data())) throw std::runtime_error("mkdtemp failed for " + name);
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
 
 // Of about 2 KiB, with a tensor of every dtype, one without elements and one without dimensions.
 Checkpoint small_checkpoint(int64_t step);
@@ -41,9 +18,6 @@ CheckpointSpec keeping(int64_t keep, const BestCheckpointSpec& best = {});
 
 // Bit for bit, names, dtypes and shapes included; the order does not matter.
 bool same_tensors(const NamedTensors& a, const NamedTensors& b);
-
-std::string content_of(const std::filesystem::path& path);
-void write_file(const std::filesystem::path& path, const std::string& content);
 
 // The names in a folder, hidden ones too, in order.
 std::vector<std::string> names_in(const std::filesystem::path& folder);

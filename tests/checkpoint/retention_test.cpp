@@ -4,6 +4,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoints.h"
+#include "files.h"
 
 namespace dtrain {
 namespace {

@@ -9,6 +9,7 @@
 
 #include "checkpoint/checksum.h"
 #include "checkpoints.h"
+#include "files.h"
 
 namespace dtrain {
 namespace {

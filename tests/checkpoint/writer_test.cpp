@@ -9,6 +9,7 @@
 #include "checkpoint/retention.h"
 #include "checkpoints.h"
 #include "core/random.h"
+#include "files.h"
 
 namespace dtrain {
 namespace {

@@ -9,7 +9,6 @@
 #include <array>
 #include <cerrno>
 #include <csignal>
-#include <fstream>
 #include <iostream>
 
 #include "catch.h"
@@ -83,13 +82,6 @@ Outcome dtrain_command(const std::vector<std::string>& arguments, const Surround
   };
   return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), content_of(output),
           content_of(errors), seconds(usage.ru_utime) + seconds(usage.ru_stime), content_of(facts) == "1"};
-}
-
-std::string TemporaryFolder::write(const std::string& name, const std::string& content) const {
-  std::ofstream file(path_ / name, std::ios::binary);
-  file << content;
-  if (!file.flush()) throw std::runtime_error("cannot write " + name);
-  return path_ / name;
 }
 
 }  // namespace dtrain

@@ -1,11 +1,8 @@
 // The command line without a new program: in a child of the tests, which costs milliseconds.
 #pragma once
 
-#include <stdlib.h>
-
 #include <filesystem>
 #include <map>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -29,29 +26,5 @@ struct Surroundings {
 
 // Runs `dtrain arguments...` to its end, for at most a minute.
 Outcome dtrain_command(const std::vector<std::string>& arguments, const Surroundings& surroundings = {});
-
-// A new folder that goes with its object.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "dtrain-cli-XXXXXX").string();
-    if (!::mkdtemp(name.data())) throw std::runtime_error("mkdtemp failed for " + name);
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::filesystem::path& path() const { return path_; }
-  std::string operator/(const std::string& name) const { return path_ / name; }
-  // Writes a file in it and returns its path.
-  std::string write(const std::string& name, const std::string& content) const;
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace dtrain

@@ -8,6 +8,7 @@
 
 #include "catch.h"
 #include "command_line.h"
+#include "files.h"
 
 namespace dtrain {
 namespace {
@@ -61,10 +62,10 @@ std::vector<Words> complete_in(const std::string& shell, const TemporaryFolder& 
                                const std::vector<Completion>& tries) {
   const bool is_zsh = shell == "zsh";
   std::string script = (is_zsh ? "autoload -Uz compinit && compinit -u -D\n" : "") + script_of(shell) +
-                       "cd '" + (folder / "files") + "'\n" +
+                       "cd '" + (folder / "files").string() + "'\n" +
                        (is_zsh ? "emulate sh; setopt kshglob noshglob braceexpand\n" : "");
   for (const Completion& each : tries) script += try_completion(each.typed);
-  const ShellResult result = run_shell(shell + " '" + folder.write("try." + shell, script) + "'");
+  const ShellResult result = run_shell(shell + " '" + folder.write("try." + shell, script).string() + "'");
   INFO(result.output);
   CHECK(result.exit_code == 0);
   std::vector<Words> found(1);

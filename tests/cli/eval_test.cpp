@@ -5,6 +5,7 @@
 #include "catch.h"
 #include "checkpoint/checkpoint.h"
 #include "command_line.h"
+#include "files.h"
 #include "saved_run.h"
 #include "train/resume.h"
 

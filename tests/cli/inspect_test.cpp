@@ -7,6 +7,7 @@
 #include "catch.h"
 #include "checkpoint/checkpoint.h"
 #include "command_line.h"
+#include "files.h"
 
 namespace dtrain {
 namespace {
@@ -68,7 +69,7 @@ TEST_CASE("inspect of a run has a line for each checkpoint, and as JSON everythi
   fs::create_directory(folder / "checkpoints");
   save(folder / "checkpoints", 7);
   damage(save(folder / "checkpoints", 8) / "optimizer.safetensors");
-  for (const std::string& place : {folder.path().string(), folder / "checkpoints"}) {
+  for (const std::string& place : {folder.path().string(), (folder / "checkpoints").string()}) {
     const Outcome outcome = dtrain_command({"inspect", place});
     INFO(outcome.output);
     CHECK(outcome.exit_code == 7);

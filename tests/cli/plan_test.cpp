@@ -1,11 +1,11 @@
 // dtrain plan: every number, from a spec alone.
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <regex>
 #include <set>
 
 #include "catch.h"
 #include "command_line.h"
+#include "files.h"
 #include "spec/load.h"
 
 namespace dtrain {
@@ -22,11 +22,6 @@ Outcome plan(std::vector<std::string> arguments, const std::vector<std::string>&
   const TemporaryFolder folder;  // as the working folder: no datasets/ there
   arguments.insert(arguments.end(), more.begin(), more.end());
   return dtrain_command(arguments, {folder.path(), {{"DTRAIN_DATA", folder.path()}}, ""});
-}
-
-std::string content_of(const std::string& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
 }
 
 // Without what depends on the memory of this host.

@@ -7,6 +7,7 @@
 #include "catch.h"
 #include "command_line.h"
 #include "data/dataset.h"
+#include "files.h"
 #include "saved_run.h"
 #include "spec/load.h"
 

@@ -1,12 +1,12 @@
 // schema, and that the spec's tables and those of the rooms that build things agree.
 #include <algorithm>
-#include <fstream>
 #include <nlohmann/json.hpp>
 #include <set>
 
 #include "catch.h"
 #include "command_line.h"
 #include "data/dataset.h"
+#include "files.h"
 #include "models/layers.h"
 #include "optim/optimizer.h"
 #include "optim/schedule.h"
@@ -44,8 +44,7 @@ TEST_CASE("the schema is one that an editor's YAML server takes") {
 }
 
 TEST_CASE("docs/spec.md is what schema --markdown prints") {
-  std::ifstream file(std::string(DTRAIN_SOURCE_DIR) + "/docs/spec.md");
-  const std::string document{std::istreambuf_iterator<char>(file), {}};
+  const std::string document = content_of(DTRAIN_SOURCE_DIR "/docs/spec.md");
   INFO("renew it with: dtrain schema --markdown > docs/spec.md");
   CHECK(dtrain_command({"schema", "--markdown"}).output == document);
 }

@@ -6,6 +6,7 @@
 
 #include "catch.h"
 #include "command_line.h"
+#include "files.h"
 
 namespace dtrain {
 namespace {

@@ -5,6 +5,7 @@
 #include "catch.h"
 #include "command_line.h"
 #include "core/version.h"
+#include "files.h"
 
 namespace dtrain {
 namespace {

@@ -10,19 +10,12 @@
 #include <set>
 
 #include "catch.h"
-#include "temporary_folder.h"
+#include "files.h"
 
 namespace fs = std::filesystem;
 
 namespace dtrain {
 namespace {
-
-void write(const fs::path& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
-
-std::string content_of(const fs::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 std::set<std::string> names_in(const fs::path& folder) {
   std::set<std::string> names;
@@ -56,22 +49,22 @@ std::string write_refusal(const fs::path& path, const std::string& content) {
 TEST_CASE("a file is read as it is") {
   const TemporaryFolder folder;
   const std::string bytes("a\0b\r\n\xff", 6);
-  write(folder / "file", bytes);
+  write_file(folder / "file", bytes);
   CHECK(read_file(folder / "file", 100, ExitCode::kData) == bytes);
-  write(folder / "empty", "");
+  write_file(folder / "empty", "");
   CHECK(read_file(folder / "empty", 100, ExitCode::kData).empty());
 }
 
 TEST_CASE("the limit is the largest size that is read") {
   const TemporaryFolder folder;
-  write(folder / "file", std::string(100, 'x'));
+  write_file(folder / "file", std::string(100, 'x'));
   CHECK(read_file(folder / "file", 100, ExitCode::kData).size() == 100);
   CHECK(refusal(folder / "file", 99) == (folder / "file").string() + ": 100 B is over the limit of 99 B");
 }
 
 TEST_CASE("a huge file is refused before anything is allocated") {
   const TemporaryFolder folder;
-  write(folder / "sparse", "");
+  write_file(folder / "sparse", "");
   REQUIRE(::truncate((folder / "sparse").c_str(), off_t{1} << 40) == 0);
   CHECK_THAT(refusal(folder / "sparse"), ContainsSubstring("1.0 TiB is over the limit of 100 B"));
 }
@@ -90,7 +83,7 @@ TEST_CASE("a file that cannot be opened is named with the reason") {
   CHECK(refusal(folder / "missing") ==
         (folder / "missing").string() + ": cannot open: No such file or directory");
   CHECK_THAT(refusal(""), ContainsSubstring("No such file"));
-  write(folder / "file", "x");
+  write_file(folder / "file", "x");
   CHECK_THAT(refusal(folder / "file/below"), ContainsSubstring("Not a directory"));
   fs::create_symlink("loop", folder / "loop");
   CHECK_THAT(refusal(folder / "loop"), ContainsSubstring("symbolic links"));
@@ -107,7 +100,7 @@ TEST_CASE("a file that says it has no bytes is read as empty") {
 
 TEST_CASE("a link is followed") {
   const TemporaryFolder folder;
-  write(folder / "file", "x");
+  write_file(folder / "file", "x");
   fs::create_symlink("file", folder / "link");
   CHECK(read_file(folder / "link", 100, ExitCode::kData) == "x");
 }
@@ -126,7 +119,7 @@ TEST_CASE("a file is written as a whole, and nothing beside it") {
 
 TEST_CASE("a reader that has the old file open keeps its content") {
   const TemporaryFolder folder;
-  write(folder / "file", "old");
+  write_file(folder / "file", "old");
   std::ifstream reader(folder / "file");
   write_file_atomically(folder / "file", "new, and longer");
   CHECK(std::string(std::istreambuf_iterator<char>(reader), {}) == "old");
@@ -144,7 +137,7 @@ TEST_CASE("a failure to write names the file and leaves no temporary behind") {
 
 TEST_CASE("a full disk leaves the old content and no temporary") {
   const TemporaryFolder folder;
-  write(folder / "file", "old");
+  write_file(folder / "file", "old");
   // The limit on a file's size stands for a disk without room; in a child, for it cannot be raised again.
   const pid_t child = ::fork();
   REQUIRE(child >= 0);
@@ -171,7 +164,7 @@ TEST_CASE("a full disk leaves the old content and no temporary") {
 
 TEST_CASE("a planted link in the temporary's place is not written through") {
   const TemporaryFolder folder;
-  write(folder / "victim", "precious");
+  write_file(folder / "victim", "precious");
   fs::create_symlink("victim", folder / ("file.tmp" + std::to_string(::getpid())));
   CHECK_THAT(write_refusal(folder / "file", "x"), ContainsSubstring("cannot create"));
   CHECK(content_of(folder / "victim") == "precious");

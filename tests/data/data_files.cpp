@@ -9,20 +9,11 @@
 #include <stdexcept>
 #include <vector>
 
+#include "files.h"
+
 namespace dtrain::test {
 
 namespace fs = std::filesystem;
-
-TemporaryFolder::TemporaryFolder() {
-  std::string name = (fs::temp_directory_path() / "dtrain_data_XXXXXX").string();
-  if (!::mkdtemp(name.data())) throw std::runtime_error("cannot make a temporary folder");
-  path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  std::error_code ignored;
-  fs::remove_all(path_, ignored);
-}
 
 Environment::Environment(const char* name, const char* value) : name_(name) {
   if (const char* before = ::getenv(name)) before_ = before;
@@ -91,12 +82,6 @@ std::string gzip(const std::string& content, int64_t zeros) {
   put("", 0, Z_FINISH);
   deflateEnd(&stream);
   return packed;
-}
-
-void write_file(const fs::path& path, const std::string& content) {
-  std::ofstream file(path, std::ios::binary);
-  file.write(content.data(), static_cast<std::streamsize>(content.size()));
-  if (!file.flush()) throw std::runtime_error("cannot write " + path.string());
 }
 
 void write_dataset(const fs::path& folder, uint32_t train_examples) {

@@ -13,19 +13,6 @@
 
 namespace dtrain::test {
 
-// A new folder, removed with all that is in it.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  const std::filesystem::path& path() const { return path_; }
-
- private:
-  std::filesystem::path path_;
-};
-
 // An environment variable set (nullptr: unset) until the end of the scope.
 class Environment {
  public:
@@ -72,8 +59,6 @@ std::string label_file(uint32_t count);
 
 // `content`, followed by `zeros` zero bytes, as gzip.
 std::string gzip(const std::string& content, int64_t zeros = 0);
-
-void write_file(const std::filesystem::path& path, const std::string& content);
 
 // The four files of an MNIST-like dataset in a new folder, with 10 test examples.
 void write_dataset(const std::filesystem::path& folder, uint32_t train_examples = 20);

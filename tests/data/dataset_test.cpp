@@ -6,6 +6,7 @@
 
 #include "catch.h"
 #include "data/data_files.h"
+#include "files.h"
 
 using namespace dtrain;
 using namespace dtrain::test;

@@ -10,6 +10,7 @@
 #include "catch.h"
 #include "core/error.h"
 #include "data/data_files.h"
+#include "files.h"
 
 namespace dtrain {
 namespace {

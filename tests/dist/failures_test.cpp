@@ -49,14 +49,14 @@ TEST_CASE("a model that does not fit into memory ends the job with advice") {
 TEST_CASE("a run directory that is in use stays as it is") {
   const Job job;
   REQUIRE(run_program(job.run()).exit_code == 0);
-  const std::string before = text_of(job.run_folder() / "metrics.jsonl");
+  const std::string before = content_of(job.run_folder() / "metrics.jsonl");
 
   const Finished refused = run_program(job.run());
   CHECK(refused.exit_code == 2);
   CHECK_THAT(refused.errors,
              ContainsSubstring(job.run_folder().string()) && ContainsSubstring("--overwrite"));
   CHECK(refused.output.empty());
-  CHECK(text_of(job.run_folder() / "metrics.jsonl") == before);
+  CHECK(content_of(job.run_folder() / "metrics.jsonl") == before);
 
   const Finished replaced = run_program(job.run({"--overwrite", "--set", "seed=7"}));
   CHECK(replaced.exit_code == 0);
@@ -70,7 +70,7 @@ TEST_CASE("a run directory in a place where nothing can be made") {
   const Finished run = run_program({"run", job.spec_file().string(), "--run-dir", (file / "run").string()});
   CHECK(run.exit_code == 2);
   CHECK_THAT(run.errors, ContainsSubstring(file.string()));
-  CHECK(text_of(file) == "not a folder");
+  CHECK(content_of(file) == "not a folder");
 }
 
 TEST_CASE("data that is nowhere: every place is listed") {

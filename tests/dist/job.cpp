@@ -1,14 +1,12 @@
 #include "job.h"
 
 #include <arpa/inet.h>
-#include <stdlib.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <charconv>
 #include <csignal>
-#include <fstream>
 #include <sstream>
 
 #include "catch.h"
@@ -35,7 +33,7 @@ constexpr double kStartSeconds = 30;  // on a busy machine
 // Of /proc/PID/cmdline or environ: texts that each end with a NUL.
 std::vector<std::string> texts_of(const fs::path& file) {
   std::vector<std::string> texts;
-  std::istringstream all(text_of(file));
+  std::istringstream all(content_of(file));
   for (std::string text; std::getline(all, text, '\0');) texts.push_back(text);
   return texts;
 }
@@ -49,7 +47,7 @@ std::string value_of(const std::vector<std::string>& entries, const std::string&
 
 // utime and stime are the 14th and 15th field; the second one, in parentheses, may hold blanks.
 double cpu_seconds_of(const fs::path& process) {
-  const std::string text = text_of(process / "stat");
+  const std::string text = content_of(process / "stat");
   std::istringstream fields(text.substr(std::min(text.size(), text.rfind(')') + 1)));
   std::string skipped;
   for (int i = 3; i < 14; ++i) fields >> skipped;
@@ -73,12 +71,6 @@ std::string free_port() {
   return std::to_string(ntohs(address.sin_port));
 }
 
-std::string text_of(const fs::path& file) {
-  std::ostringstream text;
-  text << std::ifstream(file, std::ios::binary).rdbuf();
-  return text.str();
-}
-
 std::vector<std::string> lines_of(const std::string& text) {
   std::vector<std::string> lines;
   std::istringstream all(text);
@@ -96,17 +88,10 @@ Arguments operator+(Arguments a, const Arguments& b) {
   return a;
 }
 
-Job::Job(const std::string& spec) {
-  std::string name = (fs::temp_directory_path() / "dtrain-dist-XXXXXX").string();
-  if (!::mkdtemp(name.data())) throw std::runtime_error("mkdtemp failed for " + name);
-  folder_ = name;
-  std::ofstream(spec_file()) << spec;
-}
+Job::Job(const std::string& spec) { write_file(spec_file(), spec); }
 
 Job::~Job() {
   for (const pid_t process : processes()) ::kill(process, SIGKILL);  // what a failed test left
-  std::error_code ignored;
-  fs::remove_all(folder_, ignored);
 }
 
 fs::path Job::log(const std::string& run, int rank) const {
@@ -124,7 +109,7 @@ Arguments Job::set(const Arguments& overrides) {
 }
 
 std::vector<Event> Job::events() const {
-  std::string text = text_of(run_folder() / "metrics.jsonl");
+  std::string text = content_of(run_folder() / "metrics.jsonl");
   text.resize(text.rfind('\n') + 1);  // without the half line of a killed job
   std::vector<Event> events;
   for (const std::string& line : lines_of(text)) events.push_back(Event::parse(line));
@@ -158,7 +143,7 @@ std::vector<pid_t> Job::processes() const {
     const auto [stop, error] = std::from_chars(name.data(), name.data() + name.size(), process);
     if (error != std::errc() || stop != name.data() + name.size()) continue;
     // A zombie has no command line: it runs no more.
-    if (text_of(entry.path() / "cmdline").find(folder_.string()) != std::string::npos)
+    if (content_of(entry.path() / "cmdline").find(folder_.path().string()) != std::string::npos)
       found.push_back(process);
   }
   return found;

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "files.h"
 #include "metrics/event.h"
 #include "program.h"
 
@@ -31,11 +32,11 @@ struct ReplicaInfo {
 class Job {
  public:
   explicit Job(const std::string& spec = kSmallSpec);
-  ~Job();  // removes the folder
+  ~Job();  // ends what is left of it
   Job(const Job&) = delete;
   Job& operator=(const Job&) = delete;
 
-  std::filesystem::path folder() const { return folder_; }
+  std::filesystem::path folder() const { return folder_.path(); }
   std::filesystem::path spec_file() const { return folder_ / "job.yaml"; }
   std::filesystem::path run_folder() const { return folder_ / "run"; }
   std::filesystem::path log(const std::string& run, int rank) const;
@@ -63,13 +64,12 @@ class Job {
   bool is_gone(double seconds = 2) const;  // nothing of it runs, at the latest after `seconds`
 
  private:
-  std::filesystem::path folder_;
+  TemporaryFolder folder_;
 };
 
 // A port of loopback that was free a moment ago.
 std::string free_port();
 
-std::string text_of(const std::filesystem::path& file);
 std::vector<std::string> lines_of(const std::string& text);
 std::string last_line(const std::string& text);
 

@@ -79,16 +79,16 @@ void check_files(const Job& job) {
   CHECK(names_in(folder / "logs") == std::set<std::string>{"baseline-rank0.log", "overhead-rank0.log",
                                                            "distributed-rank0.log", "distributed-rank1.log"});
   for (const auto& log : fs::directory_iterator(folder / "logs")) {
-    const std::string text = text_of(log.path());
+    const std::string text = content_of(log.path());
     CHECK(text.find("warning") == std::string::npos);
     CHECK(text.find("error") == std::string::npos);
   }
   const LoadedSpec spec = load_spec(folder / "spec.yaml");
   CHECK(spec.ok());
   CHECK(spec.spec.strategy.replicas == 2);
-  CHECK(print_spec(spec.spec) == text_of(folder / "spec.yaml"));
+  CHECK(print_spec(spec.spec) == content_of(folder / "spec.yaml"));
 
-  const Event summary = Event::parse(text_of(folder / "summary.json"));
+  const Event summary = Event::parse(content_of(folder / "summary.json"));
   CHECK(summary.size() == 3);
   for (const char* part : {"baseline", "distributed"}) {
     CHECK(summary.at(part).at("run_start") == job.event("run_start", part));
@@ -133,7 +133,7 @@ TEST_CASE("--json prints exactly the lines of metrics.jsonl") {
   const Finished run = run_program(job.run(kBaseline + Arguments{"--json"}));
   CHECK(run.exit_code == 0);
   CHECK(run.errors.empty());
-  CHECK(run.output == text_of(job.run_folder() / "metrics.jsonl"));
+  CHECK(run.output == content_of(job.run_folder() / "metrics.jsonl"));
   for (const std::string& line : lines_of(run.output)) CHECK(Event::parse(line).at("event") != "progress");
 }
 
@@ -188,7 +188,7 @@ TEST_CASE("several jobs at once do not collide") {
   const std::set<std::string> runs = names_in(folder.folder() / "runs");
   CHECK(runs.size() == count);
   for (const std::string& run : runs) {
-    const Event end = Event::parse(last_line(text_of(folder.folder() / "runs" / run / "metrics.jsonl")));
+    const Event end = Event::parse(last_line(content_of(folder.folder() / "runs" / run / "metrics.jsonl")));
     CHECK(end.at("event") == "run_end");
     losses.insert(end.at("loss").dump());
   }

@@ -105,7 +105,7 @@ TEST_CASE("a killed worker is started again and does all of its share") {
   for (int kill = 0; kill < kills; ++kill) {
     const auto log = logs / (kill == 0 ? "distributed-worker1.log" : "distributed-worker1.restart1.log");
     const auto says = [](const std::filesystem::path& path, const char* text) {
-      return text_of(path).find(text) != std::string::npos;
+      return content_of(path).find(text) != std::string::npos;
     };
     REQUIRE(eventually(30, [&] {
       return says(log, "connected to every server") &&
@@ -163,7 +163,7 @@ TEST_CASE("a worker that stops for ever is given up where others wait for it") {
   const Event end = job.event("run_end", "distributed");
   CHECK(end.at("workers").at(2).at("lost") == true);
   CHECK(end.at("staleness").at("maximum") <= 4);
-  CHECK_THAT(text_of(job.run_folder() / "logs" / "distributed-server0.log"),
+  CHECK_THAT(content_of(job.run_folder() / "logs" / "distributed-server0.log"),
              ContainsSubstring("worker 2 is lost: "));
   CHECK(job.is_gone(0));
 }

@@ -27,7 +27,7 @@ TEST_CASE("every strategy traces its replicas' steps into one file") {
   INFO(run.output << run.errors);
   REQUIRE(run.exit_code == 0);
   CHECK_THAT(run.output, ContainsSubstring("profile of steps 5 to 6: "));
-  const Event trace = Event::parse(text_of(job.run_folder() / "profile.json"));
+  const Event trace = Event::parse(content_of(job.run_folder() / "profile.json"));
   const int replicas = strategy.front() == "strategy.kind=one_device" ? 1 : 2;
   for (int rank = 0; rank < replicas; ++rank) {
     CHECK(names_of(trace, rank, "step") == std::vector<std::string>{"step 5", "step 6"});
@@ -50,7 +50,7 @@ callbacks: {profile: {start_step: 5}}
   const Finished run = run_program(job.run());
   INFO(run.output << run.errors);
   REQUIRE(run.exit_code == 0);
-  const Event trace = Event::parse(text_of(job.run_folder() / "profile.json"));
+  const Event trace = Event::parse(content_of(job.run_folder() / "profile.json"));
   for (int rank = 0; rank < 2; ++rank) CHECK(names_of(trace, rank, "step").size() == 5);
 }
 

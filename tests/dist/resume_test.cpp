@@ -48,8 +48,8 @@ fs::path checkpoints_of(const Job& job) { return job.run_folder() / "checkpoints
 std::vector<std::string> result_of(const Job& job) {
   const auto saved = list_checkpoints(checkpoints_of(job));
   REQUIRE_FALSE(saved.empty());
-  return {saved.back().path.filename(), text_of(saved.back().path / "model.safetensors"),
-          text_of(saved.back().path / "optimizer.safetensors")};
+  return {saved.back().path.filename(), content_of(saved.back().path / "model.safetensors"),
+          content_of(saved.back().path / "optimizer.safetensors")};
 }
 
 // What an undisturbed run comes to; made once.
@@ -155,11 +155,11 @@ TEST_CASE("every checkpoint leads to the same end, and a finished run has nothin
     CHECK(run.exit_code == 0);
     CHECK(result_of(job) == result_of(whole));
   }
-  const std::string before = text_of(whole.run_folder() / "metrics.jsonl");
+  const std::string before = content_of(whole.run_folder() / "metrics.jsonl");
   const Finished nothing = resume(whole);
   CHECK(nothing.exit_code == 0);
   CHECK_THAT(nothing.output, ContainsSubstring("is complete: all 1,260 steps are done"));
-  CHECK(text_of(whole.run_folder() / "metrics.jsonl") == before);
+  CHECK(content_of(whole.run_folder() / "metrics.jsonl") == before);
 }
 
 TEST_CASE("another number of replicas goes on with the same examples, to the same weights") {
@@ -205,7 +205,7 @@ TEST_CASE("a damaged checkpoint is passed over with a warning, and without a goo
   auto saved = list_checkpoints(checkpoints_of(job));
   REQUIRE(saved.size() == 4);
   fs::resize_file(saved[3].path / "optimizer.safetensors", 1000);
-  const std::string weights = text_of(saved[2].path / "model.safetensors");
+  const std::string weights = content_of(saved[2].path / "model.safetensors");
   std::ofstream(saved[2].path / "model.safetensors", std::ios::binary)
       << weights.substr(0, weights.size() - 1) + static_cast<char>(weights.back() ^ 64);
   const Finished run = resume(job, Job::set({"train.max_steps=none"}));
@@ -216,13 +216,13 @@ TEST_CASE("a damaged checkpoint is passed over with a warning, and without a goo
   CHECK(job.events("run_start").back().at("resumed_step") == 50);
   check_like_undisturbed(job);
 
-  const std::string before = text_of(job.run_folder() / "metrics.jsonl");
+  const std::string before = content_of(job.run_folder() / "metrics.jsonl");
   for (const SavedCheckpoint& one : list_checkpoints(checkpoints_of(job)))
     fs::remove(one.path / "manifest.json");
   const Finished none = resume(job);
   CHECK(none.exit_code == 7);
   CHECK_THAT(none.errors, ContainsSubstring("checkpoints is good"));
-  CHECK(text_of(job.run_folder() / "metrics.jsonl") == before);
+  CHECK(content_of(job.run_folder() / "metrics.jsonl") == before);
 }
 
 TEST_CASE("a disk that fills up ends the job, and what was saved before is good") {
@@ -248,11 +248,11 @@ TEST_CASE("a disk that fills up ends the job, and what was saved before is good"
 TEST_CASE("what does not fit the checkpoint is refused before anything changes") {
   const Job job(kSpec);
   REQUIRE(run_program(job.run(Job::set({"train.max_steps=30"}))).exit_code == 0);
-  const std::string before = text_of(job.run_folder() / "metrics.jsonl");
+  const std::string before = content_of(job.run_folder() / "metrics.jsonl");
   const Finished batch = resume(job, Job::set({"train.max_steps=none", "batch.global=32"}));
   CHECK(batch.exit_code == 2);
   CHECK_THAT(batch.errors, ContainsSubstring("use --set batch.global=16"));
-  CHECK(text_of(job.run_folder() / "metrics.jsonl") == before);
+  CHECK(content_of(job.run_folder() / "metrics.jsonl") == before);
   const Finished optimizer = resume(job, Job::set({"train.max_steps=none", "model.layers[1].units=16"}));
   CHECK(optimizer.exit_code == 7);
   CHECK_THAT(optimizer.errors, ContainsSubstring("use the spec that it was trained with"));

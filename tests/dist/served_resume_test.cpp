@@ -38,8 +38,8 @@ std::filesystem::path checkpoints_of(const Job& job) { return job.run_folder() /
 std::vector<std::string> result_of(const Job& job) {
   const auto saved = list_checkpoints(checkpoints_of(job));
   REQUIRE_FALSE(saved.empty());
-  return {saved.back().path.filename(), text_of(saved.back().path / "model.safetensors"),
-          text_of(saved.back().path / "optimizer.safetensors")};
+  return {saved.back().path.filename(), content_of(saved.back().path / "model.safetensors"),
+          content_of(saved.back().path / "optimizer.safetensors")};
 }
 
 // Starts a job that is stopped after a first checkpoint, one way or the other.

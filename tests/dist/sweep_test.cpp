@@ -15,7 +15,7 @@ Arguments sweep(const Job& job, const Arguments& more) {
   return Arguments{"sweep", job.spec_file().string(), "--out", job.run_folder().string()} + more;
 }
 
-Event document_of(const Job& job) { return Event::parse(text_of(job.run_folder() / "sweep.json")); }
+Event document_of(const Job& job) { return Event::parse(content_of(job.run_folder() / "sweep.json")); }
 
 bool is_close(double a, double b, double tolerance) { return std::abs(a - b) <= tolerance * std::abs(b); }
 
@@ -43,7 +43,7 @@ TEST_CASE("a sweep measures every point as often as asked, in turn") {
     REQUIRE(point["runs"].size() == 2);
     for (const Event& one : point["runs"]) {
       const fs::path folder = job.run_folder() / one["directory"].get<std::string>();
-      const Event end = Event::parse(text_of(folder / "summary.json"))["distributed"]["run_end"];
+      const Event end = Event::parse(content_of(folder / "summary.json"))["distributed"]["run_end"];
       CHECK(end["steps"] == 30);  // 10 of them are not timed
       CHECK(end["examples_per_second"] == one["examples_per_second"]);
       CHECK(end["phases_ms"] == one["phases_ms"]);
@@ -53,8 +53,8 @@ TEST_CASE("a sweep measures every point as often as asked, in turn") {
   const Event& two = document["points"][1];
   CHECK(two["global_batch"] == 32);
   CHECK(is_close(two["scaling_efficiency"], two["speedup"].get<double>() / 2, 1e-12));
-  CHECK(lines_of(text_of(job.run_folder() / "sweep.csv")).size() == 3);
-  CHECK_THAT(text_of(job.run_folder() / "sweep.svg"), ContainsSubstring("</svg>"));
+  CHECK(lines_of(content_of(job.run_folder() / "sweep.csv")).size() == 3);
+  CHECK_THAT(content_of(job.run_folder() / "sweep.svg"), ContainsSubstring("</svg>"));
   CHECK(job.is_gone(0));
 }
 
@@ -85,8 +85,8 @@ TEST_CASE("a point that fails is not repeated, and says why") {
     CHECK_THAT(point["error"].get<std::string>(),
                ContainsSubstring("failed first: ") && ContainsSubstring("training diverged"));
   }
-  CHECK_THAT(text_of(job.run_folder() / "sweep.svg"), ContainsSubstring("no point was measured"));
-  CHECK_THAT(text_of(job.run_folder() / "sweep.csv"), ContainsSubstring("\n1,16,16,0,,,,,,,,,,,,6,"));
+  CHECK_THAT(content_of(job.run_folder() / "sweep.svg"), ContainsSubstring("no point was measured"));
+  CHECK_THAT(content_of(job.run_folder() / "sweep.csv"), ContainsSubstring("\n1,16,16,0,,,,,,,,,,,,6,"));
 }
 
 TEST_CASE("Ctrl-C ends a sweep with what it has") {

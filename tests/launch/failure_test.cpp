@@ -6,6 +6,7 @@
 #include <fstream>
 
 #include "catch.h"
+#include "files.h"
 #include "launch_helpers.h"
 
 namespace dtrain {

@@ -1,32 +1,16 @@
-// What the launch tests share: a folder, the environment as it was, and shell scripts as replicas.
+// What the launch tests share: the environment as it was, and shell scripts as replicas.
 #pragma once
 
 #include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "files.h"
 #include "launch/supervisor.h"
 
 namespace dtrain {
-
-// A new folder that goes away with its content.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "dtrain-launch-XXXXXX").string();
-    path_ = ::mkdtemp(name.data());
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path_); }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 using Variables = std::map<std::string, std::string>;
 

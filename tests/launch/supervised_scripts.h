@@ -3,15 +3,14 @@
 
 #include <cerrno>
 #include <csignal>
-#include <filesystem>
 #include <fstream>
 #include <functional>
-#include <sstream>
 #include <string>
 #include <vector>
 
 #include "core/clock.h"
 #include "core/signals.h"
+#include "files.h"
 #include "launch/supervisor.h"
 #include "launch_helpers.h"
 
@@ -44,12 +43,6 @@ inline Run run_scripts(const TemporaryFolder& folder, const Lines& scripts,
                        const SuperviseOptions& options = {}) {
   return run_replicas(shell_replicas(folder, scripts), *StatusBoard::create(static_cast<int>(scripts.size())),
                       options);
-}
-
-inline std::string content(const std::filesystem::path& path) {
-  std::ostringstream text;
-  text << std::ifstream(path).rdbuf();
-  return text.str();
 }
 
 // Shell that goes on once `file` is there.

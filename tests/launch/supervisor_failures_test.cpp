@@ -6,6 +6,7 @@
 
 #include "catch.h"
 #include "core/signals.h"
+#include "files.h"
 #include "supervised_scripts.h"
 
 namespace dtrain {
@@ -166,9 +167,7 @@ TEST_CASE("an expendable process is started again, as often as it may be") {
   CHECK(told == (restarts == 0   ? std::vector<int>{0}
                  : restarts == 1 ? std::vector<int>{1, 0}
                                  : std::vector<int>{1, 2}));
-  std::ostringstream text;
-  text << std::ifstream(marks).rdbuf();
-  CHECK(text.str() == (restarts == 0 ? "x0\n" : restarts == 1 ? "x0\nx1\n" : "x0\nx1\nx2\n"));
+  CHECK(content_of(marks) == (restarts == 0 ? "x0\n" : restarts == 1 ? "x0\nx1\n" : "x0\nx1\nx2\n"));
   CHECK(std::filesystem::exists(replicas[1].log));
   std::filesystem::path second = replicas[1].log;
   second.replace_extension(".restart1" + replicas[1].log.extension().string());

@@ -13,6 +13,7 @@
 #include "core/clock.h"
 #include "core/descriptor.h"
 #include "core/signals.h"
+#include "files.h"
 #include "launch/report_lines.h"
 #include "supervised_scripts.h"
 

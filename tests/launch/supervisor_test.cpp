@@ -12,6 +12,7 @@
 #include "core/clock.h"
 #include "core/descriptor.h"
 #include "core/signals.h"
+#include "files.h"
 #include "supervised_scripts.h"
 
 namespace dtrain {
@@ -30,8 +31,8 @@ TEST_CASE("three replicas that succeed") {
   CHECK(run.result.first_failing_rank == -1);
   CHECK(run.result.message.empty());
   CHECK(run.result.stop_signal == 0);
-  CHECK(content(folder / "rank0.log") == "out\nerr\n");
-  CHECK(content(folder / "rank1.log").empty());
+  CHECK(content_of(folder / "rank0.log") == "out\nerr\n");
+  CHECK(content_of(folder / "rank1.log").empty());
   CHECK(run.reports == std::vector<Lines>{{}, {}, {"{\"event\":\"done\"}"}});
 }
 
@@ -50,7 +51,7 @@ TEST_CASE("an old log is truncated") {
   const TemporaryFolder folder;
   std::ofstream(folder / "rank0.log") << std::string(1000, 'x');
   run_scripts(folder, {"echo new"});
-  CHECK(content(folder / "rank0.log") == "new\n");
+  CHECK(content_of(folder / "rank0.log") == "new\n");
 }
 
 TEST_CASE("reports keep their order, and a flood of them before death is read to the end") {
@@ -156,7 +157,7 @@ TEST_CASE("a child has its streams, its two descriptors and its environment, and
   const size_t before = open_descriptors();
   run_replicas(replicas, *StatusBoard::create(1));
   CHECK(open_descriptors() == before);
-  CHECK(content(folder / "rank0.log") ==
+  CHECK(content_of(folder / "rank0.log") ==
         "0\n1\n2\n3\n4\n5\n"  // 5 is ls's own look at the folder
         "/dev/null\n/memfd:dtrain-status (deleted)\n0 3 4\nend of input\n");
 }

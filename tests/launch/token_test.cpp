@@ -6,6 +6,7 @@
 
 #include "catch.h"
 #include "core/error.h"
+#include "files.h"
 #include "launch_helpers.h"
 
 namespace dtrain {

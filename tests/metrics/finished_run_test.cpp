@@ -4,7 +4,7 @@
 
 #include "catch.h"
 #include "core/error.h"
-#include "temporary_folder.h"
+#include "files.h"
 
 namespace dtrain {
 namespace {

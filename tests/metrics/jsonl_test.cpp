@@ -2,23 +2,15 @@
 
 #include <cmath>
 #include <fstream>
-#include <sstream>
 #include <vector>
 
 #include "catch.h"
 #include "core/error.h"
-#include "temporary_folder.h"
+#include "files.h"
 
 using namespace dtrain;
 
 namespace {
-
-std::string content(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::ostringstream text;
-  text << file.rdbuf();
-  return text.str();
-}
 
 std::vector<Event> parsed_lines(const std::filesystem::path& path) {
   std::ifstream file(path);
@@ -47,14 +39,14 @@ TEST_CASE("every event is a line in the file as soon as it was given") {
   REQUIRE(events.size() == 2);
   CHECK(events[0]["loss"].get<double>() == 0.1);
   CHECK(events[1]["loss"] == "nan");
-  CHECK(content(path).back() == '\n');
+  CHECK(content_of(path).back() == '\n');
 }
 
 TEST_CASE("progress is for eyes only") {
   const TemporaryFolder folder;
   JsonLinesFile file(folder.path() / "metrics.jsonl");
   file.on_event(make_event("progress", "baseline"));
-  CHECK(content(folder.path() / "metrics.jsonl").empty());
+  CHECK(content_of(folder.path() / "metrics.jsonl").empty());
 }
 
 TEST_CASE("events are appended to those of before") {
@@ -70,7 +62,7 @@ TEST_CASE("a line that a killed job left half is ended first") {
   const auto path = folder.path() / "metrics.jsonl";
   std::ofstream(path) << "{\"event\":\"step\"}\n{\"eve";
   JsonLinesFile(path).on_event(step(1, 1));
-  const std::string text = content(path);
+  const std::string text = content_of(path);
   const std::string start = "{\"event\":\"step\"}\n{\"eve\n{";
   CHECK(text.substr(0, start.size()) == start);
   CHECK_NOTHROW(Event::parse(text.substr(start.size() - 1)));

@@ -4,9 +4,9 @@
 
 #include "catch.h"
 #include "core/error.h"
+#include "files.h"
 #include "markup.h"
 #include "sample_events.h"
-#include "temporary_folder.h"
 
 namespace dtrain {
 namespace {

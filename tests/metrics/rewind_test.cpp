@@ -4,15 +4,10 @@
 
 #include "catch.h"
 #include "core/error.h"
-#include "temporary_folder.h"
+#include "files.h"
 
 namespace dtrain {
 namespace {
-
-std::string content_of(const std::filesystem::path& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 const std::string kStays =
     R"({"event":"run_start","run":"baseline"}

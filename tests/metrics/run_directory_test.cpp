@@ -8,14 +8,12 @@
 
 #include "catch.h"
 #include "core/error.h"
-#include "temporary_folder.h"
+#include "files.h"
 
 using namespace dtrain;
 namespace fs = std::filesystem;
 
 namespace {
-
-void write(const fs::path& path, const std::string& text = "x") { std::ofstream(path) << text; }
 
 RunDirectoryOptions at(const fs::path& directory, bool overwrite = false) {
   RunDirectoryOptions options;
@@ -53,9 +51,9 @@ std::set<std::string> names_in(const fs::path& folder) {
 // A folder as a finished job leaves it.
 void leave_a_run(const fs::path& path) {
   const RunDirectory run = RunDirectory::create(at(path));
-  write(run.spec_file());
-  write(run.metrics_file());
-  write(run.logs() / "replica0.log");
+  write_file(run.spec_file(), "x");
+  write_file(run.metrics_file(), "x");
+  write_file(run.logs() / "replica0.log", "x");
   run.write_summary(Event::object());
 }
 
@@ -121,9 +119,9 @@ TEST_CASE("overwrite replaces a run and keeps what is not dtrain's") {
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "run";
   leave_a_run(path);
-  write(path / "notes.txt");
+  write_file(path / "notes.txt", "x");
   fs::create_directory(path / "plots");
-  write(path / "logs" / "mine.txt");
+  write_file(path / "logs" / "mine.txt", "x");
   const RunDirectory run = RunDirectory::create(at(path, true));
   CHECK(names_in(path) == std::set<std::string>{"logs", "metrics.jsonl", "notes.txt", "plots"});
   CHECK(names_in(path / "logs") == std::set<std::string>{"mine.txt"});
@@ -140,20 +138,20 @@ TEST_CASE("overwrite leaves a folder that holds no run alone") {
     CHECK_THAT(refusal(at(path, true)), ContainsSubstring("--run-dir"));
     CHECK(names_in(path) == before);
   };
-  refused("thesis", [](const fs::path& path) { write(path / "thesis.tex"); });
-  refused("own_spec", [](const fs::path& path) { write(path / "spec.yaml"); });
-  refused("own_metrics", [](const fs::path& path) { write(path / "metrics.jsonl"); });
+  refused("thesis", [](const fs::path& path) { write_file(path / "thesis.tex", "x"); });
+  refused("own_spec", [](const fs::path& path) { write_file(path / "spec.yaml", "x"); });
+  refused("own_metrics", [](const fs::path& path) { write_file(path / "metrics.jsonl", "x"); });
   refused("own_logs", [](const fs::path& path) { fs::create_directory(path / "logs"); });
   refused("linked_logs", [&](const fs::path& path) {
-    write(path / "metrics.jsonl");
+    write_file(path / "metrics.jsonl", "x");
     fs::create_directory(folder.path() / "elsewhere");
-    write(folder.path() / "elsewhere" / "system.log");
+    write_file(folder.path() / "elsewhere" / "system.log", "x");
     fs::create_directory_symlink(folder.path() / "elsewhere", path / "logs");
   });
   CHECK(fs::exists(folder.path() / "elsewhere" / "system.log"));
   refused("linked_metrics", [&](const fs::path& path) {
     fs::create_directory(path / "logs");
-    write(folder.path() / "precious");
+    write_file(folder.path() / "precious", "x");
     fs::create_symlink(folder.path() / "precious", path / "metrics.jsonl");
   });
   CHECK(fs::file_size(folder.path() / "precious") == 1);
@@ -163,14 +161,14 @@ TEST_CASE("overwrite removes links, not what they point to, and nothing when a f
   const TemporaryFolder folder;
   const fs::path path = folder.path() / "run";
   leave_a_run(path);
-  write(folder.path() / "precious");
+  write_file(folder.path() / "precious", "x");
   fs::remove(path / "spec.yaml");
   fs::create_symlink(folder.path() / "precious", path / "spec.yaml");
   RunDirectory::create(at(path, true));
   CHECK(fs::exists(folder.path() / "precious"));
   CHECK_FALSE(fs::is_symlink(path / "spec.yaml"));
 
-  write(path / "metrics.jsonl");
+  write_file(path / "metrics.jsonl", "x");
   fs::create_directory(path / "summary.json");
   CHECK_THAT(refusal(at(path, true)), ContainsSubstring("summary.json"));
   CHECK(fs::file_size(path / "metrics.jsonl") == 1);
@@ -178,7 +176,7 @@ TEST_CASE("overwrite removes links, not what they point to, and nothing when a f
 
 TEST_CASE("what is no folder, or cannot be made, is refused with its name") {
   const TemporaryFolder folder;
-  write(folder.path() / "file");
+  write_file(folder.path() / "file", "x");
   CHECK_THAT(refusal(at(folder.path() / "file", true)), ContainsSubstring("file"));
   CHECK_THAT(refusal(at(folder.path() / "file" / "inside")), ContainsSubstring("file"));
   CHECK_THAT(refusal(under(folder.path() / "file", "job")), ContainsSubstring("file"));

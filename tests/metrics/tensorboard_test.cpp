@@ -9,7 +9,7 @@
 
 #include "catch.h"
 #include "core/error.h"
-#include "temporary_folder.h"
+#include "files.h"
 
 namespace dtrain {
 namespace {
@@ -39,8 +39,7 @@ uint32_t unmasked(uint32_t crc) {
 
 // The records of a file, whose checksums must be right.
 std::vector<std::string> records_of(const fs::path& file) {
-  std::ifstream stream(file, std::ios::binary);
-  std::string bytes{std::istreambuf_iterator<char>(stream), {}};
+  std::string bytes = content_of(file);
   std::vector<std::string> records;
   while (!bytes.empty()) {
     const std::string length = bytes.substr(0, 8);

@@ -7,6 +7,7 @@
 #include <filesystem>
 
 #include "catch.h"
+#include "files.h"
 #include "spec_cases.h"
 
 namespace dtrain {
@@ -118,17 +119,14 @@ TEST_CASE("what is not UTF-8 text is refused where it stands") {
 }
 
 TEST_CASE("a huge file is refused by its size, unread") {
-  std::string name = (std::filesystem::temp_directory_path() / "dtrain_bomb_XXXXXX").string();
-  const int file = ::mkstemp(name.data());
-  REQUIRE(file >= 0);
-  const int resized = ::ftruncate(file, 100'000'000);
-  ::close(file);
+  const TemporaryFolder folder;
+  const auto name = folder.write("huge.yaml", "");
+  std::filesystem::resize_file(name, 100'000'000);
   check_within_limits("100 MB", [&] {
     const LoadedSpec loaded = load_spec(name);
-    return resized == 0 && loaded.problems.size() == 1 &&
+    return loaded.problems.size() == 1 &&
            loaded.problems[0].text.find("over the limit of 1.0 MiB") != std::string::npos;
   });
-  std::filesystem::remove(name);
   check_bomb("2 MiB in memory", repeated("a: 1\n", 2 * kMebibyte), "over the limit of 1.0 MiB");
 }
 

@@ -1,28 +1,17 @@
 #include "spec/load.h"
 
-#include <unistd.h>
-
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
 #include "catch.h"
+#include "files.h"
 #include "spec_cases.h"
 
 namespace dtrain {
 namespace {
 
 const std::string kSmallest = "batch: {per_replica: 64}\n";
-
-struct TemporaryFolder {
-  std::filesystem::path path;
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "dtrain_spec_XXXXXX").string();
-    REQUIRE(::mkdtemp(name.data()) != nullptr);
-    path = name;
-  }
-  ~TemporaryFolder() { std::filesystem::remove_all(path); }
-};
 
 JobSpec parse(const std::string& text, const std::vector<std::string>& overrides = {}) {
   const LoadedSpec loaded = parse_spec(text, "spec", overrides);
@@ -86,9 +75,9 @@ TEST_CASE("an override's value may hold an equals sign") {
 
 TEST_CASE("relative paths belong to the spec's folder, those of overrides to the working folder") {
   const TemporaryFolder folder;
-  const auto file = folder.path / "job.yaml";
+  const auto file = folder / "job.yaml";
   std::ofstream(file) << kSmallest << "data: {path: ../data/./mnist}\n";
-  CHECK(load_spec(file).spec.data.path == (folder.path.parent_path() / "data/mnist").string());
+  CHECK(load_spec(file).spec.data.path == (folder.path().parent_path() / "data/mnist").string());
   const LoadedSpec overridden = load_spec(file, {"data.path=mnist"});
   CHECK(overridden.spec.data.path == (std::filesystem::current_path() / "mnist").string());
   CHECK(load_spec(file, {"data.path=/mnist"}).spec.data.path == "/mnist");
@@ -123,11 +112,11 @@ TEST_CASE("hostile environment variables are problems") {
 
 TEST_CASE("a file that cannot be read is a problem, not an exception") {
   const TemporaryFolder folder;
-  const auto missing = load_spec(folder.path / "none.yaml");
+  const auto missing = load_spec(folder / "none.yaml");
   REQUIRE(missing.problems.size() == 1);
-  CHECK(missing.problems[0].file == (folder.path / "none.yaml").string());
+  CHECK(missing.problems[0].file == (folder / "none.yaml").string());
   CHECK_THAT(missing.problems[0].text, ContainsSubstring("cannot open"));
-  CHECK_THAT(problems_of(load_spec(folder.path)), ContainsSubstring("not a regular file"));
+  CHECK_THAT(problems_of(load_spec(folder.path())), ContainsSubstring("not a regular file"));
 }
 
 TEST_CASE("a problem found later is placed at the nearest field that was written") {

@@ -4,17 +4,13 @@
 
 #include "catch.h"
 #include "core/error.h"
+#include "files.h"
 #include "small_jobs.h"
 
 namespace dtrain {
 namespace {
 
 namespace fs = std::filesystem;
-
-std::string content_of(const fs::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 // The callbacks of a job in a folder of its own, and what they say.
 struct Watched {

@@ -7,6 +7,7 @@
 #include "catch.h"
 #include "checkpoint/checkpoint.h"
 #include "core/error.h"
+#include "files.h"
 #include "small_jobs.h"
 
 namespace dtrain {

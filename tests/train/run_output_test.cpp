@@ -4,15 +4,11 @@
 #include <sstream>
 
 #include "catch.h"
+#include "files.h"
 #include "small_jobs.h"
 
 namespace dtrain {
 namespace {
-
-std::string content_of(const std::filesystem::path& path) {
-  std::ifstream file(path);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
 
 std::vector<Event> metrics_in(const std::filesystem::path& folder) {
   std::ifstream file(folder / "metrics.jsonl");

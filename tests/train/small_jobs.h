@@ -1,10 +1,6 @@
 // What the tests of this room share: small jobs, and a listener that keeps every event.
 #pragma once
 
-#include <stdlib.h>
-
-#include <filesystem>
-#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -31,25 +27,5 @@ LoadedSpec small_spec(const std::vector<std::string>& overrides = {});
 
 // The plan of small_spec(overrides), which must have no problems.
 JobPlan small_job(const std::vector<std::string>& overrides = {});
-
-// A new folder that goes with its object.
-class TemporaryFolder {
- public:
-  TemporaryFolder() {
-    std::string name = (std::filesystem::temp_directory_path() / "dtrain-train-XXXXXX").string();
-    if (!::mkdtemp(name.data())) throw std::runtime_error("mkdtemp failed for " + name);
-    path_ = name;
-  }
-  ~TemporaryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-  std::filesystem::path operator/(const std::string& name) const { return path_ / name; }
-
- private:
-  std::filesystem::path path_;
-};
 
 }  // namespace dtrain

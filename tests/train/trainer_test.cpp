@@ -11,6 +11,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/retention.h"
 #include "core/error.h"
+#include "files.h"
 #include "small_jobs.h"
 #include "train/assembly.h"
 
