@@ -30,10 +30,13 @@ constexpr size_t kBroadcastBytes = size_t{64} << 20;  // of small tensors that a
 }  // namespace
 
 GlooGroup::~GlooGroup() {
-  if (std::uncaught_exceptions() == 0) return;
+  const bool failing = std::uncaught_exceptions() > 0;
   try {
     for (const c10::Device& device : group_->getDeviceTypes()) {
-      if (!device.is_cpu()) group_->getBackend(device.type())->abort();
+      if (device.is_cpu()) continue;
+      const auto backend = group_->getBackend(device.type());
+      // Gloo ends by itself. NCCL would do the same as here, with a warning to call for it.
+      if (failing || backend != group_->getBackend(c10::DeviceType::CPU)) backend->abort();
     }
   } catch (const std::exception&) {  // the error under way tells more
   }

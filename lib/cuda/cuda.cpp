@@ -25,6 +25,9 @@ void leave_failures_to_us() {
   ::setenv("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0", kKeep);
   ::setenv("TORCH_NCCL_ENABLE_MONITORING", "0", kKeep);
   ::setenv("TORCH_NCCL_DUMP_ON_TIMEOUT", "0", kKeep);
+  // Its thread, which a group waits for at its end, would pause for four times as long (60 s) over every
+  // collective that failed, for others to dump what they know.
+  ::setenv("TORCH_NCCL_WAIT_TIMEOUT_DUMP_MILSEC", "0", kKeep);
 }
 
 // NVIDIA's management library, as far as it is asked; its types are those of nvml.h.

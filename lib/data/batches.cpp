@@ -6,6 +6,7 @@
 #include <condition_variable>
 #include <deque>
 #include <exception>
+#include <future>
 #include <mutex>
 #include <numeric>
 #include <string>
@@ -97,8 +98,11 @@ class ShareLoader::Implementation {
     producer_ = {};  // asked to stop, and joined
     ready_.clear();
     failure_ = nullptr;
-    order_ = epoch_order(data_.size(), options_.shuffle, options_.seed, epoch);
-    if (options_.assembly == Assembly::kResident) rows_ = at::tensor(order_, at::kLong).to(options_.device);
+    order_ = order_of(epoch);
+    if (options_.assembly == Assembly::kResident) {
+      rows_ = at::tensor(order_, at::kLong).to(options_.device);
+      prepare_order(epoch + 1);
+    }
     next_step_ = first_step;
     if (options_.prefetch > 0 && first_step < steps()) {
       producer_ = std::jthread([this, first_step](std::stop_token stop) { produce(stop, first_step); });
@@ -114,6 +118,18 @@ class ShareLoader::Implementation {
   }
 
  private:
+  std::vector<int64_t> order_of(int64_t epoch) {
+    if (next_order_.valid() && next_epoch_ == epoch) return next_order_.get();
+    return epoch_order(data_.size(), options_.shuffle, options_.seed, epoch);
+  }
+
+  // While this epoch is trained on: between two epochs a device would wait for it.
+  void prepare_order(int64_t epoch) {
+    if (!options_.shuffle) return;
+    next_epoch_ = epoch;
+    next_order_ = std::async(std::launch::async, epoch_order, data_.size(), true, options_.seed, epoch);
+  }
+
   Share take() {
     std::unique_lock lock(mutex_);
     changed_.wait(lock, [this] { return !ready_.empty() || failure_; });
@@ -211,6 +227,8 @@ class ShareLoader::Implementation {
   at::Tensor rows_;             // kResident: order_, on the device
   std::vector<int64_t> order_;  // of this epoch; written only while no thread runs
   int64_t next_step_ = 0;       // that next() yields
+  int64_t next_epoch_ = 0;      // whose order is prepared:
+  std::future<std::vector<int64_t>> next_order_;
 
   std::mutex mutex_;                     // guards ready_ and failure_
   std::condition_variable_any changed_;  // of either

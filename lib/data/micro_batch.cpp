@@ -7,8 +7,8 @@ namespace {
 
 at::Tensor normalised(const at::Tensor& pixels, const PixelFormat& format) {
   const auto layout = format.channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
-  at::Tensor numbers = pixels.to(format.dtype, /*non_blocking=*/false, /*copy=*/true, layout);
-  numbers.div_(255);
+  at::Tensor numbers = at::empty(pixels.sizes(), pixels.options().dtype(format.dtype), layout);
+  at::div_out(numbers, pixels, at::scalar_tensor(255, format.dtype));  // one pass, not two
   if (format.normalisation.mean != 0) numbers.sub_(format.normalisation.mean);
   if (format.normalisation.standard_deviation != 1) numbers.div_(format.normalisation.standard_deviation);
   return numbers;

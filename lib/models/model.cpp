@@ -44,6 +44,7 @@ class LayerGraph final : public Model {
         step.layer = rectifies ? make_rectified_max_pool2d(placed[i])
                                : find_layer_kind(placed[i].spec.kind)->make(placed[i], weights);
         register_module(placed[i].name, step.layer);
+        step.layer->leave_statistics_to(statistics_);
       }
       steps_.push_back(std::move(step));
       rectifies = false;
@@ -60,6 +61,7 @@ class LayerGraph final : public Model {
       for (const size_t value : step.last_uses) values[value].reset();
       values[step.output] = std::move(output);
     }
+    statistics_.move();
     return values[steps_.back().output];
   }
 
@@ -90,6 +92,7 @@ class LayerGraph final : public Model {
 
   std::vector<Step> steps_;
   size_t values_;
+  MovingStatistics statistics_;  // of all layers
 };
 
 }  // namespace
@@ -98,6 +101,12 @@ std::shared_ptr<Model> build_model(const LayerPlan& plan, at::ScalarType dtype, 
   if (!plan.problems.empty())
     throw Error(ExitCode::kBug, "a model with problems was built: " + plan.problems[0].text);
   return std::make_shared<LayerGraph>(plan, WeightMaker(seed, dtype));
+}
+
+void lay_channels_last(Model& model) {
+  for (at::Tensor& parameter : model.parameters()) {
+    if (parameter.dim() == 4) parameter.set_data(parameter.detach().clone(at::MemoryFormat::ChannelsLast));
+  }
 }
 
 at::ScalarType dtype_from_name(const std::string& name) {

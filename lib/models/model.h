@@ -28,6 +28,10 @@ class Model : public torch::nn::Module {
 // machine, whatever the number of replicas. `plan` has no problems.
 std::shared_ptr<Model> build_model(const LayerPlan& plan, at::ScalarType dtype, uint64_t seed);
 
+// Puts the kernels of convolutions in the order in memory that images of channels_last have. Otherwise a
+// device turns them round in every step, and their gradients back. Before the first use of the parameters.
+void lay_channels_last(Model& model);
+
 // "float32" -> at::kFloat, "float64" -> at::kDouble.
 at::ScalarType dtype_from_name(const std::string& name);
 

@@ -80,7 +80,8 @@ class MaxPool2d final : public Layer {
     const bool plain = window_.size == 2 && window_.stride == 2 && window_.is_unpadded();
     const bool known = input.scalar_type() == at::kFloat || input.scalar_type() == at::kDouble;
     if (plain && known && input.device().is_cpu()) return max_pool2x2(input.contiguous(), rectify_);
-    return pool(rectify_ ? at::relu(input) : input);
+    // The maximum of rectified numbers is the rectified maximum, of which there are fewer.
+    return rectify_ ? at::relu(pool(input)) : pool(input);
   }
 
  private:
@@ -147,6 +148,7 @@ class BatchNorm final : public Layer {
     running_var_ = register_buffer("running_var", weights.constant(channels, 1));
   }
   void synchronise(const GatherRows& gather) override { gather_ = gather; }
+  void leave_statistics_to(MovingStatistics& all) override { left_to_ = &all; }
 
   at::Tensor forward(const at::Tensor& input) override {
     if (is_training() && gather_) return synchronised(input);
@@ -157,7 +159,10 @@ class BatchNorm final : public Layer {
     const auto [output, mean, inverse_deviation] =
         at::native_batch_norm(input, weight_, bias_, /*running_mean=*/{}, /*running_var=*/{},
                               /*training=*/true, /*momentum=*/0, epsilon_);
-    move_towards({mean, inverse_deviation.pow(-2).sub_(epsilon_).clamp_min_(0)});
+    MovingStatistics own;
+    MovingStatistics& statistics = left_to_ != nullptr ? *left_to_ : own;
+    statistics.add(running_mean_, running_var_, mean, inverse_deviation, 1 - momentum_, epsilon_);
+    own.move();
     return output;
   }
 
@@ -165,16 +170,13 @@ class BatchNorm final : public Layer {
   at::Tensor synchronised(const at::Tensor& input) {
     BatchStatistics statistics;
     const at::Tensor output = synchronised_norm(input, weight_, bias_, epsilon_, gather_, statistics);
-    move_towards(statistics);
+    running_mean_.lerp_(statistics.mean, 1 - momentum_);
+    running_var_.lerp_(statistics.variance, 1 - momentum_);
     return output;
   }
 
-  void move_towards(const BatchStatistics& statistics) {
-    running_mean_.lerp_(statistics.mean, 1 - momentum_);
-    running_var_.lerp_(statistics.variance, 1 - momentum_);
-  }
-
-  GatherRows gather_;  // empty: the statistics are this replica's alone
+  GatherRows gather_;                    // empty: the statistics are this replica's alone
+  MovingStatistics* left_to_ = nullptr;  // null: they are moved here
   double momentum_;
   double epsilon_;
   at::Tensor weight_;

@@ -8,6 +8,7 @@
 
 #include "models/initializers.h"
 #include "models/layers.h"
+#include "models/moving_statistics.h"
 #include "models/synchronised_norm.h"
 
 namespace dtrain {
@@ -18,6 +19,9 @@ class Layer : public torch::nn::Module {
   virtual at::Tensor forward(const at::Tensor& input) = 0;
   // From now on statistics of a batch are those of the replicas' batches together.
   virtual void synchronise(const GatherRows& /*gather*/) {}
+  // From now on moving averages are left to `all`, which outlives the layer's use: whoever calls forward()
+  // moves them.
+  virtual void leave_statistics_to(MovingStatistics& /*all*/) {}
 };
 
 // Parameters are `weight` ([units, features] or [filters, channels, kernel, kernel], from the spec's

@@ -26,7 +26,8 @@ at::Tensor gradient_norm(const GradientReducer& reducer, ProcessGroup& group) {
 void scale_gradient(const GradientReducer& reducer, const at::Tensor& factor) {
   const at::NoGradGuard no_grad;
   const std::vector<at::Tensor> gradients = gradients_of(reducer);
-  if (!gradients.empty()) at::_foreach_mul_(gradients, factor.squeeze());
+  // In the gradients' type: their device then takes them all at once.
+  if (!gradients.empty()) at::_foreach_mul_(gradients, factor.squeeze().to(gradients.front().scalar_type()));
 }
 
 at::Tensor clipping_factor(const at::Tensor& norm, double most) {

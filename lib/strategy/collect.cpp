@@ -25,11 +25,14 @@ constexpr int kRoot = 0;
               fmt::format("the checkpoint's '{}' {}; use the spec that it was trained with", name, why));
 }
 
+// All elements in the order in which they lie in memory, which may be that of channels_last.
+at::Tensor in_memory_order(const at::Tensor& tensor) { return tensor.as_strided({tensor.numel()}, {1}); }
+
 // Sums what at most one rank has set. As bytes, so that every value comes through bit for bit, negative zeros
 // and numbers that are none included.
 void gather(ProcessGroup& group, at::Tensor& zeros_elsewhere) {
   if (group.size() == 1 || zeros_elsewhere.numel() == 0) return;
-  at::Tensor bytes = zeros_elsewhere.view(-1).view(at::kByte);
+  at::Tensor bytes = in_memory_order(zeros_elsewhere).view(at::kByte);
   group.all_reduce_sum(bytes);
 }
 
@@ -42,10 +45,9 @@ void collect_optimizer(const Replica& replica, Variables& all) {
     for (const auto& item : parameters) whole.push_back(at::zeros_like(item.value()));
     for (size_t i = 0; i < parts.size() && (divided || replica.group.rank() == kRoot); ++i) {
       const ParameterPart& part = parts[i];
-      whole[part.parameter]
-          .view(-1)
+      in_memory_order(whole[part.parameter])
           .narrow(0, part.begin, part.values.numel())
-          .copy_(memory.tensors[i].view(-1));
+          .copy_(in_memory_order(memory.tensors[i]));
     }
     for (size_t i = 0; i < whole.size(); ++i) {
       if (divided) gather(replica.group, whole[i]);
@@ -106,7 +108,8 @@ class Saved {
 
   // The tensor on every rank; `like` tells shape and type, which rank 0 must have checked.
   at::Tensor share(const std::string& name, const at::Tensor& like) {
-    at::Tensor tensor = leads() ? tensors_.at(name).to(like.device()).contiguous() : at::empty_like(like);
+    at::Tensor tensor = at::empty(like.sizes(), like.options());  // contiguous, whatever they are
+    if (leads()) tensor.copy_(tensors_.at(name));
     group_.broadcast({tensor}, kRoot);
     return tensor;
   }
@@ -169,12 +172,13 @@ void restore_optimizer(const Replica& replica, Saved& saved) {
   const auto parameters = replica.model.named_parameters();
   for (const OptimizerMemory& memory : replica.optimizer.memory()) {
     for (size_t i = 0; i < parameters.size(); ++i) {
-      const at::Tensor whole = saved.share(
-          fmt::format("{}{}.{}", kOptimizer, memory.name, parameters[i].key()), parameters[i].value());
+      const at::Tensor& like = parameters[i].value();
+      const std::string name = fmt::format("{}{}.{}", kOptimizer, memory.name, parameters[i].key());
+      const at::Tensor whole = in_memory_order(at::empty_like(like).copy_(saved.share(name, like)));
       for (size_t part = 0; part < parts.size(); ++part) {
         const ParameterPart& own = parts[part];
         if (own.parameter != i) continue;
-        memory.tensors[part].view(-1).copy_(whole.view(-1).narrow(0, own.begin, own.values.numel()));
+        in_memory_order(memory.tensors[part]).copy_(whole.narrow(0, own.begin, own.values.numel()));
       }
     }
   }

@@ -16,14 +16,9 @@ at::Tensor summed_loss(const at::Tensor& logits, const at::Tensor& targets, doub
                                 label_smoothing);
 }
 
-at::Device device_of(const Model& model) {
-  const auto parameters = model.parameters();
-  return parameters.empty() ? at::Device(at::kCPU) : parameters.front().device();
-}
-
-// May wait for the peers on this host: buckets are summed as soon as they are full.
-void backward(const at::Tensor& objective) {
-  with_peer_errors("summing gradients", [&] { objective.backward(); });
+// Of `weight` * loss_sum. May wait for the peers on this host: buckets are summed as soon as they are full.
+void backward(const at::Tensor& loss_sum, double weight) {
+  with_peer_errors("summing gradients", [&] { loss_sum.backward(at::full_like(loss_sum, weight)); });
 }
 
 }  // namespace
@@ -40,7 +35,7 @@ ForwardPass training_pass(Model& model, const TrainSpec& train, const Batch& bat
 
 MetricSums eager_gradients(const StepParts& parts, const Share& share, const PartsSummed& summed) {
   parts.clock.enter(Phase::kCompute);
-  MetricSums sums(device_of(parts.model));
+  MetricSums sums;
   parts.model.train();
   parts.reducer.zero_gradients();
   const double scale = parts.loss_scale ? parts.loss_scale->value() : 1;
@@ -49,7 +44,7 @@ MetricSums eager_gradients(const StepParts& parts, const Share& share, const Par
     const Batch batch = share.micro_batches[i].assemble();
     parts.reducer.prepare(/*last=*/i + 1 == count);
     const ForwardPass pass = training_pass(parts.model, parts.train, batch);
-    backward(pass.loss_sum / (static_cast<double>(share.global_examples) / scale));
+    backward(pass.loss_sum, scale / static_cast<double>(share.global_examples));
     sums.add_batch(pass.logits, batch.targets, pass.loss_sum);
   }
   parts.clock.enter(Phase::kCommunicate);
@@ -99,7 +94,7 @@ MetricSums eager_train_step(const StepParts& parts, Optimizer& optimizer,
 
 MetricSums eager_evaluate(Model& model, const Share& share) {
   const at::NoGradGuard no_grad;
-  MetricSums sums(device_of(model));
+  MetricSums sums;
   model.eval();
   for (const MicroBatch& micro_batch : share.micro_batches) {
     const Batch batch = micro_batch.assemble();

@@ -28,6 +28,8 @@ class MetricSums {
   at::Tensor& values() { return values_; }
 
  private:
+  void add(at::Tensor&& values);
+
   at::Tensor values_;  // float64 [3]: exact for counts up to 2^53
 };
 

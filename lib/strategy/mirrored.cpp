@@ -65,7 +65,7 @@ class Mirrored : public Strategy {
     sums.add(MetricSums(device_));  // this replica may have had nothing to do
     group_->all_reduce_sum(sums.values());
     pacer_.wait_for_all();
-    return sums;
+    return MetricSums(sums.to_vector());  // fetched from a device once, not for every number
   }
 
   CollectedVariables collect_variables() override {

@@ -14,6 +14,7 @@ StrategyParts strategy_parts(const JobPlan& job, std::unique_ptr<ProcessGroup> g
   parts.model = initial_model(job);
   parts.train = job.spec.train;
   if (accelerator) parts.model->to(accelerator->device());
+  if (accelerator && job.spec.cuda.channels_last) lay_channels_last(*parts.model);
   parts.accelerator = std::move(accelerator);
   // Gloo takes gradients through the processor, which a recording cannot hold.
   parts.record_steps = job.spec.cuda.graphs && job.communication != "gloo";

@@ -98,6 +98,45 @@ TEST_CASE("forward makes logits of batches of any size, also none") {
   }
 }
 
+TEST_CASE("the moving statistics of several layers are those of each by itself") {
+  LayerSpec quick = layer("batch_norm"), slow = layer("batch_norm");
+  quick.momentum = 0.5;
+  quick.epsilon = 0.1;
+  const auto model = build_model(place_layers({quick, dense(4), slow, dense(2)}, {3}, 2), at::kDouble, 1);
+  const at::Tensor x = noise({6, 3});
+  model->train();
+  model->forward(x);
+  auto tensors = tensors_of(*model);
+  const auto mean = [](const at::Tensor& values) { return values.mean(0); };
+  const auto variance = [](const at::Tensor& values) { return values.var(0, /*unbiased=*/false); };
+  CHECK(difference(tensors["batch_norm.running_mean"], 0.5 * mean(x)) < 1e-12);
+  CHECK(difference(tensors["batch_norm.running_var"], 0.5 + 0.5 * variance(x)) < 1e-12);
+  const at::Tensor normalised = (x - mean(x)) / (variance(x) + 0.1).sqrt();
+  const at::Tensor y = at::linear(normalised, tensors["dense.weight"], tensors["dense.bias"]);
+  CHECK(difference(tensors["batch_norm_1.running_mean"], (1 - slow.momentum) * mean(y)) < 1e-12);
+  const at::Tensor moved = slow.momentum + (1 - slow.momentum) * variance(y);
+  CHECK(difference(tensors["batch_norm_1.running_var"], moved) < 1e-12);
+  model->eval();
+  model->forward(x);
+  CHECK(difference(tensors_of(*model)["batch_norm.running_mean"], 0.5 * mean(x)) < 1e-12);
+}
+
+TEST_CASE("a rectifier before a pooling layer of any window: values and gradients as one after the other") {
+  const LayerSpec pool = with_padding(with_stride(pool2d("max_pool2d", 3), 2), "same");
+  const auto model = build_model(
+      place_layers({layer("relu"), pool, layer("flatten"), dense(2)}, {1, 7, 7}, 2), at::kDouble, 1);
+  const at::Tensor x = noise({2, 1, 7, 7}).requires_grad_();
+  const at::Tensor y = x.detach().clone().requires_grad_();
+  const at::Tensor logits = model->forward(x);
+  const at::Tensor pooled = at::max_pool2d(at::relu(y), 3, 2, 1);
+  auto tensors = tensors_of(*model);
+  const at::Tensor expected = at::linear(pooled.flatten(1), tensors["dense.weight"], tensors["dense.bias"]);
+  CHECK(difference(logits, expected) == 0);
+  logits.square().sum().backward();
+  expected.square().sum().backward();
+  CHECK(difference(x.grad(), y.grad()) == 0);
+}
+
 TEST_CASE("float32 and float64 models compute the same") {
   const at::Tensor images = noise({5, 1, 8, 8});
   for (const std::string& kind : model_kinds_built()) {

@@ -67,6 +67,25 @@ TEST_CASE("a training that was collected and restored goes on bit for bit, optim
   }
 }
 
+TEST_CASE("what lies in memory as channels_last is collected and restored as the numbers that it is") {
+  JobSpec spec = spec_with("adam");
+  spec.model.kind = "cnn";
+  spec.model.filters = {3};
+  spec.model.dtype = "float64";
+  spec.strategy.communication = "gloo";
+  const int replicas = GENERATE(1, 2);
+  const Dataset dataset = load_dataset(spec.data, 42);
+  const TrainingResult host = train_with_threads(spec, dataset, replicas, kSteps);
+  spec.strategy.devices = {"cuda"};
+  spec.cuda.channels_last = true;
+  const TrainingResult before = train_with_threads(spec, dataset, replicas, kFirst);
+  const TrainingResult after = train_with_threads(spec, dataset, replicas, kSteps, &before.collected, kFirst);
+  CHECK(relative_difference(host.variables, after.variables) < 1e-12);
+  spec.cuda.channels_last = false;
+  const TrainingResult plain = train_with_threads(spec, dataset, replicas, kSteps, &before.collected, kFirst);
+  CHECK(relative_difference(host.variables, plain.variables) < 1e-12);
+}
+
 TEST_CASE("averaged weights are what is collected, and training goes on with the others bit for bit") {
   JobSpec spec = spec_with("adam");
   spec.train.ema.decay = 0.9;
