@@ -1,6 +1,10 @@
 #include "strategy/step_recorder.h"
 
 #include <ATen/ATen.h>
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+
+#include "core/error.h"
 
 namespace dtrain {
 namespace {
@@ -34,7 +38,13 @@ void StepRecorder::record(const Share& share, const Step& step) {
   recording_.emplace();
   recording_->share.global_examples = share.global_examples;
   for (const MicroBatch& batch : share.micro_batches) recording_->share.micro_batches.push_back(batch.copy());
-  recording_->replay = accelerator_->record([this, step] { recording_->sums = step(recording_->share); });
+  try {
+    recording_->replay = accelerator_->record([this, step] { recording_->sums = step(recording_->share); });
+  } catch (const c10::AcceleratorError& error) {
+    throw Error(ExitCode::kBug,
+                fmt::format("the step cannot be recorded, which cuda.graphs: false leaves out: {}",
+                            error.what_without_backtrace()));
+  }
 }
 
 }  // namespace dtrain

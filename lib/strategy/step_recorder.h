@@ -32,7 +32,7 @@ class StepRecorder {
   StepRecorder& operator=(const StepRecorder&) = delete;
 
   // The sums of `step(share)`. `step` must be the same function of the share, and of what it keeps in the
-  // device's memory, in every call.
+  // device's memory, in every call. Throws Error(kBug) when the device refuses to record it.
   MetricSums run(const Share& share, const Step& step);
 
  private:

@@ -1,6 +1,7 @@
 #include "strategy/step_recorder.h"
 
 #include <ATen/ATen.h>
+#include <c10/util/Exception.h>
 
 #include "catch.h"
 #include "comm/fake_accelerator.h"
@@ -71,6 +72,20 @@ TEST_CASE("a step of another size runs as it is, and the recording stays") {
     CHECK(accelerator->replays() == replays + 1);
   }
   CHECK(accelerator->recordings() == 1);
+}
+
+TEST_CASE("a step that a device refuses to record is an error that says how to do without") {
+  class Refusing : public FakeAccelerator {
+   public:
+    std::function<void()> record(const std::function<void()>& /*body*/) override {
+      throw c10::AcceleratorError({"", "", 0}, 900, "operation not permitted when stream is capturing");
+    }
+  };
+  StepRecorder recorder(std::make_shared<Refusing>());
+  CountingStep step;
+  for (int i = 0; i < StepRecorder::kWarmUpSteps; ++i) recorder.run(share_of_size(4, i), std::ref(step));
+  CHECK_THROWS_WITH(recorder.run(share_of_size(4, 1), std::ref(step)),
+                    ContainsSubstring("cuda.graphs: false") && ContainsSubstring("stream is capturing"));
 }
 
 TEST_CASE("epochs of a few steps each are recorded too") {
