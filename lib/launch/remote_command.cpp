@@ -9,6 +9,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <csignal>
@@ -52,7 +53,9 @@ std::string quoted(const std::string& text) {
   ::dup2(input, STDIN_FILENO);
   ::dup2(output, STDOUT_FILENO);
   ::dup2(errors, STDERR_FILENO);
-  const rlimit limit{kMostOutput, kMostOutput};
+  rlimit limit{};
+  ::getrlimit(RLIMIT_FSIZE, &limit);
+  limit.rlim_cur = std::min<rlim_t>(kMostOutput, limit.rlim_max);
   ::setrlimit(RLIMIT_FSIZE, &limit);
   ::execvp(arguments[0], arguments);
   ::_exit(kNoProgram);

@@ -89,20 +89,21 @@ TEST_CASE("what is to be done is said, with exit code 2") {
                              ContainsSubstring("2 to do\n"));
 }
 
-TEST_CASE("hosts are compared, and sum with each other") {
+TEST_CASE("hosts are compared, and try to sum with each other") {
   const Job job;
-  // The word that the real one would hand to a shell there.
-  const FakeSsh ssh(job, "exec bash -c \"${*:3}\"\n");
+  // The word that the real one would hand to a shell there, out of reach of the limit on ssh's own output.
+  const FakeSsh ssh(job, "ulimit -S -f unlimited\nexec bash -c \"${*:3}\"\n");
   const Finished end =
       run_program({"doctor", "--json", "--hosts", "127.0.0.1,127.0.0.2", "--port", free_port()}, ssh.options);
   INFO(end.output << end.errors);
   const auto findings = findings_of(end.output);
-  for (const char* check : {"ssh", "program", "all-reduce between hosts"}) {
-    for (const char* host : {"127.0.0.1", "127.0.0.2"}) {
+  for (const char* host : {"127.0.0.1", "127.0.0.2"}) {
+    for (const char* check : {"ssh", "program", "all-reduce by gloo", "all-reduce by shared_memory"}) {
       REQUIRE(finding(findings, check, host) != nullptr);
-      if (std::string(check) != "all-reduce between hosts")
-        CHECK(finding(findings, check, host)->at("ok") == true);
+      CHECK(finding(findings, check, host)->at("ok") == true);
     }
+    // Tried, but no host reaches others at a loopback address: tests/dist/hosts.sh has real ones.
+    REQUIRE(finding(findings, "all-reduce between hosts", host) != nullptr);
   }
   CHECK(finding(findings, "same program", "127.0.0.2")->at("ok") == true);
 }
