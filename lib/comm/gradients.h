@@ -9,10 +9,6 @@
 
 namespace dtrain {
 
-// Sets the gradients that exist to zero in place, in one pass over the list. In place because a gradient may
-// be a view of a communication buffer, which must stay one.
-void zero_gradients_of(const std::vector<at::Tensor>& parameters);
-
 // Drops the gradients: autograd then keeps the one that it computes instead of adding it to zeros.
 void drop_gradients_of(const std::vector<at::Tensor>& parameters);
 

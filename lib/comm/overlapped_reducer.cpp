@@ -107,7 +107,7 @@ OverlappedReducer::OverlappedReducer(const ReducerLevels& levels, const std::vec
       std::make_unique<SumHook>(levels, options.wire_type, std::move(numbers), buckets_));
 }
 
-void OverlappedReducer::zero_gradients() { zero_gradients_of(parameters_); }
+void OverlappedReducer::zero_gradients() { drop_gradients_of(parameters_); }
 
 void OverlappedReducer::prepare(bool last) {
   if (!last) return;  // without prepare_for_backward the Reducer lets gradients accumulate locally
