@@ -152,9 +152,10 @@ void Console::on_run_end(const Event& event) {
   pending_ = false;
   const bool failed = text_at(event, "status") == "failed";
   if (options_.quiet && !failed) return;
-  std::string text = fmt::format("END {}: {}, {} in {}", show_text(event, "run"), how_it_ended(event),
-                                 show_counted(integer_at(event, "steps"), "step"),
-                                 show_duration(number_at(event, "seconds")));
+  std::string text = fmt::format("END {}: {}", show_text(event, "run"), how_it_ended(event));
+  if (const auto steps = integer_at(event, "steps"))
+    text +=
+        fmt::format(", {} in {}", show_counted(steps, "step"), show_duration(number_at(event, "seconds")));
   text = coloured(failed ? kRed : kBold, text) + "\n";
   if (const auto rate = number_at(event, "examples_per_second")) {
     text += fmt::format("  {} examples/s, {} ms a step (medians without the first {})\n", show_rate(rate),

@@ -250,6 +250,11 @@ TEST_CASE("a failure shows its exit code, quiet or not; its error is for stderr"
   }
 }
 
+TEST_CASE("how far a run came that was stopped is not known, and not said") {
+  const Event stopped = {{"event", "run_end"}, {"run", "baseline"}, {"status", "stopped"}, {"exit_code", 75}};
+  CHECK(shown(ConsoleOptions(), {stopped}) == "END baseline: stopped\n\n");
+}
+
 TEST_CASE("json is the events and nothing else, even when quiet") {
   ConsoleOptions options;
   options.json = true;
