@@ -126,7 +126,7 @@ class ParameterServer : public Strategy {
   }
 
   int64_t place_variables() override {
-    for (ServerLink& server : servers_) server.join();
+    join_servers();
     return take_place({.request = Request::kRead});
   }
 
@@ -170,7 +170,7 @@ class ParameterServer : public Strategy {
   }
 
   int64_t restore_variables(const CollectedVariables& variables, int64_t step) override {
-    for (ServerLink& server : servers_) server.join();
+    join_servers();
     if (worker_ == 0) restore_servers(variables, step);
     return take_place({.request = Request::kAwait});
   }
@@ -190,10 +190,16 @@ class ParameterServer : public Strategy {
   void finish() override { ask_all({.request = Request::kLeave}); }
 
  private:
+  void join_servers() {
+    on_wait_();
+    for (ServerLink& server : servers_) server.join();
+  }
+
   // Asks all servers at once and waits for the answers; what has to go along stands in the links' values.
   // Each server has a thread, for one that waits for other workers says so again and again, and must not be
   // left unheard because another one does: workers could then wait for each other in a circle.
   std::vector<AnswerHeader> ask_all(const RequestHeader& request) {
+    on_wait_();  // a worker that waits for a server must not look like one that stands still
     std::vector<AnswerHeader> answers(servers_.size());
     std::vector<std::future<void>> others;
     for (size_t i = 1; i < servers_.size(); ++i) {
@@ -276,7 +282,6 @@ class ParameterServer : public Strategy {
   // Fetches the variables. `computes`: an update from them will follow.
   void read(bool computes) {
     clock_->enter(Phase::kCommunicate);
-    on_wait_();  // a worker that waits for a server must not look like one that stands still
     ask_all({.request = Request::kRead, .computes = computes ? 1 : 0});
     take_variables();
     computes_ = computes;
@@ -284,7 +289,6 @@ class ParameterServer : public Strategy {
 
   MetricSums send_update(MetricSums& sums, double learning_rate) {
     clock_->enter(Phase::kCommunicate);
-    on_wait_();
     const std::vector<at::Tensor> gradients = gradients_of(parameters_);
     for (ServerLink& server : servers_) gather_pieces(server.part(), gradients, server.values());
     const auto answers = ask_all({.request = Request::kUpdate,
@@ -300,7 +304,6 @@ class ParameterServer : public Strategy {
 
   MetricSums send_skip() {
     clock_->enter(Phase::kCommunicate);
-    on_wait_();
     const auto answers = ask_all({.request = Request::kSkip, .sequence = steps_});
     computes_ = up_to_date_ = false;
     return sums_to_tell(answers, MetricSums());
