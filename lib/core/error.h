@@ -16,6 +16,9 @@ enum class ExitCode {
   kMemory = 5,      // out of memory
   kDiverged = 6,    // the loss is not a finite number
   kCheckpoint = 7,  // no usable checkpoint
+  kRegression = 8,  // dtrain compare: a run is worse than --max-regression allows
+  kDisk = 9,        // a full disk or an I/O error
+  kDisagree = 10,   // replicas disagree: memory of one of them is corrupt
   kStopped = 75,    // stopped by a signal
 };
 

@@ -314,6 +314,18 @@ const Fields<JobSpec>& job_fields() {
       JOB(checkpoint.best.mode, .doc = "which value is the best; auto: the lowest loss, the highest accuracy",
           .choices = &kModes, .when = kBest),
 
+      JOB(checks.every_steps, .doc = "check after so many updates, and before every checkpoint, that no replica's variables "
+          "are corrupt ([what is found](strategies.md#corrupt-variables))", .unit = "steps", .bounds = between(1, 1e12),
+          .word = "none"),
+
+      JOB(restarts.max, .doc = "how many times in a row, without a new checkpoint between, the run goes on by itself from its "
+          "newest good checkpoint after a process died; auto: 3 where checkpoints are saved, else 0",
+          .bounds = between(0, 1e6), .word = "auto"),
+      JOB(restarts.backoff_seconds, .doc = "wait so long before a restart that follows another without progress, and twice as "
+          "long before each further one", .unit = "s", .bounds = between(0, 3600)),
+      JOB(restarts.min_replicas, .doc = "when a host is lost and does not come back, go on with at least so many replicas; all: "
+          "wait for it, then end", .bounds = between(1, 65536), .word = "all"),
+
       JOB(callbacks.csv, .doc = "write the numbers of every epoch and evaluation to history.csv in the run's folder"),
       JOB(callbacks.tensorboard, .doc = "write TensorBoard's event files to tensorboard/ in the run's folder"),
       JOB(callbacks.tensorboard_histograms, .doc = "with `tensorboard`: also histograms of weights and gradients at the last "

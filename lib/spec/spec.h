@@ -198,6 +198,18 @@ struct NetworkSpec {
   double rendezvous_timeout_seconds = 60;
 };
 
+// Whether the variables are still what the updates made them (docs/strategies.md).
+struct ChecksSpec {
+  std::optional<int64_t> every_steps = 100;  // nullopt: never
+};
+
+// What happens when a process of the job dies.
+struct RestartsSpec {
+  std::optional<int64_t> max;  // without a new checkpoint; nullopt: auto, 3 where checkpoints are saved
+  double backoff_seconds = 1;
+  std::optional<int64_t> min_replicas;  // nullopt: all of them
+};
+
 struct CompareSpec {
   std::string baseline = "none";
 };
@@ -215,6 +227,8 @@ struct JobSpec {
   TrainSpec train;
   EvaluateSpec evaluate;
   CheckpointSpec checkpoint;
+  ChecksSpec checks;
+  RestartsSpec restarts;
   CallbacksSpec callbacks;
   MetricsSpec metrics;
   CompareSpec compare;
