@@ -28,7 +28,7 @@ struct RunOptions {
 };
 
 struct ReplicaOptions {
-  std::string spec;
+  SpecOptions spec;
   std::string run;
   std::string folder;  // of the run
   std::optional<std::string> resume;

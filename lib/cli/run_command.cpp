@@ -98,7 +98,7 @@ ExitCode run_command(const RunOptions& options) {
 }
 
 ExitCode replica_command(const ReplicaOptions& options) {
-  LoadedSpec loaded = load_spec(options.spec);
+  LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
   RunPlace place;
   place.folder = options.folder;
   if (options.resume) place.resume = *options.resume;

@@ -48,6 +48,10 @@ StorePtr connect_store(const std::string& address, uint16_t port, std::chrono::m
   return store;
 }
 
+void set_key(const StorePtr& store, const std::string& key) {
+  with_peer_errors("writing to the store", [&] { store->set(key, std::vector<uint8_t>{1}); });
+}
+
 void wait_for_key(const StorePtr& store, const std::string& key) {
   constexpr auto kPatience = std::chrono::seconds(5);
   with_peer_errors("waiting at the store", [&] {

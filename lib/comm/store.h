@@ -31,6 +31,9 @@ HostedStore host_store(const std::string& address, uint16_t port, std::chrono::m
 // `timeout`, which is also that of every later wait, and how long its host may be silent.
 StorePtr connect_store(const std::string& address, uint16_t port, std::chrono::milliseconds timeout);
 
+// Sets `key`, for those that wait for it. Throws Error(kPeerLost) when the store is gone.
+void set_key(const StorePtr& store, const std::string& key);
+
 // Waits, however long it takes, until some process has set `key`. Throws Error(kPeerLost) when the store is
 // gone.
 void wait_for_key(const StorePtr& store, const std::string& key);

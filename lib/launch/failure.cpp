@@ -244,6 +244,7 @@ SuperviseResult explain_failure(const std::vector<ReplicaOutcome>& outcomes, con
                     : missing >= 0 ? Evidence::kWasSilent
                                    : Evidence::kBlamesPeers;
   result.first_failing_rank = rank;
+  result.step = outcome.status.step;
   result.message = join(lines, "\n");
   return result;
 }

@@ -35,10 +35,21 @@ struct Candidate {
   bool proven = false;
 };
 
+std::string line_of(const nlohmann::json& object) {
+  return object.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
+
+nlohmann::json refusal(ExitCode code, const std::string& message) {
+  return {{"refused", message}, {"code", static_cast<int>(code)}};
+}
+
 class Gathering {
  public:
-  Gathering(const Listening& listener, const Member& own, const RendezvousOptions& options)
-      : listener_(listener), options_(options), members_({own}) {}
+  Gathering(const Listening& listener, const Member& own, const RendezvousOptions& options,
+            const std::vector<Member>& present)
+      : listener_(listener), options_(options), members_({own}), again_(!present.empty()) {
+    members_.insert(members_.end(), present.begin(), present.end());
+  }
 
   // Returns when every rank has a member, and throws what the header says.
   void run(const ExpectedAt& expected_at);
@@ -62,8 +73,9 @@ class Gathering {
   void look_at_clock(const ExpectedAt& expected_at);
   const Listening& listener_;
   const RendezvousOptions& options_;
-  std::vector<Member> members_;  // the leader first
-  std::vector<MemberLink> links_;
+  std::vector<Member> members_;    // the leader first
+  bool again_;                     // some of them were there already
+  std::vector<MemberLink> links_;  // of those that came
   std::vector<Candidate> candidates_;
   std::vector<std::string> problems_;
   double deadline_ = 0;
@@ -135,9 +147,15 @@ void Gathering::admit(Candidate& candidate, const std::string& line) {
   }
   member->addresses.push_back(peer_address(candidate.socket.get()));
   const std::string problem = contradiction(members_, *member);
+  Link link(std::move(candidate.socket), options_.silence_seconds);
+  if (!problem.empty() && again_) {  // the job has come too far to end for that
+    options_.notice("turned away: " + problem);
+    link.send(line_of(refusal(ExitCode::kUsage, problem)));
+    return;
+  }
   if (!problem.empty()) problems_.push_back(problem);
   members_.push_back(*member);
-  links_.push_back({*member, Link(std::move(candidate.socket), options_.silence_seconds)});
+  links_.push_back({*member, std::move(link)});
 }
 
 std::vector<bool> Gathering::ranks_present() const {
@@ -186,12 +204,12 @@ std::string Gathering::present() const {
 }
 
 void Gathering::tell_all(const nlohmann::json& line) {
-  const std::string text = line.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+  const std::string text = line_of(line);
   for (MemberLink& member : links_) member.link.send(text);
 }
 
 void Gathering::refuse(ExitCode code, const std::string& message) {
-  tell_all({{"refused", message}, {"code", static_cast<int>(code)}});
+  tell_all(refusal(code, message));
   throw Error(code, message);
 }
 
@@ -230,8 +248,9 @@ void Gathering::run(const ExpectedAt& expected_at) {
 Rendezvous::Rendezvous(const std::string& address, uint16_t port) : listening_(listen_at(address, port)) {}
 
 std::vector<MemberLink> Rendezvous::gather(const Member& own, const RendezvousOptions& options,
-                                           const ExpectedAt& expected_at, const Welcome& welcome) {
-  Gathering gathering(listening_, own, options);
+                                           const ExpectedAt& expected_at, const Welcome& welcome,
+                                           const std::vector<Member>& present) {
+  Gathering gathering(listening_, own, options, present);
   gathering.run(expected_at);
   try {
     gathering.tell_all({{"welcome", welcome(gathering.members())}});

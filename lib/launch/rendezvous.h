@@ -51,8 +51,12 @@ class Rendezvous {
   // Throws Error, after telling it to all that are there: kPeerLost with the missing ranks at the deadline;
   // kUsage when a member contradicts another (it waits up to five seconds more, so that all hear of it);
   // kStopped at a stop signal. Strangers, and members with another token, do not disturb it.
+  //
+  // `present`: those of an earlier gathering that are still there. Only the others are waited for, welcomed
+  // or told why not, and returned; one that contradicts is turned away.
   std::vector<MemberLink> gather(const Member& own, const RendezvousOptions& options,
-                                 const ExpectedAt& expected_at, const Welcome& welcome);
+                                 const ExpectedAt& expected_at, const Welcome& welcome,
+                                 const std::vector<Member>& present = {});
 
  private:
   Listening listening_;

@@ -296,14 +296,7 @@ void Job::tick() {
 }
 
 SuperviseResult Job::result() const {
-  if (stop_signal_ != 0) {
-    return {ExitCode::kStopped,
-            -1,
-            fmt::format("stopped by {}", stop_signal_ == SIGINT ? "SIGINT" : "SIGTERM"),
-            stop_signal_,
-            /*reason=*/"stopped",
-            Evidence::kFailedItself};
-  }
+  if (stop_signal_ != 0) return stopped_by_signal();
   SuperviseResult own;
   // Elsewhere a peer was lost, and here nobody complains: it may well be one of these.
   const bool suspected = interruption_ && interruption_->code == ExitCode::kPeerLost &&
@@ -318,6 +311,16 @@ SuperviseResult Job::result() const {
 }
 
 }  // namespace
+
+SuperviseResult stopped_by_signal() {
+  SuperviseResult result;
+  result.code = ExitCode::kStopped;
+  result.stop_signal = last_stop_signal();
+  result.message = fmt::format("stopped by {}", result.stop_signal == SIGINT ? "SIGINT" : "SIGTERM");
+  result.reason = "stopped";
+  result.evidence = Evidence::kFailedItself;
+  return result;
+}
 
 SuperviseResult supervise(const std::vector<ReplicaProcess>& processes, const StatusBoard& board,
                           const SuperviseOptions& options) {

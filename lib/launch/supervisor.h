@@ -45,6 +45,7 @@ struct SuperviseResult {
   int stop_signal = 0;  // SIGINT or SIGTERM when the user stopped the job
   std::string reason = {};  // the line of `message` that says what failed first
   Evidence evidence = Evidence::kBlamesPeers;
+  int64_t step = 0;  // at which the replica that failed first was; 0: before the first, or not known
 };
 
 struct SuperviseOptions {
@@ -71,6 +72,9 @@ struct SuperviseOptions {
   int first_rank = 0;     // of the first process: where the job has other hosts
   std::string host = {};  // this one's name, for messages; "" when there is no other
 };
+
+// The end of a run that a stop signal came to (core/signals.h).
+SuperviseResult stopped_by_signal();
 
 // A replica ends its life with a report {"event":"failed","code":N,"message":"..."} when it can. The
 // descriptor for reports is in the environment as DTRAIN_REPORT_FD, the board's as DTRAIN_BOARD_FD.

@@ -29,6 +29,8 @@ Event summary_fields(const RunSummary& run) {
   add_when_known(fields, "step_ms", run.step_ms);
   add_when_known(fields, "loss", run.loss);
   add_when_known(fields, "accuracy", run.accuracy);
+  if (run.restarts) fields["restarts"] = static_cast<int64_t>(*run.restarts);
+  add_when_known(fields, "lost_seconds", run.lost_seconds);
   return fields;
 }
 
@@ -57,6 +59,8 @@ void SummaryCollector::on_event(const Event& event) {
     update(summary.seconds_per_epoch, event, "seconds_per_epoch");
     update(summary.examples_per_second, event, "examples_per_second");
     update(summary.step_ms, event, "step_ms");
+    update(summary.restarts, event, "restarts");
+    update(summary.lost_seconds, event, "lost_seconds");
   }
   if (kind != "run_start") {
     update(summary.loss, event, "loss");

@@ -26,6 +26,8 @@ struct RunSummary {
   std::optional<double> step_ms;
   std::optional<double> loss;      // of the last evaluation
   std::optional<double> accuracy;  // of the last evaluation, 0..1
+  std::optional<double> restarts;  // after a process died; nullopt: none
+  std::optional<double> lost_seconds;
 };
 
 // Gathers the summaries of a job's runs from its events.

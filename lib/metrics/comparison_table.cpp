@@ -68,6 +68,12 @@ std::vector<std::array<std::string, 4>> comparison_rows(const Event& comparison)
   add("step ms", "step_ms", show_milliseconds);
   add("evaluation loss", "loss", show_loss);
   add("evaluation accuracy", "accuracy", show_accuracy);
+  if (const auto restarts = integer_at(distributed, "restarts")) {
+    rows.push_back(
+        {"restarts (seconds lost)", "-",
+         fmt::format("{} ({})", show_count(restarts), show_seconds(number_at(distributed, "lost_seconds"))),
+         ""});
+  }
   const auto speedup = number_at(comparison, "speedup");
   rows.push_back({"speedup", "", "", speedup ? fmt::format("{:.2f} x", *speedup) : "-"});
   rows.push_back({"scaling efficiency", "", "", percent(number_at(comparison, "scaling_efficiency"))});

@@ -62,6 +62,7 @@ void Console::on_event(const Event& event) {
                                                           {"eval", &Console::on_eval},
                                                           {"inspect", &Console::on_inspect},
                                                           {"worker_lost", &Console::on_worker_lost},
+                                                          {"restart", &Console::on_restart},
                                                           {"run_end", &Console::on_run_end},
                                                           {"comparison", &Console::on_comparison},
                                                           {"warning", &Console::on_warning},
@@ -103,7 +104,10 @@ void Console::on_run_start(const Event& event) {
     noted_ = true;
     return;
   }
-  print(start_banner(event, options_.colour) + fmt::format("BEGIN {}\n", progress_.run) +
+  const auto replicas = integer_at(event, "replicas");
+  const bool is_known = restarted_ && replicas == replicas_;  // said before the restart
+  replicas_ = replicas;
+  print((is_known ? "" : start_banner(event, options_.colour)) + fmt::format("BEGIN {}\n", progress_.run) +
         fmt::format(kRow, "epoch", "phase", "loss", "accuracy", "examples/s", "step ms", "time"));
 }
 
@@ -139,6 +143,17 @@ void Console::on_worker_lost(const Event& event) {
       restart ? fmt::format(" and started again (restart {})", *restart) : "", show_text(event, "reason")));
 }
 
+void Console::on_restart(const Event& event) {
+  restarted_ = true;
+  const int64_t step = integer_at(event, "step").value_or(0);
+  const double wait = number_at(event, "wait_seconds").value_or(0);
+  print(coloured(kRed, fmt::format("RESTART {}: ", show_count(integer_at(event, "restart")))) +
+        printable(text_at(event, "error").value_or(""), kTextLimit) +
+        fmt::format("\n  {} from {}\n",
+                    wait > 0 ? "goes on in " + show_duration(wait) : std::string("goes on"),
+                    step > 0 ? "the checkpoint of step " + with_separators(step) : "the beginning"));
+}
+
 void Console::print_row(const Event& event, const char* phase, std::optional<double> examples_per_second) {
   if (options_.quiet) return;
   print(fmt::format(kRow, fmt::format("{}/{}", show_count(integer_at(event, "epoch")), progress_.epochs),
@@ -169,6 +184,10 @@ void Console::on_run_end(const Event& event) {
   if (const auto loss = number_at(event, "loss")) {
     text += fmt::format("  final evaluation: loss {}, accuracy {}\n", show_loss(loss),
                         show_accuracy(number_at(event, "accuracy")));
+  }
+  if (const auto restarts = integer_at(event, "restarts")) {
+    text += fmt::format("  {}, {} lost\n", show_counted(restarts, "restart"),
+                        show_duration(number_at(event, "lost_seconds")));
   }
   text += workers_lines(event);
   print(text + (options_.quiet ? "" : "\n"));

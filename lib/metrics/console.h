@@ -45,6 +45,7 @@ class Console : public EventSink {
   void on_eval(const Event& event);
   void on_inspect(const Event& event);
   void on_worker_lost(const Event& event);
+  void on_restart(const Event& event);
   void on_run_end(const Event& event);
   void on_comparison(const Event& event);
   void on_warning(const Event& event);
@@ -61,6 +62,8 @@ class Console : public EventSink {
   bool drawn_ = false;     // the progress line is on the terminal
   bool pending_ = false;   // it is older than progress_
   bool noted_ = false;     // quiet: the note was shown
+  bool restarted_ = false;
+  std::optional<int64_t> replicas_;  // of the run that started last
   double drawn_at_ = 0;
   int64_t first_step_ = -1;  // the first step seen of the run and when, for the time left
   double first_step_at_ = 0;

@@ -22,6 +22,8 @@ void take(FinishedRun& run, const Event& event) {
   run.status = text_at(event, "status").value_or("");
   run.examples_per_second = number_at(event, "examples_per_second");
   run.step_ms = number_at(event, "step_ms");
+  run.restarts = number_at(event, "restarts");
+  run.lost_seconds = number_at(event, "lost_seconds");
 }
 
 // "7.1 % less" when `value` falls short of `reference` by more than is tolerated; `more_is_better` or less

@@ -35,6 +35,8 @@ struct FinishedRun {
   std::string status;  // completed | failed | stopped; empty: it has no end yet
   std::optional<double> examples_per_second;
   std::optional<double> step_ms;
+  std::optional<double> restarts;  // after a process died; nullopt: none
+  std::optional<double> lost_seconds;
   std::vector<EvaluationPoint> evaluations;
 
   std::optional<double> best_accuracy() const;

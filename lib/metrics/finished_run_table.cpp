@@ -76,7 +76,7 @@ std::vector<Row> number_rows(const RunsComparison& comparison) {
   };
   Row status = {"status"};
   for (const FinishedRun& run : comparison.runs) status.push_back(run.status.empty() ? "no end" : run.status);
-  return {
+  std::vector<Row> rows = {
       status,
       numbers("examples/s", of_each([](const FinishedRun& run) { return run.examples_per_second; }),
               show_rate),
@@ -89,6 +89,15 @@ std::vector<Row> number_rows(const RunsComparison& comparison) {
       numbers(fmt::format("time to accuracy {:.4f}", comparison.target),
               of_each([&](const FinishedRun& run) { return run.seconds_to(comparison.target); }),
               show_seconds)};
+  Row restarts = {"restarts (seconds lost)"};
+  bool any = false;
+  for (const FinishedRun& run : comparison.runs) {
+    any = any || run.restarts;
+    restarts.push_back(
+        run.restarts ? fmt::format("{:.0f} ({})", *run.restarts, show_seconds(run.lost_seconds)) : "-");
+  }
+  if (any) rows.push_back(restarts);
+  return rows;
 }
 
 std::string runs_table(const RunsComparison& comparison) {
@@ -129,6 +138,8 @@ Event runs_document(const RunsComparison& comparison) {
     add("accuracy", run.last_accuracy());
     add("best_accuracy", run.best_accuracy());
     add("seconds_to_accuracy", run.seconds_to(comparison.target));
+    add("restarts", run.restarts);
+    add("lost_seconds", run.lost_seconds);
     entry["evaluations"] = evaluations;
     runs.push_back(entry);
   }

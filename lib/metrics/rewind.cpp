@@ -14,6 +14,7 @@ bool stays(const Event& event, int64_t epochs, int64_t step) {
   if (text_at(event, "run") != "distributed") return true;
   const std::string kind = text_at(event, "event").value_or("");
   if (kind == "run_end" || kind == "comparison") return false;
+  if (kind == "restart") return true;  // what it cost was spent
   if (kind == "epoch" || kind == "eval") return integer_at(event, "epoch").value_or(0) <= epochs;
   return integer_at(event, "step").value_or(0) <= step;
 }

@@ -26,6 +26,9 @@ Failure describe_current_exception() {
     return out_of_memory("");
   } catch (const c10::OutOfMemoryError& error) {
     return out_of_memory(": " + std::string(error.what_without_backtrace()));
+  } catch (const c10::DistError& error) {  // whoever was on the other side is gone
+    const std::string text = error.what_without_backtrace();
+    return {ExitCode::kPeerLost, "a peer was lost: " + text.substr(0, text.find('\n'))};
   } catch (const c10::Error& error) {
     const std::string text = error.what_without_backtrace();
     // LibTorch's CPU allocator has no exception type of its own.

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "core/clock.h"
 #include "core/signals.h"
@@ -12,6 +13,7 @@
 #include "launch/failure.h"
 #include "launch/hosts.h"
 #include "launch/role.h"
+#include "train/fewer_hosts.h"
 
 namespace dtrain {
 namespace {
@@ -30,6 +32,7 @@ json to_json(const SuperviseResult& result) {
           {"rank", result.first_failing_rank},
           {"message", result.message},
           {"reason", result.reason},
+          {"step", result.step},
           {"evidence", static_cast<int>(result.evidence)}};
 }
 
@@ -43,6 +46,7 @@ std::optional<SuperviseResult> result_from(const json& line, const char* name) {
     result.first_failing_rank = found->at("rank").get<int>();
     result.message = found->at("message").get<std::string>();
     result.reason = found->at("reason").get<std::string>();
+    result.step = found->at("step").get<int64_t>();
     const int evidence = found->at("evidence").get<int>();
     result.evidence = evidence == 2   ? Evidence::kFailedItself
                       : evidence == 1 ? Evidence::kWasSilent
@@ -80,10 +84,14 @@ Range ranks_on(const JobPlan& job, const HostPlace& place, int64_t host) {
   return job.runs.back().ranks_on(host, std::ssize(place.hosts));
 }
 
-std::string host_of_rank(const JobPlan& job, const HostPlace& place, int64_t rank) {
-  int64_t host = 0;
+int host_index_of_rank(const JobPlan& job, const HostPlace& place, int64_t rank) {
+  int host = 0;
   while (rank >= ranks_on(job, place, host).end) ++host;
-  return "host " + place.hosts[static_cast<size_t>(host)];
+  return host;
+}
+
+std::string host_of_rank(const JobPlan& job, const HostPlace& place, int64_t rank) {
+  return "host " + place.hosts[static_cast<size_t>(host_index_of_rank(job, place, rank))];
 }
 
 std::string names_on(const JobPlan& job, const Range& ranks) {
@@ -131,6 +139,12 @@ Identity common_identity(const std::string& leader, uint16_t port, const std::st
   return identity;
 }
 
+// What this host, one of `place`, says of itself.
+Member own_member(const JobPlan& job, const HostPlace& place, const JobHosts& hosts,
+                  const std::string& address) {
+  return member_of(job, ranks_on(job, place, place.index), hosts.own_name(), address, hosts.meeting);
+}
+
 // How long a host may be silent.
 double patience(const JobPlan& job) { return job.spec.strategy.timeout_seconds; }
 
@@ -139,30 +153,108 @@ double patience(const JobPlan& job) { return job.spec.strategy.timeout_seconds; 
 LeadingHost::LeadingHost(const JobPlan& job, const JobHosts& hosts,
                          const std::function<std::string()>& make_folder)
     : job_(job),
+      hosts_(hosts),
       place_(hosts.place),
-      address_(leader_address(job.spec, place_.hosts.front(), has_others_elsewhere(place_))) {
-  const Range here = ranks_on(job, place_, 0);
-  auto links = open_rendezvous(address_, place_.port, hosts.meeting)
-                   .gather(
-                       member_of(job, here, hosts.own_name(), address_, hosts.meeting),
-                       rendezvous_options(job.spec, hosts.meeting),
-                       [&](int64_t rank) { return host_of_rank(job_, place_, rank); },
-                       [&](const std::vector<Member>& all) {
-                         members_ = addresses_of(all);
-                         return json{{"address", address_}, {"members", members_}, {"folder", make_folder()}};
-                       });
-  for (MemberLink& link : links) others_.push_back({std::move(link), std::nullopt});
+      numbers_(place_.hosts.size()),
+      address_(leader_address(job.spec, place_.hosts.front(), has_others_elsewhere(place_))),
+      rendezvous_(open_rendezvous(address_, place_.port, hosts.meeting)) {
+  std::iota(numbers_.begin(), numbers_.end(), 0);
+  take_in(rendezvous_.gather(
+      own_member(job_, place_, hosts_, address_), rendezvous_options(job.spec, hosts.meeting),
+      [&](int64_t rank) { return host_of_rank(job_, place_, rank); },
+      [&](const std::vector<Member>& all) {
+        members_ = addresses_of(all);
+        folder_ = make_folder();
+        return json{{"address", address_}, {"members", members_}, {"folder", folder_}};
+      }));
+}
+
+void LeadingHost::take_in(std::vector<MemberLink> links) {
+  for (MemberLink& link : links) {
+    const int host = host_index_of_rank(job_, place_, link.member.first_rank);
+    others_.push_back({std::move(link), numbers_[static_cast<size_t>(host)]});
+  }
 }
 
 void LeadingHost::tell_all(const std::string& line) {
   for (OtherHost& host : others_) host.member.link.send(line);
 }
 
-std::vector<Identity> LeadingHost::start() {
+std::vector<Identity> LeadingHost::start(int64_t restart, bool resume) {
+  for (OtherHost& host : others_) host.end.reset();
+  losses_.clear();
   store_ = host_store(address_, 0, rendezvous_timeout(job_.spec));
   store_.admit(members_);
-  tell_all(line_of({{"start", store_.port}}));
+  tell_all(line_of({{"start", store_.port},
+                    {"restart", restart},
+                    {"resume", resume},
+                    {"members", members_},
+                    {"hosts", numbers_}}));
   return identities_on_host(job_, place_, common_identity(address_, store_.port, address_, members_));
+}
+
+void LeadingHost::announce_restart() {
+  tell_all(line_of({{"again", true}}));
+  others_.erase(
+      std::remove_if(others_.begin(), others_.end(), [](const OtherHost& host) { return host.gone; }),
+      others_.end());
+}
+
+void LeadingHost::meet_again() {
+  if (others_.size() + 1 == numbers_.size()) return;
+  const Member own = own_member(job_, place_, hosts_, address_);
+  std::vector<Member> present;
+  for (const OtherHost& host : others_) present.push_back(host.member.member);
+  try {
+    if (numbers_.size() < hosts_.place.hosts.size())  // who comes back now comes with the plan of before
+      throw Error(ExitCode::kPeerLost, "another host was lost after the job went on with fewer");
+    take_in(rendezvous_.gather(
+        own, rendezvous_options(job_.spec, hosts_.meeting),
+        [&](int64_t rank) { return host_of_rank(job_, place_, rank); },
+        [&](const std::vector<Member>& all) {
+          members_ = addresses_of(all);
+          return json{{"address", address_}, {"members", members_}, {"folder", folder_}, {"again", true}};
+        },
+        present));
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kPeerLost) throw;
+    go_on_with_those_here(error);
+  }
+}
+
+void LeadingHost::go_on_with_those_here(const Error& why) {
+  HostPlace left = place_;
+  left.hosts = {hosts_.place.hosts.front()};
+  std::vector<int> numbers = {0};
+  for (const OtherHost& host : others_) numbers.push_back(host.number);
+  std::sort(numbers.begin(), numbers.end());
+  for (size_t i = 1; i < numbers.size(); ++i)
+    left.hosts.push_back(hosts_.place.hosts[static_cast<size_t>(numbers[i])]);
+  FewerHosts fewer;
+  try {
+    fewer = with_fewer_hosts(job_, left.hosts, place_.hosts.size());
+  } catch (const Error& refusal) {
+    throw Error(ExitCode::kPeerLost, fmt::format("{}\n{}", why.what(), refusal.what()));
+  }
+  const BatchPlan& batch = fewer.job.runs.back().batch;
+  hosts_.meeting.notice(fmt::format(
+      "going on with {} replica{} on {}; the global batch stays {}: {} x {} replica{} x {} micro-batch{}",
+      batch.replicas, batch.replicas == 1 ? "" : "s", join(left.hosts), batch.global, batch.per_replica,
+      batch.replicas, batch.replicas == 1 ? "" : "s", batch.accumulate_steps,
+      batch.accumulate_steps == 1 ? "" : "es"));
+  job_ = std::move(fewer.job);
+  overrides_ = std::move(fewer.overrides);
+  place_ = std::move(left);
+  numbers_ = std::move(numbers);
+  std::vector<Member> all = {own_member(job_, place_, hosts_, address_)};
+  for (OtherHost& host : others_) {
+    const auto index = std::find(numbers_.begin(), numbers_.end(), host.number) - numbers_.begin();
+    Member& member = host.member.member;
+    member.first_rank = ranks_on(job_, place_, index).begin;
+    member.world_size = job_.runs.back().processes();
+    all.push_back(member);
+  }
+  members_ = addresses_of(all);
 }
 
 void LeadingHost::take_lines(OtherHost& host) {
@@ -181,6 +273,7 @@ void LeadingHost::take_lines(OtherHost& host) {
 void LeadingHost::take_end_of_link(OtherHost& host, const std::string& reason, Evidence evidence) {
   const Member& member = host.member.member;
   const Range ranks = ranks_of(member);
+  host.gone = true;
   if (!are_expendable(job_, ranks)) {
     host.end =
         lost(ranks.begin, fmt::format("{} with {} {}", member.described(), names_on(job_, ranks), reason),
@@ -259,17 +352,18 @@ void LeadingHost::dismiss(const SuperviseResult& result) { tell_all(line_of({{"o
 
 FollowingHost::FollowingHost(const JobPlan& job, const JobHosts& hosts)
     : job_(job),
+      whole_(hosts.place),
       place_(hosts.place),
       own_address_(job.spec.network.interface ? address_of_interface(*job.spec.network.interface) : ""),
-      joined_(join_rendezvous(
-          place_.hosts.front(), place_.port,
-          member_of(job, ranks_on(job, place_, place_.index), hosts.own_name(), own_address_, hosts.meeting),
-          rendezvous_options(job.spec, hosts.meeting))) {
+      joined_(join_rendezvous(place_.hosts.front(), place_.port,
+                              own_member(job_, place_, hosts, own_address_),
+                              rendezvous_options(job.spec, hosts.meeting))) {
   if (own_address_.empty()) own_address_ = joined_.own_address;
   const json welcome = json::parse(joined_.welcome);
   leader_address_ = welcome.at("address").get<std::string>();
   members_ = welcome.at("members").get<std::vector<std::string>>();
   folder_ = welcome.at("folder").get<std::string>();
+  comes_back_ = welcome.contains("again");
   // It becomes part of a path.
   if (folder_.empty() || folder_[0] == '.' || folder_.find('/') != std::string::npos) folder_ = "run";
 }
@@ -277,10 +371,34 @@ FollowingHost::FollowingHost(const JobPlan& job, const JobHosts& hosts)
 void FollowingHost::take_line(const std::string& text) {
   const json line = json::parse(text, nullptr, /*allow_exceptions=*/false);
   if (!line.is_object()) return;
-  const auto start = line.find("start");
-  if (start != line.end() && start->is_number_unsigned()) store_port_ = start->get<uint16_t>();
   stopped_ = stopped_ || line.contains("stop");
+  again_ = again_ || line.contains("again");
   if (!over_) over_ = result_from(line, "over");
+  if (!line.contains("start")) return;
+  try {
+    start_ = {line.at("start").get<uint16_t>(), line.at("restart").get<int64_t>(),
+              line.at("resume").get<bool>()};
+    members_ = line.at("members").get<std::vector<std::string>>();
+    go_on_with(line.at("hosts").get<std::vector<int>>());
+  } catch (const json::exception& error) {
+    throw Error(ExitCode::kPeerLost, fmt::format("the first host says what this version of dtrain does not "
+                                                 "understand: {}",
+                                                 error.what()));
+  }
+}
+
+void FollowingHost::go_on_with(const std::vector<int>& numbers) {
+  if (numbers.size() >= place_.hosts.size()) return;
+  HostPlace left = whole_;
+  left.hosts.clear();
+  for (const int number : numbers) {
+    if (number == whole_.index) left.index = static_cast<int>(left.hosts.size());
+    left.hosts.push_back(whole_.hosts.at(static_cast<size_t>(number)));
+  }
+  FewerHosts fewer = with_fewer_hosts(job_, left.hosts, place_.hosts.size());
+  job_ = std::move(fewer.job);
+  overrides_ = std::move(fewer.overrides);
+  place_ = std::move(left);
 }
 
 SuperviseResult FollowingHost::leader_is_gone() const {
@@ -292,19 +410,22 @@ SuperviseResult FollowingHost::leader_is_gone() const {
       Evidence::kFailedItself);
 }
 
-std::optional<std::vector<Identity>> FollowingHost::wait_for_start() {
+std::optional<HostStart> FollowingHost::wait_for_start() {
   constexpr double kSeconds = 1;
   const int stops = stop_signals_received();
-  while (!store_port_ && !over_ && !stopped_ && stop_signals_received() == stops) {
+  while (!start_ && !over_ && !stopped_ && stop_signals_received() == stops) {
     if (const auto line = joined_.link.next(kSeconds)) {
       take_line(*line);
     } else if (joined_.link.closed()) {
       over_ = leader_is_gone();
     }
   }
-  if (!store_port_ || over_ || stopped_) return std::nullopt;
-  return identities_on_host(job_, place_,
-                            common_identity(leader_address_, *store_port_, own_address_, members_));
+  if (!start_ || over_ || stopped_) return std::nullopt;
+  const StartLine start = *start_;
+  start_.reset();
+  return HostStart{
+      identities_on_host(job_, place_, common_identity(leader_address_, start.port, own_address_, members_)),
+      start.restart, start.resume};
 }
 
 std::optional<SuperviseResult> FollowingHost::interrupted() {
@@ -319,16 +440,20 @@ void FollowingHost::tell_loss(const LostReplica& lost) {
       line_of({{"lost", {{"rank", lost.rank}, {"reason", lost.reason}, {"restart", lost.restart}}}}));
 }
 
-SuperviseResult FollowingHost::report(const SuperviseResult& own) {
+std::optional<SuperviseResult> FollowingHost::report(const SuperviseResult& own) {
   const int stops = stop_signals_received();
   joined_.link.send(line_of({{"end", to_json(own)}}));
   const double seconds = own.code == ExitCode::kDone ? patience(job_) + kVerdictSeconds : kVerdictSeconds;
   const double deadline = steady_seconds() + seconds;
-  while (!over_ && !joined_.link.closed() && stop_signals_received() == stops &&
+  while (!over_ && !again_ && !joined_.link.closed() && stop_signals_received() == stops &&
          steady_seconds() < deadline) {
     if (const auto line = joined_.link.next(deadline - steady_seconds())) take_line(*line);
   }
-  if (over_) return *over_;
+  if (over_) return over_;
+  if (again_) {
+    again_ = stopped_ = false;
+    return std::nullopt;
+  }
   return own.evidence == Evidence::kFailedItself ? own : leader_is_gone();
 }
 

@@ -18,6 +18,8 @@ namespace dtrain {
 namespace {
 
 constexpr size_t kMostAddresses = 60;
+const char* const kComplete = "complete";
+const char* const kEveryoneKnows = "everyone knows";
 
 // As YAML, without what may well differ between hosts.
 std::string comparable(JobSpec spec, bool resumes) {
@@ -178,6 +180,30 @@ Rendezvous open_rendezvous(const std::string& address, uint16_t port, const Meet
                     "host, or scripts/launch_ssh, keeps strangers out)",
                     address, rendezvous.port()));
   return rendezvous;
+}
+
+void announce_completion(const StorePtr& store, int world_size, std::chrono::milliseconds timeout) {
+  if (world_size == 1) return;
+  try {
+    set_key(store, kComplete);
+    store->wait({kEveryoneKnows}, timeout);
+  } catch (const std::exception&) {  // a replica died with its work done: nobody needs the store
+  }
+}
+
+void await_completion(const StorePtr& store, int world_size) {
+  try {
+    wait_for_key(store, kComplete);
+  } catch (const Error& error) {
+    throw Error(error.code(),
+                fmt::format("rank 0 ended before it had said that the job is complete ({}); its own "
+                            "messages say why",
+                            error.what()));
+  }
+  try {  // from here on all is well whatever happens to rank 0
+    if (store->add("know", 1) == world_size - 1) set_key(store, kEveryoneKnows);
+  } catch (const std::exception&) {
+  }
 }
 
 StorePtr meet_replicas(const JobPlan& job, Identity& identity, const MeetingOptions& options) {

@@ -40,4 +40,11 @@ std::string leader_address(const JobSpec& spec, const std::string& name, bool el
 // Throws as Rendezvous::gather and join_rendezvous do.
 StorePtr meet_replicas(const JobPlan& job, Identity& identity, const MeetingOptions& options);
 
+// The end of a job whose replicas a launcher started, at the store that rank 0 serves. Rank 0 announces it
+// when all is written, and returns when the others know, or have died, or did not come within `timeout`. The
+// others wait for that, however long rank 0 takes; one that cannot know that all is well throws
+// Error(kPeerLost).
+void announce_completion(const StorePtr& store, int world_size, std::chrono::milliseconds timeout);
+void await_completion(const StorePtr& store, int world_size);
+
 }  // namespace dtrain

@@ -47,13 +47,38 @@ RunOutput::RunOutput(const JobPlan& job, const OutputOptions& options, std::ostr
       summaries_(summaries_until(directory_, from)),
       file_(directory_.metrics_file()),
       console_(out, options.console) {
-  if (from == nullptr) return;
-  checkpoint_step_ = from->state.step;
-  for (const std::string& warning : from->warnings) {
+  if (from != nullptr) go_on_from(*from);
+}
+
+void RunOutput::go_on_from(const ResumePoint& from) {
+  checkpoint_step_ = from.state.step;
+  for (const std::string& warning : from.warnings) {
     Event event = make_event("warning", "distributed");
     event["text"] = warning;
     record(event);
   }
+}
+
+void RunOutput::restart(const FailedAttempt& failed, double wait_seconds, const ResumePoint* from) {
+  restarts_.on_restart(from == nullptr ? 0 : from->state.step);
+  console_.clear_progress();
+  file_.reset();
+  summaries_ = SummaryCollector();
+  // Nothing of a run that begins again stays, not even that it began.
+  rewind_metrics(directory_.metrics_file(), from == nullptr ? -1 : from->state.epoch,
+                 from == nullptr ? -1 : from->state.step,
+                 [&](const Event& event) { summaries_.on_event(event); });
+  file_.emplace(directory_.metrics_file());
+  Event event = make_event("restart", "distributed");
+  event["restart"] = restarts_.restarts();
+  event["exit_code"] = static_cast<int>(failed.code);
+  event["error"] = failed.error;
+  if (failed.step > 0) event["failed_step"] = failed.step;
+  event["step"] = from == nullptr ? 0 : from->state.step;
+  event["wait_seconds"] = wait_seconds;
+  record(event);
+  checkpoint_step_ = -1;
+  if (from != nullptr) go_on_from(*from);
 }
 
 void RunOutput::on_event(const Event& event) {
@@ -62,9 +87,26 @@ void RunOutput::on_event(const Event& event) {
     overhead_ = number_at(event, "overhead");
     return;
   }
-  if (kind == "checkpoint") checkpoint_step_ = integer_at(event, "step").value_or(checkpoint_step_);
-  record(event);
+  restarts_.on_event(event);
+  if (kind == "checkpoint") {
+    checkpoint_step_ = integer_at(event, "step").value_or(checkpoint_step_);
+    has_saved_ = true;
+  }
+  if (kind == "run_end" && text_at(event, "run") == "distributed") {
+    record(with_restarts(event));
+  } else {
+    record(event);
+  }
   check_output();
+}
+
+// A run's end with what its restarts have cost.
+Event RunOutput::with_restarts(Event end) const {
+  if (restarts_.restarts() > 0) {
+    end["restarts"] = restarts_.restarts();
+    end["lost_seconds"] = restarts_.lost_seconds();
+  }
+  return end;
 }
 
 void RunOutput::finish(const JobPlan& job) {
@@ -86,7 +128,7 @@ void RunOutput::fail(const RunPlan& run, const std::string& status, ExitCode cod
   end["exit_code"] = static_cast<int>(code);
   end["error"] = message;
   try {
-    record(end);
+    record(with_restarts(end));
     write_summary();
   } catch (const Error&) {  // what cannot be written may be the very reason
   }
@@ -94,7 +136,7 @@ void RunOutput::fail(const RunPlan& run, const std::string& status, ExitCode cod
 
 void RunOutput::record(const Event& event) {
   summaries_.on_event(event);
-  file_.on_event(event);
+  file_->on_event(event);
   console_.on_event(event);
 }
 

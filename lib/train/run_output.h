@@ -12,6 +12,7 @@
 #include "metrics/jsonl.h"
 #include "metrics/run_directory.h"
 #include "train/job_plan.h"
+#include "train/restarts.h"
 #include "train/resume.h"
 
 namespace dtrain {
@@ -35,6 +36,10 @@ class RunOutput : public EventSink {
   void on_event(const Event& event) override;
   void on_tick() override { console_.on_tick(); }
 
+  // The distributed run has lost a process and goes on from `from` (nullptr: from its beginning): what was
+  // written of it since then goes, and a `restart` event says why.
+  void restart(const FailedAttempt& failed, double wait_seconds, const ResumePoint* from);
+
   // Every run has ended well: compares the distributed run with its baseline, if there was one, and writes
   // summary.json.
   void finish(const JobPlan& job);
@@ -46,20 +51,26 @@ class RunOutput : public EventSink {
   bool is_complete(const RunPlan& run) const { return summaries_.of(run.run).status == "completed"; }
   // The optimizer step of the last checkpoint; -1: there is none.
   int64_t checkpoint_step() const { return checkpoint_step_; }
+  // Whether one was saved since this was made.
+  bool has_saved() const { return has_saved_; }
   const Event& summary() const { return summaries_.document(); }
 
  private:
   void record(const Event& event);
+  void go_on_from(const ResumePoint& from);
+  Event with_restarts(Event end) const;
   void check_output() const;
   void write_summary();
 
   std::ostream& out_;
   RunDirectory directory_;
   SummaryCollector summaries_;
-  JsonLinesFile file_;  // opened after a run that goes on was taken back
+  std::optional<JsonLinesFile> file_;  // opened after a run that goes on was taken back
   Console console_;
   std::optional<double> overhead_;
   int64_t checkpoint_step_ = -1;
+  bool has_saved_ = false;
+  RestartTally restarts_;
 };
 
 // The options with the job's name in them.

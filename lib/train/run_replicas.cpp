@@ -109,17 +109,6 @@ JobFailure describe_failure() {
           stopped && failure.message != kStoppedAtEvent};
 }
 
-// Returns when every replica has got here: rank 0 may serve the store that the others still read.
-void leave_together(const StorePtr& store, const Identity& identity, std::chrono::milliseconds timeout) {
-  const std::string everyone = "everyone left";
-  if (store->add("left", 1) == identity.world_size) store->set(everyone, std::vector<uint8_t>{1});
-  if (identity.rank != 0) return;
-  try {
-    store->wait({everyone}, timeout);
-  } catch (const std::exception&) {  // a replica died with its work done: nobody needs the store
-  }
-}
-
 void run_launched_replica(const JobPlan& job, Identity identity, const OutputOptions& options,
                           const MeetingOptions& meeting, std::ostream& out) {
   const bool leads = identity.rank == 0;
@@ -143,9 +132,10 @@ void run_launched_replica(const JobPlan& job, Identity identity, const OutputOpt
   if (leads) listener.emplace(*output);
   EventSink& sink = leads ? static_cast<EventSink&>(*listener) : nobody;
   const RunPlan* current = &job.runs.front();
+  StorePtr store;
   try {
     const Dataset dataset = load_dataset(job.spec.data, static_cast<uint64_t>(job.spec.seed));
-    const StorePtr store = meet_replicas(job, identity, meeting);
+    store = meet_replicas(job, identity, meeting);
     const auto board = StatusBoard::create(identity.local_world_size);
     for (const RunPlan& run : job.runs) {
       current = &run;
@@ -157,10 +147,9 @@ void run_launched_replica(const JobPlan& job, Identity identity, const OutputOpt
       }
       // The others wait here while rank 0 trains the baseline, however long that takes.
       const std::string done = "done/" + run.run;
-      if (leads) store->set(done, std::vector<uint8_t>{1});
-      wait_for_key(store, done);
+      leads ? set_key(store, done) : wait_for_key(store, done);
     }
-    leave_together(store, identity, rendezvous_timeout(job.spec));
+    if (!leads) await_completion(store, identity.world_size);
   } catch (...) {
     const JobFailure failure = describe_failure();
     const bool stopped = failure.code == ExitCode::kStopped;
@@ -170,7 +159,9 @@ void run_launched_replica(const JobPlan& job, Identity identity, const OutputOpt
     const std::string host = identity.spans_hosts() ? " on host " + own_host_name() : "";
     throw Error(failure.code, fmt::format("rank {}{}: {}", identity.rank, host, message));
   }
-  if (leads) output->finish(job);
+  if (!leads) return;
+  output->finish(job);
+  announce_completion(store, identity.world_size, rendezvous_timeout(job.spec));
 }
 
 }  // namespace dtrain

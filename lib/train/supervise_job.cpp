@@ -1,10 +1,14 @@
 #include <fmt/format.h>
 
+#include <chrono>
 #include <memory>
 #include <optional>
 #include <string>
+#include <thread>
 
+#include "checkpoint/retention.h"
 #include "comm/store.h"
+#include "core/clock.h"
 #include "core/files.h"
 #include "core/signals.h"
 #include "core/text.h"
@@ -14,6 +18,7 @@
 #include "train/host_links.h"
 #include "train/job.h"
 #include "train/meeting.h"
+#include "train/restarts.h"
 #include "train/run_checkpoints.h"
 #include "train/supervise_run.h"
 
@@ -37,16 +42,17 @@ SuperviseResult supervise_everywhere(const JobPlan& job, const RunPlan& run, con
                                      LeadingHost* others) {
   if (others == nullptr) return supervise_here(job, run, directory, program, replicas);
   replicas.interrupted = [others] { return others->interrupted(); };
-  if (run.processes() == 1) return supervise_here(job, run, directory, program, replicas);
+  if (run.run != "distributed") return supervise_here(job, run, directory, program, replicas);
   others->tell_losses_to(replicas.on_lost);
-  replicas.identities = others->start();
+  replicas.identities = others->start(replicas.restart, replicas.resume.has_value());
+  replicas.overrides = others->overrides();
   return others->gather(supervise_replicas(run, directory, program, replicas));
 }
 
 // The same, with what a run that saves checkpoints says when it was stopped.
-SuperviseResult supervise_run(const JobPlan& job, const RunPlan& run, const ResumePoint* from,
-                              const std::string& program, RunOutput& output, LocalReplicas replicas,
-                              LeadingHost* others) {
+SuperviseResult supervise_once(const JobPlan& job, const RunPlan& run, const ResumePoint* from,
+                               const std::string& program, RunOutput& output, LocalReplicas replicas,
+                               LeadingHost* others) {
   bool saved = false;      // for a stop signal
   std::string last_words;  // of rank 0, when it failed otherwise
   replicas.on_failed = [&](const Event& event) {
@@ -70,6 +76,69 @@ SuperviseResult supervise_run(const JobPlan& job, const RunPlan& run, const Resu
   return result;
 }
 
+// Waits, and returns whether no stop signal came.
+bool wait_undisturbed(double seconds, int signals_before) {
+  const double end = steady_seconds() + seconds;
+  while (steady_seconds() < end && stop_signals_received() == signals_before)
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  return stop_signals_received() == signals_before;
+}
+
+// What a run that has lost a process goes on from: the newest good checkpoint that it has saved, else what it
+// began from, else its beginning (nullopt).
+std::optional<ResumePoint> restart_point(const RunOutput& output, const ResumePoint* from) {
+  const std::filesystem::path& run = output.directory().path();
+  if (from != nullptr && !output.has_saved()) return *from;
+  if (list_checkpoints(checkpoint_folder(run)).empty()) return std::nullopt;
+  return find_resume_point(run.string(), {});
+}
+
+// A failure with why it was not tried again, and how a user goes on.
+SuperviseResult with_advice(SuperviseResult failure, const RestartPolicy& policy, const RunOutput& output) {
+  if (!policy.why_not().empty()) failure.message += "\n" + policy.why_not();
+  if (may_end_otherwise(failure.code) && output.checkpoint_step() >= 0)
+    failure.message += fmt::format("\nto go on from step {}: {}", with_separators(output.checkpoint_step()),
+                                   resume_command(output.directory().path()));
+  return failure;
+}
+
+SuperviseResult stopped_before_restart(const RunOutput& output) {
+  SuperviseResult stopped = stopped_by_signal();
+  stopped.message = stopped_message(stopped.message, output, /*saved=*/false);
+  return stopped;
+}
+
+// The same, restarted when a process dies, here or elsewhere, and the spec allows it.
+SuperviseResult supervise_run(const JobPlan& job, const RunPlan& run, const ResumePoint* from,
+                              const std::string& program, RunOutput& output, LocalReplicas replicas,
+                              LeadingHost* others) {
+  RestartPolicy policy(most_restarts(job, run), job.spec.restarts.backoff_seconds);
+  std::optional<ResumePoint> point = from ? std::optional(*from) : std::nullopt;
+  while (true) {
+    const bool spans_hosts = others != nullptr && run.run == "distributed";  // then on those that are left
+    SuperviseResult result =
+        supervise_once(spans_hosts ? others->job() : job, spans_hosts ? others->job().runs.back() : run,
+                       point ? &*point : nullptr, program, output, replicas, others);
+    if (stop_signals_received() > replicas.stop_signals_before || result.code == ExitCode::kDone)
+      return result;
+    const FailedAttempt failed{result.code, result.reason, result.step, output.checkpoint_step()};
+    const std::optional<double> wait = policy.on_failure(failed);
+    if (!wait) return with_advice(result, policy, output);
+    if (others) others->announce_restart();
+    point = restart_point(output, from);
+    output.restart(failed, *wait, point ? &*point : nullptr);
+    ++replicas.restart;
+    try {
+      if (others) others->meet_again();
+    } catch (const Error& error) {
+      if (error.code() == ExitCode::kStopped) return stopped_before_restart(output);
+      result.message += std::string("\n") + error.what();
+      return with_advice(result, policy, output);
+    }
+    if (!wait_undisturbed(*wait, replicas.stop_signals_before)) return stopped_before_restart(output);
+  }
+}
+
 // What to go on from, if that is asked for.
 std::optional<ResumePoint> resume_point(const JobPlan& job, const OutputOptions& options) {
   if (!options.resume) return std::nullopt;
@@ -81,37 +150,50 @@ std::optional<ResumePoint> resume_point(const JobPlan& job, const OutputOptions&
 // The folder of this job's logs on another host than the first, inside of the run's folder, so that hosts
 // which share a disk do not meet there.
 RunDirectory make_folder_elsewhere(const JobPlan& job, const OutputOptions& options,
-                                   const std::string& folder, const HostPlace& place) {
+                                   const FollowingHost& leader, const HostPlace& place) {
   RunDirectoryOptions directory = options.directory;
   directory.directory =
-      directory.directory.value_or(directory.parent / folder) / fmt::format("host-{}", place.index);
-  const bool goes_on = options.resume && std::filesystem::exists(*directory.directory);
+      directory.directory.value_or(directory.parent / leader.folder()) / fmt::format("host-{}", place.index);
+  const bool goes_on =
+      (options.resume || leader.comes_back()) && std::filesystem::exists(*directory.directory);
   RunDirectory made = goes_on ? RunDirectory::reopen(*directory.directory) : RunDirectory::create(directory);
   write_file_atomically(made.spec_file(), print_spec(job.spec));
   return made;
 }
 
+SuperviseResult stopped_here(const JobHosts& hosts) {
+  SuperviseResult stopped;
+  stopped.code = ExitCode::kStopped;
+  stopped.message = stopped.reason = fmt::format("stopped on host {}", hosts.own_name());
+  stopped.evidence = Evidence::kFailedItself;
+  return stopped;
+}
+
+// Does as the first host says, and returns how the job ended.
 SuperviseResult follow(const JobPlan& job, const OutputOptions& options, const std::string& program,
                        const JobHosts& hosts, FollowingHost& leader, int signals_before) {
-  const RunDirectory directory = make_folder_elsewhere(job, options, leader.folder(), hosts.place);
+  const RunDirectory directory = make_folder_elsewhere(job, options, leader, hosts.place);
   LocalReplicas replicas;
-  const auto identities = leader.wait_for_start();
-  if (!identities) {
-    if (const auto ended = leader.interrupted()) return *ended;
-    SuperviseResult stopped;
-    stopped.code = ExitCode::kStopped;
-    stopped.message = stopped.reason = fmt::format("stopped on host {}", hosts.own_name());
-    stopped.evidence = Evidence::kFailedItself;
-    return stopped;
-  }
-  replicas.identities = *identities;
   replicas.host = hosts.own_name();
   replicas.interrupted = [&leader] { return leader.interrupted(); };
   replicas.on_lost = [&leader](const LostReplica& lost) { leader.tell_loss(lost); };
   replicas.stop_signals_before = signals_before;
-  if (options.resume) replicas.resume = "";  // the first host knows from what
   if (saves_checkpoints(job, job.runs.back())) replicas.stop_seconds = kSaveSeconds;
-  return supervise_replicas(job.runs.back(), directory, program, replicas);
+  while (true) {
+    const std::optional<HostStart> start = leader.wait_for_start();
+    SuperviseResult own;
+    if (start) {
+      replicas.identities = start->identities;
+      replicas.overrides = leader.overrides();
+      replicas.restart = start->restart;
+      replicas.resume.reset();
+      if (start->resume) replicas.resume = "";  // the first host knows from what
+      own = supervise_replicas(leader.job().runs.back(), directory, program, replicas);
+    } else {
+      own = leader.interrupted().value_or(stopped_here(hosts));
+    }
+    if (const auto verdict = leader.report(own)) return *verdict;
+  }
 }
 
 }  // namespace
@@ -167,8 +249,8 @@ JobResult supervise_job_elsewhere(const JobPlan& job, const OutputOptions& optio
     result = follow(job, options, program, hosts, leader, signals_before);
   } catch (...) {
     result = describe_supervising_failure();
+    result = leader.report(result).value_or(result);
   }
-  result = leader.report(result);
   return {result.code, result.message, result.reason, {}};
 }
 

@@ -11,9 +11,10 @@
 namespace dtrain {
 namespace {
 
-std::string without_blanks(std::string text) {
-  text.erase(std::remove(text.begin(), text.end(), ' '), text.end());
-  return text;
+// "distributed-rank1.log", "distributed-rank1.restart2.log"
+std::string log_name(const std::string& run, std::string process, int64_t restart) {
+  process.erase(std::remove(process.begin(), process.end(), ' '), process.end());
+  return fmt::format("{}-{}{}.log", run, process, restart > 0 ? fmt::format(".restart{}", restart) : "");
 }
 
 }  // namespace
@@ -35,8 +36,10 @@ SuperviseResult supervise_replicas(const RunPlan& run, const RunDirectory& direc
       process.arguments.push_back("--resume");
       process.arguments.push_back(replicas.resume->string());
     }
+    for (const std::string& one : replicas.overrides)
+      process.arguments.insert(process.arguments.end(), {"--set", one});
     process.environment = replica_environment(identity, run.threads_per_replica);
-    process.log = directory.logs() / fmt::format("{}-{}.log", run.run, without_blanks(role.name));
+    process.log = directory.logs() / log_name(run.run, role.name, replicas.restart);
     processes.push_back(std::move(process));
   }
   const auto board = StatusBoard::create(static_cast<int>(processes.size()));

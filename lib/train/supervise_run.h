@@ -28,6 +28,8 @@ struct LocalReplicas {
   std::optional<double> stop_seconds = {};  // how long they get to end by themselves after a stop signal
   // The checkpoint to go on from; "" where rank 0, which reads it, is elsewhere; nullopt: none.
   std::optional<std::filesystem::path> resume = {};
+  std::vector<std::string> overrides = {};  // of the spec in the run's folder
+  int64_t restart = 0;                      // how often the run was restarted: each time has logs of its own
 };
 
 // `directory` has the resolved spec and takes the logs. Blocks until all have ended (launch/supervisor.h).

@@ -5,45 +5,10 @@
 #include <memory>
 
 #include "catch.h"
-#include "job.h"
+#include "hosts.h"
 
 namespace dtrain {
 namespace {
-
-const char* const kHosts[] = {"127.0.0.1", "127.0.0.2", "127.0.0.3"};
-const Arguments kSeveral = Job::set({"strategy.kind=multi_worker_mirrored"});
-
-std::string tf_config(int hosts, int index, const std::string& port) {
-  std::string workers;
-  for (int host = 0; host < hosts; ++host)
-    workers += std::string(host > 0 ? ", \"" : "\"") + kHosts[host] + ":" + port + "\"";
-  return "{\"cluster\": {\"worker\": [" + workers +
-         "]}, \"task\": {\"type\": \"worker\", \"index\": " + std::to_string(index) + "}}";
-}
-
-// A supervisor on each host; each has the job's folder, which they share as on a network's disk.
-class Hosts {
- public:
-  Hosts(const Job& job, int hosts) : job_(job), hosts_(hosts), port_(free_port()) {}
-
-  Program& start(int index, const Arguments& more = {}, const std::string& token = "a token for all hosts") {
-    return start_as(index, job_.run(kSeveral + more), token);
-  }
-
-  Program& start_as(int index, const Arguments& arguments,
-                    const std::string& token = "a token for all hosts") {
-    ProgramOptions options;
-    options.environment = {{"TF_CONFIG", tf_config(hosts_, index, port_)}, {"DTRAIN_JOB_TOKEN", token}};
-    programs_.push_back(std::make_unique<Program>(arguments, options));
-    return *programs_.back();
-  }
-
- private:
-  const Job& job_;
-  int hosts_;
-  std::string port_;
-  std::vector<std::unique_ptr<Program>> programs_;
-};
 
 TEST_CASE("replicas on two hosts train what those on one do") {
   const Job spread, here;

@@ -11,99 +11,20 @@
 #include "catch.h"
 #include "checkpoint/retention.h"
 #include "job.h"
+#include "resumable.h"
 
 namespace dtrain {
 namespace {
 
 namespace fs = std::filesystem;
 
-// Several epochs of some 60 steps, with everything that has to be remembered: momenta, generators, moving
-// statistics, a schedule that depends on evaluations.
-const char* const kSpec = R"(name: resumed
-strategy: {kind: mirrored, replicas: 2, threads_per_replica: 1}
-data: {dataset: synthetic, train_examples: 1000, test_examples: 100, shape: [1, 4, 4], classes: 4}
-batch: {global: 16}
-model:
-  kind: layers
-  layers:
-    - {kind: flatten}
-    - {kind: dense, units: 32}
-    - {kind: batch_norm}
-    - {kind: relu}
-    - {kind: dropout, rate: 0.25}
-    - {kind: dense, units: 4}
-train:
-  epochs: 20
-  optimizer: {kind: adam, learning_rate: 0.003, weight_decay: 0.001}
-  ema: {decay: 0.99}
-  clip_norm: 0.5
-  schedule: {kind: reduce_on_plateau, patience: 1, final_factor: 0.01}
-metrics: {every_steps: 7}
-checkpoint: {every_steps: 25, keep: 1000}
-)";
-
-fs::path checkpoints_of(const Job& job) { return job.run_folder() / "checkpoints"; }
-
-// The last checkpoint's files, all but the manifest, which has the paths and metrics of the moment.
-std::vector<std::string> result_of(const Job& job) {
-  const auto saved = list_checkpoints(checkpoints_of(job));
-  REQUIRE_FALSE(saved.empty());
-  return {saved.back().path.filename(), content_of(saved.back().path / "model.safetensors"),
-          content_of(saved.back().path / "optimizer.safetensors")};
-}
-
-// What an undisturbed run comes to; made once.
-const Job& undisturbed() {
-  static const Job job(kSpec);
-  static const bool made = [] {
-    const Finished run = run_program(job.run());
-    INFO(run.output << run.errors);
-    REQUIRE(run.exit_code == 0);
-    return true;
-  }();
-  static_cast<void>(made);
-  return job;
-}
-
-// The numbers of the distributed run's events of one kind.
-std::vector<std::string> numbers_of(const Job& job, const std::string& kind) {
-  std::vector<std::string> numbers;
-  for (Event event : job.events(kind, "distributed")) {
-    for (const char* timed : {"time", "seconds", "examples_per_second", "step_ms"}) event.erase(timed);
-    // A sum in another order may differ in its last bit.
-    if (event.contains("loss")) event["loss"] = fmt::format("{:.12g}", event["loss"].get<double>());
-    numbers.push_back(event_text(event));
-  }
-  std::sort(numbers.begin(), numbers.end());
-  return numbers;
-}
-
 Finished resume(const Job& job, const Arguments& more = {}) {
   return run_program(Arguments{"run", "--resume", job.run_folder().string()} + more);
 }
 
-// `killed`: what the supervisor had not written yet when it was killed is not in the metrics.
-void check_like_undisturbed(const Job& job, bool killed = false) {
-  CHECK(result_of(job) == result_of(undisturbed()));
-  for (const char* kind : {"step", "epoch", "eval"}) {
-    const auto own = numbers_of(job, kind), all = numbers_of(undisturbed(), kind);
-    CHECK(std::set<std::string>(own.begin(), own.end()).size() == own.size());
-    CHECK(std::includes(all.begin(), all.end(), own.begin(), own.end()));
-    CHECK(own.size() >= all.size() - (killed ? 20 : 0));
-  }
-  CHECK(job.event("run_end", "distributed").at("steps") == 20 * 63);
-}
-
-void wait_for_checkpoint(const Job& job, int64_t step) {
-  REQUIRE(eventually(60, [&] {
-    const auto saved = list_checkpoints(checkpoints_of(job));
-    return !saved.empty() && saved.back().step >= step;
-  }));
-}
-
 TEST_CASE("a stopped job saves, says how to go on, and goes on bit for bit") {
   const int signal = GENERATE(SIGTERM, SIGINT);
-  const Job job(kSpec);
+  const Job job(kResumableSpec);
   {
     Program program(job.run());
     wait_for_checkpoint(job, 25);
@@ -126,7 +47,7 @@ TEST_CASE("a stopped job saves, says how to go on, and goes on bit for bit") {
 }
 
 TEST_CASE("a killed job goes on from its last checkpoint bit for bit, again and again") {
-  const Job job(kSpec);
+  const Job job(kResumableSpec);
   bool first = true;
   for (const int64_t step : {25, 300, 700}) {
     Program program(first ? job.run() : Arguments{"run", "--resume", job.run_folder().string()});
@@ -147,7 +68,7 @@ TEST_CASE("every checkpoint leads to the same end, and a finished run has nothin
   const auto saved = list_checkpoints(checkpoints_of(whole));
   REQUIRE(saved.size() > 40);
   for (const size_t i : {size_t{0}, size_t{2}, saved.size() / 2, saved.size() - 2}) {
-    const Job job(kSpec);
+    const Job job(kResumableSpec);
     INFO(saved[i].path);
     const Finished run =
         run_program(job.run({"--resume", saved[i].path.string()}));  // into a folder of its own
@@ -186,7 +107,7 @@ checkpoint: {every_epochs: 1}
 }
 
 TEST_CASE("a second signal leaves at once") {
-  const Job job(kSpec);
+  const Job job(kResumableSpec);
   Program program(job.run(Job::set({"train.epochs=100000", "checkpoint.every_steps=1000000"})));
   job.wait_for_step();
   const ReplicaInfo replica = job.wait_for_replica(1);
@@ -200,7 +121,7 @@ TEST_CASE("a second signal leaves at once") {
 }
 
 TEST_CASE("a damaged checkpoint is passed over with a warning, and without a good one nothing starts") {
-  const Job job(kSpec);
+  const Job job(kResumableSpec);
   REQUIRE(run_program(job.run(Job::set({"train.max_steps=100"}))).exit_code == 0);
   auto saved = list_checkpoints(checkpoints_of(job));
   REQUIRE(saved.size() == 4);
@@ -226,7 +147,7 @@ TEST_CASE("a damaged checkpoint is passed over with a warning, and without a goo
 }
 
 TEST_CASE("a disk that fills up ends the job, and what was saved before is good") {
-  const Job job(kSpec);
+  const Job job(kResumableSpec);
   REQUIRE(run_program(job.run(Job::set({"train.max_steps=50"}))).exit_code == 0);
   ProgramOptions small_disk;
   small_disk.before_exec = [] {
@@ -246,7 +167,7 @@ TEST_CASE("a disk that fills up ends the job, and what was saved before is good"
 }
 
 TEST_CASE("what does not fit the checkpoint is refused before anything changes") {
-  const Job job(kSpec);
+  const Job job(kResumableSpec);
   REQUIRE(run_program(job.run(Job::set({"train.max_steps=30"}))).exit_code == 0);
   const std::string before = content_of(job.run_folder() / "metrics.jsonl");
   const Finished batch = resume(job, Job::set({"train.max_steps=none", "batch.global=32"}));
@@ -261,7 +182,7 @@ TEST_CASE("what does not fit the checkpoint is refused before anything changes")
 }
 
 TEST_CASE("a resumed job keeps its baseline and compares") {
-  const Job job(kSpec);
+  const Job job(kResumableSpec);
   const Arguments compared = Job::set({"compare.baseline=one_device", "train.max_steps=100"});
   {
     Program program(job.run(compared));
@@ -277,7 +198,7 @@ TEST_CASE("a resumed job keeps its baseline and compares") {
 }
 
 TEST_CASE("an overwritten run leaves no checkpoints to be taken for the new one's") {
-  const Job job(kSpec);
+  const Job job(kResumableSpec);
   REQUIRE(run_program(job.run(Job::set({"train.max_steps=60"}))).exit_code == 0);
   REQUIRE(run_program(job.run(Job::set({"train.max_steps=30"}) + Arguments{"--overwrite"})).exit_code == 0);
   CHECK(list_checkpoints(checkpoints_of(job)).back().step == 30);

@@ -1,0 +1,142 @@
+// Jobs that lose a process and go on by themselves.
+#include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <csignal>
+
+#include "catch.h"
+#include "resumable.h"
+
+namespace dtrain {
+namespace {
+
+// Kills the replica `rank`, of which there is one more than before, once there is a checkpoint of `step`.
+void kill_after(const Job& job, int64_t step, int rank) {
+  wait_for_checkpoint(job, step);
+  ::kill(job.wait_for_replica(rank).process, SIGKILL);
+}
+
+// Waits until the run has been restarted so often.
+void wait_for_restart(const Job& job, size_t restarts) {
+  REQUIRE(eventually(30, [&] { return job.events("restart").size() >= restarts; }));
+}
+
+TEST_CASE("a job whose replicas die goes on by itself to the same bits") {
+  const std::string communication = GENERATE("auto", "gloo");
+  const Job job(kResumableSpec);
+  Program program(job.run(Job::set({"strategy.communication=" + communication})));
+  kill_after(job, 25, 1);
+  wait_for_restart(job, 1);
+  kill_after(job, 400, 0);
+  const Finished end = program.wait(60);
+  INFO(end.output << end.errors);
+  REQUIRE(end.exit_code == 0);
+  check_like_undisturbed(job);
+  CHECK(job.is_gone(0));
+
+  const auto restarts = job.events("restart", "distributed");
+  REQUIRE(restarts.size() == 2);
+  for (size_t i = 0; i < 2; ++i) {
+    CHECK(restarts[i].at("restart") == i + 1);
+    CHECK(restarts[i].at("exit_code") == 4);
+    CHECK_THAT(restarts[i].at("error").get<std::string>(),
+               ContainsSubstring(fmt::format("rank {} failed first: killed by SIGKILL", 1 - i)));
+    CHECK(restarts[i].at("step") >= (i == 0 ? 25 : 400));
+    CHECK(restarts[i].at("wait_seconds") == 0);  // there was a new checkpoint
+    CHECK_THAT(end.output, ContainsSubstring(fmt::format("RESTART {}: rank {} failed first", i + 1, 1 - i)));
+    CHECK(std::filesystem::exists(job.run_folder() /
+                                  fmt::format("logs/distributed-rank0.restart{}.log", i + 1)));
+  }
+  const Event run_end = job.event("run_end", "distributed");
+  CHECK(run_end.at("restarts") == 2);
+  CHECK(run_end.at("lost_seconds") > 0);
+}
+
+TEST_CASE("a job that dies before its first checkpoint begins again") {
+  const Job job(kResumableSpec);
+  Program program(job.run(Job::set({"checkpoint.every_steps=none", "checkpoint.every_epochs=5"})));
+  ::kill(job.wait_for_replica(1).process, SIGKILL);
+  const Finished end = program.wait(60);
+  INFO(end.output << end.errors);
+  REQUIRE(end.exit_code == 0);
+  check_like_undisturbed(job);
+  REQUIRE(job.events("restart").size() == 1);
+  CHECK(job.event("restart", "distributed").at("step") == 0);
+  CHECK_THAT(end.output, ContainsSubstring("goes on from the beginning"));
+}
+
+TEST_CASE("a replica that stands still is replaced after its time") {
+  const Job job(kResumableSpec);
+  Program program(job.run(Job::set({"strategy.timeout_seconds=2"})));
+  wait_for_checkpoint(job, 25);
+  ::kill(job.wait_for_replica(1).process, SIGSTOP);
+  const Finished end = program.wait(60);
+  INFO(end.output << end.errors);
+  REQUIRE(end.exit_code == 0);
+  check_like_undisturbed(job);
+  CHECK_THAT(job.event("restart", "distributed").at("error").get<std::string>(),
+             ContainsSubstring("rank 1 failed first: it did not answer"));
+}
+
+TEST_CASE("a job that goes on from a checkpoint begins there again, not at an abandoned later one") {
+  const Job job(kResumableSpec);
+  REQUIRE(run_program(job.run(Job::set({"train.max_steps=200"}))).exit_code == 0);
+  const std::string first = (checkpoints_of(job) / "step-000000025").string();
+  // Another learning rate: what the first run saved after step 25 is no part of this one.
+  Program program({"run", "--resume", first, "--set", "train.max_steps=75", "--set",
+                   "checkpoint.every_steps=50", "--set", "train.optimizer.learning_rate=0.001"});
+  ::kill(job.wait_for_replica(1).process, SIGKILL);
+  const Finished end = program.wait(60);
+  INFO(end.output << end.errors);
+  REQUIRE(end.exit_code == 0);
+  if (const auto restarts = job.events("restart"); !restarts.empty()) CHECK(restarts.back().at("step") <= 50);
+  CHECK(job.event("run_end", "distributed").at("steps") == 75);
+}
+
+TEST_CASE("without restarts a death ends the job, and --resume goes on") {
+  const Job job(kResumableSpec);
+  Program program(job.run(Job::set({"restarts.max=0"})));
+  kill_after(job, 25, 1);
+  const Finished end = program.wait(30);
+  CHECK(end.exit_code == 4);
+  CHECK(job.events("restart").empty());
+  CHECK_THAT(end.errors, ContainsSubstring("to go on from step ") &&
+                             ContainsSubstring(": dtrain run --resume " + job.run_folder().string()));
+}
+
+TEST_CASE("the same error at the same step twice is a crash loop") {
+  const Job job(kResumableSpec);
+  ProgramOptions little_memory;
+  little_memory.before_exec = [] {
+    const rlimit both{rlim_t{4} << 30, rlim_t{4} << 30};
+    ::setrlimit(RLIMIT_AS, &both);
+  };
+  const Finished end = run_program(
+      job.run(Job::set({"model.layers[1].units=1000000", "data.shape=[1, 40, 40]"})), little_memory);
+  INFO(end.output << end.errors);
+  CHECK(end.exit_code == 5);
+  CHECK(job.events("restart").size() == 1);
+  CHECK(last_line(end.errors) ==
+        "the same error at the same step as before the last restart: not restarted again");
+  CHECK(job.is_gone(0));
+}
+
+TEST_CASE("a signal while the next restart waits stops the job") {
+  const Job job(kResumableSpec);
+  Program program(job.run(
+      Job::set({"checkpoint.every_steps=1000000", "train.epochs=100000", "restarts.backoff_seconds=600"})));
+  for (size_t restart = 1; restart <= 2; ++restart) {  // the first one does not wait
+    job.wait_for_step();
+    ::kill(job.wait_for_replica(1).process, SIGKILL);
+    wait_for_restart(job, restart);
+  }
+  CHECK(job.events("restart").back().at("wait_seconds") == 600);
+  program.send(SIGTERM);
+  const Finished end = program.wait(5);
+  CHECK(end.exit_code == 75);
+  CHECK_THAT(end.errors, ContainsSubstring("stopped by SIGTERM"));
+  CHECK(job.event("run_end", "distributed").at("restarts") == 2);
+}
+
+}  // namespace
+}  // namespace dtrain
