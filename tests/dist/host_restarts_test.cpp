@@ -24,9 +24,10 @@ checkpoint: {every_steps: 20, keep: 1000}
 
 double final_loss(const Job& job) { return job.event("run_end", "distributed").at("loss"); }
 
+Arguments replicas(int count) { return Job::set({fmt::format("strategy.replicas={}", count)}); }
+
 void start_all(Hosts& hosts, int count, const Arguments& more = {}) {
-  const Arguments replicas = Job::set({"strategy.replicas=" + std::to_string(count)});
-  for (int host = count - 1; host >= 0; --host) hosts.start(host, replicas + more);
+  for (int host = count - 1; host >= 0; --host) hosts.start(host, replicas(count) + more);
 }
 
 // Every host ends well.
@@ -65,8 +66,8 @@ TEST_CASE("a host that is lost and started again takes its place, to the same bi
   Hosts hosts(job, 2);
   start_all(hosts, 2);
   wait_for_checkpoint(job, 40);
-  hosts.program(1).send(SIGKILL);                     // its replica dies with it
-  hosts.start(1, Job::set({"strategy.replicas=2"}));  // the same command
+  hosts.program(1).send(SIGKILL);  // its replica dies with it
+  hosts.start(1, replicas(2));     // the same command
   wait_for_all(hosts, 2);
   CHECK_THAT(job.event("restart", "distributed").at("error").get<std::string>(),
              ContainsSubstring("host 127.0.0.2 ") && ContainsSubstring("is gone"));
@@ -95,8 +96,7 @@ TEST_CASE("a host that does not come back ends the job when all are needed") {
 TEST_CASE("a job goes on without a host where that is allowed, with the same global batch") {
   const Job job(kSpec);
   Hosts hosts(job, 3);
-  const Arguments fewer = Job::set({"network.rendezvous_timeout_seconds=3", "restarts.min_replicas=2"});
-  for (int host = 2; host >= 0; --host) hosts.start(host, fewer);
+  start_all(hosts, 3, Job::set({"network.rendezvous_timeout_seconds=3", "restarts.min_replicas=2"}));
   wait_for_checkpoint(job, 40);
   hosts.program(1).send(SIGKILL);
   const Finished first = hosts.wait(0), third = hosts.wait(2);
