@@ -5,8 +5,8 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "checkpoint/checksum.h"
 #include "checkpoint/strict_json.h"
+#include "core/checksum.h"
 #include "core/error.h"
 #include "core/files.h"
 

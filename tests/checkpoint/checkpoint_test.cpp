@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "checkpoint/checksum.h"
 #include "checkpoints.h"
+#include "core/checksum.h"
 #include "core/random.h"
 #include "core/signals.h"
 #include "core/version.h"
