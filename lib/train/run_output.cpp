@@ -62,7 +62,10 @@ void RunOutput::on_event(const Event& event) {
     overhead_ = number_at(event, "overhead");
     return;
   }
-  if (kind == "checkpoint") checkpoint_step_ = integer_at(event, "step").value_or(checkpoint_step_);
+  if (kind == "checkpoint") {
+    last_is_suspect_ = event.contains("suspicion");
+    if (!last_is_suspect_) checkpoint_step_ = integer_at(event, "step").value_or(checkpoint_step_);
+  }
   record(event);
   check_output();
 }
@@ -113,9 +116,17 @@ RunDirectoryOptions directory_options(const JobPlan& job, const OutputOptions& o
   return directory;
 }
 
+std::string go_on_message(const RunOutput& output) {
+  if (output.checkpoint_step() < 0) return "";
+  return fmt::format("\nto go on from step {}: {}", with_separators(output.checkpoint_step()),
+                     resume_command(output.directory().path()));
+}
+
 std::string stopped_message(const std::string& reason, const RunOutput& output, bool saved) {
   if (output.checkpoint_step() < 0) return reason;
-  return fmt::format("{}{} step {}\nto go on: {}", reason, saved ? " after" : "; the last checkpoint is of",
+  const bool at_the_stop = saved && !output.last_is_suspect();
+  return fmt::format("{}{} step {}\nto go on: {}", reason,
+                     at_the_stop ? " after" : "; the last checkpoint is of",
                      with_separators(output.checkpoint_step()), resume_command(output.directory().path()));
 }
 

@@ -46,6 +46,8 @@ class RunOutput : public EventSink {
   bool is_complete(const RunPlan& run) const { return summaries_.of(run.run).status == "completed"; }
   // The optimizer step of the last checkpoint; -1: there is none.
   int64_t checkpoint_step() const { return checkpoint_step_; }
+  // Whether one came after it whose variables may be corrupt.
+  bool last_is_suspect() const { return last_is_suspect_; }
   const Event& summary() const { return summaries_.document(); }
 
  private:
@@ -60,10 +62,14 @@ class RunOutput : public EventSink {
   Console console_;
   std::optional<double> overhead_;
   int64_t checkpoint_step_ = -1;
+  bool last_is_suspect_ = false;
 };
 
 // The options with the job's name in them.
 RunDirectoryOptions directory_options(const JobPlan& job, const OutputOptions& options);
+
+// A line with the command that goes on from the last checkpoint; empty when there is none.
+std::string go_on_message(const RunOutput& output);
 
 // `reason` ("stopped by SIGINT"), where the job stands, and the command that goes on. `saved`: the last
 // checkpoint was made for the stop.

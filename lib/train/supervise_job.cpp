@@ -63,6 +63,7 @@ SuperviseResult supervise_run(const JobPlan& job, const RunPlan& run, const Resu
   if (from != nullptr) replicas.resume = from->checkpoint;
   if (saves_checkpoints(job, run)) replicas.stop_seconds = kSaveSeconds;
   SuperviseResult result = supervise_everywhere(job, run, output.directory(), program, replicas, others);
+  if (result.code == ExitCode::kDisagree) result.message += go_on_message(output);
   if (result.code != ExitCode::kStopped) return result;
   if (output.is_complete(run)) return {};  // it was about to end anyway
   if (!last_words.empty()) result.message += " (" + last_words + ")";
