@@ -94,7 +94,7 @@ void write_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
 
 fs::path save_checkpoint(const fs::path& folder, const Checkpoint& checkpoint) {
   make_checkpoint_folder(folder);
-  const fs::path path = folder / checkpoint_name(checkpoint.state.step);
+  const fs::path path = folder / checkpoint_name(checkpoint.state.step, !checkpoint.state.suspicion.empty());
   StagingFolder staging(folder, checkpoint.state.step);
   write_checkpoint(staging.path(), checkpoint);
   staging.put_in_place(path);
@@ -128,9 +128,19 @@ CheckpointReport inspect_checkpoint(const fs::path& path) {
 
 fs::path latest_good_checkpoint(const fs::path& folder, const std::function<void(const std::string&)>& warn) {
   std::vector<SavedCheckpoint> found = list_checkpoints(folder);
+  // From the end, so that suspect ones come last.
+  std::stable_partition(found.begin(), found.end(),
+                        [](const SavedCheckpoint& saved) { return saved.suspect; });
   for (auto saved = found.rbegin(); saved != found.rend(); ++saved) {
     const CheckpointReport report = inspect_checkpoint(saved->path);
-    if (report.problems.empty()) return saved->path;
+    if (report.problems.empty()) {
+      for (const SavedCheckpoint& other : found) {
+        if (other.suspect && (other.step > saved->step || saved->suspect))
+          warn(fmt::format("{} may be corrupt and is {}; dtrain inspect tells why", other.path.string(),
+                           other.path == saved->path ? "used, as there is no better one" : "not used"));
+      }
+      return saved->path;
+    }
     warn(fmt::format(
         "{} is not used: {}{}", saved->path.string(), report.problems.front(),
         report.problems.size() == 1 ? "" : fmt::format(" (and {} more)", report.problems.size() - 1)));

@@ -29,16 +29,18 @@ struct Checkpoint {
   TrainingState state;
 };
 
-// Saves into folder/step-NNNNNNNNN, making `folder` if need be and replacing a checkpoint of the same step;
-// the versions in the state are filled in. Returns when the disk has it, with its path. Throws Error(kUsage),
-// for instance when the disk is full; all other checkpoints, and one of the same step, are then as they were.
+// Saves into folder/step-NNNNNNNNN (with state.suspicion step-NNNNNNNNN.suspect), making `folder` if need be
+// and replacing a checkpoint of the same step; the versions in the state are filled in. Returns when the disk
+// has it, with its path. Throws Error(kUsage), for instance when the disk is full; all other checkpoints, and
+// one of the same step, are then as they were.
 std::filesystem::path save_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint);
 
 // Reads and verifies all of it. Throws Error(kCheckpoint) with what is wrong.
 Checkpoint load_checkpoint(const std::filesystem::path& path);
 
-// The newest checkpoint in `folder` that is good, verified to the last bit. `warn` gets a line for each newer
-// one that is not. Throws Error(kCheckpoint) when there is none.
+// The newest checkpoint in `folder` that is good, verified to the last bit; a suspect one only when there is
+// no other. `warn` gets a line for each that is newer and is not used, and for a suspect one that is. Throws
+// Error(kCheckpoint) when there is none.
 std::filesystem::path latest_good_checkpoint(const std::filesystem::path& folder,
                                              const std::function<void(const std::string&)>& warn);
 

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <stdexcept>
 
-#include "checkpoint/checksum.h"
 #include "checkpoint/strict_json.h"
+#include "core/checksum.h"
 #include "core/error.h"
 #include "core/files.h"
 
@@ -53,6 +53,7 @@ TrainingState training_state_from(const ordered_json& json) {
   state.learning_rate = json.at("learning_rate").get<double>();
   state.schedule = json.at("schedule");
   state.metrics = json.at("metrics").get<std::map<std::string, double>>();
+  state.suspicion = json.value("suspicion", "");  // checkpoints of dtrain before it knew the word lack it
   state.replicas = count_at(json, "replicas");
   state.spec = json.at("spec").get<std::string>();
   state.dtrain = json.at("dtrain").get<std::string>();
@@ -94,6 +95,7 @@ ordered_json to_json(const TrainingState& state) {
           {"schedule", state.schedule},
           {"callbacks", state.callbacks},
           {"metrics", metrics},
+          {"suspicion", state.suspicion},
           {"replicas", state.replicas},
           {"spec", state.spec},
           {"dtrain", state.dtrain},

@@ -23,6 +23,7 @@ struct TrainingState {
   double learning_rate = 0;         // of the last step
   nlohmann::ordered_json schedule = nlohmann::ordered_json::object();  // LearningRateSchedule::state()
   std::map<std::string, double> metrics;  // of an evaluation of these very weights: loss, accuracy; or none
+  std::string suspicion;                  // why the tensors may be corrupt; empty: nothing speaks for it
   // Loss, correct predictions and examples summed so far over the pass under way, and over the steps of it
   // that were not reported yet.
   std::vector<double> pass_sums = {0, 0, 0};

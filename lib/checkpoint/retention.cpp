@@ -10,6 +10,7 @@
 #include <charconv>
 #include <cstdio>
 #include <system_error>
+#include <utility>
 
 #include "checkpoint/disk.h"
 #include "checkpoint/manifest.h"
@@ -21,6 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 const std::string kPrefix = "step-";
+const std::string kSuspect = ".suspect";
 const std::string kStagingPrefix = ".step-";
 constexpr size_t kMaxDigits = 18;
 
@@ -28,15 +30,19 @@ std::string staging_name(int64_t step, const char* what) {
   return fmt::format(".{}.{}-{}", checkpoint_name(step), what, ::getpid());
 }
 
-// The step of a folder's name, if it is one of a checkpoint.
-std::optional<int64_t> step_of(const std::string& name) {
+// What a folder's name tells, if it is one of a checkpoint.
+std::optional<SavedCheckpoint> checkpoint_at(const fs::path& path) {
+  const std::string name = path.filename();
   if (name.compare(0, kPrefix.size(), kPrefix) != 0) return std::nullopt;
-  const std::string digits = name.substr(kPrefix.size());
+  const bool suspect = name.ends_with(kSuspect);
+  const size_t length = name.size() - kPrefix.size() - (suspect ? kSuspect.size() : 0);
+  const std::string digits = name.substr(kPrefix.size(), length);
   int64_t step = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
   const bool whole = error == std::errc() && end == digits.data() + digits.size();
-  if (!whole || step < 0 || digits.size() > kMaxDigits || name != checkpoint_name(step)) return std::nullopt;
-  return step;
+  if (!whole || step < 0 || digits.size() > kMaxDigits || name != checkpoint_name(step, suspect))
+    return std::nullopt;
+  return SavedCheckpoint{step, path, suspect};
 }
 
 void remove_folder(const fs::path& path) {
@@ -68,21 +74,23 @@ std::optional<double> metric_of(const SavedCheckpoint& checkpoint, const std::st
 
 }  // namespace
 
-std::string checkpoint_name(int64_t step) { return fmt::format("{}{:09}", kPrefix, step); }
+std::string checkpoint_name(int64_t step, bool suspect) {
+  return fmt::format("{}{:09}{}", kPrefix, step, suspect ? kSuspect : "");
+}
 
 std::vector<SavedCheckpoint> list_checkpoints(const fs::path& folder) {
   std::vector<SavedCheckpoint> found;
   std::error_code error;
   for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
-    const auto step = step_of(entry->path().filename());
-    if (step) found.push_back({*step, entry->path()});
+    if (const auto checkpoint = checkpoint_at(entry->path())) found.push_back(*checkpoint);
   }
   if (error && error != std::errc::no_such_file_or_directory) {
     throw Error(ExitCode::kCheckpoint, fmt::format("{}: cannot read the folder of checkpoints: {}",
                                                    folder.string(), error.message()));
   }
-  std::sort(found.begin(), found.end(),
-            [](const SavedCheckpoint& a, const SavedCheckpoint& b) { return a.step < b.step; });
+  std::sort(found.begin(), found.end(), [](const SavedCheckpoint& a, const SavedCheckpoint& b) {
+    return std::make_pair(a.step, !a.suspect) < std::make_pair(b.step, !b.suspect);
+  });
   return found;
 }
 
@@ -138,6 +146,7 @@ std::optional<SavedCheckpoint> best_checkpoint(const fs::path& folder, const Bes
   std::optional<SavedCheckpoint> winner;
   double record = 0;
   for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) {
+    if (checkpoint.suspect) continue;
     const auto value = metric_of(checkpoint, *best.metric);
     if (!value || (winner && !(lower ? *value < record : *value > record))) continue;
     winner = checkpoint;
@@ -149,7 +158,7 @@ std::optional<SavedCheckpoint> best_checkpoint(const fs::path& folder, const Bes
 void remove_old_checkpoints(const fs::path& folder, int64_t saved, const CheckpointSpec& spec) {
   std::vector<SavedCheckpoint> line;  // that leads to `saved`
   for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) {
-    if (checkpoint.step <= saved) {
+    if (checkpoint.step <= saved && !checkpoint.suspect) {
       line.push_back(checkpoint);
     } else {
       remove_checkpoint(checkpoint);
@@ -160,6 +169,12 @@ void remove_old_checkpoints(const fs::path& folder, int64_t saved, const Checkpo
   for (int64_t i = 0; i < count - spec.keep; ++i) {
     const SavedCheckpoint& checkpoint = line[static_cast<size_t>(i)];
     if (!best || best->step != checkpoint.step) remove_checkpoint(checkpoint);
+  }
+}
+
+void remove_other_suspects(const fs::path& folder, int64_t saved) {
+  for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) {
+    if (checkpoint.suspect && checkpoint.step != saved) remove_checkpoint(checkpoint);
   }
 }
 

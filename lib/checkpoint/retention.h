@@ -14,13 +14,14 @@ namespace dtrain {
 struct SavedCheckpoint {
   int64_t step = 0;
   std::filesystem::path path;
+  bool suspect = false;  // its variables may be corrupt, and it takes the place of none that is not
 };
 
-// "step-000001234"
-std::string checkpoint_name(int64_t step);
+// "step-000001234", of a suspect one "step-000001234.suspect"
+std::string checkpoint_name(int64_t step, bool suspect = false);
 
-// By step; nothing is said about what is in them. Empty when there is no such folder. Throws
-// Error(kCheckpoint) when it cannot be read.
+// By step, of the same step the suspect one first; nothing else is said about what is in them. Empty when
+// there is no such folder. Throws Error(kCheckpoint) when it cannot be read.
 std::vector<SavedCheckpoint> list_checkpoints(const std::filesystem::path& folder);
 
 // Makes the folder, on the disk too. Throws Error(kUsage).
@@ -53,14 +54,17 @@ class StagingFolder {
   std::filesystem::path path_;
 };
 
-// The checkpoint whose manifest has the best value of the metric; nullopt when none has one. The earlier of
-// equals.
+// The checkpoint whose manifest has the best value of the metric, of those that are not suspect; nullopt when
+// none has one. The earlier of equals.
 std::optional<SavedCheckpoint> best_checkpoint(const std::filesystem::path& folder,
                                                const BestCheckpointSpec& best);
 
 // Keeps the checkpoint of step `saved`, which is known to be good, the `keep` - 1 before it, and the best one
-// if `spec` asks for that, and removes the rest: those of later steps too, which a run left that went back.
-// Throws Error(kUsage) when something cannot be removed.
+// if `spec` asks for that, and removes the rest: suspect ones, and those of later steps, which a run left
+// that went back. Throws Error(kUsage) when something cannot be removed.
 void remove_old_checkpoints(const std::filesystem::path& folder, int64_t saved, const CheckpointSpec& spec);
+
+// Removes the suspect checkpoints but that of step `saved`. Throws Error(kUsage).
+void remove_other_suspects(const std::filesystem::path& folder, int64_t saved);
 
 }  // namespace dtrain

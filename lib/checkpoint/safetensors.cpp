@@ -12,8 +12,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "checkpoint/checksum.h"
 #include "checkpoint/strict_json.h"
+#include "core/checksum.h"
 #include "core/error.h"
 #include "core/text.h"
 

@@ -28,7 +28,11 @@ void CheckpointWriter::save(Checkpoint checkpoint) {
   writing_ = std::async(std::launch::async, [this, checkpoint = std::move(checkpoint)] {
     give_way();
     save_checkpoint(folder_, checkpoint);
-    remove_old_checkpoints(folder_, checkpoint.state.step, spec_);
+    if (checkpoint.state.suspicion.empty()) {
+      remove_old_checkpoints(folder_, checkpoint.state.step, spec_);
+    } else {
+      remove_other_suspects(folder_, checkpoint.state.step);
+    }
   });
 }
 

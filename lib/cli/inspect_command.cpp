@@ -57,6 +57,7 @@ void print_state(const TrainingState& state) {
   line("learning rate", fmt::format("{:g}", state.learning_rate));
   for (const auto& [name, value] : state.metrics)
     line(printable(name, 14).c_str(), fmt::format("{:.6g}", value));
+  if (!state.suspicion.empty()) line("suspect", state.suspicion);
   line("saved by", fmt::format("dtrain {}, LibTorch {}", state.dtrain, state.libtorch));
 }
 
@@ -67,12 +68,17 @@ void print_report(const fs::path& path, const CheckpointReport& report) {
   if (!report.problems.empty()) std::cout << '\n';
   for (const std::string& problem : report.problems) std::cout << printable(problem, 2000) << '\n';
   std::cout << (report.problems.empty() ? "\nall of it is as it was saved\n" : "\nDAMAGED\n");
+  if (report.state && !report.state->suspicion.empty()) std::cout << "SUSPECT\n";
+}
+
+const char* summary_word(const CheckpointReport& report) {
+  if (!report.problems.empty()) return "DAMAGED";
+  return report.state && !report.state->suspicion.empty() ? "SUSPECT" : "OK";
 }
 
 // One line, for a folder of several.
 void print_summary(const fs::path& path, const CheckpointReport& report) {
-  std::string text =
-      fmt::format("{:<8}{}", report.problems.empty() ? "OK" : "DAMAGED", path.filename().string());
+  std::string text = fmt::format("{:<8}{}", summary_word(report), path.filename().string());
   if (report.state) {
     text += fmt::format("  epoch {}", report.state->epoch);
     for (const auto& [name, value] : report.state->metrics)
@@ -81,6 +87,8 @@ void print_summary(const fs::path& path, const CheckpointReport& report) {
   std::cout << text << '\n';
   for (const std::string& problem : report.problems)
     std::cout << "        " << printable(problem, 2000) << '\n';
+  if (report.state && !report.state->suspicion.empty())
+    std::cout << "        " << printable(report.state->suspicion, 2000) << '\n';
 }
 
 ordered_json to_json(const fs::path& path, const CheckpointReport& report) {

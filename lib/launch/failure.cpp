@@ -180,6 +180,7 @@ ExitCode to_exit_code(int code) {
     case 5:
     case 6:
     case 7:
+    case 10:
     case 75:
       return static_cast<ExitCode>(code);
     default:

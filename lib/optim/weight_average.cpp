@@ -34,7 +34,7 @@ void WeightAverage::update(const std::vector<size_t>& numbers) {
 
 std::vector<OptimizerMemory> WeightAverage::memory() const {
   std::vector<OptimizerMemory> all = inner_->memory();
-  all.push_back({"weights", others_});
+  all.push_back({kMemory, others_});
   return all;
 }
 

@@ -14,6 +14,8 @@ namespace dtrain {
 // step. It is remembered like anything that the optimizer remembers of every element.
 class WeightAverage : public Optimizer {
  public:
+  static constexpr const char* kMemory = "weights";  // its name among memory()
+
   WeightAverage(std::unique_ptr<Optimizer> inner, const std::vector<at::Tensor>& parameters, double decay);
 
   // The average begins as what the parameters are now.
@@ -25,7 +27,7 @@ class WeightAverage : public Optimizer {
   void begin_step(double learning_rate) override { inner_->begin_step(learning_rate); }
   using Optimizer::update;
   void update(const std::vector<size_t>& numbers) override;
-  // Those of the inner one, and "weights": the average, or, as long as they are exchanged, the parameters
+  // Those of the inner one, and kMemory: the average, or, as long as they are exchanged, the parameters
   // that training goes on with.
   std::vector<OptimizerMemory> memory() const override;
   size_t size() const override { return inner_->size(); }

@@ -9,6 +9,7 @@
 #include <mutex>
 
 #include "core/error.h"
+#include "strategy/gather_rows.h"
 #include "strategy/variables.h"
 
 namespace dtrain {
@@ -27,14 +28,6 @@ constexpr int kRoot = 0;
 
 // All elements in the order in which they lie in memory, which may be that of channels_last.
 at::Tensor in_memory_order(const at::Tensor& tensor) { return tensor.as_strided({tensor.numel()}, {1}); }
-
-// Sums what at most one rank has set. As bytes, so that every value comes through bit for bit, negative zeros
-// and numbers that are none included.
-void gather(ProcessGroup& group, at::Tensor& zeros_elsewhere) {
-  if (group.size() == 1 || zeros_elsewhere.numel() == 0) return;
-  at::Tensor bytes = in_memory_order(zeros_elsewhere).view(at::kByte);
-  group.all_reduce_sum(bytes);
-}
 
 void collect_optimizer(const Replica& replica, Variables& all) {
   const bool divided = replica.reducer.is_divided();
@@ -59,16 +52,6 @@ void collect_optimizer(const Replica& replica, Variables& all) {
   all.emplace_back(kSteps, at::scalar_tensor(replica.optimizer.steps(), at::kLong));
   if (replica.loss_scale != nullptr)  // the same on all replicas
     all.emplace_back(kLossScale, at::tensor(replica.loss_scale->state(), at::kDouble));
-}
-
-// A row for each replica.
-at::Tensor rows_of(const Replica& replica, const at::Tensor& own) {
-  std::vector<int64_t> shape = own.sizes().vec();
-  shape.insert(shape.begin(), replica.group.size());
-  at::Tensor rows = at::zeros(shape, own.options());
-  rows.select(0, replica.group.rank()).copy_(own);
-  gather(replica.group, rows);
-  return rows;
 }
 
 // The devices whose generators a replica draws from.
@@ -216,11 +199,11 @@ CollectedVariables collect(const Replica& replica, bool buffers_agree) {
   all.model = copy_variables(replica.model);
   collect_optimizer(replica, all.training);
   for (const at::Device device : drawing_devices(replica))
-    all.training.emplace_back(generator_name(device), rows_of(replica, generator_state(device)));
+    all.training.emplace_back(generator_name(device), gather_rows(replica.group, generator_state(device)));
   if (buffers_agree) return all;
   std::map<std::string, at::Tensor> copies(all.model.begin(), all.model.end());
   for (const auto& item : replica.model.named_buffers()) {
-    all.training.emplace_back(kBuffer + item.key(), rows_of(replica, item.value()));
+    all.training.emplace_back(kBuffer + item.key(), gather_rows(replica.group, item.value()));
     at::Tensor& mean = copies.at(item.key());
     replica.group.all_reduce_sum(mean);
     mean.div_(replica.group.size());

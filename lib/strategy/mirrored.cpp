@@ -6,6 +6,7 @@
 #include "optim/weight_average.h"
 #include "strategy/collect.h"
 #include "strategy/eager_step.h"
+#include "strategy/sentinel.h"
 #include "strategy/statistics.h"
 #include "strategy/step_pacer.h"
 #include "strategy/step_recorder.h"
@@ -37,6 +38,7 @@ class Mirrored : public Strategy {
     for (const auto& [name, tensor] : named_variables(*model_)) all.push_back(tensor.detach());
     group_->broadcast(all, /*root=*/0);
     if (average_ != nullptr) average_->begin();
+    optimizer_->begin();
     return 0;
   }
 
@@ -50,6 +52,7 @@ class Mirrored : public Strategy {
                               before_update_, each);
     });
     pacer_.after_step();
+    sentinel_->after_step();
     clock_->enter(Phase::kUpdate);
     return sums;
   }
@@ -68,9 +71,16 @@ class Mirrored : public Strategy {
     return MetricSums(sums.to_vector());  // fetched from a device once, not for every number
   }
 
+  std::string check_variables() override {
+    show_average(false);
+    pacer_.wait_for_all();
+    return sentinel_->check();
+  }
+
   CollectedVariables collect_variables() override {
     show_average(true);
     CollectedVariables all = collect(replica(), buffers_agree_);
+    all.suspicion = sentinel_->suspicion();
     show_average(false);
     pacer_.wait_for_all();
     for (Variables* const variables : {&all.model, &all.training}) {
@@ -82,13 +92,13 @@ class Mirrored : public Strategy {
   int64_t restore_variables(const CollectedVariables& variables, int64_t step) override {
     show_average(false);
     buffers_agree_ = restore(replica(), variables);
-    if (average_ == nullptr) return step;
-    if (optimizer_->steps() == 0) {  // it was the model alone
+    if (average_ != nullptr && optimizer_->steps() == 0) {  // it was the model alone
       average_->begin();
-    } else {
+    } else if (average_ != nullptr) {
       shows_average_ = true;
       show_average(false);
     }
+    optimizer_->begin();
     return step;
   }
 
@@ -110,11 +120,15 @@ class Mirrored : public Strategy {
       values.push_back(part.values);
       decayed.push_back(decays(train_.optimizer, parameters[part.parameter]));
     }
-    optimizer_ = make_optimizer(train_.optimizer, values, decayed);
-    if (train_.ema.decay == 0) return;
-    auto average = std::make_unique<WeightAverage>(std::move(optimizer_), values, train_.ema.decay);
-    average_ = average.get();
-    optimizer_ = std::move(average);
+    std::unique_ptr<Optimizer> optimizer = make_optimizer(train_.optimizer, values, decayed);
+    if (train_.ema.decay != 0) {
+      auto average = std::make_unique<WeightAverage>(std::move(optimizer), values, train_.ema.decay);
+      average_ = average.get();
+      optimizer = std::move(average);
+    }
+    optimizer_ = std::make_unique<WatchedOptimizer>(std::move(optimizer), values,
+                                                    GrowthBound(train_.optimizer, train_.clip_norm));
+    sentinel_ = std::make_unique<Sentinel>(*model_, *group_, *reducer_, *optimizer_);
   }
 
   // The model's weights are those that training goes on with or, while `shown`, their average. Collective.
@@ -147,9 +161,10 @@ class Mirrored : public Strategy {
   at::Device device_;
   StepRecorder recorder_;
   StepPacer pacer_;
-  std::unique_ptr<GradientReducer> reducer_;  // refers to the group and the clock: destroyed before them
-  std::unique_ptr<Optimizer> optimizer_;      // of the reducer's parts
-  WeightAverage* average_ = nullptr;          // the optimizer, when there is one
+  std::unique_ptr<GradientReducer> reducer_;     // refers to the group and the clock: destroyed before them
+  std::unique_ptr<WatchedOptimizer> optimizer_;  // of the reducer's parts
+  WeightAverage* average_ = nullptr;             // in the optimizer, when there is one
+  std::unique_ptr<Sentinel> sentinel_;
   bool shows_average_ = false;
   bool buffers_agree_ = true;
 };

@@ -8,8 +8,10 @@
 #include <map>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "strategy/collect.h"
 #include "strategy/eager_step.h"
+#include "strategy/sentinel.h"
 #include "strategy/server_messages.h"
 #include "strategy/variables.h"
 
@@ -56,6 +58,12 @@ class ServerLink {
     return belongings;
   }
 
+  // What comes after them.
+  Growth receive_growth() {
+    const std::vector<double> numbers = receive_numbers(2);
+    return {numbers[0], numbers[1]};
+  }
+
   // The variables stand in values().
   void restore(const Belongings& belongings, int64_t optimizer_steps) {
     message_.send(*channel_, RequestHeader{.request = Request::kRestore,
@@ -72,6 +80,7 @@ class ServerLink {
     return {first, first + count};
   }
 
+  const std::string& name() const { return channel_->peer(); }
   const ServerPart& part() const { return part_; }
   at::Tensor& values() { return message_.values(); }  // variables or their gradients, on the way
 
@@ -149,6 +158,8 @@ class ParameterServer : public Strategy {
 
   MetricSums sum_over_replicas(MetricSums sums) override { return sums; }
 
+  std::string check_variables() override { return ""; }  // the servers do
+
   // Each server tells how it stands at one moment, not all at the same one: of an update that is on its way
   // just then a part may be in and another not. The workers' steps say so.
   CollectedVariables collect_variables() override {
@@ -158,14 +169,19 @@ class ParameterServer : public Strategy {
     computes_ = false;
     const auto optimizer = whole_optimizer();
     at::Tensor steps = at::zeros({std::ssize(servers_), workers_}, at::kLong);
+    std::vector<std::string> suspicions;
     for (size_t i = 0; i < servers_.size(); ++i) {
       Belongings belongings = servers_[i].receive_belongings(answers[i].elements, workers_);
       copy_memories(*optimizer, servers_[i].part(), belongings, /*to_servers=*/false);
+      const Growth growth = servers_[i].receive_growth();
+      const std::string suspicion = suspicion_of(growth, "the largest weight of " + servers_[i].name());
+      if (!suspicion.empty()) suspicions.push_back(suspicion);
       steps[static_cast<int64_t>(i)].copy_(belongings.steps);
       optimizer->set_steps(std::max(optimizer->steps(), answers[i].steps));
     }
     CollectedVariables all = collect(as_replica(*optimizer), /*buffers_agree=*/true);
     all.training.emplace_back(kWorkerSteps, steps);
+    all.suspicion = join(suspicions, "; ");
     return all;
   }
 

@@ -10,6 +10,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "optim/decay_groups.h"
+#include "strategy/sentinel.h"
 
 namespace dtrain {
 namespace {
@@ -51,7 +52,9 @@ ParameterService::ParameterService(at::Tensor values, const OptimizerSpec& optim
   }
   if (lengths_.empty()) lengths_ = {values_.numel()}, decayed = {true};
   pieces_ = values_.split_with_sizes(lengths_);
-  optimizer_ = make_optimizer(optimizer, pieces_, decayed);
+  optimizer_ = std::make_unique<WatchedOptimizer>(make_optimizer(optimizer, pieces_, decayed), pieces_,
+                                                  GrowthBound(optimizer, options_.clip_norm));
+  optimizer_->begin();
 }
 
 void ParameterService::serve(const Connect& connect) {
@@ -262,6 +265,31 @@ void ParameterService::make_update(Attendance& attendance, const RequestHeader& 
   for (size_t i = 0; i < pieces_.size(); ++i) pieces_[i].mutable_grad() = gradients[i];
   const double divisor = options_.divide_by_staleness ? 1.0 + static_cast<double>(done.staleness) : 1.0;
   optimizer_->step(request.learning_rate / divisor);
+  check_values();
+}
+
+// A seal is tested by the update after it, or by whoever collects the values before that.
+void ParameterService::check_values() {
+  if (options_.check_every == 0) return;
+  require_unbroken();
+  if (ledger_.version() % options_.check_every != 0) return;
+  optimizer_->check_growth();  // what is not plausible stays so until somebody collects it
+  optimizer_->seal();
+}
+
+Growth ParameterService::check_growth() {
+  if (!optimizer_ || options_.check_every == 0) return {};
+  require_unbroken();
+  return optimizer_->check_growth();
+}
+
+void ParameterService::require_unbroken() {
+  optimizer_->test_seals();
+  if (!optimizer_->broken()) return;
+  throw Error(ExitCode::kDisagree,
+              std::string("memory of this server is corrupt: variables or what the optimizer remembers of "
+                          "them are no longer what the last update made them") +
+                  kAfterCorruption);
 }
 
 void ParameterService::skip(Attendance& attendance, const RequestHeader& request) {
@@ -298,8 +326,10 @@ Belongings ParameterService::copy_belongings() const {
 void ParameterService::collect(Attendance& attendance) {
   AnswerHeader header;
   std::optional<Belongings> belongings;
+  Growth growth;
   {
     const std::lock_guard lock(mutex_);
+    growth = check_growth();
     attendance.message.values().copy_(values_);
     ledger_.forget_read(attendance.worker);
     belongings = copy_belongings();
@@ -309,6 +339,7 @@ void ParameterService::collect(Attendance& attendance) {
   changed_.notify_all();
   send(attendance, header);
   belongings->send(*attendance.channel);
+  attendance.channel->send(at::tensor({growth.largest, growth.bound}, at::kDouble));
 }
 
 void ParameterService::restore(Attendance& attendance, const RequestHeader& request) {
@@ -325,7 +356,10 @@ void ParameterService::restore(Attendance& attendance, const RequestHeader& requ
       const auto pieces = belongings.memories[i].split_with_sizes(lengths_);
       for (size_t piece = 0; piece < pieces.size(); ++piece) memories[i].tensors[piece].copy_(pieces[piece]);
     }
-    if (optimizer_) optimizer_->set_steps(request.sequence);
+    if (optimizer_) {
+      optimizer_->set_steps(request.sequence);
+      optimizer_->begin();
+    }
     for (int worker = 0; worker < options_.workers; ++worker)
       ledger_.set_done(worker, belongings.steps[worker].item<int64_t>());
     restored_ = true;

@@ -22,6 +22,7 @@
 #include "strategy/partition.h"
 #include "strategy/server_messages.h"
 #include "strategy/update_ledger.h"
+#include "strategy/watched_optimizer.h"
 
 namespace dtrain {
 
@@ -41,6 +42,9 @@ struct ServiceOptions {
   // An update that is s updates old is made with its learning rate / (1 + s), after Zhang et al. 2016,
   // Staleness-aware Async-SGD for Distributed Deep Learning (arXiv:1511.05950), equation 4.
   bool divide_by_staleness = false;
+  double clip_norm = 0;  // of the workers' gradients; 0: they are not clipped
+  // After so many updates the values are sealed and their growth is checked (WatchedOptimizer); 0: never.
+  int64_t check_every = 0;
   // How long a worker may be silent while another waits for it.
   std::chrono::milliseconds timeout{60000};
   // A worker is lost, and why. From the worker's thread.
@@ -67,7 +71,8 @@ class ParameterService {
 
   // Serves every worker, each with a thread of its own, until all have left or are lost, and none that is
   // lost may come back. A worker whose connection fails is lost, and nobody else notices. Throws
-  // Error(kPeerLost) when all were lost, and whatever else goes wrong here.
+  // Error(kPeerLost) when all were lost, Error(kDisagree) when the values are corrupt, and whatever else goes
+  // wrong here.
   void serve(const Connect& connect);
 
   const at::Tensor& values() const { return values_; }
@@ -98,6 +103,9 @@ class ParameterService {
   void skip(Attendance& attendance, const RequestHeader& request);
   void make_update(Attendance& attendance, const RequestHeader& request, AnswerHeader& done);
   void add_sums(const Attendance& attendance, const SentSums& sums, AnswerHeader& done);
+  void check_values();
+  void require_unbroken();
+  Growth check_growth();  // since the last time; nothing where it is not checked
   void collect(Attendance& attendance);
   void restore(Attendance& attendance, const RequestHeader& request);
   void end_training(Attendance& attendance);
@@ -115,9 +123,9 @@ class ParameterService {
 
   const ServiceOptions options_;
   at::Tensor values_;
-  std::vector<int64_t> lengths_;    // of the stretches of the values
-  std::vector<at::Tensor> pieces_;  // the stretches themselves: what the optimizer works on
-  std::unique_ptr<Optimizer> optimizer_;
+  std::vector<int64_t> lengths_;                 // of the stretches of the values
+  std::vector<at::Tensor> pieces_;               // the stretches themselves: what the optimizer works on
+  std::unique_ptr<WatchedOptimizer> optimizer_;  // null: there are no values
 
   std::mutex mutex_;                 // guards all of these, and the values
   std::condition_variable changed_;  // the ledger

@@ -16,7 +16,7 @@ enum class Request : int64_t {
   kAwait,        // the same, once a kRestore has come
   kUpdate,       // has a gradient; the answer may have the variables, for the next one
   kSkip,         // a step without an update
-  kCollect,      // wants all that the server has: the variables, then its Belongings
+  kCollect,      // wants all that the server has: the variables, then its Belongings and its Growth
   kRestore,      // has all of that
   kEndTraining,  // no more updates; of worker 0: tell when nobody makes any
   kReport,       // wants to know what the workers did

@@ -35,6 +35,8 @@ using Variables = std::vector<std::pair<std::string, at::Tensor>>;
 struct CollectedVariables {
   Variables model;     // parameters and buffers as every replica agrees on them: what an export needs
   Variables training;  // what else training needs to go on: the optimizer's, and what is each replica's own
+  std::string suspicion =
+      {};  // why they may be corrupt, as far as check_variables() or servers know; or empty
 };
 
 class Strategy {
@@ -53,6 +55,12 @@ class Strategy {
   virtual MetricSums evaluate(const Share& share) = 0;
   // The sums of all replicas out of theirs; collective.
   virtual MetricSums sum_over_replicas(MetricSums sums) = 0;
+  // Between two steps: whether the variables are what the updates made them, as far as that shows
+  // (docs/strategies.md). Collective. Throws Error(kDisagree) on every replica where memory is corrupt, which
+  // in some strategies shows at the next step, and train_step() throws it. Returns what the user should be
+  // warned of, the same on every replica; empty: nothing. Where replicas work on their own the servers check
+  // by themselves, and this does nothing.
+  virtual std::string check_variables() = 0;
   // Collective, and training goes on as if it had not been called. Every replica gets `model`, only rank 0
   // all of `training`. Where replicas work on their own it is not collective, and only rank 0 gets anything.
   virtual CollectedVariables collect_variables() = 0;

@@ -118,6 +118,8 @@ ServiceOptions service_options(const JobPlan& job, const RunPlan& run, int local
   options.workers = static_cast<int>(run.replicas);
   options.max_staleness = job.spec.strategy.max_staleness;
   options.divide_by_staleness = job.spec.strategy.staleness_learning_rate == "inverse";
+  options.clip_norm = job.spec.train.clip_norm;
+  options.check_every = job.spec.checks.every_steps.value_or(0);
   options.timeout = timeout_of(job);
   options.on_lost = [](int worker, const std::string& reason) {
     spdlog::warn("worker {} is lost: {}; the others go on", worker, reason);

@@ -49,7 +49,9 @@ void RunCheckpoints::save(Checkpoint checkpoint, double since) {
   Event event = make_event("checkpoint", run_);
   event["step"] = checkpoint.state.step;
   event["epoch"] = checkpoint.state.epoch;
-  event["path"] = (folder_ / checkpoint_name(checkpoint.state.step)).string();
+  const bool suspect = !checkpoint.state.suspicion.empty();
+  event["path"] = (folder_ / checkpoint_name(checkpoint.state.step, suspect)).string();
+  if (suspect) event["suspicion"] = checkpoint.state.suspicion;
   writer_->save(std::move(checkpoint));
   event["stall_ms"] = (steady_seconds() - since) * 1e3;
   writing_ = std::move(event);

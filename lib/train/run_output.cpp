@@ -89,8 +89,9 @@ void RunOutput::on_event(const Event& event) {
   }
   restarts_.on_event(event);
   if (kind == "checkpoint") {
-    checkpoint_step_ = integer_at(event, "step").value_or(checkpoint_step_);
-    has_saved_ = true;
+    last_is_suspect_ = event.contains("suspicion");
+    if (!last_is_suspect_) checkpoint_step_ = integer_at(event, "step").value_or(checkpoint_step_);
+    has_saved_ = has_saved_ || !last_is_suspect_;
   }
   if (kind == "run_end" && text_at(event, "run") == "distributed") {
     record(with_restarts(event));
@@ -155,9 +156,17 @@ RunDirectoryOptions directory_options(const JobPlan& job, const OutputOptions& o
   return directory;
 }
 
+std::string go_on_message(const RunOutput& output) {
+  if (output.checkpoint_step() < 0) return "";
+  return fmt::format("\nto go on from step {}: {}", with_separators(output.checkpoint_step()),
+                     resume_command(output.directory().path()));
+}
+
 std::string stopped_message(const std::string& reason, const RunOutput& output, bool saved) {
   if (output.checkpoint_step() < 0) return reason;
-  return fmt::format("{}{} step {}\nto go on: {}", reason, saved ? " after" : "; the last checkpoint is of",
+  const bool at_the_stop = saved && !output.last_is_suspect();
+  return fmt::format("{}{} step {}\nto go on: {}", reason,
+                     at_the_stop ? " after" : "; the last checkpoint is of",
                      with_separators(output.checkpoint_step()), resume_command(output.directory().path()));
 }
 

@@ -53,6 +53,8 @@ class RunOutput : public EventSink {
   int64_t checkpoint_step() const { return checkpoint_step_; }
   // Whether one was saved since this was made.
   bool has_saved() const { return has_saved_; }
+  // Whether one came after it whose variables may be corrupt.
+  bool last_is_suspect() const { return last_is_suspect_; }
   const Event& summary() const { return summaries_.document(); }
 
  private:
@@ -71,10 +73,14 @@ class RunOutput : public EventSink {
   int64_t checkpoint_step_ = -1;
   bool has_saved_ = false;
   RestartTally restarts_;
+  bool last_is_suspect_ = false;
 };
 
 // The options with the job's name in them.
 RunDirectoryOptions directory_options(const JobPlan& job, const OutputOptions& options);
+
+// A line with the command that goes on from the last checkpoint; empty when there is none.
+std::string go_on_message(const RunOutput& output);
 
 // `reason` ("stopped by SIGINT"), where the job stands, and the command that goes on. `saved`: the last
 // checkpoint was made for the stop.

@@ -134,12 +134,16 @@ void RunReporter::on_run_start(int64_t step) {
   start["libtorch"] = TORCH_VERSION;
   sink_.on_event(start);
   if (job_.communication == "gloo" && run_.replicas > 1 && job_.devices.front() != "cpu") {
-    Event warning = event("warning");
-    warning["text"] =
+    on_warning(
         "replicas share a GPU, which NCCL does not support: they exchange gradients through the host's "
-        "memory, by gloo, and none is recorded; for tests, not for speed";
-    sink_.on_event(warning);
+        "memory, by gloo, and none is recorded; for tests, not for speed");
   }
+}
+
+void RunReporter::on_warning(const std::string& text) {
+  Event warning = event("warning");
+  warning["text"] = text;
+  sink_.on_event(warning);
 }
 
 void RunReporter::on_step(int64_t epoch, int64_t step, const PhaseTimes& seconds, int64_t examples) {

@@ -48,6 +48,7 @@ class RunReporter {
   // The sums over all replicas of the steps since the last call, the last of them being `step` (1-based).
   void on_window(int64_t epoch, int64_t step, double learning_rate, const MetricSums& window);
   void on_epoch(int64_t epoch, int64_t steps, double seconds, double learning_rate, const MetricSums& sums);
+  void on_warning(const std::string& text);
   void on_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums);
   // `workers`: what they did, where each worked on its own.
   void on_run_end(int64_t epochs, int64_t steps, const std::optional<WorkersReport>& workers = std::nullopt);

@@ -6,7 +6,6 @@
 #include <string>
 #include <thread>
 
-#include "checkpoint/retention.h"
 #include "comm/store.h"
 #include "core/clock.h"
 #include "core/files.h"
@@ -87,18 +86,14 @@ bool wait_undisturbed(double seconds, int signals_before) {
 // What a run that has lost a process goes on from: the newest good checkpoint that it has saved, else what it
 // began from, else its beginning (nullopt).
 std::optional<ResumePoint> restart_point(const RunOutput& output, const ResumePoint* from) {
-  const std::filesystem::path& run = output.directory().path();
-  if (from != nullptr && !output.has_saved()) return *from;
-  if (list_checkpoints(checkpoint_folder(run)).empty()) return std::nullopt;
-  return find_resume_point(run.string(), {});
+  if (output.has_saved()) return find_resume_point(output.directory().path().string(), {});
+  return from == nullptr ? std::nullopt : std::optional(*from);
 }
 
 // A failure with why it was not tried again, and how a user goes on.
 SuperviseResult with_advice(SuperviseResult failure, const RestartPolicy& policy, const RunOutput& output) {
   if (!policy.why_not().empty()) failure.message += "\n" + policy.why_not();
-  if (may_end_otherwise(failure.code) && output.checkpoint_step() >= 0)
-    failure.message += fmt::format("\nto go on from step {}: {}", with_separators(output.checkpoint_step()),
-                                   resume_command(output.directory().path()));
+  if (may_end_otherwise(failure.code)) failure.message += go_on_message(output);
   return failure;
 }
 

@@ -105,6 +105,8 @@ void Trainer::train_epoch(int64_t epoch) {
 // The end of an epoch is saved with its evaluation, not before.
 void Trainer::after_step(int64_t epoch) {
   evaluation_.clear();
+  const auto& check_every = job_.spec.checks.every_steps;
+  if (check_every && step_ % *check_every == 0) check_variables();
   if (job_.spec.callbacks.terminate_on_nan) finite_window();
   if (pass_is_complete() || step_ == run_.total_steps || !deciding_) return;
   Decision decision;
@@ -118,6 +120,7 @@ void Trainer::after_epoch(int64_t epoch) {
   const Decision decision = deciding_ ? share_decisions() : Decision();
   ended_ = ended_ || decision.end;
   const bool last = ended_ || step_ == run_.total_steps;
+  if (last) check_variables();
   const bool due = checkpoints_.are_due_after_step(step_) ||
                    (pass_is_complete() && checkpoints_.are_due_after_epoch(epoch + 1));
   if (checkpoints_.are_saved() && (last || due || decision.save || decision.leave)) save(epoch);
@@ -137,13 +140,25 @@ Decision Trainer::share_decisions() {
   return decision;
 }
 
+void Trainer::check_variables() {
+  if (!job_.spec.checks.every_steps) return;
+  clock_.enter(Phase::kCommunicate);
+  const std::string warning = strategy_.check_variables();
+  clock_.enter(Phase::kUpdate);
+  if (!warning.empty() && !warned_) reporter_.on_warning(fmt::format("after step {}: {}", step_, warning));
+  warned_ = !warning.empty();
+  reporter_.leave_out_traffic();
+}
+
 void Trainer::save(int64_t epoch) {
   const double start = steady_seconds();
   activity_.doing(Activity::kSaving);
+  check_variables();
   const MetricSums window = finite_window();  // what is spoiled replaces nothing good
   CollectedVariables variables = strategy_.collect_variables();
   if (leads_) {
     Checkpoint checkpoint{std::move(variables.model), std::move(variables.training), state(epoch, window)};
+    checkpoint.state.suspicion = variables.suspicion;
     checkpoints_.save(std::move(checkpoint), start);
   }
   clock_.start();  // step times are without it; the checkpoint's event has what it took
@@ -199,12 +214,14 @@ void Trainer::end_window(int64_t epoch, double learning_rate) {
   require_finite(window.loss(), "loss");
 }
 
-void Trainer::require_finite(double loss, const char* of) const {
+void Trainer::require_finite(double loss, const char* of) {
   if (std::isfinite(loss)) return;
+  check_variables();  // corrupt memory is no fault of the learning rate
   throw Error(
       ExitCode::kDiverged,
       fmt::format("the {} is not finite by step {}: training diverged; lower train.optimizer.learning_rate "
-                  "(now {:g}) or add train.learning_rate_scaling.warmup_steps",
+                  "(now {:g}) or add train.learning_rate_scaling.warmup_steps; if it trained well before, a "
+                  "bit of memory may have flipped: --resume goes on from the last good checkpoint",
                   of, step_, learning_rate_.at(step_ - 1)));
 }
 

@@ -40,7 +40,8 @@ class Trainer {
           ActivityLog& activity, bool leads);
 
   // Trains to the end of the plan, from the start or from where `from` was saved. Collective. Throws
-  // Error(kDiverged) on every replica when the loss is not a finite number, Error(kStopped) on every replica
+  // Error(kDiverged) on every replica when the loss is not a finite number, Error(kDisagree) on every replica
+  // when the variables of one are found to be corrupt, Error(kStopped) on every replica
   // after the same step when there was a stop signal and checkpoints are saved, and whatever the strategy
   // throws.
   void run(const Resumption* from = nullptr);
@@ -54,6 +55,8 @@ class Trainer {
   void after_step(int64_t epoch);
   void after_epoch(int64_t epoch);
   Decision share_decisions();
+  // Where the spec asks for checks at all. Collective.
+  void check_variables();
   void save(int64_t epoch);
   [[noreturn]] void leave();
   // The sums over all replicas of the window under way, which goes on. Collective; checks the loss.
@@ -64,7 +67,7 @@ class Trainer {
   // Adds the window's sums over all replicas to the epoch's and reports them.
   void end_window(int64_t epoch, double learning_rate);
   // Every replica has the same loss and comes to the same decision.
-  void require_finite(double loss, const char* of) const;
+  void require_finite(double loss, const char* of);
   bool evaluation_is_due(int64_t epoch) const;
 
   const JobPlan& job_;
@@ -84,6 +87,7 @@ class Trainer {
   int64_t first_epoch_ = 0;
   int64_t step_ = 0;      // optimizer steps done
   int64_t position_ = 0;  // examples of this pass that were trained on
+  bool warned_ = false;   // of what the last check of the variables found
   bool ended_ = false;    // before the end of the plan
   MetricSums window_;
   MetricSums epoch_sums_;

@@ -6,8 +6,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "checkpoint/checksum.h"
 #include "checkpoints.h"
+#include "core/checksum.h"
 #include "core/random.h"
 #include "core/signals.h"
 #include "core/version.h"
@@ -183,6 +183,30 @@ TEST_CASE("the latest good one is taken, with a line for each that is not") {
   CHECK_THAT(failure_of(ExitCode::kCheckpoint, latest),
              ContainsSubstring("none of the 4 checkpoints is good"));
   CHECK(warnings.size() == 4);
+}
+
+TEST_CASE("a suspect one is taken only where there is no other, and that is said") {
+  const TemporaryFolder folder;
+  Checkpoint suspect = small_checkpoint(30);
+  suspect.state.suspicion = "the largest weight is 1e+37";
+  const fs::path path = save_checkpoint(folder.path(), suspect);
+  CHECK(path == folder / "step-000000030.suspect");
+  CHECK(load_checkpoint(path).state.suspicion == suspect.state.suspicion);
+  std::vector<std::string> warnings;
+  const auto latest = [&] {
+    warnings.clear();
+    return latest_good_checkpoint(folder.path(), [&](const std::string& line) { warnings.push_back(line); });
+  };
+  CHECK(latest() == path);
+  REQUIRE(warnings.size() == 1);
+  CHECK_THAT(warnings[0], ContainsSubstring("may be corrupt and is used, as there is no better one"));
+  save_checkpoint(folder.path(), small_checkpoint(20));
+  CHECK(latest() == folder / "step-000000020");
+  REQUIRE(warnings.size() == 1);
+  CHECK_THAT(warnings[0], ContainsSubstring("step-000000030.suspect may be corrupt and is not used"));
+  save_checkpoint(folder.path(), small_checkpoint(40));
+  CHECK(latest() == folder / "step-000000040");
+  CHECK(warnings.empty());
 }
 
 TEST_CASE("where there is no checkpoint, that is said") {

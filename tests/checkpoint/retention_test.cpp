@@ -18,8 +18,10 @@ std::vector<int64_t> steps_in(const fs::path& folder) {
   return steps;
 }
 
-void save(const fs::path& folder, int64_t step, std::optional<double> accuracy = std::nullopt) {
+void save(const fs::path& folder, int64_t step, std::optional<double> accuracy = std::nullopt,
+          const std::string& suspicion = "") {
   Checkpoint checkpoint = small_checkpoint(step);
+  checkpoint.state.suspicion = suspicion;
   checkpoint.state.metrics.clear();
   if (accuracy) checkpoint.state.metrics = {{"accuracy", *accuracy}, {"loss", 1 - *accuracy}};
   save_checkpoint(folder, checkpoint);
@@ -32,9 +34,12 @@ TEST_CASE("checkpoints are listed by step, whatever else lies there") {
   CHECK(list_checkpoints(folder / "none").empty());
   for (const char* name :
        {"step-000000020", "step-000000003", "step-1000000000", "step-20", "step-", "step-00000002x",
-        "step--00000001", "steps", ".step-000000001.new-1", "step-00000000000000000000001"})
+        "step--00000001", "steps", ".step-000000001.new-1", "step-00000000000000000000001",
+        "step-000000020.suspect", "step-.suspect", "step-20.suspect", "step-000000020.other", ".suspect"})
     fs::create_directory(folder / name);
-  CHECK(steps_in(folder.path()) == Steps{3, 20, 1000000000});
+  CHECK(steps_in(folder.path()) == Steps{3, 20, 20, 1000000000});
+  CHECK(list_checkpoints(folder.path())[1].suspect);
+  CHECK_FALSE(list_checkpoints(folder.path())[2].suspect);
   CHECK(list_checkpoints(folder.path()).front().path == folder / "step-000000003");
 }
 
@@ -67,6 +72,23 @@ TEST_CASE("the best stays too, by either metric, until there is a better one") {
   CHECK(after(6, 0.6) == Steps{6});
   CHECK(best_checkpoint(folder.path(), spec.best)->step == 6);
   CHECK_FALSE(best_checkpoint(folder.path(), {}).has_value());
+}
+
+TEST_CASE("a suspect one takes the place of suspect ones only, and a good one takes theirs") {
+  const TemporaryFolder folder;
+  const CheckpointSpec spec = keeping(2, {"accuracy", "auto"});
+  for (const int64_t step : {1, 2, 3, 9}) save(folder.path(), step, 0.5 + 0.01 * static_cast<double>(step));
+  for (const int64_t step : {4, 5, 9}) {
+    save(folder.path(), step, 0.99, "odd");
+    remove_other_suspects(folder.path(), step);
+  }
+  CHECK(names_in(folder.path()) == std::vector<std::string>{"step-000000001", "step-000000002",
+                                                            "step-000000003", "step-000000009",
+                                                            "step-000000009.suspect"});
+  CHECK(best_checkpoint(folder.path(), spec.best)->path == folder / "step-000000009");
+  save(folder.path(), 6);
+  remove_old_checkpoints(folder.path(), 6, spec);
+  CHECK(names_in(folder.path()) == std::vector<std::string>{"step-000000003", "step-000000006"});
 }
 
 TEST_CASE("a damaged one is never the best") {

@@ -7,8 +7,8 @@
 #include <cstdint>
 #include <cstring>
 
-#include "checkpoint/checksum.h"
 #include "checkpoints.h"
+#include "core/checksum.h"
 #include "files.h"
 
 namespace dtrain {

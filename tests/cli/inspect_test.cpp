@@ -14,8 +14,9 @@ namespace {
 
 namespace fs = std::filesystem;
 
-fs::path save(const fs::path& folder, int64_t step) {
+fs::path save(const fs::path& folder, int64_t step, const std::string& suspicion = "") {
   Checkpoint checkpoint;
+  checkpoint.state.suspicion = suspicion;
   checkpoint.model = {{"dense.weight", at::ones({2, 3})}, {"odd\nname", at::zeros({}, at::kLong)}};
   checkpoint.optimizer = {{"dense.weight.average", at::zeros({2, 3})}};
   checkpoint.state.step = step;
@@ -91,6 +92,24 @@ TEST_CASE("inspect of a run has a line for each checkpoint, and as JSON everythi
                                  {"shape", {2, 3}},
                                  {"bytes", 24},
                                  {"good", false}});
+}
+
+TEST_CASE("inspect marks a checkpoint that is suspect, which is no damage") {
+  const TemporaryFolder folder;
+  save(folder.path(), 7);
+  const fs::path path = save(folder.path(), 8, "the largest weight is 1e+37");
+  const Outcome one = dtrain_command({"inspect", path});
+  CHECK(one.exit_code == 0);
+  CHECK_THAT(one.output, ContainsSubstring("suspect        the largest weight is 1e+37") &&
+                             ContainsSubstring("all of it is as it was saved\nSUSPECT\n"));
+  const Outcome all = dtrain_command({"inspect", folder.path()});
+  CHECK(all.exit_code == 0);
+  CHECK_THAT(all.output, ContainsSubstring("OK      step-000000007 ") &&
+                             ContainsSubstring("SUSPECT step-000000008.suspect ") &&
+                             ContainsSubstring("        the largest weight is 1e+37\n"));
+  const Outcome json = dtrain_command({"inspect", path, "--json"});
+  CHECK(nlohmann::json::parse(json.output)["checkpoints"][0]["state"]["suspicion"] ==
+        "the largest weight is 1e+37");
 }
 
 TEST_CASE("inspect of what is no checkpoint says so") {

@@ -207,6 +207,22 @@ TEST_CASE("only the model is restored where there is nothing else") {
   worker->finish();
 }
 
+TEST_CASE("what servers find too large makes what is collected suspect") {
+  const JobSpec spec = spec_of(1);
+  ServiceOptions options = options_of(1);
+  options.check_every = GENERATE(0, 1);
+  Servers servers(spec, *model_of(spec), options, 2);
+  const auto worker = make_worker(spec, servers, 0);
+  worker->place_variables();
+  CHECK(worker->collect_variables().suspicion.empty());
+  servers.service(1).values()[3].fill_(-1e30);
+  const std::string suspicion = worker->collect_variables().suspicion;
+  CHECK(suspicion.find("the largest weight of server 1 is 1e+30") ==
+        (options.check_every == 0 ? std::string::npos : 0));
+  worker->end_training();
+  worker->finish();
+}
+
 TEST_CASE("a checkpoint of another model is refused") {
   JobSpec spec = spec_of(1);
   const Dataset dataset = load_dataset(spec.data, 1);

@@ -286,5 +286,44 @@ TEST_CASE("an update out of turn is a bug of ours and ends the server") {
   CHECK_THAT(job.servers.failure(0), ContainsSubstring("update 1 of worker 1 out of turn"));
 }
 
+// Of a value, between two requests.
+void flip_a_bit(const Servers& servers) {
+  static_cast<uint64_t*>(servers.service(0).values().mutable_data_ptr())[5] ^= 1;
+}
+
+TEST_CASE("a server whose values change by themselves after a check ends, and nothing of it is collected") {
+  const bool collects = GENERATE(false, true);
+  ServiceOptions options = options_of(1);
+  options.check_every = 2;
+  HandJob job(options);
+  HandWorker worker(job.servers, 0, job.elements);
+  worker.read();
+  for (const int64_t step : {1, 2}) worker.update(step, 3);
+  flip_a_bit(job.servers);
+  if (collects) {
+    CHECK_THROWS_AS(worker.ask({.request = Request::kCollect}), Error);
+  } else {
+    CHECK_THROWS_AS(worker.update(3, 3), Error);
+  }
+  job.servers.join();
+  CHECK_THAT(job.servers.failure(0), ContainsSubstring("memory of this server is corrupt") &&
+                                         ContainsSubstring("from the last good checkpoint with --resume"));
+}
+
+TEST_CASE("between other updates, or without checks, a server does not look") {
+  ServiceOptions options = options_of(1);
+  options.check_every = GENERATE(0, 2);
+  HandJob job(options);
+  HandWorker worker(job.servers, 0, job.elements);
+  worker.read();
+  for (int64_t step = 1; step <= 5; ++step) {
+    worker.update(step, 3);
+    if (options.check_every == 0 || step == 3) flip_a_bit(job.servers);
+  }
+  worker.leave();
+  job.servers.join();
+  CHECK(job.servers.failure(0).empty());
+}
+
 }  // namespace
 }  // namespace dtrain

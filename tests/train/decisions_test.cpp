@@ -18,6 +18,7 @@ class OtherReplicas : public Strategy {
     own.add(MetricSums(others));
     return own;
   }
+  std::string check_variables() override { return ""; }
   CollectedVariables collect_variables() override { return {}; }
   int64_t restore_variables(const CollectedVariables&, int64_t step) override { return step; }
   std::optional<WorkersReport> end_training() override { return std::nullopt; }

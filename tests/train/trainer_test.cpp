@@ -39,6 +39,10 @@ class FakeStrategy : public Strategy {
   int64_t forgotten = 0;     // examples that the sums of an evaluation lack
   int64_t failing_step = 0;  // throws instead
 
+  std::vector<int64_t> checks;  // after which step the variables were checked
+  int64_t corrupt_step = 0;     // from which on they are corrupt; 0: never
+  int64_t suspect_step = 0;     // which makes them suspect; 0: none
+
   int64_t place_variables() override {
     calls.push_back("place");
     return own_step.value_or(0);
@@ -64,9 +68,16 @@ class FakeStrategy : public Strategy {
     ++sums;
     return own;
   }
+  std::string check_variables() override {
+    const auto step = static_cast<int64_t>(steps.size());
+    checks.push_back(step);
+    if (corrupt_step != 0 && step >= corrupt_step) throw Error(ExitCode::kDisagree, "memory is corrupt");
+    return step == suspect_step ? "it looks odd" : "";
+  }
   CollectedVariables collect_variables() override {
     calls.push_back("collect");
-    return {{{"weight", at::full({2}, static_cast<double>(steps.size()))}}, {}};
+    const auto step = static_cast<int64_t>(steps.size());
+    return {{{"weight", at::full({2}, static_cast<double>(step))}}, {}, step == suspect_step ? "odd" : ""};
   }
   int64_t restore_variables(const CollectedVariables& variables, int64_t step) override {
     calls.push_back("restore");
@@ -443,6 +454,52 @@ TEST_CASE("weights that are spoiled replace no good checkpoint") {
   const auto [code, message] = training.failure();
   CHECK(code == ExitCode::kDiverged);
   CHECK(steps_of(saved_in(training.folder / "checkpoints")) == Numbers{2});
+}
+
+TEST_CASE("variables are checked every so many steps, before every checkpoint, and at the end") {
+  using Case = std::pair<std::vector<std::string>, Numbers>;
+  for (const auto& [overrides, checks] :
+       std::vector<Case>{{{"checks.every_steps=4"}, {4, 8, 12, 15}},
+                         {{"checks.every_steps=100"}, {15}},
+                         {{"checks.every_steps=none"}, {}},
+                         {{"checks.every_steps=none", "checkpoint.every_steps=4"}, {}},
+                         {{"checks.every_steps=100", "checkpoint.every_epochs=1"}, {5, 10, 15, 15}}}) {
+    INFO(overrides.front());
+    Training training(overrides);
+    training.run();
+    CHECK(training.strategy.checks == checks);
+  }
+}
+
+TEST_CASE("nothing is saved of corrupt variables") {
+  Training training({"checks.every_steps=100", "checkpoint.every_steps=2"});
+  training.strategy.corrupt_step = 5;
+  const auto [code, message] = training.failure();
+  CHECK(code == ExitCode::kDisagree);
+  CHECK(message == "memory is corrupt");
+  CHECK(training.strategy.steps.size() == 6);
+  CHECK(steps_of(saved_in(training.folder / "checkpoints")) == Numbers{2, 4});
+}
+
+TEST_CASE(
+    "suspect variables are saved beside the good ones, with a warning, until there are good ones again") {
+  Training ending({"checkpoint.every_steps=2", "checkpoint.keep=1", "train.max_steps=6"});
+  ending.strategy.suspect_step = 6;
+  ending.run();
+  const auto saved = list_checkpoints(ending.folder / "checkpoints");
+  REQUIRE(saved.size() == 2);
+  CHECK(saved[0].step == 4);
+  CHECK(saved[1].path == ending.folder / "checkpoints/step-000000006.suspect");
+  CHECK(load_checkpoint(saved[1].path).state.suspicion == "odd");
+  CHECK(ending.sink.of("checkpoint").back()["suspicion"] == "odd");
+  CHECK(ending.sink.of("checkpoint").back()["path"] == saved[1].path.string());
+  CHECK(ending.values<std::string>("warning", "text") ==
+        std::vector<std::string>{"after step 6: it looks odd"});
+
+  Training going_on({"checkpoint.every_steps=2", "checkpoint.keep=1"});
+  going_on.strategy.suspect_step = 6;
+  going_on.run();
+  CHECK(steps_of(saved_in(going_on.folder / "checkpoints")) == Numbers{15});
 }
 
 TEST_CASE("checkpoints that cannot be written end the run") {

@@ -1,4 +1,4 @@
-#include "checkpoint/checksum.h"
+#include "core/checksum.h"
 
 #include <fmt/format.h>
 #include <xxhash.h>
@@ -20,6 +20,8 @@ std::string Checksum::text() const {
   const XXH128_hash_t hash = XXH3_128bits_digest(state_.get());
   return fmt::format("{:016x}{:016x}", hash.high64, hash.low64);
 }
+
+uint64_t Checksum::number() const { return XXH3_128bits_digest(state_.get()).low64; }
 
 std::string checksum_of(const std::string& bytes) {
   Checksum checksum;

@@ -1,4 +1,4 @@
-#include "checkpoint/checksum.h"
+#include "core/checksum.h"
 
 #include "catch.h"
 
@@ -20,6 +20,7 @@ TEST_CASE("bytes may come in pieces") {
     for (size_t at = 0; at < bytes.size(); at += piece)
       checksum.add(bytes.data() + at, std::min(piece, bytes.size() - at));
     CHECK(checksum.text() == checksum_of(bytes));
+    CHECK(checksum.number() == std::stoull(checksum.text().substr(16), nullptr, 16));
   }
 }
 
