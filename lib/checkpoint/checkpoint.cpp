@@ -54,11 +54,12 @@ NamedTensors load_file(const fs::path& path, const FileChecksums& saved) {
 }
 
 // `saved` is nullptr when the manifest is not to be trusted.
-FileReport inspect_file(const fs::path& path, const FileChecksums* saved,
+FileReport inspect_file(const fs::path& checkpoint, const std::string& name, const FileChecksums* saved,
                         std::vector<std::string>& problems) {
   FileReport report;
-  report.name = path.filename();
+  report.name = name;
   try {
+    const fs::path path = plain_file(checkpoint, name);
     const SafetensorsFile file(path);
     for (const TensorEntry& entry : file.tensors()) {
       TensorReport tensor{
@@ -105,9 +106,25 @@ Checkpoint load_checkpoint(const fs::path& path) {
   const Manifest manifest = read_manifest(path);
   Checkpoint checkpoint;
   checkpoint.state = manifest.state;
-  checkpoint.model = load_file(path / kModelFile, manifest.files.at(kModelFile));
-  checkpoint.optimizer = load_file(path / kOptimizerFile, manifest.files.at(kOptimizerFile));
+  checkpoint.model = load_file(plain_file(path, kModelFile), manifest.files.at(kModelFile));
+  checkpoint.optimizer = load_file(plain_file(path, kOptimizerFile), manifest.files.at(kOptimizerFile));
   return checkpoint;
+}
+
+NamedTensors load_model(const fs::path& path) {
+  return load_file(plain_file(path, kModelFile), read_manifest(path).files.at(kModelFile));
+}
+
+NamedTensors outline_of_model(const fs::path& path) {
+  const fs::path model = plain_file(path, kModelFile);
+  const SafetensorsFile file(model);
+  check_header(model, file, read_manifest(path).files.at(kModelFile));
+  NamedTensors outlines;
+  for (const TensorEntry& entry : file.tensors()) {
+    const auto options = at::TensorOptions(entry.dtype).device(at::kMeta);
+    outlines.emplace_back(entry.name, at::empty(entry.shape, options));
+  }
+  return outlines;
 }
 
 CheckpointReport inspect_checkpoint(const fs::path& path) {
@@ -121,7 +138,7 @@ CheckpointReport inspect_checkpoint(const fs::path& path) {
   }
   for (const char* name : {kModelFile, kOptimizerFile}) {
     const FileChecksums* saved = manifest ? &manifest->files.at(name) : nullptr;
-    report.files.push_back(inspect_file(path / name, saved, report.problems));
+    report.files.push_back(inspect_file(path, name, saved, report.problems));
   }
   return report;
 }

@@ -38,6 +38,14 @@ std::filesystem::path save_checkpoint(const std::filesystem::path& folder, const
 // Reads and verifies all of it. Throws Error(kCheckpoint) with what is wrong.
 Checkpoint load_checkpoint(const std::filesystem::path& path);
 
+// Reads and verifies its model alone. Throws Error(kCheckpoint) with what is wrong.
+NamedTensors load_model(const std::filesystem::path& path);
+
+// The model's tensors as the header of their file, which is the one that was saved, describes them: with
+// types and sizes but without memory, on LibTorch's meta device. Throws Error(kCheckpoint) with what is
+// wrong.
+NamedTensors outline_of_model(const std::filesystem::path& path);
+
 // The newest checkpoint in `folder` that is good, verified to the last bit; a suspect one only when there is
 // no other. `warn` gets a line for each that is newer and is not used, and for a suspect one that is. Throws
 // Error(kCheckpoint) when there is none.

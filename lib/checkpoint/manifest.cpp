@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <stdexcept>
 
@@ -13,6 +14,7 @@
 namespace dtrain {
 namespace {
 
+using Json = nlohmann::json;
 using nlohmann::ordered_json;
 
 const char* const kFormat = "dtrain checkpoint";
@@ -24,22 +26,46 @@ const std::string kBeforeChecksum = ",\n  \"xxh3_128\": \"";
 const std::string kAfterChecksum = "\"\n}\n";
 const size_t kTailBytes = kBeforeChecksum.size() + kChecksumDigits + kAfterChecksum.size();
 
-int64_t count_at(const ordered_json& json, const char* key) {
-  const ordered_json& count = json.at(key);
+// Above what the spec's fields allow (spec/fields.cpp): arithmetic with numbers below does not overflow.
+constexpr int64_t kMostEpochs = 1'000'000;
+constexpr int64_t kMostExamples = 1'000'000'000'000;
+constexpr int64_t kMostReplicas = 65536;
+
+int64_t count_at(const Json& json, const char* key) {
+  const Json& count = json.at(key);
   if (!count.is_number_unsigned() || count.get<uint64_t>() > INT64_MAX) throw std::out_of_range(key);
   return count.get<int64_t>();
 }
 
-// Three numbers that are finite.
-std::vector<double> sums_at(const ordered_json& json, const char* key) {
+// Three numbers.
+std::vector<double> sums_at(const Json& json, const char* key) {
   auto sums = json.at(key).get<std::vector<double>>();
   if (sums.size() != kSums) throw std::out_of_range(key);
   return sums;
 }
 
+bool are_sound(const std::vector<double>& sums) {  // loss, correct predictions, examples
+  return std::isfinite(sums[0]) && 0 <= sums[1] && sums[1] <= sums[2] &&
+         sums[2] <= static_cast<double>(kMostExamples);
+}
+
+std::string range_problem(const char* name, int64_t value, int64_t least, int64_t most) {
+  if (least <= value && value <= most) return "";
+  return fmt::format("its {} is {}, not from {} to {}", name, value, least, most);
+}
+
+// The last step of an epoch may have been left out (data.drop_remainder), in some epochs and not in others.
+std::string step_problem(const TrainingState& state) {
+  const int64_t whole = state.train_examples / state.global_batch;
+  const int64_t started = whole + (state.train_examples % state.global_batch > 0 ? 1 : 0);
+  const int64_t of_next = state.position / state.global_batch;
+  return range_problem("step", state.step, state.epoch * std::max<int64_t>(whole, 1) + of_next,
+                       state.epoch * started + of_next);
+}
+
 }  // namespace
 
-TrainingState training_state_from(const ordered_json& json) {
+TrainingState training_state_from(const Json& json) {
   TrainingState state;
   state.run = json.at("run").get<std::string>();
   state.epoch = count_at(json, "epoch");
@@ -61,19 +87,50 @@ TrainingState training_state_from(const ordered_json& json) {
   return state;
 }
 
+std::string problem_of(const TrainingState& state) {
+  if (state.run != "distributed" && state.run != "baseline")
+    return "its run is neither distributed nor baseline";
+  for (const std::string& problem :
+       {range_problem("train_examples", state.train_examples, 1, kMostExamples),
+        range_problem("global_batch", state.global_batch, 1, kMostExamples),
+        range_problem("replicas", state.replicas, 1, kMostReplicas),
+        range_problem("epoch", state.epoch, 0, kMostEpochs),
+        range_problem("position", state.position, 0, state.train_examples - 1)}) {
+    if (!problem.empty()) return problem;
+  }
+  if (state.position % state.global_batch != 0)
+    return fmt::format("its position is {}, within a global batch of {}", state.position, state.global_batch);
+  if (std::string problem = step_problem(state); !problem.empty()) return problem;
+  if (!(state.learning_rate >= 0 && std::isfinite(state.learning_rate)))
+    return "its learning_rate is not a finite number of at least 0";
+  if (!are_sound(state.pass_sums)) return "its pass_sums are not a loss, correct predictions and examples";
+  if (!are_sound(state.window_sums))
+    return "its window_sums are not a loss, correct predictions and examples";
+  return "";
+}
+
 namespace {
 
-Manifest manifest_of(const ordered_json& json) {
+Manifest manifest_of(const Json& json) {
   Manifest manifest;
   manifest.state = training_state_from(json.at("state"));
   for (const char* name : {kModelFile, kOptimizerFile}) {
-    const ordered_json& file = json.at("files").at(name);
+    const Json& file = json.at("files").at(name);
     FileChecksums& checksums = manifest.files[name];
     checksums.bytes = count_at(file, "bytes");
     checksums.header = file.at("header").get<std::string>();
     checksums.tensors = file.at("tensors").get<std::map<std::string, std::string>>();
   }
   return manifest;
+}
+
+// All of it but the numbers' ranges.
+Manifest read(const Json& json, const std::string& what) {
+  try {
+    return manifest_of(json);
+  } catch (const std::exception&) {  // a member is missing or of another type
+    throw Error(ExitCode::kCheckpoint, what + ": lacks something that dtrain writes");
+  }
 }
 
 }  // namespace
@@ -103,6 +160,8 @@ ordered_json to_json(const TrainingState& state) {
 }
 
 std::string manifest_text(const Manifest& manifest) {
+  if (const std::string problem = problem_of(manifest.state); !problem.empty())
+    throw Error(ExitCode::kBug, "a checkpoint that cannot be used was to be saved: " + problem);
   ordered_json files = ordered_json::object();
   for (const auto& [name, file] : manifest.files)
     files[name] = {{"bytes", file.bytes}, {"header", file.header}, {"tensors", file.tensors}};
@@ -119,7 +178,7 @@ Manifest parse_manifest(const std::string& text, const std::string& what) {
   const size_t body = text.size() < kTailBytes ? 0 : text.size() - kTailBytes;
   if (body == 0 || text.substr(body) != kBeforeChecksum + checksum_of(text.substr(0, body)) + kAfterChecksum)
     throw Error(ExitCode::kCheckpoint, what + ": is damaged or cut off: its checksum is another");
-  const ordered_json json = parse_strict_json(text, kManifestDepth, what);
+  const Json json = parse_strict_json(text, kManifestDepth, what);
   const auto format = json.find("format");
   const auto version = json.find("version");
   if (format == json.end() || *format != kFormat || version == json.end())
@@ -129,15 +188,26 @@ Manifest parse_manifest(const std::string& text, const std::string& what) {
         ExitCode::kCheckpoint,
         fmt::format("{}: was written by a newer dtrain; this one reads version {}", what, kVersionOfFormat));
   }
-  try {
-    return manifest_of(json);
-  } catch (const std::exception&) {  // a member is missing or of another type
-    throw Error(ExitCode::kCheckpoint, what + ": lacks something that dtrain writes");
+  Manifest manifest = read(json, what);
+  if (const std::string problem = problem_of(manifest.state); !problem.empty())
+    throw Error(ExitCode::kCheckpoint, what + ": makes no sense: " + problem);
+  return manifest;
+}
+
+std::filesystem::path plain_file(const std::filesystem::path& path, const std::string& name) {
+  std::error_code missing;  // whoever opens it says so
+  if (std::filesystem::is_symlink(path / name, missing)) {
+    throw Error(
+        ExitCode::kCheckpoint,
+        fmt::format(
+            "{}: is a symbolic link, and a checkpoint is plain files; copy the file there if you trust it",
+            (path / name).string()));
   }
+  return path / name;
 }
 
 Manifest read_manifest(const std::filesystem::path& path) {
-  const std::filesystem::path file = path / kManifestFile;
+  const std::filesystem::path file = plain_file(path, kManifestFile);
   return parse_manifest(read_file(file, kMaxManifestBytes, ExitCode::kCheckpoint), file.string());
 }
 

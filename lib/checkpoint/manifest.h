@@ -45,19 +45,28 @@ constexpr const char* kOptimizerFile = "optimizer.safetensors";
 nlohmann::ordered_json to_json(const TrainingState& state);
 
 // The reverse. Throws std::exception when something is missing or of another type.
-TrainingState training_state_from(const nlohmann::ordered_json& json);
+TrainingState training_state_from(const nlohmann::json& json);
+
+// Which of the state's numbers no training comes to, by itself or beside the others, in words; empty when all
+// are sound.
+std::string problem_of(const TrainingState& state);
 
 struct Manifest {
   TrainingState state;
   std::map<std::string, FileChecksums> files;  // by name, always both
 };
 
-// The manifest as text: JSON whose last line is the checksum of everything before it.
+// The manifest as text: JSON whose last line is the checksum of everything before it. Throws Error(kBug) when
+// a reader would refuse it for the numbers of its state.
 std::string manifest_text(const Manifest& manifest);
 
 // The reverse. Throws Error(kCheckpoint), beginning with `what`, when a single bit of it is not as it was
 // written, and when it was written by somebody else and makes no sense.
 Manifest parse_manifest(const std::string& text, const std::string& what);
+
+// The file `name` of the checkpoint at `path`. Throws Error(kCheckpoint) when it is a symbolic link: what
+// that leads to was not saved there. The checkpoint's folder may be one.
+std::filesystem::path plain_file(const std::filesystem::path& path, const std::string& name);
 
 // That of the checkpoint at `path`. Throws Error(kCheckpoint).
 Manifest read_manifest(const std::filesystem::path& path);

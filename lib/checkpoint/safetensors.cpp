@@ -11,6 +11,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <set>
 
 #include "checkpoint/strict_json.h"
 #include "core/checksum.h"
@@ -20,6 +21,7 @@
 namespace dtrain {
 namespace {
 
+using nlohmann::json;
 using nlohmann::ordered_json;
 
 static_assert(std::endian::native == std::endian::little,
@@ -46,47 +48,46 @@ struct HeaderProblem {
 
 std::string in_quotes(const std::string& name) { return "'" + printable(name, 100) + "'"; }
 
-int64_t read_count(const ordered_json& json, const std::string& name, const char* what) {
-  if (!json.is_number_unsigned() || json.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX))
+int64_t read_count(const json& value, const std::string& name, const char* what) {
+  if (!value.is_number_unsigned() || value.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX))
     throw HeaderProblem{fmt::format("{} of {} is no count", what, in_quotes(name))};
-  return json.get<int64_t>();
+  return value.get<int64_t>();
 }
 
-at::ScalarType read_dtype(const ordered_json& json, const std::string& name) {
+at::ScalarType read_dtype(const json& value, const std::string& name) {
   std::vector<std::string> known;
   for (const auto& [text, dtype] : kDtypes) {
-    if (json == text) return dtype;
+    if (value == text) return dtype;
     known.push_back(text);
   }
   throw HeaderProblem{fmt::format("the dtype of {} is none of {}", in_quotes(name), join(known))};
 }
 
-const ordered_json& member(const ordered_json& object, const std::string& name, const char* key,
-                           ordered_json::value_t type) {
+const json& member(const json& object, const std::string& name, const char* key, json::value_t type) {
   const auto at = object.find(key);
   if (at == object.end() || at->type() != type)
     throw HeaderProblem{fmt::format("{} has no sound '{}'", in_quotes(name), key)};
   return *at;
 }
 
-TensorEntry read_entry(const std::string& name, const ordered_json& json) {
-  using Type = ordered_json::value_t;
-  if (!json.is_object() || json.size() != 3)
+TensorEntry read_entry(const std::string& name, const json& value) {
+  using Type = json::value_t;
+  if (!value.is_object() || value.size() != 3)
     throw HeaderProblem{in_quotes(name) + " is no description of a tensor"};
   TensorEntry entry;
   entry.name = name;
-  entry.dtype = read_dtype(member(json, name, "dtype", Type::string), name);
+  entry.dtype = read_dtype(member(value, name, "dtype", Type::string), name);
   int64_t bytes = element_bytes(entry.dtype);
   int64_t extent = bytes;  // as if sizes of 0 were 1: strides have to fit too
-  const ordered_json& shape = member(json, name, "shape", Type::array);
+  const json& shape = member(value, name, "shape", Type::array);
   if (shape.size() > kMaxDimensions) throw HeaderProblem{in_quotes(name) + " has too many dimensions"};
-  for (const ordered_json& size : shape) {
+  for (const json& size : shape) {
     entry.shape.push_back(read_count(size, name, "a size"));
     if (__builtin_mul_overflow(extent, std::max<int64_t>(entry.shape.back(), 1), &extent))
       throw HeaderProblem{in_quotes(name) + " is larger than any file"};
     bytes *= entry.shape.back();
   }
-  const ordered_json& offsets = member(json, name, "data_offsets", Type::array);
+  const json& offsets = member(value, name, "data_offsets", Type::array);
   if (offsets.size() != 2) throw HeaderProblem{in_quotes(name) + " has no sound 'data_offsets'"};
   entry.begin = read_count(offsets[0], name, "an offset");
   entry.end = read_count(offsets[1], name, "an offset");
@@ -97,12 +98,12 @@ TensorEntry read_entry(const std::string& name, const ordered_json& json) {
   return entry;
 }
 
-Metadata read_metadata(const ordered_json& json) {
-  if (!json.is_object()) throw HeaderProblem{"its metadata are not text by name"};
+Metadata read_metadata(const json& value) {
+  if (!value.is_object()) throw HeaderProblem{"its metadata are not text by name"};
   Metadata metadata;
-  for (const auto& [key, value] : json.items()) {
-    if (!value.is_string()) throw HeaderProblem{"its metadata are not text by name"};
-    metadata[key] = value.get<std::string>();
+  for (const auto& [key, text] : value.items()) {
+    if (!text.is_string()) throw HeaderProblem{"its metadata are not text by name"};
+    metadata[key] = text.get<std::string>();
   }
   return metadata;
 }
@@ -125,21 +126,25 @@ void check_layout(std::vector<TensorEntry>& tensors, int64_t data_bytes) {
         fmt::format("the header describes {} bytes of data, but the file has {}", end, data_bytes)};
 }
 
-// The header's text; fills in where each tensor comes to lie.
+// The header's text, in the order of the tensors; fills in where each comes to lie.
 std::string make_header(std::vector<TensorEntry>& entries, const Metadata& metadata) {
-  ordered_json header = ordered_json::object();
-  if (!metadata.empty()) header[kMetadataKey] = metadata;
+  std::string text = "{";
+  std::set<std::string> names = {kMetadataKey};
+  const auto add = [&text](const std::string& name, const ordered_json& value) {
+    text += (text.size() > 1 ? "," : "") + json(name).dump() + ":" + value.dump();
+  };
+  if (!metadata.empty()) add(kMetadataKey, metadata);
   int64_t end = 0;
   for (TensorEntry& entry : entries) {
-    if (header.contains(entry.name) || entry.name == kMetadataKey)
+    if (!names.insert(entry.name).second)
       throw Error(ExitCode::kBug, "two tensors are named " + in_quotes(entry.name));
     entry.begin = end;
     end = entry.end = entry.begin + c10::multiply_integers(entry.shape) * element_bytes(entry.dtype);
-    header[entry.name] = {{"dtype", safetensors_dtype(entry.dtype)},
-                          {"shape", entry.shape},
-                          {"data_offsets", {entry.begin, entry.end}}};
+    add(entry.name, {{"dtype", safetensors_dtype(entry.dtype)},
+                     {"shape", entry.shape},
+                     {"data_offsets", {entry.begin, entry.end}}});
   }
-  std::string text = header.dump();
+  text += "}";
   text.resize((text.size() + kLengthBytes - 1) / kLengthBytes * kLengthBytes, ' ');  // the data are aligned
   return text;
 }
@@ -211,10 +216,10 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
   checksum.add(&length, sizeof(length));
   checksum.add(header.data(), header.size());
   header_checksum_ = checksum.text();
-  const ordered_json json = parse_strict_json(header, kHeaderDepth, path_.string() + ": its header");
+  const json described = parse_strict_json(header, kHeaderDepth, path_.string() + ": its header");
   try {
-    if (!json.is_object()) throw HeaderProblem{"its header is no object"};
-    for (const auto& [name, value] : json.items()) {
+    if (!described.is_object()) throw HeaderProblem{"its header is no object"};
+    for (const auto& [name, value] : described.items()) {
       if (name == kMetadataKey) {
         metadata_ = read_metadata(value);
       } else {

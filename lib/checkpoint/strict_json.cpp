@@ -9,28 +9,60 @@
 #include "core/text.h"
 
 namespace dtrain {
+namespace {
 
-nlohmann::ordered_json parse_strict_json(const std::string& text, int depth, const std::string& what) {
-  using Json = nlohmann::ordered_json;
-  std::vector<std::set<std::string>> keys;  // of the objects that are open
-  const auto look = [&](int level, Json::parse_event_t event, Json& parsed) {
-    const bool opens =
-        event == Json::parse_event_t::object_start || event == Json::parse_event_t::array_start;
-    if (opens && level >= depth)
-      throw Error(ExitCode::kCheckpoint, fmt::format("{} nests deeper than {} levels", what, depth));
-    if (event == Json::parse_event_t::object_start) keys.emplace_back();
-    if (event == Json::parse_event_t::object_end) keys.pop_back();
-    if (event == Json::parse_event_t::key && !keys.back().insert(parsed.get<std::string>()).second) {
-      throw Error(ExitCode::kCheckpoint,
-                  fmt::format("{} has '{}' twice", what, printable(parsed.get<std::string>(), 60)));
-    }
-    return true;
-  };
-  try {
-    return Json::parse(text, look);
-  } catch (const Json::exception&) {
-    throw Error(ExitCode::kCheckpoint, what + " is not JSON");
+using Json = nlohmann::json;
+
+// Looks at a text's depth and keys without keeping anything else. Not the parser's callback: with one it
+// looks through an object after each of its members.
+class StrictSax : public nlohmann::json_sax<Json> {
+ public:
+  StrictSax(int depth, const std::string& what) : depth_(depth), what_(what) {}
+
+  bool start_object(size_t /*members*/) override { return open(); }
+  bool end_object() override { return close(); }
+  bool start_array(size_t /*elements*/) override { return open(); }
+  bool end_array() override { return close(); }
+  bool key(string_t& key) override {
+    if (open_.back().insert(key).second) return true;
+    throw Error(ExitCode::kCheckpoint, fmt::format("{} has '{}' twice", what_, printable(key, 60)));
   }
+  bool null() override { return true; }
+  bool boolean(bool /*value*/) override { return true; }
+  bool number_integer(number_integer_t /*value*/) override { return true; }
+  bool number_unsigned(number_unsigned_t /*value*/) override { return true; }
+  bool number_float(number_float_t /*value*/, const string_t& /*text*/) override { return true; }
+  bool string(string_t& /*value*/) override { return true; }
+  bool binary(binary_t& /*value*/) override { return true; }
+  bool parse_error(size_t /*position*/, const std::string& /*token*/,
+                   const nlohmann::detail::exception& /*error*/) override {
+    throw Error(ExitCode::kCheckpoint, what_ + " is not JSON");
+  }
+
+ private:
+  bool open() {
+    if (static_cast<int>(open_.size()) >= depth_)
+      throw Error(ExitCode::kCheckpoint, fmt::format("{} nests deeper than {} levels", what_, depth_));
+    open_.emplace_back();
+    return true;
+  }
+  bool close() {
+    open_.pop_back();
+    return true;
+  }
+
+  int depth_;
+  const std::string& what_;
+  std::vector<std::set<std::string>> open_;  // the keys of what is open
+};
+
+}  // namespace
+
+// Not ordered_json, which looks through all keys for each.
+Json parse_strict_json(const std::string& text, int depth, const std::string& what) {
+  StrictSax strict(depth, what);
+  Json::sax_parse(text, &strict);
+  return Json::parse(text);
 }
 
 }  // namespace dtrain

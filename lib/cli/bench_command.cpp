@@ -3,11 +3,11 @@
 
 #include <algorithm>
 #include <charconv>
-#include <filesystem>
 #include <iostream>
 
 #include "cli/commands.h"
 #include "cli/report_problems.h"
+#include "core/own_program.h"
 #include "core/text.h"
 #include "core/version.h"
 #include "launch/cores.h"
@@ -182,13 +182,13 @@ std::string verdict(int64_t wrong) {
 
 ExitCode bench_command(const BenchOptions& options) {
   const AllReduceBench bench = bench_from(options);
+  const std::string program = own_program().string();
   if (!options.json) print_header(bench);
   int64_t wrong = 0;
   const auto on_result = [&](const AllReduceResult& row) {
     wrong += row.wrong;
     options.json ? print_json(bench, row) : print_row(bench, row);
   };
-  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
   const SuperviseResult result = supervise_all_reduce_bench(bench, program, on_result);
   if (result.code != ExitCode::kDone) {
     report_failure(result.message, std::cerr);

@@ -1,9 +1,9 @@
 #include <fmt/format.h>
 
-#include <filesystem>
 #include <iostream>
 
 #include "cli/commands.h"
+#include "core/own_program.h"
 #include "core/signals.h"
 #include "core/text.h"
 #include "launch/hosts.h"
@@ -35,7 +35,7 @@ void print(const Finding& finding) {
 ExitCode doctor_command(const DoctorCommandOptions& options) {
   require_hosts(options.hosts, 2);
   catch_stop_signals();
-  const std::string own = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::string own = own_program().string();
   const DoctorOptions examined{options.hosts, options.ssh_configuration, options.program.value_or(own),
                                static_cast<uint16_t>(options.port)};
   int64_t wrong = 0;

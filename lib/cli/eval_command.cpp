@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/find_checkpoint.h"
 #include "cli/report_problems.h"
+#include "core/own_program.h"
 #include "core/text.h"
 #include "train/evaluate_replicas.h"
 
@@ -97,7 +98,7 @@ ExitCode eval_command(const EvalOptions& options) {
   const ResumePoint point = find_checkpoint(options.checkpoint);
   const EvaluationJob evaluation{point.checkpoint, overrides_of(options), options.replicas};
   LoadedSpec loaded;
-  const JobPlan job = job_of_checkpoint(point.state, evaluation.overrides, find_dataset, loaded);
+  const JobPlan job = job_of_checkpoint(point.checkpoint, evaluation.overrides, find_dataset, loaded);
   if (!loaded.ok()) {
     report_problems(loaded.problems, std::cerr);
     return ExitCode::kUsage;
@@ -106,7 +107,7 @@ ExitCode eval_command(const EvalOptions& options) {
   if (options.replicas == 1) {
     sums = evaluate_alone(job, point.checkpoint);
   } else {
-    const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+    const std::string program = own_program().string();
     const SuperviseResult ended = supervise_evaluation(evaluation, program, sums);
     if (ended.code != ExitCode::kDone) {
       report_failure(ended.message, std::cerr);

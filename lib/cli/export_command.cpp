@@ -41,7 +41,7 @@ void write_safetensors_file(const std::filesystem::path& path, const NamedTensor
 ExitCode export_command(const ExportOptions& options) {
   const ResumePoint point = find_checkpoint(options.checkpoint);
   LoadedSpec loaded;
-  const JobPlan job = job_of_checkpoint(point.state, {}, describe_dataset, loaded);
+  const JobPlan job = job_of_checkpoint(point.checkpoint, {}, describe_dataset, loaded);
   if (!loaded.ok()) {
     report_problems(loaded.problems, std::cerr);
     return ExitCode::kUsage;
@@ -52,7 +52,7 @@ ExitCode export_command(const ExportOptions& options) {
     throw Error(
         ExitCode::kUsage,
         fmt::format("{} is there already: --overwrite replaces it, --out names another", path.string()));
-  const NamedTensors model = load_checkpoint(point.checkpoint).model;
+  const NamedTensors model = load_model(point.checkpoint);
   if (options.format == "onnx") {
     write_file_atomically(path,
                           onnx_model(job.model, job.spec.data, job.data.image_shape, model, job.spec.name));

@@ -44,12 +44,12 @@ void print_json(const std::string& file, const DatasetInfo& data, const Predicti
 ExitCode predict_command(const PredictOptions& options) {
   const ResumePoint point = find_checkpoint(options.checkpoint);
   LoadedSpec loaded;
-  const JobPlan job = job_of_checkpoint(point.state, {}, describe_dataset, loaded);
+  const JobPlan job = job_of_checkpoint(point.checkpoint, {}, describe_dataset, loaded);
   if (!loaded.ok()) {
     report_problems(loaded.problems, std::cerr);
     return ExitCode::kUsage;
   }
-  const Predictor predictor(job, load_checkpoint(point.checkpoint).model);
+  const Predictor predictor(job, load_model(point.checkpoint));
   size_t width = 0;
   for (const std::string& file : options.files) width = std::max(width, printable(file, 1000).size());
   ExitCode code = ExitCode::kDone;

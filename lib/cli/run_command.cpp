@@ -3,11 +3,11 @@
 #include <unistd.h>
 
 #include <cstdlib>
-#include <filesystem>
 #include <iostream>
 
 #include "cli/commands.h"
 #include "cli/report_problems.h"
+#include "core/own_program.h"
 #include "data/dataset.h"
 #include "launch/place.h"
 #include "launch/token.h"
@@ -64,7 +64,7 @@ void announce(const Place& place) {
 
 JobResult supervise(const JobPlan& job, const Place& place, const MeetingOptions& meeting,
                     const RunOptions& options) {
-  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::string program = own_program().string();
   std::optional<JobHosts> hosts;
   if (place.host) hosts = JobHosts{*place.host, meeting};
   if (hosts && !hosts->place.leads())

@@ -6,6 +6,7 @@
 
 #include "cli/commands.h"
 #include "cli/report_problems.h"
+#include "core/own_program.h"
 #include "launch/place.h"
 #include "metrics/run_directory.h"
 #include "metrics/sweep_table.h"
@@ -51,7 +52,7 @@ ExitCode sweep_command(const SweepCommandOptions& options) {
                     place.source == "environment" ? "a launcher (RANK or WORLD_SIZE is set)" : place.source));
   PlannedSweep planned = plan_sweep(loaded.spec, find_dataset(loaded.spec.data), sweep_options(options));
   planned.sweep.directory = make_sweep_folder(options, loaded.spec.name).string();
-  const std::string program = std::filesystem::read_symlink("/proc/self/exe").string();
+  const std::string program = own_program().string();
   std::ostream nowhere(nullptr);
   const ExitCode code = run_sweep(planned, program, options.quiet ? nowhere : std::cerr);
   std::cout << (options.json ? event_text(sweep_document(planned.sweep), 2) + "\n"

@@ -7,6 +7,7 @@
 
 #include <cstdlib>
 #include <string>
+#include <system_error>
 
 #include "core/error.h"
 #include "core/version.h"
@@ -17,11 +18,6 @@ namespace {
 constexpr const char* kModule = "libdtrain_cuda.so";
 
 using OpenFunction = Accelerator* (*)(int, const AcceleratorOptions&);
-
-std::filesystem::path own_folder() {
-  std::error_code ignored;
-  return std::filesystem::read_symlink("/proc/self/exe", ignored).parent_path();
-}
 
 [[noreturn]] void refuse(const std::string& why) {
   throw Error(ExitCode::kUsage, "strategy.devices: GPUs cannot be used: " + why);
@@ -57,7 +53,10 @@ OpenFunction load() {
 
 std::optional<std::filesystem::path> find_cuda_module() {
   if (const char* path = std::getenv("DTRAIN_CUDA_MODULE"); path != nullptr && *path != '\0') return path;
-  for (const auto& folder : {own_folder(), own_folder() / "../lib/dtrain"}) {
+  std::error_code no_proc;  // in which case nobody knows where the program is
+  const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", no_proc).parent_path();
+  if (no_proc) return std::nullopt;
+  for (const auto& folder : {own, own / "../lib/dtrain"}) {
     if (std::filesystem::exists(folder / kModule)) return folder / kModule;
   }
   return std::nullopt;

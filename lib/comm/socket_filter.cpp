@@ -80,9 +80,19 @@ class FilterProgram {
 
 // Descriptors of this process that are TCP sockets.
 std::vector<int> tcp_sockets() {
+  const char* const descriptors = "/proc/self/fd";
   std::vector<int> sockets;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/fd", error)) {
+  const std::filesystem::directory_iterator entries(descriptors, error);
+  if (error) {  // sockets that are not found would stay open to everybody
+    throw Error(
+        ExitCode::kUsage,
+        fmt::format(
+            "{}: {}: dtrain looks there for sockets that it has to guard; mount /proc here (mount -t proc "
+            "proc /proc), or let the container have it",
+            descriptors, error.message()));
+  }
+  for (const auto& entry : entries) {
     const int descriptor = std::stoi(entry.path().filename().string());
     int protocol = 0;
     socklen_t length = sizeof protocol;

@@ -14,7 +14,7 @@ namespace dtrain {
 void admit_only(int socket, const std::vector<std::string>& addresses);
 
 // The TCP sockets of this process that were not open before `body` ran: those that it opened, and perhaps
-// some of another thread.
+// some of another thread. Throws Error(kUsage) where /proc is not mounted, which lists them.
 std::vector<int> sockets_opened_by(const std::function<void()>& body);
 
 bool is_listening(int socket);

@@ -88,6 +88,7 @@ const std::vector<std::string>& initializers_built() {
 
 at::Tensor WeightMaker::kernel(const std::string& name, const Shape& sizes) {
   const Initializer& initializer = find_initializer(name);
+  if (device_.is_meta()) return at::empty(sizes, at::TensorOptions(dtype_).device(device_));
   RandomGenerator random(derive_seed(seed_, SeedPurpose::kWeights, kernels_++));
   const double deviation = std::sqrt(variance(initializer, sizes));
   const double limit = std::sqrt(3 * variance(initializer, sizes));
@@ -103,7 +104,7 @@ at::Tensor WeightMaker::kernel(const std::string& name, const Shape& sizes) {
 }
 
 at::Tensor WeightMaker::constant(const Shape& sizes, double value) const {
-  return at::full(sizes, value, dtype_);
+  return at::full(sizes, value, at::TensorOptions(dtype_).device(device_));
 }
 
 }  // namespace dtrain

@@ -13,9 +13,12 @@ namespace dtrain {
 // Makes the tensors of one model in order. The values of kernel number i come from (seed, i) alone; they are
 // drawn and scaled as doubles and then rounded to the dtype, so that a float32 model starts where a float64
 // one does.
+//
+// On LibTorch's meta device tensors have a type and sizes but no memory: nothing is drawn there.
 class WeightMaker {
  public:
-  WeightMaker(uint64_t seed, at::ScalarType dtype) : seed_(seed), dtype_(dtype) {}
+  WeightMaker(uint64_t seed, at::ScalarType dtype, at::Device device = at::kCPU)
+      : seed_(seed), dtype_(dtype), device_(device) {}
 
   // A kernel of `sizes` [outputs, inputs, receptive field...]. With fan_in = inputs * receptive field,
   // fan_out = outputs * receptive field:
@@ -33,6 +36,7 @@ class WeightMaker {
  private:
   uint64_t seed_;
   at::ScalarType dtype_;
+  at::Device device_;
   uint64_t kernels_ = 0;  // made so far
 };
 

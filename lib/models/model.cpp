@@ -95,12 +95,20 @@ class LayerGraph final : public Model {
   MovingStatistics statistics_;  // of all layers
 };
 
+std::shared_ptr<Model> make_graph(const LayerPlan& plan, WeightMaker weights) {
+  if (!plan.problems.empty())
+    throw Error(ExitCode::kBug, "a model with problems was built: " + plan.problems[0].text);
+  return std::make_shared<LayerGraph>(plan, weights);
+}
+
 }  // namespace
 
 std::shared_ptr<Model> build_model(const LayerPlan& plan, at::ScalarType dtype, uint64_t seed) {
-  if (!plan.problems.empty())
-    throw Error(ExitCode::kBug, "a model with problems was built: " + plan.problems[0].text);
-  return std::make_shared<LayerGraph>(plan, WeightMaker(seed, dtype));
+  return make_graph(plan, WeightMaker(seed, dtype));
+}
+
+std::shared_ptr<Model> outline_model(const LayerPlan& plan, at::ScalarType dtype) {
+  return make_graph(plan, WeightMaker(/*seed=*/0, dtype, at::kMeta));
 }
 
 void lay_channels_last(Model& model) {

@@ -28,6 +28,10 @@ class Model : public torch::nn::Module {
 // machine, whatever the number of replicas. `plan` has no problems.
 std::shared_ptr<Model> build_model(const LayerPlan& plan, at::ScalarType dtype, uint64_t seed);
 
+// The same modules with variables of LibTorch's meta device, which have names, types and sizes but no memory:
+// what others' variables are compared with before anything is allocated.
+std::shared_ptr<Model> outline_model(const LayerPlan& plan, at::ScalarType dtype);
+
 // Puts the kernels of convolutions in the order in memory that images of channels_last have. Otherwise a
 // device turns them round in every step, and their gradients back. Before the first use of the parameters.
 void lay_channels_last(Model& model);

@@ -32,10 +32,9 @@ Variables copy_variables(const Model& model) {
   return copies;
 }
 
-void write_variables(Model& model, const Variables& variables) {
-  const at::NoGradGuard no_grad;
+void require_variables(const Model& model, const Variables& variables) {
   const Variables own = named_variables(model);
-  std::map<std::string, at::Tensor> values(variables.begin(), variables.end());
+  const std::map<std::string, at::Tensor> values(variables.begin(), variables.end());
   for (const auto& [name, tensor] : own) {
     const auto value = values.find(name);
     if (value == values.end()) refuse("it has no '" + name + "'");
@@ -47,7 +46,13 @@ void write_variables(Model& model, const Variables& variables) {
   }
   if (own.size() != variables.size())
     refuse(fmt::format("it has {} variables, the model {}", variables.size(), own.size()));
-  for (const auto& [name, tensor] : own) tensor.copy_(values.at(name));
+}
+
+void write_variables(Model& model, const Variables& variables) {
+  const at::NoGradGuard no_grad;
+  require_variables(model, variables);
+  const std::map<std::string, at::Tensor> values(variables.begin(), variables.end());
+  for (const auto& [name, tensor] : named_variables(model)) tensor.copy_(values.at(name));
 }
 
 }  // namespace dtrain

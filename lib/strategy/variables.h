@@ -11,6 +11,10 @@ Variables named_variables(const Model& model);
 // Copies of them.
 Variables copy_variables(const Model& model);
 
+// Throws Error(kCheckpoint) when a name, type or size of `variables` is not the model's. No value is looked
+// at: either may be on LibTorch's meta device.
+void require_variables(const Model& model, const Variables& variables);
+
 // Writes copies back, in whatever order they are. Throws Error(kCheckpoint), with nothing written, when a
 // name, shape or type does not match the model's.
 void write_variables(Model& model, const Variables& variables);

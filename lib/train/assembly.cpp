@@ -1,11 +1,18 @@
 #include "train/assembly.h"
 
+#include "checkpoint/checkpoint.h"
 #include "models/model.h"
+#include "strategy/variables.h"
 
 namespace dtrain {
 
 std::shared_ptr<Model> initial_model(const JobPlan& job) {
   return build_model(job.model, dtype_from_name(job.spec.model.dtype), static_cast<uint64_t>(job.spec.seed));
+}
+
+void require_model_of(const JobPlan& job, const std::filesystem::path& checkpoint) {
+  require_variables(*outline_model(job.model, dtype_from_name(job.spec.model.dtype)),
+                    outline_of_model(checkpoint));
 }
 
 StrategyParts strategy_parts(const JobPlan& job, std::unique_ptr<ProcessGroup> group,

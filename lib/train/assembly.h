@@ -1,6 +1,7 @@
 // Builds the parts of a run from its plan.
 #pragma once
 
+#include <filesystem>
 #include <memory>
 #include <string>
 
@@ -19,6 +20,10 @@ StrategyParts strategy_parts(const JobPlan& job, std::unique_ptr<ProcessGroup> g
 
 // The model before training: the same on every process.
 std::shared_ptr<Model> initial_model(const JobPlan& job);
+
+// Throws Error(kCheckpoint) when the variables of `checkpoint` are not those of the job's model, by their
+// names, types and sizes: before memory is taken for either.
+void require_model_of(const JobPlan& job, const std::filesystem::path& checkpoint);
 
 // How replica `rank` of a run reads the training and the evaluation examples. Where replicas work on their
 // own, only rank 0 evaluates, and all.

@@ -4,6 +4,8 @@
 
 #include <cmath>
 
+#include "core/error.h"
+
 namespace dtrain {
 namespace {
 
@@ -40,6 +42,9 @@ class EarlyStopping : public Callback {
     if (!state.at("best").is_null()) best_ = state.at("best").get<double>();
     best_epoch_ = state.at("best_epoch").get<int64_t>();
     waited_ = state.at("waited").get<int64_t>();
+    if (waited_ < 0 || best_epoch_ < 0)
+      throw Error(ExitCode::kCheckpoint,
+                  "the checkpoint's state of the callback early_stopping is not one that dtrain saves");
   }
 
  private:

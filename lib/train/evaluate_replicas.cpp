@@ -25,7 +25,7 @@ void compute_with(int threads) {
 
 // The variables of rank 0 count: the others start from any.
 std::shared_ptr<Model> model_of_rank(const JobPlan& job, const std::filesystem::path& checkpoint, int rank) {
-  return rank == 0 ? trained_model(job, load_checkpoint(checkpoint).model) : initial_model(job);
+  return rank == 0 ? trained_model(job, load_model(checkpoint)) : initial_model(job);
 }
 
 void report(const EvaluationSums& sums, ReportPipe& pipe) {
@@ -50,8 +50,7 @@ void take_part(const EvaluationJob& evaluation, const Identity& identity, Status
                ReportPipe& pipe) {
   const auto doing = [&](Activity activity) { board.set(identity.local_rank, activity, 0); };
   LoadedSpec loaded;
-  const JobPlan job = job_of_checkpoint(read_manifest(evaluation.checkpoint).state, evaluation.overrides,
-                                        find_dataset, loaded);
+  const JobPlan job = job_of_checkpoint(evaluation.checkpoint, evaluation.overrides, find_dataset, loaded);
   if (!loaded.ok()) throw Error(ExitCode::kUsage, loaded.problems.front().to_string());
   const int threads = std::max(1, available_cores() / identity.local_world_size);
   compute_with(threads);

@@ -62,10 +62,12 @@ Evaluation evaluation_from(const EvaluationSums& sums, int64_t classes) {
   return result;
 }
 
-JobPlan job_of_checkpoint(const TrainingState& state, const std::vector<std::string>& overrides,
+JobPlan job_of_checkpoint(const std::filesystem::path& checkpoint, const std::vector<std::string>& overrides,
                           DatasetInfo (*look)(const DataSpec&), LoadedSpec& loaded) {
-  loaded = parse_spec(state.spec, "the checkpoint's spec", overrides);
-  return plan_job(loaded, look);
+  loaded = parse_spec(read_manifest(checkpoint).state.spec, "the checkpoint's spec", overrides);
+  JobPlan job = plan_job(loaded, look);
+  if (loaded.ok()) require_model_of(job, checkpoint);
+  return job;
 }
 
 std::shared_ptr<Model> trained_model(const JobPlan& job, const NamedTensors& variables) {
@@ -73,6 +75,21 @@ std::shared_ptr<Model> trained_model(const JobPlan& job, const NamedTensors& var
   write_variables(*model, variables);
   model->eval();
   return model;
+}
+
+at::Tensor finite_logits(Model& model, const at::Tensor& inputs) {
+  at::Tensor logits = model.forward(inputs).to(at::kDouble);
+  if (at::isfinite(logits).all().item<bool>()) return logits;
+  std::string why = "they are too large for an example";
+  for (const auto& [name, tensor] : named_variables(model)) {
+    if (!at::isfinite(tensor).all().item<bool>()) why = fmt::format("'{}' has values that are not", name);
+  }
+  throw Error(
+      ExitCode::kCheckpoint,
+      fmt::format(
+          "what the checkpoint's model computes are no finite numbers: {}; its training diverged, use "
+          "an earlier checkpoint",
+          why));
 }
 
 LabelledImages load_test_examples(const JobPlan& job) {
@@ -102,7 +119,7 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const LabelledIm
     for (const MicroBatch& micro_batch : share->micro_batches) {
       const Batch batch = micro_batch.assemble();
       // In double precision, so that the sum does not depend on how the examples were shared.
-      const at::Tensor logits = model.forward(batch.inputs).to(at::kDouble);
+      const at::Tensor logits = finite_logits(model, batch.inputs);
       loss += at::cross_entropy_loss(logits, batch.targets, /*weight=*/{}, at::Reduction::Sum);
       count(batch.targets, logits.argmax(1), classes, counts);
     }

@@ -38,12 +38,18 @@ struct EvaluationSums {
 Evaluation evaluation_from(const EvaluationSums& sums, int64_t classes);
 
 // The job of a checkpoint, as it was resolved, with `overrides` as for --set and the data that `look`
-// (find_dataset or describe_dataset) describes. What is wrong with it is in `loaded.problems`.
-JobPlan job_of_checkpoint(const TrainingState& state, const std::vector<std::string>& overrides,
+// (find_dataset or describe_dataset) describes. What is wrong with it is in `loaded.problems`. Throws
+// Error(kCheckpoint) when its model is not the one whose variables are saved there: the spec may be
+// anybody's, and after this a model of it takes no more memory than the checkpoint's files.
+JobPlan job_of_checkpoint(const std::filesystem::path& checkpoint, const std::vector<std::string>& overrides,
                           DatasetInfo (*look)(const DataSpec&), LoadedSpec& loaded);
 
 // The job's model with these variables, for use. Throws Error(kCheckpoint) when they are another model's.
 std::shared_ptr<Model> trained_model(const JobPlan& job, const NamedTensors& variables);
+
+// What the model makes of inputs [n, ...], as float64 [n, classes]. Throws Error(kCheckpoint) when one of
+// them is not a finite number: no use can be made of such a model.
+at::Tensor finite_logits(Model& model, const at::Tensor& inputs);
 
 // The job's test examples. Throws Error(kData) when there are none.
 LabelledImages load_test_examples(const JobPlan& job);

@@ -30,6 +30,7 @@ class Predictor {
   Predictor(const JobPlan& job, const NamedTensors& variables);
 
   // The `top` most probable classes of images, uint8 [n, channels, height, width] as the model takes them.
+  // Throws Error(kCheckpoint) as finite_logits() does.
   std::vector<std::vector<ClassProbability>> predict(const at::Tensor& images, int64_t top) const;
 
   // Those of each image in a file, in their order, some of them at a time in memory. `resize` as for

@@ -123,7 +123,7 @@ Resumption resume_from(const std::filesystem::path& path, const StorePtr& store,
     store->set(key, std::vector<uint8_t>(text.begin(), text.end()));
   } else {
     const std::vector<uint8_t> text = store->get(key);
-    from.state = training_state_from(nlohmann::ordered_json::parse(text));
+    from.state = training_state_from(nlohmann::json::parse(text));
   }
   return from;
 }

@@ -12,6 +12,7 @@
 #include "launch/hosts.h"
 #include "launch/report.h"
 #include "launch/role.h"
+#include "train/assembly.h"
 #include "train/failure.h"
 #include "train/job.h"
 #include "train/replica.h"
@@ -122,6 +123,7 @@ void run_launched_replica(const JobPlan& job, Identity identity, const OutputOpt
     if (options.resume) {
       from = find_resume_point(*options.resume, directory_options(job, options));
       require_resumable(job, from->state);
+      require_model_of(job, from->checkpoint);
       place.resume = from->checkpoint;
     }
     output = std::make_unique<RunOutput>(job, options, out, from ? &*from : nullptr);

@@ -14,6 +14,7 @@
 #include "launch/identity.h"
 #include "launch/role.h"
 #include "launch/supervisor.h"
+#include "train/assembly.h"
 #include "train/host_links.h"
 #include "train/job.h"
 #include "train/meeting.h"
@@ -139,6 +140,7 @@ std::optional<ResumePoint> resume_point(const JobPlan& job, const OutputOptions&
   if (!options.resume) return std::nullopt;
   ResumePoint point = find_resume_point(*options.resume, directory_options(job, options));
   require_resumable(job, point.state);
+  require_model_of(job, point.checkpoint);
   return point;
 }
 

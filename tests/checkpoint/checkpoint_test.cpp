@@ -1,6 +1,7 @@
 #include "checkpoint/checkpoint.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
@@ -49,16 +50,19 @@ TEST_CASE("what is saved is loaded, bit for bit, and nothing else lies there") {
 
 TEST_CASE("numbers of the state survive exactly, and what JSON cannot hold is left out") {
   const TemporaryFolder folder;
+  constexpr int64_t kMany = 1'000'000'000'000;
   Checkpoint checkpoint = small_checkpoint(0);
   checkpoint.model.clear();
   checkpoint.optimizer.clear();
   checkpoint.state.learning_rate = 0.1 + 0.2;
-  checkpoint.state.position = INT64_MAX;
+  checkpoint.state.train_examples = kMany;
+  checkpoint.state.global_batch = 1;
+  checkpoint.state.position = checkpoint.state.step = kMany - 1;
   checkpoint.state.metrics = {{"loss", std::nan("")}, {"accuracy", 1.0 / 3}};
   checkpoint.state.spec = "name: \"\xff\"\n";  // is not UTF-8: no spec that was read is like that
   const TrainingState state = load_checkpoint(save_checkpoint(folder.path(), checkpoint)).state;
   CHECK(state.learning_rate == 0.1 + 0.2);
-  CHECK(state.position == INT64_MAX);
+  CHECK(state.position == kMany - 1);
   CHECK(state.metrics == std::map<std::string, double>{{"accuracy", 1.0 / 3}});
 }
 
@@ -160,6 +164,101 @@ TEST_CASE("a manifest with a sound checksum may still be nonsense") {
   refused("\"metrics\": {", "\"metrics\": {\"other\": \"low\", ", "lacks");
   refused("\"schedule\": {", "\"schedule\": {\"a\": [[[[[[[1]]]]]]], ", "nests deeper");
   refused("{\n", "{ nonsense", "not JSON");
+}
+
+TEST_CASE("numbers that no training comes to are refused, written or read") {
+  TrainingState sound = small_checkpoint(25).state;
+  sound.learning_rate = 0.1;
+  const std::map<std::string, FileChecksums> files = {{"model.safetensors", {}},
+                                                      {"optimizer.safetensors", {}}};
+  const auto refused = [&](const std::string& why, const auto& change) {
+    INFO(why);
+    TrainingState state = sound;
+    change(state);
+    CHECK_THAT(failure_of(ExitCode::kBug, [&] { manifest_text({state, files}); }), ContainsSubstring(why));
+    CHECK_THAT(problem_of(state), ContainsSubstring(why));
+  };
+  constexpr int64_t kHuge = int64_t{1} << 62;
+  refused("replicas is 1000000000,", [](TrainingState& state) { state.replicas = 1'000'000'000; });
+  refused("replicas is 0,", [](TrainingState& state) { state.replicas = 0; });
+  refused("epoch is 4611686018427387904,", [](TrainingState& state) { state.epoch = kHuge; });
+  refused("train_examples is 4611686018427387904,",
+          [](TrainingState& state) { state.train_examples = kHuge; });
+  refused("train_examples is 0,", [](TrainingState& state) { state.train_examples = 0; });
+  refused("global_batch is 0,", [](TrainingState& state) { state.global_batch = 0; });
+  refused("position is 4611686018427387904, not from 0 to 639",
+          [](TrainingState& state) { state.position = kHuge; });
+  refused("position is 640, not from 0 to 639", [](TrainingState& state) { state.position = 640; });
+  refused("position is 321, within a global batch", [](TrainingState& state) { ++state.position; });
+  refused("step is 26, not from 25 to 25", [](TrainingState& state) { ++state.step; });
+  refused("step is 24, not from 25 to 25", [](TrainingState& state) { --state.step; });
+  refused("run is neither", [](TrainingState& state) { state.run = "overhead"; });
+  refused("learning_rate", [](TrainingState& state) { state.learning_rate = -1; });
+  refused("learning_rate", [](TrainingState& state) { state.learning_rate = std::nan(""); });
+  refused("pass_sums", [](TrainingState& state) { state.pass_sums = {0.5, 2, 1}; });
+  refused("window_sums", [](TrainingState& state) { state.window_sums = {0.5, -1, 1}; });
+
+  // An epoch of 10 steps, or of 9 where the remainder was dropped.
+  sound.train_examples = 639;
+  for (const int64_t step : {23, 24, 25}) {
+    sound.step = step;
+    CHECK(problem_of(sound).empty());
+  }
+  refused("step is 22, not from 23 to 25", [](TrainingState& state) { state.step = 22; });
+
+  // The same from a file, whose checksum proves nothing.
+  std::string body = manifest_text({small_checkpoint(25).state, files});
+  body = body.substr(0, body.rfind(",\n"));
+  body.replace(body.find("\"position\": 320"), 15, "\"position\": 4611686018427387904");
+  const std::string forged = body + ",\n  \"xxh3_128\": \"" + checksum_of(body) + "\"\n}\n";
+  CHECK_THAT(failure_of(ExitCode::kCheckpoint, [&] { parse_manifest(forged, "it"); }),
+             ContainsSubstring("it: makes no sense: its position is 4611686018427387904"));
+}
+
+TEST_CASE("a checkpoint is plain files: links in it are refused, a link to it is not") {
+  const TemporaryFolder folder;
+  const fs::path path = save_checkpoint(folder.path(), small_checkpoint(3));
+  fs::create_directory_symlink(path, folder / "link");
+  CHECK_NOTHROW(load_checkpoint(folder / "link"));
+  for (const std::string& name : kFiles) {
+    INFO(name);
+    fs::rename(path / name, folder / name);
+    fs::create_symlink(folder / name, path / name);
+    expect_damaged(path);
+    CHECK_THAT(inspect_checkpoint(path).problems.at(0), ContainsSubstring(name + ": is a symbolic link"));
+    fs::rename(folder / name, path / name);
+  }
+  CHECK_NOTHROW(load_checkpoint(path));
+}
+
+TEST_CASE("a model's outline has its names, types and sizes, and no memory") {
+  const TemporaryFolder folder;
+  const fs::path path = save_checkpoint(folder.path(), small_checkpoint(3));
+  const NamedTensors outline = outline_of_model(path), model = load_model(path);
+  CHECK(same_tensors(model, small_checkpoint(3).model));
+  REQUIRE(outline.size() == model.size());
+  for (size_t i = 0; i < model.size(); ++i) {
+    CHECK(outline[i].first == model[i].first);
+    CHECK(outline[i].second.is_meta());
+    CHECK(outline[i].second.sizes() == model[i].second.sizes());
+    CHECK(outline[i].second.scalar_type() == model[i].second.scalar_type());
+  }
+  write_safetensors(folder / "other", {{"x", at::ones(1)}}, {});
+  fs::rename(folder / "other", path / "model.safetensors");
+  failure_of(ExitCode::kCheckpoint, [&] { outline_of_model(path); });
+}
+
+// In time that grows with the square of the number it would take a minute.
+TEST_CASE("150,000 tensors are saved and loaded") {
+  const TemporaryFolder folder;
+  constexpr int64_t kTensors = 150'000;
+  Checkpoint checkpoint = small_checkpoint(3);
+  checkpoint.model.clear();
+  for (int64_t i = 0; i < kTensors;
+       ++i)  // one by one: threads of OpenMP would not survive other tests' forks
+    checkpoint.model.emplace_back(fmt::format("layer{}.bias", i), at::scalar_tensor(i, at::kFloat));
+  const Checkpoint loaded = load_checkpoint(save_checkpoint(folder.path(), checkpoint));
+  CHECK(same_tensors(loaded.model, checkpoint.model));
 }
 
 TEST_CASE("the latest good one is taken, with a line for each that is not") {

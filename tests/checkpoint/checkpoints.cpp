@@ -24,6 +24,8 @@ Checkpoint small_checkpoint(int64_t step) {
   checkpoint.state.epoch = step / 10;
   checkpoint.state.step = step;
   checkpoint.state.position = step % 10 * 64;
+  checkpoint.state.train_examples = 640;
+  checkpoint.state.global_batch = 64;
   checkpoint.state.learning_rate = 1e-3;
   checkpoint.state.schedule = {{"kind", "reduce_on_plateau"}, {"plateau", {{"best", 0.25}, {"waited", 1}}}};
   checkpoint.state.metrics = {{"loss", 1 / (1 + s)}, {"accuracy", 0.5}};

@@ -22,7 +22,11 @@ struct Surroundings {
   std::map<std::string, std::string>
       environment;     // added, after those of launchers and DTRAIN_DATA are removed
   std::string output;  // standard output goes to this file instead
+  bool without_proc = false;
 };
+
+// In place of an exit code: the command was not run, because /proc cannot be hidden here (hidden_proc.h).
+constexpr int kProcStays = 125;
 
 // Runs `dtrain arguments...` to its end, for at most a minute.
 Outcome dtrain_command(const std::vector<std::string>& arguments, const Surroundings& surroundings = {});

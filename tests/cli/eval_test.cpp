@@ -69,6 +69,33 @@ TEST_CASE("what cannot be evaluated is refused with the reason") {
   CHECK_THAT(data.errors, ContainsSubstring("data.path"));
 }
 
+// 160 GB, of which a spec may dream; the weights are those of the small model.
+TEST_CASE("a manifest whose model is not the one in the file is refused before memory is taken") {
+  const TemporaryFolder folder;
+  const fs::path run = save_run(folder.path(), [](Checkpoint& checkpoint) {
+    std::string& spec = checkpoint.state.spec;
+    const size_t hidden = spec.find("[5]");
+    REQUIRE(hidden != std::string::npos);
+    spec.replace(hidden, 3, "[1000000, 20000]");
+  });
+  write_file(run / "spec.yaml", read_manifest(checkpoint_folder(run) / "step-000000005").state.spec);
+  const Surroundings there{folder.path(), {}, {}};
+  const std::string image = folder.write("a.pgm", "P5 4 4 255\n0123456789abcdef");
+  for (const std::vector<std::string>& command : {std::vector<std::string>{"predict", run, image},
+                                                  {"eval", run},
+                                                  {"eval", run, "--replicas", "2"},
+                                                  {"export", run},
+                                                  {"run", "--resume", run, "--set", "strategy.replicas=1"}}) {
+    const Outcome outcome = dtrain_command(command, there);
+    INFO(command[0] << ": " << outcome.errors);
+    CHECK(outcome.exit_code == 7);
+    CHECK_FALSE(outcome.started_processes);
+    CHECK_THAT(outcome.errors, ContainsSubstring("of another model: its 'dense.weight' is Float [5, 16], the "
+                                                 "model's Float [1000000, 16]"));
+  }
+  CHECK_FALSE(fs::exists(folder / "small.safetensors"));
+}
+
 TEST_CASE("export writes the model as safetensors, ONNX or TorchScript") {
   const TemporaryFolder folder;
   const fs::path run = save_run(folder.path());

@@ -21,6 +21,8 @@ fs::path save(const fs::path& folder, int64_t step, const std::string& suspicion
   checkpoint.optimizer = {{"dense.weight.average", at::zeros({2, 3})}};
   checkpoint.state.step = step;
   checkpoint.state.epoch = 1;
+  checkpoint.state.train_examples = step;
+  checkpoint.state.global_batch = 1;
   checkpoint.state.learning_rate = 0.001;
   checkpoint.state.metrics = {{"accuracy", 0.75}};
   return save_checkpoint(folder, checkpoint);

@@ -1,6 +1,7 @@
 // dtrain predict: what a saved model makes of images in files.
 #include <ATen/ATen.h>
 
+#include <cmath>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -102,6 +103,23 @@ TEST_CASE("a bad file does not keep the others from being predicted") {
   const auto failed = lines_of(dtrain_command({"predict", run, broken, "--json"}).output);
   REQUIRE(failed.size() == 1);
   CHECK_THAT(failed[0].at("error").get<std::string>(), ContainsSubstring("no sound PNG"));
+}
+
+TEST_CASE("what is predicted is numbers, or the checkpoint is refused") {
+  const TemporaryFolder folder;
+  const std::string image = folder.write("a.pgm", pgm(at::full({1, 4, 4}, 255, at::kByte)));
+  for (const float value : {std::nanf(""), INFINITY, 3e38F}) {
+    std::filesystem::remove_all(folder / "run");
+    const std::string run = save_run(
+        folder.path(), [&](Checkpoint& checkpoint) { checkpoint.model.front().second.fill_(value); });
+    for (const auto& command : {std::vector<std::string>{"predict", run, image}, {"eval", run}}) {
+      const Outcome outcome = dtrain_command(command);
+      INFO(command[0] << " with " << value << ": " << outcome.output);
+      CHECK(outcome.exit_code == 7);
+      CHECK_THAT(outcome.errors, ContainsSubstring("no finite numbers"));
+      CHECK_THAT(outcome.output, !ContainsSubstring("nan"));
+    }
+  }
 }
 
 TEST_CASE("predict needs a checkpoint and a file") {

@@ -139,7 +139,7 @@ TEST_CASE("hosts that ssh does not reach, or that have no dtrain, are told apart
 TEST_CASE("names that are no hosts never reach ssh") {
   const Job job;
   const FakeSsh ssh(job, "touch " + (job.folder() / "called").string() + "\n");
-  for (const char* hosts : {"a,-oProxyCommand=id", "a,b;id", "a,$(id)", "a"}) {
+  for (const char* hosts : {"a,-oProxyCommand=id", "a,b;id", "a,$(id)", "a,b\nc", "a"}) {
     const Finished end = run_program({"doctor", "--hosts", hosts}, ssh.options);
     CHECK(end.exit_code == 2);
     CHECK_THAT(end.errors, ContainsSubstring("--hosts"));

@@ -39,6 +39,24 @@ TEST_CASE("parameters are named after their layers") {
   CHECK(tensors_of(*model)["dense.weight"].sizes() == at::IntArrayRef({10, 192}));
 }
 
+TEST_CASE("an outline has the model's variables without memory, however large") {
+  for (const std::string& kind : model_kinds_built()) {
+    INFO(kind);
+    const auto real = tensors_of(*build_model(plan_of(kind), at::kDouble, 1));
+    const auto outline = tensors_of(*outline_model(plan_of(kind), at::kDouble));
+    CHECK(outline.size() == real.size());
+    for (const auto& [name, tensor] : real) {
+      REQUIRE(outline.count(name) == 1);
+      CHECK(outline.at(name).is_meta());
+      CHECK(outline.at(name).sizes() == tensor.sizes());
+      CHECK(outline.at(name).scalar_type() == at::kDouble);
+    }
+  }
+  const LayerPlan vast = place_layers({dense(1'000'000), dense(20'000), dense(10)}, {64}, 10);
+  CHECK(tensors_of(*outline_model(vast, at::kFloat)).at("dense_1.weight").sizes() ==
+        at::IntArrayRef({20'000, 1'000'000}));
+}
+
 TEST_CASE("the modules hold as many numbers as the plan says, all of the dtype") {
   for (const std::string& kind : model_kinds_built()) {
     for (const std::string dtype : {"float32", "float64"}) {

@@ -45,7 +45,7 @@ export WORK=$work PATH=$work/bin:$PATH
 ssh=(timeout 60 "$ssh_script" --program "$work/dtrain" --directory "$work")
 
 # shellcheck disable=SC2016 # meant as they stand
-for bad in 'a;id' '-oProxyCommand=id' '$(id)' 'a b' '.a' ''; do
+for bad in 'a;id' '-oProxyCommand=id' '$(id)' 'a b' $'a\nb' '.a' ''; do
   capture "${ssh[@]}" --hosts "good,$bad,more" "$work/job.yaml"
   claim "ssh: the host '$bad' is refused" test "$status" == 2
   claim "ssh: and nothing was started for '$bad'" test ! -e "$work/hosts"
@@ -88,6 +88,10 @@ claim "mpirun: gets the hosts" grep -qx 'a:2,b:2' "$work/mpirun"
 printf '# comment\n\n  c.d slots=2 # more\ne slots=2\n' >"$work/hostfile"
 capture "$mpirun_script" --hostfile "$work/hostfile" "$work/job.yaml"
 claim "mpirun: the first host of a file" test "$out" == "c.d 44"
+printf '# nobody\n\n' >"$work/hostfile"
+capture "$mpirun_script" --hostfile "$work/hostfile" "$work/job.yaml"
+claim "mpirun: a file without hosts is refused" test "$status" == 2
+claim "mpirun: and named" contains "$err" "'$work/hostfile' names no host"
 rm "$work/mpirun"
 capture "$mpirun_script" --hosts a:2 --dry-run "$work/job.yaml"
 claim "mpirun: a dry run does nothing" test ! -e "$work/mpirun"

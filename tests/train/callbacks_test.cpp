@@ -113,6 +113,9 @@ TEST_CASE("what callbacks remember is restored") {
   auto nonsense = state;
   nonsense["early_stopping"] = {{"waited", "long"}};
   CHECK_THROWS_AS(job.list->restore(nonsense), Error);
+  nonsense = state;
+  nonsense["early_stopping"]["waited"] = -1;
+  CHECK_THROWS_AS(job.list->restore(nonsense), Error);
   CHECK_NOTHROW(job.list->restore(nlohmann::ordered_json::object()));
 }
 

@@ -18,7 +18,8 @@ namespace fs = std::filesystem;
 fs::path save(const fs::path& run, int64_t step) {
   Checkpoint checkpoint;
   checkpoint.model = {{"weight", at::ones({3})}};
-  checkpoint.state.step = step;
+  checkpoint.state.step = checkpoint.state.epoch = step;
+  checkpoint.state.train_examples = checkpoint.state.global_batch = 1;
   fs::create_directories(run);
   return save_checkpoint(checkpoint_folder(run), checkpoint);
 }
