@@ -30,7 +30,7 @@ struct Checkpoint {
 };
 
 // Saves into folder/step-NNNNNNNNN, making `folder` if need be and replacing a checkpoint of the same step;
-// the versions in the state are filled in. Returns when the disk has it, with its path. Throws Error(kUsage),
+// the versions in the state are filled in. Returns when the disk has it, with its path. Throws Error,
 // for instance when the disk is full; all other checkpoints, and one of the same step, are then as they were.
 std::filesystem::path save_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint);
 

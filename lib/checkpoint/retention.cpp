@@ -14,6 +14,7 @@
 #include "checkpoint/disk.h"
 #include "checkpoint/manifest.h"
 #include "core/error.h"
+#include "core/files.h"
 
 namespace dtrain {
 namespace {
@@ -78,8 +79,9 @@ std::vector<SavedCheckpoint> list_checkpoints(const fs::path& folder) {
     if (step) found.push_back({*step, entry->path()});
   }
   if (error && error != std::errc::no_such_file_or_directory) {
-    throw Error(ExitCode::kCheckpoint, fmt::format("{}: cannot read the folder of checkpoints: {}",
-                                                   folder.string(), error.message()));
+    throw Error(
+        file_failure_code(error.value(), ExitCode::kCheckpoint),
+        fmt::format("{}: cannot read the folder of checkpoints: {}", folder.string(), error.message()));
   }
   std::sort(found.begin(), found.end(),
             [](const SavedCheckpoint& a, const SavedCheckpoint& b) { return a.step < b.step; });

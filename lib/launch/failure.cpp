@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "core/descriptor.h"
+#include "core/exit_codes.h"
 #include "core/text.h"
 
 namespace dtrain {
@@ -171,21 +172,6 @@ std::vector<std::string> describe_others(const std::vector<ReplicaOutcome>& outc
 }
 
 }  // namespace
-
-ExitCode to_exit_code(int code) {
-  switch (code) {
-    case 2:
-    case 3:
-    case 4:
-    case 5:
-    case 6:
-    case 7:
-    case 75:
-      return static_cast<ExitCode>(code);
-    default:
-      return ExitCode::kBug;
-  }
-}
 
 std::optional<FailedReport> parse_failed_report(const std::string& line) {
   if (line.find("\"failed\"") == std::string::npos)

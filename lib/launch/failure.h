@@ -41,9 +41,6 @@ struct RanksOnHost {
   std::string host = {};  // its name; "" when there is no other
 };
 
-// The code that a process ended with or reported; kBug for one that no dtrain uses.
-ExitCode to_exit_code(int code);
-
 // Why one replica failed, by its report or its end, in one line.
 std::string failure_text(const ReplicaOutcome& outcome);
 

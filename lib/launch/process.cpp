@@ -17,6 +17,7 @@
 #include "core/error.h"
 #include "launch/supervisor.h"
 
+#include "core/files.h"
 namespace dtrain {
 namespace {
 
@@ -24,7 +25,7 @@ constexpr int kReportPipeBytes = 1 << 20;
 
 [[noreturn]] void fail(int error, const std::string& what) {
   const bool no_room = error == ENOMEM || error == EAGAIN;
-  throw Error(no_room ? ExitCode::kMemory : ExitCode::kUsage,
+  throw Error(no_room ? ExitCode::kMemory : file_failure_code(error),
               fmt::format("{}: {}", what, std::strerror(error)));
 }
 

@@ -7,9 +7,9 @@
 #include <nlohmann/json.hpp>
 
 #include "core/clock.h"
+#include "core/exit_codes.h"
 #include "core/signals.h"
 #include "core/text.h"
-#include "launch/failure.h"
 #include "launch/hosts.h"
 #include "launch/role.h"
 

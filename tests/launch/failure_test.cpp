@@ -75,6 +75,7 @@ TEST_CASE("how a process ended decides the exit code") {
   const auto code_of = [](ProcessEnd end) { return explain_failure({ended(end)}, {0}, kNow).code; };
   CHECK(code_of({3, 0}) == ExitCode::kData);
   CHECK(code_of({75, 0}) == ExitCode::kStopped);
+  CHECK(code_of({9, 0}) == ExitCode::kDisk);
   CHECK(code_of({4, 0}) == ExitCode::kPeerLost);
   CHECK(code_of({1, 0}) == ExitCode::kBug);
   CHECK(code_of({127, 0}) == ExitCode::kBug);
@@ -180,7 +181,7 @@ TEST_CASE("a report of failure is recognised and nothing else is") {
 
 TEST_CASE("a report of failure with a nonsensical code is a bug of ours") {
   const std::string code =
-      GENERATE("0", "1", "8", "-4", "260", "1e300", "\"4\"", "null", "18446744073709551615", "4.0");
+      GENERATE("0", "1", "11", "-4", "260", "1e300", "\"4\"", "null", "18446744073709551615", "4.0");
   const auto report = parse_failed_report(R"({"event":"failed","code":)" + code + R"(,"message":7})");
   REQUIRE(report);
   CHECK(report->code == ExitCode::kBug);
