@@ -10,14 +10,16 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "launch/supervisor.h"
 
-#include "core/files.h"
 namespace dtrain {
 namespace {
 
@@ -183,6 +185,13 @@ std::optional<ProcessEnd> Process::ended() const {
     throw Error(ExitCode::kBug, fmt::format("cannot watch process {}: {}", pid_, std::strerror(errno)));
   if (info.si_pid == 0) return std::nullopt;
   return info.si_code == CLD_EXITED ? ProcessEnd{info.si_status, 0} : ProcessEnd{0, info.si_status};
+}
+
+bool Process::is_stopped() const {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid_));
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const size_t name_end = text.rfind(") ");  // the name before it may have anything in it
+  return name_end != std::string::npos && text.compare(name_end + 2, 1, "T") == 0;
 }
 
 void Process::reap() {
