@@ -31,7 +31,7 @@ struct Checkpoint {
 
 // Saves into folder/step-NNNNNNNNN (with state.suspicion step-NNNNNNNNN.suspect), making `folder` if need be
 // and replacing a checkpoint of the same step; the versions in the state are filled in. Returns when the disk
-// has it, with its path. Throws Error(kUsage), for instance when the disk is full; all other checkpoints, and
+// has it, with its path. Throws Error, for instance when the disk is full; all other checkpoints, and
 // one of the same step, are then as they were.
 std::filesystem::path save_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint);
 

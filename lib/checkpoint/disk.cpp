@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/files.h"
 
 namespace dtrain {
 
@@ -25,8 +26,8 @@ void refuse_to_write(const std::filesystem::path& path, const char* what) {
       : error == EACCES || error == EPERM || error == EROFS
           ? "; choose a place that can be written with --run-dir"
           : "";
-  throw Error(ExitCode::kUsage, fmt::format("{}: cannot {}: {}{}; older checkpoints are as they were",
-                                            path.string(), what, std::strerror(error), advice));
+  throw Error(file_failure_code(error), fmt::format("{}: cannot {}: {}{}; older checkpoints are as they were",
+                                                    path.string(), what, std::strerror(error), advice));
 }
 
 // O_EXCL and O_NOFOLLOW: in a folder that others may write to, the name could be a link to a file of ours.
@@ -36,14 +37,7 @@ NewFile::NewFile(const std::filesystem::path& path)
 }
 
 void NewFile::write(const void* bytes, size_t count) {
-  const auto* next = static_cast<const char*>(bytes);
-  for (size_t left = count; left > 0;) {
-    const ssize_t put = ::write(file_.get(), next, left);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) refuse_to_write(path_, "write the file");
-    next += put;
-    left -= static_cast<size_t>(put);
-  }
+  if (!write_all(file_.get(), bytes, count)) refuse_to_write(path_, "write the file");
   bytes_ += static_cast<int64_t>(count);
 }
 

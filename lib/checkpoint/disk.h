@@ -1,4 +1,5 @@
-// Files that have to survive a crash, and files that may not be what they should be.
+// Files that have to survive a crash, and files that may not be what they should be. A disk that is full or
+// fails is Error(kDisk), whatever else keeps a file from being written Error(kUsage) (core/files.h).
 #pragma once
 
 #include <cstddef>
@@ -24,11 +25,11 @@ class FileDescriptor {
 // A file that is written from its start to its end.
 class NewFile {
  public:
-  // Throws Error(kUsage) when there is one already, or none can be made.
+  // Throws Error when there is one already, or none can be made.
   explicit NewFile(const std::filesystem::path& path);
-  // Throws Error(kUsage), for instance when the disk is full.
+  // Throws Error, for instance when the disk is full.
   void write(const void* bytes, size_t count);
-  // Returns when the disk has all of it. Throws Error(kUsage).
+  // Returns when the disk has all of it. Throws Error.
   void sync();
   int64_t bytes() const { return bytes_; }
 
@@ -38,10 +39,10 @@ class NewFile {
   int64_t bytes_ = 0;
 };
 
-// Returns when the disk has the folder's entries. Throws Error(kUsage).
+// Returns when the disk has the folder's entries. Throws Error.
 void sync_folder(const std::filesystem::path& path);
 
-// What went wrong with the system's last call on `path`, as Error(kUsage) with advice.
+// What went wrong with the system's last call on `path`, as an Error with advice.
 [[noreturn]] void refuse_to_write(const std::filesystem::path& path, const char* what);
 
 }  // namespace dtrain

@@ -15,6 +15,7 @@
 #include "checkpoint/disk.h"
 #include "checkpoint/manifest.h"
 #include "core/error.h"
+#include "core/files.h"
 
 namespace dtrain {
 namespace {
@@ -85,8 +86,9 @@ std::vector<SavedCheckpoint> list_checkpoints(const fs::path& folder) {
     if (const auto checkpoint = checkpoint_at(entry->path())) found.push_back(*checkpoint);
   }
   if (error && error != std::errc::no_such_file_or_directory) {
-    throw Error(ExitCode::kCheckpoint, fmt::format("{}: cannot read the folder of checkpoints: {}",
-                                                   folder.string(), error.message()));
+    throw Error(
+        file_failure_code(error.value(), ExitCode::kCheckpoint),
+        fmt::format("{}: cannot read the folder of checkpoints: {}", folder.string(), error.message()));
   }
   std::sort(found.begin(), found.end(), [](const SavedCheckpoint& a, const SavedCheckpoint& b) {
     return std::make_pair(a.step, !a.suspect) < std::make_pair(b.step, !b.suspect);

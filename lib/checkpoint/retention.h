@@ -24,11 +24,11 @@ std::string checkpoint_name(int64_t step, bool suspect = false);
 // there is no such folder. Throws Error(kCheckpoint) when it cannot be read.
 std::vector<SavedCheckpoint> list_checkpoints(const std::filesystem::path& folder);
 
-// Makes the folder, on the disk too. Throws Error(kUsage).
+// Makes the folder, on the disk too. Throws Error(kUsage, kDisk).
 void make_checkpoint_folder(const std::filesystem::path& folder);
 
 // Removes every checkpoint and every leftover, and then the folder if that is all that it held; nothing when
-// there is no such folder. Throws Error(kUsage) when something cannot be removed.
+// there is no such folder. Throws Error(kUsage, kDisk) when something cannot be removed.
 void remove_all_checkpoints(const std::filesystem::path& folder);
 
 // Removes what processes that were killed left half written or half removed. Only for the one process that
@@ -39,7 +39,7 @@ void remove_leftovers(const std::filesystem::path& folder);
 // removed.
 class StagingFolder {
  public:
-  // Throws Error(kUsage).
+  // Throws Error(kUsage, kDisk).
   StagingFolder(const std::filesystem::path& folder, int64_t step);
   ~StagingFolder();
   StagingFolder(const StagingFolder&) = delete;
@@ -47,7 +47,7 @@ class StagingFolder {
   const std::filesystem::path& path() const { return path_; }
 
   // Gives it the name `path` in one step, on the disk too; a folder that has the name comes under the staging
-  // name. Throws Error(kUsage).
+  // name. Throws Error(kUsage, kDisk).
   void put_in_place(const std::filesystem::path& path);
 
  private:
@@ -61,7 +61,7 @@ std::optional<SavedCheckpoint> best_checkpoint(const std::filesystem::path& fold
 
 // Keeps the checkpoint of step `saved`, which is known to be good, the `keep` - 1 before it, and the best one
 // if `spec` asks for that, and removes the rest: suspect ones, and those of later steps, which a run left
-// that went back. Throws Error(kUsage) when something cannot be removed.
+// that went back. Throws Error(kUsage, kDisk) when something cannot be removed.
 void remove_old_checkpoints(const std::filesystem::path& folder, int64_t saved, const CheckpointSpec& spec);
 
 // Removes the suspect checkpoints but that of step `saved`. Throws Error(kUsage).

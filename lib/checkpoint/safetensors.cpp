@@ -16,6 +16,7 @@
 #include "checkpoint/strict_json.h"
 #include "core/checksum.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "core/text.h"
 
 namespace dtrain {
@@ -197,7 +198,7 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
     : path_(path), file_(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)) {
   struct stat status {};
   if (file_.get() < 0 || ::fstat(file_.get(), &status) != 0)
-    refuse(fmt::format("cannot be opened: {}", std::strerror(errno)));
+    refuse(fmt::format("cannot be opened: {}", std::strerror(errno)), errno);
   if (!S_ISREG(status.st_mode)) refuse("is not a regular file");
   bytes_ = status.st_size;
   uint64_t length = 0;
@@ -232,8 +233,8 @@ SafetensorsFile::SafetensorsFile(const std::filesystem::path& path)
   }
 }
 
-void SafetensorsFile::refuse(const std::string& why) const {
-  throw Error(ExitCode::kCheckpoint, fmt::format("{}: {}", path_.string(), why));
+void SafetensorsFile::refuse(const std::string& why, int error) const {
+  throw Error(file_failure_code(error, ExitCode::kCheckpoint), fmt::format("{}: {}", path_.string(), why));
 }
 
 void SafetensorsFile::read_at(int64_t offset, void* bytes, size_t count) const {
@@ -241,7 +242,7 @@ void SafetensorsFile::read_at(int64_t offset, void* bytes, size_t count) const {
   while (count > 0) {
     const ssize_t got = ::pread(file_.get(), next, count, offset);
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) refuse(fmt::format("cannot be read: {}", std::strerror(errno)));
+    if (got < 0) refuse(fmt::format("cannot be read: {}", std::strerror(errno)), errno);
     if (got == 0) refuse("became shorter while it was read");
     next += got;
     offset += got;

@@ -38,8 +38,8 @@ struct FileChecksums {
 
 // Writes `tensors` (CPU, of any layout; F64, F32, F16, BF16, I64, I32, U8 or BOOL) to a new file and waits
 // until the disk has it. Larger elements come first, so that each tensor is aligned for its type; otherwise
-// the order stays. Throws Error(kUsage) when the file cannot be written, Error(kBug) for another dtype or two
-// equal names.
+// the order stays. Throws Error(kUsage, kDisk) when it cannot be written, Error(kBug) for another dtype or
+// two equal names.
 FileChecksums write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                                 const Metadata& metadata);
 
@@ -64,7 +64,7 @@ class SafetensorsFile {
 
  private:
   void read_at(int64_t offset, void* bytes, size_t count) const;
-  [[noreturn]] void refuse(const std::string& why) const;
+  [[noreturn]] void refuse(const std::string& why, int error = 0) const;
 
   std::filesystem::path path_;
   FileDescriptor file_;

@@ -20,7 +20,7 @@ class CheckpointWriter {
 
   // Begins to save `checkpoint`, and to remove what then is too old. The tensors are the writer's from now
   // on: pass copies. Waits first until the checkpoint before is written, so that no more than one is held.
-  // Throws Error(kUsage) when that one could not be saved; `checkpoint` is then not saved either.
+  // Throws Error(kUsage, kDisk) when that one could not be saved; `checkpoint` is then not saved either.
   void save(Checkpoint checkpoint);
   // Whether there is nothing under way; does not wait. Throws as save() does.
   bool is_idle();

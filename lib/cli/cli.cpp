@@ -10,8 +10,10 @@
 
 #include "cli/commands.h"
 #include "cli/completion.h"
+#include "cli/exit_code_help.h"
 #include "cli/report_problems.h"
 #include "cli/usage_error.h"
+#include "core/files.h"
 #include "core/memory.h"
 #include "core/text.h"
 #include "core/version.h"
@@ -22,10 +24,6 @@
 
 namespace dtrain {
 namespace {
-
-constexpr const char* kExitCodes =
-    "Exit codes: 0 done; 2 bad usage or spec; 3 bad data; 4 peer lost or timeout; 5 out of memory;\n"
-    "6 diverged; 7 no usable checkpoint; 75 stopped by a signal; 1 a bug in dtrain.";
 
 // What the command line asked for: the options of every subcommand and what to do once all is parsed.
 struct CommandLine {
@@ -126,7 +124,7 @@ CommandLine::CommandLine() {
   add_completion();
   add_replica();
   // After the commands, which would inherit it.
-  app.footer(std::string("Start with: dtrain run configs/mnist_mirrored.yaml\n\n") + kExitCodes);
+  app.footer("Start with: dtrain run configs/mnist_mirrored.yaml\n\n" + exit_code_help());
 }
 
 void CommandLine::add_run() {
@@ -155,7 +153,7 @@ void CommandLine::add_run() {
       ->type_name("N");
   command->add_flag("--quiet", run.quiet, "Print only the comparison and failures");
   command->add_flag("--json", run.json, "Print every event as a line of JSON instead");
-  command->footer(kExitCodes);
+  command->footer(exit_code_help());
   command->callback([this, spec] {
     if (spec->empty()) run.spec.spec = spec_of_resumed_run(run);
     if (run.run_directory && run.run_directory->empty())
@@ -217,7 +215,9 @@ void CommandLine::add_inspect() {
       ->required()
       ->type_name("");
   command->add_flag("--json", json, "Print the same as JSON");
-  command->footer("Exit codes: 0 all is as it was saved; 7 something is damaged, or there is no checkpoint.");
+  command->footer(
+      exit_code_help({{ExitCode::kDone, "all is as it was saved"},
+                      {ExitCode::kCheckpoint, "something is damaged, or there is no checkpoint"}}));
   command->callback([this] { action = [this] { return inspect_command(checkpoint, json); }; });
 }
 
@@ -235,7 +235,7 @@ void CommandLine::add_eval() {
       ->check(CLI::Range(int64_t{1}, kMaxEvaluationReplicas))
       ->type_name("N");
   command->add_flag("--json", eval.json, "Print the same as JSON");
-  command->footer(kExitCodes);
+  command->footer(exit_code_help());
   command->callback([this] { action = [this] { return eval_command(eval); }; });
   replica->callback([this] { action = [this] { return eval_replica_command(eval); }; });
 }
@@ -252,8 +252,9 @@ void CommandLine::add_predict() {
   command->add_flag("--resize", predict.resize, "Scale images to the size that the model takes");
   command->add_flag("--json", predict.json, "Print a line of JSON for each image instead");
   command->footer(
-      "Exit codes: 0 done; 3 a file is no image that the model takes, the others are predicted;\n"
-      "7 no usable checkpoint.");
+      exit_code_help({{ExitCode::kDone, "done"},
+                      {ExitCode::kData, "a file is no image that the model takes, the others are predicted"},
+                      {ExitCode::kCheckpoint, "no usable checkpoint"}}));
   command->callback([this] { action = [this] { return predict_command(predict); }; });
 }
 
@@ -270,7 +271,7 @@ void CommandLine::add_export() {
                    "The file (default: NAME.FORMAT in this folder, NAME.pt for torchscript)")
       ->type_name("FILE");
   command->add_flag("--overwrite", exported.overwrite, "Replace the file if it is there");
-  command->footer(kExitCodes);
+  command->footer(exit_code_help());
   command->callback([this] { action = [this] { return export_command(exported); }; });
 }
 
@@ -287,7 +288,9 @@ void CommandLine::add_compare() {
       ->check(CLI::Range(0.0, 1000.0))
       ->type_name("PERCENT");
   command->add_flag("--json", compare.json, "Print the same as JSON");
-  command->footer("Exit codes: 0 done; 8 a run is worse than --max-regression allows; 2 no such run.");
+  command->footer(exit_code_help({{ExitCode::kDone, "done"},
+                                  {ExitCode::kUsage, "no such run"},
+                                  {ExitCode::kRegression, "a run is worse than --max-regression allows"}}));
   command->callback([this] { action = [this] { return compare_command(compare); }; });
 }
 
@@ -301,7 +304,8 @@ void CommandLine::add_report() {
   command->add_option("--output", report.output, "The file (default: report.html in this folder)")
       ->type_name("FILE");
   command->add_flag("--overwrite", report.overwrite, "Replace the file if it is there");
-  command->footer("Exit codes: 0 done; 2 no such run, or the file is there already.");
+  command->footer(exit_code_help(
+      {{ExitCode::kDone, "done"}, {ExitCode::kUsage, "no such run, or the file is there already"}}));
   command->callback([this] { action = [this] { return report_command(report); }; });
 }
 
@@ -365,7 +369,7 @@ void CommandLine::add_sweep() {
   command->add_flag("--quiet", sweep.quiet, "Print only the table");
   command->add_flag("--json", sweep.json, "Print sweep.json instead of the table");
   command->footer("When points fail, the exit code is that of the first one; the others are measured.\n" +
-                  std::string(kExitCodes));
+                  exit_code_help());
   command->callback([this] { action = [this] { return sweep_command(sweep); }; });
 }
 
@@ -376,7 +380,8 @@ void CommandLine::add_bench() {
   command->add_option("--replicas", bench.replicas, "Processes (default: 2)")->type_name("N");
   add_bench_options(command, bench);
   command->add_flag("--json", bench.json, "Print every row as a line of JSON instead");
-  command->footer("Exit codes: 0 every sum was exact; 1 one was not; else as for run.");
+  command->footer(
+      exit_code_help({{ExitCode::kDone, "every sum was exact"}, {ExitCode::kBug, "one was not"}}));
   command->callback([this] {
     if (benchmark != "allreduce") {
       throw CLI::ValidationError(
@@ -409,7 +414,8 @@ void CommandLine::add_doctor() {
   command->add_option("--ssh-config", doctor.ssh_configuration, "A configuration for ssh (ssh -F)")
       ->type_name("FILE");
   command->add_flag("--json", doctor.json, "Print every finding as a line of JSON instead");
-  command->footer("Exit codes: 0 all is well; 2 something is to be done; else as for run.");
+  command->footer(
+      exit_code_help({{ExitCode::kDone, "all is well"}, {ExitCode::kUsage, "something is to be done"}}));
   command->callback([this] { action = [this] { return doctor_command(doctor); }; });
   host->add_option("--index", doctor.index)->required();
   host->callback([this] { action = [this] { return doctor_host_command(doctor); }; });
@@ -469,7 +475,7 @@ int run_command_line(int argc, char** argv) {
   try {
     code = parse_and_run(argc, argv);
     if (code == ExitCode::kDone && !std::cout.flush())
-      throw Error(ExitCode::kUsage, "cannot write to the standard output");
+      throw Error(output_failure_code(), "cannot write to the standard output");
   } catch (...) {
     const Failure failure = describe_current_exception();
     code = failure.code;

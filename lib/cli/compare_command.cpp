@@ -7,12 +7,6 @@
 #include "metrics/finished_run.h"
 
 namespace dtrain {
-namespace {
-
-// No error, which ExitCode is about: the answer to the question that was asked.
-constexpr auto kRegression = static_cast<ExitCode>(8);
-
-}  // namespace
 
 ExitCode compare_command(const CompareOptions& options) {
   std::vector<FinishedRun> runs;
@@ -33,7 +27,7 @@ ExitCode compare_command(const CompareOptions& options) {
   } else {
     std::cout << runs_table(comparison) << (text.empty() ? "" : "\n") << text;
   }
-  return regressions.empty() ? ExitCode::kDone : kRegression;
+  return regressions.empty() ? ExitCode::kDone : ExitCode::kRegression;
 }
 
 }  // namespace dtrain

@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -23,20 +24,48 @@ struct Descriptor {
 };
 
 [[noreturn]] void fail(ExitCode code, const std::filesystem::path& path, const char* what) {
-  throw Error(code, fmt::format("{}: {}: {}", path.string(), what, std::strerror(errno)));
-}
-
-bool write_all(int fd, const std::string& content) {
-  for (size_t written = 0; written < content.size();) {
-    const ssize_t put = ::write(fd, content.data() + written, content.size() - written);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) return false;
-    written += static_cast<size_t>(put);
-  }
-  return true;
+  const int error = errno;
+  throw Error(file_failure_code(error, code),
+              fmt::format("{}: {}: {}", path.string(), what, std::strerror(error)));
 }
 
 }  // namespace
+
+ExitCode file_failure_code(int error, ExitCode refused) {
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+    case EFBIG:
+    case EIO:
+    case EREMOTEIO:
+    case EUCLEAN:    // a damaged file system
+    case ESTALE:     // a file server that forgot the file
+    case ETIMEDOUT:  // or does not answer
+    case ENOTCONN:   // or is gone
+      return ExitCode::kDisk;
+    default:
+      return refused;
+  }
+}
+
+ExitCode output_failure_code() {
+  pollfd output{STDOUT_FILENO, POLLOUT, 0};
+  const bool nobody_reads =
+      ::poll(&output, 1, 0) > 0 && (output.revents & (POLLERR | POLLHUP | POLLNVAL)) != 0;
+  return nobody_reads ? ExitCode::kUsage : ExitCode::kDisk;
+}
+
+bool write_all(int descriptor, const void* bytes, size_t count) {
+  const auto* next = static_cast<const char*>(bytes);
+  while (count > 0) {
+    const ssize_t put = ::write(descriptor, next, count);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return false;
+    next += put;
+    count -= static_cast<size_t>(put);
+  }
+  return true;
+}
 
 std::string read_file(const std::filesystem::path& path, int64_t limit, ExitCode code) {
   // O_NONBLOCK: opening a pipe that nobody writes to must not hang.
@@ -67,7 +96,8 @@ void write_file_atomically(const std::filesystem::path& path, const std::string&
   // O_NOFOLLOW: in a folder that others may write to, the name could be a link to a file of ours.
   Descriptor file{::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666)};
   if (file.fd < 0) fail(ExitCode::kUsage, path, "cannot create");
-  const bool complete = write_all(file.fd, content) && ::close(std::exchange(file.fd, -1)) == 0 &&
+  const bool complete = write_all(file.fd, content.data(), content.size()) &&
+                        ::close(std::exchange(file.fd, -1)) == 0 &&
                         ::rename(temporary.c_str(), path.c_str()) == 0;
   if (complete) return;
   const int error = errno;

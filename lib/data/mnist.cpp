@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "core/text.h"
 #include "data/idx.h"
 
@@ -31,7 +32,8 @@ bool is_there(const fs::path& path) {
   std::error_code code;
   const bool found = fs::exists(path, code);
   if (code)
-    throw Error(ExitCode::kData, fmt::format("{}: {}", printable(path.string(), 1000), code.message()));
+    throw Error(file_failure_code(code.value(), ExitCode::kData),
+                fmt::format("{}: {}", printable(path.string(), 1000), code.message()));
   return found;
 }
 

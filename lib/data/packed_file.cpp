@@ -11,6 +11,7 @@
 #include <new>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "core/text.h"
 
 namespace dtrain {
@@ -28,16 +29,17 @@ const char* kFetchAgain = "the file is incomplete or damaged; fetch it again";
 }  // namespace
 
 PackedFile::PackedFile(const std::filesystem::path& path) : path_(path) {
-  const auto refuse = [this](const std::string& what) -> void {
+  const auto refuse = [this](const std::string& what, int error = 0) -> void {
     if (descriptor_ >= 0) ::close(descriptor_);
-    throw Error(ExitCode::kData, fmt::format("{}: {}", printable(path_.string(), 1000), what));
+    throw Error(file_failure_code(error, ExitCode::kData),
+                fmt::format("{}: {}", printable(path_.string(), 1000), what));
   };
   // O_NONBLOCK: opening a FIFO that nobody writes to must not hang.
   descriptor_ = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (descriptor_ < 0) refuse(fmt::format("cannot be opened: {}", std::strerror(errno)));
+  if (descriptor_ < 0) refuse(fmt::format("cannot be opened: {}", std::strerror(errno)), errno);
   struct stat status {};
   if (::fstat(descriptor_, &status) != 0)
-    refuse(fmt::format("cannot be looked at: {}", std::strerror(errno)));
+    refuse(fmt::format("cannot be looked at: {}", std::strerror(errno)), errno);
   if (S_ISDIR(status.st_mode)) refuse("is a folder where a file is expected");
   if (!S_ISREG(status.st_mode)) refuse("is not a regular file");
   if (status.st_size == 0) refuse(fmt::format("is empty: {}", kFetchAgain));
@@ -57,9 +59,10 @@ PackedFile::~PackedFile() {
   ::close(descriptor_);
 }
 
-void PackedFile::fail(int64_t offset, const std::string& what) const {
-  throw Error(ExitCode::kData, fmt::format("{}: byte {}{}: {}", printable(path_.string(), 1000), offset,
-                                           is_gzip_ ? " of the unpacked content" : "", what));
+void PackedFile::fail(int64_t offset, const std::string& what, int error) const {
+  throw Error(file_failure_code(error, ExitCode::kData),
+              fmt::format("{}: byte {}{}: {}", printable(path_.string(), 1000), offset,
+                          is_gzip_ ? " of the unpacked content" : "", what));
 }
 
 void PackedFile::read(void* out, int64_t bytes) {
@@ -101,7 +104,7 @@ int64_t PackedFile::read_file(void* out, int64_t bytes) {
     const ssize_t got =
         ::read(descriptor_, static_cast<unsigned char*>(out) + filled, static_cast<size_t>(bytes - filled));
     if (got < 0 && errno == EINTR) continue;
-    if (got < 0) fail(offset_, fmt::format("cannot be read: {}", std::strerror(errno)));
+    if (got < 0) fail(offset_, fmt::format("cannot be read: {}", std::strerror(errno)), errno);
     if (got == 0) break;
     filled += got;
   }

@@ -31,7 +31,7 @@ class PackedFile {
   void expect_content_size(int64_t bytes) const;
 
   // Throws the error `what` at `offset` bytes into the unpacked content.
-  [[noreturn]] void fail(int64_t offset, const std::string& what) const;
+  [[noreturn]] void fail(int64_t offset, const std::string& what, int error = 0) const;
 
  private:
   int64_t read_file(void* out, int64_t bytes);  // of the file as it is; less than `bytes` only at its end

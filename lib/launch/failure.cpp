@@ -12,6 +12,7 @@
 #include <tuple>
 
 #include "core/descriptor.h"
+#include "core/exit_codes.h"
 #include "core/text.h"
 
 namespace dtrain {
@@ -114,12 +115,12 @@ Cause cause_of(const ReplicaOutcome& outcome) {
   }
   const ProcessEnd end = outcome.end.value_or(ProcessEnd{});  // who failed without a report has ended
   const std::string where = during(outcome.status);
+  if (outcome.given_up && !outcome.end)
+    return {ExitCode::kPeerLost, fmt::format("{}, {}; dtrain ended it", *outcome.given_up, where), true};
   if (end.signal == SIGKILL && outcome.out_of_memory_kills > 0) return out_of_memory(outcome, where);
-  if (end.signal != 0) {
-    const char* const hint = end.signal == SIGKILL ? " (out of memory? see dmesg)" : "";
-    return {signal_exit_code(end.signal),
-            fmt::format("killed by {} {}{}", signal_name(end.signal), where, hint), true};
-  }
+  if (end.signal != 0)
+    return {signal_exit_code(end.signal), fmt::format("killed by {} {}", signal_name(end.signal), where),
+            true};
   const ExitCode code = to_exit_code(end.exit_code);
   return {code, fmt::format("exited with code {} {}", end.exit_code, where), code != ExitCode::kPeerLost};
 }
@@ -172,22 +173,6 @@ std::vector<std::string> describe_others(const std::vector<ReplicaOutcome>& outc
 
 }  // namespace
 
-ExitCode to_exit_code(int code) {
-  switch (code) {
-    case 2:
-    case 3:
-    case 4:
-    case 5:
-    case 6:
-    case 7:
-    case 10:
-    case 75:
-      return static_cast<ExitCode>(code);
-    default:
-      return ExitCode::kBug;
-  }
-}
-
 std::optional<FailedReport> parse_failed_report(const std::string& line) {
   if (line.find("\"failed\"") == std::string::npos)
     return std::nullopt;  // most lines are steps: not parsed twice
@@ -204,6 +189,18 @@ std::optional<FailedReport> parse_failed_report(const std::string& line) {
     failed.message = message->get_ref<const std::string&>().substr(0, kMaxMessageBytes);
   }
   return failed;
+}
+
+std::optional<GivenUpReport> parse_given_up_report(const std::string& line) {
+  if (line.find("\"worker_given_up\"") == std::string::npos) return std::nullopt;
+  try {
+    const auto report = nlohmann::json::parse(line);
+    if (report.at("event") != "worker_given_up") return std::nullopt;
+    return GivenUpReport{report.at("rank").get<int>(), report.at("restart").get<int>(),
+                         printable(report.at("message").get<std::string>(), kMaxLineBytes)};
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
 }
 
 std::string failure_text(const ReplicaOutcome& outcome) {

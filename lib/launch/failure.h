@@ -23,6 +23,15 @@ struct FailedReport {
 // The line as a report of failure ({"event":"failed","code":N,"message":"..."}); nullopt for any other line.
 std::optional<FailedReport> parse_failed_report(const std::string& line);
 
+// A parameter server's word that it serves a worker no more, which may still run:
+// {"event":"worker_given_up","rank":N,"restart":N,"message":"..."}.
+struct GivenUpReport {
+  int rank = 0;     // in the job
+  int restart = 0;  // of the process that is meant
+  std::string reason;
+};
+std::optional<GivenUpReport> parse_given_up_report(const std::string& line);
+
 // What is known of one replica.
 struct ReplicaOutcome {
   std::optional<FailedReport> report;
@@ -33,6 +42,8 @@ struct ReplicaOutcome {
   std::string name = {};  // "rank N" when empty
   // Processes that the kernel has ended for lack of memory since the job began, this one perhaps among them.
   int64_t out_of_memory_kills = 0;
+  // Why the supervisor gave it up while it still ran; nullopt: it did not.
+  std::optional<std::string> given_up = {};
 };
 
 // Where the replicas of a host stand in a job that has more.
@@ -40,9 +51,6 @@ struct RanksOnHost {
   int first = 0;
   std::string host = {};  // its name; "" when there is no other
 };
-
-// The code that a process ended with or reported; kBug for one that no dtrain uses.
-ExitCode to_exit_code(int code);
 
 // Why one replica failed, by its report or its end, in one line.
 std::string failure_text(const ReplicaOutcome& outcome);

@@ -10,10 +10,10 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "core/exit_codes.h"
 #include "core/signals.h"
 #include "core/sockets.h"
 #include "core/text.h"
-#include "launch/failure.h"
 #include "launch/handshake.h"
 #include "launch/rendezvous.h"
 

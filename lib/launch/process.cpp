@@ -10,11 +10,14 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <fstream>
+#include <iterator>
 #include <map>
 #include <string>
 #include <vector>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "launch/supervisor.h"
 
 namespace dtrain {
@@ -24,7 +27,7 @@ constexpr int kReportPipeBytes = 1 << 20;
 
 [[noreturn]] void fail(int error, const std::string& what) {
   const bool no_room = error == ENOMEM || error == EAGAIN;
-  throw Error(no_room ? ExitCode::kMemory : ExitCode::kUsage,
+  throw Error(no_room ? ExitCode::kMemory : file_failure_code(error),
               fmt::format("{}: {}", what, std::strerror(error)));
 }
 
@@ -182,6 +185,13 @@ std::optional<ProcessEnd> Process::ended() const {
     throw Error(ExitCode::kBug, fmt::format("cannot watch process {}: {}", pid_, std::strerror(errno)));
   if (info.si_pid == 0) return std::nullopt;
   return info.si_code == CLD_EXITED ? ProcessEnd{info.si_status, 0} : ProcessEnd{0, info.si_status};
+}
+
+bool Process::is_stopped() const {
+  std::ifstream file(fmt::format("/proc/{}/stat", pid_));
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  const size_t name_end = text.rfind(") ");  // the name before it may have anything in it
+  return name_end != std::string::npos && text.compare(name_end + 2, 1, "T") == 0;
 }
 
 void Process::reap() {

@@ -43,6 +43,8 @@ class Process {
   // How it ended, or nullopt while it runs. It stays a zombie until reap(), so that its group's number stays
   // its own.
   std::optional<ProcessEnd> ended() const;
+  // Stopped by a signal such as SIGSTOP (state T of proc(5)): of all signals only SIGKILL ends it then.
+  bool is_stopped() const;
   // Kills what is left of its group and reaps all of it.
   void reap();
 

@@ -37,6 +37,8 @@ struct Replica {
   ReplicaOutcome outcome;
   int restarts = 0;      // so far
   bool returns = false;  // is to be started again once it has ended
+  bool killed = false;   // by end()
+  bool is_stopped() const { return process && process->is_stopped(); }
 };
 
 // The process when it is started again for the time `restart`.
@@ -46,11 +48,12 @@ ReplicaProcess restarted(ReplicaProcess process, int restart) {
   return process;
 }
 
-// An expendable replica that failed.
+// Of a replica that failed and that the others can do without, or that was given up and may still run.
 struct Loss {
   int rank;
   double noticed;
-  bool told;
+  std::string given_up;  // why; "" when it failed
+  bool told = false;
 };
 
 class Job {
@@ -66,12 +69,16 @@ class Job {
   void drain_reports(Replica& replica);
   void take_line(int rank, const std::string& line);
   void take_end(int rank, const ProcessEnd& end);
+  void take_given_up(const GivenUpReport& report);
   void note_failure(int rank);
   void begin_gathering();
-  void note_loss(int rank);
+  void note_loss(int rank, const std::string& given_up = "");
   void tell_losses();
+  void settle(Loss& loss);
+  void end(Replica& replica, const std::string& reason);
   void start_again(int rank);
   bool needed_have_ended() const;
+  bool nobody_can_say_more() const;
   void end_leftovers();
   void advance();
   void tick();
@@ -92,6 +99,7 @@ class Job {
   std::vector<int> failed_;  // ranks, in the order noticed
   std::vector<Loss> losses_;
   double first_failure_time_ = 0;
+  double needed_ended_ = 0;  // when needed_have_ended() was first seen
   int stop_signal_ = 0;
   std::optional<SuperviseResult> interruption_;
 };
@@ -167,6 +175,7 @@ void Job::take_line(int rank, const std::string& line) {
   if (undisturbed()) {
     auto& report = replicas_[static_cast<size_t>(rank)].outcome.report;
     if (!report && (report = parse_failed_report(line))) note_failure(rank);
+    if (const auto given_up = parse_given_up_report(line)) take_given_up(*given_up);
   }
   if (options_.on_report) options_.on_report(options_.first_rank + rank, line);
 }
@@ -176,7 +185,7 @@ void Job::take_end(int rank, const ProcessEnd& end) {
   replica.process->reap();
   drain_reports(replica);  // its last words come before the judgement
   if (undisturbed()) {
-    replica.outcome.end = end;
+    if (!replica.killed) replica.outcome.end = end;
     replica.outcome.out_of_memory_kills = out_of_memory_kills() - kills_before_;
     if (end.signal != 0 || end.exit_code != 0) note_failure(rank);
   }
@@ -184,31 +193,52 @@ void Job::take_end(int rank, const ProcessEnd& end) {
   --alive_;
 }
 
+// Of a process that was started again since, its successor knows nothing.
+void Job::take_given_up(const GivenUpReport& report) {
+  const int rank = report.rank - options_.first_rank;
+  if (rank < 0 || rank >= static_cast<int>(replicas_.size())) return;  // on another host
+  const Replica& replica = replicas_[static_cast<size_t>(rank)];
+  if (replica.process && replica.restarts == report.restart) note_loss(rank, report.reason);
+}
+
 // Told later, as a replica that is lost because another one failed is no news of its own.
-void Job::note_loss(int rank) {
+void Job::note_loss(int rank, const std::string& given_up) {
   for (const Loss& loss : losses_) {
     if (loss.rank == rank) return;
   }
   ReplicaOutcome& outcome = replicas_[static_cast<size_t>(rank)].outcome;
   outcome.status = board_.get(rank);
-  losses_.push_back({rank, steady_seconds(), false});
+  losses_.push_back({rank, steady_seconds(), given_up});
 }
 
 void Job::tell_losses() {
   if (phase_ != Phase::kRunning) return;
   for (Loss& loss : losses_) {
-    if (loss.told || (alive_ > 0 && steady_seconds() - loss.noticed < options_.gather_seconds)) continue;
-    loss.told = true;
-    Replica& replica = replicas_[static_cast<size_t>(loss.rank)];
-    if (replica.process) replica.process->send(SIGKILL);  // it hangs in its own end
-    replica.returns = replica.restarts < replica.plan->restarts && !needed_have_ended();
-    if (options_.on_lost)
-      options_.on_lost({options_.first_rank + loss.rank, failure_text(replica.outcome),
-                        replica.returns ? replica.restarts + 1 : 0});
+    if (loss.told) continue;
+    const bool has_time = alive_ > 0 && steady_seconds() - loss.noticed < options_.gather_seconds;
+    if (!has_time || replicas_[static_cast<size_t>(loss.rank)].is_stopped()) settle(loss);
   }
   for (size_t rank = 0; rank < replicas_.size(); ++rank) {
     if (replicas_[rank].returns && !replicas_[rank].process) start_again(static_cast<int>(rank));
   }
+}
+
+void Job::settle(Loss& loss) {
+  loss.told = true;
+  Replica& replica = replicas_[static_cast<size_t>(loss.rank)];
+  if (replica.process) end(replica, loss.given_up);  // one that failed hangs in its own end
+  if (!replica.plan->expendable) return;             // its end will be the job's
+  replica.returns = replica.restarts < replica.plan->restarts && !needed_have_ended();
+  if (options_.on_lost)
+    options_.on_lost({options_.first_rank + loss.rank, failure_text(replica.outcome),
+                      replica.returns ? replica.restarts + 1 : 0});
+}
+
+// While the job goes on.
+void Job::end(Replica& replica, const std::string& reason) {
+  replica.outcome.given_up = reason + (replica.is_stopped() ? " (a signal has stopped it)" : "");
+  replica.killed = true;
+  replica.process->send(SIGKILL);
 }
 
 void Job::start_again(int rank) {
@@ -217,7 +247,7 @@ void Job::start_again(int rank) {
   replica.process = std::make_unique<Process>(process, board_.descriptor());
   replica.lines = lines_of(rank);
   replica.outcome = {std::nullopt, std::nullopt, {}, process.log, process.name};
-  replica.returns = false;
+  replica.returns = replica.killed = false;
   ++alive_;
   losses_.erase(
       std::remove_if(losses_.begin(), losses_.end(), [rank](const Loss& loss) { return loss.rank == rank; }),
@@ -235,13 +265,15 @@ bool Job::needed_have_ended() const {
   return had_any;
 }
 
-// Nobody is left whom expendable replicas could work with: those that are still there hang.
+// Nobody is left whom expendable replicas could work with: those that are still there hang, or are stopped.
 void Job::end_leftovers() {
   if (phase_ != Phase::kRunning || !needed_have_ended()) return;
-  if (deadline_ == 0) deadline_ = steady_seconds() + options_.grace_seconds;
-  if (steady_seconds() < deadline_) return;
-  for (const Replica& replica : replicas_) {
-    if (replica.process) replica.process->send(SIGKILL);
+  const double now = steady_seconds();
+  if (needed_ended_ == 0) needed_ended_ = now;
+  for (Replica& replica : replicas_) {
+    if (!replica.process || replica.killed) continue;
+    const double patience = replica.is_stopped() ? options_.gather_seconds : options_.grace_seconds;
+    if (now - needed_ended_ >= patience) end(replica, "it did not end with the others");
   }
 }
 
@@ -261,9 +293,14 @@ void Job::begin_gathering() {
   enter(Phase::kGathering, options_.gather_seconds);
 }
 
+bool Job::nobody_can_say_more() const {
+  return std::all_of(replicas_.begin(), replicas_.end(),
+                     [](const Replica& replica) { return !replica.process || replica.is_stopped(); });
+}
+
 void Job::advance() {
   const int stops = stop_signals_received() - options_.stop_signals_before;
-  const bool late = steady_seconds() >= deadline_;
+  const bool late = steady_seconds() >= deadline_ || (phase_ == Phase::kGathering && nobody_can_say_more());
   if (phase_ == Phase::kRunning && stops > 0) stop_signal_ = last_stop_signal();
   if (undisturbed() && (stops > 0 || (phase_ == Phase::kGathering && late))) {
     enter(Phase::kTerminating, stops > 0 ? options_.stop_seconds : options_.grace_seconds);
@@ -277,7 +314,9 @@ void Job::enter(Phase phase, double seconds) {
   deadline_ = steady_seconds() + seconds;
   if (undisturbed()) return;
   for (const Replica& replica : replicas_) {
-    if (replica.process) replica.process->send(phase == Phase::kTerminating ? SIGTERM : SIGKILL);
+    if (!replica.process) continue;
+    const bool may_take_leave = phase == Phase::kTerminating && !replica.is_stopped();
+    replica.process->send(may_take_leave ? SIGTERM : SIGKILL);
   }
 }
 

@@ -55,7 +55,8 @@ struct SuperviseOptions {
   std::function<void(int rank, const std::string& line)> on_report;
   // Called about ten times a second between reports (a progress bar redraws itself).
   std::function<void()> on_tick;
-  // How long the others get to end by themselves after the first failure, then after SIGTERM, before SIGKILL.
+  // How long the others get to end by themselves after the first failure, then after SIGTERM, before SIGKILL,
+  // which comes at once to those that a signal has stopped.
   double gather_seconds = 0.5;
   double grace_seconds = 2.0;
   // How long they get to end by themselves after a stop signal, which they receive too, before SIGKILL.
@@ -86,14 +87,16 @@ SuperviseResult stopped_by_signal();
 // all say kPeerLost (a timeout), it is the one that does not, of several one that the board shows outside
 // communication. SIGINT/SIGTERM
 // (core/signals.h flags) stop the job: SIGTERM to all, SIGKILL after stop_seconds or at a second signal.
-// Expendable ones that still run when all others have ended get grace_seconds to follow. One that is started
-// again finds in DTRAIN_RESTART for which time, and has a log of its own ("worker1.log",
-// "worker1.restart1.log"). Children get PR_SET_PDEATHSIG=SIGKILL and a process group of their own, so that
-// Ctrl-C reaches only the supervisor. The kernel ties them to the *thread* that called this, which must last
-// as long as the job: it does, for it is blocked here. A replica's group ends with it; nothing of the job is
-// left when this returns or throws. Throws Error when a process cannot be started (after ending those that
-// were): kUsage names the log or program that cannot be opened, kMemory says that there is no room for a
-// process. What a callback throws passes through.
+// Expendable ones that still run when all others have ended get grace_seconds to follow, and gather_seconds
+// when a signal has stopped them. One that a parameter server gives up (launch/failure.h) is ended like one
+// that fails; when it is not expendable, the job fails. One that is started again finds in DTRAIN_RESTART for
+// which time, and has a log of its own ("worker1.log", "worker1.restart1.log"). Children get
+// PR_SET_PDEATHSIG=SIGKILL and a process group of their own, so that Ctrl-C reaches only the supervisor. The
+// kernel ties them to the *thread* that called this, which must last as long as the job: it does, for it is
+// blocked here. A replica's group ends with it; nothing of the job is left when this returns or throws.
+// Throws Error when a process cannot be started (after ending those that were): kUsage or kDisk names the log
+// or program that cannot be opened, kMemory says that there is no room for a process. What a callback throws
+// passes through.
 SuperviseResult supervise(const std::vector<ReplicaProcess>& processes, const StatusBoard& board,
                           const SuperviseOptions& options);
 

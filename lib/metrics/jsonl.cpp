@@ -9,6 +9,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/files.h"
 
 namespace dtrain {
 namespace {
@@ -26,7 +27,7 @@ bool ends_within_a_line(int descriptor) {
 JsonLinesFile::JsonLinesFile(const std::filesystem::path& path)
     : path_(path), descriptor_(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
   if (descriptor_ < 0) {
-    throw Error(ExitCode::kUsage,
+    throw Error(file_failure_code(errno),
                 fmt::format("{}: cannot open for the metrics: {}", path.string(), std::strerror(errno)));
   }
   if (ends_within_a_line(descriptor_)) write("\n");
@@ -40,17 +41,13 @@ void JsonLinesFile::on_event(const Event& event) {
 }
 
 void JsonLinesFile::write(const std::string& text) {
-  for (size_t written = 0; written < text.size();) {
-    const ssize_t put = ::write(descriptor_, text.data() + written, text.size() - written);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) {
-      failed_ = true;
-      throw Error(ExitCode::kUsage, fmt::format("{}: cannot write the metrics: {}; free some room or choose "
-                                                "another place with --run-dir",
-                                                path_.string(), std::strerror(errno)));
-    }
-    written += static_cast<size_t>(put);
-  }
+  if (write_all(descriptor_, text.data(), text.size())) return;
+  const int error = errno;
+  failed_ = true;
+  throw Error(file_failure_code(error),
+              fmt::format("{}: cannot write the metrics: {}; free some room or choose "
+                          "another place with --run-dir",
+                          path_.string(), std::strerror(error)));
 }
 
 }  // namespace dtrain

@@ -12,14 +12,14 @@ namespace dtrain {
 class JsonLinesFile : public EventSink {
  public:
   // Opens or creates the file. When its last line was cut off (a killed job, a full disk) a newline ends it
-  // first. Throws Error(kUsage).
+  // first. Throws Error(kUsage, kDisk).
   explicit JsonLinesFile(const std::filesystem::path& path);
   ~JsonLinesFile() override;
   JsonLinesFile(const JsonLinesFile&) = delete;
   JsonLinesFile& operator=(const JsonLinesFile&) = delete;
 
-  // The first failure to write throws Error(kUsage); events after it are dropped silently, so that the job
-  // can end and say so elsewhere.
+  // The first failure to write throws Error(kUsage, kDisk); events after it are dropped silently, so that the
+  // job can end and say so elsewhere.
   void on_event(const Event& event) override;
 
  private:

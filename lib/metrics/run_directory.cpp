@@ -29,7 +29,7 @@ constexpr int kMostOfOneName = 10000;
 }
 
 [[noreturn]] void refuse(const fs::path& path, const char* what, int error) {
-  refuse(path, fmt::format("{}: {}", what, std::strerror(error)));
+  throw Error(file_failure_code(error), fmt::format("{}: {}: {}", path.string(), what, std::strerror(error)));
 }
 
 std::string file_name_of(const std::string& name) {

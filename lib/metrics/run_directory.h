@@ -17,7 +17,7 @@ struct RunDirectoryOptions {
 };
 
 // The folder alone, made where it is absent, without a look at what it holds: `directory`, or a new one under
-// `parent`, numbered -2, -3, ... when its name is taken. Throws Error(kUsage) when the file system refuses.
+// `parent`, numbered -2, -3, ... when its name is taken. Throws Error when the file system refuses.
 std::filesystem::path make_folder_of_run(const RunDirectoryOptions& options);
 
 class RunDirectory {
@@ -28,7 +28,7 @@ class RunDirectory {
   // Without `directory`: a new folder, numbered -2, -3, ... when the name is taken.
   // With it: the folder must be absent or empty. `overwrite` also accepts a folder that dtrain made (it has a
   // regular metrics.jsonl and a logs folder) and removes from it spec.yaml, metrics.jsonl, summary.json and
-  // logs/*.log, nothing else. Throws Error(kUsage) otherwise, with nothing removed, and when the file system
+  // logs/*.log, nothing else. Throws Error otherwise, with nothing removed, and when the file system
   // refuses.
   static RunDirectory create(const RunDirectoryOptions& options);
 

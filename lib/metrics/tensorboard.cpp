@@ -13,6 +13,7 @@
 #include <system_error>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "core/protobuf.h"
 
 namespace dtrain {
@@ -85,8 +86,9 @@ std::string summary(const std::vector<NamedHistogram>& histograms) {
 }
 
 [[noreturn]] void refuse(const std::filesystem::path& path, const char* what) {
-  throw Error(ExitCode::kUsage, fmt::format("{}: cannot {} TensorBoard's events: {}", path.string(), what,
-                                            std::strerror(errno)));
+  const int error = errno;
+  throw Error(file_failure_code(error), fmt::format("{}: cannot {} TensorBoard's events: {}", path.string(),
+                                                    what, std::strerror(error)));
 }
 
 std::string file_name() {
@@ -154,12 +156,7 @@ void EventFile::write_record(const std::string& event) {
   const std::string length = little_endian<uint64_t>(event.size());
   const std::string record =
       length + little_endian(masked_crc(length)) + event + little_endian(masked_crc(event));
-  for (size_t written = 0; written < record.size();) {
-    const ssize_t put = ::write(descriptor_, record.data() + written, record.size() - written);
-    if (put < 0 && errno == EINTR) continue;
-    if (put < 0) refuse(path_, "write");
-    written += static_cast<size_t>(put);
-  }
+  if (!write_all(descriptor_, record.data(), record.size())) refuse(path_, "write");
 }
 
 }  // namespace dtrain

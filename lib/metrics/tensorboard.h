@@ -40,13 +40,13 @@ uint32_t crc32c(const std::string& bytes);
 class EventFile {
  public:
   // Makes a new events.out.tfevents.* in `folder`, which is made if need be. TensorBoard forgets what older
-  // files in the folder say of `first_step` and later. Throws Error(kUsage).
+  // files in the folder say of `first_step` and later. Throws Error(kUsage, kDisk).
   EventFile(const std::filesystem::path& folder, int64_t first_step);
   ~EventFile();
   EventFile(const EventFile&) = delete;
   EventFile& operator=(const EventFile&) = delete;
 
-  // Written through at once. Throws Error(kUsage).
+  // Written through at once. Throws Error(kUsage, kDisk).
   void add(int64_t step, const std::vector<Scalar>& scalars);
   void add_histograms(int64_t step, const std::vector<NamedHistogram>& histograms);
 

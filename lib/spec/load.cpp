@@ -228,6 +228,7 @@ LoadedSpec load_spec(const std::filesystem::path& path, const std::vector<std::s
   try {
     text = read_file(path, kMaxYamlBytes, ExitCode::kUsage);
   } catch (const Error& error) {
+    if (error.code() == ExitCode::kDisk) throw;  // no fault of the spec's
     LoadedSpec loaded;
     const std::string prefix = path.string() + ": ";
     const std::string what = error.what();

@@ -140,7 +140,7 @@ void ParameterService::serve_worker(int worker, const Connect& connect) {
   } catch (const Error& error) {
     if (error.code() != ExitCode::kPeerLost) return stop(std::current_exception());
     const std::lock_guard lock(mutex_);
-    lose(worker, error.what());
+    if (!failure_) lose(worker, error.what());  // else it is not the worker's end but this server's
   } catch (...) {
     stop(std::current_exception());
   }

@@ -10,6 +10,7 @@
 
 #include "core/descriptor.h"
 #include "core/error.h"
+#include "core/files.h"
 
 namespace dtrain {
 namespace {
@@ -58,12 +59,13 @@ class CsvHistory : public Callback {
     bytes_ = bytes;
   }
   void write(const std::string& text) {
-    if (::write(file_.get(), text.data(), text.size()) != static_cast<ssize_t>(text.size())) refuse("write");
+    if (!write_all(file_.get(), text.data(), text.size())) refuse("write");
     bytes_ += static_cast<off_t>(text.size());
   }
   [[noreturn]] void refuse(const char* what) const {
-    throw Error(ExitCode::kUsage,
-                fmt::format("{}: cannot {} the history: {}", path_.string(), what, std::strerror(errno)));
+    const int error = errno;
+    throw Error(file_failure_code(error),
+                fmt::format("{}: cannot {} the history: {}", path_.string(), what, std::strerror(error)));
   }
 
   std::filesystem::path path_;

@@ -2,8 +2,11 @@
 
 #include <c10/util/Exception.h>
 
+#include <filesystem>
 #include <new>
 #include <system_error>
+
+#include "core/files.h"
 
 namespace dtrain {
 namespace {
@@ -35,6 +38,8 @@ Failure describe_current_exception() {
     const size_t allocator = text.find("DefaultCPUAllocator");
     if (allocator != std::string::npos) return out_of_memory(": " + text.substr(allocator));
     return {ExitCode::kBug, "LibTorch: " + text};
+  } catch (const std::filesystem::filesystem_error& error) {
+    return {file_failure_code(error.code().value(), ExitCode::kBug), error.what()};
   } catch (const std::system_error& error) {
     // No room for another thread.
     if (error.code() == std::errc::resource_unavailable_try_again) return out_of_memory("");

@@ -8,9 +8,9 @@
 #include <numeric>
 
 #include "core/clock.h"
+#include "core/exit_codes.h"
 #include "core/signals.h"
 #include "core/text.h"
-#include "launch/failure.h"
 #include "launch/hosts.h"
 #include "launch/role.h"
 #include "train/fewer_hosts.h"

@@ -79,6 +79,8 @@ class Arrivals {
     met = restart;
     return meet(place_, {server_, worker, restart}, kServerSide);
   }
+  // The number of the restart whose process was met last; -1: none.
+  int met(int worker) const { return met_[static_cast<size_t>(worker)]; }
   // Whether there is one.
   bool has_returned(int worker) const {
     try {
@@ -121,9 +123,6 @@ ServiceOptions service_options(const JobPlan& job, const RunPlan& run, int local
   options.clip_norm = job.spec.train.clip_norm;
   options.check_every = job.spec.checks.every_steps.value_or(0);
   options.timeout = timeout_of(job);
-  options.on_lost = [](int worker, const std::string& reason) {
-    spdlog::warn("worker {} is lost: {}; the others go on", worker, reason);
-  };
   options.returns = static_cast<int>(run.worker_restarts);
   options.on_return = [](int worker, int64_t steps) {
     spdlog::info("worker {} is back, after its step {}", worker, steps);
@@ -174,7 +173,8 @@ ServerAccess connect_to_servers(const MeetingPlace& place, int64_t worker, int r
   return servers;
 }
 
-void serve_parameters(const MeetingPlace& place, int64_t server, int local_rank, StatusBoard& board) {
+void serve_parameters(const MeetingPlace& place, int64_t server, int local_rank, StatusBoard& board,
+                      EventSink& sink) {
   const JobPlan& job = place.job;
   const RunPlan& run = place.run;
   board.set(local_rank, Activity::kBuilding, 0);
@@ -182,6 +182,14 @@ void serve_parameters(const MeetingPlace& place, int64_t server, int local_rank,
   if (saves_checkpoints(job, run)) catch_first_stop_signals();
   Arrivals arrivals(place, server);
   ServiceOptions options = service_options(job, run, local_rank, board);
+  // All servers see it end when the supervisor ends it: each would otherwise wait for it a time of its own.
+  options.on_lost = [&](int worker, const std::string& reason) {
+    spdlog::warn("worker {} is lost: {}; the others go on", worker, reason);
+    sink.on_event({{"event", "worker_given_up"},
+                   {"rank", worker},
+                   {"restart", arrivals.met(worker)},
+                   {"message", reason}});
+  };
   options.has_returned = [&arrivals](int worker) { return arrivals.has_returned(worker); };
   const auto service = make_service(job, run, server, std::move(options));
   board.set(local_rank, Activity::kServing, 0);

@@ -5,6 +5,7 @@
 #include "comm/store.h"
 #include "launch/role.h"
 #include "launch/status_board.h"
+#include "metrics/event.h"
 #include "strategy/strategy.h"
 #include "train/job_plan.h"
 
@@ -22,7 +23,8 @@ struct MeetingPlace {
 ServerAccess connect_to_servers(const MeetingPlace& place, int64_t worker, int restart);
 
 // Serves the run's workers as its server `server`, until all have ended. `local_rank` is its place on the
-// board.
-void serve_parameters(const MeetingPlace& place, int64_t server, int local_rank, StatusBoard& board);
+// board. `sink` hears of a worker that was given up ("worker_given_up", launch/failure.h).
+void serve_parameters(const MeetingPlace& place, int64_t server, int local_rank, StatusBoard& board,
+                      EventSink& sink);
 
 }  // namespace dtrain

@@ -25,7 +25,7 @@ struct ProfileSite {
 
 // The strategy `inner`, traced in the steps that the spec asks for. Every replica has one. Replicas that are
 // in the same step meet after the last of these; where they work on their own, what has come until replica 0
-// finishes counts. Throws Error(kUsage) when the file cannot be written.
+// finishes counts. Throws Error(kUsage, kDisk) when the file cannot be written.
 std::unique_ptr<Strategy> make_profiled(std::unique_ptr<Strategy> inner, std::shared_ptr<PhaseClock> clock,
                                         const ProfileSite& site);
 

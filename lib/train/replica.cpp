@@ -215,7 +215,8 @@ void train_or_serve(const JobPlan& job, const RunPlan& run, const Dataset& datas
   const Role role = role_of(identity.rank, run.replicas, run.servers);
   activity.doing(Activity::kConnecting);
   if (role.serves)
-    return serve_parameters({job, run, store, network_of(identity)}, role.number, identity.local_rank, board);
+    return serve_parameters({job, run, store, network_of(identity)}, role.number, identity.local_rank, board,
+                            sink);
   Connections connections = connect(job, run, identity, store, accelerator, activity);
   if (run.run == "overhead") {
     measure_overhead(job, run, dataset, sink, accelerator);

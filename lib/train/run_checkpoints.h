@@ -26,7 +26,7 @@ struct Resumption {
 class RunCheckpoints {
  public:
   // On rank 0 the folder is made now, so that one that cannot be written is no surprise later. `sink` hears
-  // of every checkpoint that is saved. Throws Error(kUsage).
+  // of every checkpoint that is saved. Throws Error(kUsage, kDisk).
   RunCheckpoints(const JobPlan& job, const RunPlan& run, const std::filesystem::path& folder, bool leads,
                  EventSink& sink);
 
@@ -39,7 +39,7 @@ class RunCheckpoints {
   // Rank 0 alone: writes it while training goes on. `since`: when training stood still for it,
   // steady_seconds().
   void save(Checkpoint checkpoint, double since);
-  // Rank 0 alone: says what has come to the disk. Throws Error(kUsage) when something could not be written.
+  // Rank 0 alone: says what has come to the disk. Throws Error when something could not be written.
   void report();
   // Waits until all is on the disk, and reports it. Throws like report().
   void finish();

@@ -144,7 +144,7 @@ void RunOutput::record(const Event& event) {
 void RunOutput::check_output() const {
   if (out_) return;
   throw Error(
-      ExitCode::kUsage,
+      output_failure_code(),
       "standard output cannot be written any more (its reader is gone, or the disk is full); everything "
       "is in " +
           directory_.metrics_file().string() + ", and --quiet prints next to nothing");

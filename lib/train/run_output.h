@@ -28,11 +28,11 @@ class RunOutput : public EventSink {
  public:
   // Makes the run's folder and writes the resolved spec into it. With `from`, the folder is the one of the
   // run that saved the checkpoint, unless the options name another, and its metrics go back to that moment.
-  // Throws Error(kUsage).
+  // Throws Error(kUsage, kDisk).
   RunOutput(const JobPlan& job, const OutputOptions& options, std::ostream& out,
             const ResumePoint* from = nullptr);
 
-  // Throws Error(kUsage) when the metrics or `out` cannot be written: a job that nobody hears of ends.
+  // Throws Error(kUsage, kDisk) when the metrics or `out` cannot be written: a job that nobody hears of ends.
   void on_event(const Event& event) override;
   void on_tick() override { console_.on_tick(); }
 

@@ -66,7 +66,7 @@ void take_part(LoadedSpec& loaded, const std::string& run_name, const Identity& 
   }
   PipeSink to_supervisor(pipe);
   NullSink nobody;
-  EventSink& sink = identity.rank == 0 ? static_cast<EventSink&>(to_supervisor) : nobody;
+  EventSink& sink = identity.rank == 0 || role.serves ? static_cast<EventSink&>(to_supervisor) : nobody;
   run_replica(job, run, dataset, identity, store, place, board, sink);
   spdlog::info("finished");
 }

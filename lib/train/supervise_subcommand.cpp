@@ -3,10 +3,13 @@
 #include <fmt/format.h>
 #include <stdlib.h>
 
+#include <cerrno>
 #include <chrono>
+#include <cstring>
 #include <filesystem>
 
 #include "comm/store.h"
+#include "core/files.h"
 #include "core/signals.h"
 #include "launch/identity.h"
 #include "launch/status_board.h"
@@ -21,7 +24,11 @@ class LogFolder {
  public:
   LogFolder() {
     std::string path = (std::filesystem::temp_directory_path() / "dtrain-logs-XXXXXX").string();
-    if (::mkdtemp(path.data()) == nullptr) throw Error(ExitCode::kUsage, "cannot make a folder " + path);
+    if (::mkdtemp(path.data()) == nullptr) {
+      const int error = errno;
+      throw Error(file_failure_code(error),
+                  fmt::format("cannot make the folder {}: {}", path, std::strerror(error)));
+    }
     path_ = path;
   }
   ~LogFolder() {

@@ -37,7 +37,7 @@ PlannedSweep plan_sweep(const JobSpec& spec, const DatasetInfo& data, const Swee
 // planned.sweep.directory: the first repeat of every point, then the second, because machines drift. A point
 // that fails is not repeated. After each run sweep.csv, sweep.json and sweep.svg there are up to date, and
 // `progress` has a line about it. Returns kStopped when a signal ended it (the rest is not measured),
-// otherwise the exit code of the first point that failed, or kDone. Throws Error(kUsage) when something
+// otherwise the exit code of the first point that failed, or kDone. Throws Error when something
 // cannot be written.
 ExitCode run_sweep(PlannedSweep& planned, const std::string& program, std::ostream& progress);
 

@@ -345,7 +345,7 @@ TEST_CASE("a full disk is an error with advice, wherever it fills, and leaves th
       INFO("at " << bytes << " bytes, step " << step);
       const std::string message = [&] {
         const SmallDisk disk(bytes);
-        return failure_of(ExitCode::kUsage, [&] { save_checkpoint(folder.path(), small_checkpoint(step)); });
+        return failure_of(ExitCode::kDisk, [&] { save_checkpoint(folder.path(), small_checkpoint(step)); });
       }();
       CHECK_THAT(message, ContainsSubstring("File too large") && ContainsSubstring("free some room"));
       CHECK(names_in(folder.path()) == std::vector<std::string>{"step-000000001"});

@@ -4,6 +4,7 @@
 
 #include "catch.h"
 #include "command_line.h"
+#include "core/exit_codes.h"
 #include "core/version.h"
 #include "files.h"
 
@@ -43,7 +44,7 @@ TEST_CASE("help says what the program is, its commands, how to start and the exi
   CHECK_THAT(outcome.output, ContainsSubstring("Usage: dtrain [OPTIONS] [SUBCOMMAND]"));
   CHECK_THAT(outcome.output, ContainsSubstring("Start with: dtrain run configs/mnist_mirrored.yaml"));
   CHECK_THAT(outcome.output, ContainsSubstring("75 stopped by a signal"));
-  CHECK_THAT(outcome.output, !ContainsSubstring("replica "));  // hidden
+  CHECK_THAT(outcome.output, !ContainsSubstring("\n  replica "));  // hidden
   const auto names = commands();
   for (const char* name : {"run", "validate", "plan", "schema", "completion"}) {
     INFO(name);
@@ -200,6 +201,18 @@ TEST_CASE("a launcher's variables that make no sense are named, with exit code 2
   CHECK(std::filesystem::exists(folder / "runs") == false);
 }
 
+TEST_CASE("help tells every exit code, in lines that fit") {
+  const std::string run = dtrain_command({"run", "--help"}).output;
+  const std::string codes = run.substr(std::min(run.find("Exit codes: 0 done;"), run.size()));
+  for (const ExitCodeMeaning& each : exit_codes())
+    CHECK_THAT(codes, ContainsSubstring(std::to_string(static_cast<int>(each.code)) + " " + each.meaning));
+  std::istringstream lines(codes);
+  for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 100);
+  CHECK_THAT(dtrain_command({"--help"}).output, ContainsSubstring(codes));
+  CHECK_THAT(dtrain_command({"compare", "--help"}).output,
+             ContainsSubstring("8 a run is worse than --max-regression allows;\nelse as for dtrain run."));
+}
+
 TEST_CASE("output that cannot be written is an error") {
   const std::string spec = std::string(DTRAIN_SOURCE_DIR) + "/configs/mnist_mirrored.yaml";
   for (const auto& arguments : std::vector<std::vector<std::string>>{{"plan", spec},
@@ -209,7 +222,7 @@ TEST_CASE("output that cannot be written is an error") {
                                                                      {"completion", "bash"}}) {
     INFO(arguments[0]);
     const Outcome outcome = dtrain_command(arguments, {{}, {}, "/dev/full"});
-    CHECK(outcome.exit_code == 2);
+    CHECK(outcome.exit_code == 9);
     CHECK(outcome.errors == "dtrain: cannot write to the standard output\n");
   }
 }

@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <fstream>
 #include <set>
@@ -148,7 +149,7 @@ TEST_CASE("a full disk leaves the old content and no temporary") {
     try {
       write_file_atomically(folder / "file", std::string(1000, 'x'));
     } catch (const Error& error) {
-      ::_exit(error.code() == ExitCode::kUsage ? 0 : 1);
+      ::_exit(error.code() == ExitCode::kDisk ? 0 : 1);
     } catch (...) {
       ::_exit(2);
     }
@@ -160,6 +161,16 @@ TEST_CASE("a full disk leaves the old content and no temporary") {
   CHECK(WEXITSTATUS(status) == 0);
   CHECK(content_of(folder / "file") == "old");
   CHECK(names_in(folder.path()) == std::set<std::string>{"file"});
+}
+
+TEST_CASE("a disk that is full or fails may be better later, anything else has to be put right") {
+  for (const int error : {ENOSPC, EDQUOT, EFBIG, EIO, ESTALE})
+    CHECK(file_failure_code(error, ExitCode::kData) == ExitCode::kDisk);
+  for (const int error :
+       {0, EACCES, EPERM, EROFS, ENOENT, ENOTDIR, EISDIR, EEXIST, ELOOP, ENAMETOOLONG, EMFILE}) {
+    CHECK(file_failure_code(error) == ExitCode::kUsage);
+    CHECK(file_failure_code(error, ExitCode::kData) == ExitCode::kData);
+  }
 }
 
 TEST_CASE("a planted link in the temporary's place is not written through") {

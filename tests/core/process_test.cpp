@@ -15,9 +15,11 @@
 
 #include "catch.h"
 #include "core/error.h"
+#include "core/exit_codes.h"
 #include "core/memory.h"
 #include "core/signals.h"
 #include "core/version.h"
+#include "files.h"
 
 namespace dtrain {
 namespace {
@@ -127,12 +129,21 @@ TEST_CASE("freed memory stays with the process") {
 #endif
 }
 
-TEST_CASE("exit codes are those that scripts rely on") {
-  const std::vector<std::pair<ExitCode, int>> documented = {
-      {ExitCode::kDone, 0},     {ExitCode::kBug, 1},        {ExitCode::kUsage, 2},
-      {ExitCode::kData, 3},     {ExitCode::kPeerLost, 4},   {ExitCode::kMemory, 5},
-      {ExitCode::kDiverged, 6}, {ExitCode::kCheckpoint, 7}, {ExitCode::kStopped, 75}};
-  for (const auto& [code, number] : documented) CHECK(static_cast<int>(code) == number);
+TEST_CASE("exit codes are those that scripts rely on, each once") {
+  std::vector<int> numbers;
+  for (const ExitCodeMeaning& each : exit_codes()) numbers.push_back(static_cast<int>(each.code));
+  CHECK(numbers == std::vector<int>{0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 75});
+  for (const int number : numbers)
+    CHECK(static_cast<int>(to_exit_code(number)) == (number == 0 ? 1 : number));  // who failed is not done
+  for (const int number : {-1, 11, 74, 76, 127, 255, 1 << 20}) CHECK(to_exit_code(number) == ExitCode::kBug);
+}
+
+TEST_CASE("the documentation has the table of exit codes") {
+  std::string table = "| exit code | meaning |\n| --- | --- |\n";
+  for (const ExitCodeMeaning& each : exit_codes())
+    table += "| " + std::to_string(static_cast<int>(each.code)) + " | " + each.meaning + " |\n";
+  const std::string document = content_of(std::string(DTRAIN_SOURCE_DIR) + "/docs/architecture.md");
+  CHECK_THAT(document, ContainsSubstring(table));
 }
 
 TEST_CASE("an error carries its code and message through std::exception") {

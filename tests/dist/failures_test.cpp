@@ -1,4 +1,8 @@
 // Jobs that cannot be done: each says why in the words of the user, with the exit code for it.
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sched.h>
+#include <sys/mount.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -91,9 +95,50 @@ TEST_CASE("metrics that find no room on the disk end the job") {
   options.before_exec = [] { limit(RLIMIT_FSIZE, 65536); };
   const Finished run = run_program(
       job.run(kEndless + Job::set({"metrics.every_steps=1", "strategy.communication=gloo"})), options);
-  CHECK(run.exit_code == 2);
+  CHECK(run.exit_code == 9);
   CHECK_THAT(run.errors, ContainsSubstring((job.run_folder() / "metrics.jsonl").string()) &&
                              ContainsSubstring("cannot write the metrics: File too large"));
+  CHECK(job.is_gone(0));
+}
+
+bool write_line(const char* file, const std::string& line) {
+  const Descriptor descriptor(::open(file, O_WRONLY | O_CLOEXEC));
+  return ::write(descriptor.get(), line.data(), line.size()) == std::ssize(line);
+}
+
+// A small disk of this process's own at `folder`; false where that may not be.
+bool mount_disk(const std::string& folder, unsigned long flags, const std::string& users,
+                const std::string& groups) {
+  return ::unshare(CLONE_NEWUSER | CLONE_NEWNS) == 0 && write_line("/proc/self/setgroups", "deny") &&
+         write_line("/proc/self/uid_map", users) && write_line("/proc/self/gid_map", groups) &&
+         ::mount("tmpfs", folder.c_str(), "tmpfs", flags, "size=128k") == 0;
+}
+
+TEST_CASE("scripts can tell a full disk from a folder that may not be written") {
+  struct Case {
+    unsigned long flags;
+    int exit_code;
+    const char* reason;
+  };
+  const Case each =
+      GENERATE(Case{0, 9, "No space left on device"}, Case{MS_RDONLY, 2, "Read-only file system"});
+  constexpr int kNoMounts = 77;
+  const Job job;
+  fs::create_directory(job.run_folder());
+  const std::string folder = job.run_folder().string();
+  const std::string users = fmt::format("{0} {0} 1", ::geteuid()),
+                    groups = fmt::format("{0} {0} 1", ::getegid());
+  ProgramOptions options;
+  options.before_exec = [&] {
+    if (!mount_disk(folder, each.flags, users, groups)) ::_exit(kNoMounts);
+  };
+  const Finished run = run_program(job.run(kEndless + Job::set({"metrics.every_steps=1"})), options);
+  if (run.exit_code == kNoMounts) {
+    WARN("not checked: no disk can be mounted here");
+    return;
+  }
+  CHECK(run.exit_code == each.exit_code);
+  CHECK_THAT(run.errors, ContainsSubstring(folder) && ContainsSubstring(each.reason));
   CHECK(job.is_gone(0));
 }
 

@@ -66,7 +66,8 @@ TEST_CASE("a replica that stops answering is named when its time is over") {
                                                std::string("strategy.communication=") + communication})));
   job.wait_for_step();
   ::kill(job.wait_for_replica(rank).process, SIGSTOP);
-  check_failed(program, job, 3 + kFaultSeconds, "distributed", rank, "it did not answer");
+  // At once when its time is over: what is stopped cannot use a grace period, which is 2 s.
+  check_failed(program, job, 3 + 2, "distributed", rank, "it did not answer");
 }
 
 // Start-up is over after about a quarter of a second of a replica's computing: its moments are told by that.
@@ -147,7 +148,7 @@ TEST_CASE("a stopped replica does not keep the job from stopping") {
   job.wait_for_step();
   ::kill(job.wait_for_replica(1).process, SIGSTOP);
   program.send(SIGINT);
-  CHECK(program.wait(4).exit_code == 75);  // after the grace period
+  CHECK(program.wait(4).exit_code == 75);
   CHECK(job.is_gone(0));
 }
 

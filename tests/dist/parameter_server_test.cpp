@@ -151,21 +151,39 @@ TEST_CASE("a worker that is killed before it has met the servers comes all the s
   }
 }
 
+// Others wait for it once: all servers give it up when one has done so.
 TEST_CASE("a worker that stops for ever is given up where others wait for it") {
+  const std::string bound = GENERATE("none", "4");
   const Job job(kSpec);
   Program program(job.run(Job::set({"train.epochs=30", "evaluate.every_epochs=1000",
-                                    "strategy.timeout_seconds=2", "strategy.max_staleness=4"})));
+                                    "strategy.timeout_seconds=2", "strategy.max_staleness=" + bound})));
   job.wait_for_step();
   ::kill(job.wait_for_replica(2).process, SIGSTOP);
   const Finished run = program.wait(60);
   INFO(run.output << run.errors);
   CHECK(run.exit_code == 0);
+  CHECK_THAT(run.output, ContainsSubstring("NOTE: worker 2 is lost, the others go on: ") &&
+                             ContainsSubstring(" (a signal has stopped it), at step ") &&
+                             ContainsSubstring("; dtrain ended it"));
   const Event end = job.event("run_end", "distributed");
   CHECK(end.at("workers").at(2).at("lost") == true);
-  CHECK(end.at("staleness").at("maximum") <= 4);
+  if (bound == "4") CHECK(end.at("staleness").at("maximum") <= 4);
   CHECK_THAT(content_of(job.run_folder() / "logs" / "distributed-server0.log"),
              ContainsSubstring("worker 2 is lost: "));
   CHECK(job.is_gone(0));
+}
+
+TEST_CASE("a worker that stops for ever is started again") {
+  const Job job(kSpec);
+  Program program(job.run(Job::set({"train.epochs=30", "evaluate.every_epochs=1000",
+                                    "strategy.timeout_seconds=2", "strategy.restart_workers=1"})));
+  job.wait_for_step();
+  ::kill(job.wait_for_replica(2).process, SIGSTOP);
+  const Finished run = program.wait(60);
+  INFO(run.output << run.errors);
+  CHECK(run.exit_code == 0);
+  for (const Event& worker : job.event("run_end", "distributed").at("workers"))
+    CHECK(updates_of(worker) == 30 * 21);
 }
 
 void check_ends_with(Program& program, const Job& job, const std::string& name, const std::string& reason,

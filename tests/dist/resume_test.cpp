@@ -159,7 +159,7 @@ TEST_CASE("a disk that fills up ends the job, and what was saved before is good"
                                     "strategy.communication=gloo"},  // a file, too, is shared memory
                                    small_disk);
   INFO(run.output << run.errors);
-  CHECK(run.exit_code == 2);
+  CHECK(run.exit_code == 9);
   CHECK_THAT(run.errors, ContainsSubstring("File too large") && ContainsSubstring("checkpoint.keep"));
   CHECK(job.is_gone());
   CHECK(list_checkpoints(checkpoints_of(job)).back().step == 50);

@@ -42,7 +42,7 @@ TEST_CASE("output that finds no room is an error, even if it is the last table")
   options.output = full.get();
   const Finished run =
       run_program(job.run(Job::set({"compare.baseline=one_device"}) + Arguments{"--quiet"}), options);
-  CHECK(run.exit_code == 2);
+  CHECK(run.exit_code == 9);
   CHECK(job.events("comparison").size() == 1);
   CHECK(std::filesystem::exists(job.run_folder() / "summary.json"));
 }

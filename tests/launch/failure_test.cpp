@@ -44,7 +44,7 @@ TEST_CASE("a killed replica wins over the peers that complained before it was se
   CHECK(result.code == ExitCode::kPeerLost);
   CHECK(result.first_failing_rank == 1);
   CHECK(last_lines(result.message, 2) ==
-        "rank 1 failed first: killed by SIGKILL at step 120 while computing (out of memory? see dmesg)\n"
+        "rank 1 failed first: killed by SIGKILL at step 120 while computing\n"
         "  log: no-such-folder/rank.log");
   CHECK_THAT(result.message,
              ContainsSubstring("rank 0: communicating at step 120 for 1 min 00 s; then: connection reset"));
@@ -64,6 +64,21 @@ TEST_CASE("a SIGKILL while the kernel ended processes for lack of memory is prob
   CHECK(explain_failure({fault}, {0}, kNow).code == ExitCode::kBug);
 }
 
+TEST_CASE("what dtrain ended has dtrain's reason, whatever the kernel ended meanwhile") {
+  ReplicaOutcome silent = running(Activity::kComputing, 120);
+  silent.given_up = "it was silent for 5 s";
+  silent.out_of_memory_kills = 1;
+  const auto result = explain_failure({silent}, {0}, kNow);
+  CHECK(result.code == ExitCode::kPeerLost);
+  CHECK(result.evidence == Evidence::kFailedItself);
+  CHECK(result.reason ==
+        "rank 0 failed first: it was silent for 5 s, at step 120 while computing; dtrain ended it");
+  silent.end = {0, SIGSEGV};  // it was quicker
+  CHECK_THAT(failure_text(silent), ContainsSubstring("killed by SIGSEGV"));
+  silent.report = FailedReport{ExitCode::kDiverged, "loss is nan"};
+  CHECK(failure_text(silent) == "loss is nan");
+}
+
 TEST_CASE("of several own faults the first noticed is the cause") {
   const auto result = explain_failure(
       {reported(ExitCode::kData, "bad file"), reported(ExitCode::kDiverged, "loss is nan")}, {1, 0}, kNow);
@@ -75,6 +90,7 @@ TEST_CASE("how a process ended decides the exit code") {
   const auto code_of = [](ProcessEnd end) { return explain_failure({ended(end)}, {0}, kNow).code; };
   CHECK(code_of({3, 0}) == ExitCode::kData);
   CHECK(code_of({75, 0}) == ExitCode::kStopped);
+  CHECK(code_of({9, 0}) == ExitCode::kDisk);
   CHECK(code_of({4, 0}) == ExitCode::kPeerLost);
   CHECK(code_of({1, 0}) == ExitCode::kBug);
   CHECK(code_of({127, 0}) == ExitCode::kBug);
@@ -180,11 +196,25 @@ TEST_CASE("a report of failure is recognised and nothing else is") {
 
 TEST_CASE("a report of failure with a nonsensical code is a bug of ours") {
   const std::string code =
-      GENERATE("0", "1", "8", "-4", "260", "1e300", "\"4\"", "null", "18446744073709551615", "4.0");
+      GENERATE("0", "1", "11", "-4", "260", "1e300", "\"4\"", "null", "18446744073709551615", "4.0");
   const auto report = parse_failed_report(R"({"event":"failed","code":)" + code + R"(,"message":7})");
   REQUIRE(report);
   CHECK(report->code == ExitCode::kBug);
   CHECK(report->message.empty());
+}
+
+TEST_CASE("a server's word that it gave a worker up is recognised and nothing else is") {
+  const auto report = parse_given_up_report(
+      R"({"event":"worker_given_up","rank":2,"restart":1,"message":"it was \u001bsilent"})");
+  REQUIRE(report);
+  CHECK(report->rank == 2);
+  CHECK(report->restart == 1);
+  CHECK(report->reason == "it was \\x1bsilent");
+  for (const char* text :
+       {"", "\"worker_given_up\"", R"({"event":"worker_given_up","rank":2,"restart":1})",
+        R"({"event":"step","why":"worker_given_up","rank":2,"restart":1,"message":""})",
+        R"({"event":"worker_given_up","rank":"2","restart":1,"message":""})", R"(["worker_given_up"])"})
+    CHECK_FALSE(parse_given_up_report(text).has_value());
 }
 
 TEST_CASE("in a job of several hosts the host is named, and ranks count over all of them") {

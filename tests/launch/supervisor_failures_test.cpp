@@ -24,8 +24,7 @@ TEST_CASE("a killed replica ends the job and is named") {
   CHECK(run.result.code == ExitCode::kPeerLost);
   CHECK(run.result.first_failing_rank == 1);
   CHECK_THAT(run.result.message,
-             ContainsSubstring(
-                 "rank 1 failed first: killed by SIGKILL at step 120 while computing (out of memory?"));
+             ContainsSubstring("rank 1 failed first: killed by SIGKILL at step 120 while computing\n"));
   const std::string log = "\n  log: " + (folder / "rank1.log").string();
   CHECK(run.result.message.substr(run.result.message.size() - log.size()) == log);
   CHECK(is_gone(run.reports[0].at(0)));
@@ -119,6 +118,96 @@ TEST_CASE("the others go on without an expendable process, and it is told why it
   CHECK(losses[0].find('\n') == std::string::npos);
 }
 
+// Longer than a test may take: where these are waited for, the test fails.
+SuperviseOptions patient_options() {
+  SuperviseOptions options;
+  options.gather_seconds = options.grace_seconds = 60;
+  return options;
+}
+
+std::string given_up(int rank, int restart = 0) {
+  return R"(echo '{"event":"worker_given_up","rank":)" + std::to_string(rank) + R"(,"restart":)" +
+         std::to_string(restart) + R"(,"message":"it was silent for 5 s"}' >&3; )";
+}
+
+TEST_CASE("a stopped worker that a server gave up is ended at once, with the server's reason") {
+  const TemporaryFolder folder;
+  const std::string ready = (folder / "ready").string(), lost = (folder / "lost").string();
+  SuperviseOptions options = patient_options();
+  options.on_report = make_after(1, ready);
+  std::vector<std::string> reasons;
+  options.on_lost = [&](const LostReplica& one) {
+    CHECK(one.rank == 1);
+    reasons.push_back(one.reason);
+    std::ofstream(lost) << "x";
+  };
+  const Run run =
+      run_replicas(with_expendable(shell_replicas(folder, {wait_for(ready) + given_up(1) + wait_for(lost),
+                                                           "echo $$ >&3; kill -STOP $$"}),
+                                   1),
+                   *StatusBoard::create(2), options);
+  CHECK(run.result.code == ExitCode::kDone);
+  CHECK(reasons == std::vector<std::string>{
+                       "it was silent for 5 s (a signal has stopped it), while starting; dtrain ended it"});
+  CHECK(run.seconds < 30);
+  CHECK(is_gone(run.reports[1].at(0)));
+}
+
+TEST_CASE("a worker that was given up may say itself why it ends") {
+  const TemporaryFolder folder;
+  const std::string given = (folder / "given").string();
+  SuperviseOptions options = patient_options();
+  options.on_report = make_after(1, given);
+  std::string reason;
+  options.on_lost = [&](const LostReplica& one) { reason = one.reason; };
+  run_replicas(with_expendable(shell_replicas(folder, {given_up(1), wait_for(given) + "kill -SEGV $$"}), 1),
+               *StatusBoard::create(2), options);
+  CHECK_THAT(reason, ContainsSubstring("killed by SIGSEGV"));
+}
+
+TEST_CASE("what is said of an earlier process, or of another host's, ends nobody here") {
+  const TemporaryFolder folder;
+  SuperviseOptions options;
+  options.gather_seconds = 0;
+  options.first_rank = 3;
+  options.on_lost = [](const LostReplica& one) { FAIL("lost: " << one.reason); };
+  const std::string seen = (folder / "seen").string();
+  options.on_report = make_after(4, seen);
+  const std::string words = given_up(4, 1) + given_up(0) + given_up(5) + given_up(-1);
+  const Run run =
+      run_replicas(with_expendable(shell_replicas(folder, {words + wait_for(seen), wait_for(seen)}), 1),
+                   *StatusBoard::create(2), options);
+  CHECK(run.result.code == ExitCode::kDone);
+}
+
+TEST_CASE("the job ends when a server gives up a worker that is needed") {
+  const TemporaryFolder folder;
+  const std::string ready = (folder / "ready").string();
+  const Run run = run_scripts(folder, {"echo $$ >&3; kill -STOP $$", wait_for(ready) + given_up(0)},
+                              {make_after(1, ready), nullptr, 60, 60});
+  CHECK(run.result.code == ExitCode::kPeerLost);
+  CHECK(run.result.first_failing_rank == 0);
+  CHECK_THAT(run.result.reason, ContainsSubstring("rank 0 failed first: it was silent for 5 s"));
+  CHECK(run.seconds < 30);
+}
+
+TEST_CASE("a stopped worker that is left at the end is ended without the grace period") {
+  const TemporaryFolder folder;
+  const std::string ready = (folder / "ready").string();
+  SuperviseOptions options = patient_options();
+  options.gather_seconds = 0.1;
+  options.on_report = make_after(1, ready);
+  std::string reason;
+  options.on_lost = [&](const LostReplica& one) { reason = one.reason; };
+  const Run run = run_replicas(
+      with_expendable(shell_replicas(folder, {wait_for(ready), "echo $$ >&3; kill -STOP $$"}), 1),
+      *StatusBoard::create(2), options);
+  CHECK(run.result.code == ExitCode::kDone);
+  CHECK(reason ==
+        "it did not end with the others (a signal has stopped it), while starting; dtrain ended it");
+  CHECK(run.seconds < 30);
+}
+
 TEST_CASE("a failure ends the job though an expendable process failed before, and because of it") {
   const TemporaryFolder folder;
   const std::string lost = (folder / "lost").string();
@@ -189,9 +278,12 @@ TEST_CASE("an expendable process that hangs when all others are done is ended") 
   const TemporaryFolder folder;
   SuperviseOptions options;
   options.grace_seconds = 0.1;
+  std::string reason;
+  options.on_lost = [&](const LostReplica& one) { reason = one.reason; };
   const Run run = run_replicas(with_expendable(shell_replicas(folder, {"exit 0", "exec sleep 60"}), 1),
                                *StatusBoard::create(2), options);
   CHECK(run.result.code == ExitCode::kDone);
+  CHECK(reason == "it did not end with the others, while starting; dtrain ended it");
   CHECK(run.seconds < 5);
 }
 

@@ -214,13 +214,13 @@ TEST_CASE("who ignores SIGTERM is killed after the grace period") {
   CHECK(is_gone(run.reports[0].at(0)));
 }
 
-TEST_CASE("a stopped process is ended too") {
+TEST_CASE("a stopped process is ended at once: time is of no use to it") {
   const TemporaryFolder folder;
   const std::string ready = (folder / "ready").string();
   const Run run = run_scripts(folder, {"echo $$ >&3; kill -STOP $$", wait_for(ready) + "exit 3"},
-                              {make_after(1, ready), nullptr, 0.1, 0.3});
+                              {make_after(1, ready), nullptr, 60, 60});
   CHECK(run.result.first_failing_rank == 1);
-  CHECK(run.seconds < 5);
+  CHECK(run.seconds < 30);
   CHECK(is_gone(run.reports[0].at(0)));
 }
 

@@ -74,7 +74,7 @@ TEST_CASE("a full disk is an error once") {
     file.on_event(step(1, 1));
     FAIL("the write should have failed");
   } catch (const Error& error) {
-    CHECK(error.code() == ExitCode::kUsage);
+    CHECK(error.code() == ExitCode::kDisk);
     CHECK_THAT(error.what(), ContainsSubstring("/dev/full"));
     CHECK_THAT(error.what(), ContainsSubstring("No space left"));
   }

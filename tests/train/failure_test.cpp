@@ -75,6 +75,12 @@ TEST_CASE("anything else is a bug, told in its own words") {
   CHECK(standard.code == ExitCode::kBug);
   CHECK(standard.message == "impossible");
 
+  const Failure disk = failure_of([] {
+    throw std::filesystem::filesystem_error("cannot copy",
+                                            std::make_error_code(std::errc::no_space_on_device));
+  });
+  CHECK(disk.code == ExitCode::kDisk);
+
   const Failure files = failure_of([] { static_cast<void>(std::filesystem::file_size("/nonexistent")); });
   CHECK(files.code == ExitCode::kBug);
   CHECK_THAT(files.message, ContainsSubstring("/nonexistent"));
