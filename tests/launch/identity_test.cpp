@@ -84,6 +84,17 @@ TEST_CASE("what a supervisor tells its replica is what the replica reads") {
   CHECK(read.source == "dtrain");
 }
 
+TEST_CASE("replicas of one host are told the name of a store, and no address") {
+  auto variables = replica_environment(local_identity(1, 2, "0000f"), 1);
+  CHECK(variables.count("MASTER_ADDR") == 0);
+  variables["DTRAIN_REPORT_FD"] = "3";
+  const LauncherEnvironment environment(variables);
+  const Identity read = identity_from_environment().value();
+  CHECK(read.local_store == "0000f");
+  CHECK(read.rank == 1);
+  CHECK_FALSE(read.spans_hosts());
+}
+
 TEST_CASE("who set the environment decides who serves the store") {
   Variables variables = with("RANK", "0");
   const auto identity_of = [&] {
