@@ -95,6 +95,18 @@ TEST_CASE("replicas of one host are told the name of a store, and no address") {
   CHECK_FALSE(read.spans_hosts());
 }
 
+TEST_CASE("computing threads of a replica do not spin, unless the user wants them to") {
+  const auto policy_of = [](const Variables& variables) {
+    const LauncherEnvironment environment(variables);
+    const auto told = replica_environment(local_identity(0, 2, "0000f"), 4);
+    CHECK(told.at("OMP_NUM_THREADS") == "4");
+    return told.count("OMP_WAIT_POLICY") == 1 ? told.at("OMP_WAIT_POLICY") : "the user's";
+  };
+  CHECK(policy_of({}) == "passive");
+  CHECK(policy_of({{"OMP_WAIT_POLICY", "active"}}) == "the user's");
+  CHECK(policy_of({{"GOMP_SPINCOUNT", "1000"}}) == "the user's");
+}
+
 TEST_CASE("who set the environment decides who serves the store") {
   Variables variables = with("RANK", "0");
   const auto identity_of = [&] {
