@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <linux/futex.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -13,6 +14,10 @@
 
 namespace dtrain {
 namespace {
+
+// Spinning that was in vain so often on end is then tried at one wait of so many.
+constexpr uint32_t kVainSpins = 8;
+constexpr uint32_t kWaitsPerTry = 32;
 
 static_assert(std::atomic<uint32_t>::is_always_lock_free, "a futex needs a plain word");
 
@@ -54,13 +59,32 @@ SharedBarrier::~SharedBarrier() {
 void SharedBarrier::wait() {
   ++count_;
   BarrierSlot& own = slots_[rank_];
+  own.core.store(::sched_getcpu(), std::memory_order_relaxed);
   // Sequentially consistent on both sides: either we see the sleeper, or it sees that we have arrived.
   own.arrived.store(count_);
   if (own.sleepers.load() > 0) futex_wake_all(own.arrived);
   for (int other = 0; other < size_; ++other) {
-    for (int look = 0; look < spins_ && !has_arrived(other); ++look) relax();
-    if (!has_arrived(other)) sleep_until_arrived(other);
+    if (!has_arrived(other) && !spin_until_arrived(other)) sleep_until_arrived(other);
   }
+}
+
+// Nothing tells whether the other one runs at this moment: its last core is a hint, experience another.
+bool SharedBarrier::spin_until_arrived(int other) {
+  const auto core_of = [this](int rank) { return slots_[rank].core.load(std::memory_order_relaxed); };
+  if (core_of(other) == core_of(rank_)) return false;
+  if (spun_in_vain_ >= kVainSpins && spun_in_vain_ % kWaitsPerTry != 0) {
+    ++spun_in_vain_;
+    return false;
+  }
+  for (int look = 0; look < spins_; ++look) {
+    relax();
+    if (has_arrived(other)) {
+      spun_in_vain_ = 0;
+      return true;
+    }
+  }
+  ++spun_in_vain_;
+  return false;
 }
 
 // The difference, not the order: the counters wrap around.

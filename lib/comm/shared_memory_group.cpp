@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <thread>
 
 #include "comm/process_group.h"
 #include "comm/sharded_reducer.h"
@@ -21,11 +20,6 @@ namespace {
 constexpr size_t kChunk = size_t{512} << 10;  // what is exchanged at once fits the second-level cache
 constexpr int kSpins = 4000;                  // some 100 us: about what shares of equal work differ by
 
-int spins_for(int size) {
-  const unsigned cores = std::thread::hardware_concurrency();
-  return static_cast<unsigned>(size) <= cores ? kSpins : 0;
-}
-
 class SharedMemoryGroup : public ProcessGroup {
  public:
   SharedMemoryGroup(StorePtr store, int rank, int size, std::chrono::milliseconds timeout)
@@ -35,7 +29,7 @@ class SharedMemoryGroup : public ProcessGroup {
         timeout_(timeout),
         segment_(store_, "collectives", rank, size,
                  slots_bytes(size) + 2 * kChunk * static_cast<size_t>(size), timeout),
-        barrier_(reinterpret_cast<BarrierSlot*>(segment_.data()), rank, size, timeout, spins_for(size)) {}
+        barrier_(reinterpret_cast<BarrierSlot*>(segment_.data()), rank, size, timeout, kSpins) {}
 
   int rank() const override { return rank_; }
   int size() const override { return size_; }

@@ -1,4 +1,5 @@
-// The key-value store at which the replicas of a job meet (c10d's TCPStore).
+// The key-value store at which the replicas of a job on several hosts meet (c10d's TCPStore); of one host:
+// local_store.h.
 #pragma once
 
 #include <chrono>

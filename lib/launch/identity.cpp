@@ -29,6 +29,13 @@ int required_number(const char* name, int64_t lowest, int64_t highest) {
   return static_cast<int>(*number);
 }
 
+void read_master(Identity& identity) {
+  const auto master = environment_host("MASTER_ADDR");
+  if (!master) fail_missing("MASTER_ADDR");
+  identity.master_address = *master;
+  identity.master_port = static_cast<uint16_t>(required_number("MASTER_PORT", 1, 65535));
+}
+
 std::vector<std::string> split_members(const std::string& text) {
   std::vector<std::string> members;
   for (size_t begin = 0; begin < text.size();) {
@@ -72,13 +79,12 @@ std::optional<Identity> identity_from_environment() {
                             "more replicas than the job",
                             identity.local_world_size, identity.world_size));
   }
-  const auto master = environment_host("MASTER_ADDR");
-  if (!master) fail_missing("MASTER_ADDR");
-  identity.master_address = *master;
-  identity.master_port = static_cast<uint16_t>(required_number("MASTER_PORT", 1, 65535));
+  const bool is_supervised = environment_text("DTRAIN_REPORT_FD").has_value();
+  if (is_supervised) identity.local_store = environment_text("DTRAIN_STORE").value_or("");
+  if (identity.local_store.empty()) read_master(identity);
 
   identity.agent_store = environment_text("TORCHELASTIC_USE_AGENT_STORE") == "True";
-  if (environment_text("DTRAIN_REPORT_FD")) {
+  if (is_supervised) {
     identity.source = "dtrain";
     identity.own_address = environment_host("DTRAIN_ADDRESS").value_or("127.0.0.1");
     identity.members = split_members(environment_text("DTRAIN_MEMBERS").value_or(""));
@@ -93,28 +99,37 @@ std::optional<Identity> identity_from_environment() {
   return identity;
 }
 
-Identity local_identity(int64_t rank, int64_t replicas, uint16_t store_port) {
+Identity local_identity(int64_t rank, int64_t replicas, const std::string& local_store) {
   Identity identity;
   identity.rank = identity.local_rank = static_cast<int>(rank);
   identity.world_size = identity.local_world_size = static_cast<int>(replicas);
-  identity.master_port = store_port;
+  identity.local_store = local_store;
   return identity;
 }
 
 std::map<std::string, std::string> replica_environment(const Identity& identity, int64_t threads) {
-  return {{"RANK", std::to_string(identity.rank)},
-          {"LOCAL_RANK", std::to_string(identity.local_rank)},
-          {"WORLD_SIZE", std::to_string(identity.world_size)},
-          {"LOCAL_WORLD_SIZE", std::to_string(identity.local_world_size)},
-          {"MASTER_ADDR", identity.master_address},
-          {"MASTER_PORT", std::to_string(identity.master_port)},
-          {"DTRAIN_ADDRESS", identity.own_address},
-          {"DTRAIN_MEMBERS", join(identity.members, ",")},
-          {"DTRAIN_HOST_INDEX", std::to_string(identity.host)},
-          {"DTRAIN_HOSTS", std::to_string(identity.hosts)},
-          {"DTRAIN_RESTART", std::to_string(identity.restart)},
-          {"TORCHELASTIC_USE_AGENT_STORE", "True"},  // the store is the supervisor's
-          {"OMP_NUM_THREADS", std::to_string(threads)}};
+  std::map<std::string, std::string> variables = {
+      {"RANK", std::to_string(identity.rank)},
+      {"LOCAL_RANK", std::to_string(identity.local_rank)},
+      {"WORLD_SIZE", std::to_string(identity.world_size)},
+      {"LOCAL_WORLD_SIZE", std::to_string(identity.local_world_size)},
+      {"DTRAIN_STORE", identity.local_store},
+      {"DTRAIN_ADDRESS", identity.own_address},
+      {"DTRAIN_MEMBERS", join(identity.members, ",")},
+      {"DTRAIN_HOST_INDEX", std::to_string(identity.host)},
+      {"DTRAIN_HOSTS", std::to_string(identity.hosts)},
+      {"DTRAIN_RESTART", std::to_string(identity.restart)},
+      {"TORCHELASTIC_USE_AGENT_STORE", "True"},  // the store is the supervisor's
+      {"OMP_NUM_THREADS", std::to_string(threads)}};
+  // Threads of libgomp spin while they wait, for milliseconds. On cores with other work to do that uses up
+  // their share of the time before there is something to compute.
+  if (!environment_text("OMP_WAIT_POLICY") && !environment_text("GOMP_SPINCOUNT"))
+    variables["OMP_WAIT_POLICY"] = "passive";
+  if (identity.local_store.empty()) {
+    variables["MASTER_ADDR"] = identity.master_address;
+    variables["MASTER_PORT"] = std::to_string(identity.master_port);
+  }
+  return variables;
 }
 
 }  // namespace dtrain

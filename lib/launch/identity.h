@@ -16,8 +16,10 @@ struct Identity {
   int local_world_size = 1;
   std::string master_address = "127.0.0.1";
   uint16_t master_port = 0;
-  bool agent_store = false;  // torchrun's agent or our supervisor serves a store at the master's port
-  std::string source;        // who set it: "dtrain", "torchrun", "environment", "Open MPI", "PMI", "Slurm"
+  std::string local_store = {};  // our supervisor serves the store here, and not at the master's address and
+                                 // port: the name of a Unix socket (comm/local_store.h)
+  bool agent_store = false;      // torchrun's agent or our supervisor serves a store at the master's port
+  std::string source;  // who set it: "dtrain", "torchrun", "environment", "Open MPI", "PMI", "Slurm"
 
   // What the sockets of this job on this host are bound to, and the addresses of all its hosts: nobody else
   // is let in; empty on one host, where loopback already keeps others out.
@@ -32,17 +34,19 @@ struct Identity {
 };
 
 // From RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, and of our supervisor's
-// DTRAIN_ADDRESS, DTRAIN_MEMBERS, DTRAIN_HOST_INDEX, DTRAIN_HOSTS and DTRAIN_RESTART; nullopt when neither
-// RANK nor WORLD_SIZE is set. Throws Error(kUsage) that names the variable when one is missing, malformed or
-// contradicts another. TORCHELASTIC_USE_AGENT_STORE=True means that torchrun's agent serves a store.
+// DTRAIN_STORE (in place of MASTER_ADDR and MASTER_PORT), DTRAIN_ADDRESS, DTRAIN_MEMBERS, DTRAIN_HOST_INDEX,
+// DTRAIN_HOSTS and DTRAIN_RESTART; nullopt when neither RANK nor WORLD_SIZE is set. Throws Error(kUsage) that
+// names the variable when one is missing, malformed or contradicts another. TORCHELASTIC_USE_AGENT_STORE=True
+// means that torchrun's agent serves a store.
 std::optional<Identity> identity_from_environment();
 
-// What tells a replica who it is, as identity_from_environment() reads it; a supervisor serves the store at
-// the master's address and port.
+// What tells a replica who it is, as identity_from_environment() reads it; a supervisor serves the store.
+// Its computing threads wait without spinning, unless this process's environment has OMP_WAIT_POLICY or
+// GOMP_SPINCOUNT.
 std::map<std::string, std::string> replica_environment(const Identity& identity, int64_t threads);
 
-// Replica `rank` of `replicas` that are all on this host, with a store at `store_port` of loopback.
-Identity local_identity(int64_t rank, int64_t replicas, uint16_t store_port);
+// Replica `rank` of `replicas` that are all on this host, with a store named `local_store`.
+Identity local_identity(int64_t rank, int64_t replicas, const std::string& local_store);
 
 // A host's name or address from the environment; nullopt when `name` is not set. Throws Error(kUsage).
 std::optional<std::string> environment_host(const char* name);

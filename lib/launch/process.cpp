@@ -19,6 +19,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "launch/supervisor.h"
+#include "launch/token.h"
 
 namespace dtrain {
 namespace {
@@ -64,6 +65,7 @@ std::vector<std::string> child_environment(const std::map<std::string, std::stri
     const size_t equals = text.find('=');
     if (equals != std::string::npos) variables[text.substr(0, equals)] = text.substr(equals + 1);
   }
+  for (const char* const name : kTokenVariables) variables.erase(name);  // for supervisors only
   for (const auto& [name, value] : added) variables[name] = value;
   variables["DTRAIN_REPORT_FD"] = std::to_string(kReportDescriptor);
   variables["DTRAIN_BOARD_FD"] = std::to_string(kBoardDescriptor);

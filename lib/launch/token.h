@@ -13,4 +13,7 @@ constexpr size_t kLongestToken = 4096;
 // the token, when both are set, it is too short or long, or the file is open to others.
 std::string job_token();
 
+// What a process that has no business with the token should not have in its environment.
+inline constexpr const char* kTokenVariables[] = {"DTRAIN_JOB_TOKEN", "DTRAIN_JOB_TOKEN_FILE"};
+
 }  // namespace dtrain

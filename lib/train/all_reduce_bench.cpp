@@ -259,7 +259,7 @@ ExitCode run_all_reduce_bench_replica(const AllReduceBench& bench) {
   return run_supervised([&bench](const Identity& identity, StatusBoard& board, ReportPipe& pipe) {
     at::set_num_threads(1);
     keep_to_own_cores(identity.local_rank, identity.local_world_size, 1);
-    const StorePtr store = connect_store(identity.master_address, identity.master_port, kTimeout);
+    const StorePtr store = connect_to_job(identity, kTimeout);
     std::vector<std::unique_ptr<ProcessGroup>> groups;
     for (const std::string& communication : bench.communication) {
       groups.push_back(make_group(communication, c10::make_intrusive<c10d::PrefixStore>(communication, store),

@@ -63,7 +63,7 @@ void take_part(const EvaluationJob& evaluation, const Identity& identity, Status
   doing(Activity::kConnecting);
   const auto timeout =
       std::chrono::milliseconds(static_cast<int64_t>(job.spec.strategy.timeout_seconds * 1000));
-  const StorePtr store = connect_store(identity.master_address, identity.master_port, timeout);
+  const StorePtr store = connect_to_job(identity, timeout);
   const auto group = make_group("auto", store, identity.rank, identity.world_size, timeout);
   group->set_on_wait([&] { doing(Activity::kCommunicating); });
   doing(Activity::kEvaluating);

@@ -9,6 +9,7 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
+#include "comm/local_store.h"
 #include "core/text.h"
 #include "core/version.h"
 #include "launch/hosts.h"
@@ -44,6 +45,25 @@ void set_host(Identity& identity, const std::vector<int>& hosts) {
   identity.host_by_host = are_host_by_host(hosts);
 }
 
+// Serves a store to this host or to the members, and says in `welcome` where it is.
+StorePtr serve_store(const Identity& identity, std::chrono::milliseconds timeout, nlohmann::json& welcome) {
+  if (!identity.spans_hosts()) {
+    const HostedLocalStore hosted = host_local_store(timeout);
+    welcome["store"] = hosted.name;
+    return hosted.store;
+  }
+  const HostedStore hosted = host_store(identity.own_address, 0, timeout);
+  hosted.admit(identity.members);
+  welcome["address"] = identity.own_address;
+  welcome["port"] = hosted.port;
+  return hosted.store;
+}
+
+StorePtr reach_store(const nlohmann::json& welcome, std::chrono::milliseconds timeout) {
+  if (welcome.contains("store")) return connect_local_store(welcome["store"].get<std::string>(), timeout);
+  return connect_store(welcome.at("address").get<std::string>(), welcome.at("port").get<uint16_t>(), timeout);
+}
+
 // Rank 0's part.
 StorePtr lead_replicas(const JobPlan& job, Identity& identity, const MeetingOptions& options) {
   const JobSpec& spec = job.spec;
@@ -55,20 +75,19 @@ StorePtr lead_replicas(const JobPlan& job, Identity& identity, const MeetingOpti
     connect_store(identity.master_address, identity.master_port, rendezvous_timeout(spec))
         ->set(endpoint_key(), std::vector<uint8_t>(endpoint.begin(), endpoint.end()));
   }
-  HostedStore hosted;
+  StorePtr store;
   rendezvous.gather(
       member_of(job, only(identity), own_host_name(), address, options), rendezvous_options(spec, options),
       [](int64_t) { return ""; },
       [&](const std::vector<Member>& members) {
-        hosted = host_store(address, 0, rendezvous_timeout(spec));
-        hosted.admit(addresses_of(members));
         if (identity.spans_hosts()) identity.members = addresses_of(members);
         const std::vector<int> hosts = hosts_of_ranks(members);
         set_host(identity, hosts);
-        return nlohmann::json{
-            {"address", address}, {"port", hosted.port}, {"members", identity.members}, {"hosts", hosts}};
+        nlohmann::json welcome{{"members", identity.members}, {"hosts", hosts}};
+        store = serve_store(identity, rendezvous_timeout(spec), welcome);
+        return welcome;
       });
-  return hosted.store;
+  return store;
 }
 
 struct Endpoint {
@@ -106,8 +125,7 @@ StorePtr join_replicas(const JobPlan& job, Identity& identity, const MeetingOpti
   if (identity.spans_hosts()) identity.own_address = own.empty() ? joined.own_address : own;
   identity.members = welcome.at("members").get<std::vector<std::string>>();
   set_host(identity, welcome.at("hosts").get<std::vector<int>>());
-  return connect_store(welcome.at("address").get<std::string>(), welcome.at("port").get<uint16_t>(),
-                       rendezvous_timeout(job.spec));
+  return reach_store(welcome, rendezvous_timeout(job.spec));
 }
 
 }  // namespace

@@ -58,8 +58,7 @@ void take_part(LoadedSpec& loaded, const std::string& run_name, const Identity& 
   board.set(identity.local_rank, Activity::kLoadingData, 0);
   Dataset dataset;
   if (!role.serves) dataset = load_dataset(loaded.spec.data, static_cast<uint64_t>(loaded.spec.seed));
-  const StorePtr store =
-      connect_store(identity.master_address, identity.master_port, rendezvous_timeout(job.spec));
+  const StorePtr store = connect_to_job(identity, rendezvous_timeout(job.spec));
   if (!role.serves) {
     spdlog::info("{} training and {} test examples of {} loaded from {}", dataset.train.size(),
                  dataset.test.size(), dataset.info.name, printable(dataset.info.source));

@@ -6,7 +6,7 @@
 #include <string>
 #include <thread>
 
-#include "comm/store.h"
+#include "comm/local_store.h"
 #include "core/clock.h"
 #include "core/files.h"
 #include "core/signals.h"
@@ -30,9 +30,9 @@ constexpr double kSaveSeconds = 600;  // after a stop signal; a second one does 
 // Starts and watches the replicas of one run on this host alone.
 SuperviseResult supervise_here(const JobPlan& job, const RunPlan& run, const RunDirectory& directory,
                                const std::string& program, LocalReplicas replicas) {
-  const HostedStore hosted = host_store("127.0.0.1", 0, rendezvous_timeout(job.spec));
+  const HostedLocalStore hosted = host_local_store(rendezvous_timeout(job.spec));
   for (int64_t rank = 0; rank < run.processes(); ++rank)
-    replicas.identities.push_back(local_identity(rank, run.processes(), hosted.port));
+    replicas.identities.push_back(local_identity(rank, run.processes(), hosted.name));
   return supervise_replicas(run, directory, program, replicas);
 }
 

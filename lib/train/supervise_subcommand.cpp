@@ -8,7 +8,7 @@
 #include <cstring>
 #include <filesystem>
 
-#include "comm/store.h"
+#include "comm/local_store.h"
 #include "core/files.h"
 #include "core/signals.h"
 #include "launch/identity.h"
@@ -49,12 +49,12 @@ class LogFolder {
 
 SuperviseResult supervise_subcommand(const Subcommand& subcommand) {
   catch_stop_signals();
-  const HostedStore hosted = host_store("127.0.0.1", 0, kMeetingTimeout);
+  const HostedLocalStore hosted = host_local_store(kMeetingTimeout);
   const auto board = StatusBoard::create(subcommand.replicas);
   LogFolder logs;
   std::vector<ReplicaProcess> processes;
   for (int rank = 0; rank < subcommand.replicas; ++rank) {
-    const Identity identity = local_identity(rank, subcommand.replicas, hosted.port);
+    const Identity identity = local_identity(rank, subcommand.replicas, hosted.name);
     processes.push_back({subcommand.arguments, replica_environment(identity, subcommand.threads),
                          logs.log_of(rank), kOwnProgram});
   }

@@ -18,7 +18,7 @@ struct Subcommand {
   std::function<void(int rank, const std::string& line)> on_report;
 };
 
-// Starts them with a store of loopback to meet at, and watches them until all have ended. Their logs are in a
+// Starts them with a store to meet at, and watches them until all have ended. Their logs are in a
 // temporary folder, which stays only when one fails: the message names its log.
 SuperviseResult supervise_subcommand(const Subcommand& subcommand);
 

@@ -5,6 +5,7 @@
 
 #include <memory>
 
+#include "comm/local_store.h"
 #include "core/signals.h"
 #include "metrics/event.h"
 #include "train/failure.h"
@@ -30,6 +31,11 @@ ExitCode run_supervised(const std::function<void(const Identity&, StatusBoard&, 
     spdlog::error(failure.message);
     return failure.code;
   }
+}
+
+StorePtr connect_to_job(const Identity& identity, std::chrono::milliseconds timeout) {
+  if (!identity.local_store.empty()) return connect_local_store(identity.local_store, timeout);
+  return connect_store(identity.master_address, identity.master_port, timeout);
 }
 
 }  // namespace dtrain

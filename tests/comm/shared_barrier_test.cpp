@@ -2,12 +2,16 @@
 // so nothing here may need LibTorch's libraries.
 #include "comm/shared_barrier.h"
 
+#include <sched.h>
+#include <time.h>
+
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <numeric>
 #include <thread>
 #include <vector>
 
@@ -81,6 +85,71 @@ TEST_CASE("a rank that does not come in time is named") {
     CHECK_THAT(std::string(error.what()),
                ContainsSubstring("rank 1") && ContainsSubstring("did not come in time"));
   }
+}
+
+// Of the calling thread, in seconds.
+double processor_time() {
+  timespec time{};
+  ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + 1e-9 * static_cast<double>(time.tv_nsec);
+}
+
+TEST_CASE("ranks on one core hand it over instead of spinning") {
+  constexpr int kRounds = 200;
+  constexpr int kSpins = 1'000'000;  // some 20 ms
+  std::array<double, 2> spent{};
+  with_barriers(2, kSpins, [&](SharedBarrier& barrier, int rank) {
+    cpu_set_t all, first;
+    ::sched_getaffinity(0, sizeof all, &all);
+    CPU_ZERO(&first);
+    for (int core = CPU_SETSIZE - 1; core >= 0; --core) {
+      if (!CPU_ISSET(core, &all)) continue;
+      CPU_ZERO(&first);
+      CPU_SET(core, &first);
+    }
+    ::sched_setaffinity(0, sizeof first, &first);
+    barrier.wait();  // from here on each knows where the other one is
+    const double before = processor_time();
+    for (int round = 0; round < kRounds; ++round) barrier.wait();
+    spent[static_cast<size_t>(rank)] = processor_time() - before;
+  });
+  const double spin = [] {
+    Slots slots{};
+    SharedBarrier alone(slots.data(), 0, 2, std::chrono::milliseconds(1), kSpins);
+    slots[1].core = -1;
+    const double before = processor_time();
+    CHECK_THROWS_AS(alone.wait(), Error);
+    return processor_time() - before;
+  }();
+  CHECK(spent[0] + spent[1] < kRounds * spin / 20);
+}
+
+TEST_CASE("spinning that is in vain time after time is given up, and taken up when it pays again") {
+  constexpr int kRounds = 400;
+  constexpr int kSpins = 200'000;  // some 4 ms
+  Slots slots{};
+  SharedBarrier barrier(slots.data(), 0, 2, std::chrono::seconds(30), kSpins);
+  SharedBarrier late(slots.data(), 1, 2, std::chrono::seconds(30), 0);
+  std::thread other([&] {
+    for (int round = 0; round < kRounds; ++round) {
+      while (slots[1].sleepers == 0) ::sched_yield();  // the first one has given up spinning
+      late.wait();
+    }
+  });
+  std::vector<double> spent;
+  for (int round = 0; round < kRounds; ++round) {
+    slots[1].core = -1;  // elsewhere
+    const double before = processor_time();
+    barrier.wait();
+    spent.push_back(processor_time() - before);
+  }
+  other.join();
+  const double first = std::accumulate(spent.begin(), spent.begin() + 4, 0.0);
+  const double all = std::accumulate(spent.begin(), spent.end(), 0.0);
+  CHECK(all < kRounds / 4 * first / 4);
+  const auto spins =
+      std::count_if(spent.begin() + 100, spent.end(), [&](double each) { return each > first / 16; });
+  CHECK(spins >= 4);  // tries, now and then
 }
 
 }  // namespace

@@ -84,6 +84,29 @@ TEST_CASE("what a supervisor tells its replica is what the replica reads") {
   CHECK(read.source == "dtrain");
 }
 
+TEST_CASE("replicas of one host are told the name of a store, and no address") {
+  auto variables = replica_environment(local_identity(1, 2, "0000f"), 1);
+  CHECK(variables.count("MASTER_ADDR") == 0);
+  variables["DTRAIN_REPORT_FD"] = "3";
+  const LauncherEnvironment environment(variables);
+  const Identity read = identity_from_environment().value();
+  CHECK(read.local_store == "0000f");
+  CHECK(read.rank == 1);
+  CHECK_FALSE(read.spans_hosts());
+}
+
+TEST_CASE("computing threads of a replica do not spin, unless the user wants them to") {
+  const auto policy_of = [](const Variables& variables) {
+    const LauncherEnvironment environment(variables);
+    const auto told = replica_environment(local_identity(0, 2, "0000f"), 4);
+    CHECK(told.at("OMP_NUM_THREADS") == "4");
+    return told.count("OMP_WAIT_POLICY") == 1 ? told.at("OMP_WAIT_POLICY") : "the user's";
+  };
+  CHECK(policy_of({}) == "passive");
+  CHECK(policy_of({{"OMP_WAIT_POLICY", "active"}}) == "the user's");
+  CHECK(policy_of({{"GOMP_SPINCOUNT", "1000"}}) == "the user's");
+}
+
 TEST_CASE("who set the environment decides who serves the store") {
   Variables variables = with("RANK", "0");
   const auto identity_of = [&] {

@@ -22,6 +22,7 @@ inline constexpr const char* kLauncherVariables[] = {"RANK",
                                                      "MASTER_PORT",
                                                      "DTRAIN_REPORT_FD",
                                                      "DTRAIN_BOARD_FD",
+                                                     "DTRAIN_STORE",
                                                      "DTRAIN_ADDRESS",
                                                      "DTRAIN_MEMBERS",
                                                      "DTRAIN_HOST_INDEX",
@@ -52,9 +53,11 @@ inline constexpr const char* kLauncherVariables[] = {"RANK",
                                                      "SLURM_STEP_TASKS_PER_NODE",
                                                      "SLURM_STEP_NODELIST",
                                                      "SLURM_JOB_ID",
-                                                     "TF_CONFIG"};
+                                                     "TF_CONFIG",
+                                                     "OMP_WAIT_POLICY",
+                                                     "GOMP_SPINCOUNT"};
 
-// Sets exactly these of the variables that a launcher sets, and puts all back at the end.
+// Sets exactly these of the variables that a launcher sets or dtrain looks at, and puts all back at the end.
 class LauncherEnvironment {
  public:
   explicit LauncherEnvironment(const Variables& variables) {

@@ -36,6 +36,16 @@ TEST_CASE("three replicas that succeed") {
   CHECK(run.reports == std::vector<Lines>{{}, {}, {"{\"event\":\"done\"}"}});
 }
 
+TEST_CASE("replicas do not get the job's token") {
+  const LauncherEnvironment environment(
+      {{"DTRAIN_JOB_TOKEN", "a token for all hosts"}, {"DTRAIN_JOB_TOKEN_FILE", "/t"}});
+  const TemporaryFolder folder;
+  run_scripts(folder, {"tr '\\0' '\\n' </proc/self/environ; tr '\\0' '\\n' </proc/$$/environ"});
+  const std::string seen = content_of(folder / "rank0.log");
+  CHECK_THAT(seen, ContainsSubstring("DTRAIN_REPORT_FD=3"));
+  CHECK_THAT(seen, !ContainsSubstring("DTRAIN_JOB_TOKEN"));
+}
+
 TEST_CASE("no replicas are done at once") {
   CHECK(supervise({}, *StatusBoard::create(1), {}).code == ExitCode::kDone);
 }
