@@ -17,6 +17,7 @@
 #include "core/error.h"
 #include "core/memory.h"
 #include "core/signals.h"
+#include "core/standard_streams.h"
 #include "core/version.h"
 
 namespace dtrain {
@@ -29,7 +30,8 @@ int in_child(Check check) {
   REQUIRE(child >= 0);
   if (child == 0) {
     ::alarm(30);
-    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);  // not the test framework's
+    for (const int signal : {SIGINT, SIGTERM})
+      std::signal(signal, SIG_DFL);  // not the test framework's
     ::_exit(check());
   }
   int status = 0;
@@ -53,6 +55,17 @@ TEST_CASE("stop signals are counted once they are caught, and end the process be
           if (stop_signals_received() != 2) return 4;
           ::raise(SIGINT);
           return stop_signals_received() == 3 ? 0 : 5;
+        }) == 0);
+}
+
+TEST_CASE("a stream that the parent closed is no place for another file") {
+  CHECK(in_child([] {
+          for (const int stream : {0, 2}) ::close(stream);
+          occupy_standard_streams();
+          if (::open("/dev/null", O_RDWR) <= 2) return 1;
+          char byte = 0;
+          if (::read(0, &byte, 1) != -1 || ::write(2, &byte, 1) != -1) return 2;
+          return ::fcntl(1, F_GETFD) >= 0 ? 0 : 3;
         }) == 0);
 }
 

@@ -101,9 +101,10 @@ Program::Program(const std::vector<std::string>& arguments, const ProgramOptions
   const std::vector<char*> argument_pointers = pointers_to(all);
   const std::vector<char*> environment_pointers = pointers_to(environment);
   const int output = options.output >= 0 ? options.output : output_.get();
+  const int errors = options.errors >= 0 ? options.errors : errors_.get();
   process_ = ::fork();
   if (process_ == 0)
-    run_child(options, output, errors_.get(), argument_pointers.data(), environment_pointers.data());
+    run_child(options, output, errors, argument_pointers.data(), environment_pointers.data());
   if (process_ < 0) throw std::runtime_error("cannot fork");
 }
 
