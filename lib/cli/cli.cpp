@@ -28,6 +28,9 @@ constexpr const char* kExitCodes =
     "Exit codes: 0 done; 2 bad usage or spec; 3 bad data; 4 peer lost or timeout; 5 out of memory;\n"
     "6 diverged; 7 no usable checkpoint; 75 stopped by a signal; 1 a bug in dtrain.";
 
+constexpr const char* kSignals =
+    "Signals: INT, TERM, HUP save and stop; USR1 saves; QUIT tells what every replica is doing.\n";
+
 // What the command line asked for: the options of every subcommand and what to do once all is parsed.
 struct CommandLine {
   CLI::App app{
@@ -157,7 +160,7 @@ void CommandLine::add_run() {
       ->type_name("N");
   command->add_flag("--quiet", run.quiet, "Print only the comparison and failures");
   command->add_flag("--json", run.json, "Print every event as a line of JSON instead");
-  command->footer(kExitCodes);
+  command->footer(std::string(kSignals) + kExitCodes);
   command->callback([this, spec] {
     if (spec->empty()) run.spec.spec = spec_of_resumed_run(run);
     if (run.run_directory && run.run_directory->empty())

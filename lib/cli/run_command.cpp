@@ -78,6 +78,7 @@ JobResult supervise(const JobPlan& job, const Place& place, const MeetingOptions
 
 ExitCode run_command(const RunOptions& options) {
   leave_write_errors_to_writers();
+  catch_requests();
   LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
   const JobSpec& spec = loaded.spec;
   const Place place =

@@ -40,6 +40,7 @@ std::filesystem::path make_sweep_folder(const SweepCommandOptions& options, cons
 
 ExitCode sweep_command(const SweepCommandOptions& options) {
   leave_write_errors_to_writers();
+  catch_requests();
   const LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
   if (!loaded.ok()) {
     report_problems(loaded.problems, std::cerr);

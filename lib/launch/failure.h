@@ -18,9 +18,11 @@ namespace dtrain {
 struct FailedReport {
   ExitCode code = ExitCode::kBug;
   std::string message;
+  int stop_signal = 0;  // with kStopped: the one that this replica got; 0: it was told by others
 };
 
-// The line as a report of failure ({"event":"failed","code":N,"message":"..."}); nullopt for any other line.
+// The line as a report of failure ({"event":"failed","code":N,"message":"..."}, with "signal":N where a
+// signal stopped the replica); nullopt for any other line.
 std::optional<FailedReport> parse_failed_report(const std::string& line);
 
 // What is known of one replica.
@@ -35,6 +37,9 @@ struct ReplicaOutcome {
   int64_t out_of_memory_kills = 0;
 };
 
+// outcome.name, or "rank N".
+std::string name_of(const ReplicaOutcome& outcome, int rank);
+
 // Where the replicas of a host stand in a job that has more.
 struct RanksOnHost {
   int first = 0;
@@ -43,6 +48,9 @@ struct RanksOnHost {
 
 // The code that a process ended with or reported; kBug for one that no dtrain uses.
 ExitCode to_exit_code(int code);
+
+// "stopped by SIGTERM sent to rank 1 on host b": without what is not known, 0 or "".
+std::string stop_text(int signal, const std::string& replica, const std::string& host);
 
 // Why one replica failed, by its report or its end, in one line.
 std::string failure_text(const ReplicaOutcome& outcome);

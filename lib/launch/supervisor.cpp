@@ -74,6 +74,8 @@ class Job {
   bool needed_have_ended() const;
   void end_leftovers();
   void advance();
+  void pass_on_requests();
+  std::string describe_all() const;
   void tick();
   void enter(Phase phase, double seconds);
   SuperviseResult result() const;
@@ -93,6 +95,8 @@ class Job {
   std::vector<Loss> losses_;
   double first_failure_time_ = 0;
   int stop_signal_ = 0;
+  int saves_asked_ = save_requests_received();
+  int statuses_asked_ = status_requests_received();
   std::optional<SuperviseResult> interruption_;
 };
 
@@ -122,6 +126,7 @@ SuperviseResult Job::run() {
       if (const auto end = replica.process->ended()) take_end(static_cast<int>(rank), *end);
     }
     advance();
+    pass_on_requests();
     tell_losses();
     end_leftovers();
     tick();
@@ -272,6 +277,34 @@ void Job::advance() {
   }
 }
 
+void Job::pass_on_requests() {
+  const Replica& first = replicas_.front();
+  if (save_requests_received() > saves_asked_ && phase_ == Phase::kRunning && first.process &&
+      board_.get(0).activity != Activity::kStarting) {
+    saves_asked_ = save_requests_received();
+    first.process->tell(SIGUSR1);
+  }
+  if (status_requests_received() == statuses_asked_) return;
+  statuses_asked_ = status_requests_received();
+  if (options_.on_status) options_.on_status(describe_all());
+  for (const Replica& replica : replicas_) {
+    if (replica.process) replica.process->tell(SIGQUIT);
+  }
+}
+
+std::string Job::describe_all() const {
+  const double now = steady_seconds();
+  std::string text = "SIGQUIT: what the replicas are doing, whose stacks are in their logs:";
+  for (size_t i = 0; i < replicas_.size(); ++i) {
+    const ReplicaOutcome& outcome = replicas_[i].outcome;
+    text +=
+        fmt::format("\n  {}: {}; log: {}", name_of(outcome, options_.first_rank + static_cast<int>(i)),
+                    replicas_[i].process ? describe_status(board_.get(static_cast<int>(i)), now) : "ended",
+                    outcome.log.string());
+  }
+  return text;
+}
+
 void Job::enter(Phase phase, double seconds) {
   phase_ = phase;
   deadline_ = steady_seconds() + seconds;
@@ -299,7 +332,7 @@ SuperviseResult Job::result() const {
   if (stop_signal_ != 0) {
     return {ExitCode::kStopped,
             -1,
-            fmt::format("stopped by {}", stop_signal_ == SIGINT ? "SIGINT" : "SIGTERM"),
+            stop_text(stop_signal_, "", options_.host),
             stop_signal_,
             /*reason=*/"stopped",
             Evidence::kFailedItself};

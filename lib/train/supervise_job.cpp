@@ -8,6 +8,7 @@
 #include "core/files.h"
 #include "core/signals.h"
 #include "core/text.h"
+#include "launch/failure.h"
 #include "launch/identity.h"
 #include "launch/role.h"
 #include "launch/supervisor.h"
@@ -51,7 +52,9 @@ SuperviseResult supervise_run(const JobPlan& job, const RunPlan& run, const Resu
   std::string last_words;  // of rank 0, when it failed otherwise
   replicas.on_failed = [&](const Event& event) {
     saved = integer_at(event, "code") == static_cast<int>(ExitCode::kStopped);
-    if (!saved) last_words = text_at(event, "message").value_or("");
+    // That its peers are gone is no news.
+    const bool news = !saved && integer_at(event, "code") != static_cast<int>(ExitCode::kPeerLost);
+    if (news) last_words = text_at(event, "message").value_or("");
   };
   replicas.on_lost = [&](const LostReplica& lost) {
     Event event = make_event("worker_lost", run.run);
@@ -100,7 +103,8 @@ SuperviseResult follow(const JobPlan& job, const OutputOptions& options, const s
     if (const auto ended = leader.interrupted()) return *ended;
     SuperviseResult stopped;
     stopped.code = ExitCode::kStopped;
-    stopped.message = stopped.reason = fmt::format("stopped on host {}", hosts.own_name());
+    stopped.stop_signal = last_stop_signal();
+    stopped.message = stopped.reason = stop_text(stopped.stop_signal, "", hosts.own_name());
     stopped.evidence = Evidence::kFailedItself;
     return stopped;
   }
@@ -108,6 +112,7 @@ SuperviseResult follow(const JobPlan& job, const OutputOptions& options, const s
   replicas.host = hosts.own_name();
   replicas.interrupted = [&leader] { return leader.interrupted(); };
   replicas.on_lost = [&leader](const LostReplica& lost) { leader.tell_loss(lost); };
+  replicas.on_status = options.say;
   replicas.stop_signals_before = signals_before;
   if (options.resume) replicas.resume = "";  // the first host knows from what
   if (saves_checkpoints(job, job.runs.back())) replicas.stop_seconds = kSaveSeconds;
@@ -137,6 +142,7 @@ JobResult supervise_job(const JobPlan& job, const OutputOptions& options, const 
   LocalReplicas replicas;
   replicas.on_event = [&output](const Event& event) { output->on_event(event); };
   replicas.on_tick = [&output] { output->on_tick(); };
+  replicas.on_status = [&output](const std::string& text) { output->say(text); };
   replicas.stop_signals_before = signals_before;
   if (hosts) replicas.host = hosts->own_name();
   for (const RunPlan& run : job.runs) {

@@ -30,7 +30,7 @@ int in_child(Check check) {
   REQUIRE(child >= 0);
   if (child == 0) {
     ::alarm(30);
-    for (const int signal : {SIGINT, SIGTERM})
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
       std::signal(signal, SIG_DFL);  // not the test framework's
     ::_exit(check());
   }
@@ -56,6 +56,56 @@ TEST_CASE("stop signals are counted once they are caught, and end the process be
           ::raise(SIGINT);
           return stop_signals_received() == 3 ? 0 : 5;
         }) == 0);
+}
+
+TEST_CASE("a hangup is the first stop signal or none") {
+  CHECK(in_child([] {
+          catch_stop_signals();
+          ::raise(SIGHUP);
+          ::raise(SIGHUP);
+          if (stop_signals_received() != 1 || last_stop_signal() != SIGHUP) return 1;
+          ::raise(SIGTERM);
+          ::raise(SIGHUP);
+          return stop_signals_received() == 2 && last_stop_signal() == SIGTERM ? 0 : 2;
+        }) == 0);
+  CHECK(in_child([] {
+          catch_first_stop_signals();
+          for (int i = 0; i < 3; ++i) ::raise(SIGHUP);
+          return stop_signals_received() == 1 ? 0 : 1;
+        }) == 0);
+  CHECK(in_child([] {
+          std::signal(SIGHUP, SIG_IGN);  // as nohup does
+          catch_stop_signals();
+          ::raise(SIGHUP);
+          return stop_signals_received();
+        }) == 0);
+}
+
+TEST_CASE("requests are counted and end nothing, not even a read") {
+  CHECK(in_child([] {
+          catch_requests();
+          int ends[2];
+          if (::pipe(ends) != 0) return 1;
+          const pid_t parent = ::getpid();
+          const pid_t sender = ::fork();
+          if (sender == 0) {
+            for (int i = 0; i < 20; ++i) {
+              ::kill(parent, SIGUSR1);
+              ::kill(parent, SIGQUIT);
+              ::usleep(1000);
+            }
+            _exit(::write(ends[1], "x", 1) == 1 ? 0 : 1);
+          }
+          char byte = 0;
+          if (::read(ends[0], &byte, 1) != 1) return 2;
+          if (save_requests_received() == 0 || status_requests_received() == 0) return 3;
+          return stop_signals_received();
+        }) == 0);
+}
+
+TEST_CASE("signals have names") {
+  CHECK(signal_name(SIGHUP) == "SIGHUP");
+  CHECK(signal_name(64) == "signal 64");
 }
 
 TEST_CASE("a stream that the parent closed is no place for another file") {

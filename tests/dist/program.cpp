@@ -73,7 +73,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   ::dup2(input, STDIN_FILENO);
   ::dup2(output, STDOUT_FILENO);
   ::dup2(errors, STDERR_FILENO);
-  for (const int signal : {SIGINT, SIGTERM, SIGPIPE, SIGHUP}) std::signal(signal, SIG_DFL);
+  for (const int signal : {SIGINT, SIGTERM, SIGPIPE, SIGHUP, SIGUSR1, SIGQUIT}) std::signal(signal, SIG_DFL);
   if (!options.working_folder.empty() && ::chdir(options.working_folder.c_str()) != 0) ::_exit(126);
   if (options.before_exec) options.before_exec();
   ::execve(arguments[0], arguments, environment);
