@@ -15,6 +15,7 @@
 #include "cli/usage_error.h"
 #include "core/files.h"
 #include "core/memory.h"
+#include "core/standard_streams.h"
 #include "core/text.h"
 #include "core/version.h"
 #include "metrics/report.h"
@@ -24,6 +25,9 @@
 
 namespace dtrain {
 namespace {
+
+constexpr const char* kSignals =
+    "Signals: INT, TERM, HUP save and stop; USR1 saves; QUIT tells what every replica is doing.\n";
 
 // What the command line asked for: the options of every subcommand and what to do once all is parsed.
 struct CommandLine {
@@ -48,6 +52,7 @@ struct CommandLine {
   std::string checkpoint;
   bool json = false;
   bool markdown = false;
+  bool output_is_progress = false;  // the results are in files: nothing is lost with the standard output
   std::function<ExitCode()> action;
 
   CommandLine();
@@ -153,7 +158,7 @@ void CommandLine::add_run() {
       ->type_name("N");
   command->add_flag("--quiet", run.quiet, "Print only the comparison and failures");
   command->add_flag("--json", run.json, "Print every event as a line of JSON instead");
-  command->footer(exit_code_help());
+  command->footer(kSignals + exit_code_help());
   command->callback([this, spec] {
     if (spec->empty()) run.spec.spec = spec_of_resumed_run(run);
     if (run.run_directory && run.run_directory->empty())
@@ -162,6 +167,7 @@ void CommandLine::add_run() {
       throw CLI::ValidationError("--overwrite needs --run-dir: without it every run gets a new folder");
     }
     if (run.inspect_step) run.spec.overrides.push_back("metrics.inspect_step=" + *run.inspect_step);
+    output_is_progress = true;
     action = [this] { return run_command(run); };
   });
 }
@@ -370,7 +376,10 @@ void CommandLine::add_sweep() {
   command->add_flag("--json", sweep.json, "Print sweep.json instead of the table");
   command->footer("When points fail, the exit code is that of the first one; the others are measured.\n" +
                   exit_code_help());
-  command->callback([this] { action = [this] { return sweep_command(sweep); }; });
+  command->callback([this] {
+    output_is_progress = true;
+    action = [this] { return sweep_command(sweep); };
+  });
 }
 
 void CommandLine::add_bench() {
@@ -449,6 +458,12 @@ std::optional<std::string> unknown_command(const CLI::App& app, int argc, char**
                      join(known));
 }
 
+// A command that failed has said so.
+void require_written(ExitCode code) {
+  if (code == ExitCode::kDone && !std::cout.flush())
+    throw Error(output_failure_code(), "cannot write to the standard output");
+}
+
 ExitCode parse_and_run(int argc, char** argv) {
   CommandLine line;
   if (const auto problem = unknown_command(line.app, argc, argv)) throw Error(ExitCode::kUsage, *problem);
@@ -456,6 +471,7 @@ ExitCode parse_and_run(int argc, char** argv) {
     line.app.parse(argc, argv);
   } catch (const CLI::Success& success) {  // --help, --version
     line.app.exit(success);
+    require_written(ExitCode::kDone);
     return ExitCode::kDone;
   } catch (const CLI::ParseError& error) {
     throw Error(ExitCode::kUsage, usage_error(line.app, error));
@@ -464,18 +480,19 @@ ExitCode parse_and_run(int argc, char** argv) {
     std::cerr << line.app.help();
     return ExitCode::kUsage;
   }
-  return line.action();
+  const ExitCode code = line.action();
+  if (!line.output_is_progress) require_written(code);
+  return code;
 }
 
 }  // namespace
 
 int run_command_line(int argc, char** argv) {
+  occupy_standard_streams();
   keep_freed_memory();
   ExitCode code = ExitCode::kBug;
   try {
     code = parse_and_run(argc, argv);
-    if (code == ExitCode::kDone && !std::cout.flush())
-      throw Error(output_failure_code(), "cannot write to the standard output");
   } catch (...) {
     const Failure failure = describe_current_exception();
     code = failure.code;

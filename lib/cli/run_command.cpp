@@ -8,6 +8,7 @@
 #include "cli/commands.h"
 #include "cli/report_problems.h"
 #include "core/own_program.h"
+#include "core/signals.h"
 #include "data/dataset.h"
 #include "launch/place.h"
 #include "launch/token.h"
@@ -23,6 +24,8 @@ int terminal_width() {
   return 80;
 }
 
+void say(const std::string& line) { std::cerr << "dtrain: " << line << std::endl; }
+
 OutputOptions output_options(const RunOptions& options) {
   OutputOptions output;
   if (options.run_directory) output.directory.directory = *options.run_directory;
@@ -33,6 +36,7 @@ OutputOptions output_options(const RunOptions& options) {
   output.console.quiet = options.quiet;
   output.console.json = options.json;
   output.console.width = terminal_width();
+  output.say = say;
   return output;
 }
 
@@ -47,8 +51,6 @@ Launched launched_by(const Place& place) {
             .by = place.source};
   return {};
 }
-
-void say(const std::string& line) { std::cerr << "dtrain: " << line << std::endl; }
 
 // Who this process is, and who told it so.
 void announce(const Place& place) {
@@ -75,6 +77,8 @@ JobResult supervise(const JobPlan& job, const Place& place, const MeetingOptions
 }  // namespace
 
 ExitCode run_command(const RunOptions& options) {
+  leave_write_errors_to_writers();
+  catch_requests();
   LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
   const JobSpec& spec = loaded.spec;
   const Place place =

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/report_problems.h"
 #include "core/own_program.h"
+#include "core/signals.h"
 #include "launch/place.h"
 #include "metrics/run_directory.h"
 #include "metrics/sweep_table.h"
@@ -39,6 +40,8 @@ std::filesystem::path make_sweep_folder(const SweepCommandOptions& options, cons
 }  // namespace
 
 ExitCode sweep_command(const SweepCommandOptions& options) {
+  leave_write_errors_to_writers();
+  catch_requests();
   const LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
   if (!loaded.ok()) {
     report_problems(loaded.problems, std::cerr);
@@ -56,7 +59,11 @@ ExitCode sweep_command(const SweepCommandOptions& options) {
   std::ostream nowhere(nullptr);
   const ExitCode code = run_sweep(planned, program, options.quiet ? nowhere : std::cerr);
   std::cout << (options.json ? event_text(sweep_document(planned.sweep), 2) + "\n"
-                             : sweep_table(planned.sweep));
+                             : sweep_table(planned.sweep))
+            << std::flush;
+  if (!std::cout)
+    std::cerr << "dtrain: standard output cannot be written; the numbers are in " << planned.sweep.directory
+              << std::endl;
   return code;
 }
 

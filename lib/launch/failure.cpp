@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +12,7 @@
 
 #include "core/descriptor.h"
 #include "core/exit_codes.h"
+#include "core/signals.h"
 #include "core/text.h"
 
 namespace dtrain {
@@ -30,11 +30,6 @@ struct Cause {
   std::string text;
   bool own = false;
 };
-
-std::string signal_name(int signal) {
-  const char* const name = ::sigabbrev_np(signal);
-  return name ? fmt::format("SIG{}", name) : fmt::format("signal {}", signal);
-}
 
 // A fault of the program, or somebody (the kernel, a user) who took the replica away.
 ExitCode signal_exit_code(int signal) {
@@ -55,16 +50,6 @@ std::string during(const ReplicaStatus& status) {
   const char* const activity = activity_name(status.activity);
   return status.step > 0 ? fmt::format("at step {} while {}", status.step, activity)
                          : fmt::format("while {}", activity);
-}
-
-// "computing at step 120"
-std::string describe(const ReplicaStatus& status) {
-  const char* const activity = activity_name(status.activity);
-  return status.step > 0 ? fmt::format("{} at step {}", activity, status.step) : activity;
-}
-
-std::string describe_for(const ReplicaStatus& status, double now) {
-  return fmt::format("{} for {}", describe(status), human_duration(std::max(0.0, now - status.since)));
 }
 
 // The text's lines, each fit for a terminal and at most kMaxLines of them: the first ones, or the last.
@@ -111,7 +96,7 @@ Cause cause_of(const ReplicaOutcome& outcome) {
   if (outcome.report) {
     const auto lines = shown_lines(outcome.report->message, false);
     return {outcome.report->code, lines.empty() ? "it did not say why" : join(lines, "\n    "),
-            outcome.report->code != ExitCode::kPeerLost};
+            outcome.report->code != ExitCode::kPeerLost && outcome.report->code != ExitCode::kStopped};
   }
   const ProcessEnd end = outcome.end.value_or(ProcessEnd{});  // who failed without a report has ended
   const std::string where = during(outcome.status);
@@ -145,10 +130,6 @@ int missing_rank(const std::vector<ReplicaOutcome>& outcomes, const std::vector<
   return missing;
 }
 
-std::string name_of(const ReplicaOutcome& outcome, int rank) {
-  return outcome.name.empty() ? fmt::format("rank {}", rank) : outcome.name;
-}
-
 // One line for each replica but `root`.
 std::vector<std::string> describe_others(const std::vector<ReplicaOutcome>& outcomes,
                                          const std::vector<int>& failed, int root, double now,
@@ -163,12 +144,34 @@ std::vector<std::string> describe_others(const std::vector<ReplicaOutcome>& outc
     }
     const ReplicaOutcome& outcome = outcomes[static_cast<size_t>(rank)];
     std::string line =
-        fmt::format("{}: {}", name_of(outcome, first_rank + rank), describe_for(outcome.status, now));
+        fmt::format("{}: {}", name_of(outcome, first_rank + rank), describe_status(outcome.status, now));
     if (std::find(failed.begin(), failed.end(), rank) != failed.end())
       line += "; then: " + cause_of(outcome).text;
     lines.push_back(line);
   }
   return lines;
+}
+
+// Replicas that left because the job is to stop, and at most peers that miss them: nothing failed. nullopt
+// when nobody left. One that has no signal of its own was told by the others.
+std::optional<SuperviseResult> explain_stop(const std::vector<ReplicaOutcome>& outcomes,
+                                            const std::vector<int>& failed, const RanksOnHost& ranks) {
+  std::optional<SuperviseResult> stop;
+  for (const int rank : failed) {
+    const ReplicaOutcome& outcome = outcomes[static_cast<size_t>(rank)];
+    if (!outcome.report || outcome.report->code != ExitCode::kStopped) continue;
+    if (stop && outcome.report->stop_signal == 0) continue;
+    stop.emplace();
+    stop->code = ExitCode::kStopped;
+    stop->stop_signal = outcome.report->stop_signal;
+    stop->message = stop->stop_signal == 0
+                        ? stop_text(0, "", "")
+                        : stop_text(stop->stop_signal, name_of(outcome, ranks.first + rank), ranks.host);
+    stop->reason = "stopped";
+    stop->evidence = stop->stop_signal == 0 ? Evidence::kToldToStop : Evidence::kFailedItself;
+    if (stop->stop_signal != 0) break;
+  }
+  return stop;
 }
 
 }  // namespace
@@ -184,6 +187,10 @@ std::optional<FailedReport> parse_failed_report(const std::string& line) {
   if (const auto code = report.find("code"); code != report.end() && code->is_number_integer()) {
     const auto number = code->get<int64_t>();
     failed.code = number >= 0 && number <= 255 ? to_exit_code(static_cast<int>(number)) : ExitCode::kBug;
+  }
+  if (const auto signal = report.find("signal"); signal != report.end() && signal->is_number_integer()) {
+    const auto number = signal->get<int64_t>();
+    failed.stop_signal = number > 0 && number < NSIG ? static_cast<int>(number) : 0;
   }
   if (const auto message = report.find("message"); message != report.end() && message->is_string()) {
     failed.message = message->get_ref<const std::string&>().substr(0, kMaxMessageBytes);
@@ -203,6 +210,17 @@ std::optional<GivenUpReport> parse_given_up_report(const std::string& line) {
   }
 }
 
+std::string name_of(const ReplicaOutcome& outcome, int rank) {
+  return outcome.name.empty() ? fmt::format("rank {}", rank) : outcome.name;
+}
+
+std::string stop_text(int signal, const std::string& replica, const std::string& host) {
+  std::string text = "stopped";
+  if (signal != 0) text += " by " + signal_name(signal);
+  if (!replica.empty()) text += " sent to " + replica;
+  return host.empty() ? text : text + " on host " + host;
+}
+
 std::string failure_text(const ReplicaOutcome& outcome) {
   const std::string text = cause_of(outcome).text;
   return text.substr(0, text.find('\n'));
@@ -216,6 +234,9 @@ SuperviseResult explain_failure(const std::vector<ReplicaOutcome>& outcomes, con
   };
   const auto own =
       std::find_if(failed.begin(), failed.end(), [&](int rank) { return cause_of(outcome_of(rank)).own; });
+  if (own == failed.end()) {
+    if (const auto stop = explain_stop(outcomes, failed, ranks)) return *stop;
+  }
   const int missing = own == failed.end() ? missing_rank(outcomes, failed) : -1;
   const int root = own != failed.end() ? *own : missing >= 0 ? missing : failed.front();
   const ReplicaOutcome& outcome = outcome_of(root);
@@ -223,7 +244,7 @@ SuperviseResult explain_failure(const std::vector<ReplicaOutcome>& outcomes, con
       missing < 0
           ? cause_of(outcome)
           : Cause{ExitCode::kPeerLost,
-                  fmt::format("it did not answer, and was {}", describe_for(outcome.status, now)), false};
+                  fmt::format("it did not answer, and was {}", describe_status(outcome.status, now)), false};
 
   const int rank = ranks.first + root;
   std::vector<std::string> lines = describe_others(outcomes, failed, root, now, ranks.first);

@@ -18,9 +18,11 @@ namespace dtrain {
 struct FailedReport {
   ExitCode code = ExitCode::kBug;
   std::string message;
+  int stop_signal = 0;  // with kStopped: the one that this replica got; 0: it was told by others
 };
 
-// The line as a report of failure ({"event":"failed","code":N,"message":"..."}); nullopt for any other line.
+// The line as a report of failure ({"event":"failed","code":N,"message":"..."}, with "signal":N where a
+// signal stopped the replica); nullopt for any other line.
 std::optional<FailedReport> parse_failed_report(const std::string& line);
 
 // A parameter server's word that it serves a worker no more, which may still run:
@@ -46,11 +48,17 @@ struct ReplicaOutcome {
   std::optional<std::string> given_up = {};
 };
 
+// outcome.name, or "rank N".
+std::string name_of(const ReplicaOutcome& outcome, int rank);
+
 // Where the replicas of a host stand in a job that has more.
 struct RanksOnHost {
   int first = 0;
   std::string host = {};  // its name; "" when there is no other
 };
+
+// "stopped by SIGTERM sent to rank 1 on host b": without what is not known, 0 or "".
+std::string stop_text(int signal, const std::string& replica, const std::string& host);
 
 // Why one replica failed, by its report or its end, in one line.
 std::string failure_text(const ReplicaOutcome& outcome);

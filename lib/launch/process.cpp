@@ -96,8 +96,14 @@ struct Launch {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   if (::getppid() != launch.parent) ::_exit(127);  // it died before the prctl
   struct sigaction action {};
+  struct sigaction hangup {};
+  ::sigaction(SIGHUP, nullptr, &hangup);
   action.sa_handler = SIG_DFL;
   for (int signal = 1; signal < NSIG; ++signal) ::sigaction(signal, &action, nullptr);
+  action.sa_handler = SIG_IGN;
+  // What asks a replica for something must not end one that does not listen yet.
+  for (const int signal : {SIGUSR1, SIGQUIT}) ::sigaction(signal, &action, nullptr);
+  if (hangup.sa_handler == SIG_IGN) ::sigaction(SIGHUP, &action, nullptr);  // nohup is for all of them
   ::dup2(launch.input, STDIN_FILENO);
   ::dup2(launch.log, STDOUT_FILENO);
   ::dup2(launch.log, STDERR_FILENO);
@@ -176,6 +182,10 @@ Process::~Process() { reap(); }
 
 void Process::send(int signal) const {
   if (pid_ > 0) ::kill(-pid_, signal);
+}
+
+void Process::tell(int signal) const {
+  if (pid_ > 0) ::kill(pid_, signal);
 }
 
 std::optional<ProcessEnd> Process::ended() const {

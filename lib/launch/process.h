@@ -40,6 +40,8 @@ class Process {
 
   // Sends `signal` to its whole group.
   void send(int signal) const;
+  // Sends it to the process alone.
+  void tell(int signal) const;
   // How it ended, or nullopt while it runs. It stays a zombie until reap(), so that its group's number stays
   // its own.
   std::optional<ProcessEnd> ended() const;

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -14,6 +15,7 @@
 #include "core/clock.h"
 #include "core/descriptor.h"
 #include "core/error.h"
+#include "core/text.h"
 
 namespace dtrain {
 namespace {
@@ -83,6 +85,12 @@ const char* activity_name(Activity activity) {
       return "finished";
   }
   return "in an unknown state";  // the number comes from another process's memory
+}
+
+std::string describe_status(const ReplicaStatus& status, double now) {
+  const std::string step = status.step > 0 ? fmt::format(" at step {}", status.step) : "";
+  return fmt::format("{}{} for {}", activity_name(status.activity), step,
+                     human_duration(std::max(0.0, now - status.since)));
 }
 
 std::unique_ptr<StatusBoard> StatusBoard::create(int replicas) {

@@ -31,6 +31,9 @@ struct ReplicaStatus {
   double since = 0;  // steady_seconds() when the activity began
 };
 
+// "computing at step 120 for 2.3 s"; `now`: steady_seconds().
+std::string describe_status(const ReplicaStatus& status, double now);
+
 class StatusBoard {
  public:
   // An anonymous board (memfd) of `replicas` slots. Its descriptor is closed on exec; supervise() passes it

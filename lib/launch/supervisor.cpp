@@ -81,6 +81,8 @@ class Job {
   bool nobody_can_say_more() const;
   void end_leftovers();
   void advance();
+  void pass_on_requests();
+  std::string describe_all() const;
   void tick();
   void enter(Phase phase, double seconds);
   SuperviseResult result() const;
@@ -101,6 +103,8 @@ class Job {
   double first_failure_time_ = 0;
   double needed_ended_ = 0;  // when needed_have_ended() was first seen
   int stop_signal_ = 0;
+  int saves_asked_ = save_requests_received();
+  int statuses_asked_ = status_requests_received();
   std::optional<SuperviseResult> interruption_;
 };
 
@@ -130,6 +134,7 @@ SuperviseResult Job::run() {
       if (const auto end = replica.process->ended()) take_end(static_cast<int>(rank), *end);
     }
     advance();
+    pass_on_requests();
     tell_losses();
     end_leftovers();
     tick();
@@ -309,6 +314,34 @@ void Job::advance() {
   }
 }
 
+void Job::pass_on_requests() {
+  const Replica& first = replicas_.front();
+  if (save_requests_received() > saves_asked_ && phase_ == Phase::kRunning && first.process &&
+      board_.get(0).activity != Activity::kStarting) {
+    saves_asked_ = save_requests_received();
+    first.process->tell(SIGUSR1);
+  }
+  if (status_requests_received() == statuses_asked_) return;
+  statuses_asked_ = status_requests_received();
+  if (options_.on_status) options_.on_status(describe_all());
+  for (const Replica& replica : replicas_) {
+    if (replica.process) replica.process->tell(SIGQUIT);
+  }
+}
+
+std::string Job::describe_all() const {
+  const double now = steady_seconds();
+  std::string text = "SIGQUIT: what the replicas are doing, whose stacks are in their logs:";
+  for (size_t i = 0; i < replicas_.size(); ++i) {
+    const ReplicaOutcome& outcome = replicas_[i].outcome;
+    text +=
+        fmt::format("\n  {}: {}; log: {}", name_of(outcome, options_.first_rank + static_cast<int>(i)),
+                    replicas_[i].process ? describe_status(board_.get(static_cast<int>(i)), now) : "ended",
+                    outcome.log.string());
+  }
+  return text;
+}
+
 void Job::enter(Phase phase, double seconds) {
   phase_ = phase;
   deadline_ = steady_seconds() + seconds;
@@ -335,7 +368,7 @@ void Job::tick() {
 }
 
 SuperviseResult Job::result() const {
-  if (stop_signal_ != 0) return stopped_by_signal();
+  if (stop_signal_ != 0) return stopped_by_signal(stop_signal_, options_.host);
   SuperviseResult own;
   // Elsewhere a peer was lost, and here nobody complains: it may well be one of these.
   const bool suspected = interruption_ && interruption_->code == ExitCode::kPeerLost &&
@@ -351,11 +384,11 @@ SuperviseResult Job::result() const {
 
 }  // namespace
 
-SuperviseResult stopped_by_signal() {
+SuperviseResult stopped_by_signal(int signal, const std::string& host) {
   SuperviseResult result;
   result.code = ExitCode::kStopped;
-  result.stop_signal = last_stop_signal();
-  result.message = fmt::format("stopped by {}", result.stop_signal == SIGINT ? "SIGINT" : "SIGTERM");
+  result.message = stop_text(signal, "", host);
+  result.stop_signal = signal;
   result.reason = "stopped";
   result.evidence = Evidence::kFailedItself;
   return result;

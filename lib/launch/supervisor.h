@@ -36,13 +36,14 @@ struct LostReplica {
 };
 
 // How sure it is who failed first: peers of a dead replica fail too and blame each other.
-enum class Evidence { kBlamesPeers, kWasSilent, kFailedItself };
+// kToldToStop: others, who know more, told it to stop; kFailedItself: or it got the stop signal itself.
+enum class Evidence { kBlamesPeers, kWasSilent, kToldToStop, kFailedItself };
 
 struct SuperviseResult {
   ExitCode code = ExitCode::kDone;
   int first_failing_rank = -1;  // -1: none
   std::string message;  // for people: what failed first, where everyone was, the log's path; empty when done
-  int stop_signal = 0;  // SIGINT or SIGTERM when the user stopped the job
+  int stop_signal = 0;  // the one that stopped the job, where it came here
   std::string reason = {};  // the line of `message` that says what failed first
   Evidence evidence = Evidence::kBlamesPeers;
   int64_t step = 0;  // at which the replica that failed first was; 0: before the first, or not known
@@ -64,6 +65,9 @@ struct SuperviseOptions {
   // The stop signals that were dealt with already (core/signals.h): a later one stops the job, even one that
   // came just before supervise() was called.
   int stop_signals_before = stop_signals_received();
+  // Called at SIGQUIT with what every process is doing, as lines for people; processes that live get SIGQUIT,
+  // too.
+  std::function<void(const std::string& text)> on_status = {};
   // Its rank is that in the job.
   std::function<void(const LostReplica& lost)> on_lost = {};
   // Asked as often: what it returns ends the job, because of something outside this host. It is the result
@@ -74,8 +78,8 @@ struct SuperviseOptions {
   std::string host = {};  // this one's name, for messages; "" when there is no other
 };
 
-// The end of a run that a stop signal came to (core/signals.h).
-SuperviseResult stopped_by_signal();
+// The end of a run that a stop signal has stopped; `host`: where it came to, "" where there is no other.
+SuperviseResult stopped_by_signal(int signal, const std::string& host);
 
 // A replica ends its life with a report {"event":"failed","code":N,"message":"..."} when it can. The
 // descriptor for reports is in the environment as DTRAIN_REPORT_FD, the board's as DTRAIN_BOARD_FD.
@@ -85,8 +89,8 @@ SuperviseResult stopped_by_signal();
 // are ended within gather_seconds + grace_seconds; the first failing rank is the first that was killed by a
 // signal or failed with something other than kPeerLost, for peers of a dead replica blame each other; when
 // all say kPeerLost (a timeout), it is the one that does not, of several one that the board shows outside
-// communication. SIGINT/SIGTERM
-// (core/signals.h flags) stop the job: SIGTERM to all, SIGKILL after stop_seconds or at a second signal.
+// communication. A stop signal
+// (core/signals.h flags) stops the job: SIGTERM to all, SIGKILL after stop_seconds or at a second signal.
 // Expendable ones that still run when all others have ended get grace_seconds to follow, and gather_seconds
 // when a signal has stopped them. One that a parameter server gives up (launch/failure.h) is ended like one
 // that fails; when it is not expendable, the job fails. One that is started again finds in DTRAIN_RESTART for
@@ -97,6 +101,9 @@ SuperviseResult stopped_by_signal();
 // Throws Error when a process cannot be started (after ending those that were): kUsage or kDisk names the log
 // or program that cannot be opened, kMemory says that there is no room for a process. What a callback throws
 // passes through.
+//
+// SIGUSR1 goes on to the first process, once the board shows that it has started: what one replica decides,
+// all do. SIGQUIT goes on to all. Processes begin with both ignored.
 SuperviseResult supervise(const std::vector<ReplicaProcess>& processes, const StatusBoard& board,
                           const SuperviseOptions& options);
 

@@ -21,8 +21,8 @@ class Decisions {
 
   // Whether the replicas exchange decisions after step `step`; the same on all of them.
   bool are_due(int64_t step) const { return step >= next_; }
-  // Collective, when they are due or at another moment that all replicas know. Any replica's `leave` counts;
-  // `save` and `end` are rank 0's.
+  // Collective, when they are due or at another moment that all replicas know. Any replica's `leave` and
+  // `save` count; `end` is rank 0's.
   Decision share(const Decision& own, int64_t step);
 
  private:

@@ -48,9 +48,8 @@ std::optional<SuperviseResult> result_from(const json& line, const char* name) {
     result.reason = found->at("reason").get<std::string>();
     result.step = found->at("step").get<int64_t>();
     const int evidence = found->at("evidence").get<int>();
-    result.evidence = evidence == 2   ? Evidence::kFailedItself
-                      : evidence == 1 ? Evidence::kWasSilent
-                                      : Evidence::kBlamesPeers;
+    result.evidence =
+        static_cast<Evidence>(std::clamp(evidence, 0, static_cast<int>(Evidence::kFailedItself)));
     return result;
   } catch (const json::exception&) {
     return std::nullopt;

@@ -5,7 +5,6 @@
 #include <spdlog/spdlog.h>
 
 #include <chrono>
-#include <csignal>
 #include <string>
 #include <thread>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
@@ -162,7 +161,7 @@ ServerAccess connect_to_servers(const MeetingPlace& place, int64_t worker, int r
   servers.worker = static_cast<int>(worker);
   servers.workers = static_cast<int>(run.replicas);
   servers.on_stop = [] {
-    if (stop_signals_received() == 0) note_stop_signal(SIGTERM);
+    if (stop_signals_received() == 0) note_stop_elsewhere();
   };
   servers.min_shard_bytes = place.job.spec.strategy.min_shard_kib << 10;
   for (int64_t server = 0; server < run.servers; ++server) {

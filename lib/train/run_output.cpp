@@ -43,6 +43,7 @@ SummaryCollector summaries_until(const RunDirectory& directory, const ResumePoin
 RunOutput::RunOutput(const JobPlan& job, const OutputOptions& options, std::ostream& out,
                      const ResumePoint* from)
     : out_(out),
+      say_(options.say),
       directory_(make_directory(job, directory_options(job, options), from)),
       summaries_(summaries_until(directory_, from)),
       file_(directory_.metrics_file()),
@@ -98,7 +99,12 @@ void RunOutput::on_event(const Event& event) {
   } else {
     record(event);
   }
-  check_output();
+  note_lost_output();
+}
+
+void RunOutput::say(const std::string& line) {
+  console_.clear_progress();
+  say_(line);
 }
 
 // A run's end with what its restarts have cost.
@@ -117,7 +123,7 @@ void RunOutput::finish(const JobPlan& job) {
         comparison_event(compare_runs(summaries_.of("baseline"), summaries_.of("distributed"), overhead_)));
   }
   write_summary();
-  check_output();
+  note_lost_output();
 }
 
 void RunOutput::fail(const RunPlan& run, const std::string& status, ExitCode code,
@@ -141,13 +147,18 @@ void RunOutput::record(const Event& event) {
   console_.on_event(event);
 }
 
-void RunOutput::check_output() const {
-  if (out_) return;
-  throw Error(
-      output_failure_code(),
-      "standard output cannot be written any more (its reader is gone, or the disk is full); everything "
-      "is in " +
-          directory_.metrics_file().string() + ", and --quiet prints next to nothing");
+// The stream stays in its state of failure, so that what comes later is dropped without another attempt.
+void RunOutput::note_lost_output() {
+  if (out_ || output_lost_) return;
+  output_lost_ = true;
+  const std::string text =
+      "standard output cannot be written any more (its reader is gone, or the disk is full): the job goes on "
+      "without, and everything is in " +
+      directory_.metrics_file().string();
+  Event event = make_event("warning", "distributed");
+  event["text"] = text;
+  record(event);
+  say(text);
 }
 
 RunDirectoryOptions directory_options(const JobPlan& job, const OutputOptions& options) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -22,6 +23,8 @@ struct OutputOptions {
   RunDirectoryOptions directory;
   std::optional<std::string> resume;  // "auto", or a path: see find_resume_point()
   ConsoleOptions console;
+  // Takes a line for people that is no part of the output: standard error.
+  std::function<void(const std::string& line)> say = [](const std::string&) {};
 };
 
 class RunOutput : public EventSink {
@@ -32,9 +35,14 @@ class RunOutput : public EventSink {
   RunOutput(const JobPlan& job, const OutputOptions& options, std::ostream& out,
             const ResumePoint* from = nullptr);
 
-  // Throws Error(kUsage, kDisk) when the metrics or `out` cannot be written: a job that nobody hears of ends.
+  // Throws Error(kUsage, kDisk) when the metrics cannot be written. What `out` cannot take any more is
+  // dropped, which a warning among the metrics and a line by `options.say` tell once: nobody trains for the
+  // sake of the lines.
   void on_event(const Event& event) override;
   void on_tick() override { console_.on_tick(); }
+
+  // A line beside the output (options.say), which leaves the progress line whole.
+  void say(const std::string& line);
 
   // The distributed run has lost a process and goes on from `from` (nullptr: from its beginning): what was
   // written of it since then goes, and a `restart` event says why.
@@ -61,10 +69,12 @@ class RunOutput : public EventSink {
   void record(const Event& event);
   void go_on_from(const ResumePoint& from);
   Event with_restarts(Event end) const;
-  void check_output() const;
+  void note_lost_output();
   void write_summary();
 
   std::ostream& out_;
+  std::function<void(const std::string&)> say_;
+  bool output_lost_ = false;
   RunDirectory directory_;
   SummaryCollector summaries_;
   std::optional<JsonLinesFile> file_;  // opened after a run that goes on was taken back

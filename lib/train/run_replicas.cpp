@@ -2,13 +2,14 @@
 #include <spdlog/spdlog.h>
 #include <unistd.h>
 
-#include <csignal>
 #include <optional>
 #include <ostream>
 
 #include "comm/store.h"
 #include "core/signals.h"
+#include "core/stack_reporter.h"
 #include "core/text.h"
+#include "launch/failure.h"
 #include "launch/hosts.h"
 #include "launch/report.h"
 #include "launch/role.h"
@@ -105,7 +106,7 @@ JobFailure describe_failure() {
   const bool stopped = failure.code == ExitCode::kStopped;
   // Peers that died of the signal first are no news.
   if (!stopped && stop_signals_received() == 0) return {failure};
-  return {{ExitCode::kStopped, last_stop_signal() == SIGINT ? "stopped by SIGINT" : "stopped by SIGTERM"},
+  return {{ExitCode::kStopped, stop_text(last_stop_signal(), "", "")},
           stopped && failure.message != kStoppedAtEvent};
 }
 
@@ -114,6 +115,8 @@ void run_launched_replica(const JobPlan& job, Identity identity, const OutputOpt
   const bool leads = identity.rank == 0;
   if (leads) catch_first_stop_signals();
   leave_write_errors_to_writers();
+  const auto board = StatusBoard::create(identity.local_world_size);
+  const StackReporter reporter([&] { return describe_replica(identity, *board); });
   std::unique_ptr<RunOutput> output;
   RunPlace place;
   if (options.resume) place.resume = "";  // rank 0 knows which one
@@ -137,7 +140,6 @@ void run_launched_replica(const JobPlan& job, Identity identity, const OutputOpt
   try {
     const Dataset dataset = load_dataset(job.spec.data, static_cast<uint64_t>(job.spec.seed));
     store = meet_replicas(job, identity, meeting);
-    const auto board = StatusBoard::create(identity.local_world_size);
     for (const RunPlan& run : job.runs) {
       current = &run;
       if (options.resume && run.run != "distributed") continue;  // it was made before

@@ -11,6 +11,7 @@
 #include "core/files.h"
 #include "core/signals.h"
 #include "core/text.h"
+#include "launch/failure.h"
 #include "launch/identity.h"
 #include "launch/role.h"
 #include "launch/supervisor.h"
@@ -57,7 +58,9 @@ SuperviseResult supervise_once(const JobPlan& job, const RunPlan& run, const Res
   std::string last_words;  // of rank 0, when it failed otherwise
   replicas.on_failed = [&](const Event& event) {
     saved = integer_at(event, "code") == static_cast<int>(ExitCode::kStopped);
-    if (!saved) last_words = text_at(event, "message").value_or("");
+    // That its peers are gone is no news.
+    const bool news = !saved && integer_at(event, "code") != static_cast<int>(ExitCode::kPeerLost);
+    if (news) last_words = text_at(event, "message").value_or("");
   };
   replicas.on_lost = [&](const LostReplica& lost) {
     Event event = make_event("worker_lost", run.run);
@@ -98,8 +101,8 @@ SuperviseResult with_advice(SuperviseResult failure, const RestartPolicy& policy
   return failure;
 }
 
-SuperviseResult stopped_before_restart(const RunOutput& output) {
-  SuperviseResult stopped = stopped_by_signal();
+SuperviseResult stopped_before_restart(const RunOutput& output, const std::string& host) {
+  SuperviseResult stopped = stopped_by_signal(last_stop_signal(), host);
   stopped.message = stopped_message(stopped.message, output, /*saved=*/false);
   return stopped;
 }
@@ -127,11 +130,12 @@ SuperviseResult supervise_run(const JobPlan& job, const RunPlan& run, const Resu
     try {
       if (others) others->meet_again();
     } catch (const Error& error) {
-      if (error.code() == ExitCode::kStopped) return stopped_before_restart(output);
+      if (error.code() == ExitCode::kStopped) return stopped_before_restart(output, replicas.host);
       result.message += std::string("\n") + error.what();
       return with_advice(result, policy, output);
     }
-    if (!wait_undisturbed(*wait, replicas.stop_signals_before)) return stopped_before_restart(output);
+    if (!wait_undisturbed(*wait, replicas.stop_signals_before))
+      return stopped_before_restart(output, replicas.host);
   }
 }
 
@@ -158,14 +162,6 @@ RunDirectory make_folder_elsewhere(const JobPlan& job, const OutputOptions& opti
   return made;
 }
 
-SuperviseResult stopped_here(const JobHosts& hosts) {
-  SuperviseResult stopped;
-  stopped.code = ExitCode::kStopped;
-  stopped.message = stopped.reason = fmt::format("stopped on host {}", hosts.own_name());
-  stopped.evidence = Evidence::kFailedItself;
-  return stopped;
-}
-
 // Does as the first host says, and returns how the job ended.
 SuperviseResult follow(const JobPlan& job, const OutputOptions& options, const std::string& program,
                        const JobHosts& hosts, FollowingHost& leader, int signals_before) {
@@ -174,6 +170,7 @@ SuperviseResult follow(const JobPlan& job, const OutputOptions& options, const s
   replicas.host = hosts.own_name();
   replicas.interrupted = [&leader] { return leader.interrupted(); };
   replicas.on_lost = [&leader](const LostReplica& lost) { leader.tell_loss(lost); };
+  replicas.on_status = options.say;
   replicas.stop_signals_before = signals_before;
   if (saves_checkpoints(job, job.runs.back())) replicas.stop_seconds = kSaveSeconds;
   while (true) {
@@ -187,7 +184,7 @@ SuperviseResult follow(const JobPlan& job, const OutputOptions& options, const s
       if (start->resume) replicas.resume = "";  // the first host knows from what
       own = supervise_replicas(leader.job().runs.back(), directory, program, replicas);
     } else {
-      own = leader.interrupted().value_or(stopped_here(hosts));
+      own = leader.interrupted().value_or(stopped_by_signal(last_stop_signal(), hosts.own_name()));
     }
     if (const auto verdict = leader.report(own)) return *verdict;
   }
@@ -216,6 +213,7 @@ JobResult supervise_job(const JobPlan& job, const OutputOptions& options, const 
   LocalReplicas replicas;
   replicas.on_event = [&output](const Event& event) { output->on_event(event); };
   replicas.on_tick = [&output] { output->on_tick(); };
+  replicas.on_status = [&output](const std::string& text) { output->say(text); };
   replicas.stop_signals_before = signals_before;
   if (hosts) replicas.host = hosts->own_name();
   for (const RunPlan& run : job.runs) {

@@ -52,6 +52,7 @@ SuperviseResult supervise_replicas(const RunPlan& run, const RunDirectory& direc
   };
   options.on_lost = replicas.on_lost;
   options.on_tick = replicas.on_tick;
+  options.on_status = replicas.on_status;
   options.interrupted = replicas.interrupted;
   if (replicas.stop_seconds) options.stop_seconds = *replicas.stop_seconds;
   options.stop_signals_before = replicas.stop_signals_before;

@@ -23,6 +23,7 @@ struct LocalReplicas {
   std::function<void(const Event&)> on_failed = [](const Event&) {};            // its last one, when it fails
   std::function<void(const LostReplica&)> on_lost = [](const LostReplica&) {};  // a worker here
   std::function<void()> on_tick = {};
+  std::function<void(const std::string& text)> on_status = {};
   std::function<std::optional<SuperviseResult>()> interrupted = {};
   int stop_signals_before = 0;
   std::optional<double> stop_seconds = {};  // how long they get to end by themselves after a stop signal

@@ -129,6 +129,7 @@ class SweepRunner {
     OutputOptions options;
     options.directory.directory = folder_ / name;
     options.console.quiet = true;
+    options.say = [this](const std::string& line) { progress_ << line << std::endl; };
     std::ostringstream unread;
     const JobResult result = supervise_job(job, options, program_, unread);
     progress_ << take(point, result, name) << std::endl;

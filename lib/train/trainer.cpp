@@ -1,6 +1,7 @@
 #include "train/trainer.h"
 
 #include <fmt/format.h>
+#include <spdlog/spdlog.h>
 
 #include <algorithm>
 #include <cmath>
@@ -107,6 +108,7 @@ void Trainer::after_step(int64_t epoch) {
   evaluation_.clear();
   const auto& check_every = job_.spec.checks.every_steps;
   if (check_every && step_ % *check_every == 0) check_variables();
+  if (!saves_here()) refuse_save_requests();
   if (job_.spec.callbacks.terminate_on_nan) finite_window();
   if (pass_is_complete() || step_ == run_.total_steps || !deciding_) return;
   Decision decision;
@@ -132,10 +134,16 @@ Decision Trainer::share_decisions() {
   clock_.enter(Phase::kCommunicate);
   if (leads_) checkpoints_.report();
   Decision own;
-  own.save = checkpoints_.are_due_by_time();
+  const bool due = checkpoints_.are_due_by_time();
+  const int requests = save_requests_received();
+  own.save = due || (saves_here() && requests > save_requests_met_);
   own.leave = checkpoints_.are_saved() && stop_signals_received() > 0;
   own.end = callbacks_.want_to_end();
   const Decision decision = decisions_.share(own, step_);
+  if (decision.save) save_requests_met_ = requests;
+  if (decision.save && leads_ && !due)
+    callbacks_.on_event(
+        message_event(run_, fmt::format("SIGUSR1: saving a checkpoint after step {}", step_)));
   clock_.enter(Phase::kUpdate);
   return decision;
 }
@@ -148,6 +156,25 @@ void Trainer::check_variables() {
   if (!warning.empty() && !warned_) reporter_.on_warning(fmt::format("after step {}: {}", step_, warning));
   warned_ = !warning.empty();
   reporter_.leave_out_traffic();
+}
+
+// Where workers train each on its own, worker 0 does not hear of the others' requests.
+bool Trainer::saves_here() const { return checkpoints_.are_saved() && (leads_ || !run_.is_asynchronous()); }
+
+void Trainer::refuse_save_requests() {
+  const int requests = save_requests_received();
+  if (requests == save_requests_met_) return;
+  save_requests_met_ = requests;
+  const std::string text =
+      checkpoints_.are_saved() ? "SIGUSR1: worker 0 saves the checkpoints; send it there, or to dtrain run"
+      : run_.run == "distributed"
+          ? "SIGUSR1: this job saves no checkpoints; set checkpoint.every_epochs, every_steps or "
+            "every_minutes"
+          : "SIGUSR1: the " + run_.run + " run saves no checkpoints; the distributed run is the one that can";
+  if (!leads_) return spdlog::warn(text);
+  Event warning = make_event("warning", run_.run);
+  warning["text"] = text;
+  callbacks_.on_event(warning);
 }
 
 void Trainer::save(int64_t epoch) {

@@ -57,6 +57,9 @@ class Trainer {
   Decision share_decisions();
   // Where the spec asks for checks at all. Collective.
   void check_variables();
+  // Whether SIGUSR1 to this replica saves a checkpoint. Where not, refusing says what to do instead.
+  bool saves_here() const;
+  void refuse_save_requests();
   void save(int64_t epoch);
   [[noreturn]] void leave();
   // The sums over all replicas of the window under way, which goes on. Collective; checks the loss.
@@ -89,6 +92,7 @@ class Trainer {
   int64_t position_ = 0;  // examples of this pass that were trained on
   bool warned_ = false;   // of what the last check of the variables found
   bool ended_ = false;    // before the end of the plan
+  int save_requests_met_ = 0;
   MetricSums window_;
   MetricSums epoch_sums_;
   std::map<std::string, double> evaluation_;  // of the weights as they are now

@@ -18,6 +18,7 @@
 #include "core/exit_codes.h"
 #include "core/memory.h"
 #include "core/signals.h"
+#include "core/standard_streams.h"
 #include "core/version.h"
 #include "files.h"
 
@@ -31,7 +32,8 @@ int in_child(Check check) {
   REQUIRE(child >= 0);
   if (child == 0) {
     ::alarm(30);
-    for (const int signal : {SIGINT, SIGTERM}) std::signal(signal, SIG_DFL);  // not the test framework's
+    for (const int signal : {SIGINT, SIGTERM, SIGHUP})
+      std::signal(signal, SIG_DFL);  // not the test framework's
     ::_exit(check());
   }
   int status = 0;
@@ -55,6 +57,67 @@ TEST_CASE("stop signals are counted once they are caught, and end the process be
           if (stop_signals_received() != 2) return 4;
           ::raise(SIGINT);
           return stop_signals_received() == 3 ? 0 : 5;
+        }) == 0);
+}
+
+TEST_CASE("a hangup is the first stop signal or none") {
+  CHECK(in_child([] {
+          catch_stop_signals();
+          ::raise(SIGHUP);
+          ::raise(SIGHUP);
+          if (stop_signals_received() != 1 || last_stop_signal() != SIGHUP) return 1;
+          ::raise(SIGTERM);
+          ::raise(SIGHUP);
+          return stop_signals_received() == 2 && last_stop_signal() == SIGTERM ? 0 : 2;
+        }) == 0);
+  CHECK(in_child([] {
+          catch_first_stop_signals();
+          for (int i = 0; i < 3; ++i) ::raise(SIGHUP);
+          return stop_signals_received() == 1 ? 0 : 1;
+        }) == 0);
+  CHECK(in_child([] {
+          std::signal(SIGHUP, SIG_IGN);  // as nohup does
+          catch_stop_signals();
+          ::raise(SIGHUP);
+          return stop_signals_received();
+        }) == 0);
+}
+
+TEST_CASE("requests are counted and end nothing, not even a read") {
+  CHECK(in_child([] {
+          catch_requests();
+          int ends[2];
+          if (::pipe(ends) != 0) return 1;
+          const pid_t parent = ::getpid();
+          const pid_t sender = ::fork();
+          if (sender == 0) {
+            for (int i = 0; i < 20; ++i) {
+              ::kill(parent, SIGUSR1);
+              ::kill(parent, SIGQUIT);
+              ::usleep(1000);
+            }
+            _exit(::write(ends[1], "x", 1) == 1 ? 0 : 1);
+          }
+          char byte = 0;
+          if (::read(ends[0], &byte, 1) != 1) return 2;
+          if (save_requests_received() == 0 || status_requests_received() == 0) return 3;
+          return stop_signals_received();
+        }) == 0);
+}
+
+TEST_CASE("signals have names") {
+  CHECK(signal_name(SIGHUP) == "SIGHUP");
+  CHECK(signal_name(64) == "signal 64");
+}
+
+TEST_CASE("a stream that the parent closed is no place for another file") {
+  CHECK(in_child([] {
+          for (const int stream : {0, 2}) ::close(stream);
+          occupy_standard_streams();
+          if (::open("/dev/null", O_RDWR) <= 2) return 1;
+          char byte = 0;
+          if (::read(0, &byte, 1) != -1 || ::write(2, &byte, 1) != -1) return 2;
+          return ::fcntl(1, F_GETFD) >= 0 ? 0 : 3;
         }) == 0);
 }
 

@@ -124,6 +124,25 @@ TEST_CASE("launched replicas that save checkpoints stop after the same step, who
   CHECK(job.event("run_end", "distributed").at("steps") == step + 20);
 }
 
+TEST_CASE("any launched process shows its stacks at SIGQUIT, and has the job save at SIGUSR1") {
+  const size_t told = GENERATE(size_t{0}, size_t{1});
+  const Job job;
+  const Ranks ranks = launch(job, 2, kEndless + Job::set({"checkpoint.every_steps=1000000"}));
+  job.wait_for_step();
+  ranks[told]->send(SIGQUIT);
+  const std::string report = "SIGQUIT: rank " + std::to_string(told) + ", process ";
+  REQUIRE(eventually(20, [&] { return ranks[told]->errors().find(report) != std::string::npos; }));
+  ranks[told]->send(SIGUSR1);
+  REQUIRE(eventually(20, [&] { return !job.events("checkpoint").empty(); }));
+  ranks[0]->send(SIGHUP);
+  const Finished first = ranks[0]->wait(10), second = ranks[1]->wait(10);
+  CHECK(first.exit_code == 75);
+  CHECK(second.exit_code == 75);
+  CHECK_THAT(first.errors, ContainsSubstring("dtrain: rank 0: stopped by SIGHUP after step "));
+  CHECK(last_line(second.errors) == "dtrain: rank 1: stopped");
+  CHECK(job.events("checkpoint").size() == 2);
+}
+
 TEST_CASE("when rank 0 cannot begin the other does not wait for ever") {
   const Job job;
   std::filesystem::create_directories(job.run_folder() / "in the way");

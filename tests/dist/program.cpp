@@ -73,7 +73,7 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   ::dup2(input, STDIN_FILENO);
   ::dup2(output, STDOUT_FILENO);
   ::dup2(errors, STDERR_FILENO);
-  for (const int signal : {SIGINT, SIGTERM, SIGPIPE, SIGHUP}) std::signal(signal, SIG_DFL);
+  for (const int signal : {SIGINT, SIGTERM, SIGPIPE, SIGHUP, SIGUSR1, SIGQUIT}) std::signal(signal, SIG_DFL);
   if (!options.working_folder.empty() && ::chdir(options.working_folder.c_str()) != 0) ::_exit(126);
   if (options.before_exec) options.before_exec();
   ::execve(arguments[0], arguments, environment);
@@ -101,9 +101,10 @@ Program::Program(const std::vector<std::string>& arguments, const ProgramOptions
   const std::vector<char*> argument_pointers = pointers_to(all);
   const std::vector<char*> environment_pointers = pointers_to(environment);
   const int output = options.output >= 0 ? options.output : output_.get();
+  const int errors = options.errors >= 0 ? options.errors : errors_.get();
   process_ = ::fork();
   if (process_ == 0)
-    run_child(options, output, errors_.get(), argument_pointers.data(), environment_pointers.data());
+    run_child(options, output, errors, argument_pointers.data(), environment_pointers.data());
   if (process_ < 0) throw std::runtime_error("cannot fork");
 }
 

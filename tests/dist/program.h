@@ -19,7 +19,7 @@ bool eventually(double seconds, const std::function<bool()>& condition);
 struct ProgramOptions {
   std::map<std::string, std::string> environment;  // added to this process's, without a launcher's variables
   std::string working_folder;                      // this process's when empty
-  int output = -1;                                 // standard output instead of a file
+  int output = -1, errors = -1;                    // standard output and error instead of files
   std::string terminal;                            // the controlling terminal and all three streams instead
   std::function<void()> before_exec;               // in the child: only async-signal-safe calls
 };

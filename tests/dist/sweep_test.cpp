@@ -1,4 +1,6 @@
 // Sweeps from the command line to the files that they leave.
+#include <fcntl.h>
+
 #include <algorithm>
 #include <csignal>
 #include <fstream>
@@ -101,6 +103,22 @@ TEST_CASE("Ctrl-C ends a sweep with what it has") {
              ContainsSubstring("not measured") && ContainsSubstring("# 0 of 2 points measured, 0 failed"));
   CHECK(document_of(job)["points"][1]["status"] == "not_measured");
   CHECK(job.is_gone(0));
+}
+
+TEST_CASE("a sweep that nobody hears of measures all the same") {
+  const Job job;
+  const Descriptor full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+  ProgramOptions options;
+  options.output = full.get();
+  SECTION("but for what it says of it") {}
+  SECTION("nor of that") { options.errors = full.get(); }
+  const Finished run =
+      run_program(sweep(job, {"--replicas", "1,2", "--repeats", "1", "--steps", "20"}), options);
+  CHECK(run.exit_code == 0);
+  for (const Event& point : document_of(job)["points"]) CHECK(point["status"] == "completed");
+  if (options.errors < 0)
+    CHECK(last_line(run.errors) ==
+          "dtrain: standard output cannot be written; the numbers are in " + job.run_folder().string());
 }
 
 TEST_CASE("what a sweep does not take") {

@@ -86,6 +86,29 @@ TEST_CASE("of several own faults the first noticed is the cause") {
   CHECK(result.code == ExitCode::kDiverged);
 }
 
+TEST_CASE("replicas that leave because they are to stop have not failed") {
+  ReplicaOutcome told = reported(ExitCode::kStopped, "stopped after step 120");
+  ReplicaOutcome signalled = told;
+  signalled.report->stop_signal = SIGTERM;
+  const ReplicaOutcome lost = reported(ExitCode::kPeerLost, "connection reset");
+
+  const auto known = explain_failure({told, signalled, lost}, {2, 0, 1}, kNow, {2, "b"});
+  CHECK(known.code == ExitCode::kStopped);
+  CHECK(known.message == "stopped by SIGTERM sent to rank 3 on host b");
+  CHECK(known.stop_signal == SIGTERM);
+  CHECK(known.first_failing_rank == -1);
+  CHECK(known.evidence == Evidence::kFailedItself);
+
+  const auto unknown = explain_failure({told, lost}, {0, 1}, kNow, {2, "b"});
+  CHECK(unknown.code == ExitCode::kStopped);
+  CHECK(unknown.message == "stopped");
+  CHECK(unknown.evidence == Evidence::kToldToStop);
+
+  const auto failed = explain_failure({told, reported(ExitCode::kUsage, "the disk is full")}, {0, 1}, kNow);
+  CHECK(failed.code == ExitCode::kUsage);
+  CHECK_THAT(failed.reason, ContainsSubstring("rank 1 failed first: the disk is full"));
+}
+
 TEST_CASE("how a process ended decides the exit code") {
   const auto code_of = [](ProcessEnd end) { return explain_failure({ended(end)}, {0}, kNow).code; };
   CHECK(code_of({3, 0}) == ExitCode::kData);

@@ -76,7 +76,7 @@ class HandlerGuard {
 // catch_stop_signals() until the end of the test.
 struct StopSignals {
   StopSignals() { catch_stop_signals(); }
-  HandlerGuard interrupt{SIGINT}, terminate{SIGTERM}, pipe{SIGPIPE};
+  HandlerGuard interrupt{SIGINT}, terminate{SIGTERM}, hangup{SIGHUP}, pipe{SIGPIPE};
 };
 
 }  // namespace dtrain

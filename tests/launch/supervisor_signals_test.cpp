@@ -66,6 +66,69 @@ TEST_CASE("a second stop signal kills at once") {
   for (const Lines& pids : run.reports) CHECK(is_gone(pids.at(0)));
 }
 
+// A replica in shell that is not told to ignore what it traps.
+std::string listening(const std::string& script) {
+  return "exec env --default-signal=USR1,QUIT /bin/sh -c \"" + script + "\"";
+}
+
+TEST_CASE("SIGUSR1 goes on to the first replica alone, once that has started") {
+  const HandlerGuard save{SIGUSR1}, status{SIGQUIT};
+  catch_requests();
+  const TemporaryFolder folder;
+  const auto board = StatusBoard::create(2);
+  const std::string script =
+      "trap 'echo saving >&3; exit 0' USR1; echo ready >&3; while :; do sleep 0.02; done";
+  int ready = 0, ticks = 0;
+  SuperviseOptions options;
+  options.on_report = [&](int, const std::string& line) {
+    if (line == "ready" && ++ready == 2) std::raise(SIGUSR1);
+  };
+  // The first one is at its start for a while: the signal waits for it.
+  options.on_tick = [&] {
+    if (ready == 2 && ++ticks == 3) board->set(0, Activity::kComputing, 1);
+  };
+  const std::string other = "trap 'echo saving >&3' USR1; echo ready >&3; while [ ! -e " +
+                            (folder / "end").string() + " ]; do sleep 0.02; done";
+  const auto end_other = make_after(3, (folder / "end").string());
+  options.on_report = [&, before = options.on_report](int rank, const std::string& line) {
+    before(rank, line);
+    end_other(rank, line);
+  };
+  const Run run =
+      run_replicas(shell_replicas(folder, {listening(script), listening(other)}), *board, options);
+  CHECK(run.result.code == ExitCode::kDone);
+  CHECK(ticks >= 3);
+  CHECK(run.reports == std::vector<Lines>{{"ready", "saving"}, {"ready"}});
+}
+
+TEST_CASE("SIGQUIT goes on to all replicas, and what they are doing is told") {
+  const HandlerGuard save{SIGUSR1}, status{SIGQUIT};
+  catch_requests();
+  const TemporaryFolder folder;
+  const auto board = StatusBoard::create(2);
+  board->set(1, Activity::kComputing, 120);
+  const std::string script = "trap 'exit 0' QUIT; echo ready >&3; while :; do sleep 0.02; done";
+  int ready = 0;
+  std::string told;
+  SuperviseOptions options;
+  options.on_report = [&](int, const std::string&) {
+    if (++ready == 2) std::raise(SIGQUIT);
+  };
+  options.on_status = [&](const std::string& text) { told += text; };
+  options.first_rank = 4;
+  const Run run =
+      run_replicas(shell_replicas(folder, {listening(script), listening(script)}), *board, options);
+  CHECK(run.result.code == ExitCode::kDone);
+  CHECK_THAT(told, ContainsSubstring("\n  rank 4: starting for ") &&
+                       ContainsSubstring("\n  rank 5: computing at step 120 for ") &&
+                       ContainsSubstring("rank1.log"));
+}
+
+TEST_CASE("a replica that does not listen yet is ended by neither") {
+  const TemporaryFolder folder;
+  CHECK(run_scripts(folder, {"kill -USR1 $$; kill -QUIT $$; exit 0"}).result.code == ExitCode::kDone);
+}
+
 TEST_CASE("a killed supervisor leaves no replica") {
   const TemporaryFolder folder;
   int ends[2];

@@ -25,7 +25,7 @@ class OtherReplicas : public Strategy {
   void finish() override {}
 };
 
-TEST_CASE("anyone may leave; when to save and to end is rank 0's to say") {
+TEST_CASE("anyone may ask to leave or to save; when to end is rank 0's to say") {
   OtherReplicas others;
   Decisions leader(others, true);
   CHECK_FALSE(leader.share({}, 1).leave);
@@ -36,11 +36,18 @@ TEST_CASE("anyone may leave; when to save and to end is rank 0's to say") {
   CHECK_FALSE(both.leave);
   others.others = {2, 0, 0};
   CHECK(leader.share({}, 4).leave);
+  CHECK_FALSE(leader.share({}, 4).save);
+  others.others = {(1 << 20) * 3.0, 0, 0};  // three of them want to save
+  CHECK(leader.share({}, 5).save);
+  CHECK_FALSE(leader.share({}, 5).leave);
 
   Decisions follower(others, false);
   others.others = {0, 1, 7};
-  const Decision decision = follower.share({.save = false, .leave = false, .end = true}, 10);
+  CHECK(follower.share({}, 8).end);
+  others.others = {1, 0, 7};
+  const Decision decision = follower.share({.save = true, .leave = false, .end = true}, 10);
   CHECK(decision.save);
+  CHECK(decision.leave);
   CHECK_FALSE(decision.end);
   CHECK_FALSE(follower.are_due(16));
   CHECK(follower.are_due(17));

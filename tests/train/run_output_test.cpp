@@ -138,22 +138,25 @@ TEST_CASE("a failure while the overhead is measured is one of the distributed ru
   CHECK(metrics_in(folder / "run").back()["run"] == "distributed");
 }
 
-TEST_CASE("an output that nobody reads ends the job, and the metrics are kept") {
+TEST_CASE("an output that nobody reads is told of once, and the metrics go on") {
   const TemporaryFolder folder;
   const JobPlan job = small_job();
   std::ostringstream out;
-  RunOutput output(job, into(folder / "run"), out);
+  OutputOptions options = into(folder / "run");
+  std::vector<std::string> said;
+  options.say = [&](const std::string& line) { said.push_back(line); };
+  RunOutput output(job, options, out);
   out.setstate(std::ios::badbit);
-  try {
-    output.on_event(make_event("run_start", "distributed"));
-    FAIL("on_event did not throw");
-  } catch (const Error& error) {
-    CHECK(error.code() == ExitCode::kDisk);  // this test's own output has a reader
-    CHECK_THAT(error.what(), ContainsSubstring("standard output"));
-  }
-  output.fail(job.runs[0], "failed", ExitCode::kUsage, "no output");  // and does not throw
-  CHECK(metrics_in(folder / "run").size() == 2);
-  CHECK(summary_in(folder / "run")["distributed"]["run_end"]["error"] == "no output");
+  report_run(output, job.runs[0], 1000);
+  output.finish(job);
+  REQUIRE(said.size() == 1);
+  CHECK_THAT(said[0], ContainsSubstring("standard output cannot be written") &&
+                          ContainsSubstring((folder / "run/metrics.jsonl").string()));
+  const std::vector<Event> events = metrics_in(folder / "run");
+  REQUIRE(events.size() == 3);
+  CHECK(events[1]["event"] == "warning");
+  CHECK(events[1]["text"] == said[0]);
+  CHECK(summary_in(folder / "run")["distributed"]["run_end"]["status"] == "completed");
 }
 
 TEST_CASE("a folder that holds something else is refused before anything is written") {

@@ -1,0 +1,181 @@
+#include "core/stack_reporter.h"
+
+#include <cxxabi.h>
+#include <dlfcn.h>
+#include <execinfo.h>
+#include <fmt/format.h>
+#include <semaphore.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
+#include <cstdlib>
+#include <ctime>
+#include <filesystem>
+#include <fstream>
+#include <memory>
+#include <utility>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/text.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int kMostFrames = 64;
+constexpr int kOwnFrames = 2;  // the handler, and the kernel's return from it
+constexpr int kAnswering = -1;
+constexpr time_t kAnswerSeconds = 1;
+constexpr size_t kMostOfName = 160;
+
+// Between the handler and the reporter's thread.
+sem_t asked;                    // once for each SIGQUIT from outside
+std::atomic<pid_t> wanted = 0;  // the thread that is to answer, kAnswering while it does
+sem_t answered;
+std::array<void*, kMostFrames> addresses;
+int depth = 0;
+static_assert(std::atomic<pid_t>::is_always_lock_free, "handlers must not take locks");
+
+pid_t own_thread() { return static_cast<pid_t>(::syscall(SYS_gettid)); }
+
+// backtrace() needs neither a lock nor the heap once it was called (glibc 2.35 and GCC 12 on).
+extern "C" void on_quit(int /*signal*/, siginfo_t* info, void* /*context*/) {
+  const int error = errno;
+  if (info->si_code != SI_TKILL || info->si_pid != ::getpid()) {
+    ::sem_post(&asked);
+  } else if (pid_t thread = own_thread(); wanted.compare_exchange_strong(thread, kAnswering)) {
+    depth = ::backtrace(addresses.data(), kMostFrames);
+    ::sem_post(&answered);
+  }
+  errno = error;
+}
+
+void wait_for(sem_t& semaphore) {
+  while (::sem_wait(&semaphore) != 0 && errno == EINTR) {
+  }
+}
+
+bool answers_in_time() {
+  timespec deadline{};
+  ::clock_gettime(CLOCK_REALTIME, &deadline);
+  deadline.tv_sec += kAnswerSeconds;
+  int result;
+  do result = ::sem_timedwait(&answered, &deadline);
+  while (result != 0 && errno == EINTR);
+  return result == 0;
+}
+
+// The return addresses of a thread, the innermost first; none when it does not answer.
+std::vector<void*> stack_of(pid_t thread) {
+  wanted = thread;
+  if (::syscall(SYS_tgkill, ::getpid(), thread, SIGQUIT) != 0) return {};  // it has ended
+  if (!answers_in_time()) {
+    pid_t still = thread;
+    if (wanted.compare_exchange_strong(still, 0)) return {};
+    wait_for(answered);  // it has just begun to
+  }
+  const int first = std::min(depth, kOwnFrames);
+  return std::vector<void*>(addresses.begin() + first, addresses.begin() + depth);
+}
+
+std::string readable(const char* symbol) {
+  int status = 0;
+  const std::unique_ptr<char, void (*)(void*)> name(abi::__cxa_demangle(symbol, nullptr, nullptr, &status),
+                                                    std::free);
+  return printable(status == 0 ? name.get() : symbol, kMostOfName);
+}
+
+// "dtrain::Trainer::run(...) (dtrain+0x1234)": the offset is for addr2line.
+std::string describe_address(const void* address) {
+  Dl_info info{};
+  if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr) return fmt::format("{}", address);
+  const std::string file = std::filesystem::path(info.dli_fname).filename().string();
+  const auto offset = static_cast<const char*>(address) - static_cast<const char*>(info.dli_fbase);
+  const std::string where = fmt::format("({}+{:#x})", printable(file), offset);
+  return info.dli_sname == nullptr ? where : readable(info.dli_sname) + " " + where;
+}
+
+std::string describe_stack(const std::vector<void*>& stack) {
+  std::string text;
+  for (size_t i = 0; i < stack.size(); ++i) {
+    // A return address may be the first of the next function: what counts is the call before it.
+    const char* const address = static_cast<const char*>(stack[i]) - (i > 0 ? 1 : 0);
+    text += fmt::format("    {}\n", describe_address(address));
+  }
+  return text.empty() ? "    does not answer: it has ended, or the kernel holds it\n" : text;
+}
+
+std::string name_of_thread(pid_t thread) {
+  std::string name;
+  std::getline(std::ifstream(fmt::format("/proc/self/task/{}/comm", thread)), name);
+  return printable(name);
+}
+
+std::vector<pid_t> threads() {
+  std::vector<pid_t> found;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator("/proc/self/task", error)) {
+    const std::string name = entry.path().filename().string();
+    pid_t thread = 0;
+    std::from_chars(name.data(), name.data() + name.size(), thread);
+    if (thread != own_thread()) found.push_back(thread);
+  }
+  std::sort(found.begin(), found.end());  // the main thread first
+  return found;
+}
+
+// Not through a logger, whose lock a thread that stands still may hold.
+void write_to_errors(const std::string& text) {
+  for (size_t written = 0; written < text.size();) {
+    const ssize_t put = ::write(STDERR_FILENO, text.data() + written, text.size() - written);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return;
+    written += static_cast<size_t>(put);
+  }
+}
+
+}  // namespace
+
+StackReporter::StackReporter(std::function<std::string()> describe) : describe_(std::move(describe)) {
+  ::sem_init(&asked, 0, 0);
+  ::sem_init(&answered, 0, 0);
+  ::backtrace(addresses.data(), kMostFrames);  // loads what it needs
+  sigset_t all, before;
+  sigfillset(&all);
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the other threads
+  thread_ = std::thread([this] { run(); });
+  ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  struct sigaction action {};
+  action.sa_sigaction = on_quit;
+  action.sa_flags = SA_SIGINFO | SA_RESTART;
+  sigemptyset(&action.sa_mask);
+  ::sigaction(SIGQUIT, &action, nullptr);
+}
+
+StackReporter::~StackReporter() {
+  ending_ = true;
+  ::sem_post(&asked);
+  thread_.join();
+  std::signal(SIGQUIT, SIG_IGN);
+}
+
+void StackReporter::run() {
+  while (true) {
+    wait_for(asked);
+    while (::sem_trywait(&asked) == 0) {  // several that came at once are one
+    }
+    if (ending_) return;
+    std::string text = fmt::format("{} SIGQUIT: {}\n", utc_time(), describe_());
+    for (const pid_t thread : threads())
+      text += fmt::format("  thread {} ({}):\n{}", thread, name_of_thread(thread),
+                          describe_stack(stack_of(thread)));
+    write_to_errors(text);
+  }
+}
+
+}  // namespace dtrain
