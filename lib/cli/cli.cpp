@@ -441,23 +441,6 @@ void CommandLine::add_replica() {
   command->callback([this] { action = [this] { return replica_command(replica); }; });
 }
 
-// Why the first word is no subcommand: CLI11 would only say that it was not expected.
-std::optional<std::string> unknown_command(const CLI::App& app, int argc, char** argv) {
-  if (argc < 2 || argv[1][0] == '-') return std::nullopt;
-  const std::string word = argv[1];
-  std::vector<std::string> known;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (command->get_name() == word) return std::nullopt;
-    if (!command->get_group().empty()) known.push_back(command->get_name());
-  }
-  const std::string extension = std::filesystem::path(word).extension();
-  const std::string meant = extension == ".yaml" || extension == ".yml"
-                                ? fmt::format("; to train it: dtrain run {}", printable(word))
-                                : did_you_mean(word, known);
-  return fmt::format("unknown command '{}'{} (commands: {}; see dtrain --help)", printable(word), meant,
-                     join(known));
-}
-
 // A command that failed has said so.
 void require_written(ExitCode code) {
   if (code == ExitCode::kDone && !std::cout.flush())

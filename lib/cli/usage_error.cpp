@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <filesystem>
+
 #include <algorithm>
 #include <vector>
 
@@ -99,6 +101,22 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
                           : option != nullptr ? explain_option(*option, error)
                                               : error.what();
   return fmt::format("{} (see {} --help)", why, called);
+}
+
+std::optional<std::string> unknown_command(const CLI::App& app, int argc, char** argv) {
+  if (argc < 2 || argv[1][0] == '-') return std::nullopt;
+  const std::string word = argv[1];
+  std::vector<std::string> known;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (command->get_name() == word) return std::nullopt;
+    if (!command->get_group().empty()) known.push_back(command->get_name());
+  }
+  const std::string extension = std::filesystem::path(word).extension();
+  const std::string meant = extension == ".yaml" || extension == ".yml"
+                                ? fmt::format("; to train it: dtrain run {}", printable(word))
+                                : did_you_mean(word, known);
+  return fmt::format("unknown command '{}'{} (commands: {}; see dtrain --help)", printable(word), meant,
+                     join(known));
 }
 
 }  // namespace dtrain

@@ -47,8 +47,9 @@ class LocalStore : public c10d::Store {
     const AbstractAddress to(name_);
     const timeval limit{timeout.count() / 1000, timeout.count() % 1000 * 1000};
     const int fd = socket_.get();
+    if (fd < 0) fail(std::strerror(errno));
     ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
-    if (fd < 0 || ::connect(fd, reinterpret_cast<const sockaddr*>(&to.address), to.length) != 0)
+    if (::connect(fd, reinterpret_cast<const sockaddr*>(&to.address), to.length) != 0)
       fail(std::strerror(errno));
     // Whoever takes the name of a store that has ended must not get what was meant for it.
     if (!is_same_user(fd)) fail("it belongs to another user");

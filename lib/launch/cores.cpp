@@ -115,7 +115,9 @@ void keep_to_own_cores(int local_rank, int local_replicas, int count, const std:
   static OwnCores own;  // until this process ends
   if (!own.cores.empty()) return;
   std::vector<int> cores = allowed_cores();
-  if (static_cast<size_t>(local_replicas) * static_cast<size_t>(count) > cores.size()) return;
+  // Under a quota the cores are others' too, whom the marks may not reach (other containers).
+  const size_t needed = static_cast<size_t>(local_replicas) * static_cast<size_t>(count);
+  if (needed > cores.size() || quota_in_cores("/") < static_cast<double>(cores.size())) return;
   std::rotate(cores.begin(), cores.begin() + local_rank * count, cores.end());
   OwnCores taken = take_cores(cores, static_cast<size_t>(count), mark);
   if (taken.cores.size() < static_cast<size_t>(count)) return;

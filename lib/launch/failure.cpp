@@ -254,8 +254,11 @@ SuperviseResult explain_failure(const std::vector<ReplicaOutcome>& outcomes, con
     }
   }
   const bool named = !ranks.host.empty();
-  result.reason = fmt::format("{}{}{} failed first: {}", name_of(outcome, rank), named ? " on host " : "",
-                              ranks.host, cause.text);
+  // Replicas that disagree find it together, and say whose fault it is.
+  result.reason = cause.code == ExitCode::kDisagree
+                      ? cause.text
+                      : fmt::format("{}{}{} failed first: {}", name_of(outcome, rank),
+                                    named ? " on host " : "", ranks.host, cause.text);
   lines.push_back(result.reason);
   lines.push_back(fmt::format("  log: {}{}{}", ranks.host, named ? ":" : "", outcome.log.string()));
   result.code = cause.code;

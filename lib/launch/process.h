@@ -24,8 +24,8 @@ struct ProcessEnd {
 class Process {
  public:
   // Starts it and waits until it runs its program. The child dies with the *thread* that calls this (that is
-  // how Linux defines PR_SET_PDEATHSIG), so call it on one that outlives the child. Throws Error: kUsage when
-  // the log or the program cannot be opened, kMemory when there is no room for a process.
+  // how Linux defines PR_SET_PDEATHSIG), so call it on one that outlives the child. Throws Error: kUsage or
+  // kDisk when the log or the program cannot be opened, kMemory when there is no room for a process.
   Process(const ReplicaProcess& replica, int board_descriptor);
   // Ends what still runs, at once.
   ~Process();

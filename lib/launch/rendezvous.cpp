@@ -46,9 +46,9 @@ nlohmann::json refusal(ExitCode code, const std::string& message) {
 class Gathering {
  public:
   Gathering(const Listening& listener, const Member& own, const RendezvousOptions& options,
-            const std::vector<Member>& present)
-      : listener_(listener), options_(options), members_({own}), again_(!present.empty()) {
-    members_.insert(members_.end(), present.begin(), present.end());
+            const std::optional<std::vector<Member>>& present)
+      : listener_(listener), options_(options), members_({own}), again_(present.has_value()) {
+    if (present) members_.insert(members_.end(), present->begin(), present->end());
   }
 
   // Returns when every rank has a member, and throws what the header says.
@@ -74,7 +74,7 @@ class Gathering {
   const Listening& listener_;
   const RendezvousOptions& options_;
   std::vector<Member> members_;    // the leader first
-  bool again_;                     // some of them were there already
+  bool again_;                     // it is not their first meeting
   std::vector<MemberLink> links_;  // of those that came
   std::vector<Candidate> candidates_;
   std::vector<std::string> problems_;
@@ -229,7 +229,6 @@ void Gathering::look_at_clock(const ExpectedAt& expected_at) {
 }
 
 void Gathering::run(const ExpectedAt& expected_at) {
-  const int stops = stop_signals_received();
   deadline_ = steady_seconds() + options_.timeout_seconds;
   while (!complete() || !problems_.empty()) {
     wait();
@@ -237,7 +236,7 @@ void Gathering::run(const ExpectedAt& expected_at) {
     candidates_.erase(std::remove_if(candidates_.begin(), candidates_.end(),
                                      [this](Candidate& candidate) { return advance(candidate); }),
                       candidates_.end());
-    if (stop_signals_received() > stops)
+    if (stop_signals_received() > options_.stop_signals_before)
       refuse(ExitCode::kStopped, "stopped while waiting for the other hosts");
     look_at_clock(expected_at);
   }
@@ -249,7 +248,7 @@ Rendezvous::Rendezvous(const std::string& address, uint16_t port) : listening_(l
 
 std::vector<MemberLink> Rendezvous::gather(const Member& own, const RendezvousOptions& options,
                                            const ExpectedAt& expected_at, const Welcome& welcome,
-                                           const std::vector<Member>& present) {
+                                           const std::optional<std::vector<Member>>& present) {
   Gathering gathering(listening_, own, options, present);
   gathering.run(expected_at);
   try {

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "core/signals.h"
 #include "core/sockets.h"
 #include "launch/link.h"
 #include "launch/membership.h"
@@ -25,6 +26,7 @@ struct RendezvousOptions {
   double timeout_seconds = 60;
   double silence_seconds = 60;  // of a link, once everybody is there
   std::function<void(const std::string&)> notice = [](const std::string&) {};  // a line for people
+  int stop_signals_before = stop_signals_received();                           // a later one ends the waiting
 };
 
 // Where a rank should come from, for the list of those that are missing ("host b"), or "".
@@ -52,11 +54,12 @@ class Rendezvous {
   // kUsage when a member contradicts another (it waits up to five seconds more, so that all hear of it);
   // kStopped at a stop signal. Strangers, and members with another token, do not disturb it.
   //
-  // `present`: those of an earlier gathering that are still there. Only the others are waited for, welcomed
-  // or told why not, and returned; one that contradicts is turned away.
+  // `present`: those of an earlier gathering that are still there, perhaps none; nullopt: it is the first.
+  // Only the others are waited for, welcomed or told why not, and returned; then one that contradicts is
+  // turned away.
   std::vector<MemberLink> gather(const Member& own, const RendezvousOptions& options,
                                  const ExpectedAt& expected_at, const Welcome& welcome,
-                                 const std::vector<Member>& present = {});
+                                 const std::optional<std::vector<Member>>& present = {});
 
  private:
   Listening listening_;

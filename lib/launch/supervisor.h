@@ -32,7 +32,7 @@ struct ReplicaProcess {
 struct LostReplica {
   int rank = 0;
   std::string reason = {};
-  int restart = 0;  // it is started again, for the so-manieth time; 0: it is not
+  int restart = 0;  // how often it has been started again, this time included; 0: it is not
 };
 
 // How sure it is who failed first: peers of a dead replica fail too and blame each other.
@@ -85,22 +85,20 @@ SuperviseResult stopped_by_signal(int signal, const std::string& host);
 // descriptor for reports is in the environment as DTRAIN_REPORT_FD, the board's as DTRAIN_BOARD_FD.
 //
 // Blocks until every process has ended and been reaped. When one fails (a non-zero exit or a signal) that is
-// not expendable, the rest
-// are ended within gather_seconds + grace_seconds; the first failing rank is the first that was killed by a
-// signal or failed with something other than kPeerLost, for peers of a dead replica blame each other; when
-// all say kPeerLost (a timeout), it is the one that does not, of several one that the board shows outside
-// communication. A stop signal
-// (core/signals.h flags) stops the job: SIGTERM to all, SIGKILL after stop_seconds or at a second signal.
-// Expendable ones that still run when all others have ended get grace_seconds to follow, and gather_seconds
-// when a signal has stopped them. One that a parameter server gives up (launch/failure.h) is ended like one
-// that fails; when it is not expendable, the job fails. One that is started again finds in DTRAIN_RESTART for
-// which time, and has a log of its own ("worker1.log", "worker1.restart1.log"). Children get
-// PR_SET_PDEATHSIG=SIGKILL and a process group of their own, so that Ctrl-C reaches only the supervisor. The
-// kernel ties them to the *thread* that called this, which must last as long as the job: it does, for it is
-// blocked here. A replica's group ends with it; nothing of the job is left when this returns or throws.
-// Throws Error when a process cannot be started (after ending those that were): kUsage or kDisk names the log
-// or program that cannot be opened, kMemory says that there is no room for a process. What a callback throws
-// passes through.
+// not expendable, the rest are ended within gather_seconds + grace_seconds; the first failing rank is the
+// first that was killed by a signal or failed with something other than kPeerLost, for peers of a dead
+// replica blame each other; when all say kPeerLost (a timeout), it is the one that does not, of several one
+// that the board shows outside communication. A stop signal (core/signals.h flags) stops the job: SIGTERM to
+// all, SIGKILL after stop_seconds or at a second signal. Expendable ones that still run when all others have
+// ended get grace_seconds to follow, and gather_seconds when a signal has stopped them. One that a parameter
+// server gives up (launch/failure.h) is ended like one that fails; when it is not expendable, the job fails.
+// One that is started again finds in DTRAIN_RESTART for which time, and has a log of its own ("worker1.log",
+// "worker1.restart1.log"). Children get PR_SET_PDEATHSIG=SIGKILL and a process group of their own, so that
+// Ctrl-C reaches only the supervisor. The kernel ties them to the *thread* that called this, which must last
+// as long as the job: it does, for it is blocked here. A replica's group ends with it; nothing of the job is
+// left when this returns or throws. Throws Error when a process cannot be started (after ending those that
+// were): kUsage or kDisk names the log or program that cannot be opened, kMemory says that there is no room
+// for a process. What a callback throws passes through.
 //
 // SIGUSR1 goes on to the first process, once the board shows that it has started: what one replica decides,
 // all do. SIGQUIT goes on to all. Processes begin with both ignored.

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <utility>
 
@@ -19,8 +20,7 @@
 
 namespace dtrain {
 
-const char* const kAfterCorruption =
-    "; nothing of it was saved: test that memory, and go on from the last good checkpoint with --resume";
+const char* const kAfterCorruption = "; nothing of it was saved. If it happens there again, test that memory";
 
 // What one replica tells the others.
 struct Sentinel::Finding {
@@ -41,6 +41,13 @@ uint64_t own_arithmetic() {
   const int threads = at::get_num_threads();
   checksum.add(capability.data(), capability.size());
   checksum.add(&threads, sizeof threads);
+  // Libraries choose code by the processor itself.
+  std::ifstream file("/proc/cpuinfo");
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("model name", 0) != 0) continue;
+    checksum.add(line.data(), line.size());
+    break;
+  }
   return checksum.number();
 }
 
@@ -98,7 +105,8 @@ std::string Sentinel::check() {
   });
   if (alike) require_equal(findings);
   if (alike || !suspicion_.empty() || std::exchange(told_, true)) return suspicion_;
-  return "copies of the variables are not compared: replicas compute with different vector instructions or "
+  return "copies of the variables are not compared: replicas compute on different processors or with "
+         "different "
          "numbers of threads, and their updates differ in the last bits";
 }
 

@@ -21,7 +21,7 @@ std::string suspicion_of(const Growth& growth, const std::string& whose);
 // one replica, hence the same for all, that one seals it until the next step (WatchedOptimizer). Growth is
 // checked everywhere.
 //
-// Copies are not compared where replicas compute with other vector instructions or numbers of threads: the
+// Copies are not compared where replicas compute with other processors or numbers of threads: the
 // same update then differs in its last bits.
 class Sentinel {
  public:

@@ -14,6 +14,7 @@
 #include "launch/hosts.h"
 #include "launch/role.h"
 #include "train/fewer_hosts.h"
+#include "train/restarts.h"
 
 namespace dtrain {
 namespace {
@@ -54,6 +55,17 @@ std::optional<SuperviseResult> result_from(const json& line, const char* name) {
   } catch (const json::exception&) {
     return std::nullopt;
   }
+}
+
+// Whether a host's line is about this attempt. One that was stopped before it started any says no number.
+bool is_of(int64_t restart, const json& line) {
+  const auto number = line.find("restart");
+  return number == line.end() || (number->is_number_integer() && number->get<int64_t>() == restart);
+}
+
+// The first word counts, but for a stop signal, which may come while the host waits for the verdict.
+void take_end(std::optional<SuperviseResult>& end, const std::optional<SuperviseResult>& said) {
+  if (said && (!end || said->code == ExitCode::kStopped)) end = said;
 }
 
 // Whether the line is about a loss; then that is `lost`.
@@ -182,6 +194,7 @@ void LeadingHost::tell_all(const std::string& line) {
 std::vector<Identity> LeadingHost::start(int64_t restart, bool resume) {
   for (OtherHost& host : others_) host.end.reset();
   losses_.clear();
+  restart_ = restart;
   store_ = host_store(address_, 0, rendezvous_timeout(job_.spec));
   store_.admit(members_);
   tell_all(line_of({{"start", store_.port},
@@ -193,23 +206,31 @@ std::vector<Identity> LeadingHost::start(int64_t restart, bool resume) {
 }
 
 void LeadingHost::announce_restart() {
+  for (OtherHost& host : others_) {
+    take_lines(host);
+    host.gone = host.gone || host.member.link.closed();
+  }
   tell_all(line_of({{"again", true}}));
   others_.erase(
       std::remove_if(others_.begin(), others_.end(), [](const OtherHost& host) { return host.gone; }),
       others_.end());
 }
 
-void LeadingHost::meet_again() {
+void LeadingHost::meet_again(int stop_signals_before) {
+  for (const OtherHost& host : others_) {
+    if (host.end && host.end->code == ExitCode::kStopped) throw Error(ExitCode::kStopped, host.end->message);
+  }
   if (others_.size() + 1 == numbers_.size()) return;
   const Member own = own_member(job_, place_, hosts_, address_);
+  RendezvousOptions options = rendezvous_options(job_.spec, hosts_.meeting);
+  options.stop_signals_before = stop_signals_before;
   std::vector<Member> present;
   for (const OtherHost& host : others_) present.push_back(host.member.member);
   try {
     if (numbers_.size() < hosts_.place.hosts.size())  // who comes back now comes with the plan of before
       throw Error(ExitCode::kPeerLost, "another host was lost after the job went on with fewer");
     take_in(rendezvous_.gather(
-        own, rendezvous_options(job_.spec, hosts_.meeting),
-        [&](int64_t rank) { return host_of_rank(job_, place_, rank); },
+        own, options, [&](int64_t rank) { return host_of_rank(job_, place_, rank); },
         [&](const std::vector<Member>& all) {
           members_ = addresses_of(all);
           return json{{"address", address_}, {"members", members_}, {"folder", folder_}, {"again", true}};
@@ -259,7 +280,7 @@ void LeadingHost::go_on_with_those_here(const Error& why) {
 void LeadingHost::take_lines(OtherHost& host) {
   for (const std::string& text : host.member.link.receive()) {
     const json line = json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (line.is_object() && !host.end) host.end = result_from(line, "end");
+    if (line.is_object() && is_of(restart_, line)) take_end(host.end, result_from(line, "end"));
     LostReplica lost;
     if (read_loss(line, lost)) losses_.push_back({lost, steady_seconds()});
   }
@@ -303,7 +324,9 @@ std::optional<SuperviseResult> LeadingHost::interrupted() {
   for (OtherHost& host : others_) {
     take_lines(host);
     if (!host.end || host.end->code == ExitCode::kDone) continue;
-    if (!failure || host.end->evidence > failure->evidence) failure = host.end;
+    const bool stopped = failure && failure->code == ExitCode::kStopped;  // then there is nothing to find out
+    const bool stops = host.end->code == ExitCode::kStopped;
+    if (!failure || (!stopped && (stops || host.end->evidence > failure->evidence))) failure = host.end;
   }
   if (!failure) tell_losses(kNewsSeconds);
   return failure;
@@ -337,12 +360,15 @@ SuperviseResult LeadingHost::gather(const SuperviseResult& own) {
     failure = interrupted();
   }
   for (OtherHost& host : others_) {  // everybody else lost a peer, and nothing was heard from this one
-    if (host.end || (failure && failure->evidence >= Evidence::kWasSilent)) continue;
+    if (host.end) continue;
+    host.gone = true;
+    if (failure && failure->evidence >= Evidence::kWasSilent) continue;
     take_end_of_link(host, "was not heard of any more: it stands still, or the connection to it is cut",
                      Evidence::kWasSilent);
     if (host.end->code != ExitCode::kDone) failure = host.end;
   }
   if (!failure && own.code == ExitCode::kDone) tell_losses(0);
+  if (failure && failure->code == ExitCode::kStopped) return *failure;
   const bool is_own = own.code != ExitCode::kDone && (!failure || own.evidence >= failure->evidence);
   return is_own || !failure ? own : *failure;
 }
@@ -352,6 +378,7 @@ void LeadingHost::dismiss(const SuperviseResult& result) { tell_all(line_of({{"o
 FollowingHost::FollowingHost(const JobPlan& job, const JobHosts& hosts)
     : job_(job),
       whole_(hosts.place),
+      own_name_(hosts.own_name()),
       place_(hosts.place),
       own_address_(job.spec.network.interface ? address_of_interface(*job.spec.network.interface) : ""),
       joined_(join_rendezvous(place_.hosts.front(), place_.port,
@@ -409,10 +436,9 @@ SuperviseResult FollowingHost::leader_is_gone() const {
       Evidence::kFailedItself);
 }
 
-std::optional<HostStart> FollowingHost::wait_for_start() {
+std::optional<HostStart> FollowingHost::wait_for_start(int stop_signals_before) {
   constexpr double kSeconds = 1;
-  const int stops = stop_signals_received();
-  while (!start_ && !over_ && !stopped_ && stop_signals_received() == stops) {
+  while (!start_ && !over_ && !stopped_ && stop_signals_received() == stop_signals_before) {
     if (const auto line = joined_.link.next(kSeconds)) {
       take_line(*line);
     } else if (joined_.link.closed()) {
@@ -422,6 +448,7 @@ std::optional<HostStart> FollowingHost::wait_for_start() {
   if (!start_ || over_ || stopped_) return std::nullopt;
   const StartLine start = *start_;
   start_.reset();
+  restart_ = start.restart;
   return HostStart{
       identities_on_host(job_, place_, common_identity(leader_address_, start.port, own_address_, members_)),
       start.restart, start.resume};
@@ -441,8 +468,15 @@ void FollowingHost::tell_loss(const LostReplica& lost) {
 
 std::optional<SuperviseResult> FollowingHost::report(const SuperviseResult& own) {
   const int stops = stop_signals_received();
-  joined_.link.send(line_of({{"end", to_json(own)}}));
-  const double seconds = own.code == ExitCode::kDone ? patience(job_) + kVerdictSeconds : kVerdictSeconds;
+  const auto say_end = [&](const SuperviseResult& end) {
+    json line = {{"end", to_json(end)}};
+    if (restart_) line["restart"] = *restart_;
+    joined_.link.send(line_of(line));
+  };
+  say_end(own);
+  // After a failure the leader may wait for a third host before it says whether the run begins again.
+  const bool waits = own.code == ExitCode::kDone || most_restarts(job_, job_.runs.back()) > 0;
+  const double seconds = waits ? patience(job_) + kVerdictSeconds : kVerdictSeconds;
   const double deadline = steady_seconds() + seconds;
   while (!over_ && !again_ && !joined_.link.closed() && stop_signals_received() == stops &&
          steady_seconds() < deadline) {
@@ -452,6 +486,11 @@ std::optional<SuperviseResult> FollowingHost::report(const SuperviseResult& own)
   if (again_) {
     again_ = stopped_ = false;
     return std::nullopt;
+  }
+  if (stop_signals_received() > stops) {
+    const SuperviseResult stopped = stopped_by_signal(last_stop_signal(), own_name_);
+    say_end(stopped);
+    return stopped;
   }
   return own.evidence == Evidence::kFailedItself ? own : leader_is_gone();
 }

@@ -43,8 +43,9 @@ class LeadingHost {
   void announce_restart();
   // Waits for the hosts that are gone to come back, as long as all wait for each other at the beginning.
   // Without them it goes on with those that are here, where the job allows it. Throws Error: kPeerLost when
-  // neither can be, kStopped at a stop signal.
-  void meet_again();
+  // neither can be, kStopped at a stop signal later than the first `stop_signals_before`, or when one came to
+  // a host that is here.
+  void meet_again(int stop_signals_before);
   // Who is told when a worker that the others can do without is lost elsewhere, and why; not when the job
   // fails about then.
   void tell_losses_to(std::function<void(const LostReplica&)> listener) { on_lost_ = std::move(listener); }
@@ -88,6 +89,8 @@ class LeadingHost {
   std::vector<Loss> losses_;  // not told yet
   std::function<void(const LostReplica&)> on_lost_ = [](const LostReplica&) {};
   HostedStore store_;
+  int64_t restart_ =
+      0;  // how often the run was started before; what hosts say of an earlier attempt is no news
 };
 
 // What the leader says when the replicas of the distributed run are to start.
@@ -110,8 +113,8 @@ class FollowingHost {
   const JobPlan& job() const { return job_; }
   const std::vector<std::string>& overrides() const { return overrides_; }
   // Waits for the leader's word, however long it trains alone before; nullopt when the job is over instead,
-  // or a stop signal came.
-  std::optional<HostStart> wait_for_start();
+  // or a stop signal came that is later than the first `stop_signals_before`.
+  std::optional<HostStart> wait_for_start(int stop_signals_before);
   // What ended the job elsewhere, if something did; for LocalReplicas::interrupted.
   std::optional<SuperviseResult> interrupted();
   // Tells the leader of a worker here.
@@ -135,7 +138,8 @@ class FollowingHost {
   JobPlan job_;
   std::vector<std::string> overrides_;
   const HostPlace whole_;  // of all hosts
-  HostPlace place_;        // of those that are left
+  std::string own_name_;
+  HostPlace place_;  // of those that are left
   std::string own_address_;
   Joined joined_;
   std::string folder_;
@@ -143,8 +147,9 @@ class FollowingHost {
   std::vector<std::string> members_;
   bool comes_back_ = false;
   std::optional<StartLine> start_;
-  bool stopped_ = false;  // the leader wants this host's replicas to end
-  bool again_ = false;    // the run begins again
+  std::optional<int64_t> restart_;  // of what was started last
+  bool stopped_ = false;            // the leader wants this host's replicas to end
+  bool again_ = false;              // the run begins again
   std::optional<SuperviseResult> over_;
 };
 

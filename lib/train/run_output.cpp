@@ -11,6 +11,11 @@
 namespace dtrain {
 namespace {
 
+std::filesystem::file_time_type time_of(const std::filesystem::path& path) {
+  std::error_code gone;
+  return std::filesystem::last_write_time(path, gone);
+}
+
 // Whether the run goes on in the folder that it had.
 bool goes_on_there(const RunDirectoryOptions& options, const ResumePoint& from) {
   std::error_code there_is_none;
@@ -48,7 +53,23 @@ RunOutput::RunOutput(const JobPlan& job, const OutputOptions& options, std::ostr
       summaries_(summaries_until(directory_, from)),
       file_(directory_.metrics_file()),
       console_(out, options.console) {
+  for (const SavedCheckpoint& one : list_checkpoints(checkpoint_folder(directory_.path())))
+    there_before_[one.path] = time_of(one.path);
   if (from != nullptr) go_on_from(*from);
+}
+
+std::vector<SavedCheckpoint> RunOutput::saved() const {
+  std::vector<SavedCheckpoint> saved;
+  for (const SavedCheckpoint& one : list_checkpoints(checkpoint_folder(directory_.path()))) {
+    const auto before = there_before_.find(one.path);
+    if (!one.suspect && (before == there_before_.end() || before->second != time_of(one.path)))
+      saved.insert(saved.begin(), one);
+  }
+  return saved;
+}
+
+void RunOutput::look_for_checkpoints() {
+  if (const auto all = saved(); !all.empty()) checkpoint_step_ = all.front().step;
 }
 
 void RunOutput::go_on_from(const ResumePoint& from) {
@@ -92,7 +113,6 @@ void RunOutput::on_event(const Event& event) {
   if (kind == "checkpoint") {
     last_is_suspect_ = event.contains("suspicion");
     if (!last_is_suspect_) checkpoint_step_ = integer_at(event, "step").value_or(checkpoint_step_);
-    has_saved_ = has_saved_ || !last_is_suspect_;
   }
   if (kind == "run_end" && text_at(event, "run") == "distributed") {
     record(with_restarts(event));
@@ -143,7 +163,7 @@ void RunOutput::fail(const RunPlan& run, const std::string& status, ExitCode cod
 
 void RunOutput::record(const Event& event) {
   summaries_.on_event(event);
-  file_->on_event(event);
+  if (file_) file_->on_event(event);  // not when a restart could not take the file back
   console_.on_event(event);
 }
 

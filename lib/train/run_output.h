@@ -2,11 +2,15 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <functional>
+#include <map>
 #include <optional>
 #include <ostream>
 #include <string>
+#include <vector>
 
+#include "checkpoint/retention.h"
 #include "core/error.h"
 #include "metrics/comparison.h"
 #include "metrics/console.h"
@@ -59,8 +63,11 @@ class RunOutput : public EventSink {
   bool is_complete(const RunPlan& run) const { return summaries_.of(run.run).status == "completed"; }
   // The optimizer step of the last checkpoint; -1: there is none.
   int64_t checkpoint_step() const { return checkpoint_step_; }
-  // Whether one was saved since this was made.
-  bool has_saved() const { return has_saved_; }
+  // What this job has saved so far and is not suspect, the newest first; whatever lay there before is not
+  // among them.
+  std::vector<SavedCheckpoint> saved() const;
+  // Takes note of what is on the disk though nobody said so: rank 0 may die before it can.
+  void look_for_checkpoints();
   // Whether one came after it whose variables may be corrupt.
   bool last_is_suspect() const { return last_is_suspect_; }
   const Event& summary() const { return summaries_.document(); }
@@ -81,7 +88,7 @@ class RunOutput : public EventSink {
   Console console_;
   std::optional<double> overhead_;
   int64_t checkpoint_step_ = -1;
-  bool has_saved_ = false;
+  std::map<std::filesystem::path, std::filesystem::file_time_type> there_before_;  // checkpoints
   RestartTally restarts_;
   bool last_is_suspect_ = false;
 };

@@ -87,11 +87,25 @@ bool wait_undisturbed(double seconds, int signals_before) {
   return stop_signals_received() == signals_before;
 }
 
-// What a run that has lost a process goes on from: the newest good checkpoint that it has saved, else what it
-// began from, else its beginning (nullopt).
+// What a run that has lost a process goes on from: the newest checkpoint that it has saved and that is good,
+// else what it began from, else its beginning (nullopt).
 std::optional<ResumePoint> restart_point(const RunOutput& output, const ResumePoint* from) {
-  if (output.has_saved()) return find_resume_point(output.directory().path().string(), {});
-  return from == nullptr ? std::nullopt : std::optional(*from);
+  std::vector<std::string> warnings;
+  for (const SavedCheckpoint& saved : output.saved()) {
+    try {
+      ResumePoint point = find_resume_point(saved.path.string(), {});
+      point.warnings = warnings;
+      return point;
+    } catch (const Error& error) {
+      warnings.emplace_back(error.what());
+    }
+  }
+  if (from == nullptr) return std::nullopt;
+  // Retention may have removed it for a later one, which turned out to be damaged.
+  if (!std::filesystem::exists(from->checkpoint)) return find_resume_point(from->run.string(), {});
+  ResumePoint point = *from;
+  point.warnings = warnings;
+  return point;
 }
 
 // A failure with why it was not tried again, and how a user goes on.
@@ -118,17 +132,18 @@ SuperviseResult supervise_run(const JobPlan& job, const RunPlan& run, const Resu
     SuperviseResult result =
         supervise_once(spans_hosts ? others->job() : job, spans_hosts ? others->job().runs.back() : run,
                        point ? &*point : nullptr, program, output, replicas, others);
-    if (stop_signals_received() > replicas.stop_signals_before || result.code == ExitCode::kDone)
-      return result;
+    if (result.code == ExitCode::kDone || result.code == ExitCode::kStopped) return result;
+    output.look_for_checkpoints();
     const FailedAttempt failed{result.code, result.reason, result.step, output.checkpoint_step()};
+    if (stop_signals_received() > replicas.stop_signals_before) return with_advice(result, policy, output);
     const std::optional<double> wait = policy.on_failure(failed);
     if (!wait) return with_advice(result, policy, output);
-    if (others) others->announce_restart();
-    point = restart_point(output, from);
-    output.restart(failed, *wait, point ? &*point : nullptr);
     ++replicas.restart;
     try {
-      if (others) others->meet_again();
+      if (others) others->announce_restart();
+      point = restart_point(output, from);
+      output.restart(failed, *wait, point ? &*point : nullptr);
+      if (others) others->meet_again(replicas.stop_signals_before);
     } catch (const Error& error) {
       if (error.code() == ExitCode::kStopped) return stopped_before_restart(output, replicas.host);
       result.message += std::string("\n") + error.what();
@@ -174,7 +189,7 @@ SuperviseResult follow(const JobPlan& job, const OutputOptions& options, const s
   replicas.stop_signals_before = signals_before;
   if (saves_checkpoints(job, job.runs.back())) replicas.stop_seconds = kSaveSeconds;
   while (true) {
-    const std::optional<HostStart> start = leader.wait_for_start();
+    const std::optional<HostStart> start = leader.wait_for_start(signals_before);
     SuperviseResult own;
     if (start) {
       replicas.identities = start->identities;

@@ -45,7 +45,7 @@ TEST_CASE("a job whose replicas die goes on by itself to the same bits") {
     CHECK(restarts[i].at("wait_seconds") == 0);  // there was a new checkpoint
     CHECK_THAT(end.output, ContainsSubstring(fmt::format("RESTART {}: rank {} failed first", i + 1, 1 - i)));
     CHECK(std::filesystem::exists(job.run_folder() /
-                                  fmt::format("logs/distributed-rank0.restart{}.log", i + 1)));
+                                  fmt::format("logs/distributed-rank0.attempt{}.log", i + 2)));
   }
   const Event run_end = job.event("run_end", "distributed");
   CHECK(run_end.at("restarts") == 2);

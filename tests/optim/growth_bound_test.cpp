@@ -55,7 +55,7 @@ TEST_CASE("no gradients move adam further than the bound, and the worst ones nea
   // Equality in the inequality of Cauchy and Schwarz: g_i in proportion to a_i / b_i, i steps before the
   // last.
   const double ratio = beta2 == 0 ? 0 : beta1 / beta2;
-  const double worst = movement(spec, [&](int step) { return std::pow(ratio, kSteps - step); });
+  const double worst = movement(spec, [&](int step) { return std::pow(ratio, kSteps - 1 - step); });
   CHECK(worst <= most * 1.0001);
   CHECK(worst >= most * 0.5);
   const double once = movement(spec, [](int step) { return step == kSteps - 1 ? 1.0 : 0.0; });

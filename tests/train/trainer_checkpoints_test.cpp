@@ -1,0 +1,207 @@
+// What the trainer saves, when, and how it goes on from that.
+#include <fstream>
+#include <limits>
+
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/retention.h"
+#include "fake_training.h"
+
+namespace dtrain {
+namespace {
+
+// The states of the checkpoints in the folder, by step.
+std::vector<TrainingState> saved_in(const std::filesystem::path& folder) {
+  std::vector<TrainingState> states;
+  for (const SavedCheckpoint& saved : list_checkpoints(folder))
+    states.push_back(load_checkpoint(saved.path).state);
+  return states;
+}
+
+Numbers steps_of(const std::vector<TrainingState>& states) {
+  Numbers steps;
+  for (const TrainingState& state : states) steps.push_back(state.step);
+  return steps;
+}
+
+TEST_CASE("checkpoints come every so many steps, or epochs, and at the end") {
+  using Case = std::pair<std::vector<std::string>, Numbers>;
+  for (const auto& [overrides, steps] :
+       std::vector<Case>{{{"checkpoint.every_epochs=1"}, {5, 10, 15}},
+                         {{"checkpoint.every_epochs=2"}, {10, 15}},
+                         {{"checkpoint.every_steps=4"}, {4, 8, 12, 15}},
+                         {{"checkpoint.every_steps=5"}, {5, 10, 15}},
+                         {{"checkpoint.every_steps=100"}, {15}},
+                         {{"checkpoint.every_minutes=1"}, {15}},
+                         {{"checkpoint.every_steps=4", "train.max_steps=7"}, {4, 7}},
+                         {{"checkpoint.every_steps=1", "checkpoint.keep=2"}, {14, 15}}}) {
+    INFO(overrides.front());
+    Training training(overrides);
+    if (overrides.size() == 1) training.job.spec.checkpoint.keep = 100;
+    training.run();
+    CHECK(steps_of(saved_in(training.folder / "checkpoints")) == steps);
+    CHECK(training.strategy.steps.size() == static_cast<size_t>(steps.back()));
+    Numbers reported = training.values<int64_t>("checkpoint", "step");
+    reported.erase(reported.begin(), reported.end() - std::ssize(steps));
+    CHECK(reported == steps);
+  }
+}
+
+TEST_CASE("a run without checkpoints leaves no folder, nor does one that is measured against") {
+  Training plain;
+  plain.run();
+  CHECK_FALSE(std::filesystem::exists(plain.folder / "checkpoints"));
+  Training baseline({"checkpoint.every_epochs=1"});
+  baseline.job.runs.back().run = "baseline";
+  baseline.run();
+  CHECK_FALSE(std::filesystem::exists(baseline.folder / "checkpoints"));
+}
+
+TEST_CASE("a checkpoint says where training stood") {
+  Training training({"checkpoint.every_steps=4", "checkpoint.keep=100", "metrics.every_steps=3"});
+  training.run();
+  const auto states = saved_in(training.folder / "checkpoints");
+  REQUIRE(states.size() == 4);
+  CHECK(states[0].epoch == 0);
+  CHECK(states[0].position == 16);
+  CHECK(states[0].pass_sums == std::vector<double>{4 * (1 + 2 + 3), 12, 12});  // steps 1 to 3 were reported
+  CHECK(states[0].window_sums == std::vector<double>{4 * 4, 4, 4});
+  CHECK(states[0].metrics.empty());
+  CHECK(states[1].epoch == 1);
+  CHECK(states[1].position == 12);
+  CHECK(states[3].epoch == 3);
+  CHECK(states[3].position == 0);
+  CHECK(states[3].metrics.at("loss") == 0.5);
+  for (const TrainingState& state : states) {
+    CHECK(state.global_batch == 4);
+    CHECK(state.train_examples == 18);
+    CHECK(state.spec == print_spec(training.job.spec));
+  }
+}
+
+TEST_CASE("a training that goes on trains the rest, each example once, and reports the same") {
+  for (const size_t saved : {0, 1, 2, 3}) {
+    Training whole({"checkpoint.every_steps=4", "checkpoint.keep=100", "metrics.every_steps=3"});
+    whole.run();
+    const auto found = list_checkpoints(whole.folder / "checkpoints");
+    const Checkpoint checkpoint = load_checkpoint(found.at(saved).path);
+    INFO("from step " << checkpoint.state.step);
+
+    Training rest({"checkpoint.every_steps=4", "checkpoint.keep=100", "metrics.every_steps=3"});
+    rest.strategy.steps_before = checkpoint.state.step;
+    const Resumption from{checkpoint.state, {checkpoint.model, checkpoint.optimizer}};
+    rest.run(/*evaluates=*/true, &from);
+    CHECK(rest.strategy.calls.front() == "restore");
+    CHECK(at::equal(rest.strategy.restored.model.at(0).second, checkpoint.model.at(0).second));
+    const auto done = checkpoint.state.step;
+    CHECK(rest.strategy.steps == Numbers(whole.strategy.steps.begin() + done, whole.strategy.steps.end()));
+    CHECK(rest.strategy.examples ==
+          Numbers(whole.strategy.examples.begin() + done, whole.strategy.examples.end()));
+    CHECK(rest.strategy.learning_rates == std::vector<double>(whole.strategy.learning_rates.begin() + done,
+                                                              whole.strategy.learning_rates.end()));
+    for (const char* kind : {"step", "epoch"}) {
+      for (const char* key : {"loss", "accuracy"}) {
+        const auto all = whole.values<double>(kind, key), again = rest.values<double>(kind, key);
+        REQUIRE(again.size() <= all.size());
+        CHECK(again == std::vector<double>(all.end() - std::ssize(again), all.end()));
+      }
+    }
+    if (saved < 3) {
+      CHECK(rest.sink.of("run_start").at(0)["resumed_step"] == done);
+      CHECK(rest.values<int64_t>("epoch", "examples").back() == 18);
+      CHECK(rest.values<int64_t>("epoch", "steps").front() == 5);
+    }
+  }
+}
+
+TEST_CASE("a replica that stands elsewhere than the checkpoint goes on from its own step") {
+  using Case = std::pair<int64_t, Numbers>;
+  Resumption from;
+  from.state.epoch = 1;
+  from.state.step = 7;
+  from.state.position = 8;
+  for (const auto& [own, steps] : std::vector<Case>{{7, {2, 3, 4, 0, 1, 2, 3, 4}},
+                                                    {0, {0, 1, 2, 3, 4, 0, 1, 2, 3, 4, 0, 1, 2, 3, 4}},
+                                                    {3, {3, 4, 0, 1, 2, 3, 4, 0, 1, 2, 3, 4}},
+                                                    {5, {0, 1, 2, 3, 4, 0, 1, 2, 3, 4}},
+                                                    {13, {3, 4}},
+                                                    {15, {}}}) {
+    INFO("own step " << own);
+    Training training;
+    training.strategy.own_step = training.strategy.steps_before = own;
+    from.state.schedule = LearningRateSchedule(training.job.runs.back().learning_rate).state();
+    training.run(/*evaluates=*/false, &from);
+    CHECK(training.strategy.steps == steps);
+    CHECK(std::count(training.strategy.calls.begin(), training.strategy.calls.end(), "end") == 1);
+    CHECK(training.sink.of("run_end").at(0)["steps"] == 15);
+
+    Training returning;  // without a checkpoint
+    returning.strategy.own_step = returning.strategy.steps_before = own;
+    returning.run(/*evaluates=*/false);
+    CHECK(returning.strategy.steps == steps);
+  }
+}
+
+TEST_CASE("weights that are spoiled replace no good checkpoint") {
+  Training training({"checkpoint.every_steps=2", "metrics.every_steps=50"});
+  training.strategy.spoiled_step = 3;
+  const auto [code, message] = training.failure();
+  CHECK(code == ExitCode::kDiverged);
+  CHECK(steps_of(saved_in(training.folder / "checkpoints")) == Numbers{2});
+}
+
+TEST_CASE("variables are checked every so many steps, before every checkpoint, and at the end") {
+  using Case = std::pair<std::vector<std::string>, Numbers>;
+  for (const auto& [overrides, checks] :
+       std::vector<Case>{{{"checks.every_steps=4"}, {4, 8, 12, 15}},
+                         {{"checks.every_steps=100"}, {15}},
+                         {{"checks.every_steps=none"}, {}},
+                         {{"checks.every_steps=none", "checkpoint.every_steps=4"}, {}},
+                         {{"checks.every_steps=100", "checkpoint.every_epochs=1"}, {5, 10, 15, 15}}}) {
+    INFO(overrides.front());
+    Training training(overrides);
+    training.run();
+    CHECK(training.strategy.checks == checks);
+  }
+}
+
+TEST_CASE("nothing is saved of corrupt variables") {
+  Training training({"checks.every_steps=100", "checkpoint.every_steps=2"});
+  training.strategy.corrupt_step = 5;
+  const auto [code, message] = training.failure();
+  CHECK(code == ExitCode::kDisagree);
+  CHECK(message == "memory is corrupt");
+  CHECK(training.strategy.steps.size() == 6);
+  CHECK(steps_of(saved_in(training.folder / "checkpoints")) == Numbers{2, 4});
+}
+
+TEST_CASE(
+    "suspect variables are saved beside the good ones, with a warning, until there are good ones again") {
+  Training ending({"checkpoint.every_steps=2", "checkpoint.keep=1", "train.max_steps=6"});
+  ending.strategy.suspect_step = 6;
+  ending.run();
+  const auto saved = list_checkpoints(ending.folder / "checkpoints");
+  REQUIRE(saved.size() == 2);
+  CHECK(saved[0].step == 4);
+  CHECK(saved[1].path == ending.folder / "checkpoints/step-000000006.suspect");
+  CHECK(load_checkpoint(saved[1].path).state.suspicion == "odd");
+  CHECK(ending.sink.of("checkpoint").back()["suspicion"] == "odd");
+  CHECK(ending.sink.of("checkpoint").back()["path"] == saved[1].path.string());
+  CHECK(ending.values<std::string>("warning", "text") ==
+        std::vector<std::string>{"after step 6: it looks odd"});
+
+  Training going_on({"checkpoint.every_steps=2", "checkpoint.keep=1"});
+  going_on.strategy.suspect_step = 6;
+  going_on.run();
+  CHECK(steps_of(saved_in(going_on.folder / "checkpoints")) == Numbers{15});
+}
+
+TEST_CASE("checkpoints that cannot be written end the run") {
+  Training training({"checkpoint.every_steps=1"});
+  std::ofstream(training.folder / "checkpoints") << "a file in its place";
+  const auto [code, message] = training.failure();
+  CHECK(code == ExitCode::kUsage);
+  CHECK_THAT(message, ContainsSubstring("checkpoints"));
+}
+
+}  // namespace
+}  // namespace dtrain
