@@ -8,12 +8,12 @@
 #include <numeric>
 
 #include "core/clock.h"
-#include "core/exit_codes.h"
 #include "core/signals.h"
 #include "core/text.h"
 #include "launch/hosts.h"
 #include "launch/role.h"
 #include "train/fewer_hosts.h"
+#include "train/host_lines.h"
 #include "train/restarts.h"
 
 namespace dtrain {
@@ -26,37 +26,6 @@ constexpr double kVerdictSeconds = 8;  // for the leader to gather, after a fail
 constexpr double kNewsSeconds = 1.5;   // for a failure to show that explains a loss elsewhere
 constexpr int kLookMilliseconds = 50;
 
-std::string line_of(const json& object) { return object.dump(-1, ' ', true, json::error_handler_t::replace); }
-
-json to_json(const SuperviseResult& result) {
-  return {{"code", static_cast<int>(result.code)},
-          {"rank", result.first_failing_rank},
-          {"message", result.message},
-          {"reason", result.reason},
-          {"step", result.step},
-          {"evidence", static_cast<int>(result.evidence)}};
-}
-
-std::optional<SuperviseResult> result_from(const json& line, const char* name) {
-  const auto found = line.find(name);
-  if (found == line.end() || !found->is_object()) return std::nullopt;
-  try {
-    SuperviseResult result;
-    const int code = found->at("code").get<int>();
-    result.code = code == 0 ? ExitCode::kDone : to_exit_code(code);
-    result.first_failing_rank = found->at("rank").get<int>();
-    result.message = found->at("message").get<std::string>();
-    result.reason = found->at("reason").get<std::string>();
-    result.step = found->at("step").get<int64_t>();
-    const int evidence = found->at("evidence").get<int>();
-    result.evidence =
-        static_cast<Evidence>(std::clamp(evidence, 0, static_cast<int>(Evidence::kFailedItself)));
-    return result;
-  } catch (const json::exception&) {
-    return std::nullopt;
-  }
-}
-
 // Whether a host's line is about this attempt. One that was stopped before it started any says no number.
 bool is_of(int64_t restart, const json& line) {
   const auto number = line.find("restart");
@@ -68,18 +37,9 @@ void take_end(std::optional<SuperviseResult>& end, const std::optional<Supervise
   if (said && (!end || said->code == ExitCode::kStopped)) end = said;
 }
 
-// Whether the line is about a loss; then that is `lost`.
-bool read_loss(const json& line, LostReplica& lost) {
-  if (!line.is_object() || !line.contains("lost")) return false;
-  try {
-    const json& loss = line.at("lost");
-    lost.rank = loss.at("rank").get<int>();
-    lost.reason = loss.at("reason").get<std::string>();
-    lost.restart = loss.at("restart").get<int>();
-    return true;
-  } catch (const json::exception&) {
-    return false;
-  }
+// Which of two results tells how the run ended: where somebody stopped it there is nothing else to find out.
+std::pair<bool, Evidence> weight(const SuperviseResult& result) {
+  return {result.code == ExitCode::kStopped, result.evidence};
 }
 
 SuperviseResult lost(int64_t rank, const std::string& reason, Evidence evidence) {
@@ -167,17 +127,17 @@ LeadingHost::LeadingHost(const JobPlan& job, const JobHosts& hosts,
       hosts_(hosts),
       place_(hosts.place),
       numbers_(place_.hosts.size()),
-      address_(leader_address(job.spec, place_.hosts.front(), has_others_elsewhere(place_))),
-      rendezvous_(open_rendezvous(address_, place_.port, hosts.meeting)) {
+      address_(leader_address(job.spec, place_.hosts.front(), has_others_elsewhere(place_))) {
   std::iota(numbers_.begin(), numbers_.end(), 0);
-  take_in(rendezvous_.gather(
-      own_member(job_, place_, hosts_, address_), rendezvous_options(job.spec, hosts.meeting),
-      [&](int64_t rank) { return host_of_rank(job_, place_, rank); },
-      [&](const std::vector<Member>& all) {
-        members_ = addresses_of(all);
-        folder_ = make_folder();
-        return json{{"address", address_}, {"members", members_}, {"folder", folder_}};
-      }));
+  take_in(open_rendezvous(address_, place_.port, hosts_.meeting)
+              .gather(
+                  own_member(job_, place_, hosts_, address_), rendezvous_options(job.spec, hosts.meeting),
+                  [&](int64_t rank) { return host_of_rank(job_, place_, rank); },
+                  [&](const std::vector<Member>& all) {
+                    members_ = addresses_of(all);
+                    folder_ = make_folder();
+                    return json{{"address", address_}, {"members", members_}, {"folder", folder_}};
+                  }));
 }
 
 void LeadingHost::take_in(std::vector<MemberLink> links) {
@@ -229,13 +189,16 @@ void LeadingHost::meet_again(int stop_signals_before) {
   try {
     if (numbers_.size() < hosts_.place.hosts.size())  // who comes back now comes with the plan of before
       throw Error(ExitCode::kPeerLost, "another host was lost after the job went on with fewer");
-    take_in(rendezvous_.gather(
-        own, options, [&](int64_t rank) { return host_of_rank(job_, place_, rank); },
-        [&](const std::vector<Member>& all) {
-          members_ = addresses_of(all);
-          return json{{"address", address_}, {"members", members_}, {"folder", folder_}, {"again", true}};
-        },
-        present));
+    // Nobody listens there in between: only who waits for others lets them in.
+    take_in(open_rendezvous(address_, place_.port, hosts_.meeting)
+                .gather(
+                    own, options, [&](int64_t rank) { return host_of_rank(job_, place_, rank); },
+                    [&](const std::vector<Member>& all) {
+                      members_ = addresses_of(all);
+                      return json{
+                          {"address", address_}, {"members", members_}, {"folder", folder_}, {"again", true}};
+                    },
+                    present));
   } catch (const Error& error) {
     if (error.code() != ExitCode::kPeerLost) throw;
     go_on_with_those_here(error);
@@ -324,9 +287,7 @@ std::optional<SuperviseResult> LeadingHost::interrupted() {
   for (OtherHost& host : others_) {
     take_lines(host);
     if (!host.end || host.end->code == ExitCode::kDone) continue;
-    const bool stopped = failure && failure->code == ExitCode::kStopped;  // then there is nothing to find out
-    const bool stops = host.end->code == ExitCode::kStopped;
-    if (!failure || (!stopped && (stops || host.end->evidence > failure->evidence))) failure = host.end;
+    if (!failure || weight(*host.end) > weight(*failure)) failure = host.end;
   }
   if (!failure) tell_losses(kNewsSeconds);
   return failure;
@@ -368,8 +329,7 @@ SuperviseResult LeadingHost::gather(const SuperviseResult& own) {
     if (host.end->code != ExitCode::kDone) failure = host.end;
   }
   if (!failure && own.code == ExitCode::kDone) tell_losses(0);
-  if (failure && failure->code == ExitCode::kStopped) return *failure;
-  const bool is_own = own.code != ExitCode::kDone && (!failure || own.evidence >= failure->evidence);
+  const bool is_own = own.code != ExitCode::kDone && (!failure || weight(own) >= weight(*failure));
   return is_own || !failure ? own : *failure;
 }
 
@@ -462,8 +422,7 @@ std::optional<SuperviseResult> FollowingHost::interrupted() {
 }
 
 void FollowingHost::tell_loss(const LostReplica& lost) {
-  joined_.link.send(
-      line_of({{"lost", {{"rank", lost.rank}, {"reason", lost.reason}, {"restart", lost.restart}}}}));
+  joined_.link.send(line_of({{"lost", to_json(lost)}}));
 }
 
 std::optional<SuperviseResult> FollowingHost::report(const SuperviseResult& own) {

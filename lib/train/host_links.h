@@ -82,7 +82,6 @@ class LeadingHost {
   HostPlace place_;           // of the hosts that are left
   std::vector<int> numbers_;  // theirs
   std::string address_;
-  Rendezvous rendezvous_;
   std::string folder_;
   std::vector<std::string> members_;
   std::vector<OtherHost> others_;

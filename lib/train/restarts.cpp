@@ -15,8 +15,15 @@ namespace {
 constexpr int64_t kAutomaticRestarts = 3;
 constexpr double kMostBackoffSeconds = 300;
 
+// Without who was the first to have it.
+std::string error_alone(const std::string& error) {
+  const std::string prefix = " failed first: ";
+  const size_t found = error.find(prefix);
+  return found == std::string::npos ? error : error.substr(found + prefix.size());
+}
+
 bool is_the_same(const FailedAttempt& a, const FailedAttempt& b) {
-  return a.code == b.code && a.step == b.step && a.error == b.error;
+  return a.code == b.code && a.step == b.step && error_alone(a.error) == error_alone(b.error);
 }
 
 }  // namespace

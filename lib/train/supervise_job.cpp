@@ -134,7 +134,8 @@ SuperviseResult supervise_run(const JobPlan& job, const RunPlan& run, const Resu
                        point ? &*point : nullptr, program, output, replicas, others);
     if (result.code == ExitCode::kDone || result.code == ExitCode::kStopped) return result;
     output.look_for_checkpoints();
-    const FailedAttempt failed{result.code, result.reason, result.step, output.checkpoint_step()};
+    const std::string error = result.reason.substr(0, result.reason.find('\n'));
+    const FailedAttempt failed{result.code, error, result.step, output.checkpoint_step()};
     if (stop_signals_received() > replicas.stop_signals_before) return with_advice(result, policy, output);
     const std::optional<double> wait = policy.on_failure(failed);
     if (!wait) return with_advice(result, policy, output);

@@ -92,6 +92,31 @@ std::future<Outcome> join(uint16_t port, const Member& own, double timeout = 10,
   });
 }
 
+TEST_CASE("at a later meeting only the others are waited for, and one that contradicts is turned away") {
+  const bool two_hosts = GENERATE(true, false);
+  Rendezvous rendezvous("127.0.0.1", 0);
+  RendezvousOptions all = options(10);
+  std::string notices;
+  all.notice = [&](const std::string& line) { notices += line; };
+  std::vector<Member> present;
+  if (!two_hosts) present.push_back(member(2, 2, 6, "b"));
+  const int64_t first = two_hosts ? 2 : 4;
+  auto met = std::async(std::launch::async, [&] {
+    return rendezvous.gather(
+        member(0, 2, 6, "a"), all, [](int64_t) { return std::string("host c"); },
+        [](const std::vector<Member>& members) { return nlohmann::json(members.size()); }, present);
+  });
+  Member stranger = member(first, 6 - first, 6, "c");
+  stranger.spec = "name: another\n";
+  const Outcome refused = join(rendezvous.port(), stranger).get();
+  CHECK(refused.code == ExitCode::kUsage);
+  CHECK_THAT(refused.text, ContainsSubstring("has another spec than host a"));
+  const Outcome welcome = join(rendezvous.port(), member(first, 6 - first, 6, "c")).get();
+  CHECK(welcome.text == (two_hosts ? "2" : "3"));
+  CHECK(met.get().size() == 1);
+  CHECK_THAT(notices, ContainsSubstring("turned away: host c"));
+}
+
 TEST_CASE("members that belong together are welcomed with everybody's addresses") {
   Leader leader(10);
   auto c = join(leader.port(), member(4, 2, 6, "c"));

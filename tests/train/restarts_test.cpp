@@ -35,6 +35,9 @@ TEST_CASE("the same error at the same step as the last time is not tried again")
   CHECK(policy.on_failure(killed_at(11, 5)));
   CHECK_FALSE(policy.on_failure(killed_at(11, 5)));
   CHECK_THAT(policy.why_not(), ContainsSubstring("the same error at the same step"));
+  RestartPolicy other(3, 1.0);  // whoever has it first
+  CHECK(other.on_failure({ExitCode::kMemory, "rank 0 failed first: out of memory", 0, -1}));
+  CHECK_FALSE(other.on_failure({ExitCode::kMemory, "rank 1 failed first: out of memory", 0, -1}));
 }
 
 TEST_CASE("only what may end otherwise is tried again") {
