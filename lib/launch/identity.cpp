@@ -121,10 +121,11 @@ std::map<std::string, std::string> replica_environment(const Identity& identity,
       {"DTRAIN_RESTART", std::to_string(identity.restart)},
       {"TORCHELASTIC_USE_AGENT_STORE", "True"},  // the store is the supervisor's
       {"OMP_NUM_THREADS", std::to_string(threads)}};
-  // Threads of libgomp spin while they wait, for milliseconds. On cores with other work to do that uses up
-  // their share of the time before there is something to compute.
+  // Threads of libgomp look 300,000 times while they wait. On cores with other work to do that uses up their
+  // share of the time before there is something to compute; not to look at all costs idle cores more
+  // (docs/performance.md).
   if (!environment_text("OMP_WAIT_POLICY") && !environment_text("GOMP_SPINCOUNT"))
-    variables["OMP_WAIT_POLICY"] = "passive";
+    variables["GOMP_SPINCOUNT"] = "20000";
   if (identity.local_store.empty()) {
     variables["MASTER_ADDR"] = identity.master_address;
     variables["MASTER_PORT"] = std::to_string(identity.master_port);

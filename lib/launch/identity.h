@@ -41,8 +41,8 @@ struct Identity {
 std::optional<Identity> identity_from_environment();
 
 // What tells a replica who it is, as identity_from_environment() reads it; a supervisor serves the store.
-// Its computing threads wait without spinning, unless this process's environment has OMP_WAIT_POLICY or
-// GOMP_SPINCOUNT.
+// Its computing threads spin only briefly while they wait, unless this process's environment has
+// OMP_WAIT_POLICY or GOMP_SPINCOUNT.
 std::map<std::string, std::string> replica_environment(const Identity& identity, int64_t threads);
 
 // Replica `rank` of `replicas` that are all on this host, with a store named `local_store`.

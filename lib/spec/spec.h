@@ -200,7 +200,7 @@ struct NetworkSpec {
 
 // Whether the variables are still what the updates made them (docs/strategies.md).
 struct ChecksSpec {
-  std::optional<int64_t> every_steps = 100;  // nullopt: never
+  std::optional<int64_t> every_steps = 200;  // nullopt: never
 };
 
 // What happens when a process of the job dies.
