@@ -33,15 +33,17 @@ TEST_CASE("every example trains") {
     const Job job;
     ProgramOptions options;
     options.working_folder = job.folder().string();  // has no datasets/
-    const Finished run = run_program({"run", config.string(), "--run-dir", job.run_folder().string(), "--set",
-                                      "train.max_steps=30", "--set", "data.train_examples=2000", "--set",
-                                      "data.test_examples=200", "--set", "batch.per_replica=8"},
-                                     options);
+    const Finished run = run_program(
+        {"run", config.string(), "--run-dir", job.run_folder().string(), "--set", "train.max_steps=30",
+         "--set", "data.train_examples=2000", "--set", "data.test_examples=200", "--set",
+         "batch.per_replica=8", "--set", "checks.every_steps=1"},
+        options);
     INFO(run.output << run.errors);
     CHECK(run.exit_code == 0);
     const Event start = job.event("run_start", "distributed");
     CHECK(start.at("dataset") == "fashion_mnist");
     CHECK(job.event("run_end", "distributed").at("steps") == 30);
+    CHECK(job.events("warning").empty());  // no false alarm of the checks
     const bool replaced = start.contains("dataset_requested");
     CHECK(replaced == (config.filename() != "fashion_mnist_mirrored.yaml"));
     const bool noted = run.output.find(
