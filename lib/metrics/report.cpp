@@ -155,6 +155,9 @@ std::string tiles(const RunHistory& run) {
       [](std::optional<double> value) { return fmt::format("{:.2f} x", *value); });
   add("scaling efficiency", number_at(run.comparison, "scaling_efficiency"), percent);
   add("overhead at equal replicas", number_at(run.comparison, "overhead"), percent);
+  if (finished.restarts)
+    html += tile("restarts (seconds lost)",
+                 fmt::format("{:.0f} ({})", *finished.restarts, show_seconds(finished.lost_seconds)));
   return "<div class=\"tiles\">\n" + html + "</div>\n";
 }
 

@@ -42,6 +42,10 @@ void take(RunHistory& history, const Event& event) {
   if (kind == "comparison") history.comparison = event;
   if (history.notes.size() < kMostNotes) {
     if (kind == "warning") history.notes.push_back(run + ": " + text_at(event, "text").value_or(""));
+    if (kind == "restart")
+      history.notes.push_back(
+          fmt::format("restart {} from step {}: {}", integer_at(event, "restart").value_or(0),
+                      integer_at(event, "step").value_or(0), text_at(event, "error").value_or("")));
     if (kind == "worker_lost")
       history.notes.push_back(fmt::format("worker {} was lost: {}", integer_at(event, "worker").value_or(-1),
                                           text_at(event, "reason").value_or("")));

@@ -6,6 +6,8 @@
 #include "core/error.h"
 #include "files.h"
 #include "markup.h"
+#include "metrics/comparison.h"
+#include "metrics/finished_run.h"
 #include "sample_events.h"
 
 namespace dtrain {
@@ -79,6 +81,37 @@ TEST_CASE("a run's page has its curves, numbers, environment and spec") {
         ">60,000<", "2 x plain", "per_replica: 64", "prefers-color-scheme: dark", ">completed<",
         "distributed: plain was not found; this is plain"})
     CHECK_THAT(page, ContainsSubstring(text));
+}
+
+TEST_CASE("restarts and what they cost stand on the page, in the comparison and beside other runs") {
+  const TemporaryFolder folder;
+  const fs::path run = make_run(folder.path() / "run");
+  Event end = run_end("distributed");
+  end["restarts"] = 2;
+  end["lost_seconds"] = 3.5;
+  const Event restart = {{"event", "restart"},
+                         {"run", "distributed"},
+                         {"restart", 2},
+                         {"step", 400},
+                         {"error", "rank 1 failed first: killed by SIGKILL"}};
+  std::ofstream(run / "metrics.jsonl", std::ios::app) << '\n' << restart << '\n' << end << '\n';
+  const std::string page = report_page({read_run_history(run)});
+  check_page(page);
+  for (const char* text : {">2 (3.500 s)<", "restarts (seconds lost)",
+                           "restart 2 from step 400: rank 1 failed first: killed by SIGKILL"})
+    CHECK_THAT(page, ContainsSubstring(text));
+
+  SummaryCollector summaries;
+  for (const char* kind : {"baseline", "distributed"}) summaries.on_event(run_start(kind, 2));
+  summaries.on_event(end);
+  const Event compared =
+      comparison_event(compare_runs(summaries.of("baseline"), summaries.of("distributed")));
+  CHECK_THAT(comparison_table(compared),
+             ContainsSubstring("restarts (seconds lost)") && ContainsSubstring("2 (3.500 s)"));
+  const FinishedRun finished = read_finished_run(run);
+  const FinishedRun other = read_finished_run(make_run(folder.path() / "other"));
+  CHECK_THAT(runs_table(compare_finished_runs({finished, other})), ContainsSubstring("2 (3.500 s)"));
+  CHECK_THAT(runs_table(compare_finished_runs({other, other})), !ContainsSubstring("restarts"));
 }
 
 TEST_CASE("whatever a run calls itself stays text") {
