@@ -68,6 +68,22 @@ TEST_CASE("a launcher that started another number of replicas than the spec has"
   CHECK_FALSE(std::filesystem::exists(job.run_folder()));
 }
 
+TEST_CASE("when rank 0 dies at the very end, who cannot know that all is well says so") {
+  for (int attempt = 0; attempt < 5; ++attempt) {
+    const Job job;
+    const Ranks ranks = launch(job, 3, Job::set({"strategy.replicas=3"}));
+    REQUIRE(eventually(30, [&] { return !job.events("run_end").empty(); }));
+    ranks[0]->send(SIGKILL);
+    for (const size_t other : {size_t{1}, size_t{2}}) {
+      const Finished end = ranks[other]->wait(30);
+      INFO(end.errors);
+      CHECK(end.exit_code == (end.errors.empty() ? 0 : 4));
+      CHECK_THAT(end.errors, !ContainsSubstring("bug"));
+      if (end.exit_code == 0) CHECK(std::filesystem::exists(job.run_folder() / "summary.json"));
+    }
+  }
+}
+
 TEST_CASE("when a launched process is killed the other ends") {
   struct Case {
     size_t rank;
