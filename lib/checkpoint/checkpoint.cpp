@@ -143,8 +143,10 @@ CheckpointReport inspect_checkpoint(const fs::path& path) {
   return report;
 }
 
-fs::path latest_good_checkpoint(const fs::path& folder, const std::function<void(const std::string&)>& warn) {
+fs::path latest_good_checkpoint(const fs::path& folder, const std::function<void(const std::string&)>& warn,
+                                const std::function<bool(const SavedCheckpoint&)>& counts) {
   std::vector<SavedCheckpoint> found = list_checkpoints(folder);
+  found.erase(std::remove_if(found.begin(), found.end(), std::not_fn(counts)), found.end());
   // From the end, so that suspect ones come last.
   std::stable_partition(found.begin(), found.end(),
                         [](const SavedCheckpoint& saved) { return saved.suspect; });

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "checkpoint/manifest.h"
+#include "checkpoint/retention.h"
 #include "checkpoint/safetensors.h"
 #include "spec/spec.h"
 
@@ -49,8 +50,11 @@ NamedTensors outline_of_model(const std::filesystem::path& path);
 // The newest checkpoint in `folder` that is good, verified to the last bit; a suspect one only when there is
 // no other. `warn` gets a line for each that is newer and is not used, and for a suspect one that is. Throws
 // Error(kCheckpoint) when there is none.
-std::filesystem::path latest_good_checkpoint(const std::filesystem::path& folder,
-                                             const std::function<void(const std::string&)>& warn);
+//
+// Only those that `counts` are looked at.
+std::filesystem::path latest_good_checkpoint(
+    const std::filesystem::path& folder, const std::function<void(const std::string&)>& warn,
+    const std::function<bool(const SavedCheckpoint&)>& counts = [](const SavedCheckpoint&) { return true; });
 
 // What is in a checkpoint, sound or not.
 struct TensorReport {

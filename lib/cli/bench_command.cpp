@@ -7,6 +7,7 @@
 
 #include "cli/commands.h"
 #include "cli/report_problems.h"
+#include "core/machine.h"
 #include "core/own_program.h"
 #include "core/text.h"
 #include "core/version.h"

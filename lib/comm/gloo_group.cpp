@@ -5,6 +5,8 @@
 
 #include <cstdlib>
 #include <exception>
+#include <stdexcept>
+#include <string>
 
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
@@ -26,6 +28,14 @@ constexpr size_t kBroadcastBytes = size_t{64} << 20;  // of small tensors that a
 // c10d records every collective for a post-mortem that nobody here reads. Before main(), as changing the
 // environment later is a race.
 [[maybe_unused]] const int no_flight_recorder = ::setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/0);
+
+// c10d wraps what gloo throws while it connects into an error that looks like a fault of this program.
+[[noreturn]] void throw_connect_failure(const c10::Error& error) {
+  const std::string text = error.what_without_backtrace();
+  const std::string wrapping = " failed with ";
+  const size_t found = text.find(wrapping);
+  throw std::runtime_error(found == std::string::npos ? text : text.substr(found + wrapping.size()));
+}
 
 }  // namespace
 
@@ -86,9 +96,15 @@ GlooBackend make_gloo_backend(const c10::intrusive_ptr<c10d::Store>& store, int 
     if (!network.members.empty() && is_listening(socket)) admit_only(socket, network.members);
   }
   GlooBackend result;
-  result.sockets = sockets_opened_by([&] {
-    result.backend = c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, size, std::move(options));
-  });
+  try {
+    result.sockets = sockets_opened_by([&] {
+      result.backend = c10::make_intrusive<c10d::ProcessGroupGloo>(store, rank, size, std::move(options));
+    });
+  } catch (const c10::DistError&) {
+    throw;
+  } catch (const c10::Error& error) {
+    throw_connect_failure(error);
+  }
   return result;
 }
 

@@ -128,13 +128,4 @@ void keep_to_own_cores(int local_rank, int local_replicas, int count, const std:
   sched_setaffinity(0, sizeof mask, &mask);  // a failure costs speed only
 }
 
-std::string processor_name() {
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    const size_t colon = line.find(": ");
-    if (line.rfind("model name", 0) == 0 && colon != std::string::npos) return line.substr(colon + 2);
-  }
-  return "unknown processor";
-}
-
 }  // namespace dtrain

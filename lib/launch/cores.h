@@ -19,7 +19,4 @@ int available_cores(const std::filesystem::path& root = "/");
 void keep_to_own_cores(int local_rank, int local_replicas, int count,
                        const std::string& mark = "dtrain core");
 
-// What the kernel calls the processor, such as "AMD EPYC 7B13"; "unknown processor" when it does not say.
-std::string processor_name();
-
 }  // namespace dtrain

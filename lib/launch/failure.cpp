@@ -267,6 +267,7 @@ SuperviseResult explain_failure(const std::vector<ReplicaOutcome>& outcomes, con
                                    : Evidence::kBlamesPeers;
   result.first_failing_rank = rank;
   result.step = outcome.status.step;
+  result.cause = cause.text.substr(0, cause.text.find('\n'));
   result.message = join(lines, "\n");
   return result;
 }

@@ -14,6 +14,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "core/machine.h"
 #include "core/text.h"
 
 namespace dtrain {
@@ -87,12 +88,6 @@ bool is_host(const std::string& text) {
   if (inet_pton(AF_INET6, text.c_str(), &address) == 1) return true;
   return text[0] != '.' && text[0] != ':' && text[0] != '-' &&
          std::all_of(text.begin(), text.end(), is_host_character);
-}
-
-std::string own_host_name() {
-  char name[256] = "";
-  ::gethostname(name, sizeof name - 1);
-  return printable(name);
 }
 
 std::string machine_id() {

@@ -10,9 +10,6 @@ namespace dtrain {
 // ^[A-Za-z0-9][A-Za-z0-9.:-]*$ of at most 253 characters, or an IPv6 address (which may start with a colon).
 bool is_host(const std::string& text);
 
-// This host's name, as the kernel has it.
-std::string own_host_name();
-
 // The id that the kernel gave itself when it started, the same in all of its containers; "" where there is
 // none.
 std::string machine_id();

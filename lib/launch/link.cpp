@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <nlohmann/json.hpp>
 
 #include "core/clock.h"
 #include "core/signals.h"
@@ -20,6 +21,10 @@ constexpr double kSendSeconds = 2;
 constexpr int kLookMilliseconds = 100;  // for stop signals
 
 }  // namespace
+
+std::string line_of(const nlohmann::json& object) {
+  return object.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
+}
 
 Link::Link(Descriptor socket, double silence_seconds, std::string received)
     : socket_(std::move(socket)), input_(std::move(received)) {

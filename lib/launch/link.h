@@ -1,6 +1,7 @@
 // A connection between the supervisors of two hosts: lines of text both ways.
 #pragma once
 
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
@@ -10,6 +11,9 @@
 namespace dtrain {
 
 constexpr size_t kMaxLinkLine = size_t{2} << 20;  // bytes; a spec is at most 1 MiB
+
+// On one line; bytes that are not UTF-8 are replaced.
+std::string line_of(const nlohmann::json& object);
 
 class Link {
  public:

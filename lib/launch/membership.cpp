@@ -10,6 +10,7 @@
 #include "core/text.h"
 #include "launch/hosts.h"
 #include "launch/identity.h"
+#include "launch/link.h"
 
 namespace dtrain {
 namespace {
@@ -74,18 +75,17 @@ std::string Member::described() const {
 }
 
 std::string to_line(const Member& member) {
-  return json{{"first_rank", member.first_rank},
-              {"replicas", member.replicas},
-              {"world_size", member.world_size},
-              {"host", member.host},
-              {"process", member.process},
-              {"addresses", member.addresses},
-              {"spec", member.spec},
-              {"data", member.data},
-              {"version", member.version},
-              {"libtorch", member.libtorch},
-              {"machine", member.machine}}
-      .dump(-1, ' ', true, json::error_handler_t::replace);
+  return line_of(json{{"first_rank", member.first_rank},
+                      {"replicas", member.replicas},
+                      {"world_size", member.world_size},
+                      {"host", member.host},
+                      {"process", member.process},
+                      {"addresses", member.addresses},
+                      {"spec", member.spec},
+                      {"data", member.data},
+                      {"version", member.version},
+                      {"libtorch", member.libtorch},
+                      {"machine", member.machine}});
 }
 
 std::optional<Member> parse_member(const std::string& line) {

@@ -35,10 +35,6 @@ struct Candidate {
   bool proven = false;
 };
 
-std::string line_of(const nlohmann::json& object) {
-  return object.dump(-1, ' ', true, nlohmann::json::error_handler_t::replace);
-}
-
 nlohmann::json refusal(ExitCode code, const std::string& message) {
   return {{"refused", message}, {"code", static_cast<int>(code)}};
 }

@@ -46,7 +46,8 @@ struct SuperviseResult {
   int stop_signal = 0;  // the one that stopped the job, where it came here
   std::string reason = {};  // the line of `message` that says what failed first
   Evidence evidence = Evidence::kBlamesPeers;
-  int64_t step = 0;  // at which the replica that failed first was; 0: before the first, or not known
+  int64_t step = 0;        // at which the replica that failed first was; 0: before the first, or not known
+  std::string cause = {};  // what was wrong with it, in one line; empty: `reason` says all
 };
 
 struct SuperviseOptions {

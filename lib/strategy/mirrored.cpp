@@ -24,6 +24,7 @@ class Mirrored : public Strategy {
         train_(std::move(parts.train)),
         loss_scale_(std::move(parts.loss_scale)),
         before_update_(std::move(parts.before_update)),
+        check_every_(parts.check_every),
         device_(parts.accelerator ? parts.accelerator->device() : at::Device(at::kCPU)),
         recorder_(parts.record_steps && !before_update_ && !loss_scale_ ? parts.accelerator : nullptr),
         pacer_(device_, parts.timeout),
@@ -128,7 +129,7 @@ class Mirrored : public Strategy {
     }
     optimizer_ = std::make_unique<WatchedOptimizer>(std::move(optimizer), values,
                                                     GrowthBound(train_.optimizer, train_.clip_norm));
-    sentinel_ = std::make_unique<Sentinel>(*model_, *group_, *reducer_, *optimizer_);
+    sentinel_ = std::make_unique<Sentinel>(*model_, *group_, *reducer_, *optimizer_, check_every_);
   }
 
   // The model's weights are those that training goes on with or, while `shown`, their average. Collective.
@@ -158,6 +159,7 @@ class Mirrored : public Strategy {
   TrainSpec train_;
   std::shared_ptr<LossScale> loss_scale_;
   GradientObserver before_update_;
+  std::optional<int64_t> check_every_;
   at::Device device_;
   StepRecorder recorder_;
   StepPacer pacer_;

@@ -9,12 +9,12 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <fstream>
 #include <map>
 #include <utility>
 
 #include "core/checksum.h"
 #include "core/error.h"
+#include "core/machine.h"
 #include "core/text.h"
 #include "strategy/gather_rows.h"
 
@@ -41,13 +41,8 @@ uint64_t own_arithmetic() {
   const int threads = at::get_num_threads();
   checksum.add(capability.data(), capability.size());
   checksum.add(&threads, sizeof threads);
-  // Libraries choose code by the processor itself.
-  std::ifstream file("/proc/cpuinfo");
-  for (std::string line; std::getline(file, line);) {
-    if (line.rfind("model name", 0) != 0) continue;
-    checksum.add(line.data(), line.size());
-    break;
-  }
+  const std::string processor = processor_name();  // by which libraries choose code
+  checksum.add(processor.data(), processor.size());
   return checksum.number();
 }
 
@@ -85,11 +80,22 @@ std::string suspicion_of(const Growth& growth, const std::string& whose) {
       whose, growth.largest, growth.bound);
 }
 
+Sentinel::Sentinel(const Model& model, ProcessGroup& group, const GradientReducer& reducer,
+                   WatchedOptimizer& optimizer, std::optional<int64_t> every)
+    : model_(model),
+      group_(group),
+      reducer_(reducer),
+      optimizer_(optimizer),
+      arithmetic_(own_arithmetic()),
+      host_(own_host_name()) {
+  if (every && !compares_copies()) optimizer_.seal_every(*every);
+}
+
 std::string Sentinel::check() {
   optimizer_.test_seals();
   Finding own;
   own.growth = optimizer_.check_growth();
-  own.arithmetic = own_arithmetic();
+  own.arithmetic = arithmetic_;
   if (compares_copies()) own.digest = optimizer_.digest();
   const std::vector<Finding> findings = exchange(own);
   require_unbroken(findings);
@@ -106,8 +112,7 @@ std::string Sentinel::check() {
   if (alike) require_equal(findings);
   if (alike || !suspicion_.empty() || std::exchange(told_, true)) return suspicion_;
   return "copies of the variables are not compared: replicas compute on different processors or with "
-         "different "
-         "numbers of threads, and their updates differ in the last bits";
+         "different numbers of threads, and their updates differ in the last bits";
 }
 
 void Sentinel::after_step() {
@@ -119,7 +124,7 @@ void Sentinel::after_step() {
 std::vector<Sentinel::Finding> Sentinel::exchange(Finding own) {
   if (const auto broken = optimizer_.broken())
     own.broken = static_cast<int64_t>(reducer_.parts()[*broken].parameter);
-  ::gethostname(own.host.data(), own.host.size() - 1);
+  host_.copy(own.host.data(), own.host.size() - 1);
   at::Tensor bytes = at::empty({sizeof own}, at::kByte);
   std::memcpy(bytes.mutable_data_ptr(), &own, sizeof own);
   const at::Tensor rows = gather_rows(group_, bytes);

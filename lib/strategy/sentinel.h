@@ -1,6 +1,7 @@
 // Finds variables that are not what updates made them: a bit of some replica's memory has flipped.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "comm/gradient_reducer.h"
@@ -25,10 +26,11 @@ std::string suspicion_of(const Growth& growth, const std::string& whose);
 // same update then differs in its last bits.
 class Sentinel {
  public:
-  // All of it outlives the sentinel; `optimizer` is of the values of the reducer's parts.
+  // All of it outlives the sentinel; `optimizer` is of the values of the reducer's parts. `every`: after how
+  // many steps a check is to be expected, so that what is sealed is sealed right after the update of that
+  // step.
   Sentinel(const Model& model, ProcessGroup& group, const GradientReducer& reducer,
-           WatchedOptimizer& optimizer)
-      : model_(model), group_(group), reducer_(reducer), optimizer_(optimizer) {}
+           WatchedOptimizer& optimizer, std::optional<int64_t> every = std::nullopt);
 
   // Between two steps. Collective. Throws Error(kDisagree) on every replica, with the same message. Returns
   // what the user should be warned of, the same on every replica; empty: nothing (new).
@@ -50,6 +52,8 @@ class Sentinel {
   ProcessGroup& group_;
   const GradientReducer& reducer_;
   WatchedOptimizer& optimizer_;
+  uint64_t arithmetic_;  // of this replica
+  std::string host_;
   std::string suspicion_;
   bool told_ = false;  // that copies are not compared
 };

@@ -105,6 +105,7 @@ struct StrategyParts {
   bool record_steps = false;
   std::chrono::milliseconds timeout = std::chrono::minutes(1);
   std::shared_ptr<PhaseClock> clock = std::make_shared<PhaseClock>();
+  std::optional<int64_t> check_every = {};  // steps after which check_variables() is to be expected
 };
 
 // Makes the strategy `kind`. Throws Error(kBug) for one that is not in strategy_names(): specs are checked

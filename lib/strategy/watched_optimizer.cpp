@@ -47,12 +47,14 @@ void WatchedOptimizer::begin() {
 void WatchedOptimizer::seal() {
   if (!is_on_cpu()) return;
   const std::vector<OptimizerMemory> memories = memory();
-  for (size_t i = 0; i < parameters_.size(); ++i) {
-    Checksum checksum;
-    add_parameter(checksum, parameters_[i], memories, i);
-    seals_[i] = checksum.number();
-  }
+  for (size_t i = 0; i < parameters_.size(); ++i) seal(i, memories);
   sealed_ = steps();
+}
+
+void WatchedOptimizer::seal(size_t number, const std::vector<OptimizerMemory>& memories) {
+  Checksum checksum;
+  add_parameter(checksum, parameters_[number], memories, number);
+  seals_[number] = checksum.number();
 }
 
 bool WatchedOptimizer::is_past_seal() const { return sealed_ && *sealed_ != steps(); }
@@ -107,11 +109,16 @@ uint64_t WatchedOptimizer::digest() const {
   return checksum.number();
 }
 
+bool WatchedOptimizer::seals_this_step() const {
+  return seal_every_ && steps() % *seal_every_ == 0 && is_on_cpu();
+}
+
 bool WatchedOptimizer::is_on_cpu() const { return parameters_.empty() || parameters_.front().is_cpu(); }
 
 void WatchedOptimizer::begin_step(double learning_rate) {
   inner_->begin_step(learning_rate);
   bound_.add_step(learning_rate);
+  if (seals_this_step()) sealed_ = steps();  // here, for a replica may have nothing to update
 }
 
 void WatchedOptimizer::update(const std::vector<size_t>& numbers) {
@@ -120,6 +127,9 @@ void WatchedOptimizer::update(const std::vector<size_t>& numbers) {
     for (const size_t number : numbers) test_seal(number, memories);
   }
   inner_->update(numbers);
+  if (!seals_this_step()) return;
+  const std::vector<OptimizerMemory> memories = memory();
+  for (const size_t number : numbers) seal(number, memories);
 }
 
 }  // namespace dtrain

@@ -32,6 +32,8 @@ class WatchedOptimizer : public Optimizer {
 
   // What is there now was put there: it is right, and no seal holds.
   void begin();
+  // From now on every so many steps the update itself seals what it has changed.
+  void seal_every(int64_t steps) { seal_every_ = steps; }
   // Seals all of it as it is now. On other devices than the CPU it does nothing: between two recorded steps
   // nobody could test the seals.
   void seal();
@@ -57,6 +59,8 @@ class WatchedOptimizer : public Optimizer {
 
  private:
   bool is_on_cpu() const;
+  bool seals_this_step() const;
+  void seal(size_t number, const std::vector<OptimizerMemory>& memories);
   double largest() const;
   void test_seal(size_t number, const std::vector<OptimizerMemory>& memories);
 
@@ -64,7 +68,8 @@ class WatchedOptimizer : public Optimizer {
   std::vector<at::Tensor> parameters_;
   GrowthBound bound_;
   std::vector<std::optional<uint64_t>> seals_;  // by parameter
-  std::optional<int64_t> sealed_;               // after this step of the optimizer
+  std::optional<int64_t> seal_every_;
+  std::optional<int64_t> sealed_;  // after this step of the optimizer
   std::optional<size_t> broken_;
 };
 

@@ -27,6 +27,7 @@ StrategyParts strategy_parts(const JobPlan& job, std::unique_ptr<ProcessGroup> g
   parts.record_steps = job.spec.cuda.graphs && job.communication != "gloo";
   parts.timeout = std::chrono::milliseconds(static_cast<int64_t>(job.spec.strategy.timeout_seconds * 1000));
   if (parts.train.precision == "fp16_mixed") parts.loss_scale = std::make_shared<LossScale>();
+  parts.check_every = job.spec.checks.every_steps;
   parts.group = std::move(group);
   parts.clock = std::move(clock);
   parts.reducer.bucket_bytes = static_cast<int64_t>(job.spec.strategy.bucket_megabytes * (1 << 20));

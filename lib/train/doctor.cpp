@@ -1,4 +1,5 @@
 #include "train/doctor.h"
+#include "core/machine.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Version.h>

@@ -8,13 +8,12 @@ namespace dtrain {
 
 using nlohmann::json;
 
-std::string line_of(const json& object) { return object.dump(-1, ' ', true, json::error_handler_t::replace); }
-
 json to_json(const SuperviseResult& result) {
   return {{"code", static_cast<int>(result.code)},
           {"rank", result.first_failing_rank},
           {"message", result.message},
           {"reason", result.reason},
+          {"cause", result.cause},
           {"step", result.step},
           {"evidence", static_cast<int>(result.evidence)}};
 }
@@ -29,6 +28,7 @@ std::optional<SuperviseResult> result_from(const json& line, const char* name) {
     result.first_failing_rank = found->at("rank").get<int>();
     result.message = found->at("message").get<std::string>();
     result.reason = found->at("reason").get<std::string>();
+    result.cause = found->at("cause").get<std::string>();
     result.step = found->at("step").get<int64_t>();
     const int evidence = found->at("evidence").get<int>();
     result.evidence =
@@ -37,6 +37,21 @@ std::optional<SuperviseResult> result_from(const json& line, const char* name) {
   } catch (const json::exception&) {
     return std::nullopt;
   }
+}
+
+json end_line(const SuperviseResult& result, std::optional<int64_t> restart) {
+  json line = {{"end", to_json(result)}};
+  if (restart) line["restart"] = *restart;
+  return line;
+}
+
+void take_end(const json& line, int64_t restart, std::optional<SuperviseResult>& end) {
+  if (!line.is_object()) return;
+  const auto said = result_from(line, "end");
+  if (!said) return;
+  const auto number = line.find("restart");
+  const bool is_news = number == line.end() || *number == restart;
+  if (said->code == ExitCode::kStopped || (is_news && !end)) end = said;
 }
 
 json to_json(const LostReplica& lost) {

@@ -26,17 +26,6 @@ constexpr double kVerdictSeconds = 8;  // for the leader to gather, after a fail
 constexpr double kNewsSeconds = 1.5;   // for a failure to show that explains a loss elsewhere
 constexpr int kLookMilliseconds = 50;
 
-// Whether a host's line is about this attempt. One that was stopped before it started any says no number.
-bool is_of(int64_t restart, const json& line) {
-  const auto number = line.find("restart");
-  return number == line.end() || (number->is_number_integer() && number->get<int64_t>() == restart);
-}
-
-// The first word counts, but for a stop signal, which may come while the host waits for the verdict.
-void take_end(std::optional<SuperviseResult>& end, const std::optional<SuperviseResult>& said) {
-  if (said && (!end || said->code == ExitCode::kStopped)) end = said;
-}
-
 // Which of two results tells how the run ended: where somebody stopped it there is nothing else to find out.
 std::pair<bool, Evidence> weight(const SuperviseResult& result) {
   return {result.code == ExitCode::kStopped, result.evidence};
@@ -165,11 +154,17 @@ std::vector<Identity> LeadingHost::start(int64_t restart, bool resume) {
   return identities_on_host(job_, place_, common_identity(address_, store_.port, address_, members_));
 }
 
-void LeadingHost::announce_restart() {
+std::optional<SuperviseResult> LeadingHost::stopped() {
   for (OtherHost& host : others_) {
     take_lines(host);
     host.gone = host.gone || host.member.link.closed();
+    if (host.end && host.end->code == ExitCode::kStopped) return host.end;
   }
+  return std::nullopt;
+}
+
+void LeadingHost::announce_restart() {
+  stopped();  // who is gone meanwhile
   tell_all(line_of({{"again", true}}));
   others_.erase(
       std::remove_if(others_.begin(), others_.end(), [](const OtherHost& host) { return host.gone; }),
@@ -177,10 +172,13 @@ void LeadingHost::announce_restart() {
 }
 
 void LeadingHost::meet_again(int stop_signals_before) {
-  for (const OtherHost& host : others_) {
-    if (host.end && host.end->code == ExitCode::kStopped) throw Error(ExitCode::kStopped, host.end->message);
-  }
+  const auto require_not_stopped = [this] {
+    if (const auto stop = stopped()) throw Error(ExitCode::kStopped, stop->message);
+  };
+  require_not_stopped();
   if (others_.size() + 1 == numbers_.size()) return;
+  hosts_.meeting.notice(fmt::format("waiting up to {} for the hosts that are gone; start dtrain there again",
+                                    human_duration(job_.spec.network.rendezvous_timeout_seconds)));
   const Member own = own_member(job_, place_, hosts_, address_);
   RendezvousOptions options = rendezvous_options(job_.spec, hosts_.meeting);
   options.stop_signals_before = stop_signals_before;
@@ -203,6 +201,7 @@ void LeadingHost::meet_again(int stop_signals_before) {
     if (error.code() != ExitCode::kPeerLost) throw;
     go_on_with_those_here(error);
   }
+  require_not_stopped();
 }
 
 void LeadingHost::go_on_with_those_here(const Error& why) {
@@ -243,7 +242,7 @@ void LeadingHost::go_on_with_those_here(const Error& why) {
 void LeadingHost::take_lines(OtherHost& host) {
   for (const std::string& text : host.member.link.receive()) {
     const json line = json::parse(text, nullptr, /*allow_exceptions=*/false);
-    if (line.is_object() && is_of(restart_, line)) take_end(host.end, result_from(line, "end"));
+    take_end(line, restart_, host.end);
     LostReplica lost;
     if (read_loss(line, lost)) losses_.push_back({lost, steady_seconds()});
   }
@@ -321,14 +320,17 @@ SuperviseResult LeadingHost::gather(const SuperviseResult& own) {
     failure = interrupted();
   }
   for (OtherHost& host : others_) {  // everybody else lost a peer, and nothing was heard from this one
-    if (host.end) continue;
+    if (host.end || stop_signals_received() > stops) continue;
     host.gone = true;
     if (failure && failure->evidence >= Evidence::kWasSilent) continue;
     take_end_of_link(host, "was not heard of any more: it stands still, or the connection to it is cut",
                      Evidence::kWasSilent);
     if (host.end->code != ExitCode::kDone) failure = host.end;
   }
-  if (!failure && own.code == ExitCode::kDone) tell_losses(0);
+  if (!failure && own.code == ExitCode::kDone) {
+    if (!all_ended()) return stopped_by_signal(last_stop_signal(), hosts_.own_name());
+    tell_losses(0);
+  }
   const bool is_own = own.code != ExitCode::kDone && (!failure || weight(own) >= weight(*failure));
   return is_own || !failure ? own : *failure;
 }
@@ -365,6 +367,7 @@ void FollowingHost::take_line(const std::string& text) {
     start_ = {line.at("start").get<uint16_t>(), line.at("restart").get<int64_t>(),
               line.at("resume").get<bool>()};
     members_ = line.at("members").get<std::vector<std::string>>();
+    restart_ = start_->restart;
     go_on_with(line.at("hosts").get<std::vector<int>>());
   } catch (const json::exception& error) {
     throw Error(ExitCode::kPeerLost, fmt::format("the first host says what this version of dtrain does not "
@@ -408,7 +411,6 @@ std::optional<HostStart> FollowingHost::wait_for_start(int stop_signals_before) 
   if (!start_ || over_ || stopped_) return std::nullopt;
   const StartLine start = *start_;
   start_.reset();
-  restart_ = start.restart;
   return HostStart{
       identities_on_host(job_, place_, common_identity(leader_address_, start.port, own_address_, members_)),
       start.restart, start.resume};
@@ -427,12 +429,7 @@ void FollowingHost::tell_loss(const LostReplica& lost) {
 
 std::optional<SuperviseResult> FollowingHost::report(const SuperviseResult& own) {
   const int stops = stop_signals_received();
-  const auto say_end = [&](const SuperviseResult& end) {
-    json line = {{"end", to_json(end)}};
-    if (restart_) line["restart"] = *restart_;
-    joined_.link.send(line_of(line));
-  };
-  say_end(own);
+  joined_.link.send(line_of(end_line(own, restart_)));
   // After a failure the leader may wait for a third host before it says whether the run begins again.
   const bool waits = own.code == ExitCode::kDone || most_restarts(job_, job_.runs.back()) > 0;
   const double seconds = waits ? patience(job_) + kVerdictSeconds : kVerdictSeconds;
@@ -448,7 +445,7 @@ std::optional<SuperviseResult> FollowingHost::report(const SuperviseResult& own)
   }
   if (stop_signals_received() > stops) {
     const SuperviseResult stopped = stopped_by_signal(last_stop_signal(), own_name_);
-    say_end(stopped);
+    joined_.link.send(line_of(end_line(stopped, restart_)));
     return stopped;
   }
   return own.evidence == Evidence::kFailedItself ? own : leader_is_gone();

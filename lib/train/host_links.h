@@ -39,6 +39,8 @@ class LeadingHost {
   // Serves the store of the distributed run, tells the others to start, and returns who is here. `restart`:
   // how often it was started before; `resume`: whether it goes on from a checkpoint.
   std::vector<Identity> start(int64_t restart, bool resume);
+  // Between two attempts: what stopped the job elsewhere, if something did.
+  std::optional<SuperviseResult> stopped();
   // After gather(): tells the others that the run begins again. They wait for start() then.
   void announce_restart();
   // Waits for the hosts that are gone to come back, as long as all wait for each other at the beginning.

@@ -10,6 +10,7 @@
 #include <optional>
 
 #include "comm/local_store.h"
+#include "core/machine.h"
 #include "core/text.h"
 #include "core/version.h"
 #include "launch/hosts.h"

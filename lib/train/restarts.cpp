@@ -15,15 +15,8 @@ namespace {
 constexpr int64_t kAutomaticRestarts = 3;
 constexpr double kMostBackoffSeconds = 300;
 
-// Without who was the first to have it.
-std::string error_alone(const std::string& error) {
-  const std::string prefix = " failed first: ";
-  const size_t found = error.find(prefix);
-  return found == std::string::npos ? error : error.substr(found + prefix.size());
-}
-
 bool is_the_same(const FailedAttempt& a, const FailedAttempt& b) {
-  return a.code == b.code && a.step == b.step && error_alone(a.error) == error_alone(b.error);
+  return a.code == b.code && a.step == b.step && a.cause == b.cause;
 }
 
 }  // namespace
@@ -42,7 +35,8 @@ std::optional<double> RestartPolicy::on_failure(const FailedAttempt& attempt) {
   why_not_.clear();
   if (most_ == 0 || !may_end_otherwise(attempt.code)) return std::nullopt;
   const bool crash_loop = last_ && is_the_same(*last_, attempt);
-  if (last_ && attempt.checkpoint > last_->checkpoint) in_a_row_ = 0;
+  // Another one is progress, be it of an earlier step: a damaged one may have been passed over.
+  if (last_ && attempt.checkpoint != last_->checkpoint) in_a_row_ = 0;
   last_ = attempt;
   if (crash_loop) {
     why_not_ = "the same error at the same step as before the last restart: not restarted again";

@@ -58,18 +58,17 @@ RunOutput::RunOutput(const JobPlan& job, const OutputOptions& options, std::ostr
   if (from != nullptr) go_on_from(*from);
 }
 
-std::vector<SavedCheckpoint> RunOutput::saved() const {
-  std::vector<SavedCheckpoint> saved;
-  for (const SavedCheckpoint& one : list_checkpoints(checkpoint_folder(directory_.path()))) {
-    const auto before = there_before_.find(one.path);
-    if (!one.suspect && (before == there_before_.end() || before->second != time_of(one.path)))
-      saved.insert(saved.begin(), one);
-  }
-  return saved;
+bool RunOutput::has_saved(const SavedCheckpoint& checkpoint) const {
+  const auto before = there_before_.find(checkpoint.path);
+  return !checkpoint.suspect && (before == there_before_.end() || before->second != time_of(checkpoint.path));
 }
 
 void RunOutput::look_for_checkpoints() {
-  if (const auto all = saved(); !all.empty()) checkpoint_step_ = all.front().step;
+  try {
+    for (const SavedCheckpoint& saved : list_checkpoints(checkpoint_folder(directory_.path())))
+      if (has_saved(saved)) checkpoint_step_ = saved.step;  // by step: the last is the newest
+  } catch (const Error&) {                                  // a folder that cannot be read tells nothing new
+  }
 }
 
 void RunOutput::go_on_from(const ResumePoint& from) {

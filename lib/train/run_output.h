@@ -8,7 +8,6 @@
 #include <optional>
 #include <ostream>
 #include <string>
-#include <vector>
 
 #include "checkpoint/retention.h"
 #include "core/error.h"
@@ -63,9 +62,8 @@ class RunOutput : public EventSink {
   bool is_complete(const RunPlan& run) const { return summaries_.of(run.run).status == "completed"; }
   // The optimizer step of the last checkpoint; -1: there is none.
   int64_t checkpoint_step() const { return checkpoint_step_; }
-  // What this job has saved so far and is not suspect, the newest first; whatever lay there before is not
-  // among them.
-  std::vector<SavedCheckpoint> saved() const;
+  // Whether this job has saved it; what lay there before is not the job's, nor counts what is suspect.
+  bool has_saved(const SavedCheckpoint& checkpoint) const;
   // Takes note of what is on the disk though nobody said so: rank 0 may die before it can.
   void look_for_checkpoints();
   // Whether one came after it whose variables may be corrupt.

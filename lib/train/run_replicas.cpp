@@ -6,11 +6,11 @@
 #include <ostream>
 
 #include "comm/store.h"
+#include "core/machine.h"
 #include "core/signals.h"
 #include "core/stack_reporter.h"
 #include "core/text.h"
 #include "launch/failure.h"
-#include "launch/hosts.h"
 #include "launch/report.h"
 #include "launch/role.h"
 #include "train/assembly.h"

@@ -5,9 +5,8 @@
 #include <utility>
 
 #include "core/clock.h"
+#include "core/machine.h"
 #include "core/version.h"
-#include "launch/cores.h"
-#include "launch/hosts.h"
 
 namespace dtrain {
 namespace {

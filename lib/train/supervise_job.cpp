@@ -6,6 +6,7 @@
 #include <string>
 #include <thread>
 
+#include "checkpoint/checkpoint.h"
 #include "comm/local_store.h"
 #include "core/clock.h"
 #include "core/files.h"
@@ -79,32 +80,39 @@ SuperviseResult supervise_once(const JobPlan& job, const RunPlan& run, const Res
   return result;
 }
 
-// Waits, and returns whether no stop signal came.
-bool wait_undisturbed(double seconds, int signals_before) {
-  const double end = steady_seconds() + seconds;
-  while (steady_seconds() < end && stop_signals_received() == signals_before)
+// What stopped the job while nothing runs: a signal here, or one that another host tells of.
+std::optional<SuperviseResult> stop_between(const LocalReplicas& replicas, LeadingHost* others) {
+  if (stop_signals_received() > replicas.stop_signals_before)
+    return stopped_by_signal(last_stop_signal(), replicas.host);
+  return others == nullptr ? std::nullopt : others->stopped();
+}
+
+// Waits until `end`, steady_seconds(), or until the job is stopped.
+std::optional<SuperviseResult> wait_until(double end, const LocalReplicas& replicas, LeadingHost* others) {
+  while (true) {
+    if (const auto stop = stop_between(replicas, others)) return stop;
+    if (steady_seconds() >= end) return std::nullopt;
     std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  return stop_signals_received() == signals_before;
+  }
 }
 
 // What a run that has lost a process goes on from: the newest checkpoint that it has saved and that is good,
 // else what it began from, else its beginning (nullopt).
 std::optional<ResumePoint> restart_point(const RunOutput& output, const ResumePoint* from) {
-  std::vector<std::string> warnings;
-  for (const SavedCheckpoint& saved : output.saved()) {
-    try {
-      ResumePoint point = find_resume_point(saved.path.string(), {});
-      point.warnings = warnings;
-      return point;
-    } catch (const Error& error) {
-      warnings.emplace_back(error.what());
-    }
+  ResumePoint point;
+  point.run = output.directory().path();
+  const auto folder = checkpoint_folder(point.run);
+  const auto warn = [&](const std::string& warning) { point.warnings.push_back(warning); };
+  const auto is_own = [&](const SavedCheckpoint& saved) { return output.has_saved(saved); };
+  try {
+    point.checkpoint = latest_good_checkpoint(folder, warn, is_own);
+  } catch (const Error&) {  // none
+    if (from == nullptr) return std::nullopt;
+    point.checkpoint = from->checkpoint;
+    // Retention may have removed it for a later one, which turned out to be damaged.
+    if (!std::filesystem::exists(point.checkpoint)) point.checkpoint = latest_good_checkpoint(folder, warn);
   }
-  if (from == nullptr) return std::nullopt;
-  // Retention may have removed it for a later one, which turned out to be damaged.
-  if (!std::filesystem::exists(from->checkpoint)) return find_resume_point(from->run.string(), {});
-  ResumePoint point = *from;
-  point.warnings = warnings;
+  point.state = read_manifest(point.checkpoint).state;
   return point;
 }
 
@@ -113,12 +121,6 @@ SuperviseResult with_advice(SuperviseResult failure, const RestartPolicy& policy
   if (!policy.why_not().empty()) failure.message += "\n" + policy.why_not();
   if (may_end_otherwise(failure.code)) failure.message += go_on_message(output);
   return failure;
-}
-
-SuperviseResult stopped_before_restart(const RunOutput& output, const std::string& host) {
-  SuperviseResult stopped = stopped_by_signal(last_stop_signal(), host);
-  stopped.message = stopped_message(stopped.message, output, /*saved=*/false);
-  return stopped;
 }
 
 // The same, restarted when a process dies, here or elsewhere, and the spec allows it.
@@ -135,23 +137,30 @@ SuperviseResult supervise_run(const JobPlan& job, const RunPlan& run, const Resu
     if (result.code == ExitCode::kDone || result.code == ExitCode::kStopped) return result;
     output.look_for_checkpoints();
     const std::string error = result.reason.substr(0, result.reason.find('\n'));
-    const FailedAttempt failed{result.code, error, result.step, output.checkpoint_step()};
+    const FailedAttempt failed{result.code, error, result.cause.empty() ? error : result.cause, result.step,
+                               output.checkpoint_step()};
     if (stop_signals_received() > replicas.stop_signals_before) return with_advice(result, policy, output);
     const std::optional<double> wait = policy.on_failure(failed);
     if (!wait) return with_advice(result, policy, output);
     ++replicas.restart;
+    std::optional<SuperviseResult> stop;
     try {
       if (others) others->announce_restart();
       point = restart_point(output, from);
-      output.restart(failed, *wait, point ? &*point : nullptr);
+      const double end = steady_seconds() + *wait;
       if (others) others->meet_again(replicas.stop_signals_before);
+      output.restart(failed, *wait, point ? &*point : nullptr);
+      stop = wait_until(end, replicas, others);
     } catch (const Error& error) {
-      if (error.code() == ExitCode::kStopped) return stopped_before_restart(output, replicas.host);
-      result.message += std::string("\n") + error.what();
-      return with_advice(result, policy, output);
+      if (error.code() == ExitCode::kStopped) stop = stop_between(replicas, others);
+      if (!stop) {
+        result.message += std::string("\n") + error.what();
+        return with_advice(result, policy, output);
+      }
     }
-    if (!wait_undisturbed(*wait, replicas.stop_signals_before))
-      return stopped_before_restart(output, replicas.host);
+    if (!stop) continue;
+    stop->message = stopped_message(stop->message, output, /*saved=*/false);
+    return *stop;
   }
 }
 

@@ -149,7 +149,8 @@ Decision Trainer::share_decisions() {
 }
 
 void Trainer::check_variables() {
-  if (!job_.spec.checks.every_steps) return;
+  if (!job_.spec.checks.every_steps || checked_step_ == step_) return;
+  checked_step_ = step_;
   clock_.enter(Phase::kCommunicate);
   const std::string warning = strategy_.check_variables();
   clock_.enter(Phase::kUpdate);

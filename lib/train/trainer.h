@@ -88,10 +88,11 @@ class Trainer {
   LearningRateSchedule learning_rate_;
   Decisions decisions_;
   int64_t first_epoch_ = 0;
-  int64_t step_ = 0;      // optimizer steps done
-  int64_t position_ = 0;  // examples of this pass that were trained on
-  bool warned_ = false;   // of what the last check of the variables found
-  bool ended_ = false;    // before the end of the plan
+  int64_t step_ = 0;           // optimizer steps done
+  int64_t position_ = 0;       // examples of this pass that were trained on
+  int64_t checked_step_ = -1;  // after which the variables were checked last
+  bool warned_ = false;        // of what the last check of the variables found
+  bool ended_ = false;         // before the end of the plan
   int save_requests_met_ = 0;
   MetricSums window_;
   MetricSums epoch_sums_;

@@ -19,6 +19,7 @@
 
 #include "catch.h"
 #include "comm/local_store_messages.h"
+#include "comm/peer_failure.h"
 #include "comm/process_group.h"
 #include "core/clock.h"
 #include "core/descriptor.h"
@@ -35,16 +36,6 @@ constexpr uid_t kNobody = 65534;
 
 Bytes bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
 std::string text_of(const Bytes& bytes) { return {bytes.begin(), bytes.end()}; }
-
-std::string failure_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    CHECK(error.code() == ExitCode::kPeerLost);
-    return error.what();
-  }
-  return "none";
-}
 
 // A process that serves a store and does nothing else. To be made while this one has no threads.
 class ServingProcess {
@@ -222,7 +213,7 @@ TEST_CASE("a local store whose process is killed is missed at once, and leaves n
   const StorePtr client = connect_local_store(serving.name(), 60s);
   const StorePtr other = client->clone();
   std::string failure;
-  std::thread waits([&] { failure = failure_of([&] { wait_for_key(client, "never"); }); });
+  std::thread waits([&] { failure = peer_failure_of([&] { wait_for_key(client, "never"); }); });
   const double before = steady_seconds();
   serving.kill_and_reap();
   waits.join();
@@ -231,7 +222,7 @@ TEST_CASE("a local store whose process is killed is missed at once, and leaves n
   CHECK_THROWS_AS(other->set("key", bytes_of("value")), c10::DistNetworkError);
   CHECK_THROWS_AS(other->check({"key"}), c10::DistNetworkError);
   CHECK_FALSE(has_socket(serving.name()));
-  CHECK_THAT(failure_of([&] { connect_local_store(serving.name(), kTimeout); }),
+  CHECK_THAT(peer_failure_of([&] { connect_local_store(serving.name(), kTimeout); }),
              ContainsSubstring("refused"));
 }
 
@@ -239,7 +230,8 @@ TEST_CASE("a local store whose process stands still is given up after the timeou
   const ServingProcess serving;
   const StorePtr client = connect_local_store(serving.name(), 200ms);
   serving.send(SIGSTOP);
-  CHECK_THAT(failure_of([&] { wait_for_ranks(client, 0, 2, 100ms); }), ContainsSubstring("no answer within"));
+  CHECK_THAT(peer_failure_of([&] { wait_for_ranks(client, 0, 2, 100ms); }),
+             ContainsSubstring("no answer within"));
 }
 
 TEST_CASE("one that waits at a local store and goes away, or talks nonsense, disturbs nobody") {
@@ -282,7 +274,7 @@ TEST_CASE("a local store is for processes of its user alone, and so are those th
   }
   const ServingProcess of_another(kNobody);
   REQUIRE_FALSE(of_another.name().empty());
-  CHECK_THAT(failure_of([&] { connect_local_store(of_another.name(), kTimeout); }),
+  CHECK_THAT(peer_failure_of([&] { connect_local_store(of_another.name(), kTimeout); }),
              ContainsSubstring("belongs to another user"));
   const ServingProcess own;
   const auto as_nobody = [](const std::function<bool()>& body) {
@@ -301,8 +293,8 @@ TEST_CASE("a local store is for processes of its user alone, and so are those th
   // One that does without our own check is cut off by the store.
   CHECK(as_nobody([&] { return is_closed_by_peer(raw_connection(own.name())); }));
   CHECK(as_nobody([&] {
-    return failure_of([&] { connect_local_store(own.name(), kTimeout)->set("key", bytes_of("forged")); }) !=
-           "none";
+    return peer_failure_of(
+               [&] { connect_local_store(own.name(), kTimeout)->set("key", bytes_of("forged")); }) != "none";
   }));
   CHECK_FALSE(connect_local_store(own.name(), kTimeout)->check({"key"}));
 }

@@ -4,11 +4,16 @@
 
 #include <atomic>
 #include <functional>
+#include <future>
+#include <stdexcept>
+#include <string>
 #include <thread>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
+#include <vector>
 
 #include "catch.h"
+#include "comm/peer_failure.h"
 #include "core/error.h"
 
 namespace dtrain {
@@ -36,16 +41,6 @@ void with_pair(const std::function<void(PairChannel&)>& own, const std::function
   }
   thread.join();
   if (failure) std::rethrow_exception(failure);
-}
-
-std::string failure_of(const std::function<void()>& body) {
-  try {
-    body();
-  } catch (const Error& error) {
-    CHECK(error.code() == ExitCode::kPeerLost);
-    return error.what();
-  }
-  return "none";
 }
 
 TEST_CASE("tensors arrive in order and whole, both ways") {
@@ -82,7 +77,7 @@ TEST_CASE("a peer that goes away is an error with its name, and only on its chan
     channel.send(got + 1);
   });
   PairChannel alive(stays, 0, std::chrono::seconds(20), "worker 1");
-  const std::string failure = failure_of(
+  const std::string failure = peer_failure_of(
       [&] { with_pair([&](PairChannel& channel) { channel.await(tensor); }, [](PairChannel&) {}); });
   CHECK_THAT(failure, ContainsSubstring("waiting for worker 7"));
   alive.send(at::ones({4}));
@@ -96,12 +91,12 @@ TEST_CASE("a peer that is silent is an error after the timeout, unless it is awa
       [](PairChannel& channel) {
         at::Tensor tensor = at::zeros({4});
         CHECK(channel.await(tensor));  // three times the timeout
-        const std::string failure = failure_of([&] { channel.receive(tensor); });
+        const std::string failure = peer_failure_of([&] { channel.receive(tensor); });
         CHECK_THAT(failure, ContainsSubstring("waiting for worker 7"));
       },
       [](PairChannel& channel) {
         at::Tensor never = at::zeros({4});
-        const std::string failure = failure_of([&] {
+        const std::string failure = peer_failure_of([&] {
           std::this_thread::sleep_for(milliseconds(900));
           channel.send(at::ones({4}));
           channel.await(never);  // until the other side has had enough
@@ -126,15 +121,56 @@ TEST_CASE("an interrupted wait returns at once, and so does every later one") {
         while (waiting == nullptr) std::this_thread::yield();
         waiting.load()->interrupt();
         at::Tensor tensor = at::zeros({4});
-        failure_of([&] { channel.await(tensor); });
+        peer_failure_of([&] { channel.await(tensor); });
       });
 }
 
 TEST_CASE("nobody comes: an error after the timeout") {
   const auto store = c10::make_intrusive<c10d::HashStore>();
   const std::string failure =
-      failure_of([&] { PairChannel channel(store, 0, milliseconds(200), "worker 3"); });
+      peer_failure_of([&] { PairChannel channel(store, 0, milliseconds(200), "worker 3"); });
   CHECK_THAT(failure, ContainsSubstring("connecting to worker 3"));
+}
+
+// A peer that says where it is and then stands still, until it is released.
+class StoppedStore : public c10d::PrefixStore {
+ public:
+  StoppedStore(const c10::intrusive_ptr<c10d::Store>& store, std::future<void> released)
+      : PrefixStore("", store), released_(std::move(released)) {}
+  void wait(const std::vector<std::string>& /*keys*/, const milliseconds& /*timeout*/) override {
+    released_.wait();
+    throw std::runtime_error("it was stopped");
+  }
+
+ private:
+  std::future<void> released_;
+};
+
+// What connecting to a peer that stops after it has said where it is comes to.
+std::string failure_with_stopped_peer() {
+  const auto store = c10::make_intrusive<c10d::HashStore>();
+  std::promise<void> release;
+  const auto stopped = c10::make_intrusive<StoppedStore>(store, release.get_future());
+  std::thread peer([&] {
+    try {
+      PairChannel channel(stopped, 1, milliseconds(5000), "server 0");
+    } catch (const Error&) {
+    }
+  });
+  const auto own = c10::make_intrusive<c10d::PrefixStore>("", store);
+  const std::string failure =
+      peer_failure_of([&] { PairChannel channel(own, 0, milliseconds(300), "worker 3"); });
+  release.set_value();
+  peer.join();
+  return failure;
+}
+
+TEST_CASE("a peer that stops while the two connect is an error after the timeout") {
+  std::string failure = "none";
+  // Gloo decides by their addresses who of the two calls the other. The kernel takes the call of the own
+  // side.
+  for (int attempt = 0; attempt < 40 && failure == "none"; ++attempt) failure = failure_with_stopped_peer();
+  CHECK_THAT(failure, ContainsSubstring("connecting to worker 3: Connect timeout"));
 }
 
 }  // namespace

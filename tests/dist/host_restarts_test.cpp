@@ -75,6 +75,27 @@ TEST_CASE("a host that is lost and started again takes its place, to the same bi
   CHECK(job.is_gone(0));
 }
 
+TEST_CASE("a stop on another host while the next restart waits stops the job, and all say where") {
+  const Job job(kSpec);
+  Hosts hosts(job, 2);
+  start_all(
+      hosts, 2,
+      Job::set({"checkpoint.every_steps=1000000", "train.epochs=100000", "restarts.backoff_seconds=600"}));
+  for (size_t restart = 1; restart <= 2; ++restart) {  // the first one does not wait
+    REQUIRE(eventually(30, [&] { return job.events("run_start").size() == 1; }));
+    ::kill(job.wait_for_replica(1).process, SIGKILL);
+    REQUIRE(eventually(30, [&] { return job.events("restart").size() == restart; }));
+  }
+  hosts.program(1).send(SIGTERM);
+  for (int host = 0; host < 2; ++host) {
+    const Finished end = hosts.wait(host, 20);
+    INFO(end.output << end.errors);
+    CHECK(end.exit_code == 75);
+    CHECK_THAT(last_line(end.errors), ContainsSubstring("stopped by SIGTERM on host 127.0.0.2"));
+  }
+  CHECK(job.is_gone());
+}
+
 TEST_CASE("a host that does not come back ends the job when all are needed") {
   const Job job(kSpec);
   Hosts hosts(job, 3);

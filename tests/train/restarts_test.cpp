@@ -7,7 +7,8 @@ namespace dtrain {
 namespace {
 
 FailedAttempt killed_at(int64_t step, int64_t checkpoint = -1) {
-  return {ExitCode::kPeerLost, "rank 1 failed first: killed by SIGKILL", step, checkpoint};
+  return {ExitCode::kPeerLost, "rank 1 failed first: killed by SIGKILL", "killed by SIGKILL", step,
+          checkpoint};
 }
 
 TEST_CASE("restarts are waited for longer and longer, at most so often, until there is a new checkpoint") {
@@ -36,14 +37,15 @@ TEST_CASE("the same error at the same step as the last time is not tried again")
   CHECK_FALSE(policy.on_failure(killed_at(11, 5)));
   CHECK_THAT(policy.why_not(), ContainsSubstring("the same error at the same step"));
   RestartPolicy other(3, 1.0);  // whoever has it first
-  CHECK(other.on_failure({ExitCode::kMemory, "rank 0 failed first: out of memory", 0, -1}));
-  CHECK_FALSE(other.on_failure({ExitCode::kMemory, "rank 1 failed first: out of memory", 0, -1}));
+  CHECK(other.on_failure({ExitCode::kMemory, "rank 0 failed first: out of memory", "out of memory", 0, -1}));
+  CHECK_FALSE(
+      other.on_failure({ExitCode::kMemory, "rank 1 failed first: out of memory", "out of memory", 0, -1}));
 }
 
 TEST_CASE("only what may end otherwise is tried again") {
   const auto is_tried = [](ExitCode code) {
     RestartPolicy policy(3, 1.0);
-    const bool tried = policy.on_failure({code, "an error", 1, -1}).has_value();
+    const bool tried = policy.on_failure({code, "an error", "an error", 1, -1}).has_value();
     CHECK(policy.why_not().empty());
     return tried;
   };

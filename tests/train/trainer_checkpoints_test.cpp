@@ -156,7 +156,7 @@ TEST_CASE("variables are checked every so many steps, before every checkpoint, a
                          {{"checks.every_steps=100"}, {15}},
                          {{"checks.every_steps=none"}, {}},
                          {{"checks.every_steps=none", "checkpoint.every_steps=4"}, {}},
-                         {{"checks.every_steps=100", "checkpoint.every_epochs=1"}, {5, 10, 15, 15}}}) {
+                         {{"checks.every_steps=100", "checkpoint.every_epochs=1"}, {5, 10, 15}}}) {
     INFO(overrides.front());
     Training training(overrides);
     training.run();
