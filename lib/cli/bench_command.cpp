@@ -7,14 +7,14 @@
 
 #include "cli/commands.h"
 #include "cli/report_problems.h"
-#include "core/machine.h"
 #include "core/own_program.h"
 #include "core/text.h"
 #include "core/version.h"
-#include "launch/cores.h"
-#include "launch/hosts.h"
+#include "host/cores.h"
+#include "host/hosts.h"
+#include "host/machine.h"
 #include "metrics/event.h"
-#include "train/all_reduce_bench.h"
+#include "tools/all_reduce_bench.h"
 
 namespace dtrain {
 namespace {

@@ -18,9 +18,9 @@
 #include "core/standard_streams.h"
 #include "core/text.h"
 #include "core/version.h"
-#include "metrics/report.h"
-#include "train/evaluate_replicas.h"
-#include "train/failure.h"
+#include "display/report.h"
+#include "inference/evaluate_replicas.h"
+#include "train/describe_exception.h"
 #include "train/resume.h"
 
 namespace dtrain {

@@ -4,7 +4,7 @@
 
 #include "cli/commands.h"
 #include "core/text.h"
-#include "metrics/finished_run.h"
+#include "runs/finished_run.h"
 
 namespace dtrain {
 

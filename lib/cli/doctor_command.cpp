@@ -6,8 +6,8 @@
 #include "core/own_program.h"
 #include "core/signals.h"
 #include "core/text.h"
-#include "launch/hosts.h"
-#include "train/doctor.h"
+#include "host/hosts.h"
+#include "tools/doctor.h"
 
 namespace dtrain {
 namespace {
@@ -41,7 +41,11 @@ ExitCode doctor_command(const DoctorCommandOptions& options) {
   int64_t wrong = 0;
   const auto on_finding = [&](const Finding& finding) {
     if (!finding.ok) ++wrong;
-    options.json ? void(std::cout << event_text(to_event(finding)) << std::endl) : print(finding);
+    if (options.json) {
+      std::cout << event_text(to_event(finding)) << std::endl;
+    } else {
+      print(finding);
+    }
   };
   if (options.hosts.empty()) {
     DoctorOptions here = examined;

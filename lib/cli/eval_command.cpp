@@ -10,7 +10,7 @@
 #include "cli/report_problems.h"
 #include "core/own_program.h"
 #include "core/text.h"
-#include "train/evaluate_replicas.h"
+#include "inference/evaluate_replicas.h"
 
 namespace dtrain {
 namespace {

@@ -9,9 +9,9 @@
 #include "cli/report_problems.h"
 #include "core/error.h"
 #include "core/files.h"
-#include "train/evaluation.h"
-#include "train/onnx.h"
-#include "train/torchscript.h"
+#include "export/onnx.h"
+#include "export/torchscript.h"
+#include "inference/evaluation.h"
 
 namespace dtrain {
 namespace {

@@ -8,9 +8,9 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "data/dataset.h"
-#include "metrics/learning_rate_chart.h"
-#include "train/job_plan.h"
-#include "train/memory_estimate.h"
+#include "display/learning_rate_chart.h"
+#include "plan/job_plan.h"
+#include "plan/memory_estimate.h"
 
 namespace dtrain {
 namespace {

@@ -7,9 +7,9 @@
 #include "cli/find_checkpoint.h"
 #include "cli/report_problems.h"
 #include "core/text.h"
+#include "inference/evaluation.h"
+#include "inference/prediction.h"
 #include "metrics/event.h"
-#include "train/evaluation.h"
-#include "train/prediction.h"
 
 namespace dtrain {
 namespace {

@@ -6,7 +6,7 @@
 #include "cli/commands.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "metrics/report.h"
+#include "display/report.h"
 
 namespace dtrain {
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "spec/problem.h"
+#include "yaml/problem.h"
 
 namespace dtrain {
 

@@ -10,10 +10,10 @@
 #include "core/own_program.h"
 #include "core/signals.h"
 #include "data/dataset.h"
-#include "launch/place.h"
-#include "launch/token.h"
-#include "train/devices.h"
-#include "train/job.h"
+#include "identity/place.h"
+#include "identity/token.h"
+#include "job/job.h"
+#include "plan/devices.h"
 
 namespace dtrain {
 namespace {

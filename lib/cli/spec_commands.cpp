@@ -6,10 +6,10 @@
 #include "cli/report_problems.h"
 #include "core/text.h"
 #include "data/dataset.h"
-#include "spec/document.h"
+#include "plan/job_plan.h"
+#include "reference/document.h"
+#include "reference/schema.h"
 #include "spec/load.h"
-#include "spec/schema.h"
-#include "train/job_plan.h"
 
 namespace dtrain {
 namespace {

@@ -8,10 +8,10 @@
 #include "cli/report_problems.h"
 #include "core/own_program.h"
 #include "core/signals.h"
-#include "launch/place.h"
-#include "metrics/run_directory.h"
-#include "metrics/sweep_table.h"
-#include "train/sweep.h"
+#include "display/sweep_table.h"
+#include "identity/place.h"
+#include "runs/run_directory.h"
+#include "tools/sweep.h"
 
 namespace dtrain {
 namespace {

@@ -16,7 +16,8 @@ struct GlooBackend {
 };
 
 // Connects all `size` ranks that meet at `store`, each through the `network` of its own host. Throws
-// what with_peer_errors() (comm/failure.h) takes for a lost peer when one does not come within `timeout`.
+// what with_peer_errors() (store/peer_errors.h) takes for a lost peer when one does not come within
+// `timeout`.
 GlooBackend make_gloo_backend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                               std::chrono::milliseconds timeout, const GroupNetwork& network);
 

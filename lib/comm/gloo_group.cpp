@@ -13,12 +13,12 @@
 #include <torch/csrc/distributed/c10d/ProcessGroupGloo.hpp>
 #include <torch/csrc/distributed/c10d/comm.hpp>
 
-#include "comm/failure.h"
 #include "comm/gloo_backend.h"
 #include "comm/gloo_group.h"
 #include "comm/overlapped_reducer.h"
-#include "comm/socket_filter.h"
 #include "core/error.h"
+#include "store/peer_errors.h"
+#include "store/socket_filter.h"
 
 namespace dtrain {
 namespace {

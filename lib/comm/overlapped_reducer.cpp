@@ -7,8 +7,8 @@
 #include <unordered_map>
 #include <utility>
 
-#include "comm/failure.h"
 #include "comm/gradients.h"
+#include "store/peer_errors.h"
 
 namespace dtrain {
 namespace {

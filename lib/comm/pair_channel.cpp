@@ -2,8 +2,8 @@
 
 #include <utility>
 
-#include "comm/failure.h"
 #include "comm/gloo_backend.h"
+#include "store/peer_errors.h"
 
 namespace dtrain {
 namespace {

@@ -10,8 +10,8 @@
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 
 #include "comm/process_group.h"
-#include "comm/store.h"
 #include "comm/traffic.h"
+#include "store/store.h"
 
 namespace dtrain {
 

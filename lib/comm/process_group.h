@@ -11,10 +11,10 @@
 #include <torch/csrc/distributed/c10d/Store.hpp>
 #include <vector>
 
-#include "comm/accelerator.h"
 #include "comm/gradient_reducer.h"
 #include "comm/traffic.h"
 #include "core/phase_clock.h"
+#include "device/accelerator.h"
 
 namespace dtrain {
 

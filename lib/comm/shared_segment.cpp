@@ -9,8 +9,8 @@
 #include <cerrno>
 #include <cstring>
 
-#include "comm/failure.h"
 #include "core/error.h"
+#include "store/peer_errors.h"
 
 namespace dtrain {
 namespace {

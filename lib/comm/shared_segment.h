@@ -7,7 +7,7 @@
 #include <memory>
 #include <string>
 
-#include "comm/store.h"
+#include "store/store.h"
 
 namespace dtrain {
 

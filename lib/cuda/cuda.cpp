@@ -1,5 +1,5 @@
 // What dtrain asks of CUDA: one library of its own, because loading CUDA takes seconds and gigabytes that a
-// job on the CPU does without. lib/comm/cuda.cpp loads it. It uses nothing of dtrain but the headers.
+// job on the CPU does without. lib/device/cuda.cpp loads it. It uses nothing of dtrain but the headers.
 #include <ATen/Context.h>
 #include <ATen/cuda/CUDAGraph.h>
 #include <c10/cuda/CUDACachingAllocator.h>
@@ -12,13 +12,13 @@
 #include <cstdlib>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
 
-#include "comm/accelerator.h"
+#include "device/accelerator.h"
 
 namespace dtrain {
 namespace {
 
 // How c10d watches over NCCL: it would end the process of a replica that waits too long. Here the replica
-// itself notices (strategy/step_pacer.h), and the job's supervisor ends the others. Before the first group,
+// itself notices (step/step_pacer.h), and the job's supervisor ends the others. Before the first group,
 // which reads them; what the user has set stays.
 void leave_failures_to_us() {
   constexpr int kKeep = 0;
@@ -125,7 +125,7 @@ class Cuda : public Accelerator {
 }  // namespace
 }  // namespace dtrain
 
-// What lib/comm/cuda.cpp looks for by name.
+// What lib/device/cuda.cpp looks for by name.
 extern "C" {
 __attribute__((visibility("default"))) extern const char dtrain_cuda_version[];
 const char dtrain_cuda_version[] = DTRAIN_CUDA_VERSION;

@@ -14,7 +14,7 @@ namespace dtrain {
 
 struct LayerKind {
   std::string name;
-  Placement (*place)(const LayerSpec& spec, const Shape& input);
+  LayerSizes (*place)(const LayerSpec& spec, const Shape& input);
   std::shared_ptr<Layer> (*make)(const PlacedLayer& layer, WeightMaker& weights);  // null: add, of two inputs
 };
 

@@ -94,11 +94,11 @@ class Placer {
   std::string infer(PlacedLayer& layer) const {
     const LayerKind* kind = find_layer_kind(layer.spec.kind);
     if (kind == nullptr) return unknown_kind(layer.spec.kind);
-    const Placement placement = kind->place(layer.spec, layer.input_shape);
-    if (!placement.problem.empty()) return placement.problem;
-    layer.output_shape = placement.output_shape;
-    layer.parameters = placement.parameters;
-    layer.buffers = placement.buffers;
+    const LayerSizes sizes = kind->place(layer.spec, layer.input_shape);
+    if (!sizes.problem.empty()) return sizes.problem;
+    layer.output_shape = sizes.output_shape;
+    layer.parameters = sizes.parameters;
+    layer.buffers = sizes.buffers;
     const auto too_many = [&](const char* what, const char* unit) {
       return fmt::format("makes {} of its input {}, {}more than {} {}", to_string(layer.output_shape),
                          to_string(layer.input_shape), what, with_separators(kMostNumbers), unit);

@@ -9,7 +9,7 @@
 namespace dtrain {
 namespace {
 
-Placement fault(std::string problem) { return {{}, 0, 0, std::move(problem)}; }
+LayerSizes fault(std::string problem) { return {{}, 0, 0, std::move(problem)}; }
 
 // Nothing, or what is wrong with a count: shape arithmetic below relies on these bounds.
 std::string range_problem(const char* field, int64_t value) {
@@ -90,7 +90,7 @@ Window2d pool2d_window(const LayerSpec& spec, const Shape& input) {
   return slide2d(spec.pool_size, pool_stride(spec), spec.padding, input);
 }
 
-Placement place_conv2d(const LayerSpec& spec, const Shape& input) {
+LayerSizes place_conv2d(const LayerSpec& spec, const Shape& input) {
   auto problem = window_problem(spec, "kernel_size", spec.kernel_size, spec.stride.value_or(1), input);
   if (problem.empty()) problem = range_problem("filters", spec.filters);
   if (problem.empty()) problem = initializer_problem(spec.initializer);
@@ -103,22 +103,22 @@ Placement place_conv2d(const LayerSpec& spec, const Shape& input) {
           ""};
 }
 
-Placement place_pool2d(const LayerSpec& spec, const Shape& input) {
+LayerSizes place_pool2d(const LayerSpec& spec, const Shape& input) {
   const auto problem = window_problem(spec, "pool_size", spec.pool_size, pool_stride(spec), input);
   if (!problem.empty()) return fault(problem);
   const Window2d window = pool2d_window(spec, input);
   return {{input[0], window.rows.output, window.columns.output}, 0, 0, ""};
 }
 
-Placement place_global_pool2d(const LayerSpec&, const Shape& input) {
+LayerSizes place_global_pool2d(const LayerSpec&, const Shape& input) {
   if (input.size() != 3)
     return fault(fmt::format("expects an input of [channels, height, width] but gets {}", to_string(input)));
   return {{input[0]}, 0, 0, ""};
 }
 
-Placement place_flatten(const LayerSpec&, const Shape& input) { return {{bounded_product(input)}, 0, 0, ""}; }
+LayerSizes place_flatten(const LayerSpec&, const Shape& input) { return {{bounded_product(input)}, 0, 0, ""}; }
 
-Placement place_dense(const LayerSpec& spec, const Shape& input) {
+LayerSizes place_dense(const LayerSpec& spec, const Shape& input) {
   if (input.size() != 1) {
     return fault(fmt::format("expects an input of [features] but gets {}; put a flatten layer before it",
                              to_string(input)));
@@ -129,7 +129,7 @@ Placement place_dense(const LayerSpec& spec, const Shape& input) {
   return {{spec.units}, bounded_product({spec.units, input[0] + (spec.use_bias ? 1 : 0)}), 0, ""};
 }
 
-Placement place_batch_norm(const LayerSpec&, const Shape& input) {
+LayerSizes place_batch_norm(const LayerSpec&, const Shape& input) {
   if (input.size() != 1 && input.size() != 3) {
     return fault(fmt::format("expects an input of [features] or [channels, height, width] but gets {}",
                              to_string(input)));
@@ -137,6 +137,6 @@ Placement place_batch_norm(const LayerSpec&, const Shape& input) {
   return {input, 2 * input[0], 2 * input[0], ""};
 }
 
-Placement place_elementwise(const LayerSpec&, const Shape& input) { return {input, 0, 0, ""}; }
+LayerSizes place_elementwise(const LayerSpec&, const Shape& input) { return {input, 0, 0, ""}; }
 
 }  // namespace dtrain

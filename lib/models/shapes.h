@@ -19,20 +19,20 @@ int64_t bounded_product(std::initializer_list<int64_t> factors);
 int64_t bounded_product(const Shape& shape);
 
 // What a layer makes of an input: a shape and counts, or a problem that names both shapes.
-struct Placement {
+struct LayerSizes {
   Shape output_shape;
   int64_t parameters = 0;
   int64_t buffers = 0;
   std::string problem;
 };
 
-Placement place_conv2d(const LayerSpec& spec, const Shape& input);
-Placement place_pool2d(const LayerSpec& spec, const Shape& input);
-Placement place_global_pool2d(const LayerSpec& spec, const Shape& input);
-Placement place_flatten(const LayerSpec& spec, const Shape& input);
-Placement place_dense(const LayerSpec& spec, const Shape& input);
-Placement place_batch_norm(const LayerSpec& spec, const Shape& input);
-Placement place_elementwise(const LayerSpec& spec, const Shape& input);  // the output is as the input
+LayerSizes place_conv2d(const LayerSpec& spec, const Shape& input);
+LayerSizes place_pool2d(const LayerSpec& spec, const Shape& input);
+LayerSizes place_global_pool2d(const LayerSpec& spec, const Shape& input);
+LayerSizes place_flatten(const LayerSpec& spec, const Shape& input);
+LayerSizes place_dense(const LayerSpec& spec, const Shape& input);
+LayerSizes place_batch_norm(const LayerSpec& spec, const Shape& input);
+LayerSizes place_elementwise(const LayerSpec& spec, const Shape& input);  // the output is as the input
 
 // A window that slides along one axis: the cells of padding around the input, and how often it fits.
 struct Window {

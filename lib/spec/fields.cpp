@@ -379,7 +379,8 @@ const Fields<LayerSpec>& layer_fields() {
       LAYER(stride, .doc = "the step of the kernel or window", .unit = "pixels", .bounds = between(1, 1024),
             .otherwise = "conv2d: 1; pools: `pool_size`", .when = sliding),
       LAYER(padding, .doc = "valid: none; same: zeros, so that a stride of 1 keeps the size, the odd one at the end as in "
-            "TensorFlow; symmetric: half the window on every side, as in PyTorch", .choices = &kPaddings, .when = sliding),
+            "TensorFlow; symmetric: half the window on every side, as in PyTorch; an average leaves "
+            "padded cells out, as PyTorch's does with count_include_pad=False", .choices = &kPaddings, .when = sliding),
       LAYER(use_bias, .doc = "add a learned bias", .when = weighted),
       LAYER(initializer, .doc = "the distribution of the initial weights; the bias starts at zero",
             .choices = &initializer_kinds(), .when = weighted),

@@ -12,7 +12,7 @@
 #include "spec/overrides.h"
 #include "spec/rules.h"
 #include "spec/values.h"
-#include "spec/yaml_tree.h"
+#include "yaml/yaml_tree.h"
 
 namespace dtrain {
 namespace {

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "spec/problem.h"
 #include "spec/spec.h"
+#include "yaml/problem.h"
 
 namespace dtrain {
 

@@ -4,8 +4,8 @@
 #include <string>
 #include <vector>
 
-#include "spec/problem.h"
-#include "spec/yaml_tree.h"
+#include "yaml/problem.h"
+#include "yaml/yaml_tree.h"
 
 namespace dtrain {
 

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "spec/fields.h"
-#include "spec/yaml_tree.h"
+#include "yaml/yaml_tree.h"
 
 namespace dtrain {
 

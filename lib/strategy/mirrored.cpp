@@ -2,15 +2,15 @@
 
 #include <ATen/ATen.h>
 
+#include "models/variables.h"
 #include "optim/decay_groups.h"
 #include "optim/weight_average.h"
-#include "strategy/collect.h"
-#include "strategy/eager_step.h"
-#include "strategy/sentinel.h"
-#include "strategy/statistics.h"
-#include "strategy/step_pacer.h"
-#include "strategy/step_recorder.h"
-#include "strategy/variables.h"
+#include "step/collect.h"
+#include "step/eager_step.h"
+#include "step/sentinel.h"
+#include "step/statistics.h"
+#include "step/step_pacer.h"
+#include "step/step_recorder.h"
 
 namespace dtrain {
 namespace {
@@ -45,6 +45,7 @@ class Mirrored : public Strategy {
 
   MetricSums train_step(const Share& share, double learning_rate) override {
     show_average(false);
+    take_back_buffers();
     buffers_agree_ = train_.sync_batch_norm;
     optimizer_->begin_step(learning_rate);
     clock_->enter(Phase::kCompute);
@@ -79,6 +80,7 @@ class Mirrored : public Strategy {
   }
 
   CollectedVariables collect_variables() override {
+    take_back_buffers();
     show_average(true);
     CollectedVariables all = collect(replica(), buffers_agree_);
     all.suspicion = sentinel_->suspicion();
@@ -142,15 +144,26 @@ class Mirrored : public Strategy {
   }
 
   // Each replica keeps moving statistics of its own shares; what all agree on is their mean, as in
-  // tf.distribute.
+  // tf.distribute. Evaluations use the mean, and training goes on with what each replica had: an evaluation
+  // changes nothing.
   void agree_on_buffers() {
     if (buffers_agree_) return;
     const at::NoGradGuard no_grad;
     for (at::Tensor& buffer : model_->buffers()) {
+      own_buffers_.push_back(buffer.clone());
       group_->all_reduce_sum(buffer);
       buffer.div_(group_->size());
     }
     buffers_agree_ = true;
+  }
+
+  void take_back_buffers() {
+    if (own_buffers_.empty()) return;
+    const at::NoGradGuard no_grad;
+    const std::vector<at::Tensor> buffers = model_->buffers();
+    for (size_t i = 0; i < buffers.size(); ++i) buffers[i].copy_(own_buffers_[i]);
+    own_buffers_.clear();
+    buffers_agree_ = false;
   }
 
   std::shared_ptr<Model> model_;
@@ -169,6 +182,7 @@ class Mirrored : public Strategy {
   std::unique_ptr<Sentinel> sentinel_;
   bool shows_average_ = false;
   bool buffers_agree_ = true;
+  std::vector<at::Tensor> own_buffers_;  // while the model has the mean of all replicas' buffers; else empty
 };
 
 }  // namespace

@@ -9,11 +9,11 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "strategy/collect.h"
-#include "strategy/eager_step.h"
-#include "strategy/sentinel.h"
-#include "strategy/server_messages.h"
-#include "strategy/variables.h"
+#include "models/variables.h"
+#include "parameter_server/server_messages.h"
+#include "step/collect.h"
+#include "step/eager_step.h"
+#include "step/sentinel.h"
 
 namespace dtrain {
 namespace {

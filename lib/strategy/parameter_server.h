@@ -6,7 +6,7 @@
 
 #include <memory>
 
-#include "strategy/partition.h"
+#include "parameter_server/partition.h"
 #include "strategy/strategy.h"
 
 namespace dtrain {

@@ -16,28 +16,20 @@
 #include <utility>
 #include <vector>
 
-#include "comm/accelerator.h"
 #include "comm/pair_channel.h"
 #include "comm/process_group.h"
 #include "core/phase_clock.h"
 #include "data/batches.h"
+#include "device/accelerator.h"
 #include "models/model.h"
 #include "optim/optimizer.h"
-#include "strategy/loss_scale.h"
-#include "strategy/metric_sums.h"
-#include "strategy/update_ledger.h"
+#include "parameter_server/update_ledger.h"
+#include "step/collect.h"
+#include "step/eager_step.h"
+#include "step/loss_scale.h"
+#include "step/metric_sums.h"
 
 namespace dtrain {
-
-using Variables = std::vector<std::pair<std::string, at::Tensor>>;
-
-// Copies of all that a training has learnt, by name, whole whatever the replicas share out among them.
-struct CollectedVariables {
-  Variables model;     // parameters and buffers as every replica agrees on them: what an export needs
-  Variables training;  // what else training needs to go on: the optimizer's, and what is each replica's own
-  std::string suspicion =
-      {};  // why they may be corrupt, as far as check_variables() or servers know; or empty
-};
 
 class Strategy {
  public:
@@ -75,9 +67,6 @@ class Strategy {
   // Returns when every replica has finished its work; where they work on their own, when this one has.
   virtual void finish() = 0;
 };
-
-// Called in every step when the gradients are combined and nothing is updated yet. It may use the group.
-using GradientObserver = std::function<void(const GradientReducer&, ProcessGroup&)>;
 
 // The parameter servers of a job, as one of its workers sees them.
 struct ServerAccess {

@@ -1,8 +1,9 @@
 #include "train/assembly.h"
 
+#include "core/clock.h"
 #include "checkpoint/checkpoint.h"
 #include "models/model.h"
-#include "strategy/variables.h"
+#include "models/variables.h"
 
 namespace dtrain {
 
@@ -25,7 +26,7 @@ StrategyParts strategy_parts(const JobPlan& job, std::unique_ptr<ProcessGroup> g
   parts.accelerator = std::move(accelerator);
   // Gloo takes gradients through the processor, which a recording cannot hold.
   parts.record_steps = job.spec.cuda.graphs && job.communication != "gloo";
-  parts.timeout = std::chrono::milliseconds(static_cast<int64_t>(job.spec.strategy.timeout_seconds * 1000));
+  parts.timeout = to_milliseconds(job.spec.strategy.timeout_seconds);
   if (parts.train.precision == "fp16_mixed") parts.loss_scale = std::make_shared<LossScale>();
   parts.check_every = job.spec.checks.every_steps;
   parts.group = std::move(group);

@@ -7,8 +7,8 @@
 
 #include "comm/process_group.h"
 #include "data/batches.h"
+#include "plan/job_plan.h"
 #include "strategy/strategy.h"
-#include "train/job_plan.h"
 
 namespace dtrain {
 

@@ -9,12 +9,13 @@
 #include <nlohmann/json.hpp>
 #include <optional>
 
-#include "comm/local_store.h"
-#include "core/machine.h"
+#include "core/clock.h"
 #include "core/text.h"
 #include "core/version.h"
-#include "launch/hosts.h"
+#include "host/hosts.h"
+#include "host/machine.h"
 #include "spec/load.h"
+#include "store/local_store.h"
 
 namespace dtrain {
 namespace {
@@ -132,7 +133,7 @@ StorePtr join_replicas(const JobPlan& job, Identity& identity, const MeetingOpti
 }  // namespace
 
 std::chrono::milliseconds rendezvous_timeout(const JobSpec& spec) {
-  return std::chrono::milliseconds(static_cast<int64_t>(spec.network.rendezvous_timeout_seconds * 1000));
+  return to_milliseconds(spec.network.rendezvous_timeout_seconds);
 }
 
 RendezvousOptions rendezvous_options(const JobSpec& spec, const MeetingOptions& options) {

@@ -6,15 +6,15 @@
 #include <string>
 #include <vector>
 
-#include "comm/store.h"
-#include "launch/identity.h"
-#include "launch/rendezvous.h"
-#include "train/job_plan.h"
+#include "identity/identity.h"
+#include "plan/job_plan.h"
+#include "rendezvous/rendezvous.h"
+#include "store/store.h"
 
 namespace dtrain {
 
 struct MeetingOptions {
-  std::string token;                               // of the job, see launch/token.h
+  std::string token;                               // of the job, see identity/token.h
   std::function<void(const std::string&)> notice;  // takes a line for people
   bool resumes = false;                            // goes on from a checkpoint: all members must, or none
 };

@@ -3,14 +3,12 @@
 
 #include <memory>
 
-#include "comm/accelerator.h"
 #include "data/dataset.h"
+#include "device/accelerator.h"
 #include "metrics/event.h"
-#include "train/job_plan.h"
+#include "plan/job_plan.h"
 
 namespace dtrain {
-
-constexpr int64_t kOverheadSteps = 200;  // of each of the two
 
 // Trains one replica with the run's strategy and one with the baseline's on the same batches, step by step in
 // turn, on the device of `accelerator` (null: the CPU), so that both see the same machine, and sends

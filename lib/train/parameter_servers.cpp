@@ -10,11 +10,12 @@
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 #include <vector>
 
-#include "comm/failure.h"
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/signals.h"
+#include "parameter_server/parameter_service.h"
+#include "store/peer_errors.h"
 #include "strategy/parameter_server.h"
-#include "strategy/parameter_service.h"
 #include "train/assembly.h"
 #include "train/meeting.h"
 #include "train/run_checkpoints.h"
@@ -26,7 +27,7 @@ constexpr int kServerSide = 0;
 constexpr int kWorkerSide = 1;
 
 std::chrono::milliseconds timeout_of(const JobPlan& job) {
-  return std::chrono::milliseconds(static_cast<int64_t>(job.spec.strategy.timeout_seconds * 1000));
+  return to_milliseconds(job.spec.strategy.timeout_seconds);
 }
 
 // The two of a pair. A worker that was started again is another one to meet, with the number of its restart.

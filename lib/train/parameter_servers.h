@@ -2,12 +2,12 @@
 #pragma once
 
 #include "comm/process_group.h"
-#include "comm/store.h"
-#include "launch/role.h"
-#include "launch/status_board.h"
+#include "identity/role.h"
 #include "metrics/event.h"
+#include "plan/job_plan.h"
+#include "store/store.h"
 #include "strategy/strategy.h"
-#include "train/job_plan.h"
+#include "supervise/status_board.h"
 
 namespace dtrain {
 
@@ -23,7 +23,7 @@ struct MeetingPlace {
 ServerAccess connect_to_servers(const MeetingPlace& place, int64_t worker, int restart);
 
 // Serves the run's workers as its server `server`, until all have ended. `local_rank` is its place on the
-// board. `sink` hears of a worker that was given up ("worker_given_up", launch/failure.h).
+// board. `sink` hears of a worker that was given up ("worker_given_up", supervise/diagnosis.h).
 void serve_parameters(const MeetingPlace& place, int64_t server, int local_rank, StatusBoard& board,
                       EventSink& sink);
 

@@ -10,26 +10,27 @@
 #include <string>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
+#include "callbacks/callbacks.h"
+#include "callbacks/inspection.h"
+#include "callbacks/profile.h"
+#include "callbacks/weight_histograms.h"
 #include "checkpoint/checkpoint.h"
+#include "core/clock.h"
 #include "core/random.h"
 #include "core/signals.h"
-#include "launch/cores.h"
-#include "launch/host_memory.h"
-#include "launch/hosts.h"
-#include "launch/role.h"
+#include "host/cores.h"
+#include "host/host_memory.h"
+#include "host/hosts.h"
+#include "identity/role.h"
+#include "plan/devices.h"
+#include "plan/memory_estimate.h"
 #include "train/assembly.h"
-#include "train/callbacks.h"
-#include "train/devices.h"
-#include "train/failure.h"
-#include "train/inspection.h"
+#include "train/describe_exception.h"
 #include "train/meeting.h"
-#include "train/memory_estimate.h"
 #include "train/overhead.h"
 #include "train/parameter_servers.h"
-#include "train/profile.h"
 #include "train/run_checkpoints.h"
 #include "train/trainer.h"
-#include "train/weight_histograms.h"
 
 namespace dtrain {
 namespace {
@@ -51,7 +52,7 @@ GroupNetwork network_of(const Identity& identity) {
 std::unique_ptr<ProcessGroup> meet(const JobPlan& job, const RunPlan& run, const Identity& identity,
                                    const StorePtr& store, Accelerator* accelerator) {
   const StrategySpec& strategy = job.spec.strategy;
-  const auto timeout = std::chrono::milliseconds(static_cast<int64_t>(strategy.timeout_seconds * 1000));
+  const auto timeout = to_milliseconds(strategy.timeout_seconds);
   const GroupNetwork network = network_of(identity);
   const auto meeting_place = c10::make_intrusive<c10d::PrefixStore>(run.run, store);
   const auto size = static_cast<int>(run.replicas);

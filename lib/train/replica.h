@@ -1,19 +1,19 @@
 // What one replica process does: the runs of a job that it takes part in.
 #pragma once
 
-#include "comm/store.h"
 #include "data/dataset.h"
-#include "launch/identity.h"
-#include "launch/status_board.h"
+#include "identity/identity.h"
 #include "metrics/event.h"
-#include "train/job_plan.h"
+#include "plan/job_plan.h"
+#include "store/store.h"
+#include "supervise/status_board.h"
 #include "train/resume.h"
 
 namespace dtrain {
 
 // Takes part in one run as process `identity.rank` of run.processes(), which trains or serves variables
-// (launch/role.h); collective over them. Rank 0's events go to `sink`; `board` has a slot for each process of
-// this host. One that serves needs no data. Of `place`, what rank 0 has counts, but whether to resume all
+// (identity/role.h); collective over them. Rank 0's events go to `sink`; `board` has a slot for each process
+// of this host. One that serves needs no data. Of `place`, what rank 0 has counts, but whether to resume all
 // must know.
 void run_replica(const JobPlan& job, const RunPlan& run, const Dataset& dataset, const Identity& identity,
                  const StorePtr& store, const RunPlace& place, StatusBoard& board, EventSink& sink);

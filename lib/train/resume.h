@@ -7,8 +7,8 @@
 #include <vector>
 
 #include "checkpoint/manifest.h"
-#include "metrics/run_directory.h"
-#include "train/job_plan.h"
+#include "plan/job_plan.h"
+#include "runs/run_directory.h"
 
 namespace dtrain {
 

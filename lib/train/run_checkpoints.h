@@ -9,8 +9,8 @@
 
 #include "checkpoint/writer.h"
 #include "metrics/event.h"
+#include "plan/job_plan.h"
 #include "strategy/strategy.h"
-#include "train/job_plan.h"
 
 namespace dtrain {
 

@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "core/clock.h"
-#include "core/machine.h"
 #include "core/version.h"
+#include "host/machine.h"
 
 namespace dtrain {
 namespace {

@@ -7,15 +7,15 @@
 #include <optional>
 #include <string>
 
-#include "comm/accelerator.h"
 #include "comm/traffic.h"
 #include "core/phase_clock.h"
+#include "device/accelerator.h"
 #include "metrics/event.h"
 #include "metrics/statistics.h"
-#include "strategy/loss_scale.h"
-#include "strategy/metric_sums.h"
-#include "strategy/update_ledger.h"
-#include "train/job_plan.h"
+#include "parameter_server/update_ledger.h"
+#include "plan/job_plan.h"
+#include "step/loss_scale.h"
+#include "step/metric_sums.h"
 
 namespace dtrain {
 

@@ -6,13 +6,13 @@
 #include <map>
 #include <string>
 
+#include "callbacks/callbacks.h"
 #include "core/phase_clock.h"
 #include "data/batches.h"
-#include "launch/status_board.h"
+#include "plan/job_plan.h"
 #include "strategy/strategy.h"
-#include "train/callbacks.h"
+#include "supervise/status_board.h"
 #include "train/decisions.h"
-#include "train/job_plan.h"
 #include "train/run_checkpoints.h"
 #include "train/run_reporter.h"
 

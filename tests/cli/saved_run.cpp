@@ -4,8 +4,8 @@
 
 #include "catch.h"
 #include "models/model.h"
+#include "models/variables.h"
 #include "spec/load.h"
-#include "strategy/variables.h"
 #include "train/resume.h"
 
 namespace dtrain {

@@ -4,7 +4,7 @@
 #include <functional>
 #include <stdexcept>
 
-#include "comm/accelerator.h"
+#include "device/accelerator.h"
 
 namespace dtrain::test {
 

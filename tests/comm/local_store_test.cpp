@@ -1,4 +1,4 @@
-#include "comm/local_store.h"
+#include "store/local_store.h"
 
 #include <c10/util/Exception.h>
 #include <fcntl.h>
@@ -18,12 +18,12 @@
 #include <ATen/ATen.h>
 
 #include "catch.h"
-#include "comm/local_store_messages.h"
 #include "comm/peer_failure.h"
 #include "comm/process_group.h"
 #include "core/clock.h"
 #include "core/descriptor.h"
 #include "core/error.h"
+#include "store/local_store_messages.h"
 
 namespace dtrain {
 namespace {

@@ -5,11 +5,11 @@
 #include <functional>
 
 #include "catch.h"
-#include "comm/cuda.h"
-#include "comm/socket_filter.h"
 #include "core/error.h"
+#include "device/cuda.h"
 #include "files.h"
 #include "hidden_proc.h"
+#include "store/socket_filter.h"
 
 namespace dtrain {
 namespace {

@@ -19,9 +19,9 @@
 
 #include "catch.h"
 #include "comm/process_group.h"
-#include "comm/store.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "store/store.h"
 
 namespace dtrain {
 namespace {

@@ -1,4 +1,4 @@
-#include "comm/socket_filter.h"
+#include "store/socket_filter.h"
 
 #include <arpa/inet.h>
 #include <poll.h>
@@ -9,9 +9,9 @@
 
 #include "catch.h"
 #include "comm/gloo_group.h"
-#include "comm/store.h"
 #include "core/error.h"
 #include "core/sockets.h"
+#include "store/store.h"
 
 namespace dtrain {
 namespace {

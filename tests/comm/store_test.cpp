@@ -1,4 +1,4 @@
-#include "comm/store.h"
+#include "store/store.h"
 
 #include <arpa/inet.h>
 #include <sys/socket.h>

@@ -90,7 +90,7 @@ TEST_CASE("a stopped job of several workers goes on, and no step is made twice")
   const Job job(kSpec);
   const Arguments three = Job::set({"strategy.workers=3", "train.epochs=15", "batch.per_replica=4"});
   const Finished stopped = stop_early(job, three, [&](Program& program) {
-    worker < 0 ? program.send(SIGTERM) : void(::kill(job.wait_for_replica(worker).process, SIGTERM));
+    ::kill(worker < 0 ? program.process() : job.wait_for_replica(worker).process, SIGTERM);
   });
   INFO(stopped.output << stopped.errors);
   CHECK(stopped.exit_code == 75);

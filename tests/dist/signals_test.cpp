@@ -81,7 +81,7 @@ TEST_CASE("SIGUSR1 saves, wherever it is sent, and training goes on") {
   const Job job;
   Program program(job.run(kEndless + kSaving));
   job.wait_for_step();
-  target < 0 ? program.send(SIGUSR1) : void(::kill(job.wait_for_replica(target).process, SIGUSR1));
+  ::kill(target < 0 ? program.process() : job.wait_for_replica(target).process, SIGUSR1);
   const int64_t step = wait_for_checkpoint(job);
   CHECK(checkpoints_of(job).back().step == step);
   wait_for_more_than(job, step);

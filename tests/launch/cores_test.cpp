@@ -1,4 +1,4 @@
-#include "launch/cores.h"
+#include "host/cores.h"
 
 #include <sched.h>
 #include <sys/wait.h>

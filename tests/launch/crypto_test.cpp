@@ -1,4 +1,4 @@
-#include "launch/crypto.h"
+#include "rendezvous/crypto.h"
 
 #include "catch.h"
 

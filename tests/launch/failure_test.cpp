@@ -1,4 +1,4 @@
-#include "launch/failure.h"
+#include "supervise/diagnosis.h"
 
 #include <sys/stat.h>
 

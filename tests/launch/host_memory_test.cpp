@@ -1,4 +1,4 @@
-#include "launch/host_memory.h"
+#include "host/host_memory.h"
 
 #include <sys/resource.h>
 

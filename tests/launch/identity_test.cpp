@@ -1,4 +1,4 @@
-#include "launch/identity.h"
+#include "identity/identity.h"
 
 #include "catch.h"
 #include "core/error.h"

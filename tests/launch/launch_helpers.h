@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "files.h"
-#include "launch/supervisor.h"
+#include "supervise/supervisor.h"
 
 namespace dtrain {
 

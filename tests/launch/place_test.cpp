@@ -1,10 +1,10 @@
-#include "launch/place.h"
+#include "identity/place.h"
 
 #include <unistd.h>
 
 #include "catch.h"
 #include "core/error.h"
-#include "launch/hosts.h"
+#include "host/hosts.h"
 #include "launch_helpers.h"
 
 namespace dtrain {

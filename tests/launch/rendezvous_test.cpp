@@ -1,5 +1,5 @@
 // Members as threads, strangers as bare sockets, on loopback.
-#include "launch/rendezvous.h"
+#include "rendezvous/rendezvous.h"
 
 #include <sys/socket.h>
 

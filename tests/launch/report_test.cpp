@@ -1,4 +1,4 @@
-#include "launch/report.h"
+#include "supervise/report.h"
 
 #include <fcntl.h>
 #include <unistd.h>
@@ -9,8 +9,8 @@
 
 #include "catch.h"
 #include "core/error.h"
-#include "launch/report_lines.h"
 #include "launch_helpers.h"
+#include "supervise/report_lines.h"
 
 namespace dtrain {
 namespace {

@@ -1,4 +1,4 @@
-#include "launch/role.h"
+#include "identity/role.h"
 
 #include "catch.h"
 

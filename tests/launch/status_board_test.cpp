@@ -1,4 +1,4 @@
-#include "launch/status_board.h"
+#include "supervise/status_board.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

@@ -11,8 +11,8 @@
 #include "core/clock.h"
 #include "core/signals.h"
 #include "files.h"
-#include "launch/supervisor.h"
 #include "launch_helpers.h"
+#include "supervise/supervisor.h"
 
 namespace dtrain {
 

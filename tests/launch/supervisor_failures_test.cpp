@@ -1,5 +1,5 @@
 // Replicas that fail, and those that may.
-#include "launch/supervisor.h"
+#include "supervise/supervisor.h"
 
 #include <algorithm>
 #include <csignal>

@@ -1,5 +1,5 @@
 // Stop signals, and a supervisor that is killed.
-#include "launch/supervisor.h"
+#include "supervise/supervisor.h"
 
 #include <fcntl.h>
 #include <poll.h>
@@ -14,7 +14,7 @@
 #include "core/descriptor.h"
 #include "core/signals.h"
 #include "files.h"
-#include "launch/report_lines.h"
+#include "supervise/report_lines.h"
 #include "supervised_scripts.h"
 
 namespace dtrain {

@@ -1,4 +1,4 @@
-#include "launch/supervisor.h"
+#include "supervise/supervisor.h"
 
 #include <fcntl.h>
 #include <sys/wait.h>

@@ -1,4 +1,4 @@
-#include "launch/token.h"
+#include "identity/token.h"
 
 #include <sys/stat.h>
 

@@ -1,4 +1,4 @@
-#include "metrics/comparison.h"
+#include "runs/comparison.h"
 
 #include <cmath>
 

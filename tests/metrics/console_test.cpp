@@ -1,11 +1,11 @@
-#include "metrics/console.h"
+#include "display/console.h"
 
 #include <cmath>
 #include <sstream>
 #include <vector>
 
 #include "catch.h"
-#include "metrics/comparison.h"
+#include "runs/comparison.h"
 #include "sample_events.h"
 
 using namespace dtrain;

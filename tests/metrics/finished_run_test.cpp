@@ -1,4 +1,4 @@
-#include "metrics/finished_run.h"
+#include "runs/finished_run.h"
 
 #include <fstream>
 

@@ -1,4 +1,4 @@
-#include "metrics/learning_rate_chart.h"
+#include "display/learning_rate_chart.h"
 
 #include <algorithm>
 #include <cmath>

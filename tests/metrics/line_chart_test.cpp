@@ -1,4 +1,4 @@
-#include "metrics/line_chart.h"
+#include "display/line_chart.h"
 
 #include <cmath>
 

@@ -1,4 +1,4 @@
-#include "metrics/progress_line.h"
+#include "display/progress_line.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "metrics/report.h"
+#include "display/report.h"
 
 #include <fstream>
 
@@ -6,8 +6,8 @@
 #include "core/error.h"
 #include "files.h"
 #include "markup.h"
-#include "metrics/comparison.h"
-#include "metrics/finished_run.h"
+#include "runs/comparison.h"
+#include "runs/finished_run.h"
 #include "sample_events.h"
 
 namespace dtrain {

@@ -1,4 +1,4 @@
-#include "metrics/rewind.h"
+#include "runs/rewind.h"
 
 #include <fstream>
 

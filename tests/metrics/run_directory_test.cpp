@@ -1,4 +1,4 @@
-#include "metrics/run_directory.h"
+#include "runs/run_directory.h"
 
 #include <unistd.h>
 

@@ -1,7 +1,7 @@
 // Sweeps with round numbers.
 #pragma once
 
-#include "metrics/sweep_results.h"
+#include "runs/sweep_results.h"
 
 namespace dtrain {
 

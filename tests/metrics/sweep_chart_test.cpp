@@ -1,4 +1,4 @@
-#include "metrics/sweep_chart.h"
+#include "display/sweep_chart.h"
 
 #include <string>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "metrics/sweep_results.h"
+#include "runs/sweep_results.h"
 
 #include "catch.h"
 #include "sample_sweep.h"

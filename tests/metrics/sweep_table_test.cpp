@@ -1,4 +1,4 @@
-#include "metrics/sweep_table.h"
+#include "display/sweep_table.h"
 
 #include "catch.h"
 #include "sample_sweep.h"

@@ -77,6 +77,16 @@ TEST_CASE("same pooling puts the odd cell of padding at the bottom and right, an
                    tensor({-1, -2, -3, -4, -5, -6, -7, -8, -9}, {1, 1, 3, 3})) == 0);
 }
 
+TEST_CASE("symmetric average pooling is PyTorch's without the padding in the count") {
+  const at::Tensor x = noise({2, 3, 7, 6});
+  const auto layer = make_layer(with_padding(with_stride(pool2d("avg_pool2d", 3), 2), "symmetric"), {3, 7, 6});
+  const auto pytorch = [&](bool count_include_pad) {
+    return at::avg_pool2d(x, {3, 3}, {2, 2}, /*padding=*/{1, 1}, /*ceil_mode=*/false, count_include_pad);
+  };
+  CHECK(difference(layer->forward(x), pytorch(false)) == 0);
+  CHECK(difference(layer->forward(x), pytorch(true)) > 0.01);  // PyTorch's default
+}
+
 TEST_CASE("same convolution pads with zeros, the odd cell at the bottom and right") {
   const auto sum_of_window = [](int64_t kernel, int64_t stride, const at::Tensor& x) {
     const auto layer =

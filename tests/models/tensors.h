@@ -17,14 +17,14 @@ inline std::shared_ptr<Layer> make_layer(const LayerSpec& spec, const Shape& inp
                                          at::ScalarType dtype = at::kDouble) {
   const LayerKind* kind = find_layer_kind(spec.kind);
   REQUIRE(kind != nullptr);
-  const Placement placement = kind->place(spec, input);
-  REQUIRE(placement.problem == "");
+  const LayerSizes sizes = kind->place(spec, input);
+  REQUIRE(sizes.problem == "");
   WeightMaker weights(1, dtype);
   PlacedLayer layer;
   layer.name = spec.kind;
   layer.spec = spec;
   layer.input_shape = input;
-  layer.output_shape = placement.output_shape;
+  layer.output_shape = sizes.output_shape;
   return kind->make(layer, weights);
 }
 

@@ -6,9 +6,9 @@
 
 #include "catch.h"
 #include "core/files.h"
-#include "spec/document.h"
+#include "reference/document.h"
+#include "reference/schema.h"
 #include "spec/print.h"
-#include "spec/schema.h"
 
 namespace dtrain {
 namespace {

@@ -1,5 +1,5 @@
 // A training that is collected, restored elsewhere and goes on.
-#include "strategy/collect.h"
+#include "step/collect.h"
 
 #include <ATen/ATen.h>
 

@@ -1,5 +1,5 @@
 // What a step computes, against closed forms.
-#include "strategy/eager_step.h"
+#include "step/eager_step.h"
 
 #include <ATen/ATen.h>
 
@@ -7,7 +7,7 @@
 #include <limits>
 
 #include "catch.h"
-#include "strategy/clipping.h"
+#include "step/clipping.h"
 #include "strategy/replicas.h"
 
 namespace dtrain {

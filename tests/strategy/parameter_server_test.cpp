@@ -8,9 +8,9 @@
 
 #include "catch.h"
 #include "core/error.h"
+#include "models/variables.h"
 #include "strategy/replicas.h"
 #include "strategy/servers.h"
-#include "strategy/variables.h"
 
 namespace dtrain {
 namespace {

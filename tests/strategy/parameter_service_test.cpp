@@ -1,5 +1,5 @@
 // Servers, with workers that are played by hand.
-#include "strategy/parameter_service.h"
+#include "parameter_server/parameter_service.h"
 
 #include <ATen/ATen.h>
 

@@ -1,4 +1,4 @@
-#include "strategy/partition.h"
+#include "parameter_server/partition.h"
 
 #include <ATen/ATen.h>
 

@@ -53,8 +53,19 @@ LoaderOptions loader_options(const JobSpec& spec, const BatchPlan& plan, int ran
   return options;
 }
 
+MetricSums evaluate(Strategy& strategy, const Dataset& dataset, const JobSpec& spec, int rank, int replicas) {
+  LoaderOptions test =
+      loader_options(spec, {.per_replica = 7, .replicas = replicas, .global = 7 * replicas}, rank);
+  test.shuffle = false;
+  ShareLoader loader(dataset.test, test);
+  loader.start_epoch(0);
+  MetricSums sums;
+  while (const auto share = loader.next()) sums.add(strategy.evaluate(*share));
+  return strategy.sum_over_replicas(std::move(sums));
+}
+
 TrainingResult train_one(const JobSpec& spec, const Dataset& dataset, std::unique_ptr<ProcessGroup> group,
-                         int steps, const CollectedVariables* from, int first) {
+                         int steps, const CollectedVariables* from, int first, bool evaluates_between) {
   TrainingResult result;
   const int rank = group->rank();
   const int replicas = group->size();
@@ -75,17 +86,11 @@ TrainingResult train_one(const JobSpec& spec, const Dataset& dataset, std::uniqu
       const MetricSums sums = strategy->sum_over_replicas(strategy->train_step(*share, rate.at(step)));
       result.losses.push_back(sums.loss());
       result.examples.push_back(sums.examples());
+      if (evaluates_between) evaluate(*strategy, dataset, spec, rank, replicas);
     }
   }
   result.collected = strategy->collect_variables();
-  LoaderOptions test =
-      loader_options(spec, {.per_replica = 7, .replicas = replicas, .global = 7 * replicas}, rank);
-  test.shuffle = false;
-  ShareLoader test_loader(dataset.test, test);
-  test_loader.start_epoch(0);
-  MetricSums sums;
-  while (const auto share = test_loader.next()) sums.add(strategy->evaluate(*share));
-  sums = strategy->sum_over_replicas(std::move(sums));
+  const MetricSums sums = evaluate(*strategy, dataset, spec, rank, replicas);
   result.evaluation_loss = sums.loss();
   result.evaluation_accuracy = sums.accuracy();
   result.evaluated_examples = sums.examples();
@@ -105,8 +110,9 @@ bool bit_identical(const Variables& a, const Variables& b) {
 }  // namespace
 
 TrainingResult train_with_threads(const JobSpec& spec, const Dataset& dataset, int replicas, int steps,
-                                  const CollectedVariables* from, int first) {
-  if (replicas == 1) return train_one(spec, dataset, make_single_group(), steps, from, first);
+                                  const CollectedVariables* from, int first, bool evaluates_between) {
+  if (replicas == 1)
+    return train_one(spec, dataset, make_single_group(), steps, from, first, evaluates_between);
   const auto store = c10::make_intrusive<c10d::HashStore>();
   std::vector<TrainingResult> results(static_cast<size_t>(replicas));
   std::vector<std::exception_ptr> failures(static_cast<size_t>(replicas));
@@ -118,7 +124,7 @@ TrainingResult train_with_threads(const JobSpec& spec, const Dataset& dataset, i
       try {
         auto group = make_group(spec.strategy.communication, store, rank, replicas, std::chrono::seconds(20),
                                 network_of(hosts, replicas, rank));
-        results[at_rank] = train_one(spec, dataset, std::move(group), steps, from, first);
+        results[at_rank] = train_one(spec, dataset, std::move(group), steps, from, first, evaluates_between);
       } catch (...) {
         failures[at_rank] = std::current_exception();
       }

@@ -24,9 +24,10 @@ struct TrainingResult {
 // spread evenly over `spec.hosts`, then an evaluation. The result is that of rank 0; the variables of every
 // other rank are required to be bit-identical. With `from`, which was collected after `first` steps, the
 // training goes on from there; what the last step is stays. With `devices: cuda` the replicas are on
-// stand-ins for GPUs, whose memory is the host's.
+// stand-ins for GPUs, whose memory is the host's. `evaluates_between`: after every step too.
 TrainingResult train_with_threads(const JobSpec& spec, const Dataset& dataset, int replicas, int steps,
-                                  const CollectedVariables* from = nullptr, int first = 0);
+                                  const CollectedVariables* from = nullptr, int first = 0,
+                                  bool evaluates_between = false);
 
 // A spec for a small synthetic dataset: 8x8 images, 5 classes.
 JobSpec small_spec();

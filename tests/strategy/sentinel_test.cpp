@@ -1,5 +1,5 @@
 // Replicas as threads, one of which has a bit flipped in its memory between two steps.
-#include "strategy/sentinel.h"
+#include "step/sentinel.h"
 
 #include <ATen/ATen.h>
 

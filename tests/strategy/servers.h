@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "data/dataset.h"
-#include "strategy/parameter_service.h"
+#include "parameter_server/parameter_service.h"
 #include "strategy/strategy.h"
 
 namespace dtrain {

@@ -1,4 +1,4 @@
-#include "strategy/step_recorder.h"
+#include "step/step_recorder.h"
 
 #include <ATen/ATen.h>
 #include <c10/util/Exception.h>

@@ -6,8 +6,8 @@
 
 #include "catch.h"
 #include "core/error.h"
+#include "models/variables.h"
 #include "strategy/replicas.h"
-#include "strategy/variables.h"
 
 namespace dtrain {
 namespace {

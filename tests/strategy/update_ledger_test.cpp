@@ -1,4 +1,4 @@
-#include "strategy/update_ledger.h"
+#include "parameter_server/update_ledger.h"
 
 #include <random>
 

@@ -1,4 +1,4 @@
-#include "strategy/watched_optimizer.h"
+#include "step/watched_optimizer.h"
 
 #include <ATen/ATen.h>
 

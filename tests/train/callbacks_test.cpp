@@ -1,4 +1,4 @@
-#include "train/callbacks.h"
+#include "callbacks/callbacks.h"
 
 #include <fstream>
 

@@ -1,4 +1,4 @@
-#include "train/devices.h"
+#include "plan/devices.h"
 
 #include "catch.h"
 #include "core/error.h"

@@ -1,12 +1,12 @@
-#include "train/evaluation.h"
+#include "inference/evaluation.h"
 
 #include <ATen/ATen.h>
 
 #include "catch.h"
 #include "comm/group_threads.h"
 #include "core/error.h"
+#include "models/variables.h"
 #include "small_jobs.h"
-#include "strategy/variables.h"
 #include "train/assembly.h"
 
 namespace dtrain {

@@ -1,4 +1,4 @@
-#include "train/fewer_hosts.h"
+#include "job/fewer_hosts.h"
 
 #include "catch.h"
 #include "core/error.h"

@@ -1,4 +1,4 @@
-#include "train/host_lines.h"
+#include "job/host_lines.h"
 
 #include "catch.h"
 

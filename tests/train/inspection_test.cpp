@@ -1,4 +1,4 @@
-#include "train/inspection.h"
+#include "callbacks/inspection.h"
 
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
@@ -9,7 +9,7 @@
 #include "catch.h"
 #include "comm/group_threads.h"
 #include "core/error.h"
-#include "metrics/inspection_table.h"
+#include "display/inspection_table.h"
 #include "small_jobs.h"
 #include "train/assembly.h"
 

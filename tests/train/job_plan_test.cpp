@@ -1,10 +1,10 @@
-#include "train/job_plan.h"
+#include "plan/job_plan.h"
 
 #include <algorithm>
 
 #include "catch.h"
 #include "core/error.h"
-#include "launch/cores.h"
+#include "host/cores.h"
 #include "small_jobs.h"
 #include "train/overhead.h"
 

@@ -1,4 +1,4 @@
-#include "train/memory_estimate.h"
+#include "plan/memory_estimate.h"
 
 #include "catch.h"
 #include "small_jobs.h"

@@ -1,12 +1,12 @@
-#include "train/onnx.h"
+#include "export/onnx.h"
 
 #include <ATen/ATen.h>
 
 #include "catch.h"
 #include "core/error.h"
 #include "models/model.h"
+#include "models/variables.h"
 #include "small_jobs.h"
-#include "strategy/variables.h"
 
 namespace dtrain {
 namespace {
@@ -19,7 +19,7 @@ NamedTensors variables_of(const JobPlan& job) {
   return copy_variables(*build_model(job.model, dtype_from_name(job.spec.model.dtype), 1));
 }
 
-// What the bytes mean is scripts/check_export's to say, with ONNX Runtime.
+// What the bytes mean is for scripts/check_formats to say, with ONNX Runtime.
 TEST_CASE("every kind of layer has its operator, in order, and dropout none") {
   const LoadedSpec loaded = parse_spec(R"(batch: {per_replica: 4}
 model:

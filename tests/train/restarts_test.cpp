@@ -1,4 +1,4 @@
-#include "train/restarts.h"
+#include "job/restarts.h"
 
 #include "catch.h"
 #include "small_jobs.h"

@@ -1,4 +1,4 @@
-#include "train/run_output.h"
+#include "job/run_output.h"
 
 #include <fstream>
 #include <sstream>

@@ -7,7 +7,7 @@
 #include "catch.h"
 #include "data/dataset.h"
 #include "metrics/event.h"
-#include "train/job_plan.h"
+#include "plan/job_plan.h"
 
 namespace dtrain {
 

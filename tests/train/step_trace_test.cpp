@@ -1,4 +1,4 @@
-#include "train/step_trace.h"
+#include "callbacks/step_trace.h"
 
 #include <ATen/ATen.h>
 
@@ -69,6 +69,24 @@ TEST_CASE("a trace has the phases, operators and backward functions between its 
     }
   }
   CHECK(tracks == std::set<int>{2, 3});  // of two threads
+}
+
+TEST_CASE("times are relative to the origin, to the nanosecond") {
+  PhaseClock clock;
+  StepTrace trace(0, clock);
+  trace.start(std::chrono::system_clock::now() - std::chrono::seconds(5));
+  for (int i = 0; i < 200; ++i) clock.enter(i % 2 == 0 ? Phase::kCompute : Phase::kUpdate);
+  trace.stop();
+  const auto phases = of(trace_of(trace), "phase");
+  REQUIRE(phases.size() > 100);
+  double end = 0;
+  for (const json& phase : phases) {
+    const double begin = phase.at("ts");
+    CHECK(begin >= end - 0.001);  // the one before has ended
+    end = begin + phase.at("dur").get<double>();
+    CHECK(end > 4e6);
+    CHECK(end < 60e6);
+  }
 }
 
 TEST_CASE("a trace is bounded and says what it left out") {

@@ -1,5 +1,5 @@
 // The points of a sweep: what they train, and why some cannot be made.
-#include "train/sweep.h"
+#include "tools/sweep.h"
 
 #include "catch.h"
 #include "small_jobs.h"

@@ -1,4 +1,4 @@
-#include "train/torchscript.h"
+#include "export/torchscript.h"
 
 #include <ATen/ATen.h>
 #include <torch/csrc/jit/serialization/import.h>
@@ -8,8 +8,8 @@
 #include "catch.h"
 #include "core/error.h"
 #include "models/model.h"
+#include "models/variables.h"
 #include "small_jobs.h"
-#include "strategy/variables.h"
 
 namespace dtrain {
 namespace {

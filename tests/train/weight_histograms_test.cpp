@@ -1,4 +1,4 @@
-#include "train/weight_histograms.h"
+#include "callbacks/weight_histograms.h"
 
 #include <ATen/ATen.h>
 

@@ -1,0 +1,101 @@
+// The one table of callbacks.
+#include "callbacks/callbacks.h"
+
+#include <algorithm>
+#include <system_error>
+
+#include "callbacks/csv_history.h"
+#include "callbacks/early_stopping.h"
+#include "callbacks/print_learning_rate.h"
+#include "callbacks/profile.h"
+#include "callbacks/tensorboard_callback.h"
+#include "core/error.h"
+
+namespace dtrain {
+namespace {
+
+struct Kind {
+  std::string name;
+  bool (*is_asked_for)(const CallbacksSpec&);
+  std::unique_ptr<Callback> (*make)(const CallbackSite&);
+};
+
+const std::vector<Kind> kCallbacks = {
+    {"csv", [](const CallbacksSpec& spec) { return spec.csv; }, make_csv_history},
+    {"tensorboard", [](const CallbacksSpec& spec) { return spec.tensorboard; }, make_tensorboard_callback},
+    {"print_learning_rate", [](const CallbacksSpec& spec) { return spec.print_learning_rate; },
+     make_print_learning_rate},
+    {"early_stopping", [](const CallbacksSpec& spec) { return spec.early_stopping.metric.has_value(); },
+     make_early_stopping},
+};
+
+}  // namespace
+
+Event message_event(const RunPlan& run, const std::string& text) {
+  Event event = make_event("message", run.run);
+  event["text"] = text;
+  return event;
+}
+
+bool has_callbacks(const JobPlan& job, const RunPlan& run) {
+  return run.run == "distributed" && std::any_of(kCallbacks.begin(), kCallbacks.end(), [&](const Kind& kind) {
+           return kind.is_asked_for(job.spec.callbacks);
+         });
+}
+
+void remove_files_of_callbacks(const std::filesystem::path& folder) {
+  std::error_code none;
+  std::vector<std::filesystem::path> ours = {folder / "history.csv", folder / kProfileFile};
+  for (const auto& entry : std::filesystem::directory_iterator(folder / "tensorboard", none)) {
+    if (entry.path().filename().string().rfind("events.out.tfevents.", 0) == 0) ours.push_back(entry.path());
+  }
+  ours.push_back(folder / "tensorboard");  // stays when it holds something else
+  for (const std::filesystem::path& path : ours) std::filesystem::remove(path, none);
+}
+
+CallbackList::CallbackList(const CallbackSite& site, bool leads) : site_(site) {
+  if (!leads || !has_callbacks(site.job, site.run)) return;
+  for (const Kind& kind : kCallbacks) {
+    if (kind.is_asked_for(site.job.spec.callbacks)) callbacks_.emplace_back(kind.name, kind.make(site));
+  }
+}
+
+void CallbackList::on_event(const Event& event) {
+  site_.events.on_event(event);
+  for (const auto& [name, callback] : callbacks_) callback->on_event(event);
+}
+
+void CallbackList::on_histograms(int64_t step, const std::vector<NamedHistogram>& histograms) {
+  for (const auto& [name, callback] : callbacks_) callback->on_histograms(step, histograms);
+}
+
+bool CallbackList::want_to_end() {
+  for (const auto& [name, callback] : callbacks_) {
+    const std::optional<std::string> reason = callback->reason_to_end();
+    if (!reason) continue;
+    if (!ending_) on_event(message_event(site_.run, *reason));
+    ending_ = true;
+  }
+  return ending_;
+}
+
+nlohmann::ordered_json CallbackList::state() const {
+  nlohmann::ordered_json states = nlohmann::ordered_json::object();
+  for (const auto& [name, callback] : callbacks_) states[name] = callback->state();
+  return states;
+}
+
+void CallbackList::restore(const nlohmann::ordered_json& state) {
+  for (const auto& [name, callback] : callbacks_) {
+    const auto own = state.find(name);
+    if (own == state.end()) continue;
+    try {
+      callback->restore(*own);
+    } catch (const nlohmann::json::exception&) {
+      throw Error(ExitCode::kCheckpoint,
+                  "the checkpoint's state of the callback " + name + " is not one that dtrain saves");
+    }
+  }
+}
+
+}  // namespace dtrain

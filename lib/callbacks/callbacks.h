@@ -1,0 +1,42 @@
+// The callbacks that a spec asks for, as one.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "callbacks/callback.h"
+
+namespace dtrain {
+
+// Whether the spec asks for any callback in this run; the same on all replicas. Only the run that the job is
+// for has them.
+bool has_callbacks(const JobPlan& job, const RunPlan& run);
+
+// Removes the files that callbacks of an earlier run left in `folder`, as far as it can.
+void remove_files_of_callbacks(const std::filesystem::path& folder);
+
+// Passes every event on to `site.events`, then to the callbacks.
+class CallbackList : public EventSink {
+ public:
+  // Rank 0 makes those that the spec asks for, the others (`leads` false) none.
+  CallbackList(const CallbackSite& site, bool leads);
+
+  void on_event(const Event& event) override;
+  void on_histograms(int64_t step, const std::vector<NamedHistogram>& histograms);
+  // Whether any of them has a reason to end the training. The first time it is said.
+  bool want_to_end();
+
+  nlohmann::ordered_json state() const;  // of each, by name
+  // Those that `state` does not know begin afresh. Throws Error(kCheckpoint).
+  void restore(const nlohmann::ordered_json& state);
+
+ private:
+  CallbackSite site_;
+  std::vector<std::pair<std::string, std::unique_ptr<Callback>>> callbacks_;
+  bool ending_ = false;
+};
+
+}  // namespace dtrain

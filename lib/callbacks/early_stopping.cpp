@@ -1,0 +1,70 @@
+#include "callbacks/early_stopping.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "core/error.h"
+
+namespace dtrain {
+namespace {
+
+class EarlyStopping : public Callback {
+ public:
+  explicit EarlyStopping(const EarlyStoppingSpec& spec) : spec_(spec) {}
+
+  void on_event(const Event& event) override {
+    if (text_at(event, "event") != "eval") return;
+    const double value = number_at(event, *spec_.metric).value_or(std::nan(""));
+    if (improves(value)) {
+      best_ = value;
+      best_epoch_ = integer_at(event, "epoch").value_or(0);
+      waited_ = 0;
+    } else {
+      ++waited_;
+    }
+  }
+
+  std::optional<std::string> reason_to_end() const override {
+    if (waited_ < spec_.patience) return std::nullopt;
+    return fmt::format(
+        "early stopping: the evaluation's {} was at its best in epoch {} ({:.6g}), {} evaluation{} ago",
+        *spec_.metric, best_epoch_, best_.value_or(std::nan("")), waited_, waited_ == 1 ? "" : "s");
+  }
+
+  nlohmann::ordered_json state() const override {
+    return {{"best", best_ ? nlohmann::ordered_json(*best_) : nlohmann::ordered_json()},
+            {"best_epoch", best_epoch_},
+            {"waited", waited_}};
+  }
+  void restore(const nlohmann::ordered_json& state) override {
+    best_.reset();
+    if (!state.at("best").is_null()) best_ = state.at("best").get<double>();
+    best_epoch_ = state.at("best_epoch").get<int64_t>();
+    waited_ = state.at("waited").get<int64_t>();
+    if (waited_ < 0 || best_epoch_ < 0)
+      throw Error(ExitCode::kCheckpoint,
+                  "the checkpoint's state of the callback early_stopping is not one that dtrain saves");
+  }
+
+ private:
+  // A number that is not finite is no improvement.
+  bool improves(double value) const {
+    if (!std::isfinite(value)) return false;
+    if (!best_) return true;
+    return spec_.metric == "loss" ? value < *best_ - spec_.min_delta : value > *best_ + spec_.min_delta;
+  }
+
+  EarlyStoppingSpec spec_;
+  std::optional<double> best_;
+  int64_t best_epoch_ = 0;
+  int64_t waited_ = 0;  // evaluations
+};
+
+}  // namespace
+
+std::unique_ptr<Callback> make_early_stopping(const CallbackSite& site) {
+  return std::make_unique<EarlyStopping>(site.job.spec.callbacks.early_stopping);
+}
+
+}  // namespace dtrain

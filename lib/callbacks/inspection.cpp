@@ -1,0 +1,190 @@
+#include "callbacks/inspection.h"
+
+#include <ATen/ATen.h>
+#include <ATen/CPUGeneratorImpl.h>
+#include <fmt/format.h>
+#include <torch/csrc/autograd/autograd.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "callbacks/forwarding_strategy.h"
+#include "core/error.h"
+#include "step/eager_step.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int64_t kIndicesShown = 8;  // of each replica
+
+at::Tensor flat_double(const std::vector<at::Tensor>& tensors) {
+  std::vector<at::Tensor> flat;
+  for (const at::Tensor& tensor : tensors) flat.push_back(tensor.detach().reshape({-1}).to(at::kDouble));
+  return at::cat(flat);
+}
+
+double norm_of(const at::Tensor& flat) { return flat.norm().item<double>(); }
+
+// Puts back what a forward pass changes: the state of the generator that dropout draws from, and moving
+// statistics.
+class Untouched {
+ public:
+  explicit Untouched(const Model& model)
+      : generator_(at::detail::getDefaultCPUGenerator()),
+        state_(generator_.get_state()),
+        buffers_(model.buffers()) {
+    for (const at::Tensor& buffer : buffers_) copies_.push_back(buffer.clone());
+  }
+  ~Untouched() {
+    const at::NoGradGuard no_grad;
+    generator_.set_state(state_);
+    for (size_t i = 0; i < buffers_.size(); ++i) buffers_[i].copy_(copies_[i]);
+  }
+  Untouched(const Untouched&) = delete;
+  Untouched& operator=(const Untouched&) = delete;
+
+ private:
+  at::Generator generator_;
+  at::Tensor state_;
+  std::vector<at::Tensor> buffers_;
+  std::vector<at::Tensor> copies_;
+};
+
+class Inspected : public ForwardingStrategy {
+ public:
+  Inspected(std::unique_ptr<Strategy> inner, std::shared_ptr<StepInspection> inspection, InspectedStep step,
+            Event event, EventSink& sink)
+      : ForwardingStrategy(std::move(inner)),
+        inspection_(std::move(inspection)),
+        step_(step.step),
+        steps_(step.done),
+        event_(std::move(event)),
+        sink_(sink) {}
+
+  MetricSums train_step(const Share& share, double learning_rate) override {
+    if (++steps_ != step_) return ForwardingStrategy::train_step(share, learning_rate);
+    inspection_->look_at_share(share);
+    MetricSums sums = ForwardingStrategy::train_step(share, learning_rate);
+    const Event event = inspection_->conclude(event_, step_, share);
+    sink_.on_event(event);
+    if (!event.at("passed").get<bool>())
+      throw Error(
+          ExitCode::kBug,
+          fmt::format("step {}: the replicas do not agree with each other (the inspect event says in what)",
+                      step_));
+    return sums;
+  }
+
+ private:
+  std::shared_ptr<StepInspection> inspection_;
+  int64_t step_;
+  int64_t steps_;  // of the run, made so far
+  Event event_;
+  EventSink& sink_;
+};
+
+}  // namespace
+
+StepInspection::StepInspection(std::shared_ptr<Model> model, const TrainSpec& train,
+                               std::unique_ptr<ProcessGroup> group, double tolerance)
+    : model_(std::move(model)), train_(train), group_(std::move(group)), tolerance_(tolerance) {}
+
+void StepInspection::look_at_share(const Share& share) {
+  const Untouched untouched(*model_);
+  const std::vector<at::Tensor> parameters = model_->parameters();
+  model_->train();
+  own_ = at::zeros_like(flat_parameters());
+  loss_sum_ = 0;
+  for (const MicroBatch& micro_batch : share.micro_batches) {
+    const at::Tensor loss_sum = training_pass(*model_, train_, micro_batch.assemble()).loss_sum;
+    // Not backward(): that would add to the gradients that the strategy works with.
+    own_ += flat_double(torch::autograd::grad({loss_sum / share.global_examples}, parameters));
+    loss_sum_ += loss_sum.item<double>();
+  }
+}
+
+void StepInspection::look_at_gradients(const GradientReducer& reducer) {
+  if (!own_.defined()) return;  // another step
+  std::vector<int64_t> begins;
+  int64_t begin = 0;
+  for (const at::Tensor& parameter : model_->parameters()) {
+    begins.push_back(begin);
+    begin += parameter.numel();
+  }
+  shared_ = at::zeros_like(own_);
+  at::Tensor holders = at::zeros_like(own_);  // how many replicas hold each element: one, or all
+  for (const ParameterPart& part : reducer.parts()) {
+    const auto range = [&](at::Tensor& all) {
+      return all.narrow(0, begins[part.parameter] + part.begin, part.values.numel());
+    };
+    range(shared_).copy_(part.values.grad().reshape({-1}));
+    range(holders).fill_(1);
+  }
+  group_->all_reduce_sum(shared_);
+  group_->all_reduce_sum(holders);
+  shared_ /= holders;
+}
+
+Event StepInspection::conclude(Event event, int64_t step, const Share& share) {
+  at::Tensor expected = own_.clone();
+  group_->all_reduce_sum(expected);
+  const at::Tensor weights = flat_parameters();
+  const at::Tensor first = weights.clone();
+  group_->broadcast({first}, 0);
+  at::Tensor different = at::full({1}, at::equal(weights, first) ? 0 : 1, at::kDouble);
+  group_->all_reduce_sum(different);
+
+  const double norm = norm_of(expected);
+  const double difference = norm_of(shared_ - expected) / std::max(norm, 1e-300);
+  event["step"] = step;
+  event["replicas"] = replica_rows(share, norm_of(weights));
+  event["gradient_norm"] = norm_of(shared_);
+  event["expected_gradient_norm"] = norm;
+  event["gradient_difference"] = difference;
+  event["gradient_tolerance"] = tolerance_;
+  event["weights_equal"] = different.item<double>() == 0;
+  event["passed"] = (difference <= tolerance_ || norm == 0) && different.item<double>() == 0;
+  own_ = shared_ = at::Tensor();
+  return event;
+}
+
+at::Tensor StepInspection::flat_parameters() const { return flat_double(model_->parameters()); }
+
+// One row for each replica, which it writes into a table of zeros that are then summed.
+Event StepInspection::replica_rows(const Share& share, double weight_norm) const {
+  const auto examples = static_cast<int64_t>(share.indices.size());
+  at::Tensor numbers = at::zeros({group_->size(), 4}, at::kDouble);
+  at::Tensor indices = at::zeros({group_->size(), kIndicesShown}, at::kLong);
+  const at::Tensor own = numbers[group_->rank()];
+  own[0] = static_cast<double>(examples);
+  own[1] = loss_sum_;
+  own[2] = norm_of(own_);
+  own[3] = weight_norm;
+  for (int64_t i = 0; i < std::min(examples, kIndicesShown); ++i)
+    indices[group_->rank()][i] = share.indices[static_cast<size_t>(i)];
+  group_->all_reduce_sum(numbers);
+  group_->all_reduce_sum(indices);
+
+  Event rows = Event::array();
+  for (int64_t rank = 0; rank < group_->size(); ++rank) {
+    const auto number = [&](int64_t column) { return numbers[rank][column].item<double>(); };
+    const auto count = static_cast<int64_t>(number(0));
+    Event row = {{"rank", rank}, {"examples", count}, {"first_indices", Event::array()}};
+    for (int64_t i = 0; i < std::min(count, kIndicesShown); ++i)
+      row["first_indices"].push_back(indices[rank][i].item<int64_t>());
+    if (count > 0) row["loss"] = number(1) / static_cast<double>(count);
+    row["gradient_norm"] = number(2);
+    row["weight_norm"] = number(3);
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::unique_ptr<Strategy> make_inspected(std::unique_ptr<Strategy> inner,
+                                         std::shared_ptr<StepInspection> inspection, InspectedStep step,
+                                         Event event, EventSink& sink) {
+  return std::make_unique<Inspected>(std::move(inner), std::move(inspection), step, std::move(event), sink);
+}
+
+}  // namespace dtrain

@@ -1,0 +1,30 @@
+#include "callbacks/print_learning_rate.h"
+
+#include <fmt/format.h>
+
+namespace dtrain {
+namespace {
+
+class PrintLearningRate : public Callback {
+ public:
+  explicit PrintLearningRate(const CallbackSite& site) : run_(site.run), events_(site.events) {}
+
+  void on_event(const Event& event) override {
+    if (text_at(event, "event") != "epoch") return;
+    events_.on_event(message_event(
+        run_, fmt::format("learning rate of epoch {}: {:g}", integer_at(event, "epoch").value_or(0),
+                          number_at(event, "learning_rate").value_or(0))));
+  }
+
+ private:
+  const RunPlan& run_;
+  EventSink& events_;
+};
+
+}  // namespace
+
+std::unique_ptr<Callback> make_print_learning_rate(const CallbackSite& site) {
+  return std::make_unique<PrintLearningRate>(site);
+}
+
+}  // namespace dtrain

@@ -1,0 +1,12 @@
+// Says the learning rate after every epoch.
+#pragma once
+
+#include <memory>
+
+#include "callbacks/callback.h"
+
+namespace dtrain {
+
+std::unique_ptr<Callback> make_print_learning_rate(const CallbackSite& site);
+
+}  // namespace dtrain

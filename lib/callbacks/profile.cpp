@@ -1,0 +1,128 @@
+#include "callbacks/profile.h"
+
+#include <fmt/format.h>
+
+#include "callbacks/callback.h"
+#include "callbacks/forwarding_strategy.h"
+#include "callbacks/step_trace.h"
+#include "core/clock.h"
+#include "core/files.h"
+#include "store/peer_errors.h"
+
+namespace dtrain {
+namespace {
+
+const char* const kOriginKey = "profile/origin";
+
+int64_t now_in_microseconds() {
+  const auto now = std::chrono::system_clock::now().time_since_epoch();
+  return std::chrono::duration_cast<std::chrono::microseconds>(now).count();
+}
+
+std::string key_of(int64_t rank) { return fmt::format("profile/{}", rank); }
+
+class Profiled : public ForwardingStrategy {
+ public:
+  Profiled(std::unique_ptr<Strategy> inner, std::shared_ptr<PhaseClock> clock, const ProfileSite& site)
+      : ForwardingStrategy(std::move(inner)),
+        site_(site),
+        clock_(std::move(clock)),
+        trace_(site.rank, *clock_),
+        first_(*site.job.spec.callbacks.profile.start_step),
+        last_(first_ + site.job.spec.callbacks.profile.steps - 1) {
+    if (site_.rank == 0) put(kOriginKey, std::to_string(now_in_microseconds()));
+  }
+
+  int64_t place_variables() override { return step_ = ForwardingStrategy::place_variables(); }
+  int64_t restore_variables(const CollectedVariables& variables, int64_t step) override {
+    return step_ = ForwardingStrategy::restore_variables(variables, step);
+  }
+
+  MetricSums train_step(const Share& share, double learning_rate) override {
+    ++step_;
+    if (step_ < first_ || step_ > last_) return ForwardingStrategy::train_step(share, learning_rate);
+    if (!trace_.is_recording()) trace_.start(origin());
+    recorded_ = true;
+    const auto begin = PhaseClock::Clock::now();
+    MetricSums sums = ForwardingStrategy::train_step(share, learning_rate);
+    trace_.add_step(step_, begin, PhaseClock::Clock::now());
+    if (step_ == last_) conclude();
+    return sums;
+  }
+
+  // The training may have ended before the last of the steps.
+  void finish() override {
+    conclude();
+    if (site_.run.is_asynchronous() && site_.rank == 0 && recorded_) write(/*waits=*/false);
+    ForwardingStrategy::finish();
+  }
+
+ private:
+  void conclude() {
+    if (!recorded_ || concluded_) return;
+    concluded_ = true;
+    trace_.stop();
+    if (site_.rank != 0) {
+      put(key_of(site_.rank), trace_.events());
+    } else if (!site_.run.is_asynchronous()) {
+      write(/*waits=*/true);
+    }
+  }
+
+  // Rank 0: all traces as one file.
+  void write(bool waits) {
+    std::string events = trace_.events();
+    for (int64_t rank = 1; rank < site_.run.replicas; ++rank) {
+      if (!waits && !site_.store->check({key_of(rank)})) continue;
+      with_peer_errors("collecting the profile", [&] {
+        if (waits) site_.store->wait({key_of(rank)}, timeout());
+        events += ",\n" + get(key_of(rank));
+      });
+    }
+    const std::filesystem::path path = site_.folder / kProfileFile;
+    write_file_atomically(path, trace_file(events));
+    site_.events.on_event(
+        message_event(site_.run, fmt::format("profile of steps {} to {}: {} (open it in ui.perfetto.dev)",
+                                             first_, std::min(step_, last_), path.string())));
+  }
+
+  // What all replicas count their times from: when rank 0 began.
+  StepTrace::Origin origin() const {
+    int64_t microseconds = 0;
+    with_peer_errors("asking for the beginning of the profile", [&] {
+      site_.store->wait({kOriginKey}, timeout());
+      microseconds = std::stoll(get(kOriginKey));
+    });
+    return StepTrace::Origin(std::chrono::microseconds(microseconds));
+  }
+
+  void put(const std::string& key, const std::string& text) const {
+    site_.store->set(key, std::vector<uint8_t>(text.begin(), text.end()));
+  }
+  std::string get(const std::string& key) const {
+    const std::vector<uint8_t> text = site_.store->get(key);
+    return {text.begin(), text.end()};
+  }
+
+  std::chrono::milliseconds timeout() const {
+    return to_milliseconds(site_.job.spec.strategy.timeout_seconds);
+  }
+
+  ProfileSite site_;
+  std::shared_ptr<PhaseClock> clock_;
+  StepTrace trace_;
+  int64_t first_;
+  int64_t last_;
+  int64_t step_ = 0;  // of the run, made so far
+  bool recorded_ = false;
+  bool concluded_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_profiled(std::unique_ptr<Strategy> inner, std::shared_ptr<PhaseClock> clock,
+                                        const ProfileSite& site) {
+  return std::make_unique<Profiled>(std::move(inner), std::move(clock), site);
+}
+
+}  // namespace dtrain

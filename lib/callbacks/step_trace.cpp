@@ -1,0 +1,141 @@
+#include "callbacks/step_trace.h"
+
+#include <ATen/record_function.h>
+#include <fmt/format.h>
+
+#include <atomic>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "core/version.h"
+
+namespace dtrain {
+namespace {
+
+using nlohmann::ordered_json;
+
+constexpr int kSteps = 0;
+constexpr int kPhasesTrack = 1;
+constexpr int kFirstThread = 2;
+
+double microseconds_of(std::chrono::steady_clock::duration time) {
+  return std::chrono::duration<double, std::micro>(time).count();
+}
+
+std::string text_of(const ordered_json& event) {
+  return event.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
+}
+
+// "M", a name for a process or a track.
+std::string naming(const char* what, int rank, int track, const std::string& name) {
+  return text_of({{"ph", "M"}, {"name", what}, {"pid", rank}, {"tid", track}, {"args", {{"name", name}}}});
+}
+
+std::atomic<StepTrace*> active = nullptr;  // who listens to LibTorch: it takes plain functions only
+
+}  // namespace
+
+class StepTrace::Listener {
+ public:
+  struct Begun : at::ObserverContext {
+    Time begin = std::chrono::steady_clock::now();
+  };
+
+  static uint64_t listen() {
+    auto callback = at::RecordFunctionCallback(on_begin, on_end);
+    callback.scopes({at::RecordScope::FUNCTION, at::RecordScope::BACKWARD_FUNCTION});
+    return at::addGlobalCallback(callback);
+  }
+
+ private:
+  static std::unique_ptr<at::ObserverContext> on_begin(const at::RecordFunction& /*function*/) {
+    return std::make_unique<Begun>();
+  }
+  static void on_end(const at::RecordFunction& function, at::ObserverContext* context) {
+    StepTrace* const trace = active.load();
+    if (trace == nullptr || context == nullptr) return;
+    trace->add_operator(function.name(), function.scope() == at::RecordScope::BACKWARD_FUNCTION,
+                        function.threadId(), static_cast<Begun*>(context)->begin,
+                        std::chrono::steady_clock::now());
+  }
+};
+
+StepTrace::StepTrace(int rank, PhaseClock& clock) : rank_(rank), clock_(clock) {
+  events_ = naming("process_name", rank, 0, fmt::format("rank {}", rank));
+  events_ += ",\n" + naming("thread_name", rank, kSteps, "steps");
+  events_ += ",\n" + naming("thread_name", rank, kPhasesTrack, "phases");
+}
+
+StepTrace::~StepTrace() { stop(); }
+
+void StepTrace::start(Origin origin) {
+  StepTrace* nobody = nullptr;
+  if (!active.compare_exchange_strong(nobody, this))
+    throw Error(ExitCode::kBug, "two traces at a time in one process");
+  recording_ = true;
+  const auto since_origin = std::chrono::system_clock::now() - origin;
+  origin_ = std::chrono::steady_clock::now() - std::chrono::duration_cast<Time::duration>(since_origin);
+  listener_ = Listener::listen();
+  clock_.observe([this](Phase phase, Time begin, Time end) {
+    const std::lock_guard lock(mutex_);
+    add(phase_name(phase), "phase", kPhasesTrack, begin, end);
+  });
+}
+
+void StepTrace::stop() {
+  if (!recording_) return;
+  clock_.observe({});
+  at::removeCallback(listener_);
+  active = nullptr;
+  recording_ = false;
+}
+
+void StepTrace::add_step(int64_t step, Time begin, Time end) {
+  const std::lock_guard lock(mutex_);
+  add(fmt::format("step {}", step), "step", kSteps, begin, end);
+}
+
+void StepTrace::add_operator(const char* name, bool backward, uint64_t thread, Time begin, Time end) {
+  const std::lock_guard lock(mutex_);
+  const auto [track, is_new] = tracks_.try_emplace(thread, kFirstThread + static_cast<int>(tracks_.size()));
+  if (is_new) {
+    events_ += ",\n" + naming("thread_name", rank_, track->second,
+                              fmt::format("operators {}", track->second - kFirstThread));
+  }
+  add(name, backward ? "backward" : "operator", track->second, begin, end);
+}
+
+void StepTrace::add(const std::string& name, const char* category, int track, Time begin, Time end) {
+  if (events_.size() > kMostBytes) {
+    ++dropped_;
+    return;
+  }
+  events_ += ",\n" + text_of({{"ph", "X"},
+                              {"name", name},
+                              {"cat", category},
+                              {"pid", rank_},
+                              {"tid", track},
+                              {"ts", microseconds_of(begin - origin_)},
+                              {"dur", microseconds_of(end - begin)}});
+}
+
+const std::string& StepTrace::events() {
+  stop();
+  const std::lock_guard lock(mutex_);
+  if (dropped_ > 0) {
+    events_ += ",\n" + text_of({{"ph", "M"},
+                                {"name", "process_labels"},
+                                {"pid", rank_},
+                                {"args", {{"labels", fmt::format("{} events were left out", dropped_)}}}});
+  }
+  dropped_ = 0;
+  return events_;
+}
+
+std::string trace_file(const std::string& events) {
+  return fmt::format(
+      "{{\"displayTimeUnit\": \"ms\", \"otherData\": {{\"dtrain\": \"{}\"}}, \"traceEvents\": [\n{}\n]}}\n",
+      kVersion, events);
+}
+
+}  // namespace dtrain

@@ -1,0 +1,72 @@
+// Events as a person reads them: a banner, one fixed line an epoch and an evaluation, a progress line, the
+// comparison.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <ostream>
+#include <string>
+
+#include "core/clock.h"
+#include "display/progress_line.h"
+#include "metrics/event.h"
+
+namespace dtrain {
+
+struct ConsoleOptions {
+  bool is_terminal = false;  // a progress line, redrawn in place with escape codes
+  bool colour = false;       // on a terminal, unless NO_COLOR is set
+  bool quiet = false;        // only failures, warnings, the note of a fallback dataset, and the comparison
+  bool json = false;         // each event as one line of JSON instead, and nothing else; stronger than quiet
+  int width = 80;            // columns of the terminal
+  std::function<double()> clock = steady_seconds;
+};
+
+// Writes to a stream and flushes after every event. Unknown events and fields are ignored, missing ones shown
+// as "-".
+class Console : public EventSink {
+ public:
+  Console(std::ostream& out, ConsoleOptions options);
+  ~Console() override;  // leaves no progress line behind
+  Console(const Console&) = delete;
+  Console& operator=(const Console&) = delete;
+
+  void on_event(const Event& event) override;
+  void on_tick() override;
+  // Takes the progress line off the terminal, so that someone else can write; the next tick redraws it.
+  void clear_progress();
+
+ private:
+  void print(const std::string& text);
+  void on_run_start(const Event& event);
+  void on_step(const Event& event);
+  void on_progress(const Event& event);
+  void on_epoch(const Event& event);
+  void on_eval(const Event& event);
+  void on_inspect(const Event& event);
+  void on_worker_lost(const Event& event);
+  void on_restart(const Event& event);
+  void on_run_end(const Event& event);
+  void on_comparison(const Event& event);
+  void on_warning(const Event& event);
+  void on_message(const Event& event);
+  void print_row(const Event& event, const char* phase, std::optional<double> examples_per_second);
+  std::string coloured(const char* code, const std::string& text) const;
+  void follow(const Event& event);
+  void draw_when_due();
+
+  std::ostream& out_;
+  const ConsoleOptions options_;
+  Progress progress_;
+  bool training_ = false;  // between run_start and run_end
+  bool drawn_ = false;     // the progress line is on the terminal
+  bool pending_ = false;   // it is older than progress_
+  bool noted_ = false;     // quiet: the note was shown
+  bool restarted_ = false;
+  std::optional<int64_t> replicas_;  // of the run that started last
+  double drawn_at_ = 0;
+  int64_t first_step_ = -1;  // the first step seen of the run and when, for the time left
+  double first_step_at_ = 0;
+};
+
+}  // namespace dtrain

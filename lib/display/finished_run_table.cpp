@@ -1,0 +1,152 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "core/text.h"
+#include "metrics/show.h"
+#include "runs/finished_run.h"
+
+namespace dtrain {
+namespace {
+
+using Row = std::vector<std::string>;
+
+constexpr size_t kWidestCell = 40;
+
+std::string lay_out(std::vector<Row> rows) {
+  std::vector<size_t> widths;
+  for (Row& row : rows) {
+    widths.resize(std::max(widths.size(), row.size()));
+    for (size_t column = 0; column < row.size(); ++column) {
+      row[column] = printable(row[column], kWidestCell);
+      widths[column] = std::max(widths[column], row[column].size());
+    }
+  }
+  std::string table;
+  for (const Row& row : rows) {
+    std::string line = fmt::format("  {:<{}}", row[0], widths[0]);
+    for (size_t column = 1; column < row.size(); ++column)
+      line += fmt::format("  {:>{}}", row[column], widths[column]);
+    table += line.erase(line.find_last_not_of(' ') + 1) + "\n";
+  }
+  return table;
+}
+
+// "71,234 (1.02)": the number and its ratio to the first run's.
+Row numbers(const std::string& title, const std::vector<std::optional<double>>& values,
+            std::string (*show)(std::optional<double>)) {
+  Row row = {title};
+  for (size_t i = 0; i < values.size(); ++i) {
+    std::string cell = show(values[i]);
+    if (i > 0 && values[0] && values[i] && *values[0] != 0)
+      cell += fmt::format(" ({:.3f})", *values[i] / *values[0]);
+    row.push_back(cell);
+  }
+  return row;
+}
+
+// A row for each epoch that any of them was evaluated after.
+std::vector<Row> accuracy_rows(const std::vector<FinishedRun>& runs) {
+  std::set<int64_t> epochs;
+  for (const FinishedRun& run : runs) {
+    for (const EvaluationPoint& point : run.evaluations) epochs.insert(point.epoch);
+  }
+  std::vector<Row> rows;
+  for (const int64_t epoch : epochs) {
+    Row row = {std::to_string(epoch)};
+    for (const FinishedRun& run : runs) {
+      const auto point = std::find_if(run.evaluations.begin(), run.evaluations.end(),
+                                      [&](const EvaluationPoint& any) { return any.epoch == epoch; });
+      row.push_back(
+          show_accuracy(point == run.evaluations.end() ? std::nullopt : std::optional(point->accuracy)));
+    }
+    rows.push_back(row);
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::vector<Row> number_rows(const RunsComparison& comparison) {
+  const auto of_each = [&](const auto& value) {
+    std::vector<std::optional<double>> values;
+    for (const FinishedRun& run : comparison.runs) values.push_back(value(run));
+    return values;
+  };
+  Row status = {"status"};
+  for (const FinishedRun& run : comparison.runs) status.push_back(run.status.empty() ? "no end" : run.status);
+  std::vector<Row> rows = {
+      status,
+      numbers("examples/s", of_each([](const FinishedRun& run) { return run.examples_per_second; }),
+              show_rate),
+      numbers("step ms", of_each([](const FinishedRun& run) { return run.step_ms; }), show_milliseconds),
+      numbers("evaluation loss", of_each([](const FinishedRun& run) { return run.last_loss(); }), show_loss),
+      numbers("evaluation accuracy", of_each([](const FinishedRun& run) { return run.last_accuracy(); }),
+              show_accuracy),
+      numbers("best accuracy", of_each([](const FinishedRun& run) { return run.best_accuracy(); }),
+              show_accuracy),
+      numbers(fmt::format("time to accuracy {:.4f}", comparison.target),
+              of_each([&](const FinishedRun& run) { return run.seconds_to(comparison.target); }),
+              show_seconds)};
+  Row restarts = {"restarts (seconds lost)"};
+  bool any = false;
+  for (const FinishedRun& run : comparison.runs) {
+    any = any || run.restarts;
+    restarts.push_back(
+        run.restarts ? fmt::format("{:.0f} ({})", *run.restarts, show_seconds(run.lost_seconds)) : "-");
+  }
+  if (any) rows.push_back(restarts);
+  return rows;
+}
+
+std::string runs_table(const RunsComparison& comparison) {
+  Row head = {""};
+  for (size_t i = 0; i < comparison.runs.size(); ++i)
+    head.push_back(std::string(1, static_cast<char>('A' + i % 26)));
+  std::string text;
+  for (size_t i = 0; i < comparison.runs.size(); ++i)
+    text += fmt::format("{}  {}\n", head[i + 1], printable(comparison.runs[i].path, 1000));
+  const auto section = [&](const std::string& title, std::vector<Row> rows) {
+    if (rows.empty()) return;
+    rows.insert(rows.begin(), head);
+    text += "\n" + title + "\n" + lay_out(std::move(rows));
+  };
+  section("what differs in the specs", differing_fields(comparison.runs));
+  section("what they came to, and the ratio to A", number_rows(comparison));
+  section("evaluation accuracy by epoch", accuracy_rows(comparison.runs));
+  return text;
+}
+
+Event runs_document(const RunsComparison& comparison) {
+  Event runs = Event::array();
+  for (const FinishedRun& run : comparison.runs) {
+    Event evaluations = Event::array();
+    for (const EvaluationPoint& point : run.evaluations) {
+      evaluations.push_back({{"epoch", point.epoch},
+                             {"loss", point.loss},
+                             {"accuracy", point.accuracy},
+                             {"seconds", point.seconds}});
+    }
+    Event entry = {{"path", run.path}, {"name", run.spec.name}, {"status", run.status}};
+    const auto add = [&](const char* key, std::optional<double> value) {
+      if (value) entry[key] = *value;
+    };
+    add("examples_per_second", run.examples_per_second);
+    add("step_ms", run.step_ms);
+    add("loss", run.last_loss());
+    add("accuracy", run.last_accuracy());
+    add("best_accuracy", run.best_accuracy());
+    add("seconds_to_accuracy", run.seconds_to(comparison.target));
+    add("restarts", run.restarts);
+    add("lost_seconds", run.lost_seconds);
+    entry["evaluations"] = evaluations;
+    runs.push_back(entry);
+  }
+  Event fields = Event::object();
+  for (const auto& row : differing_fields(comparison.runs))
+    fields[row[0]] = std::vector<std::string>(row.begin() + 1, row.end());
+  return {{"runs", runs}, {"target_accuracy", comparison.target}, {"spec", fields}};
+}
+
+}  // namespace dtrain

@@ -1,0 +1,199 @@
+#include "display/line_chart.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+
+#include "core/text.h"
+#include "display/chart.h"
+
+namespace dtrain {
+namespace {
+
+constexpr double kLeft = 72;
+constexpr double kRight = 18;
+constexpr double kTop = 42;
+constexpr double kBottom = 50;
+constexpr double kMostDecades = 6;
+constexpr double kLeastSpan = 1e-12;  // below it, all values are the same
+constexpr double kMostShown = 1e300;
+constexpr double kLeastLabelWidth = 60;  // between the middles of two labels of the x axis
+
+// An axis from low to high; a value's place on it is 0 to 1.
+struct Axis {
+  double low = 0;
+  double high = 1;
+  bool logarithmic = false;
+  std::vector<double> marks;
+  double step = 0;  // between marks; 0 on a logarithmic axis
+
+  double place(double value) const {
+    const double inside = std::clamp(value, low, high);
+    return logarithmic ? std::log(inside / low) / std::log(high / low) : (inside - low) / (high - low);
+  }
+};
+
+Axis linear_axis(double low, double high, bool from_zero) {
+  if (from_zero) low = std::min(low, 0.0), high = std::max(high, 0.0);
+  if (high - low < kLeastSpan) {
+    const double around = std::max(std::fabs(low) / 10, low == 0 ? 1.0 : kLeastSpan);
+    high += around;
+    if (!from_zero) low -= around;
+  }
+  Axis axis;
+  axis.step = grid_step(high - low);
+  axis.low = axis.step * std::floor(low / axis.step + 1e-9);
+  axis.high = axis.step * std::ceil(high / axis.step - 1e-9);
+  const auto count = std::lround((axis.high - axis.low) / axis.step);
+  for (long i = 0; i <= count; ++i) axis.marks.push_back(axis.low + axis.step * static_cast<double>(i));
+  return axis;
+}
+
+Axis logarithmic_axis(double low, double high) {
+  low = std::max(low, high * std::pow(10, -kMostDecades));
+  Axis axis;
+  axis.logarithmic = true;
+  axis.low = std::pow(10, std::floor(std::log10(low) + 1e-9));
+  axis.high = std::pow(10, std::ceil(std::log10(high) - 1e-9));
+  if (!(axis.low < axis.high)) axis.high = axis.low * 10;
+  const auto decades = std::lround(std::log10(axis.high / axis.low));
+  for (long decade = 0; decade <= decades; ++decade) {
+    const double mark = axis.low * std::pow(10, static_cast<double>(decade));
+    axis.marks.push_back(mark);
+    if (decades <= 2 && decade < decades) axis.marks.insert(axis.marks.end(), {2 * mark, 5 * mark});
+  }
+  return axis;
+}
+
+using Point = std::pair<double, double>;
+
+// Not for NaN either.
+bool is_finite(const Point& point) {
+  return std::fabs(point.first) <= kMostShown && std::fabs(point.second) <= kMostShown;
+}
+
+Axis value_axis(const LineChart& chart) {
+  std::optional<double> low, high, least_positive;
+  for (const ChartLine& line : chart.lines) {
+    for (const Point& point : line.points) {
+      if (!is_finite(point)) continue;
+      low = std::min(low.value_or(point.second), point.second);
+      high = std::max(high.value_or(point.second), point.second);
+      if (point.second > 0) least_positive = std::min(least_positive.value_or(point.second), point.second);
+    }
+  }
+  if (chart.scale == ChartScale::kLogarithmic && least_positive && *low < *high)
+    return logarithmic_axis(*least_positive, *high);
+  return linear_axis(low.value_or(0), high.value_or(0), chart.scale != ChartScale::kFitted);
+}
+
+Axis time_axis(const LineChart& chart) {
+  double end = chart.x_end;
+  for (const ChartLine& line : chart.lines) {
+    for (const Point& point : line.points) {
+      if (is_finite(point)) end = std::max(end, point.first);
+    }
+  }
+  Axis axis;
+  axis.high = end > kLeastSpan ? end : 1;
+  const double labels = std::max(2.0, (chart.width - kLeft - kRight) / kLeastLabelWidth);
+  axis.step = grid_step(axis.high);
+  while (axis.high / axis.step > labels) axis.step *= 2;
+  for (double mark = 0; mark <= axis.high * (1 + 1e-9); mark += axis.step) axis.marks.push_back(mark);
+  return axis;
+}
+
+std::string label(double value, const Axis& axis) {
+  if (std::fabs(value) < axis.step * 1e-6) value = 0;  // what is left of a sum
+  if (std::fabs(value) >= 1000 && std::fabs(value) < 1e12) return with_separators(std::llround(value));
+  if (axis.step < 1e-4 || std::fabs(value) >= 1000) return fmt::format("{:.4g}", value);
+  const int decimals = std::max(0, static_cast<int>(-std::floor(std::log10(axis.step) + 1e-9)));
+  return fmt::format("{:.{}f}", value, decimals);
+}
+
+class Drawing {
+ public:
+  explicit Drawing(const LineChart& chart)
+      : chart_(chart),
+        values_(value_axis(chart)),
+        times_(time_axis(chart)),
+        width_(chart.width - kLeft - kRight),
+        height_(chart.height - kTop - kBottom) {}
+
+  std::string svg(const std::string& style) {
+    svg_ = fmt::format(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{0}\" height=\"{1}\" viewBox=\"0 0 {0} {1}\" "
+        "role=\"img\">\n<title>{2}</title>\n{3}<rect class=\"page\" width=\"100%\" height=\"100%\"/>\n"
+        "<text x=\"{4}\" y=\"26\" class=\"title\">{2}</text>\n",
+        chart_.width, chart_.height, markup_text(chart_.title), style, 16);
+    draw_axes();
+    for (const ChartLine& line : chart_.lines) draw_line(line);
+    for (const ChartLine& line : chart_.lines) draw_points(line);
+    return svg_ + "</svg>\n";
+  }
+
+ private:
+  double x(double time) const { return kLeft + width_ * times_.place(time); }
+  double y(double value) const { return kTop + height_ * (1 - values_.place(value)); }
+
+  void draw_axes() {
+    for (const double mark : values_.marks) {
+      svg_ += fmt::format("<path class=\"{}\" d=\"M{} {:.1f}h{}\"/>\n",
+                          mark == values_.marks.front() ? "axis" : "grid", kLeft, y(mark), width_);
+      svg_ += fmt::format("<text x=\"{}\" y=\"{:.1f}\" text-anchor=\"end\">{}</text>\n", kLeft - 8,
+                          y(mark) + 4, label(mark, values_));
+    }
+    const double bottom = kTop + height_;
+    for (const double mark : times_.marks) {
+      svg_ += fmt::format("<path class=\"axis\" d=\"M{:.1f} {}v5\"/>\n", x(mark), bottom);
+      svg_ += fmt::format("<text x=\"{:.1f}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", x(mark),
+                          bottom + 20, label(mark, times_));
+    }
+    svg_ += fmt::format("<text x=\"{}\" y=\"{}\" text-anchor=\"middle\">{}</text>\n", kLeft + width_ / 2,
+                        bottom + 40, markup_text(chart_.x_title));
+  }
+
+  // A number that is none leaves a gap.
+  void draw_line(const ChartLine& line) {
+    std::string path;
+    bool goes_on = false;
+    for (const Point& point : line.points) {
+      const bool finite = is_finite(point);
+      if (finite)
+        path += fmt::format("{}{:.1f} {:.1f}", goes_on ? "L" : "M", x(point.first), y(point.second));
+      goes_on = finite;
+    }
+    if (path.empty()) return;
+    svg_ += fmt::format("<path class=\"{}\" stroke=\"{}\" d=\"{}\"/>\n", line.faint ? "line faint" : "line",
+                        series_colour(line.colour), path);
+  }
+
+  void draw_points(const ChartLine& line) {
+    if (!line.marked && !chart_.tells_values) return;
+    for (const Point& point : line.points) {
+      if (!is_finite(point)) continue;
+      svg_ += fmt::format("<circle{} cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"4\" fill=\"{}\"",
+                          line.marked ? "" : " class=\"spot\"", x(point.first), y(point.second),
+                          series_colour(line.colour));
+      svg_ += chart_.tells_values
+                  ? fmt::format("><title>{}: {:.5g} ({} {:.4g})</title></circle>\n", markup_text(line.name),
+                                point.second, markup_text(chart_.x_title), point.first)
+                  : "/>\n";
+    }
+  }
+
+  const LineChart& chart_;
+  Axis values_;
+  Axis times_;
+  double width_;
+  double height_;
+  std::string svg_;
+};
+
+}  // namespace
+
+std::string line_chart(const LineChart& chart, const std::string& style) { return Drawing(chart).svg(style); }
+
+}  // namespace dtrain

@@ -1,0 +1,193 @@
+#include "display/report_charts.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <functional>
+
+#include "core/phase_clock.h"
+#include "display/chart.h"
+#include "display/line_chart.h"
+#include "metrics/show.h"
+
+namespace dtrain {
+namespace {
+
+constexpr size_t kMostPoints = 120;  // of a line: more are no more to see
+constexpr double kWideRange = 20;    // the greatest over the least value from which on an axis is logarithmic
+constexpr double kChartWidth = 460;  // little, so that labels can be read on a phone
+constexpr double kChartHeight = 270;
+
+using Points = std::vector<std::pair<double, double>>;
+
+// Means of neighbours, evenly over the line.
+Points thinned(const Points& points) {
+  if (points.size() <= kMostPoints) return points;
+  Points few;
+  for (size_t part = 0; part < kMostPoints; ++part) {
+    const size_t begin = part * points.size() / kMostPoints, end = (part + 1) * points.size() / kMostPoints;
+    double x = 0, y = 0;
+    for (size_t i = begin; i < end; ++i) x += points[i].first, y += points[i].second;
+    const auto count = static_cast<double>(end - begin);
+    few.emplace_back(x / count, y / count);
+  }
+  return few;
+}
+
+Points step_points(const RunCourse& course, double StepPoint::*value) {
+  Points points;
+  for (const StepPoint& step : course.steps) points.emplace_back(step.epoch, step.*value);
+  return thinned(points);
+}
+
+Points evaluation_points(const RunCourse& course, double EvaluationPoint::*value, bool over_time) {
+  Points points;
+  for (const EvaluationPoint& point : course.evaluations.points)
+    points.emplace_back(over_time ? point.seconds : static_cast<double>(point.epoch), point.*value);
+  return thinned(points);
+}
+
+LineChart chart_of(const std::string& title, const std::string& x_title) {
+  LineChart chart{.title = title, .x_title = x_title};
+  chart.width = kChartWidth;
+  chart.height = kChartHeight;
+  chart.tells_values = true;
+  return chart;
+}
+
+void add_line(LineChart& chart, const NamedCourse& of, const std::string& what, Points points, bool marked,
+              bool faint) {
+  const bool has_value = std::any_of(points.begin(), points.end(),
+                                     [](const auto& point) { return std::isfinite(point.second); });
+  if (!has_value) return;
+  chart.lines.push_back({.name = of.name + what,
+                         .colour = of.colour,
+                         .marked = marked,
+                         .faint = faint,
+                         .points = std::move(points)});
+}
+
+// Of values that span orders of magnitude a line from zero would show little.
+void widen(LineChart& chart) {
+  double low = INFINITY, high = 0;
+  for (const ChartLine& line : chart.lines) {
+    for (const auto& point : line.points) {
+      if (!std::isfinite(point.second)) continue;
+      low = std::min(low, point.second);
+      high = std::max(high, point.second);
+    }
+  }
+  if (low > 0 && high / low >= kWideRange) chart.scale = ChartScale::kLogarithmic;
+}
+
+std::string figure(const LineChart& chart) {
+  return chart.lines.empty() ? "" : "<figure>\n" + line_chart(chart) + "</figure>\n";
+}
+
+// Training as faint lines, evaluations as dots.
+LineChart learning_chart(const std::vector<NamedCourse>& courses, const std::string& title,
+                         double StepPoint::*step, double EvaluationPoint::*evaluation) {
+  LineChart chart = chart_of(title, "epoch");
+  for (const NamedCourse& of : courses)
+    add_line(chart, of, ", training", step_points(*of.course, step), false, true);
+  for (const NamedCourse& of : courses)
+    add_line(chart, of, ", evaluation", evaluation_points(*of.course, evaluation, false), true, false);
+  return chart;
+}
+
+LineChart step_chart(const std::vector<NamedCourse>& courses, const std::string& title,
+                     double StepPoint::*value) {
+  LineChart chart = chart_of(title, "epoch");
+  for (const NamedCourse& of : courses) {
+    add_line(chart, of, "", step_points(*of.course, value), false, false);
+    for (const EvaluationPoint& point : of.course->evaluations.points)  // so that the epochs' charts agree
+      chart.x_end = std::max(chart.x_end, static_cast<double>(point.epoch));
+  }
+  return chart;
+}
+
+LineChart accuracy_over_time(const std::vector<NamedCourse>& courses) {
+  LineChart chart = chart_of("Evaluation accuracy over time", "seconds of training and evaluation");
+  chart.scale = ChartScale::kFitted;
+  for (const NamedCourse& of : courses)
+    add_line(chart, of, "", evaluation_points(*of.course, &EvaluationPoint::accuracy, true), true, false);
+  return chart;
+}
+
+const std::vector<std::pair<Phase, std::string>>& phases() {
+  static const std::vector<std::pair<Phase, std::string>> list = {
+      {Phase::kDataWait, "waiting for data"},
+      {Phase::kCompute, "forward and backward"},
+      {Phase::kCommunicate, "communication"},
+      {Phase::kUpdate, "update"},
+      {Phase::kWaitForPeers, "waiting for peers"}};
+  return list;
+}
+
+// Milliseconds of each phase; empty when the run tells none.
+std::vector<double> phases_of(const RunCourse& course) {
+  const auto told = course.end.find("phases_ms");
+  std::vector<double> values;
+  if (told == course.end.end() || !told->is_object()) return values;
+  for (const auto& [phase, title] : phases()) {
+    const double value = number_at(*told, phase_name(phase)).value_or(0);
+    values.push_back(std::isfinite(value) && value > 0 ? value : 0);
+  }
+  return values;
+}
+
+std::string swatch(size_t colour) {
+  return fmt::format("<span class=\"swatch\" style=\"background:{}\"></span>", series_colour(colour));
+}
+
+}  // namespace
+
+std::string course_charts(const std::vector<NamedCourse>& courses, bool logarithmic_rate) {
+  LineChart loss = learning_chart(courses, "Loss (lines: training, dots: evaluation)", &StepPoint::loss,
+                                  &EvaluationPoint::loss);
+  widen(loss);
+  LineChart accuracy = learning_chart(courses, "Accuracy (lines: training, dots: evaluation)",
+                                      &StepPoint::accuracy, &EvaluationPoint::accuracy);
+  accuracy.scale = ChartScale::kFitted;
+  LineChart rate = step_chart(courses, "Learning rate", &StepPoint::learning_rate);
+  if (logarithmic_rate) rate.scale = ChartScale::kLogarithmic;
+  const LineChart speed = step_chart(courses, "Speed, examples/s", &StepPoint::examples_per_second);
+  return figure(loss) + figure(accuracy) + figure(rate) + figure(speed) + figure(accuracy_over_time(courses));
+}
+
+std::string phase_chart(const std::vector<NamedCourse>& courses) {
+  double longest = 0;
+  for (const NamedCourse& of : courses) {
+    double sum = 0;
+    for (const double value : phases_of(*of.course)) sum += value;
+    longest = std::max(longest, sum);
+  }
+  if (!(longest > 0)) return "";
+  std::string bars;
+  std::string head = "<tr><th scope=\"col\">mean ms of a step</th>";
+  for (size_t i = 0; i < phases().size(); ++i)
+    head += fmt::format("<th scope=\"col\">{}{}</th>", swatch(i), phases()[i].second);
+  std::string rows;
+  for (const NamedCourse& of : courses) {
+    const std::vector<double> values = phases_of(*of.course);
+    if (values.empty()) continue;
+    const std::string name = markup_text(of.name);
+    bars += fmt::format("<div class=\"bar-title\">{}</div>\n<div class=\"bar\">", name);
+    rows += fmt::format("<tr><th scope=\"row\">{}</th>", name);
+    double sum = 0;
+    for (size_t i = 0; i < values.size(); ++i) {
+      bars += fmt::format("<span style=\"width:{:.3f}%;background:{}\" title=\"{}: {} ms\"></span>",
+                          100 * values[i] / longest, series_colour(i), phases()[i].second,
+                          show_milliseconds(values[i]));
+      rows += fmt::format("<td>{}</td>", show_milliseconds(values[i]));
+      sum += values[i];
+    }
+    bars += "</div>\n";
+    rows += fmt::format("<td>{}</td></tr>\n", show_milliseconds(sum));
+  }
+  return bars + "<div class=\"scroll\"><table>\n" + head + "<th scope=\"col\">in all</th></tr>\n" + rows +
+         "</table></div>\n";
+}
+
+}  // namespace dtrain

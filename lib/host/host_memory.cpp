@@ -1,0 +1,78 @@
+#include "host/host_memory.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <limits>
+#include <sstream>
+#include <string>
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The number after `key` in a file of lines "key number ..."; with an empty key the first word.
+std::optional<int64_t> number_in(const fs::path& path, const std::string& key = "") {
+  std::ifstream file(path);
+  for (std::string line; std::getline(file, line);) {
+    std::istringstream words(line);
+    std::string word;
+    if (!key.empty() && (!(words >> word) || word != key)) continue;
+    int64_t number = 0;
+    if (!(words >> word)) continue;
+    const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), number);
+    if (error == std::errc() && end == word.data() + word.size()) return number;
+  }
+  return std::nullopt;
+}
+
+// The folder of this process's memory cgroup: of version 2, whose line is "0::/path".
+std::optional<fs::path> memory_cgroup(const fs::path& root) {
+  std::ifstream file(root / "proc/self/cgroup");
+  for (std::string line; std::getline(file, line);) {
+    if (line.rfind("0::/", 0) == 0) return root / "sys/fs/cgroup" / line.substr(4);
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+int64_t memory_for_all(const fs::path& root) {
+  int64_t least = number_in(root / "proc/meminfo", "MemTotal:").value_or(0) * 1024;
+  if (least == 0) least = std::numeric_limits<int64_t>::max();
+  // A cgroup is bound by those around it too.
+  const fs::path top = root / "sys/fs/cgroup";
+  for (std::optional<fs::path> folder = memory_cgroup(root); folder; folder = folder->parent_path()) {
+    if (const auto limit = number_in(*folder / "memory.max")) least = std::min(least, *limit);  // or "max"
+    if (*folder == top || !folder->has_relative_path()) break;
+  }
+  return least;
+}
+
+std::optional<int64_t> address_space_limit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  return static_cast<int64_t>(limit.rlim_cur);
+}
+
+MemoryInUse memory_in_use() {
+  std::ifstream file("/proc/self/statm");
+  int64_t pages = 0;
+  int64_t resident = 0;
+  file >> pages >> resident;
+  const int64_t page = ::sysconf(_SC_PAGESIZE);
+  return {pages * page, resident * page};
+}
+
+int64_t out_of_memory_kills(const fs::path& root) {
+  if (const auto folder = memory_cgroup(root)) {
+    if (const auto kills = number_in(*folder / "memory.events", "oom_kill")) return *kills;
+  }
+  return number_in(root / "proc/vmstat", "oom_kill").value_or(0);
+}
+
+}  // namespace dtrain

@@ -1,0 +1,106 @@
+#include "inference/evaluate_replicas.h"
+
+#include <ATen/Context.h>
+#include <ATen/Parallel.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/clock.h"
+#include "host/cores.h"
+#include "job/supervise_subcommand.h"
+#include "job/supervised.h"
+#include "metrics/event.h"
+#include "store/store.h"
+#include "train/assembly.h"
+
+namespace dtrain {
+namespace {
+
+constexpr size_t kCountsPerReport = 10000;  // far below what a line of report may have
+
+void compute_with(int threads) {
+  at::set_num_threads(threads);
+  at::globalContext().setFlushDenormal(true);  // as in training
+}
+
+// The variables of rank 0 count: the others start from any.
+std::shared_ptr<Model> model_of_rank(const JobPlan& job, const std::filesystem::path& checkpoint, int rank) {
+  return rank == 0 ? trained_model(job, load_model(checkpoint)) : initial_model(job);
+}
+
+void report(const EvaluationSums& sums, ReportPipe& pipe) {
+  for (size_t begin = 0; begin < sums.counts.size(); begin += kCountsPerReport) {
+    const size_t end = std::min(begin + kCountsPerReport, sums.counts.size());
+    const auto at = [&](size_t index) { return sums.counts.begin() + static_cast<int64_t>(index); };
+    pipe.write(event_text(Event{{"event", "counts"}, {"counts", std::vector<int64_t>(at(begin), at(end))}}));
+  }
+  pipe.write(event_text(Event{{"event", "loss"}, {"loss", sums.loss}}));
+}
+
+void collect(const std::string& line, EvaluationSums& sums) {
+  const Event event = Event::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!event.is_object()) return;
+  if (event.contains("counts")) {
+    for (const Event& count : event["counts"]) sums.counts.push_back(count.get<int64_t>());
+  }
+  if (const auto loss = number_at(event, "loss")) sums.loss = *loss;
+}
+
+void take_part(const EvaluationJob& evaluation, const Identity& identity, StatusBoard& board,
+               ReportPipe& pipe) {
+  const auto doing = [&](Activity activity) { board.set(identity.local_rank, activity, 0); };
+  LoadedSpec loaded;
+  const JobPlan job = job_of_checkpoint(evaluation.checkpoint, evaluation.overrides, find_dataset, loaded);
+  if (!loaded.ok()) throw Error(ExitCode::kUsage, loaded.problems.front().to_string());
+  const int threads = std::max(1, available_cores() / identity.local_world_size);
+  compute_with(threads);
+  keep_to_own_cores(identity.local_rank, identity.local_world_size, threads);
+  doing(Activity::kLoadingData);
+  const LabelledImages examples = load_test_examples(job);
+  doing(Activity::kBuilding);
+  const auto model = model_of_rank(job, evaluation.checkpoint, identity.rank);
+  model->eval();
+  doing(Activity::kConnecting);
+  const auto timeout =
+      to_milliseconds(job.spec.strategy.timeout_seconds);
+  const StorePtr store = connect_to_job(identity, timeout);
+  const auto group = make_group("auto", store, identity.rank, identity.world_size, timeout);
+  group->set_on_wait([&] { doing(Activity::kCommunicating); });
+  doing(Activity::kEvaluating);
+  const EvaluationSums sums = evaluate_model(job, *model, examples, *group);
+  if (identity.rank == 0) report(sums, pipe);
+  doing(Activity::kFinished);
+}
+
+}  // namespace
+
+SuperviseResult supervise_evaluation(const EvaluationJob& evaluation, const std::string& program,
+                                     EvaluationSums& sums) {
+  Subcommand subcommand;
+  subcommand.arguments = {program, "eval-replica", evaluation.checkpoint.string()};
+  for (const std::string& override : evaluation.overrides) {
+    subcommand.arguments.push_back("--set");
+    subcommand.arguments.push_back(override);
+  }
+  subcommand.replicas = static_cast<int>(evaluation.replicas);
+  subcommand.threads = std::max<int64_t>(1, available_cores() / evaluation.replicas);
+  subcommand.on_report = [&sums](int rank, const std::string& line) {
+    if (rank == 0) collect(line, sums);
+  };
+  return supervise_subcommand(subcommand);
+}
+
+ExitCode run_evaluation_replica(const EvaluationJob& evaluation) {
+  return run_supervised([&](const Identity& identity, StatusBoard& board, ReportPipe& pipe) {
+    take_part(evaluation, identity, board, pipe);
+  });
+}
+
+EvaluationSums evaluate_alone(const JobPlan& job, const std::filesystem::path& checkpoint) {
+  compute_with(available_cores());
+  const auto group = make_single_group();
+  return evaluate_model(job, *model_of_rank(job, checkpoint, 0), load_test_examples(job), *group);
+}
+
+}  // namespace dtrain

@@ -1,0 +1,62 @@
+#include "inference/prediction.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "data/batches.h"
+#include "data/image_file.h"
+#include "inference/evaluation.h"
+#include "train/assembly.h"
+
+namespace dtrain {
+
+Predictor::Predictor(const JobPlan& job, const NamedTensors& variables)
+    : job_(job), model_(trained_model(job, variables)) {}
+
+std::vector<std::vector<ClassProbability>> Predictor::predict(const at::Tensor& images, int64_t top) const {
+  const at::NoGradGuard no_grad;
+  RunPlan alone = job_.runs.back();
+  alone.replicas = 1;
+  alone.servers = 0;
+  // The very way of the test examples, whose labels do not matter here.
+  ShareLoader loader({images, at::zeros({images.size(0)}, at::kLong)}, test_options(job_, alone, /*rank=*/0));
+  loader.start_epoch(0);
+  std::vector<std::vector<ClassProbability>> predictions;
+  while (const std::optional<Share> share = loader.next()) {
+    for (const MicroBatch& micro_batch : share->micro_batches) {
+      const Batch batch = micro_batch.assemble();
+      const at::Tensor probabilities = at::softmax(finite_logits(*model_, batch.inputs), /*dim=*/1);
+      const auto [values, labels] = probabilities.topk(std::min(top, probabilities.size(1)), /*dim=*/1);
+      for (int64_t row = 0; row < batch.size(); ++row) {
+        std::vector<ClassProbability>& classes = predictions.emplace_back();
+        for (int64_t rank = 0; rank < values.size(1); ++rank)
+          classes.push_back({labels[row][rank].item<int64_t>(), values[row][rank].item<double>()});
+      }
+    }
+  }
+  return predictions;
+}
+
+void Predictor::predict_file(const std::filesystem::path& path, bool resize, int64_t top,
+                             const std::function<void(const Prediction&)>& on_prediction) const {
+  const at::Tensor images = read_image_file(path);
+  const int64_t count = images.size(0);
+  const int64_t at_once = job_.spec.evaluate.batch_per_replica;
+  for (int64_t begin = 0; begin < count; begin += at_once) {
+    at::Tensor fitted;
+    try {
+      const at::Tensor some = images.narrow(0, begin, std::min(at_once, count - begin));
+      fitted = fit_images(some, job_.data.image_shape, resize);
+    } catch (const Error& error) {
+      throw Error(error.code(), printable(path.string(), 1000) + ": " + error.what());
+    }
+    int64_t index = begin;
+    for (auto& classes : predict(fitted, top))
+      on_prediction({count > 1 ? std::optional(index++) : std::nullopt, std::move(classes)});
+  }
+}
+
+}  // namespace dtrain

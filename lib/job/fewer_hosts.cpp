@@ -1,0 +1,53 @@
+#include "job/fewer_hosts.h"
+
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "spec/fields.h"
+
+namespace dtrain {
+namespace {
+
+[[noreturn]] void refuse(const std::string& why) {
+  throw Error(ExitCode::kUsage, "the job cannot go on without the lost hosts: " + why);
+}
+
+// The least number of micro-batches a step with which `replicas` share the global batch evenly and none of
+// them is larger than before; 0 when there is none.
+int64_t accumulation(const BatchPlan& before, int64_t replicas) {
+  for (int64_t steps = before.accumulate_steps; replicas * steps <= before.global; ++steps) {
+    const int64_t parts = replicas * steps;
+    if (before.global % parts == 0 && before.global / parts <= before.per_replica) return steps;
+  }
+  return 0;
+}
+
+}  // namespace
+
+FewerHosts with_fewer_hosts(const JobPlan& job, const std::vector<std::string>& hosts, size_t hosts_before) {
+  const RunPlan& run = job.runs.back();
+  const auto count = static_cast<int64_t>(hosts.size());
+  const int64_t replicas = run.replicas / static_cast<int64_t>(hosts_before) * count;
+  if (run.strategy != kStrategyOfHosts)
+    refuse(fmt::format("{} cannot change its number of processes", run.strategy));
+  if (!job.spec.restarts.min_replicas)
+    refuse("restarts.min_replicas is all (a number lets it go on with so many)");
+  if (replicas < *job.spec.restarts.min_replicas)
+    refuse(fmt::format("{} replica{} would be left, and restarts.min_replicas is {}", replicas,
+                       replicas == 1 ? "" : "s", *job.spec.restarts.min_replicas));
+  const int64_t accumulate_steps = accumulation(run.batch, replicas);
+  if (accumulate_steps == 0)
+    refuse(fmt::format("{} replicas cannot share the global batch of {} evenly", replicas, run.batch.global));
+  FewerHosts fewer;
+  fewer.overrides = {fmt::format("strategy.replicas={}", replicas),
+                     fmt::format("batch.global={}", run.batch.global),
+                     fmt::format("batch.accumulate_steps={}", accumulate_steps)};
+  if (!job.spec.hosts.empty()) fewer.overrides.push_back(fmt::format("hosts=[{}]", join(hosts)));
+  LoadedSpec loaded = parse_spec(print_spec(job.spec), "the job's spec", fewer.overrides);
+  if (loaded.ok()) fewer.job = plan_job(loaded, job.data, {.hosts = count, .by = "the list of hosts left"});
+  if (!loaded.ok()) refuse(loaded.problems.front().to_string());
+  return fewer;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,44 @@
+// Runs a whole job: the baseline, the distributed run and their comparison.
+#pragma once
+
+#include <optional>
+#include <ostream>
+#include <string>
+
+#include "core/error.h"
+#include "identity/identity.h"
+#include "job/host_links.h"
+#include "job/run_output.h"
+#include "plan/job_plan.h"
+
+namespace dtrain {
+
+// Supervises: finds what to resume from if the options ask for it, starts the replicas of each run as
+// processes of `program` (its hidden `replica` subcommand), relays their events, and returns how it ended.
+// When that is not kDone, `message` says why in lines for people, and `reason` in one.
+struct JobResult {
+  ExitCode code = ExitCode::kDone;
+  std::string message;
+  std::string reason;
+  Event summary;  // what summary.json holds
+};
+// Where `hosts` says so, the job has others, of which this one is the first: it waits for them, and tells
+// them how the job ended. Throws Error when they cannot meet or the run's folder cannot be made.
+JobResult supervise_job(const JobPlan& job, const OutputOptions& options, const std::string& program,
+                        std::ostream& out, const std::optional<JobHosts>& hosts = {});
+
+// The same on any other host: supervises the replicas here, which write their logs into a folder `host-N` of
+// the run's folder. Returns what the first host has found, on all of them the same.
+JobResult supervise_job_elsewhere(const JobPlan& job, const OutputOptions& options,
+                                  const std::string& program, const JobHosts& hosts);
+
+// A replica process under supervise_job: takes part in the run named `run`. Reports its failure to the
+// supervisor.
+ExitCode run_supervised_replica(LoadedSpec& loaded, const std::string& run, const RunPlace& place);
+
+// One of the processes that a launcher such as torchrun started, on one host or more: all of them take part
+// in the distributed run; rank 0 also trains the baseline, writes the folder and prints.
+void run_launched_replica(const JobPlan& job, Identity identity, const OutputOptions& options,
+                          const MeetingOptions& meeting, std::ostream& out);
+
+}  // namespace dtrain

@@ -1,0 +1,205 @@
+#include "job/run_output.h"
+
+#include <fmt/format.h>
+
+#include "callbacks/callbacks.h"
+#include "checkpoint/retention.h"
+#include "core/files.h"
+#include "core/text.h"
+#include "runs/rewind.h"
+
+namespace dtrain {
+namespace {
+
+std::filesystem::file_time_type time_of(const std::filesystem::path& path) {
+  std::error_code gone;
+  return std::filesystem::last_write_time(path, gone);
+}
+
+// Whether the run goes on in the folder that it had.
+bool goes_on_there(const RunDirectoryOptions& options, const ResumePoint& from) {
+  std::error_code there_is_none;
+  return !options.directory || std::filesystem::equivalent(*options.directory, from.run, there_is_none);
+}
+
+RunDirectory make_directory(const JobPlan& job, const RunDirectoryOptions& options, const ResumePoint* from) {
+  const bool reopen = from != nullptr && goes_on_there(options, *from);
+  RunDirectory directory = reopen ? RunDirectory::reopen(from->run) : RunDirectory::create(options);
+  if (!reopen) {
+    remove_all_checkpoints(checkpoint_folder(directory.path()));
+    remove_files_of_callbacks(directory.path());
+  }
+  write_file_atomically(directory.spec_file(), print_spec(job.spec));
+  return directory;
+}
+
+// Of what stays in the metrics of a run that goes on.
+SummaryCollector summaries_until(const RunDirectory& directory, const ResumePoint* from) {
+  SummaryCollector summaries;
+  if (from != nullptr) {
+    rewind_metrics(directory.metrics_file(), from->state.epoch, from->state.step,
+                   [&](const Event& event) { summaries.on_event(event); });
+  }
+  return summaries;
+}
+
+}  // namespace
+
+RunOutput::RunOutput(const JobPlan& job, const OutputOptions& options, std::ostream& out,
+                     const ResumePoint* from)
+    : out_(out),
+      say_(options.say),
+      directory_(make_directory(job, directory_options(job, options), from)),
+      summaries_(summaries_until(directory_, from)),
+      file_(directory_.metrics_file()),
+      console_(out, options.console) {
+  for (const SavedCheckpoint& one : list_checkpoints(checkpoint_folder(directory_.path())))
+    there_before_[one.path] = time_of(one.path);
+  if (from != nullptr) go_on_from(*from);
+}
+
+bool RunOutput::has_saved(const SavedCheckpoint& checkpoint) const {
+  const auto before = there_before_.find(checkpoint.path);
+  return !checkpoint.suspect && (before == there_before_.end() || before->second != time_of(checkpoint.path));
+}
+
+void RunOutput::look_for_checkpoints() {
+  try {
+    for (const SavedCheckpoint& saved : list_checkpoints(checkpoint_folder(directory_.path())))
+      if (has_saved(saved)) checkpoint_step_ = saved.step;  // by step: the last is the newest
+  } catch (const Error&) {                                  // a folder that cannot be read tells nothing new
+  }
+}
+
+void RunOutput::go_on_from(const ResumePoint& from) {
+  checkpoint_step_ = from.state.step;
+  for (const std::string& warning : from.warnings) {
+    Event event = make_event("warning", "distributed");
+    event["text"] = warning;
+    record(event);
+  }
+}
+
+void RunOutput::restart(const FailedAttempt& failed, double wait_seconds, const ResumePoint* from) {
+  restarts_.on_restart(from == nullptr ? 0 : from->state.step);
+  console_.clear_progress();
+  file_.reset();
+  summaries_ = SummaryCollector();
+  // Nothing of a run that begins again stays, not even that it began.
+  rewind_metrics(directory_.metrics_file(), from == nullptr ? -1 : from->state.epoch,
+                 from == nullptr ? -1 : from->state.step,
+                 [&](const Event& event) { summaries_.on_event(event); });
+  file_.emplace(directory_.metrics_file());
+  Event event = make_event("restart", "distributed");
+  event["restart"] = restarts_.restarts();
+  event["exit_code"] = static_cast<int>(failed.code);
+  event["error"] = failed.error;
+  if (failed.step > 0) event["failed_step"] = failed.step;
+  event["step"] = from == nullptr ? 0 : from->state.step;
+  event["wait_seconds"] = wait_seconds;
+  record(event);
+  checkpoint_step_ = -1;
+  if (from != nullptr) go_on_from(*from);
+}
+
+void RunOutput::on_event(const Event& event) {
+  const std::string kind = text_at(event, "event").value_or("");
+  if (kind == "overhead") {  // a number for the comparison, not a run that the user asked for
+    overhead_ = number_at(event, "overhead");
+    return;
+  }
+  restarts_.on_event(event);
+  if (kind == "checkpoint") {
+    last_is_suspect_ = event.contains("suspicion");
+    if (!last_is_suspect_) checkpoint_step_ = integer_at(event, "step").value_or(checkpoint_step_);
+  }
+  if (kind == "run_end" && text_at(event, "run") == "distributed") {
+    record(with_restarts(event));
+  } else {
+    record(event);
+  }
+  note_lost_output();
+}
+
+void RunOutput::say(const std::string& line) {
+  console_.clear_progress();
+  say_(line);
+}
+
+// A run's end with what its restarts have cost.
+Event RunOutput::with_restarts(Event end) const {
+  if (restarts_.restarts() > 0) {
+    end["restarts"] = restarts_.restarts();
+    end["lost_seconds"] = restarts_.lost_seconds();
+  }
+  return end;
+}
+
+void RunOutput::finish(const JobPlan& job) {
+  // A run that goes on may be without: it was never made.
+  if (job.spec.compare.baseline != "none" && summaries_.of("baseline").status == "completed") {
+    record(
+        comparison_event(compare_runs(summaries_.of("baseline"), summaries_.of("distributed"), overhead_)));
+  }
+  write_summary();
+  note_lost_output();
+}
+
+void RunOutput::fail(const RunPlan& run, const std::string& status, ExitCode code,
+                     const std::string& message) {
+  console_.clear_progress();
+  // To the user the measurement of the overhead is part of the distributed run.
+  Event end = make_event("run_end", run.run == "overhead" ? "distributed" : run.run);
+  end["status"] = status;
+  end["exit_code"] = static_cast<int>(code);
+  end["error"] = message;
+  try {
+    record(with_restarts(end));
+    write_summary();
+  } catch (const Error&) {  // what cannot be written may be the very reason
+  }
+}
+
+void RunOutput::record(const Event& event) {
+  summaries_.on_event(event);
+  if (file_) file_->on_event(event);  // not when a restart could not take the file back
+  console_.on_event(event);
+}
+
+// The stream stays in its state of failure, so that what comes later is dropped without another attempt.
+void RunOutput::note_lost_output() {
+  if (out_ || output_lost_) return;
+  output_lost_ = true;
+  const std::string text =
+      "standard output cannot be written any more (its reader is gone, or the disk is full): the job goes on "
+      "without, and everything is in " +
+      directory_.metrics_file().string();
+  Event event = make_event("warning", "distributed");
+  event["text"] = text;
+  record(event);
+  say(text);
+}
+
+RunDirectoryOptions directory_options(const JobPlan& job, const OutputOptions& options) {
+  RunDirectoryOptions directory = options.directory;
+  directory.name = job.spec.name;
+  return directory;
+}
+
+std::string go_on_message(const RunOutput& output) {
+  if (output.checkpoint_step() < 0) return "";
+  return fmt::format("\nto go on from step {}: {}", with_separators(output.checkpoint_step()),
+                     resume_command(output.directory().path()));
+}
+
+std::string stopped_message(const std::string& reason, const RunOutput& output, bool saved) {
+  if (output.checkpoint_step() < 0) return reason;
+  const bool at_the_stop = saved && !output.last_is_suspect();
+  return fmt::format("{}{} step {}\nto go on: {}", reason,
+                     at_the_stop ? " after" : "; the last checkpoint is of",
+                     with_separators(output.checkpoint_step()), resume_command(output.directory().path()));
+}
+
+void RunOutput::write_summary() { directory_.write_summary(summaries_.document()); }
+
+}  // namespace dtrain

@@ -1,0 +1,170 @@
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include <optional>
+#include <ostream>
+
+#include "core/signals.h"
+#include "core/stack_reporter.h"
+#include "core/text.h"
+#include "host/machine.h"
+#include "identity/role.h"
+#include "job/job.h"
+#include "job/supervised.h"
+#include "store/store.h"
+#include "supervise/diagnosis.h"
+#include "supervise/report.h"
+#include "train/assembly.h"
+#include "train/describe_exception.h"
+#include "train/replica.h"
+#include "train/run_checkpoints.h"
+
+namespace dtrain {
+namespace {
+
+// Sends events to the supervisor.
+class PipeSink : public EventSink {
+ public:
+  explicit PipeSink(ReportPipe& pipe) : pipe_(pipe) {}
+  void on_event(const Event& event) override { pipe_.write(event_text(event)); }
+
+ private:
+  ReportPipe& pipe_;
+};
+
+// For replicas that nobody listens to.
+class NullSink : public EventSink {
+ public:
+  void on_event(const Event& /*event*/) override {}
+};
+
+const RunPlan& find_run(const JobPlan& job, const std::string& name) {
+  for (const RunPlan& run : job.runs) {
+    if (run.run == name) return run;
+  }
+  throw Error(ExitCode::kBug, "the job has no run named '" + name + "'");
+}
+
+void take_part(LoadedSpec& loaded, const std::string& run_name, const Identity& identity,
+               const RunPlace& place, StatusBoard& board, ReportPipe& pipe) {
+  if (!loaded.ok()) throw Error(ExitCode::kUsage, loaded.problems.front().to_string());
+  const JobPlan job = plan_job(loaded, find_dataset, {.hosts = identity.hosts});
+  if (!loaded.ok()) throw Error(ExitCode::kUsage, loaded.problems.front().to_string());
+  const RunPlan& run = find_run(job, run_name);
+  const Role role = role_of(identity.rank, run.replicas, run.servers);
+  spdlog::set_pattern(fmt::format("%Y-%m-%dT%H:%M:%S.%e {} %l: %v", role.name));
+  spdlog::info("process {} takes part in the {} run of {} processes", ::getpid(), run_name,
+               identity.world_size);
+  board.set(identity.local_rank, Activity::kLoadingData, 0);
+  Dataset dataset;
+  if (!role.serves) dataset = load_dataset(loaded.spec.data, static_cast<uint64_t>(loaded.spec.seed));
+  const StorePtr store = connect_to_job(identity, rendezvous_timeout(job.spec));
+  if (!role.serves) {
+    spdlog::info("{} training and {} test examples of {} loaded from {}", dataset.train.size(),
+                 dataset.test.size(), dataset.info.name, printable(dataset.info.source));
+  }
+  PipeSink to_supervisor(pipe);
+  NullSink nobody;
+  EventSink& sink = identity.rank == 0 || role.serves ? static_cast<EventSink&>(to_supervisor) : nobody;
+  run_replica(job, run, dataset, identity, store, place, board, sink);
+  spdlog::info("finished");
+}
+
+}  // namespace
+
+ExitCode run_supervised_replica(LoadedSpec& loaded, const std::string& run, const RunPlace& place) {
+  return run_supervised([&](const Identity& identity, StatusBoard& board, ReportPipe& pipe) {
+    take_part(loaded, run, identity, place, board, pipe);
+  });
+}
+
+const char* const kStoppedAtEvent = "stopped";
+
+// Ends rank 0 at the next event after a stop signal, so that it can say how the run ended. Its peers die of
+// the signal. A run that saves checkpoints ends by itself.
+class StoppableSink : public EventSink {
+ public:
+  explicit StoppableSink(EventSink& next) : next_(next) {}
+  void let_it_end() { ends_by_itself_ = true; }
+  void on_event(const Event& event) override {
+    if (!ends_by_itself_ && stop_signals_received() > 0) throw Error(ExitCode::kStopped, kStoppedAtEvent);
+    next_.on_event(event);
+  }
+
+ private:
+  EventSink& next_;
+  bool ends_by_itself_ = false;
+};
+
+struct JobFailure : Failure {
+  bool saved = false;  // a checkpoint was made for a stop signal
+};
+
+JobFailure describe_failure() {
+  const Failure failure = describe_current_exception();
+  const bool stopped = failure.code == ExitCode::kStopped;
+  // Peers that died of the signal first are no news.
+  if (!stopped && stop_signals_received() == 0) return {failure};
+  return {{ExitCode::kStopped, stop_text(last_stop_signal(), "", "")},
+          stopped && failure.message != kStoppedAtEvent};
+}
+
+void run_launched_replica(const JobPlan& job, Identity identity, const OutputOptions& options,
+                          const MeetingOptions& meeting, std::ostream& out) {
+  const bool leads = identity.rank == 0;
+  if (leads) catch_first_stop_signals();
+  leave_write_errors_to_writers();
+  const auto board = StatusBoard::create(identity.local_world_size);
+  const StackReporter reporter([&] { return describe_replica(identity, *board); });
+  std::unique_ptr<RunOutput> output;
+  RunPlace place;
+  if (options.resume) place.resume = "";  // rank 0 knows which one
+  if (leads) {
+    std::optional<ResumePoint> from;
+    if (options.resume) {
+      from = find_resume_point(*options.resume, directory_options(job, options));
+      require_resumable(job, from->state);
+      require_model_of(job, from->checkpoint);
+      place.resume = from->checkpoint;
+    }
+    output = std::make_unique<RunOutput>(job, options, out, from ? &*from : nullptr);
+    place.folder = output->directory().path();
+  }
+  NullSink nobody;
+  std::optional<StoppableSink> listener;
+  if (leads) listener.emplace(*output);
+  EventSink& sink = leads ? static_cast<EventSink&>(*listener) : nobody;
+  const RunPlan* current = &job.runs.front();
+  StorePtr store;
+  try {
+    const Dataset dataset = load_dataset(job.spec.data, static_cast<uint64_t>(job.spec.seed));
+    store = meet_replicas(job, identity, meeting);
+    for (const RunPlan& run : job.runs) {
+      current = &run;
+      if (options.resume && run.run != "distributed") continue;  // it was made before
+      const bool alone = run.processes() == 1;
+      if (leads && saves_checkpoints(job, run)) listener->let_it_end();
+      if (leads || !alone) {
+        run_replica(job, run, dataset, alone ? Identity{} : identity, store, place, *board, sink);
+      }
+      // The others wait here while rank 0 trains the baseline, however long that takes.
+      const std::string done = "done/" + run.run;
+      leads ? set_key(store, done) : wait_for_key(store, done);
+    }
+    if (!leads) await_completion(store, identity.world_size);
+  } catch (...) {
+    const JobFailure failure = describe_failure();
+    const bool stopped = failure.code == ExitCode::kStopped;
+    std::string message = failure.message;
+    if (leads && stopped) message = stopped_message(failure.message, *output, failure.saved);
+    if (leads) output->fail(*current, stopped ? "stopped" : "failed", failure.code, message);
+    const std::string host = identity.spans_hosts() ? " on host " + own_host_name() : "";
+    throw Error(failure.code, fmt::format("rank {}{}: {}", identity.rank, host, message));
+  }
+  if (!leads) return;
+  output->finish(job);
+  announce_completion(store, identity.world_size, rendezvous_timeout(job.spec));
+}
+
+}  // namespace dtrain

@@ -1,0 +1,74 @@
+#include "job/supervise_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "identity/role.h"
+#include "supervise/status_board.h"
+#include "train/describe_exception.h"
+
+namespace dtrain {
+namespace {
+
+// "distributed-rank1.log", after the second restart of the run "distributed-rank1.attempt3.log"
+std::string log_name(const std::string& run, std::string process, int64_t restart) {
+  process.erase(std::remove(process.begin(), process.end(), ' '), process.end());
+  return fmt::format("{}-{}{}.log", run, process, restart > 0 ? fmt::format(".attempt{}", restart + 1) : "");
+}
+
+}  // namespace
+
+SuperviseResult supervise_replicas(const RunPlan& run, const RunDirectory& directory,
+                                   const std::string& program, const LocalReplicas& replicas) {
+  std::vector<ReplicaProcess> processes;
+  for (const Identity& identity : replicas.identities) {
+    const Role role = role_of(identity.rank, run.replicas, run.servers);
+    ReplicaProcess process;
+    process.name = role.name;
+    // The others go on without a worker, but not without the one that evaluates and reports.
+    process.expendable = run.is_asynchronous() && !role.serves && role.number > 0;
+    if (process.expendable) process.restarts = static_cast<int>(run.worker_restarts);
+    process.program = kOwnProgram;
+    process.arguments = {program, "replica",  directory.spec_file().string(), "--run",
+                         run.run, "--folder", directory.path().string()};
+    if (replicas.resume) {
+      process.arguments.push_back("--resume");
+      process.arguments.push_back(replicas.resume->string());
+    }
+    for (const std::string& one : replicas.overrides)
+      process.arguments.insert(process.arguments.end(), {"--set", one});
+    process.environment = replica_environment(identity, run.threads_per_replica);
+    process.log = directory.logs() / log_name(run.run, role.name, replicas.restart);
+    processes.push_back(std::move(process));
+  }
+  const auto board = StatusBoard::create(static_cast<int>(processes.size()));
+  SuperviseOptions options;
+  options.on_report = [&replicas](int rank, const std::string& line) {
+    const Event event = Event::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (rank != 0 || !event.is_object()) return;
+    const bool failed = text_at(event, "event").value_or("failed") == "failed";
+    (failed ? replicas.on_failed : replicas.on_event)(event);
+  };
+  options.on_lost = replicas.on_lost;
+  options.on_tick = replicas.on_tick;
+  options.on_status = replicas.on_status;
+  options.interrupted = replicas.interrupted;
+  if (replicas.stop_seconds) options.stop_seconds = *replicas.stop_seconds;
+  options.stop_signals_before = replicas.stop_signals_before;
+  options.first_rank = replicas.identities.front().rank;
+  options.host = replicas.host;
+  return supervise(processes, *board, options);
+}
+
+SuperviseResult describe_supervising_failure() {
+  const Failure failure = describe_current_exception();
+  SuperviseResult result;
+  result.code = failure.code;
+  result.message = failure.message;
+  result.reason = failure.message.substr(0, failure.message.find('\n'));
+  result.evidence = Evidence::kFailedItself;
+  return result;
+}
+
+}  // namespace dtrain

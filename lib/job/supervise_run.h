@@ -1,0 +1,44 @@
+// Starts and watches the replicas of one run on this host.
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "identity/identity.h"
+#include "metrics/event.h"
+#include "plan/job_plan.h"
+#include "runs/run_directory.h"
+#include "supervise/supervisor.h"
+
+namespace dtrain {
+
+struct LocalReplicas {
+  std::vector<Identity> identities;  // of consecutive ranks
+  std::string host = {};             // its name, where the job has others
+  // An event of rank 0, if it is here; and what else supervise() calls.
+  std::function<void(const Event&)> on_event = [](const Event&) {};
+  std::function<void(const Event&)> on_failed = [](const Event&) {};            // its last one, when it fails
+  std::function<void(const LostReplica&)> on_lost = [](const LostReplica&) {};  // a worker here
+  std::function<void()> on_tick = {};
+  std::function<void(const std::string& text)> on_status = {};
+  std::function<std::optional<SuperviseResult>()> interrupted = {};
+  int stop_signals_before = 0;
+  std::optional<double> stop_seconds = {};  // how long they get to end by themselves after a stop signal
+  // The checkpoint to go on from; "" where rank 0, which reads it, is elsewhere; nullopt: none.
+  std::optional<std::filesystem::path> resume = {};
+  std::vector<std::string> overrides = {};  // of the spec in the run's folder
+  int64_t restart = 0;                      // how often the run was restarted: each time has logs of its own
+};
+
+// `directory` has the resolved spec and takes the logs. Blocks until all have ended (supervise/supervisor.h).
+SuperviseResult supervise_replicas(const RunPlan& run, const RunDirectory& directory,
+                                   const std::string& program, const LocalReplicas& replicas);
+
+// An exception that is being handled, as the end of a run: nothing could be started or written, which is no
+// replica's fault.
+SuperviseResult describe_supervising_failure();
+
+}  // namespace dtrain

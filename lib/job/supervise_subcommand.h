@@ -1,0 +1,25 @@
+// Several processes of a hidden subcommand on this host, for commands that need replicas but make no run.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "supervise/supervisor.h"
+
+namespace dtrain {
+
+struct Subcommand {
+  std::vector<std::string> arguments;  // argv; [0] is the program's path. Its body is run_supervised()
+  int replicas = 1;
+  int64_t threads = 1;  // of each
+  // A line that a replica reported (supervise/supervisor.h).
+  std::function<void(int rank, const std::string& line)> on_report;
+};
+
+// Starts them with a store to meet at, and watches them until all have ended. Their logs are in a
+// temporary folder, which stays only when one fails: the message names its log.
+SuperviseResult supervise_subcommand(const Subcommand& subcommand);
+
+}  // namespace dtrain

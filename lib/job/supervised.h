@@ -1,0 +1,28 @@
+// A process that runs under supervise() (supervise/supervisor.h).
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <string>
+
+#include "core/error.h"
+#include "identity/identity.h"
+#include "store/store.h"
+#include "supervise/report.h"
+#include "supervise/status_board.h"
+
+namespace dtrain {
+
+// "rank 1, process 4711: computing at step 120 for 0.2 s"
+std::string describe_replica(const Identity& identity, const StatusBoard& board);
+
+// Runs `body` with what the supervisor gave this process. A failure of it is reported to the supervisor and
+// logged; returns its code. Meanwhile SIGUSR1 is counted (core/signals.h), and SIGQUIT makes the process tell
+// what it is doing (core/stack_reporter.h). Throws Error(kUsage) when there is no supervisor.
+ExitCode run_supervised(const std::function<void(const Identity&, StatusBoard&, ReportPipe&)>& body);
+
+// Connects to the store that the supervisor of this process serves or, of several hosts, that of the first.
+// Throws as connect_store() and connect_local_store() do.
+StorePtr connect_to_job(const Identity& identity, std::chrono::milliseconds timeout);
+
+}  // namespace dtrain

@@ -1,0 +1,58 @@
+#include "models/variables.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+
+#include <map>
+
+#include "core/error.h"
+
+namespace dtrain {
+namespace {
+
+[[noreturn]] void refuse(const std::string& why) {
+  throw Error(ExitCode::kCheckpoint,
+              "the checkpoint is of another model: " + why + "; use the spec that it was trained with");
+}
+
+}  // namespace
+
+Variables named_variables(const Model& model) {
+  Variables all;
+  for (const auto& item : model.named_parameters()) all.emplace_back(item.key(), item.value());
+  for (const auto& item : model.named_buffers()) all.emplace_back(item.key(), item.value());
+  return all;
+}
+
+Variables copy_variables(const Model& model) {
+  const at::NoGradGuard no_grad;
+  Variables copies = named_variables(model);
+  for (auto& [name, tensor] : copies) tensor = tensor.detach().clone();
+  return copies;
+}
+
+void require_variables(const Model& model, const Variables& variables) {
+  const Variables own = named_variables(model);
+  const std::map<std::string, at::Tensor> values(variables.begin(), variables.end());
+  for (const auto& [name, tensor] : own) {
+    const auto value = values.find(name);
+    if (value == values.end()) refuse("it has no '" + name + "'");
+    if (value->second.sizes() != tensor.sizes() || value->second.scalar_type() != tensor.scalar_type()) {
+      refuse(fmt::format("its '{}' is {} {}, the model's {} {}", name,
+                         at::toString(value->second.scalar_type()), fmt::streamed(value->second.sizes()),
+                         at::toString(tensor.scalar_type()), fmt::streamed(tensor.sizes())));
+    }
+  }
+  if (own.size() != variables.size())
+    refuse(fmt::format("it has {} variables, the model {}", variables.size(), own.size()));
+}
+
+void write_variables(Model& model, const Variables& variables) {
+  const at::NoGradGuard no_grad;
+  require_variables(model, variables);
+  const std::map<std::string, at::Tensor> values(variables.begin(), variables.end());
+  for (const auto& [name, tensor] : named_variables(model)) tensor.copy_(values.at(name));
+}
+
+}  // namespace dtrain

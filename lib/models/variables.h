@@ -1,0 +1,30 @@
+// A model's parameters and buffers as named tensors.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/model.h"
+
+namespace dtrain {
+
+using Variables = std::vector<std::pair<std::string, at::Tensor>>;
+
+// The model's own tensors: all parameters, then all buffers, in the model's order.
+Variables named_variables(const Model& model);
+
+// Copies of them.
+Variables copy_variables(const Model& model);
+
+// Throws Error(kCheckpoint) when a name, type or size of `variables` is not the model's. No value is looked
+// at: either may be on LibTorch's meta device.
+void require_variables(const Model& model, const Variables& variables);
+
+// Writes copies back, in whatever order they are. Throws Error(kCheckpoint), with nothing written, when a
+// name, shape or type does not match the model's.
+void write_variables(Model& model, const Variables& variables);
+
+}  // namespace dtrain

@@ -1,0 +1,70 @@
+#include "parameter_server/partition.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <tuple>
+
+#include "spec/batch_plan.h"
+
+namespace dtrain {
+namespace {
+
+std::vector<Piece> cut(const std::vector<int64_t>& lengths, int64_t element_bytes, int servers,
+                       int64_t min_shard_bytes) {
+  std::vector<Piece> pieces;
+  for (size_t parameter = 0; parameter < lengths.size(); ++parameter) {
+    const int64_t fitting =
+        std::min(lengths[parameter], lengths[parameter] * element_bytes / min_shard_bytes);
+    const int64_t count = std::clamp<int64_t>(fitting, 1, servers);
+    for (int64_t i = 0; i < count; ++i) {
+      const Range range = share_of({0, lengths[parameter]}, i, count);
+      pieces.push_back({parameter, range.begin, range.size(), 0});
+    }
+  }
+  return pieces;
+}
+
+at::Tensor of_parameter(const Piece& piece, const at::Tensor& tensor) {
+  return tensor.detach().view(-1).narrow(0, piece.begin, piece.length);
+}
+
+}  // namespace
+
+std::vector<ServerPart> partition_parameters(const std::vector<int64_t>& lengths, int64_t element_bytes,
+                                             int servers, int64_t min_shard_bytes) {
+  std::vector<Piece> pieces = cut(lengths, element_bytes, servers, min_shard_bytes);
+  std::stable_sort(pieces.begin(), pieces.end(),
+                   [](const Piece& a, const Piece& b) { return a.length > b.length; });
+  std::vector<ServerPart> parts(static_cast<size_t>(servers));
+  for (const Piece& piece : pieces) {
+    ServerPart& least =
+        *std::min_element(parts.begin(), parts.end(),
+                          [](const ServerPart& a, const ServerPart& b) { return a.elements < b.elements; });
+    least.pieces.push_back(piece);
+    least.elements += piece.length;
+  }
+  for (ServerPart& part : parts) {  // in the model's order, for whoever looks at a server's memory
+    std::sort(part.pieces.begin(), part.pieces.end(), [](const Piece& a, const Piece& b) {
+      return std::tie(a.parameter, a.begin) < std::tie(b.parameter, b.begin);
+    });
+    int64_t offset = 0;
+    for (Piece& piece : part.pieces) {
+      piece.offset = offset;
+      offset += piece.length;
+    }
+  }
+  return parts;
+}
+
+void gather_pieces(const ServerPart& part, const std::vector<at::Tensor>& tensors, at::Tensor& flat) {
+  for (const Piece& piece : part.pieces)
+    flat.narrow(0, piece.offset, piece.length).copy_(of_parameter(piece, tensors[piece.parameter]));
+}
+
+void scatter_pieces(const ServerPart& part, const at::Tensor& flat, const std::vector<at::Tensor>& tensors) {
+  for (const Piece& piece : part.pieces)
+    of_parameter(piece, tensors[piece.parameter]).copy_(flat.narrow(0, piece.offset, piece.length));
+}
+
+}  // namespace dtrain

@@ -1,0 +1,68 @@
+#include "parameter_server/server_messages.h"
+
+#include <ATen/ATen.h>
+
+#include <cstring>
+#include <type_traits>
+
+namespace dtrain {
+namespace {
+
+constexpr int64_t kHeaderBytes = 64;
+
+template <class Header>
+void write(at::Tensor& tensor, const Header& header) {
+  static_assert(std::is_trivially_copyable_v<Header> && sizeof(Header) == kHeaderBytes);
+  std::memcpy(tensor.mutable_data_ptr(), &header, sizeof header);
+}
+
+template <class Header>
+Header read(const at::Tensor& tensor) {
+  Header header;
+  std::memcpy(&header, tensor.const_data_ptr(), sizeof header);
+  return header;
+}
+
+}  // namespace
+
+Message::Message(int64_t elements, at::ScalarType dtype)
+    : bytes_(at::zeros({kHeaderBytes + elements * static_cast<int64_t>(at::elementSize(dtype))}, at::kByte)),
+      values_(bytes_.slice(0, kHeaderBytes).view(dtype)) {}
+
+void Message::send(PairChannel& channel, const RequestHeader& header) {
+  write(bytes_, header);
+  channel.send(bytes_);
+}
+
+void Message::send(PairChannel& channel, const AnswerHeader& header) {
+  write(bytes_, header);
+  channel.send(bytes_);
+}
+
+AnswerHeader Message::receive_answer(PairChannel& channel) {
+  channel.receive(bytes_);
+  return read<AnswerHeader>(bytes_);
+}
+
+bool Message::await_request(PairChannel& channel, RequestHeader& header) {
+  if (!channel.await(bytes_)) return false;
+  header = read<RequestHeader>(bytes_);
+  return true;
+}
+
+Belongings::Belongings(int64_t count, int64_t elements, at::ScalarType dtype, int workers)
+    : steps(at::zeros({workers}, at::kLong)) {
+  for (int64_t i = 0; i < count; ++i) memories.push_back(at::zeros({elements}, dtype));
+}
+
+void Belongings::send(PairChannel& channel) const {
+  for (const at::Tensor& memory : memories) channel.send(memory);
+  channel.send(steps);
+}
+
+void Belongings::receive(PairChannel& channel) {
+  for (at::Tensor& memory : memories) channel.receive(memory);
+  channel.receive(steps);
+}
+
+}  // namespace dtrain

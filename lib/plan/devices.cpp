@@ -1,0 +1,95 @@
+#include "plan/devices.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <optional>
+#include <set>
+
+#include "core/error.h"
+#include "device/cuda.h"
+
+namespace dtrain {
+namespace {
+
+const std::string kGpu = "cuda";
+
+bool is_gpu(const std::string& device) { return device.rfind(kGpu, 0) == 0; }
+
+// "cuda:1" -> 1
+int number_of(const std::string& gpu) { return std::stoi(gpu.substr(kGpu.size() + 1)); }
+
+std::string gpu_name(int64_t number) { return fmt::format("{}:{}", kGpu, number); }
+
+// Strategies whose variables lie where the replicas compute.
+bool runs_on_gpus(const StrategySpec& strategy) {
+  return strategy.kind != "central_storage" && strategy.kind != "parameter_server" &&
+         strategy.communication != "shared_memory";
+}
+
+}  // namespace
+
+HostDevices find_devices(const StrategySpec& strategy) {
+  HostDevices host;
+  if (strategy.devices.front() == "cpu") return host;
+  host.survey = survey_gpus();
+  host.has_module = find_cuda_module().has_value();
+  return host;
+}
+
+std::optional<int64_t> gpus_for(const StrategySpec& strategy, const HostDevices& host) {
+  const auto count = static_cast<int64_t>(host.survey.gpus.size());
+  const std::string& word = strategy.devices.front();
+  if (word == kGpu) return std::max<int64_t>(count, 1);
+  if (word != "auto" || count == 0 || !host.has_module || !runs_on_gpus(strategy)) return std::nullopt;
+  return count;
+}
+
+std::vector<std::string> assign_devices(const StrategySpec& strategy, int64_t replicas,
+                                        const HostDevices& host) {
+  const std::string& word = strategy.devices.front();
+  const auto gpus = static_cast<int64_t>(host.survey.gpus.size());
+  std::vector<std::string> devices;
+  for (int64_t replica = 0; replica < replicas; ++replica) {
+    if (word == kGpu) {
+      devices.push_back(gpu_name(replica % std::max<int64_t>(gpus, 1)));
+    } else if (word == "auto") {
+      devices.push_back(gpus_for(strategy, host).value_or(0) >= replicas ? gpu_name(replica) : "cpu");
+    } else {
+      devices.push_back(strategy.devices[static_cast<size_t>(replica) % strategy.devices.size()]);
+    }
+  }
+  return devices;
+}
+
+std::string automatic_communication(const std::vector<std::string>& devices) {
+  if (!is_gpu(devices.front())) return "auto";
+  return std::set<std::string>(devices.begin(), devices.end()).size() == devices.size() ? "nccl" : "gloo";
+}
+
+void require_devices(const std::vector<std::string>& devices, const HostDevices& host) {
+  for (const std::string& device : devices) {
+    if (!is_gpu(device)) continue;
+    const std::vector<Gpu>& gpus = host.survey.gpus;
+    if (gpus.empty())
+      throw Error(ExitCode::kUsage, fmt::format("strategy.devices: {} cannot be used: {}; use devices: cpu",
+                                                device, host.survey.none_why));
+    if (number_of(device) >= std::ssize(gpus))
+      throw Error(ExitCode::kUsage,
+                  fmt::format("strategy.devices: there is no {}; this host has {} GPU{}, counted from cuda:0",
+                              device, gpus.size(), gpus.size() == 1 ? "" : "s"));
+    if (!host.has_module)
+      throw Error(
+          ExitCode::kUsage,
+          fmt::format("strategy.devices: {} is {}, but this dtrain was built without its module for GPUs; "
+                      "build it where the CUDA toolkit is found (docs/gpu.md), or use devices: cpu",
+                      device, gpus[static_cast<size_t>(number_of(device))].name));
+  }
+}
+
+std::shared_ptr<Accelerator> open_device(const std::string& device, const CudaSpec& options) {
+  if (!is_gpu(device)) return nullptr;
+  return open_cuda(number_of(device), {.tf32 = options.tf32, .benchmark = options.cudnn_benchmark});
+}
+
+}  // namespace dtrain

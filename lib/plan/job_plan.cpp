@@ -1,0 +1,243 @@
+#include "plan/job_plan.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "host/cores.h"
+#include "models/model.h"
+#include "plan/devices.h"
+#include "spec/fields.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int64_t kMostAutomaticReplicas = 8;
+
+// A problem from an error whose message begins with the field that it is about ("batch.global: ..."), as
+// those of the rooms below do; `path` is for the others.
+Problem problem_from(const LoadedSpec& loaded, const Error& error, const std::string& path) {
+  const std::string text = error.what();
+  const size_t colon = text.find(": ");
+  if (colon == std::string::npos || !find_field(job_fields(), text.substr(0, colon)))
+    return loaded.problem_at(path, text);
+  return loaded.problem_at(text.substr(0, colon), text.substr(colon + 2));
+}
+
+// What the spec says of the number of replicas, against those that were started.
+void check_started(LoadedSpec& loaded, const Launched& launched) {
+  const int64_t started = *launched.replicas;
+  const StrategySpec& strategy = loaded.spec.strategy;
+  const auto add = [&](const std::string& path, const std::string& text) {
+    loaded.problems.push_back(loaded.problem_at(path, text));
+  };
+  if (strategy.kind == kStrategyOfServers) {
+    if (started == strategy.workers + strategy.servers) return;
+    add("strategy.workers",
+        fmt::format("{} workers and {} servers are {} processes, but {} started {}", strategy.workers,
+                    strategy.servers, strategy.workers + strategy.servers, launched.by, started));
+  } else if (strategy.kind == "one_device") {
+    if (started == 1) return;
+    add("strategy.kind",
+        fmt::format("one_device trains in one process, but {} started {}; use mirrored, or no "
+                    "launcher",
+                    launched.by, started));
+  } else if (strategy.replicas && *strategy.replicas != started) {
+    const bool listed = loaded.positions.count("strategy.devices[0]") > 0;
+    add(listed ? "strategy.devices" : "strategy.replicas",
+        fmt::format("the spec asks for {} replica{}, but {} started {}; start as many, or set {}: auto",
+                    *strategy.replicas, *strategy.replicas == 1 ? "" : "s", launched.by, started,
+                    listed ? "devices" : "replicas"));
+  }
+}
+
+// A job whose replicas are on several hosts.
+void check_spans_hosts(LoadedSpec& loaded, const std::string& started) {
+  const StrategySpec& strategy = loaded.spec.strategy;
+  if (strategy.kind == kStrategyOfServers) return;
+  if (strategy.kind != kStrategyOfHosts)
+    loaded.problems.push_back(loaded.problem_at(
+        "strategy.kind",
+        fmt::format("{} trains on one host, but {}; use {}", strategy.kind, started, kStrategyOfHosts)));
+  if (strategy.communication == "shared_memory")
+    loaded.problems.push_back(loaded.problem_at(
+        "strategy.communication",
+        fmt::format("shared_memory joins the replicas of one host, but {}; use gloo, or auto", started)));
+}
+
+// The roles that TF_CONFIG gives to its tasks, each of which is a process.
+void check_roles(LoadedSpec& loaded, const Launched& launched) {
+  const StrategySpec& strategy = loaded.spec.strategy;
+  if (launched.servers == 0) return;
+  if (strategy.kind != kStrategyOfServers) {
+    loaded.problems.push_back(loaded.problem_at(
+        "strategy.kind", fmt::format("{} has no servers, but {} lists {} (ps); use {}", strategy.kind,
+                                     launched.by, launched.servers, kStrategyOfServers)));
+    return;
+  }
+  const int64_t workers = *launched.hosts - launched.servers;
+  if (strategy.workers == workers && strategy.servers == launched.servers) return;
+  loaded.problems.push_back(loaded.problem_at(
+      "strategy.workers",
+      fmt::format("the spec asks for {} workers and {} servers, but {} lists {} (chief and worker) and {} "
+                  "(ps)",
+                  strategy.workers, strategy.servers, launched.by, workers, launched.servers)));
+}
+
+struct ReplicaCount {
+  int64_t total = 1;  // that train
+  int64_t here = 1;   // processes on this host, or on the one that has most
+};
+
+ReplicaCount resolve_replicas(LoadedSpec& loaded, const Launched& launched, const HostDevices& host) {
+  const StrategySpec& strategy = loaded.spec.strategy;
+  if (launched.replicas) {
+    check_started(loaded, launched);
+    const int64_t here = launched.here.value_or(*launched.replicas);
+    if (loaded.ok() && here < *launched.replicas)
+      check_spans_hosts(loaded, fmt::format("{} started {} processes, {} of them here", launched.by,
+                                            *launched.replicas, here));
+    if (strategy.kind == kStrategyOfServers) return {strategy.workers, here};
+    return {*launched.replicas, here};
+  }
+  const int64_t hosts = launched.hosts.value_or(std::max<int64_t>(1, std::ssize(loaded.spec.hosts)));
+  if (hosts > 1 && loaded.ok()) check_spans_hosts(loaded, fmt::format("{} lists {}", launched.by, hosts));
+  if (loaded.ok()) check_roles(loaded, launched);
+  if (strategy.kind == "one_device") return {};
+  if (strategy.kind == kStrategyOfServers)
+    return {strategy.workers, (strategy.workers + strategy.servers + hosts - 1) / hosts};
+  const int64_t here =
+      gpus_for(strategy, host).value_or(std::min<int64_t>(available_cores(), kMostAutomaticReplicas));
+  const int64_t total = strategy.replicas.value_or(hosts * here);
+  if (total % hosts != 0)
+    loaded.problems.push_back(loaded.problem_at(
+        "strategy.replicas", fmt::format("is {}, which {} hosts cannot share evenly", total, hosts)));
+  return {total, std::max<int64_t>(1, total / hosts)};
+}
+
+// How replicas on the plan's devices exchange tensors.
+std::string resolve_communication(LoadedSpec& loaded, const std::vector<std::string>& devices) {
+  const std::string& asked = loaded.spec.strategy.communication;
+  const std::string automatic = automatic_communication(devices);
+  if (asked == "auto") return automatic;
+  if (asked == "nccl" && automatic != "nccl")
+    loaded.problems.push_back(loaded.problem_at(
+        "strategy.communication",
+        fmt::format("nccl joins replicas that have a GPU each, and these are on {}; use auto",
+                    join(devices))));
+  return asked;
+}
+
+// Shape errors of the model, placed at the layer in the spec where there is one.
+LayerPlan resolve_model(LoadedSpec& loaded, const DatasetInfo& data) {
+  const ModelSpec& model = loaded.spec.model;
+  LayerPlan plan = place_layers(expand_layers(model, data.classes), data.image_shape, data.classes);
+  for (const LayerProblem& problem : plan.problems) {
+    const std::string path =
+        model.kind == "layers" ? fmt::format("model.layers[{}]", problem.layer) : "model";
+    loaded.problems.push_back(loaded.problem_at(path, problem.text));
+  }
+  return plan;
+}
+
+RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const std::string& run,
+                    const std::string& strategy, int64_t replicas, int64_t threads) {
+  const JobSpec& spec = loaded.spec;
+  RunPlan plan;
+  plan.run = run;
+  plan.strategy = strategy;
+  plan.replicas = replicas;
+  plan.threads_per_replica = threads;
+  plan.evaluates = run != "overhead" && data.test_examples > 0;
+  try {
+    plan.batch = resolve_batch(spec, replicas);
+  } catch (const Error& error) {
+    loaded.problems.push_back(problem_from(loaded, error, "batch"));
+    return plan;
+  }
+  if (strategy == kStrategyOfServers) {
+    plan.servers = spec.strategy.servers;
+    plan.worker_restarts = spec.strategy.restart_workers;
+  }
+  plan.steps_per_epoch = plan.batch.steps_per_epoch(data.train_examples);
+  if (plan.steps_per_epoch == 0) {
+    loaded.problems.push_back(loaded.problem_at(
+        "data.drop_remainder",
+        fmt::format("a global batch of {} never fills from {} examples; use a smaller batch or "
+                    "drop_remainder: false",
+                    plan.batch.global, data.train_examples)));
+    return plan;
+  }
+  plan.total_steps = plan.steps_per_epoch * spec.train.epochs;
+  if (spec.train.max_steps) plan.total_steps = std::min(plan.total_steps, *spec.train.max_steps);
+  if (run == "overhead") plan.total_steps = kOverheadSteps;
+  if (run == "distributed" && spec.metrics.inspect_step.value_or(0) > plan.total_steps) {
+    loaded.problems.push_back(loaded.problem_at(
+        "metrics.inspect_step",
+        fmt::format("is {}, but the job has {} steps", *spec.metrics.inspect_step, plan.total_steps)));
+  }
+  if (run == "distributed" && spec.callbacks.profile.start_step.value_or(0) > plan.total_steps) {
+    loaded.problems.push_back(loaded.problem_at(
+        "callbacks.profile.start_step", fmt::format("is {}, but the job has {} steps",
+                                                    *spec.callbacks.profile.start_step, plan.total_steps)));
+  }
+  // Of one update, which every replica makes for itself where they work on their own.
+  const int64_t update_batch = plan.is_asynchronous() ? plan.batch.global / replicas : plan.batch.global;
+  plan.learning_rate =
+      resolve_learning_rate(spec.train, update_batch, {plan.steps_per_epoch, plan.total_steps});
+  if (spec.train.schedule.kind == "reduce_on_plateau" && data.test_examples == 0) {
+    loaded.problems.push_back(loaded.problem_at(
+        "train.schedule.kind",
+        "reduce_on_plateau goes by evaluations, and there are no test examples; use another schedule"));
+  }
+  plan.epochs = (plan.total_steps + plan.steps_per_epoch - 1) / plan.steps_per_epoch;
+  return plan;
+}
+
+}  // namespace
+
+JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& launched) {
+  JobPlan plan;
+  plan.spec = loaded.spec;
+  plan.data = data;
+  plan.model = resolve_model(loaded, data);
+  plan.bytes_per_parameter = static_cast<int64_t>(at::elementSize(dtype_from_name(plan.spec.model.dtype)));
+  StrategySpec& strategy = plan.spec.strategy;
+  const HostDevices host = find_devices(strategy);
+  const ReplicaCount count = resolve_replicas(loaded, launched, host);
+  strategy.replicas = count.total;
+  plan.devices = assign_devices(strategy, count.here, host);
+  plan.communication = resolve_communication(loaded, plan.devices);
+  if (!strategy.threads_per_replica)
+    strategy.threads_per_replica = std::max<int64_t>(1, available_cores() / count.here);
+  const auto add_run = [&](const std::string& run, const std::string& kind, int64_t replicas) {
+    plan.runs.push_back(resolve_run(loaded, data, run, kind, replicas, *strategy.threads_per_replica));
+  };
+  // First, because what is wrong with the runs of one replica is wrong with it too: it is said once.
+  add_run("distributed", strategy.kind, *strategy.replicas);
+  if (loaded.ok() && plan.spec.compare.baseline != "none") {
+    add_run("baseline", plan.spec.compare.baseline, 1);
+    // What the strategy itself costs shows where it has nothing to distribute, in one process.
+    if (*strategy.replicas > 1 && strategy.kind != kStrategyOfServers) add_run("overhead", strategy.kind, 1);
+  }
+  std::rotate(plan.runs.begin(), plan.runs.begin() + 1, plan.runs.end());
+  return plan;
+}
+
+JobPlan plan_job(LoadedSpec& loaded, DatasetInfo (*look)(const DataSpec&), const Launched& launched) {
+  if (!loaded.ok()) return {};
+  DatasetInfo data;
+  try {
+    data = look(loaded.spec.data);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kUsage) throw;
+    loaded.problems.push_back(problem_from(loaded, error, "data"));
+    return {};
+  }
+  return plan_job(loaded, data, launched);
+}
+
+}  // namespace dtrain

@@ -1,0 +1,104 @@
+#include "plan/memory_estimate.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+
+#include "core/text.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int64_t kProgramBytes = int64_t{150} << 20;
+
+int64_t values_in(const Shape& shape) {
+  int64_t values = 1;
+  for (const int64_t size : shape) values *= size;
+  return values;
+}
+
+// Numbers that the optimizer remembers of each parameter.
+int64_t remembered(const TrainSpec& train) {
+  const OptimizerSpec& optimizer = train.optimizer;
+  int64_t numbers = optimizer.kind == "adam" || optimizer.kind == "adamw" ? 2 : 0;
+  if (optimizer.kind == "rmsprop") numbers = 1;
+  if (optimizer.momentum != 0) ++numbers;
+  return numbers + (train.ema.decay > 0 ? 1 : 0);
+}
+
+bool shares_memory(const JobPlan& job, const RunPlan& run) {
+  const bool on_one_host = job.communication == "shared_memory" || job.communication == "auto";
+  return run.replicas > 1 && !run.is_asynchronous() && on_one_host && job.spec.hosts.size() < 2;
+}
+
+int64_t per_example(const JobPlan& job) {
+  const bool mixed = job.spec.train.precision != "float32";
+  const int64_t bytes = mixed ? 2 : job.bytes_per_parameter;
+  int64_t kept = 0;
+  int64_t largest = 0;
+  for (const PlacedLayer& layer : job.model.layers) {
+    if (layer.spec.kind == "flatten") continue;  // a view
+    kept += values_in(layer.output_shape) * bytes;
+    largest = std::max(largest, values_in(layer.output_shape) * bytes);
+  }
+  return kept + 2 * largest + values_in(job.data.image_shape) * job.bytes_per_parameter;
+}
+
+}  // namespace
+
+MemoryEstimate estimate_memory(const JobPlan& job, const RunPlan& run) {
+  const int64_t parameters = job.model.parameters() * job.bytes_per_parameter;
+  const int64_t replicas = run.replicas;
+  const bool shared = shares_memory(job, run);
+  MemoryEstimate estimate;
+  estimate.program = kProgramBytes;
+  estimate.data = (job.data.train_examples + job.data.test_examples) * values_in(job.data.image_shape);
+  estimate.parameters = parameters + job.model.buffers() * job.bytes_per_parameter;
+  // In shared memory there is an area of gradients for each replica, and one of parameters for all.
+  if (shared && run.strategy == "central_storage") estimate.parameters /= replicas;
+  estimate.gradients = parameters;
+  if (shared)
+    estimate.gradients += parameters + (run.strategy == "central_storage" ? 0 : parameters / replicas);
+  if (!shared && replicas > 1) estimate.gradients += parameters;  // on their way
+  if (!run.is_asynchronous())
+    estimate.optimizer = remembered(job.spec.train) * parameters / (shared ? replicas : 1);
+  estimate.per_example = per_example(job);
+  return estimate;
+}
+
+int64_t largest_batch(const MemoryEstimate& estimate, int64_t bytes, int64_t fixed) {
+  if (bytes <= fixed) return 0;
+  return (bytes - fixed) / std::max<int64_t>(1, estimate.per_example);
+}
+
+std::string memory_advice(const JobPlan& job, const RunPlan& run, const MemoryInUse& at_start,
+                          int64_t replicas_here) {
+  const MemoryEstimate estimate = estimate_memory(job, run);
+  const int64_t own = estimate.parameters + estimate.gradients + estimate.optimizer;
+  const int64_t batch = run.batch.per_replica;
+  std::string text = fmt::format(
+      "by the plan a replica needs {} for its parameters, gradients and optimizer, and {} for "
+      "each example, so {} for a batch of {}",
+      human_bytes(own), human_bytes(estimate.per_example), human_bytes(own + batch * estimate.per_example),
+      batch);
+  const std::string smaller = "; use a smaller batch.per_replica with as many batch.accumulate_steps more";
+  if (job.device_of(0) != "cpu") return text + smaller;
+  // The dataset is part of what it held at the start.
+  int64_t fits = largest_batch(estimate, memory_for_all() / replicas_here, own + at_start.resident);
+  if (const auto limit = address_space_limit())
+    fits = std::min(fits, largest_batch(estimate, *limit, own + at_start.address_space));
+  if (fits == 0) return text + "; not even a batch of 1 fits here: use a smaller model or fewer replicas";
+  if (fits >= batch) return text + ", which should fit: others use the memory, too";
+  int64_t steps = (batch + fits - 1) / fits;
+  while (batch % steps != 0) ++steps;
+  text += fmt::format(
+      "; {} examples fit here: for the same update use --set batch.per_replica={} --set "
+      "batch.accumulate_steps={}",
+      with_separators(fits), batch / steps, run.batch.accumulate_steps * steps);
+  if (job.spec.train.precision == "float32" && job.spec.model.dtype == "float32")
+    text += "; train.precision: bf16_mixed halves what an example needs";
+  return text;
+}
+
+}  // namespace dtrain

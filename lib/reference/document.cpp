@@ -1,0 +1,174 @@
+#include "reference/document.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/text.h"
+#include "spec/fields.h"
+#include "spec/print.h"
+
+namespace dtrain {
+namespace {
+
+const char* const kIntroduction = R"(# The job spec
+
+<!-- Made by `dtrain schema --markdown > docs/spec.md`; do not edit. -->
+
+A job is one YAML file. Every field has a default except the batch, so the smallest spec is
+
+```yaml
+batch: {per_replica: 64}
+```
+
+`dtrain validate SPEC` checks a spec and reports all its problems at once, each with its place:
+
+```
+job.yaml:4:3: train.epoch: unknown field; did you mean 'train.epochs'?
+```
+
+`dtrain plan SPEC` shows every value that a run would use, `dtrain schema` prints a JSON Schema for editors.
+)";
+
+const char* const kRest = R"(
+## Overrides
+
+`--set path=value` replaces a field for one call and may be repeated; the later one wins. The value is YAML:
+
+```
+dtrain run job.yaml --set train.epochs=3 --set model.hidden=[256,128] --set model.layers[1].units=32
+```
+
+Setting `batch.global` takes the place of the file's `batch.per_replica`, and the other way round; so do the intervals of
+`checkpoint`. A field with a word
+such as `auto`, `all` or `none` is reset by that word.
+
+## Environment variables and paths
+
+`${NAME}` in a value is replaced by the environment variable before the value is read as a number, word or path; an unset
+variable is an error. What a variable holds is not looked at again. `$${` stands for a literal `${`. Inside `[]` or `{}`
+the value needs quotes: `{epochs: "${EPOCHS}"}`.
+
+A relative path belongs to the folder of the spec, with `--set` to the working folder. `~` is not expanded: write
+`${HOME}`.
+
+## What YAML may hold
+
+UTF-8, one document, at most 1 MiB, 20,000 values and 32 levels. Refused are duplicate keys, anchors and aliases, merge
+keys (`<<`), tags other than `!!str`, and keys that are not names. Booleans are `true` and `false`; a number in quotes is
+text.
+)";
+
+// The type of a field as a reader of the table sees it.
+struct TypeText {
+  const FieldInfo& field;
+
+  std::string of(const bool*) const { return "boolean"; }
+  std::string of(const int64_t*) const { return "integer"; }
+  std::string of(const double*) const { return "number"; }
+  std::string of(const std::string*) const { return field.choices ? choices(field.choices->built) : "text"; }
+  std::string of(const std::optional<int64_t>*) const { return "integer" + or_word(); }
+  std::string of(const std::optional<std::string>*) const {
+    return of(static_cast<const std::string*>(nullptr)) + or_word();
+  }
+  std::string of(const std::vector<int64_t>*) const { return "list of integers"; }
+  std::string of(const std::vector<double>*) const { return "list of numbers"; }
+  std::string of(const std::vector<std::string>*) const {
+    return field.choices ? choices(field.choices->built) + ", a device such as `cuda:0`, or a list of devices"
+                         : "list of names";
+  }
+  std::string of(const std::vector<LayerSpec>*) const { return "list of layers"; }
+
+ private:
+  std::string or_word() const { return field.word.empty() ? "" : ", or `" + field.word + "`"; }
+  static std::string choices(const std::vector<std::string>& names) {
+    return "`" + join(names, "`, `") + "`";
+  }
+};
+
+std::string bounds_and_unit(const FieldInfo& field) {
+  std::vector<std::string> parts;
+  if (const std::string bounds = bounds_text(field.bounds); !bounds.empty()) parts.push_back(bounds);
+  if (!field.unit.empty()) parts.push_back(field.unit);
+  if (!field.pattern.empty()) parts.push_back("`" + field.pattern + "`");
+  std::string text = join(parts, " ");
+  if (field.length.most > 0) {
+    const ListLength& length = field.length;
+    text += text.empty() ? "" : "; ";
+    text += length.least == length.most ? fmt::format("{} entries", length.most)
+                                        : fmt::format("{} to {} entries", length.least, length.most);
+  }
+  return text;
+}
+
+template <class Spec>
+std::string row(const Field<Spec>& field, const std::string& condition) {
+  const auto value = to_json(field, Spec{});
+  const std::string type = std::visit(
+      [&](auto member) {
+        using T = std::remove_reference_t<decltype(member(std::declval<Spec&>()))>;
+        return TypeText{field}.of(static_cast<const T*>(nullptr));
+      },
+      field.member);
+  std::string otherwise = field.required ? "required" : field.otherwise;
+  if (otherwise.empty()) otherwise = "`" + yaml_text(value) + "`";
+  const std::string name = field.path.substr(field.path.rfind('.') + 1);
+  return fmt::format("| `{}` | {} | {} | {} | {}{} |\n", name, type, otherwise, bounds_and_unit(field),
+                     field.doc, condition);
+}
+
+const char* const kTableHead = "| Field | Type | Default | Bounds, unit | Meaning |\n|---|---|---|---|---|\n";
+
+// The section's own fields, then its subsections.
+std::string section_text(const std::string& section) {
+  std::string rows;
+  std::string subsections;
+  for (const std::string& name : names_in_section(section)) {
+    const std::string path = path_in(section, name);
+    if (const auto* field = find_field(job_fields(), path)) {
+      const bool conditional = !field->when.paths.empty();
+      rows += row(*field, conditional ? "; only when `" + condition_text(field->when) + "`" : "");
+    } else {
+      subsections += section_text(path);
+    }
+  }
+  std::string text;
+  if (!rows.empty()) {
+    text = section.empty() ? "\n## Top level\n\n" : fmt::format("\n## `{}`\n\n", section);
+    text += kTableHead + rows;
+  }
+  return text + subsections;
+}
+
+std::string layers_text() {
+  std::string text =
+      "\n## `model.layers`\n\nOne entry a layer, from input to output; the last has as many units as there "
+      "are classes. A "
+      "layer takes only the\nfields that its kind uses:\n\n| Kind | Fields |\n|---|---|\n";
+  for (const std::string& kind : layer_kinds().built) {
+    std::vector<std::string> names = fields_of_layer(kind);
+    names.erase(names.begin());
+    text += fmt::format("| `{}` | {} |\n", kind, names.empty() ? "" : "`" + join(names, "`, `") + "`");
+  }
+  text += std::string("\n") + kTableHead;
+  for (const auto& field : layer_fields()) text += row(field, "");
+  text += R"(
+```yaml
+model:
+  kind: layers
+  layers:
+    - {kind: conv2d, filters: 32, kernel_size: 3}
+    - {kind: relu}
+    - {kind: max_pool2d}
+    - {kind: flatten}
+    - {kind: dense, units: 10}
+```
+)";
+  return text;
+}
+
+}  // namespace
+
+std::string spec_markdown() { return kIntroduction + section_text("") + layers_text() + kRest; }
+
+}  // namespace dtrain

@@ -1,0 +1,140 @@
+#include "reference/schema.h"
+
+#include <nlohmann/json.hpp>
+
+#include "spec/fields.h"
+
+namespace dtrain {
+namespace {
+
+using nlohmann::ordered_json;
+
+// What a value may be instead: text with an environment variable in it.
+const char* const kVariablePattern = "\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}";
+
+ordered_json with_bounds(ordered_json schema, const Bounds& bounds) {
+  // a whole bound of an integer should not be shown as 1.0
+  const auto number = [](double value) {
+    return value == static_cast<double>(static_cast<int64_t>(value))
+               ? ordered_json(static_cast<int64_t>(value))
+               : ordered_json(value);
+  };
+  if (bounds.minimum) schema[bounds.open_minimum ? "exclusiveMinimum" : "minimum"] = number(*bounds.minimum);
+  if (bounds.maximum) schema[bounds.open_maximum ? "exclusiveMaximum" : "maximum"] = number(*bounds.maximum);
+  return schema;
+}
+
+ordered_json scalar(const FieldInfo& field, const ordered_json& type) {
+  ordered_json choices = ordered_json::array({type});
+  if (!field.word.empty()) choices.push_back({{"enum", {field.word}}});
+  choices.push_back({{"$ref", "#/definitions/variable"}});
+  return {{"anyOf", choices}};
+}
+
+// The schema of a value, by the member's type.
+struct TypeSchema {
+  const FieldInfo& field;
+
+  ordered_json of(const bool*) const { return scalar(field, {{"type", "boolean"}}); }
+  ordered_json of(const int64_t*) const {
+    return scalar(field, with_bounds({{"type", "integer"}}, field.bounds));
+  }
+  ordered_json of(const double*) const {
+    return scalar(field, with_bounds({{"type", "number"}}, field.bounds));
+  }
+  ordered_json of(const std::string*) const {
+    if (field.choices) return scalar(field, {{"enum", field.choices->built}});
+    if (field.pattern.empty()) return {{"type", "string"}, {"minLength", 1}};
+    return scalar(field, {{"type", "string"}, {"pattern", "^" + field.pattern + "$"}});
+  }
+  ordered_json of(const std::optional<int64_t>*) const { return of(static_cast<const int64_t*>(nullptr)); }
+  ordered_json of(const std::optional<std::string>*) const {
+    return of(static_cast<const std::string*>(nullptr));
+  }
+  ordered_json of(const std::vector<int64_t>*) const {
+    return list(of(static_cast<const int64_t*>(nullptr)));
+  }
+  ordered_json of(const std::vector<double>*) const { return list(of(static_cast<const double*>(nullptr))); }
+  ordered_json of(const std::vector<std::string>*) const {
+    if (!field.choices) return list(of(static_cast<const std::string*>(nullptr)));
+    const ordered_json device = {{"type", "string"}, {"pattern", "^(" + field.pattern + ")$"}};
+    return {{"anyOf", {{{"enum", field.choices->built}}, device, list(device)}}};
+  }
+  ordered_json of(const std::vector<LayerSpec>*) const { return list({{"$ref", "#/definitions/layer"}}); }
+
+ private:
+  ordered_json list(const ordered_json& item) const {
+    return {{"type", "array"},
+            {"items", item},
+            {"minItems", field.length.least},
+            {"maxItems", field.length.most}};
+  }
+};
+
+template <class Spec>
+ordered_json field_schema(const Field<Spec>& field) {
+  std::string description = field.doc;
+  if (!field.unit.empty()) description += " (" + field.unit + ")";
+  if (!field.when.paths.empty()) description += "; only when " + condition_text(field.when);
+  ordered_json schema = {{"description", description}};
+  schema.update(std::visit(
+      [&](auto member) {
+        using T = std::remove_reference_t<decltype(member(std::declval<Spec&>()))>;
+        return TypeSchema{field}.of(static_cast<const T*>(nullptr));
+      },
+      field.member));
+  static const Spec defaults;
+  const ordered_json value = to_json(field, defaults);
+  if (!value.is_null() && !field.required) schema["default"] = value;
+  return schema;
+}
+
+ordered_json section_schema(const std::string& section) {
+  ordered_json properties = ordered_json::object();
+  for (const std::string& name : names_in_section(section)) {
+    const std::string path = path_in(section, name);
+    const auto* field = find_field(job_fields(), path);
+    properties[name] = field ? field_schema(*field) : section_schema(path);
+  }
+  ordered_json schema = {{"type", "object"}, {"properties", properties}, {"additionalProperties", false}};
+  if (section.empty()) schema["required"] = {"batch"};
+  if (section == "batch") schema["oneOf"] = {{{"required", {"per_replica"}}}, {{"required", {"global"}}}};
+  return schema;
+}
+
+// Each kind allows and requires fields of its own.
+ordered_json layer_schema() {
+  ordered_json properties = ordered_json::object();
+  for (const auto& field : layer_fields()) properties[field.path] = field_schema(field);
+  ordered_json kinds = ordered_json::array();
+  for (const std::string& kind : layer_kinds().built) {
+    ordered_json required = ordered_json::array();
+    for (const std::string& name : fields_of_layer(kind)) {
+      if (find_field(layer_fields(), name)->required) required.push_back(name);
+    }
+    kinds.push_back(
+        {{"if", {{"properties", {{"kind", {{"const", kind}}}}}}},
+         {"then", {{"propertyNames", {{"enum", fields_of_layer(kind)}}}, {"required", required}}}});
+  }
+  return {{"type", "object"},
+          {"properties", properties},
+          {"required", {"kind"}},
+          {"additionalProperties", false},
+          {"allOf", kinds}};
+}
+
+}  // namespace
+
+std::string json_schema() {
+  ordered_json schema = {
+      {"$schema", "http://json-schema.org/draft-07/schema#"},
+      {"title", "dtrain job spec"},
+      {"definitions",
+       {{"variable",
+         {{"description", "an environment variable"}, {"type", "string"}, {"pattern", kVariablePattern}}},
+        {"layer", layer_schema()}}}};
+  schema.update(section_schema(""));
+  return schema.dump(2) + "\n";
+}
+
+}  // namespace dtrain

@@ -1,0 +1,58 @@
+#include "rendezvous/crypto.h"
+
+#include <fmt/format.h>
+#include <openssl/crypto.h>
+#include <openssl/err.h>
+#include <openssl/evp.h>
+#include <sys/random.h>
+
+#include "core/error.h"
+
+namespace dtrain {
+namespace {
+
+unsigned char* data_of(std::string& text) { return reinterpret_cast<unsigned char*>(text.data()); }
+const unsigned char* data_of(const std::string& text) {
+  return reinterpret_cast<const unsigned char*>(text.data());
+}
+
+[[noreturn]] void refuse(const char* what) {
+  const char* const reason = ERR_reason_error_string(ERR_peek_last_error());
+  throw Error(ExitCode::kUsage, fmt::format("OpenSSL has no {} to use ({}): its configuration turns it off; "
+                                            "mend openssl.cnf, or what OPENSSL_CONF names",
+                                            what, reason ? reason : "no reason given"));
+}
+
+}  // namespace
+
+std::string sha256(const std::string& message) {
+  std::string digest(kSha256Bytes, '\0');
+  if (!EVP_Q_digest(nullptr, "SHA256", nullptr, message.data(), message.size(), data_of(digest), nullptr))
+    refuse("SHA-256");
+  return digest;
+}
+
+std::string hmac_sha256(const std::string& key, const std::string& message) {
+  std::string code(kSha256Bytes, '\0');
+  if (!EVP_Q_mac(nullptr, "HMAC", nullptr, "SHA256", nullptr, key.data(), key.size(), data_of(message),
+                 message.size(), data_of(code), code.size(), nullptr))
+    refuse("HMAC-SHA256");
+  return code;
+}
+
+bool same_secret(const std::string& a, const std::string& b) {
+  return a.size() == b.size() && CRYPTO_memcmp(a.data(), b.data(), a.size()) == 0;
+}
+
+std::string random_bytes(size_t count) {
+  std::string bytes(count, '\0');
+  if (::getrandom(bytes.data(), count, 0) != static_cast<ssize_t>(count))
+    throw Error(ExitCode::kBug, "the kernel has no random numbers");
+  return bytes;
+}
+
+std::string hexadecimal(const std::string& bytes) {
+  return fmt::format("{:02x}", fmt::join(data_of(bytes), data_of(bytes) + bytes.size(), ""));
+}
+
+}  // namespace dtrain

@@ -1,0 +1,157 @@
+// A member's side of the rendezvous.
+#include <fmt/format.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <time.h>
+
+#include <array>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "core/clock.h"
+#include "core/exit_codes.h"
+#include "core/signals.h"
+#include "core/sockets.h"
+#include "core/text.h"
+#include "rendezvous/handshake.h"
+#include "rendezvous/rendezvous.h"
+
+namespace dtrain {
+namespace {
+
+constexpr double kConnectSeconds = 5;  // of one try
+constexpr double kAnswerSeconds = 10;  // of the leader in the handshake
+constexpr long kRetryNanoseconds = 100'000'000;
+
+class Joining {
+ public:
+  Joining(const std::string& host, uint16_t port, const RendezvousOptions& options)
+      : place_(fmt::format("{}:{}", host, port)),
+        host_(host),
+        port_(port),
+        options_(options),
+        stops_(stop_signals_received()),
+        deadline_(steady_seconds() + options.timeout_seconds) {}
+
+  Joined run(const Member& own);
+
+ private:
+  // Connects and proves the token; none when the leader was not there or went away meanwhile.
+  Descriptor connect();
+  bool prove(const Descriptor& socket);
+  bool read_exactly(const Descriptor& socket, size_t count, double seconds, std::string& bytes) const;
+  void check_stop() const;
+  Joined await_verdict(Link link);
+
+  std::string place_, host_;
+  uint16_t port_;
+  const RendezvousOptions& options_;
+  int stops_;
+  double deadline_;
+  std::string why_ = "nobody answered";  // the last try failed
+};
+
+void Joining::check_stop() const {
+  if (stop_signals_received() > stops_)
+    throw Error(ExitCode::kStopped, "stopped while waiting for " + place_);
+}
+
+bool Joining::read_exactly(const Descriptor& socket, size_t count, double seconds, std::string& bytes) const {
+  const double deadline = steady_seconds() + seconds;
+  bytes.clear();
+  while (bytes.size() < count) {
+    std::array<char, 256> buffer;
+    const ssize_t got = ::recv(socket.get(), buffer.data(), std::min(buffer.size(), count - bytes.size()), 0);
+    if (got > 0) {
+      bytes.append(buffer.data(), static_cast<size_t>(got));
+    } else if (got == 0 || (errno != EAGAIN && errno != EINTR) || steady_seconds() > deadline) {
+      return false;
+    } else {
+      check_stop();
+      pollfd ready{socket.get(), POLLIN, 0};
+      ::poll(&ready, 1, 100);
+    }
+  }
+  return true;
+}
+
+bool Joining::prove(const Descriptor& socket) {
+  std::string challenge, answer;
+  if (!read_exactly(socket, kChallengeBytes, kAnswerSeconds, challenge) ||
+      challenge.compare(0, kGreeting.size(), kGreeting) != 0) {
+    why_ = "what answers there is not dtrain, or not this version of it";
+    return false;
+  }
+  const std::string leader_nonce = challenge.substr(kGreeting.size());
+  const std::string nonce = random_bytes(kSha256Bytes);
+  const std::string proof = nonce + member_proof(options_.token, leader_nonce, nonce);
+  if (::send(socket.get(), proof.data(), proof.size(), MSG_NOSIGNAL) != static_cast<ssize_t>(proof.size()) ||
+      !read_exactly(socket, kSha256Bytes, kAnswerSeconds, answer)) {
+    why_ = "it went away during the handshake";
+    return false;
+  }
+  if (!same_secret(answer, leader_proof(options_.token, leader_nonce, nonce)))
+    throw Error(ExitCode::kUsage,
+                fmt::format("{} has another job token than this host{}; give every host the same "
+                            "DTRAIN_JOB_TOKEN",
+                            place_, options_.token.empty() ? ", which has none" : ""));
+  return true;
+}
+
+Descriptor Joining::connect() {
+  const double left = deadline_ - steady_seconds();
+  Descriptor socket = connect_to(host_, port_, std::min(kConnectSeconds, std::max(left, 0.1)), why_);
+  if (socket.get() >= 0 && !prove(socket)) socket.reset();
+  return socket;
+}
+
+Joined Joining::await_verdict(Link link) {
+  // The leader's clock may have started after ours, and it ends well before this.
+  const auto line = link.next(2 * options_.timeout_seconds + kAnswerSeconds);
+  check_stop();
+  if (!line)
+    throw Error(ExitCode::kPeerLost,
+                fmt::format("{} {} before all hosts were there; its own messages say why", place_,
+                            link.closed() ? "ended" : "did not answer"));
+  const auto verdict = nlohmann::json::parse(*line, nullptr, /*allow_exceptions=*/false);
+  if (verdict.is_object() && verdict.contains("welcome")) {
+    std::string own = own_address(link.descriptor());
+    return {std::move(link), verdict["welcome"].dump(), std::move(own)};
+  }
+  if (!verdict.is_object() || !verdict.contains("refused") || !verdict["refused"].is_string())
+    throw Error(ExitCode::kPeerLost, place_ + " says what this version of dtrain does not understand");
+  const auto code = verdict.find("code");
+  throw Error(code != verdict.end() && code->is_number_integer() ? to_exit_code(code->get<int>())
+                                                                 : ExitCode::kPeerLost,
+              printable(verdict["refused"].get<std::string>(), kMaxLinkLine));
+}
+
+Joined Joining::run(const Member& own) {
+  while (true) {
+    Descriptor socket = connect();
+    if (socket.get() >= 0) {
+      Link link(std::move(socket), options_.silence_seconds);
+      link.send(to_line(own));
+      return await_verdict(std::move(link));
+    }
+    check_stop();
+    if (steady_seconds() >= deadline_)
+      throw Error(
+          ExitCode::kPeerLost,
+          fmt::format("no answer from {} within {} ({}): is dtrain running there, and does nothing block "
+                      "the port? (network.rendezvous_timeout_seconds is how long to try)",
+                      place_, human_duration(options_.timeout_seconds), why_));
+    const timespec pause{0, kRetryNanoseconds};
+    ::nanosleep(&pause, nullptr);
+  }
+}
+
+}  // namespace
+
+Joined join_rendezvous(const std::string& host, uint16_t port, const Member& own,
+                       const RendezvousOptions& options) {
+  return Joining(host, port, options).run(own);
+}
+
+}  // namespace dtrain

@@ -1,0 +1,137 @@
+#include "runs/finished_run.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <sstream>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "spec/fields.h"
+#include "spec/load.h"
+#include "spec/print.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int64_t kMaxMetricsBytes = int64_t{1} << 30;
+
+// Adds what one event of the distributed run tells.
+void take(FinishedRun& run, const Event& event) {
+  if (text_at(event, "event") != "run_end") return;
+  run.status = text_at(event, "status").value_or("");
+  run.examples_per_second = number_at(event, "examples_per_second");
+  run.step_ms = number_at(event, "step_ms");
+  run.restarts = number_at(event, "restarts");
+  run.lost_seconds = number_at(event, "lost_seconds");
+}
+
+// "7.1 % less" when `value` falls short of `reference` by more than is tolerated; `more_is_better` or less
+// is.
+std::optional<std::string> shortfall(std::optional<double> reference, std::optional<double> value,
+                                     double tolerated, bool more_is_better) {
+  if (!reference || *reference <= 0) return std::nullopt;
+  if (!value) return "never came to it";
+  const double change = *value / *reference - 1;
+  if ((more_is_better ? -change : change) <= tolerated) return std::nullopt;
+  return fmt::format("{:.1f} % {}", 100 * std::abs(change), more_is_better ? "less" : "more");
+}
+
+}  // namespace
+
+void EvaluationSeries::take(const Event& event) {
+  const std::string kind = text_at(event, "event").value_or("");
+  if (kind == "epoch" || kind == "eval") seconds += number_at(event, "seconds").value_or(0);
+  if (kind != "eval") return;
+  points.push_back({integer_at(event, "epoch").value_or(0), number_at(event, "loss").value_or(0),
+                    number_at(event, "accuracy").value_or(0), seconds});
+}
+
+std::optional<double> FinishedRun::best_accuracy() const {
+  std::optional<double> best;
+  for (const EvaluationPoint& point : evaluations) best = std::max(best.value_or(0), point.accuracy);
+  return best;
+}
+
+std::optional<double> FinishedRun::last_accuracy() const {
+  return evaluations.empty() ? std::nullopt : std::optional(evaluations.back().accuracy);
+}
+
+std::optional<double> FinishedRun::last_loss() const {
+  return evaluations.empty() ? std::nullopt : std::optional(evaluations.back().loss);
+}
+
+std::optional<double> FinishedRun::seconds_to(double accuracy) const {
+  for (const EvaluationPoint& point : evaluations) {
+    if (point.accuracy >= accuracy) return point.seconds;
+  }
+  return std::nullopt;
+}
+
+FinishedRun read_finished_run(const std::filesystem::path& folder,
+                              const std::function<void(const Event&)>& on_event) {
+  FinishedRun run;
+  run.path = folder.string();
+  const LoadedSpec loaded = load_spec(folder / "spec.yaml");
+  if (!loaded.ok()) {
+    throw Error(ExitCode::kUsage, fmt::format("{} is not the folder of a run that this dtrain can read: {}",
+                                              folder.string(), loaded.problems.front().to_string()));
+  }
+  run.spec = loaded.spec;
+  std::istringstream lines(read_file(folder / "metrics.jsonl", kMaxMetricsBytes, ExitCode::kUsage));
+  EvaluationSeries evaluations;
+  for (std::string line; std::getline(lines, line);) {
+    const Event event = Event::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!event.is_object()) continue;
+    on_event(event);
+    if (text_at(event, "run") != "distributed") continue;
+    evaluations.take(event);
+    take(run, event);
+  }
+  run.evaluations = std::move(evaluations.points);
+  return run;
+}
+
+RunsComparison compare_finished_runs(std::vector<FinishedRun> runs) {
+  RunsComparison comparison;
+  comparison.runs = std::move(runs);
+  std::optional<double> target;
+  for (const FinishedRun& run : comparison.runs) {
+    const auto best = run.best_accuracy();
+    if (best) target = std::min(target.value_or(1), *best);
+  }
+  comparison.target = target.value_or(0);
+  return comparison;
+}
+
+std::vector<std::string> RunsComparison::regressions(size_t index, double tolerated) const {
+  const FinishedRun& a = runs.front();
+  const FinishedRun& b = runs[index];
+  std::vector<std::string> found;
+  const auto add = [&](const std::string& what, const std::optional<std::string>& worse) {
+    if (worse) found.push_back(what + ": " + *worse);
+  };
+  add("examples/s", shortfall(a.examples_per_second, b.examples_per_second, tolerated, true));
+  add("evaluation accuracy", shortfall(a.last_accuracy(), b.last_accuracy(), tolerated, true));
+  if (target > 0) {
+    add(fmt::format("time to accuracy {:.4f}", target),
+        shortfall(a.seconds_to(target), b.seconds_to(target), tolerated, false));
+  }
+  return found;
+}
+
+std::vector<std::vector<std::string>> differing_fields(const std::vector<FinishedRun>& runs) {
+  std::vector<std::vector<std::string>> rows;
+  for (const auto& field : job_fields()) {
+    std::vector<std::string> row = {field.path};
+    for (const FinishedRun& run : runs) {
+      const auto value = to_json(field, run.spec);
+      row.push_back(value.is_null() || !applies(job_fields(), field, run.spec) ? "-" : yaml_text(value));
+    }
+    if (std::any_of(row.begin() + 2, row.end(), [&](const std::string& text) { return text != row[1]; }))
+      rows.push_back(row);
+  }
+  return rows;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,37 @@
+#include "runs/rewind.h"
+
+#include <sstream>
+#include <string>
+
+#include "core/files.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int64_t kMaxBytes = int64_t{1} << 30;
+
+bool stays(const Event& event, int64_t epochs, int64_t step) {
+  if (text_at(event, "run") != "distributed") return true;
+  const std::string kind = text_at(event, "event").value_or("");
+  if (kind == "run_end" || kind == "comparison") return false;
+  if (kind == "restart") return true;  // what it cost was spent
+  if (kind == "epoch" || kind == "eval") return integer_at(event, "epoch").value_or(0) <= epochs;
+  return integer_at(event, "step").value_or(0) <= step;
+}
+
+}  // namespace
+
+void rewind_metrics(const std::filesystem::path& file, int64_t epochs, int64_t step,
+                    const std::function<void(const Event&)>& on_kept) {
+  std::istringstream lines(read_file(file, kMaxBytes, ExitCode::kUsage));
+  std::string kept;
+  for (std::string line; std::getline(lines, line);) {
+    const Event event = Event::parse(line, nullptr, /*allow_exceptions=*/false);
+    if (!event.is_object() || !stays(event, epochs, step)) continue;
+    kept += line + "\n";
+    on_kept(event);
+  }
+  write_file_atomically(file, kept);
+}
+
+}  // namespace dtrain

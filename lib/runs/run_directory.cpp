@@ -1,0 +1,175 @@
+#include "runs/run_directory.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+#include <utility>
+#include <vector>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/files.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kNameLimit = 64;
+constexpr int kMostOfOneName = 10000;
+
+[[noreturn]] void refuse(const fs::path& path, const std::string& why) {
+  throw Error(ExitCode::kUsage, path.string() + ": " + why);
+}
+
+[[noreturn]] void refuse(const fs::path& path, const char* what, int error) {
+  throw Error(file_failure_code(error), fmt::format("{}: {}: {}", path.string(), what, std::strerror(error)));
+}
+
+std::string file_name_of(const std::string& name) {
+  std::string safe = name.substr(0, kNameLimit);
+  for (char& c : safe) {
+    const bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (!plain && c != '-' && c != '_' && c != '.') c = '_';
+  }
+  if (safe.empty()) return "run";
+  if (safe[0] == '.' || safe[0] == '-') safe[0] = '_';  // neither hidden nor an option to a shell's commands
+  return safe;
+}
+
+// mkdir of one folder; false when the name is taken.
+bool make_folder(const fs::path& path) {
+  if (::mkdir(path.c_str(), 0777) == 0) return true;
+  if (errno != EEXIST) refuse(path, "cannot make the folder", errno);
+  return false;
+}
+
+void make_parents(const fs::path& path) {
+  std::error_code error;
+  fs::create_directories(path, error);
+  if (error) refuse(path, "cannot make the folder", error.value());
+}
+
+fs::path make_new_folder(const fs::path& parent, const std::string& name) {
+  make_parents(parent);
+  const fs::path base = parent / (file_name_of(name) + "-" + time_for_file_name());
+  if (make_folder(base)) return base;
+  for (int number = 2; number <= kMostOfOneName; ++number) {
+    const fs::path numbered = base.string() + "-" + std::to_string(number);
+    if (make_folder(numbered)) return numbered;
+  }
+  refuse(base, "too many run directories of this name");
+}
+
+fs::path make_given_folder(const fs::path& directory) {
+  // "runs/mine/" has an empty last part, whose parent would be the folder itself.
+  const fs::path path = directory.has_filename() ? directory : directory.parent_path();
+  if (path.empty()) refuse(directory, "not a name for a run directory");
+  if (path.has_parent_path()) make_parents(path.parent_path());
+  make_folder(path);
+  return path;
+}
+
+int lock_folder(const fs::path& path) {
+  const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (descriptor < 0) refuse(path, "cannot be the run directory", errno);
+  // File systems without locks (some network ones) answer with other errors: there we go on without.
+  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
+    ::close(descriptor);
+    refuse(path, "another dtrain is using this run directory; choose another with --run-dir");
+  }
+  return descriptor;
+}
+
+fs::file_type type_of(const fs::path& path) {
+  std::error_code error;
+  return fs::symlink_status(path, error).type();
+}
+
+bool is_empty_folder(const fs::path& path) {
+  std::error_code error;
+  const bool empty = fs::is_empty(path, error);
+  if (error) refuse(path, "cannot read the folder", error.value());
+  return empty;
+}
+
+// Links do not count: what they point to is not ours.
+bool holds_a_run(const fs::path& path) {
+  return type_of(path / "metrics.jsonl") == fs::file_type::regular &&
+         type_of(path / "logs") == fs::file_type::directory;
+}
+
+void remove_run(const RunDirectory& run) {
+  std::vector<fs::path> ours = {run.spec_file(), run.metrics_file(), run.path() / "summary.json"};
+  std::error_code error;
+  for (fs::directory_iterator entry(run.logs(), error), end; !error && entry != end; entry.increment(error)) {
+    if (entry->path().extension() == ".log") ours.push_back(entry->path());
+  }
+  if (error) refuse(run.logs(), "cannot read the folder", error.value());
+  for (const fs::path& file : ours) {
+    if (type_of(file) == fs::file_type::directory) refuse(file, "is a folder where dtrain writes a file");
+  }
+  for (const fs::path& file : ours) {
+    fs::remove(file, error);
+    if (error) refuse(file, "cannot remove", error.value());
+  }
+}
+
+void make_empty_file(const fs::path& path) {
+  const int descriptor = ::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+  if (descriptor < 0) refuse(path, "cannot create", errno);
+  ::close(descriptor);
+}
+
+}  // namespace
+
+fs::path make_folder_of_run(const RunDirectoryOptions& options) {
+  return options.directory ? make_given_folder(*options.directory)
+                           : make_new_folder(options.parent, options.name);
+}
+
+RunDirectory RunDirectory::create(const RunDirectoryOptions& options) {
+  const fs::path path = make_folder_of_run(options);
+  RunDirectory run(path, lock_folder(path));
+  if (!is_empty_folder(path)) {
+    if (!options.overwrite) {
+      refuse(path,
+             "the run directory is not empty; choose another with --run-dir, or replace the run in it with "
+             "--overwrite");
+    }
+    if (!holds_a_run(path)) {
+      refuse(path,
+             "holds files but no run of dtrain (metrics.jsonl and logs/), so --overwrite leaves it alone; "
+             "choose another with --run-dir");
+    }
+    remove_run(run);
+  }
+  make_folder(run.logs());
+  make_empty_file(run.metrics_file());
+  return run;
+}
+
+RunDirectory RunDirectory::reopen(const fs::path& path) {
+  RunDirectory run(path, lock_folder(path));
+  if (!holds_a_run(path)) refuse(path, "holds no run of dtrain (metrics.jsonl and logs/) that could go on");
+  return run;
+}
+
+RunDirectory::RunDirectory(RunDirectory&& other) noexcept
+    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
+
+RunDirectory::~RunDirectory() {
+  if (lock_ >= 0) ::close(lock_);
+}
+
+void RunDirectory::write_summary(const Event& document) const {
+  write_file_atomically(path_ / "summary.json", event_text(document, 2) + "\n");
+}
+
+}  // namespace dtrain

@@ -1,0 +1,91 @@
+#include "runs/verdict.h"
+
+#include <fmt/format.h>
+
+#include <cmath>
+
+#include "core/text.h"
+#include "metrics/show.h"
+
+namespace dtrain {
+namespace {
+
+constexpr double kSameSpeed = 0.05;    // as a fraction
+constexpr double kSameAccuracy = 0.5;  // in points of 1 %
+
+// Why there can be no verdict at all; empty when both runs ran to their end.
+std::string unfinished(const char* which, const std::string& status) {
+  if (status == "completed") return "";
+  const char* what = status == "failed" ? "failed" : status == "stopped" ? "was stopped" : "did not finish";
+  return fmt::format("No verdict: the {} run {}.", which, what);
+}
+
+std::string baseline_name(const RunSummary& baseline) {
+  return baseline.strategy == "one_device" ? "one device"
+                                           : "the baseline (" + printable(baseline.strategy) + ")";
+}
+
+std::string speed_clause(const Comparison& comparison) {
+  const RunSummary& distributed = comparison.distributed;
+  if (!comparison.speedup) return "It cannot be told whether distributing pays, for no steps were timed";
+  const double speedup = *comparison.speedup;
+  const std::string rate =
+      fmt::format("{:.2f} x as many examples per second as {}", speedup, baseline_name(comparison.baseline));
+  if (distributed.replicas == comparison.baseline.replicas) {
+    return fmt::format("At equal replicas, {} trains {}", printable(distributed.strategy), rate);
+  }
+  const char* opening = speedup > 1 + kSameSpeed   ? ""
+                        : speedup < 1 - kSameSpeed ? "Distributing did not pay here: "
+                                                   : "Distributing made no difference here: ";
+  std::string clause = fmt::format("{}{} {} {}", opening, show_counted(distributed.replicas, "replica"),
+                                   distributed.replicas == 1 ? "trains" : "train", rate);
+  if (comparison.scaling_efficiency) {
+    clause += fmt::format(" ({:.0f} % scaling efficiency)", 100 * *comparison.scaling_efficiency);
+  }
+  return clause;
+}
+
+bool not_finite(std::optional<double> value) { return value && !std::isfinite(*value); }
+
+std::string accuracy_clause(const Comparison& comparison) {
+  const RunSummary& baseline = comparison.baseline;
+  const RunSummary& distributed = comparison.distributed;
+  if (not_finite(distributed.loss))
+    return ", but the distributed run's evaluation loss is not a finite number";
+  if (not_finite(baseline.loss)) return ", but the baseline's evaluation loss is not a finite number";
+  if (!baseline.accuracy || !distributed.accuracy) {
+    if (!baseline.loss || !distributed.loss) return "; the models were not both evaluated";
+    return fmt::format("; the evaluation loss is {} against {}", show_loss(distributed.loss),
+                       show_loss(baseline.loss));
+  }
+  const double points = 100 * (*distributed.accuracy - *baseline.accuracy);
+  const double size = std::fabs(points);
+  // Rounded up, so that the sentence is true; the slack keeps 0.2 from becoming 0.3 by its binary form.
+  const double tenths = std::max(1.0, std::ceil(size * 10 - 1e-6));
+  if (tenths <= kSameAccuracy * 10)
+    return fmt::format(", and the accuracy is the same within {:.1f} points", tenths / 10);
+  const bool faster = comparison.speedup && *comparison.speedup > 1 + kSameSpeed;
+  return fmt::format(", {} the accuracy is {:.1f} points {} ({:.2f} % against {:.2f} %)",
+                     faster == (points > 0) ? "and" : "but", size, points > 0 ? "higher" : "lower",
+                     100 * *distributed.accuracy, 100 * *baseline.accuracy);
+}
+
+}  // namespace
+
+std::string verdict(const Comparison& comparison) {
+  for (const std::string& reason : {unfinished("baseline", comparison.baseline.status),
+                                    unfinished("distributed", comparison.distributed.status)}) {
+    if (!reason.empty()) return reason;
+  }
+  std::string sentence = speed_clause(comparison) + accuracy_clause(comparison);
+  if (comparison.overhead) {
+    sentence +=
+        fmt::format("; the strategy's overhead at equal replicas is {:.1f} %", 100 * *comparison.overhead);
+  }
+  const int64_t left = comparison.baseline.global_batch;
+  const int64_t right = comparison.distributed.global_batch;
+  if (left != right) sentence += fmt::format("; the global batches differ ({} and {})", left, right);
+  return sentence + ".";
+}
+
+}  // namespace dtrain

@@ -1,0 +1,237 @@
+#include "step/collect.h"
+
+#include <ATen/ATen.h>
+#include <ATen/Context.h>
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+
+#include <map>
+#include <mutex>
+
+#include "core/error.h"
+#include "models/variables.h"
+#include "step/gather_rows.h"
+
+namespace dtrain {
+namespace {
+
+const std::string kOptimizer = "optimizer.";
+const std::string kSteps = "optimizer.steps";
+const std::string kLossScale = "loss_scale";
+const std::string kBuffer = "replicas.buffer.";
+constexpr int kRoot = 0;
+
+[[noreturn]] void refuse(const std::string& name, const std::string& why) {
+  throw Error(ExitCode::kCheckpoint,
+              fmt::format("the checkpoint's '{}' {}; use the spec that it was trained with", name, why));
+}
+
+// All elements in the order in which they lie in memory, which may be that of channels_last.
+at::Tensor in_memory_order(const at::Tensor& tensor) { return tensor.as_strided({tensor.numel()}, {1}); }
+
+void collect_optimizer(const Replica& replica, Variables& all) {
+  const bool divided = replica.reducer.is_divided();
+  const std::vector<ParameterPart>& parts = replica.reducer.parts();
+  const auto parameters = replica.model.named_parameters();
+  for (const OptimizerMemory& memory : replica.optimizer.memory()) {
+    std::vector<at::Tensor> whole;
+    for (const auto& item : parameters) whole.push_back(at::zeros_like(item.value()));
+    for (size_t i = 0; i < parts.size() && (divided || replica.group.rank() == kRoot); ++i) {
+      const ParameterPart& part = parts[i];
+      in_memory_order(whole[part.parameter])
+          .narrow(0, part.begin, part.values.numel())
+          .copy_(in_memory_order(memory.tensors[i]));
+    }
+    for (size_t i = 0; i < whole.size(); ++i) {
+      if (divided) gather(replica.group, whole[i]);
+      if (replica.group.rank() == kRoot)  // the others need no more than one at a time
+        all.emplace_back(fmt::format("{}{}.{}", kOptimizer, memory.name, parameters[i].key()), whole[i]);
+      whole[i].reset();
+    }
+  }
+  all.emplace_back(kSteps, at::scalar_tensor(replica.optimizer.steps(), at::kLong));
+  if (replica.loss_scale != nullptr)  // the same on all replicas
+    all.emplace_back(kLossScale, at::tensor(replica.loss_scale->state(), at::kDouble));
+}
+
+// The devices whose generators a replica draws from.
+std::vector<at::Device> drawing_devices(const Replica& replica) {
+  std::vector<at::Device> devices = {at::kCPU};
+  if (!replica.device.is_cpu()) devices.push_back(replica.device);
+  return devices;
+}
+
+std::string generator_name(at::Device device) {
+  return "replicas." +
+         (device.is_cpu() ? "" : c10::DeviceTypeName(device.type(), /*lower_case=*/true) + "_") + "generator";
+}
+
+// As bytes, in the host's memory.
+at::Tensor generator_state(at::Device device) {
+  at::Generator generator = at::globalContext().defaultGenerator(device);
+  const std::lock_guard lock(generator.mutex());
+  return generator.get_state();
+}
+
+void set_generator_state(at::Device device, const at::Tensor& state) {
+  at::Generator generator = at::globalContext().defaultGenerator(device);
+  const std::lock_guard lock(generator.mutex());
+  try {
+    generator.set_state(state);
+  } catch (const c10::Error&) {
+    refuse(generator_name(device), "is no state of a generator of this LibTorch");
+  }
+}
+
+// What rank 0 has, by name.
+class Saved {
+ public:
+  Saved(const Replica& replica, const Variables& variables)
+      : group_(replica.group), tensors_(variables.begin(), variables.end()) {}
+
+  // The tensor on every rank; `like` tells shape and type, which rank 0 must have checked.
+  at::Tensor share(const std::string& name, const at::Tensor& like) {
+    at::Tensor tensor = at::empty(like.sizes(), like.options());  // contiguous, whatever they are
+    if (leads()) tensor.copy_(tensors_.at(name));
+    group_.broadcast({tensor}, kRoot);
+    return tensor;
+  }
+  int64_t share(int64_t number) {
+    at::Tensor tensor = at::scalar_tensor(number, at::kLong).view({1});
+    group_.broadcast({tensor}, kRoot);
+    return tensor.item<int64_t>();
+  }
+  // Row `rank` of `name`, like `own`; undefined where there is none. With `all`, only when there is one for
+  // each of exactly these replicas.
+  at::Tensor row(const std::string& name, const at::Tensor& own, bool all) {
+    const int64_t count = share(rows(name, own));
+    if (count == 0 || (all && count != group_.size())) return {};
+    std::vector<int64_t> shape = own.sizes().vec();
+    shape.insert(shape.begin(), count);
+    const at::Tensor rows = share(name, at::empty(shape, own.options()));
+    return group_.rank() < count ? rows[group_.rank()] : at::Tensor();
+  }
+
+  bool has(const std::string& name) const { return tensors_.count(name) > 0; }  // of use on rank 0
+  bool leads() const { return group_.rank() == kRoot; }
+  void require(const std::string& name, const at::Tensor& like) const {
+    const auto found = tensors_.find(name);
+    if (found == tensors_.end()) refuse(name, "is missing: it is of another optimizer");
+    if (found->second.sizes() != like.sizes() || found->second.scalar_type() != like.scalar_type())
+      refuse(name, "has another shape or type than here");
+  }
+  const std::map<std::string, at::Tensor>& tensors() const { return tensors_; }
+
+ private:
+  // How many rows like `own` rank 0 has; generators of another LibTorch do not count.
+  int64_t rows(const std::string& name, const at::Tensor& own) const {
+    const auto found = tensors_.find(name);
+    if (found == tensors_.end() || found->second.dim() == 0) return 0;
+    const at::Tensor& rows = found->second;
+    return rows.scalar_type() == own.scalar_type() && rows.sizes().slice(1) == own.sizes() ? rows.size(0) : 0;
+  }
+
+  ProcessGroup& group_;
+  std::map<std::string, at::Tensor> tensors_;
+};
+
+void require_optimizer(const Replica& replica, const Saved& saved) {
+  size_t count = 1;
+  for (const OptimizerMemory& memory : replica.optimizer.memory()) {
+    for (const auto& item : replica.model.named_parameters()) {
+      saved.require(fmt::format("{}{}.{}", kOptimizer, memory.name, item.key()), item.value());
+      ++count;
+    }
+  }
+  saved.require(kSteps, at::scalar_tensor(0, at::kLong));
+  for (const auto& [name, tensor] : saved.tensors()) {
+    if (name.compare(0, kOptimizer.size(), kOptimizer) == 0 && count-- == 0)
+      refuse(name, "is nothing that this optimizer remembers");
+  }
+}
+
+void restore_optimizer(const Replica& replica, Saved& saved) {
+  const std::vector<ParameterPart>& parts = replica.reducer.parts();
+  const auto parameters = replica.model.named_parameters();
+  for (const OptimizerMemory& memory : replica.optimizer.memory()) {
+    for (size_t i = 0; i < parameters.size(); ++i) {
+      const at::Tensor& like = parameters[i].value();
+      const std::string name = fmt::format("{}{}.{}", kOptimizer, memory.name, parameters[i].key());
+      const at::Tensor whole = in_memory_order(at::empty_like(like).copy_(saved.share(name, like)));
+      for (size_t part = 0; part < parts.size(); ++part) {
+        const ParameterPart& own = parts[part];
+        if (own.parameter != i) continue;
+        in_memory_order(memory.tensors[part]).copy_(whole.narrow(0, own.begin, own.values.numel()));
+      }
+    }
+  }
+  replica.optimizer.set_steps(saved.share(saved.leads() ? saved.tensors().at(kSteps).item<int64_t>() : 0));
+}
+
+// One that was trained in another precision has none: the scale then begins afresh.
+void restore_loss_scale(const Replica& replica, Saved& saved) {
+  const at::Tensor like = at::zeros({3}, at::kDouble);
+  if (replica.loss_scale == nullptr || saved.share(saved.has(kLossScale) ? 1 : 0) == 0) return;
+  if (saved.leads()) saved.require(kLossScale, like);
+  const at::Tensor state = saved.share(kLossScale, like);
+  const double* const numbers = state.const_data_ptr<double>();
+  replica.loss_scale->restore({numbers, numbers + 3});
+}
+
+// Returns whether each replica got its own back.
+bool restore_buffers(const Replica& replica, Saved& saved) {
+  bool own = false;
+  for (const auto& item : replica.model.named_buffers()) {
+    at::Tensor buffer = item.value();
+    const at::Tensor row = saved.row(kBuffer + item.key(), buffer, /*all=*/true);
+    if (!row.defined()) continue;
+    buffer.copy_(row);
+    own = true;
+  }
+  return own;
+}
+
+}  // namespace
+
+CollectedVariables collect(const Replica& replica, bool buffers_agree) {
+  const at::NoGradGuard no_grad;
+  CollectedVariables all;
+  all.model = copy_variables(replica.model);
+  collect_optimizer(replica, all.training);
+  for (const at::Device device : drawing_devices(replica))
+    all.training.emplace_back(generator_name(device), gather_rows(replica.group, generator_state(device)));
+  if (buffers_agree) return all;
+  std::map<std::string, at::Tensor> copies(all.model.begin(), all.model.end());
+  for (const auto& item : replica.model.named_buffers()) {
+    all.training.emplace_back(kBuffer + item.key(), gather_rows(replica.group, item.value()));
+    at::Tensor& mean = copies.at(item.key());
+    replica.group.all_reduce_sum(mean);
+    mean.div_(replica.group.size());
+  }
+  return all;
+}
+
+bool restore(const Replica& replica, const CollectedVariables& variables) {
+  const at::NoGradGuard no_grad;
+  Saved saved(replica, variables.training);
+  const bool training = saved.share(variables.training.empty() ? 0 : 1) == 1;
+  if (saved.leads()) {
+    if (training) require_optimizer(replica, saved);
+    write_variables(replica.model, variables.model);
+  }
+  std::vector<at::Tensor> all;
+  for (const auto& [name, tensor] : named_variables(replica.model)) all.push_back(tensor.detach());
+  replica.group.broadcast(all, kRoot);
+  if (!training) return true;
+  restore_optimizer(replica, saved);
+  restore_loss_scale(replica, saved);
+  const bool own_buffers = restore_buffers(replica, saved);
+  for (const at::Device device : drawing_devices(replica)) {
+    const at::Tensor state = saved.row(generator_name(device), generator_state(device), /*all=*/false);
+    if (state.defined()) set_generator_state(device, state.clone());
+  }
+  replica.group.barrier();  // variables that replicas share are written now
+  return !own_buffers;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,50 @@
+#include "step/step_recorder.h"
+
+#include <ATen/ATen.h>
+#include <c10/util/Exception.h>
+#include <fmt/format.h>
+
+#include "core/error.h"
+
+namespace dtrain {
+namespace {
+
+// All that a step takes from its share besides tensors.
+std::vector<int64_t> shape_of(const Share& share) {
+  std::vector<int64_t> shape = {share.global_examples};
+  for (const MicroBatch& batch : share.micro_batches) shape.push_back(batch.size());
+  return shape;
+}
+
+}  // namespace
+
+MetricSums StepRecorder::run(const Share& share, const Step& step) {
+  if (!accelerator_ || share.micro_batches.empty()) return step(share);
+  const Shape shape = shape_of(share);
+  if (recording_ ? shape != recorded_ : steps_[shape]++ < kWarmUpSteps) return step(share);
+  if (!recording_) {
+    record(share, step);
+    recorded_ = shape;
+  }
+  for (size_t i = 0; i < share.micro_batches.size(); ++i)
+    recording_->share.micro_batches[i].copy_from(share.micro_batches[i]);
+  recording_->replay();
+  MetricSums sums;
+  sums.add(recording_->sums);  // a copy: the next step overwrites them
+  return sums;
+}
+
+void StepRecorder::record(const Share& share, const Step& step) {
+  recording_.emplace();
+  recording_->share.global_examples = share.global_examples;
+  for (const MicroBatch& batch : share.micro_batches) recording_->share.micro_batches.push_back(batch.copy());
+  try {
+    recording_->replay = accelerator_->record([this, step] { recording_->sums = step(recording_->share); });
+  } catch (const c10::AcceleratorError& error) {
+    throw Error(ExitCode::kBug,
+                fmt::format("the step cannot be recorded, which cuda.graphs: false leaves out: {}",
+                            error.what_without_backtrace()));
+  }
+}
+
+}  // namespace dtrain

@@ -1,0 +1,93 @@
+#include "store/store.h"
+
+#include <c10/util/Exception.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <torch/csrc/distributed/c10d/TCPStore.hpp>
+
+#include "core/error.h"
+#include "core/sockets.h"
+#include "core/text.h"
+#include "store/peer_errors.h"
+#include "store/socket_filter.h"
+
+namespace dtrain {
+void HostedStore::admit(const std::vector<std::string>& addresses) const {
+  admit_only(listener.get(), addresses);
+}
+
+HostedStore host_store(const std::string& address, uint16_t port, std::chrono::milliseconds timeout) {
+  Listening listening = listen_at(address, port);
+  HostedStore hosted;
+  hosted.port = listening.port;
+  hosted.listener = Descriptor(::fcntl(listening.socket.get(), F_DUPFD_CLOEXEC, 0));
+  c10d::TCPStoreOptions options;
+  options.port = hosted.port;
+  options.isServer = true;
+  options.waitWorkers = false;
+  options.timeout = timeout;
+  options.masterListenFd = listening.socket.release();  // the store closes it
+  with_peer_errors("hosting the store",
+                   [&] { hosted.store = c10::make_intrusive<c10d::TCPStore>(address, options); });
+  return hosted;
+}
+
+StorePtr connect_store(const std::string& address, uint16_t port, std::chrono::milliseconds timeout) {
+  StorePtr store;
+  c10d::TCPStoreOptions options;
+  options.port = port;
+  options.waitWorkers = false;
+  options.timeout = timeout;
+  const auto connect = [&] { store = c10::make_intrusive<c10d::TCPStore>(address, options); };
+  with_peer_errors(fmt::format("connecting to the store at {}:{}", address, port), [&] {
+    // Most of its requests wait for their answers without a limit of their own.
+    for (const int socket : sockets_opened_by(connect))
+      limit_silence(socket, std::chrono::duration<double>(timeout).count());
+  });
+  return store;
+}
+
+void set_key(const StorePtr& store, const std::string& key) {
+  with_peer_errors("writing to the store", [&] { store->set(key, std::vector<uint8_t>{1}); });
+}
+
+void wait_for_key(const StorePtr& store, const std::string& key) {
+  constexpr auto kPatience = std::chrono::seconds(5);
+  with_peer_errors("waiting at the store", [&] {
+    while (true) {
+      try {
+        return store->wait({key}, kPatience);
+      } catch (const c10::DistStoreError&) {
+        // Not set yet. A store that is gone is another error (DistNetworkError) and passes.
+        if (store->check({key})) return;
+      }
+    }
+  });
+}
+
+void wait_for_ranks(const StorePtr& store, int rank, int size, std::chrono::milliseconds timeout) {
+  const auto key_of = [](int other) { return fmt::format("here/{}", other); };
+  std::vector<std::string> keys;
+  for (int other = 0; other < size; ++other) keys.push_back(key_of(other));
+  with_peer_errors(fmt::format("rank {} meeting {} others", rank, size - 1), [&] {
+    store->set(key_of(rank), std::vector<uint8_t>{1});
+    try {
+      store->wait(keys, timeout);
+    } catch (const c10::DistStoreError&) {
+      std::vector<std::string> missing;
+      for (int other = 0; other < size; ++other) {
+        if (!store->check({key_of(other)})) missing.push_back(std::to_string(other));
+      }
+      if (missing.empty()) return;
+      const double seconds = std::chrono::duration<double>(timeout).count();
+      throw Error(
+          ExitCode::kPeerLost,
+          fmt::format("after {} rank{} {} had not come (network.rendezvous_timeout_seconds is how long "
+                      "to wait)",
+                      human_duration(seconds), missing.size() == 1 ? "" : "s", join(missing)));
+    }
+  });
+}
+
+}  // namespace dtrain

@@ -1,0 +1,159 @@
+#include "supervise/status_board.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <new>
+
+#include "core/clock.h"
+#include "core/descriptor.h"
+#include "core/error.h"
+#include "core/text.h"
+
+namespace dtrain {
+namespace {
+
+constexpr size_t kCacheLine = 64;
+constexpr uint64_t kMagic = 0x3164726f62527464;  // "dtRbord1" in memory
+constexpr int64_t kMaxReplicas = 65536;
+constexpr int kActivityShift = 56;  // a slot's state is the activity in 8 bits above the step in 56
+constexpr uint64_t kStepMask = (uint64_t{1} << kActivityShift) - 1;
+
+// The first cache line of a board.
+struct alignas(kCacheLine) Header {
+  uint64_t magic;
+  int64_t replicas;
+};
+
+size_t board_bytes(int64_t replicas) { return kCacheLine * static_cast<size_t>(1 + replicas); }
+
+[[noreturn]] void fail(const char* what) {
+  throw Error(ExitCode::kBug, fmt::format("status board: {}: {}", what, std::strerror(errno)));
+}
+
+char* map_board(int descriptor, int64_t replicas) {
+  void* const memory =
+      ::mmap(nullptr, board_bytes(replicas), PROT_READ | PROT_WRITE, MAP_SHARED, descriptor, 0);
+  if (memory == MAP_FAILED) fail("cannot map");
+  return static_cast<char*>(memory);
+}
+
+}  // namespace
+
+// Alone in its cache line, so that replicas never wait for each other's writes. The activity and the step
+// change in one store; the time is a line of its own in a message, and one that is a few nanoseconds older
+// does no harm.
+struct alignas(kCacheLine) StatusBoard::Slot {
+  std::atomic<uint64_t> state{0};
+  std::atomic<double> since{0};
+  static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<double>::is_always_lock_free,
+                "a lock would live in one process only");
+};
+
+const char* activity_name(Activity activity) {
+  switch (activity) {
+    case Activity::kStarting:
+      return "starting";
+    case Activity::kLoadingData:
+      return "loading data";
+    case Activity::kConnecting:
+      return "connecting";
+    case Activity::kBuilding:
+      return "building the model";
+    case Activity::kWaitingForData:
+      return "waiting for data";
+    case Activity::kComputing:
+      return "computing";
+    case Activity::kCommunicating:
+      return "communicating";
+    case Activity::kUpdating:
+      return "updating variables";
+    case Activity::kEvaluating:
+      return "evaluating";
+    case Activity::kSaving:
+      return "saving a checkpoint";
+    case Activity::kServing:
+      return "serving";
+    case Activity::kFinished:
+      return "finished";
+  }
+  return "in an unknown state";  // the number comes from another process's memory
+}
+
+std::string describe_status(const ReplicaStatus& status, double now) {
+  const std::string step = status.step > 0 ? fmt::format(" at step {}", status.step) : "";
+  return fmt::format("{}{} for {}", activity_name(status.activity), step,
+                     human_duration(std::max(0.0, now - status.since)));
+}
+
+std::unique_ptr<StatusBoard> StatusBoard::create(int replicas) {
+  if (replicas < 1 || replicas > kMaxReplicas) {
+    throw Error(ExitCode::kBug, fmt::format("status board: {} replicas", replicas));
+  }
+  Descriptor file(::memfd_create("dtrain-status", MFD_CLOEXEC | MFD_ALLOW_SEALING));
+  if (file.get() < 0) fail("cannot create");
+  if (::ftruncate(file.get(), static_cast<off_t>(board_bytes(replicas))) != 0) fail("cannot size");
+  // Nobody may shrink it under us: touching a page that is gone is a SIGBUS.
+  if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) fail("cannot seal");
+  char* const memory = map_board(file.get(), replicas);
+  new (memory) Header{kMagic, replicas};
+  Slot* const slots = new (memory + kCacheLine) Slot[static_cast<size_t>(replicas)];
+  const double now = steady_seconds();
+  for (int rank = 0; rank < replicas; ++rank) slots[rank].since.store(now, std::memory_order_relaxed);
+  return std::unique_ptr<StatusBoard>(new StatusBoard(file.release(), slots, replicas));
+}
+
+std::unique_ptr<StatusBoard> StatusBoard::open(int descriptor) {
+  struct stat status {};
+  if (::fstat(descriptor, &status) != 0) fail("cannot look at the descriptor");
+  Header header{};
+  const ssize_t got = S_ISREG(status.st_mode) ? ::pread(descriptor, &header, sizeof header, 0) : 0;
+  if (got != static_cast<ssize_t>(sizeof header) || header.magic != kMagic || header.replicas < 1 ||
+      header.replicas > kMaxReplicas || status.st_size != static_cast<off_t>(board_bytes(header.replicas))) {
+    throw Error(ExitCode::kBug, fmt::format("descriptor {} is not a status board", descriptor));
+  }
+  char* const memory = map_board(descriptor, header.replicas);
+  ::fcntl(descriptor, F_SETFD, FD_CLOEXEC);
+  Slot* const slots = std::launder(reinterpret_cast<Slot*>(memory + kCacheLine));
+  return std::unique_ptr<StatusBoard>(new StatusBoard(descriptor, slots, static_cast<int>(header.replicas)));
+}
+
+StatusBoard::StatusBoard(int descriptor, Slot* slots, int replicas)
+    : descriptor_(descriptor), slots_(slots), replicas_(replicas) {
+  static_assert(sizeof(Slot) == kCacheLine && sizeof(Header) == kCacheLine);
+}
+
+StatusBoard::~StatusBoard() {
+  ::munmap(reinterpret_cast<char*>(slots_) - kCacheLine, board_bytes(replicas_));
+  ::close(descriptor_);
+}
+
+void StatusBoard::set(int rank, Activity activity, int64_t step) {
+  if (rank < 0 || rank >= replicas_)
+    throw Error(ExitCode::kBug, fmt::format("status board: no rank {}", rank));
+  const uint64_t state =
+      static_cast<uint64_t>(activity) << kActivityShift | (static_cast<uint64_t>(step) & kStepMask);
+  slots_[rank].since.store(steady_seconds(), std::memory_order_relaxed);
+  slots_[rank].state.store(state, std::memory_order_release);
+}
+
+ReplicaStatus StatusBoard::get(int rank) const {
+  if (rank < 0 || rank >= replicas_)
+    throw Error(ExitCode::kBug, fmt::format("status board: no rank {}", rank));
+  const uint64_t state = slots_[rank].state.load(std::memory_order_acquire);
+  return {static_cast<Activity>(state >> kActivityShift), static_cast<int64_t>(state & kStepMask),
+          slots_[rank].since.load(std::memory_order_relaxed)};
+}
+
+int StatusBoard::replicas() const { return replicas_; }
+
+int StatusBoard::descriptor() const { return descriptor_; }
+
+}  // namespace dtrain

@@ -1,0 +1,39 @@
+// A command on another host, by ssh.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/descriptor.h"
+
+namespace dtrain {
+
+class RemoteCommand {
+ public:
+  // Starts `ssh` of PATH, without a shell here; the shell there gets every argument quoted. `host` is one of
+  // is_host() (host/hosts.h). `input`, a few kilobytes at most, becomes the command's standard input.
+  // Throws Error(kUsage) when there is no ssh, Error(kMemory) when there is no room for a process.
+  RemoteCommand(const std::string& host, const std::vector<std::string>& arguments,
+                const std::optional<std::string>& ssh_configuration, const std::string& input);
+  ~RemoteCommand();  // ends ssh
+  RemoteCommand(const RemoteCommand&) = delete;
+  RemoteCommand& operator=(const RemoteCommand&) = delete;
+
+  struct Result {
+    int exit_code = 0;   // 255: ssh itself failed; 128 + N: signal N; -1: not done in time
+    std::string output;  // at most 1 MiB, as are the errors
+    std::string errors;
+  };
+  // Waits for at most `seconds`, or until a stop signal arrives (core/signals.h), then ends ssh.
+  Result finish(double seconds);
+
+ private:
+  pid_t process_ = -1;
+  Descriptor output_;
+  Descriptor errors_;
+};
+
+}  // namespace dtrain

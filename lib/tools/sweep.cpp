@@ -1,0 +1,208 @@
+#include "tools/sweep.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <sstream>
+
+#include "core/files.h"
+#include "core/signals.h"
+#include "core/text.h"
+#include "display/sweep_chart.h"
+#include "display/sweep_table.h"
+#include "host/cores.h"
+#include "job/job.h"
+#include "metrics/show.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int64_t kEndless = 1'000'000;  // epochs: the number of steps ends a run
+
+std::vector<int64_t> batches_of(const JobSpec& spec, const SweepOptions& options) {
+  if (!options.batches.empty()) return options.batches;
+  if (options.strong && spec.batch.global) return {*spec.batch.global};
+  const BatchPlan smallest = resolve_batch(spec, options.replicas.front());
+  return {options.strong ? smallest.global : smallest.per_replica};
+}
+
+SweepPoint make_point(const JobSpec& spec, int64_t replicas, int64_t batch, bool strong) {
+  const int64_t parts = replicas * spec.batch.accumulate_steps;
+  SweepPoint point;
+  point.replicas = replicas;
+  point.global_batch = strong ? batch : batch * parts;
+  if (point.global_batch % parts == 0) point.per_replica_batch = point.global_batch / parts;
+  return point;
+}
+
+// What stays the same at all points.
+JobSpec common_spec(JobSpec spec, const SweepOptions& options) {
+  StrategySpec& strategy = spec.strategy;
+  if (!strategy.threads_per_replica)
+    strategy.threads_per_replica = std::max<int64_t>(1, available_cores() / options.replicas.back());
+  strategy.devices.resize(1);  // a list would fix the number of replicas
+  spec.train.epochs = kEndless;
+  spec.train.max_steps = spec.metrics.skip_steps + options.steps;
+  // A job always evaluates at its end: as little as can be.
+  spec.data.test_examples = 1;
+  spec.evaluate.every_epochs = kEndless;
+  spec.compare.baseline = "none";
+  spec.checkpoint = {};
+  spec.callbacks = {};
+  return spec;
+}
+
+// Plans a point's job, or notes why it cannot be made. The spec takes the way through its text, as on the way
+// to the replicas, so that every bound and rule is applied.
+JobPlan plan_point(JobSpec spec, const DatasetInfo& data, bool strong, SweepPoint& point) {
+  spec.strategy.replicas = spec.strategy.workers = point.replicas;
+  spec.batch.per_replica = strong ? std::nullopt : point.per_replica_batch;
+  spec.batch.global = strong ? std::optional(point.global_batch) : std::nullopt;
+  LoadedSpec loaded = parse_spec(print_spec(spec), "sweep");
+  JobPlan job;
+  if (loaded.ok()) job = plan_job(loaded, data);
+  if (!loaded.ok()) {
+    const Problem& problem = loaded.problems.front();
+    point.exit_code = ExitCode::kUsage;
+    point.error = problem.path.empty() ? problem.text : problem.path + ": " + problem.text;
+  }
+  return job;
+}
+
+// What a completed run measured; nullopt when it says nothing of its steps.
+std::optional<SweepRun> run_of(const Event& summary, const std::string& directory) {
+  const Event& end = summary.at("distributed").at("run_end");
+  const auto rate = number_at(end, "examples_per_second");
+  const auto step_ms = number_at(end, "step_ms");
+  const auto phases = end.find("phases_ms");
+  if (!rate || !step_ms || phases == end.end()) return std::nullopt;
+  SweepRun run{directory, *rate, *step_ms, {}};
+  for (size_t i = 0; i < kPhases; ++i)
+    run.phases_ms.values[i] = number_at(*phases, phase_name(static_cast<Phase>(i))).value_or(0);
+  return run;
+}
+
+// One run of one point after the other, with the files brought up to date.
+class SweepRunner {
+ public:
+  SweepRunner(PlannedSweep& planned, const std::string& program, std::ostream& progress)
+      : sweep_(planned.sweep),
+        jobs_(planned.jobs),
+        folder_(planned.sweep.directory),
+        program_(program),
+        progress_(progress) {}
+
+  ExitCode run() {
+    catch_stop_signals();
+    const int signals_before = stop_signals_received();
+    announce();
+    write_files();
+    for (int64_t repeat = 1; repeat <= sweep_.repeats; ++repeat) {
+      for (size_t i = 0; i < sweep_.points.size(); ++i) {
+        if (!sweep_.points[i].error.empty()) continue;
+        make_run(sweep_.points[i], jobs_[i], repeat);
+        write_files();
+        if (stop_signals_received() != signals_before) return ExitCode::kStopped;
+      }
+    }
+    return first_failure();
+  }
+
+ private:
+  void announce() {
+    size_t points = 0;
+    for (const SweepPoint& point : sweep_.points) points += point.error.empty() ? 1 : 0;
+    runs_ = static_cast<int64_t>(points) * sweep_.repeats;
+    progress_ << fmt::format("sweep of {}, {}, in {}\n",
+                             show_counted(static_cast<int64_t>(sweep_.points.size()), "point"),
+                             show_counted(runs_, "run"), folder_.string())
+              << std::flush;
+  }
+
+  void make_run(SweepPoint& point, const JobPlan& job, int64_t repeat) {
+    const int64_t batch = kept_batch(sweep_, point);
+    const std::string name = fmt::format("replicas-{}-batch-{}-run-{}", point.replicas, batch, repeat);
+    progress_ << fmt::format("[{}/{}] {}, batch {} {}, run {}: ", ++run_, runs_,
+                             show_counted(point.replicas, "replica"), batch, kept_batch_name(sweep_), repeat)
+              << std::flush;
+    OutputOptions options;
+    options.directory.directory = folder_ / name;
+    options.console.quiet = true;
+    options.say = [this](const std::string& line) { progress_ << line << std::endl; };
+    std::ostringstream unread;
+    const JobResult result = supervise_job(job, options, program_, unread);
+    progress_ << take(point, result, name) << std::endl;
+  }
+
+  // Adds a run to its point; returns what to say of it.
+  std::string take(SweepPoint& point, const JobResult& result, const std::string& name) {
+    if (result.code == ExitCode::kStopped) return result.message;
+    std::optional<SweepRun> run;
+    if (result.code == ExitCode::kDone) run = run_of(result.summary, name);
+    if (run) {
+      point.runs.push_back(*run);
+      return fmt::format("{} examples/s, {} ms a step", show_rate(run->examples_per_second),
+                         show_milliseconds(run->step_ms));
+    }
+    const bool silent = result.code == ExitCode::kDone;
+    point.exit_code = silent ? ExitCode::kBug : result.code;
+    point.error = silent ? "the run reported no step times" : result.reason;
+    runs_ -= sweep_.repeats - static_cast<int64_t>(point.runs.size()) - 1;  // it is not repeated
+    return fmt::format("failed, exit code {}: {}", static_cast<int>(point.exit_code), printable(point.error));
+  }
+
+  void write_files() const {
+    write_file_atomically(folder_ / "sweep.csv", sweep_csv(sweep_));
+    write_file_atomically(folder_ / "sweep.json", event_text(sweep_document(sweep_), 2) + "\n");
+    write_file_atomically(folder_ / "sweep.svg", sweep_chart(sweep_));
+  }
+
+  ExitCode first_failure() const {
+    const auto failed = std::find_if(sweep_.points.begin(), sweep_.points.end(),
+                                     [](const SweepPoint& point) { return !point.error.empty(); });
+    return failed == sweep_.points.end() ? ExitCode::kDone : failed->exit_code;
+  }
+
+  Sweep& sweep_;
+  const std::vector<JobPlan>& jobs_;
+  const std::filesystem::path folder_;
+  const std::string& program_;
+  std::ostream& progress_;
+  int64_t run_ = 0;   // the number of the last one
+  int64_t runs_ = 0;  // that will have been made in the end
+};
+
+}  // namespace
+
+PlannedSweep plan_sweep(const JobSpec& spec, const DatasetInfo& data, const SweepOptions& options) {
+  const JobSpec common = common_spec(spec, options);
+  PlannedSweep planned;
+  Sweep& sweep = planned.sweep;
+  sweep.name = spec.name;
+  sweep.strong = options.strong;
+  sweep.strategy = spec.strategy.kind;
+  sweep.communication = spec.strategy.communication;
+  sweep.dataset = data.name;
+  if (data.is_fallback()) sweep.dataset_requested = data.requested;
+  sweep.dtype = spec.model.dtype;
+  sweep.threads_per_replica = *common.strategy.threads_per_replica;
+  sweep.cores = available_cores();
+  sweep.repeats = options.repeats;
+  sweep.steps = options.steps;
+  sweep.skipped_steps = spec.metrics.skip_steps;
+  for (const int64_t batch : batches_of(spec, options)) {
+    for (const int64_t replicas : options.replicas) {
+      sweep.points.push_back(make_point(spec, replicas, batch, options.strong));
+      planned.jobs.push_back(plan_point(common, data, options.strong, sweep.points.back()));
+      if (sweep.points.back().error.empty()) sweep.parameters = planned.jobs.back().model.parameters();
+    }
+  }
+  return planned;
+}
+
+ExitCode run_sweep(PlannedSweep& planned, const std::string& program, std::ostream& progress) {
+  return SweepRunner(planned, program, progress).run();
+}
+
+}  // namespace dtrain

@@ -1,0 +1,254 @@
+#include "yaml/yaml_tree.h"
+
+#include <fmt/format.h>
+#include <yaml-cpp/eventhandler.h>
+#include <yaml-cpp/exceptions.h>
+#include <yaml-cpp/mark.h>
+#include <yaml-cpp/parser.h>
+
+#include <algorithm>
+#include <istream>
+#include <streambuf>
+
+#include "core/text.h"
+
+namespace dtrain {
+namespace {
+
+// yaml-cpp reads a whole flow collection into a queue of tokens, 200 bytes for each byte of the worst text,
+// before it reports anything. So the text is handed to it in pieces, and no more of it once this much brought
+// no event.
+constexpr size_t kMaxBytesWithoutEvent = 128 * 1024;
+constexpr size_t kPiece = 2048;
+
+class MeteredText : public std::streambuf {
+ public:
+  explicit MeteredText(const std::string& text) : text_(text) {}
+  void event() { event_at_ = given_; }
+  bool starved() const { return starved_; }
+
+ protected:
+  int_type underflow() override {
+    starved_ = starved_ || given_ - event_at_ > kMaxBytesWithoutEvent;
+    if (starved_ || given_ == text_.size()) return traits_type::eof();
+    char* const begin = const_cast<char*>(text_.data()) + given_;  // streambuf wants char*, reading only
+    given_ += std::min(kPiece, text_.size() - given_);
+    setg(begin, begin, const_cast<char*>(text_.data()) + given_);
+    return traits_type::to_int_type(*begin);
+  }
+
+ private:
+  const std::string& text_;
+  size_t given_ = 0;
+  size_t event_at_ = 0;
+  bool starved_ = false;
+};
+
+// Builds the tree from the parser's events.
+class TreeBuilder : public YAML::EventHandler {
+ public:
+  explicit TreeBuilder(MeteredText& source) : source_(source) {}
+
+  YamlNode take_root() { return std::move(root_); }
+  int line() const { return line_; }
+  int column() const { return column_; }
+
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (documents_++ > 0) fail(mark, "a second document starts here; a spec is one document");
+  }
+  void OnDocumentEnd() override {}
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override { add(start(mark, "", anchor)); }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t) override {
+    YamlNode node = start(mark, "", 0);
+    node.complaint = "aliases (*name) are not supported; write the value out";
+    add(std::move(node));
+  }
+
+  void OnScalar(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                const std::string& value) override {
+    YamlNode node = start(mark, tag, anchor);
+    node.kind = YamlNode::Kind::kScalar;
+    node.text = value;
+    node.plain = tag.empty() || tag == "?";
+    add(std::move(node));
+  }
+
+  void OnSequenceStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value) override {
+    open(start(mark, tag, anchor), YamlNode::Kind::kList);
+  }
+  void OnSequenceEnd() override { close(); }
+
+  void OnMapStart(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value) override {
+    open(start(mark, tag, anchor), YamlNode::Kind::kMap);
+  }
+  void OnMapEnd() override { close(); }
+
+ private:
+  // A list or map whose end has not come yet.
+  struct Frame {
+    YamlNode node;
+    bool has_key = false;
+    YamlNode key;
+  };
+
+  [[noreturn]] static void fail(const YAML::Mark& mark, const std::string& text) {
+    throw YamlError(mark.line + 1, mark.column + 1, text);
+  }
+
+  static std::string short_tag(const std::string& tag) {
+    static const std::string kStandard = "tag:yaml.org,2002:";
+    const bool standard = tag.compare(0, kStandard.size(), kStandard) == 0;
+    return printable(standard ? "!!" + tag.substr(kStandard.size()) : tag, 60);
+  }
+
+  YamlNode start(const YAML::Mark& mark, const std::string& tag, YAML::anchor_t anchor) {
+    source_.event();
+    if (++nodes_ > kMaxYamlNodes) fail(mark, fmt::format("more than {} values", kMaxYamlNodes));
+    YamlNode node;
+    node.line = line_ = mark.line + 1;
+    node.column = column_ = mark.column + 1;
+    if (anchor != 0)
+      node.complaint = "anchors (&name) are not supported; write the value out where it is needed";
+    const bool plain_tag = tag.empty() || tag == "?" || tag == "!" || tag == "tag:yaml.org,2002:str";
+    if (!plain_tag) node.complaint = fmt::format("the tag {} is not supported; leave it out", short_tag(tag));
+    return node;
+  }
+
+  void open(YamlNode node, YamlNode::Kind kind) {
+    if (frames_.size() == kMaxYamlDepth)
+      throw YamlError(node.line, node.column, fmt::format("nested deeper than {} levels", kMaxYamlDepth));
+    node.kind = kind;
+    frames_.push_back({std::move(node), false, {}});
+  }
+
+  void close() {
+    YamlNode node = std::move(frames_.back().node);
+    frames_.pop_back();
+    add(std::move(node));
+  }
+
+  void add(YamlNode node) {
+    if (frames_.empty()) {
+      root_ = std::move(node);
+      return;
+    }
+    Frame& frame = frames_.back();
+    if (frame.node.kind == YamlNode::Kind::kList) {
+      frame.node.items.push_back(std::move(node));
+    } else if (frame.has_key) {
+      if (node.kind == YamlNode::Kind::kNull) {  // the parser is at the next line by now
+        node.line = frame.key.line;
+        node.column = frame.key.column;
+      }
+      frame.node.entries.push_back({std::move(frame.key), std::move(node)});
+      frame.has_key = false;
+    } else {
+      frame.key = std::move(node);
+      frame.has_key = true;
+    }
+  }
+
+  MeteredText& source_;
+  YamlNode root_;
+  std::vector<Frame> frames_;
+  size_t nodes_ = 0;
+  int documents_ = 0;
+  int line_ = 1;
+  int column_ = 1;
+};
+
+// The length of the UTF-8 sequence at `text[at]`, 0 when it is malformed (RFC 3629, section 4).
+size_t sequence_length(const std::string& text, size_t at) {
+  const auto byte = [&](size_t offset) {
+    return at + offset < text.size() ? static_cast<unsigned char>(text[at + offset]) : 0u;
+  };
+  const auto continues = [&](size_t offset) { return (byte(offset) & 0xc0u) == 0x80u; };
+  const unsigned first = byte(0);
+  if (first < 0x80) return 1;
+  if (first >= 0xc2 && first <= 0xdf) return continues(1) ? 2 : 0;
+  if (first >= 0xe0 && first <= 0xef) {
+    if (first == 0xe0 && byte(1) < 0xa0) return 0;  // overlong
+    if (first == 0xed && byte(1) > 0x9f) return 0;  // surrogate
+    return continues(1) && continues(2) ? 3 : 0;
+  }
+  if (first >= 0xf0 && first <= 0xf4) {
+    if (first == 0xf0 && byte(1) < 0x90) return 0;  // overlong
+    if (first == 0xf4 && byte(1) > 0x8f) return 0;  // beyond U+10FFFF
+    return continues(1) && continues(2) && continues(3) ? 4 : 0;
+  }
+  return 0;
+}
+
+// Refuses what yaml-cpp would misread: a control character (0x04 ends its input silently) or another
+// encoding.
+void check_bytes(const std::string& text) {
+  if (text.size() > kMaxYamlBytes)
+    throw YamlError(0, 0,
+                    fmt::format("{} is over the limit of {}", human_bytes(static_cast<int64_t>(text.size())),
+                                human_bytes(kMaxYamlBytes)));
+  size_t at = 0;
+  if (is_clean_text(text, at)) return;
+  const auto line = std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '\n') + 1;
+  const size_t line_begin = at == 0 ? 0 : text.rfind('\n', at - 1) + 1;  // npos + 1 is 0
+  const auto byte = static_cast<unsigned char>(text[at]);
+  throw YamlError(static_cast<int>(line), static_cast<int>(at - line_begin) + 1,
+                  byte < 0x80 ? fmt::format("the control character 0x{:02x} is not text", byte)
+                              : fmt::format("the byte 0x{:02x} is not UTF-8", byte));
+}
+
+// Why yaml-cpp may have stumbled over a line (1-based), where it says it badly.
+std::string syntax_hint(const std::string& text, int line) {
+  size_t begin = 0;
+  for (int at = 1; at < line; ++at) {
+    const size_t end = text.find('\n', begin);
+    if (end == std::string::npos) return "";
+    begin = end + 1;
+  }
+  const size_t first = text.find_first_not_of(" \t", begin);
+  const bool tab = text.substr(begin, first - begin).find('\t') != std::string::npos;
+  return tab ? "; indent with spaces, not tabs" : "";
+}
+
+}  // namespace
+
+bool is_clean_text(const std::string& text, size_t& at) {
+  for (at = 0; at < text.size();) {
+    const auto byte = static_cast<unsigned char>(text[at]);
+    const bool control = (byte < 0x20 && byte != '\t' && byte != '\n' && byte != '\r') || byte == 0x7f;
+    const size_t length = control ? 0 : sequence_length(text, at);
+    if (length == 0) return false;
+    at += length;
+  }
+  return true;
+}
+
+YamlNode parse_yaml(const std::string& text) {
+  check_bytes(text);
+  MeteredText source(text);
+  TreeBuilder builder(source);
+  const auto check_source = [&] {
+    if (source.starved())
+      throw YamlError(builder.line(), builder.column(),
+                      fmt::format("a list, text or comment that follows is longer than {}",
+                                  human_bytes(kMaxBytesWithoutEvent)));
+  };
+  try {
+    std::istream stream(&source);
+    YAML::Parser parser(stream);
+    while (parser.HandleNextDocument(builder)) check_source();
+  } catch (const YAML::Exception& error) {
+    check_source();
+    const bool known = !error.mark.is_null();
+    const int line = known ? error.mark.line + 1 : builder.line();
+    throw YamlError(line, known ? error.mark.column + 1 : builder.column(),
+                    "not valid YAML: " + printable(error.msg) + syntax_hint(text, line));
+  }
+  check_source();
+  return builder.take_root();
+}
+
+}  // namespace dtrain
