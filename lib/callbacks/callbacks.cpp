@@ -32,13 +32,13 @@ const std::vector<Kind> kCallbacks = {
 }  // namespace
 
 Event message_event(const RunPlan& run, const std::string& text) {
-  Event event = make_event("message", run.run);
+  Event event = make_event("message", run.name());
   event["text"] = text;
   return event;
 }
 
 bool has_callbacks(const JobPlan& job, const RunPlan& run) {
-  return run.run == "distributed" && std::any_of(kCallbacks.begin(), kCallbacks.end(), [&](const Kind& kind) {
+  return run.traits().is_observed && std::any_of(kCallbacks.begin(), kCallbacks.end(), [&](const Kind& kind) {
            return kind.is_asked_for(job.spec.callbacks);
          });
 }

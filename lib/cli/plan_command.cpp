@@ -25,7 +25,7 @@ ordered_json memory_json(const MemoryEstimate& memory, int64_t batch) {
 }
 
 ordered_json run_json(const JobPlan& job, const RunPlan& run) {
-  return {{"run", run.run},
+  return {{"run", run.name()},
           {"strategy", run.strategy},
           {"replicas", run.replicas},
           {"servers", run.servers},
@@ -95,8 +95,8 @@ void print_memory(const JobPlan& job, const RunPlan& run) {
 
 void print_run(const JobPlan& job, const RunPlan& run) {
   const BatchPlan& batch = run.batch;
-  std::cout << fmt::format("\n{} run: {}, {} x {}\n", run.run, run.strategy, counted(run.replicas, "replica"),
-                           counted(run.threads_per_replica, "thread"));
+  std::cout << fmt::format("\n{} run: {}, {} x {}\n", run.name(), run.strategy,
+                           counted(run.replicas, "replica"), counted(run.threads_per_replica, "thread"));
   print_line("global batch", fmt::format("{} = {} per replica x {} x {}", batch.global, batch.per_replica,
                                          counted(batch.replicas, "replica"),
                                          counted(batch.accumulate_steps, "accumulation step")));
@@ -108,7 +108,7 @@ void print_run(const JobPlan& job, const RunPlan& run) {
                          last == batch.global ? "" : ", the last with " + counted(last, "example")));
   print_line("steps in all",
              fmt::format("{} in {}", with_separators(run.total_steps), counted(run.epochs, "epoch")));
-  if (run.run != "overhead") print_memory(job, run);
+  if (run.traits().trains) print_memory(job, run);
   if (run.is_asynchronous()) {
     print_line("servers", with_separators(run.servers));
     print_line("bytes per step",
@@ -140,7 +140,7 @@ void plot_learning_rate(const JobPlan& job, const std::string& file) {
   const RunPlan& run = job.runs.back();
   const std::string& kind = job.spec.train.schedule.kind;
   const LearningRateCurve curve{
-      .title = fmt::format("{}: learning rate of the {} run{}", job.spec.name, run.run,
+      .title = fmt::format("{}: learning rate of the {} run{}", job.spec.name, run.name(),
                            kind == "reduce_on_plateau" ? ", as long as evaluations get better" : ""),
       .at = [&run](int64_t step) { return run.learning_rate.at(step); },
       .steps = run.total_steps,

@@ -14,6 +14,7 @@
 #include "identity/token.h"
 #include "job/job.h"
 #include "plan/devices.h"
+#include "spec/strategies.h"
 
 namespace dtrain {
 namespace {
@@ -81,9 +82,9 @@ ExitCode run_command(const RunOptions& options) {
   catch_requests();
   LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
   const JobSpec& spec = loaded.spec;
-  const Place place =
-      loaded.ok() ? find_place(spec.hosts, spec.network.port, spec.strategy.kind != "parameter_server")
-                  : Place{};
+  const Place place = loaded.ok() ? find_place(spec.hosts, spec.network.port,
+                                               strategy_traits(spec.strategy.kind).is_synchronous)
+                                  : Place{};
   const JobPlan job = plan_job(loaded, find_dataset, launched_by(place));
   if (!loaded.ok()) {
     report_problems(loaded.problems, std::cerr);

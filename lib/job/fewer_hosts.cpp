@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "spec/fields.h"
+#include "spec/strategies.h"
 
 namespace dtrain {
 namespace {
@@ -29,7 +30,8 @@ FewerHosts with_fewer_hosts(const JobPlan& job, const std::vector<std::string>& 
   const RunPlan& run = job.runs.back();
   const auto count = static_cast<int64_t>(hosts.size());
   const int64_t replicas = run.replicas / static_cast<int64_t>(hosts_before) * count;
-  if (run.strategy != kStrategyOfHosts)
+  const StrategyTraits& strategy = strategy_traits(run.strategy);
+  if (!strategy.spans_hosts || !strategy.is_synchronous)
     refuse(fmt::format("{} cannot change its number of processes", run.strategy));
   if (!job.spec.restarts.min_replicas)
     refuse("restarts.min_replicas is all (a number lets it go on with so many)");

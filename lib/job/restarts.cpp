@@ -27,7 +27,7 @@ bool may_end_otherwise(ExitCode code) {
 }
 
 int64_t most_restarts(const JobPlan& job, const RunPlan& run) {
-  if (run.run != "distributed") return 0;
+  if (!run.traits().resumes) return 0;
   return job.spec.restarts.max.value_or(saves_checkpoints(job, run) ? kAutomaticRestarts : 0);
 }
 
@@ -55,7 +55,7 @@ std::optional<double> RestartPolicy::on_failure(const FailedAttempt& attempt) {
 
 void RestartTally::on_event(const Event& event) {
   constexpr size_t kMostSteps = 64;
-  if (text_at(event, "run") != "distributed") return;
+  if (text_at(event, "run") != name_of(RunKind::kDistributed)) return;
   const std::string kind = text_at(event, "event").value_or("");
   if (kind == "checkpoint") reached_[integer_at(event, "step").value_or(0)] = clock_();
   if (kind == "run_start") {

@@ -74,7 +74,7 @@ void RunOutput::look_for_checkpoints() {
 void RunOutput::go_on_from(const ResumePoint& from) {
   checkpoint_step_ = from.state.step;
   for (const std::string& warning : from.warnings) {
-    Event event = make_event("warning", "distributed");
+    Event event = make_event("warning", name_of(RunKind::kDistributed));
     event["text"] = warning;
     record(event);
   }
@@ -90,7 +90,7 @@ void RunOutput::restart(const FailedAttempt& failed, double wait_seconds, const 
                  from == nullptr ? -1 : from->state.step,
                  [&](const Event& event) { summaries_.on_event(event); });
   file_.emplace(directory_.metrics_file());
-  Event event = make_event("restart", "distributed");
+  Event event = make_event("restart", name_of(RunKind::kDistributed));
   event["restart"] = restarts_.restarts();
   event["exit_code"] = static_cast<int>(failed.code);
   event["error"] = failed.error;
@@ -113,7 +113,7 @@ void RunOutput::on_event(const Event& event) {
     last_is_suspect_ = event.contains("suspicion");
     if (!last_is_suspect_) checkpoint_step_ = integer_at(event, "step").value_or(checkpoint_step_);
   }
-  if (kind == "run_end" && text_at(event, "run") == "distributed") {
+  if (kind == "run_end" && text_at(event, "run") == name_of(RunKind::kDistributed)) {
     record(with_restarts(event));
   } else {
     record(event);
@@ -137,9 +137,10 @@ Event RunOutput::with_restarts(Event end) const {
 
 void RunOutput::finish(const JobPlan& job) {
   // A run that goes on may be without: it was never made.
-  if (job.spec.compare.baseline != "none" && summaries_.of("baseline").status == "completed") {
-    record(
-        comparison_event(compare_runs(summaries_.of("baseline"), summaries_.of("distributed"), overhead_)));
+  if (job.spec.compare.baseline != "none" &&
+      summaries_.of(name_of(RunKind::kBaseline)).status == "completed") {
+    record(comparison_event(
+        compare_runs(summaries_.of(name_of(RunKind::kBaseline)), summaries_.of("distributed"), overhead_)));
   }
   write_summary();
   note_lost_output();
@@ -149,7 +150,7 @@ void RunOutput::fail(const RunPlan& run, const std::string& status, ExitCode cod
                      const std::string& message) {
   console_.clear_progress();
   // To the user the measurement of the overhead is part of the distributed run.
-  Event end = make_event("run_end", run.run == "overhead" ? "distributed" : run.run);
+  Event end = make_event("run_end", name_of(run.traits().trains ? run.kind : RunKind::kDistributed));
   end["status"] = status;
   end["exit_code"] = static_cast<int>(code);
   end["error"] = message;
@@ -174,7 +175,7 @@ void RunOutput::note_lost_output() {
       "standard output cannot be written any more (its reader is gone, or the disk is full): the job goes on "
       "without, and everything is in " +
       directory_.metrics_file().string();
-  Event event = make_event("warning", "distributed");
+  Event event = make_event("warning", name_of(RunKind::kDistributed));
   event["text"] = text;
   record(event);
   say(text);

@@ -59,7 +59,7 @@ class RunOutput : public EventSink {
   void fail(const RunPlan& run, const std::string& status, ExitCode code, const std::string& message);
 
   const RunDirectory& directory() const { return directory_; }
-  bool is_complete(const RunPlan& run) const { return summaries_.of(run.run).status == "completed"; }
+  bool is_complete(const RunPlan& run) const { return summaries_.of(run.name()).status == "completed"; }
   // The optimizer step of the last checkpoint; -1: there is none.
   int64_t checkpoint_step() const { return checkpoint_step_; }
   // Whether this job has saved it; what lay there before is not the job's, nor counts what is suspect.

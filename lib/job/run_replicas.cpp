@@ -41,7 +41,7 @@ class NullSink : public EventSink {
 
 const RunPlan& find_run(const JobPlan& job, const std::string& name) {
   for (const RunPlan& run : job.runs) {
-    if (run.run == name) return run;
+    if (run.name() == name) return run;
   }
   throw Error(ExitCode::kBug, "the job has no run named '" + name + "'");
 }
@@ -142,14 +142,14 @@ void run_launched_replica(const JobPlan& job, Identity identity, const OutputOpt
     store = meet_replicas(job, identity, meeting);
     for (const RunPlan& run : job.runs) {
       current = &run;
-      if (options.resume && run.run != "distributed") continue;  // it was made before
+      if (options.resume && !run.traits().resumes) continue;  // it was made before
       const bool alone = run.processes() == 1;
       if (leads && saves_checkpoints(job, run)) listener->let_it_end();
       if (leads || !alone) {
         run_replica(job, run, dataset, alone ? Identity{} : identity, store, place, *board, sink);
       }
       // The others wait here while rank 0 trains the baseline, however long that takes.
-      const std::string done = "done/" + run.run;
+      const std::string done = "done/" + run.name();
       leads ? set_key(store, done) : wait_for_key(store, done);
     }
     if (!leads) await_completion(store, identity.world_size);

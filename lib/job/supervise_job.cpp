@@ -44,7 +44,7 @@ SuperviseResult supervise_everywhere(const JobPlan& job, const RunPlan& run, con
                                      LeadingHost* others) {
   if (others == nullptr) return supervise_here(job, run, directory, program, replicas);
   replicas.interrupted = [others] { return others->interrupted(); };
-  if (run.run != "distributed") return supervise_here(job, run, directory, program, replicas);
+  if (!run.traits().spans_hosts) return supervise_here(job, run, directory, program, replicas);
   others->tell_losses_to(replicas.on_lost);
   replicas.identities = others->start(replicas.restart, replicas.resume.has_value());
   replicas.overrides = others->overrides();
@@ -64,7 +64,7 @@ SuperviseResult supervise_once(const JobPlan& job, const RunPlan& run, const Res
     if (news) last_words = text_at(event, "message").value_or("");
   };
   replicas.on_lost = [&](const LostReplica& lost) {
-    Event event = make_event("worker_lost", run.run);
+    Event event = make_event("worker_lost", run.name());
     event["worker"] = lost.rank;
     event["reason"] = lost.reason;
     if (lost.restart > 0) event["restart"] = lost.restart;
@@ -130,7 +130,7 @@ SuperviseResult supervise_run(const JobPlan& job, const RunPlan& run, const Resu
   RestartPolicy policy(most_restarts(job, run), job.spec.restarts.backoff_seconds);
   std::optional<ResumePoint> point = from ? std::optional(*from) : std::nullopt;
   while (true) {
-    const bool spans_hosts = others != nullptr && run.run == "distributed";  // then on those that are left
+    const bool spans_hosts = others != nullptr && run.traits().spans_hosts;  // then on those that are left
     SuperviseResult result =
         supervise_once(spans_hosts ? others->job() : job, spans_hosts ? others->job().runs.back() : run,
                        point ? &*point : nullptr, program, output, replicas, others);
@@ -246,7 +246,7 @@ JobResult supervise_job(const JobPlan& job, const OutputOptions& options, const 
   replicas.stop_signals_before = signals_before;
   if (hosts) replicas.host = hosts->own_name();
   for (const RunPlan& run : job.runs) {
-    if (from != nullptr && run.run != "distributed") continue;  // it was made before
+    if (from != nullptr && !run.traits().resumes) continue;  // it was made before
     SuperviseResult result;
     try {
       result = supervise_run(job, run, from, program, *output, replicas, others ? &*others : nullptr);

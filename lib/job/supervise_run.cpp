@@ -30,8 +30,8 @@ SuperviseResult supervise_replicas(const RunPlan& run, const RunDirectory& direc
     process.expendable = run.is_asynchronous() && !role.serves && role.number > 0;
     if (process.expendable) process.restarts = static_cast<int>(run.worker_restarts);
     process.program = kOwnProgram;
-    process.arguments = {program, "replica",  directory.spec_file().string(), "--run",
-                         run.run, "--folder", directory.path().string()};
+    process.arguments = {program,    "replica",  directory.spec_file().string(), "--run",
+                         run.name(), "--folder", directory.path().string()};
     if (replicas.resume) {
       process.arguments.push_back("--resume");
       process.arguments.push_back(replicas.resume->string());
@@ -39,7 +39,7 @@ SuperviseResult supervise_replicas(const RunPlan& run, const RunDirectory& direc
     for (const std::string& one : replicas.overrides)
       process.arguments.insert(process.arguments.end(), {"--set", one});
     process.environment = replica_environment(identity, run.threads_per_replica);
-    process.log = directory.logs() / log_name(run.run, role.name, replicas.restart);
+    process.log = directory.logs() / log_name(run.name(), role.name, replicas.restart);
     processes.push_back(std::move(process));
   }
   const auto board = StatusBoard::create(static_cast<int>(processes.size()));

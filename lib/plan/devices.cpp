@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "device/cuda.h"
+#include "spec/strategies.h"
 
 namespace dtrain {
 namespace {
@@ -23,8 +24,7 @@ std::string gpu_name(int64_t number) { return fmt::format("{}:{}", kGpu, number)
 
 // Strategies whose variables lie where the replicas compute.
 bool runs_on_gpus(const StrategySpec& strategy) {
-  return strategy.kind != "central_storage" && strategy.kind != "parameter_server" &&
-         strategy.communication != "shared_memory";
+  return strategy_traits(strategy.kind).runs_on_gpus && strategy.communication != "shared_memory";
 }
 
 }  // namespace

@@ -10,7 +10,7 @@
 #include "host/cores.h"
 #include "models/model.h"
 #include "plan/devices.h"
-#include "spec/fields.h"
+#include "spec/strategies.h"
 
 namespace dtrain {
 namespace {
@@ -34,17 +34,17 @@ void check_started(LoadedSpec& loaded, const Launched& launched) {
   const auto add = [&](const std::string& path, const std::string& text) {
     loaded.problems.push_back(loaded.problem_at(path, text));
   };
-  if (strategy.kind == kStrategyOfServers) {
+  const StrategyTraits& traits = strategy_traits(strategy.kind);
+  if (!traits.is_synchronous) {
     if (started == strategy.workers + strategy.servers) return;
     add("strategy.workers",
         fmt::format("{} workers and {} servers are {} processes, but {} started {}", strategy.workers,
                     strategy.servers, strategy.workers + strategy.servers, launched.by, started));
-  } else if (strategy.kind == "one_device") {
+  } else if (traits.has_one_replica) {
     if (started == 1) return;
     add("strategy.kind",
-        fmt::format("one_device trains in one process, but {} started {}; use mirrored, or no "
-                    "launcher",
-                    launched.by, started));
+        fmt::format("{} trains in one process, but {} started {}; use mirrored, or no launcher",
+                    strategy.kind, launched.by, started));
   } else if (strategy.replicas && *strategy.replicas != started) {
     const bool listed = loaded.positions.count("strategy.devices[0]") > 0;
     add(listed ? "strategy.devices" : "strategy.replicas",
@@ -57,11 +57,12 @@ void check_started(LoadedSpec& loaded, const Launched& launched) {
 // A job whose replicas are on several hosts.
 void check_spans_hosts(LoadedSpec& loaded, const std::string& started) {
   const StrategySpec& strategy = loaded.spec.strategy;
-  if (strategy.kind == kStrategyOfServers) return;
-  if (strategy.kind != kStrategyOfHosts)
+  const StrategyTraits& traits = strategy_traits(strategy.kind);
+  if (!traits.is_synchronous) return;
+  if (!traits.spans_hosts)
     loaded.problems.push_back(loaded.problem_at(
         "strategy.kind",
-        fmt::format("{} trains on one host, but {}; use {}", strategy.kind, started, kStrategyOfHosts)));
+        fmt::format("{} trains on one host, but {}; use multi_worker_mirrored", strategy.kind, started)));
   if (strategy.communication == "shared_memory")
     loaded.problems.push_back(loaded.problem_at(
         "strategy.communication",
@@ -72,10 +73,10 @@ void check_spans_hosts(LoadedSpec& loaded, const std::string& started) {
 void check_roles(LoadedSpec& loaded, const Launched& launched) {
   const StrategySpec& strategy = loaded.spec.strategy;
   if (launched.servers == 0) return;
-  if (strategy.kind != kStrategyOfServers) {
+  if (strategy_traits(strategy.kind).is_synchronous) {
     loaded.problems.push_back(loaded.problem_at(
-        "strategy.kind", fmt::format("{} has no servers, but {} lists {} (ps); use {}", strategy.kind,
-                                     launched.by, launched.servers, kStrategyOfServers)));
+        "strategy.kind", fmt::format("{} has no servers, but {} lists {} (ps); use parameter_server",
+                                     strategy.kind, launched.by, launched.servers)));
     return;
   }
   const int64_t workers = *launched.hosts - launched.servers;
@@ -100,14 +101,14 @@ ReplicaCount resolve_replicas(LoadedSpec& loaded, const Launched& launched, cons
     if (loaded.ok() && here < *launched.replicas)
       check_spans_hosts(loaded, fmt::format("{} started {} processes, {} of them here", launched.by,
                                             *launched.replicas, here));
-    if (strategy.kind == kStrategyOfServers) return {strategy.workers, here};
+    if (!strategy_traits(strategy.kind).is_synchronous) return {strategy.workers, here};
     return {*launched.replicas, here};
   }
   const int64_t hosts = launched.hosts.value_or(std::max<int64_t>(1, std::ssize(loaded.spec.hosts)));
   if (hosts > 1 && loaded.ok()) check_spans_hosts(loaded, fmt::format("{} lists {}", launched.by, hosts));
   if (loaded.ok()) check_roles(loaded, launched);
-  if (strategy.kind == "one_device") return {};
-  if (strategy.kind == kStrategyOfServers)
+  if (strategy_traits(strategy.kind).has_one_replica) return {};
+  if (!strategy_traits(strategy.kind).is_synchronous)
     return {strategy.workers, (strategy.workers + strategy.servers + hosts - 1) / hosts};
   const int64_t here =
       gpus_for(strategy, host).value_or(std::min<int64_t>(available_cores(), kMostAutomaticReplicas));
@@ -143,22 +144,22 @@ LayerPlan resolve_model(LoadedSpec& loaded, const DatasetInfo& data) {
   return plan;
 }
 
-RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const std::string& run,
-                    const std::string& strategy, int64_t replicas, int64_t threads) {
+RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, RunKind kind, const std::string& strategy,
+                    int64_t replicas, int64_t threads) {
   const JobSpec& spec = loaded.spec;
   RunPlan plan;
-  plan.run = run;
+  plan.kind = kind;
   plan.strategy = strategy;
   plan.replicas = replicas;
   plan.threads_per_replica = threads;
-  plan.evaluates = run != "overhead" && data.test_examples > 0;
+  plan.evaluates = traits_of(kind).trains && data.test_examples > 0;
   try {
     plan.batch = resolve_batch(spec, replicas);
   } catch (const Error& error) {
     loaded.problems.push_back(problem_from(loaded, error, "batch"));
     return plan;
   }
-  if (strategy == kStrategyOfServers) {
+  if (!strategy_traits(strategy).is_synchronous) {
     plan.servers = spec.strategy.servers;
     plan.worker_restarts = spec.strategy.restart_workers;
   }
@@ -173,13 +174,14 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const std::stri
   }
   plan.total_steps = plan.steps_per_epoch * spec.train.epochs;
   if (spec.train.max_steps) plan.total_steps = std::min(plan.total_steps, *spec.train.max_steps);
-  if (run == "overhead") plan.total_steps = kOverheadSteps;
-  if (run == "distributed" && spec.metrics.inspect_step.value_or(0) > plan.total_steps) {
+  if (!traits_of(kind).trains) plan.total_steps = kOverheadSteps;
+  const bool observed = traits_of(kind).is_observed;
+  if (observed && spec.metrics.inspect_step.value_or(0) > plan.total_steps) {
     loaded.problems.push_back(loaded.problem_at(
         "metrics.inspect_step",
         fmt::format("is {}, but the job has {} steps", *spec.metrics.inspect_step, plan.total_steps)));
   }
-  if (run == "distributed" && spec.callbacks.profile.start_step.value_or(0) > plan.total_steps) {
+  if (observed && spec.callbacks.profile.start_step.value_or(0) > plan.total_steps) {
     loaded.problems.push_back(loaded.problem_at(
         "callbacks.profile.start_step", fmt::format("is {}, but the job has {} steps",
                                                     *spec.callbacks.profile.start_step, plan.total_steps)));
@@ -213,15 +215,16 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
   plan.communication = resolve_communication(loaded, plan.devices);
   if (!strategy.threads_per_replica)
     strategy.threads_per_replica = std::max<int64_t>(1, available_cores() / count.here);
-  const auto add_run = [&](const std::string& run, const std::string& kind, int64_t replicas) {
-    plan.runs.push_back(resolve_run(loaded, data, run, kind, replicas, *strategy.threads_per_replica));
+  const auto add_run = [&](RunKind kind, const std::string& how, int64_t replicas) {
+    plan.runs.push_back(resolve_run(loaded, data, kind, how, replicas, *strategy.threads_per_replica));
   };
   // First, because what is wrong with the runs of one replica is wrong with it too: it is said once.
-  add_run("distributed", strategy.kind, *strategy.replicas);
+  add_run(RunKind::kDistributed, strategy.kind, *strategy.replicas);
   if (loaded.ok() && plan.spec.compare.baseline != "none") {
-    add_run("baseline", plan.spec.compare.baseline, 1);
+    add_run(RunKind::kBaseline, plan.spec.compare.baseline, 1);
     // What the strategy itself costs shows where it has nothing to distribute, in one process.
-    if (*strategy.replicas > 1 && strategy.kind != kStrategyOfServers) add_run("overhead", strategy.kind, 1);
+    if (*strategy.replicas > 1 && strategy_traits(strategy.kind).is_synchronous)
+      add_run(RunKind::kOverhead, strategy.kind, 1);
   }
   std::rotate(plan.runs.begin(), plan.runs.begin() + 1, plan.runs.end());
   return plan;

@@ -9,6 +9,7 @@
 #include "data/dataset.h"
 #include "models/layers.h"
 #include "optim/learning_rate.h"
+#include "plan/run_kind.h"
 #include "spec/batch_plan.h"
 #include "spec/load.h"
 
@@ -18,7 +19,7 @@ constexpr int64_t kOverheadSteps = 200;  // of each of the two that measure the 
 
 // One training run of the job.
 struct RunPlan {
-  std::string run;  // "baseline", "overhead" or "distributed"
+  RunKind kind = RunKind::kDistributed;
   std::string strategy;
   int64_t replicas = 1;         // that train
   int64_t worker_restarts = 0;  // how often a worker that died is started again
@@ -31,6 +32,8 @@ struct RunPlan {
   int64_t total_steps = 0;  // optimizer steps, after train.max_steps
   bool evaluates = true;    // has examples to evaluate
 
+  const std::string& name() const { return name_of(kind); }
+  const RunTraits& traits() const { return traits_of(kind); }
   int64_t processes() const { return replicas + servers; }
   // The ranks on host `host` of `hosts`, in their order: evenly as far as it goes.
   Range ranks_on(int64_t host, int64_t hosts) const { return share_of({0, processes()}, host, hosts); }

@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/text.h"
+#include "spec/strategies.h"
 
 namespace dtrain {
 namespace {
@@ -51,15 +52,15 @@ MemoryEstimate estimate_memory(const JobPlan& job, const RunPlan& run) {
   const int64_t parameters = job.model.parameters() * job.bytes_per_parameter;
   const int64_t replicas = run.replicas;
   const bool shared = shares_memory(job, run);
+  const bool one_copy = strategy_traits(run.strategy).shares_variables;
   MemoryEstimate estimate;
   estimate.program = kProgramBytes;
   estimate.data = (job.data.train_examples + job.data.test_examples) * values_in(job.data.image_shape);
   estimate.parameters = parameters + job.model.buffers() * job.bytes_per_parameter;
   // In shared memory there is an area of gradients for each replica, and one of parameters for all.
-  if (shared && run.strategy == "central_storage") estimate.parameters /= replicas;
+  if (shared && one_copy) estimate.parameters /= replicas;
   estimate.gradients = parameters;
-  if (shared)
-    estimate.gradients += parameters + (run.strategy == "central_storage" ? 0 : parameters / replicas);
+  if (shared) estimate.gradients += parameters + (one_copy ? 0 : parameters / replicas);
   if (!shared && replicas > 1) estimate.gradients += parameters;  // on their way
   if (!run.is_asynchronous())
     estimate.optimizer = remembered(job.spec.train) * parameters / (shared ? replicas : 1);

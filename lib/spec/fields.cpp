@@ -1,6 +1,8 @@
 // The tables. To add a field: a member with its default in spec.h, and one entry here.
 #include "spec/fields.h"
 
+#include "spec/strategies.h"
+
 namespace dtrain {
 namespace {
 
@@ -8,9 +10,10 @@ Bounds between(double minimum, double maximum) { return {minimum, maximum, false
 Bounds above_zero_to(double maximum) { return {0.0, maximum, true, false}; }
 Bounds zero_to_below_one() { return {0.0, 1.0, false, true}; }
 
-const Condition kReplicated{{"strategy.kind"},
-                            {"one_device", "mirrored", "multi_worker_mirrored", "central_storage"}};
-const Condition kParameterServer{{"strategy.kind"}, {"parameter_server"}};
+const Condition kReplicated{
+    {"strategy.kind"}, strategies_where([](const StrategyTraits& traits) { return traits.is_synchronous; })};
+const Condition kParameterServer{
+    {"strategy.kind"}, strategies_where([](const StrategyTraits& traits) { return !traits.is_synchronous; })};
 const Condition kNamedModel{{"model.kind"}, {"mlp", "cnn"}};
 const Condition kCnn{{"model.kind"}, {"cnn"}};
 const Condition kResnet{{"model.kind"}, {"resnet"}};
@@ -59,10 +62,8 @@ const Choices kDevices{"device", {"auto", "cpu", "cuda"}};
 }  // namespace
 
 const Choices& strategy_kinds() {
-  static const Choices choices{
-      "strategy",
-      {"one_device", "mirrored", "multi_worker_mirrored", "central_storage", "parameter_server"},
-      {"tpu"}};
+  static const Choices choices{"strategy", strategies_where([](const StrategyTraits&) { return true; }),
+                               planned_strategies()};
   return choices;
 }
 

@@ -22,8 +22,6 @@ struct Choices {
 };
 
 const Choices& strategy_kinds();
-constexpr const char* kStrategyOfHosts = "multi_worker_mirrored";  // the one that makes one of several hosts
-constexpr const char* kStrategyOfServers = "parameter_server";     // spans hosts as well
 const Choices& dataset_kinds();
 const Choices& model_kinds();
 const Choices& layer_kinds();

@@ -11,6 +11,7 @@
 
 #include "core/text.h"
 #include "spec/fields.h"
+#include "spec/strategies.h"
 
 namespace dtrain {
 namespace {
@@ -107,7 +108,7 @@ class Rules {
         has_problem("strategy.workers"))
       return;
     const auto devices = static_cast<int64_t>(spec_.strategy.devices.size());
-    const bool served = spec_.strategy.kind == "parameter_server";
+    const bool served = strategy_is([](const StrategyTraits& traits) { return !traits.is_synchronous; });
     const int64_t replicas =
         served ? spec_.strategy.workers : spec_.strategy.replicas.value_or(lists_devices() ? devices : 1);
     const int64_t parts = replicas * batch.accumulate_steps;
@@ -124,10 +125,15 @@ class Rules {
     }
   }
 
+  // Whether the strategy is a known one for which `holds`.
+  bool strategy_is(bool (*holds)(const StrategyTraits& traits)) const {
+    return !has_problem("strategy.kind") && holds(strategy_traits(spec_.strategy.kind));
+  }
+
   void check_strategy() {
     const StrategySpec& strategy = spec_.strategy;
     const auto devices = static_cast<int64_t>(strategy.devices.size());
-    if (!has_problem("strategy.kind") && strategy.kind == "one_device") {
+    if (strategy_is([](const StrategyTraits& traits) { return traits.has_one_replica; })) {
       if (usable("strategy.replicas") && strategy.replicas.value_or(1) > 1)
         add("strategy.replicas",
             fmt::format("one_device trains one replica, not {}; use strategy.kind mirrored",
@@ -140,14 +146,16 @@ class Rules {
             "would compare one_device with itself; leave it out, or use strategy.kind mirrored");
       return;
     }
-    if (!has_problem("strategy.kind") && strategy.kind == "central_storage" &&
+    if (strategy_is([](const StrategyTraits& traits) { return traits.shares_variables; }) &&
         usable("strategy.communication") && strategy.communication == "gloo")
       add("strategy.communication",
-          "central_storage keeps the variables in shared memory, which gloo does not have; use auto");
-    if (!has_problem("strategy.kind") && strategy.kind == "parameter_server") return check_servers();
-    if (usable("strategy.compress") && strategy.compress != "none" && !has_problem("strategy.kind") &&
-        strategy.kind != "multi_worker_mirrored" && !has_problem("strategy.communication") &&
-        strategy.communication != "gloo")
+          fmt::format("{} keeps the variables in shared memory, which gloo does not have; use auto",
+                      strategy.kind));
+    if (strategy_is([](const StrategyTraits& traits) { return !traits.is_synchronous; }))
+      return check_servers();
+    if (usable("strategy.compress") && strategy.compress != "none" &&
+        strategy_is([](const StrategyTraits& traits) { return !traits.spans_hosts; }) &&
+        !has_problem("strategy.communication") && strategy.communication != "gloo")
       add("strategy.compress",
           "gradients do not travel in shared memory; leave it out, or use communication: gloo");
     if (lists_devices() && usable("strategy.replicas") && strategy.replicas && *strategy.replicas != devices)
@@ -169,8 +177,7 @@ class Rules {
     const bool on_gpus = usable("strategy.devices") && gpus > 0;
     if (on_gpus && gpus < std::ssize(strategy.devices))
       add("strategy.devices", "mixes the CPU and GPUs; the replicas of a job run on devices of one kind");
-    if (on_gpus && !has_problem("strategy.kind") &&
-        (strategy.kind == "central_storage" || strategy.kind == "parameter_server"))
+    if (on_gpus && strategy_is([](const StrategyTraits& traits) { return !traits.runs_on_gpus; }))
       add("strategy.devices",
           fmt::format("{} keeps its variables in the host's memory and trains on the CPU; use "
                       "cpu, or strategy.kind mirrored",
@@ -194,10 +201,11 @@ class Rules {
     }
     if (count < 2) return;
     const StrategySpec& strategy = spec_.strategy;
-    if (!has_problem("strategy.kind") && strategy.kind == kStrategyOfServers) return check_hosts_of_servers();
-    if (!has_problem("strategy.kind") && strategy.kind != kStrategyOfHosts)
-      add("hosts", fmt::format("{} trains on one host, not {}; use strategy.kind {}", strategy.kind, count,
-                               kStrategyOfHosts));
+    if (strategy_is([](const StrategyTraits& traits) { return !traits.is_synchronous; }))
+      return check_hosts_of_servers();
+    if (strategy_is([](const StrategyTraits& traits) { return !traits.spans_hosts; }))
+      add("hosts", fmt::format("{} trains on one host, not {}; use strategy.kind multi_worker_mirrored",
+                               strategy.kind, count));
     if (usable("strategy.communication") && strategy.communication == "shared_memory")
       add("strategy.communication",
           fmt::format("shared_memory joins the replicas of one host, and hosts lists {}; use gloo", count));

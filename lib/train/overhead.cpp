@@ -56,7 +56,7 @@ void measure_overhead(const JobPlan& job, const RunPlan& run, const Dataset& dat
   }
   const auto baseline_ms = baseline.timer.run().step_ms;
   const auto contender_ms = contender.timer.run().step_ms;
-  Event event = make_event("overhead", run.run);
+  Event event = make_event("overhead", run.name());
   if (baseline_ms && contender_ms && *baseline_ms > 0) event["overhead"] = *contender_ms / *baseline_ms - 1;
   sink.on_event(event);
 }

@@ -41,7 +41,8 @@ struct Pair {
 std::unique_ptr<PairChannel> meet(const MeetingPlace& place, const Pair& pair, int side) {
   const auto& [server, worker, restart] = pair;
   const auto point = c10::make_intrusive<c10d::PrefixStore>(
-      fmt::format("{}/server {}/worker {}/{}", place.run.run, server, worker, restart), place.store->clone());
+      fmt::format("{}/server {}/worker {}/{}", place.run.name(), server, worker, restart),
+      place.store->clone());
   const std::string peer =
       side == kServerSide ? fmt::format("worker {}", worker) : fmt::format("server {}", server);
   return std::make_unique<PairChannel>(point, side, timeout_of(place.job), peer, place.network);
@@ -49,7 +50,7 @@ std::unique_ptr<PairChannel> meet(const MeetingPlace& place, const Pair& pair, i
 
 // Where a worker tells a server, just before the two meet, how often it was started again.
 std::string arrival_key(const MeetingPlace& place, int64_t server, int64_t worker) {
-  return fmt::format("{}/server {}/arrival of worker {}", place.run.run, server, worker);
+  return fmt::format("{}/server {}/arrival of worker {}", place.run.name(), server, worker);
 }
 
 void announce(const MeetingPlace& place, const Pair& pair) {
@@ -111,8 +112,9 @@ class Arrivals {
 // Between hosts some take longer to load the data than one of the two would wait for the other.
 void meet_all(const MeetingPlace& place, int64_t rank) {
   if (!place.network.spans_hosts()) return;
-  wait_for_ranks(c10::make_intrusive<c10d::PrefixStore>(place.run.run, place.store), static_cast<int>(rank),
-                 static_cast<int>(place.run.processes()), rendezvous_timeout(place.job.spec));
+  wait_for_ranks(c10::make_intrusive<c10d::PrefixStore>(place.run.name(), place.store),
+                 static_cast<int>(rank), static_cast<int>(place.run.processes()),
+                 rendezvous_timeout(place.job.spec));
 }
 
 ServiceOptions service_options(const JobPlan& job, const RunPlan& run, int local_rank, StatusBoard& board) {

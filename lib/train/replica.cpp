@@ -54,7 +54,7 @@ std::unique_ptr<ProcessGroup> meet(const JobPlan& job, const RunPlan& run, const
   const StrategySpec& strategy = job.spec.strategy;
   const auto timeout = to_milliseconds(strategy.timeout_seconds);
   const GroupNetwork network = network_of(identity);
-  const auto meeting_place = c10::make_intrusive<c10d::PrefixStore>(run.run, store);
+  const auto meeting_place = c10::make_intrusive<c10d::PrefixStore>(run.name(), store);
   const auto size = static_cast<int>(run.replicas);
   // One replica has nobody to talk to, unless the spec insists.
   const std::string& communication = size > 1 ? job.communication : strategy.communication;
@@ -94,13 +94,13 @@ std::unique_ptr<Strategy> inspected_strategy(const StrategySite& site, StrategyP
     inspection->look_at_gradients(reducer);
   };
   return make_inspected(make_strategy(site.run.strategy, std::move(parts)), inspection, {*step, site.done},
-                        make_event("inspect", site.run.run), site.callbacks);
+                        make_event("inspect", site.run.name()), site.callbacks);
 }
 
 // With all that the spec wants to see of its steps; of the run that the job is for.
 std::unique_ptr<Strategy> strategy_of(const StrategySite& site, StrategyParts parts) {
   const CallbacksSpec& callbacks = site.job.spec.callbacks;
-  if (site.run.run != "distributed") return make_strategy(site.run.strategy, std::move(parts));
+  if (!site.run.traits().is_observed) return make_strategy(site.run.strategy, std::move(parts));
   StrategyWrapper count_steps;
   if (callbacks.tensorboard_histograms)
     count_steps = observe_histograms(parts, site.run, site.done, site.callbacks);
@@ -172,7 +172,7 @@ void train(const JobPlan& job, const RunPlan& run, const Dataset& dataset, int r
   if (saves_checkpoints(job, run)) catch_first_stop_signals();
   const auto clock = std::make_shared<PhaseClock>();
   std::optional<Resumption> from;
-  if (place.resume && run.run == "distributed") from = resume_from(*place.resume, store, leads);
+  if (place.resume && run.traits().resumes) from = resume_from(*place.resume, store, leads);
   const auto traffic = traffic_of(connections);
   const std::shared_ptr<Accelerator> accelerator = connections.accelerator;
   StrategyParts parts = strategy_parts(job, std::move(connections.group), clock, accelerator);
@@ -219,7 +219,7 @@ void train_or_serve(const JobPlan& job, const RunPlan& run, const Dataset& datas
     return serve_parameters({job, run, store, network_of(identity)}, role.number, identity.local_rank, board,
                             sink);
   Connections connections = connect(job, run, identity, store, accelerator, activity);
-  if (run.run == "overhead") {
+  if (!run.traits().trains) {
     measure_overhead(job, run, dataset, sink, accelerator);
   } else {
     const auto meet_again = [&] {

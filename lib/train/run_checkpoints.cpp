@@ -13,7 +13,7 @@ bool any_interval(const CheckpointSpec& spec) {
 }  // namespace
 
 bool saves_checkpoints(const JobPlan& job, const RunPlan& run) {
-  return run.run == "distributed" && any_interval(job.spec.checkpoint);
+  return run.traits().saves && any_interval(job.spec.checkpoint);
 }
 
 RunCheckpoints::RunCheckpoints(const JobPlan& job, const RunPlan& run, const std::filesystem::path& folder,
@@ -21,7 +21,7 @@ RunCheckpoints::RunCheckpoints(const JobPlan& job, const RunPlan& run, const std
     : spec_(job.spec.checkpoint),
       saves_(saves_checkpoints(job, run)),
       leads_(leads),
-      run_(run.run),
+      run_(run.name()),
       folder_(folder),
       sink_(sink),
       last_time_(steady_seconds()) {

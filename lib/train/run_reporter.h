@@ -54,7 +54,7 @@ class RunReporter {
   void on_run_end(int64_t epochs, int64_t steps, const std::optional<WorkersReport>& workers = std::nullopt);
 
  private:
-  Event event(const std::string& kind) const { return make_event(kind, run_.run); }
+  Event event(const std::string& kind) const { return make_event(kind, run_.name()); }
 
   const JobPlan& job_;
   const RunPlan& run_;

@@ -168,12 +168,13 @@ void Trainer::refuse_save_requests() {
   save_requests_met_ = requests;
   const std::string text =
       checkpoints_.are_saved() ? "SIGUSR1: worker 0 saves the checkpoints; send it there, or to dtrain run"
-      : run_.run == "distributed"
+      : run_.traits().saves
           ? "SIGUSR1: this job saves no checkpoints; set checkpoint.every_epochs, every_steps or "
             "every_minutes"
-          : "SIGUSR1: the " + run_.run + " run saves no checkpoints; the distributed run is the one that can";
+          : "SIGUSR1: the " + run_.name() +
+                " run saves no checkpoints; the distributed run is the one that can";
   if (!leads_) return spdlog::warn(text);
-  Event warning = make_event("warning", run_.run);
+  Event warning = make_event("warning", run_.name());
   warning["text"] = text;
   callbacks_.on_event(warning);
 }
@@ -204,7 +205,7 @@ MetricSums Trainer::finite_window() {
 TrainingState Trainer::state(int64_t epoch, const MetricSums& window) const {
   TrainingState state;
   const bool complete = pass_is_complete();
-  state.run = run_.run;
+  state.run = run_.name();
   state.epoch = complete ? epoch + 1 : epoch;
   state.step = step_;
   state.position = complete ? 0 : position_;

@@ -58,7 +58,7 @@ TEST_CASE("without callbacks in the spec, on other replicas and in other runs th
   CHECK(follower.sink.events.size() == 2);  // passed on
   CHECK_FALSE(fs::exists(follower.folder / "history.csv"));
   RunPlan baseline = follower.job.runs.back();
-  baseline.run = "baseline";
+  baseline.kind = RunKind::kBaseline;
   CHECK_FALSE(has_callbacks(follower.job, baseline));
 }
 

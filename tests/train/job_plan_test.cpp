@@ -48,7 +48,7 @@ std::string problems_in(const std::string& text, std::optional<int64_t> world_si
 
 std::vector<std::string> names_of_runs(const JobPlan& job) {
   std::vector<std::string> names;
-  for (const RunPlan& run : job.runs) names.push_back(run.run + " " + run.strategy);
+  for (const RunPlan& run : job.runs) names.push_back(run.name() + " " + run.strategy);
   return names;
 }
 

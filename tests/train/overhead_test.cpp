@@ -12,7 +12,7 @@ RecordingSink measure(const std::vector<std::string>& overrides) {
   all.insert(all.end(), overrides.begin(), overrides.end());
   const JobPlan job = small_job(all);
   const RunPlan& run = job.runs.at(1);
-  REQUIRE(run.run == "overhead");
+  REQUIRE(run.name() == "overhead");
   RecordingSink sink;
   measure_overhead(job, run, load_dataset(job.spec.data, 42), sink);
   return sink;

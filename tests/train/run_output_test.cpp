@@ -33,14 +33,14 @@ JobPlan compared_job() {
 
 // A run of `run` that went well, with this speed.
 void report_run(RunOutput& output, const RunPlan& run, double examples_per_second) {
-  Event start = make_event("run_start", run.run);
+  Event start = make_event("run_start", run.name());
   start["name"] = "small";
   start["strategy"] = run.strategy;
   start["dataset"] = "synthetic";
   start["replicas"] = run.replicas;
   start["global_batch"] = run.batch.global;
   output.on_event(start);
-  Event end = make_event("run_end", run.run);
+  Event end = make_event("run_end", run.name());
   end["status"] = "completed";
   end["exit_code"] = 0;
   end["examples_per_second"] = examples_per_second;
@@ -133,7 +133,7 @@ TEST_CASE("a failure while the overhead is measured is one of the distributed ru
   const JobPlan job = compared_job();
   std::ostringstream out;
   RunOutput output(job, into(folder / "run"), out);
-  REQUIRE(job.runs[1].run == "overhead");
+  REQUIRE(job.runs[1].kind == RunKind::kOverhead);
   output.fail(job.runs[1], "failed", ExitCode::kMemory, "out of memory");
   CHECK(metrics_in(folder / "run").back()["run"] == "distributed");
 }

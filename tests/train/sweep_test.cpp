@@ -87,7 +87,7 @@ TEST_CASE("a point trains its steps and no more: no baseline, one example to eva
   CHECK(planned.sweep.repeats == 2);
   for (const JobPlan& job : planned.jobs) {
     REQUIRE(job.runs.size() == 1);
-    CHECK(job.runs[0].run == "distributed");
+    CHECK(job.runs[0].kind == RunKind::kDistributed);
     CHECK(job.runs[0].total_steps == 27);
     CHECK(job.spec.data.test_examples == 1);
     CHECK(job.spec.evaluate.every_epochs > job.runs[0].epochs);

@@ -51,7 +51,7 @@ TEST_CASE("a run without checkpoints leaves no folder, nor does one that is meas
   plain.run();
   CHECK_FALSE(std::filesystem::exists(plain.folder / "checkpoints"));
   Training baseline({"checkpoint.every_epochs=1"});
-  baseline.job.runs.back().run = "baseline";
+  baseline.job.runs.back().kind = RunKind::kBaseline;
   baseline.run();
   CHECK_FALSE(std::filesystem::exists(baseline.folder / "checkpoints"));
 }
