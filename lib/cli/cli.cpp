@@ -433,11 +433,11 @@ void CommandLine::add_doctor() {
 void CommandLine::add_replica() {
   CLI::App* command = app.add_subcommand("replica", "One replica process; started by dtrain run");
   command->group("");  // hidden
-  add_spec(command, replica.spec.spec);
-  add_overrides(command, replica.spec.overrides);
+  command->add_option("PLAN", replica.plan)->required();
   command->add_option("--run", replica.run)->required();
   command->add_option("--folder", replica.folder);
-  command->add_option("--resume", replica.resume);
+  command->add_flag("--resume", replica.resumes);
+  command->add_option("--checkpoint", replica.checkpoint);
   command->callback([this] { action = [this] { return replica_command(replica); }; });
 }
 

@@ -28,10 +28,11 @@ struct RunOptions {
 };
 
 struct ReplicaOptions {
-  SpecOptions spec;
+  std::string plan;  // the file
   std::string run;
   std::string folder;  // of the run
-  std::optional<std::string> resume;
+  bool resumes = false;
+  std::string checkpoint;
 };
 
 struct PlanOptions {

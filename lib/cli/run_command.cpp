@@ -103,11 +103,8 @@ ExitCode run_command(const RunOptions& options) {
 }
 
 ExitCode replica_command(const ReplicaOptions& options) {
-  LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
-  RunPlace place;
-  place.folder = options.folder;
-  if (options.resume) place.resume = *options.resume;
-  return run_supervised_replica(loaded, options.run, place);
+  return run_supervised_replica(options.plan, options.run,
+                                {options.folder, options.resumes, options.checkpoint});
 }
 
 }  // namespace dtrain

@@ -26,7 +26,7 @@ int64_t accumulation(const BatchPlan& before, int64_t replicas) {
 
 }  // namespace
 
-FewerHosts with_fewer_hosts(const JobPlan& job, const std::vector<std::string>& hosts, size_t hosts_before) {
+JobPlan with_fewer_hosts(const JobPlan& job, const std::vector<std::string>& hosts, size_t hosts_before) {
   const RunPlan& run = job.runs.back();
   const auto count = static_cast<int64_t>(hosts.size());
   const int64_t replicas = run.replicas / static_cast<int64_t>(hosts_before) * count;
@@ -41,13 +41,13 @@ FewerHosts with_fewer_hosts(const JobPlan& job, const std::vector<std::string>& 
   const int64_t accumulate_steps = accumulation(run.batch, replicas);
   if (accumulate_steps == 0)
     refuse(fmt::format("{} replicas cannot share the global batch of {} evenly", replicas, run.batch.global));
-  FewerHosts fewer;
-  fewer.overrides = {fmt::format("strategy.replicas={}", replicas),
-                     fmt::format("batch.global={}", run.batch.global),
-                     fmt::format("batch.accumulate_steps={}", accumulate_steps)};
-  if (!job.spec.hosts.empty()) fewer.overrides.push_back(fmt::format("hosts=[{}]", join(hosts)));
-  LoadedSpec loaded = parse_spec(print_spec(job.spec), "the job's spec", fewer.overrides);
-  if (loaded.ok()) fewer.job = plan_job(loaded, job.data, {.hosts = count, .by = "the list of hosts left"});
+  std::vector<std::string> overrides = {fmt::format("strategy.replicas={}", replicas),
+                                        fmt::format("batch.global={}", run.batch.global),
+                                        fmt::format("batch.accumulate_steps={}", accumulate_steps)};
+  if (!job.spec.hosts.empty()) overrides.push_back(fmt::format("hosts=[{}]", join(hosts)));
+  LoadedSpec loaded = parse_spec(print_spec(job.spec), "the job's spec", overrides);
+  JobPlan fewer;
+  if (loaded.ok()) fewer = plan_job(loaded, job.data, {.hosts = count, .by = "the list of hosts left"});
   if (!loaded.ok()) refuse(loaded.problems.front().to_string());
   return fewer;
 }

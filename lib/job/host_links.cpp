@@ -212,20 +212,19 @@ void LeadingHost::go_on_with_those_here(const Error& why) {
   std::sort(numbers.begin(), numbers.end());
   for (size_t i = 1; i < numbers.size(); ++i)
     left.hosts.push_back(hosts_.place.hosts[static_cast<size_t>(numbers[i])]);
-  FewerHosts fewer;
+  JobPlan fewer;
   try {
     fewer = with_fewer_hosts(job_, left.hosts, place_.hosts.size());
   } catch (const Error& refusal) {
     throw Error(ExitCode::kPeerLost, fmt::format("{}\n{}", why.what(), refusal.what()));
   }
-  const BatchPlan& batch = fewer.job.runs.back().batch;
+  const BatchPlan& batch = fewer.runs.back().batch;
   hosts_.meeting.notice(fmt::format(
       "going on with {} replica{} on {}; the global batch stays {}: {} x {} replica{} x {} micro-batch{}",
       batch.replicas, batch.replicas == 1 ? "" : "s", join(left.hosts), batch.global, batch.per_replica,
       batch.replicas, batch.replicas == 1 ? "" : "s", batch.accumulate_steps,
       batch.accumulate_steps == 1 ? "" : "es"));
-  job_ = std::move(fewer.job);
-  overrides_ = std::move(fewer.overrides);
+  job_ = std::move(fewer);
   place_ = std::move(left);
   numbers_ = std::move(numbers);
   std::vector<Member> all = {own_member(job_, place_, hosts_, address_)};
@@ -384,9 +383,7 @@ void FollowingHost::go_on_with(const std::vector<int>& numbers) {
     if (number == whole_.index) left.index = static_cast<int>(left.hosts.size());
     left.hosts.push_back(whole_.hosts.at(static_cast<size_t>(number)));
   }
-  FewerHosts fewer = with_fewer_hosts(job_, left.hosts, place_.hosts.size());
-  job_ = std::move(fewer.job);
-  overrides_ = std::move(fewer.overrides);
+  job_ = with_fewer_hosts(job_, left.hosts, place_.hosts.size());
   place_ = std::move(left);
 }
 

@@ -32,9 +32,8 @@ class LeadingHost {
   // and returns its name, which the others take for theirs. `hosts` outlives this.
   LeadingHost(const JobPlan& job, const JobHosts& hosts, const std::function<std::string()>& make_folder);
 
-  // The job on the hosts that are left, and what makes it that (job/fewer_hosts.h).
+  // The job on the hosts that are left (job/fewer_hosts.h).
   const JobPlan& job() const { return job_; }
-  const std::vector<std::string>& overrides() const { return overrides_; }
 
   // Serves the store of the distributed run, tells the others to start, and returns who is here. `restart`:
   // how often it was started before; `resume`: whether it goes on from a checkpoint.
@@ -79,7 +78,6 @@ class LeadingHost {
   void go_on_with_those_here(const Error& why);
 
   JobPlan job_;
-  std::vector<std::string> overrides_;
   const JobHosts& hosts_;
   HostPlace place_;           // of the hosts that are left
   std::vector<int> numbers_;  // theirs
@@ -112,7 +110,6 @@ class FollowingHost {
   bool comes_back() const { return comes_back_; }
   // As LeadingHost has them.
   const JobPlan& job() const { return job_; }
-  const std::vector<std::string>& overrides() const { return overrides_; }
   // Waits for the leader's word, however long it trains alone before; nullopt when the job is over instead,
   // or a stop signal came that is later than the first `stop_signals_before`.
   std::optional<HostStart> wait_for_start(int stop_signals_before);
@@ -137,7 +134,6 @@ class FollowingHost {
   };
 
   JobPlan job_;
-  std::vector<std::string> overrides_;
   const HostPlace whole_;  // of all hosts
   std::string own_name_;
   HostPlace place_;  // of those that are left

@@ -1,6 +1,7 @@
 // Runs a whole job: the baseline, the distributed run and their comparison.
 #pragma once
 
+#include <filesystem>
 #include <optional>
 #include <ostream>
 #include <string>
@@ -32,9 +33,10 @@ JobResult supervise_job(const JobPlan& job, const OutputOptions& options, const 
 JobResult supervise_job_elsewhere(const JobPlan& job, const OutputOptions& options,
                                   const std::string& program, const JobHosts& hosts);
 
-// A replica process under supervise_job: takes part in the run named `run`. Reports its failure to the
-// supervisor.
-ExitCode run_supervised_replica(LoadedSpec& loaded, const std::string& run, const RunPlace& place);
+// A replica process under supervise_job: takes part in the run named `run` of the job whose plan the
+// supervisor wrote to `plan`. Reports its failure to the supervisor.
+ExitCode run_supervised_replica(const std::filesystem::path& plan, const std::string& run,
+                                const RunPlace& place);
 
 // One of the processes that a launcher such as torchrun started, on one host or more: all of them take part
 // in the distributed run; rank 0 also trains the baseline, writes the folder and prints.

@@ -12,6 +12,7 @@
 #include "identity/role.h"
 #include "job/job.h"
 #include "job/supervised.h"
+#include "plan/plan_file.h"
 #include "store/store.h"
 #include "supervise/diagnosis.h"
 #include "supervise/report.h"
@@ -46,11 +47,9 @@ const RunPlan& find_run(const JobPlan& job, const std::string& name) {
   throw Error(ExitCode::kBug, "the job has no run named '" + name + "'");
 }
 
-void take_part(LoadedSpec& loaded, const std::string& run_name, const Identity& identity,
+void take_part(const std::filesystem::path& plan, const std::string& run_name, const Identity& identity,
                const RunPlace& place, StatusBoard& board, ReportPipe& pipe) {
-  if (!loaded.ok()) throw Error(ExitCode::kUsage, loaded.problems.front().to_string());
-  const JobPlan job = plan_job(loaded, find_dataset, {.hosts = identity.hosts});
-  if (!loaded.ok()) throw Error(ExitCode::kUsage, loaded.problems.front().to_string());
+  const JobPlan job = read_plan(plan);
   const RunPlan& run = find_run(job, run_name);
   const Role role = role_of(identity.rank, run.replicas, run.servers);
   spdlog::set_pattern(fmt::format("%Y-%m-%dT%H:%M:%S.%e {} %l: %v", role.name));
@@ -58,7 +57,7 @@ void take_part(LoadedSpec& loaded, const std::string& run_name, const Identity& 
                identity.world_size);
   board.set(identity.local_rank, Activity::kLoadingData, 0);
   Dataset dataset;
-  if (!role.serves) dataset = load_dataset(loaded.spec.data, static_cast<uint64_t>(loaded.spec.seed));
+  if (!role.serves) dataset = load_dataset(job.spec.data, static_cast<uint64_t>(job.spec.seed));
   const StorePtr store = connect_to_job(identity, rendezvous_timeout(job.spec));
   if (!role.serves) {
     spdlog::info("{} training and {} test examples of {} loaded from {}", dataset.train.size(),
@@ -73,9 +72,10 @@ void take_part(LoadedSpec& loaded, const std::string& run_name, const Identity& 
 
 }  // namespace
 
-ExitCode run_supervised_replica(LoadedSpec& loaded, const std::string& run, const RunPlace& place) {
+ExitCode run_supervised_replica(const std::filesystem::path& plan, const std::string& run,
+                                const RunPlace& place) {
   return run_supervised([&](const Identity& identity, StatusBoard& board, ReportPipe& pipe) {
-    take_part(loaded, run, identity, place, board, pipe);
+    take_part(plan, run, identity, place, board, pipe);
   });
 }
 
@@ -119,17 +119,18 @@ void run_launched_replica(const JobPlan& job, Identity identity, const OutputOpt
   const StackReporter reporter([&] { return describe_replica(identity, *board); });
   std::unique_ptr<RunOutput> output;
   RunPlace place;
-  if (options.resume) place.resume = "";  // rank 0 knows which one
+  place.resumes = options.resume.has_value();
   if (leads) {
     std::optional<ResumePoint> from;
     if (options.resume) {
       from = find_resume_point(*options.resume, directory_options(job, options));
       require_resumable(job, from->state);
       require_model_of(job, from->checkpoint);
-      place.resume = from->checkpoint;
+      place.checkpoint = from->checkpoint;
     }
     output = std::make_unique<RunOutput>(job, options, out, from ? &*from : nullptr);
     place.folder = output->directory().path();
+    write_plan(output->directory().plan_file(), job);
   }
   NullSink nobody;
   std::optional<StoppableSink> listener;

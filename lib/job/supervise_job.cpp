@@ -35,7 +35,7 @@ SuperviseResult supervise_here(const JobPlan& job, const RunPlan& run, const Run
   const HostedLocalStore hosted = host_local_store(rendezvous_timeout(job.spec));
   for (int64_t rank = 0; rank < run.processes(); ++rank)
     replicas.identities.push_back(local_identity(rank, run.processes(), hosted.name));
-  return supervise_replicas(run, directory, program, replicas);
+  return supervise_replicas(job, run, directory, program, replicas);
 }
 
 // Those of one run on all hosts: the distributed one, or one that this host does while the others wait.
@@ -46,9 +46,8 @@ SuperviseResult supervise_everywhere(const JobPlan& job, const RunPlan& run, con
   replicas.interrupted = [others] { return others->interrupted(); };
   if (!run.traits().spans_hosts) return supervise_here(job, run, directory, program, replicas);
   others->tell_losses_to(replicas.on_lost);
-  replicas.identities = others->start(replicas.restart, replicas.resume.has_value());
-  replicas.overrides = others->overrides();
-  return others->gather(supervise_replicas(run, directory, program, replicas));
+  replicas.identities = others->start(replicas.restart, replicas.resumes);
+  return others->gather(supervise_replicas(job, run, directory, program, replicas));
 }
 
 // The same, with what a run that saves checkpoints says when it was stopped.
@@ -70,7 +69,10 @@ SuperviseResult supervise_once(const JobPlan& job, const RunPlan& run, const Res
     if (lost.restart > 0) event["restart"] = lost.restart;
     output.on_event(event);
   };
-  if (from != nullptr) replicas.resume = from->checkpoint;
+  if (from != nullptr) {
+    replicas.resumes = true;
+    replicas.checkpoint = from->checkpoint;
+  }
   if (saves_checkpoints(job, run)) replicas.stop_seconds = kSaveSeconds;
   SuperviseResult result = supervise_everywhere(job, run, output.directory(), program, replicas, others);
   if (result.code != ExitCode::kStopped) return result;
@@ -203,11 +205,9 @@ SuperviseResult follow(const JobPlan& job, const OutputOptions& options, const s
     SuperviseResult own;
     if (start) {
       replicas.identities = start->identities;
-      replicas.overrides = leader.overrides();
       replicas.restart = start->restart;
-      replicas.resume.reset();
-      if (start->resume) replicas.resume = "";  // the first host knows from what
-      own = supervise_replicas(leader.job().runs.back(), directory, program, replicas);
+      replicas.resumes = start->resume;  // the first host knows from what
+      own = supervise_replicas(leader.job(), leader.job().runs.back(), directory, program, replicas);
     } else {
       own = leader.interrupted().value_or(stopped_by_signal(last_stop_signal(), hosts.own_name()));
     }

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "identity/role.h"
+#include "plan/plan_file.h"
 #include "supervise/status_board.h"
 #include "train/describe_exception.h"
 
@@ -19,8 +20,9 @@ std::string log_name(const std::string& run, std::string process, int64_t restar
 
 }  // namespace
 
-SuperviseResult supervise_replicas(const RunPlan& run, const RunDirectory& directory,
+SuperviseResult supervise_replicas(const JobPlan& job, const RunPlan& run, const RunDirectory& directory,
                                    const std::string& program, const LocalReplicas& replicas) {
+  write_plan(directory.plan_file(), job);
   std::vector<ReplicaProcess> processes;
   for (const Identity& identity : replicas.identities) {
     const Role role = role_of(identity.rank, run.replicas, run.servers);
@@ -30,14 +32,11 @@ SuperviseResult supervise_replicas(const RunPlan& run, const RunDirectory& direc
     process.expendable = run.is_asynchronous() && !role.serves && role.number > 0;
     if (process.expendable) process.restarts = static_cast<int>(run.worker_restarts);
     process.program = kOwnProgram;
-    process.arguments = {program,    "replica",  directory.spec_file().string(), "--run",
+    process.arguments = {program,    "replica",  directory.plan_file().string(), "--run",
                          run.name(), "--folder", directory.path().string()};
-    if (replicas.resume) {
-      process.arguments.push_back("--resume");
-      process.arguments.push_back(replicas.resume->string());
-    }
-    for (const std::string& one : replicas.overrides)
-      process.arguments.insert(process.arguments.end(), {"--set", one});
+    if (replicas.resumes) process.arguments.push_back("--resume");
+    if (!replicas.checkpoint.empty())
+      process.arguments.insert(process.arguments.end(), {"--checkpoint", replicas.checkpoint.string()});
     process.environment = replica_environment(identity, run.threads_per_replica);
     process.log = directory.logs() / log_name(run.name(), role.name, replicas.restart);
     processes.push_back(std::move(process));

@@ -27,14 +27,14 @@ struct LocalReplicas {
   std::function<std::optional<SuperviseResult>()> interrupted = {};
   int stop_signals_before = 0;
   std::optional<double> stop_seconds = {};  // how long they get to end by themselves after a stop signal
-  // The checkpoint to go on from; "" where rank 0, which reads it, is elsewhere; nullopt: none.
-  std::optional<std::filesystem::path> resume = {};
-  std::vector<std::string> overrides = {};  // of the spec in the run's folder
+  bool resumes = false;                     // goes on from a checkpoint:
+  std::filesystem::path checkpoint = {};    // this one, where rank 0, which reads it, is here
   int64_t restart = 0;                      // how often the run was restarted: each time has logs of its own
 };
 
-// `directory` has the resolved spec and takes the logs. Blocks until all have ended (supervise/supervisor.h).
-SuperviseResult supervise_replicas(const RunPlan& run, const RunDirectory& directory,
+// Writes the plan into `directory`, where the replicas read it, and their logs too. Blocks until all have
+// ended (supervise/supervisor.h).
+SuperviseResult supervise_replicas(const JobPlan& job, const RunPlan& run, const RunDirectory& directory,
                                    const std::string& program, const LocalReplicas& replicas);
 
 // An exception that is being handled, as the end of a run: nothing could be started or written, which is no

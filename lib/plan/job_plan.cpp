@@ -135,7 +135,7 @@ std::string resolve_communication(LoadedSpec& loaded, const std::vector<std::str
 // Shape errors of the model, placed at the layer in the spec where there is one.
 LayerPlan resolve_model(LoadedSpec& loaded, const DatasetInfo& data) {
   const ModelSpec& model = loaded.spec.model;
-  LayerPlan plan = place_layers(expand_layers(model, data.classes), data.image_shape, data.classes);
+  LayerPlan plan = layers_of(model, data);
   for (const LayerProblem& problem : plan.problems) {
     const std::string path =
         model.kind == "layers" ? fmt::format("model.layers[{}]", problem.layer) : "model";
@@ -186,10 +186,7 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, RunKind kind, c
         "callbacks.profile.start_step", fmt::format("is {}, but the job has {} steps",
                                                     *spec.callbacks.profile.start_step, plan.total_steps)));
   }
-  // Of one update, which every replica makes for itself where they work on their own.
-  const int64_t update_batch = plan.is_asynchronous() ? plan.batch.global / replicas : plan.batch.global;
-  plan.learning_rate =
-      resolve_learning_rate(spec.train, update_batch, {plan.steps_per_epoch, plan.total_steps});
+  plan.learning_rate = learning_rate_of(plan, spec.train);
   if (spec.train.schedule.kind == "reduce_on_plateau" && data.test_examples == 0) {
     loaded.problems.push_back(loaded.problem_at(
         "train.schedule.kind",
@@ -201,12 +198,26 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, RunKind kind, c
 
 }  // namespace
 
+LayerPlan layers_of(const ModelSpec& model, const DatasetInfo& data) {
+  return place_layers(expand_layers(model, data.classes), data.image_shape, data.classes);
+}
+
+int64_t bytes_per_parameter(const ModelSpec& model) {
+  return static_cast<int64_t>(at::elementSize(dtype_from_name(model.dtype)));
+}
+
+LearningRate learning_rate_of(const RunPlan& run, const TrainSpec& train) {
+  // Of one update, which every replica makes for itself where they work on their own.
+  const int64_t update_batch = run.is_asynchronous() ? run.batch.global / run.replicas : run.batch.global;
+  return resolve_learning_rate(train, update_batch, {run.steps_per_epoch, run.total_steps});
+}
+
 JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& launched) {
   JobPlan plan;
   plan.spec = loaded.spec;
   plan.data = data;
   plan.model = resolve_model(loaded, data);
-  plan.bytes_per_parameter = static_cast<int64_t>(at::elementSize(dtype_from_name(plan.spec.model.dtype)));
+  plan.bytes_per_parameter = bytes_per_parameter(plan.spec.model);
   StrategySpec& strategy = plan.spec.strategy;
   const HostDevices host = find_devices(strategy);
   const ReplicaCount count = resolve_replicas(loaded, launched, host);

@@ -65,6 +65,12 @@ struct Launched {
   std::string by = "the launcher";       // for messages
 };
 
+// What follows from a spec and its data: the model's layers, with their problems, and the learning rate of a
+// run whose replicas, batch and steps are known.
+LayerPlan layers_of(const ModelSpec& model, const DatasetInfo& data);
+int64_t bytes_per_parameter(const ModelSpec& model);
+LearningRate learning_rate_of(const RunPlan& run, const TrainSpec& train);
+
 // Resolves a spec for the given data. What cannot be resolved is appended to `loaded.problems`, and the plan
 // is then not usable. Where `launched` leaves it open, the spec and the cores decide.
 JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& launched = {});

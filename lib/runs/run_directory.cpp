@@ -106,7 +106,8 @@ bool holds_a_run(const fs::path& path) {
 }
 
 void remove_run(const RunDirectory& run) {
-  std::vector<fs::path> ours = {run.spec_file(), run.metrics_file(), run.path() / "summary.json"};
+  std::vector<fs::path> ours = {run.spec_file(), run.plan_file(), run.metrics_file(),
+                                run.path() / "summary.json"};
   std::error_code error;
   for (fs::directory_iterator entry(run.logs(), error), end; !error && entry != end; entry.increment(error)) {
     if (entry->path().extension() == ".log") ours.push_back(entry->path());

@@ -1,4 +1,4 @@
-// A run's own folder: runs/<name>-<time>/ with spec.yaml, metrics.jsonl, logs/ and summary.json.
+// A run's own folder: runs/<name>-<time>/ with spec.yaml, plan.json, metrics.jsonl, logs/ and summary.json.
 #pragma once
 
 #include <filesystem>
@@ -27,9 +27,9 @@ class RunDirectory {
   //
   // Without `directory`: a new folder, numbered -2, -3, ... when the name is taken.
   // With it: the folder must be absent or empty. `overwrite` also accepts a folder that dtrain made (it has a
-  // regular metrics.jsonl and a logs folder) and removes from it spec.yaml, metrics.jsonl, summary.json and
-  // logs/*.log, nothing else. Throws Error otherwise, with nothing removed, and when the file system
-  // refuses.
+  // regular metrics.jsonl and a logs folder) and removes from it spec.yaml, plan.json, metrics.jsonl,
+  // summary.json and logs/*.log, nothing else. Throws Error otherwise, with nothing removed, and when the
+  // file system refuses.
   static RunDirectory create(const RunDirectoryOptions& options);
 
   // The folder of a run that is to go on, as it is; locked in the same way. Throws Error(kUsage) when it is
@@ -42,6 +42,7 @@ class RunDirectory {
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path spec_file() const { return path_ / "spec.yaml"; }
+  std::filesystem::path plan_file() const { return path_ / "plan.json"; }
   std::filesystem::path metrics_file() const { return path_ / "metrics.jsonl"; }
   std::filesystem::path logs() const { return path_ / "logs"; }
 

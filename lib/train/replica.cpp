@@ -172,7 +172,7 @@ void train(const JobPlan& job, const RunPlan& run, const Dataset& dataset, int r
   if (saves_checkpoints(job, run)) catch_first_stop_signals();
   const auto clock = std::make_shared<PhaseClock>();
   std::optional<Resumption> from;
-  if (place.resume && run.traits().resumes) from = resume_from(*place.resume, store, leads);
+  if (place.resumes && run.traits().resumes) from = resume_from(place.checkpoint, store, leads);
   const auto traffic = traffic_of(connections);
   const std::shared_ptr<Accelerator> accelerator = connections.accelerator;
   StrategyParts parts = strategy_parts(job, std::move(connections.group), clock, accelerator);

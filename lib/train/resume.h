@@ -14,8 +14,9 @@ namespace dtrain {
 
 // Where the job's run is: what its replicas need to know of that.
 struct RunPlace {
-  std::filesystem::path folder;                 // that rank 0 writes into
-  std::optional<std::filesystem::path> resume;  // the checkpoint to go on from
+  std::filesystem::path folder;           // that rank 0 writes into
+  bool resumes = false;                   // goes on from a checkpoint:
+  std::filesystem::path checkpoint = {};  // this one, which rank 0 reads and nobody else knows
 };
 
 struct ResumePoint {

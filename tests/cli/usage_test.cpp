@@ -117,7 +117,7 @@ TEST_CASE("mistakes are told in one line, with what was probably meant, and exit
       {{"completion", "tcsh"}, "unknown shell 'tcsh'"},
       {{"completion", "fihs"}, "unknown shell 'fihs'; did you mean 'fish'? (known: bash, zsh, fish)"},
       {{"completion", "bash", "zsh"}, "unexpected argument 'zsh'"},
-      {{"replica", "x.yaml"}, "--run is missing"},
+      {{"replica", "plan.json"}, "--run is missing"},
   };
   for (const Case& each : cases) {
     std::string typed = "dtrain";
@@ -139,7 +139,7 @@ TEST_CASE("quiet twice is quiet") {
 
 TEST_CASE("a replica started by hand says that it is not meant to be") {
   const TemporaryFolder folder;
-  const std::string spec = folder.write("job.yaml", "batch: {per_replica: 8}\n");
+  const std::string plan = folder.write("plan.json", "{}");
   for (const auto& environment :
        std::vector<std::map<std::string, std::string>>{{},
                                                        {{"RANK", "0"},
@@ -148,12 +148,12 @@ TEST_CASE("a replica started by hand says that it is not meant to be") {
                                                         {"LOCAL_WORLD_SIZE", "1"},
                                                         {"MASTER_ADDR", "127.0.0.1"},
                                                         {"MASTER_PORT", "1"}}}) {
-    const Outcome outcome = dtrain_command({"replica", spec, "--run", "distributed"}, {{}, environment, ""});
+    const Outcome outcome = dtrain_command({"replica", plan, "--run", "distributed"}, {{}, environment, ""});
     CHECK(outcome.exit_code == 2);
     CHECK_THAT(outcome.errors, ContainsSubstring("started by dtrain, not by hand"));
   }
   const Outcome outcome =
-      dtrain_command({"replica", spec, "--run", "distributed"}, {{}, {{"DTRAIN_REPORT_FD", "abc"}}, ""});
+      dtrain_command({"replica", plan, "--run", "distributed"}, {{}, {{"DTRAIN_REPORT_FD", "abc"}}, ""});
   CHECK(outcome.exit_code == 2);
   CHECK_THAT(outcome.errors, ContainsSubstring("DTRAIN_REPORT_FD=abc"));
 }

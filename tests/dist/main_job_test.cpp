@@ -75,7 +75,8 @@ void check_events(const Job& job) {
 
 void check_files(const Job& job) {
   const fs::path folder = job.run_folder();
-  CHECK(names_in(folder) == std::set<std::string>{"logs", "metrics.jsonl", "spec.yaml", "summary.json"});
+  CHECK(names_in(folder) ==
+        std::set<std::string>{"logs", "metrics.jsonl", "plan.json", "spec.yaml", "summary.json"});
   CHECK(names_in(folder / "logs") == std::set<std::string>{"baseline-rank0.log", "overhead-rank0.log",
                                                            "distributed-rank0.log", "distributed-rank1.log"});
   for (const auto& log : fs::directory_iterator(folder / "logs")) {
@@ -87,6 +88,9 @@ void check_files(const Job& job) {
   CHECK(spec.ok());
   CHECK(spec.spec.strategy.replicas == 2);
   CHECK(print_spec(spec.spec) == content_of(folder / "spec.yaml"));
+  const Event plan = Event::parse(content_of(folder / "plan.json"));
+  CHECK(plan.at("spec") == content_of(folder / "spec.yaml"));
+  CHECK(plan.at("runs").back().at("total_steps") == job.event("run_start", "distributed").at("total_steps"));
 
   const Event summary = Event::parse(content_of(folder / "summary.json"));
   CHECK(summary.size() == 3);

@@ -1,0 +1,108 @@
+#include "plan/plan_file.h"
+
+#include <filesystem>
+#include <functional>
+#include <nlohmann/json.hpp>
+
+#include "catch.h"
+#include "core/error.h"
+#include "files.h"
+#include "small_jobs.h"
+
+namespace dtrain {
+namespace {
+
+using nlohmann::json;
+
+JobPlan read_back(const JobPlan& job) {
+  const TemporaryFolder folder;
+  write_plan(folder / "plan.json", job);
+  return read_plan(folder / "plan.json");
+}
+
+void check_equal(const JobPlan& job, const JobPlan& other) {
+  CHECK(to_json(other).dump() == to_json(job).dump());
+  CHECK(other.model.parameters() == job.model.parameters());
+  CHECK(other.bytes_per_all_reduce() == job.bytes_per_all_reduce());
+  REQUIRE(other.runs.size() == job.runs.size());
+  for (size_t i = 0; i < job.runs.size(); ++i) {
+    const RunPlan &own = job.runs[i], &read = other.runs[i];
+    CHECK(read.kind == own.kind);
+    CHECK(read.batch.replicas == own.batch.replicas);
+    CHECK(read.learning_rate.derivation == own.learning_rate.derivation);
+    for (const int64_t step : {int64_t{0}, own.total_steps / 2, own.total_steps - 1})
+      CHECK(read.learning_rate.at(step) == own.learning_rate.at(step));
+  }
+}
+
+TEST_CASE("the plan of every shipped config reads back as it was") {
+  for (const auto& entry : std::filesystem::directory_iterator(DTRAIN_SOURCE_DIR "/configs")) {
+    if (entry.path().extension() != ".yaml") continue;
+    INFO(entry.path());
+    LoadedSpec loaded = load_spec(entry.path());
+    const JobPlan job = plan_job(loaded, describe_dataset);
+    INFO(problems_of(loaded));
+    REQUIRE(loaded.ok());
+    check_equal(job, read_back(job));
+  }
+}
+
+TEST_CASE("a plan keeps what replicas must not find out anew") {
+  JobPlan job = small_job({"strategy.kind=mirrored", "strategy.replicas=2", "compare.baseline=one_device",
+                           "train.max_steps=9", "train.schedule.kind=cosine"});
+  job.devices = {"cuda:1", "cuda:3"};
+  job.communication = "nccl";
+  job.spec.strategy.threads_per_replica = 7;
+  job.runs.back().threads_per_replica = 7;
+  job.data.source = "/data/with \"quotes\" and ${NAME}";
+  job.data.class_names = {"rose", "t\xc3\xbclip", ""};
+  const JobPlan read = read_back(job);
+  check_equal(job, read);
+  CHECK(read.devices == job.devices);
+  CHECK(read.data.source == job.data.source);
+  CHECK(read.data.class_names == job.data.class_names);
+  CHECK(read.spec.strategy.threads_per_replica == 7);
+}
+
+std::string refusal(const json& document) {
+  try {
+    plan_from(document);
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::kUsage);
+    return error.what();
+  }
+  return "none";
+}
+
+TEST_CASE("what is no plan is refused, whatever is missing") {
+  const json good = json::parse(to_json(small_job()).dump());
+  REQUIRE(refusal(good) == "none");
+  CHECK_THAT(refusal(json()), ContainsSubstring("no plan of a job"));
+  for (const auto& [key, value] : good.items()) {
+    INFO(key);
+    json without = good;
+    without.erase(key);
+    json other = good;
+    other[key] = json::array({json::object()});
+    if (key != "dtrain") CHECK(refusal(without) != "none");
+    if (key != "dtrain") CHECK(refusal(other) != "none");
+  }
+  for (const auto& [key, value] : good["runs"][0].items()) {
+    INFO(key);
+    json without = good;
+    without["runs"][0].erase(key);
+    CHECK(refusal(without) != "none");
+  }
+  json newer = good;
+  newer["version"] = 2;
+  CHECK_THAT(refusal(newer), ContainsSubstring("version 2, and this is dtrain"));
+  json spoiled = good;
+  spoiled["spec"] = "batch: {per_replica: none}";
+  CHECK_THAT(refusal(spoiled), ContainsSubstring("batch.per_replica"));
+  json runs = good;
+  runs["runs"] = json::array();
+  CHECK(refusal(runs) != "none");
+}
+
+}  // namespace
+}  // namespace dtrain
