@@ -37,7 +37,7 @@ class Callback {
 };
 
 // What callbacks are made from; outlives them.
-struct CallbackSite {
+struct CallbackContext {
   const JobPlan& job;
   const RunPlan& run;
   std::filesystem::path folder;  // of the run, to write files into

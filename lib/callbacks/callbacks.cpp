@@ -17,7 +17,7 @@ namespace {
 struct Kind {
   std::string name;
   bool (*is_asked_for)(const CallbacksSpec&);
-  std::unique_ptr<Callback> (*make)(const CallbackSite&);
+  std::unique_ptr<Callback> (*make)(const CallbackContext&);
 };
 
 const std::vector<Kind> kCallbacks = {
@@ -53,15 +53,15 @@ void remove_files_of_callbacks(const std::filesystem::path& folder) {
   for (const std::filesystem::path& path : ours) std::filesystem::remove(path, none);
 }
 
-CallbackList::CallbackList(const CallbackSite& site, bool leads) : site_(site) {
-  if (!leads || !has_callbacks(site.job, site.run)) return;
+CallbackList::CallbackList(const CallbackContext& context, bool leads) : context_(context) {
+  if (!leads || !has_callbacks(context.job, context.run)) return;
   for (const Kind& kind : kCallbacks) {
-    if (kind.is_asked_for(site.job.spec.callbacks)) callbacks_.emplace_back(kind.name, kind.make(site));
+    if (kind.is_asked_for(context.job.spec.callbacks)) callbacks_.emplace_back(kind.name, kind.make(context));
   }
 }
 
 void CallbackList::on_event(const Event& event) {
-  site_.events.on_event(event);
+  context_.events.on_event(event);
   for (const auto& [name, callback] : callbacks_) callback->on_event(event);
 }
 
@@ -73,7 +73,7 @@ bool CallbackList::want_to_end() {
   for (const auto& [name, callback] : callbacks_) {
     const std::optional<std::string> reason = callback->reason_to_end();
     if (!reason) continue;
-    if (!ending_) on_event(message_event(site_.run, *reason));
+    if (!ending_) on_event(message_event(context_.run, *reason));
     ending_ = true;
   }
   return ending_;

@@ -18,11 +18,11 @@ bool has_callbacks(const JobPlan& job, const RunPlan& run);
 // Removes the files that callbacks of an earlier run left in `folder`, as far as it can.
 void remove_files_of_callbacks(const std::filesystem::path& folder);
 
-// Passes every event on to `site.events`, then to the callbacks.
+// Passes every event on to `context.events`, then to the callbacks.
 class CallbackList : public EventSink {
  public:
   // Rank 0 makes those that the spec asks for, the others (`leads` false) none.
-  CallbackList(const CallbackSite& site, bool leads);
+  CallbackList(const CallbackContext& context, bool leads);
 
   void on_event(const Event& event) override;
   void on_histograms(int64_t step, const std::vector<NamedHistogram>& histograms);
@@ -34,7 +34,7 @@ class CallbackList : public EventSink {
   void restore(const nlohmann::ordered_json& state);
 
  private:
-  CallbackSite site_;
+  CallbackContext context_;
   std::vector<std::pair<std::string, std::unique_ptr<Callback>>> callbacks_;
   bool ending_ = false;
 };

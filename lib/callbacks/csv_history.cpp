@@ -75,8 +75,8 @@ class CsvHistory : public Callback {
 
 }  // namespace
 
-std::unique_ptr<Callback> make_csv_history(const CallbackSite& site) {
-  return std::make_unique<CsvHistory>(site.folder / "history.csv");
+std::unique_ptr<Callback> make_csv_history(const CallbackContext& context) {
+  return std::make_unique<CsvHistory>(context.folder / "history.csv");
 }
 
 }  // namespace dtrain

@@ -10,6 +10,6 @@
 
 namespace dtrain {
 
-std::unique_ptr<Callback> make_csv_history(const CallbackSite& site);
+std::unique_ptr<Callback> make_csv_history(const CallbackContext& context);
 
 }  // namespace dtrain

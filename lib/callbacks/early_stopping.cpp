@@ -63,8 +63,8 @@ class EarlyStopping : public Callback {
 
 }  // namespace
 
-std::unique_ptr<Callback> make_early_stopping(const CallbackSite& site) {
-  return std::make_unique<EarlyStopping>(site.job.spec.callbacks.early_stopping);
+std::unique_ptr<Callback> make_early_stopping(const CallbackContext& context) {
+  return std::make_unique<EarlyStopping>(context.job.spec.callbacks.early_stopping);
 }
 
 }  // namespace dtrain

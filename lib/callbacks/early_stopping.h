@@ -8,6 +8,6 @@
 
 namespace dtrain {
 
-std::unique_ptr<Callback> make_early_stopping(const CallbackSite& site);
+std::unique_ptr<Callback> make_early_stopping(const CallbackContext& context);
 
 }  // namespace dtrain

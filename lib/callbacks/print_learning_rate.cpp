@@ -7,7 +7,7 @@ namespace {
 
 class PrintLearningRate : public Callback {
  public:
-  explicit PrintLearningRate(const CallbackSite& site) : run_(site.run), events_(site.events) {}
+  explicit PrintLearningRate(const CallbackContext& context) : run_(context.run), events_(context.events) {}
 
   void on_event(const Event& event) override {
     if (text_at(event, "event") != "epoch") return;
@@ -23,8 +23,8 @@ class PrintLearningRate : public Callback {
 
 }  // namespace
 
-std::unique_ptr<Callback> make_print_learning_rate(const CallbackSite& site) {
-  return std::make_unique<PrintLearningRate>(site);
+std::unique_ptr<Callback> make_print_learning_rate(const CallbackContext& context) {
+  return std::make_unique<PrintLearningRate>(context);
 }
 
 }  // namespace dtrain

@@ -7,6 +7,6 @@
 
 namespace dtrain {
 
-std::unique_ptr<Callback> make_print_learning_rate(const CallbackSite& site);
+std::unique_ptr<Callback> make_print_learning_rate(const CallbackContext& context);
 
 }  // namespace dtrain

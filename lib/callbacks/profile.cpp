@@ -23,14 +23,14 @@ std::string key_of(int64_t rank) { return fmt::format("profile/{}", rank); }
 
 class Profiled : public ForwardingStrategy {
  public:
-  Profiled(std::unique_ptr<Strategy> inner, std::shared_ptr<PhaseClock> clock, const ProfileSite& site)
+  Profiled(std::unique_ptr<Strategy> inner, std::shared_ptr<PhaseClock> clock, const ProfileContext& context)
       : ForwardingStrategy(std::move(inner)),
-        site_(site),
+        context_(context),
         clock_(std::move(clock)),
-        trace_(site.rank, *clock_),
-        first_(*site.job.spec.callbacks.profile.start_step),
-        last_(first_ + site.job.spec.callbacks.profile.steps - 1) {
-    if (site_.rank == 0) put(kOriginKey, std::to_string(now_in_microseconds()));
+        trace_(context.rank, *clock_),
+        first_(*context.job.spec.callbacks.profile.start_step),
+        last_(first_ + context.job.spec.callbacks.profile.steps - 1) {
+    if (context_.rank == 0) put(kOriginKey, std::to_string(now_in_microseconds()));
   }
 
   int64_t place_variables() override { return step_ = ForwardingStrategy::place_variables(); }
@@ -53,7 +53,7 @@ class Profiled : public ForwardingStrategy {
   // The training may have ended before the last of the steps.
   void finish() override {
     conclude();
-    if (site_.run.is_asynchronous() && site_.rank == 0 && recorded_) write(/*waits=*/false);
+    if (context_.run.is_asynchronous() && context_.rank == 0 && recorded_) write(/*waits=*/false);
     ForwardingStrategy::finish();
   }
 
@@ -62,9 +62,9 @@ class Profiled : public ForwardingStrategy {
     if (!recorded_ || concluded_) return;
     concluded_ = true;
     trace_.stop();
-    if (site_.rank != 0) {
-      put(key_of(site_.rank), trace_.events());
-    } else if (!site_.run.is_asynchronous()) {
+    if (context_.rank != 0) {
+      put(key_of(context_.rank), trace_.events());
+    } else if (!context_.run.is_asynchronous()) {
       write(/*waits=*/true);
     }
   }
@@ -72,43 +72,43 @@ class Profiled : public ForwardingStrategy {
   // Rank 0: all traces as one file.
   void write(bool waits) {
     std::string events = trace_.events();
-    for (int64_t rank = 1; rank < site_.run.replicas; ++rank) {
-      if (!waits && !site_.store->check({key_of(rank)})) continue;
+    for (int64_t rank = 1; rank < context_.run.replicas; ++rank) {
+      if (!waits && !context_.store->check({key_of(rank)})) continue;
       with_peer_errors("collecting the profile", [&] {
-        if (waits) site_.store->wait({key_of(rank)}, timeout());
+        if (waits) context_.store->wait({key_of(rank)}, timeout());
         events += ",\n" + get(key_of(rank));
       });
     }
-    const std::filesystem::path path = site_.folder / kProfileFile;
+    const std::filesystem::path path = context_.folder / kProfileFile;
     write_file_atomically(path, trace_file(events));
-    site_.events.on_event(
-        message_event(site_.run, fmt::format("profile of steps {} to {}: {} (open it in ui.perfetto.dev)",
-                                             first_, std::min(step_, last_), path.string())));
+    context_.events.on_event(
+        message_event(context_.run, fmt::format("profile of steps {} to {}: {} (open it in ui.perfetto.dev)",
+                                                first_, std::min(step_, last_), path.string())));
   }
 
   // What all replicas count their times from: when rank 0 began.
   StepTrace::Origin origin() const {
     int64_t microseconds = 0;
     with_peer_errors("asking for the beginning of the profile", [&] {
-      site_.store->wait({kOriginKey}, timeout());
+      context_.store->wait({kOriginKey}, timeout());
       microseconds = std::stoll(get(kOriginKey));
     });
     return StepTrace::Origin(std::chrono::microseconds(microseconds));
   }
 
   void put(const std::string& key, const std::string& text) const {
-    site_.store->set(key, std::vector<uint8_t>(text.begin(), text.end()));
+    context_.store->set(key, std::vector<uint8_t>(text.begin(), text.end()));
   }
   std::string get(const std::string& key) const {
-    const std::vector<uint8_t> text = site_.store->get(key);
+    const std::vector<uint8_t> text = context_.store->get(key);
     return {text.begin(), text.end()};
   }
 
   std::chrono::milliseconds timeout() const {
-    return to_milliseconds(site_.job.spec.strategy.timeout_seconds);
+    return to_milliseconds(context_.job.spec.strategy.timeout_seconds);
   }
 
-  ProfileSite site_;
+  ProfileContext context_;
   std::shared_ptr<PhaseClock> clock_;
   StepTrace trace_;
   int64_t first_;
@@ -121,8 +121,8 @@ class Profiled : public ForwardingStrategy {
 }  // namespace
 
 std::unique_ptr<Strategy> make_profiled(std::unique_ptr<Strategy> inner, std::shared_ptr<PhaseClock> clock,
-                                        const ProfileSite& site) {
-  return std::make_unique<Profiled>(std::move(inner), std::move(clock), site);
+                                        const ProfileContext& context) {
+  return std::make_unique<Profiled>(std::move(inner), std::move(clock), context);
 }
 
 }  // namespace dtrain

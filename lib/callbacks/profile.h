@@ -14,7 +14,7 @@ namespace dtrain {
 
 constexpr const char* kProfileFile = "profile.json";
 
-struct ProfileSite {
+struct ProfileContext {
   const JobPlan& job;
   const RunPlan& run;
   int rank = 0;
@@ -27,6 +27,6 @@ struct ProfileSite {
 // in the same step meet after the last of these; where they work on their own, what has come until replica 0
 // finishes counts. Throws Error(kUsage, kDisk) when the file cannot be written.
 std::unique_ptr<Strategy> make_profiled(std::unique_ptr<Strategy> inner, std::shared_ptr<PhaseClock> clock,
-                                        const ProfileSite& site);
+                                        const ProfileContext& context);
 
 }  // namespace dtrain

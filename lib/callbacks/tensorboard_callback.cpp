@@ -10,7 +10,8 @@ namespace {
 
 class TensorBoard : public Callback {
  public:
-  explicit TensorBoard(const CallbackSite& site) : folder_(site.folder / "tensorboard"), run_(site.run) {}
+  explicit TensorBoard(const CallbackContext& context)
+      : folder_(context.folder / "tensorboard"), run_(context.run) {}
 
   void on_event(const Event& event) override {
     const std::string kind = text_at(event, "event").value_or("");
@@ -62,8 +63,8 @@ class TensorBoard : public Callback {
 
 }  // namespace
 
-std::unique_ptr<Callback> make_tensorboard_callback(const CallbackSite& site) {
-  return std::make_unique<TensorBoard>(site);
+std::unique_ptr<Callback> make_tensorboard_callback(const CallbackContext& context) {
+  return std::make_unique<TensorBoard>(context);
 }
 
 }  // namespace dtrain

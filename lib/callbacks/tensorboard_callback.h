@@ -10,6 +10,6 @@
 
 namespace dtrain {
 
-std::unique_ptr<Callback> make_tensorboard_callback(const CallbackSite& site);
+std::unique_ptr<Callback> make_tensorboard_callback(const CallbackContext& context);
 
 }  // namespace dtrain

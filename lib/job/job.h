@@ -36,7 +36,7 @@ JobResult supervise_job_elsewhere(const JobPlan& job, const OutputOptions& optio
 // A replica process under supervise_job: takes part in the run named `run` of the job whose plan the
 // supervisor wrote to `plan`. Reports its failure to the supervisor.
 ExitCode run_supervised_replica(const std::filesystem::path& plan, const std::string& run,
-                                const RunPlace& place);
+                                const RunContext& context);
 
 // One of the processes that a launcher such as torchrun started, on one host or more: all of them take part
 // in the distributed run; rank 0 also trains the baseline, writes the folder and prints.

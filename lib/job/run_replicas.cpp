@@ -48,7 +48,7 @@ const RunPlan& find_run(const JobPlan& job, const std::string& name) {
 }
 
 void take_part(const std::filesystem::path& plan, const std::string& run_name, const Identity& identity,
-               const RunPlace& place, StatusBoard& board, ReportPipe& pipe) {
+               const RunContext& context, StatusBoard& board, ReportPipe& pipe) {
   const JobPlan job = read_plan(plan);
   const RunPlan& run = find_run(job, run_name);
   const Role role = role_of(identity.rank, run.replicas, run.servers);
@@ -66,16 +66,16 @@ void take_part(const std::filesystem::path& plan, const std::string& run_name, c
   PipeSink to_supervisor(pipe);
   NullSink nobody;
   EventSink& sink = identity.rank == 0 || role.serves ? static_cast<EventSink&>(to_supervisor) : nobody;
-  run_replica(job, run, dataset, identity, store, place, board, sink);
+  run_replica(job, run, dataset, identity, store, context, board, sink);
   spdlog::info("finished");
 }
 
 }  // namespace
 
 ExitCode run_supervised_replica(const std::filesystem::path& plan, const std::string& run,
-                                const RunPlace& place) {
+                                const RunContext& context) {
   return run_supervised([&](const Identity& identity, StatusBoard& board, ReportPipe& pipe) {
-    take_part(plan, run, identity, place, board, pipe);
+    take_part(plan, run, identity, context, board, pipe);
   });
 }
 
@@ -118,18 +118,18 @@ void run_launched_replica(const JobPlan& job, Identity identity, const OutputOpt
   const auto board = StatusBoard::create(identity.local_world_size);
   const StackReporter reporter([&] { return describe_replica(identity, *board); });
   std::unique_ptr<RunOutput> output;
-  RunPlace place;
-  place.resumes = options.resume.has_value();
+  RunContext context;
+  context.resumes = options.resume.has_value();
   if (leads) {
     std::optional<ResumePoint> from;
     if (options.resume) {
       from = find_resume_point(*options.resume, directory_options(job, options));
       require_resumable(job, from->state);
       require_model_of(job, from->checkpoint);
-      place.checkpoint = from->checkpoint;
+      context.checkpoint = from->checkpoint;
     }
     output = std::make_unique<RunOutput>(job, options, out, from ? &*from : nullptr);
-    place.folder = output->directory().path();
+    context.folder = output->directory().path();
     write_plan(output->directory().plan_file(), job);
   }
   NullSink nobody;
@@ -147,7 +147,7 @@ void run_launched_replica(const JobPlan& job, Identity identity, const OutputOpt
       const bool alone = run.processes() == 1;
       if (leads && saves_checkpoints(job, run)) listener->let_it_end();
       if (leads || !alone) {
-        run_replica(job, run, dataset, alone ? Identity{} : identity, store, place, *board, sink);
+        run_replica(job, run, dataset, alone ? Identity{} : identity, store, context, *board, sink);
       }
       // The others wait here while rank 0 trains the baseline, however long that takes.
       const std::string done = "done/" + run.name();

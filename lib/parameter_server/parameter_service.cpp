@@ -19,17 +19,17 @@ constexpr std::chrono::milliseconds kLookForReturns{100};
 
 }  // namespace
 
-std::vector<Stretch> stretches_of(const OptimizerSpec& optimizer, const Model& model,
-                                  const ServerPart& part) {
+std::vector<DecayRange> decay_ranges_of(const OptimizerSpec& optimizer, const Model& model,
+                                        const ServerPart& part) {
   if (optimizer.weight_decay == 0) return {};
   const std::vector<at::Tensor> parameters = model.parameters();
-  std::vector<Stretch> stretches;
+  std::vector<DecayRange> decay_ranges;
   for (const Piece& piece : part.pieces)
-    stretches.push_back({piece.length, decays(optimizer, parameters[piece.parameter])});
-  return stretches;
+    decay_ranges.push_back({piece.length, decays(optimizer, parameters[piece.parameter])});
+  return decay_ranges;
 }
 
-struct ParameterService::Attendance {
+struct ParameterService::Session {
   int worker;
   std::unique_ptr<PairChannel> channel;
   Message message;  // the request, then its answer
@@ -41,12 +41,12 @@ ParameterService::ParameterService(at::Tensor values, const OptimizerSpec& optim
     : options_(std::move(options)),
       values_(std::move(values)),
       ledger_(options_.workers, options_.max_staleness),
-      attendances_(static_cast<size_t>(options_.workers)),
-      attended_(static_cast<size_t>(options_.workers), true),
+      sessions_(static_cast<size_t>(options_.workers)),
+      served_(static_cast<size_t>(options_.workers), true),
       lost_since_(static_cast<size_t>(options_.workers)) {
   if (values_.numel() == 0) return;
   std::vector<bool> decayed;
-  for (const Stretch& stretch : options_.stretches) {
+  for (const DecayRange& stretch : options_.decay_ranges) {
     lengths_.push_back(stretch.length);
     decayed.push_back(stretch.decays);
   }
@@ -60,7 +60,7 @@ ParameterService::ParameterService(at::Tensor values, const OptimizerSpec& optim
 void ParameterService::serve(const Connect& connect) {
   std::vector<std::jthread> threads;
   for (int worker = 0; worker < options_.workers; ++worker)
-    threads.emplace_back([this, worker, &connect] { attend(worker, connect); });
+    threads.emplace_back([this, worker, &connect] { serve_and_note_end(worker, connect); });
   await_returns(connect, threads);
   threads.clear();  // joins
   if (failure_) std::rethrow_exception(failure_);
@@ -70,20 +70,21 @@ void ParameterService::serve(const Connect& connect) {
 }
 
 void ParameterService::await_returns(const Connect& connect, std::vector<std::jthread>& threads) {
-  const auto nobody_is_attended = [this] {
-    return std::find(attended_.begin(), attended_.end(), true) == attended_.end();
+  const auto nobody_is_served = [this] {
+    return std::find(served_.begin(), served_.end(), true) == served_.end();
   };
   std::unique_lock lock(mutex_);
   // Nobody can return to where all others have gone.
-  while (!attendance_ended_.wait_for(lock, kLookForReturns, nobody_is_attended)) {
+  while (!session_ended_.wait_for(lock, kLookForReturns, nobody_is_served)) {
     for (int worker = 0; worker < options_.workers && !failure_; ++worker) {
       const auto at = static_cast<size_t>(worker);
-      if (attended_[at] || !may_return(worker)) continue;
+      if (served_[at] || !may_return(worker)) continue;
       lock.unlock();  // it may ask elsewhere
       const bool is_there = options_.has_returned(worker);
       lock.lock();
-      attended_[at] = is_there;
-      if (is_there) threads[at] = std::jthread([this, worker, &connect] { attend(worker, connect); });
+      served_[at] = is_there;
+      if (is_there)
+        threads[at] = std::jthread([this, worker, &connect] { serve_and_note_end(worker, connect); });
     }
   }
 }
@@ -100,42 +101,42 @@ bool ParameterService::somebody_may_return() const {
   return false;
 }
 
-// Others can find an attendance while it lasts.
-class ParameterService::Enrolment {
+// Others can find an session while it lasts.
+class ParameterService::OpenSession {
  public:
-  Enrolment(ParameterService& service, Attendance& attendance)
-      : service_(service), worker_(static_cast<size_t>(attendance.worker)) {
+  OpenSession(ParameterService& service, Session& session)
+      : service_(service), worker_(static_cast<size_t>(session.worker)) {
     const std::lock_guard lock(service_.mutex_);
-    service_.attendances_[worker_] = &attendance;
-    if (service_.failure_) attendance.channel->interrupt();  // it came too late to be told
+    service_.sessions_[worker_] = &session;
+    if (service_.failure_) session.channel->interrupt();  // it came too late to be told
   }
-  ~Enrolment() {
+  ~OpenSession() {
     const std::lock_guard lock(service_.mutex_);
-    service_.attendances_[worker_] = nullptr;
+    service_.sessions_[worker_] = nullptr;
   }
-  Enrolment(const Enrolment&) = delete;
-  Enrolment& operator=(const Enrolment&) = delete;
+  OpenSession(const OpenSession&) = delete;
+  OpenSession& operator=(const OpenSession&) = delete;
 
  private:
   ParameterService& service_;
   size_t worker_;
 };
 
-void ParameterService::attend(int worker, const Connect& connect) {
+void ParameterService::serve_and_note_end(int worker, const Connect& connect) {
   serve_worker(worker, connect);
   const std::lock_guard lock(mutex_);
-  attended_[static_cast<size_t>(worker)] = false;
-  attendance_ended_.notify_all();
+  served_[static_cast<size_t>(worker)] = false;
+  session_ended_.notify_all();
 }
 
 void ParameterService::serve_worker(int worker, const Connect& connect) {
   try {
-    Attendance attendance{worker, connect(worker), Message(values_.numel(), values_.scalar_type())};
-    const Enrolment enrolment(*this, attendance);
-    if (!join(attendance)) return;
+    Session session{worker, connect(worker), Message(values_.numel(), values_.scalar_type())};
+    const OpenSession open(*this, session);
+    if (!join(session)) return;
     take_back(worker);
     RequestHeader request;
-    while (attendance.message.await_request(*attendance.channel, request) && answer(attendance, request)) {
+    while (session.message.await_request(*session.channel, request) && answer(session, request)) {
     }
   } catch (const Error& error) {
     if (error.code() != ExitCode::kPeerLost) return stop(std::current_exception());
@@ -146,39 +147,39 @@ void ParameterService::serve_worker(int worker, const Connect& connect) {
   }
 }
 
-bool ParameterService::answer(Attendance& attendance, const RequestHeader& request) {
+bool ParameterService::answer(Session& session, const RequestHeader& request) {
   {
     const std::lock_guard lock(mutex_);
-    attendance.last_request = Clock::now();
+    session.last_request = Clock::now();
   }
   switch (request.request) {
     case Request::kRead:
-      read(attendance, request);
+      read(session, request);
       break;
     case Request::kAwait:
-      await_restored(attendance);
-      read(attendance, request);
+      await_restored(session);
+      read(session, request);
       break;
     case Request::kUpdate:
-      update(attendance, request);
+      update(session, request);
       break;
     case Request::kSkip:
-      skip(attendance, request);
+      skip(session, request);
       break;
     case Request::kCollect:
-      collect(attendance);
+      collect(session);
       break;
     case Request::kRestore:
-      restore(attendance, request);
+      restore(session, request);
       break;
     case Request::kEndTraining:
-      end_training(attendance);
+      end_training(session);
       break;
     case Request::kReport:
-      report(attendance);
+      report(session);
       break;
     case Request::kLeave:
-      leave(attendance);
+      leave(session);
       return false;
     default:
       throw Error(ExitCode::kPeerLost, "it sent a request that does not exist");
@@ -195,77 +196,77 @@ void ParameterService::take_back(int worker) {
   options_.on_return(worker, ledger_.done(worker));
 }
 
-void ParameterService::send(Attendance& attendance, AnswerHeader header) {
+void ParameterService::send(Session& session, AnswerHeader header) {
   header.stopping = stopping_ ? 1 : 0;
-  attendance.message.send(*attendance.channel, header);
+  session.message.send(*session.channel, header);
 }
 
-bool ParameterService::join(Attendance& attendance) {
+bool ParameterService::join(Session& session) {
   Message greeting;
   RequestHeader request;
-  if (!greeting.await_request(*attendance.channel, request)) return false;
+  if (!greeting.await_request(*session.channel, request)) return false;
   AnswerHeader header;
   if (request.elements != values_.numel()) header.answer = Answer::kRefused;
   header.elements = values_.numel();
-  greeting.send(*attendance.channel, header);
+  greeting.send(*session.channel, header);
   return true;
 }
 
 // Worker 0 will restore, unless it dies, which ends the job.
-void ParameterService::await_restored(Attendance& attendance) {
+void ParameterService::await_restored(Session& session) {
   std::unique_lock lock(mutex_);
   wait_for_others(
-      lock, attendance, [this] { return restored_; }, [](int /*worker*/) { return false; });
+      lock, session, [this] { return restored_; }, [](int /*worker*/) { return false; });
 }
 
-void ParameterService::read(Attendance& attendance, const RequestHeader& request) {
+void ParameterService::read(Session& session, const RequestHeader& request) {
   AnswerHeader header;
   {
     const std::lock_guard lock(mutex_);
-    require_present(attendance.worker);
-    attendance.message.values().copy_(values_);
-    header.steps = ledger_.done(attendance.worker);
+    require_present(session.worker);
+    session.message.values().copy_(values_);
+    header.steps = ledger_.done(session.worker);
     if (request.computes != 0) {
-      ledger_.read(attendance.worker);
+      ledger_.read(session.worker);
     } else {
-      ledger_.forget_read(attendance.worker);
+      ledger_.forget_read(session.worker);
     }
   }
   changed_.notify_all();
-  send(attendance, header);
+  send(session, header);
 }
 
-void ParameterService::update(Attendance& attendance, const RequestHeader& request) {
+void ParameterService::update(Session& session, const RequestHeader& request) {
   AnswerHeader done;
   {
     std::unique_lock lock(mutex_);
-    const bool is_new = !ledger_.was_made(attendance.worker, request.sequence);
+    const bool is_new = !ledger_.was_made(session.worker, request.sequence);
     if (is_new) {
       wait_for_others(
-          lock, attendance, [&] { return ledger_.may_update(attendance.worker); },
+          lock, session, [&] { return ledger_.may_update(session.worker); },
           [this](int worker) { return ledger_.is_computing(worker); });
-      make_update(attendance, request, done);
+      make_update(session, request, done);
     }
-    ledger_.forget_read(attendance.worker);
-    add_sums(attendance, is_new ? request.sums : SentSums(), done);
+    ledger_.forget_read(session.worker);
+    add_sums(session, is_new ? request.sums : SentSums(), done);
     // Under a bound a worker has to read again once its update is made on all servers: two workers could
     // otherwise wait for each other, each on another server.
     if (!options_.max_staleness) {
-      attendance.message.values().copy_(values_);  // over the gradient, which has served
-      ledger_.read(attendance.worker);
+      session.message.values().copy_(values_);  // over the gradient, which has served
+      ledger_.read(session.worker);
       done.computes = 1;
     }
   }
   changed_.notify_all();
-  send(attendance, done);
+  send(session, done);
 }
 
-void ParameterService::make_update(Attendance& attendance, const RequestHeader& request, AnswerHeader& done) {
-  require_present(attendance.worker);
-  done.staleness = ledger_.update(attendance.worker, request.sequence,
+void ParameterService::make_update(Session& session, const RequestHeader& request, AnswerHeader& done) {
+  require_present(session.worker);
+  done.staleness = ledger_.update(session.worker, request.sequence,
                                   static_cast<int64_t>(request.sums.examples), steady_seconds());
   if (!optimizer_) return;
-  const std::vector<at::Tensor> gradients = attendance.message.values().split_with_sizes(lengths_);
+  const std::vector<at::Tensor> gradients = session.message.values().split_with_sizes(lengths_);
   for (size_t i = 0; i < pieces_.size(); ++i) pieces_[i].mutable_grad() = gradients[i];
   const double divisor = options_.divide_by_staleness ? 1.0 + static_cast<double>(done.staleness) : 1.0;
   optimizer_->step(request.learning_rate / divisor);
@@ -296,30 +297,30 @@ void ParameterService::require_unbroken() {
                   kAfterCorruption);
 }
 
-void ParameterService::skip(Attendance& attendance, const RequestHeader& request) {
+void ParameterService::skip(Session& session, const RequestHeader& request) {
   AnswerHeader done;
   {
     const std::lock_guard lock(mutex_);
-    require_present(attendance.worker);
-    ledger_.skip(attendance.worker, request.sequence);
-    add_sums(attendance, {}, done);
+    require_present(session.worker);
+    ledger_.skip(session.worker, request.sequence);
+    add_sums(session, {}, done);
   }
   changed_.notify_all();
-  send(attendance, done);
+  send(session, done);
 }
 
-void ParameterService::add_sums(const Attendance& attendance, const SentSums& sums, AnswerHeader& done) {
+void ParameterService::add_sums(const Session& session, const SentSums& sums, AnswerHeader& done) {
   sums_.loss += sums.loss;
   sums_.correct += sums.correct;
   sums_.examples += sums.examples;
-  if (attendance.worker == 0) done.sums = std::exchange(sums_, {});
+  if (session.worker == 0) done.sums = std::exchange(sums_, {});
 }
 
 // All of one moment: which updates are in the variables, and which are not, is what the steps say.
-Belongings ParameterService::copy_belongings() const {
+ServerState ParameterService::copy_state() const {
   std::vector<OptimizerMemory> memories;
   if (optimizer_) memories = optimizer_->memory();
-  Belongings copy(std::ssize(memories), values_.numel(), values_.scalar_type(), options_.workers);
+  ServerState copy(std::ssize(memories), values_.numel(), values_.scalar_type(), options_.workers);
   for (size_t i = 0; i < memories.size(); ++i) at::cat_out(copy.memories[i], memories[i].tensors);
   auto steps = copy.steps.accessor<int64_t, 1>();
   for (int worker = 0; worker < options_.workers; ++worker)
@@ -327,37 +328,37 @@ Belongings ParameterService::copy_belongings() const {
   return copy;
 }
 
-void ParameterService::collect(Attendance& attendance) {
+void ParameterService::collect(Session& session) {
   AnswerHeader header;
-  std::optional<Belongings> belongings;
+  std::optional<ServerState> state;
   Growth growth;
   {
     const std::lock_guard lock(mutex_);
     growth = check_growth();
-    attendance.message.values().copy_(values_);
-    ledger_.forget_read(attendance.worker);
-    belongings = copy_belongings();
-    header.elements = std::ssize(belongings->memories);
+    session.message.values().copy_(values_);
+    ledger_.forget_read(session.worker);
+    state = copy_state();
+    header.elements = std::ssize(state->memories);
     header.steps = optimizer_ ? optimizer_->steps() : 0;
   }
   changed_.notify_all();
-  send(attendance, header);
-  belongings->send(*attendance.channel);
-  attendance.channel->send(at::tensor({growth.largest, growth.bound}, at::kDouble));
+  send(session, header);
+  state->send(*session.channel);
+  session.channel->send(at::tensor({growth.largest, growth.bound}, at::kDouble));
 }
 
-void ParameterService::restore(Attendance& attendance, const RequestHeader& request) {
+void ParameterService::restore(Session& session, const RequestHeader& request) {
   std::vector<OptimizerMemory> memories;  // where they are never changes
   if (optimizer_) memories = optimizer_->memory();
   if (request.elements != 0 && request.elements != std::ssize(memories))
     throw Error(ExitCode::kPeerLost, "what it restores is of another optimizer");
-  Belongings belongings(request.elements, values_.numel(), values_.scalar_type(), options_.workers);
-  belongings.receive(*attendance.channel);
+  ServerState state(request.elements, values_.numel(), values_.scalar_type(), options_.workers);
+  state.receive(*session.channel);
   {
     const std::lock_guard lock(mutex_);
-    values_.copy_(attendance.message.values());
-    for (size_t i = 0; i < belongings.memories.size(); ++i) {
-      const auto pieces = belongings.memories[i].split_with_sizes(lengths_);
+    values_.copy_(session.message.values());
+    for (size_t i = 0; i < state.memories.size(); ++i) {
+      const auto pieces = state.memories[i].split_with_sizes(lengths_);
       for (size_t piece = 0; piece < pieces.size(); ++piece) memories[i].tensors[piece].copy_(pieces[piece]);
     }
     if (optimizer_) {
@@ -365,38 +366,38 @@ void ParameterService::restore(Attendance& attendance, const RequestHeader& requ
       optimizer_->begin();
     }
     for (int worker = 0; worker < options_.workers; ++worker)
-      ledger_.set_done(worker, belongings.steps[worker].item<int64_t>());
+      ledger_.set_done(worker, state.steps[worker].item<int64_t>());
     restored_ = true;
   }
   changed_.notify_all();
-  send(attendance, {});
+  send(session, {});
 }
 
-void ParameterService::end_training(Attendance& attendance) {
+void ParameterService::end_training(Session& session) {
   {
     std::unique_lock lock(mutex_);
-    ledger_.end_training(attendance.worker);
+    ledger_.end_training(session.worker);
     changed_.notify_all();
-    if (attendance.worker == 0)
+    if (session.worker == 0)
       wait_for_others(
-          lock, attendance,
+          lock, session,
           [this] { return ledger_.all_others_have_ended(0) && (stopping_ || !somebody_may_return()); },
           [this](int worker) { return ledger_.is_training(worker); });
   }
-  send(attendance, {});
+  send(session, {});
 }
 
-void ParameterService::leave(Attendance& attendance) {
+void ParameterService::leave(Session& session) {
   {
     const std::lock_guard lock(mutex_);
-    if (ledger_.is_training(attendance.worker)) stopping_ = true;
-    ledger_.end_training(attendance.worker);
+    if (ledger_.is_training(session.worker)) stopping_ = true;
+    ledger_.end_training(session.worker);
   }
   changed_.notify_all();
-  send(attendance, {});
+  send(session, {});
 }
 
-void ParameterService::report(Attendance& attendance) {
+void ParameterService::report(Session& session) {
   std::vector<double> values;
   {
     const std::lock_guard lock(mutex_);
@@ -404,33 +405,33 @@ void ParameterService::report(Attendance& attendance) {
   }
   AnswerHeader header;
   header.elements = static_cast<int64_t>(values.size());
-  send(attendance, header);
-  attendance.channel->send(at::tensor(values, at::kDouble));
+  send(session, header);
+  session.channel->send(at::tensor(values, at::kDouble));
 }
 
-void ParameterService::wait_for_others(std::unique_lock<std::mutex>& lock, Attendance& attendance,
+void ParameterService::wait_for_others(std::unique_lock<std::mutex>& lock, Session& session,
                                        const std::function<bool()>& condition,
                                        const std::function<bool(int worker)>& awaited) {
   using std::chrono::milliseconds;
   const milliseconds patience = std::min(milliseconds(1000), options_.timeout / 4 + milliseconds(1));
   const auto since = Clock::now();
-  attendance.waits_for_others = true;
+  session.waits_for_others = true;
   while (!failure_ && !changed_.wait_for(lock, patience, [&] { return failure_ || condition(); })) {
     give_up_silent_workers(since, awaited);
     lock.unlock();
     AnswerHeader wait;
     wait.answer = Answer::kWait;
-    send(attendance, wait);
+    send(session, wait);
     lock.lock();
   }
-  attendance.waits_for_others = false;
-  attendance.last_request = Clock::now();
+  session.waits_for_others = false;
+  session.last_request = Clock::now();
   if (failure_) throw Error(ExitCode::kPeerLost, "the server ends");
 }
 
 void ParameterService::give_up_silent_workers(Clock::time_point since,
                                               const std::function<bool(int worker)>& awaited) {
-  for (const Attendance* other : attendances_) {
+  for (const Session* other : sessions_) {
     if (other == nullptr || other->waits_for_others || !awaited(other->worker)) continue;
     if (Clock::now() - std::max(since, other->last_request) < options_.timeout) continue;
     lose(other->worker, fmt::format("it was silent for {:.3g} s while others waited for it",
@@ -454,8 +455,8 @@ void ParameterService::lose(int worker, const std::string& reason) {
 void ParameterService::stop(const std::exception_ptr& failure) {
   const std::lock_guard lock(mutex_);
   if (!failure_) failure_ = failure;
-  for (Attendance* attendance : attendances_) {
-    if (attendance != nullptr) attendance->channel->interrupt();
+  for (Session* session : sessions_) {
+    if (session != nullptr) session->channel->interrupt();
   }
   changed_.notify_all();
 }

@@ -27,17 +27,18 @@
 namespace dtrain {
 
 // Consecutive elements of a server's part, and whether weight decay applies to them.
-struct Stretch {
+struct DecayRange {
   int64_t length = 0;
   bool decays = true;
 };
 
 // Those of `part`; empty where weight decay makes no difference.
-std::vector<Stretch> stretches_of(const OptimizerSpec& optimizer, const Model& model, const ServerPart& part);
+std::vector<DecayRange> decay_ranges_of(const OptimizerSpec& optimizer, const Model& model,
+                                        const ServerPart& part);
 
 struct ServiceOptions {
   int workers = 1;
-  std::vector<Stretch> stretches = {};  // empty: all decay
+  std::vector<DecayRange> decay_ranges = {};  // empty: all decay
   std::optional<int64_t> max_staleness;
   // An update that is s updates old is made with its learning rate / (1 + s), after Zhang et al. 2016,
   // Staleness-aware Async-SGD for Distributed Deep Learning (arXiv:1511.05950), equation 4.
@@ -81,58 +82,58 @@ class ParameterService {
  private:
   using Clock = std::chrono::steady_clock;
   // One worker's connection and what belongs to its thread.
-  struct Attendance;
-  class Enrolment;
+  struct Session;
+  class OpenSession;
 
-  void attend(int worker, const Connect& connect);
+  void serve_and_note_end(int worker, const Connect& connect);
   void serve_worker(int worker, const Connect& connect);
-  // Takes back workers that return, until nobody is attended to.
+  // Takes back workers that return, until nobody is served.
   void await_returns(const Connect& connect, std::vector<std::jthread>& threads);
   bool may_return(int worker) const;
   bool somebody_may_return() const;
   // Answers one request; false when it was the last one.
-  bool answer(Attendance& attendance, const RequestHeader& request);
-  void send(Attendance& attendance, AnswerHeader header);
+  bool answer(Session& session, const RequestHeader& request);
+  void send(Session& session, AnswerHeader header);
   void take_back(int worker);
   // The first exchange; false when it did not come to one.
-  bool join(Attendance& attendance);
-  void read(Attendance& attendance, const RequestHeader& request);
-  void await_restored(Attendance& attendance);
-  void leave(Attendance& attendance);
-  void update(Attendance& attendance, const RequestHeader& request);
-  void skip(Attendance& attendance, const RequestHeader& request);
-  void make_update(Attendance& attendance, const RequestHeader& request, AnswerHeader& done);
-  void add_sums(const Attendance& attendance, const SentSums& sums, AnswerHeader& done);
+  bool join(Session& session);
+  void read(Session& session, const RequestHeader& request);
+  void await_restored(Session& session);
+  void leave(Session& session);
+  void update(Session& session, const RequestHeader& request);
+  void skip(Session& session, const RequestHeader& request);
+  void make_update(Session& session, const RequestHeader& request, AnswerHeader& done);
+  void add_sums(const Session& session, const SentSums& sums, AnswerHeader& done);
   void check_values();
   void require_unbroken();
   Growth check_growth();  // since the last time; nothing where it is not checked
-  void collect(Attendance& attendance);
-  void restore(Attendance& attendance, const RequestHeader& request);
-  void end_training(Attendance& attendance);
-  void report(Attendance& attendance);
+  void collect(Session& session);
+  void restore(Session& session, const RequestHeader& request);
+  void end_training(Session& session);
+  void report(Session& session);
   // Waits until `condition` holds, which others have to bring about who are `awaited`. Tells the worker
   // meanwhile that it has to wait, and gives up awaited ones that are silent for too long.
-  void wait_for_others(std::unique_lock<std::mutex>& lock, Attendance& attendance,
+  void wait_for_others(std::unique_lock<std::mutex>& lock, Session& session,
                        const std::function<bool()>& condition,
                        const std::function<bool(int worker)>& awaited);
   void give_up_silent_workers(Clock::time_point since, const std::function<bool(int worker)>& awaited);
-  Belongings copy_belongings() const;
+  ServerState copy_state() const;
   void require_present(int worker) const;
   void lose(int worker, const std::string& reason);
   void stop(const std::exception_ptr& failure);
 
   const ServiceOptions options_;
   at::Tensor values_;
-  std::vector<int64_t> lengths_;                 // of the stretches of the values
-  std::vector<at::Tensor> pieces_;               // the stretches themselves: what the optimizer works on
+  std::vector<int64_t> lengths_;                 // of the decay_ranges of the values
+  std::vector<at::Tensor> pieces_;               // the decay_ranges themselves: what the optimizer works on
   std::unique_ptr<WatchedOptimizer> optimizer_;  // null: there are no values
 
   std::mutex mutex_;                 // guards all of these, and the values
   std::condition_variable changed_;  // the ledger
   UpdateLedger ledger_;
-  std::vector<Attendance*> attendances_;  // by worker; nullptr: not connected
-  std::vector<bool> attended_;            // by worker: its thread runs
-  std::condition_variable attendance_ended_;
+  std::vector<Session*> sessions_;  // by worker; nullptr: not connected
+  std::vector<bool> served_;        // by worker: its thread runs
+  std::condition_variable session_ended_;
   std::vector<Clock::time_point> lost_since_;  // by worker
   SentSums sums_;                              // of all workers since worker 0 was told
   bool restored_ = false;                      // a kRestore has come

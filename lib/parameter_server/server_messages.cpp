@@ -50,17 +50,17 @@ bool Message::await_request(PairChannel& channel, RequestHeader& header) {
   return true;
 }
 
-Belongings::Belongings(int64_t count, int64_t elements, at::ScalarType dtype, int workers)
+ServerState::ServerState(int64_t count, int64_t elements, at::ScalarType dtype, int workers)
     : steps(at::zeros({workers}, at::kLong)) {
   for (int64_t i = 0; i < count; ++i) memories.push_back(at::zeros({elements}, dtype));
 }
 
-void Belongings::send(PairChannel& channel) const {
+void ServerState::send(PairChannel& channel) const {
   for (const at::Tensor& memory : memories) channel.send(memory);
   channel.send(steps);
 }
 
-void Belongings::receive(PairChannel& channel) {
+void ServerState::receive(PairChannel& channel) {
   for (at::Tensor& memory : memories) channel.receive(memory);
   channel.receive(steps);
 }

@@ -16,7 +16,7 @@ enum class Request : int64_t {
   kAwait,        // the same, once a kRestore has come
   kUpdate,       // has a gradient; the answer may have the variables, for the next one
   kSkip,         // a step without an update
-  kCollect,      // wants all that the server has: the variables, then its Belongings and its Growth
+  kCollect,      // wants all that the server has: the variables, then its ServerState and its Growth
   kRestore,      // has all of that
   kEndTraining,  // no more updates; of worker 0: tell when nobody makes any
   kReport,       // wants to know what the workers did
@@ -76,11 +76,11 @@ class Message {
 };
 
 // What a server has besides the variables. Sent one tensor after the other.
-struct Belongings {
+struct ServerState {
   std::vector<at::Tensor> memories;  // of the optimizer, each [elements]
   at::Tensor steps;                  // int64 [workers]: the steps that each has made, -1 for one that is lost
 
-  Belongings(int64_t count, int64_t elements, at::ScalarType dtype, int workers);
+  ServerState(int64_t count, int64_t elements, at::ScalarType dtype, int workers);
   void send(PairChannel& channel) const;
   void receive(PairChannel& channel);
 };

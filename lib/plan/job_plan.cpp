@@ -10,6 +10,7 @@
 #include "host/cores.h"
 #include "models/model.h"
 #include "plan/devices.h"
+#include "spec/fields.h"
 #include "spec/strategies.h"
 
 namespace dtrain {

@@ -52,10 +52,10 @@ class ServerLink {
   }
 
   // The rest of its answer to kCollect.
-  Belongings receive_belongings(int64_t memories, int workers) {
-    Belongings belongings(memories, part_.elements, message_.values().scalar_type(), workers);
-    belongings.receive(*channel_);
-    return belongings;
+  ServerState receive_state(int64_t memories, int workers) {
+    ServerState state(memories, part_.elements, message_.values().scalar_type(), workers);
+    state.receive(*channel_);
+    return state;
   }
 
   // What comes after them.
@@ -65,11 +65,11 @@ class ServerLink {
   }
 
   // The variables stand in values().
-  void restore(const Belongings& belongings, int64_t optimizer_steps) {
+  void restore(const ServerState& state, int64_t optimizer_steps) {
     message_.send(*channel_, RequestHeader{.request = Request::kRestore,
                                            .sequence = optimizer_steps,
-                                           .elements = std::ssize(belongings.memories)});
-    belongings.send(*channel_);
+                                           .elements = std::ssize(state.memories)});
+    state.send(*channel_);
     message_.receive_answer(*channel_);
   }
 
@@ -171,12 +171,12 @@ class ParameterServer : public Strategy {
     at::Tensor steps = at::zeros({std::ssize(servers_), workers_}, at::kLong);
     std::vector<std::string> suspicions;
     for (size_t i = 0; i < servers_.size(); ++i) {
-      Belongings belongings = servers_[i].receive_belongings(answers[i].elements, workers_);
-      copy_memories(*optimizer, servers_[i].part(), belongings, /*to_servers=*/false);
+      ServerState state = servers_[i].receive_state(answers[i].elements, workers_);
+      copy_memories(*optimizer, servers_[i].part(), state, /*to_servers=*/false);
       const Growth growth = servers_[i].receive_growth();
       const std::string suspicion = suspicion_of(growth, "the largest weight of " + servers_[i].name());
       if (!suspicion.empty()) suspicions.push_back(suspicion);
-      steps[static_cast<int64_t>(i)].copy_(belongings.steps);
+      steps[static_cast<int64_t>(i)].copy_(state.steps);
       optimizer->set_steps(std::max(optimizer->steps(), answers[i].steps));
     }
     CollectedVariables all = collect(as_replica(*optimizer), /*buffers_agree=*/true);
@@ -247,14 +247,14 @@ class ParameterServer : public Strategy {
 
   Replica as_replica(Optimizer& optimizer) { return {*model_, *group_, *reducer_, optimizer}; }
 
-  static void copy_memories(const Optimizer& whole, const ServerPart& part, Belongings& belongings,
+  static void copy_memories(const Optimizer& whole, const ServerPart& part, ServerState& state,
                             bool to_servers) {
     const auto memories = whole.memory();
-    for (size_t i = 0; i < belongings.memories.size(); ++i) {
+    for (size_t i = 0; i < state.memories.size(); ++i) {
       if (to_servers) {
-        gather_pieces(part, memories.at(i).tensors, belongings.memories[i]);
+        gather_pieces(part, memories.at(i).tensors, state.memories[i]);
       } else {
-        scatter_pieces(part, belongings.memories[i], memories.at(i).tensors);
+        scatter_pieces(part, state.memories[i], memories.at(i).tensors);
       }
     }
   }
@@ -266,12 +266,12 @@ class ParameterServer : public Strategy {
     const int64_t memories = variables.training.empty() ? 0 : std::ssize(optimizer->memory());
     for (size_t i = 0; i < servers_.size(); ++i) {
       ServerLink& server = servers_[i];
-      Belongings belongings(server.part().elements > 0 ? memories : 0, server.part().elements,
-                            server.values().scalar_type(), workers_);
-      copy_memories(*optimizer, server.part(), belongings, /*to_servers=*/true);
-      belongings.steps.copy_(steps[static_cast<int64_t>(i)]);
+      ServerState state(server.part().elements > 0 ? memories : 0, server.part().elements,
+                        server.values().scalar_type(), workers_);
+      copy_memories(*optimizer, server.part(), state, /*to_servers=*/true);
+      state.steps.copy_(steps[static_cast<int64_t>(i)]);
       gather_pieces(server.part(), parameters_, server.values());
-      server.restore(belongings, optimizer->steps());
+      server.restore(state, optimizer->steps());
     }
   }
 

@@ -69,7 +69,7 @@ class Strategy {
 };
 
 // The parameter servers of a job, as one of its workers sees them.
-struct ServerAccess {
+struct ServerConnections {
   int worker = 0;
   int workers = 1;
   std::vector<std::unique_ptr<PairChannel>> channels;  // by server
@@ -84,7 +84,7 @@ struct StrategyParts {
   std::shared_ptr<Model> model;
   TrainSpec train;                                  // the optimizer, and what a step does besides
   std::unique_ptr<ProcessGroup> group;              // parameter_server: of this worker alone
-  ServerAccess servers = {};                        // parameter_server
+  ServerConnections servers = {};                   // parameter_server
   std::shared_ptr<LossScale> loss_scale = nullptr;  // with precision fp16_mixed; shared with the loop
   ReducerOptions reducer;
   GradientObserver before_update;  // may be empty

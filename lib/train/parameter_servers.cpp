@@ -38,33 +38,33 @@ struct Pair {
 };
 
 // The two meet over a connection of its own, as one that waits at the store holds up all who share it.
-std::unique_ptr<PairChannel> meet(const MeetingPlace& place, const Pair& pair, int side) {
+std::unique_ptr<PairChannel> meet(const MeetingContext& context, const Pair& pair, int side) {
   const auto& [server, worker, restart] = pair;
   const auto point = c10::make_intrusive<c10d::PrefixStore>(
-      fmt::format("{}/server {}/worker {}/{}", place.run.name(), server, worker, restart),
-      place.store->clone());
+      fmt::format("{}/server {}/worker {}/{}", context.run.name(), server, worker, restart),
+      context.store->clone());
   const std::string peer =
       side == kServerSide ? fmt::format("worker {}", worker) : fmt::format("server {}", server);
-  return std::make_unique<PairChannel>(point, side, timeout_of(place.job), peer, place.network);
+  return std::make_unique<PairChannel>(point, side, timeout_of(context.job), peer, context.network);
 }
 
 // Where a worker tells a server, just before the two meet, how often it was started again.
-std::string arrival_key(const MeetingPlace& place, int64_t server, int64_t worker) {
-  return fmt::format("{}/server {}/arrival of worker {}", place.run.name(), server, worker);
+std::string arrival_key(const MeetingContext& context, int64_t server, int64_t worker) {
+  return fmt::format("{}/server {}/arrival of worker {}", context.run.name(), server, worker);
 }
 
-void announce(const MeetingPlace& place, const Pair& pair) {
+void announce(const MeetingContext& context, const Pair& pair) {
   const std::string number = std::to_string(pair.restart);
-  place.store->set(arrival_key(place, pair.server, pair.worker),
-                   std::vector<uint8_t>(number.begin(), number.end()));
+  context.store->set(arrival_key(context, pair.server, pair.worker),
+                     std::vector<uint8_t>(number.begin(), number.end()));
 }
 
 // How a server meets workers: only those that are there. Waiting for one that has died before would take as
-// long as the timeout, and keep it from meeting the process that took its place.
+// long as the timeout, and keep it from meeting the process that took its context.
 class Arrivals {
  public:
-  Arrivals(const MeetingPlace& place, int64_t server)
-      : place_(place), server_(server), met_(static_cast<size_t>(place.run.replicas), -1) {}
+  Arrivals(const MeetingContext& context, int64_t server)
+      : place_(context), server_(server), met_(static_cast<size_t>(context.run.replicas), -1) {}
 
   // Waits for a process of the worker that it has not met yet. Throws Error(kPeerLost) when none comes in
   // time.
@@ -104,17 +104,17 @@ class Arrivals {
     return number;
   }
 
-  const MeetingPlace& place_;
+  const MeetingContext& place_;
   int64_t server_;
   std::vector<int> met_;  // by worker: the restart of the last one
 };
 
 // Between hosts some take longer to load the data than one of the two would wait for the other.
-void meet_all(const MeetingPlace& place, int64_t rank) {
-  if (!place.network.spans_hosts()) return;
-  wait_for_ranks(c10::make_intrusive<c10d::PrefixStore>(place.run.name(), place.store),
-                 static_cast<int>(rank), static_cast<int>(place.run.processes()),
-                 rendezvous_timeout(place.job.spec));
+void meet_all(const MeetingContext& context, int64_t rank) {
+  if (!context.network.spans_hosts()) return;
+  wait_for_ranks(c10::make_intrusive<c10d::PrefixStore>(context.run.name(), context.store),
+                 static_cast<int>(rank), static_cast<int>(context.run.processes()),
+                 rendezvous_timeout(context.job.spec));
 }
 
 ServiceOptions service_options(const JobPlan& job, const RunPlan& run, int local_rank, StatusBoard& board) {
@@ -151,38 +151,38 @@ std::unique_ptr<ParameterService> make_service(const JobPlan& job, const RunPlan
       partition_model(*model, static_cast<int>(run.servers), job.spec.strategy.min_shard_kib << 10);
   const ServerPart& own = parts[static_cast<size_t>(server)];
   const OptimizerSpec& optimizer = job.spec.train.optimizer;
-  options.stretches = stretches_of(optimizer, *model, own);
+  options.decay_ranges = decay_ranges_of(optimizer, *model, own);
   return std::make_unique<ParameterService>(initial_values(job, *model, own), optimizer, std::move(options));
 }
 
 }  // namespace
 
-ServerAccess connect_to_servers(const MeetingPlace& place, int64_t worker, int restart) {
-  const RunPlan& run = place.run;
-  meet_all(place, worker);
-  ServerAccess servers;
+ServerConnections connect_to_servers(const MeetingContext& context, int64_t worker, int restart) {
+  const RunPlan& run = context.run;
+  meet_all(context, worker);
+  ServerConnections servers;
   servers.worker = static_cast<int>(worker);
   servers.workers = static_cast<int>(run.replicas);
   servers.on_stop = [] {
     if (stop_signals_received() == 0) note_stop_elsewhere();
   };
-  servers.min_shard_bytes = place.job.spec.strategy.min_shard_kib << 10;
+  servers.min_shard_bytes = context.job.spec.strategy.min_shard_kib << 10;
   for (int64_t server = 0; server < run.servers; ++server) {
-    announce(place, {server, worker, restart});
-    servers.channels.push_back(meet(place, {server, worker, restart}, kWorkerSide));
+    announce(context, {server, worker, restart});
+    servers.channels.push_back(meet(context, {server, worker, restart}, kWorkerSide));
   }
   spdlog::info("connected to every server");
   return servers;
 }
 
-void serve_parameters(const MeetingPlace& place, int64_t server, int local_rank, StatusBoard& board,
+void serve_parameters(const MeetingContext& context, int64_t server, int local_rank, StatusBoard& board,
                       EventSink& sink) {
-  const JobPlan& job = place.job;
-  const RunPlan& run = place.run;
+  const JobPlan& job = context.job;
+  const RunPlan& run = context.run;
   board.set(local_rank, Activity::kBuilding, 0);
   // The workers end by themselves, and one of them collects what is here.
   if (saves_checkpoints(job, run)) catch_first_stop_signals();
-  Arrivals arrivals(place, server);
+  Arrivals arrivals(context, server);
   ServiceOptions options = service_options(job, run, local_rank, board);
   // All servers see it end when the supervisor ends it: each would otherwise wait for it a time of its own.
   options.on_lost = [&](int worker, const std::string& reason) {
@@ -195,7 +195,7 @@ void serve_parameters(const MeetingPlace& place, int64_t server, int local_rank,
   options.has_returned = [&arrivals](int worker) { return arrivals.has_returned(worker); };
   const auto service = make_service(job, run, server, std::move(options));
   board.set(local_rank, Activity::kServing, 0);
-  meet_all(place, run.replicas + server);
+  meet_all(context, run.replicas + server);
   service->serve([&](int worker) { return arrivals.meet_worker(worker); });
   const WorkersReport report = service->ledger().report();
   spdlog::info("made {} updates, their staleness {:.2f} on average, {} at most", service->ledger().version(),

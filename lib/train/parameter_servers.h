@@ -12,7 +12,7 @@
 namespace dtrain {
 
 // Where a process of the run meets the others: at `store`, and with sockets in `network`.
-struct MeetingPlace {
+struct MeetingContext {
   const JobPlan& job;
   const RunPlan& run;
   const StorePtr& store;
@@ -20,11 +20,11 @@ struct MeetingPlace {
 };
 
 // Connects worker `worker` of the run, which was started again `restart` times, to every server of it.
-ServerAccess connect_to_servers(const MeetingPlace& place, int64_t worker, int restart);
+ServerConnections connect_to_servers(const MeetingContext& context, int64_t worker, int restart);
 
 // Serves the run's workers as its server `server`, until all have ended. `local_rank` is its place on the
 // board. `sink` hears of a worker that was given up ("worker_given_up", supervise/diagnosis.h).
-void serve_parameters(const MeetingPlace& place, int64_t server, int local_rank, StatusBoard& board,
+void serve_parameters(const MeetingContext& context, int64_t server, int local_rank, StatusBoard& board,
                       EventSink& sink);
 
 }  // namespace dtrain

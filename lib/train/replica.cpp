@@ -71,7 +71,7 @@ double gradient_tolerance(const StrategyParts& parts) {
 }
 
 // What a run's strategy is made from and what watches it.
-struct StrategySite {
+struct ObserverContext {
   const JobPlan& job;
   const RunPlan& run;
   int rank;
@@ -83,33 +83,34 @@ struct StrategySite {
 };
 
 // One that looks at a step when the spec asks for it.
-std::unique_ptr<Strategy> inspected_strategy(const StrategySite& site, StrategyParts parts) {
-  const std::optional<int64_t> step = site.job.spec.metrics.inspect_step;
-  if (!step) return make_strategy(site.run.strategy, std::move(parts));
-  const auto inspection = std::make_shared<StepInspection>(parts.model, parts.train, site.meet_again(),
+std::unique_ptr<Strategy> inspected_strategy(const ObserverContext& context, StrategyParts parts) {
+  const std::optional<int64_t> step = context.job.spec.metrics.inspect_step;
+  if (!step) return make_strategy(context.run.strategy, std::move(parts));
+  const auto inspection = std::make_shared<StepInspection>(parts.model, parts.train, context.meet_again(),
                                                            gradient_tolerance(parts));
   parts.before_update = [inspection, before = parts.before_update](const GradientReducer& reducer,
                                                                    ProcessGroup& group) {
     if (before) before(reducer, group);
     inspection->look_at_gradients(reducer);
   };
-  return make_inspected(make_strategy(site.run.strategy, std::move(parts)), inspection, {*step, site.done},
-                        make_event("inspect", site.run.name()), site.callbacks);
+  return make_inspected(make_strategy(context.run.strategy, std::move(parts)), inspection,
+                        {*step, context.done}, make_event("inspect", context.run.name()), context.callbacks);
 }
 
 // With all that the spec wants to see of its steps; of the run that the job is for.
-std::unique_ptr<Strategy> strategy_of(const StrategySite& site, StrategyParts parts) {
-  const CallbacksSpec& callbacks = site.job.spec.callbacks;
-  if (!site.run.traits().is_observed) return make_strategy(site.run.strategy, std::move(parts));
+std::unique_ptr<Strategy> strategy_of(const ObserverContext& context, StrategyParts parts) {
+  const CallbacksSpec& callbacks = context.job.spec.callbacks;
+  if (!context.run.traits().is_observed) return make_strategy(context.run.strategy, std::move(parts));
   StrategyWrapper count_steps;
   if (callbacks.tensorboard_histograms)
-    count_steps = observe_histograms(parts, site.run, site.done, site.callbacks);
+    count_steps = observe_histograms(parts, context.run, context.done, context.callbacks);
   const std::shared_ptr<PhaseClock> clock = parts.clock;
-  std::unique_ptr<Strategy> strategy = inspected_strategy(site, std::move(parts));
+  std::unique_ptr<Strategy> strategy = inspected_strategy(context, std::move(parts));
   if (count_steps) strategy = count_steps(std::move(strategy));
   if (!callbacks.profile.start_step) return strategy;
-  return make_profiled(std::move(strategy), clock,
-                       {site.job, site.run, site.rank, site.store, site.folder, site.callbacks});
+  return make_profiled(
+      std::move(strategy), clock,
+      {context.job, context.run, context.rank, context.store, context.folder, context.callbacks});
 }
 
 // Rank 0 reads the checkpoint, which only it may be able to; the others get the state through the store.
@@ -133,7 +134,7 @@ Resumption resume_from(const std::filesystem::path& path, const StorePtr& store,
 struct Connections {
   std::shared_ptr<Accelerator> accelerator;  // null: the CPU
   std::unique_ptr<ProcessGroup> group;
-  ServerAccess servers;
+  ServerConnections servers;
 };
 
 Connections connect(const JobPlan& job, const RunPlan& run, const Identity& identity, const StorePtr& store,
@@ -166,22 +167,22 @@ std::function<Traffic()> traffic_of(const Connections& connections) {
 
 void train(const JobPlan& job, const RunPlan& run, const Dataset& dataset, int rank, Connections connections,
            const std::function<std::unique_ptr<ProcessGroup>()>& meet_again, const StorePtr& store,
-           const RunPlace& place, ActivityLog& activity, EventSink& sink) {
+           const RunContext& context, ActivityLog& activity, EventSink& sink) {
   const bool leads = rank == 0;
   activity.doing(Activity::kBuilding);
   if (saves_checkpoints(job, run)) catch_first_stop_signals();
   const auto clock = std::make_shared<PhaseClock>();
   std::optional<Resumption> from;
-  if (place.resumes && run.traits().resumes) from = resume_from(place.checkpoint, store, leads);
+  if (context.resumes && run.traits().resumes) from = resume_from(context.checkpoint, store, leads);
   const auto traffic = traffic_of(connections);
   const std::shared_ptr<Accelerator> accelerator = connections.accelerator;
   StrategyParts parts = strategy_parts(job, std::move(connections.group), clock, accelerator);
   parts.servers = std::move(connections.servers);
   const std::shared_ptr<const LossScale> loss_scale = parts.loss_scale;
-  CallbackList callbacks({job, run, place.folder, sink}, leads);
+  CallbackList callbacks({job, run, context.folder, sink}, leads);
   const int64_t done = from ? from->state.step : 0;
   const auto strategy =
-      strategy_of({job, run, rank, done, meet_again, store, place.folder, callbacks}, std::move(parts));
+      strategy_of({job, run, rank, done, meet_again, store, context.folder, callbacks}, std::move(parts));
   // The heap keeps what is freed (core/memory.h), which pays from step to step; what building the strategy
   // took, a whole copy of the variables in central_storage, is not needed again.
   ::malloc_trim(0);
@@ -191,14 +192,14 @@ void train(const JobPlan& job, const RunPlan& run, const Dataset& dataset, int r
     test_shares =
         std::make_unique<ShareLoader>(dataset.test, test_options(job, run, rank, accelerator.get()));
   RunReporter reporter(job, run, callbacks, traffic, accelerator.get(), loss_scale);
-  RunCheckpoints checkpoints(job, run, checkpoint_folder(place.folder), leads, callbacks);
+  RunCheckpoints checkpoints(job, run, checkpoint_folder(context.folder), leads, callbacks);
   Trainer trainer(job, run, *strategy, train_shares, test_shares.get(), *clock, reporter, checkpoints,
                   callbacks, activity, leads);
   trainer.run(from ? &*from : nullptr);
 }
 
 void train_or_serve(const JobPlan& job, const RunPlan& run, const Dataset& dataset, const Identity& identity,
-                    const StorePtr& store, const RunPlace& place, StatusBoard& board, EventSink& sink) {
+                    const StorePtr& store, const RunContext& context, StatusBoard& board, EventSink& sink) {
   ActivityLog activity(board, identity.local_rank);
   // First: LibTorch's generators settle whether there is CUDA.
   const std::shared_ptr<Accelerator> accelerator =
@@ -226,17 +227,18 @@ void train_or_serve(const JobPlan& job, const RunPlan& run, const Dataset& datas
       return meet(job, run, identity, c10::make_intrusive<c10d::PrefixStore>("inspection", store),
                   accelerator.get());
     };
-    train(job, run, dataset, identity.rank, std::move(connections), meet_again, store, place, activity, sink);
+    train(job, run, dataset, identity.rank, std::move(connections), meet_again, store, context, activity,
+          sink);
   }
 }
 
 }  // namespace
 
 void run_replica(const JobPlan& job, const RunPlan& run, const Dataset& dataset, const Identity& identity,
-                 const StorePtr& store, const RunPlace& place, StatusBoard& board, EventSink& sink) {
+                 const StorePtr& store, const RunContext& context, StatusBoard& board, EventSink& sink) {
   const MemoryInUse at_start = memory_in_use();
   try {
-    train_or_serve(job, run, dataset, identity, store, place, board, sink);
+    train_or_serve(job, run, dataset, identity, store, context, board, sink);
   } catch (...) {
     const Failure failure = describe_current_exception();
     if (failure.code != ExitCode::kMemory) throw;

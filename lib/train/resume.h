@@ -13,7 +13,7 @@
 namespace dtrain {
 
 // Where the job's run is: what its replicas need to know of that.
-struct RunPlace {
+struct RunContext {
   std::filesystem::path folder;           // that rank 0 writes into
   bool resumes = false;                   // goes on from a checkpoint:
   std::filesystem::path checkpoint = {};  // this one, which rank 0 reads and nobody else knows

@@ -59,15 +59,15 @@ Servers::Servers(const JobSpec& spec, const Model& model, ServiceOptions options
   for (const ServerPart& part : partition_model(model, servers, kMinShard)) {
     at::Tensor values = at::zeros({part.elements}, parameters.front().scalar_type());
     gather_pieces(part, parameters, values);
-    options.stretches = stretches_of(spec.train.optimizer, model, part);
+    options.decay_ranges = decay_ranges_of(spec.train.optimizer, model, part);
     services_.push_back(std::make_unique<ParameterService>(values, spec.train.optimizer, options));
   }
   failures_.resize(services_.size());
   for (size_t i = 0; i < services_.size(); ++i) threads_.emplace_back([this, i] { serve(i); });
 }
 
-ServerAccess Servers::access(int worker) const {
-  ServerAccess access;
+ServerConnections Servers::access(int worker) const {
+  ServerConnections access;
   access.worker = worker;
   access.workers = workers_;
   access.min_shard_bytes = kMinShard;

@@ -22,7 +22,7 @@ class Servers {
   ~Servers() { join(); }
 
   std::unique_ptr<PairChannel> channel(int server, int worker) const { return meet(server, worker, 1); }
-  ServerAccess access(int worker) const;
+  ServerConnections access(int worker) const;
   std::atomic<int> incarnation = 0;  // of workers that connect from now on
   void join();
   // After join(), or while nobody asks for anything.

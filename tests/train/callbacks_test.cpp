@@ -2,6 +2,7 @@
 
 #include <fstream>
 
+#include "callbacks/target_accuracy.h"
 #include "catch.h"
 #include "core/error.h"
 #include "files.h"
@@ -23,7 +24,7 @@ struct Watched {
     make(leads);
   }
   void make(bool leads = true) {
-    list = std::make_unique<CallbackList>(CallbackSite{job, job.runs.back(), folder / "", sink}, leads);
+    list = std::make_unique<CallbackList>(CallbackContext{job, job.runs.back(), folder / "", sink}, leads);
   }
   void start(int64_t resumed_step = 0) {
     Event event = make_event("run_start", "distributed");
@@ -88,6 +89,19 @@ TEST_CASE("early stopping by accuracy wants it to rise") {
   CHECK_FALSE(job.list->want_to_end());
   job.evaluate(3, 0.1, 0.6);
   CHECK(job.list->want_to_end());
+}
+
+TEST_CASE("the callback that docs/extending.md writes ends a training at its target") {
+  Watched job({});
+  const auto callback = make_target_accuracy({job.job, job.job.runs.back(), job.folder / "", job.sink});
+  const auto reason_after = [&](double accuracy) {
+    Event event = make_event("eval", "distributed");
+    event["accuracy"] = accuracy;
+    callback->on_event(event);
+    return callback->reason_to_end().value_or("none");
+  };
+  CHECK(reason_after(0.89) == "none");
+  CHECK(reason_after(0.93) == "the accuracy is 0.9300, as much as was asked for");
 }
 
 TEST_CASE("what callbacks remember is restored") {
