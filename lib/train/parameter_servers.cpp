@@ -60,7 +60,7 @@ void announce(const MeetingContext& context, const Pair& pair) {
 }
 
 // How a server meets workers: only those that are there. Waiting for one that has died before would take as
-// long as the timeout, and keep it from meeting the process that took its context.
+// long as the timeout, and keep it from meeting the process that took its place.
 class Arrivals {
  public:
   Arrivals(const MeetingContext& context, int64_t server)

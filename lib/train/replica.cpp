@@ -193,8 +193,8 @@ void train(const JobPlan& job, const RunPlan& run, const Dataset& dataset, int r
         std::make_unique<ShareLoader>(dataset.test, test_options(job, run, rank, accelerator.get()));
   RunReporter reporter(job, run, callbacks, traffic, accelerator.get(), loss_scale);
   RunCheckpoints checkpoints(job, run, checkpoint_folder(context.folder), leads, callbacks);
-  Trainer trainer(job, run, *strategy, train_shares, test_shares.get(), *clock, reporter, checkpoints,
-                  callbacks, activity, leads);
+  Trainer trainer(job, run, {*strategy, *clock}, {train_shares, test_shares.get()},
+                  {reporter, checkpoints, callbacks, activity}, leads);
   trainer.run(from ? &*from : nullptr);
 }
 

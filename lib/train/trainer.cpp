@@ -13,23 +13,22 @@
 
 namespace dtrain {
 
-Trainer::Trainer(const JobPlan& job, const RunPlan& run, Strategy& strategy, ShareLoader& train,
-                 ShareLoader* test, PhaseClock& clock, RunReporter& reporter, RunCheckpoints& checkpoints,
-                 CallbackList& callbacks, ActivityLog& activity, bool leads)
+Trainer::Trainer(const JobPlan& job, const RunPlan& run, const SteppingParts& stepping,
+                 const ReplicaShares& shares, const RunRecords& records, bool leads)
     : job_(job),
       run_(run),
-      strategy_(strategy),
-      train_(train),
-      test_(test),
-      clock_(clock),
-      reporter_(reporter),
-      checkpoints_(checkpoints),
-      callbacks_(callbacks),
-      activity_(activity),
+      strategy_(stepping.strategy),
+      train_(shares.train),
+      test_(shares.test),
+      clock_(stepping.clock),
+      reporter_(records.reporter),
+      checkpoints_(records.checkpoints),
+      callbacks_(records.callbacks),
+      activity_(records.activity),
       leads_(leads),
-      deciding_(checkpoints.are_saved() || has_callbacks(job, run)),
+      deciding_(records.checkpoints.are_saved() || has_callbacks(job, run)),
       learning_rate_(run.learning_rate),
-      decisions_(strategy, leads) {}
+      decisions_(stepping.strategy, leads) {}
 
 void Trainer::run(const Resumption* from) {
   if (from == nullptr) {

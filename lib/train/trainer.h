@@ -31,13 +31,31 @@ class ActivityLog {
   int64_t step_ = 0;
 };
 
+// What makes the steps, and the clock that they tell what they do.
+struct SteppingParts {
+  Strategy& strategy;
+  PhaseClock& clock;
+};
+
+// This replica's examples.
+struct ReplicaShares {
+  ShareLoader& train;
+  ShareLoader* test;  // nullptr: it does not evaluate
+};
+
+// Who hears how it goes, and what is kept of it.
+struct RunRecords {
+  RunReporter& reporter;
+  RunCheckpoints& checkpoints;
+  CallbackList& callbacks;
+  ActivityLog& activity;
+};
+
 class Trainer {
  public:
-  // All of it outlives the trainer. `test` is nullptr when the run does not evaluate. `clock` is the
-  // strategy's.
-  Trainer(const JobPlan& job, const RunPlan& run, Strategy& strategy, ShareLoader& train, ShareLoader* test,
-          PhaseClock& clock, RunReporter& reporter, RunCheckpoints& checkpoints, CallbackList& callbacks,
-          ActivityLog& activity, bool leads);
+  // All of it outlives the trainer. `leads`: this is rank 0.
+  Trainer(const JobPlan& job, const RunPlan& run, const SteppingParts& stepping, const ReplicaShares& shares,
+          const RunRecords& records, bool leads);
 
   // Trains to the end of the plan, from the start or from where `from` was saved. Collective. Throws
   // Error(kDiverged) on every replica when the loss is not a finite number, Error(kDisagree) on every replica

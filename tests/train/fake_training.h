@@ -126,9 +126,8 @@ struct Training {
     ActivityLog activity(*board, 0);
     PhaseClock clock;
     RunCheckpoints checkpoints(job, plan, folder / "checkpoints", /*leads=*/true, callbacks);
-    Trainer(job, plan, strategy, train, evaluates ? &test : nullptr, clock, reporter, checkpoints, callbacks,
-            activity,
-            /*leads=*/true)
+    Trainer(job, plan, {strategy, clock}, {train, evaluates ? &test : nullptr},
+            {reporter, checkpoints, callbacks, activity}, /*leads=*/true)
         .run(from);
   }
 

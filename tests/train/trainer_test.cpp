@@ -182,7 +182,8 @@ TEST_CASE("a real strategy learns the synthetic classes through the trainer") {
   ActivityLog activity(*training.board, 0);
   RunCheckpoints checkpoints(training.job, plan, training.folder / "checkpoints", /*leads=*/true,
                              training.sink);
-  Trainer(training.job, plan, *strategy, train, &test, *clock, reporter, checkpoints, callbacks, activity,
+  Trainer(training.job, plan, {*strategy, *clock}, {train, &test},
+          {reporter, checkpoints, callbacks, activity},
           /*leads=*/true)
       .run();
   CHECK(training.values<double>("eval", "accuracy").back() > 0.9);
