@@ -11,6 +11,7 @@
 #include "core/text.h"
 #include "data/mnist.h"
 #include "data/synthetic.h"
+#include "spec/field_error.h"
 
 namespace dtrain {
 namespace {
@@ -83,9 +84,8 @@ std::vector<fs::path> usual_places(const Entry& entry) {
 
 int64_t limited(const char* field, std::optional<int64_t> limit, int64_t available, const DatasetInfo& info) {
   if (limit && *limit > available) {
-    throw Error(ExitCode::kUsage,
-                fmt::format("{}: {} is more than the {} examples of {}{}{}", field, *limit, available,
-                            info.name, info.source.empty() ? "" : " in ", info.source));
+    throw FieldError(field, fmt::format("{} is more than the {} examples of {}{}{}", *limit, available,
+                                        info.name, info.source.empty() ? "" : " in ", info.source));
   }
   return limit.value_or(available);
 }

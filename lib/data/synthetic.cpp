@@ -7,9 +7,9 @@
 #include <algorithm>
 #include <cstring>
 
-#include "core/error.h"
 #include "core/random.h"
 #include "core/text.h"
+#include "spec/field_error.h"
 
 namespace dtrain {
 namespace {
@@ -56,8 +56,8 @@ void check_synthetic(const DatasetInfo& info) {
                         info.test_examples > 0 &&
                         std::all_of(shape.begin(), shape.end(), [](int64_t side) { return side > 0; });
   if (!positive) {
-    throw Error(ExitCode::kUsage,
-                fmt::format("data: synthetic needs a shape of three sizes above 0 and counts above 0, not "
+    throw FieldError(
+        "data", fmt::format("synthetic needs a shape of three sizes above 0 and counts above 0, not "
                             "shape [{}], {} classes, {} training and {} test examples",
                             fmt::join(shape, ", "), info.classes, info.train_examples, info.test_examples));
   }
@@ -68,13 +68,12 @@ void check_synthetic(const DatasetInfo& info) {
   const double bytes =
       examples * (pixels + sizeof(int64_t)) + static_cast<double>(info.classes) * (pixels + kWordBytes);
   if (bytes > static_cast<double>(kMaxSyntheticBytes)) {
-    throw Error(
-        ExitCode::kUsage,
-        fmt::format(
-            "data: synthetic images [{}] for {} training and {} test examples take {:.4g} GiB, over the "
-            "limit of {}; lower data.train_examples, data.test_examples or data.shape",
-            fmt::join(shape, ", "), info.train_examples, info.test_examples, bytes / 0x1p30,
-            human_bytes(kMaxSyntheticBytes)));
+    throw FieldError(
+        "data",
+        fmt::format("synthetic images [{}] for {} training and {} test examples take {:.4g} GiB, over the "
+                    "limit of {}; lower data.train_examples, data.test_examples or data.shape",
+                    fmt::join(shape, ", "), info.train_examples, info.test_examples, bytes / 0x1p30,
+                    human_bytes(kMaxSyntheticBytes)));
   }
 }
 

@@ -10,23 +10,13 @@
 #include "host/cores.h"
 #include "models/model.h"
 #include "plan/devices.h"
-#include "spec/fields.h"
+#include "spec/field_error.h"
 #include "spec/strategies.h"
 
 namespace dtrain {
 namespace {
 
 constexpr int64_t kMostAutomaticReplicas = 8;
-
-// A problem from an error whose message begins with the field that it is about ("batch.global: ..."), as
-// those of the rooms below do; `path` is for the others.
-Problem problem_from(const LoadedSpec& loaded, const Error& error, const std::string& path) {
-  const std::string text = error.what();
-  const size_t colon = text.find(": ");
-  if (colon == std::string::npos || !find_field(job_fields(), text.substr(0, colon)))
-    return loaded.problem_at(path, text);
-  return loaded.problem_at(text.substr(0, colon), text.substr(colon + 2));
-}
 
 // What the spec says of the number of replicas, against those that were started.
 void check_started(LoadedSpec& loaded, const Launched& launched) {
@@ -156,8 +146,8 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, RunKind kind, c
   plan.evaluates = traits_of(kind).trains && data.test_examples > 0;
   try {
     plan.batch = resolve_batch(spec, replicas);
-  } catch (const Error& error) {
-    loaded.problems.push_back(problem_from(loaded, error, "batch"));
+  } catch (const FieldError& error) {
+    loaded.problems.push_back(loaded.problem_at(error.field(), error.text()));
     return plan;
   }
   if (!strategy_traits(strategy).is_synchronous) {
@@ -247,9 +237,12 @@ JobPlan plan_job(LoadedSpec& loaded, DatasetInfo (*look)(const DataSpec&), const
   DatasetInfo data;
   try {
     data = look(loaded.spec.data);
+  } catch (const FieldError& error) {
+    loaded.problems.push_back(loaded.problem_at(error.field(), error.text()));
+    return {};
   } catch (const Error& error) {
     if (error.code() != ExitCode::kUsage) throw;
-    loaded.problems.push_back(problem_from(loaded, error, "data"));
+    loaded.problems.push_back(loaded.problem_at("data", error.what()));
     return {};
   }
   return plan_job(loaded, data, launched);

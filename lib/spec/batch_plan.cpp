@@ -4,7 +4,7 @@
 
 #include <algorithm>
 
-#include "core/error.h"
+#include "spec/field_error.h"
 
 namespace dtrain {
 
@@ -33,10 +33,10 @@ BatchPlan resolve_batch(const JobSpec& spec, int64_t replicas) {
   if (spec.batch.global) {
     plan.global = *spec.batch.global;
     if (plan.global % parts != 0) {
-      throw Error(
-          ExitCode::kUsage,
-          fmt::format("batch.global: {} does not divide into {} replicas x {} accumulation steps; use a "
-                      "multiple of {}, or batch.per_replica",
+      throw FieldError(
+          "batch.global",
+          fmt::format("{} does not divide into {} replicas x {} accumulation steps; use a multiple "
+                      "of {}, or batch.per_replica",
                       plan.global, replicas, plan.accumulate_steps, parts));
     }
     plan.per_replica = plan.global / parts;
