@@ -18,6 +18,7 @@ class ForwardingStrategy : public Strategy {
   MetricSums sum_over_replicas(MetricSums sums) override {
     return inner_->sum_over_replicas(std::move(sums));
   }
+  Decision agree(const Decision& own) override { return inner_->agree(own); }
   std::string check_variables() override { return inner_->check_variables(); }
   CollectedVariables collect_variables() override { return inner_->collect_variables(); }
   int64_t restore_variables(const CollectedVariables& variables, int64_t step) override {

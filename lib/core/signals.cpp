@@ -58,8 +58,6 @@ void leave_write_errors_to_writers() {
   std::signal(SIGXFSZ, SIG_IGN);
 }
 
-void note_stop_elsewhere() { ++received; }
-
 int stop_signals_received() { return received; }
 
 int last_stop_signal() { return last; }

@@ -19,10 +19,7 @@ void catch_first_stop_signals();
 // From now on SIGPIPE and SIGXFSZ are ignored: what they tell comes as an error of the write, too.
 void leave_write_errors_to_writers();
 
-// Counts one that another process got for both, and leaves to this process its own first one.
-void note_stop_elsewhere();
-
-// How many of them have arrived, and which was the last (0: none, or one elsewhere).
+// How many of them have arrived, and which was the last (0: none).
 int stop_signals_received();
 int last_stop_signal();
 

@@ -73,6 +73,20 @@ class Mirrored : public Strategy {
     return MetricSums(sums.to_vector());  // fetched from a device once, not for every number
   }
 
+  Decision agree(const Decision& own) override {
+    show_average(false);
+    const bool leads = group_->rank() == 0;
+    at::Tensor words = at::tensor({own.save ? 1.0 : 0.0, own.leave ? 1.0 : 0.0, leads && own.end ? 1.0 : 0.0,
+                                   leads ? static_cast<double>(own.steps_until) : 0.0},
+                                  at::kDouble)
+                           .to(device_);
+    group_->all_reduce_sum(words);
+    pacer_.wait_for_all();
+    words = words.cpu();
+    const double* const sums = words.const_data_ptr<double>();
+    return {sums[0] > 0, sums[1] > 0, sums[2] > 0, static_cast<int64_t>(sums[3])};
+  }
+
   std::string check_variables() override {
     show_average(false);
     pacer_.wait_for_all();

@@ -125,7 +125,6 @@ class ParameterServer : public Strategy {
         worker_(parts.servers.worker),
         workers_(parts.servers.workers),
         on_wait_(std::move(parts.servers.on_wait)),
-        on_stop_(std::move(parts.servers.on_stop)),
         reducer_(group_->make_gradient_reducer(parameters_, parts.reducer, *clock_)) {
     auto& channels = parts.servers.channels;
     const auto divided =
@@ -157,6 +156,12 @@ class ParameterServer : public Strategy {
   }
 
   MetricSums sum_over_replicas(MetricSums sums) override { return sums; }
+
+  Decision agree(const Decision& own) override {
+    Decision decision = own;
+    decision.leave = own.leave || others_leave_;
+    return decision;
+  }
 
   std::string check_variables() override { return ""; }  // the servers do
 
@@ -223,7 +228,7 @@ class ParameterServer : public Strategy {
     }
     answers[0] = servers_[0].ask(request, [this] { clock_->enter(Phase::kWaitForPeers); });
     for (std::future<void>& other : others) other.get();
-    if (answers[0].stopping != 0) on_stop_();
+    others_leave_ = others_leave_ || answers[0].stopping != 0;
     return answers;
   }
 
@@ -341,12 +346,12 @@ class ParameterServer : public Strategy {
   int worker_;
   int workers_;
   std::function<void()> on_wait_;
-  std::function<void()> on_stop_;
   std::unique_ptr<GradientReducer> reducer_;  // refers to the group and the clock: destroyed before them
   std::vector<ServerLink> servers_;
   int64_t steps_ = 0;
-  bool computes_ = false;    // the servers expect an update from the variables that are here
-  bool up_to_date_ = false;  // nothing was trained since the variables were read
+  bool computes_ = false;      // the servers expect an update from the variables that are here
+  bool others_leave_ = false;  // one has left before its end, for the job is to stop
+  bool up_to_date_ = false;    // nothing was trained since the variables were read
 };
 
 }  // namespace

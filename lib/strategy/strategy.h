@@ -31,6 +31,14 @@
 
 namespace dtrain {
 
+// What a replica wants to happen after the step that it has made, and what all of them do.
+struct Decision {
+  bool save = false;        // a checkpoint now
+  bool leave = false;       // save, and end although the training is not complete
+  bool end = false;         // the training is complete
+  int64_t steps_until = 0;  // the next decision
+};
+
 class Strategy {
  public:
   virtual ~Strategy() = default;
@@ -47,6 +55,10 @@ class Strategy {
   virtual MetricSums evaluate(const Share& share) = 0;
   // The sums of all replicas out of theirs; collective.
   virtual MetricSums sum_over_replicas(MetricSums sums) = 0;
+  // Between two steps: what all replicas do, the same on each of them; collective. Anybody's `save` and
+  // `leave` count; `end` and `steps_until` are rank 0's. Where replicas work on their own it is not
+  // collective: each does what it wants, and leaves when another one has left.
+  virtual Decision agree(const Decision& own) = 0;
   // Between two steps: whether the variables are what the updates made them, as far as that shows
   // (docs/strategies.md). Collective. Throws Error(kDisagree) on every replica where memory is corrupt, which
   // in some strategies shows at the next step, and train_step() throws it. Returns what the user should be
@@ -75,7 +87,6 @@ struct ServerConnections {
   std::vector<std::unique_ptr<PairChannel>> channels;  // by server
   int64_t min_shard_bytes = 1;
   std::function<void()> on_wait = [] {};  // about to wait for a server
-  std::function<void()> on_stop = [] {};  // another worker has left before its end, for the job is to stop
 };
 
 // What a strategy works with. The model and the group belong to the strategy from then on; the clock, which

@@ -7,29 +7,21 @@
 
 namespace dtrain {
 
-struct Decision {
-  bool save = false;   // a checkpoint now
-  bool leave = false;  // save, and end although the training is not complete
-  bool end = false;    // the training is complete
-};
-
-// Decisions travel as sums over the replicas, a collective that every strategy has. They are exchanged about
-// four times a second, however long a step takes, and at least after every step.
+// When the replicas agree on what to do: about four times a second, however long a step takes, and at least
+// after every step.
 class Decisions {
  public:
-  Decisions(Strategy& strategy, bool leads) : strategy_(strategy), leads_(leads) {}
+  explicit Decisions(Strategy& strategy) : strategy_(strategy) {}
 
-  // Whether the replicas exchange decisions after step `step`; the same on all of them.
+  // Whether the replicas agree after step `step`; the same on all of them.
   bool are_due(int64_t step) const { return step >= next_; }
-  // Collective, when they are due or at another moment that all replicas know. Any replica's `leave` and
-  // `save` count; `end` is rank 0's.
-  Decision share(const Decision& own, int64_t step);
+  // Strategy::agree(), when it is due or at another moment that all replicas know.
+  Decision agree(Decision own, int64_t step);
 
  private:
   int64_t interval(double now);
 
   Strategy& strategy_;
-  bool leads_;
   int64_t next_ = 1;      // step
   int64_t interval_ = 1;  // steps
   double shared_ = 0;     // when

@@ -163,9 +163,6 @@ ServerConnections connect_to_servers(const MeetingContext& context, int64_t work
   ServerConnections servers;
   servers.worker = static_cast<int>(worker);
   servers.workers = static_cast<int>(run.replicas);
-  servers.on_stop = [] {
-    if (stop_signals_received() == 0) note_stop_elsewhere();
-  };
   servers.min_shard_bytes = context.job.spec.strategy.min_shard_kib << 10;
   for (int64_t server = 0; server < run.servers; ++server) {
     announce(context, {server, worker, restart});

@@ -28,7 +28,7 @@ Trainer::Trainer(const JobPlan& job, const RunPlan& run, const SteppingParts& st
       leads_(leads),
       deciding_(records.checkpoints.are_saved() || has_callbacks(job, run)),
       learning_rate_(run.learning_rate),
-      decisions_(stepping.strategy, leads) {}
+      decisions_(stepping.strategy) {}
 
 void Trainer::run(const Resumption* from) {
   if (from == nullptr) {
@@ -59,7 +59,7 @@ void Trainer::resume(const Resumption& from) {
   epoch_sums_ = MetricSums(state.pass_sums);
   if (leads_) window_ = MetricSums(state.window_sums);  // they are summed over the replicas already
   callbacks_.restore(state.callbacks);
-  if (deciding_) ended_ = share_decisions().end;  // a callback may have ended it before
+  if (deciding_) ended_ = decide().end;  // a callback may have ended it before
 }
 
 void Trainer::go_to(int64_t step, const TrainingState& from) {
@@ -111,14 +111,14 @@ void Trainer::after_step(int64_t epoch) {
   if (job_.spec.callbacks.terminate_on_nan) finite_window();
   if (pass_is_complete() || step_ == run_.total_steps || !deciding_) return;
   Decision decision;
-  if (decisions_.are_due(step_)) decision = share_decisions();
+  if (decisions_.are_due(step_)) decision = decide();
   if (checkpoints_.are_due_after_step(step_) || decision.save || decision.leave) save(epoch);
   if (decision.leave) leave();
   ended_ = decision.end;
 }
 
 void Trainer::after_epoch(int64_t epoch) {
-  const Decision decision = deciding_ ? share_decisions() : Decision();
+  const Decision decision = deciding_ ? decide() : Decision();
   ended_ = ended_ || decision.end;
   const bool last = ended_ || step_ == run_.total_steps;
   if (last) check_variables();
@@ -129,7 +129,7 @@ void Trainer::after_epoch(int64_t epoch) {
   if (pass_is_complete()) position_ = 0;
 }
 
-Decision Trainer::share_decisions() {
+Decision Trainer::decide() {
   clock_.enter(Phase::kCommunicate);
   if (leads_) checkpoints_.report();
   Decision own;
@@ -138,7 +138,7 @@ Decision Trainer::share_decisions() {
   own.save = due || (saves_here() && requests > save_requests_met_);
   own.leave = checkpoints_.are_saved() && stop_signals_received() > 0;
   own.end = callbacks_.want_to_end();
-  const Decision decision = decisions_.share(own, step_);
+  const Decision decision = decisions_.agree(own, step_);
   if (decision.save) save_requests_met_ = requests;
   if (decision.save && leads_ && !due)
     callbacks_.on_event(

@@ -72,7 +72,7 @@ class Trainer {
   // Between two steps of an epoch, and after an epoch with its evaluation: what was decided is done.
   void after_step(int64_t epoch);
   void after_epoch(int64_t epoch);
-  Decision share_decisions();
+  Decision decide();
   // Where the spec asks for checks at all. Collective.
   void check_variables();
   // Whether SIGUSR1 to this replica saves a checkpoint. Where not, refusing says what to do instead.

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <exception>
+#include <functional>
 #include <thread>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 
@@ -109,24 +110,22 @@ bool bit_identical(const Variables& a, const Variables& b) {
 
 }  // namespace
 
-TrainingResult train_with_threads(const JobSpec& spec, const Dataset& dataset, int replicas, int steps,
-                                  const CollectedVariables* from, int first, bool evaluates_between) {
-  if (replicas == 1)
-    return train_one(spec, dataset, make_single_group(), steps, from, first, evaluates_between);
+namespace {
+
+// Runs `body` on a thread for each rank, with a group of them; rethrows the first failure.
+void with_ranks(const JobSpec& spec, int replicas,
+                const std::function<void(int rank, std::unique_ptr<ProcessGroup> group)>& body) {
   const auto store = c10::make_intrusive<c10d::HashStore>();
-  std::vector<TrainingResult> results(static_cast<size_t>(replicas));
   std::vector<std::exception_ptr> failures(static_cast<size_t>(replicas));
   std::vector<std::thread> threads;
   const int hosts = std::max(1, static_cast<int>(spec.hosts.size()));
   for (int rank = 0; rank < replicas; ++rank) {
     threads.emplace_back([&, rank] {
-      const auto at_rank = static_cast<size_t>(rank);
       try {
-        auto group = make_group(spec.strategy.communication, store, rank, replicas, std::chrono::seconds(20),
-                                network_of(hosts, replicas, rank));
-        results[at_rank] = train_one(spec, dataset, std::move(group), steps, from, first, evaluates_between);
+        body(rank, make_group(spec.strategy.communication, store, rank, replicas, std::chrono::seconds(20),
+                              network_of(hosts, replicas, rank)));
       } catch (...) {
-        failures[at_rank] = std::current_exception();
+        failures[static_cast<size_t>(rank)] = std::current_exception();
       }
     });
   }
@@ -134,11 +133,36 @@ TrainingResult train_with_threads(const JobSpec& spec, const Dataset& dataset, i
   for (const std::exception_ptr& failure : failures) {
     if (failure) std::rethrow_exception(failure);
   }
+}
+
+}  // namespace
+
+TrainingResult train_with_threads(const JobSpec& spec, const Dataset& dataset, int replicas, int steps,
+                                  const CollectedVariables* from, int first, bool evaluates_between) {
+  if (replicas == 1)
+    return train_one(spec, dataset, make_single_group(), steps, from, first, evaluates_between);
+  std::vector<TrainingResult> results(static_cast<size_t>(replicas));
+  with_ranks(spec, replicas, [&](int rank, std::unique_ptr<ProcessGroup> group) {
+    results[static_cast<size_t>(rank)] =
+        train_one(spec, dataset, std::move(group), steps, from, first, evaluates_between);
+  });
   for (const TrainingResult& other : results) {
     REQUIRE(bit_identical(results.front().variables, other.variables));
     REQUIRE(results.front().losses == other.losses);
   }
   return results.front();
+}
+
+std::vector<Decision> agree_with_threads(const JobSpec& spec, const Dataset& dataset,
+                                         const std::vector<Decision>& own) {
+  std::vector<Decision> agreed(own.size());
+  with_ranks(spec, static_cast<int>(own.size()), [&](int rank, std::unique_ptr<ProcessGroup> group) {
+    const auto strategy = build(spec, dataset, std::move(group));
+    strategy->place_variables();
+    agreed[static_cast<size_t>(rank)] = strategy->agree(own[static_cast<size_t>(rank)]);
+    strategy->finish();
+  });
+  return agreed;
 }
 
 JobSpec small_spec() {

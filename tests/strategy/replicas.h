@@ -29,6 +29,10 @@ TrainingResult train_with_threads(const JobSpec& spec, const Dataset& dataset, i
                                   const CollectedVariables* from = nullptr, int first = 0,
                                   bool evaluates_between = false);
 
+// What replicas agree on, by rank, of which each wants its own.
+std::vector<Decision> agree_with_threads(const JobSpec& spec, const Dataset& dataset,
+                                         const std::vector<Decision>& own);
+
 // A spec for a small synthetic dataset: 8x8 images, 5 classes.
 JobSpec small_spec();
 

@@ -66,5 +66,32 @@ TEST_CASE("an unknown strategy is refused and the known ones are listed") {
   CHECK_THROWS_AS(make_strategy("quantum", std::move(parts)), Error);
 }
 
+TEST_CASE("replicas agree: anybody may ask to save or to leave, rank 0 says when to end") {
+  JobSpec spec = small_spec();
+  spec.strategy.kind = GENERATE("mirrored", "central_storage");
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto all = [&](const std::vector<Decision>& own) {
+    const auto agreed = agree_with_threads(spec, dataset, own);
+    for (const Decision& each : agreed) {
+      CHECK(each.save == agreed[0].save);
+      CHECK(each.leave == agreed[0].leave);
+      CHECK(each.end == agreed[0].end);
+      CHECK(each.steps_until == agreed[0].steps_until);
+    }
+    return agreed[0];
+  };
+  const Decision nothing = all({{.steps_until = 3}, {.end = true, .steps_until = 5}, {}});
+  CHECK_FALSE(nothing.save);
+  CHECK_FALSE(nothing.leave);
+  CHECK_FALSE(nothing.end);  // not theirs to say
+  CHECK(nothing.steps_until == 3);
+  const Decision some = all({{.end = true, .steps_until = 9}, {.save = true}, {.save = true, .leave = true}});
+  CHECK(some.save);
+  CHECK(some.leave);
+  CHECK(some.end);
+  CHECK(some.steps_until == 9);
+  CHECK_FALSE(all({{}, {.leave = true}}).save);
+}
+
 }  // namespace
 }  // namespace dtrain

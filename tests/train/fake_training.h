@@ -67,6 +67,10 @@ class FakeStrategy : public Strategy {
     ++sums;
     return own;
   }
+  Decision agree(const Decision& own) override {
+    ++sums;
+    return own;
+  }
   std::string check_variables() override {
     const auto step = static_cast<int64_t>(steps.size());
     checks.push_back(step);
