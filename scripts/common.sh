@@ -128,15 +128,20 @@ configured() { # configured TREE
     -e $(cached "$1" LIBTORCH_CPU_LIBRARY) ]]
 }
 
+# Makes the build folder build/PRESET, if it is not there. The caller holds its lock.
+configure() { # configure PRESET
+  local tree=$root/build/$1 log=$root/build/$1.log
+  : >"$log"
+  configured "$tree" && return
+  rm -rf "$tree"
+  run_logged "configuring ($1)" "$log" cmake -S "$root" --preset "$1"
+}
+
 # Builds the targets in build/PRESET. The caller holds the lock of that folder.
 build() { # build PRESET TARGET...
   local preset=$1 tree=$root/build/$1 log=$root/build/$1.log jobs
   shift
-  : >"$log"
-  if ! configured "$tree"; then
-    rm -rf "$tree"
-    run_logged "configuring ($preset)" "$log" cmake -S "$root" --preset "$preset" || return
-  fi
+  configure "$preset" || return
   jobs=$(parallel_jobs)
   run_logged "building ($preset, $jobs at once; the first time takes some minutes)" "$log" \
     ninja -C "$tree" -j "$jobs" "$@"

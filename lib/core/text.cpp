@@ -103,7 +103,7 @@ std::string human_duration(double seconds) {
   constexpr double kLongest = 1e15;
   if (!(seconds >= 0) || seconds > kLongest) return "?";
   if (seconds < 59.95) return fmt::format("{:.1f} s", seconds);
-  const auto whole = static_cast<int64_t>(seconds + 0.5);
+  const auto whole = static_cast<int64_t>(std::llround(seconds));
   if (whole < 3600) return fmt::format("{} min {:02} s", whole / 60, whole % 60);
   return fmt::format("{} h {:02} min", whole / 3600, whole % 3600 / 60);
 }

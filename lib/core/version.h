@@ -3,6 +3,6 @@
 
 namespace dtrain {
 
-extern const char* const kVersion;  // "0.1.0", from CMakeLists.txt
+extern const char* const kVersion;  // that of project() in CMakeLists.txt
 
 }  // namespace dtrain

@@ -205,8 +205,9 @@ std::string panels(const std::vector<Line>& lines) {
 std::string legend(const Sweep& sweep, const std::vector<Line>& lines) {
   std::string svg;
   for (size_t i = 0; i < lines.size(); ++i) {
+    const size_t row = i / kLegendColumns;
     const double x = 80 + kLegendColumn * static_cast<double>(i % kLegendColumns);
-    const double y = kLegendTop + kLegendRow * static_cast<double>(i / kLegendColumns);
+    const double y = kLegendTop + kLegendRow * static_cast<double>(row);
     svg += fmt::format("<path class=\"line\" stroke=\"{}\" d=\"M{} {}h26\"/>\n", lines[i].colour, x, y);
     svg += marker(lines[i].marker, x + 13, y, lines[i].colour);
     svg += fmt::format("<text x=\"{}\" y=\"{}\">batch {} {}</text>\n", x + 34, y + 4.5, lines[i].batch,

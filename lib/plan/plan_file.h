@@ -9,7 +9,7 @@
 
 namespace dtrain {
 
-// {"version": 1, "dtrain": "0.1.0", "spec": YAML text, "data": {...}, "devices": [...], "communication":
+// {"version": 1, "dtrain": version, "spec": YAML text, "data": {...}, "devices": [...], "communication":
 // "gloo", "runs": [{"run": "distributed", "replicas": 2, ...}, ...]}. What follows from these alone, layers
 // and learning rates, is not in it.
 nlohmann::ordered_json to_json(const JobPlan& job);

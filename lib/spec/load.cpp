@@ -205,7 +205,7 @@ LoadedSpec parse(const std::string& text, const std::string& name, const std::fi
   arrange(loaded.problems);
   // A list of one device looks like the word for any number of replicas; its number is in `replicas` then.
   StrategySpec& strategy = loaded.spec.strategy;
-  if (loaded.ok() && loaded.positions.count("strategy.devices[0]"))
+  if (loaded.ok() && loaded.positions.contains("strategy.devices[0]"))
     strategy.replicas = static_cast<int64_t>(strategy.devices.size());
   return loaded;
 }
@@ -214,7 +214,7 @@ LoadedSpec parse(const std::string& text, const std::string& name, const std::fi
 
 Problem LoadedSpec::problem_at(const std::string& path, const std::string& text) const {
   std::string written = path;
-  while (!written.empty() && positions.count(written) == 0) {
+  while (!written.empty() && !positions.contains(written)) {
     const size_t end = written.find_last_of(".[");
     written.resize(end == std::string::npos ? 0 : end);
   }

@@ -51,7 +51,7 @@ class Rules {
       return within(path, faulty) || (faulty.find('[') != std::string::npos && within(faulty, path));
     });
   }
-  bool is_written(const std::string& path) const { return loaded_.positions.count(path) > 0; }
+  bool is_written(const std::string& path) const { return loaded_.positions.contains(path); }
   // A list names devices, and so the number of replicas.
   bool lists_devices() const { return is_written("strategy.devices[0]") && !has_problem("strategy.devices"); }
   bool usable(const std::string& path) const { return is_written(path) && !has_problem(path); }
