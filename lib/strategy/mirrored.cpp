@@ -46,7 +46,7 @@ class Mirrored : public Strategy {
   MetricSums train_step(const Share& share, double learning_rate) override {
     show_average(false);
     take_back_buffers();
-    buffers_agree_ = train_.sync_batch_norm;
+    buffers_agree_ = train_.sync_batch_norm || group_->size() == 1;
     optimizer_->begin_step(learning_rate);
     clock_->enter(Phase::kCompute);
     MetricSums sums = recorder_.run(share, [this](const Share& each) {
