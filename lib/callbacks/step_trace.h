@@ -24,7 +24,8 @@ class StepTrace {
   StepTrace(const StepTrace&) = delete;
   StepTrace& operator=(const StepTrace&) = delete;
 
-  // Times are told relative to `origin`, in microseconds: since 1970 a double has room for a quarter of one only.
+  // Times are told relative to `origin`, in microseconds: since 1970 a double has room for a quarter of one
+  // only.
   using Origin = std::chrono::system_clock::time_point;
   void start(Origin origin = std::chrono::system_clock::now());
   void stop();
@@ -44,10 +45,10 @@ class StepTrace {
   int rank_;
   PhaseClock& clock_;
   bool recording_ = false;
-  uint64_t listener_ = 0;            // LibTorch's handle
-  Time origin_;                      // on the steady clock
-  std::mutex mutex_;                 // guards all below: backward may run on other threads
-  std::map<uint64_t, int> tracks_;   // by thread
+  uint64_t listener_ = 0;           // LibTorch's handle
+  Time origin_;                     // on the steady clock
+  std::mutex mutex_;                // guards all below: backward may run on other threads
+  std::map<uint64_t, int> tracks_;  // by thread
   std::string events_;
   int64_t dropped_ = 0;
 };

@@ -62,8 +62,7 @@ void take_part(const EvaluationJob& evaluation, const Identity& identity, Status
   const auto model = model_of_rank(job, evaluation.checkpoint, identity.rank);
   model->eval();
   doing(Activity::kConnecting);
-  const auto timeout =
-      to_milliseconds(job.spec.strategy.timeout_seconds);
+  const auto timeout = to_milliseconds(job.spec.strategy.timeout_seconds);
   const StorePtr store = connect_to_job(identity, timeout);
   const auto group = make_group("auto", store, identity.rank, identity.world_size, timeout);
   group->set_on_wait([&] { doing(Activity::kCommunicating); });

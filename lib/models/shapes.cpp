@@ -116,7 +116,9 @@ LayerSizes place_global_pool2d(const LayerSpec&, const Shape& input) {
   return {{input[0]}, 0, 0, ""};
 }
 
-LayerSizes place_flatten(const LayerSpec&, const Shape& input) { return {{bounded_product(input)}, 0, 0, ""}; }
+LayerSizes place_flatten(const LayerSpec&, const Shape& input) {
+  return {{bounded_product(input)}, 0, 0, ""};
+}
 
 LayerSizes place_dense(const LayerSpec& spec, const Shape& input) {
   if (input.size() != 1) {

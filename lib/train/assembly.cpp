@@ -1,7 +1,7 @@
 #include "train/assembly.h"
 
-#include "core/clock.h"
 #include "checkpoint/checkpoint.h"
+#include "core/clock.h"
 #include "models/model.h"
 #include "models/variables.h"
 

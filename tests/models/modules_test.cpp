@@ -79,7 +79,8 @@ TEST_CASE("same pooling puts the odd cell of padding at the bottom and right, an
 
 TEST_CASE("symmetric average pooling is PyTorch's without the padding in the count") {
   const at::Tensor x = noise({2, 3, 7, 6});
-  const auto layer = make_layer(with_padding(with_stride(pool2d("avg_pool2d", 3), 2), "symmetric"), {3, 7, 6});
+  const auto layer =
+      make_layer(with_padding(with_stride(pool2d("avg_pool2d", 3), 2), "symmetric"), {3, 7, 6});
   const auto pytorch = [&](bool count_include_pad) {
     return at::avg_pool2d(x, {3, 3}, {2, 2}, /*padding=*/{1, 1}, /*ceil_mode=*/false, count_include_pad);
   };
