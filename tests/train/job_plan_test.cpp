@@ -6,6 +6,7 @@
 #include "core/error.h"
 #include "host/cores.h"
 #include "small_jobs.h"
+#include "spec/field_error.h"
 #include "train/overhead.h"
 
 namespace dtrain {
@@ -373,7 +374,7 @@ TEST_CASE("a run evaluates when there is something to evaluate") {
 
 TEST_CASE("what the data holds against the spec is a problem of the spec") {
   const auto too_many = [](const DataSpec&) -> DatasetInfo {
-    throw Error(ExitCode::kUsage, "data.train_examples: 70000 is more than there are");
+    throw FieldError("data.train_examples", "70000 is more than there are");
   };
   LoadedSpec loaded = spec_of("batch: {per_replica: 8}\ndata:\n  train_examples: 70000\n");
   plan_job(loaded, too_many);
