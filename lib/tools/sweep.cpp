@@ -55,7 +55,8 @@ JobSpec common_spec(JobSpec spec, const SweepOptions& options) {
 
 // Plans a point's job, or notes why it cannot be made. The spec takes the way through its text, as on the way
 // to the replicas, so that every bound and rule is applied.
-JobPlan plan_point(JobSpec spec, const DatasetInfo& data, bool strong, SweepPoint& point) {
+JobPlan plan_point(JobSpec spec, DatasetInfo data, bool strong, SweepPoint& point) {
+  data.test_examples = std::min(data.test_examples, *spec.data.test_examples);
   spec.strategy.replicas = spec.strategy.workers = point.replicas;
   spec.batch.per_replica = strong ? std::nullopt : point.per_replica_batch;
   spec.batch.global = strong ? std::optional(point.global_batch) : std::nullopt;

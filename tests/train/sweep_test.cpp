@@ -88,6 +88,7 @@ TEST_CASE("a point trains its steps and no more: no baseline, one example to eva
   for (const JobPlan& job : planned.jobs) {
     REQUIRE(job.runs.size() == 1);
     CHECK(job.runs[0].kind == RunKind::kDistributed);
+    CHECK(job.data.test_examples == 1);  // what the replicas load
     CHECK(job.runs[0].total_steps == 27);
     CHECK(job.spec.data.test_examples == 1);
     CHECK(job.spec.evaluate.every_epochs > job.runs[0].epochs);
