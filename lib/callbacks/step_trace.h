@@ -15,8 +15,7 @@ namespace dtrain {
 // the backward pass's, and the steps that it is told of. One at a time in a process.
 //
 // As "complete" events of the Trace Event Format, one JSON object each: process `rank`; track 0 the steps, 1
-// the phases, from 2 on the operators of one thread each. Times are of the system's clock, so that the
-// replicas of a host stand side by side.
+// the phases, from 2 on the operators of one thread each.
 class StepTrace {
  public:
   StepTrace(int rank, PhaseClock& clock);
@@ -24,10 +23,10 @@ class StepTrace {
   StepTrace(const StepTrace&) = delete;
   StepTrace& operator=(const StepTrace&) = delete;
 
-  // Times are told relative to `origin`, in microseconds: since 1970 a double has room for a quarter of one
-  // only.
+  // Times are microseconds since `origin`, by the system's clock; all replicas pass the same one. (Counted
+  // from 1970 a double would resolve a quarter of a microsecond only.)
   using Origin = std::chrono::system_clock::time_point;
-  void start(Origin origin = std::chrono::system_clock::now());
+  void start(Origin origin);
   void stop();
   bool is_recording() const { return recording_; }
   using Time = std::chrono::steady_clock::time_point;

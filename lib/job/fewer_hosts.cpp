@@ -4,7 +4,6 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "spec/fields.h"
 #include "spec/strategies.h"
 
 namespace dtrain {

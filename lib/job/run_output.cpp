@@ -139,8 +139,8 @@ void RunOutput::finish(const JobPlan& job) {
   // A run that goes on may be without: it was never made.
   if (job.spec.compare.baseline != "none" &&
       summaries_.of(name_of(RunKind::kBaseline)).status == "completed") {
-    record(comparison_event(
-        compare_runs(summaries_.of(name_of(RunKind::kBaseline)), summaries_.of("distributed"), overhead_)));
+    record(comparison_event(compare_runs(summaries_.of(name_of(RunKind::kBaseline)),
+                                         summaries_.of(name_of(RunKind::kDistributed)), overhead_)));
   }
   write_summary();
   note_lost_output();

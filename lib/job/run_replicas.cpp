@@ -47,6 +47,22 @@ const RunPlan& find_run(const JobPlan& job, const std::string& name) {
   throw Error(ExitCode::kBug, "the job has no run named '" + name + "'");
 }
 
+// What the plan was made for: the files may have changed since, or others be found.
+Dataset planned_dataset(const JobPlan& job) {
+  Dataset dataset = load_dataset(job.spec.data, static_cast<uint64_t>(job.spec.seed));
+  const DatasetInfo &found = dataset.info, &planned = job.data;
+  if (found.name == planned.name && found.image_shape == planned.image_shape &&
+      found.classes == planned.classes && dataset.train.size() == planned.train_examples &&
+      dataset.test.size() == planned.test_examples)
+    return dataset;
+  throw Error(
+      ExitCode::kData,
+      fmt::format("the data has changed since the job was planned: {} in {}, {} training and {} test "
+                  "examples, then; now {} in {}, {} and {}",
+                  planned.name, printable(planned.source), planned.train_examples, planned.test_examples,
+                  found.name, printable(found.source), dataset.train.size(), dataset.test.size()));
+}
+
 void take_part(const std::filesystem::path& plan, const std::string& run_name, const Identity& identity,
                const RunContext& context, StatusBoard& board, ReportPipe& pipe) {
   const JobPlan job = read_plan(plan);
@@ -57,7 +73,7 @@ void take_part(const std::filesystem::path& plan, const std::string& run_name, c
                identity.world_size);
   board.set(identity.local_rank, Activity::kLoadingData, 0);
   Dataset dataset;
-  if (!role.serves) dataset = load_dataset(job.spec.data, static_cast<uint64_t>(job.spec.seed));
+  if (!role.serves) dataset = planned_dataset(job);
   const StorePtr store = connect_to_job(identity, rendezvous_timeout(job.spec));
   if (!role.serves) {
     spdlog::info("{} training and {} test examples of {} loaded from {}", dataset.train.size(),
@@ -130,7 +146,6 @@ void run_launched_replica(const JobPlan& job, Identity identity, const OutputOpt
     }
     output = std::make_unique<RunOutput>(job, options, out, from ? &*from : nullptr);
     context.folder = output->directory().path();
-    write_plan(output->directory().plan_file(), job);
   }
   NullSink nobody;
   std::optional<StoppableSink> listener;
@@ -139,7 +154,7 @@ void run_launched_replica(const JobPlan& job, Identity identity, const OutputOpt
   const RunPlan* current = &job.runs.front();
   StorePtr store;
   try {
-    const Dataset dataset = load_dataset(job.spec.data, static_cast<uint64_t>(job.spec.seed));
+    const Dataset dataset = planned_dataset(job);
     store = meet_replicas(job, identity, meeting);
     for (const RunPlan& run : job.runs) {
       current = &run;

@@ -27,9 +27,9 @@ struct LocalReplicas {
   std::function<std::optional<SuperviseResult>()> interrupted = {};
   int stop_signals_before = 0;
   std::optional<double> stop_seconds = {};  // how long they get to end by themselves after a stop signal
-  bool resumes = false;                     // goes on from a checkpoint:
-  std::filesystem::path checkpoint = {};    // this one, where rank 0, which reads it, is here
-  int64_t restart = 0;                      // how often the run was restarted: each time has logs of its own
+  bool resumes = false;                     // from a checkpoint
+  std::filesystem::path checkpoint = {};  // which one; empty where rank 0, which reads it, is on another host
+  int64_t restart = 0;                    // how often the run was restarted: each time has logs of its own
 };
 
 // Writes the plan into `directory`, where the replicas read it, and their logs too. Blocks until all have

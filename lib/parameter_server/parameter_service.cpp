@@ -46,9 +46,9 @@ ParameterService::ParameterService(at::Tensor values, const OptimizerSpec& optim
       lost_since_(static_cast<size_t>(options_.workers)) {
   if (values_.numel() == 0) return;
   std::vector<bool> decayed;
-  for (const DecayRange& stretch : options_.decay_ranges) {
-    lengths_.push_back(stretch.length);
-    decayed.push_back(stretch.decays);
+  for (const DecayRange& range : options_.decay_ranges) {
+    lengths_.push_back(range.length);
+    decayed.push_back(range.decays);
   }
   if (lengths_.empty()) lengths_ = {values_.numel()}, decayed = {true};
   pieces_ = values_.split_with_sizes(lengths_);
@@ -101,7 +101,7 @@ bool ParameterService::somebody_may_return() const {
   return false;
 }
 
-// Others can find an session while it lasts.
+// Others can find a session while it lasts.
 class ParameterService::OpenSession {
  public:
   OpenSession(ParameterService& service, Session& session)

@@ -135,12 +135,11 @@ class Rules {
     const auto devices = static_cast<int64_t>(strategy.devices.size());
     if (strategy_is([](const StrategyTraits& traits) { return traits.has_one_replica; })) {
       if (usable("strategy.replicas") && strategy.replicas.value_or(1) > 1)
-        add("strategy.replicas",
-            fmt::format("one_device trains one replica, not {}; use strategy.kind mirrored",
-                        *strategy.replicas));
+        add("strategy.replicas", fmt::format("{} trains one replica, not {}; use strategy.kind mirrored",
+                                             strategy.kind, *strategy.replicas));
       if (lists_devices() && devices > 1)
         add("strategy.devices",
-            fmt::format("one_device takes one device, not {}; use strategy.kind mirrored", devices));
+            fmt::format("{} takes one device, not {}; use strategy.kind mirrored", strategy.kind, devices));
       if (usable("compare.baseline") && spec_.compare.baseline == "one_device")
         add("compare.baseline",
             "would compare one_device with itself; leave it out, or use strategy.kind mirrored");

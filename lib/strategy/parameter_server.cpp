@@ -160,6 +160,7 @@ class ParameterServer : public Strategy {
   Decision agree(const Decision& own) override {
     Decision decision = own;
     decision.leave = own.leave || others_leave_;
+    decision.steps_until = 1;  // it costs nothing, and a step may wait for a straggler as long as it likes
     return decision;
   }
 

@@ -1,4 +1,4 @@
-// The one table of strategies.
+// How strategies are made. What is known of each by its name stands in spec/strategies.cpp.
 #include "strategy/strategy.h"
 
 #include "core/error.h"

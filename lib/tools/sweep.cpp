@@ -56,7 +56,7 @@ JobSpec common_spec(JobSpec spec, const SweepOptions& options) {
 // Plans a point's job, or notes why it cannot be made. The spec takes the way through its text, as on the way
 // to the replicas, so that every bound and rule is applied.
 JobPlan plan_point(JobSpec spec, DatasetInfo data, bool strong, SweepPoint& point) {
-  data.test_examples = std::min(data.test_examples, *spec.data.test_examples);
+  data.test_examples = std::min(data.test_examples, spec.data.test_examples.value_or(data.test_examples));
   spec.strategy.replicas = spec.strategy.workers = point.replicas;
   spec.batch.per_replica = strong ? std::nullopt : point.per_replica_batch;
   spec.batch.global = strong ? std::optional(point.global_batch) : std::nullopt;
@@ -73,7 +73,7 @@ JobPlan plan_point(JobSpec spec, DatasetInfo data, bool strong, SweepPoint& poin
 
 // What a completed run measured; nullopt when it says nothing of its steps.
 std::optional<SweepRun> run_of(const Event& summary, const std::string& directory) {
-  const Event& end = summary.at("distributed").at("run_end");
+  const Event& end = summary.at(name_of(RunKind::kDistributed)).at("run_end");
   const auto rate = number_at(end, "examples_per_second");
   const auto step_ms = number_at(end, "step_ms");
   const auto phases = end.find("phases_ms");

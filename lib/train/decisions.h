@@ -7,13 +7,13 @@
 
 namespace dtrain {
 
-// When the replicas agree on what to do: about four times a second, however long a step takes, and at least
-// after every step.
+// When the replicas agree on what to do (Strategy::agree): about four times a second, or after every step
+// where steps take longer. Where replicas work on their own, each asks after every step.
 class Decisions {
  public:
   explicit Decisions(Strategy& strategy) : strategy_(strategy) {}
 
-  // Whether the replicas agree after step `step`; the same on all of them.
+  // Whether the replicas agree after step `step`; the same on all that agree together.
   bool are_due(int64_t step) const { return step >= next_; }
   // Strategy::agree(), when it is due or at another moment that all replicas know.
   Decision agree(Decision own, int64_t step);

@@ -64,13 +64,13 @@ void announce(const MeetingContext& context, const Pair& pair) {
 class Arrivals {
  public:
   Arrivals(const MeetingContext& context, int64_t server)
-      : place_(context), server_(server), met_(static_cast<size_t>(context.run.replicas), -1) {}
+      : context_(context), server_(server), met_(static_cast<size_t>(context.run.replicas), -1) {}
 
   // Waits for a process of the worker that it has not met yet. Throws Error(kPeerLost) when none comes in
   // time.
   std::unique_ptr<PairChannel> meet_worker(int worker) {
-    const StorePtr store = place_.store->clone();
-    const auto deadline = std::chrono::steady_clock::now() + timeout_of(place_.job);
+    const StorePtr store = context_.store->clone();
+    const auto deadline = std::chrono::steady_clock::now() + timeout_of(context_.job);
     int& met = met_[static_cast<size_t>(worker)];
     int restart = newest(*store, worker);
     for (; restart <= met; restart = newest(*store, worker)) {
@@ -78,14 +78,14 @@ class Arrivals {
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     met = restart;
-    return meet(place_, {server_, worker, restart}, kServerSide);
+    return meet(context_, {server_, worker, restart}, kServerSide);
   }
   // The number of the restart whose process was met last; -1: none.
   int met(int worker) const { return met_[static_cast<size_t>(worker)]; }
   // Whether there is one.
   bool has_returned(int worker) const {
     try {
-      return newest(*place_.store, worker) > met_[static_cast<size_t>(worker)];
+      return newest(*context_.store, worker) > met_[static_cast<size_t>(worker)];
     } catch (const Error&) {
       return false;  // with the store the job ends
     }
@@ -96,7 +96,7 @@ class Arrivals {
   int newest(c10d::Store& store, int worker) const {
     int number = -1;
     with_peer_errors("looking for workers at the store", [&] {
-      const std::string key = arrival_key(place_, server_, worker);
+      const std::string key = arrival_key(context_, server_, worker);
       if (!store.check({key})) return;
       const std::vector<uint8_t> text = store.get(key);
       number = std::stoi(std::string(text.begin(), text.end()));
@@ -104,7 +104,7 @@ class Arrivals {
     return number;
   }
 
-  const MeetingContext& place_;
+  const MeetingContext& context_;
   int64_t server_;
   std::vector<int> met_;  // by worker: the restart of the last one
 };

@@ -2,7 +2,6 @@
 #pragma once
 
 #include <filesystem>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -12,11 +11,11 @@
 
 namespace dtrain {
 
-// Where the job's run is: what its replicas need to know of that.
+// How a replica takes part in a run: where the run's folder is, and whether it resumes.
 struct RunContext {
-  std::filesystem::path folder;           // that rank 0 writes into
-  bool resumes = false;                   // goes on from a checkpoint:
-  std::filesystem::path checkpoint = {};  // this one, which rank 0 reads and nobody else knows
+  std::filesystem::path folder;           // rank 0 writes into it
+  bool resumes = false;                   // from a checkpoint; the same on every rank
+  std::filesystem::path checkpoint = {};  // which one; empty on other ranks than 0
 };
 
 struct ResumePoint {

@@ -3,10 +3,12 @@
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
+#include <tuple>
 
 #include "catch.h"
 #include "core/error.h"
 #include "files.h"
+#include "job/fewer_hosts.h"
 #include "small_jobs.h"
 
 namespace dtrain {
@@ -20,16 +22,32 @@ JobPlan read_back(const JobPlan& job) {
   return read_plan(folder / "plan.json");
 }
 
+// All members: with another one this does not compile, and it has to be written to the file.
+auto members_of(const RunPlan& run) {
+  const auto& [kind, strategy, replicas, worker_restarts, servers, threads, batch, rate, steps_per_epoch,
+               epochs, total_steps, evaluates] = run;
+  const auto& [per_replica, batch_replicas, accumulate_steps, global, drop_remainder] = batch;
+  return std::tuple(kind, strategy, replicas, worker_restarts, servers, threads, per_replica, batch_replicas,
+                    accumulate_steps, global, drop_remainder, rate.derivation, steps_per_epoch, epochs,
+                    total_steps, evaluates);
+}
+
+auto members_of(const DatasetInfo& data) {
+  const auto& [name, requested, source, image_shape, classes, train_examples, test_examples, class_names] =
+      data;
+  return std::tuple(name, requested, source, image_shape, classes, train_examples, test_examples,
+                    class_names);
+}
+
 void check_equal(const JobPlan& job, const JobPlan& other) {
   CHECK(to_json(other).dump() == to_json(job).dump());
+  CHECK(members_of(other.data) == members_of(job.data));
   CHECK(other.model.parameters() == job.model.parameters());
   CHECK(other.bytes_per_all_reduce() == job.bytes_per_all_reduce());
   REQUIRE(other.runs.size() == job.runs.size());
   for (size_t i = 0; i < job.runs.size(); ++i) {
     const RunPlan &own = job.runs[i], &read = other.runs[i];
-    CHECK(read.kind == own.kind);
-    CHECK(read.batch.replicas == own.batch.replicas);
-    CHECK(read.learning_rate.derivation == own.learning_rate.derivation);
+    CHECK(members_of(read) == members_of(own));
     for (const int64_t step : {int64_t{0}, own.total_steps / 2, own.total_steps - 1})
       CHECK(read.learning_rate.at(step) == own.learning_rate.at(step));
   }
@@ -62,6 +80,18 @@ TEST_CASE("a plan keeps what replicas must not find out anew") {
   CHECK(read.data.source == job.data.source);
   CHECK(read.data.class_names == job.data.class_names);
   CHECK(read.spec.strategy.threads_per_replica == 7);
+}
+
+TEST_CASE("a plan of several hosts, and of those that are left, reads back") {
+  LoadedSpec loaded = small_spec({"strategy.kind=multi_worker_mirrored", "hosts=[a, b, c]",
+                                  "strategy.replicas=3", "restarts.min_replicas=1", "batch.per_replica=4"});
+  const JobPlan job = plan_job(loaded, find_dataset(loaded.spec.data), {.hosts = 3});
+  INFO(problems_of(loaded));
+  REQUIRE(loaded.ok());
+  check_equal(job, read_back(job));
+  const JobPlan fewer = with_fewer_hosts(job, {"a", "c"}, 3);
+  REQUIRE(fewer.runs.back().batch.accumulate_steps == 2);
+  check_equal(fewer, read_back(fewer));
 }
 
 std::string refusal(const json& document) {

@@ -35,7 +35,7 @@ TEST_CASE("a trace has the phases, operators and backward functions between its 
   StepTrace trace(3, clock);
   const at::Tensor weight = at::ones({4, 4}).requires_grad_();
   at::mm(weight, weight);  // not yet
-  trace.start();
+  trace.start(std::chrono::system_clock::now());
   CHECK(trace.is_recording());
   const auto begin = PhaseClock::Clock::now();
   clock.enter(Phase::kCompute);
@@ -103,10 +103,10 @@ TEST_CASE("a trace is bounded and says what it left out") {
 TEST_CASE("a process makes one trace at a time") {
   PhaseClock clock;
   StepTrace first(0, clock), second(0, clock);
-  first.start();
-  CHECK_THROWS_AS(second.start(), Error);
+  first.start(std::chrono::system_clock::now());
+  CHECK_THROWS_AS(second.start(std::chrono::system_clock::now()), Error);
   first.stop();
-  CHECK_NOTHROW(second.start());
+  CHECK_NOTHROW(second.start(std::chrono::system_clock::now()));
 }
 
 }  // namespace
