@@ -78,6 +78,7 @@ SuperviseResult supervise_once(const JobPlan& job, const RunPlan& run, const Res
   if (result.code != ExitCode::kStopped) return result;
   if (output.is_complete(run)) return {};  // it was about to end anyway
   if (!last_words.empty()) result.message += " (" + last_words + ")";
+  if (!saved) output.look_for_checkpoints();  // ended before it could tell of the last one
   result.message = stopped_message(result.message, output, saved);
   return result;
 }

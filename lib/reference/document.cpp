@@ -39,15 +39,14 @@ const char* const kRest = R"(
 dtrain run job.yaml --set train.epochs=3 --set model.hidden=[256,128] --set model.layers[1].units=32
 ```
 
-Setting `batch.global` takes the place of the file's `batch.per_replica`, and the other way round; so do the intervals of
-`checkpoint`. A field with a word
-such as `auto`, `all` or `none` is reset by that word.
+Setting `batch.global` replaces the file's `batch.per_replica`, and the other way round; so do the intervals of
+`checkpoint`. A field with a word such as `auto`, `all` or `none` is reset by that word.
 
 ## Environment variables and paths
 
-`${NAME}` in a value is replaced by the environment variable before the value is read as a number, word or path; an unset
-variable is an error. What a variable holds is not looked at again. `$${` stands for a literal `${`. Inside `[]` or `{}`
-the value needs quotes: `{epochs: "${EPOCHS}"}`.
+`${NAME}` in a value is replaced by the environment variable before the value is read as a number, word or path; an
+unset variable is an error. What a variable holds is not looked at again. `$${` stands for a literal `${`. Inside `[]`
+or `{}` the value needs quotes: `{epochs: "${EPOCHS}"}`.
 
 A relative path belongs to the folder of the spec, with `--set` to the working folder. `~` is not expanded: write
 `${HOME}`.
@@ -55,8 +54,8 @@ A relative path belongs to the folder of the spec, with `--set` to the working f
 ## What YAML may hold
 
 UTF-8, one document, at most 1 MiB, 20,000 values and 32 levels. Refused are duplicate keys, anchors and aliases, merge
-keys (`<<`), tags other than `!!str`, and keys that are not names. Booleans are `true` and `false`; a number in quotes is
-text.
+keys (`<<`), tags other than `!!str`, and keys that are not names. Booleans are `true` and `false`; a number in quotes
+is text.
 )";
 
 // The type of a field as a reader of the table sees it.

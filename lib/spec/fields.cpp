@@ -124,13 +124,13 @@ const Fields<JobSpec>& job_fields() {
       JOB(seed, .doc = "decides initial weights, the order of the examples, dropout and synthetic data",
           .bounds = {.minimum = 0}),
 
-      JOB(hosts, .doc = "the hosts of the job, the first one leads; each runs `dtrain run` with its share of the replicas "
-          "(docs/launching.md)", .length = {0, 1024}, .pattern = "[A-Za-z0-9][A-Za-z0-9.:-]{0,252}"),
-      JOB(network.interface, .doc = "the interface (or its address) that the job listens on; auto is loopback on one host, "
-          "and on several the one through which they reach the first",
+      JOB(hosts, .doc = "the hosts of the job, the first one leads; each runs `dtrain run` with its share of the "
+          "replicas (docs/launching.md)", .length = {0, 1024}, .pattern = "[A-Za-z0-9][A-Za-z0-9.:-]{0,252}"),
+      JOB(network.interface, .doc = "the interface (or its address) that the job listens on; auto is loopback on one "
+          "host, and on several the one through which they reach the first",
           .pattern = "[A-Za-z0-9][A-Za-z0-9._:@-]{0,252}", .word = "auto"),
-      JOB(network.port, .doc = "where the first host awaits the others; auto is the launcher's, else one made from its job's "
-          "number, else 29400", .bounds = between(1, 65535), .word = "auto"),
+      JOB(network.port, .doc = "where the first host awaits the others; auto is the launcher's, else one made from "
+          "its job's number, else 29400", .bounds = between(1, 65535), .word = "auto"),
       JOB(network.rendezvous_timeout_seconds, .doc = "how long to wait for every replica to be there, data loaded",
           .unit = "s", .bounds = above_zero_to(86400)),
 
@@ -138,43 +138,47 @@ const Fields<JobSpec>& job_fields() {
           .choices = &strategy_kinds()),
       JOB(strategy.replicas, .doc = "processes that train, each with a copy of the model, on all hosts together",
           .bounds = between(1, 1024), .word = "auto", .when = kReplicated),
-      JOB(strategy.devices, .doc = "where replicas run: a word for all of them (cuda: each on a GPU of its own; auto: GPUs "
-          "where they can be used, else cpu), or a list with one device for each replica of a host",
+      JOB(strategy.devices, .doc = "where replicas run: a word for all of them (cuda: each on a GPU of its own; "
+          "auto: GPUs where they can be used, else cpu), or a list with one device for each replica of a host",
           .choices = &kDevices, .length = {1, 1024}, .pattern = "cpu|cuda:[0-9]{1,2}"),
       JOB(strategy.threads_per_replica, .doc = "computing threads of each replica; auto divides the cores",
           .bounds = between(1, 1024), .word = "auto"),
-      JOB(strategy.communication, .doc = "how replicas exchange tensors: auto is shared_memory on one host, and nccl between "
-          "GPUs; gloo goes through sockets, overlaps with the backward pass, and is what several hosts use",
+      JOB(strategy.communication, .doc = "how replicas exchange tensors: auto is shared_memory on one host, and nccl "
+          "between GPUs; gloo goes through sockets, overlaps with the backward pass, and is what several hosts use",
           .choices = &kCommunications, .when = kReplicated),
       JOB(strategy.timeout_seconds, .doc = "how long replicas wait for each other before the job ends", .unit = "s",
           .bounds = above_zero_to(86400)),
-      JOB(strategy.bucket_megabytes, .doc = "gradients are exchanged over gloo in buckets of about this size", .unit = "MB",
+      JOB(strategy.bucket_megabytes, .doc = "gradients are exchanged over gloo in buckets of about this size",
+          .unit = "MB",
           .bounds = above_zero_to(4096), .when = kReplicated),
-      JOB(strategy.compress, .doc = "what gradients are converted to for their way between hosts, or through gloo: half the "
-          "bytes, and sums of that precision", .choices = &kCompressions, .when = kReplicated),
+      JOB(strategy.compress, .doc = "what gradients are converted to for their way between hosts, or through gloo: "
+          "half the bytes, and sums of that precision", .choices = &kCompressions, .when = kReplicated),
       JOB(strategy.workers, .doc = "processes that train, each on its own", .bounds = between(1, 1024),
           .when = kParameterServer, .required = true),
       JOB(strategy.servers, .doc = "processes that hold the variables and update them", .bounds = between(1, 1024),
           .when = kParameterServer),
-      JOB(strategy.max_staleness, .doc = "how many updates by others may come between a worker's reading the variables and "
-          "its own update; who is faster waits. At least `workers` - 1", .unit = "updates", .bounds = between(0, 1e6),
+      JOB(strategy.max_staleness, .doc = "how many updates by others may come between a worker's reading the "
+          "variables and its own update; who is faster waits. At least `workers` - 1", .unit = "updates",
+          .bounds = between(0, 1e6),
           .word = "none", .when = kParameterServer),
-      JOB(strategy.staleness_learning_rate, .doc = "inverse: an update that comes after s others is made with the learning "
-          "rate / (1 + s)", .choices = &kStalenessRules, .when = kParameterServer),
+      JOB(strategy.staleness_learning_rate, .doc = "inverse: an update that comes after s others is made with the "
+          "learning rate / (1 + s)", .choices = &kStalenessRules, .when = kParameterServer),
       JOB(strategy.min_shard_kib, .doc = "a variable is divided among servers into shards of at least this size",
           .unit = "KiB", .bounds = between(1, 1 << 30), .when = kParameterServer),
       JOB(strategy.restart_workers, .doc = "how many times each worker that died is started again, all but worker 0, "
           "without which the job ends", .unit = "times", .bounds = between(0, 1000), .when = kParameterServer),
 
-      JOB(cuda.graphs, .doc = "record the training step of a GPU once and replay it, which spares the processor's part of "
-          "it; steps of another size run as they are written"),
-      JOB(cuda.data, .doc = "where examples lie: resident is all of them in the GPU's memory, uploaded sends each batch; auto "
-          "is resident where they take at most a quarter of the memory that is free", .choices = &kCudaData),
-      JOB(cuda.channels_last, .doc = "images in memory as [n, height, width, channels], which convolutions of half precision "
-          "are fastest with"),
-      JOB(cuda.tf32, .doc = "float32 matrix products and convolutions with TensorFloat-32: faster, 10 bits of mantissa"),
-      JOB(cuda.cudnn_benchmark, .doc = "try cuDNN's algorithms for each convolution and keep the fastest: not the same bits in "
-          "every run"),
+      JOB(cuda.graphs, .doc = "record the training step of a GPU once and replay it, which spares the processor's "
+          "part of it; steps of another size run as they are written"),
+      JOB(cuda.data, .doc = "where examples lie: resident is all of them in the GPU's memory, uploaded sends each "
+          "batch; auto is resident where they take at most a quarter of the memory that is free",
+          .choices = &kCudaData),
+      JOB(cuda.channels_last, .doc = "images in memory as [n, height, width, channels], which convolutions of half "
+          "precision are fastest with"),
+      JOB(cuda.tf32, .doc = "float32 matrix products and convolutions with TensorFloat-32: faster, 10 bits of "
+          "mantissa"),
+      JOB(cuda.cudnn_benchmark, .doc = "try cuDNN's algorithms for each convolution and keep the fastest: not the "
+          "same bits in every run"),
 
       JOB(data.dataset, .doc = "the examples to train and evaluate on; synthetic ones are for benchmarks",
           .choices = &dataset_kinds()),
@@ -194,8 +198,8 @@ const Fields<JobSpec>& job_fields() {
       JOB(data.mean, .doc = "subtracted from pixels, after they are scaled to 0..1", .bounds = between(-1e6, 1e6)),
       JOB(data.standard_deviation, .doc = "divides pixels, after the mean is subtracted",
           .bounds = between(1e-6, 1e6)),
-      JOB(data.prefetch, .doc = "prepared ahead of training by a thread of its own, which pays where a core has nothing else "
-          "to do; 0: none", .unit = "batches",
+      JOB(data.prefetch, .doc = "prepared ahead of training by a thread of its own, which pays where a core has "
+          "nothing else to do; 0: none", .unit = "batches",
           .bounds = between(0, 1024)),
 
       JOB(batch.per_replica, .doc = "examples in one forward and backward pass of a replica; give this or `global`",
@@ -216,8 +220,8 @@ const Fields<JobSpec>& job_fields() {
           .bounds = between(1, 1024), .when = kCnn),
       JOB(model.depth, .doc = "18 or 34: blocks of two convolutions of 3x3; 50: of three, the outer ones of 1x1",
           .bounds = between(18, 50), .when = kResnet),
-      JOB(model.stem, .doc = "large: a convolution of 7x7 and a pooling, each with a stride of 2, for images of 100 pixels and "
-          "more; small: a convolution of 3x3", .choices = &kStems, .when = kResnet),
+      JOB(model.stem, .doc = "large: a convolution of 7x7 and a pooling, each with a stride of 2, for images of 100 "
+          "pixels and more; small: a convolution of 3x3", .choices = &kStems, .when = kResnet),
       JOB(model.activation, .doc = "after every hidden layer", .choices = &activation_kinds(), .when = kNamedModel),
       JOB(model.dropout, .doc = "the share of hidden units set to zero while training",
           .bounds = zero_to_below_one(), .when = kNamedModel),
@@ -246,19 +250,22 @@ const Fields<JobSpec>& job_fields() {
           .when = kEpsilon),
       JOB(train.optimizer.weight_decay, .doc = "sgd, rmsprop, adam: the L2 penalty; adamw: decoupled decay",
           .bounds = between(0, 1000)),
-      JOB(train.optimizer.weight_decay_exclude, .doc = "what does not decay: the biases, and the scales of `batch_norm`",
+      JOB(train.optimizer.weight_decay_exclude, .doc = "what does not decay: the biases, and the scales of "
+          "`batch_norm`",
           .choices = &kDecayExclusions),
-      JOB(train.precision, .doc = "bf16_mixed, fp16_mixed: convolutions and dense layers compute in 16 bits while weights, "
-          "optimizer and evaluations stay in float32; fp16 scales the loss ([training](training.md#precision))",
+      JOB(train.precision, .doc = "bf16_mixed, fp16_mixed: convolutions and dense layers compute in 16 bits while "
+          "weights, optimizer and evaluations stay in float32; fp16 scales the loss "
+          "([training](training.md#precision))",
           .choices = &kPrecisions),
-      JOB(train.clip_norm, .doc = "a gradient, summed over the replicas, whose norm is larger is scaled down to it; 0: none",
+      JOB(train.clip_norm, .doc = "a gradient, summed over the replicas, whose norm is larger is scaled down to it; "
+          "0: none",
           .bounds = between(0, 1e12)),
-      JOB(train.label_smoothing, .doc = "the share of each target that is spread evenly over all classes; evaluations do not "
-          "smooth", .bounds = zero_to_below_one()),
-      JOB(train.ema.decay, .doc = "keep an exponential moving average of the weights, a <- decay a + (1 - decay) w after each "
-          "update, which is what is evaluated and exported; 0: none", .bounds = zero_to_below_one()),
-      JOB(train.sync_batch_norm, .doc = "`batch_norm` normalises by the statistics of all replicas' batches together, not by "
-          "those of each"),
+      JOB(train.label_smoothing, .doc = "the share of each target that is spread evenly over all classes; "
+          "evaluations do not smooth", .bounds = zero_to_below_one()),
+      JOB(train.ema.decay, .doc = "keep an exponential moving average of the weights, a <- decay a + (1 - decay) w "
+          "after each update, which is what is evaluated and exported; 0: none", .bounds = zero_to_below_one()),
+      JOB(train.sync_batch_norm, .doc = "`batch_norm` normalises by the statistics of all replicas' batches "
+          "together, not by those of each"),
       JOB(train.learning_rate_scaling.rule, .doc = "how the learning rate grows with the global batch: not, with it, "
           "or with its square root", .choices = &kScalingRules),
       JOB(train.learning_rate_scaling.reference_batch, .doc = "the global batch that `learning_rate` was tuned for",
@@ -268,14 +275,14 @@ const Fields<JobSpec>& job_fields() {
           "up to what the schedule says", .unit = "steps", .bounds = between(0, 1e9)),
       JOB(train.schedule.kind, .doc = "how the learning rate changes while training; [schedules](schedules.md) has the "
           "formulas", .choices = &schedule_kinds()),
-      JOB(train.schedule.unit, .doc = "what `boundaries`, `every` and `over` count: passes over the training examples, or "
-          "updates", .choices = &kScheduleUnits, .when = kCounted),
+      JOB(train.schedule.unit, .doc = "what `boundaries`, `every` and `over` count: passes over the training "
+          "examples, or updates", .choices = &kScheduleUnits, .when = kCounted),
       JOB(train.schedule.boundaries, .doc = "after how many epochs (or steps) the next of `values` comes; ascending",
           .bounds = between(1, 1e12), .length = {1, 100}, .when = kPiecewise, .required = true),
       JOB(train.schedule.values, .doc = "the learning rates, before scaling and warmup; one more than `boundaries`",
           .bounds = above_zero_to(1e6), .length = {2, 101}, .when = kPiecewise, .required = true),
-      JOB(train.schedule.every, .doc = "after so many epochs (or steps) the rate is multiplied by `factor`; `exponential` "
-          "gets there gradually", .bounds = between(1, 1e12), .when = kRepeated),
+      JOB(train.schedule.every, .doc = "after so many epochs (or steps) the rate is multiplied by `factor`; "
+          "`exponential` gets there gradually", .bounds = between(1, 1e12), .when = kRepeated),
       JOB(train.schedule.factor, .doc = "multiplies the learning rate", .bounds = {0.0, 1.0, true, true},
           .when = kMultiplied),
       JOB(train.schedule.over, .doc = "epochs (or steps) until the curve ends; the rate then stays; all: the whole "
@@ -288,7 +295,8 @@ const Fields<JobSpec>& job_fields() {
           .bounds = {0.0, 1.0, true, true}, .when = kOneCycle),
       JOB(train.schedule.final_factor, .doc = "the lowest rate, at the end, as a part of `learning_rate`",
           .bounds = {0.0, 1.0, false, true}, .when = kEnding),
-      JOB(train.schedule.metric, .doc = "of the evaluations, whose improvement is watched", .choices = &kEvaluatedMetrics,
+      JOB(train.schedule.metric, .doc = "of the evaluations, whose improvement is watched",
+          .choices = &kEvaluatedMetrics,
           .when = kPlateau),
       JOB(train.schedule.patience, .doc = "so many evaluations in a row without improvement reduce the rate",
           .unit = "evaluations", .bounds = between(1, 1e6), .when = kPlateau),
@@ -315,33 +323,35 @@ const Fields<JobSpec>& job_fields() {
       JOB(checkpoint.best.mode, .doc = "which value is the best; auto: the lowest loss, the highest accuracy",
           .choices = &kModes, .when = kBest),
 
-      JOB(checks.every_steps, .doc = "check after so many updates, and before every checkpoint, that no replica's variables "
-          "are corrupt ([what is found](strategies.md#corrupt-variables))", .unit = "steps", .bounds = between(1, 1e12),
+      JOB(checks.every_steps, .doc = "check after so many updates, and before every checkpoint, that no replica's "
+          "variables are corrupt ([what is found](strategies.md#corrupt-variables))", .unit = "steps",
+          .bounds = between(1, 1e12),
           .word = "none"),
 
-      JOB(restarts.max, .doc = "how many times in a row, without a new checkpoint between, the run goes on by itself from its "
-          "newest good checkpoint after a process died; auto: 3 where checkpoints are saved, else 0",
+      JOB(restarts.max, .doc = "how many times in a row, without a new checkpoint between, the run goes on by itself "
+          "from its newest good checkpoint after a process died; auto: 3 where checkpoints are saved, else 0",
           .bounds = between(0, 1e6), .word = "auto"),
-      JOB(restarts.backoff_seconds, .doc = "wait so long before a restart that follows another without progress, and twice as "
-          "long before each further one", .unit = "s", .bounds = between(0, 3600)),
-      JOB(restarts.min_replicas, .doc = "when a host is lost and does not come back, go on with at least so many replicas; all: "
-          "wait for it, then end", .bounds = between(1, 65536), .word = "all"),
+      JOB(restarts.backoff_seconds, .doc = "wait so long before a restart that follows another without progress, and "
+          "twice as long before each further one", .unit = "s", .bounds = between(0, 3600)),
+      JOB(restarts.min_replicas, .doc = "when a host is lost and does not come back, go on with at least so many "
+          "replicas; all: wait for it, then end", .bounds = between(1, 65536), .word = "all"),
 
       JOB(callbacks.csv, .doc = "write the numbers of every epoch and evaluation to history.csv in the run's folder"),
       JOB(callbacks.tensorboard, .doc = "write TensorBoard's event files to tensorboard/ in the run's folder"),
-      JOB(callbacks.tensorboard_histograms, .doc = "with `tensorboard`: also histograms of weights and gradients at the last "
-          "update of every epoch"),
+      JOB(callbacks.tensorboard_histograms, .doc = "with `tensorboard`: also histograms of weights and gradients at "
+          "the last update of every epoch"),
       JOB(callbacks.print_learning_rate, .doc = "say the learning rate after every epoch"),
-      JOB(callbacks.terminate_on_nan, .doc = "look at the loss after every update, not only every `metrics.every_steps`; "
-          "one that is not a finite number ends the job in any case"),
+      JOB(callbacks.terminate_on_nan, .doc = "look at the loss after every update, not only every "
+          "`metrics.every_steps`; one that is not a finite number ends the job in any case"),
       JOB(callbacks.early_stopping.metric, .doc = "of the evaluations; training ends when it no longer improves",
           .choices = &kEvaluatedMetrics, .word = "none"),
       JOB(callbacks.early_stopping.patience, .doc = "so many evaluations in a row without improvement end the training",
           .unit = "evaluations", .bounds = between(1, 1e6), .when = kEarlyStopping),
       JOB(callbacks.early_stopping.min_delta, .doc = "the smallest change of the metric that is an improvement",
           .bounds = between(0, 1e6), .when = kEarlyStopping),
-      JOB(callbacks.profile.start_step, .doc = "write a trace of this update (from 1) and those after it to profile.json in the "
-          "run's folder, for chrome://tracing or ui.perfetto.dev", .bounds = between(1, 1e12), .word = "none"),
+      JOB(callbacks.profile.start_step, .doc = "write a trace of this update (from 1) and those after it to "
+          "profile.json in the run's folder, for chrome://tracing or ui.perfetto.dev", .bounds = between(1, 1e12),
+          .word = "none"),
       JOB(callbacks.profile.steps, .doc = "how many updates to trace", .unit = "steps", .bounds = between(1, 100)),
 
       JOB(metrics.every_steps, .doc = "report the training metrics after so many updates", .unit = "steps",
@@ -379,9 +389,9 @@ const Fields<LayerSpec>& layer_fields() {
             .when = pools),
       LAYER(stride, .doc = "the step of the kernel or window", .unit = "pixels", .bounds = between(1, 1024),
             .otherwise = "conv2d: 1; pools: `pool_size`", .when = sliding),
-      LAYER(padding, .doc = "valid: none; same: zeros, so that a stride of 1 keeps the size, the odd one at the end as in "
-            "TensorFlow; symmetric: half the window on every side, as in PyTorch; an average leaves "
-            "padded cells out, as PyTorch's does with count_include_pad=False", .choices = &kPaddings, .when = sliding),
+      LAYER(padding, .doc = "valid: none; same: zeros, so that a stride of 1 keeps the size, the odd one at the end "
+          "as in TensorFlow; symmetric: half the window on every side, as in PyTorch; an average leaves padded cells "
+          "out, as PyTorch's does with count_include_pad=False", .choices = &kPaddings, .when = sliding),
       LAYER(use_bias, .doc = "add a learned bias", .when = weighted),
       LAYER(initializer, .doc = "the distribution of the initial weights; the bias starts at zero",
             .choices = &initializer_kinds(), .when = weighted),

@@ -120,6 +120,21 @@ TEST_CASE("a second signal leaves at once") {
   CHECK(job.is_gone());
 }
 
+TEST_CASE("a job that leaves at once knows of a checkpoint that was saved and not reported any more") {
+  const Job job(kResumableSpec);
+  Program program(job.run(Job::set({"train.epochs=100000"})));
+  wait_for_checkpoint(job, 25);
+  for (const int rank : {0, 1}) ::kill(job.wait_for_replica(rank).process, SIGSTOP);
+  const fs::path last = list_checkpoints(checkpoints_of(job)).back().path;
+  fs::copy(last, checkpoints_of(job) / "step-099999999", fs::copy_options::recursive);
+  program.send(SIGTERM);
+  program.send(SIGINT);
+  const Finished stopped = program.wait(20);
+  CHECK(stopped.exit_code == 75);
+  CHECK_THAT(stopped.errors, ContainsSubstring("the last checkpoint is of step 99,999,999"));
+  CHECK(job.is_gone());
+}
+
 TEST_CASE("a damaged checkpoint is passed over with a warning, and without a good one nothing starts") {
   const Job job(kResumableSpec);
   REQUIRE(run_program(job.run(Job::set({"train.max_steps=100"}))).exit_code == 0);
