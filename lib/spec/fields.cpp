@@ -1,6 +1,7 @@
 // The tables. To add a field: a member with its default in spec.h, and one entry here.
 #include "spec/fields.h"
 
+#include "spec/objectives.h"
 #include "spec/strategies.h"
 
 namespace dtrain {
@@ -39,8 +40,8 @@ const Condition kPolynomial{{"train.schedule.kind"}, {"polynomial"}};
 const Condition kOneCycle{{"train.schedule.kind"}, {"one_cycle"}};
 const Condition kEnding{{"train.schedule.kind"}, {"cosine", "polynomial", "one_cycle", "reduce_on_plateau"}};
 const Condition kPlateau{{"train.schedule.kind"}, {"reduce_on_plateau"}};
-const Condition kBest{{"checkpoint.best.metric"}, {"loss", "accuracy"}};
-const Condition kEarlyStopping{{"callbacks.early_stopping.metric"}, {"loss", "accuracy"}};
+const Condition kBest{{"checkpoint.best.metric"}, metric_names()};
+const Condition kEarlyStopping{{"callbacks.early_stopping.metric"}, metric_names()};
 const Condition kScaled{{"train.learning_rate_scaling.rule"}, {"linear", "sqrt"}};
 
 const Choices kPaddings{"padding", {"valid", "same", "symmetric"}};
@@ -48,7 +49,7 @@ const Choices kStems{"stem", {"large", "small"}};
 const Choices kDtypes{"dtype", {"float32", "float64"}};
 const Choices kScalingRules{"scaling rule", {"none", "linear", "sqrt"}};
 const Choices kScheduleUnits{"unit", {"epochs", "steps"}};
-const Choices kEvaluatedMetrics{"metric", {"loss", "accuracy"}};
+const Choices kEvaluatedMetrics{"metric", metric_names()};
 const Choices kModes{"mode", {"auto", "min", "max"}};
 const Choices kBaselines{"baseline", {"none", "one_device"}};
 const Choices kCommunications{"communication", {"auto", "shared_memory", "gloo", "nccl"}};
