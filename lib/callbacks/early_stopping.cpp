@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "kinds/objectives.h"
 
 namespace dtrain {
 namespace {
@@ -52,7 +53,8 @@ class EarlyStopping : public Callback {
   bool improves(double value) const {
     if (!std::isfinite(value)) return false;
     if (!best_) return true;
-    return spec_.metric == "loss" ? value < *best_ - spec_.min_delta : value > *best_ + spec_.min_delta;
+    return metric_info(*spec_.metric).higher_is_better ? value > *best_ + spec_.min_delta
+                                                       : value < *best_ - spec_.min_delta;
   }
 
   EarlyStoppingSpec spec_;

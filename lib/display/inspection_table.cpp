@@ -7,7 +7,7 @@
 namespace dtrain {
 namespace {
 
-constexpr char kRow[] = "  {:>4}  {:>8}  {:<32}  {:>10}  {:>14}  {:>14}\n";
+constexpr char kReplicaRow[] = "  {:>4}  {:>8}  {:<32}  {:>10}  {:>14}  {:>14}\n";
 
 std::string show_norm(const Event& of, const std::string& key) {
   const auto value = number_at(of, key);
@@ -29,8 +29,9 @@ std::string show_indices(const Event& row) {
 }
 
 std::string row_of(const Event& row) {
-  return fmt::format(kRow, show_count(integer_at(row, "rank")), show_count(integer_at(row, "examples")),
-                     show_indices(row), show_loss(number_at(row, "loss")), show_norm(row, "gradient_norm"),
+  return fmt::format(kReplicaRow, show_count(integer_at(row, "rank")),
+                     show_count(integer_at(row, "examples")), show_indices(row),
+                     show_loss(number_at(row, "loss")), show_norm(row, "gradient_norm"),
                      show_norm(row, "weight_norm"));
 }
 
@@ -39,7 +40,7 @@ std::string row_of(const Event& row) {
 std::string inspection_table(const Event& inspection) {
   std::string text =
       fmt::format("step {}, replica by replica\n", show_count(integer_at(inspection, "step"))) +
-      fmt::format(kRow, "rank", "examples", "which", "loss", "gradient norm", "weight norm");
+      fmt::format(kReplicaRow, "rank", "examples", "which", "loss", "gradient norm", "weight norm");
   if (const auto rows = inspection.find("replicas"); rows != inspection.end() && rows->is_array()) {
     for (const Event& row : *rows) text += row_of(row);
   }

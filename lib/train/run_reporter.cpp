@@ -18,6 +18,10 @@ void add_rate(Event& event, const StepRate& rate) {
   if (rate.step_ms) event["step_ms"] = *rate.step_ms;
 }
 
+void add_metrics(Event& event, const MetricValues& metrics) {
+  for (const auto& [name, value] : metrics) event[name] = value;
+}
+
 // Milliseconds of a mean step, by phase.
 Event mean_phases(const PhaseTimes& seconds, int64_t steps) {
   Event phases = Event::object();
@@ -169,8 +173,7 @@ void RunReporter::on_window(int64_t epoch, int64_t step, double learning_rate, c
   Event line = event("step");
   line["epoch"] = epoch;
   line["step"] = step;
-  line["loss"] = window.loss();
-  line["accuracy"] = window.accuracy();
+  add_metrics(line, window.metrics());
   line["learning_rate"] = learning_rate;
   const double now = steady_seconds();
   if (loss_scale_) line["loss_scale"] = loss_scale_->value();
@@ -189,8 +192,7 @@ void RunReporter::on_epoch(int64_t epoch, int64_t steps, double seconds, double 
   line["steps"] = steps;
   line["examples"] = sums.examples();
   line["seconds"] = seconds;
-  line["loss"] = sums.loss();
-  line["accuracy"] = sums.accuracy();
+  add_metrics(line, sums.metrics());
   line["learning_rate"] = learning_rate;
   add_rates(line, epoch_steps_.rate(), sums.examples(), seconds);
   add_device(line);
@@ -200,13 +202,11 @@ void RunReporter::on_epoch(int64_t epoch, int64_t steps, double seconds, double 
 }
 
 void RunReporter::on_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums) {
-  evaluated_loss_ = sums.loss();
-  evaluated_accuracy_ = sums.accuracy();
+  evaluated_ = sums.metrics();
   Event line = event("eval");
   line["epoch"] = epoch;
   line["step"] = step;
-  line["loss"] = *evaluated_loss_;
-  line["accuracy"] = *evaluated_accuracy_;
+  add_metrics(line, evaluated_);
   line["examples"] = sums.examples();
   line["seconds"] = seconds;
   sink_.on_event(line);
@@ -243,8 +243,7 @@ void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<
   end["skipped_steps"] = rate.skipped;
   if (loss_scale_) end["skipped_updates"] = loss_scale_->skipped();
   if (phase_steps_ > 0) end["phases_ms"] = mean_phases(phase_seconds_, phase_steps_);
-  if (evaluated_loss_) end["loss"] = *evaluated_loss_;
-  if (evaluated_accuracy_) end["accuracy"] = *evaluated_accuracy_;
+  add_metrics(end, evaluated_);
   sink_.on_event(end);
 }
 

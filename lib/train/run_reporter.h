@@ -12,10 +12,10 @@
 #include "device/accelerator.h"
 #include "metrics/event.h"
 #include "metrics/statistics.h"
+#include "objective/metric_sums.h"
 #include "parameter_server/update_ledger.h"
 #include "plan/job_plan.h"
 #include "step/loss_scale.h"
-#include "step/metric_sums.h"
 
 namespace dtrain {
 
@@ -77,8 +77,7 @@ class RunReporter {
   double window_started_ = 0;
   double progress_sent_ = 0;
   std::vector<double> epoch_seconds_;
-  std::optional<double> evaluated_loss_;
-  std::optional<double> evaluated_accuracy_;
+  MetricValues evaluated_;  // of the last evaluation; empty: there was none
 };
 
 }  // namespace dtrain
