@@ -51,7 +51,7 @@ void measure_overhead(const JobPlan& job, const RunPlan& run, const Dataset& dat
     // Who goes first changes: the second one finds the batch in the cache.
     Contestant& first = step % 2 == 0 ? baseline : contender;
     Contestant& second = step % 2 == 0 ? contender : baseline;
-    const StepContext context{step + 1, run.learning_rate.at(step)};
+    const StepContext context{step + 1, run.learning_rate_at(step)};
     first.step(*share, context);
     second.step(*share, context);
   }

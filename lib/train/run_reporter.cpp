@@ -114,9 +114,10 @@ void RunReporter::on_run_start(int64_t step) {
   start["global_batch"] = run_.batch.global;
   start["per_replica_batch"] = run_.batch.per_replica;
   start["accumulate_steps"] = run_.batch.accumulate_steps;
-  start["learning_rate"] = run_.learning_rate.scaled;
-  start["learning_rate_derivation"] = run_.learning_rate.derivation;
-  start["warmup_steps"] = run_.learning_rate.warmup_steps;
+  const LearningRate& learning_rate = run_.phases.front().learning_rate;
+  start["learning_rate"] = learning_rate.scaled;
+  start["learning_rate_derivation"] = learning_rate.derivation;
+  start["warmup_steps"] = learning_rate.warmup_steps;
   start["steps_per_epoch"] = run_.steps_per_epoch;
   start["epochs"] = run_.epochs;
   start["total_steps"] = run_.total_steps;
