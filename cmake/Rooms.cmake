@@ -1,17 +1,29 @@
-# dtrain_room(NAME [TORCH] LINK libraries... [PRIVATE libraries...])
+# dtrain_room(NAME [TORCH] [APART] LINK libraries... [PRIVATE libraries...])
 #
 # One static library dtrain_NAME from lib/NAME/*.cpp. TORCH links LibTorch and shares one precompiled header of its
-# narrow includes: without it each file spends 10 to 20 s on LibTorch's headers.
+# narrow includes: without it each file spends 10 to 20 s on LibTorch's headers. APART compiles each file by itself: they
+# use the same names for different things, each in its own anonymous namespace.
 function(dtrain_room name)
-  cmake_parse_arguments(ROOM "TORCH" "" "LINK;PRIVATE" ${ARGN})
+  cmake_parse_arguments(ROOM "TORCH;APART" "" "LINK;PRIVATE" ${ARGN})
   set(target dtrain_${name})
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/lib/${name}/*.cpp")
   add_library(${target} STATIC ${sources})
+  if(NOT ROOM_APART)
+    dtrain_compile_together(${target})
+  endif()
   target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/lib")
   target_link_libraries(${target} PUBLIC ${ROOM_LINK} PRIVATE ${ROOM_PRIVATE})
   if(ROOM_TORCH)
     target_link_libraries(${target} PUBLIC LibTorch::cpu)
     dtrain_use_torch_header(${target})
+  endif()
+endfunction()
+
+# Compiles the sources of `target` a few at a time in one unit: most of a unit's time goes to headers and to templates
+# that every unit instantiates again.
+function(dtrain_compile_together target)
+  if(DTRAIN_UNITY)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
   endif()
 endfunction()
 

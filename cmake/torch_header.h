@@ -2,13 +2,10 @@
 #pragma once
 
 #include <ATen/ATen.h>
-#include <nlohmann/json.hpp>
 #include <spdlog/spdlog.h>
-#include <torch/csrc/autograd/grad_mode.h>
-#include <torch/csrc/autograd/variable.h>
-#include <torch/csrc/distributed/c10d/ProcessGroup.hpp>
-#include <torch/csrc/distributed/c10d/Store.hpp>
 #include <torch/nn/module.h>
+#include <nlohmann/json.hpp>
+#include <torch/csrc/distributed/c10d/Store.hpp>
 
 #include <algorithm>
 #include <chrono>

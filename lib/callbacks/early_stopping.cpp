@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "kinds/objectives.h"
 
 namespace dtrain {
 namespace {

@@ -11,8 +11,8 @@ namespace dtrain {
 class ForwardingStrategy : public Strategy {
  public:
   int64_t place_variables() override { return inner_->place_variables(); }
-  MetricSums train_step(const Share& share, double learning_rate) override {
-    return inner_->train_step(share, learning_rate);
+  MetricSums train_step(const Share& share, const StepContext& context) override {
+    return inner_->train_step(share, context);
   }
   MetricSums evaluate(const Share& share) override { return inner_->evaluate(share); }
   MetricSums sum_over_replicas(MetricSums sums) override {

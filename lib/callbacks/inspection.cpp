@@ -11,7 +11,7 @@
 
 #include "callbacks/forwarding_strategy.h"
 #include "core/error.h"
-#include "step/eager_step.h"
+#include "step/eager_execution.h"
 
 namespace dtrain {
 namespace {
@@ -53,19 +53,18 @@ class Untouched {
 
 class Inspected : public ForwardingStrategy {
  public:
-  Inspected(std::unique_ptr<Strategy> inner, std::shared_ptr<StepInspection> inspection, InspectedStep step,
+  Inspected(std::unique_ptr<Strategy> inner, std::shared_ptr<StepInspection> inspection, int64_t step,
             InspectEvent event, EventSink& sink)
       : ForwardingStrategy(std::move(inner)),
         inspection_(std::move(inspection)),
-        step_(step.step),
-        steps_(step.done),
+        step_(step),
         event_(std::move(event)),
         sink_(sink) {}
 
-  MetricSums train_step(const Share& share, double learning_rate) override {
-    if (++steps_ != step_) return ForwardingStrategy::train_step(share, learning_rate);
+  MetricSums train_step(const Share& share, const StepContext& context) override {
+    if (context.step != step_) return ForwardingStrategy::train_step(share, context);
     inspection_->look_at_share(share);
-    MetricSums sums = ForwardingStrategy::train_step(share, learning_rate);
+    MetricSums sums = ForwardingStrategy::train_step(share, context);
     const InspectEvent event = inspection_->conclude(event_, step_, share);
     sink_.on_event(encode(event));
     if (event.passed != true)
@@ -79,7 +78,6 @@ class Inspected : public ForwardingStrategy {
  private:
   std::shared_ptr<StepInspection> inspection_;
   int64_t step_;
-  int64_t steps_;  // of the run, made so far
   InspectEvent event_;
   EventSink& sink_;
 };
@@ -88,7 +86,11 @@ class Inspected : public ForwardingStrategy {
 
 StepInspection::StepInspection(std::shared_ptr<Model> model, const TrainSpec& train,
                                std::unique_ptr<ProcessGroup> group, double tolerance)
-    : model_(std::move(model)), train_(train), group_(std::move(group)), tolerance_(tolerance) {}
+    : model_(std::move(model)),
+      train_(train),
+      objective_(make_objective(train)),
+      group_(std::move(group)),
+      tolerance_(tolerance) {}
 
 void StepInspection::look_at_share(const Share& share) {
   const Untouched untouched(*model_);
@@ -97,7 +99,7 @@ void StepInspection::look_at_share(const Share& share) {
   own_ = at::zeros_like(flat_parameters());
   loss_sum_ = 0;
   for (const MicroBatch& micro_batch : share.micro_batches) {
-    const at::Tensor loss_sum = training_pass(*model_, train_, micro_batch.assemble()).loss_sum;
+    const at::Tensor loss_sum = training_pass(*model_, train_, *objective_, micro_batch.assemble()).loss_sum;
     // Not backward(): that would add to the gradients that the strategy works with.
     own_ += flat_double(torch::autograd::grad({loss_sum / share.global_examples}, parameters));
     loss_sum_ += loss_sum.item<double>();
@@ -105,7 +107,6 @@ void StepInspection::look_at_share(const Share& share) {
 }
 
 void StepInspection::look_at_gradients(const GradientReducer& reducer) {
-  if (!own_.defined()) return;  // another step
   std::vector<int64_t> begins;
   int64_t begin = 0;
   for (const at::Tensor& parameter : model_->parameters()) {
@@ -184,7 +185,7 @@ std::vector<InspectedReplica> StepInspection::replica_rows(const Share& share, d
 }
 
 std::unique_ptr<Strategy> make_inspected(std::unique_ptr<Strategy> inner,
-                                         std::shared_ptr<StepInspection> inspection, InspectedStep step,
+                                         std::shared_ptr<StepInspection> inspection, int64_t step,
                                          InspectEvent event, EventSink& sink) {
   return std::make_unique<Inspected>(std::move(inner), std::move(inspection), step, std::move(event), sink);
 }

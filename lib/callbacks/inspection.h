@@ -40,6 +40,7 @@ class StepInspection {
 
   std::shared_ptr<Model> model_;
   TrainSpec train_;
+  std::unique_ptr<Objective> objective_;
   std::unique_ptr<ProcessGroup> group_;
   double tolerance_;
   double loss_sum_ = 0;
@@ -47,14 +48,9 @@ class StepInspection {
   at::Tensor shared_;  // the strategy's, of all replicas, likewise
 };
 
-struct InspectedStep {
-  int64_t step;      // 1-based over the run
-  int64_t done = 0;  // steps of the run that were made before this strategy
-};
-
-// The strategy `inner`, looked at in one of the steps that it takes.
+// The strategy `inner`, looked at in step `step` (1-based over the run).
 std::unique_ptr<Strategy> make_inspected(std::unique_ptr<Strategy> inner,
-                                         std::shared_ptr<StepInspection> inspection, InspectedStep step,
+                                         std::shared_ptr<StepInspection> inspection, int64_t step,
                                          InspectEvent event, EventSink& sink);
 
 }  // namespace dtrain

@@ -33,18 +33,13 @@ class Profiled : public ForwardingStrategy {
     if (context_.rank == 0) put(kOriginKey, std::to_string(now_in_microseconds()));
   }
 
-  int64_t place_variables() override { return step_ = ForwardingStrategy::place_variables(); }
-  int64_t restore_variables(const CollectedVariables& variables, int64_t step) override {
-    return step_ = ForwardingStrategy::restore_variables(variables, step);
-  }
-
-  MetricSums train_step(const Share& share, double learning_rate) override {
-    ++step_;
-    if (step_ < first_ || step_ > last_) return ForwardingStrategy::train_step(share, learning_rate);
+  MetricSums train_step(const Share& share, const StepContext& context) override {
+    step_ = context.step;
+    if (step_ < first_ || step_ > last_) return ForwardingStrategy::train_step(share, context);
     if (!trace_.is_recording()) trace_.start(origin());
     recorded_ = true;
     const auto begin = PhaseClock::Clock::now();
-    MetricSums sums = ForwardingStrategy::train_step(share, learning_rate);
+    MetricSums sums = ForwardingStrategy::train_step(share, context);
     trace_.add_step(step_, begin, PhaseClock::Clock::now());
     if (step_ == last_) conclude();
     return sums;

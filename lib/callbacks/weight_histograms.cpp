@@ -3,8 +3,7 @@
 #include <ATen/ATen.h>
 
 #include <cmath>
-
-#include "callbacks/forwarding_strategy.h"
+#include <utility>
 
 namespace dtrain {
 namespace {
@@ -48,27 +47,6 @@ Histogram histogram_from(const at::Tensor& sums, const at::Tensor& extremes, con
   return histogram;
 }
 
-struct Counter {
-  int64_t step = 0;     // of the run, made so far
-  bool wanted = false;  // in the step under way
-};
-
-class CountedSteps : public ForwardingStrategy {
- public:
-  CountedSteps(std::unique_ptr<Strategy> inner, std::shared_ptr<Counter> counter, const RunPlan& run)
-      : ForwardingStrategy(std::move(inner)), counter_(std::move(counter)), run_(run) {}
-
-  MetricSums train_step(const Share& share, double learning_rate) override {
-    const int64_t step = ++counter_->step;
-    counter_->wanted = step % run_.steps_per_epoch == 0 || step == run_.total_steps;
-    return ForwardingStrategy::train_step(share, learning_rate);
-  }
-
- private:
-  std::shared_ptr<Counter> counter_;
-  const RunPlan& run_;
-};
-
 }  // namespace
 
 std::vector<NamedHistogram> histograms_of(const Model& model, const GradientReducer& reducer,
@@ -101,18 +79,16 @@ std::vector<NamedHistogram> histograms_of(const Model& model, const GradientRedu
   return histograms;
 }
 
-StrategyWrapper observe_histograms(StrategyParts& parts, const RunPlan& run, int64_t done,
-                                   CallbackList& callbacks) {
-  const auto counter = std::make_shared<Counter>();
-  counter->step = done;
-  parts.before_update = [counter, &callbacks, model = parts.model, before = parts.before_update](
-                            const GradientReducer& reducer, ProcessGroup& group) {
-    if (before) before(reducer, group);
-    if (counter->wanted) callbacks.on_histograms(counter->step, histograms_of(*model, reducer, group));
+GradientObserver histogram_observer(std::shared_ptr<Model> model, const RunPlan& run,
+                                    CallbackList& callbacks) {
+  const auto wants = [per_epoch = run.steps_per_epoch, last = run.total_steps](int64_t step) {
+    return step % per_epoch == 0 || step == last;
   };
-  return [counter, &run](std::unique_ptr<Strategy> inner) -> std::unique_ptr<Strategy> {
-    return std::make_unique<CountedSteps>(std::move(inner), counter, run);
+  const auto look = [model = std::move(model), &callbacks](int64_t step, const GradientReducer& reducer,
+                                                           ProcessGroup& group) {
+    callbacks.on_histograms(step, histograms_of(*model, reducer, group));
   };
+  return {wants, look};
 }
 
 }  // namespace dtrain

@@ -8,7 +8,7 @@
 #include "comm/process_group.h"
 #include "metrics/tensorboard.h"
 #include "plan/job_plan.h"
-#include "strategy/strategy.h"
+#include "step/train_step.h"
 
 namespace dtrain {
 
@@ -17,11 +17,8 @@ namespace dtrain {
 std::vector<NamedHistogram> histograms_of(const Model& model, const GradientReducer& reducer,
                                           ProcessGroup& group);
 
-// Makes `parts` the parts of a strategy that tells `callbacks` the histograms at the last update of every
-// epoch and of the run, and returns what has to be put around that strategy: it counts the steps, of which
-// `done` were made before. Every replica does so.
-using StrategyWrapper = std::function<std::unique_ptr<Strategy>(std::unique_ptr<Strategy>)>;
-StrategyWrapper observe_histograms(StrategyParts& parts, const RunPlan& run, int64_t done,
-                                   CallbackList& callbacks);
+// Tells `callbacks` the histograms at the last update of every epoch and of the run. Every replica has one.
+GradientObserver histogram_observer(std::shared_ptr<Model> model, const RunPlan& run,
+                                    CallbackList& callbacks);
 
 }  // namespace dtrain

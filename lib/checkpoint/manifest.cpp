@@ -18,9 +18,9 @@ using Json = nlohmann::json;
 using nlohmann::ordered_json;
 
 const char* const kFormat = "dtrain checkpoint";
-constexpr int kVersionOfFormat = 1;
+constexpr int kVersionOfFormat = 2;
+constexpr int kVersionWithoutNamesOfSums = 1;  // which is still read
 constexpr int kManifestDepth = 8;
-constexpr size_t kSums = 3;
 constexpr int64_t kMaxManifestBytes = int64_t{32} << 20;
 const std::string kBeforeChecksum = ",\n  \"xxh3_128\": \"";
 const std::string kAfterChecksum = "\"\n}\n";
@@ -37,16 +37,28 @@ int64_t count_at(const Json& json, const char* key) {
   return count.get<int64_t>();
 }
 
-// Three numbers.
-std::vector<double> sums_at(const Json& json, const char* key) {
-  auto sums = json.at(key).get<std::vector<double>>();
-  if (sums.size() != kSums) throw std::out_of_range(key);
-  return sums;
+// Numbers by name. Version 1 had an array of three: the loss, correct predictions, examples.
+std::map<std::string, double> sums_at(const Json& json, const char* key) {
+  const Json& sums = json.at(key);
+  if (!sums.is_array()) return sums.get<std::map<std::string, double>>();
+  if (sums.size() != 3) throw std::out_of_range(key);
+  return {{"loss", sums.at(0)}, {"correct", sums.at(1)}, {"examples", sums.at(2)}};
 }
 
-bool are_sound(const std::vector<double>& sums) {  // loss, correct predictions, examples
-  return std::isfinite(sums[0]) && 0 <= sums[1] && sums[1] <= sums[2] &&
-         sums[2] <= static_cast<double>(kMostExamples);
+// What is wrong with them, in words. Counts of examples do not exceed the number of examples.
+std::string problem_of_sums(const char* name, const std::map<std::string, double>& sums) {
+  if (sums.empty()) return "";
+  for (const auto& [sum, value] : sums) {
+    if (!std::isfinite(value)) return fmt::format("{} in its {} is not a finite number", sum, name);
+  }
+  const auto examples = sums.find("examples");
+  if (examples == sums.end()) return fmt::format("its {} lack the number of examples", name);
+  const auto correct = sums.find("correct");
+  const double counted = correct == sums.end() ? 0 : correct->second;
+  if (!(0 <= counted && counted <= examples->second &&
+        examples->second <= static_cast<double>(kMostExamples)))
+    return fmt::format("its {} count {} of {} examples", name, counted, examples->second);
+  return "";
 }
 
 std::string range_problem(const char* name, int64_t value, int64_t least, int64_t most) {
@@ -103,10 +115,8 @@ std::string problem_of(const TrainingState& state) {
   if (std::string problem = step_problem(state); !problem.empty()) return problem;
   if (!(state.learning_rate >= 0 && std::isfinite(state.learning_rate)))
     return "its learning_rate is not a finite number of at least 0";
-  if (!are_sound(state.pass_sums)) return "its pass_sums are not a loss, correct predictions and examples";
-  if (!are_sound(state.window_sums))
-    return "its window_sums are not a loss, correct predictions and examples";
-  return "";
+  if (std::string problem = problem_of_sums("pass_sums", state.pass_sums); !problem.empty()) return problem;
+  return problem_of_sums("window_sums", state.window_sums);
 }
 
 namespace {
@@ -183,10 +193,10 @@ Manifest parse_manifest(const std::string& text, const std::string& what) {
   const auto version = json.find("version");
   if (format == json.end() || *format != kFormat || version == json.end())
     throw Error(ExitCode::kCheckpoint, what + ": is no manifest of a dtrain checkpoint");
-  if (*version != kVersionOfFormat) {
-    throw Error(
-        ExitCode::kCheckpoint,
-        fmt::format("{}: was written by a newer dtrain; this one reads version {}", what, kVersionOfFormat));
+  if (*version != kVersionOfFormat && *version != kVersionWithoutNamesOfSums) {
+    throw Error(ExitCode::kCheckpoint,
+                fmt::format("{}: was written by a newer dtrain; this one reads versions up to {}", what,
+                            kVersionOfFormat));
   }
   Manifest manifest = read(json, what);
   if (const std::string problem = problem_of(manifest.state); !problem.empty())

@@ -22,12 +22,12 @@ struct TrainingState {
   int64_t global_batch = 0;         // examples of a step
   double learning_rate = 0;         // of the last step
   nlohmann::ordered_json schedule = nlohmann::ordered_json::object();  // LearningRateSchedule::state()
-  std::map<std::string, double> metrics;  // of an evaluation of these very weights: loss, accuracy; or none
+  std::map<std::string, double> metrics;  // by name, of an evaluation of these very weights; or none
   std::string suspicion;                  // why the tensors may be corrupt; empty: nothing speaks for it
-  // Loss, correct predictions and examples summed so far over the pass under way, and over the steps of it
-  // that were not reported yet.
-  std::vector<double> pass_sums = {0, 0, 0};
-  std::vector<double> window_sums = {0, 0, 0};
+  // The objective's sums by name (ObjectiveInfo::sum_names()) over the pass under way so far, and over the
+  // steps of it that were not reported yet; empty where there is no such step.
+  std::map<std::string, double> pass_sums;
+  std::map<std::string, double> window_sums;
   nlohmann::ordered_json callbacks = nlohmann::ordered_json::object();  // what each remembers, by kind
   int64_t replicas = 1;
   std::string spec;    // all of it, resolved, as print_spec() prints it

@@ -16,6 +16,7 @@
 #include "checkpoint/manifest.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "kinds/objectives.h"
 
 namespace dtrain {
 namespace {
@@ -144,7 +145,8 @@ void StagingFolder::put_in_place(const fs::path& path) {
 
 std::optional<SavedCheckpoint> best_checkpoint(const fs::path& folder, const BestCheckpointSpec& best) {
   if (!best.metric) return std::nullopt;
-  const bool lower = best.mode == "min" || (best.mode == "auto" && *best.metric == "loss");
+  const bool lower =
+      best.mode == "min" || (best.mode == "auto" && !metric_info(*best.metric).higher_is_better);
   std::optional<SavedCheckpoint> winner;
   double record = 0;
   for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) {

@@ -55,7 +55,7 @@ void print_confusion(const JobPlan& job, const Evaluation& result) {
   }
 }
 
-void print_text(const std::string& checkpoint, const JobPlan& job, const Evaluation& result) {
+void print_evaluation_text(const std::string& checkpoint, const JobPlan& job, const Evaluation& result) {
   std::cout << fmt::format("{:<12}{}\n", "checkpoint", printable(checkpoint, 1000))
             << fmt::format("{:<12}{}, {} test examples\n", "dataset", job.data.name,
                            with_separators(result.examples()))
@@ -67,7 +67,7 @@ void print_text(const std::string& checkpoint, const JobPlan& job, const Evaluat
   print_confusion(job, result);
 }
 
-void print_json(const std::string& checkpoint, const JobPlan& job, const Evaluation& result) {
+void print_evaluation_json(const std::string& checkpoint, const JobPlan& job, const Evaluation& result) {
   Event json = {{"checkpoint", checkpoint}, {"dataset", job.data.name},      {"examples", result.examples()},
                 {"loss", result.loss},      {"accuracy", result.accuracy()}, {"correct", result.correct()},
                 {"classes", Event::array()}};
@@ -114,8 +114,8 @@ ExitCode eval_command(const EvalOptions& options) {
       return ended.code;
     }
   }
-  (options.json ? print_json : print_text)(point.checkpoint.string(), job,
-                                           evaluation_from(sums, job.data.classes));
+  (options.json ? print_evaluation_json : print_evaluation_text)(point.checkpoint.string(), job,
+                                                                 evaluation_from(sums, job.data.classes));
   return ExitCode::kDone;
 }
 

@@ -13,8 +13,8 @@
 #include "identity/place.h"
 #include "identity/token.h"
 #include "job/job.h"
+#include "kinds/strategies.h"
 #include "plan/devices.h"
-#include "spec/strategies.h"
 
 namespace dtrain {
 namespace {

@@ -11,7 +11,7 @@
 namespace dtrain {
 namespace {
 
-using Row = std::array<std::string, 4>;
+using ComparisonRow = std::array<std::string, 4>;
 using Show = std::string (*)(std::optional<double>);
 
 std::string column_title(const ComparedRun& run) {
@@ -28,14 +28,14 @@ std::string percent(std::optional<double> fraction) {
   return fraction ? fmt::format("{:.1f} %", 100 * *fraction) : "-";
 }
 
-std::string lay_out(const std::vector<Row>& rows) {
+std::string lay_out_comparison(const std::vector<ComparisonRow>& rows) {
   std::array<size_t, 4> widths{};
-  for (const Row& row : rows) {
+  for (const ComparisonRow& row : rows) {
     for (size_t column = 0; column < row.size(); ++column)
       widths[column] = std::max(widths[column], row[column].size());
   }
   std::string table;
-  for (const Row& row : rows) {
+  for (const ComparisonRow& row : rows) {
     std::string line = fmt::format("{:<{}}  {:>{}}  {:>{}}  {:>{}}", row[0], widths[0], row[1], widths[1],
                                    row[2], widths[2], row[3], widths[3]);
     table += line.erase(line.find_last_not_of(' ') + 1) + "\n";
@@ -48,8 +48,8 @@ std::string lay_out(const std::vector<Row>& rows) {
 std::vector<std::array<std::string, 4>> comparison_rows(const ComparisonEvent& comparison) {
   const ComparedRun baseline = comparison.baseline.value_or(ComparedRun());
   const ComparedRun distributed = comparison.distributed.value_or(ComparedRun());
-  std::vector<Row> rows = {{"metric", "baseline", "distributed", "ratio"},
-                           {"", column_title(baseline), column_title(distributed), ""}};
+  std::vector<ComparisonRow> rows = {{"metric", "baseline", "distributed", "ratio"},
+                                     {"", column_title(baseline), column_title(distributed), ""}};
   const auto add = [&](const std::string& title, Show show, const auto& value_of) {
     const std::optional<double> left = value_of(baseline), right = value_of(distributed);
     rows.push_back({title, show(left), show(right), ratio(left, right)});
@@ -78,7 +78,7 @@ std::string comparison_table(const ComparisonEvent& comparison) {
   if (comparison.dataset_requested) {
     title += fmt::format(" (NOTE: a fallback; {} was not found)", show_text(comparison.dataset_requested));
   }
-  return title + "\n" + lay_out(comparison_rows(comparison));
+  return title + "\n" + lay_out_comparison(comparison_rows(comparison));
 }
 
 }  // namespace dtrain

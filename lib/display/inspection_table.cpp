@@ -7,7 +7,7 @@
 namespace dtrain {
 namespace {
 
-constexpr char kRow[] = "  {:>4}  {:>8}  {:<32}  {:>10}  {:>14}  {:>14}\n";
+constexpr char kReplicaRow[] = "  {:>4}  {:>8}  {:<32}  {:>10}  {:>14}  {:>14}\n";
 
 std::string show_norm(std::optional<double> value) { return value ? fmt::format("{:.8g}", *value) : "-"; }
 
@@ -25,16 +25,17 @@ std::string show_indices(const InspectedReplica& replica) {
 }
 
 std::string row_of(const InspectedReplica& replica) {
-  return fmt::format(kRow, show_count(replica.rank), show_count(replica.examples), show_indices(replica),
-                     show_metric(replica.loss), show_norm(replica.gradient_norm),
+  return fmt::format(kReplicaRow, show_count(replica.rank), show_count(replica.examples),
+                     show_indices(replica), show_metric(replica.loss), show_norm(replica.gradient_norm),
                      show_norm(replica.weight_norm));
 }
 
 }  // namespace
 
 std::string inspection_table(const InspectEvent& inspection) {
-  std::string text = fmt::format("step {}, replica by replica\n", show_count(inspection.step)) +
-                     fmt::format(kRow, "rank", "examples", "which", "loss", "gradient norm", "weight norm");
+  std::string text =
+      fmt::format("step {}, replica by replica\n", show_count(inspection.step)) +
+      fmt::format(kReplicaRow, "rank", "examples", "which", "loss", "gradient norm", "weight norm");
   if (inspection.replicas) {
     for (const InspectedReplica& replica : *inspection.replicas) text += row_of(replica);
   }

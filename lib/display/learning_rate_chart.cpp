@@ -16,7 +16,7 @@ namespace {
 constexpr size_t kPlotColumns = 64;
 constexpr int kPlotRows = 13;
 constexpr size_t kChartPoints = 601;
-constexpr double kMostDecades = 6;  // a warmup from almost nothing does not flatten the rest
+constexpr double kMostRateDecades = 6;  // a warmup from almost nothing does not flatten the rest
 
 // Rates at `count` steps, evenly from the first to the last.
 std::vector<double> sample(const LearningRateCurve& curve, size_t count) {
@@ -29,7 +29,7 @@ std::vector<double> sample(const LearningRateCurve& curve, size_t count) {
 }
 
 // An axis from low to high; a rate's place on it is 0 to 1.
-struct Axis {
+struct RateAxis {
   double low = 0;
   double high = 1;
   bool logarithmic = false;
@@ -43,10 +43,10 @@ struct Axis {
   }
 };
 
-Axis axis_of(const std::vector<double>& rates, bool logarithmic) {
+RateAxis axis_of(const std::vector<double>& rates, bool logarithmic) {
   const double high = *std::max_element(rates.begin(), rates.end());
   const double low =
-      std::max(*std::min_element(rates.begin(), rates.end()), high * std::pow(10, -kMostDecades));
+      std::max(*std::min_element(rates.begin(), rates.end()), high * std::pow(10, -kMostRateDecades));
   if (logarithmic && low < high) return {low, high, true};
   return {0, high > 0 ? high : 1, false};
 }
@@ -68,7 +68,7 @@ std::string time_label(double time) {
 
 std::string learning_rate_plot(const LearningRateCurve& curve) {
   const std::vector<double> rates = sample(curve, kPlotColumns);
-  const Axis axis = axis_of(rates, curve.logarithmic);
+  const RateAxis axis = axis_of(rates, curve.logarithmic);
   std::vector<std::string> rows(kPlotRows, std::string(kPlotColumns, ' '));
   const auto row_of = [&](double rate) {
     return static_cast<int>(std::lround((1 - axis.place(rate)) * (kPlotRows - 1)));

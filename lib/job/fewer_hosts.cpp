@@ -4,7 +4,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "spec/strategies.h"
+#include "kinds/strategies.h"
 
 namespace dtrain {
 namespace {

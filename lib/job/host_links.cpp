@@ -24,7 +24,6 @@ using nlohmann::json;
 constexpr double kEndSeconds = 5;      // for the others to end after a failure
 constexpr double kVerdictSeconds = 8;  // for the leader to gather, after a failure here
 constexpr double kNewsSeconds = 1.5;   // for a failure to show that explains a loss elsewhere
-constexpr int kLookMilliseconds = 50;
 
 // Which of two results tells how the run ended: where somebody stopped it there is nothing else to find out.
 std::pair<bool, Evidence> weight(const SuperviseResult& result) {
@@ -296,7 +295,7 @@ void LeadingHost::wait_for_lines() const {
   for (const OtherHost& host : others_) {
     if (!host.end) watched.push_back({host.member.link.descriptor(), POLLIN, 0});
   }
-  ::poll(watched.data(), watched.size(), kLookMilliseconds);
+  ::poll(watched.data(), watched.size(), kLinkLookMilliseconds);
 }
 
 bool LeadingHost::all_ended() const {

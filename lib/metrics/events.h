@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/phase_clock.h"
+#include "kinds/objectives.h"
 #include "metrics/event.h"
-#include "spec/objectives.h"
 
 namespace dtrain {
 

@@ -46,9 +46,9 @@ LearningRate resolve_learning_rate(const TrainSpec& spec, int64_t global_batch, 
   return rate;
 }
 
-void LearningRateSchedule::on_evaluation(double loss, double accuracy) {
+void LearningRateSchedule::on_evaluation(const MetricValues& metrics) {
   const ScheduleSpec& schedule = plan_.curve.spec();
-  if (watches(schedule)) plateau_.observe(schedule.metric == "loss" ? loss : accuracy);
+  if (watches(schedule)) plateau_.observe(find_metric(metrics, schedule.metric).value_or(std::nan("")));
 }
 
 nlohmann::ordered_json LearningRateSchedule::state() const {

@@ -5,6 +5,7 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
+#include "kinds/objectives.h"
 #include "optim/plateau.h"
 #include "optim/schedule.h"
 #include "spec/spec.h"
@@ -36,7 +37,7 @@ class LearningRateSchedule {
 
   double at(int64_t step) const { return plan_.at(step) * plateau_.factor(); }
   // After each evaluation, with the same numbers on every replica.
-  void on_evaluation(double loss, double accuracy);
+  void on_evaluation(const MetricValues& metrics);
 
   // What cannot be told from the plan and the step, to be saved; restore() continues exactly there and throws
   // Error(kCheckpoint) when `state` is of another kind of schedule.

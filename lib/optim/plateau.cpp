@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "kinds/objectives.h"
 
 namespace dtrain {
 namespace {
@@ -19,7 +20,8 @@ namespace {
 bool PlateauWatch::improves(double metric) const {
   if (!std::isfinite(metric)) return false;
   if (!observed_) return true;
-  return spec_.metric == "loss" ? metric < best_ - spec_.min_delta : metric > best_ + spec_.min_delta;
+  return metric_info(spec_.metric).higher_is_better ? metric > best_ + spec_.min_delta
+                                                    : metric < best_ - spec_.min_delta;
 }
 
 void PlateauWatch::observe(double metric) {

@@ -264,7 +264,7 @@ void ParameterService::update(Session& session, const RequestHeader& request) {
 void ParameterService::make_update(Session& session, const RequestHeader& request, AnswerHeader& done) {
   require_present(session.worker);
   done.staleness = ledger_.update(session.worker, request.sequence,
-                                  static_cast<int64_t>(request.sums.examples), steady_seconds());
+                                  static_cast<int64_t>(request.sums[kSentExamples]), steady_seconds());
   if (!optimizer_) return;
   const std::vector<at::Tensor> gradients = session.message.values().split_with_sizes(lengths_);
   for (size_t i = 0; i < pieces_.size(); ++i) pieces_[i].mutable_grad() = gradients[i];
@@ -310,9 +310,7 @@ void ParameterService::skip(Session& session, const RequestHeader& request) {
 }
 
 void ParameterService::add_sums(const Session& session, const SentSums& sums, AnswerHeader& done) {
-  sums_.loss += sums.loss;
-  sums_.correct += sums.correct;
-  sums_.examples += sums.examples;
+  for (size_t i = 0; i < sums.size(); ++i) sums_[i] += sums[i];
   if (session.worker == 0) done.sums = std::exchange(sums_, {});
 }
 

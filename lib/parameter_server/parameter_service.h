@@ -135,7 +135,7 @@ class ParameterService {
   std::vector<bool> served_;        // by worker: its thread runs
   std::condition_variable session_ended_;
   std::vector<Clock::time_point> lost_since_;  // by worker
-  SentSums sums_;                              // of all workers since worker 0 was told
+  SentSums sums_ = {};                         // of all workers since worker 0 was told
   bool restored_ = false;                      // a kRestore has come
   std::exception_ptr failure_;
   std::atomic<bool> stopping_ = false;  // a worker left before its end; all are told

@@ -8,7 +8,7 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kHeaderBytes = 64;
+constexpr int64_t kHeaderBytes = 128;
 
 template <class Header>
 void write(at::Tensor& tensor, const Header& header) {

@@ -3,6 +3,7 @@
 
 #include <ATen/core/Tensor.h>
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -29,12 +30,9 @@ enum class Answer : int64_t {
   kRefused,  // the two do not run the same job
 };
 
-// As MetricSums adds them up.
-struct SentSums {
-  double loss = 0;
-  double correct = 0;
-  double examples = 0;
-};
+// The values of MetricSums, the loss first, then the examples, and zeros after the last one.
+using SentSums = std::array<double, 11>;
+constexpr size_t kSentExamples = 1;
 
 struct RequestHeader {
   Request request = Request::kRead;
@@ -56,7 +54,7 @@ struct AnswerHeader {
   int32_t stopping = 0;  // 1: a worker has left before its end, for the job is to stop
 };
 
-// A message on its way: a header of 64 bytes and the elements that the server holds, filled or not, so that
+// A message on its way: a header of 128 bytes and the elements that the server holds, filled or not, so that
 // both sides know its size. One tensor, since each costs gloo a handshake and several switches of threads.
 class Message {
  public:

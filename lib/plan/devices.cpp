@@ -8,7 +8,7 @@
 
 #include "core/error.h"
 #include "device/cuda.h"
-#include "spec/strategies.h"
+#include "kinds/strategies.h"
 
 namespace dtrain {
 namespace {

@@ -8,10 +8,10 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "host/cores.h"
+#include "kinds/strategies.h"
 #include "models/model.h"
 #include "plan/devices.h"
 #include "spec/field_error.h"
-#include "spec/strategies.h"
 
 namespace dtrain {
 namespace {

@@ -6,7 +6,7 @@
 #include <limits>
 
 #include "core/text.h"
-#include "spec/strategies.h"
+#include "kinds/strategies.h"
 
 namespace dtrain {
 namespace {

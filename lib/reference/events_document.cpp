@@ -10,10 +10,10 @@
 namespace dtrain {
 namespace {
 
-const char* const kBegin =
+const char* const kEventsBegin =
     "<!-- Made by `dtrain schema --events`, from here to the end of the events; do not edit. -->\n";
-const char* const kEnd = "\n<!-- The end of the events. -->\n";
-const char* const kTableHead = "| Field | Type | Unit | Meaning |\n|---|---|---|---|\n";
+const char* const kEventsEnd = "\n<!-- The end of the events. -->\n";
+const char* const kEventTableHead = "| Field | Type | Unit | Meaning |\n|---|---|---|---|\n";
 
 std::string type_of(const std::optional<bool>&) { return "boolean"; }
 std::string type_of(const std::optional<int64_t>&) { return "integer"; }
@@ -69,12 +69,12 @@ template <HasEventTable T>
 std::string text_of() {
   const EventTable<T>& table = T::table();
   const std::string title = table.kind.empty() ? "" : "`" + table.kind + "`, ";
-  return "\n" + title + table.doc + ":\n\n" + kTableHead + rows_of(table);
+  return "\n" + title + table.doc + ":\n\n" + kEventTableHead + rows_of(table);
 }
 
 template <HasEventTable... Events>
 std::string head_text() {
-  return std::string("\nEvery event has\n\n") + kTableHead +
+  return std::string("\nEvery event has\n\n") + kEventTableHead +
          row("event", "text", "", "its kind: `" + join({Events::table().kind...}, "`, `") + "`", "") +
          row("time", "text", "", "UTC, ISO 8601 with milliseconds", "") +
          row("run", "text", "", "`baseline` or `distributed`; a `comparison` belongs to `distributed`", "");
@@ -83,7 +83,7 @@ std::string head_text() {
 }  // namespace
 
 std::string events_markdown() {
-  return kBegin +
+  return kEventsBegin +
          head_text<RunStartEvent, StepEvent, EpochEvent, EvalEvent, CheckpointEvent, WarningEvent,
                    MessageEvent, RestartEvent, WorkerLostEvent, InspectEvent, RunEndEvent,
                    ComparisonEvent>() +
@@ -92,7 +92,7 @@ std::string events_markdown() {
          text_of<RestartEvent>() + text_of<WorkerLostEvent>() + text_of<InspectEvent>() +
          text_of<InspectedReplica>() + text_of<RunEndEvent>() + text_of<StalenessSummary>() +
          text_of<WorkerSummary>() + text_of<ComparisonEvent>() + text_of<ComparedRun>() +
-         text_of<ProgressEvent>() + text_of<OverheadEvent>() + kEnd;
+         text_of<ProgressEvent>() + text_of<OverheadEvent>() + kEventsEnd;
 }
 
 }  // namespace dtrain

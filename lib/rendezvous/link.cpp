@@ -18,7 +18,6 @@ namespace dtrain {
 namespace {
 
 constexpr double kSendSeconds = 2;
-constexpr int kLookMilliseconds = 100;  // for stop signals
 
 }  // namespace
 
@@ -41,7 +40,7 @@ void Link::send(const std::string& line) {
       sent += static_cast<size_t>(put);
     } else if ((errno == EAGAIN || errno == EINTR) && steady_seconds() < deadline) {
       pollfd room{socket_.get(), POLLOUT, 0};
-      ::poll(&room, 1, kLookMilliseconds);
+      ::poll(&room, 1, kLinkLookMilliseconds);
     } else {
       closed_ = true;
     }
@@ -89,7 +88,7 @@ std::optional<std::string> Link::next(double seconds) {
     const double left = deadline - steady_seconds();
     if (closed_ || left <= 0 || stop_signals_received() > stops) return std::nullopt;
     pollfd ready{socket_.get(), POLLIN, 0};
-    ::poll(&ready, 1, std::min(kLookMilliseconds, static_cast<int>(left * 1000) + 1));
+    ::poll(&ready, 1, std::min(kLinkLookMilliseconds, static_cast<int>(left * 1000) + 1));
   }
 }
 

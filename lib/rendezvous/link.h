@@ -11,6 +11,7 @@
 namespace dtrain {
 
 constexpr size_t kMaxLinkLine = size_t{2} << 20;  // bytes; a spec is at most 1 MiB
+constexpr int kLinkLookMilliseconds = 100;        // how often stop signals and deadlines are looked at
 
 // On one line; bytes that are not UTF-8 are replaced.
 std::string line_of(const nlohmann::json& object);

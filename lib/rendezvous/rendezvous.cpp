@@ -21,10 +21,9 @@
 namespace dtrain {
 namespace {
 
-constexpr double kProofSeconds = 10;    // from connecting to the proof
-constexpr double kRefusalSeconds = 5;   // for the others to come and hear of it
-constexpr size_t kMostUnproven = 64;    // connections of unknown strangers at once
-constexpr int kLookMilliseconds = 100;  // for stop signals and deadlines
+constexpr double kProofSeconds = 10;   // from connecting to the proof
+constexpr double kRefusalSeconds = 5;  // for the others to come and hear of it
+constexpr size_t kMostUnproven = 64;   // connections of unknown strangers at once
 constexpr size_t kMostShown = 16;
 
 // A connection that has not said yet who it is.
@@ -81,7 +80,7 @@ class Gathering {
 void Gathering::wait() const {
   std::vector<pollfd> watched = {{listener_.socket.get(), POLLIN, 0}};
   for (const Candidate& candidate : candidates_) watched.push_back({candidate.socket.get(), POLLIN, 0});
-  ::poll(watched.data(), watched.size(), kLookMilliseconds);
+  ::poll(watched.data(), watched.size(), kLinkLookMilliseconds);
 }
 
 void Gathering::accept_candidates() {

@@ -1,8 +1,8 @@
 // The tables. To add a field: a member with its default in spec.h, and one entry here.
 #include "spec/fields.h"
 
-#include "spec/objectives.h"
-#include "spec/strategies.h"
+#include "kinds/objectives.h"
+#include "kinds/strategies.h"
 
 namespace dtrain {
 namespace {
@@ -50,6 +50,7 @@ const Choices kDtypes{"dtype", {"float32", "float64"}};
 const Choices kScalingRules{"scaling rule", {"none", "linear", "sqrt"}};
 const Choices kScheduleUnits{"unit", {"epochs", "steps"}};
 const Choices kEvaluatedMetrics{"metric", metric_names()};
+const Choices kLosses{"loss", objective_names()};
 const Choices kModes{"mode", {"auto", "min", "max"}};
 const Choices kBaselines{"baseline", {"none", "one_device"}};
 const Choices kCommunications{"communication", {"auto", "shared_memory", "gloo", "nccl"}};
@@ -254,6 +255,8 @@ const Fields<JobSpec>& job_fields() {
       JOB(train.optimizer.weight_decay_exclude, .doc = "what does not decay: the biases, and the scales of "
           "`batch_norm`",
           .choices = &kDecayExclusions),
+      JOB(train.loss, .doc = "what training minimises: the softmax cross-entropy of the model's outputs",
+          .choices = &kLosses),
       JOB(train.precision, .doc = "bf16_mixed, fp16_mixed: convolutions and dense layers compute in 16 bits while "
           "weights, optimizer and evaluations stay in float32; fp16 scales the loss "
           "([training](training.md#precision))",

@@ -68,14 +68,15 @@ struct FieldInfo {
 };
 
 template <class Spec, class T>
-using Member = T& (*)(Spec&);
+using MemberOf = T& (*)(Spec&);
 
 template <class Spec>
 using Accessor =
-    std::variant<Member<Spec, bool>, Member<Spec, int64_t>, Member<Spec, double>, Member<Spec, std::string>,
-                 Member<Spec, std::optional<int64_t>>, Member<Spec, std::optional<std::string>>,
-                 Member<Spec, std::vector<int64_t>>, Member<Spec, std::vector<double>>,
-                 Member<Spec, std::vector<std::string>>, Member<Spec, std::vector<LayerSpec>>>;
+    std::variant<MemberOf<Spec, bool>, MemberOf<Spec, int64_t>, MemberOf<Spec, double>,
+                 MemberOf<Spec, std::string>, MemberOf<Spec, std::optional<int64_t>>,
+                 MemberOf<Spec, std::optional<std::string>>, MemberOf<Spec, std::vector<int64_t>>,
+                 MemberOf<Spec, std::vector<double>>, MemberOf<Spec, std::vector<std::string>>,
+                 MemberOf<Spec, std::vector<LayerSpec>>>;
 
 template <class Spec>
 struct Field : FieldInfo {

@@ -117,12 +117,12 @@ class SpecReader {
     };
     std::visit(
         [&](auto member) {
-          if constexpr (std::is_same_v<decltype(member), Member<Spec, std::vector<LayerSpec>>>) {
+          if constexpr (std::is_same_v<decltype(member), MemberOf<Spec, std::vector<LayerSpec>>>) {
             read_layers(field, entry.value, member(spec));
           } else {
             ValueReader(field, entry.value, path, report_here).read(member(spec));
           }
-          if constexpr (std::is_same_v<decltype(member), Member<Spec, std::optional<std::string>>>) {
+          if constexpr (std::is_same_v<decltype(member), MemberOf<Spec, std::optional<std::string>>>) {
             if (field.file_system && member(spec)) *member(spec) = resolve(*member(spec), entry.value);
           }
         },

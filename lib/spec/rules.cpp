@@ -10,8 +10,8 @@
 #include <vector>
 
 #include "core/text.h"
+#include "kinds/strategies.h"
 #include "spec/fields.h"
-#include "spec/strategies.h"
 
 namespace dtrain {
 namespace {

@@ -137,8 +137,9 @@ struct TrainSpec {
   int64_t epochs = 1;
   std::optional<int64_t> max_steps;  // nullopt: no bound
   OptimizerSpec optimizer;
-  std::string precision = "float32";  // of forward and backward: float32 | bf16_mixed | fp16_mixed
-  double clip_norm = 0;               // 0: not clipped
+  std::string loss = "cross_entropy";  // a name in the table of kinds/objectives.h
+  std::string precision = "float32";   // of forward and backward: float32 | bf16_mixed | fp16_mixed
+  double clip_norm = 0;                // 0: not clipped
   double label_smoothing = 0;
   WeightAverageSpec ema;
   bool sync_batch_norm = false;

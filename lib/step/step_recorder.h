@@ -11,7 +11,7 @@
 
 #include "data/batches.h"
 #include "device/accelerator.h"
-#include "step/metric_sums.h"
+#include "objective/metric_sums.h"
 
 namespace dtrain {
 

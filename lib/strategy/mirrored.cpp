@@ -6,11 +6,11 @@
 #include "optim/decay_groups.h"
 #include "optim/weight_average.h"
 #include "step/collect.h"
-#include "step/eager_step.h"
 #include "step/sentinel.h"
 #include "step/statistics.h"
 #include "step/step_pacer.h"
 #include "step/step_recorder.h"
+#include "step/train_step.h"
 
 namespace dtrain {
 namespace {
@@ -22,13 +22,15 @@ class Mirrored : public Strategy {
         group_(std::move(parts.group)),
         clock_(std::move(parts.clock)),
         train_(std::move(parts.train)),
+        objective_(make_objective(train_)),
         loss_scale_(std::move(parts.loss_scale)),
-        before_update_(std::move(parts.before_update)),
+        observers_(std::move(parts.observers)),
         check_every_(parts.check_every),
         device_(parts.accelerator ? parts.accelerator->device() : at::Device(at::kCPU)),
-        recorder_(parts.record_steps && !before_update_ && !loss_scale_ ? parts.accelerator : nullptr),
+        recorder_(parts.record_steps && !loss_scale_ ? parts.accelerator : nullptr),
         pacer_(device_, parts.timeout),
-        reducer_(group_->make_gradient_reducer(model_->parameters(), parts.reducer, *clock_)) {
+        reducer_(group_->make_gradient_reducer(model_->parameters(), parts.reducer, *clock_)),
+        execution_(make_step_execution(step_parts())) {
     if (train_.sync_batch_norm) synchronise_statistics(*model_, *group_, *clock_);
     make_optimizer_of_parts();
   }
@@ -43,16 +45,16 @@ class Mirrored : public Strategy {
     return 0;
   }
 
-  MetricSums train_step(const Share& share, double learning_rate) override {
+  MetricSums train_step(const Share& share, const StepContext& context) override {
     show_average(false);
     take_back_buffers();
     buffers_agree_ = train_.sync_batch_norm || group_->size() == 1;
-    optimizer_->begin_step(learning_rate);
+    optimizer_->begin_step(context.learning_rate);
     clock_->enter(Phase::kCompute);
-    MetricSums sums = recorder_.run(share, [this](const Share& each) {
-      return eager_train_step({*model_, *group_, *reducer_, *clock_, train_, loss_scale_.get()}, *optimizer_,
-                              before_update_, each);
-    });
+    const std::vector<GradientLook> looks = looks_at(context.step, observers_);
+    MetricSums sums = looks.empty()
+                          ? recorder_.run(share, [this](const Share& each) { return make_step(each, {}); })
+                          : make_step(share, looks);
     pacer_.after_step();
     sentinel_->after_step();
     clock_->enter(Phase::kUpdate);
@@ -62,15 +64,16 @@ class Mirrored : public Strategy {
   MetricSums evaluate(const Share& share) override {
     agree_on_buffers();
     show_average(true);
-    return eager_evaluate(*model_, share);
+    return execution_->evaluate(share);
   }
 
   MetricSums sum_over_replicas(MetricSums sums) override {
     show_average(false);
-    sums.add(MetricSums(device_));  // this replica may have had nothing to do
+    sums.add(MetricSums(objective_->info(), device_));  // this replica may have had nothing to do
     group_->all_reduce_sum(sums.values());
     pacer_.wait_for_all();
-    return MetricSums(sums.to_vector());  // fetched from a device once, not for every number
+    sums.values() = sums.values().cpu();  // fetched from a device once, not for every number
+    return sums;
   }
 
   Decision agree(const Decision& own) override {
@@ -127,6 +130,14 @@ class Mirrored : public Strategy {
   }
 
  private:
+  StepParts step_parts() {
+    return {*model_, *group_, *reducer_, *clock_, train_, *objective_, loss_scale_.get()};
+  }
+
+  MetricSums make_step(const Share& share, const std::vector<GradientLook>& looks) {
+    return dtrain::train_step(step_parts(), *execution_, *optimizer_, looks, share);
+  }
+
   Replica replica() { return {*model_, *group_, *reducer_, *optimizer_, device_, loss_scale_.get()}; }
 
   void make_optimizer_of_parts() {
@@ -184,13 +195,15 @@ class Mirrored : public Strategy {
   std::unique_ptr<ProcessGroup> group_;
   std::shared_ptr<PhaseClock> clock_;
   TrainSpec train_;
+  std::unique_ptr<Objective> objective_;
   std::shared_ptr<LossScale> loss_scale_;
-  GradientObserver before_update_;
+  std::vector<GradientObserver> observers_;
   std::optional<int64_t> check_every_;
   at::Device device_;
   StepRecorder recorder_;
   StepPacer pacer_;
-  std::unique_ptr<GradientReducer> reducer_;     // refers to the group and the clock: destroyed before them
+  std::unique_ptr<GradientReducer> reducer_;  // refers to the group and the clock: destroyed before them
+  std::unique_ptr<StepExecution> execution_;
   std::unique_ptr<WatchedOptimizer> optimizer_;  // of the reducer's parts
   WeightAverage* average_ = nullptr;             // in the optimizer, when there is one
   std::unique_ptr<Sentinel> sentinel_;

@@ -12,8 +12,8 @@
 #include "models/variables.h"
 #include "parameter_server/server_messages.h"
 #include "step/collect.h"
-#include "step/eager_step.h"
 #include "step/sentinel.h"
+#include "step/train_step.h"
 
 namespace dtrain {
 namespace {
@@ -103,15 +103,18 @@ int64_t examples_in(const Share& share) {
 }
 
 SentSums to_send(MetricSums& sums) {
-  const double* values = sums.values().const_data_ptr<double>();
-  return {values[0], values[1], values[2]};
+  SentSums sent = {};
+  const at::Tensor& values = sums.values();
+  const auto count = static_cast<size_t>(values.numel());
+  if (count > sent.size()) throw Error(ExitCode::kBug, "an objective has more sums than a message");
+  std::copy_n(values.const_data_ptr<double>(), count, sent.begin());
+  return sent;
 }
 
-void add_received(MetricSums& sums, const SentSums& received) {
-  double* values = sums.values().mutable_data_ptr<double>();
-  values[0] += received.loss;
-  values[1] += received.correct;
-  values[2] += received.examples;
+MetricSums received_sums(const ObjectiveInfo& objective, const SentSums& received) {
+  MetricSums sums(objective);
+  std::copy_n(received.begin(), sums.values().numel(), sums.values().mutable_data_ptr<double>());
+  return sums;
 }
 
 class ParameterServer : public Strategy {
@@ -122,10 +125,13 @@ class ParameterServer : public Strategy {
         group_(std::move(parts.group)),
         clock_(std::move(parts.clock)),
         train_(std::move(parts.train)),
+        objective_(make_objective(train_)),
         worker_(parts.servers.worker),
         workers_(parts.servers.workers),
         on_wait_(std::move(parts.servers.on_wait)),
-        reducer_(group_->make_gradient_reducer(parameters_, parts.reducer, *clock_)) {
+        reducer_(group_->make_gradient_reducer(parameters_, parts.reducer, *clock_)),
+        step_parts_{*model_, *group_, *reducer_, *clock_, train_, *objective_},
+        execution_(make_step_execution(step_parts_)) {
     auto& channels = parts.servers.channels;
     const auto divided =
         partition_model(*model_, static_cast<int>(channels.size()), parts.servers.min_shard_bytes);
@@ -138,21 +144,20 @@ class ParameterServer : public Strategy {
     return take_place({.request = Request::kRead});
   }
 
-  MetricSums train_step(const Share& share, double learning_rate) override {
+  MetricSums train_step(const Share& share, const StepContext& context) override {
     ++steps_;
     if (examples_in(share) == 0) return send_skip();
     if (!computes_) read(/*computes=*/true);
     Share own = share;
     own.global_examples = examples_in(share);  // an update of its own
-    const StepParts step{*model_, *group_, *reducer_, *clock_, train_};
-    MetricSums sums = eager_gradients(step, own);
-    eager_clip(step);
-    return send_update(sums, learning_rate);
+    MetricSums sums = execution_->gradients(own, {});
+    clip_gradient(step_parts_);
+    return send_update(sums, context.learning_rate);
   }
 
   MetricSums evaluate(const Share& share) override {
     if (computes_ || !up_to_date_) read(/*computes=*/false);
-    return eager_evaluate(*model_, share);
+    return execution_->evaluate(share);
   }
 
   MetricSums sum_over_replicas(MetricSums sums) override { return sums; }
@@ -328,15 +333,13 @@ class ParameterServer : public Strategy {
     clock_->enter(Phase::kCommunicate);
     const auto answers = ask_all({.request = Request::kSkip, .sequence = steps_});
     computes_ = up_to_date_ = false;
-    return sums_to_tell(answers, MetricSums());
+    return sums_to_tell(answers, MetricSums(objective_->info()));
   }
 
   // Worker 0 tells what all did, as the first server has summed it up.
   MetricSums sums_to_tell(const std::vector<AnswerHeader>& answers, const MetricSums& own) const {
     if (worker_ != 0) return own;
-    MetricSums all;
-    add_received(all, answers.front().sums);
-    return all;
+    return received_sums(objective_->info(), answers.front().sums);
   }
 
   std::shared_ptr<Model> model_;
@@ -344,10 +347,13 @@ class ParameterServer : public Strategy {
   std::unique_ptr<ProcessGroup> group_;
   std::shared_ptr<PhaseClock> clock_;
   TrainSpec train_;
+  std::unique_ptr<Objective> objective_;
   int worker_;
   int workers_;
   std::function<void()> on_wait_;
   std::unique_ptr<GradientReducer> reducer_;  // refers to the group and the clock: destroyed before them
+  StepParts step_parts_;
+  std::unique_ptr<StepExecution> execution_;
   std::vector<ServerLink> servers_;
   int64_t steps_ = 0;
   bool computes_ = false;      // the servers expect an update from the variables that are here

@@ -22,12 +22,12 @@
 #include "data/batches.h"
 #include "device/accelerator.h"
 #include "models/model.h"
+#include "objective/metric_sums.h"
 #include "optim/optimizer.h"
 #include "parameter_server/update_ledger.h"
 #include "step/collect.h"
-#include "step/eager_step.h"
 #include "step/loss_scale.h"
-#include "step/metric_sums.h"
+#include "step/train_step.h"
 
 namespace dtrain {
 
@@ -37,6 +37,12 @@ struct Decision {
   bool leave = false;       // save, and end although the training is not complete
   bool end = false;         // the training is complete
   int64_t steps_until = 0;  // the next decision
+};
+
+// Which step is made, and how.
+struct StepContext {
+  int64_t step = 1;  // of the run, from 1
+  double learning_rate = 0;
 };
 
 class Strategy {
@@ -49,7 +55,7 @@ class Strategy {
   virtual int64_t place_variables() = 0;
   // One optimizer step on this replica's share of a global batch. Returns the sums of this replica alone, or,
   // where replicas work on their own, to replica 0 those of all since its last step.
-  virtual MetricSums train_step(const Share& share, double learning_rate) = 0;
+  virtual MetricSums train_step(const Share& share, const StepContext& context) = 0;
   // Loss and predictions of this replica's share without training; every replica that evaluates calls it
   // equally often, with an empty share if need be. Returns the sums of this replica alone.
   virtual MetricSums evaluate(const Share& share) = 0;
@@ -98,7 +104,7 @@ struct StrategyParts {
   ServerConnections servers = {};                   // parameter_server
   std::shared_ptr<LossScale> loss_scale = nullptr;  // with precision fp16_mixed; shared with the loop
   ReducerOptions reducer;
-  GradientObserver before_update;  // may be empty
+  std::vector<GradientObserver> observers = {};
   // What the model's variables lie on; null: the CPU. The strategies that run on others bound how long they
   // wait for it, and may record their steps on it.
   std::shared_ptr<Accelerator> accelerator = {};

@@ -20,7 +20,7 @@ namespace {
 constexpr double kExaminationSeconds = 60;
 constexpr double kMeetingSeconds = 15;
 constexpr double kBenchSeconds = 60;
-constexpr int kWarmUp = 3;
+constexpr int kWarmUpRounds = 3;
 constexpr int64_t kSmall = 2;        // elements: the latency
 constexpr int64_t kLarge = 1 << 20;  // elements of four bytes: the bandwidth
 
@@ -116,7 +116,7 @@ void all_reduce_between(const DoctorOptions& options, const OnFinding& on_findin
 double measure(ProcessGroup& group, int64_t elements, int iterations) {
   at::Tensor tensor = at::empty({elements}, at::kFloat);
   std::vector<double> seconds;
-  for (int i = -kWarmUp; i < iterations; ++i) {
+  for (int i = -kWarmUpRounds; i < iterations; ++i) {
     tensor.fill_(static_cast<float>(group.rank() + 1));
     group.barrier();
     const double started = steady_seconds();

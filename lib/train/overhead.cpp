@@ -26,9 +26,9 @@ struct Contestant {
     strategy->place_variables();
   }
 
-  void step(const Share& share, double learning_rate) {
+  void step(const Share& share, const StepContext& context) {
     const double start = steady_seconds();
-    strategy->train_step(share, learning_rate);
+    strategy->train_step(share, context);
     strategy->sum_over_replicas(MetricSums());  // waits until a device has done it
     timer.add(steady_seconds() - start, share.global_examples);
   }
@@ -52,8 +52,9 @@ void measure_overhead(const JobPlan& job, const RunPlan& run, const Dataset& dat
     // Who goes first changes: the second one finds the batch in the cache.
     Contestant& first = step % 2 == 0 ? baseline : contender;
     Contestant& second = step % 2 == 0 ? contender : baseline;
-    first.step(*share, run.learning_rate.at(step));
-    second.step(*share, run.learning_rate.at(step));
+    const StepContext context{step + 1, run.learning_rate.at(step)};
+    first.step(*share, context);
+    second.step(*share, context);
   }
   const auto baseline_ms = baseline.timer.run().step_ms;
   const auto contender_ms = contender.timer.run().step_ms;

@@ -75,7 +75,6 @@ struct ObserverContext {
   const JobPlan& job;
   const RunPlan& run;
   int rank;
-  int64_t done;                                               // steps that were made before
   std::function<std::unique_ptr<ProcessGroup>()> meet_again;  // makes another group of the same ranks
   StorePtr store;
   std::filesystem::path folder;
@@ -88,26 +87,22 @@ std::unique_ptr<Strategy> inspected_strategy(const ObserverContext& context, Str
   if (!step) return make_strategy(context.run.strategy, std::move(parts));
   const auto inspection = std::make_shared<StepInspection>(parts.model, parts.train, context.meet_again(),
                                                            gradient_tolerance(parts));
-  parts.before_update = [inspection, before = parts.before_update](const GradientReducer& reducer,
-                                                                   ProcessGroup& group) {
-    if (before) before(reducer, group);
-    inspection->look_at_gradients(reducer);
-  };
-  return make_inspected(make_strategy(context.run.strategy, std::move(parts)), inspection,
-                        {*step, context.done}, begin_event<InspectEvent>(context.run.name()),
-                        context.callbacks);
+  parts.observers.push_back({[step](int64_t made) { return made == *step; },
+                             [inspection](int64_t, const GradientReducer& reducer, ProcessGroup&) {
+                               inspection->look_at_gradients(reducer);
+                             }});
+  return make_inspected(make_strategy(context.run.strategy, std::move(parts)), inspection, *step,
+                        begin_event<InspectEvent>(context.run.name()), context.callbacks);
 }
 
 // With all that the spec wants to see of its steps; of the run that the job is for.
 std::unique_ptr<Strategy> strategy_of(const ObserverContext& context, StrategyParts parts) {
   const CallbacksSpec& callbacks = context.job.spec.callbacks;
   if (!context.run.traits().is_observed) return make_strategy(context.run.strategy, std::move(parts));
-  StrategyWrapper count_steps;
   if (callbacks.tensorboard_histograms)
-    count_steps = observe_histograms(parts, context.run, context.done, context.callbacks);
+    parts.observers.push_back(histogram_observer(parts.model, context.run, context.callbacks));
   const std::shared_ptr<PhaseClock> clock = parts.clock;
   std::unique_ptr<Strategy> strategy = inspected_strategy(context, std::move(parts));
-  if (count_steps) strategy = count_steps(std::move(strategy));
   if (!callbacks.profile.start_step) return strategy;
   return make_profiled(
       std::move(strategy), clock,
@@ -181,9 +176,8 @@ void train(const JobPlan& job, const RunPlan& run, const Dataset& dataset, int r
   parts.servers = std::move(connections.servers);
   const std::shared_ptr<const LossScale> loss_scale = parts.loss_scale;
   CallbackList callbacks({job, run, context.folder, sink}, leads);
-  const int64_t done = from ? from->state.step : 0;
   const auto strategy =
-      strategy_of({job, run, rank, done, meet_again, store, context.folder, callbacks}, std::move(parts));
+      strategy_of({job, run, rank, meet_again, store, context.folder, callbacks}, std::move(parts));
   // The heap keeps what is freed (core/memory.h), which pays from step to step; what building the strategy
   // took, a whole copy of the variables in central_storage, is not needed again.
   ::malloc_trim(0);

@@ -13,10 +13,6 @@ namespace {
 
 constexpr double kProgressInterval = 0.1;  // seconds
 
-MetricValues metrics_of(const MetricSums& sums) {
-  return {{"loss", sums.loss()}, {"accuracy", sums.accuracy()}};
-}
-
 StepSpeed speed_of(const StepRate& rate) { return {rate.examples_per_second, rate.step_ms}; }
 
 // Of a mean step.
@@ -173,7 +169,7 @@ void RunReporter::on_window(int64_t epoch, int64_t step, double learning_rate, c
   auto line = begin_event<StepEvent>(run_.name());
   line.epoch = epoch;
   line.step = step;
-  line.metrics = metrics_of(window);
+  line.metrics = window.metrics();
   line.learning_rate = learning_rate;
   const double now = steady_seconds();
   if (loss_scale_) line.loss_scale = loss_scale_->value();
@@ -192,7 +188,7 @@ void RunReporter::on_epoch(int64_t epoch, int64_t steps, double seconds, double 
   line.steps = steps;
   line.examples = sums.examples();
   line.seconds = seconds;
-  line.metrics = metrics_of(sums);
+  line.metrics = sums.metrics();
   line.learning_rate = learning_rate;
   line.speed = speed(epoch_steps_.rate(), sums.examples(), seconds);
   line.device = device_use();
@@ -202,7 +198,7 @@ void RunReporter::on_epoch(int64_t epoch, int64_t steps, double seconds, double 
 }
 
 void RunReporter::on_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums) {
-  evaluated_ = metrics_of(sums);
+  evaluated_ = sums.metrics();
   auto line = begin_event<EvalEvent>(run_.name());
   line.epoch = epoch;
   line.step = step;

@@ -12,10 +12,10 @@
 #include "device/accelerator.h"
 #include "metrics/events.h"
 #include "metrics/statistics.h"
+#include "objective/metric_sums.h"
 #include "parameter_server/update_ledger.h"
 #include "plan/job_plan.h"
 #include "step/loss_scale.h"
-#include "step/metric_sums.h"
 
 namespace dtrain {
 

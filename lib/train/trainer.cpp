@@ -56,10 +56,14 @@ void Trainer::resume(const Resumption& from) {
   const TrainingState& state = from.state;
   go_to(strategy_.restore_variables(from.variables, state.step), state);
   learning_rate_.restore(state.schedule);
-  epoch_sums_ = MetricSums(state.pass_sums);
-  if (leads_) window_ = MetricSums(state.window_sums);  // they are summed over the replicas already
+  epoch_sums_ = restored_sums(state.pass_sums);
+  if (leads_) window_ = restored_sums(state.window_sums);  // they are summed over the replicas already
   callbacks_.restore(state.callbacks);
   if (deciding_) ended_ = decide().end;  // a callback may have ended it before
+}
+
+MetricSums Trainer::restored_sums(const std::map<std::string, double>& sums) const {
+  return sums.empty() ? MetricSums() : MetricSums(objective_info(job_.spec.train.loss), sums);
 }
 
 void Trainer::go_to(int64_t step, const TrainingState& from) {
@@ -89,7 +93,7 @@ void Trainer::train_epoch(int64_t epoch) {
 
     activity_.doing(Activity::kComputing);
     learning_rate = learning_rate_.at(step_);
-    window_.add(strategy_.train_step(*share, learning_rate));
+    window_.add(strategy_.train_step(*share, {step_ + 1, learning_rate}));
     ++step_;
     position_ += share->global_examples;
 
@@ -208,8 +212,8 @@ TrainingState Trainer::state(int64_t epoch, const MetricSums& window) const {
   state.position = complete ? 0 : position_;
   state.train_examples = job_.data.train_examples;
   state.global_batch = run_.batch.global;
-  state.pass_sums = epoch_sums_.to_vector();
-  state.window_sums = window.to_vector();
+  state.pass_sums = epoch_sums_.named();
+  state.window_sums = window.named();
   state.learning_rate = learning_rate_.at(step_ - 1);
   state.schedule = learning_rate_.state();
   state.callbacks = callbacks_.state();
@@ -262,8 +266,9 @@ void Trainer::evaluate(int64_t epoch) {
     throw Error(ExitCode::kBug,
                 fmt::format("evaluated {} examples of {}", sums.examples(), job_.data.test_examples));
   }
-  learning_rate_.on_evaluation(sums.loss(), sums.accuracy());  // the same sums on every replica
-  evaluation_ = {{"loss", sums.loss()}, {"accuracy", sums.accuracy()}};
+  const MetricValues metrics = sums.metrics();
+  learning_rate_.on_evaluation(metrics);  // the same sums on every replica
+  evaluation_ = {metrics.begin(), metrics.end()};
   reporter_.on_evaluation(epoch + 1, step_, steady_seconds() - start, sums);
   require_finite(sums.loss(), "evaluation loss");  // the last update alone can spoil the weights
 }

@@ -66,6 +66,7 @@ class Trainer {
 
  private:
   void resume(const Resumption& from);
+  MetricSums restored_sums(const std::map<std::string, double>& sums) const;
   // To the step `step` of this replica, counted as `from` counts.
   void go_to(int64_t step, const TrainingState& from);
   void train_epoch(int64_t epoch);

@@ -136,6 +136,25 @@ TEST_CASE("files of two checkpoints do not make one") {
   CHECK(report.files[1].tensors[0].good == true);
 }
 
+TEST_CASE("a manifest of format 1, whose sums had no names, is still read") {
+  TrainingState state = small_checkpoint(1).state;
+  state.pass_sums = {{"loss", 1.5}, {"correct", 2}, {"examples", 3}};
+  state.window_sums = {{"loss", 0}, {"correct", 0}, {"examples", 0}};
+  const Manifest manifest{state, {{"model.safetensors", {}}, {"optimizer.safetensors", {}}}};
+  std::string body = manifest_text(manifest);
+  body = body.substr(0, body.rfind(",\n"));
+  const auto replace = [&](const std::string& key, char end, const std::string& value) {
+    const size_t begin = body.find("\"" + key + "\": ");
+    REQUIRE(begin != std::string::npos);
+    body.replace(begin, body.find(end, begin) + 1 - begin, "\"" + key + "\": " + value);
+  };
+  replace("version", ',', "1,");
+  replace("pass_sums", '}', "[1.5, 2.0, 3.0]");
+  replace("window_sums", '}', "[0, 0, 0]");
+  const std::string text = body + ",\n  \"xxh3_128\": \"" + checksum_of(body) + "\"\n}\n";
+  CHECK((parse_manifest(text, "it").state == state));
+}
+
 TEST_CASE("a manifest with a sound checksum may still be nonsense") {
   const Manifest sound{small_checkpoint(1).state, {{"model.safetensors", {}}, {"optimizer.safetensors", {}}}};
   const std::string text = manifest_text(sound);
@@ -155,7 +174,7 @@ TEST_CASE("a manifest with a sound checksum may still be nonsense") {
   CHECK_NOTHROW(
       parse_manifest(forged("\"run\"", "\"unknown\": 1, \"run\""), "it"));  // a later version's field
   refused("dtrain checkpoint", "another", "no manifest");
-  refused("\"version\": 1", "\"version\": 2", "newer dtrain");
+  refused("\"version\": 2", "\"version\": 3", "newer dtrain");
   refused("\"step\": 1", "\"step\": -1", "lacks");
   refused("\"step\": 1", "\"step\": 1.5", "lacks");
   refused("\"step\": 1", "\"stop\": 1", "lacks");
@@ -195,8 +214,17 @@ TEST_CASE("numbers that no training comes to are refused, written or read") {
   refused("run is neither", [](TrainingState& state) { state.run = "overhead"; });
   refused("learning_rate", [](TrainingState& state) { state.learning_rate = -1; });
   refused("learning_rate", [](TrainingState& state) { state.learning_rate = std::nan(""); });
-  refused("pass_sums", [](TrainingState& state) { state.pass_sums = {0.5, 2, 1}; });
-  refused("window_sums", [](TrainingState& state) { state.window_sums = {0.5, -1, 1}; });
+  using Sums = std::map<std::string, double>;
+  const auto pass = [&](const Sums& sums) {
+    refused("pass_sums", [&](TrainingState& state) { state.pass_sums = sums; });
+  };
+  pass({{"loss", 0.5}, {"correct", 2}, {"examples", 1}});
+  pass({{"loss", std::nan("")}, {"correct", 1}, {"examples", 1}});
+  pass({{"loss", 0.5}, {"correct", 1}});
+  pass({{"loss", 0.5}, {"correct", 0}, {"examples", 1e15}});
+  refused("window_sums", [](TrainingState& state) {
+    state.window_sums = {{"loss", 0.5}, {"correct", -1}, {"examples", 1}};
+  });
 
   // An epoch of 10 steps, or of 9 where the remainder was dropped.
   sound.train_examples = 639;

@@ -19,7 +19,7 @@
 namespace dtrain {
 namespace {
 
-std::string content_of(const Descriptor& file) {
+std::string content_of_descriptor(const Descriptor& file) {
   std::string text;
   std::array<char, 65536> bytes;
   ssize_t got;
@@ -82,8 +82,9 @@ Outcome dtrain_command(const std::vector<std::string>& arguments, const Surround
   const auto seconds = [](const timeval& time) {
     return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) * 1e-6;
   };
-  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), content_of(output),
-          content_of(errors), seconds(usage.ru_utime) + seconds(usage.ru_stime), content_of(facts) == "1"};
+  return {WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status), content_of_descriptor(output),
+          content_of_descriptor(errors), seconds(usage.ru_utime) + seconds(usage.ru_stime),
+          content_of_descriptor(facts) == "1"};
 }
 
 }  // namespace dtrain

@@ -31,7 +31,7 @@ namespace {
 using namespace std::chrono_literals;
 using Bytes = std::vector<uint8_t>;
 
-constexpr auto kTimeout = 20s;
+constexpr auto kStoreTimeout = 20s;
 constexpr uid_t kNobody = 65534;
 
 Bytes bytes_of(const std::string& text) { return {text.begin(), text.end()}; }
@@ -72,7 +72,7 @@ class ServingProcess {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
     try {
       if (user && ::setuid(*user) != 0) ::_exit(1);
-      const HostedLocalStore hosted = host_local_store(kTimeout);
+      const HostedLocalStore hosted = host_local_store(kStoreTimeout);
       if (::write(name, hosted.name.data(), hosted.name.size()) < 0) ::_exit(1);
       while (true) ::pause();
     } catch (...) {
@@ -105,9 +105,9 @@ bool has_socket(const std::string& name) {
 }
 
 TEST_CASE("a local store does all that c10d asks of one, for every process that is connected") {
-  const HostedLocalStore hosted = host_local_store(kTimeout);
-  const StorePtr one = connect_local_store(hosted.name, kTimeout);
-  const StorePtr other = connect_local_store(hosted.name, kTimeout)->clone();
+  const HostedLocalStore hosted = host_local_store(kStoreTimeout);
+  const StorePtr one = connect_local_store(hosted.name, kStoreTimeout);
+  const StorePtr other = connect_local_store(hosted.name, kStoreTimeout)->clone();
   const std::string zeros("a\0b\0", 4);
 
   one->set("key", bytes_of(zeros));
@@ -143,8 +143,8 @@ TEST_CASE("a local store does all that c10d asks of one, for every process that 
 }
 
 TEST_CASE("a value of several MiB arrives whole, and one that is too long is refused before it is sent") {
-  const HostedLocalStore hosted = host_local_store(kTimeout);
-  const StorePtr client = connect_local_store(hosted.name, kTimeout);
+  const HostedLocalStore hosted = host_local_store(kStoreTimeout);
+  const StorePtr client = connect_local_store(hosted.name, kStoreTimeout);
   Bytes large(size_t{7} << 20);
   for (size_t i = 0; i < large.size(); ++i) large[i] = static_cast<uint8_t>(i * 2654435761U >> 24);
   client->set("large", large);
@@ -153,8 +153,8 @@ TEST_CASE("a value of several MiB arrives whole, and one that is too long is ref
 }
 
 TEST_CASE("who waits at a local store is answered when the last key is set, or told which were not") {
-  const HostedLocalStore hosted = host_local_store(kTimeout);
-  const StorePtr client = connect_local_store(hosted.name, kTimeout);
+  const HostedLocalStore hosted = host_local_store(kStoreTimeout);
+  const StorePtr client = connect_local_store(hosted.name, kStoreTimeout);
   std::thread waits([&] { client->wait({"first", "second"}); });
   hosted.store->set("first", bytes_of("1"));
   hosted.store->set("second", bytes_of("2"));
@@ -173,12 +173,12 @@ TEST_CASE("who waits at a local store is answered when the last key is set, or t
 TEST_CASE("ranks count at a local store together") {
   constexpr int kRanks = 8;
   constexpr int kRounds = 300;
-  const HostedLocalStore hosted = host_local_store(kTimeout);
+  const HostedLocalStore hosted = host_local_store(kStoreTimeout);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < kRanks; ++rank) {
     threads.emplace_back([&, rank] {
       // Some share a connection.
-      const StorePtr store = rank % 2 == 0 ? hosted.store : connect_local_store(hosted.name, kTimeout);
+      const StorePtr store = rank % 2 == 0 ? hosted.store : connect_local_store(hosted.name, kStoreTimeout);
       for (int i = 0; i < kRounds; ++i) store->add("count", 1);
       if (store->add("here", 1) == kRanks) store->set("all", bytes_of("yes"));
       store->clone()->wait({"all"});
@@ -189,14 +189,14 @@ TEST_CASE("ranks count at a local store together") {
 }
 
 TEST_CASE("gloo meets at a local store") {
-  const HostedLocalStore hosted = host_local_store(kTimeout);
+  const HostedLocalStore hosted = host_local_store(kStoreTimeout);
   std::vector<float> sums(3);
   std::vector<std::thread> threads;
   for (int rank = 0; rank < 3; ++rank) {
     threads.emplace_back([&, rank] {
       const auto store =
-          c10::make_intrusive<c10d::PrefixStore>("run", connect_local_store(hosted.name, kTimeout));
-      const auto group = make_group("gloo", store, rank, 3, kTimeout);
+          c10::make_intrusive<c10d::PrefixStore>("run", connect_local_store(hosted.name, kStoreTimeout));
+      const auto group = make_group("gloo", store, rank, 3, kStoreTimeout);
       at::Tensor tensor = at::full({1000}, rank + 1.0F);
       group->all_reduce_sum(tensor);
       group->barrier();
@@ -222,7 +222,7 @@ TEST_CASE("a local store whose process is killed is missed at once, and leaves n
   CHECK_THROWS_AS(other->set("key", bytes_of("value")), c10::DistNetworkError);
   CHECK_THROWS_AS(other->check({"key"}), c10::DistNetworkError);
   CHECK_FALSE(has_socket(serving.name()));
-  CHECK_THAT(peer_failure_of([&] { connect_local_store(serving.name(), kTimeout); }),
+  CHECK_THAT(peer_failure_of([&] { connect_local_store(serving.name(), kStoreTimeout); }),
              ContainsSubstring("refused"));
 }
 
@@ -235,7 +235,7 @@ TEST_CASE("a local store whose process stands still is given up after the timeou
 }
 
 TEST_CASE("one that waits at a local store and goes away, or talks nonsense, disturbs nobody") {
-  const HostedLocalStore hosted = host_local_store(kTimeout);
+  const HostedLocalStore hosted = host_local_store(kStoreTimeout);
   {
     const Descriptor gone = raw_connection(hosted.name);
     const std::string bytes = encode({"w", "0", "key"});
@@ -274,7 +274,7 @@ TEST_CASE("a local store is for processes of its user alone, and so are those th
   }
   const ServingProcess of_another(kNobody);
   REQUIRE_FALSE(of_another.name().empty());
-  CHECK_THAT(peer_failure_of([&] { connect_local_store(of_another.name(), kTimeout); }),
+  CHECK_THAT(peer_failure_of([&] { connect_local_store(of_another.name(), kStoreTimeout); }),
              ContainsSubstring("belongs to another user"));
   const ServingProcess own;
   const auto as_nobody = [](const std::function<bool()>& body) {
@@ -293,10 +293,11 @@ TEST_CASE("a local store is for processes of its user alone, and so are those th
   // One that does without our own check is cut off by the store.
   CHECK(as_nobody([&] { return is_closed_by_peer(raw_connection(own.name())); }));
   CHECK(as_nobody([&] {
-    return peer_failure_of(
-               [&] { connect_local_store(own.name(), kTimeout)->set("key", bytes_of("forged")); }) != "none";
+    return peer_failure_of([&] {
+             connect_local_store(own.name(), kStoreTimeout)->set("key", bytes_of("forged"));
+           }) != "none";
   }));
-  CHECK_FALSE(connect_local_store(own.name(), kTimeout)->check({"key"}));
+  CHECK_FALSE(connect_local_store(own.name(), kStoreTimeout)->check({"key"}));
 }
 
 }  // namespace

@@ -12,7 +12,7 @@
 namespace dtrain {
 namespace {
 
-constexpr auto kTimeout = std::chrono::milliseconds(2000);
+constexpr auto kServerTimeout = std::chrono::milliseconds(2000);
 
 bool answers(const char* address, uint16_t port) {
   const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
@@ -26,24 +26,24 @@ bool answers(const char* address, uint16_t port) {
 }
 
 TEST_CASE("values set at one end are read at the other") {
-  const HostedStore hosted = host_store("127.0.0.1", 0, kTimeout);
-  const StorePtr client = connect_store("127.0.0.1", hosted.port, kTimeout);
+  const HostedStore hosted = host_store("127.0.0.1", 0, kServerTimeout);
+  const StorePtr client = connect_store("127.0.0.1", hosted.port, kServerTimeout);
   client->set("key", std::vector<uint8_t>{1, 2, 3});
   CHECK(hosted.store->get("key") == std::vector<uint8_t>{1, 2, 3});
 }
 
 TEST_CASE("the store listens on its own address only") {
-  const HostedStore hosted = host_store("127.0.0.1", 0, kTimeout);
+  const HostedStore hosted = host_store("127.0.0.1", 0, kServerTimeout);
   CHECK(answers("127.0.0.1", hosted.port));
   CHECK_FALSE(answers("127.0.0.2", hosted.port));  // loopback too, but another address
 }
 
 TEST_CASE("stores at port 0 never collide, and a taken port is an error that names it") {
-  const HostedStore first = host_store("127.0.0.1", 0, kTimeout);
-  const HostedStore second = host_store("127.0.0.1", 0, kTimeout);
+  const HostedStore first = host_store("127.0.0.1", 0, kServerTimeout);
+  const HostedStore second = host_store("127.0.0.1", 0, kServerTimeout);
   CHECK(first.port != second.port);
   try {
-    host_store("127.0.0.1", first.port, kTimeout);
+    host_store("127.0.0.1", first.port, kServerTimeout);
     FAIL("the port is taken");
   } catch (const Error& error) {
     CHECK_THAT(std::string(error.what()), ContainsSubstring(std::to_string(first.port)));
@@ -52,7 +52,7 @@ TEST_CASE("stores at port 0 never collide, and a taken port is an error that nam
 
 TEST_CASE("nobody at the store's address is an error within the timeout") {
   uint16_t free_port = 0;
-  { free_port = host_store("127.0.0.1", 0, kTimeout).port; }
+  { free_port = host_store("127.0.0.1", 0, kServerTimeout).port; }
   try {
     connect_store("127.0.0.1", free_port, std::chrono::milliseconds(300));
     FAIL("nobody was there");
@@ -63,8 +63,8 @@ TEST_CASE("nobody at the store's address is an error within the timeout") {
 }
 
 TEST_CASE("waiting for a key ends when it is set, and fails when the store goes away") {
-  auto hosted = std::make_unique<HostedStore>(host_store("127.0.0.1", 0, kTimeout));
-  const StorePtr client = connect_store("127.0.0.1", hosted->port, kTimeout);
+  auto hosted = std::make_unique<HostedStore>(host_store("127.0.0.1", 0, kServerTimeout));
+  const StorePtr client = connect_store("127.0.0.1", hosted->port, kServerTimeout);
   hosted->store->set("ready", std::vector<uint8_t>{1});
   wait_for_key(client, "ready");
   std::thread ends([&hosted] { hosted.reset(); });
@@ -73,10 +73,10 @@ TEST_CASE("waiting for a key ends when it is set, and fails when the store goes 
 }
 
 TEST_CASE("ranks meet when all are there, whatever the order, and else the missing ones are listed") {
-  const HostedStore hosted = host_store("127.0.0.1", 0, kTimeout);
-  const auto client = [&] { return connect_store("127.0.0.1", hosted.port, kTimeout); };
-  std::thread one([&] { wait_for_ranks(client(), 1, 2, kTimeout); });
-  CHECK_NOTHROW(wait_for_ranks(client(), 0, 2, kTimeout));
+  const HostedStore hosted = host_store("127.0.0.1", 0, kServerTimeout);
+  const auto client = [&] { return connect_store("127.0.0.1", hosted.port, kServerTimeout); };
+  std::thread one([&] { wait_for_ranks(client(), 1, 2, kServerTimeout); });
+  CHECK_NOTHROW(wait_for_ranks(client(), 0, 2, kServerTimeout));
   one.join();
   try {
     wait_for_ranks(client(), 0, 5, std::chrono::milliseconds(200));  // 0 and 1 came before

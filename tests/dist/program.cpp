@@ -25,7 +25,7 @@ constexpr long kLookInterval = 2'000'000;  // nanoseconds
 
 Descriptor memory_file(const char* name) { return Descriptor(::memfd_create(name, MFD_CLOEXEC)); }
 
-std::string content_of(const Descriptor& file) {
+std::string content_of_descriptor(const Descriptor& file) {
   std::string text;
   std::array<char, 65536> bytes;
   ssize_t got;
@@ -131,8 +131,8 @@ Finished Program::wait(double seconds) {
   return {code, output(), errors(), steady_seconds() - start};
 }
 
-std::string Program::output() const { return content_of(output_); }
-std::string Program::errors() const { return content_of(errors_); }
+std::string Program::output() const { return content_of_descriptor(output_); }
+std::string Program::errors() const { return content_of_descriptor(errors_); }
 
 Finished run_program(const std::vector<std::string>& arguments, const ProgramOptions& options) {
   return Program(arguments, options).wait();

@@ -6,6 +6,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/retention.h"
 #include "job.h"
+#include "resumable.h"
 
 namespace dtrain {
 namespace {
@@ -31,16 +32,6 @@ train:
 metrics: {every_steps: 7}
 checkpoint: {every_steps: 25, keep: 1000}
 )";
-
-std::filesystem::path checkpoints_of(const Job& job) { return job.run_folder() / "checkpoints"; }
-
-// The weights of the last checkpoint, and all else that it has, as bytes.
-std::vector<std::string> result_of(const Job& job) {
-  const auto saved = list_checkpoints(checkpoints_of(job));
-  REQUIRE_FALSE(saved.empty());
-  return {saved.back().path.filename(), content_of(saved.back().path / "model.safetensors"),
-          content_of(saved.back().path / "optimizer.safetensors")};
-}
 
 // Starts a job that is stopped after a first checkpoint, one way or the other.
 Finished stop_early(const Job& job, const Arguments& options, const std::function<void(Program&)>& stop) {

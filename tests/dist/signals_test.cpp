@@ -15,7 +15,7 @@ const Arguments kSaving = Job::set({"checkpoint.every_steps=1000000"});
 const Arguments kLong = Job::set({"train.epochs=400"});  // 5,200 steps
 const Arguments kTwoHosts = Job::set({"strategy.kind=multi_worker_mirrored"});
 
-std::vector<SavedCheckpoint> checkpoints_of(const Job& job) {
+std::vector<SavedCheckpoint> saved_by(const Job& job) {
   return list_checkpoints(job.run_folder() / "checkpoints");
 }
 
@@ -31,7 +31,7 @@ void wait_for_more_than(const Job& job, int64_t step) {
 }
 
 std::string weights_of(const Job& job) {
-  const auto saved = checkpoints_of(job);
+  const auto saved = saved_by(job);
   REQUIRE_FALSE(saved.empty());
   return content_of(saved.back().path / "model.safetensors");
 }
@@ -45,8 +45,8 @@ TEST_CASE("a terminal that is closed stops the job, which has saved, however oft
   CHECK(end.exit_code == 75);
   CHECK_THAT(end.errors, ContainsSubstring("stopped by SIGHUP after step "));
   CHECK(last_line(end.errors) == "to go on: dtrain run --resume " + job.run_folder().string());
-  REQUIRE(checkpoints_of(job).size() == 1);
-  CHECK(job.event("checkpoint", "distributed").at("step") == checkpoints_of(job).back().step);
+  REQUIRE(saved_by(job).size() == 1);
+  CHECK(job.event("checkpoint", "distributed").at("step") == saved_by(job).back().step);
   CHECK(job.event("run_end", "distributed").at("status") == "stopped");
   CHECK(job.is_gone(0));
 }
@@ -61,7 +61,7 @@ TEST_CASE("a real terminal that is closed does so") {
       eventually(30, [&] { return terminal->shown().find("\rdistributed epoch ") != std::string::npos; }));
   terminal.reset();
   CHECK(program.wait().exit_code == 75);
-  CHECK(checkpoints_of(job).size() == 1);
+  CHECK(saved_by(job).size() == 1);
   CHECK(job.event("run_end", "distributed").at("status") == "stopped");
 }
 
@@ -83,14 +83,14 @@ TEST_CASE("SIGUSR1 saves, wherever it is sent, and training goes on") {
   job.wait_for_step();
   ::kill(target < 0 ? program.process() : job.wait_for_replica(target).process, SIGUSR1);
   const int64_t step = wait_for_checkpoint(job);
-  CHECK(checkpoints_of(job).back().step == step);
+  CHECK(saved_by(job).back().step == step);
   wait_for_more_than(job, step);
   program.send(SIGTERM);
   const Finished end = program.wait();
   CHECK(end.exit_code == 75);
   CHECK_THAT(end.output,
              ContainsSubstring("SIGUSR1: saving a checkpoint after step " + std::to_string(step) + "\n"));
-  CHECK(checkpoints_of(job).size() == 2);  // and that of the stop
+  CHECK(saved_by(job).size() == 2);  // and that of the stop
 }
 
 TEST_CASE("SIGUSR1 to a job that saves no checkpoints says how to have them") {
@@ -184,7 +184,7 @@ TEST_CASE("a stop on one of two hosts names the signal and the host, on both") {
     CHECK(end.errors.find("failed") == std::string::npos);
   }
   CHECK(two.job.event("run_end", "distributed").at("status") == "stopped");
-  CHECK(checkpoints_of(two.job).size() == (saves ? 1 : 0));
+  CHECK(saved_by(two.job).size() == (saves ? 1 : 0));
 }
 
 TEST_CASE("a stop of one replica among two hosts names it, on both") {
@@ -206,7 +206,7 @@ TEST_CASE("SIGUSR1 to any of two hosts saves") {
   wait_for_more_than(two.job, step);
   two.hosts[0]->send(SIGTERM);
   for (const auto& host : two.hosts) CHECK(host->wait().exit_code == 75);
-  CHECK(checkpoints_of(two.job).front().step == step);
+  CHECK(saved_by(two.job).front().step == step);
 }
 
 }  // namespace

@@ -21,7 +21,7 @@ Variables with(const std::string& name, const std::string& value) {
 }
 
 // The message of the refusal of these variables.
-std::string refusal(const Variables& variables) {
+std::string identity_refusal(const Variables& variables) {
   const LauncherEnvironment environment(variables);
   try {
     identity_from_environment();
@@ -129,7 +129,7 @@ TEST_CASE("a missing variable is named") {
   for (const auto& [name, value] : kGood) {
     Variables variables = kGood;
     variables.erase(name);
-    CHECK_THAT(refusal(variables), ContainsSubstring("no " + name + ";"));
+    CHECK_THAT(identity_refusal(variables), ContainsSubstring("no " + name + ";"));
   }
 }
 
@@ -167,21 +167,21 @@ TEST_CASE("a malformed or contradicting variable is named with its value") {
       {"MASTER_ADDR", "fe80::1%eth0"},
       {"MASTER_ADDR", "h\xc3\xb6st"},
   }));
-  CHECK_THAT(refusal(with(std::get<0>(bad), std::get<1>(bad))),
+  CHECK_THAT(identity_refusal(with(std::get<0>(bad), std::get<1>(bad))),
              ContainsSubstring(std::get<0>(bad) + "=" + std::get<1>(bad)));
 }
 
 TEST_CASE("a hostile address is shown without its control characters and cut") {
-  CHECK_THAT(refusal(with("MASTER_ADDR", "")), ContainsSubstring("MASTER_ADDR="));
-  CHECK_THAT(refusal(with("MASTER_ADDR", "\x1b[2Jx")), ContainsSubstring("\\x1b[2Jx"));
-  CHECK(refusal(with("MASTER_ADDR", std::string(100000, 'a'))).size() < 300);
-  CHECK(refusal(with("RANK", std::string(100000, '1'))).size() < 300);
+  CHECK_THAT(identity_refusal(with("MASTER_ADDR", "")), ContainsSubstring("MASTER_ADDR="));
+  CHECK_THAT(identity_refusal(with("MASTER_ADDR", "\x1b[2Jx")), ContainsSubstring("\\x1b[2Jx"));
+  CHECK(identity_refusal(with("MASTER_ADDR", std::string(100000, 'a'))).size() < 300);
+  CHECK(identity_refusal(with("RANK", std::string(100000, '1'))).size() < 300);
 }
 
 TEST_CASE("names and addresses of both families are hosts") {
   const std::string address =
       GENERATE("localhost", "127.0.0.1", "::1", "::", "fe80::1", "2001:db8::2", "Node-3.example.org");
-  CHECK(refusal(with("MASTER_ADDR", address)) == "accepted");
+  CHECK(identity_refusal(with("MASTER_ADDR", address)) == "accepted");
 }
 
 }  // namespace

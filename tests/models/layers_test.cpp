@@ -1,6 +1,8 @@
 // Shape inference, parameter counts and every problem of a list of layers.
 #include "models/layers.h"
 
+#include <fmt/format.h>
+
 #include <limits>
 #include <set>
 
@@ -147,7 +149,7 @@ TEST_CASE("a problem names the layer, both shapes and the fix") {
       {{layer("desne")}, {10}, 0, "desne: unknown layer kind 'desne'; known: conv2d, max_pool2d"},
       {{layer("desne")}, {10}, 0, "did you mean 'dense'?"},
       {{layer("")}, {10}, 0, "unknown layer kind ''"},
-      {{layer(std::string(1000, 'a') + "\n")}, {10}, 0, "unknown layer kind 'aaa"},
+      {{layer(fmt::format("{:a>1000}\n", ""))}, {10}, 0, "unknown layer kind 'aaa"},
       {{dense(0)}, {10}, 0, "dense: units must be from 1 to 100,000,000,000, not 0"},
       {{dense(-5)}, {10}, 0, "units must be from 1 to 100,000,000,000, not -5"},
       {{conv2d(0)}, {1, 8, 8}, 0, "conv2d: filters must be from 1"},

@@ -17,7 +17,7 @@ struct Parameters {
   }
 };
 
-OptimizerSpec spec_of(const std::string& kind, double weight_decay = 0.1) {
+OptimizerSpec decayed_spec_of(const std::string& kind, double weight_decay = 0.1) {
   OptimizerSpec spec;
   spec.kind = kind;
   spec.weight_decay = weight_decay;
@@ -31,7 +31,7 @@ std::vector<bool> decayed(const OptimizerSpec& spec, const std::vector<at::Tenso
 }
 
 TEST_CASE("biases and the scales of norms do not decay, unless the spec says so") {
-  OptimizerSpec spec = spec_of("sgd");
+  OptimizerSpec spec = decayed_spec_of("sgd");
   CHECK(decayed(spec, Parameters().list) == std::vector<bool>{true, false, true});
   spec.weight_decay_exclude = "none";
   CHECK(decayed(spec, Parameters().list) == std::vector<bool>{true, true, true});
@@ -41,7 +41,7 @@ TEST_CASE("biases and the scales of norms do not decay, unless the spec says so"
 // group what an optimizer of its own with that decay gives it.
 TEST_CASE("each group trains as if it were alone, and what it remembers stands in the parameters' order") {
   const std::string kind = GENERATE("sgd", "rmsprop", "adam", "adamw");
-  OptimizerSpec spec = spec_of(kind);
+  OptimizerSpec spec = decayed_spec_of(kind);
   spec.momentum = kind == "sgd" || kind == "rmsprop" ? 0.9 : 0;
   Parameters together, apart;
   const auto both = make_optimizer(spec, together.list, decayed(spec, together.list));
@@ -67,7 +67,7 @@ TEST_CASE("each group trains as if it were alone, and what it remembers stands i
 }
 
 TEST_CASE("decoupled decay shrinks a kernel without a gradient by 1 - rate x decay, and no bias") {
-  const OptimizerSpec spec = spec_of("adamw", 0.5);
+  const OptimizerSpec spec = decayed_spec_of("adamw", 0.5);
   Parameters parameters;
   const auto optimizer = make_optimizer(spec, parameters.list, decayed(spec, parameters.list));
   parameters.set_gradients(0);
@@ -80,19 +80,19 @@ TEST_CASE("decoupled decay shrinks a kernel without a gradient by 1 - rate x dec
 TEST_CASE("where all decay, none does, or there is no decay, one optimizer does") {
   Parameters parameters;
   parameters.set_gradients(1);
-  const OptimizerSpec spec = spec_of("sgd", 0.1);
+  const OptimizerSpec spec = decayed_spec_of("sgd", 0.1);
   make_optimizer(spec, parameters.list, {false, false, false})->step(0.1);
   CHECK(parameters.list[0].max().item<double>() == Approx(0.9).epsilon(1e-14));
   make_optimizer(spec, parameters.list, {true, true, true})->step(0.1);
   CHECK(parameters.list[0].max().item<double>() == Approx(0.9 - 0.1 * (1 + 0.09)).epsilon(1e-14));
-  CHECK_NOTHROW(make_optimizer(spec_of("adam", 0), parameters.list, {true, false, true})->step(0.1));
+  CHECK_NOTHROW(make_optimizer(decayed_spec_of("adam", 0), parameters.list, {true, false, true})->step(0.1));
 }
 
 // As gradients arrive from other hosts: some are there before others.
 TEST_CASE("parameters updated in lots, in another order, are those of one update, bit for bit") {
   const std::string kind = GENERATE("sgd", "rmsprop", "adam", "adamw");
   const std::vector<bool> decayed = {true, GENERATE(true, false), true};
-  OptimizerSpec spec = spec_of(kind);
+  OptimizerSpec spec = decayed_spec_of(kind);
   spec.momentum = kind == "sgd" || kind == "rmsprop" ? 0.9 : 0;
   Parameters at_once, in_lots;
   const auto make = [&](const Parameters& parameters) {

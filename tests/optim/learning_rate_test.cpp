@@ -79,9 +79,9 @@ TEST_CASE("evaluations change the rate of reduce_on_plateau alone, by its metric
   const LearningRate plan = resolve(spec, 64);
   LearningRateSchedule schedule(plan);
   CHECK(schedule.at(1) == plan.at(1));
-  schedule.on_evaluation(1.0, 0.5);
+  schedule.on_evaluation({{"loss", 1.0}, {"accuracy", 0.5}});
   CHECK(schedule.at(20) == plan.at(20));
-  schedule.on_evaluation(0.9, 0.5);  // a better loss, the same accuracy
+  schedule.on_evaluation({{"loss", 0.9}, {"accuracy", 0.5}});  // a better loss, the same accuracy
   const bool reduced = spec.schedule.kind == "reduce_on_plateau" && spec.schedule.metric == "accuracy";
   CHECK(schedule.at(20) == Approx(plan.at(20) * (reduced ? 0.1 : 1.0)).epsilon(1e-14));
 

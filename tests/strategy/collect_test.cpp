@@ -15,7 +15,7 @@ namespace dtrain {
 namespace {
 
 constexpr int kFirst = 7;  // steps before the break; within the first epoch
-constexpr int kSteps = 20;
+constexpr int kStepsInAll = 20;
 
 JobSpec spec_with(const std::string& optimizer) {
   JobSpec spec = small_spec();
@@ -52,9 +52,10 @@ TEST_CASE("a training that was collected and restored goes on bit for bit, optim
   const int replicas = GENERATE(1, 2, 3);
   INFO(communication << " " << spec.train.optimizer.kind << " " << replicas);
   const Dataset dataset = load_dataset(spec.data, 42);
-  const TrainingResult whole = train_with_threads(spec, dataset, replicas, kSteps);
+  const TrainingResult whole = train_with_threads(spec, dataset, replicas, kStepsInAll);
   const TrainingResult before = train_with_threads(spec, dataset, replicas, kFirst);
-  const TrainingResult after = train_with_threads(spec, dataset, replicas, kSteps, &before.collected, kFirst);
+  const TrainingResult after =
+      train_with_threads(spec, dataset, replicas, kStepsInAll, &before.collected, kFirst);
   CHECK_FALSE(same(before.variables, after.variables));
   if (communication == "gloo" && replicas > 2) {  // sums in another order in the first step
     CHECK(relative_difference(whole.variables, after.variables) < 1e-6);
@@ -75,14 +76,16 @@ TEST_CASE("what lies in memory as channels_last is collected and restored as the
   spec.strategy.communication = "gloo";
   const int replicas = GENERATE(1, 2);
   const Dataset dataset = load_dataset(spec.data, 42);
-  const TrainingResult host = train_with_threads(spec, dataset, replicas, kSteps);
+  const TrainingResult host = train_with_threads(spec, dataset, replicas, kStepsInAll);
   spec.strategy.devices = {"cuda"};
   spec.cuda.channels_last = true;
   const TrainingResult before = train_with_threads(spec, dataset, replicas, kFirst);
-  const TrainingResult after = train_with_threads(spec, dataset, replicas, kSteps, &before.collected, kFirst);
+  const TrainingResult after =
+      train_with_threads(spec, dataset, replicas, kStepsInAll, &before.collected, kFirst);
   CHECK(relative_difference(host.variables, after.variables) < 1e-12);
   spec.cuda.channels_last = false;
-  const TrainingResult plain = train_with_threads(spec, dataset, replicas, kSteps, &before.collected, kFirst);
+  const TrainingResult plain =
+      train_with_threads(spec, dataset, replicas, kStepsInAll, &before.collected, kFirst);
   CHECK(relative_difference(host.variables, plain.variables) < 1e-12);
 }
 
@@ -96,9 +99,10 @@ TEST_CASE("averaged weights are what is collected, and training goes on with the
   const int replicas = GENERATE(1, 2);
   INFO(kind << " " << communication << " " << replicas);
   const Dataset dataset = load_dataset(spec.data, 42);
-  const TrainingResult whole = train_with_threads(spec, dataset, replicas, kSteps);
+  const TrainingResult whole = train_with_threads(spec, dataset, replicas, kStepsInAll);
   const TrainingResult before = train_with_threads(spec, dataset, replicas, kFirst);
-  const TrainingResult after = train_with_threads(spec, dataset, replicas, kSteps, &before.collected, kFirst);
+  const TrainingResult after =
+      train_with_threads(spec, dataset, replicas, kStepsInAll, &before.collected, kFirst);
   CHECK(same(whole.variables, after.variables));
   CHECK(same(whole.collected.training, after.collected.training));
   CHECK(std::vector<double>(whole.losses.begin() + kFirst, whole.losses.end()) == after.losses);
@@ -106,7 +110,7 @@ TEST_CASE("averaged weights are what is collected, and training goes on with the
 
   JobSpec plain = spec;
   plain.train.ema.decay = 0;
-  const TrainingResult without = train_with_threads(plain, dataset, replicas, kSteps);
+  const TrainingResult without = train_with_threads(plain, dataset, replicas, kStepsInAll);
   CHECK(whole.losses == without.losses);  // training does not see the average
   CHECK(whole.evaluation_loss != without.evaluation_loss);
   for (const auto& [name, tensor] : without.variables) {
@@ -119,19 +123,19 @@ TEST_CASE("the loss scale goes on bit for bit, and begins afresh after another p
   JobSpec spec = spec_with("adam");
   spec.train.precision = "fp16_mixed";
   const Dataset dataset = load_dataset(spec.data, 42);
-  const TrainingResult whole = train_with_threads(spec, dataset, 2, kSteps);
+  const TrainingResult whole = train_with_threads(spec, dataset, 2, kStepsInAll);
   CollectedVariables before = train_with_threads(spec, dataset, 2, kFirst).collected;
-  const TrainingResult after = train_with_threads(spec, dataset, 2, kSteps, &before, kFirst);
+  const TrainingResult after = train_with_threads(spec, dataset, 2, kStepsInAll, &before, kFirst);
   CHECK(same(whole.variables, after.variables));
   CHECK(same(whole.collected.training, after.collected.training));
   const at::Tensor scale = find(whole.collected.training, "loss_scale");
-  CHECK(scale[1].item<double>() == kSteps);  // without an overflow
+  CHECK(scale[1].item<double>() == kStepsInAll);  // without an overflow
   std::erase_if(before.training, [](const auto& item) { return item.first == "loss_scale"; });
-  const TrainingResult afresh = train_with_threads(spec, dataset, 2, kSteps, &before, kFirst);
-  CHECK(find(afresh.collected.training, "loss_scale")[1].item<double>() == kSteps - kFirst);
+  const TrainingResult afresh = train_with_threads(spec, dataset, 2, kStepsInAll, &before, kFirst);
+  CHECK(find(afresh.collected.training, "loss_scale")[1].item<double>() == kStepsInAll - kFirst);
   JobSpec exact = spec;
   exact.train.precision = "float32";
-  CHECK_NOTHROW(train_with_threads(exact, dataset, 2, kSteps, &whole.collected, kSteps));
+  CHECK_NOTHROW(train_with_threads(exact, dataset, 2, kStepsInAll, &whole.collected, kStepsInAll));
 }
 
 TEST_CASE("the average of the weights follows its recurrence from the initial weights on") {
@@ -167,22 +171,22 @@ TEST_CASE("variables that replicas share are restored too") {
   JobSpec spec = spec_with("adam");
   spec.strategy.kind = "central_storage";
   const Dataset dataset = load_dataset(spec.data, 42);
-  const TrainingResult whole = train_with_threads(spec, dataset, 2, kSteps);
+  const TrainingResult whole = train_with_threads(spec, dataset, 2, kStepsInAll);
   const TrainingResult before = train_with_threads(spec, dataset, 2, kFirst);
   CHECK(same(whole.variables,
-             train_with_threads(spec, dataset, 2, kSteps, &before.collected, kFirst).variables));
+             train_with_threads(spec, dataset, 2, kStepsInAll, &before.collected, kFirst).variables));
 }
 
 TEST_CASE("another number of replicas, or another strategy, goes on to the same weights") {
   const JobSpec spec = spec_with("adam");
   const Dataset dataset = load_dataset(spec.data, 42);
-  const TrainingResult whole = train_with_threads(spec, dataset, 2, kSteps);
+  const TrainingResult whole = train_with_threads(spec, dataset, 2, kStepsInAll);
   const TrainingResult before = train_with_threads(spec, dataset, 2, kFirst);
   for (const int replicas : {1, 3, 4}) {
     JobSpec other = spec;
     if (replicas == 4) other.strategy.kind = "central_storage";
     const TrainingResult after =
-        train_with_threads(other, dataset, replicas, kSteps, &before.collected, kFirst);
+        train_with_threads(other, dataset, replicas, kStepsInAll, &before.collected, kFirst);
     INFO(replicas << " replicas");
     CHECK(relative_difference(whole.variables, after.variables) < 1e-6);
     CHECK(whole.losses.back() == Approx(after.losses.back()).epsilon(1e-6));
@@ -195,12 +199,12 @@ TEST_CASE("each replica's moving statistics come back, and their mean at another
   for (const char* kind : {"flatten", "batch_norm", "dense"}) spec.model.layers.emplace_back().kind = kind;
   spec.model.layers.back().units = 5;
   const Dataset dataset = load_dataset(spec.data, 42);
-  const TrainingResult whole = train_with_threads(spec, dataset, 2, kSteps);
+  const TrainingResult whole = train_with_threads(spec, dataset, 2, kStepsInAll);
   const TrainingResult before = train_with_threads(spec, dataset, 2, kFirst);
-  const TrainingResult after = train_with_threads(spec, dataset, 2, kSteps, &before.collected, kFirst);
+  const TrainingResult after = train_with_threads(spec, dataset, 2, kStepsInAll, &before.collected, kFirst);
   CHECK(same(whole.variables, after.variables));
   CHECK(whole.evaluation_loss == after.evaluation_loss);
-  CHECK_NOTHROW(train_with_threads(spec, dataset, 3, kSteps, &before.collected, kFirst));
+  CHECK_NOTHROW(train_with_threads(spec, dataset, 3, kStepsInAll, &before.collected, kFirst));
 }
 
 TEST_CASE("the optimizer's memory has the shapes of the parameters, whoever holds which part") {

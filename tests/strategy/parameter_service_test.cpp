@@ -41,10 +41,7 @@ class HandWorker {
   double value() { return message_.values()[0].item<double>(); }  // as the last answer had it
   AnswerHeader update(int64_t sequence, double gradient, double rate = 1) {
     message_.values().fill_(gradient);
-    return ask({.request = Request::kUpdate,
-                .sequence = sequence,
-                .learning_rate = rate,
-                .sums = {.loss = 2, .correct = 1, .examples = 5}});
+    return ask({.request = Request::kUpdate, .sequence = sequence, .learning_rate = rate, .sums = {2, 5, 1}});
   }
   void leave() {
     ask({.request = Request::kEndTraining});
@@ -131,12 +128,10 @@ TEST_CASE("worker 0 is told the sums of all, once") {
   HandWorker first(job.servers, 0, job.elements), second(job.servers, 1, job.elements);
   first.read();
   second.read();
-  CHECK(second.update(1, 0).sums.examples == 0);
+  CHECK(second.update(1, 0).sums == SentSums());
   const SentSums sums = first.update(1, 0).sums;
-  CHECK(sums.examples == 10);
-  CHECK(sums.loss == 4);
-  CHECK(sums.correct == 2);
-  CHECK(first.ask({.request = Request::kSkip, .sequence = 2}).sums.examples == 0);
+  CHECK(sums == SentSums{4, 10, 2});
+  CHECK(first.ask({.request = Request::kSkip, .sequence = 2}).sums == SentSums());
   second.leave();
   first.leave();
 }

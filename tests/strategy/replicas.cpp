@@ -84,7 +84,8 @@ TrainingResult train_one(const JobSpec& spec, const Dataset& dataset, std::uniqu
     loader.start_epoch(epoch);
     for (std::optional<Share> share; step < steps && (share = loader.next()); ++step) {
       if (step < first) continue;
-      const MetricSums sums = strategy->sum_over_replicas(strategy->train_step(*share, rate.at(step)));
+      const MetricSums sums =
+          strategy->sum_over_replicas(strategy->train_step(*share, {step + 1, rate.at(step)}));
       result.losses.push_back(sums.loss());
       result.examples.push_back(sums.examples());
       if (evaluates_between) evaluate(*strategy, dataset, spec, rank, replicas);
@@ -93,7 +94,7 @@ TrainingResult train_one(const JobSpec& spec, const Dataset& dataset, std::uniqu
   result.collected = strategy->collect_variables();
   const MetricSums sums = evaluate(*strategy, dataset, spec, rank, replicas);
   result.evaluation_loss = sums.loss();
-  result.evaluation_accuracy = sums.accuracy();
+  result.evaluation_accuracy = *find_metric(sums.metrics(), "accuracy");
   result.evaluated_examples = sums.examples();
   result.variables = strategy->collect_variables().model;
   strategy->finish();

@@ -54,7 +54,7 @@ struct Trained {
   }
   void step() {
     const auto share = loader->next();
-    strategy->sum_over_replicas(strategy->train_step(*share, rate));
+    strategy->sum_over_replicas(strategy->train_step(*share, {1, rate}));
   }
 
   int rank;

@@ -38,7 +38,8 @@ WorkerResult train_worker(const JobSpec& spec, const Dataset& dataset, const Ser
     loader.start_epoch(epoch);
     for (std::optional<Share> share; step < steps && (share = loader.next()); ++step) {
       if (step < first) continue;
-      const MetricSums sums = strategy->sum_over_replicas(strategy->train_step(*share, rate.at(step)));
+      const MetricSums sums =
+          strategy->sum_over_replicas(strategy->train_step(*share, {step + 1, rate.at(step)}));
       result.losses.push_back(sums.loss());
       result.examples += sums.examples();
     }

@@ -18,13 +18,18 @@ Share share_of_size(int64_t size, double value) {
   return share;
 }
 
+MetricSums sums_of(double loss, int64_t examples) {
+  return {objective_info("cross_entropy"),
+          {{"loss", loss}, {"correct", 0}, {"examples", static_cast<double>(examples)}}};
+}
+
 // Returns sums whose loss is the sum of the inputs, and counts its calls.
 struct CountingStep {
   int calls = 0;
   MetricSums operator()(const Share& share) {
     ++calls;
     const double sum = share.micro_batches[0].assemble().inputs.sum().item<double>();
-    return MetricSums(std::vector<double>{sum, 0, static_cast<double>(share.micro_batches[0].size())});
+    return sums_of(sum, share.micro_batches[0].size());
   }
 };
 
@@ -43,7 +48,7 @@ TEST_CASE("a step is recorded once after the warm-up, and replayed with each sha
   CountingStep step;
   for (int i = 0; i < 30; ++i) {
     const MetricSums sums = recorder.run(share_of_size(4, i), std::ref(step));
-    CHECK(sums.to_vector() == std::vector<double>{8.0 * i, 0, 4});
+    CHECK(sums.named() == sums_of(8.0 * i, 4).named());
     CHECK(accelerator->recordings() == (i < StepRecorder::kWarmUpSteps ? 0 : 1));
     CHECK(accelerator->replays() == std::max(0, i + 1 - StepRecorder::kWarmUpSteps));
   }
@@ -54,7 +59,7 @@ TEST_CASE("the sums of a replayed step stay when the next one is replayed") {
   CountingStep step;
   std::vector<MetricSums> all;
   for (int i = 0; i < 20; ++i) all.push_back(recorder.run(share_of_size(4, i), std::ref(step)));
-  for (int i = 0; i < 20; ++i) CHECK(all[static_cast<size_t>(i)].to_vector().front() == 8.0 * i);
+  for (int i = 0; i < 20; ++i) CHECK(all[static_cast<size_t>(i)].named().at("loss") == 8.0 * i);
 }
 
 TEST_CASE("a step of another size runs as it is, and the recording stays") {
@@ -64,7 +69,7 @@ TEST_CASE("a step of another size runs as it is, and the recording stays") {
   for (int epoch = 0; epoch < 3; ++epoch) {
     for (int i = 0; i < 12; ++i) recorder.run(share_of_size(4, i), std::ref(step));
     const int replays = accelerator->replays();
-    CHECK(recorder.run(share_of_size(3, 7), std::ref(step)).to_vector() == std::vector<double>{42, 0, 3});
+    CHECK(recorder.run(share_of_size(3, 7), std::ref(step)).named() == sums_of(42, 3).named());
     CHECK(recorder.run(Share(share_of_size(4, 1)), std::ref(step)).examples() == 4);
     Share empty;
     empty.global_examples = 4;

@@ -7,6 +7,7 @@
 #include "catch.h"
 #include "core/error.h"
 #include "models/variables.h"
+#include "parameter_server/server_messages.h"
 #include "strategy/replicas.h"
 
 namespace dtrain {
@@ -21,16 +22,68 @@ std::shared_ptr<Model> small_model(uint64_t seed) {
 TEST_CASE("metric sums agree with hand-made ones") {
   MetricSums sums;
   const at::Tensor logits = at::tensor({2.0F, 1.0F, 0.0F, 5.0F, 0.5F, 0.25F}).view({3, 2});
-  sums.add_batch(logits, at::tensor(std::vector<int64_t>{0, 0, 1}), at::scalar_tensor(6.0));
+  const auto objective = make_objective(TrainSpec());
+  sums.add_batch(*objective, logits, at::tensor(std::vector<int64_t>{0, 0, 1}), at::scalar_tensor(6.0));
   CHECK(sums.examples() == 3);
   CHECK(sums.loss() == Approx(2.0));
-  CHECK(sums.accuracy() == Approx(1.0 / 3.0));
+  const MetricValues metrics = sums.metrics();
+  REQUIRE(metrics.size() == 2);
+  CHECK(metrics[0] == std::pair<std::string, double>("loss", 2.0));
+  CHECK(metrics[1].first == "accuracy");
+  CHECK(metrics[1].second == Approx(1.0 / 3.0));
+  CHECK(sums.named() == std::map<std::string, double>{{"loss", 6}, {"correct", 1}, {"examples", 3}});
   MetricSums twice;
   twice.add(sums);
   twice.add(sums);
   CHECK(twice.examples() == 6);
   CHECK(twice.loss() == Approx(2.0));
   CHECK(std::isnan(MetricSums().loss()));
+}
+
+TEST_CASE("sums without examples are of any objective, and metrics of no examples are no numbers") {
+  CHECK(MetricSums().examples() == 0);
+  CHECK(MetricSums().named().empty());
+  CHECK(MetricSums().metrics().empty());
+  const ObjectiveInfo& objective = objective_info("cross_entropy");
+  MetricSums sums(objective);
+  sums.add(MetricSums());
+  CHECK(sums.examples() == 0);
+  for (const auto& [name, value] : sums.metrics()) CHECK(std::isnan(value));
+  MetricSums none;
+  none.add(sums);
+  CHECK(none.metrics().size() == objective.metrics.size());
+}
+
+TEST_CASE("sums are restored by their names, and those of another objective are refused") {
+  const ObjectiveInfo& objective = objective_info("cross_entropy");
+  const std::map<std::string, double> named = {{"loss", 6.5}, {"correct", 2}, {"examples", 3}};
+  CHECK(MetricSums(objective, named).named() == named);
+  for (const auto& [missing, value] : named) {
+    std::map<std::string, double> other = named;
+    other.erase(missing);
+    CHECK_THROWS_AS(MetricSums(objective, other), Error);
+    other["squares"] = 1;
+    CHECK_THROWS_AS(MetricSums(objective, other), Error);
+  }
+  std::map<std::string, double> more = named;
+  more["squares"] = 1;
+  CHECK_THROWS_AS(MetricSums(objective, more), Error);
+}
+
+TEST_CASE(
+    "every objective of the table can be made, and a message of a parameter server has room for its sums") {
+  for (const std::string& name : objective_names()) {
+    TrainSpec train;
+    train.loss = name;
+    const ObjectiveInfo& info = make_objective(train)->info();
+    CHECK(info.name == name);
+    CHECK(info.metrics.front().name == "loss");
+    CHECK(info.sum_names().size() <= SentSums().size());
+    CHECK(info.sum_names().at(kSentExamples) == "examples");
+  }
+  TrainSpec unknown;
+  unknown.loss = "nothing";
+  CHECK_THROWS_AS(make_objective(unknown), Error);
 }
 
 TEST_CASE("variables are copied and written back, and mismatches refused") {

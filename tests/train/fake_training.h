@@ -46,12 +46,13 @@ class FakeStrategy : public Strategy {
     calls.push_back("place");
     return own_step.value_or(0);
   }
-  MetricSums train_step(const Share& share, double learning_rate) override {
+  MetricSums train_step(const Share& share, const StepContext& context) override {
     calls.push_back("train");
-    const int64_t step = steps_before + static_cast<int64_t>(steps.size()) + 1;
+    const int64_t step = context.step;
+    CHECK(step == steps_before + static_cast<int64_t>(steps.size()) + 1);
     if (step == failing_step) throw Error(ExitCode::kPeerLost, "a replica is gone");
     steps.push_back(share.step);
-    learning_rates.push_back(learning_rate);
+    learning_rates.push_back(context.learning_rate);
     examples.push_back(examples_of(share));
     CHECK(share.global_examples == examples.back());  // one replica takes it all
     return make_sums(examples.back(), step == spoiled_step ? spoiled_loss : static_cast<double>(step));
@@ -102,7 +103,7 @@ class FakeStrategy : public Strategy {
   static MetricSums make_sums(int64_t count, double loss) {
     MetricSums sums;
     if (count > 0) {
-      sums.add_batch(at::zeros({count, 3}), at::zeros({count}, at::kLong),
+      sums.add_batch(*make_objective(TrainSpec()), at::zeros({count, 3}), at::zeros({count}, at::kLong),
                      at::scalar_tensor(loss * static_cast<double>(count), at::kDouble));
     }
     return sums;

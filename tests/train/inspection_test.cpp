@@ -52,12 +52,14 @@ Replica train(const JobPlan& job, ProcessGroup& inspection_group, std::unique_pt
   const std::shared_ptr<Model> model = parts.model;
   const auto inspection = std::make_shared<StepInspection>(
       model, parts.train, std::make_unique<Borrowed>(inspection_group), 1e-5);
-  parts.before_update = [inspection, &tamper, model](const GradientReducer& reducer, ProcessGroup&) {
-    if (tamper) tamper(*model);
-    inspection->look_at_gradients(reducer);
-  };
+  parts.observers.push_back(
+      {[inspected](int64_t made) { return made == inspected; },
+       [inspection, &tamper, model](int64_t, const GradientReducer& reducer, ProcessGroup&) {
+         if (tamper) tamper(*model);
+         inspection->look_at_gradients(reducer);
+       }});
   RecordingSink sink;
-  const auto strategy = make_inspected(make_strategy(run.strategy, std::move(parts)), inspection, {inspected},
+  const auto strategy = make_inspected(make_strategy(run.strategy, std::move(parts)), inspection, inspected,
                                        begin_event<InspectEvent>("distributed"), sink);
   strategy->place_variables();
   ShareLoader loader(dataset.train, train_options(job, run, rank));
@@ -65,7 +67,7 @@ Replica train(const JobPlan& job, ProcessGroup& inspection_group, std::unique_pt
   for (int64_t epoch = 0; step < kSteps; ++epoch) {
     loader.start_epoch(epoch);
     for (std::optional<Share> share; step < kSteps && (share = loader.next()); ++step)
-      strategy->train_step(*share, 0.05);
+      strategy->train_step(*share, {step + 1, 0.05});
   }
   Replica replica{strategy->collect_variables().model, sink.events};
   strategy->finish();

@@ -16,7 +16,8 @@ MetricSums sums_of(int64_t examples, int64_t correct, double loss) {
   const at::Tensor targets = at::zeros({examples}, at::kLong);
   at::Tensor logits = at::zeros({examples, 2});
   logits.slice(0, correct).select(1, 1).fill_(1);  // the rest predicts class 1
-  sums.add_batch(logits, targets, at::scalar_tensor(loss * static_cast<double>(examples)));
+  sums.add_batch(*make_objective(TrainSpec()), logits, targets,
+                 at::scalar_tensor(loss * static_cast<double>(examples)));
   return sums;
 }
 
@@ -81,7 +82,7 @@ TEST_CASE("the loss scale and the updates that it cost are told") {
       job, job.runs.back(), sink, [] { return Traffic(); }, nullptr, scale);
   reporter.on_run_start();
   scale->update(/*finite=*/false);
-  reporter.on_window(1, 2, 0.1, MetricSums({1, 1, 1}));
+  reporter.on_window(1, 2, 0.1, sums_of(1, 1, 1));
   reporter.on_run_end(1, 2);
   const Event step = sink.of("step").at(0);
   CHECK(step.at("loss_scale") == 32768.0);

@@ -9,6 +9,8 @@
 namespace dtrain {
 namespace {
 
+using NamedSums = std::map<std::string, double>;
+
 // The states of the checkpoints in the folder, by step.
 std::vector<TrainingState> saved_in(const std::filesystem::path& folder) {
   std::vector<TrainingState> states;
@@ -63,8 +65,10 @@ TEST_CASE("a checkpoint says where training stood") {
   REQUIRE(states.size() == 4);
   CHECK(states[0].epoch == 0);
   CHECK(states[0].position == 16);
-  CHECK(states[0].pass_sums == std::vector<double>{4 * (1 + 2 + 3), 12, 12});  // steps 1 to 3 were reported
-  CHECK(states[0].window_sums == std::vector<double>{4 * 4, 4, 4});
+  CHECK(states[0].pass_sums == NamedSums{{"loss", 4 * (1 + 2 + 3)},
+                                         {"correct", 12},
+                                         {"examples", 12}});  // steps 1 to 3 were reported
+  CHECK(states[0].window_sums == NamedSums{{"loss", 4 * 4}, {"correct", 4}, {"examples", 4}});
   CHECK(states[0].metrics.empty());
   CHECK(states[1].epoch == 1);
   CHECK(states[1].position == 12);

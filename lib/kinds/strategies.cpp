@@ -1,4 +1,4 @@
-#include "spec/strategies.h"
+#include "kinds/strategies.h"
 
 #include "core/error.h"
 

@@ -1,4 +1,4 @@
-#include "spec/objectives.h"
+#include "kinds/objectives.h"
 
 #include <fmt/format.h>
 
@@ -9,13 +9,20 @@
 namespace dtrain {
 namespace {
 
-const MetricInfo kLoss{"loss", /*higher_is_better=*/false, MetricUnit::kNumber};
-const MetricInfo kAccuracy{"accuracy", /*higher_is_better=*/true, MetricUnit::kFraction};
+// Functions, not constants: tables of other files are made from them before main().
+MetricInfo loss() {
+  return {"loss", /*higher_is_better=*/false, MetricUnit::kNumber,
+          [](const SumLookup& sum) { return sum("loss") / sum("examples"); }};
+}
+MetricInfo accuracy() {
+  return {"accuracy", /*higher_is_better=*/true, MetricUnit::kFraction,
+          [](const SumLookup& sum) { return sum("correct") / sum("examples"); }};
+}
 
 const std::vector<ObjectiveInfo>& objectives() {
   static const std::vector<ObjectiveInfo> table = {
-      // Of logits [n, classes] and the index of each example's class.
-      {.name = "cross_entropy", .sums = {"correct"}, .metrics = {kLoss, kAccuracy}},
+      // Of logits [n, classes] and the index of each example's class, int64 [n].
+      {.name = "cross_entropy", .sums = {"correct"}, .metrics = {loss(), accuracy()}},
   };
   return table;
 }
@@ -38,9 +45,8 @@ std::vector<std::string> names_of(const Table& table) {
 }  // namespace
 
 std::vector<std::string> ObjectiveInfo::sum_names() const {
-  std::vector<std::string> names = {"loss"};
+  std::vector<std::string> names = {"loss", "examples"};
   names.insert(names.end(), sums.begin(), sums.end());
-  names.push_back("examples");
   return names;
 }
 
@@ -64,6 +70,13 @@ const std::vector<MetricInfo>& known_metrics() {
 }
 
 std::vector<std::string> metric_names() { return names_of(known_metrics()); }
+
+std::optional<double> find_metric(const MetricValues& metrics, const std::string& name) {
+  for (const auto& [known, value] : metrics) {
+    if (known == name) return value;
+  }
+  return std::nullopt;
+}
 
 const MetricInfo& metric_info(const std::string& name) { return find(known_metrics(), name, "metric"); }
 

@@ -1,5 +1,5 @@
 // What a step computes, against closed forms.
-#include "step/eager_step.h"
+#include "step/train_step.h"
 
 #include <ATen/ATen.h>
 
@@ -7,8 +7,12 @@
 #include <limits>
 
 #include "catch.h"
+#include "comm/fake_accelerator.h"
 #include "step/clipping.h"
+#include "step/eager_execution.h"
+#include "step/step_recorder.h"
 #include "strategy/replicas.h"
+#include "strategy/strategy.h"
 
 namespace dtrain {
 namespace {
@@ -33,10 +37,11 @@ TEST_CASE("smoothed labels spread their share over all classes; evaluation does 
   const Batch batch = one_example();
   const at::Tensor log = at::log_softmax(model->forward(batch.inputs), 1)[0];
   const double expected = -(0.7 * log[1] + 0.1 * log.sum()).item<double>();
-  CHECK(training_pass(*model, train, batch).loss_sum.item<double>() == Approx(expected).epsilon(1e-14));
-  Share share;
-  share.micro_batches = {MicroBatch(batch)};
-  CHECK(eager_evaluate(*model, share).loss() == Approx(-log[1].item<double>()).epsilon(1e-14));
+  const auto objective = make_objective(train);
+  CHECK(training_pass(*model, train, *objective, batch).loss_sum.item<double>() ==
+        Approx(expected).epsilon(1e-14));
+  CHECK(objective->evaluation_loss(model->forward(batch.inputs), batch.targets).item<double>() ==
+        Approx(-log[1].item<double>()).epsilon(1e-14));
 }
 
 struct Step {
@@ -53,10 +58,11 @@ struct Step {
     Share share;
     share.micro_batches = {MicroBatch(one_example())};
     share.global_examples = 1;
-    const StepParts parts{*model, *group, *reducer, clock, train, loss_scale};
-    eager_gradients(parts, share);
-    finite = eager_unscale(parts);
-    eager_clip(parts);
+    const auto objective = make_objective(train);
+    const StepParts parts{*model, *group, *reducer, clock, train, *objective, loss_scale};
+    make_step_execution(parts)->gradients(share, {});
+    finite = unscale_gradient(parts);
+    clip_gradient(parts);
     std::vector<at::Tensor> all;
     for (const at::Tensor& parameter : model->parameters()) all.push_back(parameter.grad().clone());
     return all;
@@ -84,6 +90,48 @@ TEST_CASE("a gradient whose norm is too large is scaled down, one that is not st
   step.train.clip_norm = 1000;
   const auto same = step.gradients();
   for (size_t i = 0; i < whole.size(); ++i) CHECK(at::equal(same[i], whole[i]));
+}
+
+// Trains 30 recorded steps on one example, of which an observer wants step `wanted` (0: none).
+struct Observed {
+  std::shared_ptr<test::FakeAccelerator> accelerator = std::make_shared<test::FakeAccelerator>();
+  std::vector<int64_t> looked_at;
+  std::vector<double> norms;
+  std::vector<at::Tensor> weights;
+
+  explicit Observed(int64_t wanted) {
+    StrategyParts parts;
+    parts.model = linear_model();
+    parts.group = make_single_group();
+    parts.accelerator = accelerator;
+    parts.record_steps = true;
+    parts.observers.push_back({[wanted](int64_t step) { return step == wanted; },
+                               [this](int64_t step, const GradientReducer& reducer, ProcessGroup& group) {
+                                 looked_at.push_back(step);
+                                 norms.push_back(gradient_norm(reducer, group).item<double>());
+                               }});
+    const std::shared_ptr<Model> model = parts.model;
+    const auto strategy = make_strategy("one_device", std::move(parts));
+    strategy->place_variables();
+    Share share;
+    share.micro_batches = {MicroBatch(one_example())};
+    share.global_examples = 1;
+    for (int64_t step = 1; step <= 30; ++step) strategy->train_step(share, {step, 0.1});
+    for (const at::Tensor& parameter : model->parameters()) weights.push_back(parameter.detach().clone());
+    strategy->finish();
+  }
+};
+
+TEST_CASE("an observer of gradients costs the step that it wants, and nothing else changes") {
+  const Observed without(0);
+  const Observed with(20);
+  CHECK(without.looked_at.empty());
+  CHECK(with.looked_at == std::vector<int64_t>{20});
+  CHECK(with.norms.at(0) > 0);
+  CHECK(without.accelerator->replays() == 30 - StepRecorder::kWarmUpSteps);
+  CHECK(with.accelerator->recordings() == 1);
+  CHECK(with.accelerator->replays() == without.accelerator->replays() - 1);
+  for (size_t i = 0; i < with.weights.size(); ++i) CHECK(at::equal(with.weights[i], without.weights[i]));
 }
 
 TEST_CASE("the loss scale falls when a gradient overflows and rises after 2000 that do not") {
@@ -143,12 +191,13 @@ TEST_CASE("mixed precision computes in 16 bits and keeps weights, gradients and 
   at::manual_seed(1);
   const Batch batch{at::rand({5, 1, 12, 12}), at::tensor(std::vector<int64_t>{0, 1, 2, 1, 0})};
   TrainSpec train;
-  const ForwardPass exact = training_pass(*model, train, batch);
+  const auto objective = make_objective(train);
+  const ForwardPass exact = training_pass(*model, train, *objective, batch);
   train.precision = precision;
-  const ForwardPass mixed = training_pass(*model, train, batch);
-  CHECK(mixed.logits.scalar_type() == at::kFloat);
-  CHECK_FALSE(at::equal(mixed.logits, exact.logits));
-  CHECK(at::allclose(mixed.logits, exact.logits, 0.05, 0.02));
+  const ForwardPass mixed = training_pass(*model, train, *objective, batch);
+  CHECK(mixed.outputs.scalar_type() == at::kFloat);
+  CHECK_FALSE(at::equal(mixed.outputs, exact.outputs));
+  CHECK(at::allclose(mixed.outputs, exact.outputs, 0.05, 0.02));
   mixed.loss_sum.backward();
   for (const at::Tensor& parameter : model->parameters()) {
     CHECK(parameter.scalar_type() == at::kFloat);
@@ -156,15 +205,16 @@ TEST_CASE("mixed precision computes in 16 bits and keeps weights, gradients and 
     CHECK(at::isfinite(parameter.grad()).all().item<bool>());
   }
   // Outside of the pass nothing is converted, and what an update changes is seen by the next one.
-  CHECK(at::equal(training_pass(*model, TrainSpec(), batch).logits, exact.logits));
+  CHECK(at::equal(training_pass(*model, TrainSpec(), *objective, batch).outputs, exact.outputs));
   {
     const at::NoGradGuard no_grad;
     for (at::Tensor& parameter : model->parameters()) parameter.add_(0.1);
   }
-  CHECK_FALSE(at::equal(training_pass(*model, train, batch).logits, mixed.logits));
+  CHECK_FALSE(at::equal(training_pass(*model, train, *objective, batch).outputs, mixed.outputs));
   // An empty batch takes part, too.
   for (at::Tensor& parameter : model->parameters()) parameter.mutable_grad().reset();
-  training_pass(*model, train, {at::empty({0, 1, 12, 12}), at::empty({0}, at::kLong)}).loss_sum.backward();
+  training_pass(*model, train, *objective, {at::empty({0, 1, 12, 12}), at::empty({0}, at::kLong)})
+      .loss_sum.backward();
   for (const at::Tensor& parameter : model->parameters())
     CHECK(at::equal(parameter.grad(), at::zeros_like(parameter)));
 }

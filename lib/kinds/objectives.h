@@ -2,6 +2,8 @@
 // directions; lib/objective computes them.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -13,11 +15,14 @@ using MetricValues = std::vector<std::pair<std::string, double>>;
 
 enum class MetricUnit { kNumber, kFraction };  // kFraction: 0 to 1
 
-// A metric is a mean over examples, or another function of sums over examples.
+// A sum over examples by its name: one of ObjectiveInfo::sum_names().
+using SumLookup = std::function<double(const std::string& name)>;
+
 struct MetricInfo {
   std::string name;  // in events, checkpoints and the fields of a spec
   bool higher_is_better = false;
   MetricUnit unit = MetricUnit::kNumber;
+  double (*value)(const SumLookup& sum) = nullptr;  // NaN when there are no examples
 };
 
 struct ObjectiveInfo {
@@ -27,7 +32,7 @@ struct ObjectiveInfo {
   std::vector<std::string> sums;
   std::vector<MetricInfo> metrics;  // the loss first
 
-  // {"loss", what `sums` has, "examples"}
+  // {"loss", "examples", what `sums` has}
   std::vector<std::string> sum_names() const;
 };
 
@@ -38,6 +43,8 @@ std::vector<std::string> objective_names();
 // Of all objectives, each name once.
 const std::vector<MetricInfo>& known_metrics();
 std::vector<std::string> metric_names();
+// nullopt: it is not among them.
+std::optional<double> find_metric(const MetricValues& metrics, const std::string& name);
 // Throws Error(kBug) for a name that no objective has.
 const MetricInfo& metric_info(const std::string& name);
 

@@ -1,0 +1,97 @@
+#include "objective/metric_sums.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <cmath>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+
+namespace dtrain {
+namespace {
+
+// As in ObjectiveInfo::sum_names().
+constexpr int64_t kLoss = 0;
+constexpr int64_t kExamples = 1;
+constexpr int64_t kOwn = 2;  // from here on those of the objective
+
+}  // namespace
+
+MetricSums::MetricSums(const ObjectiveInfo& objective, at::Device device)
+    : objective_(&objective),
+      values_(at::zeros({kOwn + std::ssize(objective.sums)},
+                        at::TensorOptions().dtype(at::kDouble).device(device))) {}
+
+MetricSums::MetricSums(const ObjectiveInfo& objective, const std::map<std::string, double>& named)
+    : MetricSums(objective) {
+  const std::vector<std::string> names = objective.sum_names();
+  for (size_t i = 0; i < names.size(); ++i) {
+    const auto value = named.find(names[i]);
+    if (value == named.end() || named.size() != names.size()) {
+      throw Error(ExitCode::kCheckpoint,
+                  fmt::format("the checkpoint's sums are not those of the loss {}", objective.name));
+    }
+    values_[static_cast<int64_t>(i)] = value->second;
+  }
+}
+
+void MetricSums::add_batch(const Objective& objective, const at::Tensor& outputs, const at::Tensor& targets,
+                           const at::Tensor& loss_sum) {
+  const at::NoGradGuard no_grad;
+  objective_ = &objective.info();
+  // In few operations, each straight into its place: a device takes longer to begin one than for the numbers.
+  const at::TensorOptions options = at::TensorOptions().dtype(at::kDouble).device(outputs.device());
+  const int64_t own = std::ssize(objective_->sums);
+  at::Tensor batch = at::full({kOwn + own}, targets.size(0), options);  // the examples
+  batch.select(0, kLoss).copy_(loss_sum);
+  objective.sum_up(outputs, targets, batch.narrow(0, kOwn, own));
+  add(std::move(batch));
+}
+
+void MetricSums::add(const MetricSums& other) {
+  if (!other.values_.defined()) return;
+  objective_ = other.objective_;
+  if (values_.defined() && values_.device() == other.values_.device()) {
+    values_.add_(other.values_);
+  } else {
+    add(other.values_.clone());
+  }
+}
+
+void MetricSums::add(at::Tensor&& values) {
+  if (!values_.defined()) {
+    values_ = std::move(values);
+  } else if (values_.device() == values.device()) {
+    values_.add_(values);
+  } else {
+    values_ = values.add_(values_.to(values.device()));
+  }
+}
+
+double MetricSums::at(int64_t index) const { return values_[index].item<double>(); }
+
+int64_t MetricSums::examples() const { return values_.defined() ? static_cast<int64_t>(at(kExamples)) : 0; }
+
+double MetricSums::loss() const { return values_.defined() ? at(kLoss) / at(kExamples) : std::nan(""); }
+
+std::map<std::string, double> MetricSums::named() const {
+  std::map<std::string, double> named;
+  if (!values_.defined()) return named;
+  const at::Tensor values = values_.cpu();
+  const std::vector<std::string> names = objective_->sum_names();
+  for (size_t i = 0; i < names.size(); ++i) named[names[i]] = values.const_data_ptr<double>()[i];
+  return named;
+}
+
+MetricValues MetricSums::metrics() const {
+  const std::map<std::string, double> sums = named();
+  MetricValues metrics;
+  if (objective_ == nullptr) return metrics;
+  for (const MetricInfo& metric : objective_->metrics)
+    metrics.emplace_back(metric.name, metric.value([&](const std::string& name) { return sums.at(name); }));
+  return metrics;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,74 @@
+#include "step/eager_execution.h"
+
+#include <ATen/ATen.h>
+
+#include "step/autocast.h"
+#include "step/step_execution.h"
+#include "store/peer_errors.h"
+
+namespace dtrain {
+namespace {
+
+// Of `weight` * loss_sum. May wait for the peers on this host: buckets are summed as soon as they are full.
+void backward(const at::Tensor& loss_sum, double weight) {
+  with_peer_errors("summing gradients", [&] { loss_sum.backward(at::full_like(loss_sum, weight)); });
+}
+
+class EagerExecution : public StepExecution {
+ public:
+  explicit EagerExecution(const StepParts& parts) : parts_(parts) {}
+
+  MetricSums gradients(const Share& share, const PartsSummed& summed) override {
+    parts_.clock.enter(Phase::kCompute);
+    MetricSums sums;
+    parts_.model.train();
+    parts_.reducer.zero_gradients();
+    const double scale = parts_.loss_scale ? parts_.loss_scale->value() : 1;
+    const size_t count = share.micro_batches.size();
+    for (size_t i = 0; i < count; ++i) {
+      const Batch batch = share.micro_batches[i].assemble();
+      parts_.reducer.prepare(/*last=*/i + 1 == count);
+      const ForwardPass pass = training_pass(parts_.model, parts_.train, parts_.objective, batch);
+      backward(pass.loss_sum, scale / static_cast<double>(share.global_examples));
+      sums.add_batch(parts_.objective, pass.outputs, batch.targets, pass.loss_sum);
+    }
+    parts_.clock.enter(Phase::kCommunicate);
+    parts_.reducer.finish(summed);
+    return sums;
+  }
+
+  MetricSums evaluate(const Share& share) override {
+    const at::NoGradGuard no_grad;
+    const Objective& objective = parts_.objective;
+    MetricSums sums;
+    parts_.model.eval();
+    for (const MicroBatch& micro_batch : share.micro_batches) {
+      const Batch batch = micro_batch.assemble();
+      const at::Tensor outputs = parts_.model.forward(batch.inputs);
+      sums.add_batch(objective, outputs, batch.targets, objective.evaluation_loss(outputs, batch.targets));
+    }
+    return sums;
+  }
+
+ private:
+  StepParts parts_;
+};
+
+}  // namespace
+
+ForwardPass training_pass(Model& model, const TrainSpec& train, const Objective& objective,
+                          const Batch& batch) {
+  at::Tensor outputs;
+  {
+    const Autocast in_16_bits(batch.inputs.device().type(), compute_type(train.precision));
+    outputs = model.forward(batch.inputs);
+  }
+  outputs = outputs.to(batch.inputs.scalar_type());  // the loss is a sum over many
+  return {outputs, objective.training_loss(outputs, batch.targets)};
+}
+
+std::unique_ptr<StepExecution> make_step_execution(const StepParts& parts) {
+  return std::make_unique<EagerExecution>(parts);
+}
+
+}  // namespace dtrain

@@ -1,0 +1,22 @@
+// Steps by LibTorch's autograd, operation by operation.
+#pragma once
+
+#include "data/batches.h"
+#include "models/model.h"
+#include "objective/objective.h"
+#include "spec/spec.h"
+
+namespace dtrain {
+
+// The forward pass of one micro-batch.
+struct ForwardPass {
+  at::Tensor outputs;   // [n, ...]
+  at::Tensor loss_sum;  // a scalar: the sum of the examples' losses
+};
+
+// As training makes it: in train.precision, with the training loss of `objective`. What a step minimises is
+// its loss_sum / share.global_examples, summed over micro-batches and replicas.
+ForwardPass training_pass(Model& model, const TrainSpec& train, const Objective& objective,
+                          const Batch& batch);
+
+}  // namespace dtrain

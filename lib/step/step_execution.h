@@ -1,0 +1,45 @@
+// How a training step is computed, apart from where its variables live, which is the strategy's concern.
+#pragma once
+
+#include <memory>
+
+#include "comm/gradient_reducer.h"
+#include "comm/process_group.h"
+#include "core/phase_clock.h"
+#include "data/batches.h"
+#include "models/model.h"
+#include "objective/metric_sums.h"
+#include "step/loss_scale.h"
+
+namespace dtrain {
+
+// What the steps of one replica work with. The clock is that of the reducer.
+struct StepParts {
+  Model& model;
+  ProcessGroup& group;
+  GradientReducer& reducer;
+  PhaseClock& clock;
+  const TrainSpec& train;
+  const Objective& objective;
+  LossScale* loss_scale = nullptr;  // may lack
+};
+
+class StepExecution {
+ public:
+  virtual ~StepExecution() = default;
+
+  // The part of a step before the update: forward, backward, gradients combined over the replicas. Every
+  // example's training loss is divided by share.global_examples and multiplied by the loss scale. A share may
+  // be empty. Tells `summed`, unless it is empty, which gradients are there (GradientReducer::finish).
+  // Collective. Returns the sums of the share.
+  virtual MetricSums gradients(const Share& share, const PartsSummed& summed) = 0;
+
+  // Forward pass in evaluation mode without gradients. Returns the sums of the share, with the evaluation
+  // loss.
+  virtual MetricSums evaluate(const Share& share) = 0;
+};
+
+// For the steps of `parts`, which outlive it: by autograd, operation by operation.
+std::unique_ptr<StepExecution> make_step_execution(const StepParts& parts);
+
+}  // namespace dtrain
