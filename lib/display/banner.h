@@ -3,14 +3,14 @@
 
 #include <string>
 
-#include "metrics/event.h"
+#include "metrics/events.h"
 
 namespace dtrain {
 
-// Lines of text that say what a run_start event says.
-std::string start_banner(const Event& run_start, bool colour);
+// Lines of text that say what the event says.
+std::string start_banner(const RunStartEvent& start, bool colour);
 
 // One line that says that another dataset than the one asked for is used; empty when it is not so.
-std::string fallback_note(const Event& run_start, bool colour);
+std::string fallback_note(const RunStartEvent& start, bool colour);
 
 }  // namespace dtrain

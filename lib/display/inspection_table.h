@@ -3,11 +3,11 @@
 
 #include <string>
 
-#include "metrics/event.h"
+#include "metrics/events.h"
 
 namespace dtrain {
 
-// An `inspect` event as a table: what each replica brought to the step, what came out, and the verdict.
-std::string inspection_table(const Event& inspection);
+// As a table: what each replica brought to the step, what came out, and the verdict.
+std::string inspection_table(const InspectEvent& inspection);
 
 }  // namespace dtrain

@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/clock.h"
+#include "metrics/events.h"
 #include "metrics/statistics.h"
 #include "train/assembly.h"
 
@@ -57,9 +58,9 @@ void measure_overhead(const JobPlan& job, const RunPlan& run, const Dataset& dat
   }
   const auto baseline_ms = baseline.timer.run().step_ms;
   const auto contender_ms = contender.timer.run().step_ms;
-  Event event = make_event("overhead", run.name());
-  if (baseline_ms && contender_ms && *baseline_ms > 0) event["overhead"] = *contender_ms / *baseline_ms - 1;
-  sink.on_event(event);
+  auto measured = begin_event<OverheadEvent>(run.name());
+  if (baseline_ms && contender_ms && *baseline_ms > 0) measured.overhead = *contender_ms / *baseline_ms - 1;
+  sink.on_event(encode(measured));
 }
 
 }  // namespace dtrain

@@ -189,9 +189,7 @@ void Trainer::refuse_save_requests() {
           : "SIGUSR1: the " + run_.name() +
                 " run saves no checkpoints; the distributed run is the one that can";
   if (!leads_) return spdlog::warn(text);
-  Event warning = make_event("warning", run_.name());
-  warning["text"] = text;
-  callbacks_.on_event(warning);
+  reporter_.on_warning(text);
 }
 
 void Trainer::save(int64_t epoch) {
