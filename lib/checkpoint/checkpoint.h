@@ -2,8 +2,7 @@
 //
 //   checkpoints/step-000001234/model.safetensors      parameters and buffers, for any safetensors reader
 //                              optimizer.safetensors  the other tensors that training needs
-//                              manifest.json          the position of the training, and checksums of all
-//                              files
+//                              manifest.json          the position of the training, and all checksums
 //
 // It is written under a temporary name in the same folder, synced to the disk, and then renamed. So whatever
 // happens, everything that looks like a checkpoint is complete. Only one process at a time may save into a
