@@ -15,7 +15,7 @@ void add_row(std::string& block, const std::string& name, const std::string& val
   block += fmt::format("  {:<14}{}\n", name, value);
 }
 
-// "cpu" for equal devices, "cuda:0, cuda:1" for different ones.
+// "cpu" if all devices are equal, "cuda:0, cuda:1" if they differ.
 std::string devices(const Event& start) {
   const auto list = start.find("devices");
   if (list == start.end() || !list->is_array()) return "-";
@@ -34,7 +34,7 @@ std::string global_batch(const Event& start) {
                      show_counted(integer_at(start, "accumulate_steps"), "accumulation step"));
 }
 
-// The derivation ends with the rate.
+// The text of the derivation ends with the learning rate.
 std::string learning_rate(const Event& start) {
   if (text_at(start, "learning_rate_derivation")) return show_text(start, "learning_rate_derivation");
   const auto rate = number_at(start, "learning_rate");

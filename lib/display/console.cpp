@@ -28,7 +28,7 @@ std::string how_it_ended(const Event& end) {
                             : status;
 }
 
-// What workers did, each on its own; empty where they went in step.
+// What each worker of parameter_server did; empty for strategies whose replicas work in step.
 std::string workers_lines(const Event& end) {
   const auto workers = end.find("workers");
   const auto staleness = end.find("staleness");
@@ -105,7 +105,7 @@ void Console::on_run_start(const Event& event) {
     return;
   }
   const auto replicas = integer_at(event, "replicas");
-  const bool is_known = restarted_ && replicas == replicas_;  // said before the restart
+  const bool is_known = restarted_ && replicas == replicas_;  // the banner was shown before the restart
   replicas_ = replicas;
   print((is_known ? "" : start_banner(event, options_.colour)) + fmt::format("BEGIN {}\n", progress_.run) +
         fmt::format(kRow, "epoch", "phase", "loss", "accuracy", "examples/s", "step ms", "time"));
@@ -210,8 +210,8 @@ std::string Console::coloured(const char* code, const std::string& text) const {
   return options_.colour ? code + text + "\x1b[0m" : text;
 }
 
-// Takes the position from an event and estimates the time left from the pace since the first step that was
-// seen (evaluations included, a resumed run's earlier steps not).
+// Takes the position from an event. Estimates the time left from the pace since the first step that was seen:
+// evaluations are included, the steps that a resumed run did earlier are not.
 void Console::follow(const Event& event) {
   if (!options_.is_terminal || options_.quiet || !training_) return;
   progress_.epoch = integer_at(event, "epoch").value_or(progress_.epoch);

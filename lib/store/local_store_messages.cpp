@@ -67,8 +67,7 @@ std::optional<StoreMessage> take_message(std::string& bytes) {
 AbstractAddress::AbstractAddress(const std::string& name) {
   address.sun_family = AF_UNIX;
   const size_t size = std::min(name.size(), sizeof address.sun_path - 1);
-  std::memcpy(address.sun_path + 1, name.data(),
-              size);  // after a zero byte, which marks a name that is not a file
+  std::memcpy(address.sun_path + 1, name.data(), size);  // after a zero byte, as the name is no file's
   length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + size);
 }
 
