@@ -15,8 +15,7 @@ namespace dtrain {
 namespace {
 
 constexpr size_t kMostPoints = 120;  // of a line; more would not be visible
-constexpr double kWideRange =
-    20;  // from this ratio of the highest to the lowest value, an axis is logarithmic
+constexpr double kWideRange = 20;    // if highest / lowest value is above this, an axis is logarithmic
 constexpr double kChartWidth = 460;  // narrow, so that labels are readable on a phone
 constexpr double kChartHeight = 270;
 
