@@ -39,7 +39,7 @@ std::string cell(const std::optional<T>& value) {
 
 std::string line_of(const Row& row) {
   std::vector<std::string> metrics;
-  for (const std::string& name : metric_names()) metrics.push_back(cell(metric_value(row.metrics, name)));
+  for (const std::string& name : metric_names()) metrics.push_back(cell(find_metric(row.metrics, name)));
   return fmt::format("{},{},{},{},{},{},{}\n", cell(row.epoch), cell(row.step), row.phase, join(metrics, ","),
                      cell(row.learning_rate), cell(row.examples_per_second), cell(row.seconds));
 }

@@ -17,7 +17,7 @@ class EarlyStopping : public Callback {
   void on_event(const Event& event) override {
     const auto evaluation = decode<EvalEvent>(event);
     if (!evaluation) return;
-    const double value = metric_value(evaluation->metrics, *spec_.metric).value_or(std::nan(""));
+    const double value = find_metric(evaluation->metrics, *spec_.metric).value_or(std::nan(""));
     if (improves(value)) {
       best_ = value;
       best_epoch_ = evaluation->epoch.value_or(0);

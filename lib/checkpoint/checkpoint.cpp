@@ -21,7 +21,7 @@ namespace fs = std::filesystem;
   throw Error(ExitCode::kCheckpoint, fmt::format("{}: {}", path.string(), why));
 }
 
-// Whether the file is the one that the manifest is about, as far as its size and header tell.
+// Checks that the file is the one that the manifest describes, as far as its size and header show.
 void check_header(const fs::path& path, const SafetensorsFile& file, const FileChecksums& expected) {
   if (file.bytes() != expected.bytes)
     refuse(path, fmt::format("has {} bytes, but was saved with {}", file.bytes(), expected.bytes));
@@ -53,7 +53,7 @@ NamedTensors load_file(const fs::path& path, const FileChecksums& saved) {
   return tensors;
 }
 
-// `saved` is nullptr when the manifest is not to be trusted.
+// `saved` is nullptr if the manifest cannot be trusted.
 FileReport inspect_file(const fs::path& checkpoint, const std::string& name, const FileChecksums* saved,
                         std::vector<std::string>& problems) {
   FileReport report;
@@ -81,7 +81,7 @@ void write_checkpoint(const fs::path& path, const Checkpoint& checkpoint) {
   manifest.state = checkpoint.state;
   manifest.state.dtrain = kVersion;
   manifest.state.libtorch = TORCH_VERSION;
-  const Metadata metadata = {{"format", "pt"}};  // by which other readers know row-major tensors
+  const Metadata metadata = {{"format", "pt"}};  // tells other readers that tensors are row-major
   manifest.files[kModelFile] = write_safetensors(path / kModelFile, checkpoint.model, metadata);
   manifest.files[kOptimizerFile] = write_safetensors(path / kOptimizerFile, checkpoint.optimizer, metadata);
   const std::string text = manifest_text(manifest);
@@ -147,7 +147,7 @@ fs::path latest_good_checkpoint(const fs::path& folder, const std::function<void
                                 const std::function<bool(const SavedCheckpoint&)>& counts) {
   std::vector<SavedCheckpoint> found = list_checkpoints(folder);
   found.erase(std::remove_if(found.begin(), found.end(), std::not_fn(counts)), found.end());
-  // From the end, so that suspect ones come last.
+  // The loop below runs from the end, so suspect checkpoints go to the front: they are tried last.
   std::stable_partition(found.begin(), found.end(),
                         [](const SavedCheckpoint& saved) { return saved.suspect; });
   for (auto saved = found.rbegin(); saved != found.rend(); ++saved) {

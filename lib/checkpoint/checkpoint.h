@@ -1,13 +1,12 @@
-// A checkpoint: a folder that holds all that a training needs to go on.
+// A checkpoint is a folder with everything that is needed to resume training.
 //
-//   checkpoints/step-000001234/model.safetensors      parameters and buffers: any reader of safetensors takes
-//   them
-//                              optimizer.safetensors  what else training needs as tensors
-//                              manifest.json          where training stood, and checksums of all of it
+//   checkpoints/step-000001234/model.safetensors      parameters and buffers, for any safetensors reader
+//                              optimizer.safetensors  the other tensors that training needs
+//                              manifest.json          the position of the training, and all checksums
 //
-// It is written under a name of its own beside them, brought to the disk and renamed, so that whatever
-// happens there are whole checkpoints and nothing else that looks like one. Only one process at a time saves
-// into a folder; any number may read.
+// It is written under a temporary name in the same folder, synced to the disk, and then renamed. So whatever
+// happens, everything that looks like a checkpoint is complete. Only one process at a time may save into a
+// folder; any number may read.
 #pragma once
 
 #include <cstdint>
@@ -26,57 +25,57 @@ namespace dtrain {
 
 struct Checkpoint {
   NamedTensors model;      // parameters and buffers
-  NamedTensors optimizer;  // the optimizer's state, and generators'
+  NamedTensors optimizer;  // the state of the optimizer and of the random generators
   TrainingState state;
 };
 
-// Saves into folder/step-NNNNNNNNN (with state.suspicion step-NNNNNNNNN.suspect), making `folder` if need be
-// and replacing a checkpoint of the same step; the versions in the state are filled in. Returns when the disk
-// has it, with its path. Throws Error, for instance when the disk is full; all other checkpoints, and
-// one of the same step, are then as they were.
+// Saves into folder/step-NNNNNNNNN (step-NNNNNNNNN.suspect if state.suspicion is set). Creates `folder` if
+// needed and replaces a checkpoint of the same step. Fills in the versions in the state. Returns the path
+// once the checkpoint is on the disk. Throws Error, for instance when the disk is full; all other
+// checkpoints, and one of the same step, are then unchanged.
 std::filesystem::path save_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint);
 
-// Reads and verifies all of it. Throws Error(kCheckpoint) with what is wrong.
+// Reads and verifies the whole checkpoint. Throws Error(kCheckpoint) with what is wrong.
 Checkpoint load_checkpoint(const std::filesystem::path& path);
 
-// Reads and verifies its model alone. Throws Error(kCheckpoint) with what is wrong.
+// Reads and verifies only the model. Throws Error(kCheckpoint) with what is wrong.
 NamedTensors load_model(const std::filesystem::path& path);
 
-// The model's tensors as the header of their file, which is the one that was saved, describes them: with
-// types and sizes but without memory, on LibTorch's meta device. Throws Error(kCheckpoint) with what is
-// wrong.
+// The model's tensors with their types and sizes, but without data: they are on LibTorch's meta device. Reads
+// only the header of the model's file and verifies that it is the one that was saved. Throws
+// Error(kCheckpoint) with what is wrong.
 NamedTensors outline_of_model(const std::filesystem::path& path);
 
-// The newest checkpoint in `folder` that is good, verified to the last bit; a suspect one only when there is
-// no other. `warn` gets a line for each that is newer and is not used, and for a suspect one that is. Throws
-// Error(kCheckpoint) when there is none.
+// The newest good checkpoint in `folder`, with all its bytes verified. A suspect checkpoint is used only if
+// there is no other. `warn` is called with a line for each newer checkpoint that is not used, and for a
+// suspect one that is used. Throws Error(kCheckpoint) if there is no good checkpoint.
 //
-// Only those that `counts` are looked at.
+// Considers only checkpoints for which `counts` returns true.
 std::filesystem::path latest_good_checkpoint(
     const std::filesystem::path& folder, const std::function<void(const std::string&)>& warn,
     const std::function<bool(const SavedCheckpoint&)>& counts = [](const SavedCheckpoint&) { return true; });
 
-// What is in a checkpoint, sound or not.
+// What a checkpoint contains, whether it is good or damaged.
 struct TensorReport {
   std::string name;
   std::string dtype;
   std::vector<int64_t> shape;
   int64_t bytes = 0;
-  std::optional<bool> good;  // nullopt: the manifest does not know it
+  std::optional<bool> good;  // nullopt: the manifest does not list it
 };
 struct FileReport {
   std::string name;
-  std::optional<std::string> problem;  // with the file as a whole
+  std::optional<std::string> problem;  // of the file as a whole
   std::vector<TensorReport> tensors;
 };
 struct CheckpointReport {
-  std::optional<TrainingState> state;  // nullopt: the manifest is not to be trusted
+  std::optional<TrainingState> state;  // nullopt: the manifest cannot be trusted
   std::vector<FileReport> files;
-  std::vector<std::string> problems;  // all of them, each naming its file
+  std::vector<std::string> problems;  // all problems; each names its file
 };
 
-// Looks at all of it in a fixed amount of memory besides the headers. Throws nothing that is the checkpoint's
-// fault.
+// Inspects the whole checkpoint, using a fixed amount of memory besides the headers. Faults of the checkpoint
+// are reported and not thrown.
 CheckpointReport inspect_checkpoint(const std::filesystem::path& path);
 
 }  // namespace dtrain

@@ -30,7 +30,7 @@ void refuse_to_write(const std::filesystem::path& path, const char* what) {
                                                     path.string(), what, std::strerror(error), advice));
 }
 
-// O_EXCL and O_NOFOLLOW: in a folder that others may write to, the name could be a link to a file of ours.
+// O_EXCL and O_NOFOLLOW: in a folder that others may write to, the name could be a link to one of our files.
 NewFile::NewFile(const std::filesystem::path& path)
     : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666)) {
   if (file_.get() < 0) refuse_to_write(path_, "create the file");
@@ -48,7 +48,7 @@ void NewFile::sync() {
 void sync_folder(const std::filesystem::path& path) {
   const FileDescriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
   if (folder.get() < 0) refuse_to_write(path, "open the folder");
-  // Some network file systems cannot; what they promise is theirs.
+  // Some network file systems cannot sync a folder; their own guarantees then apply.
   if (::fsync(folder.get()) != 0 && errno != EINVAL) refuse_to_write(path, "write the folder to the disk");
 }
 

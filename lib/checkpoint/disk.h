@@ -1,5 +1,5 @@
-// Files that have to survive a crash, and files that may not be what they should be. A disk that is full or
-// fails is Error(kDisk), whatever else keeps a file from being written Error(kUsage) (core/files.h).
+// Files that have to survive a crash. If the disk is full or fails, functions throw Error(kDisk); for any
+// other reason why a file cannot be written they throw Error(kUsage) (core/files.h).
 #pragma once
 
 #include <cstddef>
@@ -8,7 +8,7 @@
 
 namespace dtrain {
 
-// Closes itself. Not copied, not moved: its owner stays where it is.
+// A file descriptor that closes itself. It can be neither copied nor moved.
 class FileDescriptor {
  public:
   FileDescriptor() = default;
@@ -22,14 +22,14 @@ class FileDescriptor {
   int descriptor_ = -1;
 };
 
-// A file that is written from its start to its end.
+// A file that is written sequentially from start to end.
 class NewFile {
  public:
-  // Throws Error when there is one already, or none can be made.
+  // Throws Error if the file exists or cannot be created.
   explicit NewFile(const std::filesystem::path& path);
-  // Throws Error, for instance when the disk is full.
+  // Throws Error, for instance if the disk is full.
   void write(const void* bytes, size_t count);
-  // Returns when the disk has all of it. Throws Error.
+  // Returns when all data is on the disk. Throws Error.
   void sync();
   int64_t bytes() const { return bytes_; }
 
@@ -39,10 +39,10 @@ class NewFile {
   int64_t bytes_ = 0;
 };
 
-// Returns when the disk has the folder's entries. Throws Error.
+// Returns when the folder's entries are on the disk. Throws Error.
 void sync_folder(const std::filesystem::path& path);
 
-// What went wrong with the system's last call on `path`, as an Error with advice.
+// Throws the error (errno) of the last system call, which was on `path`, as an Error with advice.
 [[noreturn]] void refuse_to_write(const std::filesystem::path& path, const char* what);
 
 }  // namespace dtrain

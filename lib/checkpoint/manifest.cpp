@@ -19,14 +19,14 @@ using nlohmann::ordered_json;
 
 const char* const kFormat = "dtrain checkpoint";
 constexpr int kVersionOfFormat = 2;
-constexpr int kVersionWithoutNamesOfSums = 1;  // which is still read
+constexpr int kVersionWithoutNamesOfSums = 1;  // still readable
 constexpr int kManifestDepth = 8;
 constexpr int64_t kMaxManifestBytes = int64_t{32} << 20;
 const std::string kBeforeChecksum = ",\n  \"xxh3_128\": \"";
 const std::string kAfterChecksum = "\"\n}\n";
 const size_t kTailBytes = kBeforeChecksum.size() + kChecksumDigits + kAfterChecksum.size();
 
-// Above what the spec's fields allow (spec/fields.cpp): arithmetic with numbers below does not overflow.
+// Higher than the spec's fields allow (spec/fields.cpp), and low enough that arithmetic does not overflow.
 constexpr int64_t kMostEpochs = 1'000'000;
 constexpr int64_t kMostExamples = 1'000'000'000'000;
 constexpr int64_t kMostReplicas = 65536;
@@ -37,7 +37,7 @@ int64_t count_at(const Json& json, const char* key) {
   return count.get<int64_t>();
 }
 
-// Numbers by name. Version 1 had an array of three: the loss, correct predictions, examples.
+// Sums by name. Version 1 had an array of three: the loss, the correct predictions and the examples.
 std::map<std::string, double> sums_at(const Json& json, const char* key) {
   const Json& sums = json.at(key);
   if (!sums.is_array()) return sums.get<std::map<std::string, double>>();
@@ -45,7 +45,7 @@ std::map<std::string, double> sums_at(const Json& json, const char* key) {
   return {{"loss", sums.at(0)}, {"correct", sums.at(1)}, {"examples", sums.at(2)}};
 }
 
-// What is wrong with them, in words. Counts of examples do not exceed the number of examples.
+// What is wrong with the sums, in words. No count of examples may exceed the number of examples.
 std::string problem_of_sums(const char* name, const std::map<std::string, double>& sums) {
   if (sums.empty()) return "";
   for (const auto& [sum, value] : sums) {
@@ -66,7 +66,7 @@ std::string range_problem(const char* name, int64_t value, int64_t least, int64_
   return fmt::format("its {} is {}, not from {} to {}", name, value, least, most);
 }
 
-// The last step of an epoch may have been left out (data.drop_remainder), in some epochs and not in others.
+// The last step of an epoch may have been dropped (data.drop_remainder), in some epochs and not in others.
 std::string step_problem(const TrainingState& state) {
   const int64_t whole = state.train_examples / state.global_batch;
   const int64_t started = whole + (state.train_examples % state.global_batch > 0 ? 1 : 0);
@@ -91,7 +91,7 @@ TrainingState training_state_from(const Json& json) {
   state.learning_rate = json.at("learning_rate").get<double>();
   state.schedule = json.at("schedule");
   state.metrics = json.at("metrics").get<std::map<std::string, double>>();
-  state.suspicion = json.value("suspicion", "");  // checkpoints of dtrain before it knew the word lack it
+  state.suspicion = json.value("suspicion", "");  // missing in checkpoints of older versions of dtrain
   state.replicas = count_at(json, "replicas");
   state.spec = json.at("spec").get<std::string>();
   state.dtrain = json.at("dtrain").get<std::string>();
@@ -134,11 +134,11 @@ Manifest manifest_of(const Json& json) {
   return manifest;
 }
 
-// All of it but the numbers' ranges.
+// Reads everything, but does not check the ranges of numbers.
 Manifest read(const Json& json, const std::string& what) {
   try {
     return manifest_of(json);
-  } catch (const std::exception&) {  // a member is missing or of another type
+  } catch (const std::exception&) {  // a member is missing or has another type
     throw Error(ExitCode::kCheckpoint, what + ": lacks something that dtrain writes");
   }
 }
@@ -148,7 +148,7 @@ Manifest read(const Json& json, const std::string& what) {
 ordered_json to_json(const TrainingState& state) {
   ordered_json metrics = ordered_json::object();
   for (const auto& [name, value] : state.metrics) {
-    if (std::isfinite(value)) metrics[name] = value;  // JSON has no other numbers
+    if (std::isfinite(value)) metrics[name] = value;  // JSON has no NaN and no infinity
   }
   return {{"run", state.run},
           {"epoch", state.epoch},
@@ -180,7 +180,7 @@ std::string manifest_text(const Manifest& manifest) {
                              {"state", to_json(manifest.state)},
                              {"files", files}};
   std::string text = json.dump(2, ' ', false, ordered_json::error_handler_t::replace);
-  text.resize(text.size() - 2);  // without "\n}": one more member follows
+  text.resize(text.size() - 2);  // without the final "\n}", because one more member follows
   return text + kBeforeChecksum + checksum_of(text) + kAfterChecksum;
 }
 
@@ -205,7 +205,7 @@ Manifest parse_manifest(const std::string& text, const std::string& what) {
 }
 
 std::filesystem::path plain_file(const std::filesystem::path& path, const std::string& name) {
-  std::error_code missing;  // whoever opens it says so
+  std::error_code missing;  // not reported here: opening the file will fail
   if (std::filesystem::is_symlink(path / name, missing)) {
     throw Error(
         ExitCode::kCheckpoint,

@@ -1,4 +1,4 @@
-// manifest.json: what a checkpoint is of, and the checksums of its other files.
+// manifest.json: describes what a checkpoint was made from, and holds the checksums of its other files.
 #pragma once
 
 #include <cstdint>
@@ -12,26 +12,26 @@
 
 namespace dtrain {
 
-// Where a training stands, besides its tensors.
+// The position of a training run, and everything else to resume it except its tensors.
 struct TrainingState {
-  std::string run = "distributed";  // as in the events
-  int64_t epoch = 0;                // passes over the training examples that are complete
-  int64_t step = 0;                 // optimizer steps done since the run began
-  int64_t position = 0;             // examples of the pass under way that were trained on
-  int64_t train_examples = 0;       // of a pass
-  int64_t global_batch = 0;         // examples of a step
+  std::string run = "distributed";  // as in the events: distributed or baseline
+  int64_t epoch = 0;                // complete passes over the training examples
+  int64_t step = 0;                 // optimizer steps since the run began
+  int64_t position = 0;             // examples of the current pass that were trained on
+  int64_t train_examples = 0;       // examples in a pass
+  int64_t global_batch = 0;         // examples in a step
   double learning_rate = 0;         // of the last step
   nlohmann::ordered_json schedule = nlohmann::ordered_json::object();  // LearningRateSchedule::state()
-  std::map<std::string, double> metrics;  // by name, of an evaluation of these very weights; or none
-  std::string suspicion;                  // why the tensors may be corrupt; empty: nothing speaks for it
-  // The objective's sums by name (ObjectiveInfo::sum_names()) over the pass under way so far, and over the
-  // steps of it that were not reported yet; empty where there is no such step.
+  std::map<std::string, double> metrics;  // by name, from evaluating these weights; empty: none
+  std::string suspicion;                  // why the tensors may be corrupt; empty: no suspicion
+  // The objective's sums by name (ObjectiveInfo::sum_names()): over the current pass so far, and over those
+  // of its steps that were not reported yet. Empty if there are no such steps.
   std::map<std::string, double> pass_sums;
   std::map<std::string, double> window_sums;
-  nlohmann::ordered_json callbacks = nlohmann::ordered_json::object();  // what each remembers, by kind
+  nlohmann::ordered_json callbacks = nlohmann::ordered_json::object();  // the state of each callback, by kind
   int64_t replicas = 1;
-  std::string spec;    // all of it, resolved, as print_spec() prints it
-  std::string dtrain;  // the versions that saved it
+  std::string spec;    // the complete resolved spec, as print_spec() prints it
+  std::string dtrain;  // the versions that saved the checkpoint
   std::string libtorch;
 
   bool operator==(const TrainingState&) const = default;
@@ -41,34 +41,35 @@ constexpr const char* kManifestFile = "manifest.json";
 constexpr const char* kModelFile = "model.safetensors";
 constexpr const char* kOptimizerFile = "optimizer.safetensors";
 
-// As it stands in the manifest.
+// The state as JSON, as it is stored in the manifest.
 nlohmann::ordered_json to_json(const TrainingState& state);
 
-// The reverse. Throws std::exception when something is missing or of another type.
+// The reverse of to_json(). Throws std::exception if a member is missing or has another type.
 TrainingState training_state_from(const nlohmann::json& json);
 
-// Which of the state's numbers no training comes to, by itself or beside the others, in words; empty when all
-// are sound.
+// Describes which of the state's numbers are impossible, alone or combined with the others. Empty if all are
+// possible.
 std::string problem_of(const TrainingState& state);
 
 struct Manifest {
   TrainingState state;
-  std::map<std::string, FileChecksums> files;  // by name, always both
+  std::map<std::string, FileChecksums> files;  // by file name; always both files
 };
 
-// The manifest as text: JSON whose last line is the checksum of everything before it. Throws Error(kBug) when
-// a reader would refuse it for the numbers of its state.
+// The manifest as text: JSON whose last line is the checksum of everything before it. Throws Error(kBug) if
+// the state has numbers that parse_manifest() would refuse.
 std::string manifest_text(const Manifest& manifest);
 
-// The reverse. Throws Error(kCheckpoint), beginning with `what`, when a single bit of it is not as it was
-// written, and when it was written by somebody else and makes no sense.
+// The reverse of manifest_text(). Throws an Error(kCheckpoint) that begins with `what` if even one bit
+// differs from what was written, or if another program wrote the text and its content is impossible.
 Manifest parse_manifest(const std::string& text, const std::string& what);
 
-// The file `name` of the checkpoint at `path`. Throws Error(kCheckpoint) when it is a symbolic link: what
-// that leads to was not saved there. The checkpoint's folder may be one.
+// The path of the file `name` in the checkpoint at `path`. Throws Error(kCheckpoint) if it is a symbolic
+// link, since the link's target was not saved with the checkpoint. The checkpoint's folder itself may be a
+// link.
 std::filesystem::path plain_file(const std::filesystem::path& path, const std::string& name);
 
-// That of the checkpoint at `path`. Throws Error(kCheckpoint).
+// Reads the manifest of the checkpoint at `path`. Throws Error(kCheckpoint).
 Manifest read_manifest(const std::filesystem::path& path);
 
 }  // namespace dtrain

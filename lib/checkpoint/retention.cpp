@@ -32,7 +32,7 @@ std::string staging_name(int64_t step, const char* what) {
   return fmt::format(".{}.{}-{}", checkpoint_name(step), what, ::getpid());
 }
 
-// What a folder's name tells, if it is one of a checkpoint.
+// What the folder's name tells, if it is the name of a checkpoint.
 std::optional<SavedCheckpoint> checkpoint_at(const fs::path& path) {
   const std::string name = path.filename();
   if (name.compare(0, kPrefix.size(), kPrefix) != 0) return std::nullopt;
@@ -55,7 +55,7 @@ void remove_folder(const fs::path& path) {
   refuse_to_write(path, "remove the folder");
 }
 
-// Out of sight at once, so that nobody takes what is half removed for a damaged checkpoint.
+// Renames it first, so that nobody takes a half-removed checkpoint for a damaged one.
 void remove_checkpoint(const SavedCheckpoint& checkpoint) {
   const fs::path hidden = checkpoint.path.parent_path() / staging_name(checkpoint.step, "old");
   remove_folder(hidden);
@@ -69,7 +69,7 @@ std::optional<double> metric_of(const SavedCheckpoint& checkpoint, const std::st
     const TrainingState state = read_manifest(checkpoint.path).state;
     const auto value = state.metrics.find(metric);
     if (value != state.metrics.end()) return value->second;
-  } catch (const Error&) {  // a damaged one is not the best
+  } catch (const Error&) {  // a damaged checkpoint is not the best
   }
   return std::nullopt;
 }
@@ -160,7 +160,7 @@ std::optional<SavedCheckpoint> best_checkpoint(const fs::path& folder, const Bes
 }
 
 void remove_old_checkpoints(const fs::path& folder, int64_t saved, const CheckpointSpec& spec) {
-  std::vector<SavedCheckpoint> line;  // that leads to `saved`
+  std::vector<SavedCheckpoint> line;  // the checkpoints from which `saved` was reached
   for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) {
     if (checkpoint.step <= saved && !checkpoint.suspect) {
       line.push_back(checkpoint);

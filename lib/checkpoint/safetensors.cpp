@@ -30,7 +30,7 @@ static_assert(std::endian::native == std::endian::little,
 
 constexpr int64_t kLengthBytes = 8;
 constexpr int64_t kMaxHeaderBytes = int64_t{16} << 20;
-constexpr int kHeaderDepth = 3;  // the file, a tensor, its shape
+constexpr int kHeaderDepth = 3;  // levels: the file, a tensor, its shape
 constexpr size_t kMaxDimensions = 64;
 constexpr size_t kPiece = size_t{1} << 20;
 const char* const kMetadataKey = "__metadata__";
@@ -42,7 +42,7 @@ const std::vector<std::pair<std::string, at::ScalarType>> kDtypes = {
 
 int64_t element_bytes(at::ScalarType dtype) { return static_cast<int64_t>(at::elementSize(dtype)); }
 
-// What is wrong with a header; the caller adds which file it is.
+// What is wrong with a header. The caller adds the name of the file.
 struct HeaderProblem {
   std::string text;
 };
@@ -79,7 +79,7 @@ TensorEntry read_entry(const std::string& name, const json& value) {
   entry.name = name;
   entry.dtype = read_dtype(member(value, name, "dtype", Type::string), name);
   int64_t bytes = element_bytes(entry.dtype);
-  int64_t extent = bytes;  // as if sizes of 0 were 1: strides have to fit too
+  int64_t extent = bytes;  // counts sizes of 0 as 1, because strides must not overflow either
   const json& shape = member(value, name, "shape", Type::array);
   if (shape.size() > kMaxDimensions) throw HeaderProblem{in_quotes(name) + " has too many dimensions"};
   for (const json& size : shape) {
@@ -109,7 +109,7 @@ Metadata read_metadata(const json& value) {
   return metadata;
 }
 
-// Orders the tensors by their bytes, which have to follow each other from 0 to `data_bytes`.
+// Sorts the tensors by their offsets and checks that they cover the bytes 0 to `data_bytes` without gaps.
 void check_layout(std::vector<TensorEntry>& tensors, int64_t data_bytes) {
   std::stable_sort(tensors.begin(), tensors.end(), [](const TensorEntry& a, const TensorEntry& b) {
     return std::make_pair(a.begin, a.end) < std::make_pair(b.begin, b.end);
@@ -127,7 +127,7 @@ void check_layout(std::vector<TensorEntry>& tensors, int64_t data_bytes) {
         fmt::format("the header describes {} bytes of data, but the file has {}", end, data_bytes)};
 }
 
-// The header's text, in the order of the tensors; fills in where each comes to lie.
+// Makes the header's text, in the order of the tensors, and fills in each tensor's offsets.
 std::string make_header(std::vector<TensorEntry>& entries, const Metadata& metadata) {
   std::string text = "{";
   std::set<std::string> names = {kMetadataKey};
@@ -146,7 +146,7 @@ std::string make_header(std::vector<TensorEntry>& entries, const Metadata& metad
                      {"data_offsets", {entry.begin, entry.end}}});
   }
   text += "}";
-  text.resize((text.size() + kLengthBytes - 1) / kLengthBytes * kLengthBytes, ' ');  // the data are aligned
+  text.resize((text.size() + kLengthBytes - 1) / kLengthBytes * kLengthBytes, ' ');  // aligns the data
   return text;
 }
 
@@ -258,7 +258,7 @@ at::Tensor SafetensorsFile::read(const TensorEntry& entry, std::string* checksum
     sum.add(tensor.const_data_ptr(), tensor.nbytes());
     *checksum = sum.text();
   }
-  // A bool of another value than 0 and 1 has no meaning in C++.
+  // In C++ a bool with a value other than 0 and 1 is undefined behaviour.
   if (entry.dtype == at::kBool) {
     const auto* bytes = static_cast<const uint8_t*>(tensor.const_data_ptr());
     if (std::any_of(bytes, bytes + tensor.numel(), [](uint8_t byte) { return byte > 1; }))

@@ -1,7 +1,7 @@
-// Reads and writes safetensors files, the format of weights that holds no code
-// (https://huggingface.co/docs/safetensors): eight bytes with the header's length, little endian; the header,
-// a JSON object {name: {"dtype", "shape", "data_offsets": [begin, end]}, "__metadata__": {text: text}}; the
-// tensors' bytes, row by row, without gaps.
+// Reads and writes safetensors files, a format for weights that cannot contain code
+// (https://huggingface.co/docs/safetensors). A file has eight bytes with the length of the header, little
+// endian; the header, which is a JSON object {name: {"dtype", "shape", "data_offsets": [begin, end]},
+// "__metadata__": {text: text}}; and the tensors' bytes, row by row, without gaps.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -20,46 +20,47 @@ namespace dtrain {
 using NamedTensors = std::vector<std::pair<std::string, at::Tensor>>;
 using Metadata = std::map<std::string, std::string>;
 
-// Where a tensor lies in a file's data.
+// The location of a tensor in a file's data.
 struct TensorEntry {
   std::string name;
   at::ScalarType dtype = at::kFloat;
   std::vector<int64_t> shape;
-  int64_t begin = 0;  // bytes from the start of the data
+  int64_t begin = 0;  // in bytes from the start of the data
   int64_t end = 0;
 };
 
-// The checksums of a file's parts; together the parts are the whole file.
+// Checksums of the parts of a file. The parts together are the whole file.
 struct FileChecksums {
-  int64_t bytes = 0;                           // of the file
-  std::string header;                          // of the length and the header
-  std::map<std::string, std::string> tensors;  // by name
+  int64_t bytes = 0;                           // the size of the file
+  std::string header;                          // over the length and the header
+  std::map<std::string, std::string> tensors;  // by tensor name
 };
 
-// Writes `tensors` (CPU, of any layout; F64, F32, F16, BF16, I64, I32, U8 or BOOL) to a new file and waits
-// until the disk has it. Larger elements come first, so that each tensor is aligned for its type; otherwise
-// the order stays. Throws Error(kUsage, kDisk) when it cannot be written, Error(kBug) for another dtype or
-// two equal names.
+// Writes `tensors` (on the CPU, with any layout; F64, F32, F16, BF16, I64, I32, U8 or BOOL) to a new file and
+// returns when it is on the disk. Tensors with larger elements come first, so that each tensor is aligned for
+// its type; otherwise the order is kept. Throws Error(kUsage, kDisk) if the file cannot be written, and
+// Error(kBug) for another dtype or a duplicate name.
 FileChecksums write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                                 const Metadata& metadata);
 
-// An open file whose header was checked: it may be anybody's. Nothing is allocated that the file's size does
-// not cover.
+// An open file whose header was checked. The file may come from an untrusted source: nothing is allocated
+// that is larger than the file's size justifies.
 class SafetensorsFile {
  public:
-  // Throws Error(kCheckpoint) when it cannot be read or is not a sound safetensors file, with what is wrong:
-  // a header over 16 MiB or not JSON, duplicate names, unknown dtypes, shapes that do not fit their bytes,
-  // bytes that overlap, are missing, or belong to no tensor.
+  // Throws an Error(kCheckpoint) with the reason if the file cannot be read or is not a valid safetensors
+  // file: the header is over 16 MiB or not JSON, names are duplicate, a dtype is unknown, a shape does not
+  // fit its bytes, or bytes overlap, are missing, or belong to no tensor.
   explicit SafetensorsFile(const std::filesystem::path& path);
 
-  const std::vector<TensorEntry>& tensors() const { return tensors_; }  // in the order of their bytes
+  const std::vector<TensorEntry>& tensors() const { return tensors_; }  // in the order of their offsets
   const Metadata& metadata() const { return metadata_; }
   int64_t bytes() const { return bytes_; }
   const std::string& header_checksum() const { return header_checksum_; }
 
-  // The tensor, and the checksum of its bytes if `checksum` is given. Throws Error(kCheckpoint).
+  // Reads the tensor. If `checksum` is given, stores the checksum of its bytes there. Throws
+  // Error(kCheckpoint).
   at::Tensor read(const TensorEntry& entry, std::string* checksum = nullptr) const;
-  // The same checksum in a fixed amount of memory.
+  // Computes the same checksum with a fixed amount of memory.
   std::string checksum(const TensorEntry& entry) const;
 
  private:
@@ -75,7 +76,7 @@ class SafetensorsFile {
   Metadata metadata_;
 };
 
-// "F32"; throws Error(kBug) for a dtype that files do not hold.
+// "F32"; throws Error(kBug) for a dtype that files cannot hold.
 std::string safetensors_dtype(at::ScalarType dtype);
 
 }  // namespace dtrain

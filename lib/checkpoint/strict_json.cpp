@@ -13,8 +13,8 @@ namespace {
 
 using Json = nlohmann::json;
 
-// Looks at a text's depth and keys without keeping anything else. Not the parser's callback: with one it
-// looks through an object after each of its members.
+// Checks the depth and the keys of a text and stores nothing else. The parser's callback is no alternative:
+// with a callback, the parser searches an object again after each of its members.
 class StrictSax : public nlohmann::json_sax<Json> {
  public:
   StrictSax(int depth, const std::string& what) : depth_(depth), what_(what) {}
@@ -53,12 +53,12 @@ class StrictSax : public nlohmann::json_sax<Json> {
 
   int depth_;
   const std::string& what_;
-  std::vector<std::set<std::string>> open_;  // the keys of what is open
+  std::vector<std::set<std::string>> open_;  // the keys of each open object
 };
 
 }  // namespace
 
-// Not ordered_json, which looks through all keys for each.
+// Not ordered_json, which searches all keys for each new one.
 Json parse_strict_json(const std::string& text, int depth, const std::string& what) {
   StrictSax strict(depth, what);
   Json::sax_parse(text, &strict);

@@ -12,8 +12,8 @@ namespace {
 
 constexpr int kNiceness = 10;
 
-// Of this thread alone: Linux knows niceness by thread, and 0 is the caller's. Without it the checkpoint
-// would only be written with more haste.
+// Applies to this thread only: Linux keeps niceness per thread, and 0 means the caller. If it fails, the
+// checkpoint is only written at normal priority.
 void give_way() { static_cast<void>(::setpriority(PRIO_PROCESS, 0, kNiceness)); }
 
 }  // namespace

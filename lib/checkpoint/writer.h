@@ -1,4 +1,4 @@
-// Saves checkpoints beside the training.
+// Saves checkpoints in the background while training continues.
 #pragma once
 
 #include <filesystem>
@@ -9,22 +9,22 @@
 
 namespace dtrain {
 
-// At most one checkpoint is being written, by a thread of its own that gives way to those that train. One
-// writer for a folder.
+// Writes at most one checkpoint at a time, on its own low-priority thread. Use one writer per folder.
 class CheckpointWriter {
  public:
-  // Removes what killed processes left in `folder`, which need not exist.
+  // Removes what killed processes left in `folder`. The folder does not have to exist.
   CheckpointWriter(std::filesystem::path folder, const CheckpointSpec& spec);
-  // Waits for what is being written; to hear of its errors, call finish() before.
+  // Waits for the current write. Errors of that write are lost; call finish() first to get them.
   ~CheckpointWriter() = default;
 
-  // Begins to save `checkpoint`, and to remove what then is too old. The tensors are the writer's from now
-  // on: pass copies. Waits first until the checkpoint before is written, so that no more than one is held.
-  // Throws Error(kUsage, kDisk) when that one could not be saved; `checkpoint` is then not saved either.
+  // Starts to save `checkpoint` and to remove checkpoints that are then too old. The writer takes over the
+  // tensors, so pass copies. First waits until the previous checkpoint is written, so that at most one is
+  // held in memory. Throws Error(kUsage, kDisk) if the previous one could not be saved; then `checkpoint` is
+  // not saved either.
   void save(Checkpoint checkpoint);
-  // Whether there is nothing under way; does not wait. Throws as save() does.
+  // Whether nothing is being written. Does not wait. Throws as save() does.
   bool is_idle();
-  // Waits until all is on the disk. Throws as save() does.
+  // Waits until everything is on the disk. Throws as save() does.
   void finish();
 
  private:

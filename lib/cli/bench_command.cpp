@@ -44,7 +44,7 @@ std::vector<std::string> split(const std::string& text, const std::string& separ
   return parts;
 }
 
-// A whole number in [lowest, highest] and what follows it.
+// A whole number in [lowest, highest], and the text that follows it.
 struct NumberAndRest {
   int64_t number;
   std::string rest;

@@ -29,7 +29,7 @@ namespace {
 constexpr const char* kSignals =
     "Signals: INT, TERM, HUP save and stop; USR1 saves; QUIT tells what every replica is doing.\n";
 
-// What the command line asked for: the options of every subcommand and what to do once all is parsed.
+// What the command line asks for: the options of every subcommand, and what to do after parsing.
 struct CommandLine {
   CLI::App app{
       "dtrain: a native distributed trainer. A YAML job spec in, a trained model and its numbers out.",
@@ -53,7 +53,7 @@ struct CommandLine {
   bool json = false;
   bool markdown = false;
   bool events = false;
-  bool output_is_progress = false;  // the results are in files: nothing is lost with the standard output
+  bool output_is_progress = false;  // the results are in files, so nothing is lost if standard output fails
   std::function<ExitCode()> action;
 
   CommandLine();
@@ -96,8 +96,8 @@ void add_checkpoint(CLI::App* command, std::string& checkpoint) {
       ->type_name("");
 }
 
-// The spec of "run --resume PATH": that of the run there. In "run --resume job.yaml" the word after the
-// option is the spec.
+// For "run --resume PATH": the spec of the run at PATH. In "run --resume job.yaml" the word after the option
+// is the spec.
 std::string spec_of_resumed_run(RunOptions& run) {
   if (!run.resume) throw CLI::RequiredError("SPEC");
   const std::string word = std::exchange(*run.resume, "auto");
@@ -113,7 +113,7 @@ CommandLine::CommandLine() {
   app.set_version_flag("--version", fmt::format("dtrain {} (LibTorch {})", kVersion, TORCH_VERSION),
                        "Print the versions of dtrain and LibTorch and exit");
   app.require_subcommand(0, 1);
-  app.option_defaults()->disable_flag_override();  // --json=no would otherwise be a way to say --json
+  app.option_defaults()->disable_flag_override();  // otherwise --json=no would mean --json
   add_run();
   add_validate();
   add_plan();
@@ -129,7 +129,7 @@ CommandLine::CommandLine() {
   add_doctor();
   add_completion();
   add_replica();
-  // After the commands, which would inherit it.
+  // Set after the commands, which would inherit it otherwise.
   app.footer("Start with: dtrain run configs/mnist_mirrored.yaml\n\n" + exit_code_help());
 }
 
@@ -196,7 +196,7 @@ void CommandLine::add_plan() {
       ->excludes(json);
   command->callback([this, spec] {
     std::optional<std::string>& plot = plan.plot_learning_rate;
-    // "plan --plot-lr job.yaml": the word after the option is the spec, if none is elsewhere.
+    // In "plan --plot-lr job.yaml" the word after the option is the spec, if no other word is.
     if (spec->empty()) {
       if (!plot || plot->empty()) throw CLI::RequiredError("SPEC");
       plan.spec.spec = std::exchange(*plot, "");
@@ -445,7 +445,7 @@ void CommandLine::add_replica() {
   command->callback([this] { action = [this] { return replica_command(replica); }; });
 }
 
-// A command that failed has said so.
+// Checks that the output was written. A command that failed has already reported that.
 void require_written(ExitCode code) {
   if (code == ExitCode::kDone && !std::cout.flush())
     throw Error(output_failure_code(), "cannot write to the standard output");

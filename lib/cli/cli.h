@@ -3,7 +3,7 @@
 
 namespace dtrain {
 
-// Runs the command that argv names and returns the process's exit code (core/error.h).
+// Runs the command that argv names and returns the exit code of the process (core/error.h).
 int run_command_line(int argc, char** argv);
 
 }  // namespace dtrain

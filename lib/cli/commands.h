@@ -1,5 +1,5 @@
-// The subcommands, each a function over its parsed options. They throw Error; cli.cpp turns that into a line
-// and a code.
+// The subcommands. Each is a function of its parsed options. They throw Error, which cli.cpp turns into a
+// message and an exit code.
 #pragma once
 
 #include <cstdint>
@@ -38,7 +38,7 @@ struct ReplicaOptions {
 struct PlanOptions {
   SpecOptions spec;
   bool json = false;
-  std::optional<std::string> plot_learning_rate;  // to a file, or to the terminal when empty
+  std::optional<std::string> plot_learning_rate;  // the file, or "" for the terminal
 };
 
 struct EvalOptions {
@@ -60,7 +60,7 @@ struct PredictOptions {
 struct ExportOptions {
   std::string checkpoint;
   std::string format = "safetensors";  // or onnx, torchscript
-  std::optional<std::string> out;      // the file; one in the working folder when there is none
+  std::optional<std::string> out;      // the file; nullopt: one in the working folder
   bool overwrite = false;
 };
 
@@ -72,7 +72,7 @@ struct CompareOptions {
 
 struct ReportOptions {
   std::vector<std::string> runs;
-  std::optional<std::string> output;  // report.html in the working folder when there is none
+  std::optional<std::string> output;  // nullopt: report.html in the working folder
   bool overwrite = false;
 };
 
@@ -92,7 +92,7 @@ struct BenchOptions {
   int64_t replicas = 2;
   std::string communication = "gloo,shared_memory";
   std::string sizes = "100B..100MB";
-  int64_t iterations = 0;  // 0: by the size
+  int64_t iterations = 0;  // 0: chosen by the size
   std::string dtype = "float32";
   bool json = false;
 };

@@ -46,7 +46,7 @@ std::string command_words(const std::vector<Command>& commands) {
   return join(words, " ");
 }
 
-// The body that bash and zsh (through bashcompinit, which has no mapfile) share.
+// The function body for bash and for zsh (through bashcompinit, which has no mapfile).
 std::string bash_function(const std::vector<Command>& commands) {
   std::string script = R"script(_dtrain() {
   local word="${COMP_WORDS[COMP_CWORD]}" command="${COMP_WORDS[1]}" words="" IFS=$' \t\n'

@@ -1,4 +1,4 @@
-// Shell completion, generated from the commands themselves.
+// Shell completion scripts, generated from the commands themselves.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,11 +7,11 @@
 
 namespace dtrain {
 
-// The shells that there is a script for.
+// The shells that are supported.
 const std::vector<std::string>& completion_shells();
 
-// A script for one of them that completes subcommands, their options and files. Throws Error(kUsage) for
-// another shell.
+// A script for `shell` that completes subcommands, their options and files. Throws Error(kUsage) if the shell
+// is not supported.
 std::string completion_script(const CLI::App& app, const std::string& shell);
 
 }  // namespace dtrain

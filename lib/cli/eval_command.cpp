@@ -15,7 +15,7 @@
 namespace dtrain {
 namespace {
 
-constexpr size_t kMostShown = 40;  // classes, of which a terminal takes a matrix
+constexpr size_t kMostShown = 40;  // the most classes whose matrix is printed on a terminal
 
 size_t widest_title(const JobPlan& job, size_t classes) {
   size_t width = 5;
@@ -87,7 +87,7 @@ std::vector<std::string> overrides_of(const EvalOptions& options) {
   std::vector<std::string> overrides = options.overrides;
   if (options.data) {
     const auto folder = std::filesystem::absolute(*options.data).string();
-    overrides.push_back("data.path=" + nlohmann::json(folder).dump());  // a JSON text is one of YAML
+    overrides.push_back("data.path=" + nlohmann::json(folder).dump());  // JSON text is valid YAML
   }
   return overrides;
 }

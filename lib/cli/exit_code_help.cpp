@@ -11,7 +11,7 @@ std::string one(const ExitCodeMeaning& each) {
   return fmt::format("{} {}", static_cast<int>(each.code), each.meaning);
 }
 
-// Breaks lines between the parts only.
+// Breaks lines only between parts.
 std::string text_of(const std::vector<std::string>& parts) {
   std::string text = "Exit codes:";
   size_t line_begin = 0;

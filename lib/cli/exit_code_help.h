@@ -1,4 +1,4 @@
-// What the help of a command says about its exit codes.
+// The part of a command's help that explains its exit codes.
 #pragma once
 
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace dtrain {
 
-// "Exit codes: 0 done; 1 a bug in dtrain; ...": all of them, in lines that fit a terminal.
+// "Exit codes: 0 done; 1 a bug in dtrain; ...", with all codes, in lines that fit a terminal.
 std::string exit_code_help();
 
-// For a command to which some codes mean something of its own: those, and where to find the others.
+// For a command that uses some codes with its own meaning: lists those, and says where to find the others.
 std::string exit_code_help(const std::vector<ExitCodeMeaning>& own);
 
 }  // namespace dtrain

@@ -16,7 +16,7 @@
 namespace dtrain {
 namespace {
 
-// What a reader of the weights has to know to use them.
+// What a program needs to know to use the weights.
 Metadata description(const JobPlan& job, const TrainingState& state) {
   const DataSpec& data = job.spec.data;
   return {{"format", "pt"},

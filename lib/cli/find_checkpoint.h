@@ -1,4 +1,4 @@
-// What the commands that use a trained model begin with.
+// Finds the checkpoint for the commands that use a trained model.
 #pragma once
 
 #include <string>
@@ -7,8 +7,8 @@
 
 namespace dtrain {
 
-// The checkpoint in the folder `path` or, if that is a run's, its newest good one; each newer one that is not
-// good is a warning on stderr. Throws Error(kCheckpoint) when there is none.
+// The checkpoint in the folder `path`, or the newest good one if `path` is the folder of a run. Prints a
+// warning to stderr for each newer one that is not good. Throws Error(kCheckpoint) if there is none.
 ResumePoint find_checkpoint(const std::string& path);
 
 }  // namespace dtrain

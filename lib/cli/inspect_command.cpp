@@ -17,7 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 using nlohmann::ordered_json;
 
-// The checkpoint that `path` is, or all in it: it may be the folder of a run, or the one with its
+// The checkpoint at `path`, or all checkpoints in it if it is the folder of a run or the run's folder of
 // checkpoints.
 std::vector<fs::path> checkpoints_at(const fs::path& path) {
   for (const fs::path& folder : {path, path / "checkpoints"}) {
@@ -76,7 +76,7 @@ const char* summary_word(const CheckpointReport& report) {
   return report.state && !report.state->suspicion.empty() ? "SUSPECT" : "OK";
 }
 
-// One line, for a folder of several.
+// One line, for a folder with several checkpoints.
 void print_summary(const fs::path& path, const CheckpointReport& report) {
   std::string text = fmt::format("{:<8}{}", summary_word(report), path.filename().string());
   if (report.state) {

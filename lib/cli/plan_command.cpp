@@ -78,7 +78,7 @@ void print_line(const std::string& label, const std::string& value) {
   std::cout << fmt::format("  {:<24}{}\n", label, value);
 }
 
-// About how much memory a replica takes, and for what.
+// Prints approximately how much memory a replica needs, and for what.
 void print_memory(const JobPlan& job, const RunPlan& run) {
   const MemoryEstimate memory = estimate_memory(job, run);
   print_line(
@@ -138,7 +138,7 @@ void print_plan(const JobPlan& job) {
   std::cout << "\nevery field, resolved\n" << print_spec(job.spec);
 }
 
-// The distributed run's, to `file`, or to the terminal when that is empty.
+// Draws the learning rate of the distributed run to `file`, or to the terminal if that is empty.
 void plot_learning_rate(const JobPlan& job, const std::string& file) {
   const RunPlan& run = job.runs.back();
   const std::string& kind = job.spec.train.schedule.kind;

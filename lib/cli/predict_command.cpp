@@ -59,7 +59,7 @@ ExitCode predict_command(const PredictOptions& options) {
         options.json ? print_json(file, job.data, prediction)
                      : print_text(title_of(file, prediction), width, job.data, prediction);
       });
-    } catch (const Error& error) {  // the other files are none the worse for it
+    } catch (const Error& error) {  // the other files can still be predicted
       if (error.code() != ExitCode::kData) throw;
       code = ExitCode::kData;
       report_failure(std::string("dtrain: ") + error.what(), std::cerr);

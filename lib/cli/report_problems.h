@@ -1,4 +1,4 @@
-// Shows what is wrong: with specs, and with everything else.
+// Prints the problems of specs, and all other errors.
 #pragma once
 
 #include <ostream>
@@ -9,11 +9,11 @@
 
 namespace dtrain {
 
-// One line each, then their number.
+// Prints one line for each problem, then the number of problems.
 void report_problems(const std::vector<Problem>& problems, std::ostream& out);
 
-// An error's message, which may have several lines. Names of files and the like may be in it, so control
-// characters are escaped.
+// Prints an error's message, which may have several lines. Escapes control characters, because the message
+// may contain file names and similar text.
 void report_failure(const std::string& message, std::ostream& out);
 
 }  // namespace dtrain

@@ -53,7 +53,7 @@ Launched launched_by(const Place& place) {
   return {};
 }
 
-// Who this process is, and who told it so.
+// Prints this process's place in the job, and where it is from.
 void announce(const Place& place) {
   const std::string source = place.source == "environment" ? "RANK and WORLD_SIZE" : place.source;
   if (place.replica && place.replica->rank == 0)

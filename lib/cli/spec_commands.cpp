@@ -36,10 +36,10 @@ ExitCode validate_command(const std::vector<std::string>& specs, const std::vect
   for (const std::string& path : specs) {
     LoadedSpec loaded = load_spec(path, overrides);
     try {
-      // Shapes, shares and steps are checked too; the published shape of a dataset serves where its files are
-      // missing.
+      // Also checks shapes, shares and steps. If the files of a dataset are missing, its published shape is
+      // used.
       plan_job(loaded, describe_dataset);
-    } catch (const Error& error) {  // damaged files, which must not hide what is wrong with the next spec
+    } catch (const Error& error) {  // damaged files; continue with the next spec
       loaded.problems.push_back(loaded.problem_at("data.dataset", error.what()));
       if (code == ExitCode::kDone) code = error.code();
     }

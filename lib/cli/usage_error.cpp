@@ -20,7 +20,7 @@ const CLI::App& innermost(const CLI::App& app) {
   return commands.empty() ? app : *commands.front();
 }
 
-// The field that somebody means who writes --epochs or --learning-rate; empty when there is none.
+// The field that a user means by --epochs or --learning-rate; empty if there is none.
 std::string field_named(std::string name) {
   name.erase(0, name.find_first_not_of('-'));
   std::replace(name.begin(), name.end(), '-', '_');
@@ -30,7 +30,7 @@ std::string field_named(std::string name) {
   return "";
 }
 
-// What was probably meant by an option that `command` does not have.
+// A suggestion for an option that `command` does not have.
 std::string option_advice(const CLI::App& command, const std::string& name) {
   std::vector<std::string> known;
   for (const CLI::Option* option : command.get_options()) {
@@ -43,7 +43,8 @@ std::string option_advice(const CLI::App& command, const std::string& name) {
   return "";
 }
 
-// What is left over after parsing, the first unknown option if there is one; empty when nothing is.
+// The first unknown option if there is one, else the first argument left over after parsing; empty if there
+// is none.
 std::string left_over(const CLI::App& app) {
   std::vector<std::string> words = app.remaining(true);
   words.erase(std::remove(words.begin(), words.end(), "--"), words.end());

@@ -1,4 +1,4 @@
-// What is wrong with a command line, in words for people.
+// Explains what is wrong with a command line.
 #pragma once
 
 #include <CLI/CLI.hpp>
@@ -7,11 +7,12 @@
 
 namespace dtrain {
 
-// Why `app` could not parse the command line, with what was probably meant and where help is found. CLI11's
-// own messages speak of counts and types, and list what is left over backwards.
+// Why `app` could not parse the command line, with a suggestion and where to find help. CLI11's own messages
+// talk about counts and types, and list left-over arguments backwards.
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error);
 
-// Why the first word is no subcommand: CLI11 would only say that it was not expected. nullopt when it is one.
+// Why the first word is not a subcommand; nullopt if it is one. CLI11 would only say that it was not
+// expected.
 std::optional<std::string> unknown_command(const CLI::App& app, int argc, char** argv);
 
 }  // namespace dtrain

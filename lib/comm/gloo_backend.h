@@ -1,4 +1,4 @@
-// c10d's gloo backend, as an interface that does without gloo's headers.
+// c10d's gloo backend, behind an interface that does not need gloo's headers.
 #pragma once
 
 #include <chrono>
@@ -12,12 +12,12 @@ namespace dtrain {
 
 struct GlooBackend {
   c10::intrusive_ptr<c10d::Backend> backend;
-  std::vector<int> sockets;  // those of this process that are part of it
+  std::vector<int> sockets;  // this process's sockets that belong to the backend
 };
 
-// Connects all `size` ranks that meet at `store`, each through the `network` of its own host. Throws
-// what with_peer_errors() (store/peer_errors.h) takes for a lost peer when one does not come within
-// `timeout`.
+// Connects all `size` ranks through `store`, each over the `network` of its own host. If a rank does not
+// connect within `timeout`, throws an exception that with_peer_errors() (store/peer_errors.h) treats as a
+// lost peer.
 GlooBackend make_gloo_backend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                               std::chrono::milliseconds timeout, const GroupNetwork& network);
 

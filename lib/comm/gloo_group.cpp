@@ -1,5 +1,5 @@
-// The one file that meets gloo's types: Debian's headers compile against the gloo inside LibTorch as long as
-// only pointers to them cross over, so nothing here does more than construct ProcessGroupGloo.
+// The only file that touches gloo's types. Debian's gloo headers work with the gloo inside LibTorch as long
+// as only pointers to its types are exchanged, so this file does no more than construct ProcessGroupGloo.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
@@ -23,13 +23,14 @@
 namespace dtrain {
 namespace {
 
-constexpr size_t kBroadcastBytes = size_t{64} << 20;  // of small tensors that are sent as one
+constexpr size_t kBroadcastBytes = size_t{64} << 20;  // small tensors up to this total are sent as one
 
-// c10d records every collective for a post-mortem that nobody here reads. Before main(), as changing the
-// environment later is a race.
+// Turns off c10d's record of every collective, which is meant for a post-mortem and which dtrain does not
+// read. Set before main(), because changing the environment later is a race.
 [[maybe_unused]] const int no_flight_recorder = ::setenv("TORCH_FR_BUFFER_SIZE", "0", /*overwrite=*/0);
 
-// c10d wraps what gloo throws while it connects into an error that looks like a fault of this program.
+// c10d wraps the errors that gloo throws while connecting into an error that looks like a bug in this
+// program.
 [[noreturn]] void throw_connect_failure(const c10::Error& error) {
   const std::string text = error.what_without_backtrace();
   const std::string wrapping = " failed with ";
@@ -45,10 +46,10 @@ GlooGroup::~GlooGroup() {
     for (const c10::Device& device : group_->getDeviceTypes()) {
       if (device.is_cpu()) continue;
       const auto backend = group_->getBackend(device.type());
-      // Gloo ends by itself. NCCL would do the same as here, with a warning to call for it.
+      // Gloo shuts down by itself. NCCL would abort too, but warn that the caller should have done so.
       if (failing || backend != group_->getBackend(c10::DeviceType::CPU)) backend->abort();
     }
-  } catch (const std::exception&) {  // the error under way tells more
+  } catch (const std::exception&) {  // the error being handled says more
   }
 }
 
@@ -64,7 +65,7 @@ void GlooGroup::broadcast(const std::vector<at::Tensor>& tensors, int root) {
 }
 
 void GlooGroup::barrier() {
-  // Not ProcessGroup::barrier: it assigns to a static tensor, which groups on several threads race for.
+  // Not ProcessGroup::barrier: it assigns to a static tensor, on which groups on several threads would race.
   run("barrier", [&] { group_->getBackend(c10::DeviceType::CPU)->barrier()->wait(); });
 }
 
@@ -86,12 +87,12 @@ void GlooGroup::run(const char* what, const std::function<void()>& body) {
 GlooBackend make_gloo_backend(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                               std::chrono::milliseconds timeout, const GroupNetwork& network) {
   auto options = c10d::ProcessGroupGloo::Options::create(timeout);
-  // Buckets one after the other: two at once would share the link, and both arrive when the second one could.
+  // One bucket at a time: two at once would share the link, and both would arrive only when the second could.
   options->threads = 1;
   const auto open_device = [&] {
     options->devices.push_back(c10d::ProcessGroupGloo::createDeviceForHostname(network.address));
   };
-  // A device listens, takes who connects for the peer whose number he sends, and asks for nothing else.
+  // A gloo device listens, and believes any connection that names a peer's number. It checks nothing else.
   for (const int socket : sockets_opened_by(open_device)) {
     if (!network.members.empty() && is_listening(socket)) admit_only(socket, network.members);
   }

@@ -1,5 +1,5 @@
-// A process group of c10d over gloo: TCP between processes of one host or of several. What lies on GPUs may
-// go through NCCL instead.
+// A c10d process group over gloo: TCP between processes on one host or several. Tensors on GPUs may use NCCL
+// instead.
 #pragma once
 
 #include <chrono>
@@ -14,10 +14,11 @@ namespace dtrain {
 
 class GlooGroup : public ProcessGroup {
  public:
-  // `sockets`: what connects this process to the others.
+  // `sockets`: this process's connections to the others.
   GlooGroup(c10::intrusive_ptr<c10d::ProcessGroup> group, int rank, int size, std::vector<int> sockets)
       : group_(std::move(group)), rank_(rank), size_(size), sockets_(std::move(sockets)) {}
-  // What waits for ever, as NCCL's kernels do for a peer that died, is broken off when an error is under way.
+  // If an error is being handled, aborts operations that would wait forever, such as NCCL's kernels waiting
+  // for a dead peer.
   ~GlooGroup() override;
 
   int rank() const override { return rank_; }
@@ -39,18 +40,18 @@ class GlooGroup : public ProcessGroup {
   int rank_;
   int size_;
   std::vector<int> sockets_;
-  std::unique_ptr<ProcessGroup> alone_ = make_single_group();  // what is summed before gloo sums: nothing
+  std::unique_ptr<ProcessGroup> alone_ = make_single_group();  // the inner level, with nothing to sum
 };
 
-// For tensors that lie on a device. Without NCCL gloo takes them through the host's memory, which also joins
+// Settings for tensors on a device. Without NCCL, gloo copies them through host memory; this also works for
 // ranks that share one device.
 struct DeviceTensors {
-  Accelerator* accelerator = nullptr;  // null: there are none
+  Accelerator* accelerator = nullptr;  // null if there is no device
   bool nccl = false;
 };
 
-// Returns when all `size` ranks have met at `store`, or throws Error(kPeerLost) after `timeout`, which is
-// also that of every later collective.
+// Returns when all `size` ranks have connected through `store`, or throws Error(kPeerLost) after `timeout`.
+// Every later collective has the same timeout.
 std::unique_ptr<GlooGroup> make_gloo_group(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                                            std::chrono::milliseconds timeout,
                                            const GroupNetwork& network = {},

@@ -1,4 +1,4 @@
-// How the gradients of replicas become one update: a small part with one implementation per kind of group.
+// Turns the gradients of replicas into one update. There is one small implementation for each kind of group.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,41 +9,42 @@
 
 namespace dtrain {
 
-// Some consecutive elements of a parameter: one rank's share of the update, or all of it.
+// Consecutive elements of a parameter: the share that one rank updates, or the whole parameter.
 struct ParameterPart {
-  size_t parameter;   // its number in the list
-  int64_t begin;      // the first element, in the order in which the parameter lies in memory
-  at::Tensor values;  // the elements themselves, not a copy; .grad() is where finish() puts their gradient
+  size_t parameter;   // its index in the list of parameters
+  int64_t begin;      // the first element, in memory order
+  at::Tensor values;  // the elements themselves, not a copy; finish() puts their gradient into .grad()
 };
 
-// Hears which parts have their sums: at least one number in GradientReducer::parts().
+// Called with the parts whose sums are ready: one or more indices into GradientReducer::parts().
 using PartsSummed = std::function<void(const std::vector<size_t>&)>;
 
-// For each optimizer step, in this order:
+// The calls of an optimizer step, in this order:
 //   zero_gradients();
-//   for each micro-batch: prepare(it is the last one); forward; backward;
+//   for each micro-batch: prepare(whether it is the last); forward; backward;
 //   finish();
-//   an optimizer over the values of parts(), of each as soon as finish() tells of it or of all after it;
+//   run the optimizer on the values of parts(): on each when finish() reports it, or on all afterwards;
 //   share_update();
-// Every element of every parameter is a part of all ranks, or of just one: where summing is cheap to divide,
-// each rank sums and updates its own shard, and all read the result (Xu et al. 2020, Automatic Cross-Replica
-// Sharding of Weight Update in Data-Parallel Training, arXiv:2004.13336).
+// Each element of a parameter is in a part of every rank, or of exactly one rank. Where it is cheap to divide
+// the sum, each rank sums and updates its own shard, and all ranks read the result (Xu et al. 2020, Automatic
+// Cross-Replica Sharding of Weight Update in Data-Parallel Training, arXiv:2004.13336).
 class GradientReducer {
  public:
   virtual ~GradientReducer() = default;
-  // What this rank updates; stays the same.
+  // The parts that this rank updates. Does not change.
   virtual const std::vector<ParameterPart>& parts() const = 0;
-  // Whether each element is a part of just one rank; otherwise of all. The same on all ranks.
+  // Whether each element is in a part of exactly one rank; otherwise it is in a part of every rank. The same
+  // on all ranks.
   virtual bool is_divided() const = 0;
-  // Forgets every gradient.
+  // Clears all gradients.
   virtual void zero_gradients() = 0;
-  // Before the forward pass of a micro-batch. Only the backward pass of the last one communicates.
+  // Call before the forward pass of a micro-batch. Only the backward pass of the last one communicates.
   virtual void prepare(bool last) = 0;
-  // After the last backward pass: waits until the gradient of every part of this rank is the sum over all
-  // ranks and micro-batches. Tells `summed`, unless it is empty, of every part once, of some while the sums
-  // of others are on their way. Throws Error(kPeerLost) when a peer is gone.
+  // Call after the last backward pass. Returns when the gradient of each of this rank's parts is the sum over
+  // all ranks and micro-batches. If `summed` is not empty, it is called for every part once, possibly while
+  // the sums of other parts are still in transit. Throws Error(kPeerLost) if a peer is gone.
   virtual void finish(const PartsSummed& summed) = 0;
-  // After the update: all parameters of this rank are up to date. Throws like finish().
+  // Call after the update. On return, all parameters of this rank are up to date. Throws like finish().
   virtual void share_update() = 0;
 };
 

@@ -9,13 +9,13 @@
 
 namespace dtrain {
 
-// Drops the gradients: autograd then keeps the one that it computes instead of adding it to zeros.
+// Drops the gradients, so that autograd keeps the next one that it computes and does not add it to zeros.
 void drop_gradients_of(const std::vector<at::Tensor>& parameters);
 
-// The numbers of `count` things.
+// The indices 0 to `count` - 1.
 std::vector<size_t> all_of(size_t count);
 
-// All of every parameter.
+// One part for each parameter, which covers all of it.
 std::vector<ParameterPart> whole_parts(const std::vector<at::Tensor>& parameters);
 
 }  // namespace dtrain

@@ -34,7 +34,7 @@ void HierarchicalGroup::broadcast(const std::vector<at::Tensor>& tensors, int ro
   notify_wait();
   const int root_host = root / local_size_;
   if (rank_ / local_size_ == root_host && root % local_size_ != 0)
-    inside_->broadcast(tensors, root % local_size_);  // to its leader first
+    inside_->broadcast(tensors, root % local_size_);  // first to the leader of the root's host
   if (between_) between_->broadcast(tensors, root_host);
   inside_->broadcast(tensors, 0);
 }

@@ -1,4 +1,4 @@
-// A process group over several hosts that crosses between them as little as it can.
+// A process group over several hosts that sends as little as possible between them.
 #pragma once
 
 #include <chrono>
@@ -10,9 +10,9 @@
 
 namespace dtrain {
 
-// Two levels: the ranks of a host meet in shared memory, and one rank of each host, its leader, speaks for it
-// over gloo. So a host sends and receives once, however many ranks it has. Each host has as many ranks as the
-// others, numbered host by host.
+// Two levels: the ranks of a host communicate through shared memory, and one rank of each host, its leader,
+// communicates with the other leaders over gloo. So each host sends and receives the data once, however many
+// ranks it has. All hosts have the same number of ranks, numbered host by host.
 class HierarchicalGroup : public ProcessGroup {
  public:
   HierarchicalGroup(const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
@@ -33,7 +33,7 @@ class HierarchicalGroup : public ProcessGroup {
   int size_;
   int local_size_;
   std::unique_ptr<ProcessGroup> inside_;
-  std::unique_ptr<GlooGroup> between_;  // of the leaders; null on other ranks
+  std::unique_ptr<GlooGroup> between_;  // the group of the leaders; null on other ranks
 };
 
 }  // namespace dtrain

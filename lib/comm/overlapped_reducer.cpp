@@ -20,8 +20,8 @@ class DoneWork : public c10d::Work {
   DoneWork() { finish(); }
 };
 
-// What the Reducer needs a process group for, besides its hook: after the first step rank 0 tells everyone
-// its buckets.
+// The Reducer needs a process group, besides its hook, for one thing only: after the first step, rank 0
+// broadcasts its buckets.
 class AgreementGroup : public c10d::ProcessGroup {
  public:
   explicit AgreementGroup(dtrain::ProcessGroup& group)
@@ -43,11 +43,11 @@ Future done(const at::Tensor& tensor) {
   return future;
 }
 
-using PartNumbers = std::unordered_map<const at::TensorImpl*, size_t>;  // by parameter
+using PartNumbers = std::unordered_map<const at::TensorImpl*, size_t>;  // the index of each parameter
 
-// Begins the sum of a bucket over the ranks, and leaves waiting for it to finish(): as far as the Reducer
-// knows the bucket is done, so that backward returns at once. Without a hook the Reducer would also divide by
-// the number of ranks, and the loss is already divided by the global number of examples.
+// Starts summing a bucket over the ranks and leaves the waiting to finish(). It tells the Reducer that the
+// bucket is done, so that backward returns at once. Without a hook the Reducer would also divide by the
+// number of ranks, but the loss is already divided by the number of examples in the global batch.
 class SumHook : public c10d::CppCommHookInterface<C10dGroup> {
  public:
   SumHook(const ReducerLevels& levels, std::optional<at::ScalarType> wire_type, PartNumbers numbers,
@@ -89,7 +89,7 @@ OverlappedReducer::OverlappedReducer(const ReducerLevels& levels, const std::vec
       parts_(whole_parts(parameters)),
       on_wait_(std::move(on_wait)) {
   const std::vector<bool> dense(parameters.size(), false);
-  // A small first bucket starts communicating early, as DistributedDataParallel does.
+  // A small first bucket lets communication start early, as in DistributedDataParallel.
   const auto first_bucket =
       static_cast<size_t>(std::min<int64_t>(options.bucket_bytes, c10d::kDefaultFirstBucketBytes));
   auto buckets = std::get<0>(c10d::compute_bucket_assignment_by_size(
@@ -113,7 +113,7 @@ void OverlappedReducer::prepare(bool last) {
   if (!last) return;  // without prepare_for_backward the Reducer lets gradients accumulate locally
   with_peer_errors("agreeing on gradient buckets", [this] {
     reducer_->prepare_for_forward();
-    reducer_->rebuild_buckets();  // after the first step, by the order in which gradients became ready
+    reducer_->rebuild_buckets();  // after the first step, in the order in which gradients became ready
   });
   reducer_->prepare_for_backward({});
   buckets_.clear();

@@ -1,5 +1,5 @@
-// Gradients that travel between hosts while backward still computes earlier layers, and while later layers
-// are updated.
+// Sends gradients between hosts while backward still computes earlier layers, and while later layers are
+// being updated.
 #pragma once
 
 #include <functional>
@@ -17,25 +17,25 @@ namespace dtrain {
 
 using C10dGroup = c10::intrusive_ptr<c10d::ProcessGroup>;
 
-// The two levels at which a bucket is summed. Where there is one level only, `inside` is a group of one.
+// The two levels at which a bucket is summed. If there is only one level, `inside` is a group of one.
 struct ReducerLevels {
-  ProcessGroup& all;     // every rank: agrees on the buckets
-  ProcessGroup& inside;  // the ranks of one host, which sum first; its rank 0 speaks for them
-  C10dGroup between;     // the hosts; null on ranks that do not speak for one
+  ProcessGroup& all;     // all ranks: agree on the buckets
+  ProcessGroup& inside;  // the ranks of one host: sum first; rank 0 then communicates for the host
+  C10dGroup between;     // the hosts; null on ranks that do not communicate for their host
 };
 
-// A bucket whose sum over the ranks has begun.
+// A bucket that is being summed over the ranks.
 struct BucketUnderWay {
-  at::Tensor gradients;  // where the sum will be
-  at::Tensor packed;     // where it is until then, in the wire's type; undefined when it is in `gradients`
-  c10::intrusive_ptr<c10d::Work> between;  // null on ranks that do not speak for their host
+  at::Tensor gradients;  // receives the sum
+  at::Tensor packed;     // holds the sum until then, in the wire type; undefined if `gradients` holds it
+  c10::intrusive_ptr<c10d::Work> between;  // null on ranks that do not communicate for their host
   std::vector<size_t> parts;
 };
 
-// c10d's Reducer: sums buckets of gradients as they become ready (Li et al., PyTorch Distributed: Experiences
-// on Accelerating Data Parallel Training, VLDB 2020). A bucket is summed inside the host at once, then on its
-// way between the hosts while backward goes on. Its sum is read inside the host after backward, as soon as it
-// is there: what is updated meanwhile hides the way of the buckets behind it.
+// Uses c10d's Reducer, which sums buckets of gradients as they become ready (Li et al., PyTorch Distributed:
+// Experiences on Accelerating Data Parallel Training, VLDB 2020). A bucket is summed inside the host at once,
+// and then sent between the hosts while backward continues. After backward, the ranks of the host read each
+// sum as soon as it arrives; updating those parameters hides the transfer of the remaining buckets.
 class OverlappedReducer : public GradientReducer {
  public:
   // `on_wait` is called when this rank is about to wait for the sums.
@@ -54,7 +54,7 @@ class OverlappedReducer : public GradientReducer {
   std::vector<at::Tensor> parameters_;
   std::vector<ParameterPart> parts_;
   std::function<void()> on_wait_;
-  std::vector<BucketUnderWay> buckets_;  // of the running step, in the order in which they were sent
+  std::vector<BucketUnderWay> buckets_;  // of the current step, in the order in which they were sent
   std::unique_ptr<c10d::Reducer> reducer_;
 };
 

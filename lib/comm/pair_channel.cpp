@@ -9,7 +9,7 @@ namespace dtrain {
 namespace {
 
 constexpr int kTag = 0;
-// For await(): gloo has no wait without an end, and one that ends closes the connection.
+// For await(): gloo has no wait without a timeout, and a timeout closes the connection.
 constexpr std::chrono::milliseconds kEver = std::chrono::hours(24 * 365);
 
 }  // namespace

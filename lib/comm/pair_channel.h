@@ -1,5 +1,5 @@
-// Two processes that send tensors to each other, over a gloo group of just those two: when one of them dies,
-// nobody else's communication fails.
+// A channel on which two processes send tensors to each other. It is a gloo group of just these two, so that
+// the death of one does not break the communication of any other process.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -15,24 +15,25 @@
 
 namespace dtrain {
 
-// Tensors (contiguous, on the CPU) arrive in the order in which they were sent; the receiver knows the size
-// of each. Failures are Error(kPeerLost) that names the peer: it died (noticed within some 30 ms), or it did
-// not answer in time. After one the channel is of no use, since gloo closes all of a group at a timeout.
+// Tensors (contiguous, on the CPU) arrive in the order in which they were sent; the receiver must know their
+// sizes. Failures throw an Error(kPeerLost) that names the peer: it died (noticed within about 30 ms) or did
+// not answer in time. After an error the channel is unusable, because gloo closes all connections of a group
+// at a timeout.
 class PairChannel {
  public:
-  // Meets the other side, 1 - `side`, which has to come to the same keys of `store` within `timeout`; that is
-  // also how long send() and receive() wait. `peer`: its name, for messages.
+  // Connects to the other side, 1 - `side`, which must use the same keys of `store` within `timeout`. send()
+  // and receive() have the same timeout. `peer` is the other side's name, for messages.
   PairChannel(const StorePtr& store, int side, std::chrono::milliseconds timeout, std::string peer,
               const GroupNetwork& network = {});
   PairChannel(const PairChannel&) = delete;
   PairChannel& operator=(const PairChannel&) = delete;
 
-  // Returns when the peer has asked for the tensor and the kernel has taken it.
+  // Returns when the peer has asked for the tensor and the kernel has accepted the data.
   void send(const at::Tensor& tensor);
   void receive(at::Tensor& tensor);
-  // Waits however long it takes. Returns false, with nothing received, when interrupt() was called.
+  // Waits without a time limit. Returns false, with nothing received, if interrupt() was called.
   bool await(at::Tensor& tensor);
-  // From another thread: an await() that waits returns, and so does every later one.
+  // Call from another thread: makes a waiting await() return, and every later one.
   void interrupt();
 
   const std::string& peer() const { return peer_; }
@@ -46,8 +47,8 @@ class PairChannel {
   std::string peer_;
   c10::intrusive_ptr<c10d::Backend> backend_;
   std::vector<int> sockets_;
-  std::mutex mutex_;                         // guards what follows
-  c10::intrusive_ptr<c10d::Work> awaiting_;  // nullptr while no await() waits
+  std::mutex mutex_;                         // guards the members below
+  c10::intrusive_ptr<c10d::Work> awaiting_;  // nullptr unless await() is waiting
   bool interrupted_ = false;
 };
 

@@ -11,7 +11,7 @@
 namespace dtrain {
 namespace {
 
-// What an area takes: each parameter begins a cache line.
+// The size of an area, in which each parameter begins a cache line.
 size_t bytes_of(const std::vector<at::Tensor>& parameters) {
   size_t bytes = 0;
   for (const at::Tensor& parameter : parameters) {
@@ -45,7 +45,7 @@ ShardedReducer::ShardedReducer(const std::vector<at::Tensor>& parameters, Placem
   make_parts();
 }
 
-// No tensor may outlive the segment that it looks into.
+// No tensor may outlive the segment whose memory it uses.
 ShardedReducer::~ShardedReducer() {
   zero_gradients();
   if (placement_ != Placement::kShared) return;
@@ -104,7 +104,7 @@ void ShardedReducer::finish(const PartsSummed& summed) {
     std::memcpy(gradients(rank_) + piece.offset, data_of(local[piece.parameter]) + piece.within, piece.bytes);
   }
   on_wait_();
-  wait_for_peers();  // what the others have for this rank is in place, and all are done with the last step
+  wait_for_peers();  // the others' gradients for this rank are there, and all have finished the last step
   size_t part = 0;
   for (const Piece& piece : pieces_) {
     if (piece.owner == rank_) sum(piece, data_of(local[piece.parameter]) + piece.within, sums_[part++]);
@@ -119,7 +119,7 @@ void ShardedReducer::share_update() {
       std::memcpy(variables() + piece.offset, values_of(piece), piece.bytes);
     }
   }
-  wait_for_peers();  // all slices are updated, and nobody reads gradients any more
+  wait_for_peers();  // all slices are updated, and no rank reads gradients any more
   for (const Piece& piece : pieces_) {
     if (copies && piece.owner != rank_) {
       std::memcpy(values_of(piece), variables() + piece.offset, piece.bytes);
@@ -137,14 +137,14 @@ std::byte* ShardedReducer::values_of(const Piece& piece) const {
   return data_of(parameters_[piece.parameter]) + piece.within;
 }
 
-// As autograd left it. It may lack (the parameter took no part) or lie in memory otherwise than the
-// parameter.
+// The gradient as autograd left it. It may be undefined (the parameter took no part), or have another memory
+// layout than the parameter.
 at::Tensor ShardedReducer::local_gradient(size_t parameter) const {
   const at::Tensor& gradient = parameters_[parameter].grad();
   return gradient.defined() ? gradient.contiguous() : at::zeros_like(parameters_[parameter]).detach();
 }
 
-// In the order of the ranks, so that the same gradients always give the same bits.
+// Sums in the order of the ranks, so that the same gradients always give the same bits.
 void ShardedReducer::sum(const Piece& piece, const std::byte* own, std::byte* sum) {
   std::vector<const std::byte*> inputs;
   for (int other = 0; other < size_; ++other) {

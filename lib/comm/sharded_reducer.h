@@ -1,4 +1,4 @@
-// Gradients of the ranks of one host, summed and applied by shards over shared memory.
+// Sums and applies the gradients of the ranks of one host, in shards, through shared memory.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,16 +16,16 @@
 
 namespace dtrain {
 
-// All parameters, laid side by side, are cut into as many slices as there are ranks. After backward, each
-// rank puts the gradients of the others' slices into shared memory, adds what the others put there to its own
-// slice, and updates it; then everyone reads the slices that the others have updated. That moves two thirds
-// of the bytes of an all-reduce followed by an update everywhere, and divides the work of the optimizer.
-// Where the same cores compute and reduce it also beats overlapping with backward.
+// All parameters, laid out one after the other, are cut into one slice for each rank. After backward, each
+// rank puts its gradients for the others' slices into shared memory, adds the others' gradients for its own
+// slice, and updates that slice. Then every rank reads the slices that the others updated. This moves two
+// thirds of the bytes of an all-reduce followed by an update on every rank, and divides the optimizer's work.
+// If the same cores compute and reduce, it is also faster than overlapping with backward.
 class ShardedReducer : public GradientReducer {
  public:
   struct Meeting {
     StorePtr store;
-    std::string name;  // of the segment, used once
+    std::string name;  // of the segment; each name is used once
     int rank;
     int size;
     std::chrono::milliseconds timeout;
@@ -45,19 +45,19 @@ class ShardedReducer : public GradientReducer {
   void share_update() override;
 
  private:
-  // The bytes of parameter `parameter` that belong to `owner`.
+  // The bytes of parameter `parameter` that `owner` updates.
   struct Piece {
     size_t parameter;
     int owner;
-    size_t within;  // the parameter: its first byte there
-    size_t offset;  // the same, in an area
+    size_t within;  // their first byte within the parameter
+    size_t offset;  // their first byte within an area
     size_t bytes;
   };
 
   void lay_out();
   void make_parts();
   void move_into_shared_memory();
-  std::byte* gradients(int rank) const;  // its area
+  std::byte* gradients(int rank) const;  // the area of `rank`
   std::byte* variables() const;          // the last area
   std::byte* values_of(const Piece& piece) const;
   at::Tensor local_gradient(size_t parameter) const;
@@ -74,8 +74,8 @@ class ShardedReducer : public GradientReducer {
   std::vector<Piece> pieces_;
   size_t area_bytes_ = 0;
   std::vector<ParameterPart> parts_;
-  std::vector<std::byte*> sums_;  // of each part
-  SharedSegment segment_;         // an area of gradients for each rank, and one of variables
+  std::vector<std::byte*> sums_;  // for each part
+  SharedSegment segment_;         // one area of gradients for each rank, and one of variables
 };
 
 }  // namespace dtrain

@@ -15,7 +15,7 @@
 namespace dtrain {
 namespace {
 
-// Spinning that was in vain so often on end is then tried at one wait of so many.
+// After this many vain spins in a row, spinning is tried only once in kWaitsPerTry waits.
 constexpr uint32_t kVainSpins = 8;
 constexpr uint32_t kWaitsPerTry = 32;
 
@@ -68,7 +68,8 @@ void SharedBarrier::wait() {
   }
 }
 
-// Nothing tells whether the other one runs at this moment: its last core is a hint, experience another.
+// Nothing tells whether the other rank is running now. The core that it ran on last is one hint, recent
+// success another.
 bool SharedBarrier::spin_until_arrived(int other) {
   const auto core_of = [this](int rank) { return slots_[rank].core.load(std::memory_order_relaxed); };
   if (core_of(other) == core_of(rank_)) return false;
@@ -87,7 +88,7 @@ bool SharedBarrier::spin_until_arrived(int other) {
   return false;
 }
 
-// The difference, not the order: the counters wrap around.
+// Compares the difference and not the order, because the counters wrap around.
 bool SharedBarrier::has_arrived(int other) const {
   return static_cast<int32_t>(slots_[other].arrived.load() - count_) >= 0;
 }
@@ -102,7 +103,7 @@ void SharedBarrier::sleep_until_arrived(int other) {
     if (has_arrived(other)) break;
     futex_wait(slot.arrived, seen, kLookInterval);
     if (has_arrived(other)) break;
-    // Looked at in this order: a peer may come and end in between.
+    // In this order: a peer may arrive and then end between the two checks.
     if (is_dead(other) && !has_arrived(other)) failure = "has ended";
     if (std::chrono::steady_clock::now() > deadline) failure = "did not come in time";
   }
@@ -115,7 +116,7 @@ void SharedBarrier::sleep_until_arrived(int other) {
 
 bool SharedBarrier::is_dead(int other) {
   const pid_t process = slots_[other].process.load();
-  if (process == ::getpid()) return false;  // ranks that are threads
+  if (process == ::getpid()) return false;  // the ranks are threads of one process
   int& handle = process_handles_[static_cast<size_t>(other)];
   if (handle < 0) {
     handle = static_cast<int>(::syscall(SYS_pidfd_open, process, 0));

@@ -1,5 +1,5 @@
-// A barrier in shared memory for processes: waits spin briefly, then sleep on a futex, and notice a peer that
-// died.
+// A barrier for processes, in shared memory. A wait spins briefly and then sleeps on a futex, and notices if
+// a peer dies.
 #pragma once
 
 #include <atomic>
@@ -9,28 +9,29 @@
 
 namespace dtrain {
 
-// One rank's place, alone on its cache line; all of them are zero before the first use.
+// One rank's slot, alone on its cache line. All slots are zero before the first use.
 struct alignas(64) BarrierSlot {
-  std::atomic<uint32_t> arrived;   // barriers this rank has come to
-  std::atomic<uint32_t> sleepers;  // ranks that sleep until `arrived` changes
+  std::atomic<uint32_t> arrived;   // how many barriers this rank has arrived at
+  std::atomic<uint32_t> sleepers;  // how many ranks sleep until `arrived` changes
   std::atomic<int32_t> process;    // this rank's process id
-  std::atomic<int32_t> core;       // where it ran when it last came
+  std::atomic<int32_t> core;       // the core on which it last arrived
 };
 
 class SharedBarrier {
  public:
-  // `slots` are shared by `size` ranks, which each make one. No barrier may be waited at before all of them
-  // are made. `spins`: how often to look before sleeping, as long as that pays: not for a rank that last ran
-  // on this one's core, which spinning keeps from arriving, and now and then only where it was in vain (ranks
-  // that outnumber cores, or share them with other work).
+  // `slots` are shared by `size` ranks, each of which makes its own SharedBarrier. All of them must be made
+  // before any rank waits. `spins` says how often to check before sleeping. A wait does not spin for a rank
+  // that last ran on the same core, because spinning would keep that rank from arriving. If spinning was in
+  // vain several times in a row (there are more ranks than cores, or other work uses the cores), it is tried
+  // only now and then.
   SharedBarrier(BarrierSlot* slots, int rank, int size, std::chrono::milliseconds timeout, int spins);
   ~SharedBarrier();
   SharedBarrier(const SharedBarrier&) = delete;
   SharedBarrier& operator=(const SharedBarrier&) = delete;
 
-  // Returns when every rank has called it; what they wrote before is then visible. Throws Error(kPeerLost)
-  // that names the rank that died (noticed within kLookInterval) or did not come within the timeout; the
-  // barrier is of no use then.
+  // Returns when every rank has called it; what the ranks wrote before is then visible to all. Throws an
+  // Error(kPeerLost) that names the rank that died (noticed within kLookInterval) or did not arrive within
+  // the timeout. After that the barrier is unusable.
   void wait();
 
   static constexpr std::chrono::milliseconds kLookInterval{20};
@@ -47,8 +48,8 @@ class SharedBarrier {
   std::chrono::milliseconds timeout_;
   int spins_;
   uint32_t count_ = 0;                // barriers so far
-  uint32_t spun_in_vain_ = 0;         // waits on end
-  std::vector<int> process_handles_;  // pidfds, opened when first needed; -1: not yet
+  uint32_t spun_in_vain_ = 0;         // waits in a row
+  std::vector<int> process_handles_;  // pidfds, opened when first needed; -1: not opened yet
 };
 
 }  // namespace dtrain

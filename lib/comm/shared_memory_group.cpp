@@ -1,5 +1,5 @@
-// The process group of ranks on one host: tensors meet in shared memory, each rank sums a slice, everyone
-// reads the sum.
+// The process group of ranks on one host: the ranks put tensors into shared memory, each rank sums a slice,
+// and every rank reads the sums.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
@@ -17,8 +17,8 @@
 namespace dtrain {
 namespace {
 
-constexpr size_t kChunk = size_t{512} << 10;  // what is exchanged at once fits the second-level cache
-constexpr int kSpins = 4000;                  // some 100 us: about what shares of equal work differ by
+constexpr size_t kChunk = size_t{512} << 10;  // bytes exchanged at once; fits the second-level cache
+constexpr int kSpins = 4000;  // about 100 us, which is about how much shares of equal work differ
 
 class SharedMemoryGroup : public ProcessGroup {
  public:
@@ -34,8 +34,8 @@ class SharedMemoryGroup : public ProcessGroup {
   int rank() const override { return rank_; }
   int size() const override { return size_; }
 
-  // A rank's own part of the slice that it sums stays where it is; the others' parts come through their
-  // areas, and the sum goes to them through its own. So nobody writes where another rank has written.
+  // A rank's own part of the slice that it sums stays in place. The others' parts come through their areas,
+  // and the sum goes to them through the rank's own area. So no rank writes where another rank has written.
   void all_reduce_sum(at::Tensor& tensor) override {
     for_each_chunk(tensor, [&](std::byte* data, size_t bytes) {
       const Slice own = slice_of(bytes, rank_, size_);
@@ -84,8 +84,8 @@ class SharedMemoryGroup : public ProcessGroup {
  private:
   static size_t slots_bytes(int size) { return sizeof(BarrierSlot) * static_cast<size_t>(size); }
 
-  // Two sets of areas take turns. A rank may still read from one while others fill the next; it is filled
-  // again only after a barrier that the reader comes to when it has finished.
+  // Two sets of areas alternate. While a rank still reads from one, others may fill the next. A set is filled
+  // again only after a barrier, which every reader has then reached.
   std::byte* area(int index) const {
     const size_t number = static_cast<size_t>(turn_ * size_ + index);
     return segment_.data() + slots_bytes(size_) + kChunk * number;

@@ -33,7 +33,7 @@ std::string create(size_t bytes, Descriptor& file) {
   if (file.get() < 0) return reason("memfd_create");
   if (::fchmod(file.get(), 0600) != 0) return reason("fchmod");
   if (::ftruncate(file.get(), static_cast<off_t>(bytes)) != 0) return reason("ftruncate");
-  // Nobody can shrink it under a reader's feet.
+  // Seals the size: if another process shrank the memory, reading it would be fatal.
   if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)
     return reason("sealing");
   return "";
@@ -72,7 +72,7 @@ SharedSegment::SharedSegment(const StorePtr& store, const std::string& name, int
       if (address == MAP_FAILED) problem = reason("mmap");
       if (address != MAP_FAILED) mapping_.reset(static_cast<std::byte*>(address));
     }
-    // Everyone says how it went, and rank 0 keeps its descriptor open until everyone has.
+    // Every rank reports its result, and rank 0 keeps its descriptor open until all have done so.
     store->set(fmt::format("{}/{}", name, rank), bytes_of(problem.empty() ? kMapped : problem));
     for (int other = 0; other < size; ++other) {
       const std::string said = get_text(store, fmt::format("{}/{}", name, other), timeout);

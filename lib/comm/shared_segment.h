@@ -1,5 +1,5 @@
-// Memory that the ranks of one host share, without a name in any file system: nothing can be left behind,
-// whoever is killed and whenever.
+// Memory that the ranks of one host share. It has no name in any file system, so nothing is left behind,
+// whichever process is killed and whenever.
 #pragma once
 
 #include <chrono>
@@ -13,10 +13,10 @@ namespace dtrain {
 
 class SharedSegment {
  public:
-  // Collective over `size` ranks of one host and one user that meet at `store` under `name` (used once). Rank
-  // 0 makes the memory, zeroed, and the others map it through /proc/PID/fd; returns when everyone has. Throws
-  // Error(kPeerLost) when a rank does not come in time, and Error(kUsage) when one cannot map it (other
-  // container, other user).
+  // Collective over `size` ranks of one host and one user, which meet at `store` under `name` (used once).
+  // Rank 0 creates the memory, zeroed, and the others map it through /proc/PID/fd. Returns when all have
+  // mapped it. Throws Error(kPeerLost) if a rank does not arrive in time, and Error(kUsage) if a rank cannot
+  // map it (another container or another user).
   SharedSegment(const StorePtr& store, const std::string& name, int rank, int size, size_t bytes,
                 std::chrono::milliseconds timeout);
 

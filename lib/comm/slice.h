@@ -16,8 +16,8 @@ struct Slice {
   size_t size() const { return end - begin; }
 };
 
-// The slice of `bytes` that is `rank`'s; whole cache lines, so that no two ranks write to one. The last ones
-// may be empty.
+// The slice of `bytes` that belongs to `rank`. It is made of whole cache lines, so that no two ranks write to
+// the same one. The last slices may be empty.
 inline Slice slice_of(size_t bytes, int rank, int size) {
   const auto ranks = static_cast<size_t>(size);
   const size_t step = whole_lines((bytes + ranks - 1) / ranks);
@@ -25,7 +25,7 @@ inline Slice slice_of(size_t bytes, int rank, int size) {
   return {begin, std::min(bytes, begin + step)};
 }
 
-// What two slices have in common; empty (begin = end) when that is nothing.
+// The intersection of two slices; empty (begin = end) if they have nothing in common.
 inline Slice common(Slice a, Slice b) {
   const size_t begin = std::max(a.begin, b.begin);
   return {begin, std::max(begin, std::min(a.end, b.end))};

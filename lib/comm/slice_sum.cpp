@@ -11,13 +11,13 @@
 namespace dtrain {
 namespace {
 
-constexpr size_t kBlock = 1024;  // elements whose running sum stays in the first-level cache
+constexpr size_t kBlock = 1024;  // elements; the running sum of a block stays in the first-level cache
 
 template <typename T>
 using SumOf = std::conditional_t<std::is_same_v<T, c10::Half> || std::is_same_v<T, c10::BFloat16>, float, T>;
 
-// Two inputs and at most two outputs, the commonest case: doing it in one pass hides how long the lines that
-// another core wrote take to arrive, which saves a third of the time.
+// Two inputs and at most two outputs is the commonest case. One pass hides the time to fetch cache lines that
+// another core wrote, which saves a third of the time.
 template <typename T>
 void sum_two(const T* first, const T* second, T* out, T* copy, size_t count) {
   for (size_t i = 0; i < count; ++i) {

@@ -25,7 +25,7 @@ Traffic traffic_of(const std::vector<int>& sockets) {
     socklen_t length = sizeof info;
     if (::getsockopt(socket, IPPROTO_TCP, TCP_INFO, &info, &length) != 0) continue;
     if (length < offsetof(tcp_info, tcpi_bytes_retrans) + sizeof info.tcpi_bytes_retrans) continue;
-    // What waits in the kernel was sent as far as the job is concerned.
+    // Data that waits in the kernel counts as sent.
     all += {static_cast<int64_t>(info.tcpi_bytes_sent - info.tcpi_bytes_retrans + info.tcpi_notsent_bytes),
             static_cast<int64_t>(info.tcpi_bytes_received)};
   }

@@ -1,4 +1,4 @@
-// What goes over sockets, as the kernel counts it.
+// The bytes sent and received through sockets, as the kernel counts them.
 #pragma once
 
 #include <cstdint>
@@ -6,7 +6,7 @@
 
 namespace dtrain {
 
-// Bytes of what was said, each once however often it was repeated on its way, without the headers of TCP and
+// Bytes of payload: retransmissions are not counted again, nor are the headers of TCP and of the layers
 // below.
 struct Traffic {
   int64_t sent = 0;
@@ -16,8 +16,8 @@ struct Traffic {
   Traffic operator-(const Traffic& other) const;
 };
 
-// What has gone over these connected TCP sockets so far, all together. Nothing for those that are closed, and
-// on kernels that do not count (before Linux 4.19).
+// The total traffic of these connected TCP sockets so far. Closed sockets count as zero, and so do all
+// sockets on kernels that do not count (before Linux 4.19).
 Traffic traffic_of(const std::vector<int>& sockets);
 
 }  // namespace dtrain

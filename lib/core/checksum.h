@@ -1,6 +1,6 @@
-// The checksum of checkpoints, and of variables in memory: 128-bit XXH3 (xxHash 0.8). It finds what disks,
-// memory and copying do to bytes, at the speed of memory; it is no protection against somebody who means to
-// forge one.
+// The checksum of checkpoints and of variables in memory: 128-bit XXH3 (xxHash 0.8). It detects accidental
+// damage by disks, memory and copying, at the speed of memory. It does not protect against deliberate
+// forgery.
 #pragma once
 
 #include <cstddef>
@@ -14,14 +14,14 @@ namespace dtrain {
 
 constexpr size_t kChecksumDigits = 32;
 
-// Adds up bytes that come in pieces.
+// Computes the checksum of bytes that are added piece by piece.
 class Checksum {
  public:
   Checksum();
   void add(const void* bytes, size_t count);
-  // Of all bytes so far, as 32 hexadecimal digits in the canonical order of xxhsum -H2.
+  // The checksum of all bytes added so far, as 32 hexadecimal digits in the canonical order of `xxhsum -H2`.
   std::string text() const;
-  // The lower 64 bits of it.
+  // The lower 64 bits of the checksum.
   uint64_t number() const;
 
  private:

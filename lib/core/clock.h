@@ -1,4 +1,4 @@
-// Time: a steady clock for durations, the wall clock for stamps.
+// Time: a steady clock for durations, the wall clock for timestamps.
 #pragma once
 
 #include <chrono>
@@ -7,19 +7,19 @@
 
 namespace dtrain {
 
-// Seconds on a clock that never goes back; only differences mean anything. The same for all processes of one
-// host.
+// Seconds on a clock that never goes back. Only differences are meaningful. All processes of a host share the
+// clock.
 double steady_seconds();
 
-// The seconds of a spec as c10d and gloo take them.
+// Converts seconds, as a spec gives them, to the milliseconds that c10d and gloo take.
 inline std::chrono::milliseconds to_milliseconds(double seconds) {
   return std::chrono::milliseconds(static_cast<int64_t>(seconds * 1000));
 }
 
-// The wall clock now in UTC, ISO 8601 with milliseconds: 2026-01-31T12:00:00.000Z.
+// The current UTC time, as ISO 8601 with milliseconds: 2026-01-31T12:00:00.000Z.
 std::string utc_time();
 
-// The local time now as it goes into a folder's name: 20260131-120000.
+// The current local time in the form used in folder names: 20260131-120000.
 std::string time_for_file_name();
 
 }  // namespace dtrain

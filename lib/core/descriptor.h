@@ -19,7 +19,7 @@ class Descriptor {
   }
   ~Descriptor() { reset(); }
 
-  int get() const { return descriptor_; }  // -1: none
+  int get() const { return descriptor_; }  // -1 if there is none
   int release() { return std::exchange(descriptor_, -1); }
   void reset() {
     if (descriptor_ >= 0) ::close(descriptor_);

@@ -6,10 +6,10 @@
 
 namespace dtrain {
 
-// Exit codes of every command, documented in docs/architecture.md.
+// The exit codes of all commands; documented in docs/architecture.md.
 enum class ExitCode {
   kDone = 0,
-  kBug = 1,         // a fault of ours
+  kBug = 1,         // a bug in dtrain
   kUsage = 2,       // bad command line or spec
   kData = 3,        // missing or damaged data
   kPeerLost = 4,    // a replica died or did not answer in time
@@ -22,8 +22,8 @@ enum class ExitCode {
   kStopped = 75,    // stopped by a signal
 };
 
-// An error whose message tells the user what to do. Thrown anywhere below lib/cli, turned into a line on
-// stderr and an exit code there.
+// An error whose message tells the user what to do. Code below lib/cli throws it; lib/cli prints the message
+// to stderr and exits with the code.
 class Error : public std::runtime_error {
  public:
   Error(ExitCode code, const std::string& message) : std::runtime_error(message), code_(code) {}

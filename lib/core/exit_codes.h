@@ -1,4 +1,5 @@
-// The one table of exit codes: help texts, the documentation and what is read from other processes follow it.
+// The only table of exit codes. Help texts, the documentation and the checks of other processes' codes all
+// use it.
 #pragma once
 
 #include <vector>
@@ -9,13 +10,13 @@ namespace dtrain {
 
 struct ExitCodeMeaning {
   ExitCode code;
-  const char* meaning;  // as people read it: "out of memory"
+  const char* meaning;  // as users read it: "out of memory"
 };
 
-// Every exit code of every command, in the order of their numbers.
+// Every exit code of every command, in numerical order.
 const std::vector<ExitCodeMeaning>& exit_codes();
 
-// The code that a process which failed has ended with or reported; kBug for one that is not in the table.
+// Converts the code with which a failed process exited, or that it reported; kBug if it is not in the table.
 ExitCode to_exit_code(int code);
 
 }  // namespace dtrain

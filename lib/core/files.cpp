@@ -15,7 +15,7 @@
 namespace dtrain {
 namespace {
 
-// Closes on every way out.
+// Closes the file however the function returns.
 struct Descriptor {
   int fd;
   ~Descriptor() {

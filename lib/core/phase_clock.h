@@ -1,5 +1,5 @@
-// Where the time of a training step goes: each replica has one clock, and the parts of a step say what comes
-// next.
+// Measures where the time of a training step goes. Each replica has one clock, and the code of a step tells
+// it which phase begins.
 #pragma once
 
 #include <array>
@@ -11,11 +11,11 @@
 namespace dtrain {
 
 enum class Phase : size_t {
-  kDataWait,      // until the next share is there
+  kDataWait,      // waiting until the next share is loaded
   kCompute,       // forward and backward
-  kCommunicate,   // exchanging gradients, as far as backward does not hide it
-  kUpdate,        // the optimizer, and what the loop does between steps
-  kWaitForPeers,  // until the slowest replica has come as far
+  kCommunicate,   // exchanging gradients, except what overlaps with backward
+  kUpdate,        // the optimizer, and the work of the loop between steps
+  kWaitForPeers,  // waiting for the slowest replica
 };
 constexpr size_t kPhases = 5;
 
@@ -32,18 +32,19 @@ struct PhaseTimes {
   double total() const;
 };
 
-// At every moment one phase runs; changing it costs one look at the clock, some 25 ns. One thread at a time.
+// Exactly one phase is active at any time. Switching phases costs one clock reading, about 25 ns. Not
+// thread-safe.
 class PhaseClock {
  public:
   PhaseClock() { start(); }
 
-  // A new lap begins, in kDataWait; what was not yet taken by lap() is dropped.
+  // Starts a new lap, in kDataWait. Time that lap() has not returned yet is dropped.
   void start();
   void enter(Phase phase);
-  // Seconds of each phase since start() or the last lap(). The phase goes on.
+  // Returns the seconds of each phase since start() or the last lap(). The current phase continues.
   PhaseTimes lap();
 
-  // Hears of every phase that has ended, until it is replaced; it may be empty.
+  // The observer is called for every phase that ends, until another one replaces it. It may be empty.
   using Clock = std::chrono::steady_clock;
   using Observer = std::function<void(Phase phase, Clock::time_point begin, Clock::time_point end)>;
   void observe(Observer observer) { observer_ = std::move(observer); }

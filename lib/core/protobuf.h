@@ -1,5 +1,5 @@
-// Fields of protocol buffers as bytes, by hand: the few formats that we write need no compiler for them
-// (https://protobuf.dev/programming-guides/encoding).
+// Encodes protocol buffer fields by hand: dtrain writes so few of these formats that it does not need the
+// protobuf compiler (https://protobuf.dev/programming-guides/encoding).
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace dtrain::protobuf {
 
-// A number as its bytes, the lowest first.
+// The bytes of a number, least significant first.
 template <class T>
 std::string little_endian(T value) {
   static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__);

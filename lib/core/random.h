@@ -1,5 +1,5 @@
-// Random numbers that are the same on every machine and compiler (the standard library's distributions are
-// not).
+// Random numbers that are the same on every machine and with every compiler. The distributions of the
+// standard library are not.
 #pragma once
 
 #include <cstdint>
@@ -7,10 +7,11 @@
 
 namespace dtrain {
 
-// What a derived seed is for; keeps the streams of one job apart.
+// What a derived seed is used for. Keeps the random streams of a job independent of each other.
 enum class SeedPurpose : uint64_t { kWeights = 1, kOrder = 2, kReplica = 3, kSynthetic = 4 };
 
-// A seed for one purpose (and index: epoch, rank, ...) from the job's seed, mixed by SplitMix64's finaliser.
+// Derives from the job's seed a seed for one purpose and index (epoch, rank, ...), using SplitMix64's
+// finaliser.
 uint64_t derive_seed(uint64_t seed, SeedPurpose purpose, uint64_t index = 0);
 
 // SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, OOPSLA 2014).

@@ -9,8 +9,8 @@
 namespace dtrain {
 namespace {
 
-// Not sig_atomic_t: a second signal may interrupt the handler of the first between reading and writing, and
-// would not be counted.
+// Not sig_atomic_t: a second signal may interrupt the first one's handler between its read and its write, and
+// would then not be counted.
 std::atomic<int> received = 0;
 std::atomic<int> last = 0;
 std::atomic<int> save_requests = 0;
@@ -37,7 +37,7 @@ void install(int signal, void (*handler)(int), int flags) {
   ::sigaction(signal, &action, nullptr);
 }
 
-// Without SA_RESTART: poll() and sleeps return at once.
+// Without SA_RESTART, so that poll() and sleeps return at once.
 void install_stop_handlers(int flags) {
   install(SIGINT, count_stop_signal, flags);
   install(SIGTERM, count_stop_signal, flags);
@@ -62,7 +62,7 @@ int stop_signals_received() { return received; }
 
 int last_stop_signal() { return last; }
 
-// With SA_RESTART: whatever the process is doing goes on as if nothing had happened.
+// With SA_RESTART, so that the signal does not disturb whatever the process is doing.
 void catch_save_requests() { install(SIGUSR1, count_request, SA_RESTART); }
 
 int save_requests_received() { return save_requests; }

@@ -1,33 +1,35 @@
-// Signals as flags: handlers only count, loops look.
+// Signals as counters: handlers only count, and loops check the counters.
 #pragma once
 
 #include <string>
 
 namespace dtrain {
 
-// From now on the stop signals, SIGINT, SIGTERM and SIGHUP, are counted instead of ending the process; SIGHUP
-// not where it was ignored already (nohup). Includes what leave_write_errors_to_writers() does. Idempotent.
+// From now on the stop signals SIGINT, SIGTERM and SIGHUP are counted and no longer end the process. SIGHUP
+// stays ignored if it was ignored before (nohup). Also does what leave_write_errors_to_writers() does.
+// Idempotent.
 //
-// SIGHUP counts as the first stop signal or not at all: a terminal that is closed may send it twice, and does
-// not mean more than a Ctrl-C before it.
+// SIGHUP counts only as the first stop signal: closing a terminal may send it twice, and after a Ctrl-C it
+// carries no further meaning.
 void catch_stop_signals();
 
-// The same for the first SIGINT and the first SIGTERM: a second one ends the process. For a process that may
-// be waiting for others and cannot look.
+// The same for the first SIGINT and the first SIGTERM only: a second one ends the process. For a process that
+// may be blocked waiting for others and cannot check the counters.
 void catch_first_stop_signals();
 
-// From now on SIGPIPE and SIGXFSZ are ignored: what they tell comes as an error of the write, too.
+// From now on SIGPIPE and SIGXFSZ are ignored: the write itself also returns an error, which the writer
+// handles.
 void leave_write_errors_to_writers();
 
-// How many of them have arrived, and which was the last (0: none).
+// How many stop signals have arrived, and which was the last (0: none).
 int stop_signals_received();
 int last_stop_signal();
 
-// From now on SIGUSR1, "save a checkpoint", is counted instead of ending the process.
+// From now on SIGUSR1 ("save a checkpoint") is counted and no longer ends the process.
 void catch_save_requests();
 int save_requests_received();
 
-// The same, and for SIGQUIT, "tell what is going on", too.
+// The same, and also for SIGQUIT ("report your status").
 void catch_requests();
 int status_requests_received();
 

@@ -19,7 +19,7 @@ namespace {
 
 using AddressList = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
-// What `host` resolves to; none when nothing, and `why` says why then.
+// The addresses that `host` resolves to. If there are none, the list is empty and `why` holds the reason.
 AddressList look_up(const std::string& host, uint16_t port, std::string& why) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
@@ -41,7 +41,7 @@ std::string numeric(const sockaddr_storage& name, socklen_t length, int wanted) 
   return wanted == NI_NUMERICHOST ? host : port;
 }
 
-// 0 when connected, else the error.
+// Returns 0 if connected, otherwise the error.
 int connect_one(const addrinfo& address, int socket, double seconds) {
   if (::connect(socket, address.ai_addr, address.ai_addrlen) == 0) return 0;
   if (errno != EINPROGRESS) return errno;

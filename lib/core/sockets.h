@@ -9,18 +9,18 @@
 namespace dtrain {
 
 struct Listening {
-  Descriptor socket;  // does not block
+  Descriptor socket;  // non-blocking
   uint16_t port = 0;
 };
 
-// Listens at `address`, at `port` or at a free one when that is 0. Throws Error(kPeerLost) that names both.
+// Listens at `address` and `port` (0: any free port). Throws Error(kPeerLost) naming both.
 Listening listen_at(const std::string& address, uint16_t port);
 
-// Tries to connect to any address of `host` for at most `seconds`; none when nobody is there, and `why` says
-// so then. The socket does not block.
+// Tries the addresses of `host` in turn, each for at most `seconds`. Returns a non-blocking socket; if
+// nothing answers, an empty Descriptor, with the reason in `why`.
 Descriptor connect_to(const std::string& host, uint16_t port, double seconds, std::string& why);
 
-// Lets the kernel end a connection whose other end does not answer for so long.
+// Makes the kernel close the connection when the other end has not answered for `seconds`.
 void limit_silence(int socket, double seconds);
 
 std::string peer_address(int socket);

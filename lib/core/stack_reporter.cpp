@@ -33,9 +33,9 @@ constexpr int kAnswering = -1;
 constexpr time_t kAnswerSeconds = 1;
 constexpr size_t kMostOfName = 160;
 
-// Between the handler and the reporter's thread.
-sem_t asked;                    // once for each SIGQUIT from outside
-std::atomic<pid_t> wanted = 0;  // the thread that is to answer, kAnswering while it does
+// Shared by the handler and the reporter's thread.
+sem_t asked;                    // posted once for each SIGQUIT from outside
+std::atomic<pid_t> wanted = 0;  // the thread that is asked for its stack; kAnswering while it answers
 sem_t answered;
 std::array<void*, kMostFrames> addresses;
 int depth = 0;
@@ -43,7 +43,7 @@ static_assert(std::atomic<pid_t>::is_always_lock_free, "handlers must not take l
 
 pid_t own_thread() { return static_cast<pid_t>(::syscall(SYS_gettid)); }
 
-// backtrace() needs neither a lock nor the heap once it was called (glibc 2.35 and GCC 12 on).
+// After its first call, backtrace() needs neither a lock nor the heap (glibc 2.35 and GCC 12 or later).
 extern "C" void on_quit(int /*signal*/, siginfo_t* info, void* /*context*/) {
   const int error = errno;
   if (info->si_code != SI_TKILL || info->si_pid != ::getpid()) {
@@ -70,14 +70,14 @@ bool answers_in_time() {
   return result == 0;
 }
 
-// The return addresses of a thread, the innermost first; none when it does not answer.
+// The return addresses of a thread, innermost first; empty if it does not answer.
 std::vector<void*> stack_of(pid_t thread) {
   wanted = thread;
-  if (::syscall(SYS_tgkill, ::getpid(), thread, SIGQUIT) != 0) return {};  // it has ended
+  if (::syscall(SYS_tgkill, ::getpid(), thread, SIGQUIT) != 0) return {};  // the thread has ended
   if (!answers_in_time()) {
     pid_t still = thread;
     if (wanted.compare_exchange_strong(still, 0)) return {};
-    wait_for(answered);  // it has just begun to
+    wait_for(answered);  // it has just begun to answer
   }
   const int first = std::min(depth, kOwnFrames);
   return std::vector<void*>(addresses.begin() + first, addresses.begin() + depth);
@@ -90,7 +90,7 @@ std::string readable(const char* symbol) {
   return printable(status == 0 ? name.get() : symbol, kMostOfName);
 }
 
-// "dtrain::Trainer::run(...) (dtrain+0x1234)": the offset is for addr2line.
+// "dtrain::Trainer::run(...) (dtrain+0x1234)"; the offset is for addr2line.
 std::string describe_address(const void* address) {
   Dl_info info{};
   if (::dladdr(address, &info) == 0 || info.dli_fname == nullptr) return fmt::format("{}", address);
@@ -103,7 +103,7 @@ std::string describe_address(const void* address) {
 std::string describe_stack(const std::vector<void*>& stack) {
   std::string text;
   for (size_t i = 0; i < stack.size(); ++i) {
-    // A return address may be the first of the next function: what counts is the call before it.
+    // A return address may be the first one of the next function; the call is before it.
     const char* const address = static_cast<const char*>(stack[i]) - (i > 0 ? 1 : 0);
     text += fmt::format("    {}\n", describe_address(address));
   }
@@ -129,7 +129,7 @@ std::vector<pid_t> threads() {
   return found;
 }
 
-// Not through a logger, whose lock a thread that stands still may hold.
+// Not through a logger: the thread that hangs may hold the logger's lock.
 void write_to_errors(const std::string& text) {
   for (size_t written = 0; written < text.size();) {
     const ssize_t put = ::write(STDERR_FILENO, text.data() + written, text.size() - written);
@@ -144,10 +144,10 @@ void write_to_errors(const std::string& text) {
 StackReporter::StackReporter(std::function<std::string()> describe) : describe_(std::move(describe)) {
   ::sem_init(&asked, 0, 0);
   ::sem_init(&answered, 0, 0);
-  ::backtrace(addresses.data(), kMostFrames);  // loads what it needs
+  ::backtrace(addresses.data(), kMostFrames);  // loads the libraries that it needs
   sigset_t all, before;
   sigfillset(&all);
-  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // signals are for the other threads
+  ::pthread_sigmask(SIG_SETMASK, &all, &before);  // the other threads handle signals
   thread_ = std::thread([this] { run(); });
   ::pthread_sigmask(SIG_SETMASK, &before, nullptr);
   struct sigaction action {};
@@ -167,7 +167,7 @@ StackReporter::~StackReporter() {
 void StackReporter::run() {
   while (true) {
     wait_for(asked);
-    while (::sem_trywait(&asked) == 0) {  // several that came at once are one
+    while (::sem_trywait(&asked) == 0) {  // requests that came together get one answer
     }
     if (ending_) return;
     std::string text = fmt::format("{} SIGQUIT: {}\n", utc_time(), describe_());

@@ -1,4 +1,4 @@
-// What a process is doing when it seems to stand still: the stacks of its threads.
+// Shows what a process is doing when it seems to hang: the stacks of its threads.
 #pragma once
 
 #include <atomic>
@@ -8,13 +8,14 @@
 
 namespace dtrain {
 
-// While it lives, SIGQUIT makes this process write to its standard error what `describe` returns and the
-// stack of every thread, and go on. Afterwards SIGQUIT is ignored. One at a time in a process.
+// While a StackReporter exists, SIGQUIT makes this process write to stderr the text that `describe` returns
+// and the stack of every thread; then the process continues. After the reporter is destroyed, SIGQUIT is
+// ignored. At most one per process.
 //
-// A thread is interrupted for as long as it takes to note its return addresses, without a lock or memory from
-// the heap; all else, `describe` too, happens on a thread of the reporter's own. A thread that does not
-// answer (the kernel holds it) is named as such. Frames of code without unwind information (generated
-// kernels) end a stack.
+// Each thread is interrupted only while it records its return addresses, which takes no lock and no memory
+// from the heap. Everything else, including `describe`, runs on the reporter's own thread. The output names a
+// thread that does not answer (the kernel is holding it). A stack ends at the first frame whose code has no
+// unwind information (generated kernels).
 class StackReporter {
  public:
   explicit StackReporter(std::function<std::string()> describe);

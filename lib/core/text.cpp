@@ -14,8 +14,7 @@ std::string in_lower_case(std::string text) {
   return text;
 }
 
-// Optimal string alignment distance: insertions, deletions, substitutions and swaps of neighbours cost 1
-// each.
+// Optimal string alignment distance: an insertion, deletion, substitution or swap of neighbours costs 1.
 size_t edit_distance(const std::string& a, const std::string& b) {
   std::vector<std::vector<size_t>> cost(a.size() + 1, std::vector<size_t>(b.size() + 1));
   for (size_t i = 0; i <= a.size(); ++i) cost[i][0] = i;
@@ -32,8 +31,8 @@ size_t edit_distance(const std::string& a, const std::string& b) {
   return cost[a.size()][b.size()];
 }
 
-// The bytes of the UTF-8 character that begins at `at`; 0 when none does. Overlong forms, surrogates and code
-// points above U+10FFFF are no characters (RFC 3629, section 4).
+// The length in bytes of the UTF-8 character at position `at`; 0 if there is none. Overlong forms, surrogates
+// and code points above U+10FFFF are invalid (RFC 3629, section 4).
 size_t character_length(const std::string& text, size_t at) {
   const auto byte = [&](size_t offset) {
     return at + offset < text.size() ? static_cast<unsigned char>(text[at + offset]) : 0U;
@@ -59,7 +58,7 @@ bool is_control(const std::string& character) {
 }  // namespace
 
 std::optional<std::string> closest_word(const std::string& word, const std::vector<std::string>& known) {
-  if (word.size() > 64) return std::nullopt;  // no slip of the keys, and the distance is quadratic
+  if (word.size() > 64) return std::nullopt;  // too long for a typing error, and the distance is quadratic
   std::optional<std::string> best;
   size_t best_distance = std::max<size_t>(1, word.size() / 3) + 1;
   for (const std::string& candidate : known) {
@@ -82,7 +81,7 @@ std::string join(const std::vector<std::string>& words, const std::string& separ
 }
 
 std::string with_separators(int64_t number) {
-  // Unsigned, because the lowest number has no positive counterpart.
+  // Unsigned, because the lowest int64_t has no positive counterpart.
   const auto magnitude = static_cast<uint64_t>(number);
   std::string digits = std::to_string(number < 0 ? 0 - magnitude : magnitude);
   for (int at = static_cast<int>(digits.size()) - 3; at > 0; at -= 3)
@@ -95,7 +94,7 @@ std::string human_bytes(int64_t bytes) {
   if (bytes < 1024) return fmt::format("{} B", bytes);
   double value = static_cast<double>(bytes) / 1024;
   size_t unit = 0;
-  for (; value >= 1023.95; value /= 1024) ++unit;  // what would be shown as 1024.0
+  for (; value >= 1023.95; value /= 1024) ++unit;  // anything above would be shown as 1024.0
   return fmt::format("{:.1f} {}", value, kUnits[unit]);
 }
 

@@ -3,6 +3,6 @@
 
 namespace dtrain {
 
-extern const char* const kVersion;  // that of project() in CMakeLists.txt
+extern const char* const kVersion;  // the version given to project() in CMakeLists.txt
 
 }  // namespace dtrain

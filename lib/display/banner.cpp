@@ -15,7 +15,7 @@ void add_row(std::string& block, const std::string& name, const std::string& val
   block += fmt::format("  {:<14}{}\n", name, value);
 }
 
-// "cpu" for equal devices, "cuda:0, cuda:1" for different ones.
+// "cpu" if all devices are equal, "cuda:0, cuda:1" if they differ.
 std::string devices(const RunStartEvent& start) {
   if (!start.devices) return "-";
   std::vector<std::string> names = *start.devices;
@@ -29,7 +29,7 @@ std::string global_batch(const RunStartEvent& start) {
                      show_counted(start.accumulate_steps, "accumulation step"));
 }
 
-// The derivation ends with the rate.
+// The text of the derivation ends with the learning rate.
 std::string learning_rate(const RunStartEvent& start) {
   if (start.learning_rate_derivation) return show_text(start.learning_rate_derivation);
   return start.learning_rate ? fmt::format("{:g}", *start.learning_rate) : "-";

@@ -1,4 +1,4 @@
-// The block that opens a run: every number that shapes it, before the first step.
+// The banner that a run starts with: every number that shapes the run, before the first step.
 #pragma once
 
 #include <string>
@@ -7,10 +7,10 @@
 
 namespace dtrain {
 
-// Lines of text that say what the event says.
+// The lines of text for a run_start event.
 std::string start_banner(const RunStartEvent& start, bool colour);
 
-// One line that says that another dataset than the one asked for is used; empty when it is not so.
+// One line that says that a fallback dataset is used in place of the requested one; empty if it is not.
 std::string fallback_note(const RunStartEvent& start, bool colour);
 
 }  // namespace dtrain

@@ -1,4 +1,4 @@
-// What the charts share: the look, the scale of an axis, text that is safe inside of it.
+// Shared by all charts: the style, the scale of an axis, and escaped text.
 #pragma once
 
 #include <cstddef>
@@ -6,19 +6,19 @@
 
 namespace dtrain {
 
-// A <style> element: a page, a grid and lines in the reader's light or dark theme.
+// A <style> element for the page, the grid and the lines, in the reader's light or dark theme.
 extern const char* const kChartStyle;
 
-// The distance between lines of a grid: 1, 2 or 5 times a power of ten, some five of them up to `highest`,
-// which is above 0.
+// The distance between grid lines: 1, 2 or 5 times a power of ten, so that there are about five lines up to
+// `highest`. `highest` must be above 0.
 double grid_step(double highest);
 
-// The colour of a line: six that are seen well on white and on near-black, and told apart by colour-blind
-// readers (with other marks' help), then the same again.
+// The colour of a series. There are six colours, which then repeat. They are visible on white and on
+// near-black, and colour-blind readers can tell them apart (together with markers).
 const char* series_colour(size_t number);
 
-// Any text inside an element or an attribute: markup and control characters are escaped; it is cut after some
-// `limit` bytes.
+// Text that is safe inside an element or an attribute: markup and control characters are escaped. Cut after
+// about `limit` bytes.
 std::string markup_text(const std::string& text, size_t limit = 200);
 
 }  // namespace dtrain

@@ -61,7 +61,7 @@ std::vector<std::array<std::string, 4>> comparison_rows(const ComparisonEvent& c
   add("step ms", show_milliseconds, [](const ComparedRun& run) { return run.speed.step_ms; });
   for (const MetricInfo& metric : known_metrics()) {
     add("evaluation " + metric.name, show_metric,
-        [&](const ComparedRun& run) { return metric_value(run.metrics, metric.name); });
+        [&](const ComparedRun& run) { return find_metric(run.metrics, metric.name); });
   }
   if (distributed.restart_cost.restarts)
     rows.push_back({"restarts (seconds lost)", "-", show_restarts(distributed.restart_cost), ""});

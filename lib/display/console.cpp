@@ -26,7 +26,7 @@ std::string how_it_ended(const RunEndEvent& end) {
   return status == "failed" ? fmt::format("failed, exit code {}", show_count(end.exit_code)) : status;
 }
 
-// What workers did, each on its own; empty where they went in step.
+// What each worker of parameter_server did; empty for strategies whose replicas work in step.
 std::string workers_lines(const RunEndEvent& end) {
   if (!end.workers || !end.staleness) return "";
   std::string text = fmt::format("  staleness of updates: {:.2f} on average, {} at most\n",
@@ -100,15 +100,15 @@ void Console::on_run_start(const RunStartEvent& event) {
     return;
   }
   const auto replicas = event.replicas;
-  const bool is_known = restarted_ && replicas == replicas_;  // said before the restart
+  const bool is_known = restarted_ && replicas == replicas_;  // the banner was shown before the restart
   replicas_ = replicas;
   print((is_known ? "" : start_banner(event, options_.colour)) + fmt::format("BEGIN {}\n", progress_.run) +
         fmt::format(kRow, "epoch", "phase", "loss", "accuracy", "examples/s", "step ms", "time"));
 }
 
 void Console::on_step(const StepEvent& event) {
-  progress_.loss = metric_value(event.metrics, "loss");
-  progress_.accuracy = metric_value(event.metrics, "accuracy");
+  progress_.loss = find_metric(event.metrics, "loss");
+  progress_.accuracy = find_metric(event.metrics, "accuracy");
   progress_.examples_per_second = event.speed.examples_per_second;
   follow(event.epoch, event.step);
 }
@@ -151,8 +151,8 @@ void Console::on_restart(const RestartEvent& event) {
 void Console::print_row(const Row& row) {
   if (options_.quiet) return;
   print(fmt::format(kRow, fmt::format("{}/{}", show_count(row.epoch), progress_.epochs), row.phase,
-                    show_metric(metric_value(row.metrics, "loss")),
-                    show_metric(metric_value(row.metrics, "accuracy")),
+                    show_metric(find_metric(row.metrics, "loss")),
+                    show_metric(find_metric(row.metrics, "accuracy")),
                     show_rate(row.speed.examples_per_second), show_milliseconds(row.speed.step_ms),
                     show_duration(row.seconds)));
 }
@@ -175,9 +175,9 @@ void Console::on_run_end(const RunEndEvent& event) {
     text += fmt::format("  {} sent and {} received in a step\n", human_bytes(*event.traffic.bytes_sent),
                         human_bytes(event.traffic.bytes_received.value_or(0)));
   }
-  if (const auto loss = metric_value(event.metrics, "loss")) {
+  if (const auto loss = find_metric(event.metrics, "loss")) {
     text += fmt::format("  final evaluation: loss {}, accuracy {}\n", show_metric(loss),
-                        show_metric(metric_value(event.metrics, "accuracy")));
+                        show_metric(find_metric(event.metrics, "accuracy")));
   }
   if (event.restart_cost.restarts) {
     text += fmt::format("  {}, {} lost\n", show_counted(event.restart_cost.restarts, "restart"),
@@ -203,8 +203,8 @@ std::string Console::coloured(const char* code, const std::string& text) const {
   return options_.colour ? code + text + "\x1b[0m" : text;
 }
 
-// Takes the position and estimates the time left from the pace since the first step that was
-// seen (evaluations included, a resumed run's earlier steps not).
+// Takes the position. Estimates the time left from the pace since the first step that was seen: evaluations
+// are included, the steps that a resumed run did earlier are not.
 void Console::follow(std::optional<int64_t> epoch, std::optional<int64_t> step) {
   if (!options_.is_terminal || options_.quiet || !training_) return;
   progress_.epoch = epoch.value_or(progress_.epoch);

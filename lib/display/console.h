@@ -1,5 +1,5 @@
-// Events as a person reads them: a banner, one fixed line an epoch and an evaluation, a progress line, the
-// comparison.
+// Shows events to a user: a banner, one line with fixed columns for each epoch and evaluation, a progress
+// line, and the comparison.
 #pragma once
 
 #include <cstdint>
@@ -14,26 +14,26 @@
 namespace dtrain {
 
 struct ConsoleOptions {
-  bool is_terminal = false;  // a progress line, redrawn in place with escape codes
+  bool is_terminal = false;  // show a progress line, redrawn in place with escape codes
   bool colour = false;       // on a terminal, unless NO_COLOR is set
-  bool quiet = false;        // only failures, warnings, the note of a fallback dataset, and the comparison
-  bool json = false;         // each event as one line of JSON instead, and nothing else; stronger than quiet
-  int width = 80;            // columns of the terminal
+  bool quiet = false;  // print only failures, warnings, the note about a fallback dataset, and the comparison
+  bool json = false;   // print only events, one line of JSON each; takes precedence over quiet
+  int width = 80;      // columns of the terminal
   std::function<double()> clock = steady_seconds;
 };
 
-// Writes to a stream and flushes after every event. Unknown events and fields are ignored, missing ones shown
-// as "-".
+// Writes to a stream and flushes it after every event. Ignores unknown events and fields, and shows missing
+// ones as "-".
 class Console : public EventSink {
  public:
   Console(std::ostream& out, ConsoleOptions options);
-  ~Console() override;  // leaves no progress line behind
+  ~Console() override;  // removes the progress line
   Console(const Console&) = delete;
   Console& operator=(const Console&) = delete;
 
   void on_event(const Event& event) override;
   void on_tick() override;
-  // Takes the progress line off the terminal, so that someone else can write; the next tick redraws it.
+  // Removes the progress line from the terminal, so that other code can write. The next tick redraws it.
   void clear_progress();
 
  private:
@@ -71,12 +71,12 @@ class Console : public EventSink {
   Progress progress_;
   bool training_ = false;  // between run_start and run_end
   bool drawn_ = false;     // the progress line is on the terminal
-  bool pending_ = false;   // it is older than progress_
-  bool noted_ = false;     // quiet: the note was shown
+  bool pending_ = false;   // the drawn line is older than progress_
+  bool noted_ = false;     // when quiet: the note was shown
   bool restarted_ = false;
-  std::optional<int64_t> replicas_;  // of the run that started last
+  std::optional<int64_t> replicas_;  // of the run that started last; nullopt before the first
   double drawn_at_ = 0;
-  int64_t first_step_ = -1;  // the first step seen of the run and when, for the time left
+  int64_t first_step_ = -1;  // the first step that was seen of the run, for the time left
   double first_step_at_ = 0;
 };
 

@@ -46,7 +46,7 @@ Row numbers(const std::string& title, const std::vector<std::optional<double>>& 
   return row;
 }
 
-// A row for each epoch that any of them was evaluated after.
+// One row for each epoch after which any of the runs was evaluated.
 std::vector<Row> accuracy_rows(const std::vector<FinishedRun>& runs) {
   std::set<int64_t> epochs;
   for (const FinishedRun& run : runs) {

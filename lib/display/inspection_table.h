@@ -1,4 +1,4 @@
-// A look at one step, for people.
+// Shows the inspection of one step as a table.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace dtrain {
 
-// As a table: what each replica brought to the step, what came out, and the verdict.
+// An `inspect` event as a table: what each replica contributed to the step, the result, and the verdict.
 std::string inspection_table(const InspectEvent& inspection);
 
 }  // namespace dtrain

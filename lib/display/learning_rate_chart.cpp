@@ -16,9 +16,9 @@ namespace {
 constexpr size_t kPlotColumns = 64;
 constexpr int kPlotRows = 13;
 constexpr size_t kChartPoints = 601;
-constexpr double kMostRateDecades = 6;  // a warmup from almost nothing does not flatten the rest
+constexpr double kMostRateDecades = 6;  // so that a warmup from almost zero does not flatten the rest
 
-// Rates at `count` steps, evenly from the first to the last.
+// The rates at `count` steps, evenly spaced from the first to the last.
 std::vector<double> sample(const LearningRateCurve& curve, size_t count) {
   std::vector<double> rates;
   for (size_t i = 0; i < count; ++i) {
@@ -28,7 +28,7 @@ std::vector<double> sample(const LearningRateCurve& curve, size_t count) {
   return rates;
 }
 
-// An axis from low to high; a rate's place on it is 0 to 1.
+// An axis from low to high. The position of a rate on it is from 0 to 1.
 struct RateAxis {
   double low = 0;
   double high = 1;
@@ -53,7 +53,7 @@ RateAxis axis_of(const std::vector<double>& rates, bool logarithmic) {
 
 bool counts_epochs(const LearningRateCurve& curve) { return curve.steps >= curve.steps_per_epoch; }
 
-// Where the run ends on the horizontal axis.
+// The position on the horizontal axis where the run ends.
 double end_of(const LearningRateCurve& curve) {
   const auto steps = static_cast<double>(curve.steps);
   return counts_epochs(curve) ? steps / static_cast<double>(curve.steps_per_epoch) : steps;

@@ -17,17 +17,17 @@ constexpr double kRight = 18;
 constexpr double kTop = 42;
 constexpr double kBottom = 50;
 constexpr double kMostDecades = 6;
-constexpr double kLeastSpan = 1e-12;  // below it, all values are the same
+constexpr double kLeastSpan = 1e-12;  // a smaller span means that all values are the same
 constexpr double kMostShown = 1e300;
-constexpr double kLeastLabelWidth = 60;  // between the middles of two labels of the x axis
+constexpr double kLeastLabelWidth = 60;  // between the centres of two labels of the x axis
 
-// An axis from low to high; a value's place on it is 0 to 1.
+// An axis from low to high. The position of a value on it is from 0 to 1.
 struct Axis {
   double low = 0;
   double high = 1;
   bool logarithmic = false;
   std::vector<double> marks;
-  double step = 0;  // between marks; 0 on a logarithmic axis
+  double step = 0;  // between marks; 0 if the axis is logarithmic
 
   double place(double value) const {
     const double inside = std::clamp(value, low, high);
@@ -69,7 +69,7 @@ Axis logarithmic_axis(double low, double high) {
 
 using Point = std::pair<double, double>;
 
-// Not for NaN either.
+// False for NaN, too.
 bool is_finite(const Point& point) {
   return std::fabs(point.first) <= kMostShown && std::fabs(point.second) <= kMostShown;
 }
@@ -106,7 +106,7 @@ Axis time_axis(const LineChart& chart) {
 }
 
 std::string label(double value, const Axis& axis) {
-  if (std::fabs(value) < axis.step * 1e-6) value = 0;  // what is left of a sum
+  if (std::fabs(value) < axis.step * 1e-6) value = 0;  // a rounding error of the sum
   if (std::fabs(value) >= 1000 && std::fabs(value) < 1e12) return with_separators(std::llround(value));
   if (axis.step < 1e-4 || std::fabs(value) >= 1000) return fmt::format("{:.4g}", value);
   const int decimals = std::max(0, static_cast<int>(-std::floor(std::log10(axis.step) + 1e-9)));
@@ -155,7 +155,7 @@ class Drawing {
                         bottom + 40, markup_text(chart_.x_title));
   }
 
-  // A number that is none leaves a gap.
+  // Draws a line, with a gap for each value that is not finite.
   void draw_line(const ChartLine& line) {
     std::string path;
     bool goes_on = false;

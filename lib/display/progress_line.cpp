@@ -13,7 +13,7 @@ namespace {
 
 constexpr size_t kShortestBar = 12;
 constexpr size_t kLongestBar = 32;
-constexpr size_t kBar = 2;  // its place among the parts
+constexpr size_t kBar = 2;  // the index of the bar among the parts
 
 std::string bar(int64_t done, int64_t total, size_t length) {
   const size_t inside = length - 2;

@@ -1,4 +1,4 @@
-// The one line on a terminal that shows how far training is.
+// The line on a terminal that shows the progress of training.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ struct Progress {
   std::string run;  // baseline | distributed
   int64_t epoch = 0;
   int64_t epochs = 0;
-  int64_t step = 0;  // over the run, as total_steps
+  int64_t step = 0;  // within the run, like total_steps
   int64_t total_steps = 0;
   std::optional<double> loss;
   std::optional<double> accuracy;
@@ -19,8 +19,9 @@ struct Progress {
   std::optional<double> seconds_left;
 };
 
-// At most width - 1 columns (in the last one many terminals wrap), all ASCII but what `run` holds. What does
-// not fit is left out, the least important first: run, accuracy, examples/s, time left, loss, bar, step.
+// At most width - 1 columns, because many terminals wrap after the last one. All ASCII, except what `run`
+// contains. Parts that do not fit are left out, the least important first: run, accuracy, examples/s, time
+// left, loss, bar, step.
 std::string progress_line(const Progress& progress, int width);
 
 }  // namespace dtrain

@@ -18,7 +18,7 @@ namespace {
 
 constexpr size_t kLongText = 4000;
 
-// Without scripts and without leave to load anything.
+// Has no scripts and is not allowed to load anything.
 constexpr const char* kHead = R"(<!DOCTYPE html>
 <html xmlns="http://www.w3.org/1999/xhtml" lang="en">
 <head>
@@ -80,8 +80,8 @@ constexpr const char* kPageStyle = R"(<style>
 
 using Rows = std::vector<std::vector<std::string>>;
 
-// The first row has the heads of the columns, the first column those of the rows. Cells of text may be
-// wrapped.
+// The first row has the headings of the columns, and the first column those of the rows. Text in cells may
+// wrap.
 std::string table(const Rows& rows, bool of_text = false) {
   std::string html = fmt::format("<div class=\"card scroll\"><table{}>\n", of_text ? " class=\"words\"" : "");
   for (size_t row = 0; row < rows.size(); ++row) {
@@ -106,7 +106,7 @@ std::string kind_of(const RunCourse& course) {
 
 std::string letter(size_t index) { return std::string(1, static_cast<char>('A' + index)); }
 
-// Of one run both courses; of several the distributed ones.
+// For one run, both of its courses; for several runs, the distributed ones.
 std::vector<NamedCourse> courses_of(const std::vector<RunHistory>& runs) {
   std::vector<NamedCourse> courses;
   if (runs.size() == 1) {
@@ -160,7 +160,7 @@ std::string tiles(const RunHistory& run) {
   return "<div class=\"tiles\">\n" + html + "</div>\n";
 }
 
-// The baseline against the distributed run, and what to make of it.
+// Compares the baseline with the distributed run, and explains the result.
 std::string comparison_of(const RunHistory& run, const std::string& title) {
   if (!run.comparison) return "";
   Rows rows;
@@ -182,7 +182,7 @@ std::string text_of(const std::optional<std::vector<std::string>>& words) {
   return words->size() > 1 && same ? fmt::format("{} x {}", words->size(), words->front()) : join(*words);
 }
 
-// What the runs say of themselves when they start and end.
+// The environment that the runs report when they start and end.
 std::string environment_of(const std::vector<NamedCourse>& courses) {
   Rows rows = {{""}};
   for (const NamedCourse& of : courses) rows[0].push_back(of.name);
@@ -244,7 +244,7 @@ std::string notes_of(const RunHistory& run, const std::string& whose) {
   return html;
 }
 
-// Whether one of the learning rates is.
+// Whether the learning rate of at least one run decays by factors.
 bool are_multiplied_down(const std::vector<RunHistory>& runs) {
   return std::any_of(runs.begin(), runs.end(), [](const RunHistory& run) {
     const std::string& kind = run.finished.spec.train.schedule.kind;

@@ -1,4 +1,4 @@
-// Runs as a page for a browser.
+// Shows runs as a page for a browser.
 #pragma once
 
 #include <string>
@@ -8,13 +8,13 @@
 
 namespace dtrain {
 
-constexpr size_t kMostReported = 12;  // runs: more lines than that nobody tells apart
+constexpr size_t kMostReported = 12;  // runs; more lines than this cannot be told apart
 
-// One self-contained HTML document (well-formed XML too), without scripts, that loads nothing: curves of
-// loss, accuracy, learning rate and speed, where the time of a step went, the baseline against the
-// distributed run, environment and spec; in the reader's light or dark theme. Of several runs the distributed
-// ones side by side, and what differs in their specs. All text of the runs is escaped. `runs` has one to
-// kMostReported of them.
+// A self-contained HTML document (well-formed XML too) that has no scripts and loads nothing. It shows curves
+// of loss, accuracy, learning rate and speed, where the time of a step went, the baseline against the
+// distributed run, the environment and the spec, in the reader's light or dark theme. For several runs, it
+// shows the distributed ones side by side, and the differences between their specs. All text from the runs is
+// escaped. `runs` must have one to kMostReported entries.
 std::string report_page(const std::vector<RunHistory>& runs);
 
 }  // namespace dtrain

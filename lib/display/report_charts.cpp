@@ -14,14 +14,14 @@
 namespace dtrain {
 namespace {
 
-constexpr size_t kMostPoints = 120;  // of a line: more are no more to see
-constexpr double kWideRange = 20;    // the greatest over the least value from which on an axis is logarithmic
-constexpr double kChartWidth = 460;  // little, so that labels can be read on a phone
+constexpr size_t kMostPoints = 120;  // of a line; more would not be visible
+constexpr double kWideRange = 20;    // if highest / lowest value is above this, an axis is logarithmic
+constexpr double kChartWidth = 460;  // narrow, so that labels are readable on a phone
 constexpr double kChartHeight = 270;
 
 using Points = std::vector<std::pair<double, double>>;
 
-// Means of neighbours, evenly over the line.
+// Replaces groups of neighbouring points by their means, evenly over the line.
 Points thinned(const Points& points) {
   if (points.size() <= kMostPoints) return points;
   Points few;
@@ -68,7 +68,7 @@ void add_line(LineChart& chart, const NamedCourse& of, const std::string& what, 
                          .points = std::move(points)});
 }
 
-// Of values that span orders of magnitude a line from zero would show little.
+// If values span orders of magnitude, a linear axis from zero would show little.
 void widen(LineChart& chart) {
   double low = INFINITY, high = 0;
   for (const ChartLine& line : chart.lines) {
@@ -85,7 +85,7 @@ std::string figure(const LineChart& chart) {
   return chart.lines.empty() ? "" : "<figure>\n" + line_chart(chart) + "</figure>\n";
 }
 
-// Training as faint lines, evaluations as dots.
+// Shows training as faint lines and evaluations as dots.
 LineChart learning_chart(const std::vector<NamedCourse>& courses, const std::string& title,
                          double StepPoint::*step, double EvaluationPoint::*evaluation) {
   LineChart chart = chart_of(title, "epoch");
@@ -101,7 +101,7 @@ LineChart step_chart(const std::vector<NamedCourse>& courses, const std::string&
   LineChart chart = chart_of(title, "epoch");
   for (const NamedCourse& of : courses) {
     add_line(chart, of, "", step_points(*of.course, value), false, false);
-    for (const EvaluationPoint& point : of.course->evaluations.points)  // so that the epochs' charts agree
+    for (const EvaluationPoint& point : of.course->evaluations.points)  // to make the epochs' charts agree
       chart.x_end = std::max(chart.x_end, static_cast<double>(point.epoch));
   }
   return chart;
@@ -125,7 +125,7 @@ const std::vector<std::pair<Phase, std::string>>& phases() {
   return list;
 }
 
-// Milliseconds of each phase; empty when the run tells none.
+// The milliseconds of each phase; empty if the run has none.
 std::vector<double> phases_of(const RunCourse& course) {
   std::vector<double> values;
   if (!course.end.phases_ms) return values;

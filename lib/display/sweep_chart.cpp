@@ -22,7 +22,7 @@ constexpr double kLegendTop = kPanelTop + kPanelHeight + 74;
 constexpr double kLegendRow = 22;
 constexpr double kLegendColumn = 205;
 constexpr size_t kLegendColumns = 4;
-constexpr double kClosestLabels = 22;  // pixels between the middles of two labels of the x axis
+constexpr double kClosestLabels = 22;  // pixels between the centres of two labels of the x axis
 
 struct Value {
   int64_t replicas;
@@ -77,7 +77,7 @@ std::string number_label(double value) {
   return value < 10 ? fmt::format("{:g}", value) : with_separators(std::llround(value));
 }
 
-// Shapes around (x, y), so that lines differ by more than colour.
+// A different shape for each line around (x, y), so that lines differ by more than colour.
 std::string marker(size_t kind, double x, double y, const std::string& colour) {
   constexpr double r = 4.5;
   switch (kind % 4) {
@@ -124,7 +124,7 @@ class Panel {
     }
   }
 
-  // Dashes from one value to another, over the whole width.
+  // Draws a dashed line from one value to another.
   void draw_perfect(const std::string& colour, int64_t from, double from_value, int64_t to, double to_value) {
     svg_ += fmt::format("<path class=\"perfect\" stroke=\"{}\" d=\"M{:.1f} {:.1f}L{:.1f} {:.1f}\"/>\n",
                         colour, x(from), y(from_value), x(to), y(to_value));
@@ -137,7 +137,7 @@ class Panel {
     const double first = static_cast<double>(replicas_.front());
     const double last = static_cast<double>(replicas_.back());
     if (first == last) return left_ + kPanelWidth / 2;
-    constexpr double kMargin = 16;  // markers do not touch the axis
+    constexpr double kMargin = 16;  // keeps markers off the axis
     return left_ + kMargin +
            (static_cast<double>(replicas) - first) / (last - first) * (kPanelWidth - 2 * kMargin);
   }
@@ -164,7 +164,7 @@ class Panel {
   }
 
   double left_;
-  std::vector<int64_t> replicas_;  // ascending
+  std::vector<int64_t> replicas_;  // in ascending order
   double step_;
   double top_value_;
   std::string svg_;
@@ -183,7 +183,7 @@ std::vector<int64_t> replicas_of(const std::vector<Line>& lines) {
 std::string panels(const std::vector<Line>& lines) {
   const std::vector<int64_t> replicas = replicas_of(lines);
   double highest_rate = 0;
-  double highest_efficiency = 105;  // the line of perfect scaling is not the frame
+  double highest_efficiency = 105;  // leaves space between the line of perfect scaling and the frame
   for (const Line& line : lines) {
     for (const Value& value : line.rates)
       highest_rate = std::max({highest_rate, value.highest, line.perfect_rate(value.replicas)});

@@ -1,4 +1,4 @@
-// A sweep as a picture.
+// Draws the results of a sweep.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace dtrain {
 
-// An SVG document that needs nothing else: examples/s and scaling efficiency against replicas, a line for
-// each batch size with its own colour and marker, the spread of the runs as bars, and perfect scaling as
-// dashes. It follows the reader's light or dark theme. Points without numbers are left out.
+// A self-contained SVG document: examples/s and scaling efficiency against replicas. Each batch size has a
+// line with its own colour and marker. Bars show the spread of the runs, and dashed lines show perfect
+// scaling. It follows the reader's light or dark theme. Points without numbers are left out.
 std::string sweep_chart(const Sweep& sweep);
 
 }  // namespace dtrain

@@ -1,4 +1,4 @@
-// A sweep as a table for people and as CSV.
+// The results of a sweep as a table for users and as CSV.
 #pragma once
 
 #include <string>
@@ -7,12 +7,13 @@
 
 namespace dtrain {
 
-// Lines that begin with '#' say what was measured, name the columns with their units, and end with a verdict;
-// in between one line a point, in fixed columns. A point that failed says why in place of its numbers.
+// A table with one line per point, in fixed columns. Lines that begin with '#' say what was measured, name
+// the columns with their units, and end the table with a verdict. A point that failed shows the reason in
+// place of its numbers.
 std::string sweep_table(const Sweep& sweep);
 
-// The same as comma-separated values with a header (RFC 4180, but lines end with a newline alone); numbers
-// that were not measured are empty.
+// The same as comma-separated values with a header (RFC 4180, except that lines end with only a newline).
+// Numbers that were not measured are left empty.
 std::string sweep_csv(const Sweep& sweep);
 
 }  // namespace dtrain

@@ -1,4 +1,4 @@
-// The numbers of fields and types are those of onnx/onnx.proto.
+// The numbers of fields and types are from onnx/onnx.proto.
 #include "export/onnx.h"
 
 #include <ATen/ATen.h>
@@ -21,7 +21,7 @@ using protobuf::integer;
 using protobuf::single;
 
 constexpr int kIrVersion = 9;
-constexpr int kOpset = 20;  // the first with Gelu
+constexpr int kOpset = 20;  // the first opset with Gelu
 
 // AttributeProto: name = 1, f = 2, i = 3, ints = 8, type = 20.
 std::string attribute(const std::string& name, int64_t value) {
@@ -63,7 +63,7 @@ std::string value_info(const std::string& name, at::ScalarType type, const Shape
   return bytes(1, name) + bytes(2, bytes(1, integer(1, type_of(type)) + bytes(2, dims)));
 }
 
-// The nodes so far, from "pixels" to `last_`, and what the layers' outputs are called.
+// The nodes so far, from "pixels" to `last_`, and the names of the layers' outputs.
 class Graph {
  public:
   Graph(const NamedTensors& variables, at::ScalarType type)
@@ -80,16 +80,16 @@ class Graph {
     nodes_ += bytes(1, node);
   }
 
-  // Before the nodes of a layer: its input becomes the last value.
+  // Call before adding the nodes of a layer: makes its input the last value.
   void begin(const PlacedLayer& layer) { last_ = output_of(layer.input); }
-  // After them: what other layers know them by.
+  // Call after adding them: records the name of the layer's output for other layers.
   void end() { outputs_.push_back(last_); }
-  // The model's input is the pixels, normalised.
+  // The name of a layer's output. The output of the model's input is the normalised pixels.
   const std::string& output_of(int64_t layer) const {
     return outputs_[static_cast<size_t>(layer - kModelInput)];
   }
 
-  // A variable of the model as an initializer; returns its name.
+  // Adds a variable of the model as an initializer and returns its name.
   std::string variable(const std::string& name) {
     const auto found = variables_.find(name);
     if (found == variables_.end())
@@ -103,8 +103,8 @@ class Graph {
   }
   at::Tensor scalar(double value) const { return at::scalar_tensor(value, type_); }
 
-  // GraphProto: node = 1, name = 2, initializer = 5, input = 11, output = 12. The last node is there to name
-  // the output.
+  // GraphProto: node = 1, name = 2, initializer = 5, input = 11, output = 12. The last node only gives the
+  // output its name.
   std::string finish(const std::string& name, const Shape& image, const Shape& output) {
     const std::string identity =
         bytes(1, last_) + bytes(2, "logits") + bytes(3, "logits") + bytes(4, "Identity");
@@ -118,7 +118,7 @@ class Graph {
   std::string nodes_;
   std::string initializers_;
   std::string last_ = "pixels";
-  std::vector<std::string> outputs_;  // of the model's input and each layer so far
+  std::vector<std::string> outputs_;  // the output names of the model's input and of each layer so far
 };
 
 std::vector<std::string> weights(Graph& graph, const std::string& layer) {

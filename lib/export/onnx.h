@@ -1,4 +1,4 @@
-// A trained model as ONNX (https://onnx.ai, opset 20), from the list of its layers.
+// Exports a trained model as ONNX (https://onnx.ai, opset 20), from the list of its layers.
 #pragma once
 
 #include <string>
@@ -9,10 +9,10 @@
 
 namespace dtrain {
 
-// The bytes of a model whose input "pixels", [batch, channels, height, width] of the model's float type, has
-// the images' own values 0 to 255: the normalisation is part of it. Its output is "logits", [batch, classes].
-// Dropout, which does nothing after training, is left out. Throws Error(kCheckpoint) when `variables` lacks
-// one of the layers'.
+// The bytes of an ONNX model. Its input "pixels", [batch, channels, height, width] of the model's float type,
+// takes the images' original values 0 to 255: the model includes the normalisation. Its output is "logits",
+// [batch, classes]. Dropout is left out, because it does nothing after training. Throws Error(kCheckpoint) if
+// `variables` lacks a variable of a layer.
 std::string onnx_model(const LayerPlan& layers, const DataSpec& data, const Shape& image,
                        const NamedTensors& variables, const std::string& name);
 

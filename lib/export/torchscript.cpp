@@ -17,7 +17,7 @@ namespace {
 
 using torch::jit::Module;
 
-// What a layer's line may need: the names of the variables there are.
+// The names of the variables, for the code of a layer.
 class Variables {
  public:
   explicit Variables(const NamedTensors& variables) : variables_(variables) {}
@@ -42,7 +42,7 @@ class Variables {
 
 std::string pair(int64_t value) { return fmt::format("[{0}, {0}]", value); }
 std::string size_and_stride(const Window2d& window) { return pair(window.size) + ", " + pair(window.stride); }
-// What LibTorch's own padding cannot do, since it has both sides alike, is done before.
+// LibTorch's own padding is the same on both sides, so padding that differs is done before it.
 std::string padding(const Window2d& window) {
   return window.is_symmetric() ? fmt::format("[{}, {}]", window.rows.before, window.columns.before)
                                : "[0, 0]";
@@ -53,7 +53,7 @@ std::string padded(const std::string& input, const Window2d& window, const char*
                      window.columns.after, window.rows.before, window.rows.after, value);
 }
 
-// The output of a layer, kept for those that do not come next.
+// The name under which the output of a layer is kept for layers other than the next one.
 std::string kept(int64_t layer) { return fmt::format("kept_{}", layer); }
 
 bool is_kept(const LayerPlan& plan, int64_t layer) {
@@ -64,7 +64,7 @@ bool is_kept(const LayerPlan& plan, int64_t layer) {
   });
 }
 
-// An expression of x, the layer's input.
+// Makes an expression of x, which is the layer's input.
 using Translate = std::string (*)(const PlacedLayer& layer, const Variables& variables);
 
 template <char const* kFunction>
@@ -93,7 +93,7 @@ std::string translate_avg_pool2d(const PlacedLayer& layer, const Variables&) {
   const Window2d window = pool2d_window(layer.spec, layer.input_shape);
   if (window.is_symmetric())
     return fmt::format("torch.avg_pool2d(x, {}, {}, False, False)", size_and_stride(window), padding(window));
-  // Sums over the numbers of cells that are no padding.
+  // Divides sums by the number of cells that are not padding.
   const auto sums = [&](const std::string& cells) {
     return fmt::format("torch.avg_pool2d({}, {}, [0, 0], False, True, 1)", padded(cells, window, "0"),
                        size_and_stride(window));
@@ -131,14 +131,14 @@ const std::map<std::string, Translate> kTranslations = {{"dense", translate_dens
                                                         {"batch_norm", translate_batch_norm},
                                                         {"dropout", leave_out}};
 
-// A module as Python knows it: it has a mode, though this one does the same in both.
+// A module like Python's: it has a training flag, although this model does the same in both modes.
 Module make_module(const std::string& name, const std::shared_ptr<torch::jit::CompilationUnit>& unit) {
   Module module(c10::QualifiedName("__torch__.dtrain." + name), unit);
   module.register_attribute("training", c10::BoolType::get(), false);
   return module;
 }
 
-// Each layer's variables in a module of the layer's name.
+// Adds the variables of each layer, in a module named after the layer.
 void add_variables(Module& model, const NamedTensors& variables) {
   std::map<std::string, Module> layers;
   for (const auto& [name, tensor] : variables) {
@@ -160,7 +160,7 @@ std::string torchscript_source(const LayerPlan& layers, const DataSpec& data, co
   const Variables names(variables);
   std::string source =
       "def forward(self, pixels: Tensor) -> Tensor:\n"
-      // TorchScript has numbers for types.
+      // In TorchScript, types are numbers.
       + fmt::format("    x = torch.div(torch.sub(torch.div(torch.to(pixels, {}), 255), {}), {})\n",
                     static_cast<int>(type), data.mean, data.standard_deviation);
   int64_t number = 0;

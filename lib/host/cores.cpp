@@ -27,15 +27,15 @@ std::vector<int> allowed_cores() {
   cpu_set_t mask;
   CPU_ZERO(&mask);
   std::vector<int> cores;
-  if (sched_getaffinity(0, sizeof mask, &mask) != 0) return cores;  // more than CPU_SETSIZE cores
+  if (sched_getaffinity(0, sizeof mask, &mask) != 0) return cores;  // there are more than CPU_SETSIZE cores
   for (int core = 0; core < CPU_SETSIZE; ++core) {
     if (CPU_ISSET(core, &mask)) cores.push_back(core);
   }
   return cores;
 }
 
-// A control group's quota in cores, from a file of version 2 ("150000 100000", or "max 100000") or two of
-// version 1 (-1: none); infinite without one.
+// The quota of a control group in cores, from one file in version 2 ("150000 100000" or "max 100000") or two
+// files in version 1 (-1 means none). Infinite if there is no quota.
 double quota_of(const fs::path& group) {
   double quota = -1;
   double period = 0;
@@ -45,8 +45,8 @@ double quota_of(const fs::path& group) {
   return quota > 0 && period > 0 ? quota / period : std::numeric_limits<double>::infinity();
 }
 
-// Where the group is that a line of /proc/self/cgroup is about, if it is one for processor time:
-// "0::/path" for version 2, "4:cpu,cpuacct:/path" for version 1.
+// The folder of the control group in a line of /proc/self/cgroup, if the line is about processor time:
+// "0::/path" in version 2, "4:cpu,cpuacct:/path" in version 1.
 std::optional<fs::path> group_of(const std::string& line, fs::path& top) {
   const size_t first = line.find(':');
   const size_t second = line.find(":/", first + 1);
@@ -57,7 +57,8 @@ std::optional<fs::path> group_of(const std::string& line, fs::path& top) {
   return top / line.substr(second + 2);
 }
 
-// The least of this process's control groups and those around them; infinite without one.
+// The lowest quota of this process's control groups and of the groups that contain them; infinite if there is
+// none.
 double quota_in_cores(const fs::path& root) {
   double least = std::numeric_limits<double>::infinity();
   std::ifstream file(root / "proc/self/cgroup");
@@ -72,8 +73,8 @@ double quota_in_cores(const fs::path& root) {
   return least;
 }
 
-// The mark of a core that is taken: a Unix socket without a file, whose name only one process can have and
-// which the kernel gives back when that ends, however it does.
+// Marks a core as taken, with a Unix socket that has no file. Only one process can have a socket of that
+// name, and the kernel releases it when the process ends, for whatever reason.
 Descriptor take_core(int core, const std::string& mark) {
   const std::string name = fmt::format("{} {}", mark, core);
   sockaddr_un address{};
@@ -112,10 +113,10 @@ int available_cores(const fs::path& root) {
 }
 
 void keep_to_own_cores(int local_rank, int local_replicas, int count, const std::string& mark) {
-  static OwnCores own;  // until this process ends
+  static OwnCores own;  // held until this process ends
   if (!own.cores.empty()) return;
   std::vector<int> cores = allowed_cores();
-  // Under a quota the cores are others' too, whom the marks may not reach (other containers).
+  // With a quota, other containers may use the same cores, and the marks may not be visible to them.
   const size_t needed = static_cast<size_t>(local_replicas) * static_cast<size_t>(count);
   if (needed > cores.size() || quota_in_cores("/") < static_cast<double>(cores.size())) return;
   std::rotate(cores.begin(), cores.begin() + local_rank * count, cores.end());
@@ -125,7 +126,7 @@ void keep_to_own_cores(int local_rank, int local_replicas, int count, const std:
   cpu_set_t mask;
   CPU_ZERO(&mask);
   for (const int core : own.cores) CPU_SET(core, &mask);
-  sched_setaffinity(0, sizeof mask, &mask);  // a failure costs speed only
+  sched_setaffinity(0, sizeof mask, &mask);  // if this fails, only speed suffers
 }
 
 }  // namespace dtrain

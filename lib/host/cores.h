@@ -1,4 +1,4 @@
-// The processor cores of this host and how replicas share them.
+// The processor cores of this host, and how replicas share them.
 #pragma once
 
 #include <filesystem>
@@ -6,16 +6,16 @@
 
 namespace dtrain {
 
-// Cores this process can keep busy: those it may run on (its affinity mask: respects taskset, cpusets and
-// containers), or fewer, but at least one, where its control group or one around it has a quota of processor
-// time: 2 for a quota of 2.5. `root` is where /proc and /sys are.
+// How many cores this process can keep busy: the cores in its affinity mask (so it respects taskset, cpusets
+// and containers), or fewer if its control group, or one that contains it, has a quota of processor time: 2
+// for a quota of 2.5. At least 1. `root` is the folder with /proc and /sys.
 int available_cores(const std::filesystem::path& root = "/");
 
-// Keeps this process on `count` of the available cores that are its own: no other process that asked for
-// some, of whatever job, has them, until this one ends. Numbers local_rank * count and on when these are
-// free. Does nothing when the replicas together want more cores than there are, or too few are left: then the
-// kernel shares better than we do. `mark` is what a core that is taken is marked with: those that use another
-// one do not see it.
+// Restricts this process to `count` of the available cores. Until this process ends, no other process that
+// calls this, of whatever job, gets the same cores. Takes the cores numbered from local_rank * count if these
+// are free. Does nothing if the replicas together want more cores than there are, or if too few are free: the
+// kernel then shares them better than we could. `mark` is the name under which cores are marked as taken;
+// processes that use another name do not see the marks.
 void keep_to_own_cores(int local_rank, int local_replicas, int count,
                        const std::string& mark = "dtrain core");
 

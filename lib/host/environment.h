@@ -1,4 +1,4 @@
-// Environment variables read with bounds, for values that another program set.
+// Reads environment variables that other programs set, and checks their bounds.
 #pragma once
 
 #include <cstdint>
@@ -9,8 +9,8 @@ namespace dtrain {
 
 std::optional<std::string> environment_text(const char* name);
 
-// A whole decimal number in [lowest, highest]; nullopt when the variable is not set. Throws Error(kUsage)
-// that names the variable and its value for anything else, the empty text included.
+// A decimal integer in [lowest, highest]; nullopt if the variable is not set. For anything else, including
+// the empty text, throws an Error(kUsage) that names the variable and its value.
 std::optional<int64_t> environment_number(const char* name, int64_t lowest, int64_t highest);
 
 }  // namespace dtrain

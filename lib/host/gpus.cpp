@@ -13,7 +13,7 @@ constexpr const char* kDriver = "libcuda.so.1";
 constexpr int kSuccess = 0;
 constexpr int kNoDevice = 100;  // CUDA_ERROR_NO_DEVICE
 
-// The few functions of the driver that are asked for; their types are those of cuda.h.
+// The few functions of the driver that are used. Their types are those in cuda.h.
 class Driver {
  public:
   Driver() : library_(::dlopen(kDriver, RTLD_NOW | RTLD_LOCAL)) {
@@ -68,7 +68,7 @@ class Driver {
     return {name.data(), static_cast<int64_t>(bytes)};
   }
 
-  void* library_;  // stays loaded: the driver keeps threads
+  void* library_;  // never unloaded, because the driver has threads
   bool complete_ = true;
   int (*initialise_)(unsigned) = nullptr;
   int (*count_)(int*) = nullptr;

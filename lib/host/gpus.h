@@ -9,17 +9,16 @@ namespace dtrain {
 
 struct Gpu {
   std::string name;          // "NVIDIA H100 80GB HBM3"
-  int64_t memory_bytes = 0;  // in all
+  int64_t memory_bytes = 0;  // total
 };
 
 struct GpuSurvey {
-  std::vector<Gpu> gpus;  // by CUDA's number
-  std::string none_why;   // when there are none: a reason for people
+  std::vector<Gpu> gpus;  // in the order of CUDA's numbers
+  std::string none_why;   // if there are none: the reason, for users
 };
 
-// Those that this process may use, in CUDA's order: CUDA_VISIBLE_DEVICES chooses and orders them. Asks
-// NVIDIA's driver (libcuda.so.1), if there is one; that is without the libraries of CUDA, and takes no memory
-// on a GPU.
+// The GPUs that this process may use, in CUDA's order: CUDA_VISIBLE_DEVICES selects and orders them. Asks
+// NVIDIA's driver (libcuda.so.1) if it is installed. This needs no CUDA libraries and uses no GPU memory.
 GpuSurvey survey_gpus();
 
 }  // namespace dtrain

@@ -15,7 +15,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// The number after `key` in a file of lines "key number ..."; with an empty key the first word.
+// The number after `key` in a file with lines "key number ..."; if the key is empty, the first word.
 std::optional<int64_t> number_in(const fs::path& path, const std::string& key = "") {
   std::ifstream file(path);
   for (std::string line; std::getline(file, line);) {
@@ -30,7 +30,7 @@ std::optional<int64_t> number_in(const fs::path& path, const std::string& key = 
   return std::nullopt;
 }
 
-// The folder of this process's memory cgroup: of version 2, whose line is "0::/path".
+// The folder of this process's memory cgroup. Only for version 2, which has the line "0::/path".
 std::optional<fs::path> memory_cgroup(const fs::path& root) {
   std::ifstream file(root / "proc/self/cgroup");
   for (std::string line; std::getline(file, line);) {
@@ -44,7 +44,7 @@ std::optional<fs::path> memory_cgroup(const fs::path& root) {
 int64_t memory_for_all(const fs::path& root) {
   int64_t least = number_in(root / "proc/meminfo", "MemTotal:").value_or(0) * 1024;
   if (least == 0) least = std::numeric_limits<int64_t>::max();
-  // A cgroup is bound by those around it too.
+  // The limits of the cgroups that contain it also apply.
   const fs::path top = root / "sys/fs/cgroup";
   for (std::optional<fs::path> folder = memory_cgroup(root); folder; folder = folder->parent_path()) {
     if (const auto limit = number_in(*folder / "memory.max")) least = std::min(least, *limit);  // or "max"

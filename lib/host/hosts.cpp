@@ -20,7 +20,7 @@
 namespace dtrain {
 namespace {
 
-constexpr size_t kMaxHostLength = 253;  // of a name in the DNS, RFC 1035
+constexpr size_t kMaxHostLength = 253;  // the longest name in the DNS (RFC 1035)
 
 bool is_host_character(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '.' || c == ':' ||
@@ -59,7 +59,7 @@ std::vector<Interface> interfaces() {
 
 std::string up_to_dot(const std::string& name) { return name.substr(0, name.find('.')); }
 
-// Positions in `hosts` for which `is_own` holds.
+// The positions in `hosts` for which `is_own` returns true.
 template <class Predicate>
 std::vector<size_t> positions(const std::vector<std::string>& hosts, Predicate is_own) {
   std::vector<size_t> found;
@@ -69,7 +69,7 @@ std::vector<size_t> positions(const std::vector<std::string>& hosts, Predicate i
   return found;
 }
 
-// An address that leads here; names that nobody knows are simply not ours.
+// Whether `host` resolves to an address of this host. A name that cannot be resolved does not.
 bool resolves_here(const std::string& host, const std::vector<std::string>& own) {
   try {
     const std::vector<std::string> addresses = resolve(host);

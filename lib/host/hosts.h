@@ -1,4 +1,5 @@
-// Names and addresses of hosts: which texts are one, which are this host, and lists as Slurm writes them.
+// Names and addresses of hosts: which texts are valid, which of them mean this host, and lists in Slurm's
+// format.
 #pragma once
 
 #include <cstdint>
@@ -7,38 +8,40 @@
 
 namespace dtrain {
 
-// ^[A-Za-z0-9][A-Za-z0-9.:-]*$ of at most 253 characters, or an IPv6 address (which may start with a colon).
+// Whether the text matches ^[A-Za-z0-9][A-Za-z0-9.:-]*$ with at most 253 characters, or is an IPv6 address
+// (which may start with a colon).
 bool is_host(const std::string& text);
 
-// The id that the kernel gave itself when it started, the same in all of its containers; "" where there is
+// The id of the running kernel, chosen at boot and the same in all containers of a machine; "" if there is
 // none.
 std::string machine_id();
 
-// The addresses of this host's interfaces, loopback's included, as text.
+// The addresses of this host's interfaces, including loopback, as text.
 std::vector<std::string> own_addresses();
 
 bool is_loopback(const std::string& address);
 
-// The addresses that `host` resolves to, in the resolver's order and each once. Throws Error(kPeerLost) with
-// the resolver's words when there is none.
+// The addresses that `host` resolves to, in the resolver's order, without duplicates. Throws an
+// Error(kPeerLost) with the resolver's message if there is none.
 std::vector<std::string> resolve(const std::string& host);
 
-// The name of the interface of this host that has the address ("eth0"); empty when none has.
+// The name of the interface of this host with this address ("eth0"); empty if there is none.
 std::string interface_of_address(const std::string& address);
 
-// The address of the interface `name` ("eth0", or an address of this host, which is returned as it is); an
-// IPv4 one where there is one. Throws Error(kUsage) that lists this host's interfaces when there is none.
+// The address of the interface `name` ("eth0"), preferably IPv4. An address of this host is also accepted and
+// returned unchanged. If there is no such interface, throws an Error(kUsage) that lists this host's
+// interfaces.
 std::string address_of_interface(const std::string& name);
 
-// Which of `hosts` this one is, by its name (whole, or up to the first dot), else by its addresses. Throws
-// Error(kUsage) that names this host and the list when none is, or more than one.
+// The index of this host in `hosts`, found by its name (whole, or up to the first dot), otherwise by its
+// addresses. If no entry matches, or several do, throws an Error(kUsage) that names this host and the list.
 int own_index(const std::vector<std::string>& hosts);
 
-// "n[01-03,7],m4" -> n01, n02, n03, n7, m4; at most `limit` hosts. Throws Error(kUsage) that names `variable`
-// when the text is no such list.
+// "n[01-03,7],m4" -> n01, n02, n03, n7, m4; at most `limit` hosts. Throws an Error(kUsage) that names
+// `variable` if the text is not such a list.
 std::vector<std::string> expand_slurm_hosts(const char* variable, const std::string& text, size_t limit);
 
-// "2(x3),1" -> 2, 2, 2, 1; at most `limit` numbers. Throws as above.
+// "2(x3),1" -> 2, 2, 2, 1; at most `limit` numbers. Throws like expand_slurm_hosts().
 std::vector<int64_t> expand_slurm_counts(const char* variable, const std::string& text, size_t limit);
 
 }  // namespace dtrain

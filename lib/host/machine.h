@@ -1,14 +1,15 @@
-// What this machine is called.
+// The names of this machine and of its processor.
 #pragma once
 
 #include <string>
 
 namespace dtrain {
 
-// This host's name, as the kernel has it.
+// This host's name as the kernel knows it.
 std::string own_host_name();
 
-// What the kernel calls the processor, such as "AMD EPYC 7B13"; "unknown processor" when it does not say.
+// The processor's name from the kernel, such as "AMD EPYC 7B13"; "unknown processor" if the kernel gives
+// none.
 std::string processor_name();
 
 }  // namespace dtrain

@@ -119,11 +119,11 @@ std::map<std::string, std::string> replica_environment(const Identity& identity,
       {"DTRAIN_HOST_INDEX", std::to_string(identity.host)},
       {"DTRAIN_HOSTS", std::to_string(identity.hosts)},
       {"DTRAIN_RESTART", std::to_string(identity.restart)},
-      {"TORCHELASTIC_USE_AGENT_STORE", "True"},  // the store is the supervisor's
+      {"TORCHELASTIC_USE_AGENT_STORE", "True"},  // our supervisor serves the store
       {"OMP_NUM_THREADS", std::to_string(threads)}};
-  // Threads of libgomp look 300,000 times while they wait. On cores with other work to do that uses up their
-  // share of the time before there is something to compute; not to look at all costs idle cores more
-  // (docs/performance.md).
+  // Threads of libgomp check 300,000 times while they wait. On cores with other work to do, this uses up
+  // their share of the time before there is something to compute. Not checking at all would cost more on idle
+  // cores (docs/performance.md).
   if (!environment_text("OMP_WAIT_POLICY") && !environment_text("GOMP_SPINCOUNT"))
     variables["GOMP_SPINCOUNT"] = "20000";
   if (identity.local_store.empty()) {

@@ -36,7 +36,7 @@ Identity numbers(const char* launcher, const char* rank, const char* size, const
   return identity;
 }
 
-// FNV-1a (Fowler, Noll, Vo): jobs of near numbers come to ports that are not near.
+// FNV-1a (Fowler, Noll, Vo): jobs with similar numbers get ports that are far apart.
 uint16_t port_of_job(const std::string& job) {
   uint64_t hash = 14695981039346656037U;
   for (const char c : job) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
@@ -58,7 +58,7 @@ std::optional<std::string> host_of_uri(const std::string& uri) {
 }
 
 void set_master(Identity& identity, const std::optional<std::string>& told, const char* advice) {
-  if (!identity.spans_hosts()) return;  // loopback
+  if (!identity.spans_hosts()) return;  // loopback is enough
   const auto given = environment_host("MASTER_ADDR");
   if (!given && !told)
     throw Error(ExitCode::kUsage,

@@ -23,15 +23,16 @@ std::string described(const Identity& identity) {
       identity.rank, identity.world_size);
 }
 
-// The process launcher that is nearest to this process. Those around it are its own hosts' affair, unless one
-// of them claims to have numbered this very process differently.
+// The launcher that started this very process. Launchers around it only start hosts; they matter only if one
+// of them has numbered this process differently.
 std::optional<Identity> find_replica(std::optional<int64_t> port) {
   const auto torchrun = identity_from_environment();
   if (torchrun && torchrun->source != "environment") return torchrun;
   const auto open_mpi = open_mpi_identity(port);
   const auto pmi = open_mpi ? std::nullopt : pmi_identity(port);
   const auto& mpi = open_mpi ? open_mpi : pmi;
-  // mpirun and mpiexec start one process of their own a host with srun, whose numbers its children inherit.
+  // mpirun and mpiexec use srun to start one process of their own on each host, and its children inherit
+  // srun's numbers.
   const auto slurm = mpi ? std::nullopt : slurm_identity(port);
   const auto& launched = mpi ? mpi : slurm;
   if (torchrun && launched &&
@@ -58,7 +59,7 @@ std::optional<HostPlace> find_host(const std::vector<std::string>& hosts,
                    static_cast<uint16_t>(port.value_or(kDefaultPort))};
 }
 
-// As many hosts in the spec as the launcher started processes on.
+// Checks that the spec has as many hosts as the launcher started processes on.
 void check_hosts(const std::vector<std::string>& hosts, const Identity& identity) {
   if (hosts.empty() || identity.world_size % identity.local_world_size != 0) return;
   const auto started = static_cast<size_t>(identity.world_size / identity.local_world_size);
@@ -86,7 +87,7 @@ Place find_place(const std::vector<std::string>& hosts, std::optional<int64_t> p
   }
   place.host = find_host(hosts, config, port);
   if (place.host) place.source = config ? "TF_CONFIG" : "hosts";
-  if (place.host && place.host->hosts.size() < 2) place.host = std::nullopt;  // a cluster of one
+  if (place.host && place.host->hosts.size() < 2) place.host = std::nullopt;  // a cluster with one host
   return place;
 }
 

@@ -1,4 +1,4 @@
-// Where this process stands in a job, from exactly one source.
+// The place of this process in a job, from exactly one source.
 #pragma once
 
 #include <cstdint>
@@ -10,33 +10,35 @@
 
 namespace dtrain {
 
-constexpr uint16_t kDefaultPort = 29400;  // where the first of `hosts` awaits the others
+constexpr uint16_t kDefaultPort = 29400;  // on which the first host waits for the others
 
-// One of several hosts, whose process supervises the replicas there.
+// The place of a host in a job with several hosts. One process supervises the replicas of each host.
 struct HostPlace {
   std::vector<std::string> hosts;  // the first one leads
-  int index = 0;                   // of this one
-  uint16_t port = kDefaultPort;    // of the first
-  int64_t servers = 0;             // of TF_CONFIG: so many of them, the last ones, are to serve variables
+  int index = 0;                   // the index of this host
+  uint16_t port = kDefaultPort;    // the port of the first host
+  int64_t servers = 0;             // from TF_CONFIG: this many hosts, the last ones, serve variables
 
   bool leads() const { return index == 0; }
 };
 
-// Either a launcher started one process for each replica, and this is one (`replica`), or there is one for
-// each host (`host`), or this process is alone and starts all replicas here (neither).
+// There are three cases: a launcher started one process for each replica (`replica` is set), there is one
+// process for each host (`host` is set), or this process is alone and starts all replicas here (neither is
+// set).
 struct Place {
   std::optional<Identity> replica;
   std::optional<HostPlace> host;
-  std::string source;  // "torchrun", "Open MPI", "TF_CONFIG", "hosts", ...; "" when alone
+  std::string source;  // "torchrun", "Open MPI", "TF_CONFIG", "hosts", ...; "" if alone
 };
 
-// Asks, the innermost first: the torchrun environment, Open MPI, PMI, Slurm, TF_CONFIG, and `hosts` of the
-// spec (DTRAIN_HOST_INDEX says which of them this is, else its name and addresses do). `port` is
-// network.port.
+// Finds the place of this process. Checks the sources from the innermost: torchrun's environment, Open MPI,
+// PMI, Slurm, TF_CONFIG, and `hosts` of the spec (in which DTRAIN_HOST_INDEX, or else its name and addresses,
+// identify this host). `port` is network.port.
 //
-// torchrun and MPI launchers may themselves run under Slurm, and torchrun under either. Any other two sources
-// that do not say the same are an Error(kUsage) that names both: RANK beside OMPI_COMM_WORLD_RANK, TF_CONFIG
-// beside a launcher, another number of hosts in the spec than started (where they share processes `evenly`).
+// torchrun and MPI launchers may themselves run under Slurm, and torchrun under either. If any other two
+// sources contradict each other, throws an Error(kUsage) that names both: RANK and OMPI_COMM_WORLD_RANK,
+// TF_CONFIG and a launcher, or a spec with another number of hosts than were started (if they share the
+// processes `evenly`).
 Place find_place(const std::vector<std::string>& hosts, std::optional<int64_t> port, bool evenly = true);
 
 }  // namespace dtrain

@@ -1,4 +1,4 @@
-// Slurm's own ways to write lists: "n[01-03,7],m4" and "2(x3),1".
+// Parses Slurm's formats for lists: "n[01-03,7],m4" and "2(x3),1".
 #include <fmt/format.h>
 
 #include <charconv>
@@ -15,7 +15,7 @@ namespace {
               fmt::format("the environment has {}={}, which is not {}", variable, printable(text, 80), what));
 }
 
-// Splits at commas that are not within brackets; nullopt-like empty result means unbalanced.
+// Splits at commas that are not inside brackets. An empty result means that the brackets are unbalanced.
 std::vector<std::string> split_list(const std::string& text) {
   std::vector<std::string> parts = {""};
   int depth = 0;
@@ -37,7 +37,7 @@ bool read_number(const std::string& text, int64_t& number) {
   return error == std::errc() && stop == end && number >= 0;
 }
 
-// "01-03" or "7": the numbers with the width of the first.
+// Appends the numbers of a range, "01-03" or "7", with the width of the first.
 bool append_range(const std::string& range, const std::string& prefix, const std::string& suffix,
                   size_t limit, std::vector<std::string>& hosts) {
   const size_t dash = range.find('-');

@@ -90,7 +90,7 @@ std::optional<TfConfig> tf_config_from_environment() {
   refuse_other_tasks(cluster);
 
   TfConfig config;
-  size_t first = 0, of_type = 0;  // of this task's type
+  size_t first = 0, of_type = 0;  // first index, and number, of tasks of this task's type
   for (const char* each : {"chief", "worker", "ps"}) {
     const size_t begin = config.hosts.size();
     append_tasks(cluster, each, config);

@@ -1,19 +1,20 @@
-// The secret that tells members of a job from strangers.
+// The job token: the secret by which members of a job recognise each other.
 #pragma once
 
 #include <string>
 
 namespace dtrain {
 
-constexpr size_t kShortestToken = 16;  // characters: whoever watches a handshake can try guesses at leisure
+constexpr size_t kShortestToken = 16;  // characters; someone who records a handshake can try guesses offline
 constexpr size_t kLongestToken = 4096;
 
-// DTRAIN_JOB_TOKEN, or what the file named by DTRAIN_JOB_TOKEN_FILE holds (without blanks around it), which
-// must be ours and nobody else's to read; empty when neither is set. Throws Error(kUsage), which never shows
-// the token, when both are set, it is too short or long, or the file is open to others.
+// The job token: DTRAIN_JOB_TOKEN, or the content of the file named by DTRAIN_JOB_TOKEN_FILE, without
+// surrounding blanks. Empty if neither is set. The file must be ours, and nobody else may read it. Throws
+// Error(kUsage) if both are set, the token is too short or too long, or the file is accessible to others; the
+// message never contains the token.
 std::string job_token();
 
-// What a process that has no business with the token should not have in its environment.
+// The variables to remove from the environment of processes that do not need the token.
 inline constexpr const char* kTokenVariables[] = {"DTRAIN_JOB_TOKEN", "DTRAIN_JOB_TOKEN_FILE"};
 
 }  // namespace dtrain

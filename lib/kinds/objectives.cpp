@@ -9,7 +9,7 @@
 namespace dtrain {
 namespace {
 
-// Functions, not constants: tables of other files are made from them before main().
+// Functions and not constants, because other files use them to make tables before main().
 MetricInfo loss() {
   return {"loss", /*higher_is_better=*/false, MetricUnit::kNumber,
           [](const SumLookup& sum) { return sum("loss") / sum("examples"); }};
@@ -21,7 +21,7 @@ MetricInfo accuracy() {
 
 const std::vector<ObjectiveInfo>& objectives() {
   static const std::vector<ObjectiveInfo> table = {
-      // Of logits [n, classes] and the index of each example's class, int64 [n].
+      // For logits [n, classes] and the index of each example's class, int64 [n].
       {.name = "cross_entropy", .sums = {"correct"}, .metrics = {loss(), accuracy()}},
   };
   return table;

@@ -1,5 +1,5 @@
-// The losses that a training can minimise and the metrics that follow from each. This table has the names and
-// directions; lib/objective computes them.
+// The losses that training can minimise, and the metrics that each of them provides. This table has their
+// names and directions; lib/objective computes them.
 #pragma once
 
 #include <functional>
@@ -15,37 +15,37 @@ using MetricValues = std::vector<std::pair<std::string, double>>;
 
 enum class MetricUnit { kNumber, kFraction };  // kFraction: 0 to 1
 
-// A sum over examples by its name: one of ObjectiveInfo::sum_names().
+// Returns the sum over examples with this name, which is one of ObjectiveInfo::sum_names().
 using SumLookup = std::function<double(const std::string& name)>;
 
 struct MetricInfo {
-  std::string name;  // in events, checkpoints and the fields of a spec
+  std::string name;  // as used in events, checkpoints and the fields of a spec
   bool higher_is_better = false;
   MetricUnit unit = MetricUnit::kNumber;
-  double (*value)(const SumLookup& sum) = nullptr;  // NaN when there are no examples
+  double (*value)(const SumLookup& sum) = nullptr;  // NaN if there are no examples
 };
 
 struct ObjectiveInfo {
   std::string name;
-  // What a step adds up over examples besides the loss, which comes first, and their number, which comes
-  // last.
+  // What a step sums over examples, in addition to the loss (which comes first) and the number of examples
+  // (last).
   std::vector<std::string> sums;
-  std::vector<MetricInfo> metrics;  // the loss first
+  std::vector<MetricInfo> metrics;  // starting with the loss
 
-  // {"loss", "examples", what `sums` has}
+  // {"loss", the names in `sums`, "examples"}
   std::vector<std::string> sum_names() const;
 };
 
-// Throws Error(kBug) for a name that is not in the table: specs are checked before.
+// Throws Error(kBug) if the name is not in the table, because specs are checked before.
 const ObjectiveInfo& objective_info(const std::string& name);
 std::vector<std::string> objective_names();
 
-// Of all objectives, each name once.
+// The metrics of all objectives, each name once.
 const std::vector<MetricInfo>& known_metrics();
 std::vector<std::string> metric_names();
-// nullopt: it is not among them.
+// nullopt if `metrics` has no such name.
 std::optional<double> find_metric(const MetricValues& metrics, const std::string& name);
-// Throws Error(kBug) for a name that no objective has.
+// Throws Error(kBug) if no objective has a metric of this name.
 const MetricInfo& metric_info(const std::string& name);
 
 }  // namespace dtrain

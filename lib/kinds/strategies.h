@@ -1,4 +1,4 @@
-// What is known of a strategy by its name. lib/strategy makes them.
+// The properties of each kind of strategy. lib/strategy creates the strategies.
 #pragma once
 
 #include <functional>
@@ -11,18 +11,18 @@ struct StrategyTraits {
   std::string kind;      // strategy.kind
   bool is_built = true;  // false: planned
   bool has_one_replica = false;
-  bool is_synchronous = true;     // replicas make each update together; else servers hold variables for them
+  bool is_synchronous = true;     // replicas make each update together; otherwise servers hold the variables
   bool spans_hosts = false;       // replicas may be on several hosts
-  bool runs_on_gpus = true;       // variables lie where replicas compute
-  bool shares_variables = false;  // replicas use the same memory
+  bool runs_on_gpus = true;       // the variables are on the devices where replicas compute
+  bool shares_variables = false;  // the replicas of a host use the same memory
 };
 
-// Throws Error(kBug) for a name that is not in the table: specs are checked before.
+// Throws Error(kBug) if the name is not in the table, because specs are checked before.
 const StrategyTraits& strategy_traits(const std::string& kind);
 
-// The names of those that are built and for which `holds`.
+// The names of the strategies that are built and for which `holds` returns true.
 std::vector<std::string> strategies_where(const std::function<bool(const StrategyTraits&)>& holds);
-// Those that are planned.
+// The names of the planned strategies.
 std::vector<std::string> planned_strategies();
 
 }  // namespace dtrain

@@ -169,12 +169,6 @@ EventPlace place_of(const Event& event) {
           integer_at(event, "step")};
 }
 
-std::optional<double> metric_value(const MetricValues& metrics, const std::string& name) {
-  const auto found =
-      std::find_if(metrics.begin(), metrics.end(), [&](const auto& metric) { return metric.first == name; });
-  return found == metrics.end() ? std::nullopt : std::optional(found->second);
-}
-
 Event phases_json(const PhaseTimes& phases) {
   Event object = Event::object();
   for (size_t i = 0; i < kPhases; ++i) object[phase_name(static_cast<Phase>(i))] = phases.values[i];

@@ -46,9 +46,6 @@ struct EventPlace {
 };
 EventPlace place_of(const Event& event);
 
-// The metric of that name, if it is among them.
-std::optional<double> metric_value(const MetricValues& metrics, const std::string& name);
-
 // {"data_wait": 0.1, ...}: a number for each phase.
 Event phases_json(const PhaseTimes& phases);
 

@@ -58,7 +58,7 @@ keys (`<<`), tags other than `!!str`, and keys that are not names. Booleans are 
 is text.
 )";
 
-// The type of a field as a reader of the table sees it.
+// The type of a field as the reference shows it.
 struct TypeText {
   const FieldInfo& field;
 
@@ -118,7 +118,7 @@ std::string row(const Field<Spec>& field, const std::string& condition) {
 
 const char* const kTableHead = "| Field | Type | Default | Bounds, unit | Meaning |\n|---|---|---|---|---|\n";
 
-// The section's own fields, then its subsections.
+// The section's own fields, then those of its subsections.
 std::string section_text(const std::string& section) {
   std::string rows;
   std::string subsections;

@@ -1,4 +1,4 @@
-// The reference of the spec as Markdown.
+// Prints the reference of the spec as Markdown.
 #pragma once
 
 #include <string>

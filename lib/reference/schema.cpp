@@ -9,11 +9,11 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// What a value may be instead: text with an environment variable in it.
+// A value may always be a text with an environment variable instead.
 const char* const kVariablePattern = "\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}";
 
 ordered_json with_bounds(ordered_json schema, const Bounds& bounds) {
-  // a whole bound of an integer should not be shown as 1.0
+  // Shows the bound of an integer as 1 and not as 1.0.
   const auto number = [](double value) {
     return value == static_cast<double>(static_cast<int64_t>(value))
                ? ordered_json(static_cast<int64_t>(value))
@@ -31,7 +31,7 @@ ordered_json scalar(const FieldInfo& field, const ordered_json& type) {
   return {{"anyOf", choices}};
 }
 
-// The schema of a value, by the member's type.
+// Makes the schema of a value from the type of the member.
 struct TypeSchema {
   const FieldInfo& field;
 
@@ -102,7 +102,7 @@ ordered_json section_schema(const std::string& section) {
   return schema;
 }
 
-// Each kind allows and requires fields of its own.
+// Each kind of layer allows and requires its own fields.
 ordered_json layer_schema() {
   ordered_json properties = ordered_json::object();
   for (const auto& field : layer_fields()) properties[field.path] = field_schema(field);

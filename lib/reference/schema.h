@@ -5,8 +5,8 @@
 
 namespace dtrain {
 
-// JSON Schema (draft-07) of a job spec, made from the fields' descriptions. Rules between fields that it does
-// not cover are those of `dtrain validate`.
+// The JSON Schema (draft-07) of a job spec, made from the descriptions of the fields. It does not cover the
+// rules between fields, which `dtrain validate` checks.
 std::string json_schema();
 
 }  // namespace dtrain

@@ -1,5 +1,4 @@
-// What tells members of a job from strangers, and files from one another: OpenSSL's SHA-256, and random
-// numbers.
+// Cryptography for authentication and for identifying files: SHA-256 from OpenSSL, and random numbers.
 #pragma once
 
 #include <cstddef>
@@ -9,19 +8,19 @@ namespace dtrain {
 
 constexpr size_t kSha256Bytes = 32;
 
-// FIPS 180-4; 32 raw bytes. Throws Error(kUsage) where OpenSSL's configuration leaves no SHA-256 to use.
+// SHA-256 (FIPS 180-4) as 32 raw bytes. Throws Error(kUsage) if OpenSSL's configuration disables SHA-256.
 std::string sha256(const std::string& message);
 
-// RFC 2104 over SHA-256; 32 raw bytes. Throws as sha256 does.
+// HMAC-SHA-256 (RFC 2104) as 32 raw bytes. Throws like sha256().
 std::string hmac_sha256(const std::string& key, const std::string& message);
 
-// Whether two texts are the same, in a time that does not tell where they differ.
+// Compares two texts in a time that does not depend on where they differ.
 bool same_secret(const std::string& a, const std::string& b);
 
-// From the kernel. Throws Error(kBug) when it has none.
+// Random bytes from the kernel. Throws Error(kBug) if it provides none.
 std::string random_bytes(size_t count);
 
-// Two digits a byte: "0a1f..."
+// Two digits per byte: "0a1f..."
 std::string hexadecimal(const std::string& bytes);
 
 }  // namespace dtrain

@@ -20,8 +20,8 @@
 namespace dtrain {
 namespace {
 
-constexpr double kConnectSeconds = 5;  // of one try
-constexpr double kAnswerSeconds = 10;  // of the leader in the handshake
+constexpr double kConnectSeconds = 5;  // for one attempt
+constexpr double kAnswerSeconds = 10;  // for each answer of the leader during the handshake
 constexpr long kRetryNanoseconds = 100'000'000;
 
 class Joining {
@@ -37,7 +37,8 @@ class Joining {
   Joined run(const Member& own);
 
  private:
-  // Connects and proves the token; none when the leader was not there or went away meanwhile.
+  // Connects and proves that it knows the token. Returns an empty Descriptor if the leader does not answer or
+  // goes away during the handshake.
   Descriptor connect();
   bool prove(const Descriptor& socket);
   bool read_exactly(const Descriptor& socket, size_t count, double seconds, std::string& bytes) const;
@@ -49,7 +50,7 @@ class Joining {
   const RendezvousOptions& options_;
   int stops_;
   double deadline_;
-  std::string why_ = "nobody answered";  // the last try failed
+  std::string why_ = "nobody answered";  // why the last attempt failed
 };
 
 void Joining::check_stop() const {
@@ -107,7 +108,7 @@ Descriptor Joining::connect() {
 }
 
 Joined Joining::await_verdict(Link link) {
-  // The leader's clock may have started after ours, and it ends well before this.
+  // The leader may have started its timeout after ours, but it gives up well before this limit.
   const auto line = link.next(2 * options_.timeout_seconds + kAnswerSeconds);
   check_stop();
   if (!line)

@@ -53,7 +53,7 @@ void Link::read_all() {
     const ssize_t got = ::recv(socket_.get(), bytes.data(), bytes.size(), 0);
     if (got > 0) {
       input_.append(bytes.data(), static_cast<size_t>(got));
-      // A line without an end would take all memory.
+      // Without a limit, a line that never ends would use up all memory.
       if (input_.size() > kMaxLinkLine && input_.find('\n') == std::string::npos) closed_ = true;
     } else if (got < 0 && errno == EINTR) {
       continue;

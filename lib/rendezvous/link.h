@@ -1,4 +1,4 @@
-// A connection between the supervisors of two hosts: lines of text both ways.
+// A connection between the supervisors of two hosts, on which both send lines of text.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -10,30 +10,31 @@
 
 namespace dtrain {
 
-constexpr size_t kMaxLinkLine = size_t{2} << 20;  // bytes; a spec is at most 1 MiB
-constexpr int kLinkLookMilliseconds = 100;        // how often stop signals and deadlines are looked at
+constexpr size_t kMaxLinkLine = size_t{2} << 20;  // bytes; a spec has at most 1 MiB
+constexpr int kLinkLookMilliseconds = 100;        // how often stop signals and deadlines are checked
 
-// On one line; bytes that are not UTF-8 are replaced.
+// The object as JSON on one line. Bytes that are not UTF-8 are replaced.
 std::string line_of(const nlohmann::json& object);
 
 class Link {
  public:
-  // Takes over a connected TCP socket. `silence_seconds`: how long the other host may be silent on the wire
-  // (the kernel asks it in between) before the link counts as closed. `received`: bytes read from it before.
+  // Takes over a connected TCP socket. `silence_seconds`: how long the other host may fail to answer the
+  // kernel's keep-alive probes before the link counts as closed. `received`: bytes that were already read
+  // from the socket.
   Link(Descriptor socket, double silence_seconds, std::string received = {});
 
-  // Sends a line (without newline in it), waiting at most two seconds for room. A link that cannot take it is
-  // closed from then on.
+  // Sends a line (which must not contain a newline). Waits at most two seconds for room; if there is none,
+  // the link counts as closed from then on.
   void send(const std::string& line);
 
-  // The lines that have arrived; does not block.
+  // The lines that have arrived. Does not block.
   std::vector<std::string> receive();
 
-  // The next line, or nullopt when none comes within `seconds`, the link closes, or a stop signal arrives
+  // The next line; nullopt if none arrives within `seconds`, the link closes, or a stop signal arrives
   // (core/signals.h).
   std::optional<std::string> next(double seconds);
 
-  // Nothing will come any more: the other end is gone.
+  // The other end is gone, and all its lines have been read.
   bool closed() const { return closed_ && input_.find('\n') == std::string::npos; }
   int descriptor() const { return socket_.get(); }
 

@@ -51,7 +51,7 @@ std::string without_indent(const std::string& line) {
   return begin == std::string::npos ? "" : printable(line.substr(begin), 120);
 }
 
-// The fields of `b` that are not the same in `a`, as both have them: "epochs: 3 (there epochs: 5)".
+// The lines of `b` that differ from those of `a`, with both values: "'epochs: 3' instead of 'epochs: 5'".
 std::string differences(const std::string& a, const std::string& b) {
   const std::vector<std::string> lines_a = lines_of(a), lines_b = lines_of(b);
   std::vector<std::string> shown;

@@ -1,4 +1,4 @@
-// The leader's side.
+// The leader's side of the rendezvous.
 #include "rendezvous/rendezvous.h"
 
 #include <fmt/format.h>
@@ -21,12 +21,12 @@
 namespace dtrain {
 namespace {
 
-constexpr double kProofSeconds = 10;   // from connecting to the proof
-constexpr double kRefusalSeconds = 5;  // for the others to come and hear of it
-constexpr size_t kMostUnproven = 64;   // connections of unknown strangers at once
+constexpr double kProofSeconds = 10;   // from the connection to the proof
+constexpr double kRefusalSeconds = 5;  // for the others to connect and receive the refusal
+constexpr size_t kMostUnproven = 64;   // unauthenticated connections at the same time
 constexpr size_t kMostShown = 16;
 
-// A connection that has not said yet who it is.
+// A connection whose other end has not identified itself yet.
 struct Candidate {
   Descriptor socket;
   std::string nonce;
@@ -47,10 +47,10 @@ class Gathering {
     if (present) members_.insert(members_.end(), present->begin(), present->end());
   }
 
-  // Returns when every rank has a member, and throws what the header says.
+  // Returns when every rank has a member. Throws what rendezvous.h says.
   void run(const ExpectedAt& expected_at);
   void tell_all(const nlohmann::json& line);
-  // Tells everybody, and throws.
+  // Sends the refusal to all members, and throws it.
   [[noreturn]] void refuse(ExitCode code, const std::string& message);
   const std::vector<Member>& members() const { return members_; }
   std::vector<MemberLink> take_links() { return std::move(links_); }
@@ -58,7 +58,7 @@ class Gathering {
  private:
   void wait() const;
   void accept_candidates();
-  // Whether it is done with, one way or the other.
+  // Returns whether the candidate is finished, admitted or not.
   bool advance(Candidate& candidate);
   bool check_proof(Candidate& candidate);
   void admit(Candidate& candidate, const std::string& line);
@@ -70,8 +70,8 @@ class Gathering {
   const Listening& listener_;
   const RendezvousOptions& options_;
   std::vector<Member> members_;    // the leader first
-  bool again_;                     // it is not their first meeting
-  std::vector<MemberLink> links_;  // of those that came
+  bool again_;                     // they have met before
+  std::vector<MemberLink> links_;  // to the members that joined
   std::vector<Candidate> candidates_;
   std::vector<std::string> problems_;
   double deadline_ = 0;
@@ -94,7 +94,7 @@ void Gathering::accept_candidates() {
       candidates_.erase(unproven);  // the oldest
     Candidate candidate{std::move(socket), random_bytes(kSha256Bytes), "", steady_seconds() + kProofSeconds};
     const std::string challenge = kGreeting + candidate.nonce;
-    // A new connection has room for this; one that has not is dropped at its deadline.
+    // A new connection has room for the challenge. If this one does not, it is dropped at its deadline.
     [[maybe_unused]] const ssize_t put =
         ::send(candidate.socket.get(), challenge.data(), challenge.size(), MSG_NOSIGNAL);
     candidates_.push_back(std::move(candidate));
@@ -144,7 +144,7 @@ void Gathering::admit(Candidate& candidate, const std::string& line) {
   member->addresses.push_back(peer_address(candidate.socket.get()));
   const std::string problem = contradiction(members_, *member);
   Link link(std::move(candidate.socket), options_.silence_seconds);
-  if (!problem.empty() && again_) {  // the job has come too far to end for that
+  if (!problem.empty() && again_) {  // too late to end the whole job because of one member
     options_.notice("turned away: " + problem);
     link.send(line_of(refusal(ExitCode::kUsage, problem)));
     return;
@@ -157,7 +157,7 @@ void Gathering::admit(Candidate& candidate, const std::string& line) {
 std::vector<bool> Gathering::ranks_present() const {
   std::vector<bool> present(static_cast<size_t>(members_.front().world_size));
   for (const Member& member : members_) {
-    // One of another world is refused, but must not be written beyond the end of this one.
+    // A member of a larger world is refused, but must not write beyond the end of this vector.
     const int64_t end = std::min(member.first_rank + member.replicas, members_.front().world_size);
     for (int64_t rank = member.first_rank; rank < end; ++rank) present[static_cast<size_t>(rank)] = true;
   }

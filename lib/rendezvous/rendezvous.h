@@ -1,10 +1,10 @@
-// How the members of a job that spans hosts find each other, within a bounded time.
+// Lets the members of a job on several hosts find each other, within a bounded time.
 //
-// The first host listens; the others connect to it. Both ends prove that they know the job token, without
-// showing it, by answering a random challenge with its HMAC-SHA256; then the member says who it is
-// (membership.h), and when all replicas are there the leader welcomes everyone, or tells everyone why not.
-// What is sent is neither encrypted nor signed: the token keeps out who can connect, not who can change what
-// is on the wire. An empty token lets everyone in.
+// The first host (the leader) listens, and the others connect to it. Both ends prove that they know the job
+// token without revealing it, by answering a random challenge with its HMAC-SHA256. Then the member describes
+// itself (membership.h). When all replicas are present, the leader welcomes all members, or tells all of them
+// why it refuses. Messages are neither encrypted nor signed: the token keeps out strangers who can connect,
+// but not someone who can change data on the network. With an empty token, anyone can join.
 #pragma once
 
 #include <cstdint>
@@ -24,15 +24,15 @@ namespace dtrain {
 struct RendezvousOptions {
   std::string token;
   double timeout_seconds = 60;
-  double silence_seconds = 60;  // of a link, once everybody is there
-  std::function<void(const std::string&)> notice = [](const std::string&) {};  // a line for people
+  double silence_seconds = 60;  // of a link, once all members are present
+  std::function<void(const std::string&)> notice = [](const std::string&) {};  // receives a line for users
   int stop_signals_before = stop_signals_received();                           // a later one ends the waiting
 };
 
-// Where a rank should come from, for the list of those that are missing ("host b"), or "".
+// Where a rank is expected ("host b"), for the list of missing ranks; "" if unknown.
 using ExpectedAt = std::function<std::string(int64_t rank)>;
-// What everybody is told when all are there; the argument is the members, the leader first. What it throws is
-// told to everybody instead, as a refusal.
+// Makes the welcome that is sent to all members once they are all present. The argument is the members, the
+// leader first. If it throws an Error, all members get that as a refusal instead.
 using Welcome = std::function<nlohmann::json(const std::vector<Member>&)>;
 
 struct MemberLink {
@@ -42,21 +42,22 @@ struct MemberLink {
 
 class Rendezvous {
  public:
-  // Listens at `address` of this host, at `port` or, when that is 0, at a free one. Throws Error(kPeerLost)
-  // that names them when it cannot.
+  // Listens at `address` of this host, on `port` or, if that is 0, on any free port. Throws Error(kPeerLost)
+  // naming both if that fails.
   Rendezvous(const std::string& address, uint16_t port);
 
   uint16_t port() const { return listening_.port; }
 
-  // Waits until every one of own.world_size replicas has a member, and sends the welcome.
+  // Waits until each of the own.world_size replicas has a member, and then sends the welcome.
   //
-  // Throws Error, after telling it to all that are there: kPeerLost with the missing ranks at the deadline;
-  // kUsage when a member contradicts another (it waits up to five seconds more, so that all hear of it);
-  // kStopped at a stop signal. Strangers, and members with another token, do not disturb it.
+  // Throws Error, after sending it to all members that are present: kPeerLost with the missing ranks at the
+  // deadline; kUsage if a member contradicts another (after waiting up to five more seconds, so that all get
+  // the message); kStopped at a stop signal. Strangers, and members with another token, are turned away and
+  // do not affect the others.
   //
-  // `present`: those of an earlier gathering that are still there, perhaps none; nullopt: it is the first.
-  // Only the others are waited for, welcomed or told why not, and returned; then one that contradicts is
-  // turned away.
+  // `present` are the members of an earlier gathering that are still there, perhaps none; nullopt means that
+  // this is the first gathering. Only the other members are waited for, welcomed or refused, and returned. In
+  // a later gathering, a member that contradicts the others is turned away, and does not end it.
   std::vector<MemberLink> gather(const Member& own, const RendezvousOptions& options,
                                  const ExpectedAt& expected_at, const Welcome& welcome,
                                  const std::optional<std::vector<Member>>& present = {});
@@ -68,12 +69,12 @@ class Rendezvous {
 struct Joined {
   Link link;
   std::string welcome;      // JSON
-  std::string own_address;  // where this end of the link is
+  std::string own_address;  // the local address of the link
 };
 
-// The other side: connects to the leader, again and again until the deadline, and waits for its welcome.
-// Throws Error: kPeerLost when it does not answer in time or goes away, kUsage when it has another token, its
-// own code and message when it refuses, kStopped at a stop signal.
+// The member's side: tries to connect to the leader until the deadline, and waits for its welcome. Throws
+// Error: kPeerLost if the leader does not answer in time or goes away, kUsage if it has another token, the
+// leader's own code and message if it refuses, and kStopped at a stop signal.
 Joined join_rendezvous(const std::string& host, uint16_t port, const Member& own,
                        const RendezvousOptions& options);
 

@@ -44,7 +44,7 @@ void EvaluationSeries::take(const Event& event) {
   const auto evaluation = decode<EvalEvent>(event);
   if (!evaluation) return;
   seconds += evaluation->seconds.value_or(0);
-  const auto metric = [&](const char* name) { return metric_value(evaluation->metrics, name).value_or(0); };
+  const auto metric = [&](const char* name) { return find_metric(evaluation->metrics, name).value_or(0); };
   points.push_back({evaluation->epoch.value_or(0), metric("loss"), metric("accuracy"), seconds});
 }
 

@@ -50,10 +50,10 @@ bool not_finite(std::optional<double> value) { return value && !std::isfinite(*v
 std::string accuracy_clause(const Comparison& comparison) {
   const RunSummary& baseline = comparison.baseline;
   const RunSummary& distributed = comparison.distributed;
-  const auto left_loss = metric_value(baseline.metrics, "loss");
-  const auto right_loss = metric_value(distributed.metrics, "loss");
-  const auto left_accuracy = metric_value(baseline.metrics, "accuracy");
-  const auto right_accuracy = metric_value(distributed.metrics, "accuracy");
+  const auto left_loss = find_metric(baseline.metrics, "loss");
+  const auto right_loss = find_metric(distributed.metrics, "loss");
+  const auto left_accuracy = find_metric(baseline.metrics, "accuracy");
+  const auto right_accuracy = find_metric(distributed.metrics, "accuracy");
   if (not_finite(right_loss)) return ", but the distributed run's evaluation loss is not a finite number";
   if (not_finite(left_loss)) return ", but the baseline's evaluation loss is not a finite number";
   if (!left_accuracy || !right_accuracy) {

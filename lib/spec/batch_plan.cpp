@@ -9,7 +9,7 @@
 namespace dtrain {
 
 Range share_of(Range whole, int64_t rank, int64_t replicas) {
-  // quotient and remainder instead of size * rank / replicas: no overflow whatever the sizes
+  // Quotient and remainder, and not size * rank / replicas, which could overflow.
   const int64_t quotient = whole.size() / replicas;
   const int64_t remainder = whole.size() % replicas;
   const int64_t begin = whole.begin + quotient * rank + std::min(rank, remainder);

@@ -14,8 +14,8 @@ struct Range {
   int64_t size() const { return end - begin; }
 };
 
-// The contiguous share of `whole` that replica `rank` of `replicas` takes. Shares differ by at most one
-// example, and may be empty when there are more replicas than examples; together they are exactly `whole`.
+// The contiguous share of `whole` for replica `rank` of `replicas`. Shares differ in size by at most one
+// example; some are empty if there are more replicas than examples. Together they are exactly `whole`.
 Range share_of(Range whole, int64_t rank, int64_t replicas);
 
 // One optimizer step takes `global` examples; each replica computes its share in micro-batches of at most
@@ -27,13 +27,13 @@ struct BatchPlan {
   int64_t global = 0;
   bool drop_remainder = false;
 
-  // Optimizer steps in one pass over `examples`: rounded up, or down with drop_remainder.
+  // The optimizer steps in one pass over `examples`: rounded up, or down with drop_remainder.
   int64_t steps_per_epoch(int64_t examples) const;
-  // The positions of step `step` (0-based) within an epoch's order of `examples`.
+  // The positions that step `step` (0-based) takes in an epoch's order of `examples`.
   Range step_range(int64_t step, int64_t examples) const;
 };
 
-// Resolves the spec's `batch` section for a number of replicas. Throws Error(kUsage) when batch.global cannot
+// Resolves the spec's `batch` section for a number of replicas. Throws Error(kUsage) if batch.global cannot
 // be divided into equal micro-batches.
 BatchPlan resolve_batch(const JobSpec& spec, int64_t replicas);
 

@@ -1,4 +1,4 @@
-// Environment variables in a spec's values.
+// Expands environment variables in the values of a spec.
 #pragma once
 
 #include <string>
@@ -7,12 +7,12 @@ namespace dtrain {
 
 struct Expansion {
   std::string text;
-  std::string problem;    // when not empty, `text` is not to be used
+  std::string problem;    // if not empty, `text` must not be used
   bool expanded = false;  // at least one variable was replaced
 };
 
-// Replaces each ${NAME} by the environment variable; what it holds is not looked at again. "$${" is a literal
-// "${", and any other dollar sign stands for itself. An unset variable is a problem, an empty one is not.
+// Replaces each ${NAME} by the value of the environment variable. The value is not expanded again. "$${"
+// becomes a literal "${"; any other dollar sign is kept. An unset variable is a problem, an empty one is not.
 Expansion expand_variables(const std::string& text);
 
 }  // namespace dtrain

@@ -27,7 +27,7 @@ ordered_json value_json(const FieldInfo& field, const std::optional<std::string>
   return field.word.empty() ? ordered_json() : ordered_json(field.word);
 }
 
-// Of a list of choices (devices) one is written as a word.
+// A list of choices (devices) with one entry is written as a single word.
 ordered_json value_json(const FieldInfo& field, const std::vector<std::string>& texts) {
   return field.choices && texts.size() == 1 ? ordered_json(texts.front()) : ordered_json(texts);
 }
@@ -53,8 +53,8 @@ ordered_json value_json(const FieldInfo&, const T& value) {
 // The last name of a path.
 std::string name_of(const std::string& path) { return path.substr(path.rfind('.') + 1); }
 
-// The sections and fields, wherever they are, whose name is `name` or else the closest to it; joined for a
-// question.
+// The sections and fields anywhere in the spec that are named `name`, or else the closest such name; joined
+// for a question.
 std::string named_elsewhere(const std::string& name) {
   std::vector<std::string> paths;
   for (const auto& field : job_fields()) {
@@ -88,7 +88,7 @@ const Field<Spec>* find_field(const Fields<Spec>& fields, const std::string& pat
 
 template <class Spec>
 ordered_json to_json(const Field<Spec>& field, const Spec& spec) {
-  // One accessor serves reading and writing; nothing is written here.
+  // The same accessor serves reading and writing; here it only reads.
   Spec& readable = const_cast<Spec&>(spec);
   return std::visit([&](auto member) { return value_json(field, std::as_const(member(readable))); },
                     field.member);

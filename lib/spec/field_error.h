@@ -1,4 +1,4 @@
-// A field of a spec that was read without problems and turns out to be wrong later.
+// An error in a field of a spec that is detected after the spec was read without problems.
 #pragma once
 
 #include <string>
@@ -7,7 +7,7 @@
 
 namespace dtrain {
 
-// Error(kUsage) "data.train_examples: 7 is more than ...", which knows its field.
+// Error(kUsage) "data.train_examples: 7 is more than ...", with the field's path.
 class FieldError : public Error {
  public:
   FieldError(const std::string& field, const std::string& text)

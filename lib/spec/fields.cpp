@@ -1,4 +1,4 @@
-// The tables. To add a field: a member with its default in spec.h, and one entry here.
+// The tables of fields. To add a field, add a member with its default to spec.h, and one entry here.
 #include "spec/fields.h"
 
 #include "kinds/objectives.h"
@@ -26,7 +26,7 @@ const Condition kRmsprop{{"train.optimizer.kind"}, {"rmsprop"}};
 const Condition kMomentum{{"train.optimizer.kind"}, {"sgd", "rmsprop"}};
 const Condition kEpsilon{{"train.optimizer.kind"}, {"rmsprop", "adam", "adamw"}};
 const Condition kAdam{{"train.optimizer.kind"}, {"adam", "adamw"}};
-// A piecewise schedule says each rate itself.
+// A piecewise schedule gives every learning rate itself.
 const Condition kOneRate{
     {"train.schedule.kind"},
     {"constant", "step", "exponential", "cosine", "polynomial", "one_cycle", "reduce_on_plateau"}};
@@ -110,7 +110,7 @@ const Choices& schedule_kinds() {
   return choices;
 }
 
-// A field's path and its accessor from one spelling, so that they cannot differ.
+// Makes a field's path and its accessor from one spelling, so that they cannot differ.
 #define FIELD(Spec, member_path, ...)                                          \
   Field<Spec> {                                                                \
     FieldInfo{.path = #member_path, __VA_ARGS__},                              \

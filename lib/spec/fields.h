@@ -1,6 +1,6 @@
-// The one description of every field of a spec: what it means, its unit, bounds and choices, and when it
-// applies. Parsing, overrides, rules, printing, the JSON schema and docs/spec.md all read these two tables;
-// defaults are those of a default-constructed struct.
+// The only description of the fields of a spec: what each means, its unit, bounds and choices, and when it
+// applies. Parsing, overrides, rules, printing, the JSON schema and docs/spec.md all read these two tables.
+// The defaults are those of a default-constructed struct.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ namespace dtrain {
 struct Choices {
   std::string noun;                       // "strategy", for messages
   std::vector<std::string> built;         // accepted
-  std::vector<std::string> planned = {};  // known, and refused as not built yet
+  std::vector<std::string> planned = {};  // known, but refused because they are not built yet
 };
 
 const Choices& strategy_kinds();
@@ -30,7 +30,7 @@ const Choices& initializer_kinds();
 const Choices& optimizer_kinds();
 const Choices& schedule_kinds();
 
-// Bounds of a number, or of each number of a list. An open end excludes the bound itself.
+// Bounds of a number, or of each number in a list. An open end excludes the bound itself.
 struct Bounds {
   std::optional<double> minimum = {};
   std::optional<double> maximum = {};
@@ -45,7 +45,7 @@ struct ListLength {
   size_t most = 0;
 };
 
-// A field that applies only while one of the fields at `paths` has one of `values`; without paths it always
+// The field applies only while one of the fields at `paths` has one of `values`. Without paths it always
 // applies.
 struct Condition {
   std::vector<std::string> paths = {};
@@ -53,18 +53,18 @@ struct Condition {
 };
 
 struct FieldInfo {
-  std::string path;  // "train.optimizer.kind"; of a layer's field just its name
+  std::string path;  // "train.optimizer.kind"; for a layer's field, just its name
   std::string doc;
   std::string unit = {};
   Bounds bounds = {};
   const Choices* choices = nullptr;
-  ListLength length = {};      // lists
-  std::string pattern = {};    // text: the regular expression that it matches as a whole
-  std::string word = {};       // optional fields: the word for "not given"
-  std::string otherwise = {};  // optional fields without a word: what holds when they are not given
+  ListLength length = {};      // for lists
+  std::string pattern = {};    // for text: a regular expression that must match the whole text
+  std::string word = {};       // for optional fields: the word for "not given"
+  std::string otherwise = {};  // for optional fields without a word: what applies if not given
   Condition when = {};
-  bool required = false;     // must be written wherever `when` holds
-  bool file_system = false;  // text that names a file or folder
+  bool required = false;     // must be given wherever `when` holds
+  bool file_system = false;  // for text: it names a file or folder
 };
 
 template <class Spec, class T>
@@ -86,39 +86,39 @@ struct Field : FieldInfo {
 template <class Spec>
 using Fields = std::vector<Field<Spec>>;
 
-// In the order in which they are printed and documented; a section's fields stand together.
+// In the order in which fields are printed and documented. The fields of a section are consecutive.
 const Fields<JobSpec>& job_fields();
 const Fields<LayerSpec>& layer_fields();
 
-// The field at `path`, or nullptr.
+// The field at `path`, or nullptr if there is none.
 template <class Spec>
 const Field<Spec>* find_field(const Fields<Spec>& fields, const std::string& path);
 
-// The field's value; nullopt becomes the field's word, or null.
+// The field's value as JSON. nullopt becomes the field's word, or null if it has none.
 template <class Spec>
 nlohmann::ordered_json to_json(const Field<Spec>& field, const Spec& spec);
 
-// Whether the field's condition holds in `spec`.
+// Whether the field's condition is met in `spec`.
 template <class Spec>
 bool applies(const Fields<Spec>& fields, const FieldInfo& field, const Spec& spec);
 
-// The fields that layers of `kind` use, `kind` first.
+// The names of the fields that layers of `kind` use, with `kind` first.
 std::vector<std::string> fields_of_layer(const std::string& kind);
 
-// The names directly below a section of the job ("" is the whole), in order; empty when there is no such
+// The names directly below a section of the job ("" is the whole job), in order. Empty if there is no such
 // section.
 std::vector<std::string> names_in_section(const std::string& section);
 
-// What an unknown path was probably meant to be: "; did you mean 'train.epochs'?", else "; known here: ...".
+// A suggestion for an unknown path: "; did you mean 'train.epochs'?", or else "; known here: ...".
 std::string suggest_field(const std::string& path);
 
 // "model.kind is mlp or cnn"
 std::string condition_text(const Condition& condition);
 
-// "1 to 1024", "at least 0", "above 0, at most 10"; empty without bounds.
+// "1 to 1024", "at least 0", "above 0, at most 10"; empty if there are no bounds.
 std::string bounds_text(const Bounds& bounds);
 
-// "section.name", or just the name when the section is "".
+// "section.name", or just the name if the section is "".
 std::string path_in(const std::string& section, const std::string& name);
 
 }  // namespace dtrain

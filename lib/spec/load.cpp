@@ -46,7 +46,7 @@ class SpecReader {
   }
 
  private:
-  // More problems than are shown: no more time is spent on good advice.
+  // There are already more problems than are shown, so no more time is spent on suggestions.
   bool flooded() const { return loaded_.problems.size() > kMaxProblems; }
 
   Position position_of(const YamlNode& node) const {
@@ -54,7 +54,7 @@ class SpecReader {
     return {file_, node.line, node.column};
   }
 
-  // The key's name when it is one; else it is reported.
+  // Reads a key that must be a name; reports a problem and returns false if it is not.
   bool read_key(const YamlNode& key, const std::string& section, std::map<std::string, int>& lines) {
     std::string problem = key.complaint;
     if (problem.empty() && key.kind != YamlNode::Kind::kScalar)
@@ -129,7 +129,7 @@ class SpecReader {
         field.member);
   }
 
-  // A relative path belongs to the spec's folder, or on the command line to the working folder.
+  // Relative paths in the file start at the spec's folder; on the command line, at the working folder.
   std::string resolve(const std::string& path, const YamlNode& node) const {
     if (node.line == 0) return std::filesystem::absolute(path).lexically_normal();
     return folder_.empty() ? path : (folder_ / path).lexically_normal().string();
@@ -164,7 +164,7 @@ class SpecReader {
         unknown.push_back(&entry.key);
       }
     }
-    const auto names = fields_of_layer(layer.kind);  // without a kind: "kind"
+    const auto names = fields_of_layer(layer.kind);  // if there is no kind, only "kind"
     for (const YamlNode* key : unknown) {
       const std::string name = printable(key->text, 60);
       const std::string meant = flooded() ? "" : did_you_mean(name, names);
@@ -178,7 +178,7 @@ class SpecReader {
   const std::filesystem::path folder_;
 };
 
-// Orders by position, the overrides last, and cuts a flood short.
+// Sorts the problems by position, with those of overrides last, and drops those beyond the limit.
 void arrange(std::vector<Problem>& problems) {
   const auto place = [](const Problem& problem) {
     return std::make_tuple(problem.line == 0, problem.line, problem.column);
@@ -197,13 +197,14 @@ LoadedSpec parse(const std::string& text, const std::string& name, const std::fi
   loaded.positions[""] = {name, 0, 0};
   try {
     YamlNode root = parse_yaml(text);
-    if (root.line == 0) root.line = root.column = 1;  // no document at all
+    if (root.line == 0) root.line = root.column = 1;  // the file has no document at all
     SpecReader(loaded, name, folder).read(root, overrides);
   } catch (const YamlError& error) {
     loaded.problems.push_back({name, error.line, error.column, "", error.what()});
   }
   arrange(loaded.problems);
-  // A list of one device looks like the word for any number of replicas; its number is in `replicas` then.
+  // A list of one device looks the same as the word for any number of replicas, so its length is stored in
+  // `replicas`.
   StrategySpec& strategy = loaded.spec.strategy;
   if (loaded.ok() && loaded.positions.contains("strategy.devices[0]"))
     strategy.replicas = static_cast<int64_t>(strategy.devices.size());
@@ -228,7 +229,7 @@ LoadedSpec load_spec(const std::filesystem::path& path, const std::vector<std::s
   try {
     text = read_file(path, kMaxYamlBytes, ExitCode::kUsage);
   } catch (const Error& error) {
-    if (error.code() == ExitCode::kDisk) throw;  // no fault of the spec's
+    if (error.code() == ExitCode::kDisk) throw;  // not a problem of the spec
     LoadedSpec loaded;
     const std::string prefix = path.string() + ": ";
     const std::string what = error.what();

@@ -1,4 +1,4 @@
-// Reads a job spec: YAML text, overrides, defaults, bounds and the rules between fields.
+// Reads a job spec: YAML text, overrides, defaults, bounds, and the rules between fields.
 #pragma once
 
 #include <filesystem>
@@ -11,34 +11,36 @@
 
 namespace dtrain {
 
-// Where in its source a field was written.
+// The position in its source where a field was written.
 struct Position {
   std::string file;
   int line = 0;
   int column = 0;
 };
 
-// A spec with all that was found wrong with it. Usable only when `problems` is empty.
+// A spec and all problems found in it. The spec is usable only if `problems` is empty.
 struct LoadedSpec {
   JobSpec spec;
   std::vector<Problem> problems;              // in the order of their positions
-  std::map<std::string, Position> positions;  // by path, of what was written; "" is the document
+  std::map<std::string, Position> positions;  // of the fields that were written, by path; "" is the document
 
   bool ok() const { return problems.empty(); }
-  // A problem placed at `path`, or at the nearest enclosing field that was written.
+  // A problem at the position of `path`, or of the nearest enclosing section that was written.
   Problem problem_at(const std::string& path, const std::string& text) const;
 };
 
-// Reads `path` (at most 1 MiB) and applies overrides of the form "train.epochs=3" in order, the later
-// winning. Relative paths are taken from the spec's folder (those of overrides from the working folder) and
-// become absolute; "${NAME}" becomes the environment variable. A file that cannot be read is a problem too.
+// Reads `path` (at most 1 MiB) and applies overrides of the form "train.epochs=3" in order; the last one for
+// a field wins. Relative paths become absolute: those in the spec start at its folder, those in overrides at
+// the working folder. "${NAME}" is replaced by the environment variable. A file that cannot be read is also
+// reported as a problem.
 LoadedSpec load_spec(const std::filesystem::path& path, const std::vector<std::string>& overrides = {});
 
-// The same for text in memory; `name` stands for the file in messages, and relative paths stay as they are.
+// The same for text in memory. Messages use `name` as the file name, and relative paths stay relative.
 LoadedSpec parse_spec(const std::string& text, const std::string& name,
                       const std::vector<std::string>& overrides = {});
 
-// The whole spec as YAML, every field that applies with its value; a valid spec reads back equal.
+// The whole spec as YAML, with the value of every field that applies. Reading it back gives an equal spec if
+// the spec is valid.
 std::string print_spec(const JobSpec& spec);
 
 }  // namespace dtrain

@@ -16,7 +16,7 @@ namespace {
 
 constexpr size_t kMaxPathBytes = 200;
 
-// The entries of a tree that came from an override have no line.
+// Clears the line numbers of a tree that came from an override.
 void mark_as_override(YamlNode& node) {
   node.line = node.column = 0;
   for (YamlNode& item : node.items) mark_as_override(item);
@@ -50,8 +50,8 @@ void set_entry(YamlNode& map, const std::string& name, YamlNode value) {
   }
 }
 
-// The map at a section's path, made where it is missing; nullptr where the file has something else, which is
-// a problem of the file's own.
+// The map at a section's path, created if it is missing. nullptr if the file has something else there;
+// reading the file reports that as a problem.
 YamlNode* section_at(YamlNode& root, const std::string& path) {
   YamlNode* map = &root;
   for (size_t begin = 0; begin < path.size() && map->kind == YamlNode::Kind::kMap;) {
@@ -64,13 +64,13 @@ YamlNode* section_at(YamlNode& root, const std::string& path) {
   return map->kind == YamlNode::Kind::kMap ? map : nullptr;
 }
 
-// What is given in one of several ways: an override's way replaces the file's.
+// Groups of fields of which only one may be given: an override of one replaces the others in the file.
 const std::vector<std::vector<std::string>> kAlternatives = {
     {"batch.per_replica", "batch.global"},
     {"checkpoint.every_epochs", "checkpoint.every_steps", "checkpoint.every_minutes"},
 };
 
-// Removes the file's alternatives to the field at `path` from its section.
+// Removes the alternatives to the field at `path` from its section.
 void drop_alternatives(YamlNode& section, const std::string& path) {
   const std::string prefix = path.substr(0, path.rfind('.') + 1);
   for (const auto& ways : kAlternatives) {
@@ -84,7 +84,7 @@ void drop_alternatives(YamlNode& section, const std::string& path) {
   }
 }
 
-// model.layers[INDEX].NAME. Returns what is wrong, if anything is.
+// Sets model.layers[INDEX].NAME. Returns the problem, or "" if there is none.
 std::string set_layer_field(YamlNode& root, size_t index, const std::string& name, YamlNode value) {
   std::vector<std::string> names;
   for (const auto& field : layer_fields()) names.push_back(field.path);
@@ -99,7 +99,7 @@ std::string set_layer_field(YamlNode& root, size_t index, const std::string& nam
   return "";
 }
 
-// Returns what is wrong with the path, if anything is.
+// Returns what is wrong with the path, or "" if nothing is.
 std::string set_at(YamlNode& root, const std::string& path, YamlNode value) {
   static const std::regex kLayerField(R"(model\.layers\[(\d{1,4})\]\.(\w+))");
   std::smatch match;

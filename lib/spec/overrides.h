@@ -1,4 +1,4 @@
-// Overrides: "--set path=value" written into the tree of a spec before its fields are read.
+// Overrides: "--set path=value" is written into the tree of a spec before its fields are read.
 #pragma once
 
 #include <string>
@@ -9,12 +9,12 @@
 
 namespace dtrain {
 
-// The file name that problems of overrides carry.
+// The file name in problems with overrides.
 extern const char* const kOverrideName;
 
-// Applies the overrides in order. `root` is the map of the whole spec. The values are YAML, and read as if
-// written in the file: their problems come with those of the file. Returns the overrides that name no field
-// or are no YAML.
+// Applies the overrides in order. `root` is the map of the whole spec. The values are YAML and are read as if
+// they were written in the file, so their problems are reported together with those of the file. Returns
+// problems with overrides that name no field or are not YAML.
 std::vector<Problem> apply_overrides(YamlNode& root, const std::vector<std::string>& overrides);
 
 }  // namespace dtrain

@@ -16,8 +16,8 @@ namespace {
 
 using nlohmann::ordered_json;
 
-// Whether every YAML reader takes the bare word for text: 'no' and 'null' are not, nor is anything with
-// punctuation.
+// Whether every YAML reader takes the bare word for text. Not so for words like 'no' and 'null', or for
+// anything with punctuation.
 bool is_plain_word(const std::string& text) {
   static const std::vector<std::string> kSpecial = {"true", "false", "yes", "no",   "on", "off",
                                                     "y",    "n",     "inf", "null", "nan"};
@@ -30,7 +30,7 @@ bool is_plain_word(const std::string& text) {
   return safe && std::find(kSpecial.begin(), kSpecial.end(), lower) == kSpecial.end();
 }
 
-// A JSON string is a double-quoted YAML scalar. "${" is doubled so that reading does not expand it.
+// A JSON string is a valid double-quoted YAML scalar. "${" is doubled, so that reading does not expand it.
 std::string quoted(const std::string& text) {
   std::string escaped;
   for (size_t at = 0; at < text.size(); ++at) {
@@ -47,7 +47,7 @@ std::string number_text(double value) {
     return std::to_string(static_cast<int64_t>(value));
   std::string text = fmt::format("{}", value);
   const size_t exponent = text.find('e');
-  // YAML 1.1 takes 1e-08 for text: it wants a point
+  // YAML 1.1 takes 1e-08 for text, because a number needs a point there.
   if (exponent != std::string::npos && text.find('.') == std::string::npos) text.insert(exponent, ".0");
   return text;
 }
@@ -67,7 +67,7 @@ std::string yaml_text(const ordered_json& value) {
 
 std::string print_spec(const JobSpec& spec) {
   std::string text;
-  std::string open;  // the section that the last line stands in
+  std::string open;  // the section of the last line
   for (const Field<JobSpec>& field : job_fields()) {
     const ordered_json value = to_json(field, spec);
     if (value.is_null() || !applies(job_fields(), field, spec)) continue;

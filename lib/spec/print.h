@@ -1,4 +1,4 @@
-// Values as YAML text.
+// Prints values as YAML text.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -6,7 +6,7 @@
 
 namespace dtrain {
 
-// The shortest text that reads back as the same number; YAML readers of every version take it for a number.
+// The shortest text that reads back as the same number and that every version of YAML takes for a number.
 std::string number_text(double value);
 
 // A value in YAML's flow style, on one line: 1.0e-3, [256, 128], {kind: relu}.

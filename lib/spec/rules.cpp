@@ -41,7 +41,7 @@ class Rules {
   }
 
  private:
-  // `path` itself, a section around it, or an entry of its list could not be read.
+  // Whether `path` itself, a section around it, or an entry of its list could not be read.
   bool has_problem(const std::string& path) const {
     const auto within = [](const std::string& inner, const std::string& outer) {
       return !outer.empty() && inner.compare(0, outer.size(), outer) == 0 &&
@@ -52,14 +52,14 @@ class Rules {
     });
   }
   bool is_written(const std::string& path) const { return loaded_.positions.contains(path); }
-  // A list names devices, and so the number of replicas.
+  // A list names the devices, and therefore also sets the number of replicas.
   bool lists_devices() const { return is_written("strategy.devices[0]") && !has_problem("strategy.devices"); }
   bool usable(const std::string& path) const { return is_written(path) && !has_problem(path); }
   void add(const std::string& path, const std::string& text) {
     loaded_.problems.push_back(loaded_.problem_at(path, text));
   }
 
-  // Fields that are written though they do not apply, and those that are missing though they are required.
+  // Reports fields that are written but do not apply, and required fields that are missing.
   template <class Spec>
   void check_conditions(const Fields<Spec>& fields, const Spec& spec, const std::string& base) {
     for (const Field<Spec>& field : fields) {
@@ -125,7 +125,7 @@ class Rules {
     }
   }
 
-  // Whether the strategy is a known one for which `holds`.
+  // Whether the strategy is known and `holds` returns true for it.
   bool strategy_is(bool (*holds)(const StrategyTraits& traits)) const {
     return !has_problem("strategy.kind") && holds(strategy_traits(spec_.strategy.kind));
   }
@@ -240,7 +240,7 @@ class Rules {
                       *strategy.max_staleness, strategy.workers, strategy.workers - 1));
   }
 
-  // What replicas decide together after the same step, which the workers of parameter_server never do.
+  // Features in which replicas decide together after the same step. The workers of parameter_server never do.
   void check_without_servers() {
     if (usable("metrics.inspect_step") && spec_.metrics.inspect_step)
       add("metrics.inspect_step",
@@ -356,7 +356,7 @@ class Rules {
 
   LoadedSpec& loaded_;
   const JobSpec& spec_;
-  std::vector<std::string> faulty_;  // paths with a problem before any rule was checked
+  std::vector<std::string> faulty_;  // paths that had a problem before any rule was checked
 };
 
 }  // namespace

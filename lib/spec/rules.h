@@ -1,12 +1,12 @@
-// The rules between fields, in one place.
+// The rules between fields.
 #pragma once
 
 #include "spec/load.h"
 
 namespace dtrain {
 
-// Adds the problems that arise between fields. A rule complains about what was written, never about a
-// default, and is silent about fields that already have a problem of their own.
+// Adds the problems of fields that contradict each other. A rule complains about what was written, never
+// about a default. It ignores fields that already have a problem.
 void check_rules(LoadedSpec& loaded);
 
 }  // namespace dtrain

@@ -1,6 +1,6 @@
-// A job spec as plain structs. Defaults are the members' initialisers and nowhere else; what each field
-// means, its bounds and its unit stand in fields.cpp, which drives parsing, overrides, printing, the JSON
-// schema and docs/spec.md.
+// A job spec as plain structs. The members' initialisers are the only place for defaults. The meaning, bounds
+// and unit of each field are in fields.cpp, which drives parsing, overrides, printing, the JSON schema and
+// docs/spec.md.
 #pragma once
 
 #include <cstdint>
@@ -18,16 +18,16 @@ struct StrategySpec {
   std::string communication = "auto";
   double timeout_seconds = 60;
   double bucket_megabytes = 25;
-  std::string compress = "none";                 // what gradients are sent as: none | bf16 | fp16
+  std::string compress = "none";                 // type in which gradients are sent: none | bf16 | fp16
   int64_t servers = 1;                           // parameter_server
   int64_t workers = 1;                           // parameter_server
   std::optional<int64_t> max_staleness;          // parameter_server; nullopt: no bound
   std::string staleness_learning_rate = "none";  // parameter_server: none | inverse
   int64_t min_shard_kib = 256;                   // parameter_server
-  int64_t restart_workers = 0;                   // parameter_server: how often each
+  int64_t restart_workers = 0;                   // parameter_server: for each worker
 };
 
-// What applies to replicas on GPUs.
+// Settings for replicas on GPUs.
 struct CudaSpec {
   bool graphs = true;
   std::string data = "auto";  // auto | resident | uploaded
@@ -57,7 +57,7 @@ struct BatchSpec {
   int64_t accumulate_steps = 1;
 };
 
-// One layer. Only the fields that its kind uses may be written; layer_fields() in fields.h says which.
+// One layer. Only the fields that its kind uses may be written; layer_fields() in fields.h lists them.
 struct LayerSpec {
   std::string kind;
   int64_t units = 0;                           // dense
@@ -109,7 +109,7 @@ struct LearningRateScalingSpec {
   int64_t warmup_steps = 0;
 };
 
-// How the learning rate goes on from the optimizer's. Only the fields that its kind uses may be written.
+// How the learning rate changes from the optimizer's. Only the fields that its kind uses may be written.
 struct ScheduleSpec {
   std::string kind = "constant";
   std::string unit = "epochs";      // of boundaries, every and over: epochs | steps
@@ -130,12 +130,12 @@ struct ScheduleSpec {
 
 // An exponential moving average of the weights.
 struct WeightAverageSpec {
-  double decay = 0;  // 0: none is kept
+  double decay = 0;  // 0: no average is kept
 };
 
 struct TrainSpec {
   int64_t epochs = 1;
-  std::optional<int64_t> max_steps;  // nullopt: no bound
+  std::optional<int64_t> max_steps;  // nullopt: no limit
   OptimizerSpec optimizer;
   std::string loss = "cross_entropy";  // a name in the table of kinds/objectives.h
   std::string precision = "float32";   // of forward and backward: float32 | bf16_mixed | fp16_mixed
@@ -153,11 +153,11 @@ struct EvaluateSpec {
 };
 
 struct BestCheckpointSpec {
-  std::optional<std::string> metric;  // nullopt: none is kept for being the best
+  std::optional<std::string> metric;  // nullopt: no checkpoint is kept for being the best
   std::string mode = "auto";          // auto: loss min, accuracy max
 };
 
-// At most one of the three is given; with none, no checkpoints are saved.
+// At most one of the three intervals is given. If none is, no checkpoints are saved.
 struct CheckpointSpec {
   std::optional<int64_t> every_epochs;
   std::optional<int64_t> every_steps;
@@ -167,7 +167,7 @@ struct CheckpointSpec {
 };
 
 struct EarlyStoppingSpec {
-  std::optional<std::string> metric;  // nullopt: the training goes to its end
+  std::optional<std::string> metric;  // nullopt: train to the end
   int64_t patience = 3;
   double min_delta = 0;
 };
@@ -194,21 +194,21 @@ struct MetricsSpec {
 };
 
 struct NetworkSpec {
-  std::optional<std::string> interface;  // nullopt: auto, loopback or where the route to the first host leads
+  std::optional<std::string> interface;  // nullopt: auto, loopback or the one on the route to the first host
   std::optional<int64_t> port;           // nullopt: auto
   double rendezvous_timeout_seconds = 60;
 };
 
-// Whether the variables are still what the updates made them (docs/strategies.md).
+// Whether the variables still have the values that the updates gave them (docs/strategies.md).
 struct ChecksSpec {
   std::optional<int64_t> every_steps = 200;  // nullopt: never
 };
 
-// What happens when a process of the job dies.
+// What to do when a process of the job dies.
 struct RestartsSpec {
-  std::optional<int64_t> max;  // without a new checkpoint; nullopt: auto, 3 where checkpoints are saved
+  std::optional<int64_t> max;  // in a row without a new checkpoint; nullopt: auto, 3 if any are saved
   double backoff_seconds = 1;
-  std::optional<int64_t> min_replicas;  // nullopt: all of them
+  std::optional<int64_t> min_replicas;  // nullopt: all replicas
 };
 
 struct CompareSpec {
@@ -218,7 +218,7 @@ struct CompareSpec {
 struct JobSpec {
   std::string name = "job";
   int64_t seed = 42;
-  std::vector<std::string> hosts;  // empty: this one, or those of a launcher
+  std::vector<std::string> hosts;  // empty: this host, or those of a launcher
   NetworkSpec network;
   StrategySpec strategy;
   CudaSpec cuda;

@@ -22,7 +22,8 @@ bool contains(const std::vector<std::string>& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-// The whole text as a number; `overflow` tells a number that is too large from no number.
+// Reads the whole text as a number. `overflow` distinguishes a number that is too large from text that is not
+// a number.
 template <class T>
 std::optional<T> parse_number(const std::string& text, bool& overflow) {
   T value{};
@@ -34,7 +35,7 @@ std::optional<T> parse_number(const std::string& text, bool& overflow) {
   return value;
 }
 
-// "; write 5" for the integer 5.0, and the like.
+// "; write 5" for the integer 5.0, and similar hints.
 std::string integer_hint(const std::string& text) {
   bool overflow = false;
   const auto number = parse_number<double>(text, overflow);
@@ -87,7 +88,7 @@ ValueReader::ValueReader(const FieldInfo& field, const YamlNode& node, std::stri
 
 std::string ValueReader::or_word() const { return field_.word.empty() ? "" : " or " + field_.word; }
 
-// The scalar's text with variables replaced. `plain`: it may be something else than text.
+// The scalar's text with variables replaced. `plain`: the scalar may be something other than text.
 bool ValueReader::scalar(const std::string& expected, std::string& text, bool& plain) const {
   if (!node_.complaint.empty()) {
     problem(node_.complaint);
@@ -103,7 +104,7 @@ bool ValueReader::scalar(const std::string& expected, std::string& text, bool& p
     return false;
   }
   text = std::move(expansion.text);
-  // "${N}" has to be quoted inside braces, and is still meant as a number
+  // "${N}" has to be quoted inside braces, but may still be meant as a number.
   plain = node_.plain || expansion.expanded;
   return true;
 }

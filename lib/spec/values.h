@@ -1,4 +1,4 @@
-// One written value into one member of a spec: types, words, bounds and choices.
+// Reads one written value into one member of a spec: checks its type, words, bounds and choices.
 #pragma once
 
 #include <functional>
@@ -9,14 +9,15 @@
 
 namespace dtrain {
 
-// Called with what is wrong, where, and the path of the value (a list's entry has its own).
+// Called with the node of the problem, the path of the value (entries of a list have their own), and what is
+// wrong.
 using ReportProblem = std::function<void(const YamlNode&, const std::string& path, const std::string& text)>;
 
 // What was written, for messages: "'five'", "a list", "a section", "nothing".
 std::string shown(const YamlNode& node);
 
-// Reads `node` as `field` describes into a member, whose type picks the overload. A member with a problem
-// keeps its old value.
+// Reads `node` as `field` describes into a member. The type of the member selects the overload. If there is a
+// problem, the member keeps its old value.
 class ValueReader {
  public:
   ValueReader(const FieldInfo& field, const YamlNode& node, std::string path, ReportProblem report);
@@ -49,7 +50,7 @@ class ValueReader {
   ReportProblem report_;
 };
 
-// Reports when a list has too few or too many entries.
+// Checks the length of a list, and reports it if there are too few or too many entries.
 bool has_length(const YamlNode& list, const ListLength& length, const std::string& path,
                 const ReportProblem& report);
 

@@ -38,7 +38,7 @@ std::string seconds_of(milliseconds duration) {
 
 class LocalStore : public c10d::Store {
  public:
-  // `host` serves it, if that is in this process.
+  // `host` serves the store, if it is in this process.
   LocalStore(std::string name, milliseconds timeout, std::shared_ptr<LocalStoreHost> host)
       : Store(timeout),
         host_(std::move(host)),
@@ -51,7 +51,7 @@ class LocalStore : public c10d::Store {
     ::setsockopt(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof limit);
     if (::connect(fd, reinterpret_cast<const sockaddr*>(&to.address), to.length) != 0)
       fail(std::strerror(errno));
-    // Whoever takes the name of a store that has ended must not get what was meant for it.
+    // After a store has ended, another user could take its name and receive what was meant for the store.
     if (!is_same_user(fd)) fail("it belongs to another user");
   }
 
@@ -115,7 +115,7 @@ class LocalStore : public c10d::Store {
 
  private:
   [[noreturn]] void fail(const std::string& why) {
-    socket_.reset();  // an answer that comes later would be taken for that to another request
+    socket_.reset();  // a late answer would be taken for the answer to another request
     C10_THROW_ERROR(DistNetworkError, "the job's store: " + why);
   }
 
@@ -134,7 +134,8 @@ class LocalStore : public c10d::Store {
 
   StoreMessage ask(StoreRequest kind, const StoreMessage& fields) { return ask(kind, fields, timeout_); }
 
-  // The answer without its first field. `patience`: how long to wait for it; none: for ever.
+  // Sends a request and returns the answer without its first field. `patience`: how long to wait; nullopt:
+  // forever.
   StoreMessage ask(StoreRequest kind, const StoreMessage& fields, std::optional<milliseconds> patience) {
     StoreMessage request = {std::string(1, static_cast<char>(kind))};
     request.insert(request.end(), fields.begin(), fields.end());
@@ -200,7 +201,7 @@ class LocalStore : public c10d::Store {
 
   std::shared_ptr<LocalStoreHost> host_;
   std::string name_;
-  std::mutex mutex_;  // one request at a time
+  std::mutex mutex_;  // only one request at a time
   Descriptor socket_;
 };
 

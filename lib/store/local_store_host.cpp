@@ -28,20 +28,20 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr size_t kReadBytes = size_t{64} << 10;
-constexpr int kPauseMilliseconds = 100;  // before another try when there was no descriptor for a connection
+constexpr int kPauseMilliseconds = 100;  // before the next attempt to accept, when descriptors were used up
 
-// Somebody who waits for keys, or for their values.
+// A client that is waiting for keys, or for their values.
 struct Waiting {
   std::vector<std::string> keys;
   bool wants_values;
-  std::optional<Clock::time_point> deadline;  // none: for ever
+  std::optional<Clock::time_point> deadline;  // nullopt: wait forever
 };
 
 struct Connection {
   Descriptor socket;
   std::string received = {};
   std::string to_send = {};
-  std::optional<Waiting> waiting = {};  // instead of an answer
+  std::optional<Waiting> waiting = {};  // set while the answer has to wait
 };
 
 struct Refusal : std::runtime_error {
@@ -62,7 +62,7 @@ class KeyValueServer {
  public:
   explicit KeyValueServer(int listener) : listener_(listener) {}
 
-  // Until the listening socket is shut down.
+  // Runs until the listening socket is shut down.
   void serve() {
     std::vector<pollfd> watched;
     do {
@@ -81,7 +81,7 @@ class KeyValueServer {
   }
 
  private:
-  // The listener first, then the connections in their order.
+  // First the listening socket, then the connections in their order.
   void watch(std::vector<pollfd>& watched) const {
     watched.assign(1, {listener_, static_cast<short>(full_ ? 0 : POLLIN), 0});
     for (const Connection& connection : connections_) {
@@ -90,7 +90,7 @@ class KeyValueServer {
     }
   }
 
-  // Milliseconds until somebody has waited long enough; -1: for ever.
+  // Milliseconds until the next wait times out; -1: never.
   int patience() const {
     std::optional<Clock::time_point> next;
     for (const Connection& connection : connections_) {
@@ -114,7 +114,7 @@ class KeyValueServer {
     }
   }
 
-  // A connection that fails, or sends what is no request, is closed; its process sees that.
+  // If a connection fails or sends an invalid request, closes it; the other process notices.
   void attend(Connection& connection) {
     try {
       if (!receive(connection)) return connection.socket.reset();
@@ -125,8 +125,8 @@ class KeyValueServer {
     }
   }
 
-  // What is there, as far as it goes at once: nobody sends more than the longest message before it is looked
-  // at. False when the other end is gone.
+  // Reads what has arrived, but at most the longest message before handling it. Returns false if the other
+  // end is gone.
   static bool receive(Connection& connection) {
     char bytes[kReadBytes];
     const ssize_t got = ::recv(connection.socket.get(), bytes, sizeof bytes, 0);
@@ -211,7 +211,7 @@ class KeyValueServer {
     return value = std::to_string((value.empty() ? 0 : number_of(value)) + number);
   }
 
-  // As c10d's stores do: an empty `expected` is what a key holds that is not set.
+  // As in c10d's stores, an empty `expected` matches a key that is not set.
   std::string compare_set(const std::string& key, const std::string& expected, const std::string& desired) {
     const auto found = values_.find(key);
     if (found == values_.end()) return expected.empty() ? values_[key] = desired : expected;
@@ -247,12 +247,12 @@ class KeyValueServer {
   }
 
   int listener_;
-  bool full_ = false;  // there was no descriptor for another connection
+  bool full_ = false;  // descriptors were used up when accepting a connection
   std::list<Connection> connections_;
   std::unordered_map<std::string, std::string> values_;
 };
 
-// Signals are for the threads that wait for them.
+// The new thread blocks all signals: they are for the threads that wait for them.
 std::thread thread_without_signals(const std::function<void()>& body) {
   sigset_t all, before;
   sigfillset(&all);
@@ -270,7 +270,7 @@ LocalStoreHost::LocalStoreHost()
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
   socklen_t length = sizeof address;
-  // Without a name the kernel chooses one that is free.
+  // Without a name, the kernel chooses a free one.
   if (fd < 0 || ::bind(fd, reinterpret_cast<sockaddr*>(&address), sizeof address.sun_family) != 0 ||
       ::listen(fd, SOMAXCONN) != 0 ||
       ::getsockname(fd, reinterpret_cast<sockaddr*>(&address), &length) != 0) {

@@ -1,4 +1,4 @@
-// What serves a store to the processes of one host (local_store.h).
+// The server side of the store for the processes of one host (local_store.h).
 #pragma once
 
 #include <string>
@@ -8,8 +8,8 @@
 
 namespace dtrain {
 
-// Serves a store, on a thread of its own, for as long as it lives. Connections of other users are closed at
-// once. Throws Error(kPeerLost) when there is no socket to be had.
+// Serves a store on its own thread for as long as this object exists. Connections of other users are closed
+// at once. Throws Error(kPeerLost) if no socket can be made.
 class LocalStoreHost {
  public:
   LocalStoreHost();
@@ -17,7 +17,7 @@ class LocalStoreHost {
   LocalStoreHost(const LocalStoreHost&) = delete;
   LocalStoreHost& operator=(const LocalStoreHost&) = delete;
 
-  // Of its socket, in the abstract namespace (unix(7)).
+  // The name of its socket in the abstract namespace (unix(7)).
   const std::string& name() const { return name_; }
 
  private:

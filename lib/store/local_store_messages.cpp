@@ -18,7 +18,7 @@ void put_number(std::string& bytes, uint64_t number) {
   bytes.append(reinterpret_cast<const char*>(&number), kNumber);
 }
 
-// Both ends are on the same machine: no byte order to agree on.
+// Both ends are on the same machine, so their byte orders are the same.
 uint64_t number_at(const std::string& bytes, size_t position) {
   uint64_t number = 0;
   std::memcpy(&number, bytes.data() + position, kNumber);
@@ -27,7 +27,7 @@ uint64_t number_at(const std::string& bytes, size_t position) {
 
 }  // namespace
 
-// The length of the rest, then each field after its length.
+// The length of the rest of the message, then each field preceded by its length.
 std::string encode(const StoreMessage& message) {
   uint64_t length = 0;
   for (const std::string& field : message) length += kNumber + field.size();
@@ -67,7 +67,7 @@ std::optional<StoreMessage> take_message(std::string& bytes) {
 AbstractAddress::AbstractAddress(const std::string& name) {
   address.sun_family = AF_UNIX;
   const size_t size = std::min(name.size(), sizeof address.sun_path - 1);
-  std::memcpy(address.sun_path + 1, name.data(), size);  // after a zero, which says that it is no file
+  std::memcpy(address.sun_path + 1, name.data(), size);  // after a zero byte, as the name is no file's
   length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + size);
 }
 

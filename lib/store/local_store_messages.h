@@ -1,4 +1,4 @@
-// What travels between a store on this host and those that use it: messages that are lists of texts.
+// The messages between a store on this host and its clients. Each message is a list of texts.
 #pragma once
 
 #include <sys/socket.h>
@@ -11,36 +11,36 @@
 
 namespace dtrain {
 
-// The first field of a request says what is wanted; the others:
+// The first field of a request is its kind. The comments list the other fields -> the fields of the answer.
 enum class StoreRequest : char {
   kSet = 's',         // key, value, key, value ...                   -> nothing
-  kGet = 'g',         // milliseconds to wait (0: for ever), keys ... -> their values
+  kGet = 'g',         // milliseconds to wait (0: forever), keys ...  -> their values
   kWait = 'w',        // the same                                     -> nothing
   kCheck = 'k',       // keys ...                                     -> "1" when all are set, else "0"
   kAdd = 'a',         // key, number                                  -> the sum
   kAppend = 'p',      // key, value                                   -> nothing
-  kCompareSet = 'c',  // key, expected, desired                       -> what it is now
-  kDelete = 'd',      // key                                          -> "1" when it was there, else "0"
-  kCount = 'n',       // nothing                                      -> how many keys there are
+  kCompareSet = 'c',  // key, expected, desired                       -> the value that the key has now
+  kDelete = 'd',      // key                                          -> "1" if it was set, else "0"
+  kCount = 'n',       // nothing                                      -> the number of keys
 };
 
 // The first field of an answer.
 inline constexpr const char* kStoreDone = "done";
-inline constexpr const char* kStoreTimedOut = "timed out";  // the keys that are not set follow
-inline constexpr const char* kStoreRefused = "refused";     // why follows
+inline constexpr const char* kStoreTimedOut = "timed out";  // followed by the keys that are not set
+inline constexpr const char* kStoreRefused = "refused";     // followed by the reason
 
 constexpr uint64_t kLongestStoreMessage = uint64_t{64} << 20;  // bytes
 
 using StoreMessage = std::vector<std::string>;
 
-// Throws std::length_error, which says so, when it is longer than the longest.
+// Throws std::length_error if the message is longer than kLongestStoreMessage.
 std::string encode(const StoreMessage& message);
 
-// Takes the first message off `bytes`; nullopt as long as there is no whole one. Throws std::length_error for
-// one that is longer than the longest, std::invalid_argument for one that contradicts itself.
+// Takes the first message off `bytes`; nullopt if it is not complete yet. Throws std::length_error if the
+// message is longer than kLongestStoreMessage, and std::invalid_argument if it is malformed.
 std::optional<StoreMessage> take_message(std::string& bytes);
 
-// The address of a Unix socket without a file, with its length.
+// The address of a Unix socket without a file, and the address's length.
 struct AbstractAddress {
   explicit AbstractAddress(const std::string& name);
   sockaddr_un address{};

@@ -1,4 +1,4 @@
-// Turns what c10d and gloo throw into our errors.
+// Converts the exceptions of c10d and gloo into dtrain's errors.
 #pragma once
 
 #include <functional>
@@ -6,9 +6,9 @@
 
 namespace dtrain {
 
-// Runs `body`. A failure of communication inside it becomes Error(kPeerLost) "`what`: reason"; other
-// exceptions pass. gloo throws plain std::runtime_error (gloo::IoException), c10d its own c10::DistError
-// family; neither is a fault of the caller, while LibTorch's other errors (c10::Error) are.
+// Runs `body`. If communication fails in it, throws Error(kPeerLost) with "`what`: reason"; other exceptions
+// are passed on. gloo throws plain std::runtime_error (gloo::IoException), and c10d its own c10::DistError
+// family. Neither is the caller's fault, whereas LibTorch's other errors (c10::Error) are.
 void with_peer_errors(const std::string& what, const std::function<void()>& body);
 
 }  // namespace dtrain

@@ -17,14 +17,15 @@
 namespace dtrain {
 namespace {
 
-// Offsets from the network header: the version's byte, IPv4's and IPv6's source address (RFC 791, RFC 8200).
+// Offsets from the network header: the byte with the version, and the source addresses of IPv4 and IPv6 (RFC
+// 791, RFC 8200).
 constexpr uint32_t kVersion = static_cast<uint32_t>(SKF_NET_OFF);
 constexpr uint32_t kSource4 = static_cast<uint32_t>(SKF_NET_OFF) + 12;
 constexpr uint32_t kSource6 = static_cast<uint32_t>(SKF_NET_OFF) + 8;
 
 constexpr uint32_t kWholePacket = 0xffffffff;
 
-// A program of the classic Berkeley packet filter that returns how much of a packet to let through.
+// A classic BPF (Berkeley packet filter) program, which returns how many bytes of a packet to let through.
 class FilterProgram {
  public:
   explicit FilterProgram(const std::vector<std::string>& addresses) {
@@ -34,7 +35,7 @@ class FilterProgram {
     add(BPF_LD | BPF_B | BPF_ABS, kVersion);
     add(BPF_ALU | BPF_RSH | BPF_K, 4);
     add(BPF_JMP | BPF_JEQ | BPF_K, 4, 1, 0);
-    add(BPF_JMP | BPF_JA, static_cast<uint32_t>(2 + 2 * four.size()));  // beyond the part for IPv4
+    add(BPF_JMP | BPF_JA, static_cast<uint32_t>(2 + 2 * four.size()));  // skip the part for IPv4
     add(BPF_LD | BPF_W | BPF_ABS, kSource4);
     for (const uint32_t address : four) {
       add(BPF_JMP | BPF_JEQ | BPF_K, address, 0, 1);
@@ -44,7 +45,7 @@ class FilterProgram {
     for (const auto& address : six) {
       for (uint32_t word = 0; word < 4; ++word) {
         add(BPF_LD | BPF_W | BPF_ABS, kSource6 + 4 * word);
-        // On a difference, to the next address.
+        // On a mismatch, jump to the next address.
         add(BPF_JMP | BPF_JEQ | BPF_K, address[word], 0, static_cast<uint8_t>(7 - 2 * word));
       }
       add(BPF_RET | BPF_K, kWholePacket);
@@ -78,13 +79,13 @@ class FilterProgram {
   std::vector<sock_filter> instructions_;
 };
 
-// Descriptors of this process that are TCP sockets.
+// The descriptors of this process that are TCP sockets.
 std::vector<int> tcp_sockets() {
   const char* const descriptors = "/proc/self/fd";
   std::vector<int> sockets;
   std::error_code error;
   const std::filesystem::directory_iterator entries(descriptors, error);
-  if (error) {  // sockets that are not found would stay open to everybody
+  if (error) {  // sockets that are not found would stay open to anyone
     throw Error(
         ExitCode::kUsage,
         fmt::format(

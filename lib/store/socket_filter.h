@@ -1,4 +1,4 @@
-// Who may connect to sockets that libraries open, which ask nobody who he is.
+// Restricts who may connect to sockets that libraries open without any authentication.
 #pragma once
 
 #include <functional>
@@ -7,14 +7,14 @@
 
 namespace dtrain {
 
-// From now on only hosts with one of these addresses (IPv4 or IPv6, as numbers) can connect to the listening
-// `socket`: the kernel drops the packets of others, to whom the port looks like one of a host that is off
-// (socket(7), SO_ATTACH_FILTER). Replaces an earlier list. Throws Error(kUsage) for an address that is none
-// or for more than fit (some 2000), Error(kBug) when the kernel refuses.
+// From now on, only hosts with one of these addresses (numeric IPv4 or IPv6) can connect to the listening
+// `socket`. The kernel drops packets from others, to whom the host looks as if it were off (socket(7),
+// SO_ATTACH_FILTER). Replaces an earlier list. Throws Error(kUsage) if an address is invalid or there are too
+// many (more than about 2000), and Error(kBug) if the kernel refuses.
 void admit_only(int socket, const std::vector<std::string>& addresses);
 
-// The TCP sockets of this process that were not open before `body` ran: those that it opened, and perhaps
-// some of another thread. Throws Error(kUsage) where /proc is not mounted, which lists them.
+// The TCP sockets that were opened in this process while `body` ran: those that it opened itself, and perhaps
+// some that another thread opened. Throws Error(kUsage) if /proc, which lists them, is not mounted.
 std::vector<int> sockets_opened_by(const std::function<void()>& body);
 
 bool is_listening(int socket);

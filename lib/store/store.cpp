@@ -41,7 +41,7 @@ StorePtr connect_store(const std::string& address, uint16_t port, std::chrono::m
   options.timeout = timeout;
   const auto connect = [&] { store = c10::make_intrusive<c10d::TCPStore>(address, options); };
   with_peer_errors(fmt::format("connecting to the store at {}:{}", address, port), [&] {
-    // Most of its requests wait for their answers without a limit of their own.
+    // Most requests of the store wait for their answers without a time limit of their own.
     for (const int socket : sockets_opened_by(connect))
       limit_silence(socket, std::chrono::duration<double>(timeout).count());
   });
@@ -59,7 +59,8 @@ void wait_for_key(const StorePtr& store, const std::string& key) {
       try {
         return store->wait({key}, kPatience);
       } catch (const c10::DistStoreError&) {
-        // Not set yet. A store that is gone is another error (DistNetworkError) and passes.
+        // The key is not set yet. If the store is gone, that is another exception (DistNetworkError), which
+        // is passed on.
         if (store->check({key})) return;
       }
     }

@@ -20,18 +20,18 @@ namespace {
 
 constexpr size_t kLogTailBytes = 4096;
 constexpr size_t kMaxMessageBytes = 4096;
-constexpr size_t kMaxLines = 5;        // of a log's end, or of an error's message
-constexpr size_t kMaxLineBytes = 500;  // of each, as shown
-constexpr int kMaxOthers = 8;          // other replicas described
+constexpr size_t kMaxLines = 5;        // at most, of the end of a log or of an error's message
+constexpr size_t kMaxLineBytes = 500;  // of each line, as shown
+constexpr int kMaxOthers = 8;          // at most, of the other replicas that are described
 
-// Why one replica failed. `own`: it does not just complain about its peers.
+// Why one replica failed. `own` is false if it only complains about its peers.
 struct Cause {
   ExitCode code = ExitCode::kPeerLost;
   std::string text;
   bool own = false;
 };
 
-// A fault of the program, or somebody (the kernel, a user) who took the replica away.
+// Either a fault of the program, or someone else (the kernel, a user) ended the replica.
 ExitCode signal_exit_code(int signal) {
   switch (signal) {
     case SIGSEGV:
@@ -52,7 +52,7 @@ std::string during(const ReplicaStatus& status) {
                          : fmt::format("while {}", activity);
 }
 
-// The text's lines, each fit for a terminal and at most kMaxLines of them: the first ones, or the last.
+// The first or last lines of the text, at most kMaxLines of them, made safe for a terminal.
 std::vector<std::string> shown_lines(const std::string& text, bool last) {
   std::vector<std::string> lines;
   for (size_t begin = 0; begin < text.size();) {
@@ -79,7 +79,7 @@ std::vector<std::string> log_tail(const std::filesystem::path& path) {
   return shown_lines(text, true);
 }
 
-// Who sent a SIGKILL is not told; that the kernel ended somebody meanwhile is.
+// Nothing tells who sent a SIGKILL, but the kernel counts the processes that it killed for lack of memory.
 Cause out_of_memory(const ReplicaOutcome& outcome, const std::string& where) {
   const int64_t kills = outcome.out_of_memory_kills;
   return {
@@ -98,7 +98,7 @@ Cause cause_of(const ReplicaOutcome& outcome) {
     return {outcome.report->code, lines.empty() ? "it did not say why" : join(lines, "\n    "),
             outcome.report->code != ExitCode::kPeerLost && outcome.report->code != ExitCode::kStopped};
   }
-  const ProcessEnd end = outcome.end.value_or(ProcessEnd{});  // who failed without a report has ended
+  const ProcessEnd end = outcome.end.value_or(ProcessEnd{});  // it has ended, as there is no report
   const std::string where = during(outcome.status);
   if (outcome.given_up && !outcome.end)
     return {ExitCode::kPeerLost, fmt::format("{}, {}; dtrain ended it", *outcome.given_up, where), true};
@@ -114,9 +114,9 @@ bool waits_for_peers(const ReplicaStatus& status) {
   return status.activity == Activity::kCommunicating || status.activity == Activity::kConnecting;
 }
 
-// All that failed only missed a peer: it is one of those that did not complain with the rest. Best one that
-// was doing something else, or was in an earlier step; a replica that was stopped while it waited for others
-// itself shows by its silence alone. -1 when all complained.
+// When all failed replicas only missed a peer, the culprit is one of those that did not complain. Prefers one
+// that was not waiting for peers, or was in an earlier step: a replica that hangs while it is itself waiting
+// for others is noticeable only by its silence. Returns -1 if all complained.
 int missing_rank(const std::vector<ReplicaOutcome>& outcomes, const std::vector<int>& failed) {
   const auto order = [&](int rank) {
     const ReplicaStatus& status = outcomes[static_cast<size_t>(rank)].status;
@@ -130,7 +130,7 @@ int missing_rank(const std::vector<ReplicaOutcome>& outcomes, const std::vector<
   return missing;
 }
 
-// One line for each replica but `root`.
+// One line for each replica except `root`.
 std::vector<std::string> describe_others(const std::vector<ReplicaOutcome>& outcomes,
                                          const std::vector<int>& failed, int root, double now,
                                          int first_rank) {
@@ -152,8 +152,9 @@ std::vector<std::string> describe_others(const std::vector<ReplicaOutcome>& outc
   return lines;
 }
 
-// Replicas that left because the job is to stop, and at most peers that miss them: nothing failed. nullopt
-// when nobody left. One that has no signal of its own was told by the others.
+// If replicas left only because the job was told to stop (and others only missed them), nothing failed:
+// returns that result. nullopt if no replica left for that reason. A replica that got no signal itself was
+// told to stop by the others.
 std::optional<SuperviseResult> explain_stop(const std::vector<ReplicaOutcome>& outcomes,
                                             const std::vector<int>& failed, const RanksOnHost& ranks) {
   std::optional<SuperviseResult> stop;
@@ -178,7 +179,7 @@ std::optional<SuperviseResult> explain_stop(const std::vector<ReplicaOutcome>& o
 
 std::optional<FailedReport> parse_failed_report(const std::string& line) {
   if (line.find("\"failed\"") == std::string::npos)
-    return std::nullopt;  // most lines are steps: not parsed twice
+    return std::nullopt;  // most lines are steps: do not parse those twice
   const auto report = nlohmann::json::parse(line, nullptr, false);
   if (!report.is_object()) return std::nullopt;
   const auto event = report.find("event");
@@ -254,7 +255,7 @@ SuperviseResult explain_failure(const std::vector<ReplicaOutcome>& outcomes, con
     }
   }
   const bool named = !ranks.host.empty();
-  // Replicas that disagree find it together, and say whose fault it is.
+  // All replicas detect a disagreement together, and their message names the culprit.
   result.reason = cause.code == ExitCode::kDisagree
                       ? cause.text
                       : fmt::format("{}{}{} failed first: {}", name_of(outcome, rank),

@@ -1,5 +1,5 @@
-// Which replica's failure ended a job, and how to say so: peers of a dead replica fail too and blame each
-// other.
+// Finds out which replica's failure ended a job, and describes it. Peers of a dead replica fail too and blame
+// each other.
 #pragma once
 
 #include <filesystem>
@@ -14,58 +14,59 @@
 
 namespace dtrain {
 
-// A replica's last words.
+// The final report of a replica that failed.
 struct FailedReport {
   ExitCode code = ExitCode::kBug;
   std::string message;
-  int stop_signal = 0;  // with kStopped: the one that this replica got; 0: it was told by others
+  int stop_signal = 0;  // with kStopped: the signal that this replica got; 0: the others told it to stop
 };
 
-// The line as a report of failure ({"event":"failed","code":N,"message":"..."}, with "signal":N where a
-// signal stopped the replica); nullopt for any other line.
+// Parses a report of failure ({"event":"failed","code":N,"message":"..."}, with "signal":N if a signal
+// stopped the replica). nullopt for any other line.
 std::optional<FailedReport> parse_failed_report(const std::string& line);
 
-// A parameter server's word that it serves a worker no more, which may still run:
+// A parameter server's report that it no longer serves a worker, which may still be running:
 // {"event":"worker_given_up","rank":N,"restart":N,"message":"..."}.
 struct GivenUpReport {
-  int rank = 0;     // in the job
-  int restart = 0;  // of the process that is meant
+  int rank = 0;     // the worker's rank in the job
+  int restart = 0;  // identifies the worker's process, if it was restarted
   std::string reason;
 };
 std::optional<GivenUpReport> parse_given_up_report(const std::string& line);
 
-// What is known of one replica.
+// What is known about one replica.
 struct ReplicaOutcome {
   std::optional<FailedReport> report;
   std::optional<ProcessEnd>
       end;               // by itself or from outside; nullopt when it ran until the supervisor ended it
   ReplicaStatus status;  // when the first failure was noticed
   std::filesystem::path log;
-  std::string name = {};  // "rank N" when empty
-  // Processes that the kernel has ended for lack of memory since the job began, this one perhaps among them.
+  std::string name = {};  // empty: "rank N"
+  // How many processes the kernel has killed for lack of memory since the job began, perhaps including this
+  // one.
   int64_t out_of_memory_kills = 0;
-  // Why the supervisor gave it up while it still ran; nullopt: it did not.
+  // Why the supervisor gave up on the replica while it still ran; nullopt: it did not.
   std::optional<std::string> given_up = {};
 };
 
-// outcome.name, or "rank N".
+// The outcome's name, or "rank N" if it has none.
 std::string name_of(const ReplicaOutcome& outcome, int rank);
 
-// Where the replicas of a host stand in a job that has more.
+// The position of a host's replicas in a job with several hosts.
 struct RanksOnHost {
   int first = 0;
-  std::string host = {};  // its name; "" when there is no other
+  std::string host = {};  // the host's name; "" if there is only one host
 };
 
-// "stopped by SIGTERM sent to rank 1 on host b": without what is not known, 0 or "".
+// "stopped by SIGTERM sent to rank 1 on host b". Parts that are not known (0 or "") are left out.
 std::string stop_text(int signal, const std::string& replica, const std::string& host);
 
-// Why one replica failed, by its report or its end, in one line.
+// Why one replica failed, according to its report or its end, in one line.
 std::string failure_text(const ReplicaOutcome& outcome);
 
-// `failed` are the positions in `outcomes` of those that failed by themselves, in the order noticed; none
-// when only peers on other hosts complain; `now` is when their first was noticed (steady_seconds()). Reads
-// the end of the failing replica's log.
+// `failed` holds the positions in `outcomes` of the replicas that failed by themselves, in the order in which
+// this was noticed. It is empty if only peers on other hosts complain. `now` is when the first failure was
+// noticed (steady_seconds()). Reads the end of the failing replica's log.
 SuperviseResult explain_failure(const std::vector<ReplicaOutcome>& outcomes, const std::vector<int>& failed,
                                 double now, const RanksOnHost& ranks = {});
 

@@ -32,7 +32,8 @@ constexpr int kReportPipeBytes = 1 << 20;
               fmt::format("{}: {}", what, std::strerror(error)));
 }
 
-// A copy above the numbers that mean something in a child: giving those out there cannot overwrite it.
+// Duplicates a descriptor to a number above those with a fixed meaning in a child, so that assigning the
+// fixed numbers there cannot overwrite it.
 Descriptor above_fixed(const Descriptor& original, const char* what) {
   Descriptor copy(::fcntl(original.get(), F_DUPFD_CLOEXEC, kBoardDescriptor + 1));
   if (copy.get() < 0) fail(errno, what);
@@ -65,7 +66,7 @@ std::vector<std::string> child_environment(const std::map<std::string, std::stri
     const size_t equals = text.find('=');
     if (equals != std::string::npos) variables[text.substr(0, equals)] = text.substr(equals + 1);
   }
-  for (const char* const name : kTokenVariables) variables.erase(name);  // for supervisors only
+  for (const char* const name : kTokenVariables) variables.erase(name);  // only for supervisors
   for (const auto& [name, value] : added) variables[name] = value;
   variables["DTRAIN_REPORT_FD"] = std::to_string(kReportDescriptor);
   variables["DTRAIN_BOARD_FD"] = std::to_string(kBoardDescriptor);
@@ -81,8 +82,8 @@ std::vector<char*> pointers_to(const std::vector<std::string>& texts) {
   return pointers;
 }
 
-// All that a child needs, made before the fork: after it, only async-signal-safe calls are allowed, for
-// another thread may have held the allocator's lock.
+// Everything that a child needs, prepared before the fork. After the fork only async-signal-safe calls are
+// allowed, because another thread may hold the allocator's lock.
 struct Launch {
   const char* program;
   char* const* arguments;
@@ -94,22 +95,23 @@ struct Launch {
 [[noreturn]] void run_child(const Launch& launch) {
   ::setpgid(0, 0);
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-  if (::getppid() != launch.parent) ::_exit(127);  // it died before the prctl
+  if (::getppid() != launch.parent) ::_exit(127);  // the parent died before the prctl
   struct sigaction action {};
   struct sigaction hangup {};
   ::sigaction(SIGHUP, nullptr, &hangup);
   action.sa_handler = SIG_DFL;
   for (int signal = 1; signal < NSIG; ++signal) ::sigaction(signal, &action, nullptr);
   action.sa_handler = SIG_IGN;
-  // What asks a replica for something must not end one that does not listen yet.
+  // Until a replica handles these requests, they must not end it.
   for (const int signal : {SIGUSR1, SIGQUIT}) ::sigaction(signal, &action, nullptr);
-  if (hangup.sa_handler == SIG_IGN) ::sigaction(SIGHUP, &action, nullptr);  // nohup is for all of them
+  if (hangup.sa_handler == SIG_IGN) ::sigaction(SIGHUP, &action, nullptr);  // nohup applies to all processes
   ::dup2(launch.input, STDIN_FILENO);
   ::dup2(launch.log, STDOUT_FILENO);
   ::dup2(launch.log, STDERR_FILENO);
   ::dup2(launch.reports, kReportDescriptor);
   ::dup2(launch.board, kBoardDescriptor);
-  // Whatever some library of the parent left open (a listening socket, say) is not the child's.
+  // The child must not inherit whatever descriptors a library has opened in the parent (such as a listening
+  // socket).
   ::syscall(SYS_close_range, kBoardDescriptor + 1, ~0U, 1U << 2 /* CLOSE_RANGE_CLOEXEC */);
   sigset_t none;
   sigemptyset(&none);
@@ -120,7 +122,7 @@ struct Launch {
   ::_exit(127);
 }
 
-// Signals wait while there is a child with our handlers but without its program.
+// Blocks signals while there is a child that has our handlers but does not run its own program yet.
 pid_t fork_child(const Launch& launch) {
   sigset_t all, before;
   sigfillset(&all);
@@ -133,7 +135,7 @@ pid_t fork_child(const Launch& launch) {
   return pid;
 }
 
-// Why the program could not be started, read until its exec closes the pipe; 0 when it runs.
+// Returns why the program could not be started, or 0 if it runs. Reads until exec closes the pipe.
 int read_exec_error(const Descriptor& pipe) {
   int error = 0;
   ssize_t got;
@@ -165,7 +167,7 @@ Process::Process(const ReplicaProcess& replica, int board_descriptor) {
   Pipe error = make_pipe();
   ::fcntl(report.read.get(), F_SETFL, O_NONBLOCK);
   ::fcntl(report.write.get(), F_SETPIPE_SZ,
-          kReportPipeBytes);  // an ordinary user's pipes may be limited: then smaller
+          kReportPipeBytes);  // ordinary users' pipes may be limited; then it stays smaller
 
   pid_ = fork_child({program.c_str(), argument_pointers.data(), environment_pointers.data(), input.get(),
                      log.get(), report.write.get(), board.get(), error.write.get(), ::getpid()});
@@ -202,7 +204,7 @@ std::optional<ProcessEnd> Process::ended() const {
 bool Process::is_stopped() const {
   std::ifstream file(fmt::format("/proc/{}/stat", pid_));
   const std::string text(std::istreambuf_iterator<char>(file), {});
-  const size_t name_end = text.rfind(") ");  // the name before it may have anything in it
+  const size_t name_end = text.rfind(") ");  // the process name before it may contain anything
   return name_end != std::string::npos && text.compare(name_end + 2, 1, "T") == 0;
 }
 
@@ -210,7 +212,7 @@ void Process::reap() {
   if (pid_ < 0) return;
   send(SIGKILL);
   wait_for(pid_);
-  while (wait_for(-pid_) > 0) {  // its orphans, which are ours within a ReapingScope
+  while (wait_for(-pid_) > 0) {  // the children that it left, which become ours within a ReapingScope
   }
   pid_ = -1;
 }

@@ -1,5 +1,5 @@
-// One child process: started with exactly the descriptors it needs, in a process group of its own, tied to
-// its parent's life, and watched without blocking.
+// One child process. It gets exactly the descriptors that it needs and its own process group, it dies with
+// its parent, and it is watched without blocking.
 #pragma once
 
 #include <sys/types.h>
@@ -12,52 +12,54 @@ namespace dtrain {
 
 struct ReplicaProcess;
 
-// What a child finds open besides stdin, stdout and stderr. Single digits, so that a shell can name them.
+// The descriptors that a child has open besides stdin, stdout and stderr. They are single digits, so that a
+// shell can use them.
 constexpr int kReportDescriptor = 3;
 constexpr int kBoardDescriptor = 4;
 
 struct ProcessEnd {
   int exit_code = 0;
-  int signal = 0;  // what killed it; 0: it exited
+  int signal = 0;  // the signal that killed it; 0: it exited
 };
 
 class Process {
  public:
-  // Starts it and waits until it runs its program. The child dies with the *thread* that calls this (that is
-  // how Linux defines PR_SET_PDEATHSIG), so call it on one that outlives the child. Throws Error: kUsage or
-  // kDisk when the log or the program cannot be opened, kMemory when there is no room for a process.
+  // Starts the process and waits until it runs its program. The child dies with the *thread* that calls this
+  // (that is how Linux defines PR_SET_PDEATHSIG), so use a thread that outlives the child. Throws Error:
+  // kUsage or kDisk if the log or the program cannot be opened, kMemory if there is no room for a process.
   Process(const ReplicaProcess& replica, int board_descriptor);
-  // Ends what still runs, at once.
+  // Kills the process at once if it still runs.
   ~Process();
   Process(const Process&) = delete;
   Process& operator=(const Process&) = delete;
 
-  // Where its reports are read; not blocking.
+  // The descriptor on which its reports are read; non-blocking.
   const Descriptor& reports() const { return reports_; }
   void close_reports() { reports_.reset(); }
-  // Becomes readable when it has ended; -1 where the kernel has no pidfd.
+  // Becomes readable when the process has ended; -1 if the kernel has no pidfds.
   int exit_descriptor() const { return exit_.get(); }
 
-  // Sends `signal` to its whole group.
+  // Sends `signal` to the whole process group.
   void send(int signal) const;
-  // Sends it to the process alone.
+  // Sends `signal` only to the process itself.
   void tell(int signal) const;
-  // How it ended, or nullopt while it runs. It stays a zombie until reap(), so that its group's number stays
-  // its own.
+  // How the process ended; nullopt while it runs. It stays a zombie until reap(), so that the number of its
+  // group is not reused.
   std::optional<ProcessEnd> ended() const;
-  // Stopped by a signal such as SIGSTOP (state T of proc(5)): of all signals only SIGKILL ends it then.
+  // Whether a signal such as SIGSTOP has stopped the process (state T of proc(5)). Then only SIGKILL can end
+  // it.
   bool is_stopped() const;
-  // Kills what is left of its group and reaps all of it.
+  // Kills what is left of its group and reaps it.
   void reap();
 
  private:
-  pid_t pid_ = -1;  // also its group's number; -1 once reaped
+  pid_t pid_ = -1;  // also the number of its group; -1 once reaped
   Descriptor reports_;
   Descriptor exit_;
 };
 
-// While it lives, children that ended wait to be reaped even if our parent made us ignore SIGCHLD, and the
-// children of dead children become ours, so that Process::reap() sees them end.
+// While this exists, ended children wait to be reaped even if our parent made us ignore SIGCHLD. Children of
+// dead children become ours, so that Process::reap() sees them end.
 class ReapingScope {
  public:
   ReapingScope();

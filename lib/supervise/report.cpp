@@ -14,7 +14,7 @@
 namespace dtrain {
 namespace {
 
-// 0 to 2 are the standard streams: nobody passes a pipe there.
+// Refuses 0 to 2, the standard streams: no report pipe has these numbers.
 std::optional<int> environment_descriptor(const char* name) {
   const auto number = environment_number(name, 3, std::numeric_limits<int>::max());
   return number ? std::optional<int>(static_cast<int>(*number)) : std::nullopt;

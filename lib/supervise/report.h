@@ -1,4 +1,5 @@
-// A replica's side of its supervisor: the pipe for reports and the board, both found through the environment.
+// A replica's connection to its supervisor: the pipe for reports and the status board. The environment names
+// both.
 #pragma once
 
 #include <memory>
@@ -10,16 +11,16 @@
 
 namespace dtrain {
 
-// Lines to the supervisor. Several threads may write; lines never mix.
+// Sends lines to the supervisor. Thread-safe: lines are never mixed.
 class ReportPipe {
  public:
-  // The pipe named by DTRAIN_REPORT_FD, taken over and closed on exec; nullptr when the variable is not set
-  // (nobody supervises). Throws Error(kUsage) when it does not name a descriptor that can be written.
+  // Takes over the pipe named by DTRAIN_REPORT_FD, and closes it on exec. Returns nullptr if the variable is
+  // not set (there is no supervisor). Throws Error(kUsage) if it does not name a writable descriptor.
   static std::unique_ptr<ReportPipe> from_environment();
 
-  // Sends one line of JSON; `line` has no newline in it and at most kMaxReportLine bytes (report_lines.h).
-  // Blocks while the pipe is full. A supervisor that is gone is no error: this process ends with it. SIGPIPE
-  // must be ignored (core/signals.h).
+  // Sends one line of JSON. `line` must not contain a newline, and has at most kMaxReportLine bytes
+  // (report_lines.h). Blocks while the pipe is full. It is no error if the supervisor is gone, because this
+  // process ends with it. SIGPIPE must be ignored (core/signals.h).
   void write(const std::string& line);
 
  private:
@@ -28,8 +29,8 @@ class ReportPipe {
   std::mutex mutex_;
 };
 
-// The board named by DTRAIN_BOARD_FD, taken over; nullptr when the variable is not set. Throws Error(kUsage)
-// when the variable is malformed, Error(kBug) when the descriptor is no board.
+// Takes over the board named by DTRAIN_BOARD_FD. Returns nullptr if the variable is not set. Throws
+// Error(kUsage) if the variable is malformed, and Error(kBug) if the descriptor is not a board.
 std::unique_ptr<StatusBoard> board_from_environment();
 
 }  // namespace dtrain

@@ -23,10 +23,10 @@ namespace {
 constexpr size_t kCacheLine = 64;
 constexpr uint64_t kMagic = 0x3164726f62527464;  // "dtRbord1" in memory
 constexpr int64_t kMaxReplicas = 65536;
-constexpr int kActivityShift = 56;  // a slot's state is the activity in 8 bits above the step in 56
+constexpr int kActivityShift = 56;  // a slot's state: upper 8 bits activity, lower 56 bits step
 constexpr uint64_t kStepMask = (uint64_t{1} << kActivityShift) - 1;
 
-// The first cache line of a board.
+// At the start of a board; fills a cache line.
 struct alignas(kCacheLine) Header {
   uint64_t magic;
   int64_t replicas;
@@ -47,9 +47,9 @@ char* map_board(int descriptor, int64_t replicas) {
 
 }  // namespace
 
-// Alone in its cache line, so that replicas never wait for each other's writes. The activity and the step
-// change in one store; the time is a line of its own in a message, and one that is a few nanoseconds older
-// does no harm.
+// Each slot has its own cache line, so that replicas never wait for each other's writes. The activity and the
+// step change in one store. The time is stored separately: it is only shown in messages, where a value that
+// is a few nanoseconds older does no harm.
 struct alignas(kCacheLine) StatusBoard::Slot {
   std::atomic<uint64_t> state{0};
   std::atomic<double> since{0};
@@ -84,7 +84,7 @@ const char* activity_name(Activity activity) {
     case Activity::kFinished:
       return "finished";
   }
-  return "in an unknown state";  // the number comes from another process's memory
+  return "in an unknown state";  // another process may have written any number
 }
 
 std::string describe_status(const ReplicaStatus& status, double now) {
@@ -100,7 +100,7 @@ std::unique_ptr<StatusBoard> StatusBoard::create(int replicas) {
   Descriptor file(::memfd_create("dtrain-status", MFD_CLOEXEC | MFD_ALLOW_SEALING));
   if (file.get() < 0) fail("cannot create");
   if (::ftruncate(file.get(), static_cast<off_t>(board_bytes(replicas))) != 0) fail("cannot size");
-  // Nobody may shrink it under us: touching a page that is gone is a SIGBUS.
+  // Seals the size: if another process shrank the file, touching a missing page would raise SIGBUS.
   if (::fcntl(file.get(), F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0) fail("cannot seal");
   char* const memory = map_board(file.get(), replicas);
   new (memory) Header{kMagic, replicas};

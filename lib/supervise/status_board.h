@@ -1,6 +1,6 @@
-// What every replica of this host was last doing, in memory shared with the supervisor: a replica writes its
-// own slot with plain atomic stores (nanoseconds, no system call), and the supervisor reads it when something
-// goes wrong, so that an error can say who was missing and where the others waited.
+// What every replica of this host was last doing, in memory shared with the supervisor. A replica writes its
+// own slot with plain atomic stores (nanoseconds, no system call). When something goes wrong the supervisor
+// reads the slots, so that an error can say which replica was missing and where the others waited.
 #pragma once
 
 #include <cstdint>
@@ -28,19 +28,19 @@ const char* activity_name(Activity activity);  // "waiting for data", ...
 struct ReplicaStatus {
   Activity activity = Activity::kStarting;
   int64_t step = 0;  // global, 1-based; 0 before the first
-  double since = 0;  // steady_seconds() when the activity began
+  double since = 0;  // steady_seconds() at the start of the activity
 };
 
-// "computing at step 120 for 2.3 s"; `now`: steady_seconds().
+// "computing at step 120 for 2.3 s". `now` is from steady_seconds().
 std::string describe_status(const ReplicaStatus& status, double now);
 
 class StatusBoard {
  public:
-  // An anonymous board (memfd) of `replicas` slots. Its descriptor is closed on exec; supervise() passes it
-  // to replicas.
+  // Creates an anonymous board (memfd) with `replicas` slots. Its descriptor is closed on exec; supervise()
+  // passes it to the replicas.
   static std::unique_ptr<StatusBoard> create(int replicas);
-  // A replica's view of the board behind `descriptor`, which it takes over; throws Error(kBug) when that is
-  // no board, and leaves it open then.
+  // Opens the board behind `descriptor` for a replica and takes the descriptor over. If the descriptor is not
+  // a board, throws Error(kBug) and leaves it open.
   static std::unique_ptr<StatusBoard> open(int descriptor);
   ~StatusBoard();
   StatusBoard(const StatusBoard&) = delete;

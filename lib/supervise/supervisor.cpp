@@ -25,34 +25,34 @@ constexpr double kTickSeconds = 0.1;
 
 enum class Phase {
   kRunning,
-  kGathering,    // one failed: the others' ends and reports may tell why
-  kTerminating,  // SIGTERM is sent
-  kKilling,      // SIGKILL is sent
+  kGathering,    // one failed; waits for the others' ends and reports, which may tell why
+  kTerminating,  // SIGTERM was sent
+  kKilling,      // SIGKILL was sent
 };
 
 struct Replica {
   const ReplicaProcess* plan;
-  std::unique_ptr<Process> process;  // nullptr once ended and reaped
+  std::unique_ptr<Process> process;  // nullptr once it has ended and was reaped
   ReportLines lines;
   ReplicaOutcome outcome;
   int restarts = 0;      // so far
-  bool returns = false;  // is to be started again once it has ended
+  bool returns = false;  // will be started again once it has ended
   bool killed = false;   // by end()
   bool is_stopped() const { return process && process->is_stopped(); }
 };
 
-// The process when it is started again for the time `restart`.
+// The process to start for restart number `restart`.
 ReplicaProcess restarted(ReplicaProcess process, int restart) {
   process.environment["DTRAIN_RESTART"] = std::to_string(restart);
   process.log.replace_extension(fmt::format(".restart{}{}", restart, process.log.extension().string()));
   return process;
 }
 
-// Of a replica that failed and that the others can do without, or that was given up and may still run.
+// The loss of a replica that the others can do without: it failed, or it was given up and may still run.
 struct Loss {
   int rank;
   double noticed;
-  std::string given_up;  // why; "" when it failed
+  std::string given_up;  // why it was given up; "" if it failed
   bool told = false;
 };
 
@@ -86,22 +86,22 @@ class Job {
   void tick();
   void enter(Phase phase, double seconds);
   SuperviseResult result() const;
-  // Whether what replicas do is still their own doing.
+  // Whether replicas still act by themselves, and not because the supervisor is ending them.
   bool undisturbed() const { return phase_ == Phase::kRunning || phase_ == Phase::kGathering; }
 
-  const ReapingScope reaping_;  // outlives the replicas
+  const ReapingScope reaping_;  // must outlive the replicas
   const StatusBoard& board_;
   const SuperviseOptions& options_;
   const int64_t kills_before_ = out_of_memory_kills();
   std::vector<Replica> replicas_;
   int alive_ = 0;
   Phase phase_ = Phase::kRunning;
-  double deadline_ = 0;  // of the phase
+  double deadline_ = 0;  // of the current phase
   double last_tick_ = 0;
-  std::vector<int> failed_;  // ranks, in the order noticed
+  std::vector<int> failed_;  // ranks, in the order in which the failures were noticed
   std::vector<Loss> losses_;
   double first_failure_time_ = 0;
-  double needed_ended_ = 0;  // when needed_have_ended() was first seen
+  double needed_ended_ = 0;  // when needed_have_ended() first returned true
   int stop_signal_ = 0;
   int saves_asked_ = save_requests_received();
   int statuses_asked_ = status_requests_received();
@@ -112,7 +112,7 @@ Job::Job(const std::vector<ReplicaProcess>& processes, const StatusBoard& board,
          const SuperviseOptions& options)
     : board_(board), options_(options) {
   for (const ReplicaProcess& process : processes) {
-    const int rank = alive_++;  // within this host
+    const int rank = alive_++;  // its number on this host
     replicas_.push_back({&process,
                          std::make_unique<Process>(process, board.descriptor()),
                          lines_of(rank),
@@ -142,12 +142,13 @@ SuperviseResult Job::run() {
   return result();
 }
 
-// Returns on a report, an end, a signal, or for the next tick. Without pidfds, an end waits for the tick.
+// Returns when there is a report, an end or a signal, or for the next tick. Without pidfds an end is noticed
+// at the next tick.
 void Job::wait_for_events() const {
   std::vector<pollfd> watched;
   for (const Replica& replica : replicas_) {
     if (!replica.process) continue;
-    watched.push_back({replica.process->reports().get(), POLLIN, 0});  // poll() skips a -1
+    watched.push_back({replica.process->reports().get(), POLLIN, 0});  // poll() skips descriptor -1
     watched.push_back({replica.process->exit_descriptor(), POLLIN, 0});
   }
   ::poll(watched.data(), watched.size(), static_cast<int>(kTickSeconds * 1000));
@@ -161,11 +162,11 @@ void Job::read_reports(Replica& replica) {
   if (got > 0) {
     replica.lines.append({bytes.data(), static_cast<size_t>(got)});
   } else if (got == 0 || (errno != EAGAIN && errno != EINTR)) {
-    replica.process->close_reports();  // closed by the replica: poll() would return at once for ever
+    replica.process->close_reports();  // the replica closed it; poll() would keep returning at once
   }
 }
 
-// Reads what is in a dead replica's pipe, and no more than that: whoever escaped its group could go on
+// Reads only what is already in a dead replica's pipe: a process that left the replica's group could keep
 // writing.
 void Job::drain_reports(Replica& replica) {
   int left = 0;
@@ -188,7 +189,7 @@ void Job::take_line(int rank, const std::string& line) {
 void Job::take_end(int rank, const ProcessEnd& end) {
   Replica& replica = replicas_[static_cast<size_t>(rank)];
   replica.process->reap();
-  drain_reports(replica);  // its last words come before the judgement
+  drain_reports(replica);  // read its last report before judging the failure
   if (undisturbed()) {
     if (!replica.killed) replica.outcome.end = end;
     replica.outcome.out_of_memory_kills = out_of_memory_kills() - kills_before_;
@@ -198,7 +199,7 @@ void Job::take_end(int rank, const ProcessEnd& end) {
   --alive_;
 }
 
-// Of a process that was started again since, its successor knows nothing.
+// Ignores a report about a process that was restarted since: it does not apply to the new process.
 void Job::take_given_up(const GivenUpReport& report) {
   const int rank = report.rank - options_.first_rank;
   if (rank < 0 || rank >= static_cast<int>(replicas_.size())) return;  // on another host
@@ -206,7 +207,8 @@ void Job::take_given_up(const GivenUpReport& report) {
   if (replica.process && replica.restarts == report.restart) note_loss(rank, report.reason);
 }
 
-// Told later, as a replica that is lost because another one failed is no news of its own.
+// The loss is reported later: if the replica was lost because another one failed, it does not deserve its own
+// report.
 void Job::note_loss(int rank, const std::string& given_up) {
   for (const Loss& loss : losses_) {
     if (loss.rank == rank) return;
@@ -231,15 +233,15 @@ void Job::tell_losses() {
 void Job::settle(Loss& loss) {
   loss.told = true;
   Replica& replica = replicas_[static_cast<size_t>(loss.rank)];
-  if (replica.process) end(replica, loss.given_up);  // one that failed hangs in its own end
-  if (!replica.plan->expendable) return;             // its end will be the job's
+  if (replica.process) end(replica, loss.given_up);  // one that reported its failure but does not end
+  if (!replica.plan->expendable) return;             // its end will end the job
   replica.returns = replica.restarts < replica.plan->restarts && !needed_have_ended();
   if (options_.on_lost)
     options_.on_lost({options_.first_rank + loss.rank, failure_text(replica.outcome),
                       replica.returns ? replica.restarts + 1 : 0});
 }
 
-// While the job goes on.
+// Kills one replica while the job continues.
 void Job::end(Replica& replica, const std::string& reason) {
   replica.outcome.given_up = reason + (replica.is_stopped() ? " (a signal has stopped it)" : "");
   replica.killed = true;
@@ -259,7 +261,8 @@ void Job::start_again(int rank) {
       losses_.end());
 }
 
-// Those that were not expendable have ended. Where there were none, they are on other hosts.
+// Whether all replicas that are not expendable have ended. False if this host has none of them: then they are
+// on other hosts.
 bool Job::needed_have_ended() const {
   bool had_any = false;
   for (const Replica& replica : replicas_) {
@@ -270,7 +273,7 @@ bool Job::needed_have_ended() const {
   return had_any;
 }
 
-// Nobody is left whom expendable replicas could work with: those that are still there hang, or are stopped.
+// Ends expendable replicas when nobody is left to work with: those still running hang or are stopped.
 void Job::end_leftovers() {
   if (phase_ != Phase::kRunning || !needed_have_ended()) return;
   const double now = steady_seconds();
@@ -361,7 +364,7 @@ void Job::tick() {
   interruption_ = options_.interrupted();
   if (!interruption_ || phase_ != Phase::kRunning) return;
   if (interruption_->code == ExitCode::kStopped) {
-    enter(Phase::kTerminating, options_.stop_seconds);  // as if the signal had come here
+    enter(Phase::kTerminating, options_.stop_seconds);  // as if the signal had arrived here
   } else {
     begin_gathering();
   }
@@ -370,7 +373,7 @@ void Job::tick() {
 SuperviseResult Job::result() const {
   if (stop_signal_ != 0) return stopped_by_signal(stop_signal_, options_.host);
   SuperviseResult own;
-  // Elsewhere a peer was lost, and here nobody complains: it may well be one of these.
+  // A peer was lost on another host and no replica here complains, so the lost one may be here.
   const bool suspected = interruption_ && interruption_->code == ExitCode::kPeerLost &&
                          interruption_->evidence == Evidence::kBlamesPeers;
   if (!failed_.empty() || suspected) {

@@ -1,4 +1,4 @@
-// Starts the replica processes of one run on this host, relays their reports, and ends them all when one
+// Starts the replica processes of one run on this host, passes on their reports, and ends all of them if one
 // fails.
 #pragma once
 
@@ -15,94 +15,108 @@
 
 namespace dtrain {
 
-// The program that this process runs, even when its file was replaced or removed meanwhile.
+// The program that this process runs, even if its file has been replaced or removed since.
 inline constexpr const char* kOwnProgram = "/proc/self/exe";
 
 struct ReplicaProcess {
-  std::vector<std::string> arguments;              // argv; [0] is the program's path
-  std::map<std::string, std::string> environment;  // added to (or replacing in) this process's
-  std::filesystem::path log;                       // takes stdout and stderr; created, truncated
-  std::string program = {};                        // what to execute when it is not arguments[0]
-  std::string name = {};                           // for messages; "rank N" when empty
-  bool expendable = false;                         // the others go on when this one fails
-  int restarts = 0;                                // how often it is started again then
+  std::vector<std::string> arguments;              // [0] is the path of the program
+  std::map<std::string, std::string> environment;  // added to, or replacing variables of, this process's
+  std::filesystem::path log;                       // receives stdout and stderr; created or truncated
+  std::string program = {};                        // what to execute, if not arguments[0]
+  std::string name = {};                           // for messages; empty: "rank N"
+  bool expendable = false;                         // the others continue if this one fails
+  int restarts = 0;                                // how many times it is then started again
 };
 
-// An expendable process has failed, and why, in one line; the job goes on.
+// Reports that an expendable process failed, with the reason in one line. The job continues.
 struct LostReplica {
   int rank = 0;
   std::string reason = {};
-  int restart = 0;  // how often it has been started again, this time included; 0: it is not
+  int restart = 0;  // the number of its next restart, from 1; 0: it is not started again
 };
 
-// How sure it is who failed first: peers of a dead replica fail too and blame each other.
-// kToldToStop: others, who know more, told it to stop; kFailedItself: or it got the stop signal itself.
+// How reliable the answer to "who failed first" is: peers of a dead replica fail too and blame each other.
+// kToldToStop: others, who know more, told the replica to stop. kFailedItself: it failed by itself, or got
+// the stop signal itself.
 enum class Evidence { kBlamesPeers, kWasSilent, kToldToStop, kFailedItself };
 
 struct SuperviseResult {
   ExitCode code = ExitCode::kDone;
-  int first_failing_rank = -1;  // -1: none
-  std::string message;  // for people: what failed first, where everyone was, the log's path; empty when done
-  int stop_signal = 0;  // the one that stopped the job, where it came here
+  int first_failing_rank = -1;  // -1 if no replica failed
+  std::string message;  // for users: what failed first, what the others did, the log's path; empty if done
+  int stop_signal = 0;  // the signal that stopped the job, if it arrived here
   std::string reason = {};  // the line of `message` that says what failed first
   Evidence evidence = Evidence::kBlamesPeers;
-  int64_t step = 0;        // at which the replica that failed first was; 0: before the first, or not known
-  std::string cause = {};  // what was wrong with it, in one line; empty: `reason` says all
+  int64_t step = 0;        // the step of the replica that failed first; 0: before the first step, or unknown
+  std::string cause = {};  // what went wrong in it, in one line; empty: `reason` says everything
 };
 
 struct SuperviseOptions {
-  // One line of JSON that a replica wrote to its report descriptor, without the newline. Not checked: a
-  // replica that was killed leaves half a line, and in place of one over kMaxReportLine comes
-  // {"event":"report_dropped","bytes":N}.
+  // Called with each line of JSON that a replica wrote to its report descriptor, without the newline. The
+  // line is not checked: a killed replica may leave an incomplete line. A line over kMaxReportLine is
+  // replaced by {"event":"report_dropped","bytes":N}.
   std::function<void(int rank, const std::string& line)> on_report;
-  // Called about ten times a second between reports (a progress bar redraws itself).
+  // Called about ten times a second between reports, for instance to redraw a progress bar.
   std::function<void()> on_tick;
-  // How long the others get to end by themselves after the first failure, then after SIGTERM, before SIGKILL,
-  // which comes at once to those that a signal has stopped.
+  // How long the others may take to end by themselves after the first failure (gather_seconds), and then
+  // after SIGTERM (grace_seconds), before they get SIGKILL. Processes that a signal has stopped get SIGKILL
+  // at once.
   double gather_seconds = 0.5;
   double grace_seconds = 2.0;
-  // How long they get to end by themselves after a stop signal, which they receive too, before SIGKILL.
+  // How long processes may take to end after a stop signal, which is passed on to them, before they get
+  // SIGKILL.
   double stop_seconds = grace_seconds;
-  // The stop signals that were dealt with already (core/signals.h): a later one stops the job, even one that
-  // came just before supervise() was called.
+  // The number of stop signals that were already handled (core/signals.h). Any further one stops the job,
+  // even if it arrived just before supervise() was called.
   int stop_signals_before = stop_signals_received();
-  // Called at SIGQUIT with what every process is doing, as lines for people; processes that live get SIGQUIT,
-  // too.
+  // Called at SIGQUIT with a text for users that says what every process is doing. Running processes get
+  // SIGQUIT too.
   std::function<void(const std::string& text)> on_status = {};
-  // Its rank is that in the job.
+  // Called when an expendable process is lost. lost.rank is its rank in the job.
   std::function<void(const LostReplica& lost)> on_lost = {};
-  // Asked as often: what it returns ends the job, because of something outside this host. It is the result
-  // unless there is evidence as good that it was a replica here: one that failed, or, when those elsewhere
-  // just lost a peer, one that was silent.
+  // Called as often as on_tick. If it returns a result, the job ends because of something outside this host.
+  // That result is returned, unless the evidence is as good that a replica on this host was the cause: it
+  // failed, or, if other hosts only lost a peer, it was silent.
   std::function<std::optional<SuperviseResult>()> interrupted = {};
-  int first_rank = 0;     // of the first process: where the job has other hosts
-  std::string host = {};  // this one's name, for messages; "" when there is no other
+  int first_rank = 0;     // the rank of the first process, if the job has other hosts
+  std::string host = {};  // this host's name, for messages; "" if there is only one host
 };
 
-// The end of a run that a stop signal has stopped; `host`: where it came to, "" where there is no other.
+// The result of a run that a stop signal ended. `host` is where the signal arrived; "" if there is only one
+// host.
 SuperviseResult stopped_by_signal(int signal, const std::string& host);
 
-// A replica ends its life with a report {"event":"failed","code":N,"message":"..."} when it can. The
-// descriptor for reports is in the environment as DTRAIN_REPORT_FD, the board's as DTRAIN_BOARD_FD.
+// Starts the processes, and blocks until every process has ended and been reaped.
 //
-// Blocks until every process has ended and been reaped. When one fails (a non-zero exit or a signal) that is
-// not expendable, the rest are ended within gather_seconds + grace_seconds; the first failing rank is the
-// first that was killed by a signal or failed with something other than kPeerLost, for peers of a dead
-// replica blame each other; when all say kPeerLost (a timeout), it is the one that does not, of several one
-// that the board shows outside communication. A stop signal (core/signals.h flags) stops the job: SIGTERM to
-// all, SIGKILL after stop_seconds or at a second signal. Expendable ones that still run when all others have
-// ended get grace_seconds to follow, and gather_seconds when a signal has stopped them. One that a parameter
-// server gives up (supervise/diagnosis.h) is ended like one that fails; when it is not expendable, the job
-// fails. One that is started again finds in DTRAIN_RESTART for which time, and has a log of its own
-// ("worker1.log", "worker1.restart1.log"). Children get PR_SET_PDEATHSIG=SIGKILL and a process group of their
-// own, so that Ctrl-C reaches only the supervisor. The kernel ties them to the *thread* that called this,
-// which must last as long as the job: it does, for it is blocked here. A replica's group ends with it;
-// nothing of the job is left when this returns or throws. Throws Error when a process cannot be started
-// (after ending those that were): kUsage or kDisk names the log or program that cannot be opened, kMemory
-// says that there is no room for a process. What a callback throws passes through.
+// A replica that fails writes, if it can, a last report {"event":"failed","code":N,"message":"..."}. It finds
+// the descriptors in its environment: DTRAIN_REPORT_FD for reports, DTRAIN_BOARD_FD for the board.
 //
-// SIGUSR1 goes on to the first process, once the board shows that it has started: what one replica decides,
-// all do. SIGQUIT goes on to all. Processes begin with both ignored.
+// If a process that is not expendable fails (a non-zero exit or a signal), the rest are ended within
+// gather_seconds + grace_seconds. The first failing rank is the first that was killed by a signal or failed
+// with a code other than kPeerLost, because peers of a dead replica blame each other. If all that fail say
+// kPeerLost (a timeout), it is a rank that does not; among several, one that the board shows outside
+// communication.
+//
+// A stop signal (the flags of core/signals.h) stops the job: all processes get SIGTERM, and SIGKILL after
+// stop_seconds or at a second signal.
+//
+// Expendable processes that still run when all others have ended get grace_seconds to end too, or
+// gather_seconds if a signal has stopped them. A process that a parameter server gives up on
+// (supervise/diagnosis.h) is ended as if it had failed; if it is not expendable, the job fails. A restarted
+// process finds the number of its restart in DTRAIN_RESTART and has its own log ("worker1.log",
+// "worker1.restart1.log").
+//
+// Children get PR_SET_PDEATHSIG=SIGKILL and their own process group, so that Ctrl-C reaches only the
+// supervisor. The kernel ties them to the *thread* that called this function, which is blocked here for as
+// long as the job runs. When a replica ends, its group is ended with it. Nothing of the job is left when this
+// function returns or throws.
+//
+// Throws Error if a process cannot be started, after ending those that were: kUsage or kDisk names the log or
+// program that cannot be opened, and kMemory means that there is no room for a process. Exceptions of
+// callbacks are passed on.
+//
+// SIGUSR1 is passed on to the first process once the board shows that it has started: what one replica
+// decides, all do. SIGQUIT is passed on to all processes. Processes start with both signals ignored.
 SuperviseResult supervise(const std::vector<ReplicaProcess>& processes, const StatusBoard& board,
                           const SuperviseOptions& options);
 

@@ -49,9 +49,9 @@ at::ScalarType dtype_of(const std::string& name) {
   throw Error(ExitCode::kBug, "bench: no dtype named " + name);
 }
 
-// Numbers that look random and differ by element, rank and round, so that a slice that is missing, doubled,
-// stale or in the wrong place shows. They are whole and so small that sums over `size` ranks are exact in
-// type T, whatever the order of summation.
+// Test values that look random and differ by element, rank and round, so that a slice that is missing,
+// doubled, stale or in the wrong place is noticed. They are integers so small that sums over `size` ranks are
+// exact in type T, in whatever order they are added.
 template <typename T>
 class TestNumbers {
  public:
@@ -106,14 +106,14 @@ int64_t count_wrong(const at::Tensor& tensor, int size, uint32_t round) {
   return wrong;
 }
 
-// What one replica saw of one size over one kind of group.
+// What one replica measured for one size and one kind of group.
 struct Timings {
   std::vector<double> started;  // of each timed iteration, steady_seconds()
   std::vector<double> ended;
   int64_t wrong = 0;
 };
 
-// One all-reduce, timed from a common start.
+// Measures one all-reduce, from a common start.
 void measure_once(ProcessGroup& group, at::Tensor& tensor, uint32_t round, bool timed, Timings& timings) {
   fill(tensor, group.rank(), group.size(), round);
   group.barrier();
@@ -126,7 +126,7 @@ void measure_once(ProcessGroup& group, at::Tensor& tensor, uint32_t round, bool 
   timings.ended.push_back(ended);
 }
 
-// Collective: one size over every group in turn.
+// Collective: measures one size with every group in turn.
 std::vector<Timings> measure_size(const AllReduceBench& bench, int64_t bytes,
                                   const std::vector<std::unique_ptr<ProcessGroup>>& groups) {
   const at::ScalarType type = dtype_of(bench.dtype);
@@ -141,13 +141,13 @@ std::vector<Timings> measure_size(const AllReduceBench& bench, int64_t bytes,
   return timings;
 }
 
-// Collects what the replicas say of each measurement until it is complete.
+// Collects the replicas' reports of each measurement until it is complete.
 class Collector {
  public:
   Collector(const AllReduceBench& bench, const std::function<void(const AllReduceResult&)>& on_result)
       : bench_(bench), on_result_(on_result), told_(static_cast<size_t>(bench.replicas)) {}
 
-  // All replicas report the same measurements in the same order, but one may be ahead.
+  // All replicas report the same measurements in the same order, but some may be ahead of others.
   void add(int rank, const std::string& line) {
     const Event event = Event::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!event.is_object() || text_at(event, "event") != "all_reduce") return;
@@ -232,7 +232,7 @@ std::vector<std::string> replica_arguments(const AllReduceBench& bench, const st
           "--dtype", bench.dtype};
 }
 
-// Each replica has a tensor, and the groups have buffers of about that size.
+// Each replica has a tensor, and each group has buffers of about the same size.
 void require_memory(const AllReduceBench& bench) {
   const int64_t largest = *std::max_element(bench.sizes.begin(), bench.sizes.end());
   const int64_t half = ::sysconf(_SC_PHYS_PAGES) / 2 * ::sysconf(_SC_PAGESIZE);

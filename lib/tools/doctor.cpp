@@ -36,12 +36,12 @@ constexpr int64_t kSharedBytes = 64 * kMebibyte;
 constexpr int64_t kLeastMemory = 512 * kMebibyte;
 constexpr rlim_t kLeastFiles = 256;
 
-// Something that may differ between hosts.
+// A finding about something that may differ between hosts.
 Finding found(const std::string& check, bool ok, const std::string& text, const std::string& advice = "") {
   return {"", check, ok, text, advice, ""};
 }
 
-// The first half of a SHA-256: enough to tell files apart.
+// The first half of a SHA-256, which is enough to tell files apart.
 std::string checksum(const std::string& bytes) {
   return hexadecimal(sha256(bytes).substr(0, kSha256Bytes / 2));
 }
@@ -70,8 +70,8 @@ std::string value_in(const char* path, const std::string& name) {
   return "";
 }
 
-// "2 GPUs (NVIDIA H100, 80 GiB each)", or why there are none. GPUs that this build cannot use are a finding
-// to act on.
+// Finds "2 GPUs (NVIDIA H100, 80 GiB each)", or why there are none. GPUs that this build cannot use are
+// something to fix.
 Finding devices() {
   const std::string cpu = "cpu: " + value_in("/proc/cpuinfo", "model name");
   const GpuSurvey survey = survey_gpus();
@@ -97,7 +97,7 @@ Finding memory() {
                "a replica takes some 120 MiB and its model: end other programs");
 }
 
-// As replicas do: in memory without a name.
+// Allocates memory without a name, as replicas do.
 Finding shared_memory() {
   const Descriptor file(::memfd_create("dtrain-doctor", MFD_CLOEXEC));
   const bool ok = file.get() >= 0 && ::posix_fallocate(file.get(), 0, kSharedBytes) == 0;

@@ -1,4 +1,4 @@
-// The part of the doctor that is about other hosts.
+// The part of the doctor that checks other hosts.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
@@ -21,8 +21,8 @@ constexpr double kExaminationSeconds = 60;
 constexpr double kMeetingSeconds = 15;
 constexpr double kBenchSeconds = 60;
 constexpr int kWarmUpRounds = 3;
-constexpr int64_t kSmall = 2;        // elements: the latency
-constexpr int64_t kLarge = 1 << 20;  // elements of four bytes: the bandwidth
+constexpr int64_t kSmall = 2;        // elements; measures the latency
+constexpr int64_t kLarge = 1 << 20;  // elements of four bytes; measures the bandwidth
 
 std::string first_line(const std::string& text) {
   const std::string line = text.substr(0, text.find('\n'));
@@ -48,7 +48,7 @@ Finding reached(const std::string& host, const DoctorOptions& options, const Rem
   return finding;
 }
 
-// What one host finds of itself, all of it passed on.
+// The findings of one host about itself; all of them are passed on.
 std::vector<Finding> examine_host(const std::string& host, const DoctorOptions& options,
                                   RemoteCommand& command, const OnFinding& on_finding) {
   const RemoteCommand::Result result = command.finish(kExaminationSeconds);
@@ -65,7 +65,7 @@ std::vector<Finding> examine_host(const std::string& host, const DoctorOptions& 
   return findings;
 }
 
-// Whether a host has what the first one has.
+// Checks that a host has the same as the first one.
 void compare(const std::vector<Finding>& first, const std::vector<Finding>& other,
              const OnFinding& on_finding) {
   for (const Finding& own : other) {
@@ -112,7 +112,7 @@ void all_reduce_between(const DoctorOptions& options, const OnFinding& on_findin
   }
 }
 
-// The median of rank 0's times, in seconds.
+// The median of the times on rank 0, in seconds.
 double measure(ProcessGroup& group, int64_t elements, int iterations) {
   at::Tensor tensor = at::empty({elements}, at::kFloat);
   std::vector<double> seconds;

@@ -41,7 +41,7 @@ std::string content_of(const Descriptor& file) {
   return text;
 }
 
-// For a POSIX shell.
+// Quotes the text for a POSIX shell.
 std::string quoted(const std::string& text) {
   std::string result = "'";
   for (const char c : text) c == '\'' ? result += "'\\''" : result += c;
@@ -99,7 +99,7 @@ RemoteCommand::Result RemoteCommand::finish(double seconds) {
     ::nanosleep(&pause, nullptr);
   }
   Result result{-1, content_of(output_), content_of(errors_)};
-  if (ended != process_) return result;  // the destructor ends it
+  if (ended != process_) return result;  // the destructor ends ssh
   process_ = -1;
   result.exit_code = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
   return result;

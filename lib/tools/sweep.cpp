@@ -19,7 +19,7 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kEndless = 1'000'000;  // epochs: the number of steps ends a run
+constexpr int64_t kEndless = 1'000'000;  // epochs; the number of steps ends a run
 
 std::vector<int64_t> batches_of(const JobSpec& spec, const SweepOptions& options) {
   if (!options.batches.empty()) return options.batches;
@@ -37,15 +37,15 @@ SweepPoint make_point(const JobSpec& spec, int64_t replicas, int64_t batch, bool
   return point;
 }
 
-// What stays the same at all points.
+// The parts of the spec that are the same at all points.
 JobSpec common_spec(JobSpec spec, const SweepOptions& options) {
   StrategySpec& strategy = spec.strategy;
   if (!strategy.threads_per_replica)
     strategy.threads_per_replica = std::max<int64_t>(1, available_cores() / options.replicas.back());
-  strategy.devices.resize(1);  // a list would fix the number of replicas
+  strategy.devices.resize(1);  // a list would determine the number of replicas
   spec.train.epochs = kEndless;
   spec.train.max_steps = spec.metrics.skip_steps + options.steps;
-  // A job always evaluates at its end: as little as can be.
+  // A job always evaluates at its end, so make that as short as possible.
   spec.data.test_examples = 1;
   spec.evaluate.every_epochs = kEndless;
   spec.compare.baseline = "none";
@@ -54,8 +54,8 @@ JobSpec common_spec(JobSpec spec, const SweepOptions& options) {
   return spec;
 }
 
-// Plans a point's job, or notes why it cannot be made. The spec takes the way through its text, as on the way
-// to the replicas, so that every bound and rule is applied.
+// Plans a point's job, or records why that is impossible. The spec is printed and parsed again, as on its way
+// to the replicas, so that all bounds and rules are checked.
 JobPlan plan_point(JobSpec spec, DatasetInfo data, bool strong, SweepPoint& point) {
   data.test_examples = std::min(data.test_examples, spec.data.test_examples.value_or(data.test_examples));
   spec.strategy.replicas = spec.strategy.workers = point.replicas;
@@ -72,14 +72,14 @@ JobPlan plan_point(JobSpec spec, DatasetInfo data, bool strong, SweepPoint& poin
   return job;
 }
 
-// What a completed run measured; nullopt when it says nothing of its steps.
+// What a completed run measured; nullopt if it reported no step times.
 std::optional<SweepRun> run_of(const Event& summary, const std::string& directory) {
   const auto end = decode<RunEndEvent>(summary.at(name_of(RunKind::kDistributed)).at("run_end"));
   if (!end || !end->speed.examples_per_second || !end->speed.step_ms || !end->phases_ms) return std::nullopt;
   return SweepRun{directory, *end->speed.examples_per_second, *end->speed.step_ms, *end->phases_ms};
 }
 
-// One run of one point after the other, with the files brought up to date.
+// Makes one run after the other and updates the files after each.
 class SweepRunner {
  public:
   SweepRunner(PlannedSweep& planned, const std::string& program, std::ostream& progress)
@@ -131,7 +131,7 @@ class SweepRunner {
     progress_ << take(point, result, name) << std::endl;
   }
 
-  // Adds a run to its point; returns what to say of it.
+  // Adds a run to its point. Returns the text to print about it.
   std::string take(SweepPoint& point, const JobResult& result, const std::string& name) {
     if (result.code == ExitCode::kStopped) return result.message;
     std::optional<SweepRun> run;
@@ -144,7 +144,7 @@ class SweepRunner {
     const bool silent = result.code == ExitCode::kDone;
     point.exit_code = silent ? ExitCode::kBug : result.code;
     point.error = silent ? "the run reported no step times" : result.reason;
-    runs_ -= sweep_.repeats - static_cast<int64_t>(point.runs.size()) - 1;  // it is not repeated
+    runs_ -= sweep_.repeats - static_cast<int64_t>(point.runs.size()) - 1;  // the point is not repeated
     return fmt::format("failed, exit code {}: {}", static_cast<int>(point.exit_code), printable(point.error));
   }
 
@@ -165,8 +165,8 @@ class SweepRunner {
   const std::filesystem::path folder_;
   const std::string& program_;
   std::ostream& progress_;
-  int64_t run_ = 0;   // the number of the last one
-  int64_t runs_ = 0;  // that will have been made in the end
+  int64_t run_ = 0;   // the number of the last run
+  int64_t runs_ = 0;  // the number of runs at the end
 };
 
 }  // namespace

@@ -15,9 +15,9 @@
 namespace dtrain {
 namespace {
 
-// yaml-cpp reads a whole flow collection into a queue of tokens, 200 bytes for each byte of the worst text,
-// before it reports anything. So the text is handed to it in pieces, and no more of it once this much brought
-// no event.
+// Before yaml-cpp reports anything, it reads a whole flow collection into a queue of tokens, which in the
+// worst case needs 200 bytes for each byte of text. So the parser gets the text in pieces, and no more of it
+// once this many bytes have produced no event.
 constexpr size_t kMaxBytesWithoutEvent = 128 * 1024;
 constexpr size_t kPiece = 2048;
 
@@ -31,7 +31,7 @@ class MeteredText : public std::streambuf {
   int_type underflow() override {
     starved_ = starved_ || given_ - event_at_ > kMaxBytesWithoutEvent;
     if (starved_ || given_ == text_.size()) return traits_type::eof();
-    char* const begin = const_cast<char*>(text_.data()) + given_;  // streambuf wants char*, reading only
+    char* const begin = const_cast<char*>(text_.data()) + given_;  // streambuf requires char*, but only reads
     given_ += std::min(kPiece, text_.size() - given_);
     setg(begin, begin, const_cast<char*>(text_.data()) + given_);
     return traits_type::to_int_type(*begin);
@@ -88,7 +88,7 @@ class TreeBuilder : public YAML::EventHandler {
   void OnMapEnd() override { close(); }
 
  private:
-  // A list or map whose end has not come yet.
+  // A list or map that has not ended yet.
   struct Frame {
     YamlNode node;
     bool has_key = false;
@@ -140,7 +140,7 @@ class TreeBuilder : public YAML::EventHandler {
     if (frame.node.kind == YamlNode::Kind::kList) {
       frame.node.items.push_back(std::move(node));
     } else if (frame.has_key) {
-      if (node.kind == YamlNode::Kind::kNull) {  // the parser is at the next line by now
+      if (node.kind == YamlNode::Kind::kNull) {  // the parser is already at the next line
         node.line = frame.key.line;
         node.column = frame.key.column;
       }
@@ -161,7 +161,7 @@ class TreeBuilder : public YAML::EventHandler {
   int column_ = 1;
 };
 
-// The length of the UTF-8 sequence at `text[at]`, 0 when it is malformed (RFC 3629, section 4).
+// The length of the UTF-8 sequence at `text[at]`; 0 if it is malformed (RFC 3629, section 4).
 size_t sequence_length(const std::string& text, size_t at) {
   const auto byte = [&](size_t offset) {
     return at + offset < text.size() ? static_cast<unsigned char>(text[at + offset]) : 0u;
@@ -183,8 +183,8 @@ size_t sequence_length(const std::string& text, size_t at) {
   return 0;
 }
 
-// Refuses what yaml-cpp would misread: a control character (0x04 ends its input silently) or another
-// encoding.
+// Refuses text that yaml-cpp would misread: control characters (0x04 silently ends its input) and other
+// encodings.
 void check_bytes(const std::string& text) {
   if (text.size() > kMaxYamlBytes)
     throw YamlError(0, 0,
@@ -200,7 +200,7 @@ void check_bytes(const std::string& text) {
                               : fmt::format("the byte 0x{:02x} is not UTF-8", byte));
 }
 
-// Why yaml-cpp may have stumbled over a line (1-based), where it says it badly.
+// A hint for a line (1-based) with a common mistake that yaml-cpp describes badly.
 std::string syntax_hint(const std::string& text, int line) {
   size_t begin = 0;
   for (int at = 1; at < line; ++at) {

@@ -1,5 +1,5 @@
-// YAML text as a small tree with positions, within limits that hold for hostile text too. Only yaml_tree.cpp
-// sees yaml-cpp.
+// Parses YAML text into a small tree with positions, within limits that also hold for hostile text. Only
+// yaml_tree.cpp uses yaml-cpp.
 #pragma once
 
 #include <stdexcept>
@@ -17,13 +17,13 @@ struct YamlEntry;
 struct YamlNode {
   enum class Kind { kNull, kScalar, kList, kMap };
   Kind kind = Kind::kNull;
-  int line = 0;  // 1-based; 0: not from the file but from an override
+  int line = 0;  // 1-based; 0: from an override, not from the file
   int column = 0;
-  std::string text;             // scalar
-  bool plain = false;           // scalar: neither quoted nor tagged as text
-  std::string complaint;        // a feature of YAML that specs do not have; the rest is not to be used then
-  std::vector<YamlNode> items;  // list
-  std::vector<YamlEntry> entries;  // map, in the order written, duplicates included
+  std::string text;                // scalar
+  bool plain = false;              // scalar: neither quoted nor tagged as text
+  std::string complaint;           // if set: a feature of YAML that specs do not have; ignore the rest
+  std::vector<YamlNode> items;     // list
+  std::vector<YamlEntry> entries;  // map, in the order written, including duplicates
 };
 
 struct YamlEntry {
@@ -31,7 +31,7 @@ struct YamlEntry {
   YamlNode value;
 };
 
-// Text that is no YAML, or over a limit.
+// The text is not YAML, or exceeds a limit.
 struct YamlError : std::runtime_error {
   YamlError(int line, int column, const std::string& text)
       : std::runtime_error(text), line(line), column(column) {}
@@ -39,12 +39,12 @@ struct YamlError : std::runtime_error {
   int column;
 };
 
-// The one document in `text`; a null when there is none. Throws YamlError. Memory stays within some tens of
-// MB.
+// Parses the single document in `text`; returns a null node if there is none. Throws YamlError. Memory use
+// stays within some tens of MB.
 YamlNode parse_yaml(const std::string& text);
 
-// Whether `text` is UTF-8 without overlong forms, surrogates or control characters other than tab and line
-// ends. When it is not, `at` is the offset of the first fault.
+// Whether `text` is UTF-8 without overlong forms, surrogates, or control characters other than tab and line
+// ends. If not, sets `at` to the offset of the first fault.
 bool is_clean_text(const std::string& text, size_t& at);
 
 }  // namespace dtrain

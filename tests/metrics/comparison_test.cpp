@@ -45,7 +45,7 @@ TEST_CASE("a summary is gathered from a run's events") {
   const RunSummary left = collector.of("baseline");
   CHECK(left.strategy == "one_device");
   CHECK(left.status.empty());
-  CHECK(metric_value(left.metrics, "accuracy") == 0.976);
+  CHECK(find_metric(left.metrics, "accuracy") == 0.976);
   CHECK_FALSE(left.step_ms);
   const RunSummary right = collector.of("distributed");
   CHECK(right.name == "mnist_mirrored");
@@ -57,7 +57,7 @@ TEST_CASE("a summary is gathered from a run's events") {
   CHECK(right.seconds_per_epoch == 0.96);
   CHECK(right.examples_per_second == 64000);
   CHECK(right.step_ms == 2.0);
-  CHECK(metric_value(right.metrics, "loss") == 0.0715);
+  CHECK(find_metric(right.metrics, "loss") == 0.0715);
   CHECK(collector.of("absent").status.empty());
 }
 
@@ -76,7 +76,7 @@ TEST_CASE("the last evaluation counts") {
   second["accuracy"] = 0.99;
   collector.on_event(eval("baseline", 1));
   collector.on_event(second);
-  CHECK(metric_value(collector.of("baseline").metrics, "accuracy") == 0.99);
+  CHECK(find_metric(collector.of("baseline").metrics, "accuracy") == 0.99);
 }
 
 TEST_CASE("the document holds starts, ends and the comparison") {

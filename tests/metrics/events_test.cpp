@@ -306,7 +306,7 @@ TEST_CASE("what is written reads back, before and after it was text") {
     CHECK(text_of(decode<T>(Event::parse(text))) == text);
     CHECK(text_of(decode<T>(encode(event))) == text);
   });
-  CHECK(std::isnan(metric_value(decode<EvalEvent>(Event::parse(kEval))->metrics, "loss").value()));
+  CHECK(std::isnan(find_metric(decode<EvalEvent>(Event::parse(kEval))->metrics, "loss").value()));
 }
 
 TEST_CASE("what is not set is not written") {
@@ -427,8 +427,8 @@ TEST_CASE("phases that are missing or no numbers took no time") {
 TEST_CASE("metrics are found by name, in the order of the table of metrics") {
   const auto event = decode<EvalEvent>(Event::parse(R"({"event":"eval","accuracy":0.5,"loss":2,"other":1})"));
   CHECK((event->metrics == MetricValues{{"loss", 2.0}, {"accuracy", 0.5}}));
-  CHECK(metric_value(event->metrics, "accuracy") == 0.5);
-  CHECK_FALSE(metric_value(event->metrics, "other"));
+  CHECK(find_metric(event->metrics, "accuracy") == 0.5);
+  CHECK_FALSE(find_metric(event->metrics, "other"));
   CHECK(decode<EvalEvent>(Event{{"event", "eval"}, {"loss", {1}}})->metrics.empty());
 }
 
