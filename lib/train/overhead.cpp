@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <optional>
 
-#include "core/clock.h"
 #include "metrics/events.h"
 #include "metrics/statistics.h"
 #include "train/assembly.h"
@@ -26,18 +25,18 @@ struct Contestant {
     strategy->place_variables();
   }
 
-  void step(const Share& share, const StepContext& context) {
-    const double start = steady_seconds();
+  void step(const Share& share, const StepContext& context, const std::function<double()>& clock) {
+    const double start = clock();
     strategy->train_step(share, context);
     strategy->sum_over_replicas(MetricSums());  // waits until a device has done it
-    timer.add(steady_seconds() - start, share.global_examples);
+    timer.add(clock() - start, share.global_examples);
   }
 };
 
 }  // namespace
 
 void measure_overhead(const JobPlan& job, const RunPlan& run, const Dataset& dataset, EventSink& sink,
-                      const std::shared_ptr<Accelerator>& accelerator) {
+                      const std::shared_ptr<Accelerator>& accelerator, const std::function<double()>& clock) {
   Contestant baseline(job, job.spec.compare.baseline, accelerator);
   Contestant contender(job, run.strategy, accelerator);
   ShareLoader shares(dataset.train, train_options(job, run, /*rank=*/0, accelerator.get()));
@@ -53,8 +52,8 @@ void measure_overhead(const JobPlan& job, const RunPlan& run, const Dataset& dat
     Contestant& first = step % 2 == 0 ? baseline : contender;
     Contestant& second = step % 2 == 0 ? contender : baseline;
     const StepContext context{step + 1, run.learning_rate_at(step)};
-    first.step(*share, context);
-    second.step(*share, context);
+    first.step(*share, context, clock);
+    second.step(*share, context, clock);
   }
   const auto baseline_ms = baseline.timer.run().step_ms;
   const auto contender_ms = contender.timer.run().step_ms;

@@ -1,8 +1,10 @@
 // What a strategy costs where it has nothing to distribute.
 #pragma once
 
+#include <functional>
 #include <memory>
 
+#include "core/clock.h"
 #include "data/dataset.h"
 #include "device/accelerator.h"
 #include "metrics/event.h"
@@ -12,8 +14,10 @@ namespace dtrain {
 
 // Trains one replica with the run's strategy and one with the baseline's on the same batches, step by step in
 // turn, on the device of `accelerator` (null: the CPU), so that both see the same machine, and sends
-// {"event": "overhead", "overhead": median step / median step - 1}.
+// {"event": "overhead", "overhead": median step / median step - 1}. `clock` is read before and after each
+// step; the baseline's is the first.
 void measure_overhead(const JobPlan& job, const RunPlan& run, const Dataset& dataset, EventSink& sink,
-                      const std::shared_ptr<Accelerator>& accelerator = {});
+                      const std::shared_ptr<Accelerator>& accelerator = {},
+                      const std::function<double()>& clock = steady_seconds);
 
 }  // namespace dtrain
