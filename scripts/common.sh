@@ -46,7 +46,7 @@ stopped() { # stopped SIGNAL
   kill -TERM "$child" 2>/dev/null || true
   wait "$child" 2>/dev/null || true
   clean_up
-  say "stopped; the same command goes on from where this one was"
+  say "stopped; run the same command again to continue"
   trap - EXIT "$1"
   kill -"$1" $$
 }
