@@ -7,7 +7,7 @@
 #include <string>
 #include <vector>
 
-#include "metrics/event.h"
+#include "metrics/events.h"
 #include "metrics/tensorboard.h"
 #include "plan/job_plan.h"
 
@@ -18,8 +18,8 @@ class Callback {
  public:
   virtual ~Callback() = default;
 
-  // Each event of the run, as docs/metrics.md describes them: run_start, step, epoch, eval, checkpoint,
-  // run_end.
+  // Each event of the run: run_start, step, epoch, eval, checkpoint, run_end. decode<EvalEvent>(event) is the
+  // event as a struct if it is of that kind.
   virtual void on_event(const Event& event) = 0;
 
   // With tensorboard_histograms, at the last update of every epoch: the weights before it and the gradient
@@ -41,10 +41,10 @@ struct CallbackContext {
   const JobPlan& job;
   const RunPlan& run;
   std::filesystem::path folder;  // of the run, to write files into
-  EventSink& events;             // for what they have to say: events of kind "message" with a "text"
+  EventSink& events;             // for what they have to say: message_event()
 };
 
-// {"event": "message", ..., "text": text}: the terminal shows it as a line.
+// A message of the run: the terminal shows it as a line.
 Event message_event(const RunPlan& run, const std::string& text);
 
 }  // namespace dtrain

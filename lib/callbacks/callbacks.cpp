@@ -32,9 +32,9 @@ const std::vector<Kind> kCallbacks = {
 }  // namespace
 
 Event message_event(const RunPlan& run, const std::string& text) {
-  Event event = make_event("message", run.name());
-  event["text"] = text;
-  return event;
+  auto message = begin_event<MessageEvent>(run.name());
+  message.text = text;
+  return encode(message);
 }
 
 bool has_callbacks(const JobPlan& job, const RunPlan& run) {

@@ -11,11 +11,38 @@
 #include "core/descriptor.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/text.h"
 
 namespace dtrain {
 namespace {
 
-const std::string kHead = "epoch,step,phase,loss,accuracy,learning_rate,examples_per_second,seconds\n";
+std::string head() {
+  return fmt::format("epoch,step,phase,{},learning_rate,examples_per_second,seconds\n",
+                     join(metric_names(), ","));
+}
+
+// Of the table; what is missing stays empty.
+struct Row {
+  const char* phase = "";
+  std::optional<int64_t> epoch;
+  std::optional<int64_t> step;
+  MetricValues metrics;
+  std::optional<double> learning_rate;
+  std::optional<double> examples_per_second;
+  std::optional<double> seconds;
+};
+
+template <class T>
+std::string cell(const std::optional<T>& value) {
+  return value ? fmt::format("{}", *value) : "";
+}
+
+std::string line_of(const Row& row) {
+  std::vector<std::string> metrics;
+  for (const std::string& name : metric_names()) metrics.push_back(cell(find_metric(row.metrics, name)));
+  return fmt::format("{},{},{},{},{},{},{}\n", cell(row.epoch), cell(row.step), row.phase, join(metrics, ","),
+                     cell(row.learning_rate), cell(row.examples_per_second), cell(row.seconds));
+}
 
 class CsvHistory : public Callback {
  public:
@@ -25,20 +52,15 @@ class CsvHistory : public Callback {
   }
 
   void on_event(const Event& event) override {
-    const std::string kind = text_at(event, "event").value_or("");
-    if (kind == "run_start" && bytes_ == 0) begin();
-    if (kind != "epoch" && kind != "eval") return;
-    const auto cell = [&](const char* key) {
-      const auto number = number_at(event, key);
-      return number ? fmt::format("{}", *number) : "";
-    };
-    const auto count = [&](const char* key) {
-      const auto number = integer_at(event, key);
-      return number ? fmt::format("{}", *number) : "";
-    };
-    write(fmt::format("{},{},{},{},{},{},{},{}\n", count("epoch"), count("step"),
-                      kind == "epoch" ? "train" : "eval", cell("loss"), cell("accuracy"),
-                      cell("learning_rate"), cell("examples_per_second"), cell("seconds")));
+    if (decode<RunStartEvent>(event) && bytes_ == 0) begin();
+    if (const auto epoch = decode<EpochEvent>(event)) {
+      write(line_of({"train", epoch->epoch, std::nullopt, epoch->metrics, epoch->learning_rate,
+                     epoch->speed.examples_per_second, epoch->seconds}));
+    }
+    if (const auto evaluation = decode<EvalEvent>(event)) {
+      write(line_of({"eval", evaluation->epoch, evaluation->step, evaluation->metrics, std::nullopt,
+                     std::nullopt, evaluation->seconds}));
+    }
   }
 
   nlohmann::ordered_json state() const override { return {{"bytes", bytes_}}; }
@@ -52,7 +74,7 @@ class CsvHistory : public Callback {
  private:
   void begin() {
     cut_to(0);
-    write(kHead);
+    write(head());
   }
   void cut_to(off_t bytes) {
     if (::ftruncate(file_.get(), bytes) != 0 || ::lseek(file_.get(), bytes, SEEK_SET) < 0) refuse("write");

@@ -15,11 +15,12 @@ class EarlyStopping : public Callback {
   explicit EarlyStopping(const EarlyStoppingSpec& spec) : spec_(spec) {}
 
   void on_event(const Event& event) override {
-    if (text_at(event, "event") != "eval") return;
-    const double value = number_at(event, *spec_.metric).value_or(std::nan(""));
+    const auto evaluation = decode<EvalEvent>(event);
+    if (!evaluation) return;
+    const double value = find_metric(evaluation->metrics, *spec_.metric).value_or(std::nan(""));
     if (improves(value)) {
       best_ = value;
-      best_epoch_ = integer_at(event, "epoch").value_or(0);
+      best_epoch_ = evaluation->epoch.value_or(0);
       waited_ = 0;
     } else {
       ++waited_;

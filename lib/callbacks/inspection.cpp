@@ -54,7 +54,7 @@ class Untouched {
 class Inspected : public ForwardingStrategy {
  public:
   Inspected(std::unique_ptr<Strategy> inner, std::shared_ptr<StepInspection> inspection, int64_t step,
-            Event event, EventSink& sink)
+            InspectEvent event, EventSink& sink)
       : ForwardingStrategy(std::move(inner)),
         inspection_(std::move(inspection)),
         step_(step),
@@ -65,9 +65,9 @@ class Inspected : public ForwardingStrategy {
     if (context.step != step_) return ForwardingStrategy::train_step(share, context);
     inspection_->look_at_share(share);
     MetricSums sums = ForwardingStrategy::train_step(share, context);
-    const Event event = inspection_->conclude(event_, step_, share);
-    sink_.on_event(event);
-    if (!event.at("passed").get<bool>())
+    const InspectEvent event = inspection_->conclude(event_, step_, share);
+    sink_.on_event(encode(event));
+    if (event.passed != true)
       throw Error(
           ExitCode::kBug,
           fmt::format("step {}: the replicas do not agree with each other (the inspect event says in what)",
@@ -78,7 +78,7 @@ class Inspected : public ForwardingStrategy {
  private:
   std::shared_ptr<StepInspection> inspection_;
   int64_t step_;
-  Event event_;
+  InspectEvent event_;
   EventSink& sink_;
 };
 
@@ -127,7 +127,7 @@ void StepInspection::look_at_gradients(const GradientReducer& reducer) {
   shared_ /= holders;
 }
 
-Event StepInspection::conclude(Event event, int64_t step, const Share& share) {
+InspectEvent StepInspection::conclude(InspectEvent event, int64_t step, const Share& share) {
   at::Tensor expected = own_.clone();
   group_->all_reduce_sum(expected);
   const at::Tensor weights = flat_parameters();
@@ -138,14 +138,14 @@ Event StepInspection::conclude(Event event, int64_t step, const Share& share) {
 
   const double norm = norm_of(expected);
   const double difference = norm_of(shared_ - expected) / std::max(norm, 1e-300);
-  event["step"] = step;
-  event["replicas"] = replica_rows(share, norm_of(weights));
-  event["gradient_norm"] = norm_of(shared_);
-  event["expected_gradient_norm"] = norm;
-  event["gradient_difference"] = difference;
-  event["gradient_tolerance"] = tolerance_;
-  event["weights_equal"] = different.item<double>() == 0;
-  event["passed"] = (difference <= tolerance_ || norm == 0) && different.item<double>() == 0;
+  event.step = step;
+  event.replicas = replica_rows(share, norm_of(weights));
+  event.gradient_norm = norm_of(shared_);
+  event.expected_gradient_norm = norm;
+  event.gradient_difference = difference;
+  event.gradient_tolerance = tolerance_;
+  event.weights_equal = different.item<double>() == 0;
+  event.passed = (difference <= tolerance_ || norm == 0) && different.item<double>() == 0;
   own_ = shared_ = at::Tensor();
   return event;
 }
@@ -153,7 +153,7 @@ Event StepInspection::conclude(Event event, int64_t step, const Share& share) {
 at::Tensor StepInspection::flat_parameters() const { return flat_double(model_->parameters()); }
 
 // One row for each replica, which it writes into a table of zeros that are then summed.
-Event StepInspection::replica_rows(const Share& share, double weight_norm) const {
+std::vector<InspectedReplica> StepInspection::replica_rows(const Share& share, double weight_norm) const {
   const auto examples = static_cast<int64_t>(share.indices.size());
   at::Tensor numbers = at::zeros({group_->size(), 4}, at::kDouble);
   at::Tensor indices = at::zeros({group_->size(), kIndicesShown}, at::kLong);
@@ -167,24 +167,26 @@ Event StepInspection::replica_rows(const Share& share, double weight_norm) const
   group_->all_reduce_sum(numbers);
   group_->all_reduce_sum(indices);
 
-  Event rows = Event::array();
+  std::vector<InspectedReplica> rows;
   for (int64_t rank = 0; rank < group_->size(); ++rank) {
     const auto number = [&](int64_t column) { return numbers[rank][column].item<double>(); };
     const auto count = static_cast<int64_t>(number(0));
-    Event row = {{"rank", rank}, {"examples", count}, {"first_indices", Event::array()}};
+    InspectedReplica& row = rows.emplace_back();
+    row.rank = rank;
+    row.examples = count;
+    row.first_indices.emplace();
     for (int64_t i = 0; i < std::min(count, kIndicesShown); ++i)
-      row["first_indices"].push_back(indices[rank][i].item<int64_t>());
-    if (count > 0) row["loss"] = number(1) / static_cast<double>(count);
-    row["gradient_norm"] = number(2);
-    row["weight_norm"] = number(3);
-    rows.push_back(std::move(row));
+      row.first_indices->push_back(indices[rank][i].item<int64_t>());
+    if (count > 0) row.loss = number(1) / static_cast<double>(count);
+    row.gradient_norm = number(2);
+    row.weight_norm = number(3);
   }
   return rows;
 }
 
 std::unique_ptr<Strategy> make_inspected(std::unique_ptr<Strategy> inner,
                                          std::shared_ptr<StepInspection> inspection, int64_t step,
-                                         Event event, EventSink& sink) {
+                                         InspectEvent event, EventSink& sink) {
   return std::make_unique<Inspected>(std::move(inner), std::move(inspection), step, std::move(event), sink);
 }
 

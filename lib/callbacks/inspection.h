@@ -10,7 +10,7 @@
 #include "comm/gradient_reducer.h"
 #include "comm/process_group.h"
 #include "data/batches.h"
-#include "metrics/event.h"
+#include "metrics/events.h"
 #include "models/model.h"
 #include "strategy/strategy.h"
 
@@ -31,12 +31,12 @@ class StepInspection {
   void look_at_share(const Share& share);
   // Between the combination of the gradients and the update.
   void look_at_gradients(const GradientReducer& reducer);
-  // After the step. Returns the event for `step` (1-based over the run); "passed" is whether all agreed.
-  Event conclude(Event event, int64_t step, const Share& share);
+  // After the step. Returns `event` with all that is known of `step` (1-based over the run).
+  InspectEvent conclude(InspectEvent event, int64_t step, const Share& share);
 
  private:
   at::Tensor flat_parameters() const;
-  Event replica_rows(const Share& share, double weight_norm) const;
+  std::vector<InspectedReplica> replica_rows(const Share& share, double weight_norm) const;
 
   std::shared_ptr<Model> model_;
   TrainSpec train_;
@@ -51,6 +51,6 @@ class StepInspection {
 // The strategy `inner`, looked at in step `step` (1-based over the run).
 std::unique_ptr<Strategy> make_inspected(std::unique_ptr<Strategy> inner,
                                          std::shared_ptr<StepInspection> inspection, int64_t step,
-                                         Event event, EventSink& sink);
+                                         InspectEvent event, EventSink& sink);
 
 }  // namespace dtrain

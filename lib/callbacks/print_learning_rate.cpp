@@ -10,10 +10,10 @@ class PrintLearningRate : public Callback {
   explicit PrintLearningRate(const CallbackContext& context) : run_(context.run), events_(context.events) {}
 
   void on_event(const Event& event) override {
-    if (text_at(event, "event") != "epoch") return;
-    events_.on_event(message_event(
-        run_, fmt::format("learning rate of epoch {}: {:g}", integer_at(event, "epoch").value_or(0),
-                          number_at(event, "learning_rate").value_or(0))));
+    if (const auto epoch = decode<EpochEvent>(event))
+      events_.on_event(
+          message_event(run_, fmt::format("learning rate of epoch {}: {:g}", epoch->epoch.value_or(0),
+                                          epoch->learning_rate.value_or(0))));
   }
 
  private:

@@ -14,18 +14,16 @@ class TensorBoard : public Callback {
       : folder_(context.folder / "tensorboard"), run_(context.run) {}
 
   void on_event(const Event& event) override {
-    const std::string kind = text_at(event, "event").value_or("");
-    if (kind == "run_start") {
+    if (const auto start = decode<RunStartEvent>(event)) {
       // What an interrupted run said of later steps is said again.
-      const auto resumed = integer_at(event, "resumed_step");
-      file_ = std::make_unique<EventFile>(folder_, resumed ? *resumed + 1 : 0);
-      return;
+      file_ = std::make_unique<EventFile>(folder_, start->resumed_step ? *start->resumed_step + 1 : 0);
     }
     if (!file_) return;
-    if (const auto step = integer_at(event, "step")) step_ = *step;
-    if (kind == "step") add_step(event);
-    if (kind == "epoch") add(event, {{"loss", "epoch/loss"}, {"accuracy", "epoch/accuracy"}});
-    if (kind == "eval") add(event, {{"loss", "eval/loss"}, {"accuracy", "eval/accuracy"}});
+    step_ = place_of(event).step.value_or(step_);
+    if (const auto step = decode<StepEvent>(event)) add_step(*step);
+    if (const auto epoch = decode<EpochEvent>(event)) file_->add(step_, scalars("epoch/", epoch->metrics));
+    if (const auto evaluation = decode<EvalEvent>(event))
+      file_->add(step_, scalars("eval/", evaluation->metrics));
   }
 
   void on_histograms(int64_t step, const std::vector<NamedHistogram>& histograms) override {
@@ -33,26 +31,26 @@ class TensorBoard : public Callback {
   }
 
  private:
-  using Names = std::vector<std::pair<const char*, const char*>>;  // field, tag
+  static std::vector<Scalar> scalars(const std::string& prefix, const MetricValues& metrics) {
+    std::vector<Scalar> scalars;
+    for (const auto& [name, value] : metrics) scalars.push_back({prefix + name, value});
+    return scalars;
+  }
 
-  void add_step(const Event& event) {
-    add(event, {{"loss", "train/loss"},
-                {"accuracy", "train/accuracy"},
-                {"learning_rate", "learning_rate"},
-                {"examples_per_second", "speed/examples_per_second"},
-                {"step_ms", "speed/step_ms"}});
-    if (const auto rate = number_at(event, "examples_per_second")) {
+  void add_step(const StepEvent& step) {
+    std::vector<Scalar> all = scalars("train/", step.metrics);
+    const std::vector<std::pair<std::string, std::optional<double>>> others = {
+        {"learning_rate", step.learning_rate},
+        {"speed/examples_per_second", step.speed.examples_per_second},
+        {"speed/step_ms", step.speed.step_ms}};
+    for (const auto& [tag, value] : others) {
+      if (value) all.push_back({tag, *value});
+    }
+    file_->add(step_, all);
+    if (const auto rate = step.speed.examples_per_second) {
       file_->add(step_,
                  {{"speed/examples_per_second_per_replica", *rate / static_cast<double>(run_.replicas)}});
     }
-  }
-
-  void add(const Event& event, const Names& names) {
-    std::vector<Scalar> scalars;
-    for (const auto& [field, tag] : names) {
-      if (const auto value = number_at(event, field)) scalars.push_back({tag, *value});
-    }
-    file_->add(step_, scalars);
   }
 
   std::filesystem::path folder_;

@@ -52,6 +52,7 @@ struct CommandLine {
   std::string checkpoint;
   bool json = false;
   bool markdown = false;
+  bool events = false;
   bool output_is_progress = false;  // the results are in files, so nothing is lost if standard output fails
   std::function<ExitCode()> action;
 
@@ -210,8 +211,11 @@ void CommandLine::add_plan() {
 
 void CommandLine::add_schema() {
   CLI::App* command = app.add_subcommand("schema", "Print the JSON Schema of job specs, for editors");
-  command->add_flag("--markdown", markdown, "Print the reference (docs/spec.md) instead");
-  command->callback([this] { action = [this] { return schema_command(markdown); }; });
+  CLI::Option* reference =
+      command->add_flag("--markdown", markdown, "Print the reference (docs/spec.md) instead");
+  command->add_flag("--events", events, "Print the tables of the events (in docs/metrics.md) instead")
+      ->excludes(reference);
+  command->callback([this] { action = [this] { return schema_command(markdown, events); }; });
 }
 
 void CommandLine::add_inspect() {

@@ -110,7 +110,7 @@ ExitCode run_command(const RunOptions& options);
 ExitCode validate_command(const std::vector<std::string>& specs, const std::vector<std::string>& overrides,
                           bool json);
 ExitCode plan_command(const PlanOptions& options);
-ExitCode schema_command(bool markdown);
+ExitCode schema_command(bool markdown, bool events);
 ExitCode eval_command(const EvalOptions& options);
 ExitCode eval_replica_command(const EvalOptions& options);
 ExitCode predict_command(const PredictOptions& options);

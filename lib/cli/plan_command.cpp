@@ -25,6 +25,7 @@ ordered_json memory_json(const MemoryEstimate& memory, int64_t batch) {
 }
 
 ordered_json run_json(const JobPlan& job, const RunPlan& run) {
+  const LearningRate& learning_rate = run.phases.front().learning_rate;
   return {{"run", run.name()},
           {"strategy", run.strategy},
           {"replicas", run.replicas},
@@ -33,9 +34,9 @@ ordered_json run_json(const JobPlan& job, const RunPlan& run) {
           {"per_replica_batch", run.batch.per_replica},
           {"accumulate_steps", run.batch.accumulate_steps},
           {"global_batch", run.batch.global},
-          {"learning_rate", run.learning_rate.scaled},
-          {"learning_rate_derivation", run.learning_rate.derivation},
-          {"warmup_steps", run.learning_rate.warmup_steps},
+          {"learning_rate", learning_rate.scaled},
+          {"learning_rate_derivation", learning_rate.derivation},
+          {"warmup_steps", learning_rate.warmup_steps},
           {"steps_per_epoch", run.steps_per_epoch},
           {"epochs", run.epochs},
           {"total_steps", run.total_steps},
@@ -100,8 +101,10 @@ void print_run(const JobPlan& job, const RunPlan& run) {
   print_line("global batch", fmt::format("{} = {} per replica x {} x {}", batch.global, batch.per_replica,
                                          counted(batch.replicas, "replica"),
                                          counted(batch.accumulate_steps, "accumulation step")));
-  print_line("learning rate", run.learning_rate.derivation);
-  print_line("warmup", counted(run.learning_rate.warmup_steps, "step"));
+  for (const PhasePlan& phase : run.phases) {
+    print_line("learning rate", phase.learning_rate.derivation);
+    print_line("warmup", counted(phase.learning_rate.warmup_steps, "step"));
+  }
   const int64_t last = batch.step_range(run.steps_per_epoch - 1, job.data.train_examples).size();
   print_line("steps per epoch",
              fmt::format("{}{}", with_separators(run.steps_per_epoch),
@@ -142,12 +145,12 @@ void plot_learning_rate(const JobPlan& job, const std::string& file) {
   const LearningRateCurve curve{
       .title = fmt::format("{}: learning rate of the {} run{}", job.spec.name, run.name(),
                            kind == "reduce_on_plateau" ? ", as long as evaluations get better" : ""),
-      .at = [&run](int64_t step) { return run.learning_rate.at(step); },
+      .at = [&run](int64_t step) { return run.learning_rate_at(step); },
       .steps = run.total_steps,
       .steps_per_epoch = run.steps_per_epoch,
       .logarithmic = kind == "piecewise" || kind == "step" || kind == "exponential"};
   if (file.empty()) {
-    std::cout << learning_rate_plot(curve) << run.learning_rate.derivation << '\n';
+    std::cout << learning_rate_plot(curve) << run.phases.front().learning_rate.derivation << '\n';
   } else {
     write_file_atomically(file, learning_rate_chart(curve));
     std::cout << printable(file, 1000) << '\n';

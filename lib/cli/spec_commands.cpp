@@ -8,6 +8,7 @@
 #include "data/dataset.h"
 #include "plan/job_plan.h"
 #include "reference/document.h"
+#include "reference/events_document.h"
 #include "reference/schema.h"
 #include "spec/load.h"
 
@@ -56,8 +57,8 @@ ExitCode validate_command(const std::vector<std::string>& specs, const std::vect
   return code;
 }
 
-ExitCode schema_command(bool markdown) {
-  std::cout << (markdown ? spec_markdown() : json_schema());
+ExitCode schema_command(bool markdown, bool events) {
+  std::cout << (events ? events_markdown() : markdown ? spec_markdown() : json_schema());
   return ExitCode::kDone;
 }
 

@@ -9,8 +9,10 @@
 #include <future>
 #include <mutex>
 #include <numeric>
+#include <span>
 #include <string>
 #include <thread>
+#include <utility>
 
 #include "core/error.h"
 #include "core/random.h"
@@ -22,16 +24,13 @@ void require(bool holds, const char* what) {
   if (!holds) throw Error(ExitCode::kBug, std::string("ShareLoader: ") + what);
 }
 
-void check(const LabelledImages& data, const LoaderOptions& options) {
-  require(data.images.defined() && data.labels.defined(), "no images or no labels");
-  require(data.images.scalar_type() == at::kByte && data.images.dim() == 4 && data.images.is_contiguous(),
-          "images must be contiguous uint8 [n, channels, height, width]");
-  require(data.labels.scalar_type() == at::kLong && data.labels.dim() == 1 && data.labels.is_contiguous(),
-          "labels must be contiguous int64 [n]");
-  require(data.images.size(0) == data.labels.size(0), "as many images as labels are needed");
+void check(const ExampleSource* source, const LoaderOptions& options) {
+  require(source != nullptr, "no examples");
   const at::ScalarType dtype = options.format.dtype;
   require(dtype == at::kFloat || dtype == at::kDouble, "dtype must be float32 or float64");
   require(options.assembly != Assembly::kOnHost || options.device.is_cpu(), "a device assembles its own");
+  require(options.assembly != Assembly::kResident || source->in_memory() != nullptr,
+          "only examples in memory can be resident");
   const BatchPlan& plan = options.plan;
   require(plan.global > 0 && plan.per_replica > 0, "the batch plan must be resolved");
   require(0 <= options.rank && options.rank < plan.replicas, "rank out of range");
@@ -45,53 +44,22 @@ at::Tensor normalised_values(const PixelFormat& format) {
   return at::arange(256, format.dtype).div_(255).sub_(by.mean).div_(by.standard_deviation);
 }
 
-constexpr int64_t kAhead = 2;  // rows
-constexpr int64_t kCacheLine = 64;
-
-// Rows in random order are where the processor cannot foresee them: without this, half the time of a batch
-// goes into waiting for memory.
-void fetch_ahead(const uint8_t* data, int64_t bytes) {
-  for (int64_t offset = 0; offset < bytes; offset += kCacheLine) __builtin_prefetch(data + offset);
-}
-
-// Plain loops: this runs beside the replica's computation, whose threads LibTorch's parallel loops would
-// take.
-template <typename T>
-void normalise_rows(const at::Tensor& images, const int64_t* rows, const at::Tensor& values,
-                    at::Tensor& out) {
-  const int64_t pixels = images[0].numel();
-  const uint8_t* source = images.const_data_ptr<uint8_t>();
-  const T* value = values.const_data_ptr<T>();
-  T* target = out.mutable_data_ptr<T>();
-  for (int64_t row = 0; row < out.size(0); ++row, target += pixels) {
-    const uint8_t* image = source + rows[row] * pixels;
-    if (row + kAhead < out.size(0)) fetch_ahead(source + rows[row + kAhead] * pixels, pixels);
-    for (int64_t pixel = 0; pixel < pixels; ++pixel) target[pixel] = value[image[pixel]];
-  }
-}
-
-void copy_rows(const at::Tensor& images, const int64_t* rows, at::Tensor& out) {
-  const int64_t pixels = images[0].numel();
-  const uint8_t* source = images.const_data_ptr<uint8_t>();
-  uint8_t* target = out.mutable_data_ptr<uint8_t>();
-  for (int64_t row = 0; row < out.size(0); ++row)
-    std::copy_n(source + rows[row] * pixels, pixels, target + row * pixels);
-}
-
 }  // namespace
 
 class ShareLoader::Implementation {
  public:
-  Implementation(const LabelledImages& data, const LoaderOptions& options) : data_(data), options_(options) {
-    check(data_, options_);
-    values_ = normalised_values(options_.format);
+  Implementation(ExampleSourcePtr source, const LoaderOptions& options)
+      : source_(std::move(source)), options_(options) {
+    check(source_.get(), options_);
+    if (options_.assembly == Assembly::kOnHost) values_ = normalised_values(options_.format);
     if (options_.assembly == Assembly::kResident) {
-      stored_ = {data_.images.to(options_.device), data_.labels.to(options_.device)};
+      const LabelledImages& all = *source_->in_memory();
+      stored_ = {all.images.to(options_.device), all.labels.to(options_.device)};
     }
     next_step_ = steps();
   }
 
-  int64_t steps() const { return options_.plan.steps_per_epoch(data_.size()); }
+  int64_t steps() const { return options_.plan.steps_per_epoch(source_->size()); }
 
   void start_epoch(int64_t epoch, int64_t first_step) {
     require(first_step >= 0, "first_step must not be negative");
@@ -120,14 +88,14 @@ class ShareLoader::Implementation {
  private:
   std::vector<int64_t> order_of(int64_t epoch) {
     if (next_order_.valid() && next_epoch_ == epoch) return next_order_.get();
-    return epoch_order(data_.size(), options_.shuffle, options_.seed, epoch);
+    return epoch_order(source_->size(), options_.shuffle, options_.seed, epoch);
   }
 
   // While this epoch is trained on: between two epochs a device would wait for it.
   void prepare_order(int64_t epoch) {
     if (!options_.shuffle) return;
     next_epoch_ = epoch;
-    next_order_ = std::async(std::launch::async, epoch_order, data_.size(), true, options_.seed, epoch);
+    next_order_ = std::async(std::launch::async, epoch_order, source_->size(), true, options_.seed, epoch);
   }
 
   Share take() {
@@ -164,7 +132,7 @@ class ShareLoader::Implementation {
 
   Share assemble(int64_t step) const {
     const BatchPlan& plan = options_.plan;
-    const Range whole = plan.step_range(step, data_.size());
+    const Range whole = plan.step_range(step, source_->size());
     const Range mine = share_of(whole, options_.rank, plan.replicas);
     Share share;
     share.global_examples = whole.size();
@@ -184,35 +152,27 @@ class ShareLoader::Implementation {
         return {stored_.images, stored_.labels, options_.format,
                 rows_.narrow(0, positions.begin, positions.size())};
       case Assembly::kUploaded: {
-        Batch batch = gather(positions, at::kByte);
-        return {std::move(batch.inputs), std::move(batch.targets), options_.format};
+        ExampleSlot slot = read(positions, at::kByte);
+        return {std::move(slot.inputs), std::move(slot.targets), options_.format};
       }
       case Assembly::kOnHost:
         break;
     }
-    return MicroBatch(gather(positions, options_.format.dtype));
+    ExampleSlot slot = read(positions, options_.format.dtype);
+    return MicroBatch(Batch{std::move(slot.inputs), std::move(slot.targets)});
   }
 
-  // The examples at `positions` of the order: as they are stored (uint8, in memory that a device reads while
-  // the processor goes on) or normalised.
-  Batch gather(Range positions, at::ScalarType dtype) const {
-    std::vector<int64_t> shape = data_.images.sizes().vec();
-    shape[0] = positions.size();
+  // The examples at `positions` of the order, in memory that a device reads while the processor goes on.
+  ExampleSlot read(Range positions, at::ScalarType dtype) const {
+    std::vector<int64_t> shape = source_->shape().vec();
+    shape.insert(shape.begin(), positions.size());
     const auto memory = at::TensorOptions().pinned_memory(!options_.device.is_cpu());
-    Batch batch{at::empty(shape, memory.dtype(dtype)),
-                at::empty({positions.size()}, memory.dtype(at::kLong))};
-    const int64_t* rows = order_.data() + positions.begin;
-    if (dtype == at::kFloat) {
-      normalise_rows<float>(data_.images, rows, values_, batch.inputs);
-    } else if (dtype == at::kDouble) {
-      normalise_rows<double>(data_.images, rows, values_, batch.inputs);
-    } else {
-      copy_rows(data_.images, rows, batch.inputs);
-    }
-    const int64_t* labels = data_.labels.const_data_ptr<int64_t>();
-    std::transform(rows, rows + positions.size(), batch.targets.mutable_data_ptr<int64_t>(),
-                   [labels](int64_t row) { return labels[row]; });
-    return batch;
+    ExampleSlot slot{at::empty(shape, memory.dtype(dtype)),
+                     at::empty({positions.size()}, memory.dtype(at::kLong))};
+    const std::span<const int64_t> order(order_);
+    source_->read(order.subspan(static_cast<size_t>(positions.begin), static_cast<size_t>(positions.size())),
+                  values_, slot);
+    return slot;
   }
 
   // By the thread that trains: each thread has a queue of its own on the device.
@@ -220,9 +180,9 @@ class ShareLoader::Implementation {
     for (MicroBatch& batch : share.micro_batches) batch = batch.to(options_.device);
   }
 
-  const LabelledImages data_;
+  const ExampleSourcePtr source_;
   const LoaderOptions options_;
-  at::Tensor values_;           // by pixel value
+  at::Tensor values_;           // by pixel value; undefined: a device normalises
   LabelledImages stored_;       // kResident: on the device
   at::Tensor rows_;             // kResident: order_, on the device
   std::vector<int64_t> order_;  // of this epoch; written only while no thread runs
@@ -237,8 +197,8 @@ class ShareLoader::Implementation {
   std::jthread producer_;  // last, so that it is joined before what it uses is destroyed
 };
 
-ShareLoader::ShareLoader(const LabelledImages& images, const LoaderOptions& options)
-    : implementation_(std::make_unique<Implementation>(images, options)) {}
+ShareLoader::ShareLoader(ExampleSourcePtr source, const LoaderOptions& options)
+    : implementation_(std::make_unique<Implementation>(std::move(source), options)) {}
 
 ShareLoader::~ShareLoader() = default;
 

@@ -1,4 +1,4 @@
-// From images in memory to the batches of one replica: order, shares, normalisation, prefetch.
+// From examples to the batches of one replica: order, shares, normalisation, prefetch.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -8,7 +8,7 @@
 #include <optional>
 #include <vector>
 
-#include "data/dataset.h"
+#include "data/example_source.h"
 #include "data/micro_batch.h"
 #include "spec/batch_plan.h"
 
@@ -46,8 +46,8 @@ struct LoaderOptions {
 // next().
 class ShareLoader {
  public:
-  // Keeps a reference to the tensors of `images`, not a copy; kResident makes one on the device.
-  ShareLoader(const LabelledImages& images, const LoaderOptions& options);
+  // kResident copies all examples to the device.
+  ShareLoader(ExampleSourcePtr source, const LoaderOptions& options);
   ~ShareLoader();
   ShareLoader(const ShareLoader&) = delete;
   ShareLoader& operator=(const ShareLoader&) = delete;

@@ -1,23 +1,15 @@
-// Labelled images in memory, and the one table of datasets.
+// The one table of datasets.
 #pragma once
-
-#include <ATen/core/Tensor.h>
 
 #include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "data/example_source.h"
 #include "spec/spec.h"
 
 namespace dtrain {
-
-// uint8 images [n, channels, height, width] and int64 labels [n], each label in [0, classes).
-struct LabelledImages {
-  at::Tensor images;
-  at::Tensor labels;
-  int64_t size() const { return labels.defined() ? labels.size(0) : 0; }
-};
 
 // What is known of a dataset before its pixels are read.
 struct DatasetInfo {
@@ -34,8 +26,8 @@ struct DatasetInfo {
 
 struct Dataset {
   DatasetInfo info;
-  LabelledImages train;
-  LabelledImages test;
+  ExampleSourcePtr train;  // neither is null once it is loaded
+  ExampleSourcePtr test;
 };
 
 // "7", or "7 Sneaker" where the classes have names.
@@ -54,7 +46,8 @@ DatasetInfo find_dataset(const DataSpec& spec);
 // `source`: planning needs no data.
 DatasetInfo describe_dataset(const DataSpec& spec);
 
-// Reads all of it. `seed` matters to the synthetic dataset only. Throws Error(kData) with file and offset.
+// Opens it, or reads all of it. `seed` matters to the synthetic dataset only. Throws Error(kData) with file
+// and offset.
 Dataset load_dataset(const DataSpec& spec, uint64_t seed);
 
 }  // namespace dtrain

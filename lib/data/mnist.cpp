@@ -12,6 +12,7 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "data/idx.h"
+#include "data/memory_source.h"
 
 namespace dtrain {
 namespace {
@@ -99,14 +100,13 @@ std::optional<DatasetInfo> find_mnist(const fs::path& folder) {
 Dataset load_mnist(const DatasetInfo& info) {
   const Files files = find_files(info.source);
   expect_all_four(info.source, files);
-  Dataset dataset;
-  dataset.info = info;
+  LabelledImages train, test;
   // Labels first: they are small, and a fault in them is then found at once.
-  dataset.train.labels = read_labels(files[kTrainLabels], info.train_examples, info.classes);
-  dataset.test.labels = read_labels(files[kTestLabels], info.test_examples, info.classes);
-  dataset.train.images = read_images(files[kTrainImages], info.train_examples);
-  dataset.test.images = read_images(files[kTestImages], info.test_examples);
-  return dataset;
+  train.labels = read_labels(files[kTrainLabels], info.train_examples, info.classes);
+  test.labels = read_labels(files[kTestLabels], info.test_examples, info.classes);
+  train.images = read_images(files[kTrainImages], info.train_examples);
+  test.images = read_images(files[kTestImages], info.test_examples);
+  return {info, make_memory_source(std::move(train)), make_memory_source(std::move(test))};
 }
 
 }  // namespace dtrain

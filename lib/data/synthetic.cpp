@@ -9,6 +9,7 @@
 
 #include "core/random.h"
 #include "core/text.h"
+#include "data/memory_source.h"
 #include "spec/field_error.h"
 
 namespace dtrain {
@@ -84,7 +85,8 @@ Dataset generate_synthetic(const DatasetInfo& info, uint64_t seed) {
   RandomGenerator random(derive_seed(seed, SeedPurpose::kSynthetic, kPrototypes));
   for (uint64_t& word : prototypes) word = random.next();
   const auto part = [&](int64_t count, Stream stream) {
-    return generate(info, count, prototypes, derive_seed(seed, SeedPurpose::kSynthetic, stream));
+    return make_memory_source(
+        generate(info, count, prototypes, derive_seed(seed, SeedPurpose::kSynthetic, stream)));
   };
   return {info, part(info.train_examples, kTrain), part(info.test_examples, kTest)};
 }

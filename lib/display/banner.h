@@ -3,14 +3,14 @@
 
 #include <string>
 
-#include "metrics/event.h"
+#include "metrics/events.h"
 
 namespace dtrain {
 
 // The lines of text for a run_start event.
-std::string start_banner(const Event& run_start, bool colour);
+std::string start_banner(const RunStartEvent& start, bool colour);
 
 // One line that says that a fallback dataset is used in place of the requested one; empty if it is not.
-std::string fallback_note(const Event& run_start, bool colour);
+std::string fallback_note(const RunStartEvent& start, bool colour);
 
 }  // namespace dtrain

@@ -14,8 +14,8 @@ namespace {
 using ComparisonRow = std::array<std::string, 4>;
 using Show = std::string (*)(std::optional<double>);
 
-std::string column_title(const Event& run) {
-  return show_text(run, "strategy") + ", " + show_counted(integer_at(run, "replicas"), "replica");
+std::string column_title(const ComparedRun& run) {
+  return show_text(run.strategy) + ", " + show_counted(run.replicas, "replica");
 }
 
 std::string ratio(std::optional<double> baseline, std::optional<double> distributed) {
@@ -45,47 +45,38 @@ std::string lay_out_comparison(const std::vector<ComparisonRow>& rows) {
 
 }  // namespace
 
-std::vector<std::array<std::string, 4>> comparison_rows(const Event& comparison) {
-  static const Event empty = Event::object();
-  const auto run = [&](const char* name) -> const Event& {
-    const auto found = comparison.find(name);
-    return found == comparison.end() ? empty : *found;
-  };
-  const Event& baseline = run("baseline");
-  const Event& distributed = run("distributed");
+std::vector<std::array<std::string, 4>> comparison_rows(const ComparisonEvent& comparison) {
+  const ComparedRun baseline = comparison.baseline.value_or(ComparedRun());
+  const ComparedRun distributed = comparison.distributed.value_or(ComparedRun());
   std::vector<ComparisonRow> rows = {{"metric", "baseline", "distributed", "ratio"},
                                      {"", column_title(baseline), column_title(distributed), ""}};
-  const auto add = [&](const char* title, const char* key, Show show) {
-    const auto left = number_at(baseline, key);
-    const auto right = number_at(distributed, key);
+  const auto add = [&](const std::string& title, Show show, const auto& value_of) {
+    const std::optional<double> left = value_of(baseline), right = value_of(distributed);
     rows.push_back({title, show(left), show(right), ratio(left, right)});
   };
-  rows.push_back({"global batch", show_count(integer_at(baseline, "global_batch")),
-                  show_count(integer_at(distributed, "global_batch")),
-                  ratio(number_at(baseline, "global_batch"), number_at(distributed, "global_batch"))});
-  add("time per epoch", "seconds_per_epoch", show_seconds);
-  add("examples/s", "examples_per_second", show_rate);
-  add("step ms", "step_ms", show_milliseconds);
-  add("evaluation loss", "loss", show_loss);
-  add("evaluation accuracy", "accuracy", show_accuracy);
-  if (const auto restarts = integer_at(distributed, "restarts")) {
-    rows.push_back(
-        {"restarts (seconds lost)", "-",
-         fmt::format("{} ({})", show_count(restarts), show_seconds(number_at(distributed, "lost_seconds"))),
-         ""});
+  rows.push_back({"global batch", show_count(baseline.global_batch), show_count(distributed.global_batch),
+                  ratio(baseline.global_batch, distributed.global_batch)});
+  add("time per epoch", show_seconds, [](const ComparedRun& run) { return run.seconds_per_epoch; });
+  add("examples/s", show_rate, [](const ComparedRun& run) { return run.speed.examples_per_second; });
+  add("step ms", show_milliseconds, [](const ComparedRun& run) { return run.speed.step_ms; });
+  for (const MetricInfo& metric : known_metrics()) {
+    add("evaluation " + metric.name, show_metric,
+        [&](const ComparedRun& run) { return find_metric(run.metrics, metric.name); });
   }
-  const auto speedup = number_at(comparison, "speedup");
-  rows.push_back({"speedup", "", "", speedup ? fmt::format("{:.2f} x", *speedup) : "-"});
-  rows.push_back({"scaling efficiency", "", "", percent(number_at(comparison, "scaling_efficiency"))});
-  rows.push_back({"overhead at equal replicas", "", "", percent(number_at(comparison, "overhead"))});
+  if (distributed.restart_cost.restarts)
+    rows.push_back({"restarts (seconds lost)", "-", show_restarts(distributed.restart_cost), ""});
+  rows.push_back(
+      {"speedup", "", "", comparison.speedup ? fmt::format("{:.2f} x", *comparison.speedup) : "-"});
+  rows.push_back({"scaling efficiency", "", "", percent(comparison.scaling_efficiency)});
+  rows.push_back({"overhead at equal replicas", "", "", percent(comparison.overhead)});
   return rows;
 }
 
-std::string comparison_table(const Event& comparison) {
-  std::string title = fmt::format("comparison: {}, dataset {}", show_text(comparison, "name"),
-                                  show_text(comparison, "dataset"));
-  if (text_at(comparison, "dataset_requested")) {
-    title += fmt::format(" (NOTE: a fallback; {} was not found)", show_text(comparison, "dataset_requested"));
+std::string comparison_table(const ComparisonEvent& comparison) {
+  std::string title =
+      fmt::format("comparison: {}, dataset {}", show_text(comparison.name), show_text(comparison.dataset));
+  if (comparison.dataset_requested) {
+    title += fmt::format(" (NOTE: a fallback; {} was not found)", show_text(comparison.dataset_requested));
   }
   return title + "\n" + lay_out_comparison(comparison_rows(comparison));
 }

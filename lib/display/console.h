@@ -9,7 +9,7 @@
 
 #include "core/clock.h"
 #include "display/progress_line.h"
-#include "metrics/event.h"
+#include "metrics/events.h"
 
 namespace dtrain {
 
@@ -37,22 +37,33 @@ class Console : public EventSink {
   void clear_progress();
 
  private:
+  // Calls the handler if the event is one of its kind.
+  template <class T>
+  void handle(const Event& event, void (Console::*handler)(const T&));
   void print(const std::string& text);
-  void on_run_start(const Event& event);
-  void on_step(const Event& event);
-  void on_progress(const Event& event);
-  void on_epoch(const Event& event);
-  void on_eval(const Event& event);
-  void on_inspect(const Event& event);
-  void on_worker_lost(const Event& event);
-  void on_restart(const Event& event);
-  void on_run_end(const Event& event);
-  void on_comparison(const Event& event);
-  void on_warning(const Event& event);
-  void on_message(const Event& event);
-  void print_row(const Event& event, const char* phase, std::optional<double> examples_per_second);
+  void on_run_start(const RunStartEvent& event);
+  void on_step(const StepEvent& event);
+  void on_progress(const ProgressEvent& event);
+  void on_epoch(const EpochEvent& event);
+  void on_eval(const EvalEvent& event);
+  void on_inspect(const InspectEvent& event);
+  void on_worker_lost(const WorkerLostEvent& event);
+  void on_restart(const RestartEvent& event);
+  void on_run_end(const RunEndEvent& event);
+  void on_comparison(const ComparisonEvent& event);
+  void on_warning(const WarningEvent& event);
+  void on_message(const MessageEvent& event);
+  // A line of the table.
+  struct Row {
+    const char* phase = "";
+    std::optional<int64_t> epoch;
+    MetricValues metrics;
+    StepSpeed speed;
+    std::optional<double> seconds;
+  };
+  void print_row(const Row& row);
   std::string coloured(const char* code, const std::string& text) const;
-  void follow(const Event& event);
+  void follow(std::optional<int64_t> epoch, std::optional<int64_t> step);
   void draw_when_due();
 
   std::ostream& out_;

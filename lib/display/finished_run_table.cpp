@@ -59,7 +59,7 @@ std::vector<Row> accuracy_rows(const std::vector<FinishedRun>& runs) {
       const auto point = std::find_if(run.evaluations.begin(), run.evaluations.end(),
                                       [&](const EvaluationPoint& any) { return any.epoch == epoch; });
       row.push_back(
-          show_accuracy(point == run.evaluations.end() ? std::nullopt : std::optional(point->accuracy)));
+          show_metric(point == run.evaluations.end() ? std::nullopt : std::optional(point->accuracy)));
     }
     rows.push_back(row);
   }
@@ -81,20 +81,20 @@ std::vector<Row> number_rows(const RunsComparison& comparison) {
       numbers("examples/s", of_each([](const FinishedRun& run) { return run.examples_per_second; }),
               show_rate),
       numbers("step ms", of_each([](const FinishedRun& run) { return run.step_ms; }), show_milliseconds),
-      numbers("evaluation loss", of_each([](const FinishedRun& run) { return run.last_loss(); }), show_loss),
+      numbers("evaluation loss", of_each([](const FinishedRun& run) { return run.last_loss(); }),
+              show_metric),
       numbers("evaluation accuracy", of_each([](const FinishedRun& run) { return run.last_accuracy(); }),
-              show_accuracy),
+              show_metric),
       numbers("best accuracy", of_each([](const FinishedRun& run) { return run.best_accuracy(); }),
-              show_accuracy),
+              show_metric),
       numbers(fmt::format("time to accuracy {:.4f}", comparison.target),
               of_each([&](const FinishedRun& run) { return run.seconds_to(comparison.target); }),
               show_seconds)};
   Row restarts = {"restarts (seconds lost)"};
   bool any = false;
   for (const FinishedRun& run : comparison.runs) {
-    any = any || run.restarts;
-    restarts.push_back(
-        run.restarts ? fmt::format("{:.0f} ({})", *run.restarts, show_seconds(run.lost_seconds)) : "-");
+    any = any || run.restart_cost.restarts;
+    restarts.push_back(run.restart_cost.restarts ? show_restarts(run.restart_cost) : "-");
   }
   if (any) rows.push_back(restarts);
   return rows;
@@ -138,8 +138,8 @@ Event runs_document(const RunsComparison& comparison) {
     add("accuracy", run.last_accuracy());
     add("best_accuracy", run.best_accuracy());
     add("seconds_to_accuracy", run.seconds_to(comparison.target));
-    add("restarts", run.restarts);
-    add("lost_seconds", run.lost_seconds);
+    add("restarts", run.restart_cost.restarts);
+    add("lost_seconds", run.restart_cost.lost_seconds);
     entry["evaluations"] = evaluations;
     runs.push_back(entry);
   }

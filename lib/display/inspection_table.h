@@ -3,11 +3,11 @@
 
 #include <string>
 
-#include "metrics/event.h"
+#include "metrics/events.h"
 
 namespace dtrain {
 
 // An `inspect` event as a table: what each replica contributed to the step, the result, and the verdict.
-std::string inspection_table(const Event& inspection);
+std::string inspection_table(const InspectEvent& inspection);
 
 }  // namespace dtrain

@@ -41,8 +41,8 @@ std::string progress_line(const Progress& progress, int width) {
                              {fmt::format("epoch {}/{}", progress.epoch, progress.epochs), 8},
                              {std::string(kShortestBar, ' '), 6},
                              {fmt::format("{:>{}}/{}", progress.step, total.size(), total), 7}};
-  if (progress.loss) parts.push_back({"loss " + show_loss(progress.loss), 5});
-  if (progress.accuracy) parts.push_back({"accuracy " + show_accuracy(progress.accuracy), 2});
+  if (progress.loss) parts.push_back({"loss " + show_metric(progress.loss), 5});
+  if (progress.accuracy) parts.push_back({"accuracy " + show_metric(progress.accuracy), 2});
   if (progress.examples_per_second)
     parts.push_back({show_rate(progress.examples_per_second) + " examples/s", 3});
   if (progress.seconds_left) parts.push_back({human_duration(*progress.seconds_left) + " left", 4});

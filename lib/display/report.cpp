@@ -100,9 +100,8 @@ std::string heading(const std::string& text) { return "<h2>" + markup_text(text)
 
 // "mirrored, 2 replicas"
 std::string kind_of(const RunCourse& course) {
-  if (course.start.empty()) return course.run;
-  return show_text(course.start, "strategy") + ", " +
-         show_counted(integer_at(course.start, "replicas"), "replica");
+  if (!course.start.run) return course.run;
+  return show_text(course.start.strategy) + ", " + show_counted(course.start.replicas, "replica");
 }
 
 std::string letter(size_t index) { return std::string(1, static_cast<char>('A' + index)); }
@@ -146,67 +145,45 @@ std::string tiles(const RunHistory& run) {
   const auto add = [&](const char* title, std::optional<double> value, const auto& show) {
     if (value) html += tile(title, show(value));
   };
-  add("evaluation accuracy", finished.last_accuracy(), show_accuracy);
-  add("evaluation loss", finished.last_loss(), show_loss);
+  add("evaluation accuracy", finished.last_accuracy(), show_metric);
+  add("evaluation loss", finished.last_loss(), show_metric);
   add("examples/s", finished.examples_per_second, show_rate);
   add("ms a step (median)", finished.step_ms, show_milliseconds);
   const auto percent = [](std::optional<double> value) { return fmt::format("{:.1f} %", 100 * *value); };
-  add("speedup over the baseline", number_at(run.comparison, "speedup"),
+  const ComparisonEvent comparison = run.comparison.value_or(ComparisonEvent());
+  add("speedup over the baseline", comparison.speedup,
       [](std::optional<double> value) { return fmt::format("{:.2f} x", *value); });
-  add("scaling efficiency", number_at(run.comparison, "scaling_efficiency"), percent);
-  add("overhead at equal replicas", number_at(run.comparison, "overhead"), percent);
-  if (finished.restarts)
-    html += tile("restarts (seconds lost)",
-                 fmt::format("{:.0f} ({})", *finished.restarts, show_seconds(finished.lost_seconds)));
+  add("scaling efficiency", comparison.scaling_efficiency, percent);
+  add("overhead at equal replicas", comparison.overhead, percent);
+  if (finished.restart_cost.restarts)
+    html += tile("restarts (seconds lost)", show_restarts(finished.restart_cost));
   return "<div class=\"tiles\">\n" + html + "</div>\n";
 }
 
 // Compares the baseline with the distributed run, and explains the result.
 std::string comparison_of(const RunHistory& run, const std::string& title) {
-  if (run.comparison.empty()) return "";
+  if (!run.comparison) return "";
   Rows rows;
-  for (const auto& row : comparison_rows(run.comparison)) rows.emplace_back(row.begin(), row.end());
+  for (const auto& row : comparison_rows(*run.comparison)) rows.emplace_back(row.begin(), row.end());
   for (size_t column = 1; column < 3; ++column) rows[0][column] += ": " + rows[1][column];
   rows.erase(rows.begin() + 1);
   return heading(title) + table(rows) +
-         fmt::format("<p>{}</p>\n", markup_text(text_at(run.comparison, "verdict").value_or(""), kLongText));
+         fmt::format("<p>{}</p>\n", markup_text(run.comparison->verdict.value_or(""), kLongText));
 }
 
-// One value, or several: "cpu, cuda", "2 x cpu". No event nests values deeper than this.
-std::string text_of(const Event& value) {
-  if (value.is_string()) return value.get<std::string>();
-  if (value.is_number_integer()) return with_separators(value.get<int64_t>());
-  if (!value.is_structured()) return event_text(value);
-  std::vector<std::string> words;
-  for (const Event& word : value) words.push_back(word.is_structured() ? "..." : text_of(word));
+std::string text_of(const std::optional<std::string>& text) { return text.value_or("-"); }
+std::string text_of(std::optional<int64_t> number) { return show_count(number); }
+
+// "cpu, cuda", "2 x cpu"
+std::string text_of(const std::optional<std::vector<std::string>>& words) {
+  if (!words) return "-";
   const bool same =
-      std::all_of(words.begin(), words.end(), [&](const auto& word) { return word == words[0]; });
-  return words.size() > 1 && same ? fmt::format("{} x {}", words.size(), words[0]) : join(words);
+      std::all_of(words->begin(), words->end(), [&](const auto& word) { return word == words->front(); });
+  return words->size() > 1 && same ? fmt::format("{} x {}", words->size(), words->front()) : join(*words);
 }
 
 // The environment that the runs report when they start and end.
 std::string environment_of(const std::vector<NamedCourse>& courses) {
-  static const std::vector<std::pair<const char*, const char*>> kFields = {
-      {"time", "started (UTC)"},
-      {"host", "host"},
-      {"processor", "processor"},
-      {"dtrain", "dtrain"},
-      {"libtorch", "LibTorch"},
-      {"strategy", "strategy"},
-      {"replicas", "replicas"},
-      {"servers", "parameter servers"},
-      {"devices", "devices"},
-      {"threads_per_replica", "threads of a replica"},
-      {"dataset", "dataset"},
-      {"dataset_source", "read from"},
-      {"train_examples", "training examples"},
-      {"test_examples", "test examples"},
-      {"global_batch", "global batch"},
-      {"learning_rate_derivation", "learning rate"},
-      {"total_steps", "steps"},
-      {"parameters", "parameters"},
-      {"dtype", "type of numbers"},
-      {"seed", "seed"}};
   Rows rows = {{""}};
   for (const NamedCourse& of : courses) rows[0].push_back(of.name);
   const auto add = [&](const char* title, const std::function<std::string(const RunCourse&)>& show) {
@@ -215,14 +192,31 @@ std::string environment_of(const std::vector<NamedCourse>& courses) {
     if (std::any_of(row.begin() + 1, row.end(), [](const std::string& cell) { return cell != "-"; }))
       rows.push_back(row);
   };
-  for (const auto& field : kFields) {
-    add(field.second, [&](const RunCourse& course) {
-      const auto found = course.start.find(field.first);
-      return found == course.start.end() ? std::string("-") : text_of(*found);
-    });
-  }
-  add("ended as", [](const RunCourse& course) { return show_text(course.end, "status"); });
-  add("total time", [](const RunCourse& course) { return show_seconds(number_at(course.end, "seconds")); });
+  const auto add_start = [&](const char* title, auto member) {
+    add(title, [member](const RunCourse& course) { return text_of(course.start.*member); });
+  };
+  add_start("started (UTC)", &RunStartEvent::time);
+  add_start("host", &RunStartEvent::host);
+  add_start("processor", &RunStartEvent::processor);
+  add_start("dtrain", &RunStartEvent::dtrain);
+  add_start("LibTorch", &RunStartEvent::libtorch);
+  add_start("strategy", &RunStartEvent::strategy);
+  add_start("replicas", &RunStartEvent::replicas);
+  add_start("parameter servers", &RunStartEvent::servers);
+  add_start("devices", &RunStartEvent::devices);
+  add_start("threads of a replica", &RunStartEvent::threads_per_replica);
+  add_start("dataset", &RunStartEvent::dataset);
+  add_start("read from", &RunStartEvent::dataset_source);
+  add_start("training examples", &RunStartEvent::train_examples);
+  add_start("test examples", &RunStartEvent::test_examples);
+  add_start("global batch", &RunStartEvent::global_batch);
+  add_start("learning rate", &RunStartEvent::learning_rate_derivation);
+  add_start("steps", &RunStartEvent::total_steps);
+  add_start("parameters", &RunStartEvent::parameters);
+  add_start("type of numbers", &RunStartEvent::dtype);
+  add_start("seed", &RunStartEvent::seed);
+  add("ended as", [](const RunCourse& course) { return show_text(course.end.status); });
+  add("total time", [](const RunCourse& course) { return show_seconds(course.end.seconds); });
   return table(rows, /*of_text=*/true);
 }
 
@@ -241,10 +235,10 @@ std::string notes_of(const RunHistory& run, const std::string& whose) {
     html += fmt::format("<p class=\"note\">{}{}</p>\n", markup_text(whose), markup_text(text, kLongText));
   };
   for (const RunCourse& course : run.courses) {
-    if (const auto error = text_at(course.end, "error")) add(course.run + ": " + *error);
-    if (const auto requested = text_at(course.start, "dataset_requested"))
-      add(fmt::format("{}: {} was not found; this is {}", course.run, *requested,
-                      show_text(course.start, "dataset")));
+    if (course.end.error) add(course.run + ": " + *course.end.error);
+    if (course.start.dataset_requested)
+      add(fmt::format("{}: {} was not found; this is {}", course.run, *course.start.dataset_requested,
+                      show_text(course.start.dataset)));
   }
   for (const std::string& note : run.notes) add(note);
   return html;

@@ -127,11 +127,10 @@ const std::vector<std::pair<Phase, std::string>>& phases() {
 
 // The milliseconds of each phase; empty if the run has none.
 std::vector<double> phases_of(const RunCourse& course) {
-  const auto told = course.end.find("phases_ms");
   std::vector<double> values;
-  if (told == course.end.end() || !told->is_object()) return values;
+  if (!course.end.phases_ms) return values;
   for (const auto& [phase, title] : phases()) {
-    const double value = number_at(*told, phase_name(phase)).value_or(0);
+    const double value = (*course.end.phases_ms)[phase];
     values.push_back(std::isfinite(value) && value > 0 ? value : 0);
   }
   return values;

@@ -57,7 +57,7 @@ void take_part(const EvaluationJob& evaluation, const Identity& identity, Status
   compute_with(threads);
   keep_to_own_cores(identity.local_rank, identity.local_world_size, threads);
   doing(Activity::kLoadingData);
-  const LabelledImages examples = load_test_examples(job);
+  const ExampleSourcePtr examples = load_test_examples(job);
   doing(Activity::kBuilding);
   const auto model = model_of_rank(job, evaluation.checkpoint, identity.rank);
   model->eval();

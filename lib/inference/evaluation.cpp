@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "data/batches.h"
 #include "models/variables.h"
+#include "objective/objective.h"
 #include "train/assembly.h"
 
 namespace dtrain {
@@ -92,15 +93,15 @@ at::Tensor finite_logits(Model& model, const at::Tensor& inputs) {
           why));
 }
 
-LabelledImages load_test_examples(const JobPlan& job) {
+ExampleSourcePtr load_test_examples(const JobPlan& job) {
   DataSpec data = job.spec.data;
   data.train_examples = 1;  // the others need not be read
-  LabelledImages examples = load_dataset(data, static_cast<uint64_t>(job.spec.seed)).test;
-  if (examples.size() == 0) throw Error(ExitCode::kData, "there are no test examples to evaluate");
+  ExampleSourcePtr examples = load_dataset(data, static_cast<uint64_t>(job.spec.seed)).test;
+  if (examples->size() == 0) throw Error(ExitCode::kData, "there are no test examples to evaluate");
   return examples;
 }
 
-EvaluationSums evaluate_model(const JobPlan& job, Model& model, const LabelledImages& examples,
+EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSourcePtr& examples,
                               ProcessGroup& group) {
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> variables;
@@ -113,6 +114,7 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const LabelledIm
   ShareLoader loader(examples, test_options(job, run, group.rank()));
   loader.start_epoch(0);
   const int64_t classes = job.data.classes;
+  const auto objective = make_objective(job.spec.train);
   at::Tensor loss = at::zeros({1}, at::kDouble);
   at::Tensor counts = at::zeros({count_of_counts(classes)}, at::kLong);
   while (const std::optional<Share> share = loader.next()) {
@@ -120,7 +122,7 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const LabelledIm
       const Batch batch = micro_batch.assemble();
       // In double precision, so that the sum does not depend on how the examples were shared.
       const at::Tensor logits = finite_logits(model, batch.inputs);
-      loss += at::cross_entropy_loss(logits, batch.targets, /*weight=*/{}, at::Reduction::Sum);
+      loss += objective->evaluation_loss(logits, batch.targets);
       count(batch.targets, logits.argmax(1), classes, counts);
     }
   }
@@ -130,8 +132,8 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const LabelledIm
   const int64_t* first = counts.const_data_ptr<int64_t>();
   EvaluationSums sums{loss.item<double>(), {first, first + counts.numel()}};
   const int64_t evaluated = counts.narrow(0, 0, classes).sum().item<int64_t>();
-  if (evaluated != examples.size())
-    throw Error(ExitCode::kBug, fmt::format("evaluated {} examples of {}", evaluated, examples.size()));
+  if (evaluated != examples->size())
+    throw Error(ExitCode::kBug, fmt::format("evaluated {} examples of {}", evaluated, examples->size()));
   return sums;
 }
 

@@ -52,12 +52,12 @@ std::shared_ptr<Model> trained_model(const JobPlan& job, const NamedTensors& var
 at::Tensor finite_logits(Model& model, const at::Tensor& inputs);
 
 // The job's test examples. Throws Error(kData) when there are none.
-LabelledImages load_test_examples(const JobPlan& job);
+ExampleSourcePtr load_test_examples(const JobPlan& job);
 
 // Every example once, shared among the ranks of `group` without padding; collective, and all ranks get the
 // sums. The variables of rank 0 are those of `model` on every rank afterwards. Throws Error(kBug) when an
 // example was forgotten.
-EvaluationSums evaluate_model(const JobPlan& job, Model& model, const LabelledImages& examples,
+EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSourcePtr& examples,
                               ProcessGroup& group);
 
 }  // namespace dtrain

@@ -8,6 +8,7 @@
 #include "core/text.h"
 #include "data/batches.h"
 #include "data/image_file.h"
+#include "data/memory_source.h"
 #include "inference/evaluation.h"
 #include "train/assembly.h"
 
@@ -22,7 +23,8 @@ std::vector<std::vector<ClassProbability>> Predictor::predict(const at::Tensor& 
   alone.replicas = 1;
   alone.servers = 0;
   // The very way of the test examples, whose labels do not matter here.
-  ShareLoader loader({images, at::zeros({images.size(0)}, at::kLong)}, test_options(job_, alone, /*rank=*/0));
+  const ExampleSourcePtr source = make_memory_source({images, at::zeros({images.size(0)}, at::kLong)});
+  ShareLoader loader(source, test_options(job_, alone, /*rank=*/0));
   loader.start_epoch(0);
   std::vector<std::vector<ClassProbability>> predictions;
   while (const std::optional<Share> share = loader.next()) {

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "core/text.h"
+#include "metrics/events.h"
 #include "train/run_checkpoints.h"
 
 namespace dtrain {
@@ -55,13 +56,12 @@ std::optional<double> RestartPolicy::on_failure(const FailedAttempt& attempt) {
 
 void RestartTally::on_event(const Event& event) {
   constexpr size_t kMostSteps = 64;
-  if (text_at(event, "run") != name_of(RunKind::kDistributed)) return;
-  const std::string kind = text_at(event, "event").value_or("");
-  if (kind == "checkpoint") reached_[integer_at(event, "step").value_or(0)] = clock_();
-  if (kind == "run_start") {
+  if (place_of(event).run != name_of(RunKind::kDistributed)) return;
+  if (const auto saved = decode<CheckpointEvent>(event)) reached_[saved->step.value_or(0)] = clock_();
+  if (const auto start = decode<RunStartEvent>(event)) {
     lost_seconds_ = lost_seconds();
     waiting_ = false;
-    reached_[integer_at(event, "resumed_step").value_or(0)] = clock_();
+    reached_[start->resumed_step.value_or(0)] = clock_();
   }
   if (reached_.size() > kMostSteps) reached_.erase(reached_.begin());
 }

@@ -74,9 +74,7 @@ void RunOutput::look_for_checkpoints() {
 void RunOutput::go_on_from(const ResumePoint& from) {
   checkpoint_step_ = from.state.step;
   for (const std::string& warning : from.warnings) {
-    Event event = make_event("warning", name_of(RunKind::kDistributed));
-    event["text"] = warning;
-    record(event);
+    warn(warning);
   }
 }
 
@@ -90,31 +88,31 @@ void RunOutput::restart(const FailedAttempt& failed, double wait_seconds, const 
                  from == nullptr ? -1 : from->state.step,
                  [&](const Event& event) { summaries_.on_event(event); });
   file_.emplace(directory_.metrics_file());
-  Event event = make_event("restart", name_of(RunKind::kDistributed));
-  event["restart"] = restarts_.restarts();
-  event["exit_code"] = static_cast<int>(failed.code);
-  event["error"] = failed.error;
-  if (failed.step > 0) event["failed_step"] = failed.step;
-  event["step"] = from == nullptr ? 0 : from->state.step;
-  event["wait_seconds"] = wait_seconds;
-  record(event);
+  auto event = begin_event<RestartEvent>(name_of(RunKind::kDistributed));
+  event.restart = restarts_.restarts();
+  event.exit_code = static_cast<int>(failed.code);
+  event.error = failed.error;
+  if (failed.step > 0) event.failed_step = failed.step;
+  event.step = from == nullptr ? 0 : from->state.step;
+  event.wait_seconds = wait_seconds;
+  record(encode(event));
   checkpoint_step_ = -1;
   if (from != nullptr) go_on_from(*from);
 }
 
 void RunOutput::on_event(const Event& event) {
-  const std::string kind = text_at(event, "event").value_or("");
-  if (kind == "overhead") {  // a number for the comparison, not a run that the user asked for
-    overhead_ = number_at(event, "overhead");
+  if (const auto measured = decode<OverheadEvent>(event)) {
+    overhead_ = measured->overhead;  // for the comparison; not a run that the user asked for
     return;
   }
   restarts_.on_event(event);
-  if (kind == "checkpoint") {
-    last_is_suspect_ = event.contains("suspicion");
-    if (!last_is_suspect_) checkpoint_step_ = integer_at(event, "step").value_or(checkpoint_step_);
+  if (const auto saved = decode<CheckpointEvent>(event)) {
+    last_is_suspect_ = saved->suspicion.has_value();
+    if (!last_is_suspect_) checkpoint_step_ = saved->step.value_or(checkpoint_step_);
   }
-  if (kind == "run_end" && text_at(event, "run") == name_of(RunKind::kDistributed)) {
-    record(with_restarts(event));
+  const auto end = decode<RunEndEvent>(event);
+  if (end && end->run == name_of(RunKind::kDistributed)) {
+    record(encode(with_restarts(*end)));
   } else {
     record(event);
   }
@@ -127,11 +125,8 @@ void RunOutput::say(const std::string& line) {
 }
 
 // A run's end with what its restarts have cost.
-Event RunOutput::with_restarts(Event end) const {
-  if (restarts_.restarts() > 0) {
-    end["restarts"] = restarts_.restarts();
-    end["lost_seconds"] = restarts_.lost_seconds();
-  }
+RunEndEvent RunOutput::with_restarts(RunEndEvent end) const {
+  if (restarts_.restarts() > 0) end.restart_cost = {restarts_.restarts(), restarts_.lost_seconds()};
   return end;
 }
 
@@ -139,8 +134,8 @@ void RunOutput::finish(const JobPlan& job) {
   // A run that goes on may be without: it was never made.
   if (job.spec.compare.baseline != "none" &&
       summaries_.of(name_of(RunKind::kBaseline)).status == "completed") {
-    record(comparison_event(compare_runs(summaries_.of(name_of(RunKind::kBaseline)),
-                                         summaries_.of(name_of(RunKind::kDistributed)), overhead_)));
+    record(encode(comparison_event(compare_runs(summaries_.of(name_of(RunKind::kBaseline)),
+                                                summaries_.of(name_of(RunKind::kDistributed)), overhead_))));
   }
   write_summary();
   note_lost_output();
@@ -150,15 +145,21 @@ void RunOutput::fail(const RunPlan& run, const std::string& status, ExitCode cod
                      const std::string& message) {
   console_.clear_progress();
   // To the user the measurement of the overhead is part of the distributed run.
-  Event end = make_event("run_end", name_of(run.traits().trains ? run.kind : RunKind::kDistributed));
-  end["status"] = status;
-  end["exit_code"] = static_cast<int>(code);
-  end["error"] = message;
+  auto end = begin_event<RunEndEvent>(name_of(run.traits().trains ? run.kind : RunKind::kDistributed));
+  end.status = status;
+  end.exit_code = static_cast<int>(code);
+  end.error = message;
   try {
-    record(with_restarts(end));
+    record(encode(with_restarts(end)));
     write_summary();
   } catch (const Error&) {  // what cannot be written may be the very reason
   }
+}
+
+void RunOutput::warn(const std::string& text) {
+  auto warning = begin_event<WarningEvent>(name_of(RunKind::kDistributed));
+  warning.text = text;
+  record(encode(warning));
 }
 
 void RunOutput::record(const Event& event) {
@@ -175,9 +176,7 @@ void RunOutput::note_lost_output() {
       "standard output cannot be written any more (its reader is gone, or the disk is full): the job goes on "
       "without, and everything is in " +
       directory_.metrics_file().string();
-  Event event = make_event("warning", name_of(RunKind::kDistributed));
-  event["text"] = text;
-  record(event);
+  warn(text);
   say(text);
 }
 

@@ -72,8 +72,9 @@ class RunOutput : public EventSink {
 
  private:
   void record(const Event& event);
+  void warn(const std::string& text);  // among the events
   void go_on_from(const ResumePoint& from);
-  Event with_restarts(Event end) const;
+  RunEndEvent with_restarts(RunEndEvent end) const;
   void note_lost_output();
   void write_summary();
 

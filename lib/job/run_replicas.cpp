@@ -52,15 +52,15 @@ Dataset planned_dataset(const JobPlan& job) {
   Dataset dataset = load_dataset(job.spec.data, static_cast<uint64_t>(job.spec.seed));
   const DatasetInfo &found = dataset.info, &planned = job.data;
   if (found.name == planned.name && found.image_shape == planned.image_shape &&
-      found.classes == planned.classes && dataset.train.size() == planned.train_examples &&
-      dataset.test.size() == planned.test_examples)
+      found.classes == planned.classes && dataset.train->size() == planned.train_examples &&
+      dataset.test->size() == planned.test_examples)
     return dataset;
   throw Error(
       ExitCode::kData,
       fmt::format("the data has changed since the job was planned: {} in {}, {} training and {} test "
                   "examples, then; now {} in {}, {} and {}",
                   planned.name, printable(planned.source), planned.train_examples, planned.test_examples,
-                  found.name, printable(found.source), dataset.train.size(), dataset.test.size()));
+                  found.name, printable(found.source), dataset.train->size(), dataset.test->size()));
 }
 
 void take_part(const std::filesystem::path& plan, const std::string& run_name, const Identity& identity,
@@ -76,8 +76,8 @@ void take_part(const std::filesystem::path& plan, const std::string& run_name, c
   if (!role.serves) dataset = planned_dataset(job);
   const StorePtr store = connect_to_job(identity, rendezvous_timeout(job.spec));
   if (!role.serves) {
-    spdlog::info("{} training and {} test examples of {} loaded from {}", dataset.train.size(),
-                 dataset.test.size(), dataset.info.name, printable(dataset.info.source));
+    spdlog::info("{} training and {} test examples of {} loaded from {}", dataset.train->size(),
+                 dataset.test->size(), dataset.info.name, printable(dataset.info.source));
   }
   PipeSink to_supervisor(pipe);
   NullSink nobody;

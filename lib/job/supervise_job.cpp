@@ -17,6 +17,7 @@
 #include "job/job.h"
 #include "job/restarts.h"
 #include "job/supervise_run.h"
+#include "metrics/events.h"
 #include "store/local_store.h"
 #include "supervise/diagnosis.h"
 #include "supervise/supervisor.h"
@@ -63,11 +64,11 @@ SuperviseResult supervise_once(const JobPlan& job, const RunPlan& run, const Res
     if (news) last_words = text_at(event, "message").value_or("");
   };
   replicas.on_lost = [&](const LostReplica& lost) {
-    Event event = make_event("worker_lost", run.name());
-    event["worker"] = lost.rank;
-    event["reason"] = lost.reason;
-    if (lost.restart > 0) event["restart"] = lost.restart;
-    output.on_event(event);
+    auto event = begin_event<WorkerLostEvent>(run.name());
+    event.worker = lost.rank;
+    event.reason = lost.reason;
+    if (lost.restart > 0) event.restart = lost.restart;
+    output.on_event(encode(event));
   };
   if (from != nullptr) {
     replicas.resumes = true;

@@ -3,8 +3,6 @@
 #include <cmath>
 #include <limits>
 
-#include "core/clock.h"
-
 namespace dtrain {
 namespace {
 
@@ -19,36 +17,43 @@ void name_numbers_that_are_not_finite(Event& value) {
 
 }  // namespace
 
-Event make_event(const std::string& kind, const std::string& run) {
-  return Event{{"event", kind}, {"time", utc_time()}, {"run", run}};
-}
-
 std::string event_text(const Event& event, int indent) {
   Event finite = event;
   name_numbers_that_are_not_finite(finite);
   return finite.dump(indent, ' ', false, Event::error_handler_t::replace);
 }
 
+std::optional<double> as_number(const Event& value) {
+  if (value.is_number()) return value.get<double>();
+  if (value == "nan") return std::numeric_limits<double>::quiet_NaN();
+  if (value == "inf") return std::numeric_limits<double>::infinity();
+  if (value == "-inf") return -std::numeric_limits<double>::infinity();
+  return std::nullopt;
+}
+
+std::optional<int64_t> as_integer(const Event& value) {
+  if (!value.is_number_integer()) return std::nullopt;
+  if (value.is_number_unsigned() && value.get<uint64_t>() > uint64_t{INT64_MAX}) return std::nullopt;
+  return value.get<int64_t>();
+}
+
+std::optional<std::string> as_text(const Event& value) {
+  return value.is_string() ? std::optional(value.get<std::string>()) : std::nullopt;
+}
+
 std::optional<double> number_at(const Event& event, const std::string& key) {
   const auto field = event.find(key);
-  if (field == event.end()) return std::nullopt;
-  if (field->is_number()) return field->get<double>();
-  if (*field == "nan") return std::numeric_limits<double>::quiet_NaN();
-  if (*field == "inf") return std::numeric_limits<double>::infinity();
-  if (*field == "-inf") return -std::numeric_limits<double>::infinity();
-  return std::nullopt;
+  return field == event.end() ? std::nullopt : as_number(*field);
 }
 
 std::optional<int64_t> integer_at(const Event& event, const std::string& key) {
   const auto field = event.find(key);
-  if (field == event.end() || !field->is_number_integer()) return std::nullopt;
-  return field->get<int64_t>();
+  return field == event.end() ? std::nullopt : as_integer(*field);
 }
 
 std::optional<std::string> text_at(const Event& event, const std::string& key) {
   const auto field = event.find(key);
-  if (field == event.end() || !field->is_string()) return std::nullopt;
-  return field->get<std::string>();
+  return field == event.end() ? std::nullopt : as_text(*field);
 }
 
 }  // namespace dtrain

@@ -1,5 +1,5 @@
-// The events of metrics.jsonl. One JSON object each, always with `event`, `time` and `run`; docs/metrics.md
-// lists the fields. A reader must ignore fields that it does not know.
+// The events of metrics.jsonl as JSON, the form in which they travel: one object each, always with `event`,
+// `time` and `run`. events.h has them as structs. A reader must ignore fields that it does not know.
 #pragma once
 
 #include <cstdint>
@@ -11,16 +11,17 @@ namespace dtrain {
 
 using Event = nlohmann::ordered_json;
 
-// {"event": kind, "time": now in UTC, "run": run}
-Event make_event(const std::string& kind, const std::string& run);
-
 // The event as JSON text: numbers that read back to the same bits, numbers that are not finite (JSON has
 // none) as the strings "nan", "inf" and "-inf", bytes that are not UTF-8 replaced. On one line without a
 // newline at its end, or indented by `indent` spaces.
 std::string event_text(const Event& event, int indent = -1);
 
-// A field of an event, or nullopt when it is missing or of another type. number_at reads "nan", "inf" and
-// "-inf" back.
+// A value, or nullopt when it is of another type. as_number reads "nan", "inf" and "-inf" back.
+std::optional<double> as_number(const Event& value);
+std::optional<int64_t> as_integer(const Event& value);
+std::optional<std::string> as_text(const Event& value);
+
+// The same of a field; nullopt also when it is missing. For JSON that has no struct in events.h.
 std::optional<double> number_at(const Event& event, const std::string& key);
 std::optional<int64_t> integer_at(const Event& event, const std::string& key);
 std::optional<std::string> text_at(const Event& event, const std::string& key);

@@ -10,6 +10,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "metrics/events.h"
 
 namespace dtrain {
 namespace {
@@ -36,7 +37,7 @@ JsonLinesFile::JsonLinesFile(const std::filesystem::path& path)
 JsonLinesFile::~JsonLinesFile() { ::close(descriptor_); }
 
 void JsonLinesFile::on_event(const Event& event) {
-  if (failed_ || text_at(event, "event") == "progress") return;
+  if (failed_ || decode<ProgressEvent>(event)) return;
   write(event_text(event) + "\n");
 }
 

@@ -22,10 +22,7 @@ std::string show_number(std::optional<double> number, int decimals) {
 
 }  // namespace
 
-std::string show_text(const Event& event, const std::string& key) {
-  const auto text = text_at(event, key);
-  return text ? printable(*text) : kMissing;
-}
+std::string show_text(const std::optional<std::string>& text) { return text ? printable(*text) : kMissing; }
 
 std::string show_count(std::optional<int64_t> count) { return count ? with_separators(*count) : kMissing; }
 
@@ -33,9 +30,7 @@ std::string show_counted(std::optional<int64_t> count, const std::string& noun) 
   return show_count(count) + " " + noun + (count == 1 ? "" : "s");
 }
 
-std::string show_loss(std::optional<double> loss) { return show_number(loss, 4); }
-
-std::string show_accuracy(std::optional<double> fraction) { return show_number(fraction, 4); }
+std::string show_metric(std::optional<double> value) { return show_number(value, 4); }
 
 std::string show_rate(std::optional<double> per_second) {
   if (per_second && *per_second >= 100 && *per_second < 1e15)
@@ -47,6 +42,10 @@ std::string show_milliseconds(std::optional<double> value) { return show_number(
 
 std::string show_seconds(std::optional<double> seconds) {
   return seconds && *seconds < 60 ? show_number(seconds, 3) + " s" : show_duration(seconds);
+}
+
+std::string show_restarts(const RestartCost& cost) {
+  return fmt::format("{} ({})", show_count(cost.restarts), show_seconds(cost.lost_seconds));
 }
 
 std::string show_duration(std::optional<double> seconds) {

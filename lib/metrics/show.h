@@ -5,18 +5,18 @@
 #include <optional>
 #include <string>
 
-#include "metrics/event.h"
+#include "metrics/events.h"
 
 namespace dtrain {
 
-std::string show_text(const Event& event, const std::string& key);
+std::string show_text(const std::optional<std::string>& text);
 std::string show_count(std::optional<int64_t> count);                             // 60,000
 std::string show_counted(std::optional<int64_t> count, const std::string& noun);  // "1 replica", "2 replicas"
-std::string show_loss(std::optional<double> loss);                                // 0.1234, 1.23e-05, nan
-std::string show_accuracy(std::optional<double> fraction);                        // 0.9780
+std::string show_metric(std::optional<double> value);                             // 0.1234, 1.23e-05, nan
 std::string show_rate(std::optional<double> per_second);                          // 71,234
 std::string show_milliseconds(std::optional<double> value);                       // 1.796
 std::string show_seconds(std::optional<double> seconds);                          // 0.892 s, 1 min 15 s
+std::string show_restarts(const RestartCost& cost);                               // 2 (3.500 s)
 std::string show_duration(std::optional<double> seconds);                         // 0.9 s, 1 min 15 s
 
 }  // namespace dtrain

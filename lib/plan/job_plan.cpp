@@ -177,7 +177,7 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, RunKind kind, c
         "callbacks.profile.start_step", fmt::format("is {}, but the job has {} steps",
                                                     *spec.callbacks.profile.start_step, plan.total_steps)));
   }
-  plan.learning_rate = learning_rate_of(plan, spec.train);
+  plan.phases = phases_of(plan, spec.train);
   if (spec.train.schedule.kind == "reduce_on_plateau" && data.test_examples == 0) {
     loaded.problems.push_back(loaded.problem_at(
         "train.schedule.kind",
@@ -197,10 +197,25 @@ int64_t bytes_per_parameter(const ModelSpec& model) {
   return static_cast<int64_t>(at::elementSize(dtype_from_name(model.dtype)));
 }
 
-LearningRate learning_rate_of(const RunPlan& run, const TrainSpec& train) {
+std::vector<PhasePlan> phases_of(const RunPlan& run, const TrainSpec& train) {
   // Of one update, which every replica makes for itself where they work on their own.
   const int64_t update_batch = run.is_asynchronous() ? run.batch.global / run.replicas : run.batch.global;
-  return resolve_learning_rate(train, update_batch, {run.steps_per_epoch, run.total_steps});
+  return {
+      {.first_step = 0,
+       .steps = run.total_steps,
+       .learning_rate = resolve_learning_rate(train, update_batch, {run.steps_per_epoch, run.total_steps})}};
+}
+
+const PhasePlan& RunPlan::phase_of(int64_t step) const {
+  const auto after =
+      std::upper_bound(phases.begin() + 1, phases.end(), step,
+                       [](int64_t wanted, const PhasePlan& phase) { return wanted < phase.first_step; });
+  return *(after - 1);
+}
+
+double RunPlan::learning_rate_at(int64_t step) const {
+  const PhasePlan& phase = phase_of(step);
+  return phase.learning_rate.at(step - phase.first_step);
 }
 
 JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& launched) {

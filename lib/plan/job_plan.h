@@ -17,6 +17,13 @@ namespace dtrain {
 
 constexpr int64_t kOverheadSteps = 200;  // of each of the two that measure the overhead
 
+// A part of a training with a learning rate of its own.
+struct PhasePlan {
+  int64_t first_step = 0;      // 0-based over the run
+  int64_t steps = 0;           // optimizer steps
+  LearningRate learning_rate;  // of the steps of the phase, counted from its first
+};
+
 // One training run of the job.
 struct RunPlan {
   RunKind kind = RunKind::kDistributed;
@@ -26,7 +33,7 @@ struct RunPlan {
   int64_t servers = 0;          // processes that hold variables for them: each replica then works on its own
   int64_t threads_per_replica = 1;
   BatchPlan batch;
-  LearningRate learning_rate;
+  std::vector<PhasePlan> phases;  // one after another; together they are the run. There is at least one
   int64_t steps_per_epoch = 0;
   int64_t epochs = 0;       // started, the last perhaps not finished
   int64_t total_steps = 0;  // optimizer steps, after train.max_steps
@@ -38,6 +45,10 @@ struct RunPlan {
   // The ranks on host `host` of `hosts`, in their order: evenly as far as it goes.
   Range ranks_on(int64_t host, int64_t hosts) const { return share_of({0, processes()}, host, hosts); }
   bool is_asynchronous() const { return servers > 0; }
+  // The one that optimizer step `step` (0-based over the run) belongs to; the last one for steps after the
+  // end.
+  const PhasePlan& phase_of(int64_t step) const;
+  double learning_rate_at(int64_t step) const;
 };
 
 struct JobPlan {
@@ -65,11 +76,11 @@ struct Launched {
   std::string by = "the launcher";       // for messages
 };
 
-// What follows from a spec and its data: the model's layers, with their problems, and the learning rate of a
-// run whose replicas, batch and steps are known.
+// What follows from a spec and its data: the model's layers, with their problems, and the phases of a run
+// whose replicas, batch and steps are known.
 LayerPlan layers_of(const ModelSpec& model, const DatasetInfo& data);
 int64_t bytes_per_parameter(const ModelSpec& model);
-LearningRate learning_rate_of(const RunPlan& run, const TrainSpec& train);
+std::vector<PhasePlan> phases_of(const RunPlan& run, const TrainSpec& train);
 
 // Resolves a spec for the given data. What cannot be resolved is appended to `loaded.problems`, and the plan
 // is then not usable. Where `launched` leaves it open, the spec and the cores decide.

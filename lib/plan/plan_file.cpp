@@ -84,7 +84,7 @@ RunPlan run_from(const json& document, const TrainSpec& train) {
   document.at("epochs").get_to(run.epochs);
   document.at("total_steps").get_to(run.total_steps);
   document.at("evaluates").get_to(run.evaluates);
-  run.learning_rate = learning_rate_of(run, train);
+  run.phases = phases_of(run, train);
   return run;
 }
 

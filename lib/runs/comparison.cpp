@@ -7,9 +7,14 @@
 namespace dtrain {
 namespace {
 
-// A new value when the event has one.
-void update(std::optional<double>& field, const Event& event, const char* key) {
-  if (const auto value = number_at(event, key)) field = value;
+// A new value when there is one.
+template <class T>
+void update(std::optional<T>& field, const std::optional<T>& value) {
+  if (value) field = value;
+}
+
+void update(MetricValues& field, const MetricValues& value) {
+  if (!value.empty()) field = value;
 }
 
 std::optional<double> positive_ratio(std::optional<double> above, std::optional<double> below) {
@@ -18,55 +23,55 @@ std::optional<double> positive_ratio(std::optional<double> above, std::optional<
   return std::isfinite(ratio) ? std::optional(ratio) : std::nullopt;
 }
 
-void add_when_known(Event& event, const char* key, std::optional<double> value) {
-  if (value) event[key] = *value;
+ComparedRun compared(const RunSummary& run) {
+  ComparedRun compared;
+  compared.strategy = run.strategy;
+  compared.replicas = run.replicas;
+  compared.global_batch = run.global_batch;
+  compared.seconds_per_epoch = run.seconds_per_epoch;
+  compared.speed = {run.examples_per_second, run.step_ms};
+  compared.metrics = run.metrics;
+  compared.restart_cost = run.restart_cost;
+  return compared;
 }
 
-Event summary_fields(const RunSummary& run) {
-  Event fields = {{"strategy", run.strategy}, {"replicas", run.replicas}, {"global_batch", run.global_batch}};
-  add_when_known(fields, "seconds_per_epoch", run.seconds_per_epoch);
-  add_when_known(fields, "examples_per_second", run.examples_per_second);
-  add_when_known(fields, "step_ms", run.step_ms);
-  add_when_known(fields, "loss", run.loss);
-  add_when_known(fields, "accuracy", run.accuracy);
-  if (run.restarts) fields["restarts"] = static_cast<int64_t>(*run.restarts);
-  add_when_known(fields, "lost_seconds", run.lost_seconds);
-  return fields;
+RunSummary summary_at_start(const RunStartEvent& start) {
+  RunSummary summary;
+  summary.name = start.name.value_or("");
+  summary.strategy = start.strategy.value_or("");
+  summary.dataset = start.dataset.value_or("");
+  summary.dataset_requested = start.dataset_requested;
+  summary.replicas = start.replicas.value_or(0);
+  summary.global_batch = start.global_batch.value_or(0);
+  return summary;
+}
+
+void take(RunSummary& summary, const RunEndEvent& end) {
+  summary.status = end.status.value_or("");
+  update(summary.seconds_per_epoch, end.seconds_per_epoch);
+  update(summary.examples_per_second, end.speed.examples_per_second);
+  update(summary.step_ms, end.speed.step_ms);
+  update(summary.restart_cost.restarts, end.restart_cost.restarts);
+  update(summary.restart_cost.lost_seconds, end.restart_cost.lost_seconds);
+  update(summary.metrics, end.metrics);
 }
 
 }  // namespace
 
+// The document has the events as they came, also with fields that this version does not know.
 void SummaryCollector::on_event(const Event& event) {
-  const std::string kind = text_at(event, "event").value_or("");
-  const std::string run = text_at(event, "run").value_or("");
-  if (kind == "comparison") {
-    document_["comparison"] = event;
-    return;
+  const EventPlace place = place_of(event);
+  const std::string run = place.run.value_or("");
+  if (decode<ComparisonEvent>(event)) document_[place.kind] = event;
+  if (const auto start = decode<RunStartEvent>(event)) {
+    runs_[run] = summary_at_start(*start);
+    document_[run][place.kind] = event;
   }
-  if (kind != "run_start" && kind != "eval" && kind != "run_end") return;
-  RunSummary& summary = runs_[run];
-  if (kind == "run_start") {
-    summary = RunSummary();
-    summary.name = text_at(event, "name").value_or("");
-    summary.strategy = text_at(event, "strategy").value_or("");
-    summary.dataset = text_at(event, "dataset").value_or("");
-    summary.dataset_requested = text_at(event, "dataset_requested");
-    summary.replicas = integer_at(event, "replicas").value_or(0);
-    summary.global_batch = integer_at(event, "global_batch").value_or(0);
+  if (const auto evaluation = decode<EvalEvent>(event)) update(runs_[run].metrics, evaluation->metrics);
+  if (const auto end = decode<RunEndEvent>(event)) {
+    take(runs_[run], *end);
+    document_[run][place.kind] = event;
   }
-  if (kind == "run_end") {
-    summary.status = text_at(event, "status").value_or("");
-    update(summary.seconds_per_epoch, event, "seconds_per_epoch");
-    update(summary.examples_per_second, event, "examples_per_second");
-    update(summary.step_ms, event, "step_ms");
-    update(summary.restarts, event, "restarts");
-    update(summary.lost_seconds, event, "lost_seconds");
-  }
-  if (kind != "run_start") {
-    update(summary.loss, event, "loss");
-    update(summary.accuracy, event, "accuracy");
-  }
-  if (kind != "eval") document_[run][kind] = event;
 }
 
 RunSummary SummaryCollector::of(const std::string& run) const {
@@ -89,18 +94,18 @@ Comparison compare_runs(const RunSummary& baseline, const RunSummary& distribute
   return comparison;
 }
 
-Event comparison_event(const Comparison& comparison) {
-  Event event = make_event("comparison", "distributed");
+ComparisonEvent comparison_event(const Comparison& comparison) {
+  auto event = begin_event<ComparisonEvent>("distributed");
   const RunSummary& distributed = comparison.distributed;
-  event["name"] = distributed.name;
-  event["dataset"] = distributed.dataset;
-  if (distributed.dataset_requested) event["dataset_requested"] = *distributed.dataset_requested;
-  event["baseline"] = summary_fields(comparison.baseline);
-  event["distributed"] = summary_fields(distributed);
-  add_when_known(event, "speedup", comparison.speedup);
-  add_when_known(event, "scaling_efficiency", comparison.scaling_efficiency);
-  add_when_known(event, "overhead", comparison.overhead);
-  event["verdict"] = comparison.verdict;
+  event.name = distributed.name;
+  event.dataset = distributed.dataset;
+  event.dataset_requested = distributed.dataset_requested;
+  event.baseline = compared(comparison.baseline);
+  event.distributed = compared(distributed);
+  event.speedup = comparison.speedup;
+  event.scaling_efficiency = comparison.scaling_efficiency;
+  event.overhead = comparison.overhead;
+  event.verdict = comparison.verdict;
   return event;
 }
 

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "metrics/event.h"
+#include "metrics/events.h"
 
 namespace dtrain {
 
@@ -24,10 +24,8 @@ struct RunSummary {
   std::optional<double> seconds_per_epoch;
   std::optional<double> examples_per_second;
   std::optional<double> step_ms;
-  std::optional<double> loss;      // of the last evaluation
-  std::optional<double> accuracy;  // of the last evaluation, 0..1
-  std::optional<double> restarts;  // after a process died; nullopt: none
-  std::optional<double> lost_seconds;
+  MetricValues metrics;      // of the last evaluation
+  RestartCost restart_cost;  // after a process died
 };
 
 // Gathers the summaries of a job's runs from its events.
@@ -58,14 +56,13 @@ struct Comparison {
 Comparison compare_runs(const RunSummary& baseline, const RunSummary& distributed,
                         std::optional<double> overhead = std::nullopt);
 
-// The `comparison` event.
-Event comparison_event(const Comparison& comparison);
+ComparisonEvent comparison_event(const Comparison& comparison);
 
 // What a `comparison` event compares: rows of title, baseline, distributed run and their ratio; the first two
 // rows are the heads of the columns.
-std::vector<std::array<std::string, 4>> comparison_rows(const Event& comparison);
+std::vector<std::array<std::string, 4>> comparison_rows(const ComparisonEvent& comparison);
 
 // A `comparison` event as a table with fixed columns, without the verdict.
-std::string comparison_table(const Event& comparison);
+std::string comparison_table(const ComparisonEvent& comparison);
 
 }  // namespace dtrain

@@ -18,12 +18,12 @@ constexpr int64_t kMaxMetricsBytes = int64_t{1} << 30;
 
 // Adds what one event of the distributed run tells.
 void take(FinishedRun& run, const Event& event) {
-  if (text_at(event, "event") != "run_end") return;
-  run.status = text_at(event, "status").value_or("");
-  run.examples_per_second = number_at(event, "examples_per_second");
-  run.step_ms = number_at(event, "step_ms");
-  run.restarts = number_at(event, "restarts");
-  run.lost_seconds = number_at(event, "lost_seconds");
+  const auto end = decode<RunEndEvent>(event);
+  if (!end) return;
+  run.status = end->status.value_or("");
+  run.examples_per_second = end->speed.examples_per_second;
+  run.step_ms = end->speed.step_ms;
+  run.restart_cost = end->restart_cost;
 }
 
 // "7.1 % less" when `value` falls short of `reference` by more than is tolerated; `more_is_better` or less
@@ -40,11 +40,12 @@ std::optional<std::string> shortfall(std::optional<double> reference, std::optio
 }  // namespace
 
 void EvaluationSeries::take(const Event& event) {
-  const std::string kind = text_at(event, "event").value_or("");
-  if (kind == "epoch" || kind == "eval") seconds += number_at(event, "seconds").value_or(0);
-  if (kind != "eval") return;
-  points.push_back({integer_at(event, "epoch").value_or(0), number_at(event, "loss").value_or(0),
-                    number_at(event, "accuracy").value_or(0), seconds});
+  if (const auto epoch = decode<EpochEvent>(event)) seconds += epoch->seconds.value_or(0);
+  const auto evaluation = decode<EvalEvent>(event);
+  if (!evaluation) return;
+  seconds += evaluation->seconds.value_or(0);
+  const auto metric = [&](const char* name) { return find_metric(evaluation->metrics, name).value_or(0); };
+  points.push_back({evaluation->epoch.value_or(0), metric("loss"), metric("accuracy"), seconds});
 }
 
 std::optional<double> FinishedRun::best_accuracy() const {
@@ -84,7 +85,7 @@ FinishedRun read_finished_run(const std::filesystem::path& folder,
     const Event event = Event::parse(line, nullptr, /*allow_exceptions=*/false);
     if (!event.is_object()) continue;
     on_event(event);
-    if (text_at(event, "run") != "distributed") continue;
+    if (place_of(event).run != "distributed") continue;
     evaluations.take(event);
     take(run, event);
   }

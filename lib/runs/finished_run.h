@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "metrics/event.h"
+#include "metrics/events.h"
 #include "spec/spec.h"
 
 namespace dtrain {
@@ -35,8 +35,7 @@ struct FinishedRun {
   std::string status;  // completed | failed | stopped; empty: it has no end yet
   std::optional<double> examples_per_second;
   std::optional<double> step_ms;
-  std::optional<double> restarts;  // after a process died; nullopt: none
-  std::optional<double> lost_seconds;
+  RestartCost restart_cost;  // after a process died
   std::vector<EvaluationPoint> evaluations;
 
   std::optional<double> best_accuracy() const;

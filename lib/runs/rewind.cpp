@@ -4,6 +4,7 @@
 #include <string>
 
 #include "core/files.h"
+#include "metrics/events.h"
 
 namespace dtrain {
 namespace {
@@ -11,12 +12,12 @@ namespace {
 constexpr int64_t kMaxBytes = int64_t{1} << 30;
 
 bool stays(const Event& event, int64_t epochs, int64_t step) {
-  if (text_at(event, "run") != "distributed") return true;
-  const std::string kind = text_at(event, "event").value_or("");
-  if (kind == "run_end" || kind == "comparison") return false;
-  if (kind == "restart") return true;  // what it cost was spent
-  if (kind == "epoch" || kind == "eval") return integer_at(event, "epoch").value_or(0) <= epochs;
-  return integer_at(event, "step").value_or(0) <= step;
+  const EventPlace place = place_of(event);
+  if (place.run != "distributed") return true;
+  if (decode<RunEndEvent>(event) || decode<ComparisonEvent>(event)) return false;
+  if (decode<RestartEvent>(event)) return true;  // what it cost was spent
+  if (decode<EpochEvent>(event) || decode<EvalEvent>(event)) return place.epoch.value_or(0) <= epochs;
+  return place.step.value_or(0) <= step;
 }
 
 }  // namespace

@@ -4,14 +4,15 @@
 
 #include <algorithm>
 #include <limits>
+#include <utility>
 
 namespace dtrain {
 namespace {
 
 constexpr size_t kMostNotes = 100;
 
-double number_or_nan(const Event& event, const char* key) {
-  return number_at(event, key).value_or(std::numeric_limits<double>::quiet_NaN());
+double number_or_nan(std::optional<double> number) {
+  return number.value_or(std::numeric_limits<double>::quiet_NaN());
 }
 
 RunCourse& course_of(RunHistory& history, const std::string& run) {
@@ -23,37 +24,46 @@ RunCourse& course_of(RunHistory& history, const std::string& run) {
   return *history.courses.insert(run == "baseline" ? history.courses.begin() : history.courses.end(), course);
 }
 
-void take_into_course(RunCourse& course, const std::string& kind, const Event& event) {
-  course.evaluations.take(event);
-  if (kind == "run_start") course.start = event;
-  if (kind == "run_end") course.end = event;
-  if (kind == "step") {
-    const auto steps =
-        static_cast<double>(std::max<int64_t>(1, integer_at(course.start, "steps_per_epoch").value_or(1)));
-    course.steps.push_back({number_or_nan(event, "step") / steps, number_or_nan(event, "loss"),
-                            number_or_nan(event, "accuracy"), number_or_nan(event, "learning_rate"),
-                            number_or_nan(event, "examples_per_second")});
+StepPoint point_of(const StepEvent& step, int64_t steps_per_epoch) {
+  StepPoint point;
+  point.epoch = number_or_nan(step.step) / static_cast<double>(std::max<int64_t>(1, steps_per_epoch));
+  point.loss = number_or_nan(find_metric(step.metrics, "loss"));
+  point.accuracy = number_or_nan(find_metric(step.metrics, "accuracy"));
+  point.learning_rate = number_or_nan(step.learning_rate);
+  point.examples_per_second = number_or_nan(step.speed.examples_per_second);
+  return point;
+}
+
+void take_into_courses(RunHistory& history, const Event& event) {
+  const std::string run = place_of(event).run.value_or("");
+  if (run != "baseline" && run != "distributed") return;
+  if (auto start = decode<RunStartEvent>(event)) course_of(history, run).start = std::move(*start);
+  if (auto end = decode<RunEndEvent>(event)) course_of(history, run).end = std::move(*end);
+  if (const auto step = decode<StepEvent>(event)) {
+    RunCourse& course = course_of(history, run);
+    course.steps.push_back(point_of(*step, course.start.steps_per_epoch.value_or(1)));
   }
+  if (decode<EpochEvent>(event) || decode<EvalEvent>(event)) course_of(history, run).evaluations.take(event);
+}
+
+// A sentence for the page, of what is not in the courses.
+std::optional<std::string> note_of(const Event& event) {
+  if (const auto warning = decode<WarningEvent>(event))
+    return warning->run.value_or("") + ": " + warning->text.value_or("");
+  if (const auto restart = decode<RestartEvent>(event))
+    return fmt::format("restart {} from step {}: {}", restart->restart.value_or(0), restart->step.value_or(0),
+                       restart->error.value_or(""));
+  if (const auto lost = decode<WorkerLostEvent>(event))
+    return fmt::format("worker {} was lost: {}", lost->worker.value_or(-1), lost->reason.value_or(""));
+  return std::nullopt;
 }
 
 void take(RunHistory& history, const Event& event) {
-  const std::string kind = text_at(event, "event").value_or("");
-  const std::string run = text_at(event, "run").value_or("");
-  if (kind == "comparison") history.comparison = event;
+  if (auto comparison = decode<ComparisonEvent>(event)) history.comparison = std::move(comparison);
   if (history.notes.size() < kMostNotes) {
-    if (kind == "warning") history.notes.push_back(run + ": " + text_at(event, "text").value_or(""));
-    if (kind == "restart")
-      history.notes.push_back(
-          fmt::format("restart {} from step {}: {}", integer_at(event, "restart").value_or(0),
-                      integer_at(event, "step").value_or(0), text_at(event, "error").value_or("")));
-    if (kind == "worker_lost")
-      history.notes.push_back(fmt::format("worker {} was lost: {}", integer_at(event, "worker").value_or(-1),
-                                          text_at(event, "reason").value_or("")));
+    if (auto note = note_of(event)) history.notes.push_back(std::move(*note));
   }
-  if (run == "baseline" || run == "distributed") {
-    if (kind == "run_start" || kind == "run_end" || kind == "step" || kind == "eval" || kind == "epoch")
-      take_into_course(course_of(history, run), kind, event);
-  }
+  take_into_courses(history, event);
 }
 
 }  // namespace

@@ -2,10 +2,11 @@
 #pragma once
 
 #include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
-#include "metrics/event.h"
+#include "metrics/events.h"
 #include "runs/finished_run.h"
 
 namespace dtrain {
@@ -22,17 +23,17 @@ struct StepPoint {
 // The baseline's course, or the distributed run's.
 struct RunCourse {
   std::string run;
-  Event start = Event::object();  // its run_start and run_end; empty when there was none
-  Event end = Event::object();
+  RunStartEvent start;  // without a `run` when there was none
+  RunEndEvent end;
   std::vector<StepPoint> steps;
   EvaluationSeries evaluations;
 };
 
 struct RunHistory {
   FinishedRun finished;
-  std::vector<RunCourse> courses;      // those that there are, the baseline's first
-  Event comparison = Event::object();  // empty when there was none
-  std::vector<std::string> notes;      // warnings and lost workers, a sentence each
+  std::vector<RunCourse> courses;             // those that there are, the baseline's first
+  std::optional<ComparisonEvent> comparison;  // nullopt: there was none
+  std::vector<std::string> notes;             // warnings and lost workers, a sentence each
 
   const RunCourse* distributed() const;  // nullptr: it did not come to it
 };

@@ -4,6 +4,7 @@
 
 #include "core/clock.h"
 #include "core/version.h"
+#include "metrics/events.h"
 #include "metrics/statistics.h"
 
 namespace dtrain {
@@ -40,12 +41,6 @@ std::string status_of(const Sweep& sweep, const SweepPoint& point) {
   return static_cast<int64_t>(point.runs.size()) == sweep.repeats ? "completed" : "incomplete";
 }
 
-Event phases_event(const PhaseTimes& phases) {
-  Event event = Event::object();
-  for (size_t i = 0; i < kPhases; ++i) event[phase_name(static_cast<Phase>(i))] = phases.values[i];
-  return event;
-}
-
 Event point_event(const Sweep& sweep, const SweepPoint& point, const std::optional<SweepNumbers>& numbers) {
   Event event = {{"status", status_of(sweep, point)}, {"replicas", point.replicas}};
   if (point.per_replica_batch) event["per_replica_batch"] = *point.per_replica_batch;
@@ -55,7 +50,7 @@ Event point_event(const Sweep& sweep, const SweepPoint& point, const std::option
     event["examples_per_second_lowest"] = numbers->lowest;
     event["examples_per_second_highest"] = numbers->highest;
     event["step_ms"] = numbers->step_ms;
-    event["phases_ms"] = phases_event(numbers->phases_ms);
+    event["phases_ms"] = phases_json(numbers->phases_ms);
     event["reference_replicas"] = numbers->reference_replicas;
     event["speedup"] = numbers->speedup;
     event["scaling_efficiency"] = numbers->scaling_efficiency;
@@ -69,7 +64,7 @@ Event point_event(const Sweep& sweep, const SweepPoint& point, const std::option
     event["runs"].push_back({{"directory", run.directory},
                              {"examples_per_second", run.examples_per_second},
                              {"step_ms", run.step_ms},
-                             {"phases_ms", phases_event(run.phases_ms)}});
+                             {"phases_ms", phases_json(run.phases_ms)}});
   }
   return event;
 }

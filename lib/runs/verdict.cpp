@@ -50,15 +50,18 @@ bool not_finite(std::optional<double> value) { return value && !std::isfinite(*v
 std::string accuracy_clause(const Comparison& comparison) {
   const RunSummary& baseline = comparison.baseline;
   const RunSummary& distributed = comparison.distributed;
-  if (not_finite(distributed.loss))
-    return ", but the distributed run's evaluation loss is not a finite number";
-  if (not_finite(baseline.loss)) return ", but the baseline's evaluation loss is not a finite number";
-  if (!baseline.accuracy || !distributed.accuracy) {
-    if (!baseline.loss || !distributed.loss) return "; the models were not both evaluated";
-    return fmt::format("; the evaluation loss is {} against {}", show_loss(distributed.loss),
-                       show_loss(baseline.loss));
+  const auto left_loss = find_metric(baseline.metrics, "loss");
+  const auto right_loss = find_metric(distributed.metrics, "loss");
+  const auto left_accuracy = find_metric(baseline.metrics, "accuracy");
+  const auto right_accuracy = find_metric(distributed.metrics, "accuracy");
+  if (not_finite(right_loss)) return ", but the distributed run's evaluation loss is not a finite number";
+  if (not_finite(left_loss)) return ", but the baseline's evaluation loss is not a finite number";
+  if (!left_accuracy || !right_accuracy) {
+    if (!left_loss || !right_loss) return "; the models were not both evaluated";
+    return fmt::format("; the evaluation loss is {} against {}", show_metric(right_loss),
+                       show_metric(left_loss));
   }
-  const double points = 100 * (*distributed.accuracy - *baseline.accuracy);
+  const double points = 100 * (*right_accuracy - *left_accuracy);
   const double size = std::fabs(points);
   // Rounded up, so that the sentence is true; the slack keeps 0.2 from becoming 0.3 by its binary form.
   const double tenths = std::max(1.0, std::ceil(size * 10 - 1e-6));
@@ -67,7 +70,7 @@ std::string accuracy_clause(const Comparison& comparison) {
   const bool faster = comparison.speedup && *comparison.speedup > 1 + kSameSpeed;
   return fmt::format(", {} the accuracy is {:.1f} points {} ({:.2f} % against {:.2f} %)",
                      faster == (points > 0) ? "and" : "but", size, points > 0 ? "higher" : "lower",
-                     100 * *distributed.accuracy, 100 * *baseline.accuracy);
+                     100 * *right_accuracy, 100 * *left_accuracy);
 }
 
 }  // namespace

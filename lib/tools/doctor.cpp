@@ -18,6 +18,7 @@
 #include "core/text.h"
 #include "core/version.h"
 #include "data/dataset.h"
+#include "data/memory_source.h"
 #include "device/cuda.h"
 #include "host/cores.h"
 #include "host/gpus.h"
@@ -148,10 +149,10 @@ Finding dataset(const std::string& name) {
       return finding;
     }
     const Dataset data = load_dataset(spec, 0);
-    finding.identity = checksum(bytes_of(data.train) + bytes_of(data.test));
+    finding.identity = checksum(bytes_of(images_of(*data.train)) + bytes_of(images_of(*data.test)));
     finding.text =
-        fmt::format("{} + {} examples in {}, checksum {}", with_separators(data.train.size()),
-                    with_separators(data.test.size()), printable(data.info.source), finding.identity);
+        fmt::format("{} + {} examples in {}, checksum {}", with_separators(data.train->size()),
+                    with_separators(data.test->size()), printable(data.info.source), finding.identity);
   } catch (const Error& error) {
     finding.ok = false;
     finding.text = error.what();

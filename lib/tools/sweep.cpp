@@ -13,6 +13,7 @@
 #include "display/sweep_table.h"
 #include "host/cores.h"
 #include "job/job.h"
+#include "metrics/events.h"
 #include "metrics/show.h"
 
 namespace dtrain {
@@ -73,15 +74,9 @@ JobPlan plan_point(JobSpec spec, DatasetInfo data, bool strong, SweepPoint& poin
 
 // What a completed run measured; nullopt if it reported no step times.
 std::optional<SweepRun> run_of(const Event& summary, const std::string& directory) {
-  const Event& end = summary.at(name_of(RunKind::kDistributed)).at("run_end");
-  const auto rate = number_at(end, "examples_per_second");
-  const auto step_ms = number_at(end, "step_ms");
-  const auto phases = end.find("phases_ms");
-  if (!rate || !step_ms || phases == end.end()) return std::nullopt;
-  SweepRun run{directory, *rate, *step_ms, {}};
-  for (size_t i = 0; i < kPhases; ++i)
-    run.phases_ms.values[i] = number_at(*phases, phase_name(static_cast<Phase>(i))).value_or(0);
-  return run;
+  const auto end = decode<RunEndEvent>(summary.at(name_of(RunKind::kDistributed)).at("run_end"));
+  if (!end || !end->speed.examples_per_second || !end->speed.step_ms || !end->phases_ms) return std::nullopt;
+  return SweepRun{directory, *end->speed.examples_per_second, *end->speed.step_ms, *end->phases_ms};
 }
 
 // Makes one run after the other and updates the files after each.

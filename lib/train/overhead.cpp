@@ -4,6 +4,7 @@
 #include <optional>
 
 #include "core/clock.h"
+#include "metrics/events.h"
 #include "metrics/statistics.h"
 #include "train/assembly.h"
 
@@ -51,15 +52,15 @@ void measure_overhead(const JobPlan& job, const RunPlan& run, const Dataset& dat
     // Who goes first changes: the second one finds the batch in the cache.
     Contestant& first = step % 2 == 0 ? baseline : contender;
     Contestant& second = step % 2 == 0 ? contender : baseline;
-    const StepContext context{step + 1, run.learning_rate.at(step)};
+    const StepContext context{step + 1, run.learning_rate_at(step)};
     first.step(*share, context);
     second.step(*share, context);
   }
   const auto baseline_ms = baseline.timer.run().step_ms;
   const auto contender_ms = contender.timer.run().step_ms;
-  Event event = make_event("overhead", run.name());
-  if (baseline_ms && contender_ms && *baseline_ms > 0) event["overhead"] = *contender_ms / *baseline_ms - 1;
-  sink.on_event(event);
+  auto measured = begin_event<OverheadEvent>(run.name());
+  if (baseline_ms && contender_ms && *baseline_ms > 0) measured.overhead = *contender_ms / *baseline_ms - 1;
+  sink.on_event(encode(measured));
 }
 
 }  // namespace dtrain

@@ -92,7 +92,7 @@ std::unique_ptr<Strategy> inspected_strategy(const ObserverContext& context, Str
                                inspection->look_at_gradients(reducer);
                              }});
   return make_inspected(make_strategy(context.run.strategy, std::move(parts)), inspection, *step,
-                        make_event("inspect", context.run.name()), context.callbacks);
+                        begin_event<InspectEvent>(context.run.name()), context.callbacks);
 }
 
 // With all that the spec wants to see of its steps; of the run that the job is for.

@@ -46,20 +46,20 @@ bool RunCheckpoints::are_due_by_time() const {
 void RunCheckpoints::save(Checkpoint checkpoint, double since) {
   finish();
   last_time_ = steady_seconds();
-  Event event = make_event("checkpoint", run_);
-  event["step"] = checkpoint.state.step;
-  event["epoch"] = checkpoint.state.epoch;
+  auto event = begin_event<CheckpointEvent>(run_);
+  event.step = checkpoint.state.step;
+  event.epoch = checkpoint.state.epoch;
   const bool suspect = !checkpoint.state.suspicion.empty();
-  event["path"] = (folder_ / checkpoint_name(checkpoint.state.step, suspect)).string();
-  if (suspect) event["suspicion"] = checkpoint.state.suspicion;
+  event.path = (folder_ / checkpoint_name(checkpoint.state.step, suspect)).string();
+  if (suspect) event.suspicion = checkpoint.state.suspicion;
   writer_->save(std::move(checkpoint));
-  event["stall_ms"] = (steady_seconds() - since) * 1e3;
+  event.stall_ms = (steady_seconds() - since) * 1e3;
   writing_ = std::move(event);
 }
 
 void RunCheckpoints::report() {
   if (!writing_ || !writer_->is_idle()) return;
-  sink_.on_event(*writing_);
+  sink_.on_event(encode(*writing_));
   writing_.reset();
 }
 

@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "checkpoint/writer.h"
-#include "metrics/event.h"
+#include "metrics/events.h"
 #include "plan/job_plan.h"
 #include "strategy/strategy.h"
 
@@ -52,7 +52,7 @@ class RunCheckpoints {
   std::filesystem::path folder_;
   EventSink& sink_;
   std::unique_ptr<CheckpointWriter> writer_;  // of rank 0
-  std::optional<Event> writing_;              // what to say when it is on the disk
+  std::optional<CheckpointEvent> writing_;    // what to say when it is on the disk
   double last_time_ = 0;
 };
 

@@ -10,7 +10,7 @@
 #include "comm/traffic.h"
 #include "core/phase_clock.h"
 #include "device/accelerator.h"
-#include "metrics/event.h"
+#include "metrics/events.h"
 #include "metrics/statistics.h"
 #include "objective/metric_sums.h"
 #include "parameter_server/update_ledger.h"
@@ -26,7 +26,7 @@ struct SentSteps {
 
   void add(const Traffic& step);
   // The mean of a step, where anything was sent at all.
-  void write(Event& line) const;
+  StepTraffic mean() const;
 };
 
 class RunReporter {
@@ -54,16 +54,13 @@ class RunReporter {
   void on_run_end(int64_t epochs, int64_t steps, const std::optional<WorkersReport>& workers = std::nullopt);
 
  private:
-  Event event(const std::string& kind) const { return make_event(kind, run_.name()); }
-
   const JobPlan& job_;
   const RunPlan& run_;
   EventSink& sink_;
   const Accelerator* accelerator_;
-  void add_device(Event& line) const;
-  // The rates of `timed` as an event's fields; where replicas work on their own, by what all of them did:
-  // `examples` in `seconds`.
-  void add_rates(Event& line, const StepRate& timed, int64_t examples, double seconds) const;
+  DeviceUse device_use() const;
+  // The rates of `timed`; where replicas work on their own, by what all of them did: `examples` in `seconds`.
+  StepSpeed speed(const StepRate& timed, int64_t examples, double seconds) const;
 
   std::function<Traffic()> traffic_;
   Traffic traffic_so_far_;
@@ -77,7 +74,7 @@ class RunReporter {
   double window_started_ = 0;
   double progress_sent_ = 0;
   std::vector<double> epoch_seconds_;
-  MetricValues evaluated_;  // of the last evaluation; empty: there was none
+  MetricValues evaluated_;  // by the last evaluation; empty before the first
 };
 
 }  // namespace dtrain

@@ -27,7 +27,8 @@ Trainer::Trainer(const JobPlan& job, const RunPlan& run, const SteppingParts& st
       activity_(records.activity),
       leads_(leads),
       deciding_(records.checkpoints.are_saved() || has_callbacks(job, run)),
-      learning_rate_(run.learning_rate),
+      phase_(&run.phases.front()),
+      learning_rate_(phase_->learning_rate),
       decisions_(stepping.strategy) {}
 
 void Trainer::run(const Resumption* from) {
@@ -55,6 +56,7 @@ void Trainer::run(const Resumption* from) {
 void Trainer::resume(const Resumption& from) {
   const TrainingState& state = from.state;
   go_to(strategy_.restore_variables(from.variables, state.step), state);
+  begin_phase_of(std::max<int64_t>(0, step_ - 1));  // of the last step made, whose schedule was saved
   learning_rate_.restore(state.schedule);
   epoch_sums_ = restored_sums(state.pass_sums);
   if (leads_) window_ = restored_sums(state.window_sums);  // they are summed over the replicas already
@@ -65,6 +67,15 @@ void Trainer::resume(const Resumption& from) {
 MetricSums Trainer::restored_sums(const std::map<std::string, double>& sums) const {
   return sums.empty() ? MetricSums() : MetricSums(objective_info(job_.spec.train.loss), sums);
 }
+
+void Trainer::begin_phase_of(int64_t step) {
+  const PhasePlan& phase = run_.phase_of(step);
+  if (&phase == phase_) return;
+  phase_ = &phase;
+  learning_rate_ = LearningRateSchedule(phase.learning_rate);
+}
+
+double Trainer::learning_rate_at(int64_t step) const { return learning_rate_.at(step - phase_->first_step); }
 
 void Trainer::go_to(int64_t step, const TrainingState& from) {
   // Since the beginning of the pass that was under way; negative in an earlier one.
@@ -92,7 +103,8 @@ void Trainer::train_epoch(int64_t epoch) {
     if (!share) break;
 
     activity_.doing(Activity::kComputing);
-    learning_rate = learning_rate_.at(step_);
+    begin_phase_of(step_);
+    learning_rate = learning_rate_at(step_);
     window_.add(strategy_.train_step(*share, {step_ + 1, learning_rate}));
     ++step_;
     position_ += share->global_examples;
@@ -177,9 +189,7 @@ void Trainer::refuse_save_requests() {
           : "SIGUSR1: the " + run_.name() +
                 " run saves no checkpoints; the distributed run is the one that can";
   if (!leads_) return spdlog::warn(text);
-  Event warning = make_event("warning", run_.name());
-  warning["text"] = text;
-  callbacks_.on_event(warning);
+  reporter_.on_warning(text);
 }
 
 void Trainer::save(int64_t epoch) {
@@ -216,7 +226,7 @@ TrainingState Trainer::state(int64_t epoch, const MetricSums& window) const {
   state.global_batch = run_.batch.global;
   state.pass_sums = epoch_sums_.named();
   state.window_sums = window.named();
-  state.learning_rate = learning_rate_.at(step_ - 1);
+  state.learning_rate = learning_rate_at(step_ - 1);
   state.schedule = learning_rate_.state();
   state.callbacks = callbacks_.state();
   state.metrics = evaluation_;
@@ -254,7 +264,7 @@ void Trainer::require_finite(double loss, const char* of) {
       fmt::format("the {} is not finite by step {}: training diverged; lower train.optimizer.learning_rate "
                   "(now {:g}) or add train.learning_rate_scaling.warmup_steps; if it trained well before, a "
                   "bit of memory may have flipped: --resume goes on from the last good checkpoint",
-                  of, step_, learning_rate_.at(step_ - 1)));
+                  of, step_, learning_rate_at(step_ - 1)));
 }
 
 void Trainer::evaluate(int64_t epoch) {

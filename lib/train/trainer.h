@@ -67,6 +67,8 @@ class Trainer {
  private:
   void resume(const Resumption& from);
   MetricSums restored_sums(const std::map<std::string, double>& sums) const;
+  void begin_phase_of(int64_t step);  // 0-based over the run
+  double learning_rate_at(int64_t step) const;
   // To the step `step` of this replica, counted as `from` counts.
   void go_to(int64_t step, const TrainingState& from);
   void train_epoch(int64_t epoch);
@@ -102,9 +104,10 @@ class Trainer {
   RunCheckpoints& checkpoints_;
   CallbackList& callbacks_;
   ActivityLog& activity_;
-  bool leads_;     // rank 0
-  bool deciding_;  // there is something to decide while the run goes on
-  LearningRateSchedule learning_rate_;
+  bool leads_;                          // rank 0
+  bool deciding_;                       // there is something to decide while the run goes on
+  const PhasePlan* phase_;              // of the last step
+  LearningRateSchedule learning_rate_;  // of that phase
   Decisions decisions_;
   int64_t first_epoch_ = 0;
   int64_t step_ = 0;           // optimizer steps done

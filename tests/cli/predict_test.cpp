@@ -8,6 +8,7 @@
 #include "catch.h"
 #include "command_line.h"
 #include "data/dataset.h"
+#include "data/memory_source.h"
 #include "files.h"
 #include "saved_run.h"
 #include "spec/load.h"
@@ -19,7 +20,7 @@ using Catch::Matchers::StartsWith;
 
 LabelledImages test_examples() {
   const LoadedSpec loaded = parse_spec(kSavedSpec, "spec");
-  return load_dataset(loaded.spec.data, static_cast<uint64_t>(loaded.spec.seed)).test;
+  return images_of(*load_dataset(loaded.spec.data, static_cast<uint64_t>(loaded.spec.seed)).test);
 }
 
 std::string pgm(const at::Tensor& image) {

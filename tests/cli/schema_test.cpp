@@ -49,6 +49,25 @@ TEST_CASE("docs/spec.md is what schema --markdown prints") {
   CHECK(dtrain_command({"schema", "--markdown"}).output == document);
 }
 
+TEST_CASE("docs/metrics.md has what schema --events prints, once") {
+  const std::string document = content_of(DTRAIN_SOURCE_DIR "/docs/metrics.md");
+  const std::string events = dtrain_command({"schema", "--events"}).output;
+  const auto line = [](const std::string& text, size_t at) {
+    return text.substr(at, text.find('\n', at) - at);
+  };
+  const std::string first = line(events, 0);
+  const std::string last = line(events, events.rfind('\n', events.size() - 2) + 1);
+  REQUIRE(first.rfind("<!--", 0) == 0);
+  REQUIRE(last.rfind("<!--", 0) == 0);
+  const size_t begin = document.find(first), end = document.find(last);
+  REQUIRE(begin != std::string::npos);
+  REQUIRE(end != std::string::npos);
+  INFO("renew what is between the two comments with: dtrain schema --events");
+  CHECK((document.substr(begin, end + last.size() + 1 - begin) == events));
+  CHECK(document.find(first, begin + 1) == std::string::npos);
+  CHECK(dtrain_command({"schema", "--events", "--markdown"}).exit_code == 2);
+}
+
 TEST_CASE("a spec accepts exactly what is built") {
   CHECK(set_of(strategy_kinds().built) == set_of(strategy_names()));
   CHECK(set_of(optimizer_kinds().built) == set_of(optimizer_names()));

@@ -8,9 +8,12 @@
 #include <new>
 #include <numeric>
 #include <set>
+#include <span>
+#include <thread>
 
 #include "catch.h"
 #include "data/data_files.h"
+#include "data/memory_source.h"
 
 using namespace dtrain;
 using namespace dtrain::test;
@@ -45,7 +48,7 @@ std::vector<Share> rest_of(ShareLoader& loader) {
 
 std::vector<Share> epoch_of(const LabelledImages& images, const LoaderOptions& options, int64_t epoch = 0,
                             int64_t first_step = 0) {
-  ShareLoader loader(images, options);
+  ShareLoader loader(make_memory_source(images), options);
   loader.start_epoch(epoch, first_step);
   return rest_of(loader);
 }
@@ -227,7 +230,7 @@ TEST_CASE("the order is decided by seed and epoch") {
   CHECK(epoch_order(1000, false, 5, 3) == identity);
 
   const LabelledImages images = numbered_images(100);
-  ShareLoader loader(images, options_for(32));
+  ShareLoader loader(make_memory_source(images), options_for(32));
   loader.start_epoch(0);
   const auto first = rest_of(loader);
   loader.start_epoch(1);
@@ -248,7 +251,7 @@ TEST_CASE("prefetching changes nothing but the time") {
   const std::vector<Share> expected = epoch_of(images, options, 3);
   for (const int64_t prefetch : {1, 4, 1000}) {
     options.prefetch = prefetch;
-    ShareLoader loader(images, options);
+    ShareLoader loader(make_memory_source(images), options);
     for (int repeat = 0; repeat < 20; ++repeat) {
       loader.start_epoch(3);
       CHECK(same(rest_of(loader), expected));  // compared at the end: no share was overwritten by a later one
@@ -279,7 +282,7 @@ TEST_CASE("an epoch can start at a later step and be given up at any") {
   for (const int64_t prefetch : {0, 3}) {
     LoaderOptions options = options_for(16);
     options.prefetch = prefetch;
-    ShareLoader loader(images, options);
+    ShareLoader loader(make_memory_source(images), options);
     CHECK_FALSE(loader.next());  // no epoch yet
     loader.start_epoch(1);
     const std::vector<Share> whole = rest_of(loader);
@@ -305,7 +308,7 @@ TEST_CASE("a loader can be destroyed at any moment, and its shares outlive it") 
   for (int taken = 0; taken < 50; ++taken) {
     LoaderOptions options = options_for(8);
     options.prefetch = 4;
-    ShareLoader loader(images, options);
+    ShareLoader loader(make_memory_source(images), options);
     loader.start_epoch(0);
     for (int i = 0; i < taken % 10; ++i) kept.push_back(*loader.next());
   }
@@ -317,7 +320,7 @@ TEST_CASE("drop_remainder leaves the partial step out") {
   const LabelledImages images = numbered_images(100);
   LoaderOptions options = options_for(16);
   options.plan.drop_remainder = true;
-  ShareLoader loader(images, options);
+  ShareLoader loader(make_memory_source(images), options);
   CHECK(loader.steps_per_epoch() == 6);
   loader.start_epoch(0);
   const std::vector<Share> shares = rest_of(loader);
@@ -332,7 +335,7 @@ TEST_CASE("an error in the prefetch thread is thrown by next(), and the loader c
   for (const int64_t prefetch : {0, 2}) {
     LoaderOptions options = options_for(100);
     options.prefetch = prefetch;
-    ShareLoader loader(images, options);
+    ShareLoader loader(make_memory_source(images), options);
     RefusingAllocator allocator;
     allocator.limit = 100 * 12 * sizeof(float);
     loader.start_epoch(0);
@@ -348,7 +351,7 @@ TEST_CASE("an error in the prefetch thread is thrown by next(), and the loader c
 TEST_CASE("options that make no sense are refused") {
   const LabelledImages images = numbered_images(10);
   const auto message_for = [&](const LabelledImages& data, const LoaderOptions& options) {
-    return error_of([&] { ShareLoader loader(data, options); }, ExitCode::kBug);
+    return error_of([&] { ShareLoader loader(make_memory_source(data), options); }, ExitCode::kBug);
   };
   CHECK_THAT(message_for(images, options_for(4, 2, 2)), ContainsSubstring("rank out of range"));
   CHECK_THAT(message_for(images, LoaderOptions{}), ContainsSubstring("plan must be resolved"));
@@ -362,4 +365,57 @@ TEST_CASE("options that make no sense are refused") {
   LoaderOptions half = options_for(4);
   half.format.dtype = at::kHalf;
   CHECK_THAT(message_for(images, half), ContainsSubstring("float32 or float64"));
+  CHECK_THAT(error_of([&] { ShareLoader loader(nullptr, options_for(4)); }, ExitCode::kBug),
+             ContainsSubstring("no examples"));
+}
+
+TEST_CASE("a source is read by several threads at once, each into a slot of its own") {
+  const LabelledImages images = numbered_images(500);
+  const ExampleSourcePtr source = make_memory_source(images);
+  CHECK(source->size() == 500);
+  CHECK(source->shape() == at::IntArrayRef({1, 4, 3}));
+  std::atomic<int> right = 0;
+  std::vector<std::jthread> threads;
+  for (int64_t thread = 0; thread < 4; ++thread) {
+    threads.emplace_back([&, thread] {
+      for (int64_t begin = thread; begin + 7 < 500; begin += 4) {
+        const std::vector<int64_t> indices = {begin, begin + 7, begin};
+        ExampleSlot slot{at::empty({3, 1, 4, 3}, at::kByte), at::empty({3}, at::kLong)};
+        source->read(indices, /*values=*/{}, slot);
+        const at::Tensor rows = at::tensor(indices, at::kLong);
+        if (slot.inputs.equal(images.images.index_select(0, rows)) && slot.targets.equal(rows)) ++right;
+      }
+    });
+  }
+  threads.clear();
+  CHECK(right == 493);
+}
+
+TEST_CASE("only examples in memory can lie on a device as they are stored") {
+  class Streamed : public ExampleSource {
+   public:
+    int64_t size() const override { return 8; }
+    at::IntArrayRef shape() const override { return shape_; }
+    void read(std::span<const int64_t> indices, const at::Tensor& values, ExampleSlot& slot) const override {
+      REQUIRE(values.defined());
+      slot.inputs.fill_(values[3]);
+      for (size_t i = 0; i < indices.size(); ++i) slot.targets[static_cast<int64_t>(i)] = indices[i];
+    }
+
+   private:
+    std::vector<int64_t> shape_ = {3, 2, 2};
+  };
+  const auto streamed = std::make_shared<Streamed>();
+  LoaderOptions options = options_for(4);
+  ShareLoader loader(streamed, options);
+  loader.start_epoch(0);
+  const std::vector<Share> shares = rest_of(loader);
+  REQUIRE(shares.size() == 2);
+  CHECK(shares[0].micro_batches[0].assemble().inputs.sizes() == at::IntArrayRef({4, 3, 2, 2}));
+  std::vector<int64_t> all = targets_of(shares[0]);
+  for (const int64_t target : targets_of(shares[1])) all.push_back(target);
+  CHECK(all == epoch_order(8, true, 5, 0));
+  options.assembly = Assembly::kResident;
+  CHECK_THAT(error_of([&] { ShareLoader resident(streamed, options); }, ExitCode::kBug),
+             ContainsSubstring("in memory"));
 }

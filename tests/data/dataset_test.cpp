@@ -6,6 +6,7 @@
 
 #include "catch.h"
 #include "data/data_files.h"
+#include "data/memory_source.h"
 #include "files.h"
 
 using namespace dtrain;
@@ -63,8 +64,8 @@ TEST_CASE("a folder may be named with a dash, its files with a dot") {
   fs::rename(folder / "t10k-labels-idx1-ubyte", folder / "t10k-labels.idx1-ubyte");
   const Dataset dataset = load_dataset(spec_for("fashion_mnist"), 0);
   CHECK(dataset.info.source == folder.string());
-  CHECK(dataset.train.size() == 20);
-  CHECK(dataset.test.size() == 10);
+  CHECK(dataset.train->size() == 20);
+  CHECK(dataset.test->size() == 10);
 }
 
 TEST_CASE("the shape and counts come from the files") {
@@ -78,9 +79,9 @@ TEST_CASE("the shape and counts come from the files") {
   CHECK(dataset.info.classes == 10);
   CHECK(dataset.info.train_examples == 20);
   CHECK(dataset.info.test_examples == 10);
-  CHECK(dataset.train.images.sizes() == at::IntArrayRef({20, 1, 4, 3}));
-  CHECK(dataset.train.labels.sizes() == at::IntArrayRef({20}));
-  CHECK(dataset.test.images.sizes() == at::IntArrayRef({10, 1, 4, 3}));
+  CHECK(images_of(*dataset.train).images.sizes() == at::IntArrayRef({20, 1, 4, 3}));
+  CHECK(images_of(*dataset.train).labels.sizes() == at::IntArrayRef({20}));
+  CHECK(images_of(*dataset.test).images.sizes() == at::IntArrayRef({10, 1, 4, 3}));
 }
 
 TEST_CASE("a missing dataset is replaced by the fallback, which is told") {
@@ -109,8 +110,8 @@ TEST_CASE("a missing dataset is replaced by the fallback, which is told") {
     CHECK(dataset.info.name == "synthetic");
     CHECK(dataset.info.is_fallback());
     CHECK(dataset.info.source == "generated");
-    CHECK(dataset.train.size() == 7);
-    CHECK(dataset.test.size() == 5);
+    CHECK(dataset.train->size() == 7);
+    CHECK(dataset.test->size() == 5);
   }
 }
 
@@ -196,9 +197,9 @@ TEST_CASE("fewer examples can be asked for, but not more than there are") {
   spec.test_examples = 3;
   const Dataset dataset = load_dataset(spec, 0);
   CHECK(dataset.info.train_examples == 7);
-  CHECK(dataset.train.size() == 7);
-  CHECK(dataset.train.images.size(0) == 7);
-  CHECK(dataset.test.size() == 3);
+  CHECK(dataset.train->size() == 7);
+  CHECK(images_of(*dataset.train).images.size(0) == 7);
+  CHECK(dataset.test->size() == 3);
   spec.train_examples = 21;
   CHECK_THAT(
       error_of([&] { find_dataset(spec); }, ExitCode::kUsage),
@@ -221,11 +222,11 @@ TEST_CASE("Fashion-MNIST as Debian installs it") {
   INFO("This test needs Debian's package dataset-fashion-mnist; scripts/test installs it.");
   const Dataset dataset = load_dataset(spec_for("fashion_mnist"), 0);
   CHECK(dataset.info.source == "/usr/share/datasets/fashion-mnist");
-  CHECK(dataset.train.images.sizes() == at::IntArrayRef({60000, 1, 28, 28}));
-  CHECK(dataset.test.images.sizes() == at::IntArrayRef({10000, 1, 28, 28}));
-  CHECK(at::bincount(dataset.train.labels).eq(6000).all().item<bool>());
-  CHECK(at::bincount(dataset.test.labels).eq(1000).all().item<bool>());
+  CHECK(images_of(*dataset.train).images.sizes() == at::IntArrayRef({60000, 1, 28, 28}));
+  CHECK(images_of(*dataset.test).images.sizes() == at::IntArrayRef({10000, 1, 28, 28}));
+  CHECK(at::bincount(images_of(*dataset.train).labels).eq(6000).all().item<bool>());
+  CHECK(at::bincount(images_of(*dataset.test).labels).eq(1000).all().item<bool>());
   // The published mean of the training images is 0.2860.
-  const double mean = dataset.train.images.sum().item<double>() / (60000.0 * 784 * 255);
+  const double mean = images_of(*dataset.train).images.sum().item<double>() / (60000.0 * 784 * 255);
   CHECK(mean == Approx(0.2860).margin(5e-5));
 }

@@ -5,6 +5,7 @@
 
 #include "catch.h"
 #include "data/data_files.h"
+#include "data/memory_source.h"
 
 using namespace dtrain;
 using namespace dtrain::test;
@@ -28,43 +29,43 @@ TEST_CASE("synthetic data is decided by the seed") {
   const Dataset first = generate_synthetic(info_for(300), 7);
   const Dataset again = generate_synthetic(info_for(300), 7);
   const Dataset other = generate_synthetic(info_for(300), 8);
-  CHECK(first.train.images.equal(again.train.images));
-  CHECK(first.train.labels.equal(again.train.labels));
-  CHECK(first.test.images.equal(again.test.images));
-  CHECK_FALSE(first.train.images.equal(other.train.images));
-  CHECK_FALSE(first.train.labels.equal(other.train.labels));
-  CHECK_FALSE(first.train.labels.narrow(0, 0, 200).equal(first.test.labels));
+  CHECK(images_of(*first.train).images.equal(images_of(*again.train).images));
+  CHECK(images_of(*first.train).labels.equal(images_of(*again.train).labels));
+  CHECK(images_of(*first.test).images.equal(images_of(*again.test).images));
+  CHECK_FALSE(images_of(*first.train).images.equal(images_of(*other.train).images));
+  CHECK_FALSE(images_of(*first.train).labels.equal(images_of(*other.train).labels));
+  CHECK_FALSE(images_of(*first.train).labels.narrow(0, 0, 200).equal(images_of(*first.test).labels));
 
   // Fewer examples are the first of more.
   const Dataset fewer = generate_synthetic(info_for(100), 7);
-  CHECK(fewer.train.images.equal(first.train.images.narrow(0, 0, 100)));
-  CHECK(fewer.train.labels.equal(first.train.labels.narrow(0, 0, 100)));
+  CHECK(images_of(*fewer.train).images.equal(images_of(*first.train).images.narrow(0, 0, 100)));
+  CHECK(images_of(*fewer.train).labels.equal(images_of(*first.train).labels.narrow(0, 0, 100)));
 }
 
 TEST_CASE("synthetic data has the shape and classes asked for") {
   const Dataset dataset =
       generate_synthetic(info_for(500, {3, 5, 3}, 4), 1);  // 45 pixels: no whole number of words
-  CHECK(dataset.train.images.sizes() == at::IntArrayRef({500, 3, 5, 3}));
-  CHECK(dataset.train.images.scalar_type() == at::kByte);
-  CHECK(dataset.train.labels.min().item<int64_t>() == 0);
-  CHECK(dataset.train.labels.max().item<int64_t>() == 3);
-  CHECK(dataset.test.images.size(0) == 200);
+  CHECK(images_of(*dataset.train).images.sizes() == at::IntArrayRef({500, 3, 5, 3}));
+  CHECK(images_of(*dataset.train).images.scalar_type() == at::kByte);
+  CHECK(images_of(*dataset.train).labels.min().item<int64_t>() == 0);
+  CHECK(images_of(*dataset.train).labels.max().item<int64_t>() == 3);
+  CHECK(images_of(*dataset.test).images.size(0) == 200);
   // No pixel is left unwritten: over 500 images each takes many values.
-  CHECK(dataset.train.images.to(at::kFloat).std(0).min().item<double>() > 20);
+  CHECK(images_of(*dataset.train).images.to(at::kFloat).std(0).min().item<double>() > 20);
 }
 
 TEST_CASE("synthetic data can be learnt") {
   const Dataset dataset = generate_synthetic(info_for(2000), 3);
-  const at::Tensor images = dataset.train.images.flatten(1).to(at::kFloat);
+  const at::Tensor images = images_of(*dataset.train).images.flatten(1).to(at::kFloat);
   std::vector<at::Tensor> means;
   for (int64_t label = 0; label < 10; ++label) {
-    means.push_back(images.index({dataset.train.labels.eq(label)}).mean(0));
+    means.push_back(images.index({images_of(*dataset.train).labels.eq(label)}).mean(0));
   }
   const at::Tensor nearest =
-      at::cdist(dataset.test.images.flatten(1).to(at::kFloat), at::stack(means)).argmin(1);
-  CHECK(nearest.eq(dataset.test.labels).to(at::kFloat).mean().item<double>() > 0.95);
+      at::cdist(images_of(*dataset.test).images.flatten(1).to(at::kFloat), at::stack(means)).argmin(1);
+  CHECK(nearest.eq(images_of(*dataset.test).labels).to(at::kFloat).mean().item<double>() > 0.95);
   // But an image is not its prototype: those of one class differ.
-  CHECK(images.index({dataset.train.labels.eq(0)}).std(0).mean().item<double>() > 20);
+  CHECK(images.index({images_of(*dataset.train).labels.eq(0)}).std(0).mean().item<double>() > 20);
 }
 
 TEST_CASE("too much synthetic data is refused before it is allocated") {

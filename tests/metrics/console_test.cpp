@@ -40,7 +40,7 @@ Event comparison() {
   baseline.strategy = "one_device";
   baseline.replicas = 1;
   baseline.examples_per_second = 40000;
-  Event event = comparison_event(compare_runs(baseline, collector.of("distributed")));
+  Event event = encode(comparison_event(compare_runs(baseline, collector.of("distributed"))));
   event.erase("time");
   return event;
 }

@@ -1,4 +1,4 @@
-#include "metrics/event.h"
+#include "metrics/events.h"
 
 #include <cmath>
 #include <limits>
@@ -9,7 +9,7 @@
 using namespace dtrain;
 
 TEST_CASE("an event starts with its kind, the time and the run, in this order") {
-  const std::string text = event_text(make_event("epoch", "baseline"));
+  const std::string text = event_text(encode(begin_event<EpochEvent>("baseline")));
   const std::regex expected(
       R"(\{"event":"epoch","time":"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z","run":"baseline"\})");
   CHECK(std::regex_match(text, expected));
@@ -50,6 +50,7 @@ TEST_CASE("missing fields, fields of another type and events that are no objects
     CHECK_FALSE(integer_at(event, key));
   }
   CHECK_FALSE(integer_at(event, "number"));
+  CHECK_FALSE(integer_at(Event{{"n", UINT64_MAX}}, "n"));
   CHECK_FALSE(text_at(event, "number"));
   for (const Event& other : {Event(), Event(3), Event("word"), Event::array({1})}) {
     CHECK_FALSE(number_at(other, "x"));

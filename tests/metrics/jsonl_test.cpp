@@ -7,6 +7,7 @@
 #include "catch.h"
 #include "core/error.h"
 #include "files.h"
+#include "metrics/events.h"
 
 using namespace dtrain;
 
@@ -20,10 +21,10 @@ std::vector<Event> parsed_lines(const std::filesystem::path& path) {
 }
 
 Event step(int64_t number, double loss) {
-  Event event = make_event("step", "distributed");
-  event["step"] = number;
-  event["loss"] = loss;
-  return event;
+  auto event = begin_event<StepEvent>("distributed");
+  event.step = number;
+  event.metrics = {{"loss", loss}};
+  return encode(event);
 }
 
 }  // namespace
@@ -45,7 +46,7 @@ TEST_CASE("every event is a line in the file as soon as it was given") {
 TEST_CASE("progress is for eyes only") {
   const TemporaryFolder folder;
   JsonLinesFile file(folder.path() / "metrics.jsonl");
-  file.on_event(make_event("progress", "baseline"));
+  file.on_event(encode(begin_event<ProgressEvent>("baseline")));
   CHECK(content_of(folder.path() / "metrics.jsonl").empty());
 }
 

@@ -27,24 +27,23 @@ struct Watched {
     list = std::make_unique<CallbackList>(CallbackContext{job, job.runs.back(), folder / "", sink}, leads);
   }
   void start(int64_t resumed_step = 0) {
-    Event event = make_event("run_start", "distributed");
-    if (resumed_step > 0) event["resumed_step"] = resumed_step;
-    list->on_event(event);
+    auto start = begin_event<RunStartEvent>("distributed");
+    if (resumed_step > 0) start.resumed_step = resumed_step;
+    list->on_event(encode(start));
   }
   void epoch(int64_t epoch) {
-    Event event = make_event("epoch", "distributed");
-    event["epoch"] = epoch;
-    event["loss"] = 0.5;
-    event["learning_rate"] = 0.01;
-    list->on_event(event);
+    auto event = begin_event<EpochEvent>("distributed");
+    event.epoch = epoch;
+    event.metrics = {{"loss", 0.5}};
+    event.learning_rate = 0.01;
+    list->on_event(encode(event));
   }
   void evaluate(int64_t epoch, double loss, double accuracy = 0.5) {
-    Event event = make_event("eval", "distributed");
-    event["epoch"] = epoch;
-    event["step"] = epoch * 5;
-    event["loss"] = loss;
-    event["accuracy"] = accuracy;
-    list->on_event(event);
+    auto evaluation = begin_event<EvalEvent>("distributed");
+    evaluation.epoch = epoch;
+    evaluation.step = epoch * 5;
+    evaluation.metrics = {{"loss", loss}, {"accuracy", accuracy}};
+    list->on_event(encode(evaluation));
   }
 };
 
@@ -95,9 +94,9 @@ TEST_CASE("the callback that docs/extending.md writes ends a training at its tar
   Watched job({});
   const auto callback = make_target_accuracy({job.job, job.job.runs.back(), job.folder / "", job.sink});
   const auto reason_after = [&](double accuracy) {
-    Event event = make_event("eval", "distributed");
-    event["accuracy"] = accuracy;
-    callback->on_event(event);
+    auto evaluation = begin_event<EvalEvent>("distributed");
+    evaluation.metrics = {{"accuracy", accuracy}};
+    callback->on_event(encode(evaluation));
     return callback->reason_to_end().value_or("none");
   };
   CHECK(reason_after(0.89) == "none");

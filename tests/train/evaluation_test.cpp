@@ -1,4 +1,5 @@
 #include "inference/evaluation.h"
+#include "data/memory_source.h"
 
 #include <ATen/ATen.h>
 
@@ -17,7 +18,7 @@ NamedTensors some_variables(const JobPlan& job) {
 }
 
 // What `ranks` threads come to; only rank 0 has the variables.
-EvaluationSums evaluate(const JobPlan& job, const LabelledImages& examples, int ranks) {
+EvaluationSums evaluate(const JobPlan& job, const ExampleSourcePtr& examples, int ranks) {
   EvaluationSums of_rank_0;
   with_ranks("shared_memory", ranks, [&](ProcessGroup& group) {
     const auto model = group.rank() == 0 ? trained_model(job, some_variables(job)) : initial_model(job);
@@ -33,9 +34,10 @@ TEST_CASE("an evaluation counts what the model predicts, whatever the number of 
   const JobPlan job =
       small_job({"data.test_examples=" + std::to_string(count), "evaluate.batch_per_replica=4",
                  "data.mean=0.3", "data.standard_deviation=0.2"});
-  const LabelledImages examples = load_test_examples(job);
-  REQUIRE(examples.size() == count);
-  const Evaluation alone = evaluation_from(evaluate(job, examples, 1), 3);
+  const ExampleSourcePtr source = load_test_examples(job);
+  REQUIRE(source->size() == count);
+  const Evaluation alone = evaluation_from(evaluate(job, source, 1), 3);
+  const LabelledImages& examples = images_of(*source);
 
   const at::NoGradGuard no_grad;
   const auto model = trained_model(job, some_variables(job));
@@ -63,7 +65,7 @@ TEST_CASE("an evaluation counts what the model predicts, whatever the number of 
 
   for (const int ranks : {2, 3}) {
     INFO(ranks);
-    const Evaluation shared = evaluation_from(evaluate(job, examples, ranks), 3);
+    const Evaluation shared = evaluation_from(evaluate(job, source, ranks), 3);
     CHECK(shared.confusion == alone.confusion);
     CHECK(shared.examples_of == alone.examples_of);
     CHECK(shared.correct_of == alone.correct_of);
@@ -82,9 +84,9 @@ TEST_CASE("many classes are counted without a matrix") {
 TEST_CASE("only the test examples are read for an evaluation, and they are those of the training") {
   const JobPlan job = small_job();
   const Dataset whole = load_dataset(job.spec.data, static_cast<uint64_t>(job.spec.seed));
-  const LabelledImages examples = load_test_examples(job);
-  CHECK(at::equal(examples.images, whole.test.images));
-  CHECK(at::equal(examples.labels, whole.test.labels));
+  const LabelledImages& examples = images_of(*load_test_examples(job));
+  CHECK(at::equal(examples.images, images_of(*whole.test).images));
+  CHECK(at::equal(examples.labels, images_of(*whole.test).labels));
 }
 
 TEST_CASE("variables of another model are not evaluated") {

@@ -60,7 +60,7 @@ Replica train(const JobPlan& job, ProcessGroup& inspection_group, std::unique_pt
        }});
   RecordingSink sink;
   const auto strategy = make_inspected(make_strategy(run.strategy, std::move(parts)), inspection, inspected,
-                                       make_event("inspect", "distributed"), sink);
+                                       begin_event<InspectEvent>("distributed"), sink);
   strategy->place_variables();
   ShareLoader loader(dataset.train, train_options(job, run, rank));
   int64_t step = 0;
@@ -213,14 +213,14 @@ TEST_CASE("an inspection reads as a table") {
       {"rank": 1, "examples": 1, "first_indices": [17], "loss": 0.25, "gradient_norm": 0.25, "weight_norm": 12.5}],
       "gradient_norm": 0.3, "expected_gradient_norm": 0.3, "gradient_difference": 1e-8,
       "gradient_tolerance": 1e-5, "weights_equal": true, "passed": true})");
-  const std::string table = inspection_table(event);
+  const std::string table = inspection_table(decode<InspectEvent>(event).value());
   CHECK_THAT(table, ContainsSubstring("step 7, replica by replica"));
   CHECK_THAT(table, ContainsSubstring("59999, 2, 30000, 4, 5, 6, 7, ..."));
   CHECK_THAT(table, ContainsSubstring(" 17  "));
   CHECK_THAT(table, ContainsSubstring("difference 1.0e-08, allowed 1e-05"));
   CHECK_THAT(table, ContainsSubstring("the same on every replica"));
   CHECK_THAT(table, ContainsSubstring("OK\n"));
-  CHECK_THAT(inspection_table(Event{{"event", "inspect"}}), ContainsSubstring("FAILED"));  // nothing is known
+  CHECK_THAT(inspection_table(InspectEvent()), ContainsSubstring("FAILED"));  // nothing is known
 }
 
 }  // namespace

@@ -97,7 +97,7 @@ TEST_CASE("the published example has the published numbers") {
   CHECK(baseline.steps_per_epoch == 938);  // 60000 / 64 = 937.5
   CHECK(baseline.epochs == 5);
   CHECK(baseline.total_steps == 5 * 938);
-  CHECK(baseline.learning_rate.scaled == Approx(1e-3));
+  CHECK(baseline.phases.front().learning_rate.scaled == Approx(1e-3));
   CHECK(baseline.evaluates);
 
   const RunPlan& overhead = job.runs[1];
@@ -111,8 +111,8 @@ TEST_CASE("the published example has the published numbers") {
   CHECK(distributed.batch.global == 128);
   CHECK(distributed.steps_per_epoch == 469);
   CHECK(distributed.total_steps == 5 * 469);
-  CHECK(distributed.learning_rate.scaled == Approx(2e-3));
-  CHECK(distributed.learning_rate.derivation == "0.001 x 128/64 (linear) = 0.002");
+  CHECK(distributed.phases.front().learning_rate.scaled == Approx(2e-3));
+  CHECK(distributed.phases.front().learning_rate.derivation == "0.001 x 128/64 (linear) = 0.002");
 }
 
 TEST_CASE("the number of replicas comes from the strategy, the devices, the launcher or the cores") {
@@ -212,7 +212,7 @@ TEST_CASE("servers are processes beside those that train, and an update is one w
   CHECK(run.processes() == 5);
   CHECK(run.is_asynchronous());
   CHECK(run.batch.global == 24);
-  CHECK(run.learning_rate.scaled == 1.0);  // 8 / 4, not 24 / 4
+  CHECK(run.phases.front().learning_rate.scaled == 1.0);  // 8 / 4, not 24 / 4
   CHECK(run.threads_per_replica == std::max(1, available_cores() / 5));
   CHECK(job.runs.front().processes() == 1);
   CHECK_FALSE(job.runs.front().is_asynchronous());
@@ -316,15 +316,15 @@ TEST_CASE("the learning rate is scaled by the global batch of each run") {
       "compare: {baseline: one_device}\n"
       "train: {optimizer: {kind: sgd, learning_rate: 0.1}, learning_rate_scaling: ";
   const JobPlan none = plan_of(job + "{rule: none, warmup_steps: 7}}\n");
-  CHECK(none.runs.back().learning_rate.scaled == Approx(0.1));
-  CHECK(none.runs.back().learning_rate.warmup_steps == 7);
-  CHECK(none.runs.back().learning_rate.derivation == "0.1 (no scaling)");
+  CHECK(none.runs.back().phases.front().learning_rate.scaled == Approx(0.1));
+  CHECK(none.runs.back().phases.front().learning_rate.warmup_steps == 7);
+  CHECK(none.runs.back().phases.front().learning_rate.derivation == "0.1 (no scaling)");
   const JobPlan linear = plan_of(job + "{rule: linear, reference_batch: 64}}\n");
-  CHECK(linear.runs.front().learning_rate.scaled == Approx(0.1));  // 1 x 32 x 2
-  CHECK(linear.runs.back().learning_rate.scaled == Approx(0.4));   // 4 x 32 x 2
-  CHECK(linear.runs.back().learning_rate.derivation == "0.1 x 256/64 (linear) = 0.4");
+  CHECK(linear.runs.front().phases.front().learning_rate.scaled == Approx(0.1));  // 1 x 32 x 2
+  CHECK(linear.runs.back().phases.front().learning_rate.scaled == Approx(0.4));   // 4 x 32 x 2
+  CHECK(linear.runs.back().phases.front().learning_rate.derivation == "0.1 x 256/64 (linear) = 0.4");
   const JobPlan root = plan_of(job + "{rule: sqrt, reference_batch: 64}}\n");
-  CHECK(root.runs.back().learning_rate.scaled == Approx(0.2));
+  CHECK(root.runs.back().phases.front().learning_rate.scaled == Approx(0.2));
 }
 
 TEST_CASE("bytes of an all-reduce follow the type of the weights") {
@@ -417,14 +417,14 @@ TEST_CASE("schedules in epochs follow each run's own steps, those in steps do no
       "unit: ";
   const JobPlan epochs = plan_of(text + "epochs}}\n");
   for (const RunPlan& run : {epochs.runs.front(), epochs.runs.back()}) {
-    CHECK(run.learning_rate.at(3 * run.steps_per_epoch - 1) == 1e-3);
-    CHECK(run.learning_rate.at(3 * run.steps_per_epoch) == 1e-4);
-    CHECK(run.learning_rate.at(run.total_steps - 1) == 1e-5);
+    CHECK(run.learning_rate_at(3 * run.steps_per_epoch - 1) == 1e-3);
+    CHECK(run.learning_rate_at(3 * run.steps_per_epoch) == 1e-4);
+    CHECK(run.learning_rate_at(run.total_steps - 1) == 1e-5);
   }
   const JobPlan steps = plan_of(text + "steps}}\n");
   for (const RunPlan& run : {steps.runs.front(), steps.runs.back()}) {
-    CHECK(run.learning_rate.at(2) == 1e-3);
-    CHECK(run.learning_rate.at(3) == 1e-4);
+    CHECK(run.learning_rate_at(2) == 1e-3);
+    CHECK(run.learning_rate_at(3) == 1e-4);
   }
 }
 

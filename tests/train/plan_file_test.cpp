@@ -23,12 +23,21 @@ JobPlan read_back(const JobPlan& job) {
 }
 
 // All members: with another one this does not compile, and it has to be written to the file.
+auto members_of(const std::vector<PhasePlan>& phases) {
+  std::vector<std::tuple<int64_t, int64_t, std::string>> all;
+  for (const PhasePlan& phase : phases) {
+    const auto& [first_step, steps, rate] = phase;
+    all.emplace_back(first_step, steps, rate.derivation);
+  }
+  return all;
+}
+
 auto members_of(const RunPlan& run) {
-  const auto& [kind, strategy, replicas, worker_restarts, servers, threads, batch, rate, steps_per_epoch,
+  const auto& [kind, strategy, replicas, worker_restarts, servers, threads, batch, phases, steps_per_epoch,
                epochs, total_steps, evaluates] = run;
   const auto& [per_replica, batch_replicas, accumulate_steps, global, drop_remainder] = batch;
   return std::tuple(kind, strategy, replicas, worker_restarts, servers, threads, per_replica, batch_replicas,
-                    accumulate_steps, global, drop_remainder, rate.derivation, steps_per_epoch, epochs,
+                    accumulate_steps, global, drop_remainder, members_of(phases), steps_per_epoch, epochs,
                     total_steps, evaluates);
 }
 
@@ -49,7 +58,7 @@ void check_equal(const JobPlan& job, const JobPlan& other) {
     const RunPlan &own = job.runs[i], &read = other.runs[i];
     CHECK(members_of(read) == members_of(own));
     for (const int64_t step : {int64_t{0}, own.total_steps / 2, own.total_steps - 1})
-      CHECK(read.learning_rate.at(step) == own.learning_rate.at(step));
+      CHECK(read.learning_rate_at(step) == own.learning_rate_at(step));
   }
 }
 

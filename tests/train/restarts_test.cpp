@@ -1,6 +1,7 @@
 #include "job/restarts.h"
 
 #include "catch.h"
+#include "metrics/events.h"
 #include "small_jobs.h"
 
 namespace dtrain {
@@ -76,27 +77,29 @@ TEST_CASE("a run that saves checkpoints is restarted unless the spec says otherw
 TEST_CASE("lost is what is done again and the time until then") {
   double now = 100;
   RestartTally tally([&] { return now; });
-  const auto take = [&](const char* kind, const char* field, int64_t step) {
-    Event event = make_event(kind, "distributed");
-    if (step > 0) event[field] = step;
-    tally.on_event(event);
+  const auto start_from = [&](int64_t step) {
+    auto start = begin_event<RunStartEvent>("distributed");
+    if (step > 0) start.resumed_step = step;
+    tally.on_event(encode(start));
   };
-  take("run_start", "resumed_step", 0);
+  start_from(0);
   now = 110;
-  take("checkpoint", "step", 50);
+  auto saved = begin_event<CheckpointEvent>("distributed");
+  saved.step = 50;
+  tally.on_event(encode(saved));
   CHECK(tally.lost_seconds() == 0);
   now = 115;  // five seconds of training are lost
   tally.on_restart(50);
   now = 117;  // and two more
   CHECK(tally.lost_seconds() == 7);
-  take("run_start", "resumed_step", 50);
+  start_from(50);
   now = 120;
   CHECK(tally.lost_seconds() == 7);
   tally.on_restart(50);  // what was trained since it went on
   now = 121;
   tally.on_restart(50);  // it did not even start
   now = 122;
-  take("run_start", "resumed_step", 50);
+  start_from(50);
   CHECK(tally.lost_seconds() == 12);
   CHECK(tally.restarts() == 3);
 }

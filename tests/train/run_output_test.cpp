@@ -33,18 +33,18 @@ JobPlan compared_job() {
 
 // A run of `run` that went well, with this speed.
 void report_run(RunOutput& output, const RunPlan& run, double examples_per_second) {
-  Event start = make_event("run_start", run.name());
-  start["name"] = "small";
-  start["strategy"] = run.strategy;
-  start["dataset"] = "synthetic";
-  start["replicas"] = run.replicas;
-  start["global_batch"] = run.batch.global;
-  output.on_event(start);
-  Event end = make_event("run_end", run.name());
-  end["status"] = "completed";
-  end["exit_code"] = 0;
-  end["examples_per_second"] = examples_per_second;
-  output.on_event(end);
+  auto start = begin_event<RunStartEvent>(run.name());
+  start.name = "small";
+  start.strategy = run.strategy;
+  start.dataset = "synthetic";
+  start.replicas = run.replicas;
+  start.global_batch = run.batch.global;
+  output.on_event(encode(start));
+  auto end = begin_event<RunEndEvent>(run.name());
+  end.status = "completed";
+  end.exit_code = 0;
+  end.speed.examples_per_second = examples_per_second;
+  output.on_event(encode(end));
 }
 
 TEST_CASE("a job's folder holds the resolved spec from the start, which reads back as the same job") {
@@ -68,9 +68,9 @@ TEST_CASE("finish compares the runs and writes the summary") {
   std::ostringstream out;
   RunOutput output(job, into(folder / "run"), out);
   report_run(output, job.runs[0], 1000);
-  Event overhead = make_event("overhead", "overhead");
-  overhead["overhead"] = 0.125;
-  output.on_event(overhead);
+  auto measured = begin_event<OverheadEvent>("overhead");
+  measured.overhead = 0.125;
+  output.on_event(encode(measured));
   report_run(output, job.runs[2], 1800);
   output.finish(job);
 
@@ -103,7 +103,7 @@ TEST_CASE("a failure ends the run that was under way and is in the summary") {
   std::ostringstream out;
   RunOutput output(job, into(folder / "run"), out);
   report_run(output, job.runs[0], 1000);
-  output.on_event(make_event("run_start", "distributed"));
+  output.on_event(encode(begin_event<RunStartEvent>("distributed")));
   output.fail(job.runs[2], "failed", ExitCode::kPeerLost, "rank 1 was killed");
 
   const Event end = metrics_in(folder / "run").back();

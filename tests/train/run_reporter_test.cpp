@@ -4,6 +4,7 @@
 
 #include "catch.h"
 #include "core/version.h"
+#include "metrics/event_tables.h"
 #include "small_jobs.h"
 
 namespace dtrain {
@@ -214,6 +215,38 @@ TEST_CASE("run_end is the medians of the run without its first steps, and the la
   CHECK(end["accuracy"] == Approx(1));
   CHECK(end["seconds"].get<double>() >= 0);
   CHECK(end["seconds"].get<double>() < 60);
+}
+
+// Has the one event of T's kind every field that its table does not call optional?
+template <class T>
+void check_complete(const RecordingSink& sink) {
+  const std::vector<Event> events = sink.of(T::table().kind);
+  REQUIRE(events.size() == 1);
+  for (const EventField<T>& field : T::table().fields) {
+    if (!field.when.empty() || field.name.empty()) continue;
+    INFO(T::table().kind << ": " << field.name);
+    CHECK(events[0].contains(field.name));
+  }
+}
+
+TEST_CASE("events have every field that is documented without a condition") {
+  const JobPlan job = small_job();
+  RecordingSink sink;
+  RunReporter reporter(job, job.runs.back(), sink);
+  reporter.on_run_start();
+  reporter.on_step(1, 1, computing_for(0.01), 4);
+  reporter.on_window(1, 1, 0.5, sums_of(4, 1, 1));
+  reporter.on_epoch(1, 1, 0.1, 0.5, sums_of(4, 1, 1));
+  reporter.on_evaluation(1, 1, 0.1, sums_of(7, 1, 1));
+  reporter.on_warning("careful");
+  reporter.on_run_end(1, 1);
+  check_complete<RunStartEvent>(sink);
+  check_complete<ProgressEvent>(sink);
+  check_complete<StepEvent>(sink);
+  check_complete<EpochEvent>(sink);
+  check_complete<EvalEvent>(sink);
+  check_complete<WarningEvent>(sink);
+  check_complete<RunEndEvent>(sink);
 }
 
 TEST_CASE("a run that evaluated nothing has no loss and accuracy in its end") {

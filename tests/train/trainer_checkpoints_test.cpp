@@ -58,6 +58,44 @@ TEST_CASE("a run without checkpoints leaves no folder, nor does one that is meas
   CHECK_FALSE(std::filesystem::exists(baseline.folder / "checkpoints"));
 }
 
+// Two phases instead of one: 7 steps at 0.5 after a warmup of 2, and the rest at 0.25, halved after 3 of its
+// steps.
+void divide_into_phases(RunPlan& run) {
+  TrainSpec train;
+  train.optimizer.learning_rate = 0.5;
+  train.learning_rate_scaling.warmup_steps = 2;
+  const PhasePlan first{0, 7, resolve_learning_rate(train, 4, {5, 7})};
+  train.optimizer.learning_rate = 0.25;
+  train.learning_rate_scaling.warmup_steps = 0;
+  train.schedule.kind = "step";
+  train.schedule.unit = "steps";
+  train.schedule.every = 3;
+  train.schedule.factor = 0.5;
+  run.phases = {first, {7, run.total_steps - 7, resolve_learning_rate(train, 4, {5, run.total_steps - 7})}};
+}
+
+TEST_CASE("each phase of a run has its own learning rate, and a run resumes in any of them") {
+  const std::vector<double> rates = {0.25, 0.5,  0.5,   0.5,   0.5,   0.5,    0.5,   0.25,
+                                     0.25, 0.25, 0.125, 0.125, 0.125, 0.0625, 0.0625};
+  Training whole({"checkpoint.every_steps=1", "checkpoint.keep=100"});
+  divide_into_phases(whole.job.runs.back());
+  whole.run();
+  CHECK(whole.strategy.learning_rates == rates);
+  for (const SavedCheckpoint& saved : list_checkpoints(whole.folder / "checkpoints")) {
+    const Checkpoint checkpoint = load_checkpoint(saved.path);
+    const auto step = static_cast<size_t>(checkpoint.state.step);
+    INFO("from step " << step);
+    CHECK(checkpoint.state.learning_rate == rates[step - 1]);
+    Training rest({"checkpoint.every_steps=1", "checkpoint.keep=100"});
+    divide_into_phases(rest.job.runs.back());
+    rest.strategy.steps_before = checkpoint.state.step;
+    const Resumption from{checkpoint.state, {checkpoint.model, checkpoint.optimizer}};
+    rest.run(/*evaluates=*/true, &from);
+    CHECK(rest.strategy.learning_rates ==
+          std::vector<double>(rates.begin() + static_cast<int64_t>(step), rates.end()));
+  }
+}
+
 TEST_CASE("a checkpoint says where training stood") {
   Training training({"checkpoint.every_steps=4", "checkpoint.keep=100", "metrics.every_steps=3"});
   training.run();
@@ -132,7 +170,7 @@ TEST_CASE("a replica that stands elsewhere than the checkpoint goes on from its 
     INFO("own step " << own);
     Training training;
     training.strategy.own_step = training.strategy.steps_before = own;
-    from.state.schedule = LearningRateSchedule(training.job.runs.back().learning_rate).state();
+    from.state.schedule = LearningRateSchedule(training.job.runs.back().phases.front().learning_rate).state();
     training.run(/*evaluates=*/false, &from);
     CHECK(training.strategy.steps == steps);
     CHECK(std::count(training.strategy.calls.begin(), training.strategy.calls.end(), "end") == 1);

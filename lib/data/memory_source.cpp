@@ -1,0 +1,97 @@
+#include "data/memory_source.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "core/error.h"
+
+namespace dtrain {
+namespace {
+
+void require_sound(bool holds, const char* what) {
+  if (!holds) throw Error(ExitCode::kBug, std::string("examples in memory: ") + what);
+}
+
+constexpr int64_t kAhead = 2;  // rows
+constexpr int64_t kCacheLine = 64;
+
+// Rows in random order are where the processor cannot foresee them: without this, half the time of a batch
+// goes into waiting for memory.
+void fetch_ahead(const uint8_t* data, int64_t bytes) {
+  for (int64_t offset = 0; offset < bytes; offset += kCacheLine) __builtin_prefetch(data + offset);
+}
+
+// Plain loops: this runs beside the replica's computation, whose threads LibTorch's parallel loops would
+// take.
+template <typename T>
+void normalise_rows(const at::Tensor& images, const int64_t* rows, const at::Tensor& values,
+                    at::Tensor& out) {
+  const int64_t pixels = images[0].numel();
+  const uint8_t* source = images.const_data_ptr<uint8_t>();
+  const T* value = values.const_data_ptr<T>();
+  T* target = out.mutable_data_ptr<T>();
+  for (int64_t row = 0; row < out.size(0); ++row, target += pixels) {
+    const uint8_t* image = source + rows[row] * pixels;
+    if (row + kAhead < out.size(0)) fetch_ahead(source + rows[row + kAhead] * pixels, pixels);
+    for (int64_t pixel = 0; pixel < pixels; ++pixel) target[pixel] = value[image[pixel]];
+  }
+}
+
+void copy_rows(const at::Tensor& images, const int64_t* rows, at::Tensor& out) {
+  const int64_t pixels = images[0].numel();
+  const uint8_t* source = images.const_data_ptr<uint8_t>();
+  uint8_t* target = out.mutable_data_ptr<uint8_t>();
+  for (int64_t row = 0; row < out.size(0); ++row)
+    std::copy_n(source + rows[row] * pixels, pixels, target + row * pixels);
+}
+
+class MemorySource : public ExampleSource {
+ public:
+  explicit MemorySource(LabelledImages all) : all_(std::move(all)) {
+    require_sound(all_.images.defined() && all_.labels.defined(), "no images or no labels");
+    require_sound(
+        all_.images.scalar_type() == at::kByte && all_.images.dim() == 4 && all_.images.is_contiguous(),
+        "images must be contiguous uint8 [n, channels, height, width]");
+    require_sound(
+        all_.labels.scalar_type() == at::kLong && all_.labels.dim() == 1 && all_.labels.is_contiguous(),
+        "labels must be contiguous int64 [n]");
+    require_sound(all_.images.size(0) == all_.labels.size(0), "as many images as labels are needed");
+  }
+
+  int64_t size() const override { return all_.size(); }
+  at::IntArrayRef shape() const override { return all_.images.sizes().slice(1); }
+  const LabelledImages* in_memory() const override { return &all_; }
+
+  void read(std::span<const int64_t> indices, const at::Tensor& values, ExampleSlot& slot) const override {
+    const int64_t* rows = indices.data();
+    if (!values.defined()) {
+      copy_rows(all_.images, rows, slot.inputs);
+    } else if (values.scalar_type() == at::kFloat) {
+      normalise_rows<float>(all_.images, rows, values, slot.inputs);
+    } else {
+      normalise_rows<double>(all_.images, rows, values, slot.inputs);
+    }
+    const int64_t* labels = all_.labels.const_data_ptr<int64_t>();
+    std::transform(indices.begin(), indices.end(), slot.targets.mutable_data_ptr<int64_t>(),
+                   [labels](int64_t row) { return labels[row]; });
+  }
+
+ private:
+  const LabelledImages all_;
+};
+
+}  // namespace
+
+ExampleSourcePtr make_memory_source(LabelledImages images) {
+  return std::make_shared<MemorySource>(std::move(images));
+}
+
+const LabelledImages& images_of(const ExampleSource& source) {
+  require_sound(source.in_memory() != nullptr, "these examples are not in memory");
+  return *source.in_memory();
+}
+
+}  // namespace dtrain
