@@ -1,5 +1,5 @@
 # shellcheck shell=bash
-# Shared by the scripts beside it, which source it: messages, locks, commands that can be interrupted, builds.
+# Functions for the scripts that source this file: messages, locks, interruptible commands, builds.
 # Everything it prints goes to stderr: stdout belongs to the program that a script runs.
 
 # Set by the script that sources this file.
@@ -11,8 +11,8 @@ if [[ -z ${XDG_CACHE_HOME:-} && -z ${HOME:-} ]]; then
 fi
 dtrain_cache=${XDG_CACHE_HOME:-$HOME/.cache}/dtrain
 
-# A compiler cache of our own unless the user has set one up, so that the cap does not empty somebody else's. Paths are
-# taken relative to the checkout: a second clone finds what the first one compiled.
+# Uses dtrain's own compiler cache unless the user has set one up, so that its size limit does not empty another cache.
+# Paths are relative to the checkout, so that a second clone finds what the first one compiled.
 if [[ -z ${CCACHE_DIR:-} ]]; then
   export CCACHE_DIR=$dtrain_cache/ccache CCACHE_MAXSIZE=${CCACHE_MAXSIZE:-3G}
 fi
@@ -28,7 +28,8 @@ die() {
 # clean_up: what a script removes when it is stopped by a signal; setup defines its own.
 clean_up() { :; }
 
-# Waits for the lock FILE, and after two seconds says whom for. It is held until release_lock or the end of the process.
+# Waits for the lock FILE, and after two seconds prints which process holds it. The lock is held until release_lock or
+# the end of the process.
 hold_lock() { # hold_lock FILE DOING
   exec {lock_fd}>>"$1"
   if ! flock -w 2 "$lock_fd"; then
@@ -40,13 +41,13 @@ hold_lock() { # hold_lock FILE DOING
 
 release_lock() { exec {lock_fd}>&-; }
 
-# Ends the command that run or run_logged has under way, then this script by the same signal.
+# Ends the command that run or run_logged is running, and then ends this script with the same signal.
 stopped() { # stopped SIGNAL
   trap '' INT TERM HUP
   kill -TERM "$child" 2>/dev/null || true
   wait "$child" 2>/dev/null || true
   clean_up
-  say "stopped; the same command goes on from where this one was"
+  say "stopped; run the same command again to continue"
   trap - EXIT "$1"
   kill -"$1" $$
 }
@@ -57,7 +58,7 @@ trap_signals() {
   trap 'stopped HUP' HUP
 }
 
-# Runs a command, its stdout on stderr. A plain foreground command would keep this shell from its signals until it ends.
+# Runs a command with its stdout on stderr. During a plain foreground command this shell could not handle signals.
 run() { # run COMMAND...
   local status=0
   (trap - INT && exec "$@" </dev/null >&2) &
@@ -107,7 +108,8 @@ run_logged() { # run_logged [--own-progress] LABEL LOG COMMAND...
   return $status
 }
 
-# Compilers to run at once: one a core, while each has the 1.5 GiB that a file with LibTorch's headers takes.
+# How many compilers to run at once: one per core, as long as each has the 1.5 GiB that a file with LibTorch's headers
+# needs.
 parallel_jobs() {
   local cores memory limit=max
   cores=$(nproc)
@@ -119,7 +121,7 @@ parallel_jobs() {
   echo $((jobs > 1 ? jobs : 1))
 }
 
-# cached TREE VARIABLE: what CMake has noted for it in the build folder TREE, or nothing.
+# cached TREE VARIABLE: prints the variable's value in CMake's cache in the build folder TREE, or nothing.
 cached() { sed -n "s|^$2:[A-Z]*=||p" "$1/CMakeCache.txt" 2>/dev/null || true; }
 
 # Whether TREE was configured for this very checkout and its LibTorch is still there.
@@ -128,7 +130,7 @@ configured() { # configured TREE
     -e $(cached "$1" LIBTORCH_CPU_LIBRARY) ]]
 }
 
-# Makes the build folder build/PRESET, if it is not there. The caller holds its lock.
+# Creates the build folder build/PRESET if it does not exist. The caller must hold its lock.
 configure() { # configure PRESET
   local tree=$root/build/$1 log=$root/build/$1.log
   : >"$log"
@@ -137,7 +139,7 @@ configure() { # configure PRESET
   run_logged "configuring ($1)" "$log" cmake -S "$root" --preset "$1"
 }
 
-# Builds the targets in build/PRESET. The caller holds the lock of that folder.
+# Builds the targets in build/PRESET. The caller must hold the folder's lock.
 build() { # build PRESET TARGET...
   local preset=$1 tree=$root/build/$1 log=$root/build/$1.log jobs
   shift

@@ -26,7 +26,7 @@ void check_header(const fs::path& path, const SafetensorsFile& file, const FileC
   if (file.bytes() != expected.bytes)
     refuse(path, fmt::format("has {} bytes, but was saved with {}", file.bytes(), expected.bytes));
   if (file.header_checksum() != expected.header)
-    refuse(path, "its header is damaged: its checksum is another");
+    refuse(path, "its header is damaged: its checksum does not match");
   if (file.tensors().size() != expected.tensors.size())
     refuse(path, fmt::format("has {} tensors, but was saved with {}", file.tensors().size(),
                              expected.tensors.size()));
@@ -38,7 +38,7 @@ bool is_as_saved(const FileChecksums& saved, const TensorEntry& entry, const std
 }
 
 std::string damaged(const TensorEntry& entry) {
-  return fmt::format("'{}' is damaged: its checksum is another", printable(entry.name, 100));
+  return fmt::format("'{}' is damaged: its checksum does not match", printable(entry.name, 100));
 }
 
 NamedTensors load_file(const fs::path& path, const FileChecksums& saved) {
@@ -167,11 +167,10 @@ fs::path latest_good_checkpoint(const fs::path& folder, const std::function<void
   throw Error(
       ExitCode::kCheckpoint,
       found.empty()
-          ? fmt::format(
-                "{}: there is no checkpoint; the spec asks for some with checkpoint: {{every_epochs: 1}}",
-                folder.string())
+          ? fmt::format("{}: there is no checkpoint; a spec with checkpoint: {{every_epochs: 1}} saves some",
+                        folder.string())
           : fmt::format("{}: none of the {} checkpoint{} is good; `dtrain inspect` shows what is "
-                        "left of one, and a run without --resume starts over",
+                        "wrong with each, and a run without --resume starts over",
                         folder.string(), found.size(), found.size() == 1 ? "" : "s"));
 }
 

@@ -23,10 +23,9 @@ void refuse_to_write(const std::filesystem::path& path, const char* what) {
       error == ENOSPC || error == EDQUOT || error == EFBIG
           ? "; free some room there, keep fewer (checkpoint.keep), or choose another place with "
             "--run-dir"
-      : error == EACCES || error == EPERM || error == EROFS
-          ? "; choose a place that can be written with --run-dir"
-          : "";
-  throw Error(file_failure_code(error), fmt::format("{}: cannot {}: {}{}; older checkpoints are as they were",
+      : error == EACCES || error == EPERM || error == EROFS ? "; choose a writable place with --run-dir"
+                                                            : "";
+  throw Error(file_failure_code(error), fmt::format("{}: cannot {}: {}{}; older checkpoints are unchanged",
                                                     path.string(), what, std::strerror(error), advice));
 }
 

@@ -139,7 +139,7 @@ Manifest read(const Json& json, const std::string& what) {
   try {
     return manifest_of(json);
   } catch (const std::exception&) {  // a member is missing or has another type
-    throw Error(ExitCode::kCheckpoint, what + ": lacks something that dtrain writes");
+    throw Error(ExitCode::kCheckpoint, what + ": a member is missing or malformed");
   }
 }
 
@@ -171,7 +171,7 @@ ordered_json to_json(const TrainingState& state) {
 
 std::string manifest_text(const Manifest& manifest) {
   if (const std::string problem = problem_of(manifest.state); !problem.empty())
-    throw Error(ExitCode::kBug, "a checkpoint that cannot be used was to be saved: " + problem);
+    throw Error(ExitCode::kBug, "refusing to save a checkpoint that could not be used: " + problem);
   ordered_json files = ordered_json::object();
   for (const auto& [name, file] : manifest.files)
     files[name] = {{"bytes", file.bytes}, {"header", file.header}, {"tensors", file.tensors}};
@@ -187,12 +187,12 @@ std::string manifest_text(const Manifest& manifest) {
 Manifest parse_manifest(const std::string& text, const std::string& what) {
   const size_t body = text.size() < kTailBytes ? 0 : text.size() - kTailBytes;
   if (body == 0 || text.substr(body) != kBeforeChecksum + checksum_of(text.substr(0, body)) + kAfterChecksum)
-    throw Error(ExitCode::kCheckpoint, what + ": is damaged or cut off: its checksum is another");
+    throw Error(ExitCode::kCheckpoint, what + ": is damaged or cut off: its checksum does not match");
   const Json json = parse_strict_json(text, kManifestDepth, what);
   const auto format = json.find("format");
   const auto version = json.find("version");
   if (format == json.end() || *format != kFormat || version == json.end())
-    throw Error(ExitCode::kCheckpoint, what + ": is no manifest of a dtrain checkpoint");
+    throw Error(ExitCode::kCheckpoint, what + ": is not the manifest of a dtrain checkpoint");
   if (*version != kVersionOfFormat && *version != kVersionWithoutNamesOfSums) {
     throw Error(ExitCode::kCheckpoint,
                 fmt::format("{}: was written by a newer dtrain; this one reads versions up to {}", what,

@@ -139,16 +139,17 @@ void CommandLine::add_run() {
   CLI::Option* spec =
       add_spec(command, run.spec.spec)
           ->required(false)
-          ->description("The job spec (YAML); may be left out with --resume PATH: then the run's own");
+          ->description("The job spec (YAML); with --resume PATH it may be left out: then the run's own");
   add_overrides(command, run.spec.overrides);
   command->add_option("--run-dir", run.run_directory, "Folder of the run (default: runs/<name>-<time>)")
       ->type_name("DIR");
   CLI::Option* overwrite =
       command->add_flag("--overwrite", run.overwrite, "Replace the run that --run-dir holds");
   command
-      ->add_option("--resume", run.resume,
-                   "Go on from a checkpoint: auto is the newest good one of --run-dir or of the job's newest "
-                   "run; or the folder of a run or of one checkpoint")
+      ->add_option(
+          "--resume", run.resume,
+          "Resume from a checkpoint: auto (the newest good one of --run-dir or of the job's newest run), "
+          "or the folder of a run or of a checkpoint")
       ->expected(0, 1)
       ->default_str("auto")
       ->type_name("[auto|PATH]")
@@ -189,7 +190,7 @@ void CommandLine::add_plan() {
   CLI::Option* json = command->add_flag("--json", plan.json, "Print the plan as JSON");
   command
       ->add_option("--plot-lr", plan.plot_learning_rate,
-                   "Draw the learning rate of the distributed run instead: here, or to a file (.svg)")
+                   "Only draw the learning rate of the distributed run: on the terminal, or to a file (.svg)")
       ->expected(0, 1)
       ->default_str("")
       ->type_name("[FILE]")
@@ -220,13 +221,12 @@ void CommandLine::add_schema() {
 void CommandLine::add_inspect() {
   CLI::App* command =
       app.add_subcommand("inspect", "List what is in a checkpoint and verify every bit of it");
-  command
-      ->add_option("CHECKPOINT", checkpoint, "Its folder, or one with several: of checkpoints, or of a run")
+  command->add_option("CHECKPOINT", checkpoint, "Folder of a checkpoint, of several checkpoints, or of a run")
       ->required()
       ->type_name("");
   command->add_flag("--json", json, "Print the same as JSON");
   command->footer(
-      exit_code_help({{ExitCode::kDone, "all is as it was saved"},
+      exit_code_help({{ExitCode::kDone, "everything is as it was saved"},
                       {ExitCode::kCheckpoint, "something is damaged, or there is no checkpoint"}}));
   command->callback([this] { action = [this] { return inspect_command(checkpoint, json); }; });
 }
@@ -251,7 +251,7 @@ void CommandLine::add_eval() {
 }
 
 void CommandLine::add_predict() {
-  CLI::App* command = app.add_subcommand("predict", "Say what a checkpoint's model makes of images");
+  CLI::App* command = app.add_subcommand("predict", "Classify images with a checkpoint's model");
   add_checkpoint(command, predict.checkpoint);
   command->add_option("FILE", predict.files, "PNG, JPEG, PGM or PPM images, or IDX files of many")
       ->required()
@@ -263,7 +263,7 @@ void CommandLine::add_predict() {
   command->add_flag("--json", predict.json, "Print a line of JSON for each image instead");
   command->footer(
       exit_code_help({{ExitCode::kDone, "done"},
-                      {ExitCode::kData, "a file is no image that the model takes, the others are predicted"},
+                      {ExitCode::kData, "a file is not an image that the model takes (others are predicted)"},
                       {ExitCode::kCheckpoint, "no usable checkpoint"}}));
   command->callback([this] { action = [this] { return predict_command(predict); }; });
 }
@@ -294,7 +294,7 @@ void CommandLine::add_compare() {
       ->type_name("");
   command
       ->add_option("--max-regression", compare.max_regression,
-                   "Exit with 8 when a run is worse than the first by more than so many percent")
+                   "Exit with 8 when a run is worse than the first by more than this many percent")
       ->check(CLI::Range(0.0, 1000.0))
       ->type_name("PERCENT");
   command->add_flag("--json", compare.json, "Print the same as JSON");
@@ -339,7 +339,8 @@ void add_bench_options(CLI::App* command, BenchOptions& bench) {
                    "Sizes of the tensor, for instance 8B,1MB or 8B..100MB:4 (default: 100B..100MB, times 10)")
       ->type_name("SIZES");
   command
-      ->add_option("--iterations", bench.iterations, "Timed, of each size (default: 10 to 200, by the size)")
+      ->add_option("--iterations", bench.iterations,
+                   "Timed iterations of each size (default: 10 to 200, by the size)")
       ->type_name("N");
   command->add_option("--dtype", bench.dtype, "Type of the elements (default: float32)")->type_name("TYPE");
 }
@@ -362,10 +363,11 @@ void CommandLine::add_sweep() {
            "Batch sizes, per replica (weak) or global (strong); default: the spec's", 1'000'000'000);
   command
       ->add_option("--mode", sweep.mode,
-                   "weak: the batch of each replica stays (default); strong: the global batch stays")
+                   "weak: the batch of each replica is constant (default); strong: the global batch is")
       ->check(CLI::IsMember({"weak", "strong"}))
       ->type_name("MODE");
-  command->add_option("--repeats", sweep.repeats, "Runs of each point, whose median counts (default: 3)")
+  command
+      ->add_option("--repeats", sweep.repeats, "Runs of each point, of which the median is used (default: 3)")
       ->check(CLI::Range(1, 1000))
       ->type_name("N");
   command->add_option("--steps", sweep.steps, "Timed steps of each run (default: 300)")
@@ -378,8 +380,9 @@ void CommandLine::add_sweep() {
   add_overrides(command, sweep.spec.overrides);
   command->add_flag("--quiet", sweep.quiet, "Print only the table");
   command->add_flag("--json", sweep.json, "Print sweep.json instead of the table");
-  command->footer("When points fail, the exit code is that of the first one; the others are measured.\n" +
-                  exit_code_help());
+  command->footer(
+      "When points fail, the exit code is that of the first one; the others are still measured.\n" +
+      exit_code_help());
   command->callback([this] {
     output_is_progress = true;
     action = [this] { return sweep_command(sweep); };
@@ -394,7 +397,7 @@ void CommandLine::add_bench() {
   add_bench_options(command, bench);
   command->add_flag("--json", bench.json, "Print every row as a line of JSON instead");
   command->footer(
-      exit_code_help({{ExitCode::kDone, "every sum was exact"}, {ExitCode::kBug, "one was not"}}));
+      exit_code_help({{ExitCode::kDone, "every sum was exact"}, {ExitCode::kBug, "a sum was wrong"}}));
   command->callback([this] {
     if (benchmark != "allreduce") {
       throw CLI::ValidationError(
@@ -409,8 +412,8 @@ void CommandLine::add_bench() {
 }
 
 void CommandLine::add_doctor() {
-  CLI::App* command = app.add_subcommand(
-      "doctor", "Check this host, or those that a job is to run on, and say what to put right");
+  CLI::App* command =
+      app.add_subcommand("doctor", "Check this host, or the hosts of a job, and say what to fix");
   CLI::App* host = app.add_subcommand("doctor-host", "One host's part; started by dtrain doctor");
   host->group("");  // hidden
   for (CLI::App* one : {command, host}) {
@@ -418,7 +421,7 @@ void CommandLine::add_doctor() {
         ->delimiter(',')
         ->allow_extra_args(false)
         ->type_name("A,B,...");
-    one->add_option("--port", doctor.port, "What network.port will be (default: 29400)")
+    one->add_option("--port", doctor.port, "The job's network.port (default: 29400)")
         ->check(CLI::Range(1, 65535))
         ->type_name("PORT");
   }
@@ -428,7 +431,7 @@ void CommandLine::add_doctor() {
       ->type_name("FILE");
   command->add_flag("--json", doctor.json, "Print every finding as a line of JSON instead");
   command->footer(
-      exit_code_help({{ExitCode::kDone, "all is well"}, {ExitCode::kUsage, "something is to be done"}}));
+      exit_code_help({{ExitCode::kDone, "all is well"}, {ExitCode::kUsage, "there is something to fix"}}));
   command->callback([this] { action = [this] { return doctor_command(doctor); }; });
   host->add_option("--index", doctor.index)->required();
   host->callback([this] { action = [this] { return doctor_host_command(doctor); }; });

@@ -36,7 +36,7 @@ std::string exit_code_help() {
 std::string exit_code_help(const std::vector<ExitCodeMeaning>& own) {
   std::vector<std::string> parts;
   for (const ExitCodeMeaning& each : own) parts.push_back(one(each));
-  parts.emplace_back("else as for dtrain run");
+  parts.emplace_back("the others as for dtrain run");
   return text_of(parts);
 }
 

@@ -15,8 +15,8 @@ std::filesystem::path own_program(const std::filesystem::path& link) {
   throw Error(
       ExitCode::kUsage,
       fmt::format(
-          "{}: {}: dtrain starts its processes by it; mount /proc here (mount -t proc proc /proc), or let "
-          "the container have it",
+          "{}: {}: dtrain needs it to start its processes; mount /proc (mount -t proc proc /proc), or give "
+          "the container access to it",
           link.string(), error.message()));
 }
 

@@ -144,7 +144,7 @@ void Console::on_restart(const RestartEvent& event) {
   print(coloured(kRed, fmt::format("RESTART {}: ", show_count(event.restart))) +
         printable(event.error.value_or(""), kTextLimit) +
         fmt::format("\n  {} from {}\n",
-                    wait > 0 ? "goes on in " + show_duration(wait) : std::string("goes on"),
+                    wait > 0 ? "starts again in " + show_duration(wait) : std::string("starts again"),
                     step > 0 ? "the checkpoint of step " + with_separators(step) : "the beginning"));
 }
 

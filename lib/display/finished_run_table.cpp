@@ -113,7 +113,7 @@ std::string runs_table(const RunsComparison& comparison) {
     text += "\n" + title + "\n" + lay_out(std::move(rows));
   };
   section("what differs in the specs", differing_fields(comparison.runs));
-  section("what they came to, and the ratio to A", number_rows(comparison));
+  section("results, and their ratio to A", number_rows(comparison));
   section("evaluation accuracy by epoch", accuracy_rows(comparison.runs));
   return text;
 }

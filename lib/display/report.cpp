@@ -216,7 +216,7 @@ std::string environment_of(const std::vector<NamedCourse>& courses) {
   add_start("type of numbers", &RunStartEvent::dtype);
   add_start("seed", &RunStartEvent::seed);
   add("ended as", [](const RunCourse& course) { return show_text(course.end.status); });
-  add("took in all", [](const RunCourse& course) { return show_seconds(course.end.seconds); });
+  add("total time", [](const RunCourse& course) { return show_seconds(course.end.seconds); });
   return table(rows, /*of_text=*/true);
 }
 
@@ -262,7 +262,7 @@ std::string several(const std::vector<RunHistory>& runs) {
     rows.insert(rows.begin(), head);
     return table(rows);
   };
-  std::string html = heading("What they came to, and the ratio to A") + with_head(number_rows(comparison));
+  std::string html = heading("Results, and their ratio to A") + with_head(number_rows(comparison));
   const Rows differing = differing_fields(comparison.runs);
   if (!differing.empty()) html += heading("What differs in their specs") + with_head(differing);
   return html;
@@ -292,7 +292,7 @@ std::string report_page(const std::vector<RunHistory>& runs) {
   }
   const std::string charts = course_charts(courses, are_multiplied_down(runs));
   if (!charts.empty())
-    html += heading("The course") + legend(courses) + "<div class=\"charts\">\n" + charts + "</div>\n";
+    html += heading("Curves") + legend(courses) + "<div class=\"charts\">\n" + charts + "</div>\n";
   const std::string phases = phase_chart(courses);
   if (!phases.empty())
     html += heading("Where the time of a step goes") + "<div class=\"card\">\n" + phases + "</div>\n";

@@ -18,8 +18,8 @@ const unsigned char* data_of(const std::string& text) {
 
 [[noreturn]] void refuse(const char* what) {
   const char* const reason = ERR_reason_error_string(ERR_peek_last_error());
-  throw Error(ExitCode::kUsage, fmt::format("OpenSSL has no {} to use ({}): its configuration turns it off; "
-                                            "mend openssl.cnf, or what OPENSSL_CONF names",
+  throw Error(ExitCode::kUsage, fmt::format("OpenSSL has no usable {} ({}): its configuration disables it; "
+                                            "fix openssl.cnf, or the file that OPENSSL_CONF names",
                                             what, reason ? reason : "no reason given"));
 }
 

@@ -121,7 +121,8 @@ Joined Joining::await_verdict(Link link) {
     return {std::move(link), verdict["welcome"].dump(), std::move(own)};
   }
   if (!verdict.is_object() || !verdict.contains("refused") || !verdict["refused"].is_string())
-    throw Error(ExitCode::kPeerLost, place_ + " says what this version of dtrain does not understand");
+    throw Error(ExitCode::kPeerLost,
+                place_ + " sent something that this version of dtrain does not understand");
   const auto code = verdict.find("code");
   throw Error(code != verdict.end() && code->is_number_integer() ? to_exit_code(code->get<int>())
                                                                  : ExitCode::kPeerLost,

@@ -126,14 +126,15 @@ const Fields<JobSpec>& job_fields() {
       JOB(seed, .doc = "decides initial weights, the order of the examples, dropout and synthetic data",
           .bounds = {.minimum = 0}),
 
-      JOB(hosts, .doc = "the hosts of the job, the first one leads; each runs `dtrain run` with its share of the "
+      JOB(hosts, .doc = "the hosts of the job, of which the first leads; each runs `dtrain run` with its share of the "
           "replicas (docs/launching.md)", .length = {0, 1024}, .pattern = "[A-Za-z0-9][A-Za-z0-9.:-]{0,252}"),
-      JOB(network.interface, .doc = "the interface (or its address) that the job listens on; auto is loopback on one "
-          "host, and on several the one through which they reach the first",
+      JOB(network.interface, .doc = "the interface (or its address) that the job listens on; auto: loopback on one "
+          "host; with several hosts, the one through which they reach the first",
           .pattern = "[A-Za-z0-9][A-Za-z0-9._:@-]{0,252}", .word = "auto"),
-      JOB(network.port, .doc = "where the first host awaits the others; auto is the launcher's, else one made from "
-          "its job's number, else 29400", .bounds = between(1, 65535), .word = "auto"),
-      JOB(network.rendezvous_timeout_seconds, .doc = "how long to wait for every replica to be there, data loaded",
+      JOB(network.port, .doc = "the port on which the first host waits for the others; auto: the launcher's, else one "
+          "made from the launcher's job number, else 29400", .bounds = between(1, 65535), .word = "auto"),
+      JOB(network.rendezvous_timeout_seconds, .doc = "how long to wait until every replica has started and loaded its "
+          "data",
           .unit = "s", .bounds = above_zero_to(86400)),
 
       JOB(strategy.kind, .doc = "where variables live and how the replicas' gradients become one update",
@@ -153,46 +154,46 @@ const Fields<JobSpec>& job_fields() {
       JOB(strategy.bucket_megabytes, .doc = "gradients are exchanged over gloo in buckets of about this size",
           .unit = "MB",
           .bounds = above_zero_to(4096), .when = kReplicated),
-      JOB(strategy.compress, .doc = "what gradients are converted to for their way between hosts, or through gloo: "
-          "half the bytes, and sums of that precision", .choices = &kCompressions, .when = kReplicated),
+      JOB(strategy.compress, .doc = "the type in which gradients are sent between hosts, or through gloo: half the "
+          "bytes, and sums of that precision", .choices = &kCompressions, .when = kReplicated),
       JOB(strategy.workers, .doc = "processes that train, each on its own", .bounds = between(1, 1024),
           .when = kParameterServer, .required = true),
       JOB(strategy.servers, .doc = "processes that hold the variables and update them", .bounds = between(1, 1024),
           .when = kParameterServer),
-      JOB(strategy.max_staleness, .doc = "how many updates by others may come between a worker's reading the "
-          "variables and its own update; who is faster waits. At least `workers` - 1", .unit = "updates",
+      JOB(strategy.max_staleness, .doc = "how many updates by others may come between a worker's reading of the "
+          "variables and its own update; faster workers wait. At least `workers` - 1", .unit = "updates",
           .bounds = between(0, 1e6),
           .word = "none", .when = kParameterServer),
-      JOB(strategy.staleness_learning_rate, .doc = "inverse: an update that comes after s others is made with the "
+      JOB(strategy.staleness_learning_rate, .doc = "inverse: an update with a staleness of s is made with the "
           "learning rate / (1 + s)", .choices = &kStalenessRules, .when = kParameterServer),
       JOB(strategy.min_shard_kib, .doc = "a variable is divided among servers into shards of at least this size",
           .unit = "KiB", .bounds = between(1, 1 << 30), .when = kParameterServer),
-      JOB(strategy.restart_workers, .doc = "how many times each worker that died is started again, all but worker 0, "
-          "without which the job ends", .unit = "times", .bounds = between(0, 1000), .when = kParameterServer),
+      JOB(strategy.restart_workers, .doc = "how many times each worker is started again when it dies, except worker "
+          "0, without which the job ends", .unit = "times", .bounds = between(0, 1000), .when = kParameterServer),
 
-      JOB(cuda.graphs, .doc = "record the training step of a GPU once and replay it, which spares the processor's "
-          "part of it; steps of another size run as they are written"),
-      JOB(cuda.data, .doc = "where examples lie: resident is all of them in the GPU's memory, uploaded sends each "
-          "batch; auto is resident where they take at most a quarter of the memory that is free",
+      JOB(cuda.graphs, .doc = "record the training step of a GPU once and replay it, which saves work of the "
+          "processor; steps of another size are not recorded"),
+      JOB(cuda.data, .doc = "where examples are stored: resident keeps all of them in the GPU's memory, uploaded "
+          "sends each batch; auto is resident if they take at most a quarter of the free memory",
           .choices = &kCudaData),
-      JOB(cuda.channels_last, .doc = "images in memory as [n, height, width, channels], which convolutions of half "
-          "precision are fastest with"),
+      JOB(cuda.channels_last, .doc = "keep images in memory as [n, height, width, channels], with which convolutions "
+          "in half precision are fastest"),
       JOB(cuda.tf32, .doc = "float32 matrix products and convolutions with TensorFloat-32: faster, 10 bits of "
           "mantissa"),
-      JOB(cuda.cudnn_benchmark, .doc = "try cuDNN's algorithms for each convolution and keep the fastest: not the "
-          "same bits in every run"),
+      JOB(cuda.cudnn_benchmark, .doc = "try cuDNN's algorithms for each convolution and use the fastest; runs then "
+          "differ in their bits"),
 
       JOB(data.dataset, .doc = "the examples to train and evaluate on; synthetic ones are for benchmarks",
           .choices = &dataset_kinds()),
       JOB(data.path, .doc = "the folder with the dataset's files, searched first; relative to the spec",
           .otherwise = "searched", .when = kDatasetOfFiles, .file_system = true),
-      JOB(data.fallback, .doc = "the dataset to use, and to say so, when no files of the first are found",
+      JOB(data.fallback, .doc = "the dataset to use if no files of the first are found; the run says so",
           .choices = &dataset_kinds(), .word = "none"),
       JOB(data.shuffle, .doc = "train in a new random order every epoch"),
-      JOB(data.drop_remainder, .doc = "leave out the last step of an epoch when it is smaller than a global batch"),
-      JOB(data.train_examples, .doc = "train on the first so many examples", .unit = "examples",
+      JOB(data.drop_remainder, .doc = "leave out the last step of an epoch if it is smaller than a global batch"),
+      JOB(data.train_examples, .doc = "train only on this many examples, the first ones", .unit = "examples",
           .bounds = between(1, 1e9), .word = "all"),
-      JOB(data.test_examples, .doc = "evaluate on the first so many examples", .unit = "examples",
+      JOB(data.test_examples, .doc = "evaluate only on this many examples, the first ones", .unit = "examples",
           .bounds = between(1, 1e9), .word = "all"),
       JOB(data.shape, .doc = "channels, height and width of a synthetic image", .bounds = between(1, 4096),
           .length = {3, 3}, .when = kSynthetic),
@@ -200,8 +201,8 @@ const Fields<JobSpec>& job_fields() {
       JOB(data.mean, .doc = "subtracted from pixels, after they are scaled to 0..1", .bounds = between(-1e6, 1e6)),
       JOB(data.standard_deviation, .doc = "divides pixels, after the mean is subtracted",
           .bounds = between(1e-6, 1e6)),
-      JOB(data.prefetch, .doc = "prepared ahead of training by a thread of its own, which pays where a core has "
-          "nothing else to do; 0: none", .unit = "batches",
+      JOB(data.prefetch, .doc = "how many batches a separate thread prepares ahead of training, which helps if a core "
+          "has nothing else to do; 0: none", .unit = "batches",
           .bounds = between(0, 1024)),
 
       JOB(batch.per_replica, .doc = "examples in one forward and backward pass of a replica; give this or `global`",
@@ -220,7 +221,8 @@ const Fields<JobSpec>& job_fields() {
           .bounds = between(1, 1e6), .length = {1, 100}, .when = kCnn),
       JOB(model.kernel_size, .doc = "height and width of the convolutions' kernels", .unit = "pixels",
           .bounds = between(1, 1024), .when = kCnn),
-      JOB(model.depth, .doc = "18 or 34: blocks of two convolutions of 3x3; 50: of three, the outer ones of 1x1",
+      JOB(model.depth, .doc = "18 or 34: blocks of two 3x3 convolutions; 50: blocks of three, of which the outer ones "
+          "are 1x1",
           .bounds = between(18, 50), .when = kResnet),
       JOB(model.stem, .doc = "large: a convolution of 7x7 and a pooling, each with a stride of 2, for images of 100 "
           "pixels and more; small: a convolution of 3x3", .choices = &kStems, .when = kResnet),
@@ -234,7 +236,7 @@ const Fields<JobSpec>& job_fields() {
       JOB(model.dtype, .doc = "the type of weights and activations", .choices = &kDtypes),
 
       JOB(train.epochs, .doc = "passes over the training examples", .unit = "epochs", .bounds = between(1, 1e6)),
-      JOB(train.max_steps, .doc = "stop after so many updates, whatever the epochs", .unit = "steps",
+      JOB(train.max_steps, .doc = "stop after this many updates, whatever `epochs` is", .unit = "steps",
           .bounds = between(1, 1e12), .word = "none"),
       JOB(train.optimizer.kind, .doc = "how gradients change the weights", .choices = &optimizer_kinds()),
       JOB(train.optimizer.learning_rate, .doc = "before scaling, warmup and schedule", .bounds = above_zero_to(1e6),
@@ -242,7 +244,7 @@ const Fields<JobSpec>& job_fields() {
       JOB(train.optimizer.momentum, .doc = "the share of the last update that is kept",
           .bounds = zero_to_below_one(), .when = kMomentum),
       JOB(train.optimizer.nesterov, .doc = "Nesterov's momentum", .when = kSgd),
-      JOB(train.optimizer.decay, .doc = "of the mean of the squared gradients", .bounds = zero_to_below_one(),
+      JOB(train.optimizer.decay, .doc = "decay of the mean of the squared gradients", .bounds = zero_to_below_one(),
           .when = kRmsprop),
       JOB(train.optimizer.beta1, .doc = "decay of the mean of the gradients", .bounds = zero_to_below_one(),
           .when = kAdam),
@@ -261,37 +263,39 @@ const Fields<JobSpec>& job_fields() {
           "weights, optimizer and evaluations stay in float32; fp16 scales the loss "
           "([training](training.md#precision))",
           .choices = &kPrecisions),
-      JOB(train.clip_norm, .doc = "a gradient, summed over the replicas, whose norm is larger is scaled down to it; "
-          "0: none",
+      JOB(train.clip_norm, .doc = "a gradient (summed over the replicas) with a larger norm is scaled down to this "
+          "norm; 0: none",
           .bounds = between(0, 1e12)),
       JOB(train.label_smoothing, .doc = "the share of each target that is spread evenly over all classes; "
           "evaluations do not smooth", .bounds = zero_to_below_one()),
       JOB(train.ema.decay, .doc = "keep an exponential moving average of the weights, a <- decay a + (1 - decay) w "
-          "after each update, which is what is evaluated and exported; 0: none", .bounds = zero_to_below_one()),
-      JOB(train.sync_batch_norm, .doc = "`batch_norm` normalises by the statistics of all replicas' batches "
-          "together, not by those of each"),
+          "after each update, and evaluate and export the average; 0: none", .bounds = zero_to_below_one()),
+      JOB(train.sync_batch_norm, .doc = "`batch_norm` normalises by the statistics of all replicas' batches together, "
+          "and not by those of each batch"),
       JOB(train.learning_rate_scaling.rule, .doc = "how the learning rate grows with the global batch: not, with it, "
           "or with its square root", .choices = &kScalingRules),
       JOB(train.learning_rate_scaling.reference_batch, .doc = "the global batch that `learning_rate` was tuned for",
           .unit = "examples", .bounds = between(1, 1e9), .otherwise = "not scaled", .when = kScaled,
           .required = true),
-      JOB(train.learning_rate_scaling.warmup_steps, .doc = "the learning rate rises linearly over so many updates, "
-          "up to what the schedule says", .unit = "steps", .bounds = between(0, 1e9)),
+      JOB(train.learning_rate_scaling.warmup_steps, .doc = "the learning rate rises linearly over this many updates, "
+          "up to that of the schedule", .unit = "steps", .bounds = between(0, 1e9)),
       JOB(train.schedule.kind, .doc = "how the learning rate changes while training; [schedules](schedules.md) has the "
           "formulas", .choices = &schedule_kinds()),
       JOB(train.schedule.unit, .doc = "what `boundaries`, `every` and `over` count: passes over the training "
           "examples, or updates", .choices = &kScheduleUnits, .when = kCounted),
-      JOB(train.schedule.boundaries, .doc = "after how many epochs (or steps) the next of `values` comes; ascending",
+      JOB(train.schedule.boundaries, .doc = "after how many epochs (or steps) each next one of `values` begins; "
+          "ascending",
           .bounds = between(1, 1e12), .length = {1, 100}, .when = kPiecewise, .required = true),
       JOB(train.schedule.values, .doc = "the learning rates, before scaling and warmup; one more than `boundaries`",
           .bounds = above_zero_to(1e6), .length = {2, 101}, .when = kPiecewise, .required = true),
-      JOB(train.schedule.every, .doc = "after so many epochs (or steps) the rate is multiplied by `factor`; "
-          "`exponential` gets there gradually", .bounds = between(1, 1e12), .when = kRepeated),
+      JOB(train.schedule.every, .doc = "epochs (or steps) between multiplications of the rate by `factor`; "
+          "`exponential` multiplies it gradually", .bounds = between(1, 1e12), .when = kRepeated),
       JOB(train.schedule.factor, .doc = "multiplies the learning rate", .bounds = {0.0, 1.0, true, true},
           .when = kMultiplied),
       JOB(train.schedule.over, .doc = "epochs (or steps) until the curve ends; the rate then stays; all: the whole "
           "training", .bounds = between(1, 1e12), .word = "all", .when = kStretched),
-      JOB(train.schedule.power, .doc = "of the polynomial; 1 is a straight line", .bounds = above_zero_to(100),
+      JOB(train.schedule.power, .doc = "the power of the polynomial; 1 is a straight line",
+          .bounds = above_zero_to(100),
           .when = kPolynomial),
       JOB(train.schedule.initial_factor, .doc = "the first rate, as a part of `learning_rate`",
           .bounds = {0.0, 1.0, true, false}, .when = kOneCycle),
@@ -299,57 +303,60 @@ const Fields<JobSpec>& job_fields() {
           .bounds = {0.0, 1.0, true, true}, .when = kOneCycle),
       JOB(train.schedule.final_factor, .doc = "the lowest rate, at the end, as a part of `learning_rate`",
           .bounds = {0.0, 1.0, false, true}, .when = kEnding),
-      JOB(train.schedule.metric, .doc = "of the evaluations, whose improvement is watched",
+      JOB(train.schedule.metric, .doc = "the metric of the evaluations that should improve",
           .choices = &kEvaluatedMetrics,
           .when = kPlateau),
-      JOB(train.schedule.patience, .doc = "so many evaluations in a row without improvement reduce the rate",
+      JOB(train.schedule.patience, .doc = "reduce the rate after this many evaluations in a row without improvement",
           .unit = "evaluations", .bounds = between(1, 1e6), .when = kPlateau),
-      JOB(train.schedule.cooldown, .doc = "so many evaluations after a reduction do not count", .unit = "evaluations",
+      JOB(train.schedule.cooldown, .doc = "how many evaluations after a reduction do not count", .unit = "evaluations",
           .bounds = between(0, 1e6), .when = kPlateau),
       JOB(train.schedule.min_delta, .doc = "the smallest change of the metric that is an improvement",
           .bounds = between(0, 1e6), .when = kPlateau),
 
-      JOB(evaluate.every_epochs, .doc = "evaluate after so many epochs, and after the last", .unit = "epochs",
+      JOB(evaluate.every_epochs, .doc = "epochs between evaluations; the last epoch is always evaluated",
+          .unit = "epochs",
           .bounds = between(1, 1e6)),
       JOB(evaluate.batch_per_replica, .doc = "examples in one forward pass of an evaluation", .unit = "examples",
           .bounds = between(1, 1e6)),
 
-      JOB(checkpoint.every_epochs, .doc = "save a checkpoint after so many epochs; give at most one of the three",
+      JOB(checkpoint.every_epochs, .doc = "epochs between checkpoints; give at most one of the three",
           .unit = "epochs", .bounds = between(1, 1e6), .word = "none"),
-      JOB(checkpoint.every_steps, .doc = "save a checkpoint after so many updates", .unit = "steps",
+      JOB(checkpoint.every_steps, .doc = "updates between checkpoints", .unit = "steps",
           .bounds = between(1, 1e12), .word = "none"),
-      JOB(checkpoint.every_minutes, .doc = "save a checkpoint when so many minutes have passed", .unit = "min",
+      JOB(checkpoint.every_minutes, .doc = "minutes between checkpoints", .unit = "min",
           .bounds = between(1, 1e6), .word = "none"),
-      JOB(checkpoint.keep, .doc = "how many of the last checkpoints stay", .unit = "checkpoints",
+      JOB(checkpoint.keep, .doc = "how many of the last checkpoints to keep", .unit = "checkpoints",
           .bounds = between(1, 1e6)),
-      JOB(checkpoint.best.metric, .doc = "the checkpoint with the best value of it in an evaluation stays, too",
+      JOB(checkpoint.best.metric, .doc = "also keep the checkpoint with the best value of this metric in an evaluation",
           .choices = &kEvaluatedMetrics, .word = "none"),
       JOB(checkpoint.best.mode, .doc = "which value is the best; auto: the lowest loss, the highest accuracy",
           .choices = &kModes, .when = kBest),
 
-      JOB(checks.every_steps, .doc = "check after so many updates, and before every checkpoint, that no replica's "
-          "variables are corrupt ([what is found](strategies.md#corrupt-variables))", .unit = "steps",
+      JOB(checks.every_steps, .doc = "updates between checks that no replica's variables are corrupt, which are also "
+          "made before every checkpoint ([what is found](strategies.md#corrupt-variables))", .unit = "steps",
           .bounds = between(1, 1e12),
           .word = "none"),
 
-      JOB(restarts.max, .doc = "how many times in a row, without a new checkpoint between, the run goes on by itself "
-          "from its newest good checkpoint after a process died; auto: 3 where checkpoints are saved, else 0",
+      JOB(restarts.max, .doc = "when a process dies, restart the run from its newest good checkpoint; at most this "
+          "many times in a row without a new checkpoint; auto: 3 if checkpoints are saved, else 0",
           .bounds = between(0, 1e6), .word = "auto"),
-      JOB(restarts.backoff_seconds, .doc = "wait so long before a restart that follows another without progress, and "
+      JOB(restarts.backoff_seconds, .doc = "how long to wait before a restart that follows another without progress; "
           "twice as long before each further one", .unit = "s", .bounds = between(0, 3600)),
-      JOB(restarts.min_replicas, .doc = "when a host is lost and does not come back, go on with at least so many "
+      JOB(restarts.min_replicas, .doc = "when a host is lost and does not come back, continue with at least this many "
           "replicas; all: wait for it, then end", .bounds = between(1, 65536), .word = "all"),
 
       JOB(callbacks.csv, .doc = "write the numbers of every epoch and evaluation to history.csv in the run's folder"),
       JOB(callbacks.tensorboard, .doc = "write TensorBoard's event files to tensorboard/ in the run's folder"),
       JOB(callbacks.tensorboard_histograms, .doc = "with `tensorboard`: also histograms of weights and gradients at "
           "the last update of every epoch"),
-      JOB(callbacks.print_learning_rate, .doc = "say the learning rate after every epoch"),
-      JOB(callbacks.terminate_on_nan, .doc = "look at the loss after every update, not only every "
-          "`metrics.every_steps`; one that is not a finite number ends the job in any case"),
-      JOB(callbacks.early_stopping.metric, .doc = "of the evaluations; training ends when it no longer improves",
+      JOB(callbacks.print_learning_rate, .doc = "print the learning rate after every epoch"),
+      JOB(callbacks.terminate_on_nan, .doc = "check the loss after every update, not only every "
+          "`metrics.every_steps`; a loss that is not a finite number always ends the job"),
+      JOB(callbacks.early_stopping.metric, .doc = "the metric of the evaluations; training ends when it no longer "
+          "improves",
           .choices = &kEvaluatedMetrics, .word = "none"),
-      JOB(callbacks.early_stopping.patience, .doc = "so many evaluations in a row without improvement end the training",
+      JOB(callbacks.early_stopping.patience, .doc = "end the training after this many evaluations in a row without "
+          "improvement",
           .unit = "evaluations", .bounds = between(1, 1e6), .when = kEarlyStopping),
       JOB(callbacks.early_stopping.min_delta, .doc = "the smallest change of the metric that is an improvement",
           .bounds = between(0, 1e6), .when = kEarlyStopping),
@@ -358,9 +365,9 @@ const Fields<JobSpec>& job_fields() {
           .word = "none"),
       JOB(callbacks.profile.steps, .doc = "how many updates to trace", .unit = "steps", .bounds = between(1, 100)),
 
-      JOB(metrics.every_steps, .doc = "report the training metrics after so many updates", .unit = "steps",
+      JOB(metrics.every_steps, .doc = "updates between reports of the training metrics", .unit = "steps",
           .bounds = between(1, 1e9)),
-      JOB(metrics.skip_steps, .doc = "first updates that step times leave out", .unit = "steps",
+      JOB(metrics.skip_steps, .doc = "how many first updates to leave out of step times", .unit = "steps",
           .bounds = between(0, 1e9)),
       JOB(metrics.inspect_step, .doc = "the update (from 1) that is shown replica by replica and checked; also "
           "`dtrain run --inspect-step`", .bounds = between(1, 1e12), .word = "none"),
@@ -406,9 +413,10 @@ const Fields<LayerSpec>& layer_fields() {
       LAYER(epsilon, .doc = "added to the variance", .bounds = above_zero_to(1), .when = batch_norm),
       LAYER(with, .doc = "the name of the earlier layer whose output is added to this one's input",
             .pattern = kLayerName, .when = add, .required = true),
-      LAYER(name, .doc = "what other layers call it, and what its variables begin with", .pattern = kLayerName,
+      LAYER(name, .doc = "the name that other layers use for it, and that its variables begin with",
+          .pattern = kLayerName,
             .otherwise = "kind and number, such as `dense_1`"),
-      LAYER(from, .doc = "the name of the earlier layer whose output goes in", .pattern = kLayerName,
+      LAYER(from, .doc = "the name of the earlier layer whose output is this one's input", .pattern = kLayerName,
             .otherwise = "the layer before it"),
   };
   // clang-format on

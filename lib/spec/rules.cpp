@@ -236,28 +236,30 @@ class Rules {
     if (usable("strategy.max_staleness") && strategy.max_staleness &&
         *strategy.max_staleness < strategy.workers - 1)
       add("strategy.max_staleness",
-          fmt::format("{} is less than what {} workers cause that are equally fast; use at least {}, or none",
-                      *strategy.max_staleness, strategy.workers, strategy.workers - 1));
+          fmt::format(
+              "{} is less than the staleness that {} equally fast workers cause; use at least {}, or none",
+              *strategy.max_staleness, strategy.workers, strategy.workers - 1));
   }
 
   // Features in which replicas decide together after the same step. The workers of parameter_server never do.
   void check_without_servers() {
     if (usable("metrics.inspect_step") && spec_.metrics.inspect_step)
       add("metrics.inspect_step",
-          "looks at replicas that are in the same step; those of parameter_server are not");
+          "compares replicas in the same step; the workers of parameter_server are in different ones");
     if (usable("callbacks.tensorboard_histograms") && spec_.callbacks.tensorboard_histograms)
       add("callbacks.tensorboard_histograms",
-          "shows the gradient that replicas sum; those of parameter_server do not");
+          "shows the gradient that replicas sum; the workers of parameter_server sum none");
     if (usable("train.precision") && spec_.train.precision == "fp16_mixed")
       add("train.precision",
-          "fp16_mixed scales the loss for updates that all replicas make or skip together, which those of "
-          "parameter_server do not; use bf16_mixed");
+          "fp16_mixed scales the loss for updates that all replicas make or skip together, which the workers "
+          "of parameter_server do not; use bf16_mixed");
     if (usable("train.ema.decay") && spec_.train.ema.decay > 0)
       add("train.ema.decay",
           "averages the weights after each update, which no worker of parameter_server sees; leave it out");
     if (usable("train.sync_batch_norm") && spec_.train.sync_batch_norm)
       add("train.sync_batch_norm",
-          "joins the batches of replicas that are in the same step; those of parameter_server are not");
+          "joins the batches of replicas in the same step; the workers of parameter_server are in different "
+          "ones");
     if (usable("callbacks.early_stopping.metric") && spec_.callbacks.early_stopping.metric)
       add("callbacks.early_stopping.metric",
           "would end the training of one worker only; parameter_server does not have it");
@@ -270,7 +272,7 @@ class Rules {
     const DataSpec& data = spec_.data;
     if (usable("data.fallback") && data.fallback && !has_problem("data.dataset")) {
       if (data.dataset == "synthetic") {
-        add("data.fallback", "is never used: a synthetic dataset has no files to miss");
+        add("data.fallback", "is never used: a synthetic dataset has no files that could be missing");
       } else if (*data.fallback == data.dataset) {
         add("data.fallback", fmt::format("is the same as data.dataset, {}", data.dataset));
       }

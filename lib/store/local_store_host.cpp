@@ -55,7 +55,7 @@ int64_t number_of(const std::string& text) {
     if (end == text.size()) return number;
   } catch (const std::exception&) {
   }
-  throw Refusal("a key to be added to holds no number");
+  throw Refusal("the key to add to does not hold a number");
 }
 
 class KeyValueServer {

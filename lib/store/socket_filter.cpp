@@ -88,10 +88,9 @@ std::vector<int> tcp_sockets() {
   if (error) {  // sockets that are not found would stay open to anyone
     throw Error(
         ExitCode::kUsage,
-        fmt::format(
-            "{}: {}: dtrain looks there for sockets that it has to guard; mount /proc here (mount -t proc "
-            "proc /proc), or let the container have it",
-            descriptors, error.message()));
+        fmt::format("{}: {}: dtrain looks there for sockets that it has to guard; mount /proc (mount -t proc "
+                    "proc /proc), or give the container access to it",
+                    descriptors, error.message()));
   }
   for (const auto& entry : entries) {
     const int descriptor = std::stoi(entry.path().filename().string());
@@ -117,7 +116,7 @@ void admit_only(int socket, const std::vector<std::string>& addresses) {
   const sock_fprog program{static_cast<unsigned short>(instructions.size()), instructions.data()};
   if (::setsockopt(socket, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof program) != 0)
     throw Error(ExitCode::kBug,
-                fmt::format("the kernel takes no filter for a socket: {}", std::strerror(errno)));
+                fmt::format("the kernel accepts no filter for a socket: {}", std::strerror(errno)));
 }
 
 std::vector<int> sockets_opened_by(const std::function<void()>& body) {

@@ -84,7 +84,7 @@ void wait_for_ranks(const StorePtr& store, int rank, int size, std::chrono::mill
       const double seconds = std::chrono::duration<double>(timeout).count();
       throw Error(
           ExitCode::kPeerLost,
-          fmt::format("after {} rank{} {} had not come (network.rendezvous_timeout_seconds is how long "
+          fmt::format("after {} rank{} {} had not arrived (network.rendezvous_timeout_seconds is how long "
                       "to wait)",
                       human_duration(seconds), missing.size() == 1 ? "" : "s", join(missing)));
     }

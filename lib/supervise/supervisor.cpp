@@ -334,7 +334,7 @@ void Job::pass_on_requests() {
 
 std::string Job::describe_all() const {
   const double now = steady_seconds();
-  std::string text = "SIGQUIT: what the replicas are doing, whose stacks are in their logs:";
+  std::string text = "SIGQUIT: what the replicas are doing (their stacks are in their logs):";
   for (size_t i = 0; i < replicas_.size(); ++i) {
     const ReplicaOutcome& outcome = replicas_[i].outcome;
     text +=

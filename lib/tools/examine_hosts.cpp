@@ -77,7 +77,7 @@ void compare(const std::vector<Finding>& first, const std::vector<Finding>& othe
     on_finding({own.host, "same " + own.check, equal,
                 equal ? fmt::format("as on {}", same->host)
                       : fmt::format("{}; on {}: {}", own.text, same->host, same->text),
-                "put the same on every host", ""});
+                "install the same on every host", ""});
   }
 }
 

@@ -1,12 +1,13 @@
 # shellcheck shell=bash
-# What the benchmarks against other trainers share; sourced after scripts/common.sh by a script with a `program`.
+# Functions for the benchmarks against other trainers. Source it after scripts/common.sh, in a script that has a
+# `program`.
 
 # Set by the script that sources this file.
 : "${root:?}" "${dtrain_cache:?}"
 
 environments=$dtrain_cache/peers
 
-# Sets the array `data` to the options that say where MNIST is, or Fashion-MNIST in its place.
+# Sets the array `data` to the options with the folder of MNIST, or of Fashion-MNIST in its place.
 find_bench_data() {
   # shellcheck disable=SC2034  # used by the script that sources this
   if [[ -r ${DTRAIN_DATA:-}/mnist/train-images-idx3-ubyte.gz || -r ${DTRAIN_DATA:-}/mnist/train-images-idx3-ubyte ]]; then
@@ -16,7 +17,7 @@ find_bench_data() {
   fi
 }
 
-# install_peers NAME...: makes their virtual environments in $environments, once.
+# install_peers NAME...: creates their virtual environments in $environments, if they do not exist.
 install_peers() {
   local peer requirements environment log
   mkdir -p "$environments"
@@ -24,7 +25,7 @@ install_peers() {
   for peer in "$@"; do
     requirements=$root/scripts/bench/$peer.txt
     environment=$environments/$peer
-    # A stamp that is written last holds what was asked for: other requirements mean installing again.
+    # A stamp that is written last holds the requirements. If they differ, everything is installed again.
     if ! cmp -s "$requirements" "$environment/installed.txt"; then
       log=$environments/$peer.log
       : >"$log"
@@ -38,7 +39,7 @@ install_peers() {
   release_lock
 }
 
-# Sets `program` to this checkout's dtrain, built now, unless it is set.
+# Builds this checkout's dtrain and sets `program` to it, unless `program` is already set.
 find_program() {
   [[ -z $program ]] || return 0
   "$root/scripts/dtrain" --version >/dev/null

@@ -173,14 +173,14 @@ TEST_CASE("a manifest with a sound checksum may still be nonsense") {
   };
   CHECK_NOTHROW(
       parse_manifest(forged("\"run\"", "\"unknown\": 1, \"run\""), "it"));  // a later version's field
-  refused("dtrain checkpoint", "another", "no manifest");
+  refused("dtrain checkpoint", "another", "is not the manifest");
   refused("\"version\": 2", "\"version\": 3", "newer dtrain");
-  refused("\"step\": 1", "\"step\": -1", "lacks");
-  refused("\"step\": 1", "\"step\": 1.5", "lacks");
-  refused("\"step\": 1", "\"stop\": 1", "lacks");
+  refused("\"step\": 1", "\"step\": -1", "missing or malformed");
+  refused("\"step\": 1", "\"step\": 1.5", "missing or malformed");
+  refused("\"step\": 1", "\"stop\": 1", "missing or malformed");
   refused("\"step\": 1", "\"step\": 1, \"step\": 2", "'step' twice");
-  refused("model.safetensors", "other.safetensors", "lacks");
-  refused("\"metrics\": {", "\"metrics\": {\"other\": \"low\", ", "lacks");
+  refused("model.safetensors", "other.safetensors", "missing or malformed");
+  refused("\"metrics\": {", "\"metrics\": {\"other\": \"low\", ", "missing or malformed");
   refused("\"schedule\": {", "\"schedule\": {\"a\": [[[[[[[1]]]]]]], ", "nests deeper");
   refused("{\n", "{ nonsense", "not JSON");
 }

@@ -209,8 +209,9 @@ TEST_CASE("help tells every exit code, in lines that fit") {
   std::istringstream lines(codes);
   for (std::string line; std::getline(lines, line);) CHECK(line.size() <= 100);
   CHECK_THAT(dtrain_command({"--help"}).output, ContainsSubstring(codes));
-  CHECK_THAT(dtrain_command({"compare", "--help"}).output,
-             ContainsSubstring("8 a run is worse than --max-regression allows;\nelse as for dtrain run."));
+  CHECK_THAT(
+      dtrain_command({"compare", "--help"}).output,
+      ContainsSubstring("8 a run is worse than --max-regression allows;\nthe others as for dtrain run."));
 }
 
 TEST_CASE("output that cannot be written is an error") {

@@ -83,7 +83,7 @@ TEST_CASE("ranks meet when all are there, whatever the order, and else the missi
     FAIL("three were not there");
   } catch (const Error& error) {
     CHECK(error.code() == ExitCode::kPeerLost);
-    CHECK_THAT(std::string(error.what()), ContainsSubstring("ranks 2, 3, 4 had not come"));
+    CHECK_THAT(std::string(error.what()), ContainsSubstring("ranks 2, 3, 4 had not arrived"));
   }
 }
 

@@ -64,8 +64,8 @@ TEST_CASE("an OpenSSL that is set up to have no SHA-256 is something to do") {
   options.environment = {{"OPENSSL_CONF", file}};
   const Finished text = run_program({"doctor", "--port", free_port()}, options);
   CHECK(text.exit_code == 2);
-  CHECK_THAT(text.output, ContainsSubstring("OpenSSL has no SHA-256 to use (unsupported)") &&
-                              ContainsSubstring("what OPENSSL_CONF names"));
+  CHECK_THAT(text.output, ContainsSubstring("OpenSSL has no usable SHA-256 (unsupported)") &&
+                              ContainsSubstring("the file that OPENSSL_CONF names"));
 }
 
 TEST_CASE("what is to be done is said, with exit code 2") {

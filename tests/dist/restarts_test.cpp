@@ -64,7 +64,7 @@ TEST_CASE("a job that dies before its first checkpoint begins again") {
   check_like_undisturbed(job);
   REQUIRE(job.events("restart").size() == 1);
   CHECK(job.event("restart", "distributed").at("step") == 0);
-  CHECK_THAT(end.output, ContainsSubstring("goes on from the beginning"));
+  CHECK_THAT(end.output, ContainsSubstring("starts again from the beginning"));
 }
 
 TEST_CASE("a replica that stands still is replaced after its time") {

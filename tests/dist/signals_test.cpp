@@ -138,7 +138,7 @@ TEST_CASE("SIGQUIT makes every replica log its stacks, and changes nothing else"
                         ContainsSubstring("dtrain::Trainer::run(") && ContainsSubstring("(libc.so.6+0x"));
   }
   CHECK_THAT(end.errors,
-             ContainsSubstring("SIGQUIT: what the replicas are doing, whose stacks are in their logs:\n"
+             ContainsSubstring("SIGQUIT: what the replicas are doing (their stacks are in their logs):\n"
                                "  rank 0: ") &&
                  ContainsSubstring("\n  rank 1: ") && ContainsSubstring("distributed-rank1.log"));
 

@@ -135,7 +135,7 @@ TEST_CASE("several runs are side by side with what differs") {
   check_page(page);
   CHECK(count_of(page, "class=\"line\"") == 2 + 2 + 2 + 2 + 2);  // the distributed runs
   for (const char* text : {"it and 1 run more", "What differs in their specs", "A: it, first, 2 replicas",
-                           "B: it, second", "the ratio to A", "B: baseline and distributed run"})
+                           "B: it, second", "their ratio to A", "B: baseline and distributed run"})
     CHECK_THAT(page, ContainsSubstring(text));
 }
 

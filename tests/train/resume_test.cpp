@@ -78,8 +78,9 @@ TEST_CASE("auto is the run directory, or the newest run of the name that has che
   given.directory = runs / "other-20260104-000000";
   CHECK(find_resume_point("auto", given).state.step == 4);
   given.directory = runs / "mine-20260103-000000";
-  CHECK_THAT(failure_of(ExitCode::kCheckpoint, [&] { find_resume_point("auto", given); }),
-             ContainsSubstring("there is no checkpoint; the spec asks for some"));
+  CHECK_THAT(
+      failure_of(ExitCode::kCheckpoint, [&] { find_resume_point("auto", given); }),
+      ContainsSubstring("there is no checkpoint; a spec with checkpoint: {every_epochs: 1} saves some"));
 }
 
 TEST_CASE("of a run a damaged checkpoint is passed over with a warning; one that was asked for is not") {
