@@ -10,6 +10,7 @@
 #include "catch.h"
 #include "core/error.h"
 #include "files.h"
+#include "protobuf_reader.h"
 
 namespace dtrain {
 namespace {
@@ -53,40 +54,11 @@ std::vector<std::string> records_of(const fs::path& file) {
   return records;
 }
 
-uint64_t take_varint(std::string& bytes) {
-  uint64_t value = 0;
-  for (int shift = 0;; shift += 7) {
-    const auto byte = take<uint8_t>(bytes);
-    value |= static_cast<uint64_t>(byte & 0x7F) << shift;
-    if (byte < 0x80) return value;
-  }
-}
-
-// A message's fields as bytes, by number; repeated ones in order.
-std::multimap<int, std::string> fields_of(std::string message) {
-  std::multimap<int, std::string> fields;
-  while (!message.empty()) {
-    const uint64_t key = take_varint(message);
-    const auto kind = key & 7;
-    std::string value;
-    if (kind == 0) {
-      const uint64_t number = take_varint(message);
-      value.assign(reinterpret_cast<const char*>(&number), sizeof(number));
-    } else {
-      const size_t size = kind == 1 ? 8 : kind == 5 ? 4 : take_varint(message);
-      REQUIRE((kind == 1 || kind == 2 || kind == 5));
-      REQUIRE(message.size() >= size);
-      value = message.substr(0, size);
-      message.erase(0, size);
-    }
-    fields.emplace(static_cast<int>(key >> 3), value);
-  }
+// A message's fields by number; repeated ones in order.
+std::multimap<int, ProtobufField> fields_of(const std::string& message) {
+  std::multimap<int, ProtobufField> fields;
+  for (const ProtobufField& field : protobuf_fields(message)) fields.emplace(field.number(), field);
   return fields;
-}
-
-template <class T>
-T as(std::string bytes) {
-  return take<T>(bytes);
 }
 
 std::vector<fs::path> files_in(const fs::path& folder) {
@@ -108,19 +80,19 @@ TEST_CASE("an event file has its version first, then scalars by step") {
   CHECK(files[0].filename().string().rfind("events.out.tfevents.", 0) == 0);
   const auto records = records_of(files[0]);
   REQUIRE(records.size() == 3);
-  CHECK(fields_of(records[0]).find(3)->second == "brain.Event:2");
+  CHECK(fields_of(records[0]).find(3)->second.as_bytes() == "brain.Event:2");
   const auto event = fields_of(records[1]);
-  CHECK(as<double>(event.find(1)->second) > 1.7e9);
-  CHECK(as<uint64_t>(event.find(2)->second) == 5);
-  const auto values = fields_of(event.find(5)->second);
+  CHECK(event.find(1)->second.as_double() > 1.7e9);
+  CHECK(event.find(2)->second.as_integer() == 5);
+  const auto values = fields_of(event.find(5)->second.as_bytes());
   REQUIRE(values.count(1) == 2);
   auto value = values.find(1);
-  CHECK(fields_of(value->second).find(1)->second == "train/loss");
-  CHECK(as<float>(fields_of(value->second).find(2)->second) == 0.25F);
+  CHECK(fields_of(value->second.as_bytes()).find(1)->second.as_bytes() == "train/loss");
+  CHECK(fields_of(value->second.as_bytes()).find(2)->second.as_float() == 0.25F);
   ++value;
-  CHECK(fields_of(value->second).find(1)->second == "learning_rate");
-  CHECK(as<float>(fields_of(value->second).find(2)->second) == -1e-3F);
-  CHECK(as<uint64_t>(fields_of(records[2]).find(2)->second) == uint64_t{1} << 40);
+  CHECK(fields_of(value->second.as_bytes()).find(1)->second.as_bytes() == "learning_rate");
+  CHECK(fields_of(value->second.as_bytes()).find(2)->second.as_float() == -1e-3F);
+  CHECK(fields_of(records[2]).find(2)->second.as_integer() == int64_t{1} << 40);
 }
 
 std::vector<double> doubles(const std::string& bytes) {
@@ -151,19 +123,19 @@ TEST_CASE("a histogram has its sums, and the buckets that hold something with wh
   const auto records = records_of(files_in(folder.path()).at(0));
   REQUIRE(records.size() == 2);
   const auto event = fields_of(records[1]);
-  CHECK(as<uint64_t>(event.find(2)->second) == 3);
-  const auto value = fields_of(fields_of(event.find(5)->second).find(1)->second);
-  CHECK(value.find(1)->second == "weights/w");
-  const auto fields = fields_of(value.find(5)->second);
-  CHECK(as<double>(fields.find(1)->second) == -1);
-  CHECK(as<double>(fields.find(2)->second) == 2);
-  CHECK(as<double>(fields.find(3)->second) == 4);
-  CHECK(as<double>(fields.find(4)->second) == 1.5);
-  CHECK(as<double>(fields.find(5)->second) == 5.25);
+  CHECK(event.find(2)->second.as_integer() == 3);
+  const auto value = fields_of(fields_of(event.find(5)->second.as_bytes()).find(1)->second.as_bytes());
+  CHECK(value.find(1)->second.as_bytes() == "weights/w");
+  const auto fields = fields_of(value.find(5)->second.as_bytes());
+  CHECK(fields.find(1)->second.as_double() == -1);
+  CHECK(fields.find(2)->second.as_double() == 2);
+  CHECK(fields.find(3)->second.as_double() == 4);
+  CHECK(fields.find(4)->second.as_double() == 1.5);
+  CHECK(fields.find(5)->second.as_double() == 5.25);
   const auto& limits = histogram_limits();
-  CHECK(doubles(fields.find(6)->second) ==
+  CHECK(doubles(fields.find(6)->second.as_bytes()) ==
         std::vector<double>{limits[low - 1], limits[low], limits[high - 2], limits[high - 1], limits[high]});
-  CHECK(doubles(fields.find(7)->second) == std::vector<double>{0, 1, 0, 2, 1});
+  CHECK(doubles(fields.find(7)->second.as_bytes()) == std::vector<double>{0, 1, 0, 2, 1});
 }
 
 TEST_CASE("a file that goes on says from which step") {
@@ -172,8 +144,8 @@ TEST_CASE("a file that goes on says from which step") {
   const auto records = records_of(files_in(folder.path()).at(0));
   REQUIRE(records.size() == 2);
   const auto event = fields_of(records[1]);
-  CHECK(as<uint64_t>(event.find(2)->second) == 101);
-  CHECK(as<uint64_t>(fields_of(event.find(7)->second).find(1)->second) == 1);  // SessionLog.START
+  CHECK(event.find(2)->second.as_integer() == 101);
+  CHECK(fields_of(event.find(7)->second.as_bytes()).find(1)->second.as_integer() == 1);  // SessionLog.START
 }
 
 TEST_CASE("a folder that cannot be made is an error that names it") {
