@@ -84,7 +84,8 @@ TEST_CASE("many classes are counted without a matrix") {
 TEST_CASE("only the test examples are read for an evaluation, and they are those of the training") {
   const JobPlan job = small_job();
   const Dataset whole = load_dataset(job.spec.data, static_cast<uint64_t>(job.spec.seed));
-  const LabelledImages& examples = images_of(*load_test_examples(job));
+  const ExampleSourcePtr source = load_test_examples(job);
+  const LabelledImages& examples = images_of(*source);
   CHECK(at::equal(examples.images, images_of(*whole.test).images));
   CHECK(at::equal(examples.labels, images_of(*whole.test).labels));
 }
