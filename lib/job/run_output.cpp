@@ -7,9 +7,17 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "runs/rewind.h"
+#include "train/assembly.h"
 
 namespace dtrain {
 namespace {
+
+// The options with the job's name in them.
+RunDirectoryOptions directory_options(const JobPlan& job, const OutputOptions& options) {
+  RunDirectoryOptions directory = options.directory;
+  directory.name = job.spec.name;
+  return directory;
+}
 
 std::filesystem::file_time_type time_of(const std::filesystem::path& path) {
   std::error_code gone;
@@ -180,10 +188,12 @@ void RunOutput::note_lost_output() {
   say(text);
 }
 
-RunDirectoryOptions directory_options(const JobPlan& job, const OutputOptions& options) {
-  RunDirectoryOptions directory = options.directory;
-  directory.name = job.spec.name;
-  return directory;
+std::optional<ResumePoint> resume_point(const JobPlan& job, const OutputOptions& options) {
+  if (!options.resume) return std::nullopt;
+  ResumePoint point = find_resume_point(*options.resume, directory_options(job, options));
+  require_resumable(job, point.state);
+  require_model_of(job, point.checkpoint);
+  return point;
 }
 
 std::string go_on_message(const RunOutput& output) {

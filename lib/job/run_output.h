@@ -92,8 +92,9 @@ class RunOutput : public EventSink {
   bool last_is_suspect_ = false;
 };
 
-// The options with the job's name in them.
-RunDirectoryOptions directory_options(const JobPlan& job, const OutputOptions& options);
+// Finds what options.resume resumes from; nullopt if the options do not ask for it. Throws Error(kCheckpoint)
+// if there is no good checkpoint or it is of another model, Error(kUsage) if the job cannot resume from it.
+std::optional<ResumePoint> resume_point(const JobPlan& job, const OutputOptions& options);
 
 // A line with the command that goes on from the last checkpoint; empty when there is none.
 std::string go_on_message(const RunOutput& output);

@@ -82,7 +82,7 @@ void take_part(const std::filesystem::path& plan, const std::string& run_name, c
   PipeSink to_supervisor(pipe);
   NullSink nobody;
   EventSink& sink = identity.rank == 0 || role.serves ? static_cast<EventSink&>(to_supervisor) : nobody;
-  run_replica(job, run, dataset, identity, store, context, board, sink);
+  run_replica({job, run, identity, store, context, board, sink}, dataset);
   spdlog::info("finished");
 }
 
@@ -137,13 +137,8 @@ void run_launched_replica(const JobPlan& job, Identity identity, const OutputOpt
   RunContext context;
   context.resumes = options.resume.has_value();
   if (leads) {
-    std::optional<ResumePoint> from;
-    if (options.resume) {
-      from = find_resume_point(*options.resume, directory_options(job, options));
-      require_resumable(job, from->state);
-      require_model_of(job, from->checkpoint);
-      context.checkpoint = from->checkpoint;
-    }
+    const std::optional<ResumePoint> from = resume_point(job, options);
+    if (from) context.checkpoint = from->checkpoint;
     output = std::make_unique<RunOutput>(job, options, out, from ? &*from : nullptr);
     context.folder = output->directory().path();
   }
@@ -162,7 +157,8 @@ void run_launched_replica(const JobPlan& job, Identity identity, const OutputOpt
       const bool alone = run.processes() == 1;
       if (leads && saves_checkpoints(job, run)) listener->let_it_end();
       if (leads || !alone) {
-        run_replica(job, run, dataset, alone ? Identity{} : identity, store, context, *board, sink);
+        const Identity own = alone ? Identity{} : identity;
+        run_replica({job, run, own, store, context, *board, sink}, dataset);
       }
       // The others wait here while rank 0 trains the baseline, however long that takes.
       const std::string done = "done/" + run.name();

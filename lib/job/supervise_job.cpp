@@ -21,7 +21,6 @@
 #include "store/local_store.h"
 #include "supervise/diagnosis.h"
 #include "supervise/supervisor.h"
-#include "train/assembly.h"
 #include "train/meeting.h"
 #include "train/run_checkpoints.h"
 
@@ -166,15 +165,6 @@ SuperviseResult supervise_run(const JobPlan& job, const RunPlan& run, const Resu
     stop->message = stopped_message(stop->message, output, /*saved=*/false);
     return *stop;
   }
-}
-
-// What to go on from, if that is asked for.
-std::optional<ResumePoint> resume_point(const JobPlan& job, const OutputOptions& options) {
-  if (!options.resume) return std::nullopt;
-  ResumePoint point = find_resume_point(*options.resume, directory_options(job, options));
-  require_resumable(job, point.state);
-  require_model_of(job, point.checkpoint);
-  return point;
 }
 
 // The folder of this job's logs on another host than the first, inside of the run's folder, so that hosts

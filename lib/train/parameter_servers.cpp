@@ -18,6 +18,7 @@
 #include "strategy/parameter_server.h"
 #include "train/assembly.h"
 #include "train/meeting.h"
+#include "train/membership.h"
 #include "train/run_checkpoints.h"
 
 namespace dtrain {
@@ -38,22 +39,23 @@ struct Pair {
 };
 
 // The two meet over a connection of its own, as one that waits at the store holds up all who share it.
-std::unique_ptr<PairChannel> meet(const MeetingContext& context, const Pair& pair, int side) {
+std::unique_ptr<PairChannel> meet(const ReplicaContext& context, const Pair& pair, int side) {
   const auto& [server, worker, restart] = pair;
   const auto point = c10::make_intrusive<c10d::PrefixStore>(
       fmt::format("{}/server {}/worker {}/{}", context.run.name(), server, worker, restart),
       context.store->clone());
   const std::string peer =
       side == kServerSide ? fmt::format("worker {}", worker) : fmt::format("server {}", server);
-  return std::make_unique<PairChannel>(point, side, timeout_of(context.job), peer, context.network);
+  return std::make_unique<PairChannel>(point, side, timeout_of(context.job), peer,
+                                       network_of(context.identity));
 }
 
 // Where a worker tells a server, just before the two meet, how often it was started again.
-std::string arrival_key(const MeetingContext& context, int64_t server, int64_t worker) {
+std::string arrival_key(const ReplicaContext& context, int64_t server, int64_t worker) {
   return fmt::format("{}/server {}/arrival of worker {}", context.run.name(), server, worker);
 }
 
-void announce(const MeetingContext& context, const Pair& pair) {
+void announce(const ReplicaContext& context, const Pair& pair) {
   const std::string number = std::to_string(pair.restart);
   context.store->set(arrival_key(context, pair.server, pair.worker),
                      std::vector<uint8_t>(number.begin(), number.end()));
@@ -63,7 +65,7 @@ void announce(const MeetingContext& context, const Pair& pair) {
 // long as the timeout, and keep it from meeting the process that took its place.
 class Arrivals {
  public:
-  Arrivals(const MeetingContext& context, int64_t server)
+  Arrivals(const ReplicaContext& context, int64_t server)
       : context_(context), server_(server), met_(static_cast<size_t>(context.run.replicas), -1) {}
 
   // Waits for a process of the worker that it has not met yet. Throws Error(kPeerLost) when none comes in
@@ -104,16 +106,16 @@ class Arrivals {
     return number;
   }
 
-  const MeetingContext& context_;
+  const ReplicaContext& context_;
   int64_t server_;
   std::vector<int> met_;  // by worker: the restart of the last one
 };
 
 // Between hosts some take longer to load the data than one of the two would wait for the other.
-void meet_all(const MeetingContext& context, int64_t rank) {
-  if (!context.network.spans_hosts()) return;
+void meet_all(const ReplicaContext& context) {
+  if (!network_of(context.identity).spans_hosts()) return;
   wait_for_ranks(c10::make_intrusive<c10d::PrefixStore>(context.run.name(), context.store),
-                 static_cast<int>(rank), static_cast<int>(context.run.processes()),
+                 context.identity.rank, static_cast<int>(context.run.processes()),
                  rendezvous_timeout(context.job.spec));
 }
 
@@ -157,11 +159,13 @@ std::unique_ptr<ParameterService> make_service(const JobPlan& job, const RunPlan
 
 }  // namespace
 
-ServerConnections connect_to_servers(const MeetingContext& context, int64_t worker, int restart) {
+ServerConnections connect_to_servers(const ReplicaContext& context) {
   const RunPlan& run = context.run;
-  meet_all(context, worker);
+  const int worker = context.identity.rank;
+  const int restart = context.identity.restart;
+  meet_all(context);
   ServerConnections servers;
-  servers.worker = static_cast<int>(worker);
+  servers.worker = worker;
   servers.workers = static_cast<int>(run.replicas);
   servers.min_shard_bytes = context.job.spec.strategy.min_shard_kib << 10;
   for (int64_t server = 0; server < run.servers; ++server) {
@@ -172,17 +176,16 @@ ServerConnections connect_to_servers(const MeetingContext& context, int64_t work
   return servers;
 }
 
-void serve_parameters(const MeetingContext& context, int64_t server, int local_rank, StatusBoard& board,
-                      EventSink& sink) {
-  const JobPlan& job = context.job;
-  const RunPlan& run = context.run;
+void serve_parameters(const ReplicaContext& context, int64_t server) {
+  const auto& [job, run, identity, store, files, board, sink] = context;
+  const int local_rank = identity.local_rank;
   board.set(local_rank, Activity::kBuilding, 0);
   // The workers end by themselves, and one of them collects what is here.
   if (saves_checkpoints(job, run)) catch_first_stop_signals();
   Arrivals arrivals(context, server);
   ServiceOptions options = service_options(job, run, local_rank, board);
   // All servers see it end when the supervisor ends it: each would otherwise wait for it a time of its own.
-  options.on_lost = [&](int worker, const std::string& reason) {
+  options.on_lost = [&arrivals, &sink = context.sink](int worker, const std::string& reason) {
     spdlog::warn("worker {} is lost: {}; the others go on", worker, reason);
     sink.on_event({{"event", "worker_given_up"},
                    {"rank", worker},
@@ -192,7 +195,7 @@ void serve_parameters(const MeetingContext& context, int64_t server, int local_r
   options.has_returned = [&arrivals](int worker) { return arrivals.has_returned(worker); };
   const auto service = make_service(job, run, server, std::move(options));
   board.set(local_rank, Activity::kServing, 0);
-  meet_all(context, run.replicas + server);
+  meet_all(context);
   service->serve([&](int worker) { return arrivals.meet_worker(worker); });
   const WorkersReport report = service->ledger().report();
   spdlog::info("made {} updates, their staleness {:.2f} on average, {} at most", service->ledger().version(),
