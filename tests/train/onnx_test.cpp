@@ -1,81 +1,189 @@
+// An exported model is read back, compared with what the layers say, and computed with.
 #include "export/onnx.h"
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <cstring>
+#include <limits>
+#include <string>
+#include <utility>
+#include <vector>
+
 #include "catch.h"
 #include "core/error.h"
-#include "models/model.h"
-#include "models/variables.h"
-#include "small_jobs.h"
+#include "core/version.h"
+#include "exported_models.h"
+#include "onnx_file.h"
+#include "onnx_interpreter.h"
 
 namespace dtrain {
 namespace {
 
-std::string export_of(const JobPlan& job, const NamedTensors& variables) {
-  return onnx_model(job.model, job.spec.data, job.data.image_shape, variables, job.spec.name);
+std::string onnx_bytes(const ExportedModel& model) {
+  return onnx_model(model.plan, model.data, model.image, model.variables, "example");
 }
 
-NamedTensors variables_of(const JobPlan& job) {
-  return copy_variables(*build_model(job.model, dtype_from_name(job.spec.model.dtype), 1));
+OnnxModel onnx_of(const std::string& layers, at::ScalarType type = at::kFloat) {
+  return read_onnx(onnx_bytes(exported_model(listed_layers(layers), type)));
 }
 
-// What the bytes mean is for scripts/check_formats to say, with ONNX Runtime.
-TEST_CASE("every kind of layer has its operator, in order, and dropout none") {
-  const LoadedSpec loaded = parse_spec(R"(batch: {per_replica: 4}
-model:
-  kind: layers
-  layers: [{kind: conv2d, filters: 2, padding: same, stride: 2}, {kind: batch_norm}, {kind: relu},
-           {kind: max_pool2d, pool_size: 1}, {kind: avg_pool2d, pool_size: 2, padding: same}, {kind: flatten},
-           {kind: dropout}, {kind: gelu}, {kind: tanh}, {kind: sigmoid}, {kind: dense, units: 3, use_bias: false}]
-)",
-                                       "spec");
-  REQUIRE(loaded.ok());
-  const LayerPlan plan = place_layers(loaded.spec.model.layers, {1, 4, 4}, 3);
-  REQUIRE(plan.problems.empty());
-  const std::string model =
-      onnx_model(plan, loaded.spec.data, {1, 4, 4}, copy_variables(*build_model(plan, at::kFloat, 1)), "all");
-  size_t at = 0;
-  for (const char* kind : {"Div", "Sub", "Conv", "BatchNormalization", "Relu", "MaxPool", "AveragePool",
-                           "Flatten", "Gelu", "Tanh", "Sigmoid", "Gemm", "Identity"}) {
-    INFO(kind);
-    at = model.find(kind, at);
-    REQUIRE(at != std::string::npos);
+void check_onnx_logits(const std::vector<LayerSpec>& layers, at::ScalarType type) {
+  const at::NoGradGuard no_grad;
+  const ExportedModel model = exported_model(layers, type);
+  const OnnxModel read = read_onnx(onnx_bytes(model));
+  INFO(onnx_text(read));
+  const at::Tensor logits = run_onnx(read, model.images.to(type));
+  INFO("largest difference " << (logits - model.logits).abs().max().item<double>());
+  CHECK(at::allclose(logits, model.logits, /*rtol=*/type == at::kDouble ? 1e-6 : 1e-5, /*atol=*/1e-6));
+}
+
+bool same_bits(const at::Tensor& one, const at::Tensor& other) {
+  const at::Tensor a = one.contiguous(), b = other.contiguous();
+  return a.scalar_type() == b.scalar_type() && a.sizes() == b.sizes() &&
+         std::memcmp(a.const_data_ptr(), b.const_data_ptr(), a.nbytes()) == 0;
+}
+
+const char* const kEveryKind = R"([
+    {kind: conv2d, filters: 4, padding: symmetric, stride: 2, name: stem}, {kind: batch_norm, epsilon: 0.01},
+    {kind: relu, name: block}, {kind: conv2d, filters: 4, kernel_size: 2, padding: same, use_bias: false},
+    {kind: gelu, name: side}, {kind: max_pool2d, padding: same, stride: 1, from: block},
+    {kind: add, with: side}, {kind: avg_pool2d, padding: same, pool_size: 3}, {kind: dropout}, {kind: flatten},
+    {kind: dense, units: 4, use_bias: false}, {kind: tanh}, {kind: batch_norm}, {kind: dense, units: 3},
+    {kind: sigmoid}])";
+
+TEST_CASE("every kind of layer has its ONNX operator, with attributes and inputs, and dropout none") {
+  CHECK(onnx_text(onnx_of(kEveryKind)) == R"(pixels: Float [batch, 2, 7, 8]
+normalise.scale.output = Div (pixels, normalise.largest)
+normalise.centre.output = Sub (normalise.scale.output, normalise.mean)
+normalise.output = Div (normalise.centre.output, normalise.standard_deviation)
+stem.output = Conv kernel_shape=[3, 3] pads=[1, 1, 1, 1] strides=[2, 2] (normalise.output, stem.weight, stem.bias)
+batch_norm.output = BatchNormalization epsilon=0.01f (stem.output, batch_norm.weight, batch_norm.bias, batch_norm.running_mean, batch_norm.running_var)
+block.output = Relu (batch_norm.output)
+conv2d_1.output = Conv kernel_shape=[2, 2] pads=[0, 0, 1, 1] strides=[1, 1] (block.output, conv2d_1.weight)
+side.output = Gelu (conv2d_1.output)
+max_pool2d.output = MaxPool kernel_shape=[2, 2] pads=[0, 0, 1, 1] strides=[1, 1] (block.output)
+add.output = Add (max_pool2d.output, side.output)
+avg_pool2d.output = AveragePool count_include_pad=0 kernel_shape=[3, 3] pads=[1, 1, 1, 1] strides=[3, 3] (add.output)
+flatten.output = Flatten axis=1 (avg_pool2d.output)
+dense.output = Gemm transB=1 (flatten.output, dense.weight)
+tanh.output = Tanh (dense.output)
+batch_norm_1.output = BatchNormalization epsilon=0.001f (tanh.output, batch_norm_1.weight, batch_norm_1.bias, batch_norm_1.running_mean, batch_norm_1.running_var)
+dense_1.output = Gemm transB=1 (batch_norm_1.output, dense_1.weight, dense_1.bias)
+sigmoid.output = Sigmoid (dense_1.output)
+logits = Identity (sigmoid.output)
+logits: Float [batch, 3]
+)");
+  CHECK(onnx_text(onnx_of("[{kind: global_avg_pool2d}, {kind: dense, units: 3}]", at::kDouble)) ==
+        R"(pixels: Double [batch, 2, 7, 8]
+normalise.scale.output = Div (pixels, normalise.largest)
+normalise.centre.output = Sub (normalise.scale.output, normalise.mean)
+normalise.output = Div (normalise.centre.output, normalise.standard_deviation)
+global_avg_pool2d.mean.output = GlobalAveragePool (normalise.output)
+global_avg_pool2d.output = Flatten axis=1 (global_avg_pool2d.mean.output)
+dense.output = Gemm transB=1 (global_avg_pool2d.output, dense.weight, dense.bias)
+logits = Identity (dense.output)
+logits: Double [batch, 3]
+)");
+}
+
+TEST_CASE("an ONNX model says of which version it is, and who made it") {
+  const OnnxModel model = onnx_of("[{kind: flatten}, {kind: dense, units: 3}]");
+  CHECK(model.ir_version == 9);  // of ONNX 1.15, which brought opset 20
+  CHECK(model.opset == 20);
+  CHECK(model.producer == "dtrain");
+  CHECK(model.producer_version == kVersion);
+  CHECK(model.name == "example");
+}
+
+// By hand, for 7 rows and 8 columns: pads are top, left, bottom, right.
+TEST_CASE("ONNX's windows have the padding of the layers") {
+  struct Expected {
+    const char* layer;
+    const char* text;
+  };
+  const Expected expected = GENERATE(values<Expected>({
+      {"conv2d, filters: 2", "Conv kernel_shape=[3, 3] pads=[0, 0, 0, 0] strides=[1, 1]"},
+      {"conv2d, filters: 2, padding: same", "Conv kernel_shape=[3, 3] pads=[1, 1, 1, 1] strides=[1, 1]"},
+      {"conv2d, filters: 2, stride: 2, padding: same",
+       "Conv kernel_shape=[3, 3] pads=[1, 0, 1, 1] strides=[2, 2]"},
+      {"conv2d, filters: 2, kernel_size: 4, stride: 3, padding: same",
+       "Conv kernel_shape=[4, 4] pads=[1, 1, 2, 1] strides=[3, 3]"},
+      {"conv2d, filters: 2, kernel_size: 5, padding: symmetric",
+       "Conv kernel_shape=[5, 5] pads=[2, 2, 2, 2] strides=[1, 1]"},
+      {"max_pool2d", "MaxPool kernel_shape=[2, 2] pads=[0, 0, 0, 0] strides=[2, 2]"},
+      {"max_pool2d, padding: same", "MaxPool kernel_shape=[2, 2] pads=[0, 0, 1, 0] strides=[2, 2]"},
+      {"max_pool2d, pool_size: 3, stride: 2, padding: symmetric",
+       "MaxPool kernel_shape=[3, 3] pads=[1, 1, 1, 1] strides=[2, 2]"},
+      {"avg_pool2d, pool_size: 3, stride: 2, padding: same",
+       "AveragePool count_include_pad=0 kernel_shape=[3, 3] pads=[1, 0, 1, 1] strides=[2, 2]"},
+  }));
+  const OnnxModel model =
+      onnx_of(std::string("[{kind: ") + expected.layer + "}, {kind: flatten}, {kind: dense, units: 3}]");
+  CHECK(onnx_operator(model.nodes.at(3)) == expected.text);
+}
+
+TEST_CASE("ONNX's initializers are the variables, bit for bit, and the normalisation's numbers") {
+  const at::ScalarType type = GENERATE(at::kFloat, at::kDouble);
+  ExportedModel model = exported_model(listed_layers(kEveryKind), type);
+  at::Tensor& weight = model.variables.front().second;
+  weight.view(-1)[0] = -0.0;
+  weight.view(-1)[1] = std::numeric_limits<double>::quiet_NaN();
+  weight.view(-1)[2] = std::numeric_limits<float>::denorm_min();
+  // In another order in memory, as lay_channels_last() has it.
+  if (type == at::kFloat) weight = weight.contiguous(at::MemoryFormat::ChannelsLast);
+  const OnnxModel read = read_onnx(onnx_bytes(model));
+  for (const auto& [name, value] : model.variables) {
+    INFO(name);
+    REQUIRE(read.initializers.count(name) == 1);
+    CHECK(same_bits(read.initializers.at(name), value));
   }
-  CHECK(model.find("Dropout") == std::string::npos);
-  for (const char* name : {"pixels", "logits", "batch", "dense.weight", "batch_norm.running_var", "dtrain"})
-    CHECK(model.find(name) != std::string::npos);
-  CHECK(model.find("dense.bias") == std::string::npos);
+  CHECK(read.initializers.size() == model.variables.size() + 3);
+  const std::vector<std::pair<std::string, double>> numbers = {
+      {"normalise.largest", 255}, {"normalise.mean", 0.286}, {"normalise.standard_deviation", 0.353}};
+  for (const auto& [name, number] : numbers)
+    CHECK(same_bits(read.initializers.at(name), at::scalar_tensor(number, type)));
 }
 
-TEST_CASE("every kind of layer that is built can be exported") {
-  for (const std::string& kind : layer_kinds_built()) {
-    INFO(kind);
-    const bool windowed = kind == "conv2d" || kind.find("pool2d") != std::string::npos;
-    LayerSpec layer;
-    layer.kind = kind;
-    layer.units = 3;
-    layer.filters = 2;
-    if (kind == "add") layer.with = "flatten";
-    LayerSpec flatten, last;
-    flatten.kind = "flatten";
-    last.kind = "dense";
-    last.units = 3;
-    const std::vector<LayerSpec> layers = windowed || kind == "flatten"
-                                              ? std::vector<LayerSpec>{layer, flatten, last}
-                                              : std::vector<LayerSpec>{flatten, layer, last};
-    const LayerPlan plan =
-        place_layers(kind == "flatten" ? std::vector<LayerSpec>{layer, last} : layers, {1, 6, 6}, 3);
-    REQUIRE(plan.problems.empty());
-    CHECK_FALSE(
-        onnx_model(plan, {}, {1, 6, 6}, copy_variables(*build_model(plan, at::kFloat, 1)), "each").empty());
-  }
+TEST_CASE("an ONNX model of every kind of layer gives dtrain's logits") {
+  const at::ScalarType type = GENERATE(at::kFloat, at::kDouble);
+  check_onnx_logits(listed_layers(kEveryKind), type);
+  for (const auto& layers : layers_of_each_kind()) check_onnx_logits(layers, type);
 }
 
-TEST_CASE("variables of another model are refused") {
-  const JobPlan job = small_job();
-  NamedTensors variables = variables_of(job);
-  variables.front().first = "other";
-  CHECK_THROWS_AS(export_of(job, variables), Error);
+TEST_CASE("and an ONNX model with padding on one side only, or on both, or none") {
+  const std::string layer = GENERATE("conv2d, filters: 2, kernel_size: 2", "conv2d, filters: 2, stride: 2",
+                                     "max_pool2d, pool_size: 2", "max_pool2d, pool_size: 3, stride: 2",
+                                     "avg_pool2d, pool_size: 2", "avg_pool2d, pool_size: 3, stride: 2");
+  const std::string padding = GENERATE("valid", "same", "symmetric");
+  INFO(layer << " " << padding);
+  check_onnx_logits(listed_layers("[{kind: " + layer + ", padding: " + padding +
+                                  "}, {kind: flatten}, {kind: dense, units: 3}]"),
+                    at::kDouble);
+}
+
+// What this test relies on: a file that is cut or changed is not read as something else.
+TEST_CASE("a damaged ONNX model is refused") {
+  const std::string bytes =
+      onnx_bytes(exported_model(listed_layers("[{kind: flatten}, {kind: dense, units: 3}]"), at::kFloat));
+  for (size_t size = 0; size < bytes.size(); ++size) CHECK_THROWS(read_onnx(bytes.substr(0, size)));
+  OnnxModel model = read_onnx(bytes);
+  const at::Tensor pixels = at::zeros({1, 2, 7, 8});
+  CHECK_NOTHROW(run_onnx(model, pixels));
+  CHECK_THROWS(run_onnx(model, pixels.to(at::kDouble)));
+  CHECK_THROWS(run_onnx(model, pixels.slice(/*dim=*/3, 0, 7)));
+  std::swap(model.nodes.at(0), model.nodes.at(1));
+  CHECK_THROWS_WITH(run_onnx(model, pixels), ContainsSubstring("nothing before has made"));
+  std::swap(model.nodes.at(0), model.nodes.at(1));
+  model.initializers["spare"] = pixels;
+  CHECK_THROWS_WITH(run_onnx(model, pixels), ContainsSubstring("nothing uses 'spare'"));
+}
+
+TEST_CASE("variables of another model are no ONNX model") {
+  ExportedModel model =
+      exported_model(listed_layers("[{kind: flatten}, {kind: dense, units: 3}]"), at::kFloat);
+  model.variables.front().first = "other";
+  CHECK_THROWS_AS(onnx_bytes(model), Error);
 }
 
 }  // namespace

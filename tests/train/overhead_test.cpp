@@ -1,6 +1,8 @@
 // The strategies make real steps; how long these take is made up.
 #include "train/overhead.h"
 
+#include <functional>
+
 #include "catch.h"
 #include "small_jobs.h"
 
