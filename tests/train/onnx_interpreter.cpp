@@ -138,7 +138,7 @@ class OnnxValues {
     return found->second;
   }
   void require_all_used() const {
-    for (const auto& [name, value] : values_) demand(used_.count(name) > 0, "nothing uses '" + name + "'");
+    for (const auto& [name, value] : values_) demand(used_.contains(name), "nothing uses '" + name + "'");
   }
 
  private:
@@ -158,7 +158,7 @@ at::Tensor compute_node(const OnnxNode& node, OnnxValues& values) {
   demand(found != kOperators.end(), "no operator " + node.kind);
   const OnnxOperator& known = found->second;
   for (const auto& [name, value] : node.attributes)
-    demand(known.attributes.count(name) > 0, node.kind + " has no attribute " + name);
+    demand(known.attributes.contains(name), node.kind + " has no attribute " + name);
   Operands in;
   for (const std::string& name : node.inputs) in.push_back(values.use(name));
   demand(in.size() >= known.fewest_inputs && in.size() <= known.most_inputs, node.kind + " has other inputs");
