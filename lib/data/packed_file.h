@@ -34,11 +34,10 @@ class PackedFile {
 
  private:
   int64_t read_file(void* out,
-                    int64_t bytes);  // reads raw bytes; returns less than `bytes` only at the end of the file
-  int64_t unpack(
-      void* out,
-      int64_t bytes);  // reads gzip content; returns less than `bytes` only at the end of the stream
-  bool refill();       // false at the end of the file
+                    int64_t bytes);  // raw; less than `bytes` only at the end
+  int64_t unpack(void* out,
+                 int64_t bytes);  // less than `bytes` only at the stream's end
+  bool refill();                  // false at the end of the file
 
   std::filesystem::path path_;
   int descriptor_ = -1;
