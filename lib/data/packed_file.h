@@ -33,11 +33,11 @@ class PackedFile {
   [[noreturn]] void fail(int64_t offset, const std::string& what, int error = 0) const;
 
  private:
-  int64_t read_file(void* out,
-                    int64_t bytes);  // raw; less than `bytes` only at the end
-  int64_t unpack(void* out,
-                 int64_t bytes);  // less than `bytes` only at the stream's end
-  bool refill();                  // false at the end of the file
+  // Raw bytes of the file; fewer than `bytes` only at its end.
+  int64_t read_file(void* out, int64_t bytes);
+  // Content of a gzip file; fewer than `bytes` only at the end of the stream.
+  int64_t unpack(void* out, int64_t bytes);
+  bool refill();  // false at the end of the file
 
   std::filesystem::path path_;
   int descriptor_ = -1;
