@@ -44,8 +44,8 @@ at::Tensor decode_png(const std::string& bytes) {
   check_size(image.width, image.height);
   const bool colour = (image.format & PNG_FORMAT_FLAG_COLOR) != 0;
   image.format = colour ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
-  image.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;  // without it, 16-bit samples are read as linear light unless the
-                                             // file says otherwise
+  // Without this flag, 16-bit samples are read as linear light unless the file says otherwise.
+  image.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;
   at::Tensor pixels = rows_of_pixels(image.width, image.height, colour);
   const png_color white{255, 255, 255};
   if (png_image_finish_read(&image, &white, pixels.mutable_data_ptr(), /*row_stride=*/0, nullptr) == 0)
