@@ -16,7 +16,7 @@ struct LayerKind {
   std::string name;
   LayerSizes (*place)(const LayerSpec& spec, const Shape& input);
   std::shared_ptr<Layer> (*make)(const PlacedLayer& layer,
-                                 WeightMaker& weights);  // null for add, which has two inputs
+                                 WeightMaker& weights);  // null: add, with two inputs
 };
 
 const std::vector<LayerKind>& layer_table();
