@@ -31,8 +31,8 @@ std::string naming(const char* what, int rank, int track, const std::string& nam
   return text_of({{"ph", "M"}, {"name", what}, {"pid", rank}, {"tid", track}, {"args", {{"name", name}}}});
 }
 
-std::atomic<StepTrace*> active =
-    nullptr;  // the trace that records; global because LibTorch takes only plain functions
+// The trace that records. It is global because LibTorch takes only plain functions.
+std::atomic<StepTrace*> active = nullptr;
 
 }  // namespace
 
