@@ -13,9 +13,8 @@ struct RunTraits {
   // replica.
   bool trains = true;
   // These are true for the distributed run only; the other runs serve for comparison.
-  bool saves = false;  // saves checkpoints as the spec says
-  bool resumes =
-      false;  // continues from a checkpoint after --resume or a restart; the other runs are then not repeated
+  bool saves = false;        // saves checkpoints as the spec says
+  bool resumes = false;      // by --resume or a restart, from a checkpoint; the other runs are not repeated
   bool is_observed = false;  // by callbacks, the profile and the inspection of a step
   bool spans_hosts = false;  // the others run on the first host while the rest wait
 };
