@@ -15,8 +15,7 @@ namespace dtrain {
 struct LayerKind {
   std::string name;
   LayerSizes (*place)(const LayerSpec& spec, const Shape& input);
-  std::shared_ptr<Layer> (*make)(const PlacedLayer& layer,
-                                 WeightMaker& weights);  // null: add, with two inputs
+  std::shared_ptr<Layer> (*make)(const PlacedLayer& layer, WeightMaker& weights);  // null: add (two inputs)
 };
 
 const std::vector<LayerKind>& layer_table();
