@@ -122,9 +122,7 @@ class Mirrored : public Strategy {
     return step;
   }
 
-  std::optional<WorkersReport> end_training() override {
-    return std::nullopt;
-  }  // all replicas are in the same step
+  std::optional<WorkersReport> end_training() override { return std::nullopt; }  // all are in the same step
 
   void finish() override {
     pacer_.wait_for_all();
@@ -211,8 +209,7 @@ class Mirrored : public Strategy {
   std::unique_ptr<Sentinel> sentinel_;
   bool shows_average_ = false;
   bool buffers_agree_ = true;
-  std::vector<at::Tensor>
-      own_buffers_;  // saved while the model has the mean of all replicas' buffers; else empty
+  std::vector<at::Tensor> own_buffers_;  // saved while the model has the mean of all replicas'; else empty
 };
 
 }  // namespace
