@@ -108,8 +108,7 @@ class ParameterService::OpenSession {
       : service_(service), worker_(static_cast<size_t>(session.worker)) {
     const std::lock_guard lock(service_.mutex_);
     service_.sessions_[worker_] = &session;
-    if (service_.failure_)
-      session.channel->interrupt();  // it was registered too late to be interrupted by stop()
+    if (service_.failure_) session.channel->interrupt();  // too late for the interrupt by stop()
   }
   ~OpenSession() {
     const std::lock_guard lock(service_.mutex_);
