@@ -32,7 +32,7 @@
 
 namespace dtrain {
 
-// What a replica wants to do after its last step, or what all replicas agree to do.
+// What a replica wants to do after the step it has just made, or what all replicas agree to do.
 struct Decision {
   bool save = false;        // save a checkpoint now
   bool leave = false;       // save a checkpoint and end before the training is complete
