@@ -49,7 +49,7 @@ void remove_files_of_callbacks(const std::filesystem::path& folder) {
   for (const auto& entry : std::filesystem::directory_iterator(folder / "tensorboard", none)) {
     if (entry.path().filename().string().rfind("events.out.tfevents.", 0) == 0) ours.push_back(entry.path());
   }
-  ours.push_back(folder / "tensorboard");  // stays when it holds something else
+  ours.push_back(folder / "tensorboard");  // not removed if it holds other files
   for (const std::filesystem::path& path : ours) std::filesystem::remove(path, none);
 }
 

@@ -1,4 +1,4 @@
-// The callbacks that a spec asks for, as one.
+// The callbacks that a spec asks for, behind one interface.
 #pragma once
 
 #include <filesystem>
@@ -11,8 +11,8 @@
 
 namespace dtrain {
 
-// Whether the spec asks for any callback in this run; the same on all replicas. Only the run that the job is
-// for has them.
+// Whether the spec asks for any callback in this run; the same on all replicas. Only the distributed run has
+// callbacks.
 bool has_callbacks(const JobPlan& job, const RunPlan& run);
 
 // Removes the files that callbacks of an earlier run left in `folder`, as far as it can.
@@ -21,16 +21,16 @@ void remove_files_of_callbacks(const std::filesystem::path& folder);
 // Passes every event on to `context.events`, then to the callbacks.
 class CallbackList : public EventSink {
  public:
-  // Rank 0 makes those that the spec asks for, the others (`leads` false) none.
+  // Rank 0 makes the callbacks that the spec asks for; the other ranks (`leads` false) make none.
   CallbackList(const CallbackContext& context, bool leads);
 
   void on_event(const Event& event) override;
   void on_histograms(int64_t step, const std::vector<NamedHistogram>& histograms);
-  // Whether any of them has a reason to end the training. The first time it is said.
+  // Whether any callback has a reason to end the training. The first time, the reason is sent as a message.
   bool want_to_end();
 
-  nlohmann::ordered_json state() const;  // of each, by name
-  // Those that `state` does not know begin afresh. Throws Error(kCheckpoint).
+  nlohmann::ordered_json state() const;  // of each callback, by name
+  // Callbacks without an entry in `state` start afresh. Throws Error(kCheckpoint).
   void restore(const nlohmann::ordered_json& state);
 
  private:

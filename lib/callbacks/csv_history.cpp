@@ -21,7 +21,7 @@ std::string head() {
                      join(metric_names(), ","));
 }
 
-// Of the table; what is missing stays empty.
+// A row of the table. Missing values stay empty.
 struct Row {
   const char* phase = "";
   std::optional<int64_t> epoch;
@@ -68,7 +68,7 @@ class CsvHistory : public Callback {
     const auto bytes = state.at("bytes").get<off_t>();
     struct stat status {};
     if (::fstat(file_.get(), &status) != 0) refuse("look at");
-    if (bytes > 0 && bytes <= status.st_size) cut_to(bytes);  // else it is a new one, in another folder
+    if (bytes > 0 && bytes <= status.st_size) cut_to(bytes);  // otherwise the file is new, in another folder
   }
 
  private:
@@ -92,7 +92,7 @@ class CsvHistory : public Callback {
 
   std::filesystem::path path_;
   Descriptor file_;
-  off_t bytes_ = 0;  // of the file; 0: nothing was written yet
+  off_t bytes_ = 0;  // size of the file; 0: nothing written yet
 };
 
 }  // namespace

@@ -1,7 +1,7 @@
 // history.csv: a line for every epoch and every evaluation, for spreadsheets.
 //   epoch,step,phase,loss,accuracy,learning_rate,examples_per_second,seconds
-// `phase` is train or eval; what a phase does not have is empty. A run that goes on from a checkpoint first
-// cuts off what it is to do again.
+// `phase` is train or eval; fields that a phase does not have are empty. A run that resumes from a checkpoint
+// first removes the lines after that checkpoint.
 #pragma once
 
 #include <memory>

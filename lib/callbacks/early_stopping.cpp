@@ -50,7 +50,7 @@ class EarlyStopping : public Callback {
   }
 
  private:
-  // A number that is not finite is no improvement.
+  // A value that is not finite is not an improvement.
   bool improves(double value) const {
     if (!std::isfinite(value)) return false;
     if (!best_) return true;
@@ -61,7 +61,7 @@ class EarlyStopping : public Callback {
   EarlyStoppingSpec spec_;
   std::optional<double> best_;
   int64_t best_epoch_ = 0;
-  int64_t waited_ = 0;  // evaluations
+  int64_t waited_ = 0;  // evaluations without an improvement
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// Ends a training whose evaluations no longer get better. As in Keras, the best value counts from the start,
-// and the weights are the last ones: checkpoint.best keeps the best.
+// Ends a training whose evaluations no longer improve. As in Keras, the best value since the start counts,
+// and the weights are the last ones; checkpoint.best keeps the best ones.
 #pragma once
 
 #include <memory>

@@ -1,4 +1,4 @@
-// A strategy that does something around another one's steps.
+// Base of strategies that add something to another strategy's steps.
 #pragma once
 
 #include <memory>

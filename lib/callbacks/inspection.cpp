@@ -26,8 +26,7 @@ at::Tensor flat_double(const std::vector<at::Tensor>& tensors) {
 
 double norm_of(const at::Tensor& flat) { return flat.norm().item<double>(); }
 
-// Puts back what a forward pass changes: the state of the generator that dropout draws from, and moving
-// statistics.
+// Restores what a forward pass changes: the state of the generator that dropout uses, and moving statistics.
 class Untouched {
  public:
   explicit Untouched(const Model& model)
@@ -100,7 +99,7 @@ void StepInspection::look_at_share(const Share& share) {
   loss_sum_ = 0;
   for (const MicroBatch& micro_batch : share.micro_batches) {
     const at::Tensor loss_sum = training_pass(*model_, train_, *objective_, micro_batch.assemble()).loss_sum;
-    // Not backward(): that would add to the gradients that the strategy works with.
+    // Not backward(), which would add to the strategy's gradients.
     own_ += flat_double(torch::autograd::grad({loss_sum / share.global_examples}, parameters));
     loss_sum_ += loss_sum.item<double>();
   }
@@ -152,7 +151,7 @@ InspectEvent StepInspection::conclude(InspectEvent event, int64_t step, const Sh
 
 at::Tensor StepInspection::flat_parameters() const { return flat_double(model_->parameters()); }
 
-// One row for each replica, which it writes into a table of zeros that are then summed.
+// One row for each replica. Each writes its row into a table of zeros; the tables are then summed.
 std::vector<InspectedReplica> StepInspection::replica_rows(const Share& share, double weight_norm) const {
   const auto examples = static_cast<int64_t>(share.indices.size());
   at::Tensor numbers = at::zeros({group_->size(), 4}, at::kDouble);

@@ -1,4 +1,4 @@
-// A look at one step from outside: what each replica brings to it, what comes out, and whether the two agree.
+// Inspects one step: what each replica contributes, what the strategy makes of it, and whether the two agree.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,22 +16,22 @@
 
 namespace dtrain {
 
-// Computes each replica's gradient once more, by itself, sums these gradients over the replicas, and compares
-// the sum with what the strategy made of them, and the updated parameters of the replicas with each other.
-// Training goes on as if it had not looked: generators and moving statistics are put back. Of synchronous
-// strategies only. Every replica has one and calls it alike.
+// Computes each replica's gradient a second time, independently of the strategy, and sums these gradients
+// over the replicas. Compares the sum with the strategy's combined gradient, and the updated parameters of
+// the replicas with each other. Does not affect training: generators and moving statistics are restored. For
+// synchronous strategies only. Every replica has one, and all make the same calls.
 class StepInspection {
  public:
-  // `group` is for the inspection alone: the strategy's may be in the midst of something. `tolerance`: how
-  // far two sums of the same gradients may differ, relative to their norm.
+  // `group` is for the inspection only, because the strategy's group may be in use. `tolerance`: how far two
+  // sums of the same gradients may differ, relative to their norm.
   StepInspection(std::shared_ptr<Model> model, const TrainSpec& train, std::unique_ptr<ProcessGroup> group,
                  double tolerance);
 
-  // Before the step: this replica's loss and gradient.
+  // Call before the step. Computes this replica's loss and gradient.
   void look_at_share(const Share& share);
-  // Between the combination of the gradients and the update.
+  // Call after the gradients are combined and before the update.
   void look_at_gradients(const GradientReducer& reducer);
-  // After the step. Returns `event` with all that is known of `step` (1-based over the run).
+  // Call after the step. Returns `event` with the results for `step` (1-based over the run).
   InspectEvent conclude(InspectEvent event, int64_t step, const Share& share);
 
  private:
@@ -45,10 +45,10 @@ class StepInspection {
   double tolerance_;
   double loss_sum_ = 0;
   at::Tensor own_;     // this replica's gradient: float64 [parameters]
-  at::Tensor shared_;  // the strategy's, of all replicas, likewise
+  at::Tensor shared_;  // the strategy's combined gradient, likewise
 };
 
-// The strategy `inner`, looked at in step `step` (1-based over the run).
+// The strategy `inner`, with an inspection of step `step` (1-based over the run).
 std::unique_ptr<Strategy> make_inspected(std::unique_ptr<Strategy> inner,
                                          std::shared_ptr<StepInspection> inspection, int64_t step,
                                          InspectEvent event, EventSink& sink);

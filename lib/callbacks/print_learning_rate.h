@@ -1,4 +1,4 @@
-// Says the learning rate after every epoch.
+// Prints the learning rate after every epoch.
 #pragma once
 
 #include <memory>

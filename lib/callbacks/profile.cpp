@@ -45,7 +45,7 @@ class Profiled : public ForwardingStrategy {
     return sums;
   }
 
-  // The training may have ended before the last of the steps.
+  // Concludes the trace if the training ended before the last traced step.
   void finish() override {
     conclude();
     if (context_.run.is_asynchronous() && context_.rank == 0 && recorded_) write(/*waits=*/false);
@@ -64,7 +64,7 @@ class Profiled : public ForwardingStrategy {
     }
   }
 
-  // Rank 0: all traces as one file.
+  // On rank 0: writes all traces to one file.
   void write(bool waits) {
     std::string events = trace_.events();
     for (int64_t rank = 1; rank < context_.run.replicas; ++rank) {
@@ -81,7 +81,7 @@ class Profiled : public ForwardingStrategy {
                                                 first_, std::min(step_, last_), path.string())));
   }
 
-  // What all replicas count their times from: when rank 0 began.
+  // The origin of the times of all replicas: when rank 0 started its trace.
   StepTrace::Origin origin() const {
     int64_t microseconds = 0;
     with_peer_errors("asking for the beginning of the profile", [&] {
@@ -108,7 +108,7 @@ class Profiled : public ForwardingStrategy {
   StepTrace trace_;
   int64_t first_;
   int64_t last_;
-  int64_t step_ = 0;  // of the run, made so far
+  int64_t step_ = 0;  // the run's steps so far
   bool recorded_ = false;
   bool concluded_ = false;
 };

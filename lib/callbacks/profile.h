@@ -1,5 +1,6 @@
-// callbacks.profile: a trace of some steps in profile.json of the run's folder, which chrome://tracing and
-// ui.perfetto.dev show: the steps, their phases and LibTorch's operators, of all replicas side by side.
+// callbacks.profile: writes a trace of some steps to profile.json in the run's folder: the steps, their
+// phases and LibTorch's operators, with all replicas side by side. chrome://tracing and ui.perfetto.dev show
+// it.
 #pragma once
 
 #include <filesystem>
@@ -18,14 +19,15 @@ struct ProfileContext {
   const JobPlan& job;
   const RunPlan& run;
   int rank = 0;
-  StorePtr store;                // through which the replicas' traces come to rank 0
-  std::filesystem::path folder;  // of the run
-  EventSink& events;             // hears where the file is
+  StorePtr store;                // sends the replicas' traces to rank 0
+  std::filesystem::path folder;  // the run's
+  EventSink& events;             // gets a message with the file's path
 };
 
-// The strategy `inner`, traced in the steps that the spec asks for. Every replica has one. Replicas that are
-// in the same step meet after the last of these; where they work on their own, what has come until replica 0
-// finishes counts. Throws Error(kUsage, kDisk) when the file cannot be written.
+// The strategy `inner`, with a trace of the steps that the spec asks for. Every replica has one. Synchronous
+// replicas send their traces after the last of these steps, and rank 0 waits for them. With asynchronous
+// training, rank 0 takes the traces that have arrived when it finishes. Throws Error(kUsage, kDisk) if the
+// file cannot be written.
 std::unique_ptr<Strategy> make_profiled(std::unique_ptr<Strategy> inner, std::shared_ptr<PhaseClock> clock,
                                         const ProfileContext& context);
 

@@ -26,12 +26,13 @@ std::string text_of(const ordered_json& event) {
   return event.dump(-1, ' ', false, ordered_json::error_handler_t::replace);
 }
 
-// "M", a name for a process or a track.
+// An "M" (metadata) event: the name of a process or a track.
 std::string naming(const char* what, int rank, int track, const std::string& name) {
   return text_of({{"ph", "M"}, {"name", what}, {"pid", rank}, {"tid", track}, {"args", {{"name", name}}}});
 }
 
-std::atomic<StepTrace*> active = nullptr;  // who listens to LibTorch: it takes plain functions only
+// The trace that records. It is global because LibTorch takes only plain functions.
+std::atomic<StepTrace*> active = nullptr;
 
 }  // namespace
 

@@ -1,4 +1,4 @@
-// What one process does in some steps, as a trace that chrome://tracing and ui.perfetto.dev show.
+// A trace of what one process does in some steps, for chrome://tracing and ui.perfetto.dev.
 #pragma once
 
 #include <chrono>
@@ -11,11 +11,11 @@
 
 namespace dtrain {
 
-// Between start() and stop() it records the phases of the clock, LibTorch's operators of every thread with
-// the backward pass's, and the steps that it is told of. One at a time in a process.
+// Between start() and stop(), records the phases of the clock, LibTorch's operators on all threads, including
+// the backward pass, and the steps added with add_step(). Only one trace at a time can record in a process.
 //
-// As "complete" events of the Trace Event Format, one JSON object each: process `rank`; track 0 the steps, 1
-// the phases, from 2 on the operators of one thread each.
+// Writes "complete" events of the Trace Event Format, one JSON object each. The process is `rank`; track 0
+// has the steps, track 1 the phases, and each track from 2 on the operators of one thread.
 class StepTrace {
  public:
   StepTrace(int rank, PhaseClock& clock);
@@ -23,8 +23,8 @@ class StepTrace {
   StepTrace(const StepTrace&) = delete;
   StepTrace& operator=(const StepTrace&) = delete;
 
-  // Times are microseconds since `origin`, by the system's clock; all replicas pass the same one. (Counted
-  // from 1970 a double would resolve a quarter of a microsecond only.)
+  // Times are microseconds since `origin`, a time of the system clock that is the same on all replicas.
+  // (Counted from 1970, a double would resolve only a quarter of a microsecond.)
   using Origin = std::chrono::system_clock::time_point;
   void start(Origin origin);
   void stop();
@@ -32,7 +32,7 @@ class StepTrace {
   using Time = std::chrono::steady_clock::time_point;
   void add_step(int64_t step, Time begin, Time end);
 
-  // The events, separated by commas. At most kMostBytes of them; the last one says how many more there were.
+  // The events, separated by commas, at most kMostBytes. If there were more, the last event says how many.
   const std::string& events();
   static constexpr size_t kMostBytes = size_t{4} << 20;
 
@@ -46,13 +46,13 @@ class StepTrace {
   bool recording_ = false;
   uint64_t listener_ = 0;           // LibTorch's handle
   Time origin_;                     // on the steady clock
-  std::mutex mutex_;                // guards all below: backward may run on other threads
+  std::mutex mutex_;                // guards the members below: backward may run on other threads
   std::map<uint64_t, int> tracks_;  // by thread
   std::string events_;
   int64_t dropped_ = 0;
 };
 
-// A whole file from the events of several processes.
+// Makes a complete trace file from the events of several processes.
 std::string trace_file(const std::string& events);
 
 }  // namespace dtrain

@@ -15,7 +15,7 @@ class TensorBoard : public Callback {
 
   void on_event(const Event& event) override {
     if (const auto start = decode<RunStartEvent>(event)) {
-      // What an interrupted run said of later steps is said again.
+      // The later steps of an interrupted run are written again.
       file_ = std::make_unique<EventFile>(folder_, start->resumed_step ? *start->resumed_step + 1 : 0);
     }
     if (!file_) return;
@@ -56,7 +56,7 @@ class TensorBoard : public Callback {
   std::filesystem::path folder_;
   const RunPlan& run_;
   std::unique_ptr<EventFile> file_;
-  int64_t step_ = 0;  // an epoch's event has none: it ends with the last step
+  int64_t step_ = 0;  // the last step; used for epoch events, which have no step
 };
 
 }  // namespace

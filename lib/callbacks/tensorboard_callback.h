@@ -1,7 +1,7 @@
-// TensorBoard's event files in tensorboard/ of the run's folder. Scalars: train/loss, train/accuracy,
+// TensorBoard's event files in tensorboard/ in the run's folder. Scalars: train/loss, train/accuracy,
 // learning_rate, speed/examples_per_second, speed/examples_per_second_per_replica and speed/step_ms every
 // metrics.every_steps; epoch/loss and epoch/accuracy; eval/loss and eval/accuracy; all by optimizer step.
-// Histograms where they are asked for: weights/NAME and gradients/NAME of every parameter.
+// Histograms, if the spec asks for them: weights/NAME and gradients/NAME of every parameter.
 #pragma once
 
 #include <memory>

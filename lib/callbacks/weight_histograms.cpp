@@ -8,13 +8,14 @@
 namespace dtrain {
 namespace {
 
-// Where a histogram's numbers stand in a row of the table that replicas add up; its extremes cannot be added.
+// Positions of a histogram's numbers in a row of the table that is summed over replicas. The extremes cannot
+// be summed and are kept apart.
 constexpr int64_t kCount = 0;
 constexpr int64_t kSum = 1;
 constexpr int64_t kSquares = 2;
 constexpr int64_t kBuckets = 3;
 
-// Counts the finite ones of `values` in `sums` [kBuckets + buckets] and `extremes` [2], float64.
+// Counts the finite numbers in `values` into `sums` [kBuckets + buckets] and `extremes` [2], both float64.
 void count_values(const at::Tensor& values, const at::Tensor& sums, const at::Tensor& extremes) {
   const at::Tensor numbers = values.detach().reshape({-1}).to(at::kCPU, at::kDouble).contiguous();
   double* const sum = sums.mutable_data_ptr<double>();
@@ -32,7 +33,8 @@ void count_values(const at::Tensor& values, const at::Tensor& sums, const at::Te
   }
 }
 
-// `extremes` [replicas, 2] and `counts` [replicas]: those of replicas that had any values.
+// Makes a histogram. The extremes are taken from the rows of `extremes` [replicas, 2] whose `counts`
+// [replicas] are not zero.
 Histogram histogram_from(const at::Tensor& sums, const at::Tensor& extremes, const at::Tensor& counts) {
   const double* const sum = sums.const_data_ptr<double>();
   Histogram histogram;

@@ -12,12 +12,13 @@
 
 namespace dtrain {
 
-// Of every parameter of the model its weights and the combined gradient, whoever holds which part of it:
-// "weights/NAME", "gradients/NAME". Collective; every rank gets all.
+// Histograms of the weights and the combined gradient of every parameter: "weights/NAME", "gradients/NAME",
+// even if replicas hold different parts of them. Collective; every rank gets all histograms.
 std::vector<NamedHistogram> histograms_of(const Model& model, const GradientReducer& reducer,
                                           ProcessGroup& group);
 
-// Tells `callbacks` the histograms at the last update of every epoch and of the run. Every replica has one.
+// Passes the histograms to `callbacks` at the last update of every epoch and of the run. Every replica has
+// one.
 GradientObserver histogram_observer(std::shared_ptr<Model> model, const RunPlan& run,
                                     CallbackList& callbacks);
 

@@ -37,8 +37,8 @@ void check(const ExampleSource* source, const LoaderOptions& options) {
   require(options.prefetch >= 0, "prefetch must not be negative");
 }
 
-// The normalised value of each of the 256 pixel values. A look-up is as fast as multiplying (gathering rows
-// is bound by memory) and gives exactly what the same arithmetic on a tensor gives.
+// The normalised value of each of the 256 pixel values. A table look-up is as fast as the arithmetic
+// (gathering rows is memory-bound) and gives exactly the same values as that arithmetic on a tensor.
 at::Tensor normalised_values(const PixelFormat& format) {
   const Normalisation& by = format.normalisation;
   return at::arange(256, format.dtype).div_(255).sub_(by.mean).div_(by.standard_deviation);
@@ -91,7 +91,7 @@ class ShareLoader::Implementation {
     return epoch_order(source_->size(), options_.shuffle, options_.seed, epoch);
   }
 
-  // While this epoch is trained on: between two epochs a device would wait for it.
+  // Runs during the current epoch: between two epochs the device would have to wait for it.
   void prepare_order(int64_t epoch) {
     if (!options_.shuffle) return;
     next_epoch_ = epoch;
@@ -162,7 +162,7 @@ class ShareLoader::Implementation {
     return MicroBatch(Batch{std::move(slot.inputs), std::move(slot.targets)});
   }
 
-  // The examples at `positions` of the order, in memory that a device reads while the processor goes on.
+  // The examples at `positions` of the order, in memory that a device can read while the CPU continues.
   ExampleSlot read(Range positions, at::ScalarType dtype) const {
     std::vector<int64_t> shape = source_->shape().vec();
     shape.insert(shape.begin(), positions.size());
@@ -175,23 +175,23 @@ class ShareLoader::Implementation {
     return slot;
   }
 
-  // By the thread that trains: each thread has a queue of its own on the device.
+  // Called by the training thread: each thread has its own queue on the device.
   void upload(Share& share) const {
     for (MicroBatch& batch : share.micro_batches) batch = batch.to(options_.device);
   }
 
   const ExampleSourcePtr source_;
   const LoaderOptions options_;
-  at::Tensor values_;           // by pixel value; undefined: a device normalises
+  at::Tensor values_;           // by pixel value; undefined: the device normalises
   LabelledImages stored_;       // kResident: on the device
   at::Tensor rows_;             // kResident: order_, on the device
   std::vector<int64_t> order_;  // of this epoch; written only while no thread runs
-  int64_t next_step_ = 0;       // that next() yields
-  int64_t next_epoch_ = 0;      // whose order is prepared:
+  int64_t next_step_ = 0;       // the step that next() returns
+  int64_t next_epoch_ = 0;      // its order is prepared in next_order_
   std::future<std::vector<int64_t>> next_order_;
 
   std::mutex mutex_;                     // guards ready_ and failure_
-  std::condition_variable_any changed_;  // of either
+  std::condition_variable_any changed_;  // notified when ready_ or failure_ changes
   std::deque<Share> ready_;
   std::exception_ptr failure_;
   std::jthread producer_;  // last, so that it is joined before what it uses is destroyed

@@ -14,21 +14,21 @@
 
 namespace dtrain {
 
-// One replica's share of one optimizer step. `micro_batches` has as many entries as the largest share needs:
-// the same number on every replica, as some wait for each other in each. The last ones may be smaller, or
-// empty.
+// One replica's share of one optimizer step. `micro_batches` has as many entries as the largest share needs.
+// The count is the same on every replica, because some replicas wait for each other in each micro-batch. The
+// last entries may be smaller, or empty.
 struct Share {
   std::vector<MicroBatch> micro_batches;
-  std::vector<int64_t> indices;  // of all its examples in the dataset, in their order
-  int64_t global_examples = 0;   // of the whole step, over all replicas and micro-batches
+  std::vector<int64_t> indices;  // of all its examples in the dataset, in training order
+  int64_t global_examples = 0;   // in the whole step, over all replicas and micro-batches
   int64_t step = 0;              // 0-based within the epoch
 };
 
-// Where the pixels of a batch become numbers.
+// Where the stored pixels of a batch are converted to normalised numbers.
 enum class Assembly {
-  kOnHost,    // by the loader: batches are normalised when they come
-  kResident,  // on the device, which holds all examples as they are stored
-  kUploaded,  // on the device, to which the stored examples of each batch are sent
+  kOnHost,    // by the loader, which yields normalised batches
+  kResident,  // on the device, which holds the whole dataset as it is stored
+  kUploaded,  // on the device; the stored examples of each batch are sent to it
 };
 
 struct LoaderOptions {
@@ -38,12 +38,11 @@ struct LoaderOptions {
   uint64_t seed = 0;
   PixelFormat format;
   Assembly assembly = Assembly::kOnHost;
-  at::Device device = at::kCPU;  // where what next() yields lies
-  int64_t prefetch = 0;  // shares assembled ahead by a thread of its own; 0: none, assembled in next()
+  at::Device device = at::kCPU;  // device of the tensors that next() returns
+  int64_t prefetch = 0;  // shares that a separate thread assembles ahead; 0: no thread, next() assembles them
 };
 
-// Yields the shares of an epoch in order. Not thread-safe. An error in the prefetch thread is rethrown by
-// next().
+// Yields the shares of an epoch in order. Not thread-safe. next() rethrows an error of the prefetch thread.
 class ShareLoader {
  public:
   // kResident copies all examples to the device.
@@ -52,7 +51,8 @@ class ShareLoader {
   ShareLoader(const ShareLoader&) = delete;
   ShareLoader& operator=(const ShareLoader&) = delete;
 
-  // Starts epoch `epoch` (0-based; with the seed it decides the order) at step `first_step`.
+  // Starts epoch `epoch` at step `first_step`. The epoch (0-based) and the seed determine the order of the
+  // examples.
   void start_epoch(int64_t epoch, int64_t first_step = 0);
   // The next share, or nullopt at the end of the epoch.
   std::optional<Share> next();

@@ -20,15 +20,14 @@ namespace fs = std::filesystem;
 
 struct Entry {
   std::string name;
-  // Describes what `folder` holds, or nullopt when the dataset is not there. No function: nothing is looked
-  // for.
+  // Describes the dataset in `folder`; nullopt if it is not there. Null: the dataset has no files.
   std::optional<DatasetInfo> (*find)(const fs::path& folder);
   Dataset (*load)(const DatasetInfo& info, uint64_t seed);
   int64_t classes;
-  std::vector<int64_t> shape;  // as published, as are the counts
+  std::vector<int64_t> shape;  // as published, like the counts below
   int64_t train_examples;
   int64_t test_examples;
-  std::string system_folder;  // where the operating system's package puts it; may be empty
+  std::string system_folder;  // where the operating system's package installs it; may be empty
   std::string how_to_get;
   std::vector<std::string> class_names = {};
 };
@@ -63,7 +62,7 @@ const Entry& entry_named(const std::string& name) {
                                             join(dataset_names()), did_you_mean(name, dataset_names())));
 }
 
-// The folders where a dataset may be, the first to be preferred.
+// The folders where a dataset may be, the preferred one first.
 std::vector<fs::path> usual_places(const Entry& entry) {
   std::vector<std::string> names = {entry.name};
   if (entry.name.find('_') != std::string::npos) {
@@ -98,7 +97,7 @@ DatasetInfo synthetic_info(const Entry& entry, const DataSpec& spec) {
   return info;
 }
 
-// Completes what the files say by what the table and the spec say.
+// Completes the information from the files with that from the table and the spec.
 DatasetInfo complete(DatasetInfo info, const Entry& entry, const DataSpec& spec) {
   info.name = entry.name;
   info.requested = spec.dataset;

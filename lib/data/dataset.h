@@ -11,43 +11,44 @@
 
 namespace dtrain {
 
-// What is known of a dataset before its pixels are read.
+// What is known about a dataset before its pixels are read.
 struct DatasetInfo {
-  std::string name;                  // the one that is used
-  std::string requested;             // the one the spec asked for; differs after a fallback
-  std::string source;                // the folder, or "generated"
+  std::string name;       // the dataset that is used
+  std::string requested;  // the dataset that the spec asks for; differs from `name` after a fallback
+  std::string source;     // the folder, or "generated"
   std::vector<int64_t> image_shape;  // channels, height, width
   int64_t classes = 0;
   int64_t train_examples = 0;  // after data.train_examples
   int64_t test_examples = 0;
-  std::vector<std::string> class_names = {};  // by class; empty where classes are just numbers
+  std::vector<std::string> class_names = {};  // by class; empty if the classes have only numbers
   bool is_fallback() const { return name != requested; }
 };
 
 struct Dataset {
   DatasetInfo info;
-  ExampleSourcePtr train;  // neither is null once it is loaded
+  ExampleSourcePtr train;  // both are non-null in a loaded dataset
   ExampleSourcePtr test;
 };
 
-// "7", or "7 Sneaker" where the classes have names.
+// "7", or "7 Sneaker" if the classes have names.
 std::string class_title(const DatasetInfo& info, int64_t label);
 
 // The names that `data.dataset` and `data.fallback` accept.
 const std::vector<std::string>& dataset_names();
 
-// Looks for the files (spec.path, $DTRAIN_DATA/<name>, datasets/<name> under the working folder, the system's
-// place), then for those of spec.fallback, and reads the headers only. Throws Error(kData) that lists where
-// it looked and the command that fetches the dataset; Error(kUsage) for an unknown name or for more examples
-// than there are. Files that are incomplete or damaged are an error, never passed over for the next place.
+// Looks for the files of the dataset (in spec.path, $DTRAIN_DATA/<name>, datasets/<name> under the working
+// folder, the system's folder), then for the files of spec.fallback. Reads only the headers. Throws
+// Error(kData) that lists the folders it searched and the command that fetches the dataset; Error(kUsage) for
+// an unknown name, or if the spec asks for more examples than the dataset has. Incomplete or damaged files
+// are an error; they are never skipped in favour of the next folder.
 DatasetInfo find_dataset(const DataSpec& spec);
 
-// As find_dataset, but when no files are there it answers with the published counts and shape and an empty
+// Like find_dataset, but if no files are found, returns the published counts and shape with an empty
 // `source`: planning needs no data.
 DatasetInfo describe_dataset(const DataSpec& spec);
 
-// Opens it, or reads all of it. `seed` matters to the synthetic dataset only. Throws Error(kData) with file
-// and offset.
+// Opens the dataset, or reads all of it. Only the synthetic dataset uses `seed`. Throws Error(kData) that
+// names the file and the offset.
 Dataset load_dataset(const DataSpec& spec, uint64_t seed);
 
 }  // namespace dtrain

@@ -16,25 +16,25 @@ struct LabelledImages {
   int64_t size() const { return labels.defined() ? labels.size(0) : 0; }
 };
 
-// Memory for some examples, made by whoever reads them. Contiguous, on the host.
+// Memory for some examples, allocated by the caller that reads them. Contiguous, on the host.
 struct ExampleSlot {
   at::Tensor inputs;   // [n, shape of an example]: uint8, or the model's dtype
   at::Tensor targets;  // int64 [n]
 };
 
-// Examples that are read by index, by any number of threads at once.
+// Examples that are read by index. Any number of threads may read at once.
 class ExampleSource {
  public:
   virtual ~ExampleSource() = default;
 
   virtual int64_t size() const = 0;
-  // Of the inputs of one example: channels, height, width.
+  // Shape of the inputs of one example: channels, height, width.
   virtual at::IntArrayRef shape() const = 0;
-  // Reads the examples `indices`, each from 0 to size() - 1, into `slot`, which has room for as many.
-  // `values` [256] of the slot's dtype is what each pixel value becomes; undefined: pixels stay as they are,
-  // uint8.
+  // Reads the examples `indices`, each from 0 to size() - 1, into `slot`, which has room for exactly that
+  // many. `values` [256], of the slot's dtype, maps each pixel value to a number. If it is undefined, pixels
+  // stay uint8.
   virtual void read(std::span<const int64_t> indices, const at::Tensor& values, ExampleSlot& slot) const = 0;
-  // All examples, where they are tensors in memory; else nullptr. A device can then hold them.
+  // All examples, if they are tensors in memory (a device can then hold them); else nullptr.
   virtual const LabelledImages* in_memory() const { return nullptr; }
 };
 

@@ -45,7 +45,7 @@ int64_t read_dimension(PackedFile& file, int64_t offset, const char* name, int64
   return dimension;
 }
 
-// Leaves the file at its first example.
+// Leaves the file positioned at its first example.
 IdxHeader read_header(PackedFile& file, uint32_t magic) {
   check_magic(file, magic);
   IdxHeader header;

@@ -44,8 +44,8 @@ at::Tensor decode_png(const std::string& bytes) {
   check_size(image.width, image.height);
   const bool colour = (image.format & PNG_FORMAT_FLAG_COLOR) != 0;
   image.format = colour ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
-  image.flags |=
-      PNG_IMAGE_FLAG_16BIT_sRGB;  // libpng would take 16 bits without a word on it for linear light
+  // Without this flag, 16-bit samples are read as linear light unless the file says otherwise.
+  image.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;
   at::Tensor pixels = rows_of_pixels(image.width, image.height, colour);
   const png_color white{255, 255, 255};
   if (png_image_finish_read(&image, &white, pixels.mutable_data_ptr(), /*row_stride=*/0, nullptr) == 0)
@@ -66,14 +66,15 @@ at::Tensor decode_jpeg(const std::string& bytes) {
   check_size(width, height);
   const bool colour = colours != TJCS_GRAY;
   at::Tensor pixels = rows_of_pixels(width, height, colour);
-  // A warning is that something is missing or spoiled; and a small file could have a great many scans.
+  // Warnings mean that data is missing or damaged. The number of scans is limited because a small file could
+  // have very many.
   constexpr int kStrict = TJFLAG_STOPONWARNING | TJFLAG_LIMITSCANS | TJFLAG_ACCURATEDCT;
   check(tjDecompress2(decoder.get(), data, bytes.size(), pixels.mutable_data_ptr<uint8_t>(), width,
                       /*pitch=*/0, height, colour ? TJPF_RGB : TJPF_GRAY, kStrict));
   return pixels;
 }
 
-// The header of a PGM or PPM file: numbers apart by blanks and comments
+// The header of a PGM or PPM file: numbers separated by blanks and comments
 // (https://netpbm.sourceforge.net/doc/pgm.html).
 class PnmHeader {
  public:
@@ -129,9 +130,9 @@ at::Tensor decode_pnm(const std::string& bytes) {
 }
 
 struct Format {
-  std::string magic;  // what its files begin with
+  std::string magic;  // the first bytes of its files
   at::Tensor (*decode)(const std::string& bytes);
-  std::string fault = {};  // of what cannot be read
+  std::string fault = {};  // why such files cannot be read
 };
 
 const std::vector<Format>& formats() {

@@ -1,5 +1,5 @@
-// Images that somebody brings: PNG, JPEG, PGM, PPM, and IDX files of many, recognised by their content. They
-// are hostile: sizes are checked before memory is taken.
+// Image files from users: PNG, JPEG, PGM, PPM, and IDX files with many images, recognised by their content.
+// They are untrusted: sizes are checked before memory is allocated.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,20 +10,20 @@
 
 namespace dtrain {
 
-// What an image file may have; more is refused. (IDX files have limits of their own: idx.h.)
+// Limits on an image file; larger ones are refused. (IDX files have their own limits: idx.h.)
 inline constexpr int64_t kMaxImageFileBytes = int64_t{256} << 20;
 inline constexpr int64_t kMaxImageSide = 16'384;               // pixels
 inline constexpr int64_t kMaxImagePixels = int64_t{64} << 20;  // width x height
 
 // The images of a file as uint8 [n, channels, height, width], channels 1 (grey) or 3 (red, green, blue); n is
-// 1 but for IDX. Transparent pixels are shown on white; 16 bits become 8; an orientation in the metadata is
-// not heeded. Throws Error(kData) that names the file and the fault.
+// 1 except for IDX files. Transparent pixels are blended with white; 16-bit samples are reduced to 8 bits; an
+// orientation in the metadata is ignored. Throws Error(kData) that names the file and the fault.
 at::Tensor read_image_file(const std::filesystem::path& path);
 
-// The same images as `shape` (channels, height, width) wants them. Colours become grey by Rec. 601 (0.299 red
-// + 0.587 green + 0.114 blue), grey becomes equal red, green and blue. Images of another size are scaled with
-// `resize` (bilinear with antialiasing, without regard to proportions), else refused. Throws Error(kData)
-// with the fault alone.
+// Converts images to `shape` (channels, height, width). Colour becomes grey by Rec. 601 (0.299 red + 0.587
+// green + 0.114 blue); grey becomes equal red, green and blue. If `resize` is set, images of another size are
+// scaled (bilinear with antialiasing; proportions are not kept); otherwise they are refused. Throws
+// Error(kData) with the fault, without a file name.
 at::Tensor fit_images(const at::Tensor& images, const std::vector<int64_t>& shape, bool resize);
 
 }  // namespace dtrain

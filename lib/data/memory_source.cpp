@@ -18,14 +18,14 @@ void require_sound(bool holds, const char* what) {
 constexpr int64_t kAhead = 2;  // rows
 constexpr int64_t kCacheLine = 64;
 
-// Rows in random order are where the processor cannot foresee them: without this, half the time of a batch
-// goes into waiting for memory.
+// The processor cannot predict the addresses of rows in random order: without prefetching, half the time of a
+// batch is spent waiting for memory.
 void fetch_ahead(const uint8_t* data, int64_t bytes) {
   for (int64_t offset = 0; offset < bytes; offset += kCacheLine) __builtin_prefetch(data + offset);
 }
 
-// Plain loops: this runs beside the replica's computation, whose threads LibTorch's parallel loops would
-// take.
+// Plain loops, because this runs at the same time as the replica's computation: LibTorch's parallel loops
+// would take its threads.
 template <typename T>
 void normalise_rows(const at::Tensor& images, const int64_t* rows, const at::Tensor& values,
                     at::Tensor& out) {

@@ -5,11 +5,11 @@
 
 namespace dtrain {
 
-// Keeps `images`, without a copy. Throws Error(kBug) when they are not what LabelledImages says, or not
+// Holds `images` without copying them. Throws Error(kBug) if they are not as LabelledImages describes, or not
 // contiguous.
 ExampleSourcePtr make_memory_source(LabelledImages images);
 
-// The tensors of such a source. Throws Error(kBug) for another one.
+// The tensors of a source from make_memory_source(). Throws Error(kBug) for any other source.
 const LabelledImages& images_of(const ExampleSource& source);
 
 }  // namespace dtrain

@@ -1,4 +1,4 @@
-// The examples of one forward pass, and how stored pixels become the numbers that it starts from.
+// The examples of one forward pass, and how stored pixels are converted to its inputs.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -19,33 +19,34 @@ struct Normalisation {
   double standard_deviation = 1;
 };
 
-// What stored pixels are turned into.
+// What stored pixels are converted to.
 struct PixelFormat {
   Normalisation normalisation;
   at::ScalarType dtype = at::kFloat;
-  bool channels_last = false;  // in memory; the shape stays
+  bool channels_last = false;  // memory layout only; the shape stays the same
 };
 
-// Tensors only, on the device that computes with them: assembling one is part of a step that a device can
+// Holds only tensors, on the device that computes with them: assemble() is part of a step that a device can
 // record and replay.
 class MicroBatch {
  public:
-  // Examples that are normalised already.
+  // From normalised examples.
   explicit MicroBatch(Batch batch) : images_(std::move(batch.inputs)), labels_(std::move(batch.targets)) {}
-  // Stored ones: uint8 [n, channels, height, width] and int64 [n].
+  // From stored examples: uint8 [n, channels, height, width] and int64 [n].
   MicroBatch(at::Tensor images, at::Tensor labels, const PixelFormat& format)
       : images_(std::move(images)), labels_(std::move(labels)), format_(format) {}
-  // Rows `rows` (int64 [n]) of stored ones.
+  // From the rows `rows` (int64 [n]) of stored examples.
   MicroBatch(at::Tensor images, at::Tensor labels, const PixelFormat& format, at::Tensor rows)
       : images_(std::move(images)), labels_(std::move(labels)), rows_(std::move(rows)), format_(format) {}
 
   int64_t size() const { return rows_.defined() ? rows_.size(0) : labels_.size(0); }
   Batch assemble() const;
 
-  // One of the same kind and size whose changing part has memory of its own, and the way to fill it.
+  // copy() makes a micro-batch of the same kind and size; the part that changes from step to step has its own
+  // memory. copy_from() fills that memory.
   MicroBatch copy() const;
   void copy_from(const MicroBatch& other);
-  // Stored examples, moved to `device` without waiting for it.
+  // The stored examples, copied to `device` without waiting for the copy.
   MicroBatch to(at::Device device) const;
 
  private:

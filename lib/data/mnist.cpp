@@ -26,9 +26,9 @@ constexpr std::array<std::pair<const char*, const char*>, 4> kNames = {{
     {"t10k-images", "idx3-ubyte"},
     {"t10k-labels", "idx1-ubyte"},
 }};
-using Files = std::array<fs::path, kNames.size()>;  // indexed by Part; empty where there is none
+using Files = std::array<fs::path, kNames.size()>;  // indexed by Part; an empty path: no such file
 
-// A file whose folder may not be searched is an error: to go on looking elsewhere would hide it.
+// A folder that may not be searched is an error: continuing in another folder would hide it.
 bool is_there(const fs::path& path) {
   std::error_code code;
   const bool found = fs::exists(path, code);
@@ -101,7 +101,7 @@ Dataset load_mnist(const DatasetInfo& info) {
   const Files files = find_files(info.source);
   expect_all_four(info.source, files);
   LabelledImages train, test;
-  // Labels first: they are small, and a fault in them is then found at once.
+  // Labels first: they are small, so a fault in them is found quickly.
   train.labels = read_labels(files[kTrainLabels], info.train_examples, info.classes);
   test.labels = read_labels(files[kTestLabels], info.test_examples, info.classes);
   train.images = read_images(files[kTrainImages], info.train_examples);

@@ -9,12 +9,12 @@
 namespace dtrain {
 
 // The shape and counts of the four files in `folder`, from their headers:
-// {train,t10k}-{images-idx3,labels-idx1}-ubyte, with a dot for the second dash or not, with .gz or not.
-// `source` becomes the folder. nullopt when the folder holds none of the four. Throws Error(kData) when some
-// of them are missing, or when they do not fit together.
+// {train,t10k}-{images-idx3,labels-idx1}-ubyte, with a dot or a dash before idx, with or without .gz.
+// `source` is set to the folder. Returns nullopt if the folder holds none of the four. Throws Error(kData) if
+// only some are missing, or if they do not match each other.
 std::optional<DatasetInfo> find_mnist(const std::filesystem::path& folder);
 
-// Reads from `info.source` the first info.train_examples and info.test_examples.
+// Reads the first info.train_examples and info.test_examples examples from the files in `info.source`.
 Dataset load_mnist(const DatasetInfo& info);
 
 }  // namespace dtrain

@@ -1,4 +1,4 @@
-// A data file read once from its beginning, unpacked on the way when it is gzip.
+// A data file that is read once, from its beginning; gzip files are unpacked while reading.
 #pragma once
 
 #include <zlib.h>
@@ -10,42 +10,43 @@
 
 namespace dtrain {
 
-// Reads a regular file that is not to be trusted. gzip (RFC 1952, one member) is recognised by its first two
-// bytes, whatever the file is called. Nothing is unpacked beyond what is asked for, so that memory is bounded
-// by the caller. All errors are Error(kData) and name the file and the offset.
+// Reads an untrusted regular file. gzip (RFC 1952, one member) is recognised by its first two bytes, not by
+// the file name. Only the requested bytes are unpacked, so the caller bounds the memory. All errors are
+// Error(kData) that names the file and the offset.
 class PackedFile {
  public:
-  // Throws when `path` cannot be opened, is empty or is not a regular file. Opening a FIFO does not block.
+  // Throws if `path` cannot be opened, is empty or is not a regular file. Opening a FIFO does not block.
   explicit PackedFile(const std::filesystem::path& path);
   ~PackedFile();
   PackedFile(const PackedFile&) = delete;
   PackedFile& operator=(const PackedFile&) = delete;
 
-  // Reads exactly `bytes`. Throws when the content ends before or is damaged.
+  // Reads exactly `bytes`. Throws if the content ends early or is damaged.
   void read(void* out, int64_t bytes);
-  // Throws unless the content ends here; for gzip its checksum and length must be right as well.
+  // Throws unless the content ends here. For gzip, the checksum and the length must match too.
   void expect_end();
-  // Throws unless the file can hold a content of `bytes`, judged by its size alone: a plain file must have
-  // that very size, a gzip file cannot shrink its content to less than 1/1032. To be called before memory is
-  // allocated.
+  // Throws unless a file of this size can hold `bytes` of content: a plain file must have exactly that size,
+  // and gzip cannot shrink content to less than 1/1032. Call this before allocating memory.
   void expect_content_size(int64_t bytes) const;
 
-  // Throws the error `what` at `offset` bytes into the unpacked content.
+  // Throws an error with the text `what`, located `offset` bytes into the unpacked content.
   [[noreturn]] void fail(int64_t offset, const std::string& what, int error = 0) const;
 
  private:
-  int64_t read_file(void* out, int64_t bytes);  // of the file as it is; less than `bytes` only at its end
-  int64_t unpack(void* out, int64_t bytes);     // of a gzip file; less than `bytes` only at the stream's end
-  bool refill();                                // false at the end of the file
+  // Raw bytes of the file; fewer than `bytes` only at its end.
+  int64_t read_file(void* out, int64_t bytes);
+  // Content of a gzip file; fewer than `bytes` only at the end of the stream.
+  int64_t unpack(void* out, int64_t bytes);
+  bool refill();  // false at the end of the file
 
   std::filesystem::path path_;
   int descriptor_ = -1;
-  int64_t size_ = 0;    // of the file on the disk
+  int64_t size_ = 0;    // bytes of the file on disk
   int64_t offset_ = 0;  // in the unpacked content
   bool is_gzip_ = false;
   bool stream_ended_ = false;
   z_stream stream_{};
-  std::vector<unsigned char> input_;  // packed bytes that wait for zlib
+  std::vector<unsigned char> input_;  // packed bytes not yet read by zlib
 };
 
 }  // namespace dtrain

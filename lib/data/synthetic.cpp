@@ -15,15 +15,16 @@
 namespace dtrain {
 namespace {
 
-// Indices of the streams that one seed is split into.
+// Indices of the random streams that are derived from one seed.
 enum Stream : uint64_t { kPrototypes, kTrain, kTest };
 
-// Pixels are made eight at a time, in words.
+// Pixels are generated eight at a time, as one word.
 constexpr int64_t kWordBytes = 8;
 
 int64_t words_for(int64_t pixels) { return (pixels + kWordBytes - 1) / kWordBytes; }
 
-// The mean of each of eight bytes, rounded down: what two bytes share, and half of what they do not.
+// The mean of each of eight bytes, rounded down: the bits that both bytes have, plus half of the bits that
+// differ.
 uint64_t mean_of_bytes(uint64_t a, uint64_t b) { return (a & b) + (((a ^ b) >> 1) & 0x7F7F7F7F7F7F7F7FULL); }
 
 void write_image(const uint64_t* prototype, RandomGenerator& random, uint8_t* out, int64_t pixels) {
@@ -62,7 +63,7 @@ void check_synthetic(const DatasetInfo& info) {
                             "shape [{}], {} classes, {} training and {} test examples",
                             fmt::join(shape, ", "), info.classes, info.train_examples, info.test_examples));
   }
-  // In floating point, where no product of such sizes overflows.
+  // In floating point, where a product of such sizes cannot overflow.
   const double pixels =
       static_cast<double>(shape[0]) * static_cast<double>(shape[1]) * static_cast<double>(shape[2]);
   const double examples = static_cast<double>(info.train_examples) + static_cast<double>(info.test_examples);

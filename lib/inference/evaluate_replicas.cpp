@@ -17,14 +17,14 @@
 namespace dtrain {
 namespace {
 
-constexpr size_t kCountsPerReport = 10000;  // far below what a line of report may have
+constexpr size_t kCountsPerReport = 10000;  // far below the limit of a report line
 
 void compute_with(int threads) {
   at::set_num_threads(threads);
   at::globalContext().setFlushDenormal(true);  // as in training
 }
 
-// The variables of rank 0 count: the others start from any.
+// Only rank 0's variables matter: the other ranks start from arbitrary ones.
 std::shared_ptr<Model> model_of_rank(const JobPlan& job, const std::filesystem::path& checkpoint, int rank) {
   return rank == 0 ? trained_model(job, load_model(checkpoint)) : initial_model(job);
 }

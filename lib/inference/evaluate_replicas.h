@@ -1,4 +1,4 @@
-// Evaluating a checkpoint with several processes of this host.
+// Evaluates a checkpoint with several processes on this host.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,17 @@ namespace dtrain {
 constexpr int64_t kMaxEvaluationReplicas = 64;
 
 struct EvaluationJob {
-  std::filesystem::path checkpoint;    // that is good
-  std::vector<std::string> overrides;  // of its spec, without problems
+  std::filesystem::path checkpoint;    // already verified
+  std::vector<std::string> overrides;  // overrides of its spec, without problems
   int64_t replicas = 1;
 };
 
-// Starts the replicas as processes of `program` (its hidden `eval-replica` subcommand) and fills in `sums`
-// when all went well; what failed is told in the return value.
+// Starts the replicas as processes of `program` (its hidden `eval-replica` subcommand). Fills in `sums` if
+// all succeed; the return value reports what failed.
 SuperviseResult supervise_evaluation(const EvaluationJob& evaluation, const std::string& program,
                                      EvaluationSums& sums);
 
-// A replica process under supervise_evaluation.
+// Runs one replica process of supervise_evaluation().
 ExitCode run_evaluation_replica(const EvaluationJob& evaluation);
 
 // The same evaluation in this process alone.

@@ -18,12 +18,12 @@ int64_t sum_of(const std::vector<int64_t>& counts) {
   return std::accumulate(counts.begin(), counts.end(), int64_t{0});
 }
 
-// How many numbers EvaluationSums::counts has.
+// The size of EvaluationSums::counts.
 int64_t count_of_counts(int64_t classes) {
   return 2 * classes + (classes <= kMostConfusedClasses ? classes * classes : 0);
 }
 
-// Adds one batch: targets and predictions are int64 [n].
+// Adds one batch to `counts`. Targets and predictions are int64 [n].
 void count(const at::Tensor& targets, const at::Tensor& predictions, int64_t classes, at::Tensor& counts) {
   counts.narrow(0, 0, classes).add_(at::bincount(targets, {}, classes));
   const at::Tensor right = targets.masked_select(predictions.eq(targets));
@@ -95,7 +95,7 @@ at::Tensor finite_logits(Model& model, const at::Tensor& inputs) {
 
 ExampleSourcePtr load_test_examples(const JobPlan& job) {
   DataSpec data = job.spec.data;
-  data.train_examples = 1;  // the others need not be read
+  data.train_examples = 1;  // the training examples need not be read
   ExampleSourcePtr examples = load_dataset(data, static_cast<uint64_t>(job.spec.seed)).test;
   if (examples->size() == 0) throw Error(ExitCode::kData, "there are no test examples to evaluate");
   return examples;

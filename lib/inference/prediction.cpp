@@ -22,7 +22,7 @@ std::vector<std::vector<ClassProbability>> Predictor::predict(const at::Tensor& 
   RunPlan alone = job_.runs.back();
   alone.replicas = 1;
   alone.servers = 0;
-  // The very way of the test examples, whose labels do not matter here.
+  // Uses the same code path as the test examples; the labels do not matter here.
   const ExampleSourcePtr source = make_memory_source({images, at::zeros({images.size(0)}, at::kLong)});
   ShareLoader loader(source, test_options(job_, alone, /*rank=*/0));
   loader.start_epoch(0);

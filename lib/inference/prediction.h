@@ -1,4 +1,4 @@
-// What a trained model makes of images in files.
+// Predicts the classes of images in files with a trained model.
 #pragma once
 
 #include <cstdint>
@@ -20,21 +20,21 @@ struct ClassProbability {
 };
 
 struct Prediction {
-  std::optional<int64_t> index;           // of the image, in a file of many
+  std::optional<int64_t> index;           // of the image, in a file with many
   std::vector<ClassProbability> classes;  // the most probable first
 };
 
 class Predictor {
  public:
-  // Throws Error(kCheckpoint) when the variables are of another model.
+  // Throws Error(kCheckpoint) if the variables are another model's.
   Predictor(const JobPlan& job, const NamedTensors& variables);
 
-  // The `top` most probable classes of images, uint8 [n, channels, height, width] as the model takes them.
-  // Throws Error(kCheckpoint) as finite_logits() does.
+  // The `top` most probable classes of each of the images, uint8 [n, channels, height, width] in the model's
+  // input shape. Throws Error(kCheckpoint) as finite_logits() does.
   std::vector<std::vector<ClassProbability>> predict(const at::Tensor& images, int64_t top) const;
 
-  // Those of each image in a file, in their order, some of them at a time in memory. `resize` as for
-  // fit_images. Throws Error(kData) that names the file.
+  // Predicts each image in a file, in order, with only some images in memory at a time. `resize` is as for
+  // fit_images(). Throws Error(kData) that names the file.
   void predict_file(const std::filesystem::path& path, bool resize, int64_t top,
                     const std::function<void(const Prediction&)>& on_prediction) const;
 

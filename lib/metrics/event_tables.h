@@ -10,7 +10,7 @@
 
 namespace dtrain {
 
-// A field of one of these types; or, where the member is a part (StepSpeed) or the metrics, several fields.
+// A field of one of these types; or several fields, if the member is a part (StepSpeed) or the metrics.
 template <class T>
 using EventMember =
     std::variant<std::optional<bool> T::*, std::optional<int64_t> T::*, std::optional<double> T::*,
@@ -23,16 +23,16 @@ using EventMember =
 
 template <class T>
 struct EventField {
-  std::string name;  // empty: the names are those of the part or of the metrics
+  std::string name;  // empty: the part or the metrics give the names
   EventMember<T> member;
   std::string unit;
   std::string doc;
-  std::string when = {};  // when it is there: "with `fp16_mixed`"; empty: always
+  std::string when = {};  // when it is present: "with `fp16_mixed`"; empty: always
 };
 
 template <class T>
 struct EventTable {
-  std::string kind;  // the field `event`; of a part or an object within an event: empty
+  std::string kind;  // the field `event`; empty for a part or an object within an event
   std::string doc;
   std::vector<EventField<T>> fields;
 };

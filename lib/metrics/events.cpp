@@ -15,7 +15,7 @@ void write_fields(Event& out, const T& fields);
 template <HasEventTable T>
 T read_fields(const Event& from);
 
-// How the value of a member becomes JSON and back. A value of another type reads as nullopt.
+// Conversion of member values to JSON and back. A value of another type reads as nullopt.
 
 template <class T>
 requires std::is_arithmetic_v<T> Event json_of(const T& value) { return value; }
@@ -62,7 +62,7 @@ template <HasEventTable T>
 void read(const Event& json, std::optional<T>& object) {
   if (json.is_object()) object = read_fields<T>(json);
 }
-// What is no T is left out.
+// Elements that are not a T are left out.
 template <class T>
 void read(const Event& json, std::optional<std::vector<T>>& list) {
   if (!json.is_array()) return;
@@ -74,7 +74,7 @@ void read(const Event& json, std::optional<std::vector<T>>& list) {
   }
 }
 
-// A field of an event, or several: a part's, or the metrics.
+// Conversion of one field of an event, or of several: those of a part, or the metrics.
 
 template <class T>
 void write_member(Event& out, const std::string& name, const std::optional<T>& value) {

@@ -17,14 +17,14 @@ namespace dtrain {
 template <class T>
 struct EventTable;  // metrics/event_tables.h
 
-// Every member may be missing: an event may be of another version of dtrain, or of a run that did not come so
-// far. What is missing is not written.
+// Every member may be missing: an event may come from another version of dtrain, or from a run that ended too
+// early. Missing members are not written.
 struct EventHead {
   std::optional<std::string> time;  // UTC
   std::optional<std::string> run;   // "baseline" or "distributed"
 };
 
-// An event of this kind, with the time now.
+// An event of this kind, with the current time.
 template <class T>
 T begin_event(const std::string& run);
 
@@ -32,14 +32,14 @@ T begin_event(const std::string& run);
 template <class T>
 Event encode(const T& event);
 
-// nullopt: it is an event of another kind, or none. A field of another type counts as missing, and one that T
-// does not have is passed over.
+// nullopt: it is an event of another kind, or not an event. A field of another type counts as missing; a
+// field that T does not have is ignored.
 template <class T>
 std::optional<T> decode(const Event& event);
 
-// What can be told of an event of any kind, also of one that this version does not know.
+// The fields that are known for an event of any kind, even a kind that this version does not know.
 struct EventPlace {
-  std::string kind;  // empty: it is no event
+  std::string kind;  // empty: not an event
   std::optional<std::string> run;
   std::optional<int64_t> epoch;
   std::optional<int64_t> step;
@@ -49,7 +49,7 @@ EventPlace place_of(const Event& event);
 // {"data_wait": 0.1, ...}: a number for each phase.
 Event phases_json(const PhaseTimes& phases);
 
-// Parts that several events have; their fields stand among those of the event.
+// Parts that several events have. In JSON, their fields are fields of the event.
 
 struct StepSpeed {
   std::optional<double> examples_per_second;
@@ -264,7 +264,7 @@ struct RunEndEvent : EventHead {
   static const EventTable<RunEndEvent>& table();
 };
 
-// One of the two runs that a comparison is about.
+// One of the two runs of a comparison.
 struct ComparedRun {
   std::optional<std::string> strategy;
   std::optional<int64_t> replicas;
@@ -291,7 +291,7 @@ struct ComparisonEvent : EventHead {
   static const EventTable<ComparisonEvent>& table();
 };
 
-// Goes from the replica to the supervisor, and is not written.
+// Sent from the replica to the supervisor, and not written.
 struct ProgressEvent : EventHead {
   std::optional<int64_t> epoch;
   std::optional<int64_t> step;
@@ -299,7 +299,7 @@ struct ProgressEvent : EventHead {
   static const EventTable<ProgressEvent>& table();
 };
 
-// Likewise: a number for the comparison.
+// Likewise; carries a number for the comparison.
 struct OverheadEvent : EventHead {
   std::optional<double> overhead;
 

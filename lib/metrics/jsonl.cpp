@@ -15,7 +15,7 @@
 namespace dtrain {
 namespace {
 
-// Whether the file ends in the middle of a line. What is no regular file has no end to look at.
+// Whether the file ends in the middle of a line. Only regular files are examined.
 bool ends_within_a_line(int descriptor) {
   struct stat status {};
   if (::fstat(descriptor, &status) != 0 || !S_ISREG(status.st_mode) || status.st_size == 0) return false;

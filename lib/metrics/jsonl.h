@@ -1,4 +1,4 @@
-// metrics.jsonl: the events of a job as a file, one JSON object a line.
+// metrics.jsonl: the events of a job as a file, one JSON object per line.
 #pragma once
 
 #include <filesystem>
@@ -7,19 +7,20 @@
 
 namespace dtrain {
 
-// Appends every event but `progress` as one line, written through at once, so that a reader that follows the
-// file and a job that is killed both see whole lines. Text and numbers as event_text() writes them.
+// Appends every event except `progress` as one line. Each line is written at once, so that a reader that
+// follows the file sees whole lines, and the file of a killed job has whole lines too. The lines are as
+// event_text() writes them.
 class JsonLinesFile : public EventSink {
  public:
-  // Opens or creates the file. When its last line was cut off (a killed job, a full disk) a newline ends it
-  // first. Throws Error(kUsage, kDisk).
+  // Opens or creates the file. If its last line was cut off (a killed job, a full disk), first ends that line
+  // with a newline. Throws Error(kUsage, kDisk).
   explicit JsonLinesFile(const std::filesystem::path& path);
   ~JsonLinesFile() override;
   JsonLinesFile(const JsonLinesFile&) = delete;
   JsonLinesFile& operator=(const JsonLinesFile&) = delete;
 
-  // The first failure to write throws Error(kUsage, kDisk); events after it are dropped silently, so that the
-  // job can end and say so elsewhere.
+  // The first failure to write throws Error(kUsage, kDisk); later events are dropped silently, so that the
+  // job can end and report the failure elsewhere.
   void on_event(const Event& event) override;
 
  private:

@@ -11,10 +11,11 @@ namespace {
 
 const char kMissing[] = "-";
 
-// `number` with so many decimals, or as a power of ten where these would show nothing or a very long number.
+// `number` with `decimals` decimals, or in scientific notation if that would show only zeros or a very long
+// number.
 std::string show_number(std::optional<double> number, int decimals) {
   if (!number) return kMissing;
-  if (std::isnan(*number)) return "nan";  // fmt would show the sign of some
+  if (std::isnan(*number)) return "nan";  // fmt would show the sign of some NaNs
   const double size = std::fabs(*number);
   if (size != 0 && std::isfinite(size) && (size < 1e-3 || size >= 1e6)) return fmt::format("{:.2e}", *number);
   return fmt::format("{:.{}f}", *number, decimals);

@@ -1,4 +1,4 @@
-// How values of events are shown to people: "-" for what is missing, everything safe for a terminal.
+// Formats values of events for people: "-" for missing values; all text is safe for a terminal.
 #pragma once
 
 #include <cstdint>

@@ -8,7 +8,7 @@ namespace dtrain {
 
 std::optional<double> median(std::vector<double> values) {
   if (values.empty()) return std::nullopt;
-  // NaN has no place in an order, and sorting it is undefined.
+  // NaN is unordered, and sorting it is undefined behaviour.
   if (std::any_of(values.begin(), values.end(), [](double value) { return std::isnan(value); })) {
     return std::numeric_limits<double>::quiet_NaN();
   }
@@ -25,8 +25,8 @@ void SampledSteps::add(double seconds, int64_t examples) {
     steps_.resize(kRoom / 2);
     stride_ *= 2;
   }
-  // A clock may not have moved (and rates divide by it); the order of the arguments also turns NaN into the
-  // minimum.
+  // The clock may not have advanced, and rates divide by the duration. The order of the arguments also turns
+  // NaN into the minimum.
   steps_.push_back({std::max(1e-9, seconds), examples});
 }
 

@@ -1,4 +1,5 @@
-// Step times: medians, because one slow step (a page fault, another program) must not move the result.
+// Statistics of step times. They are medians, because one slow step (a page fault, another program) must not
+// change the result.
 #pragma once
 
 #include <cstddef>
@@ -8,20 +9,20 @@
 
 namespace dtrain {
 
-// The middle value, or the mean of the two middle ones; nullopt when there is none, NaN when one is NaN.
+// The middle value, or the mean of the two middle ones; nullopt if there are no values, NaN if one is NaN.
 std::optional<double> median(std::vector<double> values);
 
-// What a number of steps took.
+// The speed of a number of steps.
 struct StepRate {
   std::optional<double> step_ms;  // median of the durations, milliseconds
   std::optional<double>
       examples_per_second;  // median of examples / duration, so a partial batch does not disturb it
-  int64_t steps = 0;        // how many the medians are of
-  int64_t skipped = 0;      // how many were left out because they came first in the run
+  int64_t steps = 0;        // how many steps the medians cover
+  int64_t skipped = 0;      // steps left out because they came first in the run
 };
 
-// Steps with their durations in bounded memory: when the room is full every second one is dropped, and from
-// then on only every second one taken, so that the rest stays spread evenly over the run.
+// Keeps steps with their durations in bounded memory. When the space is full, every second step is dropped,
+// and from then on only every second one is kept, so that the sample stays evenly spread over the run.
 class SampledSteps {
  public:
   static constexpr size_t kRoom = 65536;
@@ -42,17 +43,17 @@ class SampledSteps {
 };
 
 // Times the steps of a run. The first `skip` steps of the run (allocations, caches, connections) are left out
-// of every rate, unless there is nothing else: a run or window of warm-up steps alone is reported with all of
-// them, skipped = 0.
+// of every rate, unless there are no others: a run or window with only warm-up steps is reported with all of
+// them, and skipped = 0.
 class StepTimer {
  public:
   explicit StepTimer(int64_t skip) : skip_(skip) {}
 
-  // One step of the run: its duration and the examples of its global batch.
+  // Adds one step of the run: its duration and the number of examples in its global batch.
   void add(double seconds, int64_t examples);
-  // The steps since the last call.
+  // The rate of the steps since the last call.
   StepRate end_window();
-  // All steps so far.
+  // The rate of all steps so far.
   StepRate run() const { return run_.rate(); }
 
  private:

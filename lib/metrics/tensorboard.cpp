@@ -19,7 +19,7 @@
 namespace dtrain {
 namespace {
 
-// The reflected polynomial 0x1EDC6F41, a byte at a time.
+// The table for the reflected polynomial 0x1EDC6F41, one entry per byte value.
 std::array<uint32_t, 256> make_table() {
   std::array<uint32_t, 256> table{};
   for (uint32_t byte = 0; byte < table.size(); ++byte) {
@@ -30,7 +30,7 @@ std::array<uint32_t, 256> make_table() {
   return table;
 }
 
-// As TFRecord stores it: a checksum of data that holds checksums would be weak.
+// TFRecord stores masked checksums, because a checksum of data that contains checksums would be weak.
 uint32_t masked_crc(const std::string& bytes) {
   const uint32_t crc = crc32c(bytes);
   return ((crc >> 15) | (crc << 17)) + 0xA282EAD8U;
@@ -56,8 +56,8 @@ std::string summary(const std::vector<Scalar>& scalars) {
   return bytes(5, values);
 }
 
-// tensorflow.HistogramProto: min = 1, max = 2, num = 3, sum = 4, sum_squares = 5, and of the buckets that
-// hold something, with the limits of the empty ones before them, bucket_limit = 6 and bucket = 7, packed.
+// tensorflow.HistogramProto: min = 1, max = 2, num = 3, sum = 4, sum_squares = 5, and bucket_limit = 6 and
+// bucket = 7, packed, for the buckets that are not empty and the limits of the empty ones before them.
 std::string histogram_fields(const Histogram& histogram) {
   std::string limits;
   std::string counts;
@@ -151,7 +151,7 @@ void EventFile::add_histograms(int64_t step, const std::vector<NamedHistogram>& 
   if (!histograms.empty()) write_record(event(step, summary(histograms)));
 }
 
-// Length, its checksum, the data, theirs.
+// Writes the length, its checksum, the data, and its checksum.
 void EventFile::write_record(const std::string& event) {
   const std::string length = little_endian<uint64_t>(event.size());
   const std::string record =

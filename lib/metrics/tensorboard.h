@@ -1,4 +1,4 @@
-// Event files that TensorBoard reads: records of TFRecord framing, each a protocol buffer of tensorflow.Event
+// Event files for TensorBoard: TFRecord records, each with a protocol buffer of type tensorflow.Event
 // (tensorflow/core/util/event.proto, tensorflow/core/lib/io/record_writer.h).
 #pragma once
 
@@ -14,16 +14,16 @@ struct Scalar {
   double value = 0;
 };
 
-// Of the finite ones among some numbers. TensorBoard's buckets: bucket i holds the numbers from the limit
-// before its own up to it; the limits grow by a tenth from 1e-12 to 1e20 on both sides of zero (TensorFlow,
-// tensorflow/core/lib/histogram/histogram.cc).
+// A histogram of the finite numbers among some values. It has TensorBoard's buckets: bucket i holds the
+// numbers from limit i - 1 up to limit i; the limits grow by a tenth from 1e-12 to 1e20 on both sides of zero
+// (TensorFlow, tensorflow/core/lib/histogram/histogram.cc).
 struct Histogram {
   double minimum = 0;
   double maximum = 0;
   double count = 0;
   double sum = 0;
   double sum_squares = 0;
-  std::vector<double> buckets;  // as many as histogram_limits(): how many numbers are in each
+  std::vector<double> buckets;  // the count in each bucket; as many as histogram_limits()
 };
 const std::vector<double>& histogram_limits();
 // The bucket of a number.
@@ -39,14 +39,15 @@ uint32_t crc32c(const std::string& bytes);
 
 class EventFile {
  public:
-  // Makes a new events.out.tfevents.* in `folder`, which is made if need be. TensorBoard forgets what older
-  // files in the folder say of `first_step` and later. Throws Error(kUsage, kDisk).
+  // Creates a new events.out.tfevents.* file in `folder`, and the folder if necessary. Makes TensorBoard
+  // discard what older files in the folder contain for `first_step` and later steps. Throws Error(kUsage,
+  // kDisk).
   EventFile(const std::filesystem::path& folder, int64_t first_step);
   ~EventFile();
   EventFile(const EventFile&) = delete;
   EventFile& operator=(const EventFile&) = delete;
 
-  // Written through at once. Throws Error(kUsage, kDisk).
+  // Written to the file at once. Throw Error(kUsage, kDisk).
   void add(int64_t step, const std::vector<Scalar>& scalars);
   void add_histograms(int64_t step, const std::vector<NamedHistogram>& histograms);
 

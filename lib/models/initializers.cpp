@@ -12,13 +12,13 @@
 namespace dtrain {
 namespace {
 
-// The standard deviation of a standard normal cut at +-2.
+// The standard deviation of a standard normal distribution truncated at +-2.
 constexpr double kCutDeviation = 0.87962566103423978;
 
 enum class Distribution { kUniform, kNormal };
 enum class Fan { kIn, kAverage };
 
-// Values of variance scale / fan.
+// Draws values with variance scale / fan.
 struct Initializer {
   std::string name;
   double scale;
@@ -53,9 +53,9 @@ double variance(const Initializer& initializer, const Shape& sizes) {
   return initializer.scale / (initializer.fan == Fan::kIn ? fan_in : (fan_in + fan_out) / 2);
 }
 
-// True with probability exp(-h), 0 <= h <= 1: the length of a falling run of uniforms that starts below h is
-// even so often (von Neumann 1951). Comparisons alone, because exp and log of different C libraries differ in
-// the last bit.
+// True with probability exp(-h), 0 <= h <= 1: that is the probability that a falling run of uniforms that
+// starts below h has even length (von Neumann 1951). Uses only comparisons, because exp and log differ in the
+// last bit between C libraries.
 bool accept(RandomGenerator& random, double h) {
   bool even = true;
   for (double last = h;;) {
@@ -66,7 +66,7 @@ bool accept(RandomGenerator& random, double h) {
   }
 }
 
-// A standard normal cut at +-2, by rejection from the uniform.
+// Draws from a standard normal truncated at +-2, by rejection from a uniform distribution.
 double cut_normal(RandomGenerator& random) {
   for (;;) {
     const double x = 4 * random.uniform() - 2;

@@ -1,4 +1,4 @@
-// The first values of weights: Keras' initializers, drawn so that every machine gets the same bits.
+// Initial values of weights: Keras' initializers, computed so that every machine gets the same bits.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -10,11 +10,11 @@
 
 namespace dtrain {
 
-// Makes the tensors of one model in order. The values of kernel number i come from (seed, i) alone; they are
-// drawn and scaled as doubles and then rounded to the dtype, so that a float32 model starts where a float64
-// one does.
+// Makes the tensors of one model in order. The values of kernel number i depend only on (seed, i). They are
+// drawn and scaled as doubles and then rounded to the dtype, so that a float32 and a float64 model start from
+// the same values.
 //
-// On LibTorch's meta device tensors have a type and sizes but no memory: nothing is drawn there.
+// On LibTorch's meta device, tensors have a type and sizes but no memory, so nothing is drawn.
 class WeightMaker {
  public:
   WeightMaker(uint64_t seed, at::ScalarType dtype, at::Device device = at::kCPU)
@@ -28,7 +28,8 @@ class WeightMaker {
   //   he_normal       deviation sqrt(2 / fan_in)
   //   lecun_uniform   uniform in +-sqrt(3 / fan_in)               (LeCun et al. 1998)
   //   zeros
-  // The normal ones are cut at two deviations and widened to keep the deviation named, as in Keras.
+  // The normal distributions are truncated at two standard deviations and rescaled so that they keep the
+  // deviation given here, as in Keras.
   at::Tensor kernel(const std::string& initializer, const Shape& sizes);
 
   at::Tensor constant(const Shape& sizes, double value) const;

@@ -15,12 +15,12 @@ namespace dtrain {
 struct LayerKind {
   std::string name;
   LayerSizes (*place)(const LayerSpec& spec, const Shape& input);
-  std::shared_ptr<Layer> (*make)(const PlacedLayer& layer, WeightMaker& weights);  // null: add, of two inputs
+  std::shared_ptr<Layer> (*make)(const PlacedLayer& layer, WeightMaker& weights);  // null: add (two inputs)
 };
 
 const std::vector<LayerKind>& layer_table();
 
-// The row of that name, or nullptr.
+// The row with this name, or nullptr.
 const LayerKind* find_layer_kind(const std::string& name);
 
 }  // namespace dtrain

@@ -12,7 +12,7 @@
 namespace dtrain {
 namespace {
 
-// What is wrong with the shape that the first layer gets, or nothing.
+// What is wrong with the input shape of the first layer, or an empty string.
 std::string input_problem(const Shape& input) {
   const bool positive = std::all_of(input.begin(), input.end(), [](int64_t size) { return size >= 1; });
   if (!input.empty() && positive && bounded_product(input) <= kMostNumbers) return "";
@@ -20,7 +20,7 @@ std::string input_problem(const Shape& input) {
                      to_string(input), with_separators(kMostNumbers));
 }
 
-// Problems of the model as a whole: what comes out, and whether there is anything to train.
+// Checks the model as a whole: its output shape, and whether it has anything to train.
 void check_whole(LayerPlan& plan, int64_t classes) {
   const Shape output = plan.output_shape();
   if (classes > 0 && output != Shape{classes}) {
@@ -45,7 +45,7 @@ class Placer {
  public:
   Placer(LayerPlan& plan, const Shape& input_shape) : plan_(plan), input_shape_(input_shape) {}
 
-  // Appends the layer to the plan; returns what is wrong instead, with the layer's name.
+  // Appends the layer to the plan. If something is wrong, returns the problem instead, with the layer's name.
   std::string place(const LayerSpec& spec) {
     const int64_t number = seen_[spec.kind]++;
     const std::string automatic = number == 0 ? spec.kind : fmt::format("{}_{}", spec.kind, number);
@@ -90,7 +90,7 @@ class Placer {
                        did_you_mean(name, known));
   }
 
-  // Shape and counts of a layer whose input is known.
+  // Infers the shape and the counts of a layer whose input is known.
   std::string infer(PlacedLayer& layer) const {
     const LayerKind* kind = find_layer_kind(layer.spec.kind);
     if (kind == nullptr) return unknown_kind(layer.spec.kind);
@@ -116,8 +116,8 @@ class Placer {
   LayerPlan& plan_;
   const Shape& input_shape_;
   std::map<std::string, int64_t> seen_;     // how many layers there are of a kind
-  std::map<std::string, int64_t> numbers_;  // of the layers, by name
-  int64_t parameters_ = 0;                  // of all so far
+  std::map<std::string, int64_t> numbers_;  // each layer's number, by name
+  int64_t parameters_ = 0;                  // of all layers so far
 };
 
 }  // namespace

@@ -11,14 +11,14 @@ namespace dtrain {
 
 using Shape = std::vector<int64_t>;  // of one example, without the batch dimension
 
-constexpr int64_t kModelInput = -1;  // in place of a layer's number
+constexpr int64_t kModelInput = -1;  // stands for the model's input where a layer's number is expected
 
-// A layer placed in a model: its name, what goes in and out, and how many numbers it learns.
+// A layer placed in a model: its name, its inputs and output, and how many parameters and buffers it has.
 struct PlacedLayer {
   std::string name;  // the spec's, or kind and number, as in Keras: "dense", "dense_1"
   LayerSpec spec;
-  int64_t input = kModelInput;  // the number of the earlier layer whose output goes in
-  int64_t with = kModelInput;   // add: of the other one
+  int64_t input = kModelInput;  // the number of the earlier layer whose output is its input
+  int64_t with = kModelInput;   // add: the number of the other one
   Shape input_shape;
   Shape output_shape;
   int64_t parameters = 0;  // trainable
@@ -28,22 +28,22 @@ struct PlacedLayer {
 // A shape error of one layer; `layer` indexes the list.
 struct LayerProblem {
   size_t layer = 0;
-  std::string text;  // names the layer and both shapes, and where known the fix
+  std::string text;  // names the layer and both shapes and, if known, the fix
 };
 
 struct LayerPlan {
   std::vector<PlacedLayer> layers;
-  std::vector<LayerProblem> problems;  // when not empty, `layers` ends before the first faulty one
+  std::vector<LayerProblem> problems;  // if not empty, `layers` ends before the first faulty layer
   Shape output_shape() const;
   int64_t parameters() const;
   int64_t buffers() const;
 };
 
-// The layers of a model spec: its own list, or those of a named model (mlp, cnn, resnet) with a last dense
-// layer of `classes`. Throws Error(kUsage) for an unknown kind of model.
+// The layers of a model spec: its own list, or the layers of a named model (mlp, cnn, resnet), which ends
+// with a dense layer of `classes` units. Throws Error(kUsage) for an unknown kind of model.
 std::vector<LayerSpec> expand_layers(const ModelSpec& spec, int64_t classes);
 
-// Infers every shape from the input's. With `classes` > 0 the last output must be [classes].
+// Infers every shape from the input shape. If `classes` > 0, the last output must be [classes].
 LayerPlan place_layers(const std::vector<LayerSpec>& layers, const Shape& input_shape, int64_t classes);
 
 // The table that `dtrain plan` shows, like Keras': layer (kind), output shape, parameters, and the totals.
@@ -52,8 +52,7 @@ std::string summary_table(const LayerPlan& plan, int64_t bytes_per_parameter);
 // "[1, 28, 28]"
 std::string to_string(const Shape& shape);
 
-// The choices that are built; a spec's `kind` of a layer, `kind` of a model and `initializer` accept exactly
-// these.
+// The implemented choices: a spec's layer `kind`, model `kind` and `initializer` accept exactly these.
 const std::vector<std::string>& layer_kinds_built();
 const std::vector<std::string>& model_kinds_built();
 const std::vector<std::string>& initializers_built();

@@ -14,10 +14,11 @@
 namespace dtrain {
 namespace {
 
-// Values are numbered like the layers that make them, the model's input first.
+// Values are numbered like the layers that produce them, with the model's input first.
 size_t value_of(int64_t layer) { return static_cast<size_t>(layer - kModelInput); }
 
-// Whether layer `i` is a rectifier that the max_pool2d after it does too, and nobody else needs.
+// Whether layer `i` is a rectifier that can be merged into the max_pool2d after it because no other layer
+// uses its output.
 bool is_done_by_next(const std::vector<PlacedLayer>& placed, size_t i) {
   const auto number = static_cast<int64_t>(i);
   const auto uses = std::count_if(placed.begin(), placed.end(), [number](const PlacedLayer& layer) {
@@ -75,7 +76,7 @@ class LayerGraph final : public Model {
   struct Step {
     std::shared_ptr<Layer> layer = nullptr;
     size_t input = 0;
-    std::optional<size_t> with = {};  // in place of a layer: the value that is added
+    std::optional<size_t> with = {};  // instead of a layer: the value to add
     size_t output = 0;
     std::vector<size_t> last_uses = {};  // values that no later step needs
   };

@@ -14,26 +14,27 @@
 
 namespace dtrain {
 
-// Layers from input to output, each fed by the one before it or by the one that it names. forward: [n, input
-// shape] -> logits [n, classes].
+// Layers from input to output. The input of each is the output of the layer before it, or of the layer that
+// it names. forward: [n, input shape] -> logits [n, classes].
 class Model : public torch::nn::Module {
  public:
   virtual at::Tensor forward(at::Tensor input) = 0;
-  // From now on batch_norm in training goes by the statistics of all replicas' batches together. Each replica
-  // then has to make the same forward and backward passes, with empty batches if need be.
+  // From now on, batch_norm uses the statistics of all replicas' batches together in training. Every replica
+  // must then make the same forward and backward passes, with empty batches if necessary.
   virtual void synchronise(const GatherRows& gather) = 0;
 };
 
 // Builds the modules and initialises them from `seed` alone: the same seed gives the same bits on every
-// machine, whatever the number of replicas. `plan` has no problems.
+// machine, whatever the number of replicas. `plan` must have no problems.
 std::shared_ptr<Model> build_model(const LayerPlan& plan, at::ScalarType dtype, uint64_t seed);
 
-// The same modules with variables of LibTorch's meta device, which have names, types and sizes but no memory:
-// what others' variables are compared with before anything is allocated.
+// The same modules on LibTorch's meta device: their variables have names, types and sizes but no memory.
+// Saved variables are compared with them before anything is allocated.
 std::shared_ptr<Model> outline_model(const LayerPlan& plan, at::ScalarType dtype);
 
-// Puts the kernels of convolutions in the order in memory that images of channels_last have. Otherwise a
-// device turns them round in every step, and their gradients back. Before the first use of the parameters.
+// Stores the kernels of convolutions in the channels_last memory format, like the images. Otherwise the
+// device converts the kernels in every step and converts their gradients back. Call this before the first use
+// of the parameters.
 void lay_channels_last(Model& model);
 
 // "float32" -> at::kFloat, "float64" -> at::kDouble.

@@ -28,7 +28,7 @@ using Pair = std::array<int64_t, 2>;
 
 Pair size_of(const Window2d& window) { return {window.size, window.size}; }
 Pair stride_of(const Window2d& window) { return {window.stride, window.stride}; }
-// LibTorch pads both sides alike; what is not symmetric is padded by padded() before.
+// LibTorch pads both sides equally; padded() does asymmetric padding beforehand.
 Pair padding_of(const Window2d& window) {
   return window.is_symmetric() ? Pair{window.rows.before, window.columns.before} : Pair{0, 0};
 }
@@ -40,7 +40,7 @@ at::Tensor padded(const at::Tensor& input, const Window2d& window, double value)
   return at::constant_pad_nd(input, sides, value);
 }
 
-// A kernel with an optional bias, which dense and conv2d share.
+// A kernel with an optional bias, shared by dense and conv2d.
 class Weighted : public Layer {
  protected:
   Weighted(const LayerSpec& spec, const Shape& kernel_sizes, WeightMaker& weights) {
@@ -80,7 +80,7 @@ class MaxPool2d final : public Layer {
     const bool plain = window_.size == 2 && window_.stride == 2 && window_.is_unpadded();
     const bool known = input.scalar_type() == at::kFloat || input.scalar_type() == at::kDouble;
     if (plain && known && input.device().is_cpu()) return max_pool2x2(input.contiguous(), rectify_);
-    // The maximum of rectified numbers is the rectified maximum, of which there are fewer.
+    // The maximum of rectified numbers is the rectified maximum; there are fewer maxima to rectify.
     return rectify_ ? at::relu(pool(input)) : pool(input);
   }
 
@@ -175,8 +175,8 @@ class BatchNorm final : public Layer {
     return output;
   }
 
-  GatherRows gather_;                    // empty: the statistics are this replica's alone
-  MovingStatistics* left_to_ = nullptr;  // null: they are moved here
+  GatherRows gather_;                    // empty: the statistics are of this replica only
+  MovingStatistics* left_to_ = nullptr;  // null: this layer updates its own
   double momentum_;
   double epsilon_;
   at::Tensor weight_;

@@ -17,10 +17,10 @@ namespace dtrain {
 class Layer : public torch::nn::Module {
  public:
   virtual at::Tensor forward(const at::Tensor& input) = 0;
-  // From now on statistics of a batch are those of the replicas' batches together.
+  // From now on, batch statistics are computed over all replicas' batches together.
   virtual void synchronise(const GatherRows& /*gather*/) {}
-  // From now on moving averages are left to `all`, which outlives the layer's use: whoever calls forward()
-  // moves them.
+  // From now on, forward() only adds to `all`, which must outlive the layer's use; the caller of forward()
+  // then updates the moving averages with all.move().
   virtual void leave_statistics_to(MovingStatistics& /*all*/) {}
 };
 
@@ -33,13 +33,13 @@ std::shared_ptr<Layer> make_dense(const PlacedLayer& layer, WeightMaker& weights
 std::shared_ptr<Layer> make_max_pool2d(const PlacedLayer& layer, WeightMaker& weights);
 std::shared_ptr<Layer> make_avg_pool2d(const PlacedLayer& layer, WeightMaker& weights);
 
-// The mean of each channel.
+// Outputs the mean of each channel.
 std::shared_ptr<Layer> make_global_avg_pool2d(const PlacedLayer& layer, WeightMaker& weights);
 
-// A relu and the max_pool2d after it in one: the same values from a quarter of the work.
+// A relu and the max_pool2d after it in one layer: the same values with a quarter of the relu's work.
 std::shared_ptr<Layer> make_rectified_max_pool2d(const PlacedLayer& pool);
 
-// A view where the input is contiguous.
+// Its output is a view if the input is contiguous.
 std::shared_ptr<Layer> make_flatten(const PlacedLayer& layer, WeightMaker& weights);
 
 std::shared_ptr<Layer> make_relu(const PlacedLayer& layer, WeightMaker& weights);
@@ -53,8 +53,8 @@ std::shared_ptr<Layer> make_sigmoid(const PlacedLayer& layer, WeightMaker& weigh
 // batch of one example turns into NaN.
 std::shared_ptr<Layer> make_batch_norm(const PlacedLayer& layer, WeightMaker& weights);
 
-// In training drops with probability `rate`, drawn from the default generator, and scales the rest by 1 / (1
-// - rate).
+// In training, sets each value to zero with probability `rate`, drawn from the default generator, and scales
+// the others by 1 / (1 - rate).
 std::shared_ptr<Layer> make_dropout(const PlacedLayer& layer, WeightMaker& weights);
 
 }  // namespace dtrain

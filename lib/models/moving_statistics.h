@@ -8,15 +8,15 @@
 
 namespace dtrain {
 
-// Moves the averages of many layers at once, with a pass over the list for each operation: a device takes as
-// long for beginning an operation as for the few numbers of a layer.
+// Updates the averages of many layers at once, with one pass over the list for each operation: starting an
+// operation costs a device as much time as computing the few numbers of one layer.
 class MovingStatistics {
  public:
-  // To be moved next: mean <- mean + weight (batch's mean - mean), and variance likewise. A batch is told by
-  // its mean and 1 / sqrt(variance + epsilon), all [channels].
+  // Adds an update to be made by move(): mean <- mean + weight (batch's mean - mean), and variance likewise.
+  // The batch is described by its mean and 1 / sqrt(variance + epsilon). All tensors are [channels].
   void add(const at::Tensor& mean, const at::Tensor& variance, const at::Tensor& batch_mean,
            const at::Tensor& batch_inverse_deviation, double weight, double epsilon);
-  // Moves all that was added, and forgets it.
+  // Makes all updates that were added, and clears the list.
   void move();
 
  private:

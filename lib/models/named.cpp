@@ -1,4 +1,4 @@
-// The named models and how they become lists of layers.
+// The named models and how they expand to lists of layers.
 #include <fmt/format.h>
 
 #include "core/error.h"
@@ -61,8 +61,8 @@ std::vector<LayerSpec> cnn(const ModelSpec& model, int64_t classes) {
 }
 
 // Residual networks (He et al. 2016, Deep Residual Learning for Image Recognition, arXiv:1512.03385, table 1
-// and figure 5): convolutions whose output is added to what went into them, which is projected where its
-// shape changes. The stride of a bottleneck is that of its middle convolution, as in later implementations.
+// and figure 5): blocks of convolutions whose output is added to their input, which is projected if the shape
+// changes. In a bottleneck, the middle convolution has the stride, as in later implementations.
 class ResNet {
  public:
   explicit ResNet(const ModelSpec& model) : model_(model) {}
@@ -99,7 +99,7 @@ class ResNet {
     add(pool);
   }
 
-  // Two convolutions of 3x3, or three in a bottleneck, and the way around them.
+  // Two 3x3 convolutions, or three convolutions in a bottleneck, and the shortcut around them.
   void residual(const std::string& name, int64_t filters, int64_t stride) {
     const bool bottleneck = model_.depth >= 50;
     const int64_t outputs = bottleneck ? 4 * filters : filters;
@@ -124,7 +124,7 @@ class ResNet {
     channels_ = outputs;
   }
 
-  // Without a bias, which the normalisation after it would take away again.
+  // Without a bias: the normalisation after it would cancel one.
   void convolution(int64_t filters, int64_t size, int64_t stride,
                    const std::optional<std::string>& from = {}) {
     LayerSpec spec = conv2d(model_, filters);

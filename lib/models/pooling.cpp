@@ -16,10 +16,10 @@
 namespace dtrain {
 namespace {
 
-// Which of the four cells won, as wide as the numbers so that both fill vectors alike.
+// Which of the four cells won; as wide as the values, so that both use the same number of vector lanes.
 template <typename T>
 using Winner = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
-constexpr int kNobody = -1;  // the rectifier let nothing through
+constexpr int kNobody = -1;  // the rectifier's output is zero
 
 struct Plane {
   int64_t height;
@@ -97,7 +97,7 @@ void spread_plane_plain(const T* gradient, const Winner<T>* winners, T* result, 
   spread_plane(gradient, winners, result, plane);
 }
 
-// The kernels for the processor that this runs on.
+// The kernels for this processor.
 template <typename T>
 auto pool_kernel() {
 #if defined(__x86_64__)
@@ -113,7 +113,7 @@ auto spread_kernel() {
   return &spread_plane_plain<T>;
 }
 
-// Planes that a thread takes at once: some 32 thousand numbers, as LibTorch's own loops.
+// Planes that a thread takes at once: about 32 thousand numbers, as in LibTorch's own loops.
 int64_t grain(Plane plane) {
   return std::max<int64_t>(1, 32768 / std::max<int64_t>(1, plane.height * plane.width));
 }

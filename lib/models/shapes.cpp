@@ -11,7 +11,7 @@ namespace {
 
 LayerSizes fault(std::string problem) { return {{}, 0, 0, std::move(problem)}; }
 
-// Nothing, or what is wrong with a count: shape arithmetic below relies on these bounds.
+// What is wrong with a count, or an empty string. The shape arithmetic below relies on these bounds.
 std::string range_problem(const char* field, int64_t value) {
   if (value >= 1 && value <= kMostNumbers) return "";
   return fmt::format("{} must be from 1 to {}, not {}", field, with_separators(kMostNumbers), value);
@@ -41,8 +41,8 @@ Window2d slide2d(int64_t size, int64_t stride, const std::string& padding, const
 
 int64_t pool_stride(const LayerSpec& spec) { return spec.stride.value_or(spec.pool_size); }
 
-// The problem of a layer that slides a window of `size`, a field of its spec, over its input; empty when
-// there is none.
+// What is wrong with a layer that slides a window of `size` over its input, or an empty string. `field` is
+// the name of the size in the layer's spec.
 std::string window_problem(const LayerSpec& spec, const char* field, int64_t size, int64_t stride,
                            const Shape& input) {
   if (input.size() != 3) {

@@ -1,4 +1,5 @@
-// Shape inference: what each kind of layer makes of its input's shape, and how many numbers it keeps.
+// Shape inference: the output shape of each kind of layer for an input shape, and how many parameters and
+// buffers it has.
 #pragma once
 
 #include <cstdint>
@@ -9,16 +10,16 @@
 
 namespace dtrain {
 
-// The most parameters of a model, and numbers of one example between two layers. Far above what fits a
-// machine; it keeps the arithmetic of hostile specs from overflowing.
+// The largest number of parameters in a model, and of values per example between two layers. It is far more
+// than fits into a machine; it keeps untrusted specs from overflowing the arithmetic.
 constexpr int64_t kMostNumbers = 100'000'000'000;
 
-// The product of factors that are each in [0, kMostNumbers + 1], or kMostNumbers + 1 when it is larger than
-// kMostNumbers.
+// The product of factors that are each in [0, kMostNumbers + 1], or kMostNumbers + 1 if the product is larger
+// than kMostNumbers.
 int64_t bounded_product(std::initializer_list<int64_t> factors);
 int64_t bounded_product(const Shape& shape);
 
-// What a layer makes of an input: a shape and counts, or a problem that names both shapes.
+// The result of placing a layer: a shape and counts, or a problem that names both shapes.
 struct LayerSizes {
   Shape output_shape;
   int64_t parameters = 0;
@@ -32,9 +33,10 @@ LayerSizes place_global_pool2d(const LayerSpec& spec, const Shape& input);
 LayerSizes place_flatten(const LayerSpec& spec, const Shape& input);
 LayerSizes place_dense(const LayerSpec& spec, const Shape& input);
 LayerSizes place_batch_norm(const LayerSpec& spec, const Shape& input);
-LayerSizes place_elementwise(const LayerSpec& spec, const Shape& input);  // the output is as the input
+LayerSizes place_elementwise(const LayerSpec& spec, const Shape& input);  // the output has the input's shape
 
-// A window that slides along one axis: the cells of padding around the input, and how often it fits.
+// A window that slides along one axis: the cells of padding before and after the input, and the number of
+// window positions.
 struct Window {
   int64_t before = 0;
   int64_t after = 0;
@@ -52,8 +54,8 @@ struct Window2d {
 };
 
 // Padding as TensorFlow defines it (tf.nn, "Notes on padding"): `valid` has none; `same` gives ceil(input /
-// stride) outputs, its padding split evenly with the odd cell at the bottom and right. `symmetric` pads (size
-// - 1) / 2 cells on every side, as PyTorch's models do.
+// stride) outputs, with the padding split evenly and an odd cell at the bottom or right. `symmetric` pads
+// (size - 1) / 2 cells on every side, as PyTorch's models do.
 Window2d conv2d_window(const LayerSpec& spec, const Shape& input);
 Window2d pool2d_window(const LayerSpec& spec, const Shape& input);
 

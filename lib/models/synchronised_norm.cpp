@@ -9,28 +9,28 @@ namespace {
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
 
-// What a function of autograd may keep beside tensors.
+// Wraps GatherRows so that an autograd function can save it beside tensors.
 struct Gathering : torch::CustomClassHolder {
   explicit Gathering(GatherRows rows) : rows(std::move(rows)) {}
   GatherRows rows;
 };
 
-// All dimensions but the channels'.
+// All dimensions except the channels.
 std::vector<int64_t> reduced_dimensions(const at::Tensor& input) {
   std::vector<int64_t> dimensions = {0};
   for (int64_t i = 2; i < input.dim(); ++i) dimensions.push_back(i);
   return dimensions;
 }
 
-// [channels] as it is broadcast over an input.
+// Reshapes [channels] so that it broadcasts over an input.
 at::Tensor along_channels(const at::Tensor& numbers, const at::Tensor& input) {
   std::vector<int64_t> shape(static_cast<size_t>(input.dim()), 1);
   shape[1] = -1;
   return numbers.view(shape);
 }
 
-// [1 + 2 channels], float64: how many values a channel has here, their means, their squared deviations
-// summed.
+// [1 + 2 channels], float64: the number of values in each channel on this replica, their means, and the sums
+// of their squared deviations.
 at::Tensor own_row(const at::Tensor& input) {
   const int64_t channels = input.size(1);
   at::Tensor row = at::zeros({1 + 2 * channels}, input.options().dtype(at::kDouble));
@@ -66,8 +66,8 @@ class SynchronisedNorm : public torch::autograd::Function<SynchronisedNorm> {
     return {output, mean.to(type), variance.to(type)};
   }
 
-  // With x the normalised input: dx = weight / deviation (dy - mean(dy) - x mean(dy x)), the means over all
-  // replicas (Ioffe and Szegedy 2015, arXiv:1502.03167, section 3).
+  // With x the normalised input: dx = weight / deviation (dy - mean(dy) - x mean(dy x)), where the means are
+  // over all replicas (Ioffe and Szegedy 2015, arXiv:1502.03167, section 3).
   static variable_list backward(AutogradContext* context, const variable_list& gradients) {
     const variable_list saved = context->get_saved_variables();
     const at::Tensor &input = saved[0], &weight = saved[1], &inverse = saved[3], &count = saved[4];

@@ -16,15 +16,15 @@ using Variables = std::vector<std::pair<std::string, at::Tensor>>;
 // The model's own tensors: all parameters, then all buffers, in the model's order.
 Variables named_variables(const Model& model);
 
-// Copies of them.
+// Copies of the model's variables, as named_variables() lists them.
 Variables copy_variables(const Model& model);
 
-// Throws Error(kCheckpoint) when a name, type or size of `variables` is not the model's. No value is looked
-// at: either may be on LibTorch's meta device.
+// Throws Error(kCheckpoint) if a name, type or size of `variables` differs from the model's. Reads no values:
+// the model or the variables may be on LibTorch's meta device.
 void require_variables(const Model& model, const Variables& variables);
 
-// Writes copies back, in whatever order they are. Throws Error(kCheckpoint), with nothing written, when a
-// name, shape or type does not match the model's.
+// Writes copies back; they may be in any order. Throws Error(kCheckpoint), with nothing written, if a name,
+// shape or type does not match the model's.
 void write_variables(Model& model, const Variables& variables);
 
 }  // namespace dtrain

@@ -7,7 +7,7 @@
 
 namespace dtrain {
 
-// With train.label_smoothing e the target of an example is (1 - e) of its class and e / classes of every
+// With train.label_smoothing e, the target of an example is 1 - e for its class plus e / classes for every
 // class (Szegedy et al. 2016, arXiv:1512.00567, section 7).
 std::unique_ptr<Objective> make_cross_entropy(const TrainSpec& train);
 

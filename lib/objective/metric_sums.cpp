@@ -12,10 +12,10 @@
 namespace dtrain {
 namespace {
 
-// As in ObjectiveInfo::sum_names().
+// Indices of the sums, as in ObjectiveInfo::sum_names().
 constexpr int64_t kLoss = 0;
 constexpr int64_t kExamples = 1;
-constexpr int64_t kOwn = 2;  // from here on those of the objective
+constexpr int64_t kOwn = 2;  // the objective's own sums start here
 
 }  // namespace
 
@@ -41,7 +41,8 @@ void MetricSums::add_batch(const Objective& objective, const at::Tensor& outputs
                            const at::Tensor& loss_sum) {
   const at::NoGradGuard no_grad;
   objective_ = &objective.info();
-  // In few operations, each straight into its place: a device takes longer to begin one than for the numbers.
+  // Few operations, each writing directly to its place: a device takes longer to start one than to compute
+  // it.
   const at::TensorOptions options = at::TensorOptions().dtype(at::kDouble).device(outputs.device());
   const int64_t own = std::ssize(objective_->sums);
   at::Tensor batch = at::full({kOwn + own}, targets.size(0), options);  // the examples

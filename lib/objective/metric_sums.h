@@ -1,4 +1,5 @@
-// Sums over examples from which metrics are made; kept on the device so that a step need not wait for them.
+// Sums over examples, from which metrics are computed. They stay on the device, so that a step does not wait
+// for them.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -11,28 +12,29 @@
 
 namespace dtrain {
 
-// What a step or an evaluation adds up: the sum of per-example losses, the number of examples, and what the
-// objective names besides.
+// The sums of a step or an evaluation: the sum of per-example losses, the number of examples, and the other
+// sums that the objective names.
 class MetricSums {
  public:
-  // Of no examples. It becomes a sum of the objective whose sums are added to it.
+  // Sums over no examples. They take on the objective of the first sums added to them.
   MetricSums() = default;
   explicit MetricSums(const ObjectiveInfo& objective, at::Device device = at::kCPU);
-  // What named() gave. Throws Error(kCheckpoint) when the names are not those of the objective's sums.
+  // Restores what named() returned. Throws Error(kCheckpoint) if the names are not those of the objective's
+  // sums.
   MetricSums(const ObjectiveInfo& objective, const std::map<std::string, double>& named);
-  // Of one batch, and the sum of its losses (a scalar).
+  // Adds one batch. `loss_sum` is the sum of its losses (a scalar).
   void add_batch(const Objective& objective, const at::Tensor& outputs, const at::Tensor& targets,
                  const at::Tensor& loss_sum);
-  // Of the same objective. Afterwards these sums are on the device of `other`.
+  // Adds sums of the same objective. Afterwards these sums are on the device of `other`.
   void add(const MetricSums& other);
 
   int64_t examples() const;
-  double loss() const;           // mean over the examples; NaN when there are none
-  MetricValues metrics() const;  // all of the objective; NaN when there are no examples
-  // By name; empty when no objective is known.
+  double loss() const;           // mean over the examples; NaN if there are none
+  MetricValues metrics() const;  // all metrics of the objective; NaN if there are no examples
+  // The sums by name; empty if no objective is known.
   std::map<std::string, double> named() const;
-  // float64, in the order of ObjectiveInfo::sum_names(): exact for counts up to 2^53. Undefined when no
-  // objective is known.
+  // float64, in the order of ObjectiveInfo::sum_names(): exact for counts up to 2^53. An undefined tensor if
+  // no objective is known.
   at::Tensor& values() { return values_; }
 
  private:

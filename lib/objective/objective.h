@@ -1,5 +1,5 @@
-// Losses: what a training minimises, and what its metrics are made from. The table of kinds/objectives.h has
-// their names and metrics; make_objective() makes the one that a spec asks for.
+// Losses: what training minimises, and the sums from which its metrics are computed. The table in
+// kinds/objectives.h has their names and metrics; make_objective() makes the one that a spec asks for.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -16,14 +16,14 @@ class Objective {
   virtual ~Objective() = default;
   const ObjectiveInfo& info() const { return info_; }
 
-  // The sum of the examples' losses, a scalar, for what a model puts out for them: as training minimises it,
-  // and as evaluations report it (label smoothing, for instance, is part of the first one only). The shapes
-  // of `outputs` and `targets` are those of the entry in the table.
+  // The sum of the examples' losses, a scalar, computed from the model's outputs: as training minimises it,
+  // and as evaluations report it (label smoothing, for instance, is part of the training loss only). The
+  // table entry gives the shapes of `outputs` and `targets`.
   virtual at::Tensor training_loss(const at::Tensor& outputs, const at::Tensor& targets) const = 0;
   virtual at::Tensor evaluation_loss(const at::Tensor& outputs, const at::Tensor& targets) const = 0;
-  // Writes the sums over these examples that info().sums names into `sums`: float64 [that many], on the
-  // device of `outputs`. In few operations: for a small batch a device takes longer to begin one than to
-  // compute it.
+  // Writes the sums over these examples that info().sums names into `sums`: float64 [number of names], on the
+  // device of `outputs`. Uses few operations: for a small batch, a device takes longer to start an operation
+  // than to compute it.
   virtual void sum_up(const at::Tensor& outputs, const at::Tensor& targets, const at::Tensor& sums) const = 0;
 
  protected:
@@ -33,7 +33,7 @@ class Objective {
   const ObjectiveInfo& info_;
 };
 
-// The loss of `train`. Throws Error(kBug) for one that is not in the table: specs are checked before.
+// Makes the loss of `train`. Throws Error(kBug) if it is not in the table: specs are checked earlier.
 std::unique_ptr<Objective> make_objective(const TrainSpec& train);
 
 }  // namespace dtrain

@@ -8,7 +8,7 @@
 namespace dtrain {
 namespace {
 
-// Two optimizers of one kind, each of its part of the parameters.
+// Two optimizers of one kind, each for a part of the parameters.
 class DecayGroups : public Optimizer {
  public:
   DecayGroups(const OptimizerSpec& spec, const std::vector<at::Tensor>& parameters,

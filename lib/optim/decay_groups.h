@@ -1,4 +1,4 @@
-// Weight decay for some parameters and not for others.
+// Weight decay for only some of the parameters.
 #pragma once
 
 #include <memory>
@@ -8,12 +8,12 @@
 
 namespace dtrain {
 
-// Whether the spec's weight decay applies to `parameter` of a model. Biases and the scales of norms are the
-// parameters of one dimension.
+// Whether the spec's weight decay applies to `parameter` of a model. Parameters of one dimension are biases
+// and the scales of norms.
 bool decays(const OptimizerSpec& spec, const at::Tensor& parameter);
 
-// Like make_optimizer(spec, parameters), but only the parameters that are `decayed` decay: PyTorch's groups
-// of parameters, one of them with weight_decay = 0.
+// Like make_optimizer(spec, parameters), but only the parameters marked in `decayed` decay, like PyTorch's
+// parameter groups, one of them with weight_decay = 0.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec,
                                           const std::vector<at::Tensor>& parameters,
                                           const std::vector<bool>& decayed);

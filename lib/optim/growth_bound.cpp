@@ -9,8 +9,8 @@ namespace {
 
 constexpr double kAllowance = 10;
 constexpr double kRounding = 1.01;  // of sums of many steps, and of averages of weights
-constexpr double kGrowth = 1000;    // where steps have no bound
-constexpr double kEpsilon = 1e-15;  // below it squares that underflow to zero no longer bound a quotient
+constexpr double kGrowth = 1000;    // used if steps have no bound
+constexpr double kEpsilon = 1e-15;  // below it, squares that underflow to zero no longer bound a quotient
 constexpr double kNone = std::numeric_limits<double>::infinity();
 
 double movement_of(const OptimizerSpec& spec, double clip_norm) {

@@ -16,7 +16,7 @@ std::vector<at::Tensor> zeros_like_each(const std::vector<at::Tensor>& tensors) 
   return zeros;
 }
 
-// The gradients now: they may be views that a gradient reducer replaces after the first step.
+// The current gradients: they may be views, which a gradient reducer replaces after the first step.
 std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& parameters) {
   std::vector<at::Tensor> gradients;
   gradients.reserve(parameters.size());
@@ -24,13 +24,13 @@ std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& parameters) 
   return gradients;
 }
 
-// A number in the memory of the device of `tensors`, of the type that LibTorch's kernels there ask for.
+// A number in memory on the device of `tensors`, of the type that LibTorch's kernels on that device expect.
 at::Tensor number_beside(const std::vector<at::Tensor>& tensors) {
   const at::Device device = tensors.empty() ? at::Device(at::kCPU) : tensors.front().device();
   return at::zeros({}, at::TensorOptions().dtype(device.is_cpu() ? at::kDouble : at::kFloat).device(device));
 }
 
-// What all of them have: a list of parameters, a count of steps, and the rate of the step.
+// What all optimizers share: a list of parameters, the number of steps, and the rate of the current step.
 class ListOptimizer : public Optimizer {
  public:
   ListOptimizer(const OptimizerSpec& spec, const std::vector<at::Tensor>& parameters)
@@ -66,7 +66,7 @@ class Sgd : public ListOptimizer {
     if (spec.momentum != 0) momentum_ = zeros_like_each(parameters);
   }
 
-  // The first step needs no case of its own: the momentum begins at zero, and nothing dampens the gradient.
+  // The first step is no special case: the momentum starts at zero, and there is no dampening.
   void update(const std::vector<size_t>& numbers) override {
     const at::NoGradGuard no_grad;
     const auto parameters = chosen(parameters_, numbers);
@@ -87,7 +87,7 @@ class Sgd : public ListOptimizer {
 
 // RMSprop (Tieleman and Hinton 2012, lecture 6.5 of Neural Networks for Machine Learning), in PyTorch's form:
 // s <- decay s + (1 - decay) g^2; u = g / (sqrt(s) + epsilon); with momentum b <- momentum b + u in place of
-// u; p <- p - lr u. LibTorch has no fused kernel for it: a pass over the list for each operation.
+// u; p <- p - lr u. LibTorch has no fused kernel for it, so each operation is a pass over the list.
 class Rmsprop : public ListOptimizer {
  public:
   Rmsprop(const OptimizerSpec& spec, const std::vector<at::Tensor>& parameters)
@@ -158,7 +158,7 @@ class Adam : public ListOptimizer {
   std::vector<OptimizerMemory> memory() const override {
     return {{"average", average_}, {"square_average", square_average_}};
   }
-  // The kernels count for each parameter, in its device's memory.
+  // The kernels keep a step count for each parameter, in device memory.
   void set_steps(int64_t steps) override {
     ListOptimizer::set_steps(steps);
     for (at::Tensor& count : counts_) count.fill_(steps);
@@ -195,7 +195,7 @@ const std::vector<std::pair<std::string, Factory>> kOptimizers = {
 }  // namespace
 
 void Optimizer::update() {
-  if (size() == 0) return;  // kernels over lists refuse empty ones
+  if (size() == 0) return;  // kernels over lists reject empty lists
   std::vector<size_t> numbers(size());
   std::iota(numbers.begin(), numbers.end(), size_t{0});
   update(numbers);

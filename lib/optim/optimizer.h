@@ -1,4 +1,4 @@
-// Optimizers over a list of parameters: a fused kernel over the whole list where LibTorch has one.
+// Optimizers over a list of parameters, with a fused kernel over the whole list if LibTorch has one.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,7 +12,7 @@
 
 namespace dtrain {
 
-// Something that an optimizer remembers of every element: for each of its parameters a tensor of that shape.
+// State that an optimizer keeps for every element: for each parameter, a tensor of the parameter's shape.
 struct OptimizerMemory {
   std::string name;  // "average"
   std::vector<at::Tensor> tensors;
@@ -21,29 +21,30 @@ struct OptimizerMemory {
 class Optimizer {
  public:
   virtual ~Optimizer() = default;
-  // How many parameters it updates.
+  // The number of parameters.
   virtual size_t size() const = 0;
   // Updates the parameters in place from their gradients, which must all be defined.
   void step(double learning_rate) {
     begin_step(learning_rate);
     update();
   }
-  // The two halves of a step. The first counts it and puts the learning rate where the second looks for it;
-  // the second works on the parameters' device alone, so that a device can record it and replay it in every
-  // step.
+  // The two halves of a step. begin_step() counts the step and stores the learning rate where update() reads
+  // it. update() works only on the parameters' device, so that the device can record it and replay it in
+  // every step.
   virtual void begin_step(double learning_rate) = 0;
   void update();
-  // The second half for the parameters of these numbers, at least one; each has its turn once in a step.
+  // The second half for the parameters with these numbers, at least one. Each parameter is updated once in a
+  // step.
   virtual void update(const std::vector<size_t>& numbers) = 0;
-  // All that it remembers besides the number of steps. The tensors themselves: writing to them and
-  // set_steps() restore what was saved.
+  // All state except the number of steps. These are the optimizer's own tensors: to restore saved state,
+  // write to them and call set_steps().
   virtual std::vector<OptimizerMemory> memory() const = 0;
-  // How many steps it has made.
+  // The number of steps made.
   virtual int64_t steps() const = 0;
   virtual void set_steps(int64_t steps) = 0;
 };
 
-// Throws Error(kBug) for a kind that is not in optimizer_names(): specs are checked before.
+// Throws Error(kBug) for a kind that is not in optimizer_names(): specs are checked earlier.
 std::unique_ptr<Optimizer> make_optimizer(const OptimizerSpec& spec,
                                           const std::vector<at::Tensor>& parameters);
 

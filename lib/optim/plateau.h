@@ -1,4 +1,4 @@
-// reduce_on_plateau: the learning rate falls when evaluations stop getting better.
+// reduce_on_plateau: reduces the learning rate when evaluations stop improving.
 #pragma once
 
 #include <cstdint>
@@ -8,25 +8,25 @@
 
 namespace dtrain {
 
-// Watches one metric of the evaluations. It counts those that do not improve on the best by more than
-// min_delta; after `patience` of them in a row the rate is multiplied by `factor`, but never falls below
-// final_factor of itself, and the next `cooldown` evaluations do not count (as Keras's and PyTorch's
-// ReduceLROnPlateau do; PyTorch's patience is one less).
+// Watches one metric of the evaluations. It counts evaluations that do not improve on the best by more than
+// min_delta. After `patience` of them in a row, the rate is multiplied by `factor`, but never falls below
+// final_factor times the original rate; the next `cooldown` evaluations do not count (as Keras's and
+// PyTorch's ReduceLROnPlateau do; PyTorch's patience is one less).
 //
-// Every replica that observes the same numbers comes to the same decision, and sums over replicas have the
-// same bits everywhere: nothing has to be sent.
+// Replicas that observe the same numbers make the same decision, and sums over replicas are bit-identical on
+// all of them, so nothing has to be sent.
 class PlateauWatch {
  public:
   PlateauWatch() = default;
   explicit PlateauWatch(const ScheduleSpec& spec) : spec_(spec) {}
 
-  // A metric that is not a finite number is no improvement.
+  // A metric that is not finite is not an improvement.
   void observe(double metric);
-  // What the rate is multiplied by now.
+  // The current factor of the rate.
   double factor() const { return factor_; }
 
-  // All that was observed, to be saved; restore() continues exactly there. Throws Error(kCheckpoint) when
-  // `state` is no such state.
+  // The state to save. restore() continues exactly from it and throws Error(kCheckpoint) if `state` is not
+  // from state().
   nlohmann::ordered_json state() const;
   void restore(const nlohmann::ordered_json& state);
 

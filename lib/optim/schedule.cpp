@@ -55,7 +55,7 @@ double polynomial(const ScheduleSpec& spec, const Lengths& lengths, int64_t step
 
 double one_cycle(const ScheduleSpec& spec, const Lengths& lengths, int64_t step, double rate) {
   const double end = static_cast<double>(lengths.over - 1);
-  // A cycle that is too short to rise begins at its peak.
+  // A cycle that is too short to rise starts at its peak.
   const double peak = std::max(0.0, spec.peak_at * static_cast<double>(lengths.over) - 1);
   const double now = std::min(static_cast<double>(step), end);
   if (now < peak) return anneal(rate * spec.initial_factor, rate, now / peak);
@@ -76,7 +76,7 @@ Curve curve_of(const std::string& kind) {
   throw Error(ExitCode::kBug, "no schedule named '" + kind + "'");
 }
 
-// `count` times `unit`, or the largest number when that overflows: then it lies beyond any run.
+// `count` times `unit`, or the largest number if that overflows: it is then beyond the end of any run.
 int64_t in_steps(int64_t count, int64_t unit) {
   int64_t steps = 0;
   return __builtin_mul_overflow(count, unit, &steps) ? INT64_MAX : steps;

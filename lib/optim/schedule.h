@@ -1,5 +1,5 @@
-// The curves of learning-rate schedules. They count optimizer steps, never micro-batches; a length given in
-// epochs is so many times the steps of an epoch.
+// The curves of learning-rate schedules. They count optimizer steps, never micro-batches. A length given in
+// epochs is multiplied by the steps of an epoch.
 #pragma once
 
 #include <cstdint>
@@ -10,15 +10,16 @@
 
 namespace dtrain {
 
-// How many optimizer steps a run has.
+// The number of optimizer steps in a run.
 struct RunSteps {
   int64_t per_epoch = 1;
   int64_t total = 1;
 };
 
-// One schedule with its lengths in steps. Of a rate r and a step s (0-based), with T, E and B as below:
+// One schedule with its lengths in steps. The rate at step s (0-based) for a rate r, with T, E and B as
+// below:
 //   constant     r
-//   piecewise    values[i], i being the number of boundaries B[i] <= s
+//   piecewise    values[i], where i is the number of boundaries B[j] <= s
 //   step         r factor^floor(s / E)
 //   exponential  r factor^(s / E)
 //   cosine       r (f + (1 - f) (1 + cos(pi s / T)) / 2), f = final_factor
@@ -26,20 +27,20 @@ struct RunSteps {
 //   polynomial   r (f + (1 - f) (1 - s / T)^power)
 //   one_cycle    up by half a cosine from r initial_factor at step 0 to r at step peak_at T - 1, then down to
 //                r f at step T - 1 (Smith and Topin 2019, arXiv:1708.07120, in PyTorch's form)
-//   reduce_on_plateau  r; what the evaluations do to it is PlateauWatch's
-// From T on, the last three curves stay where they ended.
+//   reduce_on_plateau  r; PlateauWatch changes it after evaluations
+// From T on, cosine, polynomial and one_cycle keep their last value.
 class ScheduleCurve {
  public:
   ScheduleCurve() = default;
   ScheduleCurve(const ScheduleSpec& spec, const RunSteps& steps);
 
-  // The rate of optimizer step `step` (0-based) when `rate` is the optimizer's, before scaling and warmup.
+  // The rate of optimizer step `step` (0-based), before scaling and warmup. `rate` is the optimizer's rate.
   double at(int64_t step, double rate) const;
 
   const ScheduleSpec& spec() const { return spec_; }
 
-  // What happens to a first rate of `scaled`: "0.0002 after 3 epochs (step 1,407), ..."; empty when nothing
-  // does. `scale` is what the rates of a piecewise schedule are multiplied by.
+  // How the rate changes, starting from `scaled`: "0.0002 after 3 epochs (step 1,407), ..."; empty if it does
+  // not change. The rates of a piecewise schedule are multiplied by `scale`.
   std::string description(double scaled, double scale) const;
 
  private:
@@ -54,7 +55,7 @@ class ScheduleCurve {
   int64_t over_ = 1;                 // T, in steps
 };
 
-// The kinds that are built.
+// The implemented kinds.
 const std::vector<std::string>& schedule_names();
 
 }  // namespace dtrain

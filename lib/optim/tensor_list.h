@@ -1,4 +1,4 @@
-// Parts of a list of tensors.
+// Selecting from a list of tensors.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,7 +7,7 @@
 
 namespace dtrain {
 
-// Those of these numbers, in their order.
+// The tensors with these numbers, in the order of `numbers`.
 inline std::vector<at::Tensor> chosen(const std::vector<at::Tensor>& tensors,
                                       const std::vector<size_t>& numbers) {
   std::vector<at::Tensor> result;

@@ -1,5 +1,5 @@
-// An exponential moving average of the weights: what is evaluated and exported, while training goes on with
-// the weights themselves (Polyak and Juditsky 1992, with a memory that fades;
+// An exponential moving average of the weights: the average is evaluated and exported, while training
+// continues with the weights themselves (Polyak and Juditsky 1992, but with exponential weights;
 // tf.train.ExponentialMovingAverage without its debiasing).
 #pragma once
 
@@ -10,25 +10,24 @@
 
 namespace dtrain {
 
-// An optimizer and the average of what it makes of its parameters: a <- decay a + (1 - decay) p after each
-// step. It is remembered like anything that the optimizer remembers of every element.
+// An optimizer and the average of its parameters: a <- decay a + (1 - decay) p after each step. The average
+// is part of memory(), like the optimizer's other per-element state.
 class WeightAverage : public Optimizer {
  public:
   static constexpr const char* kMemory = "weights";  // its name among memory()
 
   WeightAverage(std::unique_ptr<Optimizer> inner, const std::vector<at::Tensor>& parameters, double decay);
 
-  // The average begins as what the parameters are now.
+  // Sets the average to the current parameters.
   void begin();
-  // Puts the average where the parameters were, and these where the average was. No step is made before they
-  // are exchanged again.
+  // Swaps the parameters and the average. No step may be made until they are swapped back.
   void exchange();
 
   void begin_step(double learning_rate) override { inner_->begin_step(learning_rate); }
   using Optimizer::update;
   void update(const std::vector<size_t>& numbers) override;
-  // Those of the inner one, and kMemory: the average, or, as long as they are exchanged, the parameters
-  // that training goes on with.
+  // The memories of the inner optimizer, and kMemory: the average or, while they are exchanged, the
+  // parameters that training continues with.
   std::vector<OptimizerMemory> memory() const override;
   size_t size() const override { return inner_->size(); }
   int64_t steps() const override { return inner_->steps(); }

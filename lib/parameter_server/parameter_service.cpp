@@ -74,12 +74,12 @@ void ParameterService::await_returns(const Connect& connect, std::vector<std::jt
     return std::find(served_.begin(), served_.end(), true) == served_.end();
   };
   std::unique_lock lock(mutex_);
-  // Nobody can return to where all others have gone.
+  // A worker cannot return once all others have left.
   while (!session_ended_.wait_for(lock, kLookForReturns, nobody_is_served)) {
     for (int worker = 0; worker < options_.workers && !failure_; ++worker) {
       const auto at = static_cast<size_t>(worker);
       if (served_[at] || !may_return(worker)) continue;
-      lock.unlock();  // it may ask elsewhere
+      lock.unlock();  // the callback may make remote calls
       const bool is_there = options_.has_returned(worker);
       lock.lock();
       served_[at] = is_there;
@@ -101,14 +101,14 @@ bool ParameterService::somebody_may_return() const {
   return false;
 }
 
-// Others can find a session while it lasts.
+// Registers a session, so that other threads can find it while it lasts.
 class ParameterService::OpenSession {
  public:
   OpenSession(ParameterService& service, Session& session)
       : service_(service), worker_(static_cast<size_t>(session.worker)) {
     const std::lock_guard lock(service_.mutex_);
     service_.sessions_[worker_] = &session;
-    if (service_.failure_) session.channel->interrupt();  // it came too late to be told
+    if (service_.failure_) session.channel->interrupt();  // too late for the interrupt by stop()
   }
   ~OpenSession() {
     const std::lock_guard lock(service_.mutex_);
@@ -141,7 +141,7 @@ void ParameterService::serve_worker(int worker, const Connect& connect) {
   } catch (const Error& error) {
     if (error.code() != ExitCode::kPeerLost) return stop(std::current_exception());
     const std::lock_guard lock(mutex_);
-    if (!failure_) lose(worker, error.what());  // else it is not the worker's end but this server's
+    if (!failure_) lose(worker, error.what());  // otherwise this server failed, not the worker
   } catch (...) {
     stop(std::current_exception());
   }
@@ -212,7 +212,7 @@ bool ParameterService::join(Session& session) {
   return true;
 }
 
-// Worker 0 will restore, unless it dies, which ends the job.
+// Waits for worker 0 to restore. If worker 0 dies instead, the job ends.
 void ParameterService::await_restored(Session& session) {
   std::unique_lock lock(mutex_);
   wait_for_others(
@@ -249,10 +249,10 @@ void ParameterService::update(Session& session, const RequestHeader& request) {
     }
     ledger_.forget_read(session.worker);
     add_sums(session, is_new ? request.sums : SentSums(), done);
-    // Under a bound a worker has to read again once its update is made on all servers: two workers could
-    // otherwise wait for each other, each on another server.
+    // With a staleness bound, a worker must read again after its update is made on all servers. Otherwise two
+    // workers could wait for each other, each on a different server.
     if (!options_.max_staleness) {
-      session.message.values().copy_(values_);  // over the gradient, which has served
+      session.message.values().copy_(values_);  // overwrites the gradient, which is no longer needed
       ledger_.read(session.worker);
       done.computes = 1;
     }
@@ -273,12 +273,12 @@ void ParameterService::make_update(Session& session, const RequestHeader& reques
   check_values();
 }
 
-// A seal is tested by the update after it, or by whoever collects the values before that.
+// A seal is tested by the next update, or by a collection of the values before it.
 void ParameterService::check_values() {
   if (options_.check_every == 0) return;
   require_unbroken();
   if (ledger_.version() % options_.check_every != 0) return;
-  optimizer_->check_growth();  // what is not plausible stays so until somebody collects it
+  optimizer_->check_growth();  // implausible growth stays visible until the next collection
   optimizer_->seal();
 }
 
@@ -314,7 +314,7 @@ void ParameterService::add_sums(const Session& session, const SentSums& sums, An
   if (session.worker == 0) done.sums = std::exchange(sums_, {});
 }
 
-// All of one moment: which updates are in the variables, and which are not, is what the steps say.
+// A consistent snapshot: the steps tell which updates are in the variables and which are not.
 ServerState ParameterService::copy_state() const {
   std::vector<OptimizerMemory> memories;
   if (optimizer_) memories = optimizer_->memory();
@@ -346,7 +346,7 @@ void ParameterService::collect(Session& session) {
 }
 
 void ParameterService::restore(Session& session, const RequestHeader& request) {
-  std::vector<OptimizerMemory> memories;  // where they are never changes
+  std::vector<OptimizerMemory> memories;  // their location never changes
   if (optimizer_) memories = optimizer_->memory();
   if (request.elements != 0 && request.elements != std::ssize(memories))
     throw Error(ExitCode::kPeerLost, "what it restores is of another optimizer");

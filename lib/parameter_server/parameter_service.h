@@ -1,5 +1,5 @@
-// A parameter server: holds a part of the variables and the optimizer's state for it, and makes the updates
-// of workers that come when they please.
+// A parameter server: holds a part of the variables and its optimizer state, and makes the updates that
+// workers send asynchronously.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -32,48 +32,49 @@ struct DecayRange {
   bool decays = true;
 };
 
-// Those of `part`; empty where weight decay makes no difference.
+// The decay ranges of `part`; empty if weight decay makes no difference.
 std::vector<DecayRange> decay_ranges_of(const OptimizerSpec& optimizer, const Model& model,
                                         const ServerPart& part);
 
 struct ServiceOptions {
   int workers = 1;
-  std::vector<DecayRange> decay_ranges = {};  // empty: all decay
+  std::vector<DecayRange> decay_ranges = {};  // empty: decay applies to all
   std::optional<int64_t> max_staleness;
-  // An update that is s updates old is made with its learning rate / (1 + s), after Zhang et al. 2016,
+  // An update with staleness s is made with its learning rate / (1 + s), after Zhang et al. 2016,
   // Staleness-aware Async-SGD for Distributed Deep Learning (arXiv:1511.05950), equation 4.
   bool divide_by_staleness = false;
-  double clip_norm = 0;  // of the workers' gradients; 0: they are not clipped
-  // After so many updates the values are sealed and their growth is checked (WatchedOptimizer); 0: never.
+  double clip_norm = 0;  // limit on the norm of the workers' gradients; 0: no clipping
+  // After every `check_every` updates, the values are sealed and their growth is checked (WatchedOptimizer);
+  // 0: never.
   int64_t check_every = 0;
   // How long a worker may be silent while another waits for it.
   std::chrono::milliseconds timeout{60000};
-  // A worker is lost, and why. From the worker's thread.
+  // Called when a worker is lost, with the reason. Called from the worker's thread.
   std::function<void(int worker, const std::string& reason)> on_lost = [](int, const std::string&) {};
-  // How often a worker that was lost may come back. While it may, worker 0 waits at the end for it as well,
-  // up to `timeout` after it was lost.
+  // How often a lost worker may come back. While it may, worker 0 also waits for it at the end, for up to
+  // `timeout` after it was lost.
   int returns = 0;
-  // Whether another incarnation of a lost worker is there, for which Connect is then called.
+  // Whether a new process of a lost worker has started. If so, Connect is called for it.
   std::function<bool(int worker)> has_returned = [](int) { return false; };
-  // It takes part again, after so many steps. From the worker's thread.
+  // Called when a lost worker takes part again, with the number of steps it has made. Called from the
+  // worker's thread.
   std::function<void(int worker, int64_t steps)> on_return = [](int, int64_t) {};
-  // A request was dealt with; with the number of updates so far. From any thread.
+  // Called when a request has been handled, with the number of updates so far. Called from any thread.
   std::function<void(int64_t version)> on_request = [](int64_t) {};
 };
 
 class ParameterService {
  public:
-  // Connects to a worker, for as long as it takes or until it throws Error(kPeerLost).
+  // Connects to a worker. Waits until it succeeds, or throws Error(kPeerLost).
   using Connect = std::function<std::unique_ptr<PairChannel>(int worker)>;
 
   // `values` [elements]: the initial values of this server's part. The optimizers work element by element, so
-  // that the parts of several servers train as the whole would.
+  // training the parts on several servers equals training the whole.
   ParameterService(at::Tensor values, const OptimizerSpec& optimizer, ServiceOptions options);
 
-  // Serves every worker, each with a thread of its own, until all have left or are lost, and none that is
-  // lost may come back. A worker whose connection fails is lost, and nobody else notices. Throws
-  // Error(kPeerLost) when all were lost, Error(kDisagree) when the values are corrupt, and whatever else goes
-  // wrong here.
+  // Serves every worker, each in its own thread, until each has left or is lost and may not come back. A
+  // worker whose connection fails is lost; the other workers are not affected. Throws Error(kPeerLost) if all
+  // workers were lost, Error(kDisagree) if the values are corrupt, and any other error of this server.
   void serve(const Connect& connect);
 
   const at::Tensor& values() const { return values_; }
@@ -81,21 +82,21 @@ class ParameterService {
 
  private:
   using Clock = std::chrono::steady_clock;
-  // One worker's connection and what belongs to its thread.
+  // One worker's connection and the data of its thread.
   struct Session;
   class OpenSession;
 
   void serve_and_note_end(int worker, const Connect& connect);
   void serve_worker(int worker, const Connect& connect);
-  // Takes back workers that return, until nobody is served.
+  // Accepts workers that return, until no worker is being served.
   void await_returns(const Connect& connect, std::vector<std::jthread>& threads);
   bool may_return(int worker) const;
   bool somebody_may_return() const;
-  // Answers one request; false when it was the last one.
+  // Answers one request; false if it was the last one.
   bool answer(Session& session, const RequestHeader& request);
   void send(Session& session, AnswerHeader header);
   void take_back(int worker);
-  // The first exchange; false when it did not come to one.
+  // The first exchange; false if it did not take place.
   bool join(Session& session);
   void read(Session& session, const RequestHeader& request);
   void await_restored(Session& session);
@@ -106,13 +107,13 @@ class ParameterService {
   void add_sums(const Session& session, const SentSums& sums, AnswerHeader& done);
   void check_values();
   void require_unbroken();
-  Growth check_growth();  // since the last time; nothing where it is not checked
+  Growth check_growth();  // since the last check; empty if growth is not checked
   void collect(Session& session);
   void restore(Session& session, const RequestHeader& request);
   void end_training(Session& session);
   void report(Session& session);
-  // Waits until `condition` holds, which others have to bring about who are `awaited`. Tells the worker
-  // meanwhile that it has to wait, and gives up awaited ones that are silent for too long.
+  // Waits until `condition` holds; the workers for which `awaited` is true have to make it hold. Meanwhile
+  // tells this session's worker to wait, and gives up awaited workers that are silent for too long.
   void wait_for_others(std::unique_lock<std::mutex>& lock, Session& session,
                        const std::function<bool()>& condition,
                        const std::function<bool(int worker)>& awaited);
@@ -124,21 +125,21 @@ class ParameterService {
 
   const ServiceOptions options_;
   at::Tensor values_;
-  std::vector<int64_t> lengths_;                 // of the decay_ranges of the values
-  std::vector<at::Tensor> pieces_;               // the decay_ranges themselves: what the optimizer works on
+  std::vector<int64_t> lengths_;                 // of the decay ranges of the values
+  std::vector<at::Tensor> pieces_;               // the values of each decay range: the optimizer's parameters
   std::unique_ptr<WatchedOptimizer> optimizer_;  // null: there are no values
 
-  std::mutex mutex_;                 // guards all of these, and the values
+  std::mutex mutex_;                 // guards the members below, and the values
   std::condition_variable changed_;  // the ledger
   UpdateLedger ledger_;
   std::vector<Session*> sessions_;  // by worker; nullptr: not connected
-  std::vector<bool> served_;        // by worker: its thread runs
+  std::vector<bool> served_;        // by worker: whether its thread runs
   std::condition_variable session_ended_;
   std::vector<Clock::time_point> lost_since_;  // by worker
-  SentSums sums_ = {};                         // of all workers since worker 0 was told
-  bool restored_ = false;                      // a kRestore has come
+  SentSums sums_ = {};                         // of all workers since the last report to worker 0
+  bool restored_ = false;                      // a kRestore was received
   std::exception_ptr failure_;
-  std::atomic<bool> stopping_ = false;  // a worker left before its end; all are told
+  std::atomic<bool> stopping_ = false;  // a worker left early; all are told
 };
 
 }  // namespace dtrain

@@ -44,7 +44,7 @@ std::vector<ServerPart> partition_parameters(const std::vector<int64_t>& lengths
     least.pieces.push_back(piece);
     least.elements += piece.length;
   }
-  for (ServerPart& part : parts) {  // in the model's order, for whoever looks at a server's memory
+  for (ServerPart& part : parts) {  // in the model's order, to make a server's memory readable
     std::sort(part.pieces.begin(), part.pieces.end(), [](const Piece& a, const Piece& b) {
       return std::tie(a.parameter, a.begin) < std::tie(b.parameter, b.begin);
     });

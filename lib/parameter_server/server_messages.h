@@ -1,4 +1,4 @@
-// What workers and parameter servers say to each other.
+// The messages between workers and parameter servers.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -12,71 +12,72 @@
 namespace dtrain {
 
 enum class Request : int64_t {
-  kJoin,         // the first; says how many elements the worker believes that the server holds
-  kRead,         // wants the variables; with `computes` an update from them will follow
-  kAwait,        // the same, once a kRestore has come
-  kUpdate,       // has a gradient; the answer may have the variables, for the next one
+  kJoin,         // the first request; gives the number of elements that the worker expects the server to hold
+  kRead,         // asks for the variables; with `computes`, an update computed from them will follow
+  kAwait,        // the same, answered once a kRestore was received
+  kUpdate,       // sends a gradient; the answer may have the variables for the next one
   kSkip,         // a step without an update
-  kCollect,      // wants all that the server has: the variables, then its ServerState and its Growth
-  kRestore,      // has all of that
-  kEndTraining,  // no more updates; of worker 0: tell when nobody makes any
-  kReport,       // wants to know what the workers did
-  kLeave,        // the last
+  kCollect,      // asks for the server's variables, then its ServerState and its Growth
+  kRestore,      // sends the variables and the ServerState
+  kEndTraining,  // no more updates; worker 0 is answered when no worker makes any more
+  kReport,       // asks what the workers did
+  kLeave,        // the last request
 };
 
 enum class Answer : int64_t {
-  kDone,     // has the variables, or numbers follow, where they were asked for
-  kWait,     // the server is well, but has to wait for other workers; another answer will come
-  kRefused,  // the two do not run the same job
+  kDone,     // has the variables, or numbers follow, if they were asked for
+  kWait,     // the server is alive but has to wait for other workers; another answer follows
+  kRefused,  // the worker and the server do not run the same job
 };
 
-// The values of MetricSums, the loss first, then the examples, and zeros after the last one.
+// The values of MetricSums: the loss, the examples, the others, then zeros.
 using SentSums = std::array<double, 11>;
 constexpr size_t kSentExamples = 1;
 
 struct RequestHeader {
   Request request = Request::kRead;
-  int64_t sequence = 0;  // of the step, from 1: kUpdate, kSkip; steps of the optimizer: kRestore
-  int64_t elements = 0;  // kJoin; the number of memories that follow: kRestore
-  int64_t computes = 0;  // 0 or 1: kRead
+  int64_t sequence = 0;  // kUpdate, kSkip: number of the step, from 1; kRestore: the optimizer's steps
+  int64_t elements = 0;  // kJoin: the elements that it expects; kRestore: memories that follow
+  int64_t computes = 0;  // kRead: 0 or 1
   double learning_rate = 0;
-  SentSums sums = {};  // of the step's batch: kUpdate
+  SentSums sums = {};  // kUpdate: sums of the step's batch
 };
 
 struct AnswerHeader {
   Answer answer = Answer::kDone;
-  int64_t staleness = 0;  // of the update: kUpdate
-  // Elements that the server holds: kJoin; numbers that follow: kReport; memories that follow: kCollect.
+  int64_t staleness = 0;  // kUpdate: staleness of the update
+  // kJoin: elements that the server holds; kReport: numbers that follow; kCollect: memories that follow.
   int64_t elements = 0;
-  SentSums sums = {};    // of all workers since the last of these answers to worker 0: kUpdate, kSkip
-  int64_t steps = 0;     // that the server knows of the worker: kRead, kAwait; of its optimizer: kCollect
-  int32_t computes = 0;  // 1: has the variables, and the worker's next update is from them: kUpdate
-  int32_t stopping = 0;  // 1: a worker has left before its end, for the job is to stop
+  SentSums sums = {};    // kUpdate, kSkip: of all workers since the last such answer to worker 0
+  int64_t steps = 0;     // kRead, kAwait: the worker's, as the server knows; kCollect: the optimizer's
+  int32_t computes = 0;  // kUpdate: 1: has the variables, and the worker's next update uses them
+  int32_t stopping = 0;  // 1: a worker left early because the job is to stop
 };
 
-// A message on its way: a header of 128 bytes and the elements that the server holds, filled or not, so that
-// both sides know its size. One tensor, since each costs gloo a handshake and several switches of threads.
+// A message buffer: a header of 128 bytes and space for all elements that the server holds, whether used or
+// not, so that both sides know its size. It is one tensor, because each tensor costs gloo a handshake and
+// several thread switches.
 class Message {
  public:
-  // Without elements for kJoin and its answer, as the two sides may not agree on their number yet.
+  // kJoin and its answer have no elements, because the two sides may not agree on the number yet.
   explicit Message(int64_t elements = 0, at::ScalarType dtype = at::kFloat);
   at::Tensor& values() { return values_; }  // [elements]
 
   void send(PairChannel& channel, const RequestHeader& header);
   void send(PairChannel& channel, const AnswerHeader& header);
   AnswerHeader receive_answer(PairChannel& channel);
-  // Waits as long as it takes; false when interrupted.
+  // Waits without a timeout; false if interrupted.
   bool await_request(PairChannel& channel, RequestHeader& header);
 
  private:
   at::Tensor bytes_;
-  at::Tensor values_;  // those of them behind the header
+  at::Tensor values_;  // the part of bytes_ after the header
 };
 
-// What a server has besides the variables. Sent one tensor after the other.
+// The state of a server besides the variables. It is sent one tensor after the other.
 struct ServerState {
   std::vector<at::Tensor> memories;  // of the optimizer, each [elements]
-  at::Tensor steps;                  // int64 [workers]: the steps that each has made, -1 for one that is lost
+  at::Tensor steps;                  // int64 [workers]: steps made by each worker, -1 if it is lost
 
   ServerState(int64_t count, int64_t elements, at::ScalarType dtype, int workers);
   void send(PairChannel& channel) const;

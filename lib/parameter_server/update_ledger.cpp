@@ -95,7 +95,7 @@ void WorkersReport::add(const WorkersReport& other) {
 UpdateLedger::UpdateLedger(int workers, std::optional<int64_t> max_staleness)
     : max_staleness_(max_staleness), workers_(static_cast<size_t>(workers)) {
   if (max_staleness && *max_staleness < workers - 1)
-    throw Error(ExitCode::kBug, "max_staleness below workers - 1");  // specs are checked before
+    throw Error(ExitCode::kBug, "max_staleness below workers - 1");  // specs are checked earlier
 }
 
 int64_t UpdateLedger::read(int worker) {
@@ -103,9 +103,10 @@ int64_t UpdateLedger::read(int worker) {
   return version_;
 }
 
-// Were this update made, the others who compute would have to be able to follow, one after the other, the
-// first by `version + 1`. By the age of what they read, as what was read first gets too old first (Jackson
-// 1955, earliest due date: if any order meets all bounds, this one does).
+// After this update, the other computing workers must be able to update one after the other within the bound,
+// the first of them at `version + 1`. They are tried in the order in which they read, because what was read
+// first becomes too stale first (Jackson 1955, earliest due date: if any order meets all bounds, this one
+// does).
 bool UpdateLedger::may_update(int worker) const {
   if (!max_staleness_) return true;
   std::vector<int64_t> read;

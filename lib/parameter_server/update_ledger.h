@@ -1,6 +1,6 @@
-// What a parameter server knows of its workers: who computes from which version of the variables, which
-// updates were made, and which have to wait so that none gets too old. Neither threads nor messages are in
-// it.
+// What a parameter server records about its workers: which worker computes from which version of the
+// variables, which updates were made, and which must wait so that none becomes too stale. It uses no threads
+// and no messages.
 #pragma once
 
 #include <array>
@@ -11,9 +11,9 @@
 
 namespace dtrain {
 
-// How many updates had which staleness. A staleness is the number of updates by others between a worker's
-// reading the variables and its own update. Exact below 64; above that in classes [64, 128), [128, 256), ...,
-// so that its size is bounded.
+// The number of updates by staleness: the number of updates by other workers between a worker's reading of
+// the variables and its update. Exact below 64; above that in classes [64, 128), [128, 256), ..., so that its
+// size is bounded.
 class StalenessHistogram {
  public:
   static constexpr size_t kClasses = 64 + 57;
@@ -42,62 +42,64 @@ struct WorkerRecord {
   bool lost = false;
   int64_t returns = 0;  // how often it was lost and came back
 
-  // Between its first and its last update; 0 with fewer than two.
+  // Between the first and the last update; 0 with fewer than two updates.
   double updates_per_second() const;
 };
 
-// What the workers of an asynchronous strategy did, each on its own.
+// What each worker of an asynchronous strategy did.
 struct WorkersReport {
-  StalenessHistogram staleness;  // of the updates that the servers made, each of its part
+  StalenessHistogram staleness;  // of the updates of all servers; each counts those of its part
   std::vector<WorkerRecord> workers;
 
-  // As numbers, to be sent.
+  // The report as numbers, to be sent.
   std::vector<double> values() const;
   static WorkersReport from_values(const std::vector<double>& values);
-  // Adds what another server saw of the same workers.
+  // Adds another server's report on the same workers.
   void add(const WorkersReport& other);
 };
 
 class UpdateLedger {
  public:
-  // With a bound of N, no update is made whose staleness is above N. It holds by letting the update of a
-  // faster worker wait, as in stale synchronous parallel training (Ho et al. 2013, More Effective Distributed
-  // ML via a Stale Synchronous Parallel Parameter Server), where staleness is counted in a worker's clocks;
-  // here it is counted in updates, which is a gradient's age itself. N is at least workers - 1: then nobody
-  // ever waits to read.
+  // With a bound of N, no update with a staleness above N is made. To guarantee it, the updates of faster
+  // workers wait, as in stale synchronous parallel training (Ho et al. 2013, More Effective Distributed ML
+  // via a Stale Synchronous Parallel Parameter Server), where staleness is counted in a worker's clocks; here
+  // it is counted in updates, which is the actual age of a gradient. N must be at least workers - 1; then no
+  // worker ever waits to read.
   UpdateLedger(int workers, std::optional<int64_t> max_staleness);
 
-  // The worker reads the variables and will compute from them. Returns their version, the number of updates
-  // so far.
+  // The worker reads the variables and will compute from them. Returns the version of the variables: the
+  // number of updates so far.
   int64_t read(int worker);
-  // It will not: no update from what it has read will come.
+  // Withdraws read(): no update will come from what the worker has read.
   void forget_read(int worker) { of(worker).computes_from.reset(); }
 
-  // Whether an update that the worker numbers `sequence` (from 1) was made before: each is made once.
+  // Whether the worker's update number `sequence` (from 1) was already made: each is made once.
   bool was_made(int worker, int64_t sequence) const { return sequence <= done(worker); }
-  // Whether the worker's update can be made now such that those of all others who compute stay in bounds,
-  // whatever they wait for among each other. The one who read first always may, so somebody can always go on.
+  // Whether the worker's update can be made now so that the updates of all other computing workers can stay
+  // within the bound, in whatever order they wait for each other. The worker that read first may always
+  // update, so some worker can always continue.
   bool may_update(int worker) const;
-  // Makes the update that `may_update` allows. Returns its staleness.
+  // Records an update that `may_update` allows. Returns its staleness.
   int64_t update(int worker, int64_t sequence, int64_t examples, double now);
-  // A step that made no update, because the worker's share of it was empty.
+  // Records a step without an update: the worker's share was empty.
   void skip(int worker, int64_t sequence);
-  // Of a training that goes on: the number of the worker's last step.
+  // Sets the number of the worker's last step when training is resumed.
   void set_done(int worker, int64_t sequence) { of(worker).done = sequence; }
 
   void end_training(int worker);
-  // It died or is given up: nobody waits for it any more. Who had ended training is not lost.
+  // The worker died or is given up: no other worker waits for it any more. A worker that had ended training
+  // does not count as lost.
   void lose(int worker);
-  // Who was lost takes part again, from the step after its last one: the incarnation that was lost has made
-  // the updates that it has made, and none of it can come any more.
+  // A lost worker takes part again, from the step after its last one. The updates that its lost process made
+  // stay, and no more can come from that process.
   void take_back(int worker);
   bool is_lost(int worker) const { return of(worker).record.lost; }
   bool all_others_have_ended(int worker) const;
-  bool is_training(int worker) const;  // has neither ended nor is lost
+  bool is_training(int worker) const;  // has not ended and is not lost
   bool is_computing(int worker) const { return of(worker).computes_from.has_value(); }
 
   int64_t version() const { return version_; }
-  int64_t done(int worker) const { return of(worker).done; }  // the number of its last step
+  int64_t done(int worker) const { return of(worker).done; }  // its last step
   int64_t returns(int worker) const { return of(worker).record.returns; }
   WorkersReport report() const;
 

@@ -22,7 +22,7 @@ int number_of(const std::string& gpu) { return std::stoi(gpu.substr(kGpu.size() 
 
 std::string gpu_name(int64_t number) { return fmt::format("{}:{}", kGpu, number); }
 
-// Strategies whose variables lie where the replicas compute.
+// Whether the strategy's variables are on the devices where the replicas compute.
 bool runs_on_gpus(const StrategySpec& strategy) {
   return strategy_traits(strategy.kind).runs_on_gpus && strategy.communication != "shared_memory";
 }

@@ -18,7 +18,7 @@ namespace {
 
 constexpr int64_t kMostAutomaticReplicas = 8;
 
-// What the spec says of the number of replicas, against those that were started.
+// Checks the spec's number of replicas against the number that was started.
 void check_started(LoadedSpec& loaded, const Launched& launched) {
   const int64_t started = *launched.replicas;
   const StrategySpec& strategy = loaded.spec.strategy;
@@ -45,7 +45,7 @@ void check_started(LoadedSpec& loaded, const Launched& launched) {
   }
 }
 
-// A job whose replicas are on several hosts.
+// Checks a job whose replicas are on several hosts.
 void check_spans_hosts(LoadedSpec& loaded, const std::string& started) {
   const StrategySpec& strategy = loaded.spec.strategy;
   const StrategyTraits& traits = strategy_traits(strategy.kind);
@@ -60,7 +60,7 @@ void check_spans_hosts(LoadedSpec& loaded, const std::string& started) {
         fmt::format("shared_memory joins the replicas of one host, but {}; use gloo, or auto", started)));
 }
 
-// The roles that TF_CONFIG gives to its tasks, each of which is a process.
+// Checks the roles that TF_CONFIG gives to its tasks. Each task is a process.
 void check_roles(LoadedSpec& loaded, const Launched& launched) {
   const StrategySpec& strategy = loaded.spec.strategy;
   if (launched.servers == 0) return;
@@ -80,8 +80,8 @@ void check_roles(LoadedSpec& loaded, const Launched& launched) {
 }
 
 struct ReplicaCount {
-  int64_t total = 1;  // that train
-  int64_t here = 1;   // processes on this host, or on the one that has most
+  int64_t total = 1;  // replicas that train
+  int64_t here = 1;   // processes on this host, or on the host with the most
 };
 
 ReplicaCount resolve_replicas(LoadedSpec& loaded, const Launched& launched, const HostDevices& host) {
@@ -123,7 +123,7 @@ std::string resolve_communication(LoadedSpec& loaded, const std::vector<std::str
   return asked;
 }
 
-// Shape errors of the model, placed at the layer in the spec where there is one.
+// Adds shape errors of the model to the problems, located at the layer in the spec if it lists layers.
 LayerPlan resolve_model(LoadedSpec& loaded, const DatasetInfo& data) {
   const ModelSpec& model = loaded.spec.model;
   LayerPlan plan = layers_of(model, data);
@@ -198,7 +198,7 @@ int64_t bytes_per_parameter(const ModelSpec& model) {
 }
 
 std::vector<PhasePlan> phases_of(const RunPlan& run, const TrainSpec& train) {
-  // Of one update, which every replica makes for itself where they work on their own.
+  // The batch of one update. In asynchronous training, every replica makes its own updates.
   const int64_t update_batch = run.is_asynchronous() ? run.batch.global / run.replicas : run.batch.global;
   return {
       {.first_step = 0,
@@ -235,11 +235,12 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
   const auto add_run = [&](RunKind kind, const std::string& how, int64_t replicas) {
     plan.runs.push_back(resolve_run(loaded, data, kind, how, replicas, *strategy.threads_per_replica));
   };
-  // First, because what is wrong with the runs of one replica is wrong with it too: it is said once.
+  // First, because every problem of the single-replica runs is a problem of this run too; it is then reported
+  // once.
   add_run(RunKind::kDistributed, strategy.kind, *strategy.replicas);
   if (loaded.ok() && plan.spec.compare.baseline != "none") {
     add_run(RunKind::kBaseline, plan.spec.compare.baseline, 1);
-    // What the strategy itself costs shows where it has nothing to distribute, in one process.
+    // The cost of the strategy itself is measured in one process, where it has nothing to distribute.
     if (*strategy.replicas > 1 && strategy_traits(strategy.kind).is_synchronous)
       add_run(RunKind::kOverhead, strategy.kind, 1);
   }

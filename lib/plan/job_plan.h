@@ -15,79 +15,78 @@
 
 namespace dtrain {
 
-constexpr int64_t kOverheadSteps = 200;  // of each of the two that measure the overhead
+constexpr int64_t kOverheadSteps = 200;  // for each of the two measurements of the overhead
 
-// A part of a training with a learning rate of its own.
+// A part of a training with its own learning rate.
 struct PhasePlan {
   int64_t first_step = 0;      // 0-based over the run
   int64_t steps = 0;           // optimizer steps
-  LearningRate learning_rate;  // of the steps of the phase, counted from its first
+  LearningRate learning_rate;  // its steps are counted from the phase's first
 };
 
 // One training run of the job.
 struct RunPlan {
   RunKind kind = RunKind::kDistributed;
   std::string strategy;
-  int64_t replicas = 1;         // that train
-  int64_t worker_restarts = 0;  // how often a worker that died is started again
-  int64_t servers = 0;          // processes that hold variables for them: each replica then works on its own
+  int64_t replicas = 1;         // processes that train
+  int64_t worker_restarts = 0;  // how often a dead worker is started again
+  int64_t servers = 0;          // processes that hold variables; if any, training is asynchronous
   int64_t threads_per_replica = 1;
   BatchPlan batch;
-  std::vector<PhasePlan> phases;  // one after another; together they are the run. There is at least one
+  std::vector<PhasePlan> phases;  // consecutive; they cover the run. At least one
   int64_t steps_per_epoch = 0;
-  int64_t epochs = 0;       // started, the last perhaps not finished
+  int64_t epochs = 0;       // epochs started; the last may be incomplete
   int64_t total_steps = 0;  // optimizer steps, after train.max_steps
-  bool evaluates = true;    // has examples to evaluate
+  bool evaluates = true;    // whether there are examples to evaluate
 
   const std::string& name() const { return name_of(kind); }
   const RunTraits& traits() const { return traits_of(kind); }
   int64_t processes() const { return replicas + servers; }
-  // The ranks on host `host` of `hosts`, in their order: evenly as far as it goes.
+  // The ranks on host `host` of `hosts`, in order, divided as evenly as possible.
   Range ranks_on(int64_t host, int64_t hosts) const { return share_of({0, processes()}, host, hosts); }
   bool is_asynchronous() const { return servers > 0; }
-  // The one that optimizer step `step` (0-based over the run) belongs to; the last one for steps after the
-  // end.
+  // The phase of optimizer step `step` (0-based over the run); the last phase for steps after the end.
   const PhasePlan& phase_of(int64_t step) const;
   double learning_rate_at(int64_t step) const;
 };
 
 struct JobPlan {
-  JobSpec spec;  // with the number of replicas and their threads as they were decided
+  JobSpec spec;  // with the resolved number of replicas and threads
   DatasetInfo data;
   LayerPlan model;
   int64_t bytes_per_parameter = 4;
   std::vector<std::string> devices;  // of the replicas of this host, by local rank: "cpu", "cuda:1"
-  std::string communication;         // the spec's, or what auto means on these devices
-  std::vector<RunPlan> runs;  // in the order in which they are executed; the distributed one is the last
+  std::string communication;         // the spec's choice, or what auto means on these devices
+  std::vector<RunPlan> runs;         // in the order of execution; the distributed run is last
 
   const std::string& device_of(int local_rank) const {
     return devices[static_cast<size_t>(local_rank) % devices.size()];
   }
-  // What each replica sends and receives the sum of in every optimizer step.
+  // The bytes of the gradients that are summed over the replicas in every optimizer step.
   int64_t bytes_per_all_reduce() const { return model.parameters() * bytes_per_parameter; }
 };
 
-// The processes of the job, as far as they are decided outside of the spec.
+// What a launcher, not the spec, decides about the job's processes.
 struct Launched {
-  std::optional<int64_t> replicas = {};  // that a launcher has started already
-  std::optional<int64_t> here = {};      // of these, on this host
-  std::optional<int64_t> hosts = {};     // that share the processes; else those of the spec, or one
-  int64_t servers = 0;                   // so many of these hosts are to serve variables and do nothing else
-  std::string by = "the launcher";       // for messages
+  std::optional<int64_t> replicas = {};  // that a launcher has already started
+  std::optional<int64_t> here = {};      // of those replicas, on this host
+  std::optional<int64_t> hosts = {};     // that share the processes; if unset: the spec's hosts, or one
+  int64_t servers = 0;                   // how many of these hosts only serve variables
+  std::string by = "the launcher";       // name of the launcher in messages
 };
 
-// What follows from a spec and its data: the model's layers, with their problems, and the phases of a run
-// whose replicas, batch and steps are known.
+// These are derived from a spec and its data: the model's layers, with their problems, and the phases of a
+// run whose replicas, batch and steps are known.
 LayerPlan layers_of(const ModelSpec& model, const DatasetInfo& data);
 int64_t bytes_per_parameter(const ModelSpec& model);
 std::vector<PhasePlan> phases_of(const RunPlan& run, const TrainSpec& train);
 
-// Resolves a spec for the given data. What cannot be resolved is appended to `loaded.problems`, and the plan
-// is then not usable. Where `launched` leaves it open, the spec and the cores decide.
+// Resolves a spec for the given data. Whatever cannot be resolved is appended to `loaded.problems`; the plan
+// is then not usable. What `launched` leaves open is decided by the spec and the number of cores.
 JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& launched = {});
 
-// The same for data that `look` (find_dataset or describe_dataset) describes; what it holds against the spec
-// is a problem too. Does nothing when the spec has problems already.
+// The same for the data that `look` (find_dataset or describe_dataset) describes; its Error(kUsage) becomes a
+// problem too. Does nothing if the spec already has problems.
 JobPlan plan_job(LoadedSpec& loaded, DatasetInfo (*look)(const DataSpec&), const Launched& launched = {});
 
 }  // namespace dtrain

@@ -19,7 +19,7 @@ int64_t values_in(const Shape& shape) {
   return values;
 }
 
-// Numbers that the optimizer remembers of each parameter.
+// How many numbers the optimizer stores per parameter.
 int64_t remembered(const TrainSpec& train) {
   const OptimizerSpec& optimizer = train.optimizer;
   int64_t numbers = optimizer.kind == "adam" || optimizer.kind == "adamw" ? 2 : 0;
@@ -57,11 +57,11 @@ MemoryEstimate estimate_memory(const JobPlan& job, const RunPlan& run) {
   estimate.program = kProgramBytes;
   estimate.data = (job.data.train_examples + job.data.test_examples) * values_in(job.data.image_shape);
   estimate.parameters = parameters + job.model.buffers() * job.bytes_per_parameter;
-  // In shared memory there is an area of gradients for each replica, and one of parameters for all.
+  // Shared memory has one area of gradients per replica, and one area of parameters for all.
   if (shared && one_copy) estimate.parameters /= replicas;
   estimate.gradients = parameters;
   if (shared) estimate.gradients += parameters + (one_copy ? 0 : parameters / replicas);
-  if (!shared && replicas > 1) estimate.gradients += parameters;  // on their way
+  if (!shared && replicas > 1) estimate.gradients += parameters;  // in transit
   if (!run.is_asynchronous())
     estimate.optimizer = remembered(job.spec.train) * parameters / (shared ? replicas : 1);
   estimate.per_example = per_example(job);
@@ -85,7 +85,7 @@ std::string memory_advice(const JobPlan& job, const RunPlan& run, const MemoryIn
       batch);
   const std::string smaller = "; use a smaller batch.per_replica with as many batch.accumulate_steps more";
   if (job.device_of(0) != "cpu") return text + smaller;
-  // The dataset is part of what it held at the start.
+  // The dataset is already counted in `at_start`.
   int64_t fits = largest_batch(estimate, memory_for_all() / replicas_here, own + at_start.resident);
   if (const auto limit = address_space_limit())
     fits = std::min(fits, largest_batch(estimate, *limit, own + at_start.address_space));

@@ -17,7 +17,7 @@ using nlohmann::json;
 using nlohmann::ordered_json;
 
 constexpr int kVersionOfPlans = 1;
-constexpr int64_t kMostBytes = int64_t{8} << 20;  // a spec has at most 1 MiB
+constexpr int64_t kMostBytes = int64_t{8} << 20;  // ample: a spec has at most 1 MiB
 
 ordered_json data_to_json(const DatasetInfo& data) {
   return {{"name", data.name},

@@ -1,4 +1,4 @@
-// A job's plan as a file, so that it is made once: what the replicas of a host read instead of planning
+// A job's plan as a file, so that it is made only once: the replicas of a host read it instead of planning
 // again.
 #pragma once
 
@@ -10,14 +10,15 @@
 namespace dtrain {
 
 // {"version": 1, "dtrain": version, "spec": YAML text, "data": {...}, "devices": [...], "communication":
-// "gloo", "runs": [{"run": "distributed", "replicas": 2, ...}, ...]}. What follows from these alone, layers
-// and learning rates, is not in it.
+// "gloo", "runs": [{"run": "distributed", "replicas": 2, ...}, ...]}. Layers and learning rates are not
+// stored, because they follow from these fields.
 nlohmann::ordered_json to_json(const JobPlan& job);
 
-// The reverse. Throws Error(kUsage) where something is missing, of another type or of another version.
+// The inverse of to_json(). Throws Error(kUsage) if something is missing, of another type or of another
+// version.
 JobPlan plan_from(const nlohmann::json& document);
 
-// Throws Error(kUsage, kDisk) when the file cannot be written, or read.
+// Throw Error(kUsage, kDisk) if the file cannot be written or read.
 void write_plan(const std::filesystem::path& path, const JobPlan& job);
 JobPlan read_plan(const std::filesystem::path& path);
 

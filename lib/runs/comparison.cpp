@@ -7,7 +7,7 @@
 namespace dtrain {
 namespace {
 
-// A new value when there is one.
+// Takes the new value if there is one.
 template <class T>
 void update(std::optional<T>& field, const std::optional<T>& value) {
   if (value) field = value;
@@ -58,7 +58,7 @@ void take(RunSummary& summary, const RunEndEvent& end) {
 
 }  // namespace
 
-// The document has the events as they came, also with fields that this version does not know.
+// The document keeps events as they came, including fields that this version does not know.
 void SummaryCollector::on_event(const Event& event) {
   const EventPlace place = place_of(event);
   const std::string run = place.run.value_or("");

@@ -1,4 +1,4 @@
-// Was distributing worth it? The baseline's numbers beside the distributed run's.
+// Compares the distributed run with the baseline: was distributing worth it?
 #pragma once
 
 #include <array>
@@ -12,29 +12,29 @@
 
 namespace dtrain {
 
-// What a run's events say in the end. Numbers that the run did not come to are nullopt.
+// The final numbers of a run, from its events. Numbers that the run did not reach are nullopt.
 struct RunSummary {
   std::string name;
   std::string strategy;
   std::string dataset;
-  std::optional<std::string> dataset_requested;  // when `dataset` is a fallback for it
+  std::optional<std::string> dataset_requested;  // if `dataset` is a fallback for it
   int64_t replicas = 0;
   int64_t global_batch = 0;
-  std::string status;  // completed | failed | stopped; empty: no run_end was seen
+  std::string status;  // completed | failed | stopped; empty: there was no run_end
   std::optional<double> seconds_per_epoch;
   std::optional<double> examples_per_second;
   std::optional<double> step_ms;
   MetricValues metrics;      // of the last evaluation
-  RestartCost restart_cost;  // after a process died
+  RestartCost restart_cost;  // of restarts after a process died
 };
 
 // Gathers the summaries of a job's runs from its events.
 class SummaryCollector : public EventSink {
  public:
   void on_event(const Event& event) override;
-  // The summary of a run ("baseline", "distributed"), empty when no event of it was seen.
+  // The summary of a run ("baseline", "distributed"); empty if it had no events.
   RunSummary of(const std::string& run) const;
-  // What summary.json holds: {RUN: {"run_start": {...}, "run_end": {...}}, ..., "comparison": {...}}.
+  // The contents of summary.json: {RUN: {"run_start": {...}, "run_end": {...}}, ..., "comparison": {...}}.
   const Event& document() const { return document_; }
 
  private:
@@ -51,15 +51,15 @@ struct Comparison {
   std::string verdict;                       // a sentence
 };
 
-// `overhead`: what the strategy adds to the step at equal replicas, as a fraction of the baseline's; nullopt
-// when it was not measured.
+// `overhead`: the time that the strategy adds to a step at equal replicas, as a fraction of the baseline's
+// step time; nullopt if it was not measured.
 Comparison compare_runs(const RunSummary& baseline, const RunSummary& distributed,
                         std::optional<double> overhead = std::nullopt);
 
 ComparisonEvent comparison_event(const Comparison& comparison);
 
-// What a `comparison` event compares: rows of title, baseline, distributed run and their ratio; the first two
-// rows are the heads of the columns.
+// The rows of a `comparison` event: title, baseline, distributed run and their ratio. The first two rows are
+// column headings.
 std::vector<std::array<std::string, 4>> comparison_rows(const ComparisonEvent& comparison);
 
 // A `comparison` event as a table with fixed columns, without the verdict.

@@ -16,7 +16,7 @@ namespace {
 
 constexpr int64_t kMaxMetricsBytes = int64_t{1} << 30;
 
-// Adds what one event of the distributed run tells.
+// Adds the data of one event of the distributed run.
 void take(FinishedRun& run, const Event& event) {
   const auto end = decode<RunEndEvent>(event);
   if (!end) return;
@@ -26,8 +26,8 @@ void take(FinishedRun& run, const Event& event) {
   run.restart_cost = end->restart_cost;
 }
 
-// "7.1 % less" when `value` falls short of `reference` by more than is tolerated; `more_is_better` or less
-// is.
+// "7.1 % less" if `value` is worse than `reference` by more than `tolerated`; nullopt otherwise.
+// `more_is_better` says which direction is worse.
 std::optional<std::string> shortfall(std::optional<double> reference, std::optional<double> value,
                                      double tolerated, bool more_is_better) {
   if (!reference || *reference <= 0) return std::nullopt;

@@ -1,4 +1,4 @@
-// The runs of different jobs, side by side, from what they left in their folders.
+// Compares the runs of different jobs, read from their folders.
 #pragma once
 
 #include <cstdint>
@@ -17,10 +17,10 @@ struct EvaluationPoint {
   int64_t epoch = 0;
   double loss = 0;
   double accuracy = 0;
-  double seconds = 0;  // of training and evaluations until then
+  double seconds = 0;  // of training and evaluations up to this one
 };
 
-// The evaluations of one run, out of its events in their order.
+// The evaluations of one run, collected from its events in order.
 struct EvaluationSeries {
   std::vector<EvaluationPoint> points;
   double seconds = 0;  // so far
@@ -28,48 +28,49 @@ struct EvaluationSeries {
   void take(const Event& event);
 };
 
-// What the distributed run of a job came to. Numbers that it did not come to are nullopt.
+// The results of a job's distributed run. Numbers that it did not reach are nullopt.
 struct FinishedRun {
   std::string path;
   JobSpec spec;
-  std::string status;  // completed | failed | stopped; empty: it has no end yet
+  std::string status;  // completed | failed | stopped; empty: it has not ended
   std::optional<double> examples_per_second;
   std::optional<double> step_ms;
-  RestartCost restart_cost;  // after a process died
+  RestartCost restart_cost;  // of restarts after a process died
   std::vector<EvaluationPoint> evaluations;
 
   std::optional<double> best_accuracy() const;
   std::optional<double> last_accuracy() const;
   std::optional<double> last_loss() const;
-  // Seconds until an evaluation had at least this accuracy.
+  // Seconds until an evaluation reached this accuracy.
   std::optional<double> seconds_to(double accuracy) const;
 };
 
-// Reads spec.yaml and metrics.jsonl of a run's folder; `on_event` gets every event, of the baseline too.
-// Throws Error(kUsage) when it is none.
+// Reads spec.yaml and metrics.jsonl of a run's folder; `on_event` gets every event, including the baseline's.
+// Throws Error(kUsage) if `folder` is not a run's.
 FinishedRun read_finished_run(
     const std::filesystem::path& folder,
     const std::function<void(const Event&)>& on_event = [](const Event&) {});
 
 struct RunsComparison {
-  std::vector<FinishedRun> runs;  // at least two; the others are measured against the first
-  double target = 0;  // the accuracy that "time to accuracy" is about: the least of the runs' best
+  std::vector<FinishedRun> runs;  // at least two; the first is the reference for the others
+  double target = 0;              // accuracy for "time to accuracy": the lowest of the runs' best
 
-  // In how far run `index` is worse than the first, as fractions of it: "examples/s: 7.1 % less", for each of
-  // speed, accuracy and time to accuracy that is worse by more than `tolerated` (0.05 is 5 %).
+  // How much worse run `index` is than the first, relative to it: "examples/s: 7.1 % less". Has an entry for
+  // each of speed, accuracy and time to accuracy that is worse by more than `tolerated` (0.05 is 5 %).
   std::vector<std::string> regressions(size_t index, double tolerated) const;
 };
 
 RunsComparison compare_finished_runs(std::vector<FinishedRun> runs);
 
-// What stands in the specs of the runs that is not the same in all: a row for each field, path first.
+// The fields that differ between the specs of the runs: one row per field, path first.
 std::vector<std::vector<std::string>> differing_fields(const std::vector<FinishedRun>& runs);
 
-// What the runs came to: a row for each number, its title first, then each run's with its ratio to the
-// first's.
+// The results of the runs: one row per number, with its title and then each run's value and its ratio to the
+// first run's.
 std::vector<std::vector<std::string>> number_rows(const RunsComparison& comparison);
 
-// For people: the fields that differ, the numbers with their ratios to the first, accuracy by epoch.
+// A table for people: the fields that differ, the numbers with their ratios to the first run's, accuracy by
+// epoch.
 std::string runs_table(const RunsComparison& comparison);
 
 Event runs_document(const RunsComparison& comparison);

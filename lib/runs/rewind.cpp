@@ -15,7 +15,7 @@ bool stays(const Event& event, int64_t epochs, int64_t step) {
   const EventPlace place = place_of(event);
   if (place.run != "distributed") return true;
   if (decode<RunEndEvent>(event) || decode<ComparisonEvent>(event)) return false;
-  if (decode<RestartEvent>(event)) return true;  // what it cost was spent
+  if (decode<RestartEvent>(event)) return true;  // its cost remains
   if (decode<EpochEvent>(event) || decode<EvalEvent>(event)) return place.epoch.value_or(0) <= epochs;
   return place.step.value_or(0) <= step;
 }

@@ -1,4 +1,4 @@
-// Takes metrics.jsonl back to a moment of the run from which it goes on again.
+// Rewinds metrics.jsonl to the point of the run from which it is resumed.
 #pragma once
 
 #include <cstdint>
@@ -9,10 +9,10 @@
 
 namespace dtrain {
 
-// Removes from the file what the distributed run did after optimizer step `step` and after `epochs` complete
-// epochs: it is done again. Its end and a comparison go too, and half a line; everything of the baseline
-// stays. `on_kept` hears of each event that stays. The file is replaced as a whole or not at all. Throws
-// Error(kUsage).
+// Removes the events of the distributed run after optimizer step `step` and after `epochs` complete epochs,
+// because that part is trained again. Also removes its run_end, a comparison and an incomplete last line;
+// keeps all events of the baseline. Calls `on_kept` for each event that is kept. The file is replaced as a
+// whole or not at all. Throws Error(kUsage).
 void rewind_metrics(const std::filesystem::path& file, int64_t epochs, int64_t step,
                     const std::function<void(const Event&)>& on_kept);
 

@@ -39,11 +39,11 @@ std::string file_name_of(const std::string& name) {
     if (!plain && c != '-' && c != '_' && c != '.') c = '_';
   }
   if (safe.empty()) return "run";
-  if (safe[0] == '.' || safe[0] == '-') safe[0] = '_';  // neither hidden nor an option to a shell's commands
+  if (safe[0] == '.' || safe[0] == '-') safe[0] = '_';  // must not be hidden or look like a command option
   return safe;
 }
 
-// mkdir of one folder; false when the name is taken.
+// Makes one folder; false if the name is taken.
 bool make_folder(const fs::path& path) {
   if (::mkdir(path.c_str(), 0777) == 0) return true;
   if (errno != EEXIST) refuse(path, "cannot make the folder", errno);
@@ -79,7 +79,8 @@ fs::path make_given_folder(const fs::path& directory) {
 int lock_folder(const fs::path& path) {
   const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (descriptor < 0) refuse(path, "cannot be the run directory", errno);
-  // File systems without locks (some network ones) answer with other errors: there we go on without.
+  // File systems without locks (some network ones) answer with other errors: there we continue without a
+  // lock.
   if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
     ::close(descriptor);
     refuse(path, "another dtrain is using this run directory; choose another with --run-dir");
@@ -99,7 +100,7 @@ bool is_empty_folder(const fs::path& path) {
   return empty;
 }
 
-// Links do not count: what they point to is not ours.
+// Links do not count: their targets are not ours.
 bool holds_a_run(const fs::path& path) {
   return type_of(path / "metrics.jsonl") == fs::file_type::regular &&
          type_of(path / "logs") == fs::file_type::directory;

@@ -1,4 +1,4 @@
-// A run's own folder: runs/<name>-<time>/ with spec.yaml, plan.json, metrics.jsonl, logs/ and summary.json.
+// The folder of a run: runs/<name>-<time>/ with spec.yaml, plan.json, metrics.jsonl, logs/ and summary.json.
 #pragma once
 
 #include <filesystem>
@@ -10,30 +10,30 @@
 namespace dtrain {
 
 struct RunDirectoryOptions {
-  std::string name;                       // of the job; what does not belong in a file name becomes '_'
-  std::filesystem::path parent = "runs";  // of a folder whose name is made up
-  std::optional<std::filesystem::path> directory;  // this one instead
-  bool overwrite = false;                          // replace the run that `directory` holds
+  std::string name;                                // of the job; characters unsafe in a file name become '_'
+  std::filesystem::path parent = "runs";           // of a folder with a generated name
+  std::optional<std::filesystem::path> directory;  // this folder instead
+  bool overwrite = false;                          // replace the run in `directory`
 };
 
-// The folder alone, made where it is absent, without a look at what it holds: `directory`, or a new one under
-// `parent`, numbered -2, -3, ... when its name is taken. Throws Error when the file system refuses.
+// Returns only the folder, without checking its contents: `directory`, created if it is absent, or a new
+// folder under `parent`, numbered -2, -3, ... if its name is taken. Throws Error if the file system refuses.
 std::filesystem::path make_folder_of_run(const RunDirectoryOptions& options);
 
 class RunDirectory {
  public:
-  // Makes the folder with an empty metrics.jsonl and logs/, and locks it for as long as this object lives
-  // (the kernel ends the lock with the process), so that two jobs never write to one folder.
+  // Makes the folder with an empty metrics.jsonl and logs/, and locks it during the lifetime of this object
+  // (the kernel releases the lock when the process ends), so that two jobs never write to one folder.
   //
-  // Without `directory`: a new folder, numbered -2, -3, ... when the name is taken.
-  // With it: the folder must be absent or empty. `overwrite` also accepts a folder that dtrain made (it has a
-  // regular metrics.jsonl and a logs folder) and removes from it spec.yaml, plan.json, metrics.jsonl,
-  // summary.json and logs/*.log, nothing else. Throws Error otherwise, with nothing removed, and when the
-  // file system refuses.
+  // Without `directory`: makes a new folder, numbered -2, -3, ... if the name is taken. With `directory`: the
+  // folder must be absent or empty. `overwrite` also accepts a folder that dtrain made (it has a regular
+  // metrics.jsonl and a logs folder) and removes from it spec.yaml, plan.json, metrics.jsonl, summary.json
+  // and logs/*.log, nothing else. Otherwise throws Error, with nothing removed. Also throws Error if the file
+  // system refuses.
   static RunDirectory create(const RunDirectoryOptions& options);
 
-  // The folder of a run that is to go on, as it is; locked in the same way. Throws Error(kUsage) when it is
-  // none that dtrain made.
+  // Opens the folder of a run that is to be resumed, without changing it, and locks it in the same way.
+  // Throws Error(kUsage) if dtrain did not make the folder.
   static RunDirectory reopen(const std::filesystem::path& path);
 
   RunDirectory(RunDirectory&& other) noexcept;
@@ -46,7 +46,7 @@ class RunDirectory {
   std::filesystem::path metrics_file() const { return path_ / "metrics.jsonl"; }
   std::filesystem::path logs() const { return path_ / "logs"; }
 
-  // summary.json, replaced as a whole; `document` as SummaryCollector gathers it.
+  // Replaces summary.json as a whole. `document` is SummaryCollector::document().
   void write_summary(const Event& document) const;
 
  private:

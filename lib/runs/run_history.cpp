@@ -46,7 +46,7 @@ void take_into_courses(RunHistory& history, const Event& event) {
   if (decode<EpochEvent>(event) || decode<EvalEvent>(event)) course_of(history, run).evaluations.take(event);
 }
 
-// A sentence for the page, of what is not in the courses.
+// A sentence for the report about an event that is not part of a course.
 std::optional<std::string> note_of(const Event& event) {
   if (const auto warning = decode<WarningEvent>(event))
     return warning->run.value_or("") + ": " + warning->text.value_or("");

@@ -1,4 +1,4 @@
-// All that a run's folder tells of the course of its runs, for a report.
+// The course of a job's runs, read from its folder, for a report.
 #pragma once
 
 #include <filesystem>
@@ -11,19 +11,19 @@
 
 namespace dtrain {
 
-// What a `step` event tells; numbers that it does not are NaN.
+// The numbers of a `step` event; missing ones are NaN.
 struct StepPoint {
-  double epoch = 0;  // how far the training was
+  double epoch = 0;  // how far training had come
   double loss = 0;
   double accuracy = 0;
   double learning_rate = 0;
   double examples_per_second = 0;
 };
 
-// The baseline's course, or the distributed run's.
+// The course of the baseline or of the distributed run.
 struct RunCourse {
   std::string run;
-  RunStartEvent start;  // without a `run` when there was none
+  RunStartEvent start;  // has no `run` if there was no such event
   RunEndEvent end;
   std::vector<StepPoint> steps;
   EvaluationSeries evaluations;
@@ -31,14 +31,14 @@ struct RunCourse {
 
 struct RunHistory {
   FinishedRun finished;
-  std::vector<RunCourse> courses;             // those that there are, the baseline's first
-  std::optional<ComparisonEvent> comparison;  // nullopt: there was none
-  std::vector<std::string> notes;             // warnings and lost workers, a sentence each
+  std::vector<RunCourse> courses;             // those that exist, the baseline's first
+  std::optional<ComparisonEvent> comparison;  // nullopt: no comparison
+  std::vector<std::string> notes;             // warnings and lost workers, one sentence each
 
-  const RunCourse* distributed() const;  // nullptr: it did not come to it
+  const RunCourse* distributed() const;  // nullptr: it was not started
 };
 
-// Reads spec.yaml and metrics.jsonl. Throws Error(kUsage) when `folder` is no run's.
+// Reads spec.yaml and metrics.jsonl. Throws Error(kUsage) if `folder` is not a run's.
 RunHistory read_run_history(const std::filesystem::path& folder);
 
 }  // namespace dtrain

@@ -10,7 +10,7 @@
 namespace dtrain {
 namespace {
 
-// The median of what `of` takes from each run; the point has at least one.
+// The median of `of(run)` over the runs of the point, which has at least one.
 template <class Of>
 double median_of(const SweepPoint& point, const Of& of) {
   std::vector<double> values;

@@ -11,9 +11,9 @@ namespace dtrain {
 namespace {
 
 constexpr double kSameSpeed = 0.05;    // as a fraction
-constexpr double kSameAccuracy = 0.5;  // in points of 1 %
+constexpr double kSameAccuracy = 0.5;  // in percentage points
 
-// Why there can be no verdict at all; empty when both runs ran to their end.
+// Why there can be no verdict; empty if the run completed.
 std::string unfinished(const char* which, const std::string& status) {
   if (status == "completed") return "";
   const char* what = status == "failed" ? "failed" : status == "stopped" ? "was stopped" : "did not finish";
@@ -63,7 +63,8 @@ std::string accuracy_clause(const Comparison& comparison) {
   }
   const double points = 100 * (*right_accuracy - *left_accuracy);
   const double size = std::fabs(points);
-  // Rounded up, so that the sentence is true; the slack keeps 0.2 from becoming 0.3 by its binary form.
+  // Rounded up, so that the sentence is true. The slack keeps 0.2 from becoming 0.3 because of its binary
+  // representation.
   const double tenths = std::max(1.0, std::ceil(size * 10 - 1e-6));
   if (tenths <= kSameAccuracy * 10)
     return fmt::format(", and the accuracy is the same within {:.1f} points", tenths / 10);

@@ -1,4 +1,4 @@
-// The comparison in words.
+// The result of a comparison in words.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace dtrain {
 
-// One sentence: whether distributing made training faster (examples per second more than 5 % up or down) and
-// whether the model is as good (evaluation accuracy within half a point). Reads all of `comparison` but its
-// verdict.
+// One sentence that says whether distributing made training faster (examples per second more than 5 % up or
+// down) and whether the model is as good (evaluation accuracy within half a point). Uses all fields of
+// `comparison` except `verdict`.
 std::string verdict(const Comparison& comparison);
 
 }  // namespace dtrain

@@ -17,7 +17,7 @@ Autocast::Autocast(at::DeviceType device, std::optional<at::ScalarType> type)
   at::autocast::set_autocast_enabled(device_, true);
 }
 
-// The converted weights are kept for one pass: an update comes next.
+// The cache of converted weights lasts for one pass, because an update follows.
 Autocast::~Autocast() {
   if (!active_) return;
   at::autocast::set_autocast_enabled(device_, false);

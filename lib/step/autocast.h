@@ -9,11 +9,12 @@
 
 namespace dtrain {
 
-// What convolutions and dense layers compute in, by train.precision; nullopt: the model's own type.
+// The type in which convolutions and dense layers compute, for a value of train.precision; nullopt: the
+// model's own type.
 std::optional<at::ScalarType> compute_type(const std::string& precision);
 
 // While it lives, this thread's forward passes on `device` convert the inputs and weights of convolutions and
-// dense layers to `type`; the weights themselves stay what they are. Does nothing for nullopt.
+// dense layers to `type`; the weights themselves are not changed. Does nothing if `type` is nullopt.
 class Autocast {
  public:
   Autocast(at::DeviceType device, std::optional<at::ScalarType> type);

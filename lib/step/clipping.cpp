@@ -26,7 +26,7 @@ at::Tensor gradient_norm(const GradientReducer& reducer, ProcessGroup& group) {
 void scale_gradient(const GradientReducer& reducer, const at::Tensor& factor) {
   const at::NoGradGuard no_grad;
   const std::vector<at::Tensor> gradients = gradients_of(reducer);
-  // In the gradients' type: their device then takes them all at once.
+  // In the gradients' type, so that their device scales them all in one operation.
   if (!gradients.empty()) at::_foreach_mul_(gradients, factor.squeeze().to(gradients.front().scalar_type()));
 }
 

@@ -26,7 +26,7 @@ constexpr int kRoot = 0;
               fmt::format("the checkpoint's '{}' {}; use the spec that it was trained with", name, why));
 }
 
-// All elements in the order in which they lie in memory, which may be that of channels_last.
+// All elements in memory order, which may be that of channels_last.
 at::Tensor in_memory_order(const at::Tensor& tensor) { return tensor.as_strided({tensor.numel()}, {1}); }
 
 void collect_optimizer(const Replica& replica, Variables& all) {
@@ -44,7 +44,7 @@ void collect_optimizer(const Replica& replica, Variables& all) {
     }
     for (size_t i = 0; i < whole.size(); ++i) {
       if (divided) gather(replica.group, whole[i]);
-      if (replica.group.rank() == kRoot)  // the others need no more than one at a time
+      if (replica.group.rank() == kRoot)  // the other ranks need only one at a time
         all.emplace_back(fmt::format("{}{}.{}", kOptimizer, memory.name, parameters[i].key()), whole[i]);
       whole[i].reset();
     }
@@ -54,7 +54,7 @@ void collect_optimizer(const Replica& replica, Variables& all) {
     all.emplace_back(kLossScale, at::tensor(replica.loss_scale->state(), at::kDouble));
 }
 
-// The devices whose generators a replica draws from.
+// The devices whose random generators a replica uses.
 std::vector<at::Device> drawing_devices(const Replica& replica) {
   std::vector<at::Device> devices = {at::kCPU};
   if (!replica.device.is_cpu()) devices.push_back(replica.device);
@@ -66,7 +66,7 @@ std::string generator_name(at::Device device) {
          (device.is_cpu() ? "" : c10::DeviceTypeName(device.type(), /*lower_case=*/true) + "_") + "generator";
 }
 
-// As bytes, in the host's memory.
+// The generator's state as bytes, in host memory.
 at::Tensor generator_state(at::Device device) {
   at::Generator generator = at::globalContext().defaultGenerator(device);
   const std::lock_guard lock(generator.mutex());
@@ -83,15 +83,15 @@ void set_generator_state(at::Device device, const at::Tensor& state) {
   }
 }
 
-// What rank 0 has, by name.
+// The saved tensors that rank 0 has, by name.
 class Saved {
  public:
   Saved(const Replica& replica, const Variables& variables)
       : group_(replica.group), tensors_(variables.begin(), variables.end()) {}
 
-  // The tensor on every rank; `like` tells shape and type, which rank 0 must have checked.
+  // Returns rank 0's tensor on every rank. `like` gives its shape and type, which rank 0 must have checked.
   at::Tensor share(const std::string& name, const at::Tensor& like) {
-    at::Tensor tensor = at::empty(like.sizes(), like.options());  // contiguous, whatever they are
+    at::Tensor tensor = at::empty(like.sizes(), like.options());  // contiguous, whatever their layout
     if (leads()) tensor.copy_(tensors_.at(name));
     group_.broadcast({tensor}, kRoot);
     return tensor;
@@ -101,8 +101,8 @@ class Saved {
     group_.broadcast({tensor}, kRoot);
     return tensor.item<int64_t>();
   }
-  // Row `rank` of `name`, like `own`; undefined where there is none. With `all`, only when there is one for
-  // each of exactly these replicas.
+  // This rank's row of `name`, which has the shape and type of `own`; undefined if there is none. With `all`,
+  // also undefined unless the number of rows is the number of replicas.
   at::Tensor row(const std::string& name, const at::Tensor& own, bool all) {
     const int64_t count = share(rows(name, own));
     if (count == 0 || (all && count != group_.size())) return {};
@@ -112,7 +112,7 @@ class Saved {
     return group_.rank() < count ? rows[group_.rank()] : at::Tensor();
   }
 
-  bool has(const std::string& name) const { return tensors_.count(name) > 0; }  // of use on rank 0
+  bool has(const std::string& name) const { return tensors_.count(name) > 0; }  // meaningful on rank 0 only
   bool leads() const { return group_.rank() == kRoot; }
   void require(const std::string& name, const at::Tensor& like) const {
     const auto found = tensors_.find(name);
@@ -123,7 +123,8 @@ class Saved {
   const std::map<std::string, at::Tensor>& tensors() const { return tensors_; }
 
  private:
-  // How many rows like `own` rank 0 has; generators of another LibTorch do not count.
+  // The number of rows with the type and shape of `own` on rank 0. Generator states of another LibTorch do
+  // not match and do not count.
   int64_t rows(const std::string& name, const at::Tensor& own) const {
     const auto found = tensors_.find(name);
     if (found == tensors_.end() || found->second.dim() == 0) return 0;
@@ -168,7 +169,7 @@ void restore_optimizer(const Replica& replica, Saved& saved) {
   replica.optimizer.set_steps(saved.share(saved.leads() ? saved.tensors().at(kSteps).item<int64_t>() : 0));
 }
 
-// One that was trained in another precision has none: the scale then begins afresh.
+// A training in another precision saved no loss scale; the scale then starts from its initial value.
 void restore_loss_scale(const Replica& replica, Saved& saved) {
   const at::Tensor like = at::zeros({3}, at::kDouble);
   if (replica.loss_scale == nullptr || saved.share(saved.has(kLossScale) ? 1 : 0) == 0) return;
@@ -178,7 +179,7 @@ void restore_loss_scale(const Replica& replica, Saved& saved) {
   replica.loss_scale->restore({numbers, numbers + 3});
 }
 
-// Returns whether each replica got its own back.
+// Returns whether each replica got its own buffers back.
 bool restore_buffers(const Replica& replica, Saved& saved) {
   bool own = false;
   for (const auto& item : replica.model.named_buffers()) {
@@ -230,7 +231,7 @@ bool restore(const Replica& replica, const CollectedVariables& variables) {
     const at::Tensor state = saved.row(generator_name(device), generator_state(device), /*all=*/false);
     if (state.defined()) set_generator_state(device, state.clone());
   }
-  replica.group.barrier();  // variables that replicas share are written now
+  replica.group.barrier();  // from here on, variables shared by replicas are written
   return !own_buffers;
 }
 

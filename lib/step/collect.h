@@ -1,4 +1,4 @@
-// From what the replicas hold in parts, or each for itself, to whole tensors, and back.
+// Collects whole tensors from the state that replicas hold in parts or individually, and restores it.
 #pragma once
 
 #include <string>
@@ -13,11 +13,12 @@
 
 namespace dtrain {
 
-// Copies of all that a training has learnt, by name, whole whatever the replicas share out among them.
+// Copies of all training state, by name. The tensors are whole, even if the replicas divide them among
+// themselves.
 struct CollectedVariables {
-  Variables model;     // parameters and buffers as every replica agrees on them: what an export needs
-  Variables training;  // what else training needs to go on: the optimizer's, and what is each replica's own
-  // Why they may be corrupt, as far as Strategy::check_variables() or servers know; or empty.
+  Variables model;     // parameters and buffers that all replicas agree on: what an export needs
+  Variables training;  // the rest of what training needs to continue: optimizer and per-replica state
+  // Why they may be corrupt, according to Strategy::check_variables() or the servers; or empty.
   std::string suspicion = {};
 };
 
@@ -26,23 +27,23 @@ struct Replica {
   Model& model;
   ProcessGroup& group;
   const GradientReducer& reducer;
-  Optimizer& optimizer;             // of the values of the reducer's parts
+  Optimizer& optimizer;             // its parameters are the values of the reducer's parts
   at::Device device = at::kCPU;     // where the variables are
-  LossScale* loss_scale = nullptr;  // may lack
+  LossScale* loss_scale = nullptr;  // may be null
 };
 
-// Collective; see Strategy::collect_variables(). `buffers_agree`: whether the model's buffers are the same
-// everywhere; otherwise the model gets their mean, and what each replica has is kept beside it.
+// Collective; see Strategy::collect_variables(). `buffers_agree`: whether the model's buffers are the same on
+// all replicas. If not, `model` gets their mean, and `training` keeps each replica's own buffers.
 //
-// `training` holds, of each memory of the optimizer and each parameter, "optimizer.average.PARAMETER",
-// "optimizer.steps", "loss_scale" where there is one, and with a row for each replica "replicas.generator"
-// (the state of LibTorch's CPU generator), on GPUs "replicas.cuda_generator" too, and
+// `training` contains "optimizer.MEMORY.PARAMETER" for each memory of the optimizer (for example "average")
+// and each parameter; "optimizer.steps"; "loss_scale" if there is one; and with one row per replica
+// "replicas.generator" (the state of LibTorch's CPU generator), on GPUs also "replicas.cuda_generator", and
 // "replicas.buffer.BUFFER".
 CollectedVariables collect(const Replica& replica, bool buffers_agree);
 
-// Collective; see Strategy::restore_variables(). Returns whether the buffers agree. What is each replica's
-// own comes back as far as there are rows: further replicas keep their fresh generators. Buffers come back
-// only at the same number of replicas, else as their mean.
+// Collective; see Strategy::restore_variables(). Returns whether the buffers agree. Generators are restored
+// for as many replicas as there are rows; further replicas keep their fresh generators. Each replica's own
+// buffers are restored only if the number of replicas is the same; otherwise all get the mean.
 bool restore(const Replica& replica, const CollectedVariables& variables);
 
 }  // namespace dtrain

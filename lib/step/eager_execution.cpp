@@ -9,7 +9,8 @@
 namespace dtrain {
 namespace {
 
-// Of `weight` * loss_sum. May wait for the peers on this host: buckets are summed as soon as they are full.
+// Runs the backward pass of `weight` * loss_sum. May wait for peers on this host: buckets are summed as soon
+// as they are full.
 void backward(const at::Tensor& loss_sum, double weight) {
   with_peer_errors("summing gradients", [&] { loss_sum.backward(at::full_like(loss_sum, weight)); });
 }
@@ -63,7 +64,7 @@ ForwardPass training_pass(Model& model, const TrainSpec& train, const Objective&
     const Autocast in_16_bits(batch.inputs.device().type(), compute_type(train.precision));
     outputs = model.forward(batch.inputs);
   }
-  outputs = outputs.to(batch.inputs.scalar_type());  // the loss is a sum over many
+  outputs = outputs.to(batch.inputs.scalar_type());  // full precision, because the loss sums many numbers
   return {outputs, objective.training_loss(outputs, batch.targets)};
 }
 

@@ -1,4 +1,4 @@
-// Steps by LibTorch's autograd, operation by operation.
+// Computes steps with LibTorch's autograd, operation by operation.
 #pragma once
 
 #include "data/batches.h"
@@ -14,8 +14,8 @@ struct ForwardPass {
   at::Tensor loss_sum;  // a scalar: the sum of the examples' losses
 };
 
-// As training makes it: in train.precision, with the training loss of `objective`. What a step minimises is
-// its loss_sum / share.global_examples, summed over micro-batches and replicas.
+// The forward pass of training: in train.precision, with the training loss of `objective`. A step minimises
+// loss_sum / share.global_examples, summed over micro-batches and replicas.
 ForwardPass training_pass(Model& model, const TrainSpec& train, const Objective& objective,
                           const Batch& batch);
 

@@ -6,7 +6,7 @@ namespace dtrain {
 
 void gather(ProcessGroup& group, at::Tensor& zeros_elsewhere) {
   if (group.size() == 1 || zeros_elsewhere.numel() == 0) return;
-  // All elements in the order in which they lie in memory, which may be that of channels_last.
+  // All elements in memory order, which may be that of channels_last.
   at::Tensor bytes = zeros_elsewhere.as_strided({zeros_elsewhere.numel()}, {1}).view(at::kByte);
   group.all_reduce_sum(bytes);
 }

@@ -1,4 +1,4 @@
-// What each replica has, on all of them.
+// Gathers tensors of all replicas on every replica.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -7,11 +7,11 @@
 
 namespace dtrain {
 
-// Sums what at most one rank has set. As bytes, so that every value comes through bit for bit, negative zeros
-// and numbers that are none included. Collective.
+// Sums over the ranks a tensor whose every element is set on at most one rank and zero on the others. The sum
+// is over bytes, so that every value arrives bit for bit, including negative zeros and NaN. Collective.
 void gather(ProcessGroup& group, at::Tensor& zeros_elsewhere);
 
-// [group size, shape of `own`]: a row for each rank. Collective.
+// Returns [group size, shape of `own`]: one row per rank. Collective.
 at::Tensor gather_rows(ProcessGroup& group, const at::Tensor& own);
 
 }  // namespace dtrain

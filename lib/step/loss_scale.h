@@ -6,21 +6,21 @@
 
 namespace dtrain {
 
-// Gradients below 6e-8 are zero in fp16, so the loss is multiplied by a scale before backward, and the
-// gradients are divided by it before the update. The scale is as large as they bear: one that makes any of
-// them overflow is halved, and the update is skipped; one that went well for 2000 updates is doubled
-// (Micikevicius et al. 2018, Mixed Precision Training, arXiv:1710.03740, section 3.2; PyTorch's GradScaler).
-// Replicas that see the same gradient come to the same scale.
+// Gradients below 6e-8 are zero in fp16. Therefore the loss is multiplied by a scale before the backward
+// pass, and the gradients are divided by it before the update. The scale is kept as large as possible: if any
+// gradient overflows, the update is skipped and the scale is halved; after 2000 updates without overflow it
+// is doubled (Micikevicius et al. 2018, Mixed Precision Training, arXiv:1710.03740, section 3.2; PyTorch's
+// GradScaler). Replicas that see the same gradient compute the same scale.
 class LossScale {
  public:
   double value() const { return scale_; }
-  // After each backward pass: whether the gradient that came of value() is finite, so that the update is
-  // made.
+  // Call after each backward pass. `finite`: whether the gradient computed with value() is finite; if so, the
+  // update is made.
   void update(bool finite);
-  // Updates that were not made.
+  // The number of skipped updates.
   int64_t skipped() const { return skipped_; }
 
-  // All of it, to be saved; three numbers.
+  // The whole state, to be saved: three numbers.
   std::vector<double> state() const;
   void restore(const std::vector<double>& state);
 

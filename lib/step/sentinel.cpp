@@ -22,10 +22,10 @@ namespace dtrain {
 
 const char* const kAfterCorruption = "; nothing of it was saved. If it happens there again, test that memory";
 
-// What one replica tells the others.
+// What one replica reports to the others.
 struct Sentinel::Finding {
   uint64_t digest = 0;      // of its copy, where copies are compared
-  uint64_t arithmetic = 0;  // what the bits of an update depend on besides
+  uint64_t arithmetic = 0;  // identifies what else the bits of an update depend on
   int64_t broken = -1;      // the parameter whose seal is broken
   Growth growth;
   std::array<char, 64> host{};
@@ -41,7 +41,7 @@ uint64_t own_arithmetic() {
   const int threads = at::get_num_threads();
   checksum.add(capability.data(), capability.size());
   checksum.add(&threads, sizeof threads);
-  const std::string processor = processor_name();  // by which libraries choose code
+  const std::string processor = processor_name();  // libraries choose their code by it
   checksum.add(processor.data(), processor.size());
   return checksum.number();
 }
@@ -59,7 +59,7 @@ std::string named(const std::vector<Finding>& findings, const std::vector<size_t
   return join(names, ", ");
 }
 
-// The digest that more than half of them have; nullptr when there is none.
+// The digest that more than half of the findings have; nullptr if there is none.
 template <class Finding>
 const uint64_t* majority(const std::vector<Finding>& findings) {
   std::map<uint64_t, size_t> votes;
@@ -117,7 +117,7 @@ std::string Sentinel::check() {
 
 void Sentinel::after_step() {
   if (!optimizer_.is_past_seal()) return;
-  optimizer_.test_seals();  // the step has tested those of what it changed
+  optimizer_.test_seals();  // the step has tested the seals of what it changed
   require_unbroken(exchange({}));
 }
 

@@ -1,4 +1,5 @@
-// Finds variables that are not what updates made them: a bit of some replica's memory has flipped.
+// Finds variables that something other than an update has changed: a bit of some replica's memory has
+// flipped.
 #pragma once
 
 #include <optional>
@@ -11,38 +12,39 @@
 
 namespace dtrain {
 
-// Ends the message of each Error(kDisagree).
+// The end of the message of each Error(kDisagree).
 extern const char* const kAfterCorruption;
 
-// Why what has grown so is suspicious; empty when it is plausible. `whose`: "the largest weight".
+// Why this growth is suspicious; empty if it is plausible. `whose` names the value in the sentence: "the
+// largest weight".
 std::string suspicion_of(const Growth& growth, const std::string& whose);
 
-// Of replicas that work together. Where each updates all of its copy, copies are compared, all bits of them:
-// whatever has changed in one of them since the beginning stays different. Where each element is updated by
-// one replica, hence the same for all, that one seals it until the next step (WatchedOptimizer). Growth is
-// checked everywhere.
+// Checks replicas that train in the same steps. If each replica updates its whole copy, all bits of the
+// copies are compared: a change in one of them persists as a difference. If each element is updated by only
+// one replica and is then the same for all, that replica seals it until the next step (WatchedOptimizer).
+// Growth is checked in both cases.
 //
-// Copies are not compared where replicas compute with other processors or numbers of threads: the
-// same update then differs in its last bits.
+// Copies are not compared if replicas compute on different processors or with different numbers of threads:
+// the same update then differs in its last bits.
 class Sentinel {
  public:
-  // All of it outlives the sentinel; `optimizer` is of the values of the reducer's parts. `every`: after how
-  // many steps a check is to be expected, so that what is sealed is sealed right after the update of that
-  // step.
+  // All arguments must outlive the sentinel. The parameters of `optimizer` are the values of the reducer's
+  // parts. `every`: the number of steps between checks, so that the update of that step can seal its results
+  // at once.
   Sentinel(const Model& model, ProcessGroup& group, const GradientReducer& reducer,
            WatchedOptimizer& optimizer, std::optional<int64_t> every = std::nullopt);
 
-  // Between two steps. Collective. Throws Error(kDisagree) on every replica, with the same message. Returns
-  // what the user should be warned of, the same on every replica; empty: nothing (new).
+  // Call between two steps. Collective. If memory is corrupt, throws Error(kDisagree) on every replica, with
+  // the same message. Returns a warning for the user, the same on every replica; empty: nothing (new).
   std::string check();
-  // After every step; collective in the first one after a check. Throws like check().
+  // Call after every step; collective after the first step after a check. Throws like check().
   void after_step();
-  // Why what the last check saw may be corrupt; empty: it is plausible.
+  // Why the variables may be corrupt according to the last check; empty: they are plausible.
   const std::string& suspicion() const { return suspicion_; }
 
  private:
   struct Finding;
-  // Those of all ranks, each with its broken seal and its host.
+  // The findings of all ranks, each with its broken seal and its host.
   std::vector<Finding> exchange(Finding own);
   void require_unbroken(const std::vector<Finding>& findings) const;
   void require_equal(const std::vector<Finding>& findings) const;
@@ -55,7 +57,7 @@ class Sentinel {
   uint64_t arithmetic_;  // of this replica
   std::string host_;
   std::string suspicion_;
-  bool told_ = false;  // that copies are not compared
+  bool told_ = false;  // the warning that copies are not compared was given
 };
 
 }  // namespace dtrain

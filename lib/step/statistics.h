@@ -1,4 +1,4 @@
-// batch_norm over all replicas' batches.
+// Synchronises batch_norm statistics over all replicas' batches.
 #pragma once
 
 #include "comm/process_group.h"
@@ -7,9 +7,9 @@
 
 namespace dtrain {
 
-// From now on the model's statistics are those of all ranks' micro-batches of the same number, weighted by
-// their examples: every forward and backward pass in training is collective. The group and the clock must
-// outlive the model's use.
+// From now on, the model computes batch statistics over the micro-batches with the same number on all ranks,
+// weighted by their examples. Every forward and backward pass in training becomes collective. The group and
+// the clock must outlive the model's use.
 void synchronise_statistics(Model& model, ProcessGroup& group, PhaseClock& clock);
 
 }  // namespace dtrain

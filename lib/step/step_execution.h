@@ -1,4 +1,4 @@
-// How a training step is computed, apart from where its variables live, which is the strategy's concern.
+// How a training step is computed. Where its variables are stored is the strategy's concern.
 #pragma once
 
 #include <memory>
@@ -13,7 +13,7 @@
 
 namespace dtrain {
 
-// What the steps of one replica work with. The clock is that of the reducer.
+// The objects that the steps of one replica use. The clock is the reducer's.
 struct StepParts {
   Model& model;
   ProcessGroup& group;
@@ -21,7 +21,7 @@ struct StepParts {
   PhaseClock& clock;
   const TrainSpec& train;
   const Objective& objective;
-  LossScale* loss_scale = nullptr;  // may lack
+  LossScale* loss_scale = nullptr;  // may be null
 };
 
 class StepExecution {
@@ -30,7 +30,7 @@ class StepExecution {
 
   // The part of a step before the update: forward, backward, gradients combined over the replicas. Every
   // example's training loss is divided by share.global_examples and multiplied by the loss scale. A share may
-  // be empty. Tells `summed`, unless it is empty, which gradients are there (GradientReducer::finish).
+  // be empty. Reports to `summed`, unless it is empty, which gradients are ready (GradientReducer::finish).
   // Collective. Returns the sums of the share.
   virtual MetricSums gradients(const Share& share, const PartsSummed& summed) = 0;
 
@@ -39,7 +39,7 @@ class StepExecution {
   virtual MetricSums evaluate(const Share& share) = 0;
 };
 
-// For the steps of `parts`, which outlive it: by autograd, operation by operation.
+// Computes steps on `parts`, which must outlive it, with autograd, operation by operation.
 std::unique_ptr<StepExecution> make_step_execution(const StepParts& parts);
 
 }  // namespace dtrain

@@ -1,4 +1,4 @@
-// Keeps the processor from running ahead of a device.
+// Keeps the CPU from running too far ahead of a device.
 #pragma once
 
 #include <c10/core/Device.h>
@@ -10,20 +10,20 @@
 
 namespace dtrain {
 
-// A device works off what it was given while the processor goes on. This bounds by how much, so that the
-// times of steps are those of the device, and bounds every wait for it, since a device that waits for a peer
-// which has died waits for ever. On the CPU it does nothing.
+// A device executes queued work while the CPU continues. StepPacer limits how far ahead the CPU may run, so
+// that step times are those of the device. It also limits every wait for the device, because a device that
+// waits for a dead peer waits forever. On the CPU it does nothing.
 class StepPacer {
  public:
-  // Steps that the processor may be ahead: enough that the device never idles.
+  // How many steps the CPU may be ahead: enough that the device never idles.
   static constexpr size_t kAhead = 2;
 
   StepPacer(at::Device device, std::chrono::milliseconds timeout) : device_(device), timeout_(timeout) {}
 
-  // After a step was given to the device: waits until it has done all but the last kAhead of them. Throws
-  // Error(kPeerLost) when that takes longer than the timeout.
+  // Call after a step was queued on the device. Waits until the device has completed all but the last kAhead
+  // steps. Throws Error(kPeerLost) if that takes longer than the timeout.
   void after_step();
-  // Waits until the device has done all. Throws like after_step().
+  // Waits until the device has completed all steps. Throws like after_step().
   void wait_for_all();
 
  private:

@@ -9,7 +9,7 @@
 namespace dtrain {
 namespace {
 
-// All that a step takes from its share besides tensors.
+// Everything that a step takes from its share besides tensors.
 std::vector<int64_t> shape_of(const Share& share) {
   std::vector<int64_t> shape = {share.global_examples};
   for (const MicroBatch& batch : share.micro_batches) shape.push_back(batch.size());

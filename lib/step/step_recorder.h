@@ -1,5 +1,5 @@
-// Training steps that a device records once and then replays: the processor's part of a step, which for a
-// small model takes longer than the device's, shrinks to one call (CUDA graphs; Gray 2019, Getting Started
+// Training steps that a device records once and then replays. For a small model, the CPU's part of a step
+// takes longer than the device's; a replay reduces it to one call (CUDA graphs; Gray 2019, Getting Started
 // with CUDA Graphs).
 #pragma once
 
@@ -15,24 +15,25 @@
 
 namespace dtrain {
 
-// Runs steps; those of the first shape that comes often it replays. One that differs (the last, partial batch
-// of an epoch) runs as if nothing had been recorded: a second recording would hold the memory of all
-// activations again.
+// Runs steps, and replays those of the first shape that has occurred often. A step of another shape (the
+// last, partial batch of an epoch) runs unrecorded: a second recording would hold the memory of all
+// activations a second time.
 class StepRecorder {
  public:
   using Step = std::function<MetricSums(const Share&)>;
 
-  // Steps before the recording. By then lazily made parts are made, and c10d's Reducer has settled its
-  // buckets.
+  // Steps of one shape before it is recorded. By then, lazily created objects exist, and c10d's Reducer has
+  // fixed its buckets.
   static constexpr int kWarmUpSteps = 11;
 
-  // Without an accelerator every step just runs. It stays where it is: a recording refers to it.
+  // Without an accelerator, every step runs unrecorded. Not copyable, because a recording refers to this
+  // object.
   explicit StepRecorder(std::shared_ptr<Accelerator> accelerator) : accelerator_(std::move(accelerator)) {}
   StepRecorder(const StepRecorder&) = delete;
   StepRecorder& operator=(const StepRecorder&) = delete;
 
-  // The sums of `step(share)`. `step` must be the same function of the share, and of what it keeps in the
-  // device's memory, in every call. Throws Error(kBug) when the device refuses to record it.
+  // Returns the sums of `step(share)`. In every call, `step` must be the same function of the share and of
+  // its state in device memory. Throws Error(kBug) if the device refuses to record it.
   MetricSums run(const Share& share, const Step& step);
 
  private:
@@ -46,8 +47,8 @@ class StepRecorder {
   void record(const Share& share, const Step& step);
 
   std::shared_ptr<Accelerator> accelerator_;
-  std::map<Shape, int> steps_;  // run so far
-  Shape recorded_;              // the shape of
+  std::map<Shape, int> steps_;  // run so far, by shape
+  Shape recorded_;              // the shape that was recorded
   std::optional<Recording> recording_;
 };
 

@@ -46,7 +46,7 @@ MetricSums train_step(const StepParts& parts, StepExecution& execution, Optimize
   MetricSums sums = execution.gradients(share, whole_first ? PartsSummed() : update);
   if (whole_first) {
     if (!unscale_gradient(parts)) {
-      optimizer.set_steps(optimizer.steps() - 1);  // what was begun is not made
+      optimizer.set_steps(optimizer.steps() - 1);  // takes back begin_step(): the step is not made
       parts.clock.enter(Phase::kUpdate);
       return sums;
     }

@@ -1,5 +1,5 @@
-// One whole training step: gradients, whatever is done to them, the update. The strategies whose replicas
-// hold variables share it.
+// One whole training step: gradients, unscaling and clipping, the update. Shared by the strategies whose
+// replicas hold variables.
 #pragma once
 
 #include <cstdint>
@@ -11,31 +11,33 @@
 
 namespace dtrain {
 
-// Looks at the combined gradients of some steps before anything is updated. Only the steps that it wants cost
-// anything: they run unrecorded, and update nothing before all gradients are there.
+// Observes the combined gradients of some steps before the update. Only these steps cost extra time: they run
+// unrecorded, and the update starts only when all gradients are ready.
 using GradientLook = std::function<void(const GradientReducer&, ProcessGroup&)>;
 struct GradientObserver {
-  // Whether it wants step `step` of the run (from 1); the same on every replica.
+  // Whether to observe step `step` of the run (from 1); the same on every replica.
   std::function<bool(int64_t step)> wants;
-  // May use the group.
+  // Called with the gradients of that step. May use the group.
   std::function<void(int64_t step, const GradientReducer&, ProcessGroup&)> look;
 };
 
-// Of those that want step `step`.
+// The looks of the observers that want step `step`.
 std::vector<GradientLook> looks_at(int64_t step, const std::vector<GradientObserver>& observers);
 
-// Divides the combined gradient by the loss scale, if there is one. False when it is not finite: then there
-// is no update. Collective, the same on all replicas.
+// Divides the combined gradient by the loss scale, if there is one. Returns false if the gradient is not
+// finite; then there is no update. Collective; the result is the same on all replicas.
 bool unscale_gradient(const StepParts& parts);
 
-// Between the two: clips the norm of the combined gradient, if the spec says so. Collective.
+// Call after unscale_gradient() and before the update. Clips the norm of the combined gradient if the spec
+// asks for it. Collective.
 void clip_gradient(const StepParts& parts);
 
 // One optimizer step, after Optimizer::begin_step. Every example's loss is divided by the number of examples
 // of the *global* step, and gradients are summed over micro-batches and replicas, so N replicas with batch B
-// equal one replica with batch N*B whatever the sizes of the shares. A replica whose share is empty takes
-// part with empty micro-batches. All of `looks` are taken. What has its gradient is updated while other
-// gradients are on their way between hosts, unless something asks for the whole gradient before.
+// equal one replica with batch N*B, however the examples are shared. A replica whose share is empty takes
+// part with empty micro-batches. Calls all of `looks`. Parameters whose gradients are ready are updated while
+// other gradients are still being sent between hosts, unless loss scaling, clipping or a look needs the whole
+// gradient first.
 MetricSums train_step(const StepParts& parts, StepExecution& execution, Optimizer& optimizer,
                       const std::vector<GradientLook>& looks, const Share& share);
 

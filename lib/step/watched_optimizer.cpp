@@ -26,7 +26,7 @@ at::Tensor sums_of_words(const std::vector<at::Tensor>& tensors) {
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> sums;
   for (const at::Tensor& tensor : tensors) {
-    // In whatever order it lies in memory: nothing that a model is made of has gaps.
+    // In memory order: no tensor of a model has gaps.
     const at::Tensor flat = tensor.detach().as_strided({tensor.numel()}, {1});
     sums.push_back(flat.view(at::kInt).sum(at::kLong));
   }
@@ -118,7 +118,7 @@ bool WatchedOptimizer::is_on_cpu() const { return parameters_.empty() || paramet
 void WatchedOptimizer::begin_step(double learning_rate) {
   inner_->begin_step(learning_rate);
   bound_.add_step(learning_rate);
-  if (seals_this_step()) sealed_ = steps();  // here, for a replica may have nothing to update
+  if (seals_this_step()) sealed_ = steps();  // set here because a replica may have nothing to update
 }
 
 void WatchedOptimizer::update(const std::vector<size_t>& numbers) {

@@ -1,4 +1,4 @@
-// An optimizer that can tell whether anything but its steps has changed what it works on.
+// An optimizer that detects changes to its parameters and state that its steps did not make.
 #pragma once
 
 #include <cstdint>
@@ -11,42 +11,43 @@
 
 namespace dtrain {
 
-// The largest magnitude among weights and their averages, and how large steps can have made it.
+// The largest magnitude among weights and their averages, and a bound on how large steps can have made it.
 struct Growth {
   double largest = 0;
   double bound = 0;
-  bool is_plausible() const { return largest <= bound; }  // what is not a number is not
+  bool is_plausible() const { return largest <= bound; }  // NaN is not plausible
 };
 
-// int64 [number of tensors], in the host's memory: of each the sum of its 32-bit words, computed where it
-// lies. Any one bit that flips changes it. Of types of 4 bytes or more.
+// int64 [number of tensors], in host memory: the sum of the 32-bit words of each tensor, computed on the
+// tensor's device. Any single bit flip changes the sum. Types must have 4 bytes or more.
 at::Tensor sums_of_words(const std::vector<at::Tensor>& tensors);
 
-// Two ways to tell. A seal, a checksum of each parameter and of what the optimizer remembers of it, is made
-// after a step and tested just before the next one changes the parameter: it finds every bit that flips in
-// between. The growth since begin() finds at any time what has become larger than steps can make it.
+// It has two methods. A seal is a checksum of a parameter and its optimizer state. It is made after a step
+// and tested just before the next step changes the parameter, so it finds every bit that flips in between.
+// The growth check finds, at any time, values that have become larger since begin() than steps can make them.
 class WatchedOptimizer : public Optimizer {
  public:
   WatchedOptimizer(std::unique_ptr<Optimizer> inner, const std::vector<at::Tensor>& parameters,
                    const GrowthBound& bound);
 
-  // What is there now was put there: it is right, and no seal holds.
+  // Call after the values were set from outside: they count as correct, and all seals are removed.
   void begin();
-  // From now on every so many steps the update itself seals what it has changed.
+  // From now on, every `steps` steps, the update itself seals what it has changed.
   void seal_every(int64_t steps) { seal_every_ = steps; }
-  // Seals all of it as it is now. On other devices than the CPU it does nothing: between two recorded steps
-  // nobody could test the seals.
+  // Seals all parameters and their state as they are now. Does nothing on devices other than the CPU: the
+  // seals could not be tested between two recorded steps.
   void seal();
-  // Whether a step has been made since seal(), hence the seals were tested. The same on all replicas.
+  // Whether a step has been made since seal(), so that the seals were tested. The same on all replicas.
   bool is_past_seal() const;
-  // Tests the seals that were not tested yet.
+  // Tests the seals that have not been tested yet.
   void test_seals();
-  // The number of a parameter that was not as it was sealed.
+  // The number of a parameter whose seal was broken.
   std::optional<size_t> broken() const { return broken_; }
-  // Waits for the device. The next bound is from the largest magnitude now, unless that is not plausible.
+  // Waits for the device. The next bound starts from the current largest magnitude, unless that is not
+  // plausible.
   Growth check_growth();
-  // A checksum of the bits of all parameters and of all that is remembered of them; on a device of their
-  // sums_of_words(). Waits for it.
+  // A checksum of the bits of all parameters and their optimizer state; on a device, of their
+  // sums_of_words(). Waits for the device.
   uint64_t digest() const;
 
   void begin_step(double learning_rate) override;
@@ -69,7 +70,7 @@ class WatchedOptimizer : public Optimizer {
   GrowthBound bound_;
   std::vector<std::optional<uint64_t>> seals_;  // by parameter
   std::optional<int64_t> seal_every_;
-  std::optional<int64_t> sealed_;  // after this step of the optimizer
+  std::optional<int64_t> sealed_;  // the optimizer step after which the seals were made
   std::optional<size_t> broken_;
 };
 

@@ -4,7 +4,7 @@
 
 namespace dtrain {
 
-// The step is that of mirrored; what differs is where the parameters live.
+// The step is the same as in mirrored; only the place of the parameters differs.
 std::unique_ptr<Strategy> make_central_storage(StrategyParts parts) {
   parts.reducer.placement = Placement::kShared;
   return make_mirrored(std::move(parts));

@@ -1,7 +1,7 @@
 // Synchronous data parallelism with one copy of the variables, which the replicas of a host share: gradients
-// are combined there, one update is made, everybody reads it. tf.distribute's CentralStorageStrategy, whose
-// variables live on the CPU. Each replica makes its part of the one update, so the optimizer's state is held
-// once too.
+// are combined there, one update is made, and all replicas read the result. Corresponds to tf.distribute's
+// CentralStorageStrategy, whose variables live on the CPU. Each replica makes its slice of the update, so
+// there is only one copy of the optimizer's state too.
 #pragma once
 
 #include <memory>

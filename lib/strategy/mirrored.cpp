@@ -69,10 +69,10 @@ class Mirrored : public Strategy {
 
   MetricSums sum_over_replicas(MetricSums sums) override {
     show_average(false);
-    sums.add(MetricSums(objective_->info(), device_));  // this replica may have had nothing to do
+    sums.add(MetricSums(objective_->info(), device_));  // this replica may have had no batches
     group_->all_reduce_sum(sums.values());
     pacer_.wait_for_all();
-    sums.values() = sums.values().cpu();  // fetched from a device once, not for every number
+    sums.values() = sums.values().cpu();  // one copy from the device, not one per number
     return sums;
   }
 
@@ -112,7 +112,7 @@ class Mirrored : public Strategy {
   int64_t restore_variables(const CollectedVariables& variables, int64_t step) override {
     show_average(false);
     buffers_agree_ = restore(replica(), variables);
-    if (average_ != nullptr && optimizer_->steps() == 0) {  // it was the model alone
+    if (average_ != nullptr && optimizer_->steps() == 0) {  // only the model was restored
       average_->begin();
     } else if (average_ != nullptr) {
       shows_average_ = true;
@@ -159,18 +159,18 @@ class Mirrored : public Strategy {
     sentinel_ = std::make_unique<Sentinel>(*model_, *group_, *reducer_, *optimizer_, check_every_);
   }
 
-  // The model's weights are those that training goes on with or, while `shown`, their average. Collective.
+  // Swaps the model's weights between the trained ones and, if `shown`, their average. Collective.
   void show_average(bool shown) {
     if (average_ == nullptr || shown == shows_average_) return;
-    group_->barrier();  // nobody reads variables, which replicas may share, or the last update
+    group_->barrier();  // until no replica reads variables or the last update, which may be shared
     average_->exchange();
     reducer_->share_update();
     shows_average_ = shown;
   }
 
-  // Each replica keeps moving statistics of its own shares; what all agree on is their mean, as in
-  // tf.distribute. Evaluations use the mean, and training goes on with what each replica had: an evaluation
-  // changes nothing.
+  // Each replica keeps moving statistics of its own shares. The value that all agree on is their mean, as in
+  // tf.distribute. Evaluations use the mean; training continues with each replica's own values, so that an
+  // evaluation changes nothing.
   void agree_on_buffers() {
     if (buffers_agree_) return;
     const at::NoGradGuard no_grad;
@@ -204,12 +204,12 @@ class Mirrored : public Strategy {
   StepPacer pacer_;
   std::unique_ptr<GradientReducer> reducer_;  // refers to the group and the clock: destroyed before them
   std::unique_ptr<StepExecution> execution_;
-  std::unique_ptr<WatchedOptimizer> optimizer_;  // of the reducer's parts
-  WeightAverage* average_ = nullptr;             // in the optimizer, when there is one
+  std::unique_ptr<WatchedOptimizer> optimizer_;  // updates the reducer's parts
+  WeightAverage* average_ = nullptr;             // inside the optimizer; may be null
   std::unique_ptr<Sentinel> sentinel_;
   bool shows_average_ = false;
   bool buffers_agree_ = true;
-  std::vector<at::Tensor> own_buffers_;  // while the model has the mean of all replicas' buffers; else empty
+  std::vector<at::Tensor> own_buffers_;  // saved while the model has the mean of all replicas'; else empty
 };
 
 }  // namespace

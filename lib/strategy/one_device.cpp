@@ -5,8 +5,8 @@
 
 namespace dtrain {
 
-// Mirroring over a group of one: its collectives do nothing and its gradients need no combining, so nothing
-// is left but the training step itself.
+// Mirroring over a group of one: collectives do nothing and gradients need no combining, so only the training
+// step itself remains.
 std::unique_ptr<Strategy> make_one_device(StrategyParts parts) {
   if (parts.group->size() != 1)
     throw Error(ExitCode::kBug, "one_device was given a group of several replicas");

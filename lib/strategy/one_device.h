@@ -1,4 +1,4 @@
-// One replica on one device, without a group: what every other strategy is measured against.
+// One replica on one device, without communication: the reference for measuring every other strategy.
 #pragma once
 
 #include <memory>

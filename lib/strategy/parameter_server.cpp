@@ -18,18 +18,18 @@
 namespace dtrain {
 namespace {
 
-// Of a checkpoint: int64 [servers, workers], the steps of each worker that each server knew of, -1 for a
-// worker that was lost.
+// In a checkpoint: int64 [servers, workers], the number of steps of each worker as each server knew it; -1
+// for a worker that was lost.
 const std::string kWorkerSteps = "workers.steps";
 constexpr int64_t kMostSteps = int64_t{1} << 53;
 
-// One server, as the worker talks to it.
+// The worker's connection to one server.
 class ServerLink {
  public:
   ServerLink(std::unique_ptr<PairChannel> channel, ServerPart part, at::ScalarType dtype)
       : channel_(std::move(channel)), part_(std::move(part)), message_(part_.elements, dtype) {}
 
-  // The first exchange: do both sides believe in the same model?
+  // The first exchange: checks that both sides have the same model.
   void join() {
     Message greeting;
     greeting.send(*channel_, RequestHeader{.request = Request::kJoin, .elements = part_.elements});
@@ -42,7 +42,7 @@ class ServerLink {
                     channel_->peer(), answer.elements, part_.elements));
   }
 
-  // `on_wait`: the server has to wait for other workers.
+  // `on_wait` is called if the server has to wait for other workers.
   AnswerHeader ask(
       const RequestHeader& request, const std::function<void()>& on_wait = [] {}) {
     message_.send(*channel_, request);
@@ -51,20 +51,20 @@ class ServerLink {
     return header;
   }
 
-  // The rest of its answer to kCollect.
+  // Receives the rest of the answer to kCollect.
   ServerState receive_state(int64_t memories, int workers) {
     ServerState state(memories, part_.elements, message_.values().scalar_type(), workers);
     state.receive(*channel_);
     return state;
   }
 
-  // What comes after them.
+  // Receives what follows the state.
   Growth receive_growth() {
     const std::vector<double> numbers = receive_numbers(2);
     return {numbers[0], numbers[1]};
   }
 
-  // The variables stand in values().
+  // Sends the variables in values().
   void restore(const ServerState& state, int64_t optimizer_steps) {
     message_.send(*channel_, RequestHeader{.request = Request::kRestore,
                                            .sequence = optimizer_steps,
@@ -82,7 +82,7 @@ class ServerLink {
 
   const std::string& name() const { return channel_->peer(); }
   const ServerPart& part() const { return part_; }
-  at::Tensor& values() { return message_.values(); }  // variables or their gradients, on the way
+  at::Tensor& values() { return message_.values(); }  // variables or gradients, to send or as received
 
  private:
   std::unique_ptr<PairChannel> channel_;
@@ -149,7 +149,7 @@ class ParameterServer : public Strategy {
     if (examples_in(share) == 0) return send_skip();
     if (!computes_) read(/*computes=*/true);
     Share own = share;
-    own.global_examples = examples_in(share);  // an update of its own
+    own.global_examples = examples_in(share);  // this worker's update is its own global batch
     MetricSums sums = execution_->gradients(own, {});
     clip_gradient(step_parts_);
     return send_update(sums, context.learning_rate);
@@ -165,14 +165,14 @@ class ParameterServer : public Strategy {
   Decision agree(const Decision& own) override {
     Decision decision = own;
     decision.leave = own.leave || others_leave_;
-    decision.steps_until = 1;  // it costs nothing, and a step may wait for a straggler as long as it likes
+    decision.steps_until = 1;  // it costs nothing, and a step may wait long for a straggler
     return decision;
   }
 
-  std::string check_variables() override { return ""; }  // the servers do
+  std::string check_variables() override { return ""; }  // the servers check
 
-  // Each server tells how it stands at one moment, not all at the same one: of an update that is on its way
-  // just then a part may be in and another not. The workers' steps say so.
+  // Each server reports its state at one moment, but not all servers at the same moment: of an update in
+  // progress, one server may have its part and another may not. The workers' steps record this.
   CollectedVariables collect_variables() override {
     if (worker_ != 0) return {};
     const auto answers = ask_all({.request = Request::kCollect});
@@ -222,11 +222,12 @@ class ParameterServer : public Strategy {
     for (ServerLink& server : servers_) server.join();
   }
 
-  // Asks all servers at once and waits for the answers; what has to go along stands in the links' values.
-  // Each server has a thread, for one that waits for other workers says so again and again, and must not be
-  // left unheard because another one does: workers could then wait for each other in a circle.
+  // Sends the request to all servers at once, with the links' values as data, and waits for the answers. Each
+  // server has its own thread here: a server that waits for other workers sends kWait repeatedly, and these
+  // answers must be read even while another server waits; otherwise workers could wait for each other in a
+  // circle.
   std::vector<AnswerHeader> ask_all(const RequestHeader& request) {
-    on_wait_();  // a worker that waits for a server must not look like one that stands still
+    on_wait_();  // a worker that waits for a server must not look like a hung one
     std::vector<AnswerHeader> answers(servers_.size());
     std::vector<std::future<void>> others;
     for (size_t i = 1; i < servers_.size(); ++i) {
@@ -238,8 +239,9 @@ class ParameterServer : public Strategy {
     return answers;
   }
 
-  // Reads for the first time. A server may know of a step more than another one, when an earlier process of
-  // this worker ended between the two: it is done again, and who has made its update makes it no second time.
+  // Reads the variables for the first time. One server may know of a step that another does not know of, if
+  // an earlier process of this worker ended between sending to the two. That step is done again, and a server
+  // that has already made its update does not make it a second time.
   int64_t take_place(const RequestHeader& request) {
     const auto answers = ask_all(request);
     take_variables();
@@ -248,8 +250,8 @@ class ParameterServer : public Strategy {
     return steps_;
   }
 
-  // With memories of whole parameters, as a checkpoint has them; what is in them comes from the servers or
-  // goes there.
+  // An optimizer over whole parameters, so that its memories have the shapes in a checkpoint. Their contents
+  // come from the servers or are sent to them.
   std::unique_ptr<Optimizer> whole_optimizer() const {
     std::vector<at::Tensor> values;
     for (const ParameterPart& part : reducer_->parts()) values.push_back(part.values);
@@ -286,8 +288,9 @@ class ParameterServer : public Strategy {
     }
   }
 
-  // int64 [servers, workers]. Workers that were lost, and all when there were others than now, begin where
-  // worker 0 was. With another number of servers an update that only some had made counts as made.
+  // Returns int64 [servers, workers]. Workers that were lost start at worker 0's step; if the number of
+  // workers has changed, all do. If the number of servers has changed, an update that only some servers had
+  // made counts as made.
   at::Tensor steps_to_restore(const CollectedVariables& variables, int64_t step) const {
     const at::Tensor all = at::full({std::ssize(servers_), workers_}, step, at::kLong);
     const std::map<std::string, at::Tensor> saved(variables.training.begin(), variables.training.end());
@@ -306,7 +309,7 @@ class ParameterServer : public Strategy {
     up_to_date_ = true;
   }
 
-  // Fetches the variables. `computes`: an update from them will follow.
+  // Fetches the variables. `computes`: an update computed from them will follow.
   void read(bool computes) {
     clock_->enter(Phase::kCommunicate);
     ask_all({.request = Request::kRead, .computes = computes ? 1 : 0});
@@ -322,7 +325,7 @@ class ParameterServer : public Strategy {
                                   .sequence = steps_,
                                   .learning_rate = learning_rate,
                                   .sums = to_send(sums)});
-    computes_ = answers.front().computes != 0;  // from what came with the answers
+    computes_ = answers.front().computes != 0;  // from the variables in the answers
     up_to_date_ = false;
     if (computes_) take_variables();
     clock_->enter(Phase::kUpdate);
@@ -336,7 +339,7 @@ class ParameterServer : public Strategy {
     return sums_to_tell(answers, MetricSums(objective_->info()));
   }
 
-  // Worker 0 tells what all did, as the first server has summed it up.
+  // Worker 0 reports the sums of all workers, which the first server has added up.
   MetricSums sums_to_tell(const std::vector<AnswerHeader>& answers, const MetricSums& own) const {
     if (worker_ != 0) return own;
     return received_sums(objective_->info(), answers.front().sums);
@@ -356,9 +359,9 @@ class ParameterServer : public Strategy {
   std::unique_ptr<StepExecution> execution_;
   std::vector<ServerLink> servers_;
   int64_t steps_ = 0;
-  bool computes_ = false;      // the servers expect an update from the variables that are here
-  bool others_leave_ = false;  // one has left before its end, for the job is to stop
-  bool up_to_date_ = false;    // nothing was trained since the variables were read
+  bool computes_ = false;      // the servers expect an update computed from the local variables
+  bool others_leave_ = false;  // a worker left early because the job is to stop
+  bool up_to_date_ = false;    // no training since the variables were read
 };
 
 }  // namespace
