@@ -9,7 +9,7 @@ function(dtrain_room name)
   file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/lib/${name}/*.cpp")
   add_library(${target} STATIC ${sources})
   if(NOT ROOM_APART)
-    dtrain_compile_together(${target})
+    dtrain_compile_together(${target} 8)
   endif()
   target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/lib")
   target_link_libraries(${target} PUBLIC ${ROOM_LINK} PRIVATE ${ROOM_PRIVATE})
@@ -19,11 +19,11 @@ function(dtrain_room name)
   endif()
 endfunction()
 
-# Compiles the sources of `target` a few at a time in one unit: most of a unit's time goes to headers and to templates
-# that every unit instantiates again.
-function(dtrain_compile_together target)
+# Compiles the sources of `target` up to `count` at a time in one unit: most of a unit's time goes to headers and to
+# templates that every unit instantiates again. Larger units would make a change of one file take longer.
+function(dtrain_compile_together target count)
   if(DTRAIN_UNITY)
-    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE 6)
+    set_target_properties(${target} PROPERTIES UNITY_BUILD ON UNITY_BUILD_BATCH_SIZE ${count})
   endif()
 endfunction()
 
