@@ -16,9 +16,8 @@
 namespace dtrain {
 namespace {
 
-std::string head() {
-  return fmt::format("epoch,step,phase,{},learning_rate,examples_per_second,seconds\n",
-                     join(metric_names(), ","));
+std::string head(const std::vector<std::string>& metrics) {
+  return fmt::format("epoch,step,phase,{},learning_rate,examples_per_second,seconds\n", join(metrics, ","));
 }
 
 // A row of the table. Missing values stay empty.
@@ -37,17 +36,20 @@ std::string cell(const std::optional<T>& value) {
   return value ? fmt::format("{}", *value) : "";
 }
 
-std::string line_of(const Row& row) {
+std::string line_of(const Row& row, const std::vector<std::string>& names) {
   std::vector<std::string> metrics;
-  for (const std::string& name : metric_names()) metrics.push_back(cell(find_metric(row.metrics, name)));
+  for (const std::string& name : names) metrics.push_back(cell(find_metric(row.metrics, name)));
   return fmt::format("{},{},{},{},{},{},{}\n", cell(row.epoch), cell(row.step), row.phase, join(metrics, ","),
                      cell(row.learning_rate), cell(row.examples_per_second), cell(row.seconds));
 }
 
 class CsvHistory : public Callback {
  public:
-  explicit CsvHistory(const std::filesystem::path& path)
-      : path_(path), file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666)) {
+  // `metrics`: the names of the job's metrics, a column each.
+  CsvHistory(const std::filesystem::path& path, std::vector<std::string> metrics)
+      : path_(path),
+        metrics_(std::move(metrics)),
+        file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666)) {
     if (file_.get() < 0) refuse("open");
   }
 
@@ -55,11 +57,13 @@ class CsvHistory : public Callback {
     if (decode<RunStartEvent>(event) && bytes_ == 0) begin();
     if (const auto epoch = decode<EpochEvent>(event)) {
       write(line_of({"train", epoch->epoch, std::nullopt, epoch->metrics, epoch->learning_rate,
-                     epoch->speed.examples_per_second, epoch->seconds}));
+                     epoch->speed.examples_per_second, epoch->seconds},
+                    metrics_));
     }
     if (const auto evaluation = decode<EvalEvent>(event)) {
       write(line_of({"eval", evaluation->epoch, evaluation->step, evaluation->metrics, std::nullopt,
-                     std::nullopt, evaluation->seconds}));
+                     std::nullopt, evaluation->seconds},
+                    metrics_));
     }
   }
 
@@ -74,7 +78,7 @@ class CsvHistory : public Callback {
  private:
   void begin() {
     cut_to(0);
-    write(head());
+    write(head(metrics_));
   }
   void cut_to(off_t bytes) {
     if (::ftruncate(file_.get(), bytes) != 0 || ::lseek(file_.get(), bytes, SEEK_SET) < 0) refuse("write");
@@ -91,6 +95,7 @@ class CsvHistory : public Callback {
   }
 
   std::filesystem::path path_;
+  std::vector<std::string> metrics_;
   Descriptor file_;
   off_t bytes_ = 0;  // size of the file; 0: nothing written yet
 };
@@ -98,7 +103,10 @@ class CsvHistory : public Callback {
 }  // namespace
 
 std::unique_ptr<Callback> make_csv_history(const CallbackContext& context) {
-  return std::make_unique<CsvHistory>(context.folder / "history.csv");
+  std::vector<std::string> metrics;
+  for (const MetricInfo& metric : objective_info(context.job.spec.train.loss).metrics)
+    metrics.push_back(metric.name);
+  return std::make_unique<CsvHistory>(context.folder / "history.csv", metrics);
 }
 
 }  // namespace dtrain

@@ -1,12 +1,14 @@
 #include "callbacks/inspection.h"
 
 #include <ATen/ATen.h>
-#include <ATen/CPUGeneratorImpl.h>
+#include <ATen/Context.h>
 #include <fmt/format.h>
 #include <torch/csrc/autograd/autograd.h>
 
 #include <algorithm>
 #include <cmath>
+#include <mutex>
+#include <string>
 #include <utility>
 
 #include "callbacks/forwarding_strategy.h"
@@ -30,13 +32,15 @@ double norm_of(const at::Tensor& flat) { return flat.norm().item<double>(); }
 class Untouched {
  public:
   explicit Untouched(const Model& model)
-      : generator_(at::detail::getDefaultCPUGenerator()),
-        state_(generator_.get_state()),
+      : generator_(at::globalContext().defaultGenerator(model.parameters().front().device())),
         buffers_(model.buffers()) {
+    const std::lock_guard lock(generator_.mutex());
+    state_ = generator_.get_state();
     for (const at::Tensor& buffer : buffers_) copies_.push_back(buffer.clone());
   }
   ~Untouched() {
     const at::NoGradGuard no_grad;
+    const std::lock_guard lock(generator_.mutex());
     generator_.set_state(state_);
     for (size_t i = 0; i < buffers_.size(); ++i) buffers_[i].copy_(copies_[i]);
   }
@@ -53,18 +57,18 @@ class Untouched {
 class Inspected : public ForwardingStrategy {
  public:
   Inspected(std::unique_ptr<Strategy> inner, std::shared_ptr<StepInspection> inspection, int64_t step,
-            InspectEvent event, EventSink& sink)
+            std::string run, EventSink& sink)
       : ForwardingStrategy(std::move(inner)),
         inspection_(std::move(inspection)),
         step_(step),
-        event_(std::move(event)),
+        run_(std::move(run)),
         sink_(sink) {}
 
   MetricSums train_step(const Share& share, const StepContext& context) override {
     if (context.step != step_) return ForwardingStrategy::train_step(share, context);
     inspection_->look_at_share(share);
     MetricSums sums = ForwardingStrategy::train_step(share, context);
-    const InspectEvent event = inspection_->conclude(event_, step_, share);
+    const InspectEvent event = inspection_->conclude(begin_event<InspectEvent>(run_), step_, share);
     sink_.on_event(encode(event));
     if (event.passed != true)
       throw Error(
@@ -77,7 +81,7 @@ class Inspected : public ForwardingStrategy {
  private:
   std::shared_ptr<StepInspection> inspection_;
   int64_t step_;
-  InspectEvent event_;
+  std::string run_;
   EventSink& sink_;
 };
 
@@ -185,8 +189,8 @@ std::vector<InspectedReplica> StepInspection::replica_rows(const Share& share, d
 
 std::unique_ptr<Strategy> make_inspected(std::unique_ptr<Strategy> inner,
                                          std::shared_ptr<StepInspection> inspection, int64_t step,
-                                         InspectEvent event, EventSink& sink) {
-  return std::make_unique<Inspected>(std::move(inner), std::move(inspection), step, std::move(event), sink);
+                                         std::string run, EventSink& sink) {
+  return std::make_unique<Inspected>(std::move(inner), std::move(inspection), step, std::move(run), sink);
 }
 
 }  // namespace dtrain

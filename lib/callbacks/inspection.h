@@ -48,9 +48,10 @@ class StepInspection {
   at::Tensor shared_;  // the strategy's combined gradient, likewise
 };
 
-// The strategy `inner`, with an inspection of step `step` (1-based over the run).
+// The strategy `inner`, with an inspection of step `step` (1-based over the run), which `sink` gets as an
+// event of the run named `run`.
 std::unique_ptr<Strategy> make_inspected(std::unique_ptr<Strategy> inner,
                                          std::shared_ptr<StepInspection> inspection, int64_t step,
-                                         InspectEvent event, EventSink& sink);
+                                         std::string run, EventSink& sink);
 
 }  // namespace dtrain

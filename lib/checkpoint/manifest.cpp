@@ -45,7 +45,7 @@ std::map<std::string, double> sums_at(const Json& json, const char* key) {
   return {{"loss", sums.at(0)}, {"correct", sums.at(1)}, {"examples", sums.at(2)}};
 }
 
-// What is wrong with the sums, in words. No count of examples may exceed the number of examples.
+// What is wrong with the sums, in words. Of the counts, `correct` is compared with the number of examples.
 std::string problem_of_sums(const char* name, const std::map<std::string, double>& sums) {
   if (sums.empty()) return "";
   for (const auto& [sum, value] : sums) {

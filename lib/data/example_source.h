@@ -30,9 +30,9 @@ class ExampleSource {
   virtual int64_t size() const = 0;
   // Shape of the inputs of one example: channels, height, width.
   virtual at::IntArrayRef shape() const = 0;
-  // Reads the examples `indices`, each from 0 to size() - 1, into `slot`, which has room for exactly that
-  // many. `values` [256], of the slot's dtype, maps each pixel value to a number. If it is undefined, pixels
-  // stay uint8.
+  // Reads the examples `indices`, each from 0 to size() - 1 and perhaps none, into `slot`, which has room for
+  // exactly that many. `values` [256], of the slot's dtype, maps each pixel value to a number. If it is
+  // undefined, pixels stay uint8.
   virtual void read(std::span<const int64_t> indices, const at::Tensor& values, ExampleSlot& slot) const = 0;
   // All examples, if they are tensors in memory (a device can then hold them); else nullptr.
   virtual const LabelledImages* in_memory() const { return nullptr; }

@@ -89,7 +89,7 @@ ExampleSourcePtr make_memory_source(LabelledImages images) {
   return std::make_shared<MemorySource>(std::move(images));
 }
 
-const LabelledImages& images_of(const ExampleSource& source) {
+LabelledImages images_of(const ExampleSource& source) {
   require_sound(source.in_memory() != nullptr, "these examples are not in memory");
   return *source.in_memory();
 }

@@ -10,6 +10,6 @@ namespace dtrain {
 ExampleSourcePtr make_memory_source(LabelledImages images);
 
 // The tensors of a source from make_memory_source(). Throws Error(kBug) for any other source.
-const LabelledImages& images_of(const ExampleSource& source);
+LabelledImages images_of(const ExampleSource& source);
 
 }  // namespace dtrain

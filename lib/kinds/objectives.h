@@ -25,14 +25,17 @@ struct MetricInfo {
   double (*value)(const SumLookup& sum) = nullptr;  // NaN if there are no examples
 };
 
+// Where sum_names() has them.
+constexpr size_t kLossSum = 0;
+constexpr size_t kExamplesSum = 1;
+
 struct ObjectiveInfo {
   std::string name;
-  // What a step sums over examples, in addition to the loss (which comes first) and the number of examples
-  // (last).
+  // What a step sums over examples in addition to the loss and the number of examples.
   std::vector<std::string> sums;
   std::vector<MetricInfo> metrics;  // starting with the loss
 
-  // {"loss", the names in `sums`, "examples"}
+  // {"loss", "examples", then the names in `sums`}: the order in which sums are kept and sent.
   std::vector<std::string> sum_names() const;
 };
 

@@ -13,8 +13,8 @@ namespace dtrain {
 namespace {
 
 // Indices of the sums, as in ObjectiveInfo::sum_names().
-constexpr int64_t kLoss = 0;
-constexpr int64_t kExamples = 1;
+constexpr int64_t kLoss = kLossSum;
+constexpr int64_t kExamples = kExamplesSum;
 constexpr int64_t kOwn = 2;  // the objective's own sums start here
 
 }  // namespace
@@ -89,7 +89,7 @@ std::map<std::string, double> MetricSums::named() const {
 MetricValues MetricSums::metrics() const {
   const std::map<std::string, double> sums = named();
   MetricValues metrics;
-  if (objective_ == nullptr) return metrics;
+  if (!values_.defined()) return metrics;
   for (const MetricInfo& metric : objective_->metrics)
     metrics.emplace_back(metric.name, metric.value([&](const std::string& name) { return sums.at(name); }));
   return metrics;

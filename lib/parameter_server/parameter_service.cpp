@@ -9,6 +9,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "kinds/objectives.h"
 #include "optim/decay_groups.h"
 #include "step/sentinel.h"
 
@@ -264,7 +265,7 @@ void ParameterService::update(Session& session, const RequestHeader& request) {
 void ParameterService::make_update(Session& session, const RequestHeader& request, AnswerHeader& done) {
   require_present(session.worker);
   done.staleness = ledger_.update(session.worker, request.sequence,
-                                  static_cast<int64_t>(request.sums[kSentExamples]), steady_seconds());
+                                  static_cast<int64_t>(request.sums[kExamplesSum]), steady_seconds());
   if (!optimizer_) return;
   const std::vector<at::Tensor> gradients = session.message.values().split_with_sizes(lengths_);
   for (size_t i = 0; i < pieces_.size(); ++i) pieces_[i].mutable_grad() = gradients[i];

@@ -32,7 +32,6 @@ enum class Answer : int64_t {
 
 // The values of MetricSums: the loss, the examples, the others, then zeros.
 using SentSums = std::array<double, 11>;
-constexpr size_t kSentExamples = 1;
 
 struct RequestHeader {
   Request request = Request::kRead;

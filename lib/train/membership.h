@@ -14,7 +14,8 @@ namespace dtrain {
 GroupNetwork network_of(const Identity& identity);
 
 // The replicas of one synchronous run. They can form a group again: each group belongs to a generation, whose
-// keys at the store no other generation reads.
+// keys at the store no other generation reads. Each process counts generations from 1, so every attempt of a
+// run needs a store of its own, as its supervisor or rank 0 serves it.
 class Membership {
  public:
   // `accelerator`: what this replica computes on; null: the CPU. `context` outlives the membership.

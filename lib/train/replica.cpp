@@ -48,7 +48,7 @@ std::unique_ptr<Strategy> inspected_strategy(const ReplicaContext& context, int6
                                inspection->look_at_gradients(reducer);
                              }});
   return make_inspected(make_strategy(context.run.strategy, std::move(parts)), inspection, step,
-                        begin_event<InspectEvent>(context.run.name()), callbacks);
+                        context.run.name(), callbacks);
 }
 
 // The run's strategy, with what the spec wants to observe of its steps.
@@ -86,7 +86,7 @@ Resumption resume_from(const std::filesystem::path& path, const StorePtr& store,
   return from;
 }
 
-// Those that a replica works with.
+// What a replica exchanges gradients or variables with.
 struct Connections {
   std::unique_ptr<ProcessGroup> group;
   ServerConnections servers;  // of parameter_server, whose group is of this replica alone

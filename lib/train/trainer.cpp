@@ -58,7 +58,7 @@ void Trainer::resume(const Resumption& from) {
   go_to(strategy_.restore_variables(from.variables, state.step), state);
   begin_phase_of(std::max<int64_t>(0, step_ - 1));  // of the last step made, whose schedule was saved
   learning_rate_.restore(state.schedule);
-  epoch_sums_ = restored_sums(state.pass_sums);
+  if (state.position > 0) epoch_sums_ = restored_sums(state.pass_sums);  // a complete pass was reported
   if (leads_) window_ = restored_sums(state.window_sums);  // they are summed over the replicas already
   callbacks_.restore(state.callbacks);
   if (deciding_) ended_ = decide().end;  // a callback may have ended it before

@@ -57,11 +57,10 @@ class Trainer {
   Trainer(const JobPlan& job, const RunPlan& run, const SteppingParts& stepping, const ReplicaShares& shares,
           const RunRecords& records, bool leads);
 
-  // Trains to the end of the plan, from the start or from where `from` was saved. Collective. Throws
-  // Error(kDiverged) on every replica when the loss is not a finite number, Error(kDisagree) on every replica
-  // when the variables of one are found to be corrupt, Error(kStopped) on every replica
-  // after the same step when there was a stop signal and checkpoints are saved, and whatever the strategy
-  // throws.
+  // Trains to the end of the plan, from the start or from where `from` was saved. Collective. Throws on every
+  // replica, after the same step: Error(kDiverged) when the loss is not a finite number, Error(kDisagree)
+  // when the variables of one are found to be corrupt, Error(kStopped) after a stop signal if checkpoints are
+  // saved. Passes on what the strategy throws.
   void run(const Resumption* from = nullptr);
 
  private:

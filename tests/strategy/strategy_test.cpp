@@ -79,7 +79,7 @@ TEST_CASE(
     CHECK(info.name == name);
     CHECK(info.metrics.front().name == "loss");
     CHECK(info.sum_names().size() <= SentSums().size());
-    CHECK(info.sum_names().at(kSentExamples) == "examples");
+    CHECK(info.sum_names().at(kExamplesSum) == "examples");
   }
   TrainSpec unknown;
   unknown.loss = "nothing";

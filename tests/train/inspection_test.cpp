@@ -60,7 +60,7 @@ Replica train(const JobPlan& job, ProcessGroup& inspection_group, std::unique_pt
        }});
   RecordingSink sink;
   const auto strategy = make_inspected(make_strategy(run.strategy, std::move(parts)), inspection, inspected,
-                                       begin_event<InspectEvent>("distributed"), sink);
+                                       "distributed", sink);
   strategy->place_variables();
   ShareLoader loader(dataset.train, train_options(job, run, rank));
   int64_t step = 0;
