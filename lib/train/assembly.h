@@ -25,8 +25,8 @@ std::shared_ptr<Model> initial_model(const JobPlan& job);
 // names, types and sizes: before memory is taken for either.
 void require_model_of(const JobPlan& job, const std::filesystem::path& checkpoint);
 
-// How replica `rank` of a run reads the training and the evaluation examples. Where replicas work on their
-// own, only rank 0 evaluates, and all.
+// How replica `rank` of a run reads the training and the evaluation examples. If replicas train
+// asynchronously, rank 0 alone evaluates all examples.
 bool evaluates_on(const RunPlan& run, int64_t rank);
 LoaderOptions train_options(const JobPlan& job, const RunPlan& run, int64_t rank,
                             const Accelerator* accelerator = nullptr);

@@ -1,4 +1,4 @@
-// What one replica decides, all do after the same step: none waits for another that has left.
+// All replicas act on a decision after the same step, so that none waits for one that has left.
 #pragma once
 
 #include <cstdint>
@@ -7,15 +7,15 @@
 
 namespace dtrain {
 
-// When the replicas agree on what to do (Strategy::agree): about four times a second, or after every step
-// where steps take longer. Where replicas work on their own, each asks after every step.
+// Decides when the replicas agree on what to do (Strategy::agree): about four times a second, or after every
+// step if steps take longer. If replicas train asynchronously, each asks after every step.
 class Decisions {
  public:
   explicit Decisions(Strategy& strategy) : strategy_(strategy) {}
 
-  // Whether the replicas agree after step `step`; the same on all that agree together.
+  // Whether the replicas call agree() after step `step`; the same on all replicas.
   bool are_due(int64_t step) const { return step >= next_; }
-  // Strategy::agree(), when it is due or at another moment that all replicas know.
+  // Calls Strategy::agree(): when it is due, or at another moment that all replicas know.
   Decision agree(Decision own, int64_t step);
 
  private:

@@ -12,8 +12,8 @@ struct Failure {
   std::string message;
 };
 
-// To be called inside a catch block. Running out of memory becomes kMemory with advice; anything that is no
-// Error of ours is a kBug, with the exception's own text.
+// Describes the exception that is being handled; call it inside a catch block. Running out of memory becomes
+// kMemory with advice. An exception that is not an Error becomes a kBug with the exception's own text.
 Failure describe_current_exception();
 
 }  // namespace dtrain

@@ -1,4 +1,4 @@
-// Going on from a checkpoint of an earlier process.
+// Resuming from a checkpoint of an earlier process.
 #pragma once
 
 #include <filesystem>
@@ -20,9 +20,9 @@ struct RunContext {
 
 struct ResumePoint {
   std::filesystem::path run;         // the folder of the run that saved it
-  std::filesystem::path checkpoint;  // good to the last bit
+  std::filesystem::path checkpoint;  // verified to the last bit
   TrainingState state;
-  std::vector<std::string> warnings;  // a line for each newer checkpoint that is not
+  std::vector<std::string> warnings;  // a line for each newer checkpoint that is damaged
 };
 
 // Where a run keeps its checkpoints.
@@ -31,13 +31,13 @@ std::filesystem::path checkpoint_folder(const std::filesystem::path& run);
 // The run that `from` is about: the folder of a run, of its checkpoints, or of one checkpoint.
 std::filesystem::path run_of_checkpoint(const std::filesystem::path& from);
 
-// What `--resume from` goes on from. A single checkpoint must be good itself; of a run it is the newest good
-// one. "auto" is the run in `options.directory`, without one the newest run of the job's name that has
-// checkpoints. Throws Error(kCheckpoint) when there is no good one.
+// Finds the checkpoint that `--resume from` resumes from. A single checkpoint must itself be good; of a run,
+// the newest good one is taken. "auto" is the run in `options.directory`, or without a directory the newest
+// run of the job's name that has checkpoints. Throws Error(kCheckpoint) when there is no good one.
 ResumePoint find_resume_point(const std::string& from, const RunDirectoryOptions& options);
 
-// Throws Error(kUsage) when the distributed run of `job` cannot go on from `state`: it would not train on the
-// same examples, each once.
+// Throws Error(kUsage) if the distributed run of `job` cannot resume from `state`, because it would not train
+// on each of the same examples once.
 void require_resumable(const JobPlan& job, const TrainingState& state);
 
 // "dtrain run --resume runs/mine", for a shell.

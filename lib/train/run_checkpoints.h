@@ -1,5 +1,4 @@
-// The checkpoints of one run, as one of its replicas sees them: when they are due, saving them, going on from
-// one.
+// The checkpoints of one run, as one of its replicas sees them: when they are due, saving them, and resuming.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +13,10 @@
 
 namespace dtrain {
 
-// Whether a run saves checkpoints: the one that the job is for, if the spec asks for them.
+// Whether a run saves checkpoints: only the distributed run does, and only if the spec asks for checkpoints.
 bool saves_checkpoints(const JobPlan& job, const RunPlan& run);
 
-// A training that goes on: every replica has the state, rank 0 the variables.
+// What a run resumes from: every replica has the state, rank 0 has the variables too.
 struct Resumption {
   TrainingState state;
   CollectedVariables variables;
@@ -25,23 +24,23 @@ struct Resumption {
 
 class RunCheckpoints {
  public:
-  // On rank 0 the folder is made now, so that one that cannot be written is no surprise later. `sink` hears
-  // of every checkpoint that is saved. Throws Error(kUsage, kDisk).
+  // Makes the folder on rank 0, so that a folder that cannot be written is an error now and not later. `sink`
+  // gets an event for every checkpoint that is saved. Throws Error(kUsage, kDisk).
   RunCheckpoints(const JobPlan& job, const RunPlan& run, const std::filesystem::path& folder, bool leads,
                  EventSink& sink);
 
   bool are_saved() const { return saves_; }
   bool are_due_after_step(int64_t step) const;
-  bool are_due_after_epoch(int64_t epoch) const;  // complete ones
-  // Whether every_minutes says so; false on other replicas than rank 0.
+  bool are_due_after_epoch(int64_t epoch) const;  // `epoch`: how many are complete
+  // Whether every_minutes have passed; always false on replicas other than rank 0.
   bool are_due_by_time() const;
 
-  // Rank 0 alone: writes it while training goes on. `since`: when training stood still for it,
+  // Rank 0 alone: writes the checkpoint while training continues. `since`: when training paused for it, as
   // steady_seconds().
   void save(Checkpoint checkpoint, double since);
-  // Rank 0 alone: says what has come to the disk. Throws Error when something could not be written.
+  // Rank 0 alone: reports the checkpoints that are on the disk. Throws Error if one could not be written.
   void report();
-  // Waits until all is on the disk, and reports it. Throws like report().
+  // Waits until all checkpoints are on the disk, and reports them. Throws like report().
   void finish();
 
  private:
@@ -52,7 +51,7 @@ class RunCheckpoints {
   std::filesystem::path folder_;
   EventSink& sink_;
   std::unique_ptr<CheckpointWriter> writer_;  // of rank 0
-  std::optional<CheckpointEvent> writing_;    // what to say when it is on the disk
+  std::optional<CheckpointEvent> writing_;    // sent when the checkpoint is on the disk
   double last_time_ = 0;
 };
 

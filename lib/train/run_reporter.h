@@ -1,4 +1,5 @@
-// Turns what happens in a run into events. Every replica has one; only that of rank 0 has somebody listening.
+// Turns what happens in a run into events. Every replica has a reporter, but only the events of rank 0 go
+// anywhere.
 #pragma once
 
 #include <cstdint>
@@ -19,13 +20,13 @@
 
 namespace dtrain {
 
-// What steps have sent and received.
+// The bytes that steps have sent and received.
 struct SentSteps {
   int64_t steps = 0;
   Traffic bytes;
 
   void add(const Traffic& step);
-  // The mean of a step, where anything was sent at all.
+  // Writes the mean of a step, if anything was sent at all.
   StepTraffic mean() const;
 };
 
@@ -38,19 +39,19 @@ class RunReporter {
       std::function<Traffic()> traffic = [] { return Traffic(); }, const Accelerator* accelerator = nullptr,
       std::shared_ptr<const LossScale> loss_scale = nullptr);
 
-  // `step`: optimizer steps done before, by a run that this one goes on from.
+  // `step`: optimizer steps done before, if the run resumes.
   void on_run_start(int64_t step = 0);
-  // What was sent and received since the last step belongs to none.
+  // Bytes sent and received since the last step are counted for no step.
   void leave_out_traffic() { traffic_so_far_ = traffic_(); }
-  // One optimizer step (1-based over the run) is done: where the seconds since the previous one ended went,
-  // and the examples of its global batch.
+  // One optimizer step (1-based over the run) is done. `seconds`: the time since the previous step, by phase;
+  // `examples`: those of the step's global batch.
   void on_step(int64_t epoch, int64_t step, const PhaseTimes& seconds, int64_t examples);
-  // The sums over all replicas of the steps since the last call, the last of them being `step` (1-based).
+  // `window`: the sums over all replicas of the steps since the last call, up to step `step` (1-based).
   void on_window(int64_t epoch, int64_t step, double learning_rate, const MetricSums& window);
   void on_epoch(int64_t epoch, int64_t steps, double seconds, double learning_rate, const MetricSums& sums);
   void on_warning(const std::string& text);
   void on_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums);
-  // `workers`: what they did, where each worked on its own.
+  // `workers`: what each worker did, if replicas train asynchronously.
   void on_run_end(int64_t epochs, int64_t steps, const std::optional<WorkersReport>& workers = std::nullopt);
 
  private:
