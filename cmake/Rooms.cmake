@@ -1,8 +1,8 @@
 # dtrain_room(NAME [TORCH] [APART] LINK libraries... [PRIVATE libraries...])
 #
 # One static library dtrain_NAME from lib/NAME/*.cpp. TORCH links LibTorch and shares one precompiled header of its
-# narrow includes: without it each file spends 10 to 20 s on LibTorch's headers. APART compiles each file by itself: they
-# use the same names for different things, each in its own anonymous namespace.
+# narrow includes: without it each file spends 10 to 20 s on LibTorch's headers. APART compiles each file by itself:
+# they use the same names for different things, each in its own anonymous namespace.
 function(dtrain_room name)
   cmake_parse_arguments(ROOM "TORCH;APART" "" "LINK;PRIVATE" ${ARGN})
   set(target dtrain_${name})

@@ -1,4 +1,4 @@
-// A job that goes on without some of its hosts.
+// A job that continues without some of its hosts.
 #pragma once
 
 #include <string>
@@ -8,9 +8,10 @@
 
 namespace dtrain {
 
-// The job on `hosts`, which are some of its own, with as many replicas on each as before. The global batch
-// stays: each replica accumulates over more micro-batches, so that none of them is larger than before. Throws
-// Error(kUsage) when that cannot be, or when there would be fewer replicas than restarts.min_replicas.
+// Plans the job for `hosts`, a part of its own, with as many replicas on each as before. The global batch
+// stays the same: each replica accumulates over more micro-batches, so that no micro-batch is larger than
+// before. Throws Error(kUsage) if that is impossible, or if fewer replicas than restarts.min_replicas would
+// be left.
 JobPlan with_fewer_hosts(const JobPlan& job, const std::vector<std::string>& hosts, size_t hosts_before);
 
 }  // namespace dtrain

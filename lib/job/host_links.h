@@ -1,6 +1,6 @@
 // The supervisors of a job's hosts: the first one leads, tells the others when to start their replicas, and
-// gathers how these ended, so that every host ends soon after the first failure and names the same cause, or
-// begins again.
+// collects how they ended. So every host ends soon after the first failure and names the same cause, or
+// starts the run again.
 #pragma once
 
 #include <functional>
@@ -17,7 +17,7 @@
 
 namespace dtrain {
 
-// Of a job with a supervisor on each host.
+// The hosts of a job that has a supervisor on each of them.
 struct JobHosts {
   HostPlace place;
   MeetingOptions meeting;
@@ -28,31 +28,33 @@ struct JobHosts {
 // The leader's end of its links to the other hosts.
 class LeadingHost {
  public:
-  // Meets them; throws as Rendezvous::gather does. When all are there `make_folder` makes the run's folder
-  // and returns its name, which the others take for theirs. `hosts` outlives this.
+  // Waits for the other hosts; throws as Rendezvous::gather does. Once all have come, `make_folder` makes the
+  // run's folder and returns its name, which the others use too. `hosts` outlives this.
   LeadingHost(const JobPlan& job, const JobHosts& hosts, const std::function<std::string()>& make_folder);
 
   // The job on the hosts that are left (job/fewer_hosts.h).
   const JobPlan& job() const { return job_; }
 
-  // Serves the store of the distributed run, tells the others to start, and returns who is here. `restart`:
-  // how often it was started before; `resume`: whether it goes on from a checkpoint.
+  // Serves the store of the distributed run, tells the others to start, and returns the identities of the
+  // replicas on this host. `restart`: how often the run was started before; `resume`: whether it resumes from
+  // a checkpoint.
   std::vector<Identity> start(int64_t restart, bool resume);
-  // Between two attempts: what stopped the job elsewhere, if something did.
+  // Between two attempts: what stopped the job on another host; nullopt if nothing did.
   std::optional<SuperviseResult> stopped();
-  // After gather(): tells the others that the run begins again. They wait for start() then.
+  // After gather(): tells the others that the run restarts. They then wait for start().
   void announce_restart();
   // Waits for the hosts that are gone to come back, as long as all wait for each other at the beginning.
-  // Without them it goes on with those that are here, where the job allows it. Throws Error: kPeerLost when
-  // neither can be, kStopped at a stop signal later than the first `stop_signals_before`, or when one came to
-  // a host that is here.
+  // If they do not come, the job continues with the hosts that are here, if it allows that. Throws Error:
+  // kPeerLost if neither is possible; kStopped at a stop signal later than the first `stop_signals_before`,
+  // on this host or on another one that is here.
   void meet_again(int stop_signals_before);
-  // Who is told when a worker that the others can do without is lost elsewhere, and why; not when the job
-  // fails about then.
+  // `listener` is called when another host has lost a worker that the job can continue without. It is not
+  // called if the job fails at about the same time.
   void tell_losses_to(std::function<void(const LostReplica&)> listener) { on_lost_ = std::move(listener); }
   // What ended another host, if something did; for LocalReplicas::interrupted.
   std::optional<SuperviseResult> interrupted();
-  // Waits, within bounds, until the others have ended too. Returns how the run ended, by the best evidence.
+  // Waits for a bounded time until the others have ended too. Returns how the run ended, according to the
+  // best evidence.
   SuperviseResult gather(const SuperviseResult& own);
   // Tells the others how the job ended.
   void dismiss(const SuperviseResult& result);
@@ -88,11 +90,10 @@ class LeadingHost {
   std::vector<Loss> losses_;  // not told yet
   std::function<void(const LostReplica&)> on_lost_ = [](const LostReplica&) {};
   HostedStore store_;
-  int64_t restart_ =
-      0;  // how often the run was started before; what hosts say of an earlier attempt is no news
+  int64_t restart_ = 0;  // how often the run was started before; reports about an earlier attempt are ignored
 };
 
-// What the leader says when the replicas of the distributed run are to start.
+// What the leader sends to start the replicas of the distributed run.
 struct HostStart {
   std::vector<Identity> identities;  // of those here
   int64_t restart = 0;               // how often they were started before
@@ -106,24 +107,24 @@ class FollowingHost {
   FollowingHost(const JobPlan& job, const JobHosts& hosts);
 
   const std::string& folder() const { return folder_; }  // the leader's, a plain name
-  // Whether the job went on while this host was gone: its folder may be there already.
+  // Whether the job continued while this host was gone, so that its folder may exist already.
   bool comes_back() const { return comes_back_; }
-  // As LeadingHost has them.
+  // The job on the hosts that are left, as in LeadingHost.
   const JobPlan& job() const { return job_; }
-  // Waits for the leader's word, however long it trains alone before; nullopt when the job is over instead,
-  // or a stop signal came that is later than the first `stop_signals_before`.
+  // Waits until the leader starts the run, however long it trains the baseline first. nullopt if the job has
+  // ended, or at a stop signal later than the first `stop_signals_before`.
   std::optional<HostStart> wait_for_start(int stop_signals_before);
   // What ended the job elsewhere, if something did; for LocalReplicas::interrupted.
   std::optional<SuperviseResult> interrupted();
   // Tells the leader of a worker here.
   void tell_loss(const LostReplica& lost);
-  // Tells the leader how this host's replicas ended and returns how the job did; nullopt when the run begins
-  // again instead.
+  // Tells the leader how this host's replicas ended, and returns how the job ended; nullopt if the run
+  // restarts instead.
   std::optional<SuperviseResult> report(const SuperviseResult& own);
 
  private:
   void take_line(const std::string& line);
-  // The leader wants these hosts, by their numbers, to go on.
+  // The leader continues with these hosts, given by their numbers.
   void go_on_with(const std::vector<int>& numbers);
   SuperviseResult leader_is_gone() const;
 

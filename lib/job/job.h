@@ -16,20 +16,20 @@ namespace dtrain {
 
 // Supervises: finds what to resume from if the options ask for it, starts the replicas of each run as
 // processes of `program` (its hidden `replica` subcommand), relays their events, and returns how it ended.
-// When that is not kDone, `message` says why in lines for people, and `reason` in one.
+// If the code is not kDone, `message` says why in lines for people, and `reason` in one line.
 struct JobResult {
   ExitCode code = ExitCode::kDone;
   std::string message;
   std::string reason;
   Event summary;  // what summary.json holds
 };
-// Where `hosts` says so, the job has others, of which this one is the first: it waits for them, and tells
-// them how the job ended. Throws Error when they cannot meet or the run's folder cannot be made.
+// With `hosts`, the job has several hosts and this is the first: it waits for the others, and tells them how
+// the job ended. Throws Error if they cannot meet or the run's folder cannot be made.
 JobResult supervise_job(const JobPlan& job, const OutputOptions& options, const std::string& program,
                         std::ostream& out, const std::optional<JobHosts>& hosts = {});
 
 // The same on any other host: supervises the replicas here, which write their logs into a folder `host-N` of
-// the run's folder. Returns what the first host has found, on all of them the same.
+// the run's folder. Returns the first host's result, so that all hosts return the same.
 JobResult supervise_job_elsewhere(const JobPlan& job, const OutputOptions& options,
                                   const std::string& program, const JobHosts& hosts);
 

@@ -1,4 +1,4 @@
-// When a run that has lost a process goes on by itself.
+// When a run that has lost a process restarts by itself.
 #pragma once
 
 #include <cstdint>
@@ -15,13 +15,13 @@
 
 namespace dtrain {
 
-// How often in a row `run` may be restarted without a new checkpoint between: restarts.max of the spec, whose
-// `auto` means 3 where checkpoints are saved. Only the run that the job is for is restarted.
+// How often in a row `run` may be restarted without a new checkpoint in between: restarts.max of the spec,
+// whose `auto` means 3 if checkpoints are saved. Only the distributed run is restarted.
 int64_t most_restarts(const JobPlan& job, const RunPlan& run);
 
-// Whether a run that failed with `code` may end otherwise when it goes on from its last checkpoint: after a
-// death (kPeerLost), a bug that may not show again (kBug), a lack of memory, or replicas that disagree.
-// Divergence, bad data or usage and a full disk would be the same again.
+// Whether a run that failed with `code` may succeed if it resumes from its last checkpoint: after a death
+// (kPeerLost), a bug that may not occur again (kBug), a lack of memory, or replicas that disagree.
+// Divergence, bad data or usage, and a full disk would occur again.
 bool may_end_otherwise(ExitCode code);
 
 struct FailedAttempt {
@@ -38,12 +38,12 @@ class RestartPolicy {
 
   // How many seconds to wait before the run is restarted, or nullopt when it ends.
   //
-  // What may end otherwise is tried again, but for the same error at the same step as the last time, which is
-  // a crash loop. The first restart after a new checkpoint comes at once, the next ones after
-  // backoff_seconds, twice that, and so on up to five minutes.
+  // A failure for which may_end_otherwise() holds is tried again, unless the same error came at the same step
+  // as the last time: that is a crash loop. The first restart after a new checkpoint comes at once, the next
+  // ones after backoff_seconds, twice backoff_seconds, and so on up to five minutes.
   std::optional<double> on_failure(const FailedAttempt& attempt);
 
-  // Why on_failure() returned nullopt, in words that follow the error; empty where nobody expects a restart.
+  // Why on_failure() returned nullopt, as text to append to the error; empty if the job has no restarts.
   const std::string& why_not() const { return why_not_; }
 
  private:
@@ -54,14 +54,14 @@ class RestartPolicy {
   std::string why_not_;
 };
 
-// What restarts have cost a run: training that is done again, and the time until it goes on.
+// What restarts have cost a run: training that is repeated, and the time until the run continues.
 class RestartTally {
  public:
   explicit RestartTally(std::function<double()> clock = steady_seconds) : clock_(std::move(clock)) {}
 
-  // Every event of the job; those that count are the distributed run's `run_start` and `checkpoint`.
+  // Takes every event of the job, and uses the distributed run's `run_start` and `checkpoint`.
   void on_event(const Event& event);
-  // The run goes on from the checkpoint of `step`; 0: from its beginning.
+  // The run resumes from the checkpoint of step `step`; 0: from its beginning.
   void on_restart(int64_t step);
 
   int64_t restarts() const { return restarts_; }
@@ -69,11 +69,11 @@ class RestartTally {
 
  private:
   std::function<double()> clock_;
-  std::map<int64_t, double> reached_;  // when the steps that one can go on from were reached; the last ones
+  std::map<int64_t, double> reached_;  // when the last steps with a checkpoint were reached
   int64_t restarts_ = 0;
   double lost_seconds_ = 0;
   int64_t from_ = 0;
-  bool waiting_ = false;  // for the run to go on from `from_`
+  bool waiting_ = false;  // for the run to resume from `from_`
 };
 
 }  // namespace dtrain

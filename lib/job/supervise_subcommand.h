@@ -1,4 +1,4 @@
-// Several processes of a hidden subcommand on this host, for commands that need replicas but make no run.
+// Several processes of a hidden subcommand on this host, for commands that need replicas but are not a run.
 #pragma once
 
 #include <cstdint>
@@ -18,8 +18,8 @@ struct Subcommand {
   std::function<void(int rank, const std::string& line)> on_report;
 };
 
-// Starts them with a store to meet at, and watches them until all have ended. Their logs are in a
-// temporary folder, which stays only when one fails: the message names its log.
+// Starts the processes with a store to meet at, and watches them until all have ended. Their logs are in a
+// temporary folder, which is kept only if a process fails; the message then names its log.
 SuperviseResult supervise_subcommand(const Subcommand& subcommand);
 
 }  // namespace dtrain

@@ -16,13 +16,13 @@ namespace dtrain {
 // "rank 1, process 4711: computing at step 120 for 0.2 s"
 std::string describe_replica(const Identity& identity, const StatusBoard& board);
 
-// Runs `body` with what the supervisor gave this process. A failure of it is reported to the supervisor and
-// logged; returns its code. Meanwhile SIGUSR1 is counted (core/signals.h), and SIGQUIT makes the process tell
-// what it is doing (core/stack_reporter.h). Throws Error(kUsage) when there is no supervisor.
+// Runs `body` with what the supervisor gave this process. Reports a failure to the supervisor, logs it, and
+// returns its exit code. Meanwhile SIGUSR1 is counted (core/signals.h), and SIGQUIT makes the process report
+// what it is doing (core/stack_reporter.h). Throws Error(kUsage) if there is no supervisor.
 ExitCode run_supervised(const std::function<void(const Identity&, StatusBoard&, ReportPipe&)>& body);
 
-// Connects to the store that the supervisor of this process serves or, of several hosts, that of the first.
-// Throws as connect_store() and connect_local_store() do.
+// Connects to the store that the supervisor serves: the one on this host, or the first host's if there are
+// several. Throws as connect_store() and connect_local_store() do.
 StorePtr connect_to_job(const Identity& identity, std::chrono::milliseconds timeout);
 
 }  // namespace dtrain

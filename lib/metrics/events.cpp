@@ -1,6 +1,5 @@
 #include "metrics/events.h"
 
-#include <algorithm>
 #include <type_traits>
 #include <utility>
 

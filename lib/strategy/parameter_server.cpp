@@ -145,7 +145,7 @@ class ParameterServer : public Strategy {
   }
 
   MetricSums train_step(const Share& share, const StepContext& context) override {
-    ++steps_;
+    steps_ = context.step;
     if (examples_in(share) == 0) return send_skip();
     if (!computes_) read(/*computes=*/true);
     Share own = share;

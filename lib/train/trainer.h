@@ -18,7 +18,7 @@
 
 namespace dtrain {
 
-// Says on the status board what this replica is doing.
+// Notes on the status board what this replica is doing.
 class ActivityLog {
  public:
   ActivityLog(StatusBoard& board, int rank) : board_(board), rank_(rank) {}
@@ -31,7 +31,7 @@ class ActivityLog {
   int64_t step_ = 0;
 };
 
-// What makes the steps, and the clock that they tell what they do.
+// The strategy that makes the steps, and the clock that times their phases.
 struct SteppingParts {
   Strategy& strategy;
   PhaseClock& clock;
@@ -40,10 +40,10 @@ struct SteppingParts {
 // This replica's examples.
 struct ReplicaShares {
   ShareLoader& train;
-  ShareLoader* test;  // nullptr: it does not evaluate
+  ShareLoader* test;  // nullptr: this replica does not evaluate
 };
 
-// Who hears how it goes, and what is kept of it.
+// Where the progress of the training is reported and saved.
 struct RunRecords {
   RunReporter& reporter;
   RunCheckpoints& checkpoints;
@@ -68,28 +68,29 @@ class Trainer {
   MetricSums restored_sums(const std::map<std::string, double>& sums) const;
   void begin_phase_of(int64_t step);  // 0-based over the run
   double learning_rate_at(int64_t step) const;
-  // To the step `step` of this replica, counted as `from` counts.
+  // Moves to step `step` of this replica, counted as in `from`.
   void go_to(int64_t step, const TrainingState& from);
   void train_epoch(int64_t epoch);
-  // Between two steps of an epoch, and after an epoch with its evaluation: what was decided is done.
+  // Between two steps of an epoch, and after an epoch with its evaluation: acts on what was decided.
   void after_step(int64_t epoch);
   void after_epoch(int64_t epoch);
   Decision decide();
-  // Where the spec asks for checks at all. Collective.
+  // Checks the variables, if the spec asks for it. Collective.
   void check_variables();
-  // Whether SIGUSR1 to this replica saves a checkpoint. Where not, refusing says what to do instead.
+  // Whether SIGUSR1 to this replica saves a checkpoint. If not, refuse_save_requests() reports what to do
+  // instead.
   bool saves_here() const;
   void refuse_save_requests();
   void save(int64_t epoch);
   [[noreturn]] void leave();
-  // The sums over all replicas of the window under way, which goes on. Collective; checks the loss.
+  // The sums over all replicas of the current window, which stays open. Collective; checks the loss.
   MetricSums finite_window();
   TrainingState state(int64_t epoch, const MetricSums& window) const;
   bool pass_is_complete() const;
   void evaluate(int64_t epoch);
   // Adds the window's sums over all replicas to the epoch's and reports them.
   void end_window(int64_t epoch, double learning_rate);
-  // Every replica has the same loss and comes to the same decision.
+  // All replicas have the same loss, so all make the same decision.
   void require_finite(double loss, const char* of);
   bool evaluation_is_due(int64_t epoch) const;
 
@@ -104,20 +105,20 @@ class Trainer {
   CallbackList& callbacks_;
   ActivityLog& activity_;
   bool leads_;                          // rank 0
-  bool deciding_;                       // there is something to decide while the run goes on
+  bool deciding_;                       // there may be something to decide during the run
   const PhasePlan* phase_;              // of the last step
   LearningRateSchedule learning_rate_;  // of that phase
   Decisions decisions_;
   int64_t first_epoch_ = 0;
   int64_t step_ = 0;           // optimizer steps done
   int64_t position_ = 0;       // examples of this pass that were trained on
-  int64_t checked_step_ = -1;  // after which the variables were checked last
-  bool warned_ = false;        // of what the last check of the variables found
+  int64_t checked_step_ = -1;  // the step after which the variables were last checked
+  bool warned_ = false;        // about what the last check of the variables found
   bool ended_ = false;         // before the end of the plan
   int save_requests_met_ = 0;
   MetricSums window_;
   MetricSums epoch_sums_;
-  std::map<std::string, double> evaluation_;  // of the weights as they are now
+  std::map<std::string, double> evaluation_;  // with the current weights; empty: none
 };
 
 }  // namespace dtrain

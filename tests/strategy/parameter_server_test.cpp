@@ -170,10 +170,10 @@ TEST_CASE("several workers go on, each from its own step, with what worker 0 has
   options.format.dtype = at::kDouble;
   ShareLoader loader(dataset.train, options);
   loader.start_epoch(0);
-  workers[1]->train_step(*loader.next(), {1, 0.1});
+  workers[1]->train_step(*loader.next(), {4, 0.1});
   CHECK(second.service(0).ledger().version() == 1);
   CHECK(second.service(1).ledger().version() == 0);
-  workers[1]->train_step(*loader.next(), {1, 0.1});
+  workers[1]->train_step(*loader.next(), {5, 0.1});
   CHECK(second.service(0).ledger().version() == 2);
   CHECK(second.service(1).ledger().version() == 1);
   for (const auto& worker : {2, 1, 0}) {
