@@ -9,12 +9,13 @@
 #include <vector>
 
 #include "core/error.h"
+#include "spec/overrides.h"
 
 namespace dtrain {
 
 struct SpecOptions {
-  std::string spec;
-  std::vector<std::string> overrides;  // path=value
+  std::string spec;  // the file, or "-" for the standard input
+  Overrides overrides;
 };
 
 struct RunOptions {
@@ -43,7 +44,7 @@ struct PlanOptions {
 
 struct EvalOptions {
   std::string checkpoint;
-  std::vector<std::string> overrides;
+  Overrides overrides;
   std::optional<std::string> data;  // the dataset's folder
   int64_t replicas = 1;
   bool json = false;
@@ -72,7 +73,7 @@ struct CompareOptions {
 
 struct ReportOptions {
   std::vector<std::string> runs;
-  std::optional<std::string> output;  // nullopt: report.html in the working folder
+  std::optional<std::string> out;  // nullopt: report.html in the working folder
   bool overwrite = false;
 };
 
@@ -107,8 +108,7 @@ struct DoctorCommandOptions {
 };
 
 ExitCode run_command(const RunOptions& options);
-ExitCode validate_command(const std::vector<std::string>& specs, const std::vector<std::string>& overrides,
-                          bool json);
+ExitCode validate_command(const std::vector<std::string>& specs, const Overrides& overrides, bool json);
 ExitCode plan_command(const PlanOptions& options);
 ExitCode schema_command(bool markdown, bool events);
 ExitCode eval_command(const EvalOptions& options);

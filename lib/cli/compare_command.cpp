@@ -3,6 +3,7 @@
 #include <iostream>
 
 #include "cli/commands.h"
+#include "cli/find_checkpoint.h"
 #include "core/text.h"
 #include "runs/finished_run.h"
 
@@ -10,7 +11,10 @@ namespace dtrain {
 
 ExitCode compare_command(const CompareOptions& options) {
   std::vector<FinishedRun> runs;
-  for (const std::string& folder : options.runs) runs.push_back(read_finished_run(folder));
+  for (const std::string& folder : options.runs) {
+    require_folder(folder, ExitCode::kUsage);
+    runs.push_back(read_finished_run(folder));
+  }
   const RunsComparison comparison = compare_finished_runs(std::move(runs));
   Event regressions = Event::array();
   std::string text;

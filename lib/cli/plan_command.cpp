@@ -161,6 +161,7 @@ void plot_learning_rate(const JobPlan& job, const std::string& file) {
 
 ExitCode plan_command(const PlanOptions& options) {
   LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
+  report_notes(loaded.notes, std::cerr);
   const JobPlan job = plan_job(loaded, describe_dataset);
   if (!loaded.ok()) {
     report_problems(loaded.problems, std::cerr);

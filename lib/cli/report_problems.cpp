@@ -23,6 +23,11 @@ void report_problems(const std::vector<Problem>& problems, std::ostream& out) {
                      about_fields ? "; docs/spec.md and `dtrain schema` describe every field" : "");
 }
 
+void report_notes(const std::vector<std::string>& notes, std::ostream& out) {
+  for (const std::string& note : notes) out << "NOTE: " << printable(note, kMaxLineBytes) << '\n';
+  out.flush();
+}
+
 void report_failure(const std::string& message, std::ostream& out) {
   std::istringstream lines(message);
   for (std::string line; std::getline(lines, line);) out << printable(line, kMaxLineBytes) << '\n';

@@ -29,12 +29,12 @@ nlohmann::ordered_json to_json(const std::vector<Problem>& problems) {
 
 }  // namespace
 
-ExitCode validate_command(const std::vector<std::string>& specs, const std::vector<std::string>& overrides,
-                          bool json) {
+ExitCode validate_command(const std::vector<std::string>& specs, const Overrides& overrides, bool json) {
   std::vector<Problem> all;
   ExitCode code = ExitCode::kDone;
   for (const std::string& path : specs) {
     LoadedSpec loaded = load_spec(path, overrides);
+    report_notes(loaded.notes, std::cerr);
     try {
       // Also checks shapes, shares and steps. If the files of a dataset are missing, its published shape is
       // used.

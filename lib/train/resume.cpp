@@ -14,12 +14,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_checkpoint(const fs::path& path) {
-  const auto beside = list_checkpoints(path.parent_path());
-  return std::any_of(beside.begin(), beside.end(),
-                     [&](const SavedCheckpoint& saved) { return saved.path.filename() == path.filename(); });
-}
-
 // Without the empty last part of "runs/mine/".
 fs::path plain(const fs::path& path) { return path.has_filename() ? path : path.parent_path(); }
 
@@ -53,6 +47,12 @@ ResumePoint from_checkpoint(const fs::path& path) {
 }
 
 }  // namespace
+
+bool is_checkpoint(const fs::path& path) {
+  const auto beside = list_checkpoints(path.parent_path());
+  return std::any_of(beside.begin(), beside.end(),
+                     [&](const SavedCheckpoint& saved) { return saved.path.filename() == path.filename(); });
+}
 
 fs::path checkpoint_folder(const fs::path& run) { return run / "checkpoints"; }
 

@@ -25,6 +25,9 @@ struct ResumePoint {
   std::vector<std::string> warnings;  // a line for each newer checkpoint that is damaged
 };
 
+// Whether `path` has the name of a checkpoint beside others.
+bool is_checkpoint(const std::filesystem::path& path);
+
 // Where a run keeps its checkpoints.
 std::filesystem::path checkpoint_folder(const std::filesystem::path& run);
 

@@ -91,7 +91,7 @@ TEST_CASE("bash and zsh complete commands, options, shells and files") {
   const std::vector<Completion> tries = {
       {{"ru"}, {"run"}},
       {{"repl"}, {}},  // hidden
-      {{"report", "--o"}, {"--output", "--overwrite"}},
+      {{"report", "--o"}, {"--out", "--overwrite"}},
       {{"eval", "--re"}, {"--replicas"}},
       {{"predict", "--r"}, {"--resize"}},
       {{"--v"}, {"--version"}},
