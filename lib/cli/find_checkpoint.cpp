@@ -6,6 +6,7 @@
 #include <iostream>
 #include <vector>
 
+#include "cli/report_problems.h"
 #include "core/text.h"
 
 namespace dtrain {
@@ -15,7 +16,8 @@ namespace fs = std::filesystem;
 
 constexpr size_t kMostSuggested = 3;
 
-// Up to three folders beside `path` whose names begin like its name or are close to it, the last by name first.
+// Up to three folders beside `path` whose names begin like its name or are close to it, the last by name
+// first.
 std::vector<std::string> similar_folders(const fs::path& path) {
   std::vector<std::string> names;
   std::error_code none;
@@ -41,10 +43,12 @@ void require_folder(const fs::path& from, ExitCode code) {
   const fs::path path = from.has_filename() ? from : from.parent_path();
   if (fs::is_directory(path, none)) return;
   if (fs::exists(path, none))
-    throw Error(code, fmt::format("{} is a file; name the folder of a run or of a checkpoint", path.string()));
+    throw Error(code,
+                fmt::format("{} is a file; name the folder of a run or of a checkpoint", path.string()));
   const std::vector<std::string> similar = similar_folders(path);
-  throw Error(code, fmt::format("{}: there is no such folder{}", path.string(),
-                                similar.empty() ? "" : fmt::format("; did you mean {}?", join(similar, " or "))));
+  throw Error(code,
+              fmt::format("{}: there is no such folder{}", path.string(),
+                          similar.empty() ? "" : fmt::format("; did you mean {}?", join(similar, " or "))));
 }
 
 ResumePoint find_checkpoint(const std::string& path) {
@@ -54,8 +58,7 @@ ResumePoint find_checkpoint(const std::string& path) {
   const bool is_part = fs::is_regular_file(path, none) && is_checkpoint(parent);
   if (!is_part) require_folder(path, ExitCode::kCheckpoint);
   ResumePoint point = find_resume_point(is_part ? parent.string() : path, {});
-  for (const std::string& warning : point.warnings)
-    std::cerr << "WARNING: " << printable(warning, 2000) << '\n';
+  report_warnings(point.warnings, std::cerr);
   return point;
 }
 

@@ -11,6 +11,7 @@
 #include "display/learning_rate_chart.h"
 #include "plan/job_plan.h"
 #include "plan/memory_estimate.h"
+#include "plan/warnings.h"
 
 namespace dtrain {
 namespace {
@@ -167,6 +168,7 @@ ExitCode plan_command(const PlanOptions& options) {
     report_problems(loaded.problems, std::cerr);
     return ExitCode::kUsage;
   }
+  report_warnings(plan_warnings(job), std::cerr);
   if (options.plot_learning_rate) {
     plot_learning_rate(job, *options.plot_learning_rate);
   } else if (options.json) {

@@ -48,10 +48,11 @@ ExitCode report_command(const ReportOptions& options) {
   }
   const fs::path file = options.out.value_or("report.html");
   if (!options.overwrite && fs::exists(fs::symlink_status(file)) && !is_report(file)) {
-    throw Error(ExitCode::kUsage,
-                fmt::format("{} is there already, and not made by dtrain report: --overwrite replaces it, --out "
-                            "names another",
-                            file.string()));
+    throw Error(
+        ExitCode::kUsage,
+        fmt::format("{} is there already, and not made by dtrain report: --overwrite replaces it, --out "
+                    "names another",
+                    file.string()));
   }
   write_file_atomically(file, report_page(runs));
   std::cout << printable(file.string(), 1000) << '\n';

@@ -12,6 +12,11 @@ namespace {
 
 constexpr size_t kMaxLineBytes = 8000;
 
+void report_lines(const char* begin, const std::vector<std::string>& lines, std::ostream& out) {
+  for (const std::string& line : lines) out << begin << printable(line, kMaxLineBytes) << '\n';
+  out.flush();
+}
+
 }  // namespace
 
 void report_problems(const std::vector<Problem>& problems, std::ostream& out) {
@@ -24,8 +29,11 @@ void report_problems(const std::vector<Problem>& problems, std::ostream& out) {
 }
 
 void report_notes(const std::vector<std::string>& notes, std::ostream& out) {
-  for (const std::string& note : notes) out << "NOTE: " << printable(note, kMaxLineBytes) << '\n';
-  out.flush();
+  report_lines("NOTE: ", notes, out);
+}
+
+void report_warnings(const std::vector<std::string>& warnings, std::ostream& out) {
+  report_lines("WARNING: ", warnings, out);
 }
 
 void report_failure(const std::string& message, std::ostream& out) {

@@ -105,10 +105,10 @@ void CommandLine::add_compare() {
                                   {ExitCode::kRegression, "a run is worse than --max-regression allows"}}));
   command->callback([this] {
     if (compare.runs.size() < 2) {
-      throw CLI::ValidationError(
-          fmt::format("only one run is named; name the run that {0} is compared with first: dtrain compare RUN "
-                      "{0}. A run's own baseline is in its summary.json, and in dtrain report {0}",
-                      printable(compare.runs.front())));
+      throw CLI::ValidationError(fmt::format(
+          "only one run is named; name the run that {0} is compared with first: dtrain compare RUN "
+          "{0}. A run's own baseline is in its summary.json, and in dtrain report {0}",
+          printable(compare.runs.front())));
     }
     action = [this] { return compare_command(compare); };
   });

@@ -16,7 +16,9 @@ constexpr const char* kSignals =
     "Signals: INT, TERM, HUP save and stop; USR1 saves; QUIT tells what every replica is doing.\n";
 
 CLI::Option* add_spec(CLI::App* command, std::string& spec) {
-  return command->add_option("SPEC", spec, "The job spec (YAML); - is the standard input")->required()->type_name("");
+  return command->add_option("SPEC", spec, "The job spec (YAML); - is the standard input")
+      ->required()
+      ->type_name("");
 }
 
 // For "run --resume PATH": the spec of the run at PATH. In "run --resume job.yaml" the word after the option
@@ -36,9 +38,10 @@ std::string spec_of_resumed_run(RunOptions& run) {
 
 void add_overrides(CLI::App* command, Overrides& overrides) {
   command
-      ->add_option("--set", overrides.set,
-                   "Override a field, for instance --set train.epochs=3; repeatable, the later wins. A new kind "
-                   "drops the fields that it does not have")
+      ->add_option(
+          "--set", overrides.set,
+          "Override a field, for instance --set train.epochs=3; repeatable, the later wins. A new kind "
+          "drops the fields that it does not have")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
   command
@@ -91,7 +94,9 @@ void CommandLine::add_run() {
 
 void CommandLine::add_validate() {
   CLI::App* command = app.add_subcommand("validate", "Check specs and list every problem; starts nothing");
-  command->add_option("SPEC", specs, "The job specs (YAML); - is the standard input")->required()->type_name("");
+  command->add_option("SPEC", specs, "The job specs (YAML); - is the standard input")
+      ->required()
+      ->type_name("");
   add_overrides(command, overrides);
   command->add_flag("--json", json, "Print the problems as JSON");
   command->callback([this] { action = [this] { return validate_command(specs, overrides, json); }; });

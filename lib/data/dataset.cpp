@@ -90,7 +90,8 @@ int64_t limited(const char* field, std::optional<int64_t> limit, int64_t availab
 }
 
 DatasetInfo synthetic_info(const Entry& entry, const DataSpec& spec) {
-  DatasetInfo info{entry.name, spec.dataset, "generated", spec.shape, spec.classes, 0, 0};
+  DatasetInfo info{entry.name, spec.dataset, "generated", spec.shape, spec.classes.value_or(entry.classes), 0,
+                   0};
   info.train_examples = spec.train_examples.value_or(entry.train_examples);
   info.test_examples = spec.test_examples.value_or(entry.test_examples);
   check_synthetic(info);
@@ -101,8 +102,10 @@ DatasetInfo synthetic_info(const Entry& entry, const DataSpec& spec) {
 DatasetInfo complete(DatasetInfo info, const Entry& entry, const DataSpec& spec) {
   info.name = entry.name;
   info.requested = spec.dataset;
-  info.classes = entry.classes;
+  const bool has_files = !info.source.empty();
+  info.classes = spec.classes ? *spec.classes : has_files ? count_mnist_classes(info.source) : entry.classes;
   info.class_names = entry.class_names;
+  if (std::ssize(info.class_names) != info.classes) info.class_names.clear();  // not the published classes
   info.train_examples = limited("data.train_examples", spec.train_examples, info.train_examples, info);
   info.test_examples = limited("data.test_examples", spec.test_examples, info.test_examples, info);
   return info;
@@ -128,9 +131,18 @@ std::optional<DatasetInfo> look_for(const Entry& entry, const std::vector<fs::pa
   return std::nullopt;
 }
 
+bool is_missing(const fs::path& place) {
+  std::error_code code;
+  return fs::status(place, code).type() == fs::file_type::not_found;
+}
+
 std::optional<DatasetInfo> search(const DataSpec& spec, std::vector<std::string>& looked_in) {
   const Entry& requested = entry_named(spec.dataset);
   const auto places = spec.path ? std::vector<fs::path>{*spec.path} : usual_places(requested);
+  if (spec.path && is_missing(*spec.path)) {  // a slip of the pen, which a fallback would hide
+    looked_in.push_back(describe_place(*spec.path));
+    return std::nullopt;
+  }
   auto info = look_for(requested, places, spec, looked_in);
   if (!info && spec.fallback) {
     const Entry& fallback = entry_named(*spec.fallback);
@@ -140,6 +152,12 @@ std::optional<DatasetInfo> search(const DataSpec& spec, std::vector<std::string>
 }
 
 [[noreturn]] void fail_not_found(const DataSpec& spec, const std::vector<std::string>& looked_in) {
+  if (spec.path && is_missing(*spec.path)) {
+    throw Error(ExitCode::kData,
+                fmt::format("data.path: {}: there is no such folder; correct it, or leave data.path "
+                            "out to search the usual folders{}",
+                            printable(*spec.path, 1000), spec.fallback ? " and then for data.fallback" : ""));
+  }
   const char* root = std::getenv("DTRAIN_DATA");
   std::string message =
       fmt::format("dataset {}{} was not found; looked in:", spec.dataset,

@@ -191,8 +191,14 @@ void RunOutput::note_lost_output() {
 std::optional<ResumePoint> resume_point(const JobPlan& job, const OutputOptions& options) {
   if (!options.resume) return std::nullopt;
   ResumePoint point = find_resume_point(*options.resume, directory_options(job, options));
-  require_resumable(job, point.state);
-  require_model_of(job, point.checkpoint);
+  std::string other_model;
+  try {
+    require_model_of(job, point.checkpoint);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kCheckpoint) throw;
+    other_model = error.what();
+  }
+  require_resumable(job, point.state, other_model);
   return point;
 }
 

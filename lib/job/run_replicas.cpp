@@ -13,6 +13,7 @@
 #include "job/job.h"
 #include "job/supervised.h"
 #include "plan/plan_file.h"
+#include "plan/warnings.h"
 #include "store/store.h"
 #include "supervise/diagnosis.h"
 #include "supervise/report.h"
@@ -141,6 +142,9 @@ void run_launched_replica(const JobPlan& job, Identity identity, const OutputOpt
     if (from) context.checkpoint = from->checkpoint;
     output = std::make_unique<RunOutput>(job, options, out, from ? &*from : nullptr);
     context.folder = output->directory().path();
+    if (!from) {
+      for (const std::string& warning : plan_warnings(job, identity.local_world_size)) output->warn(warning);
+    }
   }
   NullSink nobody;
   std::optional<StoppableSink> listener;

@@ -18,6 +18,7 @@
 #include "job/restarts.h"
 #include "job/supervise_run.h"
 #include "metrics/events.h"
+#include "plan/warnings.h"
 #include "store/local_store.h"
 #include "supervise/diagnosis.h"
 #include "supervise/supervisor.h"
@@ -230,6 +231,9 @@ JobResult supervise_job(const JobPlan& job, const OutputOptions& options, const 
     others.emplace(job, *hosts, make_output);
   } else {
     make_output();
+  }
+  if (from == nullptr) {
+    for (const std::string& warning : plan_warnings(job)) output->warn(warning);
   }
   LocalReplicas replicas;
   replicas.on_event = [&output](const Event& event) { output->on_event(event); };

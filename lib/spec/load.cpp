@@ -97,8 +97,8 @@ class SpecReader {
     if (entry.value.kind == YamlNode::Kind::kMap) return read_section(entry.value, path);
     const bool no_space = entry.value.plain && entry.value.text.find(':') != std::string::npos;
     report(entry.value, path,
-           fmt::format("expected a section with {}, got {}{}", join(names_in_section(path)), shown(entry.value),
-                       no_space ? kSpaceAfterColon : ""));
+           fmt::format("expected a section with {}, got {}{}", join(names_in_section(path)),
+                       shown(entry.value), no_space ? kSpaceAfterColon : ""));
   }
 
   void report_unknown(const YamlNode& key, const std::string& section) {
@@ -109,8 +109,9 @@ class SpecReader {
     report(key, path,
            "unknown field" + (dotted ? "; write each part of the path on a line of its own, indented"
                               : name.find(':') != std::string::npos ? kSpaceAfterColon
-                              : name.find('=') != std::string::npos ? "; YAML has a colon and a space in place of ="
-                                                                    : suggest_field(path)));
+                              : name.find('=') != std::string::npos
+                                  ? "; YAML has a colon and a space in place of ="
+                                  : suggest_field(path)));
   }
 
   template <class Spec>
@@ -289,11 +290,12 @@ LoadedSpec load_spec(const std::filesystem::path& path, const Overrides& overrid
   }
   // The folder of a pipe, such as /dev/fd, means nothing to its reader.
   const bool in_folder = std::filesystem::is_regular_file(path);
-  return parse(text, name, in_folder ? std::filesystem::absolute(path).parent_path() : std::filesystem::current_path(), overrides);
+  return parse(text, name,
+               in_folder ? std::filesystem::absolute(path).parent_path() : std::filesystem::current_path(),
+               overrides);
 }
 
-LoadedSpec parse_spec(const std::string& text, const std::string& name,
-                      const Overrides& overrides) {
+LoadedSpec parse_spec(const std::string& text, const std::string& name, const Overrides& overrides) {
   return parse(text, name, "", overrides);
 }
 

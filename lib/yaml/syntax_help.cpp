@@ -39,8 +39,8 @@ bool is_blank(const std::string& line) {
   return first == std::string::npos || line[first] == '#';
 }
 
-// Where quotes and brackets open and close. It knows neither block scalars nor tags, so that what it finds is a
-// hint for text that the parser has refused, and no verdict.
+// Where quotes and brackets open and close. It knows neither block scalars nor tags, so that what it finds is
+// a hint for text that the parser has refused, and no verdict.
 class Delimiters {
  public:
   explicit Delimiters(const std::vector<std::string>& lines) {
@@ -65,7 +65,8 @@ class Delimiters {
     if (quote_ != 0) return Fault{opened_.line, opened_.column, opened_.text};
     if (mismatch_) return mismatch_;
     if (open_.empty()) return std::nullopt;
-    return Fault{open_.back().line, open_.back().column, fmt::format("the {} is not closed", open_.back().text)};
+    return Fault{open_.back().line, open_.back().column,
+                 fmt::format("the {} is not closed", open_.back().text)};
   }
 
  private:
@@ -97,7 +98,8 @@ class Delimiters {
   void close(char c, int column) {
     const std::string opener = c == ']' ? "[" : "{";
     if (open_.empty()) {
-      if (!mismatch_) mismatch_ = {line_, column, fmt::format("there is no {} that this {} closes", opener, c)};
+      if (!mismatch_)
+        mismatch_ = {line_, column, fmt::format("there is no {} that this {} closes", opener, c)};
       return;
     }
     if (open_.back().text != opener && !mismatch_)
@@ -134,7 +136,8 @@ std::optional<Fault> fault_in(const std::string& line, int number) {
   if (std::regex_match(line, match, kNoColon))
     return at(1, fmt::format("a colon is missing after '{}'", match[1].str()));
   if (std::regex_match(line, match, kTwoColons))
-    return at(1, "a value with a colon and a space in it needs quotes; a section starts on a line of its own");
+    return at(1,
+              "a value with a colon and a space in it needs quotes; a section starts on a line of its own");
   if (std::regex_match(line, match, kAfterQuote)) return at(1, "there is more text after the closing quote");
   return std::nullopt;
 }
@@ -158,13 +161,14 @@ std::optional<Fault> wrong_indentation(const std::vector<std::string>& lines, si
   };
   if (std::find(levels.begin(), levels.end(), indented) != levels.end()) return std::nullopt;
   if (indented > levels.back())
-    return lines[above].back() == ':' ? std::nullopt
-                                      : std::optional(fault("the line is indented further than the one above it, "
-                                                            "which has a value already"));
+    return lines[above].back() == ':'
+               ? std::nullopt
+               : std::optional(fault("the line is indented further than the one above it, "
+                                     "which has a value already"));
   std::vector<std::string> fitting;
   for (const size_t level : levels) fitting.push_back(std::to_string(level));
-  return fault(fmt::format("the line is indented by {} space{}, and the open sections above it by {}", indented,
-                           indented == 1 ? "" : "s", join(fitting, " or ")));
+  return fault(fmt::format("the line is indented by {} space{}, and the open sections above it by {}",
+                           indented, indented == 1 ? "" : "s", join(fitting, " or ")));
 }
 
 std::optional<Fault> find_fault(const std::vector<std::string>& lines, int number, int column,

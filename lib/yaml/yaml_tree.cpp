@@ -104,13 +104,15 @@ class TreeBuilder : public YAML::EventHandler {
   // yaml-cpp takes the end of the text for the end of a quote.
   void require_closed(const YAML::Mark& mark) const {
     static const std::string kByteOrderMark = "\xef\xbb\xbf";
-    size_t at = static_cast<size_t>(mark.pos) + (text_.rfind(kByteOrderMark, 0) == 0 ? kByteOrderMark.size() : 0);
+    size_t at =
+        static_cast<size_t>(mark.pos) + (text_.rfind(kByteOrderMark, 0) == 0 ? kByteOrderMark.size() : 0);
     if (at >= text_.size() || (text_[at] != '"' && text_[at] != '\'')) return;
     const char quote = text_[at];
     while (++at < text_.size() && (text_[at] != quote || (quote == '\'' && text_[at + 1] == quote))) {
       if (text_[at] == quote || (quote == '"' && text_[at] == '\\')) ++at;
     }
-    if (at >= text_.size()) throw explain_syntax(text_, mark.line + 1, mark.column + 1, "a quote is not closed");
+    if (at >= text_.size())
+      throw explain_syntax(text_, mark.line + 1, mark.column + 1, "a quote is not closed");
   }
 
   static std::string short_tag(const std::string& tag) {

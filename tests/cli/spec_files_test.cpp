@@ -79,21 +79,25 @@ TEST_CASE("a spec comes through a pipe or the standard input") {
   };
   CHECK(as_input(kGood, "validate").output == "-: valid\n");
   CHECK(as_input(kGood, "plan").exit_code == 0);
-  CHECK_THAT(as_input("batch: {per_replica: 0}", "validate").errors, ContainsSubstring("<stdin>:1:22: batch"));
+  CHECK_THAT(as_input("batch: {per_replica: 0}", "validate").errors,
+             ContainsSubstring("<stdin>:1:22: batch"));
   ::dup2(standard_input, STDIN_FILENO);
   ::close(standard_input);
 }
 
 TEST_CASE("a new kind drops what is only the old one's, and says so") {
   const TemporaryFolder folder;
-  folder.write("job.yaml", "strategy: {kind: mirrored, replicas: 2}\n" + kGood + "compare: {baseline: one_device}\n");
+  folder.write("job.yaml",
+               "strategy: {kind: mirrored, replicas: 2}\n" + kGood + "compare: {baseline: one_device}\n");
   for (const char* command : {"validate", "plan"}) {
     const Outcome outcome =
         dtrain_command({command, "job.yaml", "--set", "strategy.kind=one_device"}, {folder.path(), {}, ""});
     CHECK(outcome.exit_code == 0);
     CHECK(outcome.errors ==
-          "NOTE: strategy.replicas of job.yaml dropped: one_device trains one replica, not 2; use strategy.kind "
-          "mirrored\nNOTE: compare.baseline of job.yaml dropped: would compare one_device with itself; leave it out, "
+          "NOTE: strategy.replicas of job.yaml dropped: one_device trains one replica, not 2; use "
+          "strategy.kind "
+          "mirrored\nNOTE: compare.baseline of job.yaml dropped: would compare one_device with itself; leave "
+          "it out, "
           "or use strategy.kind mirrored\n");
   }
   const Outcome removed = dtrain_command({"plan", "job.yaml", "--unset", "compare", "--unset", "strategy"},
