@@ -44,6 +44,8 @@ CommandLine::CommandLine() {
   add_run();
   add_validate();
   add_plan();
+  add_init();
+  add_configs();
   add_schema();
   add_inspect();
   add_eval();

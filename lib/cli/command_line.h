@@ -24,6 +24,8 @@ struct CommandLine {
   std::vector<std::string> specs;
   Overrides overrides;
   ReplicaOptions replica;
+  InitOptions init;
+  ConfigsOptions configs;
   EvalOptions eval;
   PredictOptions predict;
   ExportOptions exported;
@@ -42,6 +44,8 @@ struct CommandLine {
  private:
   void add_run();
   void add_validate();
+  void add_init();
+  void add_configs();
   void add_plan();
   void add_schema();
   void add_inspect();

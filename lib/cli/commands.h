@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "reference/first_job.h"
 #include "spec/overrides.h"
 
 namespace dtrain {
@@ -89,6 +90,18 @@ struct SweepCommandOptions {
   bool quiet = false;
 };
 
+struct InitOptions {
+  std::string file = "job.yaml";
+  FirstJob job;
+  bool overwrite = false;
+};
+
+struct ConfigsOptions {
+  std::optional<std::string> name;
+  std::optional<std::string> file;
+  bool overwrite = false;
+};
+
 struct BenchOptions {
   int64_t replicas = 2;
   std::string communication = "gloo,shared_memory";
@@ -110,6 +123,8 @@ struct DoctorCommandOptions {
 ExitCode run_command(const RunOptions& options);
 ExitCode validate_command(const std::vector<std::string>& specs, const Overrides& overrides, bool json);
 ExitCode plan_command(const PlanOptions& options);
+ExitCode init_command(InitOptions options);
+ExitCode configs_command(const ConfigsOptions& options);
 ExitCode schema_command(bool markdown, bool events);
 ExitCode eval_command(const EvalOptions& options);
 ExitCode eval_replica_command(const EvalOptions& options);

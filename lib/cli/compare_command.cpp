@@ -3,9 +3,9 @@
 #include <iostream>
 
 #include "cli/commands.h"
-#include "cli/find_checkpoint.h"
 #include "core/text.h"
 #include "runs/finished_run.h"
+#include "runs/require_folder.h"
 
 namespace dtrain {
 

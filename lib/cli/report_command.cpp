@@ -5,10 +5,10 @@
 #include <iostream>
 
 #include "cli/commands.h"
-#include "cli/find_checkpoint.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "display/report.h"
+#include "runs/require_folder.h"
 
 namespace dtrain {
 namespace {

@@ -7,6 +7,7 @@
 #include "cli/command_line.h"
 #include "cli/exit_code_help.h"
 #include "core/text.h"
+#include "spec/fields.h"
 #include "train/resume.h"
 
 namespace dtrain {
@@ -127,6 +128,35 @@ void CommandLine::add_plan() {
           fmt::format("--plot-lr writes SVG: {} should end in .svg", printable(*plot)));
     action = [this] { return plan_command(plan); };
   });
+}
+
+void CommandLine::add_init() {
+  CLI::App* command = app.add_subcommand(
+      "init", "Write a spec to start from, with comments: from a few questions, or from these options");
+  command->add_option("FILE", init.file, "The new spec (default: job.yaml)")->type_name("");
+  for (const FirstQuestion& question : first_questions()) {
+    const FieldInfo& field = *find_field(job_fields(), question.path);
+    CLI::Option* option = command->add_option_function<std::string>(
+        question.option,
+        [this, path = question.path](const std::string& value) { init.job.answers[path] = value; },
+        field.doc);
+    option->type_name(field.choices ? "KIND" : "N");
+    if (field.choices) option->check(CLI::IsMember(field.choices->built));
+  }
+  command->add_option("--set", init.job.set, "Any other field, for instance --set name=mine; repeatable")
+      ->type_name("PATH=VALUE")
+      ->allow_extra_args(false);
+  command->add_flag("--overwrite", init.overwrite, "Replace the file if it is there");
+  command->callback([this] { action = [this] { return init_command(init); }; });
+}
+
+void CommandLine::add_configs() {
+  CLI::App* command = app.add_subcommand("configs", "List the example jobs inside the program, or copy one");
+  command->add_option("NAME", configs.name, "The job to copy")->type_name("");
+  command->add_option("FILE", configs.file, "The new file (default: NAME.yaml in this folder)")
+      ->type_name("");
+  command->add_flag("--overwrite", configs.overwrite, "Replace the file if it is there");
+  command->callback([this] { action = [this] { return configs_command(configs); }; });
 }
 
 void CommandLine::add_schema() {

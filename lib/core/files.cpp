@@ -112,6 +112,12 @@ std::string read_input(const std::filesystem::path& path, const std::string& nam
   return content;
 }
 
+void require_absent(const std::filesystem::path& path, const std::string& otherwise) {
+  if (!std::filesystem::exists(std::filesystem::symlink_status(path))) return;
+  throw Error(ExitCode::kUsage,
+              fmt::format("{} is there already: --overwrite replaces it, {}", path.string(), otherwise));
+}
+
 void write_file_atomically(const std::filesystem::path& path, const std::string& content) {
   const std::filesystem::path temporary = path.string() + ".tmp" + std::to_string(::getpid());
   // O_NOFOLLOW: in a folder that others may write to, the name could be a link to a file of ours.

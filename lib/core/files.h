@@ -31,6 +31,9 @@ std::string read_file(const std::filesystem::path& path, int64_t limit, ExitCode
 std::string read_input(const std::filesystem::path& path, const std::string& name, int64_t limit,
                        ExitCode code);
 
+// Throws Error(kUsage) if `path` exists: "... is there already: --overwrite replaces it, OTHERWISE".
+void require_absent(const std::filesystem::path& path, const std::string& otherwise);
+
 // Writes to a temporary file beside `path` and renames it, so that a reader sees either the old content or
 // the new. Throws Error(kUsage, kDisk) and then leaves no temporary file behind.
 void write_file_atomically(const std::filesystem::path& path, const std::string& content);
