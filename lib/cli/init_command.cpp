@@ -19,6 +19,10 @@ ExitCode init_command(InitOptions options) {
   if (!options.overwrite) require_absent(options.file, "name another FILE");  // before anything is asked
   if (on_terminal && options.job.answers.empty() && options.job.set.empty())
     options.job.answers = ask_for_job(std::cin, std::cout);
+  // The file's name is the job's, if it can be.
+  FirstJob named = options.job;
+  named.answers["name"] = std::filesystem::path(options.file).stem();
+  if (read_first_job(named).ok()) options.job = named;
   const LoadedSpec loaded = read_first_job(options.job);
   if (!loaded.ok()) {
     report_problems(loaded.problems, std::cerr);

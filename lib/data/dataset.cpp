@@ -98,12 +98,17 @@ DatasetInfo synthetic_info(const Entry& entry, const DataSpec& spec) {
   return info;
 }
 
+// More classes than are published may as well be damage: the spec has to ask for them.
+int64_t classes_of(const DatasetInfo& info, const Entry& entry, const DataSpec& spec) {
+  if (spec.classes) return *spec.classes;
+  return info.source.empty() ? entry.classes : std::min(entry.classes, count_mnist_classes(info.source));
+}
+
 // Completes the information from the files with that from the table and the spec.
 DatasetInfo complete(DatasetInfo info, const Entry& entry, const DataSpec& spec) {
   info.name = entry.name;
   info.requested = spec.dataset;
-  const bool has_files = !info.source.empty();
-  info.classes = spec.classes ? *spec.classes : has_files ? count_mnist_classes(info.source) : entry.classes;
+  info.classes = classes_of(info, entry, spec);
   info.class_names = entry.class_names;
   if (std::ssize(info.class_names) != info.classes) info.class_names.clear();  // not the published classes
   info.train_examples = limited("data.train_examples", spec.train_examples, info.train_examples, info);

@@ -11,7 +11,8 @@ std::string summary_of(const ShippedConfig& config) {
     summary += (summary.empty() ? "" : " ") + config.text.substr(begin + 2, end - begin - 2);
     const size_t sentence = summary.find(". ");
     if (sentence != std::string::npos) return summary.substr(0, sentence + 1);
-    if (summary.back() == '.' || summary.back() == ':' || end == config.text.size()) break;
+    if (summary.back() == ':') summary.back() = '.';
+    if (summary.back() == '.' || end == config.text.size()) break;
     begin = end + 1;
   }
   return summary;

@@ -82,10 +82,16 @@ std::string starter_spec(const JobSpec& spec, const std::vector<std::string>& al
     const bool shown = is_in(kFirstFields, field.path) || is_in(also, field.path);
     return shown ? std::optional(comment_on(field)) : std::nullopt;
   });
+  std::string text;
+  std::istringstream lines(fields);
+  for (std::string line; std::getline(lines, line);) {
+    const bool is_section = !line.empty() && line.front() != ' ' && line.back() == ':';
+    text += (is_section ? "\n" : "") + line + "\n";
+  }
   return "# A job of dtrain. Every other field has its default; `dtrain schema --markdown` describes all of "
          "them,\n"
          "# and `dtrain plan` shows every number that a run would use.\n" +
-         fields;
+         text;
 }
 
 }  // namespace dtrain

@@ -197,8 +197,8 @@ const Fields<JobSpec>& job_fields() {
           .bounds = between(1, 1e9), .word = "all"),
       JOB(data.shape, .doc = "channels, height and width of a synthetic image", .bounds = between(1, 4096),
           .length = {3, 3}, .when = kSynthetic),
-      JOB(data.classes, .doc = "how many classes there are; auto: as many as the labels in the files name, or 10 of a "
-          "synthetic dataset", .bounds = between(2, 1e6), .word = "auto"),
+      JOB(data.classes, .doc = "how many classes there are; auto: as many as the labels in the files name, at most 10; "
+          "10 of a synthetic dataset", .bounds = between(2, 1e6), .word = "auto"),
       JOB(data.mean, .doc = "subtracted from pixels, after they are scaled to 0..1", .bounds = between(-1e6, 1e6)),
       JOB(data.standard_deviation, .doc = "divides pixels, after the mean is subtracted",
           .bounds = between(1e-6, 1e6)),

@@ -45,7 +45,7 @@ struct DataSpec {
   std::optional<int64_t> train_examples;     // nullopt: all
   std::optional<int64_t> test_examples;      // nullopt: all
   std::vector<int64_t> shape = {1, 28, 28};  // synthetic only: channels, height, width
-  std::optional<int64_t> classes;            // nullopt: auto, 10 if synthetic, else those of the labels
+  std::optional<int64_t> classes;            // nullopt: auto, those of the labels, at most 10
   double mean = 0;                           // subtracted after scaling to 0..1
   double standard_deviation = 1;             // divided by, after the mean
   int64_t prefetch = 0;                      // batches

@@ -35,6 +35,7 @@ TEST_CASE("init writes a commented spec that is valid, whatever is chosen") {
   const std::string text =
       check_written({"--replicas", "3", "--batch", "32", "--epochs", "7", "--learning-rate", "0.01", "--set",
                      "name=mine", "--set", "train.clip_norm=1"});
+  CHECK_THAT(content_of(folder / "job0.yaml"), ContainsSubstring("\nname: job0\n"));
   for (const char* line : {"\nname: mine\n", "\n  replicas: 3\n", "\n  per_replica: 32\n", "\n  epochs: 7\n",
                            "\n    learning_rate: 0.01\n", "\n  clip_norm: 1\n"})
     CHECK_THAT(text, ContainsSubstring(line));

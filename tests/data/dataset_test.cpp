@@ -103,12 +103,12 @@ TEST_CASE("there are as many classes as the labels name, unless the spec says ho
   with_labels(std::string(20, '\0'), std::string(10, '\0'));
   CHECK(find_dataset(spec).classes == 2);
   with_labels(std::string(20, '\200'), std::string(10, '\0'));
-  CHECK(find_dataset(spec).classes == 129);
-  spec.classes = 10;
-  CHECK(find_dataset(spec).classes == 10);
+  CHECK(find_dataset(spec).classes == 10);  // more than are published may be damage
   CHECK_THAT(
       error_of([&] { load_dataset(spec, 1); }),
       ContainsSubstring("label 128 of example 0 is not below the number of classes, 10 (data.classes)"));
+  spec.classes = 129;
+  CHECK(load_dataset(spec, 1).info.classes == 129);
 }
 
 TEST_CASE("a missing dataset is replaced by the fallback, which is told") {
