@@ -88,12 +88,17 @@ void add_overrides(CLI::App* command, std::vector<std::string>& overrides) {
       ->allow_extra_args(false);
 }
 
-void add_checkpoint(CLI::App* command, std::string& checkpoint) {
+void add_checkpoint(CLI::App* command, CheckpointChoice& choice) {
   command
-      ->add_option("CHECKPOINT", checkpoint,
+      ->add_option("CHECKPOINT", choice.path,
                    "The folder of a checkpoint, or of a run: then its newest good one")
       ->required()
       ->type_name("");
+  CLI::Option* best = command->add_flag("--best", choice.best, "Of a run, the one with the best evaluation");
+  command->add_option("--epoch", choice.epoch, "Of a run, the one of the end of epoch N")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
+      ->excludes(best)
+      ->type_name("N");
 }
 
 // For "run --resume PATH": the spec of the run at PATH. In "run --resume job.yaml" the word after the option

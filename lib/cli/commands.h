@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/find_checkpoint.h"
 #include "core/error.h"
 
 namespace dtrain {
@@ -42,7 +43,7 @@ struct PlanOptions {
 };
 
 struct EvalOptions {
-  std::string checkpoint;
+  CheckpointChoice checkpoint;
   std::vector<std::string> overrides;
   std::optional<std::string> data;  // the dataset's folder
   int64_t replicas = 1;
@@ -50,7 +51,7 @@ struct EvalOptions {
 };
 
 struct PredictOptions {
-  std::string checkpoint;
+  CheckpointChoice checkpoint;
   std::vector<std::string> files;
   int64_t top = 3;
   bool resize = false;
@@ -58,7 +59,7 @@ struct PredictOptions {
 };
 
 struct ExportOptions {
-  std::string checkpoint;
+  CheckpointChoice checkpoint;
   std::string format = "safetensors";  // or onnx, torchscript
   std::optional<std::string> out;      // the file; nullopt: one in the working folder
   bool overwrite = false;

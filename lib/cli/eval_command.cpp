@@ -120,7 +120,7 @@ ExitCode eval_command(const EvalOptions& options) {
 }
 
 ExitCode eval_replica_command(const EvalOptions& options) {
-  return run_evaluation_replica({options.checkpoint, options.overrides, options.replicas});
+  return run_evaluation_replica({options.checkpoint.path, options.overrides, options.replicas});
 }
 
 }  // namespace dtrain

@@ -75,6 +75,10 @@ void Console::on_tick() {
   if (pending_) draw_when_due();
 }
 
+void Console::on_job_end(const std::string& text) {
+  if (!options_.quiet && !options_.json) print(text);
+}
+
 void Console::clear_progress() {
   if (!drawn_) return;
   out_ << kClearLine << std::flush;

@@ -84,6 +84,7 @@ struct RestartCost {
 
 struct RunStartEvent : EventHead {
   std::optional<std::string> name;
+  std::optional<std::string> folder;
   std::optional<std::string> strategy;
   std::optional<int64_t> replicas;
   std::optional<std::vector<std::string>> devices;

@@ -224,6 +224,9 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
   plan.data = data;
   plan.model = resolve_model(loaded, data);
   plan.bytes_per_parameter = bytes_per_parameter(plan.spec.model);
+  const EarlyStoppingSpec& early = plan.spec.callbacks.early_stopping;
+  BestCheckpointSpec& best = plan.spec.checkpoint.best;
+  if (early.restore_best && !best.metric) best.metric = early.metric;
   StrategySpec& strategy = plan.spec.strategy;
   const HostDevices host = find_devices(strategy);
   const ReplicaCount count = resolve_replicas(loaded, launched, host);

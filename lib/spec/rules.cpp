@@ -300,19 +300,9 @@ class Rules {
         {"checkpoint.every_steps", checkpoint.every_steps},
         {"checkpoint.every_minutes", checkpoint.every_minutes}};
     std::string first;
-    bool written = false;
     for (const auto& [path, interval] : intervals) {
-      written = written || is_written(path) || has_problem(path);
       if (interval && !first.empty()) add(path, fmt::format("give {} or this, not both", first));
       if (interval && first.empty()) first = path;
-    }
-    const bool faulty = std::any_of(faulty_.begin(), faulty_.end(), [](const std::string& path) {
-      return path.rfind("checkpoint.", 0) == 0;
-    });
-    if (is_written("checkpoint") && !written && !faulty) {
-      add("checkpoint",
-          "saves nothing without one of every_epochs, every_steps and every_minutes; none of them: "
-          "every_epochs: none");
     }
   }
 

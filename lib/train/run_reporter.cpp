@@ -223,6 +223,10 @@ StepSpeed RunReporter::speed(const StepRate& timed, int64_t examples, double sec
   return speed;
 }
 
+void RunReporter::on_best(const std::map<std::string, double>& metrics) {
+  for (auto& [name, value] : evaluated_) value = metrics.at(name);
+}
+
 void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<WorkersReport>& workers) {
   const StepRate rate = run_timer_.run();
   auto end = begin_event<RunEndEvent>(run_.name());

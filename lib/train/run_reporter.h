@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -51,6 +52,8 @@ class RunReporter {
   void on_epoch(int64_t epoch, int64_t steps, double seconds, double learning_rate, const MetricSums& sums);
   void on_warning(const std::string& text);
   void on_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums);
+  // The run ends with the weights of an earlier evaluation, which had these metrics.
+  void on_best(const std::map<std::string, double>& metrics);
   // `workers`: what each worker did, if replicas train asynchronously.
   void on_run_end(int64_t epochs, int64_t steps, const std::optional<WorkersReport>& workers = std::nullopt);
 
@@ -75,7 +78,7 @@ class RunReporter {
   double window_started_ = 0;
   double progress_sent_ = 0;
   std::vector<double> epoch_seconds_;
-  MetricValues evaluated_;  // by the last evaluation; empty before the first
+  MetricValues evaluated_;  // of the last evaluation, or of the best; empty before the first
 };
 
 }  // namespace dtrain

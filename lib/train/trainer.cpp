@@ -47,10 +47,31 @@ void Trainer::run(const Resumption* from) {
     if (evaluation_is_due(epoch)) evaluate(epoch);
     after_epoch(epoch);
   }
+  if (restores_best()) restore_best();
   strategy_.finish();
   checkpoints_.finish();  // however long the disk takes, nobody waits for it
   activity_.doing(Activity::kFinished);
   reporter_.on_run_end(epoch, step_, workers);
+}
+
+// Workers that train each on their own have no common moment for it.
+bool Trainer::restores_best() const {
+  const EarlyStoppingSpec& early = job_.spec.callbacks.early_stopping;
+  return early.metric && early.restore_best && checkpoints_.are_saved() && !run_.is_asynchronous();
+}
+
+void Trainer::restore_best() {
+  activity_.doing(Activity::kSaving);
+  const std::optional<Resumption> best = checkpoints_.return_to_best(step_);
+  if (!best) return;
+  const TrainingState& state = best->state;
+  strategy_.restore_variables(best->variables, state.step);
+  reporter_.on_best(state.metrics);
+  if (!leads_) return;
+  const std::string& metric = *job_.spec.checkpoint.best.metric;
+  callbacks_.on_event(
+      message_event(run_, fmt::format("the weights are those after epoch {}, the best by {}: {:.6g}",
+                                      state.epoch, metric, state.metrics.at(metric))));
 }
 
 void Trainer::resume(const Resumption& from) {
@@ -134,29 +155,32 @@ void Trainer::after_step(int64_t epoch) {
 }
 
 void Trainer::after_epoch(int64_t epoch) {
-  const Decision decision = deciding_ ? decide() : Decision();
+  const bool is_best = checkpoints_.is_best(evaluation_, step_);
+  const Decision decision = deciding_ ? decide(is_best) : Decision();
   ended_ = ended_ || decision.end;
   const bool last = ended_ || step_ == run_.total_steps;
   if (last) check_variables();
   const bool due = checkpoints_.are_due_after_step(step_) ||
                    (pass_is_complete() && checkpoints_.are_due_after_epoch(epoch + 1));
-  if (checkpoints_.are_saved() && (last || due || decision.save || decision.leave)) save(epoch);
+  const bool at_end = last && checkpoints_.are_saved_at_end();
+  if (checkpoints_.are_saved() && (at_end || due || decision.save || decision.leave)) save(epoch);
   if (decision.leave && !last) leave();
   if (pass_is_complete()) position_ = 0;
 }
 
-Decision Trainer::decide() {
+Decision Trainer::decide(bool saves) {
   clock_.enter(Phase::kCommunicate);
   if (leads_) checkpoints_.report();
   Decision own;
   const bool due = checkpoints_.are_due_by_time();
   const int requests = save_requests_received();
-  own.save = due || (saves_here() && requests > save_requests_met_);
+  const bool asked = saves_here() && requests > save_requests_met_;
+  own.save = saves || due || asked;
   own.leave = checkpoints_.are_saved() && stop_signals_received() > 0;
   own.end = callbacks_.want_to_end();
   const Decision decision = decisions_.agree(own, step_);
   if (decision.save) save_requests_met_ = requests;
-  if (decision.save && leads_ && !due)
+  if (decision.save && leads_ && !saves && !due)
     callbacks_.on_event(
         message_event(run_, fmt::format("SIGUSR1: saving a checkpoint after step {}", step_)));
   clock_.enter(Phase::kUpdate);
@@ -184,7 +208,7 @@ void Trainer::refuse_save_requests() {
   const std::string text =
       checkpoints_.are_saved() ? "SIGUSR1: worker 0 saves the checkpoints; send it there, or to dtrain run"
       : run_.traits().saves
-          ? "SIGUSR1: this job saves no checkpoints; set checkpoint.every_epochs, every_steps or "
+          ? "SIGUSR1: this job saves no checkpoints; set checkpoint.final, every_epochs, every_steps or "
             "every_minutes"
           : "SIGUSR1: the " + run_.name() +
                 " run saves no checkpoints; the distributed run is the one that can";

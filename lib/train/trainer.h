@@ -65,6 +65,9 @@ class Trainer {
 
  private:
   void resume(const Resumption& from);
+  // Whether the run ends with the weights of its best evaluation, and how. Collective.
+  bool restores_best() const;
+  void restore_best();
   MetricSums restored_sums(const std::map<std::string, double>& sums) const;
   void begin_phase_of(int64_t step);  // 0-based over the run
   double learning_rate_at(int64_t step) const;
@@ -74,7 +77,7 @@ class Trainer {
   // Between two steps of an epoch, and after an epoch with its evaluation: acts on what was decided.
   void after_step(int64_t epoch);
   void after_epoch(int64_t epoch);
-  Decision decide();
+  Decision decide(bool saves = false);  // `saves`: this replica wants a checkpoint
   // Checks the variables, if the spec asks for it. Collective.
   void check_variables();
   // Whether SIGUSR1 to this replica saves a checkpoint. If not, refuse_save_requests() reports what to do

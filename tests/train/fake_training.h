@@ -35,8 +35,9 @@ class FakeStrategy : public Strategy {
   int64_t spoiled_step = 0;  // the step whose loss is `spoiled_loss`; 0: none
   double spoiled_loss = std::nan("");
   double evaluation_loss = 0.5;
-  int64_t forgotten = 0;     // examples that the sums of an evaluation lack
-  int64_t failing_step = 0;  // throws instead
+  std::vector<double> evaluation_losses;  // of the first evaluations, before evaluation_loss
+  int64_t forgotten = 0;                  // examples that the sums of an evaluation lack
+  int64_t failing_step = 0;               // throws instead
 
   std::vector<int64_t> checks;  // after which step the variables were checked
   int64_t corrupt_step = 0;     // from which on they are corrupt; 0: never
@@ -58,7 +59,13 @@ class FakeStrategy : public Strategy {
     return make_sums(examples.back(), step == spoiled_step ? spoiled_loss : static_cast<double>(step));
   }
   MetricSums evaluate(const Share& share) override {
-    if (calls.back() != "evaluate") calls.push_back("evaluate");
+    if (calls.back() != "evaluate") {
+      calls.push_back("evaluate");
+      if (!evaluation_losses.empty()) {
+        evaluation_loss = evaluation_losses.front();
+        evaluation_losses.erase(evaluation_losses.begin());
+      }
+    }
     evaluated += examples_of(share);
     const int64_t counted = examples_of(share) - forgotten;
     forgotten = 0;
@@ -130,7 +137,7 @@ struct Training {
     RunReporter reporter(job, plan, callbacks);
     ActivityLog activity(*board, 0);
     PhaseClock clock;
-    RunCheckpoints checkpoints(job, plan, folder / "checkpoints", /*leads=*/true, callbacks);
+    RunCheckpoints checkpoints(job, plan, folder / "checkpoints", /*leads=*/true, callbacks, nullptr);
     Trainer(job, plan, {strategy, clock}, {train, evaluates ? &test : nullptr},
             {reporter, checkpoints, callbacks, activity}, /*leads=*/true)
         .run(from);

@@ -181,7 +181,7 @@ TEST_CASE("a real strategy learns the synthetic classes through the trainer") {
   RunReporter reporter(training.job, plan, callbacks);
   ActivityLog activity(*training.board, 0);
   RunCheckpoints checkpoints(training.job, plan, training.folder / "checkpoints", /*leads=*/true,
-                             training.sink);
+                             training.sink, nullptr);
   Trainer(training.job, plan, {*strategy, *clock}, {train, &test},
           {reporter, checkpoints, callbacks, activity},
           /*leads=*/true)
