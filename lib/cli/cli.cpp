@@ -238,12 +238,15 @@ void CommandLine::add_inspect() {
 
 void CommandLine::add_eval() {
   CLI::App* command = app.add_subcommand(
-      "eval", "Evaluate a checkpoint on the test examples: accuracy of each class, confusion matrix");
+      "eval", "Evaluate a checkpoint on examples of its dataset: accuracy of each class, confusion matrix");
   CLI::App* replica = app.add_subcommand("eval-replica", "One replica process; started by dtrain eval");
   replica->group("");  // hidden
   for (CLI::App* one : {command, replica}) {
     add_checkpoint(one, eval.checkpoint);
     add_overrides(one, eval.overrides);
+    one->add_option("--split", eval.split, "Which examples: test (default), validation (data.split) or train")
+        ->check(CLI::IsMember({"test", "validation", "train"}))
+        ->type_name("PART");
   }
   command->add_option("--data", eval.data, "The folder of the dataset (--set data.path)")->type_name("DIR");
   command->add_option("--replicas", eval.replicas, "Processes that share the examples (default: 1)")

@@ -47,6 +47,7 @@ struct EvalOptions {
   std::vector<std::string> overrides;
   std::optional<std::string> data;  // the dataset's folder
   int64_t replicas = 1;
+  std::string split = "test";  // train, validation or test
   bool json = false;
 };
 

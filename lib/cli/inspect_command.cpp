@@ -56,6 +56,8 @@ void print_state(const TrainingState& state) {
                            with_separators(state.epoch), state.epoch == 1 ? "" : "s",
                            with_separators(state.position)));
   line("learning rate", fmt::format("{:g}", state.learning_rate));
+  if (!state.metrics.empty() && state.validation_examples > 0)
+    line("evaluated on", fmt::format("{} validation examples", with_separators(state.validation_examples)));
   for (const auto& [name, value] : state.metrics)
     line(printable(name, 14).c_str(), fmt::format("{:.6g}", value));
   if (!state.suspicion.empty()) line("suspect", state.suspicion);

@@ -57,7 +57,7 @@ class Console : public EventSink {
   void on_message(const MessageEvent& event);
   // A line of the table.
   struct Row {
-    const char* phase = "";
+    std::string phase;
     std::optional<int64_t> epoch;
     MetricValues metrics;
     StepSpeed speed;

@@ -191,10 +191,15 @@ const Fields<JobSpec>& job_fields() {
           .choices = &dataset_kinds(), .word = "none"),
       JOB(data.shuffle, .doc = "train in a new random order every epoch"),
       JOB(data.drop_remainder, .doc = "leave out the last step of an epoch if it is smaller than a global batch"),
-      JOB(data.train_examples, .doc = "train only on this many examples, the first ones", .unit = "examples",
+      JOB(data.train_examples, .doc = "use only this many of the training examples, the first ones",
+          .unit = "examples", .bounds = between(1, 1e9), .word = "all"),
+      JOB(data.test_examples, .doc = "use only this many of the test examples, the first ones", .unit = "examples",
           .bounds = between(1, 1e9), .word = "all"),
-      JOB(data.test_examples, .doc = "evaluate only on this many examples, the first ones", .unit = "examples",
-          .bounds = between(1, 1e9), .word = "all"),
+      JOB(data.split.validation, .doc = "keep this part of the training examples for validation: evaluations during "
+          "training are of it, and the test examples are evaluated once, at the end "
+          "([validation](training.md#validation))", .bounds = {0.0, 1.0, true, true}, .word = "none"),
+      JOB(data.split.seed, .doc = "decides, with the number of training examples, which of them are in the validation "
+          "part", .bounds = {.minimum = 0}),
       JOB(data.shape, .doc = "channels, height and width of a synthetic image", .bounds = between(1, 4096),
           .length = {3, 3}, .when = kSynthetic),
       JOB(data.classes, .doc = "classes of the synthetic dataset", .bounds = between(2, 1e6), .when = kSynthetic),

@@ -36,6 +36,12 @@ struct CudaSpec {
   bool cudnn_benchmark = false;
 };
 
+// The part of the training examples that is kept for validation.
+struct SplitSpec {
+  std::optional<double> validation;  // nullopt: none
+  int64_t seed = 1;
+};
+
 struct DataSpec {
   std::string dataset = "mnist";
   std::optional<std::string> path;
@@ -44,6 +50,7 @@ struct DataSpec {
   bool drop_remainder = false;
   std::optional<int64_t> train_examples;     // nullopt: all
   std::optional<int64_t> test_examples;      // nullopt: all
+  SplitSpec split;                           // of the train_examples
   std::vector<int64_t> shape = {1, 28, 28};  // synthetic only: channels, height, width
   int64_t classes = 10;                      // synthetic only
   double mean = 0;                           // subtracted after scaling to 0..1

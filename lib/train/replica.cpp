@@ -124,12 +124,16 @@ void train(const ReplicaContext& context, const Dataset& dataset,
   // took, a whole copy of the variables in central_storage, is not needed again.
   ::malloc_trim(0);
   ShareLoader train_shares(dataset.train, train_options(job, run, identity.rank, accelerator.get()));
-  std::optional<ShareLoader> test_shares;
-  if (evaluates_on(run, identity.rank))
-    test_shares.emplace(dataset.test, test_options(job, run, identity.rank, accelerator.get()));
+  std::optional<ShareLoader> evaluated, final_test;
+  if (evaluates_on(run, identity.rank)) {
+    const LoaderOptions options = evaluation_options(job, run, identity.rank, accelerator.get());
+    evaluated.emplace(dataset.validation ? dataset.validation : dataset.test, options);
+    if (job.data.has_final_test()) final_test.emplace(dataset.test, options);
+  }
   RunReporter reporter(job, run, callbacks, traffic, accelerator.get(), loss_scale);
   RunCheckpoints checkpoints(job, run, checkpoint_folder(files.folder), leads, callbacks, store);
-  Trainer trainer(job, run, {*strategy, *clock}, {train_shares, test_shares ? &*test_shares : nullptr},
+  Trainer trainer(job, run, {*strategy, *clock},
+                  {train_shares, evaluated ? &*evaluated : nullptr, final_test ? &*final_test : nullptr},
                   {reporter, checkpoints, callbacks, activity}, leads);
   trainer.run(from ? &*from : nullptr);
 }

@@ -19,7 +19,8 @@ Trainer::Trainer(const JobPlan& job, const RunPlan& run, const SteppingParts& st
       run_(run),
       strategy_(stepping.strategy),
       train_(shares.train),
-      test_(shares.test),
+      evaluated_(shares.evaluated),
+      final_test_(shares.final_test),
       clock_(stepping.clock),
       reporter_(records.reporter),
       checkpoints_(records.checkpoints),
@@ -48,6 +49,7 @@ void Trainer::run(const Resumption* from) {
     after_epoch(epoch);
   }
   if (restores_best()) restore_best();
+  if (final_test_ != nullptr) test(epoch);
   strategy_.finish();
   checkpoints_.finish();  // however long the disk takes, nobody waits for it
   activity_.doing(Activity::kFinished);
@@ -247,6 +249,7 @@ TrainingState Trainer::state(int64_t epoch, const MetricSums& window) const {
   state.step = step_;
   state.position = complete ? 0 : position_;
   state.train_examples = job_.data.train_examples;
+  state.validation_examples = job_.data.validation_examples;
   state.global_batch = run_.batch.global;
   state.pass_sums = epoch_sums_.named();
   state.window_sums = window.named();
@@ -293,15 +296,7 @@ void Trainer::require_finite(double loss, const char* of) {
 
 void Trainer::evaluate(int64_t epoch) {
   const double start = steady_seconds();
-  activity_.doing(Activity::kEvaluating);
-  MetricSums sums;
-  test_->start_epoch(0);
-  while (const std::optional<Share> share = test_->next()) sums.add(strategy_.evaluate(*share));
-  sums = strategy_.sum_over_replicas(std::move(sums));
-  if (sums.examples() != job_.data.test_examples) {
-    throw Error(ExitCode::kBug,
-                fmt::format("evaluated {} examples of {}", sums.examples(), job_.data.test_examples));
-  }
+  const MetricSums sums = pass_over(*evaluated_, job_.data.evaluated_examples());
   const MetricValues metrics = sums.metrics();
   learning_rate_.on_evaluation(metrics);  // the same sums on every replica
   evaluation_ = {metrics.begin(), metrics.end()};
@@ -309,8 +304,26 @@ void Trainer::evaluate(int64_t epoch) {
   require_finite(sums.loss(), "evaluation loss");  // the last update alone can spoil the weights
 }
 
+void Trainer::test(int64_t epochs) {
+  const double start = steady_seconds();
+  const MetricSums sums = pass_over(*final_test_, job_.data.test_examples);
+  reporter_.on_final_test(epochs, step_, steady_seconds() - start, sums);
+  require_finite(sums.loss(), "test loss");
+}
+
+MetricSums Trainer::pass_over(ShareLoader& examples, int64_t count) {
+  activity_.doing(Activity::kEvaluating);
+  MetricSums sums;
+  examples.start_epoch(0);
+  while (const std::optional<Share> share = examples.next()) sums.add(strategy_.evaluate(*share));
+  sums = strategy_.sum_over_replicas(std::move(sums));
+  if (sums.examples() != count)
+    throw Error(ExitCode::kBug, fmt::format("evaluated {} examples of {}", sums.examples(), count));
+  return sums;
+}
+
 bool Trainer::evaluation_is_due(int64_t epoch) const {
-  if (test_ == nullptr) return false;
+  if (evaluated_ == nullptr) return false;
   return (epoch + 1) % job_.spec.evaluate.every_epochs == 0 || epoch + 1 == run_.epochs || ended_;
 }
 

@@ -40,7 +40,8 @@ struct SteppingParts {
 // This replica's examples.
 struct ReplicaShares {
   ShareLoader& train;
-  ShareLoader* test;  // nullptr: this replica does not evaluate
+  ShareLoader* evaluated;             // during training; nullptr: this replica does not evaluate
+  ShareLoader* final_test = nullptr;  // after it; nullptr: there is no evaluation of its own at the end
 };
 
 // Where the progress of the training is reported and saved.
@@ -91,6 +92,11 @@ class Trainer {
   TrainingState state(int64_t epoch, const MetricSums& window) const;
   bool pass_is_complete() const;
   void evaluate(int64_t epoch);
+  // Evaluates the test examples after `epochs` epochs, where the evaluations so far were of a validation
+  // part.
+  void test(int64_t epochs);
+  // Evaluates all of `examples`, which are `count`. Collective.
+  MetricSums pass_over(ShareLoader& examples, int64_t count);
   // Adds the window's sums over all replicas to the epoch's and reports them.
   void end_window(int64_t epoch, double learning_rate);
   // All replicas have the same loss, so all make the same decision.
@@ -101,7 +107,8 @@ class Trainer {
   const RunPlan& run_;
   Strategy& strategy_;
   ShareLoader& train_;
-  ShareLoader* test_;
+  ShareLoader* evaluated_;
+  ShareLoader* final_test_;
   PhaseClock& clock_;
   RunReporter& reporter_;
   RunCheckpoints& checkpoints_;

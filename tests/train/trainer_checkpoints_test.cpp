@@ -166,6 +166,28 @@ TEST_CASE("a checkpoint says where training stood") {
   }
 }
 
+TEST_CASE("a checkpoint has the validation part's metrics, and a complete training that goes on is tested") {
+  const std::vector<std::string> spec = {"checkpoint.every_epochs=1", "data.split.validation=0.25"};
+  Training whole(spec);
+  whole.strategy.test_loss = 0.25;
+  whole.run();
+  const auto states = saved_in(whole.folder / "checkpoints");
+  REQUIRE(states.size() == 3);
+  for (const TrainingState& state : states) {
+    CHECK(state.metrics.at("loss") == 0.5);
+    CHECK(state.train_examples == 14);
+    CHECK(state.validation_examples == 4);
+  }
+  Training rest(spec);
+  const Checkpoint last = load_checkpoint(list_checkpoints(whole.folder / "checkpoints").back().path);
+  rest.strategy.steps_before = last.state.step;
+  const Resumption from{last.state, {last.model, last.optimizer}};
+  rest.run(/*evaluates=*/true, &from);
+  CHECK(rest.strategy.steps.empty());
+  CHECK(rest.values<std::string>("eval", "part") == std::vector<std::string>{"test"});
+  CHECK(rest.values<int64_t>("eval", "epoch") == Numbers{3});
+}
+
 TEST_CASE("a training that goes on trains the rest, each example once, and reports the same") {
   for (const size_t saved : {0, 1, 2, 3}) {
     Training whole({"checkpoint.every_steps=4", "checkpoint.keep=100", "metrics.every_steps=3"});
