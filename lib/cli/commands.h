@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "core/error.h"
+#include "inference/find_checkpoint.h"
 #include "reference/first_job.h"
 #include "spec/overrides.h"
 
@@ -44,15 +45,16 @@ struct PlanOptions {
 };
 
 struct EvalOptions {
-  std::string checkpoint;
+  CheckpointChoice checkpoint;
   Overrides overrides;
   std::optional<std::string> data;  // the dataset's folder
   int64_t replicas = 1;
+  std::string split = "test";  // train, validation or test
   bool json = false;
 };
 
 struct PredictOptions {
-  std::string checkpoint;
+  CheckpointChoice checkpoint;
   std::vector<std::string> files;
   int64_t top = 3;
   bool resize = false;
@@ -60,7 +62,7 @@ struct PredictOptions {
 };
 
 struct ExportOptions {
-  std::string checkpoint;
+  CheckpointChoice checkpoint;
   std::string format = "safetensors";  // or onnx, torchscript
   std::optional<std::string> out;      // the file; nullopt: one in the working folder
   bool overwrite = false;

@@ -10,12 +10,17 @@
 namespace dtrain {
 namespace {
 
-void add_checkpoint(CLI::App* command, std::string& checkpoint) {
+void add_checkpoint(CLI::App* command, CheckpointChoice& choice) {
   command
-      ->add_option("CHECKPOINT", checkpoint,
+      ->add_option("CHECKPOINT", choice.path,
                    "The folder of a checkpoint, or of a run: then its newest good one")
       ->required()
       ->type_name("");
+  CLI::Option* best = command->add_flag("--best", choice.best, "Of a run, the one with the best evaluation");
+  command->add_option("--epoch", choice.epoch, "Of a run, the one of the end of epoch N")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
+      ->excludes(best)
+      ->type_name("N");
 }
 
 }  // namespace
@@ -35,12 +40,15 @@ void CommandLine::add_inspect() {
 
 void CommandLine::add_eval() {
   CLI::App* command = app.add_subcommand(
-      "eval", "Evaluate a checkpoint on the test examples: accuracy of each class, confusion matrix");
+      "eval", "Evaluate a checkpoint on examples of its dataset: accuracy of each class, confusion matrix");
   CLI::App* replica = app.add_subcommand("eval-replica", "One replica process; started by dtrain eval");
   replica->group("");  // hidden
   for (CLI::App* one : {command, replica}) {
     add_checkpoint(one, eval.checkpoint);
     add_overrides(one, eval.overrides);
+    one->add_option("--split", eval.split, "Which examples: test (default), validation (data.split) or train")
+        ->check(CLI::IsMember({"test", "validation", "train"}))
+        ->type_name("PART");
   }
   command->add_option("--data", eval.data, "The folder of the dataset (--set data.path)")->type_name("DIR");
   command->add_option("--replicas", eval.replicas, "Processes that share the examples (default: 1)")
@@ -121,10 +129,9 @@ void CommandLine::add_report() {
       ->required()
       ->expected(1, static_cast<int>(kMostReported))
       ->type_name("");
-  CLI::Option* out =
-      command->add_option("--out", report.out, "The file (default: report.html in this folder)")
-          ->type_name("FILE");
-  command->add_option("--output", report.out)->type_name("FILE")->group("")->excludes(out);  // its older name
+  command->add_option("--out", report.out, "The file (default: report.html in this folder)")
+      ->type_name("FILE");
+  command->add_option("--output", report.out)->type_name("FILE")->group("");  // its older name
   command->add_flag("--overwrite", report.overwrite,
                     "Replace the file whatever it is; an earlier page of dtrain report is always replaced");
   command->footer(exit_code_help(

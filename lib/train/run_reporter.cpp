@@ -123,6 +123,7 @@ void RunReporter::on_run_start(int64_t step) {
   resumed_ = step > 0;
   if (resumed_) start.resumed_step = step;
   start.train_examples = data.train_examples;
+  if (data.has_validation()) start.validation_examples = data.validation_examples;
   start.test_examples = data.test_examples;
   start.dataset = data.name;
   start.dataset_source = data.source;
@@ -205,8 +206,22 @@ void RunReporter::on_epoch(int64_t epoch, int64_t steps, double seconds, double 
 }
 
 void RunReporter::on_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums) {
+  if (job_.data.has_validation()) {
+    part_ = kValidationPart;
+    validation_ = ValidationSummary{sums.metrics()};
+  }
+  report_evaluation(epoch, step, seconds, sums);
+}
+
+void RunReporter::on_final_test(int64_t epoch, int64_t step, double seconds, const MetricSums& sums) {
+  part_ = kTestPart;
+  report_evaluation(epoch, step, seconds, sums);
+}
+
+void RunReporter::report_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums) {
   evaluated_ = sums.metrics();
   auto line = begin_event<EvalEvent>(run_.name());
+  line.part = part_;
   line.epoch = epoch;
   line.step = step;
   line.metrics = evaluated_;
@@ -240,6 +255,10 @@ void RunReporter::warn_if_worse() {
                                                                : "train.optimizer.learning_rate"));
 }
 
+void RunReporter::on_best(const std::map<std::string, double>& metrics) {
+  for (auto& [name, value] : evaluated_) value = metrics.at(name);
+}
+
 void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<WorkersReport>& workers) {
   warn_if_worse();
   const StepRate rate = run_timer_.run();
@@ -257,7 +276,9 @@ void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<
   end.skipped_steps = rate.skipped;
   if (loss_scale_) end.skipped_updates = loss_scale_->skipped();
   if (phase_steps_ > 0) end.phases_ms = mean_milliseconds(phase_seconds_, phase_steps_);
+  end.part = part_;
   end.metrics = evaluated_;
+  end.validation = validation_;
   sink_.on_event(encode(end));
 }
 

@@ -1,0 +1,50 @@
+#include "runs/same_training.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/text.h"
+#include "spec/fields.h"
+
+namespace dtrain {
+namespace {
+
+// Of a model's layers, what changes neither their variables nor what they compute from them.
+std::string text_of_layers(const JobSpec& spec) {
+  nlohmann::ordered_json layers = to_json(*find_field(job_fields(), "model.layers"), spec);
+  for (auto& layer : layers) {
+    for (const char* name : {"initializer", "rate"}) layer.erase(name);
+  }
+  return layers.dump();
+}
+
+}  // namespace
+
+std::vector<std::string> different_training(const JobSpec& now, const JobSpec& saved) {
+  std::vector<std::string> differences;
+  const auto differ = [&](const std::string& path) {
+    if (path == "model.layers") return text_of_layers(now) != text_of_layers(saved);
+    const auto* field = find_field(job_fields(), path);
+    return to_json(*field, now) != to_json(*field, saved);
+  };
+  for (const auto& field : job_fields()) {
+    const bool of_model = field.path.rfind("model.", 0) == 0 && field.path != "model.dropout" &&
+                          field.path != "model.initializer" && applies(job_fields(), field, now) &&
+                          applies(job_fields(), field, saved);
+    const bool of_training = field.path == "train.loss" || field.path == "train.optimizer.kind";
+    if ((!of_model && !of_training) || !differ(field.path)) continue;
+    const std::string was = to_json(field, saved).dump(), is = to_json(field, now).dump();
+    differences.push_back(field.path == "model.layers" ? "model.layers has other layers"
+                                                       : fmt::format("{} is {}, and was {}", field.path,
+                                                                     printable(is), printable(was)));
+  }
+  return differences;
+}
+
+bool has_same_order(const JobSpec& now, const JobSpec& saved) {
+  return saved.seed == now.seed && saved.data.shuffle == now.data.shuffle &&
+         saved.data.drop_remainder == now.data.drop_remainder;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,18 @@
+// Whether a job is the same training as that of a checkpoint.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "spec/spec.h"
+
+namespace dtrain {
+
+// A line for each field that differs and must not, for the saved variables to mean the same: those of the
+// model (but for dropout and initializer), the loss, the kind of optimizer.
+std::vector<std::string> different_training(const JobSpec& now, const JobSpec& saved);
+
+// Whether the examples of an epoch come in the same order.
+bool has_same_order(const JobSpec& now, const JobSpec& saved);
+
+}  // namespace dtrain
