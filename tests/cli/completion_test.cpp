@@ -182,7 +182,9 @@ TEST_CASE("the script is found by the line that its first line tells") {
 TEST_CASE("fish knows the commands, their options and what they are for") {
   const std::string script = script_of("fish");
   CHECK_THAT(script, ContainsSubstring("-n __fish_use_subcommand -f -a run -d 'Train"));
-  CHECK_THAT(script, ContainsSubstring("-n '__fish_seen_subcommand_from run' -l set -r -f -a '(__dtrain_settings)' -d 'Override"));
+  CHECK_THAT(script,
+             ContainsSubstring(
+                 "-n '__fish_seen_subcommand_from run' -l set -r -f -a '(__dtrain_settings)' -d 'Override"));
   CHECK_THAT(script, ContainsSubstring("-n '__fish_seen_subcommand_from run' -l quiet -d "));
   CHECK_THAT(script, ContainsSubstring("-n '__fish_seen_subcommand_from completion' -f -a 'bash zsh fish'"));
   CHECK_THAT(script, !ContainsSubstring("-a replica"));
