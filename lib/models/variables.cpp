@@ -4,16 +4,24 @@
 #include <fmt/format.h>
 #include <fmt/ostream.h>
 
+#include <algorithm>
 #include <map>
+#include <utility>
 
 #include "core/error.h"
+#include "core/text.h"
 
 namespace dtrain {
 namespace {
 
-[[noreturn]] void refuse(const std::string& why) {
+constexpr size_t kMostDifferences = 5;  // that are told
+
+[[noreturn]] void refuse(std::vector<std::string> differences) {
+  const size_t more = differences.size() - std::min(differences.size(), kMostDifferences);
+  differences.resize(differences.size() - more);
   throw Error(ExitCode::kCheckpoint,
-              "the checkpoint is of another model: " + why + "; use the spec that it was trained with");
+              fmt::format("the checkpoint is of another model: {}{}; use the spec that it was trained with",
+                          join(differences, "; "), more == 0 ? "" : fmt::format("; and {} more", more)));
 }
 
 }  // namespace
@@ -35,17 +43,22 @@ Variables copy_variables(const Model& model) {
 void require_variables(const Model& model, const Variables& variables) {
   const Variables own = named_variables(model);
   const std::map<std::string, at::Tensor> values(variables.begin(), variables.end());
+  std::vector<std::string> differences;
   for (const auto& [name, tensor] : own) {
     const auto value = values.find(name);
-    if (value == values.end()) refuse("it has no '" + name + "'");
-    if (value->second.sizes() != tensor.sizes() || value->second.scalar_type() != tensor.scalar_type()) {
-      refuse(fmt::format("its '{}' is {} {}, the model's {} {}", name,
-                         at::toString(value->second.scalar_type()), fmt::streamed(value->second.sizes()),
-                         at::toString(tensor.scalar_type()), fmt::streamed(tensor.sizes())));
+    if (value == values.end()) {
+      differences.push_back("it has no '" + name + "'");
+    } else if (value->second.sizes() != tensor.sizes() ||
+               value->second.scalar_type() != tensor.scalar_type()) {
+      differences.push_back(fmt::format("its '{}' is {} {}, the model's {} {}", name,
+                                        at::toString(value->second.scalar_type()),
+                                        fmt::streamed(value->second.sizes()),
+                                        at::toString(tensor.scalar_type()), fmt::streamed(tensor.sizes())));
     }
   }
   if (own.size() != variables.size())
-    refuse(fmt::format("it has {} variables, the model {}", variables.size(), own.size()));
+    differences.push_back(fmt::format("it has {} variables, the model {}", variables.size(), own.size()));
+  if (!differences.empty()) refuse(std::move(differences));
 }
 
 void write_variables(Model& model, const Variables& variables) {

@@ -97,7 +97,10 @@ TEST_CASE("what cannot be evaluated is refused with the reason") {
              ContainsSubstring("is a file; name the folder of a run or of a checkpoint"));
   const Outcome other = dtrain_command({"eval", run, "--set", "model.hidden=[6]"});
   CHECK(other.exit_code == 7);
-  CHECK_THAT(other.errors, ContainsSubstring("of another model"));
+  CHECK_THAT(
+      other.errors,
+      ContainsSubstring("of another model: its 'dense.weight' is Float [5, 16], the model's Float [6, 16]; "
+                        "its 'dense.bias' is Float [5], the model's Float [6]; its 'dense_1.weight' is "));
   CHECK(dtrain_command({"eval", run, "--set", "model.hiden=[6]"}).exit_code == 2);
   CHECK(dtrain_command({"eval", run, "--replicas", "0"}).exit_code == 2);
   CHECK(dtrain_command({"eval", run, "--replicas", "65"}).exit_code == 2);
