@@ -141,19 +141,18 @@ std::optional<DatasetInfo> look_for(const Entry& entry, const std::vector<fs::pa
   return std::nullopt;
 }
 
-bool is_missing(const fs::path& place) {
+// A data.path that is not there is a slip of the pen, which a fallback would hide.
+bool has_wrong_path(const DataSpec& spec) {
   std::error_code code;
-  return fs::status(place, code).type() == fs::file_type::not_found;
+  return spec.path && entry_named(spec.dataset).find &&
+         fs::status(*spec.path, code).type() == fs::file_type::not_found;
 }
 
 // With the training examples not yet split.
 std::optional<DatasetInfo> search(const DataSpec& spec, std::vector<std::string>& looked_in) {
   const Entry& requested = entry_named(spec.dataset);
   const auto places = spec.path ? std::vector<fs::path>{*spec.path} : usual_places(requested);
-  if (spec.path && is_missing(*spec.path)) {  // a slip of the pen, which a fallback would hide
-    looked_in.push_back(describe_place(*spec.path));
-    return std::nullopt;
-  }
+  if (has_wrong_path(spec)) return std::nullopt;
   auto info = look_for(requested, places, spec, looked_in);
   if (!info && spec.fallback) {
     const Entry& fallback = entry_named(*spec.fallback);
@@ -163,7 +162,7 @@ std::optional<DatasetInfo> search(const DataSpec& spec, std::vector<std::string>
 }
 
 [[noreturn]] void fail_not_found(const DataSpec& spec, const std::vector<std::string>& looked_in) {
-  if (spec.path && is_missing(*spec.path)) {
+  if (has_wrong_path(spec)) {
     throw Error(ExitCode::kData,
                 fmt::format("data.path: {}: there is no such folder; correct it, or leave data.path "
                             "out to search the usual folders{}",
