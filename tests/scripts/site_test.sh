@@ -14,7 +14,7 @@ capture "$sources/scripts/build_site" "$work/site"
 claim "the documents make a site" [ "$status" = 0 ]
 check "$work/site"
 claim "links, anchors and the navigation of the site are right" [ "$status" = 0 ]
-for page in index docs/spec datasets/index; do
+for page in index docs/spec docs/getting-started datasets/index; do
   claim "it has $page.html" [ -s "$work/site/$page.html" ]
 done
 capture "$sources/scripts/build_site" "$work/site"
@@ -30,15 +30,15 @@ cp -r "$sources"/{scripts,docs,configs,README.md,LICENSE} "$copy/"
 mkdir "$copy/datasets"
 cp "$sources/datasets/README.md" "$copy/datasets/"
 
-echo "[there](nowhere.md)" >>"$copy/docs/gpu.md"
+echo "[there](nowhere.md)" >>"$copy/docs/faq.md"
 capture "$copy/scripts/build_site" "$work/site"
 claim "a link to a missing page fails the build" [ "$status" = 1 ]
 claim "it is named" contains "$err" "nowhere.md"
 claim "the site stays as it was" [ -s "$work/site/index.html" ]
-sed -i '$d' "$copy/docs/gpu.md"
+sed -i '$d' "$copy/docs/faq.md"
 
 echo "alone" >"$copy/docs/alone.md"
-cat >>"$copy/docs/gpu.md" <<'EOF'
+cat >>"$copy/docs/faq.md" <<'EOF'
 
 [there](spec.md#no-such-heading), [here](#neither), <a href="absent.html">data</a>
 
@@ -49,10 +49,10 @@ EOF
 capture "$copy/scripts/build_site" "$work/wrong"
 check "$work/wrong"
 claim "mistakes that mkdocs lets pass fail the check" [ "$status" = 1 ]
-claim "a wrong anchor" contains "$out" "docs/gpu.html: spec.html#no-such-heading: no such heading"
-claim "a wrong anchor of the same page" contains "$out" "docs/gpu.html: #neither: no such heading"
-claim "a file that is not there" contains "$out" "docs/gpu.html: absent.html leads nowhere"
-claim "something that is loaded" contains "$out" "docs/gpu.html: loads https://example.org/stars.svg"
+claim "a wrong anchor" contains "$out" "docs/faq.html: spec.html#no-such-heading: no such heading"
+claim "a wrong anchor of the same page" contains "$out" "docs/faq.html: #neither: no such heading"
+claim "a file that is not there" contains "$out" "docs/faq.html: absent.html leads nowhere"
+claim "something that is loaded" contains "$out" "docs/faq.html: loads https://example.org/stars.svg"
 claim "an anchor that the repository has not" contains "$out" "the heading 'A heading -- with dashes' has another anchor"
 claim "a page that nobody finds" contains "$out" "docs/alone.html: not in the navigation"
 claim "and nothing else" [ "$(wc -l <<<"$out")" = 6 ]
