@@ -65,8 +65,10 @@ void announce(const Place& place) {
                     place.host->hosts.size(), source, place.host->hosts.front(), place.host->port));
 }
 
-JobResult supervise(const JobPlan& job, const Place& place, const MeetingOptions& meeting,
+JobResult take_part(const JobPlan& job, const Place& place, const MeetingOptions& meeting,
                     const RunOptions& options) {
+  if (place.replica)
+    return run_launched_replica(job, *place.replica, output_options(options), meeting, std::cout);
   const std::string program = own_program().string();
   std::optional<JobHosts> hosts;
   if (place.host) hosts = JobHosts{*place.host, meeting};
@@ -93,11 +95,7 @@ ExitCode run_command(const RunOptions& options) {
   require_devices(job.devices, find_devices(job.spec.strategy));
   if (!options.quiet) announce(place);
   const MeetingOptions meeting{job_token(), say, options.resume.has_value()};
-  if (place.replica) {
-    run_launched_replica(job, *place.replica, output_options(options), meeting, std::cout);
-    return ExitCode::kDone;
-  }
-  const JobResult result = supervise(job, place, meeting, options);
+  const JobResult result = take_part(job, place, meeting, options);
   if (result.code != ExitCode::kDone) report_failure(result.message, std::cerr);
   return result.code;
 }

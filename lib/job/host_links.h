@@ -32,6 +32,7 @@ class LeadingHost {
   // run's folder and returns its name, which the others use too. `hosts` outlives this.
   LeadingHost(const JobPlan& job, const JobHosts& hosts, const std::function<std::string()>& make_folder);
 
+  const std::string& own_name() const { return hosts_.own_name(); }
   // The job on the hosts that are left (job/fewer_hosts.h).
   const JobPlan& job() const { return job_; }
 

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "identity/identity.h"
 #include "job/host_links.h"
+#include "job/run_job.h"
 #include "job/run_output.h"
 #include "plan/job_plan.h"
 
@@ -16,13 +17,6 @@ namespace dtrain {
 
 // Supervises: finds what to resume from if the options ask for it, starts the replicas of each run as
 // processes of `program` (its hidden `replica` subcommand), relays their events, and returns how it ended.
-// If the code is not kDone, `message` says why in lines for people, and `reason` in one line.
-struct JobResult {
-  ExitCode code = ExitCode::kDone;
-  std::string message;
-  std::string reason;
-  Event summary;  // what summary.json holds
-};
 // With `hosts`, the job has several hosts and this is the first: it waits for the others, and tells them how
 // the job ended. Throws Error if they cannot meet or the run's folder cannot be made.
 JobResult supervise_job(const JobPlan& job, const OutputOptions& options, const std::string& program,
@@ -40,7 +34,7 @@ ExitCode run_supervised_replica(const std::filesystem::path& plan, const std::st
 
 // One of the processes that a launcher such as torchrun started, on one host or more: all of them take part
 // in the distributed run; rank 0 also trains the baseline, writes the folder and prints.
-void run_launched_replica(const JobPlan& job, Identity identity, const OutputOptions& options,
-                          const MeetingOptions& meeting, std::ostream& out);
+JobResult run_launched_replica(const JobPlan& job, Identity identity, const OutputOptions& options,
+                               const MeetingOptions& meeting, std::ostream& out);
 
 }  // namespace dtrain

@@ -149,12 +149,11 @@ void RunOutput::finish(const JobPlan& job) {
   note_lost_output();
 }
 
-void RunOutput::fail(const RunPlan& run, const std::string& status, ExitCode code,
-                     const std::string& message) {
+void RunOutput::fail(const RunPlan& run, ExitCode code, const std::string& message) {
   console_.clear_progress();
   // To the user the measurement of the overhead is part of the distributed run.
   auto end = begin_event<RunEndEvent>(name_of(run.traits().trains ? run.kind : RunKind::kDistributed));
-  end.status = status;
+  end.status = code == ExitCode::kStopped ? "stopped" : "failed";
   end.exit_code = static_cast<int>(code);
   end.error = message;
   try {
@@ -196,7 +195,7 @@ std::optional<ResumePoint> resume_point(const JobPlan& job, const OutputOptions&
   return point;
 }
 
-std::string go_on_message(const RunOutput& output) {
+std::string resume_message(const RunOutput& output) {
   if (output.checkpoint_step() < 0) return "";
   return fmt::format("\nto go on from step {}: {}", with_separators(output.checkpoint_step()),
                      resume_command(output.directory().path()));

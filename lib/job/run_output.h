@@ -56,7 +56,7 @@ class RunOutput : public EventSink {
   void finish(const JobPlan& job);
   // The job failed or was stopped during `run`, or before `run` started: writes the end of the run and
   // summary.json, as far as they can be written.
-  void fail(const RunPlan& run, const std::string& status, ExitCode code, const std::string& message);
+  void fail(const RunPlan& run, ExitCode code, const std::string& message);
 
   const RunDirectory& directory() const { return directory_; }
   bool is_complete(const RunPlan& run) const { return summaries_.of(run.name()).status == "completed"; }
@@ -98,7 +98,7 @@ class RunOutput : public EventSink {
 std::optional<ResumePoint> resume_point(const JobPlan& job, const OutputOptions& options);
 
 // A line with the command that resumes from the last checkpoint; empty if there is none.
-std::string go_on_message(const RunOutput& output);
+std::string resume_message(const RunOutput& output);
 
 // `reason` ("stopped by SIGINT"), how far the job came, and the command that resumes it. `saved`: the last
 // checkpoint was saved because of the stop.

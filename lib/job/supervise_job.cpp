@@ -8,18 +8,15 @@
 
 #include "checkpoint/checkpoint.h"
 #include "core/clock.h"
-#include "core/files.h"
 #include "core/signals.h"
 #include "core/text.h"
 #include "identity/identity.h"
-#include "identity/role.h"
 #include "job/host_links.h"
 #include "job/job.h"
 #include "job/restarts.h"
 #include "job/supervise_run.h"
 #include "metrics/events.h"
 #include "store/local_store.h"
-#include "supervise/diagnosis.h"
 #include "supervise/supervisor.h"
 #include "train/meeting.h"
 #include "train/run_checkpoints.h"
@@ -27,79 +24,7 @@
 namespace dtrain {
 namespace {
 
-constexpr double kSaveSeconds = 600;  // after a stop signal; a second one does not wait
-
-// Starts and watches the replicas of one run on this host alone.
-SuperviseResult supervise_here(const JobPlan& job, const RunPlan& run, const RunDirectory& directory,
-                               const std::string& program, LocalReplicas replicas) {
-  const HostedLocalStore hosted = host_local_store(rendezvous_timeout(job.spec));
-  for (int64_t rank = 0; rank < run.processes(); ++rank)
-    replicas.identities.push_back(local_identity(rank, run.processes(), hosted.name));
-  return supervise_replicas(job, run, directory, program, replicas);
-}
-
-// Those of one run on all hosts: the distributed one, or one that this host does while the others wait.
-SuperviseResult supervise_everywhere(const JobPlan& job, const RunPlan& run, const RunDirectory& directory,
-                                     const std::string& program, LocalReplicas replicas,
-                                     LeadingHost* others) {
-  if (others == nullptr) return supervise_here(job, run, directory, program, replicas);
-  replicas.interrupted = [others] { return others->interrupted(); };
-  if (!run.traits().spans_hosts) return supervise_here(job, run, directory, program, replicas);
-  others->tell_losses_to(replicas.on_lost);
-  replicas.identities = others->start(replicas.restart, replicas.resumes);
-  return others->gather(supervise_replicas(job, run, directory, program, replicas));
-}
-
-// The same, with what a run that saves checkpoints says when it was stopped.
-SuperviseResult supervise_once(const JobPlan& job, const RunPlan& run, const ResumePoint* from,
-                               const std::string& program, RunOutput& output, LocalReplicas replicas,
-                               LeadingHost* others) {
-  bool saved = false;      // for a stop signal
-  std::string last_words;  // of rank 0, when it failed otherwise
-  replicas.on_failed = [&](const Event& event) {
-    saved = integer_at(event, "code") == static_cast<int>(ExitCode::kStopped);
-    // That its peers are gone is no news.
-    const bool news = !saved && integer_at(event, "code") != static_cast<int>(ExitCode::kPeerLost);
-    if (news) last_words = text_at(event, "message").value_or("");
-  };
-  replicas.on_lost = [&](const LostReplica& lost) {
-    auto event = begin_event<WorkerLostEvent>(run.name());
-    event.worker = lost.rank;
-    event.reason = lost.reason;
-    if (lost.restart > 0) event.restart = lost.restart;
-    output.on_event(encode(event));
-  };
-  if (from != nullptr) {
-    replicas.resumes = true;
-    replicas.checkpoint = from->checkpoint;
-  }
-  if (saves_checkpoints(job, run)) replicas.stop_seconds = kSaveSeconds;
-  SuperviseResult result = supervise_everywhere(job, run, output.directory(), program, replicas, others);
-  if (result.code != ExitCode::kStopped) return result;
-  if (output.is_complete(run)) return {};  // it was about to end anyway
-  if (!last_words.empty()) result.message += " (" + last_words + ")";
-  if (!saved) output.look_for_checkpoints();  // ended before it could tell of the last one
-  result.message = stopped_message(result.message, output, saved);
-  return result;
-}
-
-// What stopped the job while nothing runs: a signal here, or one that another host tells of.
-std::optional<SuperviseResult> stop_between(const LocalReplicas& replicas, LeadingHost* others) {
-  if (stop_signals_received() > replicas.stop_signals_before)
-    return stopped_by_signal(last_stop_signal(), replicas.host);
-  return others == nullptr ? std::nullopt : others->stopped();
-}
-
-// Waits until `end`, steady_seconds(), or until the job is stopped.
-std::optional<SuperviseResult> wait_until(double end, const LocalReplicas& replicas, LeadingHost* others) {
-  while (true) {
-    if (const auto stop = stop_between(replicas, others)) return stop;
-    if (steady_seconds() >= end) return std::nullopt;
-    std::this_thread::sleep_for(std::chrono::milliseconds(20));
-  }
-}
-
-// What a run that has lost a process goes on from: the newest checkpoint that it has saved and that is good,
+// What a run that has lost a process resumes from: the newest checkpoint that it has saved and that is good,
 // else what it began from, else its beginning (nullopt).
 std::optional<ResumePoint> restart_point(const RunOutput& output, const ResumePoint* from) {
   ResumePoint point;
@@ -119,92 +44,174 @@ std::optional<ResumePoint> restart_point(const RunOutput& output, const ResumePo
   return point;
 }
 
-// A failure with why it was not tried again, and how a user goes on.
-SuperviseResult with_advice(SuperviseResult failure, const RestartPolicy& policy, const RunOutput& output) {
-  if (!policy.why_not().empty()) failure.message += "\n" + policy.why_not();
-  if (may_end_otherwise(failure.code)) failure.message += go_on_message(output);
-  return failure;
+FailedAttempt failed_attempt(const SuperviseResult& result, const RunOutput& output) {
+  const std::string error = result.reason.substr(0, result.reason.find('\n'));
+  return {result.code, error, result.cause.empty() ? error : result.cause, result.step,
+          output.checkpoint_step()};
 }
 
-// The same, restarted when a process dies, here or elsewhere, and the spec allows it.
-SuperviseResult supervise_run(const JobPlan& job, const RunPlan& run, const ResumePoint* from,
-                              const std::string& program, RunOutput& output, LocalReplicas replicas,
-                              LeadingHost* others) {
-  RestartPolicy policy(most_restarts(job, run), job.spec.restarts.backoff_seconds);
-  std::optional<ResumePoint> point = from ? std::optional(*from) : std::nullopt;
+// Starts the replicas of each run as processes, here and on the other hosts, and restarts a run that lost
+// one, if the spec allows it.
+class SupervisingLauncher : public RunLauncher {
+ public:
+  // `from`: what the job resumes from, or nullptr. `others`: nullptr where the job has one host.
+  SupervisingLauncher(const JobPlan& job, const std::string& program, const ResumePoint* from,
+                      RunOutput& output, LeadingHost* others, int signals_before);
+
+  SuperviseResult train(const RunPlan& run) override;
+  void dismiss(const SuperviseResult& result) override {
+    if (others_ != nullptr) others_->dismiss(result);
+  }
+
+ private:
+  SuperviseResult attempt(const RunPlan& run);
+  SuperviseResult supervise_everywhere(const RunPlan& run, LocalReplicas replicas);
+  SuperviseResult supervise_here(const RunPlan& run, LocalReplicas replicas);
+  std::optional<SuperviseResult> restart(const FailedAttempt& failed, double wait_seconds);
+  std::optional<SuperviseResult> stop_between() const;
+  std::optional<SuperviseResult> wait_until(double end) const;
+  SuperviseResult with_advice(SuperviseResult failure, const RestartPolicy& policy) const;
+  LocalReplicas local_replicas(const RunPlan& run) const;
+
+  const JobPlan& job_;
+  const std::string& program_;
+  const ResumePoint* from_;
+  RunOutput& output_;
+  LeadingHost* others_;
+  int signals_before_;
+  std::optional<ResumePoint> point_;  // what the next attempt resumes from
+  int64_t restart_ = 0;               // how often the run was restarted
+};
+
+SupervisingLauncher::SupervisingLauncher(const JobPlan& job, const std::string& program,
+                                         const ResumePoint* from, RunOutput& output, LeadingHost* others,
+                                         int signals_before)
+    : job_(job),
+      program_(program),
+      from_(from),
+      output_(output),
+      others_(others),
+      signals_before_(signals_before) {
+  if (from != nullptr) point_ = *from;
+}
+
+SuperviseResult SupervisingLauncher::train(const RunPlan& run) {
+  RestartPolicy policy(most_restarts(job_, run), job_.spec.restarts.backoff_seconds);
   while (true) {
-    const bool spans_hosts = others != nullptr && run.traits().spans_hosts;  // then on those that are left
-    SuperviseResult result =
-        supervise_once(spans_hosts ? others->job() : job, spans_hosts ? others->job().runs.back() : run,
-                       point ? &*point : nullptr, program, output, replicas, others);
+    SuperviseResult result = attempt(run);
     if (result.code == ExitCode::kDone || result.code == ExitCode::kStopped) return result;
-    output.look_for_checkpoints();
-    const std::string error = result.reason.substr(0, result.reason.find('\n'));
-    const FailedAttempt failed{result.code, error, result.cause.empty() ? error : result.cause, result.step,
-                               output.checkpoint_step()};
-    if (stop_signals_received() > replicas.stop_signals_before) return with_advice(result, policy, output);
+    output_.look_for_checkpoints();
+    const FailedAttempt failed = failed_attempt(result, output_);
+    if (stop_signals_received() > signals_before_) return with_advice(result, policy);
     const std::optional<double> wait = policy.on_failure(failed);
-    if (!wait) return with_advice(result, policy, output);
-    ++replicas.restart;
+    if (!wait) return with_advice(result, policy);
     std::optional<SuperviseResult> stop;
     try {
-      if (others) others->announce_restart();
-      point = restart_point(output, from);
-      const double end = steady_seconds() + *wait;
-      if (others) others->meet_again(replicas.stop_signals_before);
-      output.restart(failed, *wait, point ? &*point : nullptr);
-      stop = wait_until(end, replicas, others);
+      stop = restart(failed, *wait);
     } catch (const Error& error) {
-      if (error.code() == ExitCode::kStopped) stop = stop_between(replicas, others);
+      if (error.code() == ExitCode::kStopped) stop = stop_between();
       if (!stop) {
         result.message += std::string("\n") + error.what();
-        return with_advice(result, policy, output);
+        return with_advice(result, policy);
       }
     }
     if (!stop) continue;
-    stop->message = stopped_message(stop->message, output, /*saved=*/false);
+    stop->message = stopped_message(stop->message, output_, /*saved=*/false);
     return *stop;
   }
 }
 
-// The folder of this job's logs on another host than the first, inside of the run's folder, so that hosts
-// which share a disk do not meet there.
-RunDirectory make_folder_elsewhere(const JobPlan& job, const OutputOptions& options,
-                                   const FollowingHost& leader, const HostPlace& place) {
-  RunDirectoryOptions directory = options.directory;
-  directory.directory =
-      directory.directory.value_or(directory.parent / leader.folder()) / fmt::format("host-{}", place.index);
-  const bool goes_on =
-      (options.resume || leader.comes_back()) && std::filesystem::exists(*directory.directory);
-  RunDirectory made = goes_on ? RunDirectory::reopen(*directory.directory) : RunDirectory::create(directory);
-  write_file_atomically(made.spec_file(), print_spec(job.spec));
-  return made;
+// One attempt, on the hosts that are left. Says what it saved when it was stopped.
+SuperviseResult SupervisingLauncher::attempt(const RunPlan& run) {
+  bool saved = false;      // for a stop signal
+  std::string last_words;  // of rank 0, when it failed otherwise
+  LocalReplicas replicas = local_replicas(run);
+  replicas.on_failed = [&](const Event& event) {
+    saved = integer_at(event, "code") == static_cast<int>(ExitCode::kStopped);
+    // That its peers are gone is no news.
+    const bool news = !saved && integer_at(event, "code") != static_cast<int>(ExitCode::kPeerLost);
+    if (news) last_words = text_at(event, "message").value_or("");
+  };
+  replicas.on_lost = [&](const LostReplica& lost) {
+    auto event = begin_event<WorkerLostEvent>(run.name());
+    event.worker = lost.rank;
+    event.reason = lost.reason;
+    if (lost.restart > 0) event.restart = lost.restart;
+    output_.on_event(encode(event));
+  };
+  SuperviseResult result = supervise_everywhere(run, replicas);
+  if (result.code != ExitCode::kStopped) return result;
+  if (output_.is_complete(run)) return {};  // it was about to end anyway
+  if (!last_words.empty()) result.message += " (" + last_words + ")";
+  if (!saved) output_.look_for_checkpoints();  // ended before it could tell of the last one
+  result.message = stopped_message(result.message, output_, saved);
+  return result;
 }
 
-// Does as the first host says, and returns how the job ended.
-SuperviseResult follow(const JobPlan& job, const OutputOptions& options, const std::string& program,
-                       const JobHosts& hosts, FollowingHost& leader, int signals_before) {
-  const RunDirectory directory = make_folder_elsewhere(job, options, leader, hosts.place);
-  LocalReplicas replicas;
-  replicas.host = hosts.own_name();
-  replicas.interrupted = [&leader] { return leader.interrupted(); };
-  replicas.on_lost = [&leader](const LostReplica& lost) { leader.tell_loss(lost); };
-  replicas.on_status = options.say;
-  replicas.stop_signals_before = signals_before;
-  if (saves_checkpoints(job, job.runs.back())) replicas.stop_seconds = kSaveSeconds;
+SuperviseResult SupervisingLauncher::supervise_everywhere(const RunPlan& run, LocalReplicas replicas) {
+  if (others_ == nullptr) return supervise_here(run, std::move(replicas));
+  replicas.interrupted = [this] { return others_->interrupted(); };
+  if (!run.traits().spans_hosts) return supervise_here(run, std::move(replicas));
+  others_->tell_losses_to(replicas.on_lost);
+  replicas.identities = others_->start(replicas.restart, replicas.resumes);
+  const JobPlan& left = others_->job();
+  return others_->gather(supervise_replicas(left, left.runs.back(), output_.directory(), program_, replicas));
+}
+
+SuperviseResult SupervisingLauncher::supervise_here(const RunPlan& run, LocalReplicas replicas) {
+  const HostedLocalStore hosted = host_local_store(rendezvous_timeout(job_.spec));
+  for (int64_t rank = 0; rank < run.processes(); ++rank)
+    replicas.identities.push_back(local_identity(rank, run.processes(), hosted.name));
+  return supervise_replicas(job_, run, output_.directory(), program_, replicas);
+}
+
+// Takes the output back to where the run restarts. Returns what stopped the job meanwhile.
+std::optional<SuperviseResult> SupervisingLauncher::restart(const FailedAttempt& failed,
+                                                            double wait_seconds) {
+  ++restart_;
+  if (others_ != nullptr) others_->announce_restart();
+  point_ = restart_point(output_, from_);
+  const double end = steady_seconds() + wait_seconds;
+  if (others_ != nullptr) others_->meet_again(signals_before_);
+  output_.restart(failed, wait_seconds, point_ ? &*point_ : nullptr);
+  return wait_until(end);
+}
+
+// What stopped the job while nothing runs: a signal here, or one that another host tells of.
+std::optional<SuperviseResult> SupervisingLauncher::stop_between() const {
+  if (stop_signals_received() > signals_before_)
+    return stopped_by_signal(last_stop_signal(), others_ == nullptr ? "" : others_->own_name());
+  return others_ == nullptr ? std::nullopt : others_->stopped();
+}
+
+// Waits until `end`, steady_seconds(), or until the job is stopped.
+std::optional<SuperviseResult> SupervisingLauncher::wait_until(double end) const {
   while (true) {
-    const std::optional<HostStart> start = leader.wait_for_start(signals_before);
-    SuperviseResult own;
-    if (start) {
-      replicas.identities = start->identities;
-      replicas.restart = start->restart;
-      replicas.resumes = start->resume;  // the first host knows from what
-      own = supervise_replicas(leader.job(), leader.job().runs.back(), directory, program, replicas);
-    } else {
-      own = leader.interrupted().value_or(stopped_by_signal(last_stop_signal(), hosts.own_name()));
-    }
-    if (const auto verdict = leader.report(own)) return *verdict;
+    if (const auto stop = stop_between()) return stop;
+    if (steady_seconds() >= end) return std::nullopt;
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
   }
+}
+
+// A failure with why it was not tried again, and how a user resumes.
+SuperviseResult SupervisingLauncher::with_advice(SuperviseResult failure, const RestartPolicy& policy) const {
+  if (!policy.why_not().empty()) failure.message += "\n" + policy.why_not();
+  if (may_end_otherwise(failure.code)) failure.message += resume_message(output_);
+  return failure;
+}
+
+LocalReplicas SupervisingLauncher::local_replicas(const RunPlan& run) const {
+  LocalReplicas replicas;
+  replicas.on_event = [this](const Event& event) { output_.on_event(event); };
+  replicas.on_tick = [this] { output_.on_tick(); };
+  replicas.on_status = [this](const std::string& text) { output_.say(text); };
+  replicas.stop_signals_before = signals_before_;
+  if (others_ != nullptr) replicas.host = others_->own_name();
+  replicas.restart = restart_;
+  replicas.resumes = point_.has_value();
+  if (point_) replicas.checkpoint = point_->checkpoint;
+  if (saves_checkpoints(job_, run)) replicas.stop_seconds = kSaveSeconds;
+  return replicas;
 }
 
 }  // namespace
@@ -216,7 +223,7 @@ JobResult supervise_job(const JobPlan& job, const OutputOptions& options, const 
   const std::optional<ResumePoint> point = resume_point(job, options);
   const ResumePoint* from = point ? &*point : nullptr;
   if (from != nullptr && from->state.step >= job.runs.back().total_steps) {
-    out << fmt::format("{} is complete: all {} steps are done; more train.epochs would go on from there\n",
+    out << fmt::format("{} is complete: all {} steps are done; more train.epochs would continue it\n",
                        from->run.string(), with_separators(from->state.step));
     return {};
   }
@@ -231,43 +238,8 @@ JobResult supervise_job(const JobPlan& job, const OutputOptions& options, const 
   } else {
     make_output();
   }
-  LocalReplicas replicas;
-  replicas.on_event = [&output](const Event& event) { output->on_event(event); };
-  replicas.on_tick = [&output] { output->on_tick(); };
-  replicas.on_status = [&output](const std::string& text) { output->say(text); };
-  replicas.stop_signals_before = signals_before;
-  if (hosts) replicas.host = hosts->own_name();
-  for (const RunPlan& run : job.runs) {
-    if (from != nullptr && !run.traits().resumes) continue;  // it was made before
-    SuperviseResult result;
-    try {
-      result = supervise_run(job, run, from, program, *output, replicas, others ? &*others : nullptr);
-    } catch (...) {
-      result = describe_supervising_failure();
-    }
-    if (result.code == ExitCode::kDone) continue;
-    if (others) others->dismiss(result);
-    output->fail(run, result.code == ExitCode::kStopped ? "stopped" : "failed", result.code, result.message);
-    return {result.code, result.message, result.reason, output->summary()};
-  }
-  if (others) others->dismiss({});
-  output->finish(job);
-  return {ExitCode::kDone, "", "", output->summary()};
-}
-
-JobResult supervise_job_elsewhere(const JobPlan& job, const OutputOptions& options,
-                                  const std::string& program, const JobHosts& hosts) {
-  catch_stop_signals();
-  const int signals_before = stop_signals_received();
-  FollowingHost leader(job, hosts);
-  SuperviseResult result;
-  try {
-    result = follow(job, options, program, hosts, leader, signals_before);
-  } catch (...) {
-    result = describe_supervising_failure();
-    result = leader.report(result).value_or(result);
-  }
-  return {result.code, result.message, result.reason, {}};
+  SupervisingLauncher launcher(job, program, from, *output, others ? &*others : nullptr, signals_before);
+  return run_job(job, from != nullptr, launcher, output.get());
 }
 
 }  // namespace dtrain

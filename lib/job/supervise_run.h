@@ -15,6 +15,8 @@
 
 namespace dtrain {
 
+constexpr double kSaveSeconds = 600;  // after a stop signal; a second one does not wait
+
 struct LocalReplicas {
   std::vector<Identity> identities;  // of consecutive ranks
   std::string host = {};             // its name, where the job has others

@@ -7,19 +7,14 @@
 
 #include <memory>
 
-#include "core/clock.h"
 #include "core/signals.h"
 #include "core/stack_reporter.h"
+#include "job/replica_process.h"
 #include "metrics/event.h"
 #include "store/local_store.h"
 #include "train/describe_exception.h"
 
 namespace dtrain {
-
-std::string describe_replica(const Identity& identity, const StatusBoard& board) {
-  return fmt::format("rank {}, process {}: {}", identity.rank, ::getpid(),
-                     describe_status(board.get(identity.local_rank), steady_seconds()));
-}
 
 ExitCode run_supervised(const std::function<void(const Identity&, StatusBoard&, ReportPipe&)>& body) {
   leave_write_errors_to_writers();

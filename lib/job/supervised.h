@@ -13,9 +13,6 @@
 
 namespace dtrain {
 
-// "rank 1, process 4711: computing at step 120 for 0.2 s"
-std::string describe_replica(const Identity& identity, const StatusBoard& board);
-
 // Runs `body` with what the supervisor gave this process. Reports a failure to the supervisor, logs it, and
 // returns its exit code. Meanwhile SIGUSR1 is counted (core/signals.h), and SIGQUIT makes the process report
 // what it is doing (core/stack_reporter.h). Throws Error(kUsage) if there is no supervisor.

@@ -104,7 +104,7 @@ TEST_CASE("a failure ends the run that was under way and is in the summary") {
   RunOutput output(job, into(folder / "run"), out);
   report_run(output, job.runs[0], 1000);
   output.on_event(encode(begin_event<RunStartEvent>("distributed")));
-  output.fail(job.runs[2], "failed", ExitCode::kPeerLost, "rank 1 was killed");
+  output.fail(job.runs[2], ExitCode::kPeerLost, "rank 1 was killed");
 
   const Event end = metrics_in(folder / "run").back();
   CHECK(end["event"] == "run_end");
@@ -123,7 +123,7 @@ TEST_CASE("a job that failed before its first step says so, too") {
   const JobPlan job = small_job();
   std::ostringstream out;
   RunOutput output(job, into(folder / "run"), out);
-  output.fail(job.runs[0], "stopped", ExitCode::kStopped, "stopped by SIGINT");
+  output.fail(job.runs[0], ExitCode::kStopped, "stopped by SIGINT");
   CHECK(summary_in(folder / "run")["distributed"]["run_end"]["status"] == "stopped");
   CHECK(metrics_in(folder / "run").at(0)["exit_code"] == 75);
 }
@@ -134,7 +134,7 @@ TEST_CASE("a failure while the overhead is measured is one of the distributed ru
   std::ostringstream out;
   RunOutput output(job, into(folder / "run"), out);
   REQUIRE(job.runs[1].kind == RunKind::kOverhead);
-  output.fail(job.runs[1], "failed", ExitCode::kMemory, "out of memory");
+  output.fail(job.runs[1], ExitCode::kMemory, "out of memory");
   CHECK(metrics_in(folder / "run").back()["run"] == "distributed");
 }
 

@@ -1,0 +1,73 @@
+#include <fmt/format.h>
+
+#include <optional>
+#include <string>
+
+#include "core/files.h"
+#include "core/signals.h"
+#include "job/host_links.h"
+#include "job/job.h"
+#include "job/supervise_run.h"
+#include "train/run_checkpoints.h"
+
+namespace dtrain {
+namespace {
+
+// The folder of this job's logs on another host than the first, inside of the run's folder, so that hosts
+// which share a disk do not meet there.
+RunDirectory make_folder_elsewhere(const JobPlan& job, const OutputOptions& options,
+                                   const FollowingHost& leader, const HostPlace& place) {
+  RunDirectoryOptions directory = options.directory;
+  directory.directory =
+      directory.directory.value_or(directory.parent / leader.folder()) / fmt::format("host-{}", place.index);
+  const bool goes_on =
+      (options.resume || leader.comes_back()) && std::filesystem::exists(*directory.directory);
+  RunDirectory made = goes_on ? RunDirectory::reopen(*directory.directory) : RunDirectory::create(directory);
+  write_file_atomically(made.spec_file(), print_spec(job.spec));
+  return made;
+}
+
+// Does as the first host says, and returns how the job ended.
+SuperviseResult follow(const JobPlan& job, const OutputOptions& options, const std::string& program,
+                       const JobHosts& hosts, FollowingHost& leader, int signals_before) {
+  const RunDirectory directory = make_folder_elsewhere(job, options, leader, hosts.place);
+  LocalReplicas replicas;
+  replicas.host = hosts.own_name();
+  replicas.interrupted = [&leader] { return leader.interrupted(); };
+  replicas.on_lost = [&leader](const LostReplica& lost) { leader.tell_loss(lost); };
+  replicas.on_status = options.say;
+  replicas.stop_signals_before = signals_before;
+  if (saves_checkpoints(job, job.runs.back())) replicas.stop_seconds = kSaveSeconds;
+  while (true) {
+    const std::optional<HostStart> start = leader.wait_for_start(signals_before);
+    SuperviseResult own;
+    if (start) {
+      replicas.identities = start->identities;
+      replicas.restart = start->restart;
+      replicas.resumes = start->resume;  // the first host knows from what
+      own = supervise_replicas(leader.job(), leader.job().runs.back(), directory, program, replicas);
+    } else {
+      own = leader.interrupted().value_or(stopped_by_signal(last_stop_signal(), hosts.own_name()));
+    }
+    if (const auto verdict = leader.report(own)) return *verdict;
+  }
+}
+
+}  // namespace
+
+JobResult supervise_job_elsewhere(const JobPlan& job, const OutputOptions& options,
+                                  const std::string& program, const JobHosts& hosts) {
+  catch_stop_signals();
+  const int signals_before = stop_signals_received();
+  FollowingHost leader(job, hosts);
+  SuperviseResult result;
+  try {
+    result = follow(job, options, program, hosts, leader, signals_before);
+  } catch (...) {
+    result = describe_supervising_failure();
+    result = leader.report(result).value_or(result);
+  }
+  return {result.code, result.message, result.reason, {}};
+}
+
+}  // namespace dtrain

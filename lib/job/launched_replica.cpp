@@ -1,0 +1,149 @@
+#include <fmt/format.h>
+
+#include <optional>
+#include <ostream>
+
+#include "core/signals.h"
+#include "core/stack_reporter.h"
+#include "host/machine.h"
+#include "job/job.h"
+#include "job/replica_process.h"
+#include "job/supervise_run.h"
+#include "store/store.h"
+#include "supervise/diagnosis.h"
+#include "train/describe_exception.h"
+#include "train/meeting.h"
+#include "train/replica.h"
+#include "train/run_checkpoints.h"
+
+namespace dtrain {
+namespace {
+
+const char* const kStoppedAtEvent = "stopped";
+
+// Ends rank 0 at the next event after a stop signal, so that it can say how the run ended. Its peers die of
+// the signal. A run that saves checkpoints ends by itself.
+class StoppableSink : public EventSink {
+ public:
+  explicit StoppableSink(EventSink& next) : next_(next) {}
+  void let_it_end() { ends_by_itself_ = true; }
+  void on_event(const Event& event) override {
+    if (!ends_by_itself_ && stop_signals_received() > 0) throw Error(ExitCode::kStopped, kStoppedAtEvent);
+    next_.on_event(event);
+  }
+
+ private:
+  EventSink& next_;
+  bool ends_by_itself_ = false;
+};
+
+// The exception that is being handled, as the end of a run. `output` is rank 0's.
+SuperviseResult describe_failed_run(const RunOutput* output) {
+  SuperviseResult result = describe_supervising_failure();
+  const bool stopped = result.code == ExitCode::kStopped;
+  // Peers that died of the signal first are no news.
+  if (!stopped && stop_signals_received() == 0) return result;
+  const bool saved = stopped && result.message != kStoppedAtEvent;
+  result.code = ExitCode::kStopped;
+  result.message = result.reason = stop_text(last_stop_signal(), "", "");
+  if (output != nullptr) result.message = stopped_message(result.message, *output, saved);
+  return result;
+}
+
+// One of the processes that a launcher started takes part in each run.
+class LaunchedReplica : public RunLauncher {
+ public:
+  // `output`: rank 0's, nullptr elsewhere. All parameters outlive this.
+  LaunchedReplica(const JobPlan& job, Identity& identity, const MeetingOptions& meeting,
+                  const RunContext& context, RunOutput* output);
+
+  SuperviseResult train(const RunPlan& run) override;
+  void dismiss(const SuperviseResult& result) override {
+    if (leads() && result.code == ExitCode::kDone)
+      announce_completion(store_, identity_.world_size, rendezvous_timeout(job_.spec));
+  }
+
+ private:
+  bool leads() const { return output_ != nullptr; }
+  void meet();
+  void take_part(const RunPlan& run);
+
+  const JobPlan& job_;
+  Identity& identity_;
+  const MeetingOptions& meeting_;
+  const RunContext& context_;
+  RunOutput* output_;
+  std::unique_ptr<StatusBoard> board_;
+  StackReporter reporter_;
+  NullSink nobody_;
+  std::optional<StoppableSink> listener_;  // of rank 0
+  Dataset dataset_;
+  StorePtr store_;
+};
+
+LaunchedReplica::LaunchedReplica(const JobPlan& job, Identity& identity, const MeetingOptions& meeting,
+                                 const RunContext& context, RunOutput* output)
+    : job_(job),
+      identity_(identity),
+      meeting_(meeting),
+      context_(context),
+      output_(output),
+      board_(StatusBoard::create(identity.local_world_size)),
+      reporter_([this] { return describe_replica(identity_, *board_); }) {
+  if (leads()) listener_.emplace(*output);
+}
+
+SuperviseResult LaunchedReplica::train(const RunPlan& run) {
+  try {
+    if (!store_) meet();
+    take_part(run);
+    return {};
+  } catch (...) {
+    return describe_failed_run(output_);
+  }
+}
+
+void LaunchedReplica::meet() {
+  dataset_ = planned_dataset(job_);
+  store_ = meet_replicas(job_, identity_, meeting_);
+}
+
+// Rank 0 alone trains a run of one process, while the others wait, however long that takes.
+void LaunchedReplica::take_part(const RunPlan& run) {
+  const bool alone = run.processes() == 1;
+  if (leads() && saves_checkpoints(job_, run)) listener_->let_it_end();
+  if (leads() || !alone) {
+    const Identity own = alone ? Identity{} : identity_;
+    EventSink& sink = leads() ? static_cast<EventSink&>(*listener_) : nobody_;
+    run_replica({job_, run, own, store_, context_, *board_, sink}, dataset_);
+  }
+  const std::string done = "done/" + run.name();
+  leads() ? set_key(store_, done) : wait_for_key(store_, done);
+  const bool is_last = &run == &job_.runs.back();
+  if (!leads() && is_last) await_completion(store_, identity_.world_size);
+}
+
+}  // namespace
+
+JobResult run_launched_replica(const JobPlan& job, Identity identity, const OutputOptions& options,
+                               const MeetingOptions& meeting, std::ostream& out) {
+  const bool leads = identity.rank == 0;
+  if (leads) catch_first_stop_signals();
+  leave_write_errors_to_writers();
+  std::unique_ptr<RunOutput> output;
+  RunContext context;
+  context.resumes = options.resume.has_value();
+  if (leads) {
+    const std::optional<ResumePoint> from = resume_point(job, options);
+    if (from) context.checkpoint = from->checkpoint;
+    output = std::make_unique<RunOutput>(job, options, out, from ? &*from : nullptr);
+    context.folder = output->directory().path();
+  }
+  LaunchedReplica replica(job, identity, meeting, context, output.get());
+  JobResult result = run_job(job, context.resumes, replica, output.get());
+  const std::string host = identity.spans_hosts() ? " on host " + own_host_name() : "";
+  result.message = fmt::format("dtrain: rank {}{}: {}", identity.rank, host, result.message);
+  return result;
+}
+
+}  // namespace dtrain

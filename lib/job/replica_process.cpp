@@ -1,0 +1,32 @@
+#include "job/replica_process.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "core/clock.h"
+#include "core/error.h"
+#include "core/text.h"
+
+namespace dtrain {
+
+std::string describe_replica(const Identity& identity, const StatusBoard& board) {
+  return fmt::format("rank {}, process {}: {}", identity.rank, ::getpid(),
+                     describe_status(board.get(identity.local_rank), steady_seconds()));
+}
+
+Dataset planned_dataset(const JobPlan& job) {
+  Dataset dataset = load_dataset(job.spec.data, static_cast<uint64_t>(job.spec.seed));
+  const DatasetInfo &found = dataset.info, &planned = job.data;
+  if (found.name == planned.name && found.image_shape == planned.image_shape &&
+      found.classes == planned.classes && dataset.train->size() == planned.train_examples &&
+      dataset.test->size() == planned.test_examples)
+    return dataset;
+  throw Error(
+      ExitCode::kData,
+      fmt::format("the data has changed since the job was planned: {} in {}, {} training and {} test "
+                  "examples, then; now {} in {}, {} and {}",
+                  planned.name, printable(planned.source), planned.train_examples, planned.test_examples,
+                  found.name, printable(found.source), dataset.train->size(), dataset.test->size()));
+}
+
+}  // namespace dtrain

@@ -1,0 +1,27 @@
+// What the processes of a run have in common, whoever started them.
+#pragma once
+
+#include <string>
+
+#include "data/dataset.h"
+#include "identity/identity.h"
+#include "metrics/event.h"
+#include "plan/job_plan.h"
+#include "supervise/status_board.h"
+
+namespace dtrain {
+
+// For replicas that nobody listens to.
+class NullSink : public EventSink {
+ public:
+  void on_event(const Event& /*event*/) override {}
+};
+
+// "rank 1, process 4711: computing at step 120 for 0.2 s"
+std::string describe_replica(const Identity& identity, const StatusBoard& board);
+
+// Loads the job's data. Throws Error(kData) if they are not those for which the job was planned: the files
+// may have changed since, or others be found.
+Dataset planned_dataset(const JobPlan& job);
+
+}  // namespace dtrain

@@ -1,0 +1,67 @@
+#include <fmt/format.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
+
+#include "core/text.h"
+#include "identity/role.h"
+#include "job/job.h"
+#include "job/replica_process.h"
+#include "job/supervised.h"
+#include "plan/plan_file.h"
+#include "store/store.h"
+#include "supervise/report.h"
+#include "train/replica.h"
+
+namespace dtrain {
+namespace {
+
+// Sends events to the supervisor.
+class PipeSink : public EventSink {
+ public:
+  explicit PipeSink(ReportPipe& pipe) : pipe_(pipe) {}
+  void on_event(const Event& event) override { pipe_.write(event_text(event)); }
+
+ private:
+  ReportPipe& pipe_;
+};
+
+const RunPlan& find_run(const JobPlan& job, const std::string& name) {
+  for (const RunPlan& run : job.runs) {
+    if (run.name() == name) return run;
+  }
+  throw Error(ExitCode::kBug, "the job has no run named '" + name + "'");
+}
+
+void take_part(const std::filesystem::path& plan, const std::string& run_name, const Identity& identity,
+               const RunContext& context, StatusBoard& board, ReportPipe& pipe) {
+  const JobPlan job = read_plan(plan);
+  const RunPlan& run = find_run(job, run_name);
+  const Role role = role_of(identity.rank, run.replicas, run.servers);
+  spdlog::set_pattern(fmt::format("%Y-%m-%dT%H:%M:%S.%e {} %l: %v", role.name));
+  spdlog::info("process {} takes part in the {} run of {} processes", ::getpid(), run_name,
+               identity.world_size);
+  board.set(identity.local_rank, Activity::kLoadingData, 0);
+  Dataset dataset;
+  if (!role.serves) dataset = planned_dataset(job);
+  const StorePtr store = connect_to_job(identity, rendezvous_timeout(job.spec));
+  if (!role.serves) {
+    spdlog::info("{} training and {} test examples of {} loaded from {}", dataset.train->size(),
+                 dataset.test->size(), dataset.info.name, printable(dataset.info.source));
+  }
+  PipeSink to_supervisor(pipe);
+  NullSink nobody;
+  EventSink& sink = identity.rank == 0 || role.serves ? static_cast<EventSink&>(to_supervisor) : nobody;
+  run_replica({job, run, identity, store, context, board, sink}, dataset);
+  spdlog::info("finished");
+}
+
+}  // namespace
+
+ExitCode run_supervised_replica(const std::filesystem::path& plan, const std::string& run,
+                                const RunContext& context) {
+  return run_supervised([&](const Identity& identity, StatusBoard& board, ReportPipe& pipe) {
+    take_part(plan, run, identity, context, board, pipe);
+  });
+}
+
+}  // namespace dtrain
