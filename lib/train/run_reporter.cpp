@@ -240,6 +240,7 @@ StepSpeed RunReporter::speed(const StepRate& timed, int64_t examples, double sec
 
 void RunReporter::on_best(const std::map<std::string, double>& metrics) {
   for (auto& [name, value] : evaluated_) value = metrics.at(name);
+  if (validation_) validation_->metrics = evaluated_;
 }
 
 void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<WorkersReport>& workers) {
