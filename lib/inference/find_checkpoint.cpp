@@ -52,15 +52,20 @@ fs::path chosen(const CheckpointChoice& choice) {
                   checkpoints.string()));
 }
 
+// A file of a checkpoint means the checkpoint.
+fs::path plain_choice(const fs::path& path) {
+  std::error_code none;
+  const bool is_part = fs::is_regular_file(path, none) && is_checkpoint(path.parent_path());
+  if (!is_part) require_folder(path, ExitCode::kCheckpoint);
+  return is_part ? path.parent_path() : path;
+}
+
 }  // namespace
 
 ResumePoint find_checkpoint(const CheckpointChoice& choice) {
-  const fs::path parent = fs::path(choice.path).parent_path();
-  std::error_code none;
-  CheckpointChoice whole = choice;
-  if (fs::is_regular_file(choice.path, none) && is_checkpoint(parent)) whole.path = parent;
-  require_folder(whole.path, ExitCode::kCheckpoint);
-  return find_resume_point(chosen(whole).string(), {});
+  CheckpointChoice plain = choice;
+  plain.path = plain_choice(choice.path).string();
+  return find_resume_point(chosen(plain).string(), {});
 }
 
 std::optional<SavedCheckpoint> best_of_run(const fs::path& checkpoints) {

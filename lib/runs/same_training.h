@@ -9,7 +9,7 @@
 namespace dtrain {
 
 // A line for each field that differs and must not, for the saved variables to mean the same: those of the
-// model (but for dropout and initializer), the loss, the kind of optimizer.
+// model (but for dropout, initializer and weights), the loss, the kind of optimizer.
 std::vector<std::string> different_training(const JobSpec& now, const JobSpec& saved);
 
 // Whether the examples of an epoch come in the same order.

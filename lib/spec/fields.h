@@ -65,6 +65,7 @@ struct FieldInfo {
   Condition when = {};
   bool required = false;     // must be given wherever `when` holds
   bool file_system = false;  // for text: it names a file or folder
+  bool common = false;       // most specs need it: docs/spec.md shows it before all others
 };
 
 template <class Spec, class T>
@@ -86,7 +87,8 @@ struct Field : FieldInfo {
 template <class Spec>
 using Fields = std::vector<Field<Spec>>;
 
-// In the order in which fields are printed and documented. The fields of a section are consecutive.
+// In the order in which fields are printed and documented, the most used first. The fields of a section are
+// consecutive.
 const Fields<JobSpec>& job_fields();
 const Fields<LayerSpec>& layer_fields();
 

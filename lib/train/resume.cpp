@@ -117,9 +117,8 @@ void require_resumable(const JobPlan& job, const TrainingState& state, const std
         fmt::format("it was trained with {}, and this job has {}: examples would be trained on as well as "
                     "validated on; use {}",
                     was, is, split_overrides(saved.spec.data.split)));
-  }
-  if (state.train_examples != job.data.train_examples ||
-      state.validation_examples != job.data.validation_examples) {
+  } else if (state.train_examples != job.data.train_examples ||
+             state.validation_examples != job.data.validation_examples) {
     differences.push_back(fmt::format("it was trained on {}, and now there are {}",
                                       examples_text(state.train_examples, state.validation_examples),
                                       examples_text(job.data.train_examples, job.data.validation_examples)));
@@ -134,7 +133,7 @@ void require_resumable(const JobPlan& job, const TrainingState& state, const std
   }
   if (differences.empty()) return;
   throw Error(other_model.empty() ? ExitCode::kUsage : ExitCode::kCheckpoint,
-              "cannot go on from the checkpoint: " + join(differences, "\n  "));
+              "cannot resume from the checkpoint: " + join(differences, "\n  "));
 }
 
 std::string command_on(const std::string& command, const fs::path& run) {

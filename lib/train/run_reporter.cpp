@@ -244,6 +244,11 @@ StepSpeed RunReporter::speed(const StepRate& timed, int64_t examples, double sec
   return speed;
 }
 
+void RunReporter::on_best(const std::map<std::string, double>& metrics) {
+  for (auto& [name, value] : evaluated_) value = metrics.at(name);
+  if (validation_) validation_->metrics = evaluated_;
+}
+
 void RunReporter::warn_if_worse() {
   if (!run_.traits().trains || !first_loss_ || !last_loss_ || *last_loss_ <= kNoticeablyWorse * *first_loss_)
     return;
@@ -253,10 +258,6 @@ void RunReporter::warn_if_worse() {
                   *first_loss_, *last_loss_,
                   job_.spec.train.schedule.kind == "piecewise" ? "train.schedule.values"
                                                                : "train.optimizer.learning_rate"));
-}
-
-void RunReporter::on_best(const std::map<std::string, double>& metrics) {
-  for (auto& [name, value] : evaluated_) value = metrics.at(name);
 }
 
 void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<WorkersReport>& workers) {

@@ -112,7 +112,8 @@ TEST_CASE("the published example has the published numbers") {
   CHECK(distributed.steps_per_epoch == 469);
   CHECK(distributed.total_steps == 5 * 469);
   CHECK(distributed.phases.front().learning_rate.scaled == Approx(2e-3));
-  CHECK(distributed.phases.front().learning_rate.derivation == "0.001 x 128/64 (linear) = 0.002");
+  CHECK(distributed.phases.front().learning_rate.derivation ==
+        "0.001 x 128/64 (linear) = 0.002; falls to 0 as a cosine over all 2,345 steps");
 }
 
 TEST_CASE("the number of replicas comes from the strategy, the devices, the launcher or the cores") {

@@ -124,6 +124,30 @@ TEST_CASE("what would train on other examples is refused, with the fix") {
   CHECK_THAT(refusal(small_job({"data.shuffle=false"})), ContainsSubstring("--set data.shuffle=true"));
 }
 
+TEST_CASE("another validation part is refused, with the fix, also between two epochs") {
+  const auto refusal = [](const std::vector<std::string>& was, const std::vector<std::string>& is) {
+    return failure_of(ExitCode::kUsage, [&] { require_resumable(small_job(is), state_of(small_job(was))); });
+  };
+  const std::vector<std::string> quarter = {"data.split.validation=0.25"};
+  CHECK_NOTHROW(require_resumable(small_job(quarter), state_of(small_job(quarter))));
+  CHECK_NOTHROW(
+      require_resumable(small_job({"data.split.validation=0.25", "seed=1"}), state_of(small_job(quarter))));
+  const std::string seed = refusal(quarter, {"data.split.validation=0.25", "data.split.seed=2"});
+  CHECK_THAT(seed, ContainsSubstring("data.split {validation: 0.25, seed: 1}") &&
+                       ContainsSubstring("data.split {validation: 0.25, seed: 2}") &&
+                       ContainsSubstring("--set data.split.validation=0.25 --set data.split.seed=1"));
+  // The same number of examples in each part, and still another part.
+  CHECK_THAT(refusal(quarter, {"data.split.validation=0.24"}), ContainsSubstring("trained on"));
+  CHECK_THAT(refusal(quarter, {}), ContainsSubstring("no data.split"));
+  CHECK_THAT(refusal({}, quarter), ContainsSubstring("use --set data.split.validation=none"));
+  CHECK_NOTHROW(require_resumable(small_job({"data.split.validation=none", "data.split.seed=2"}),
+                                  state_of(small_job())));
+  // 999 and 1000 examples leave 900 to train on, but not the same ones.
+  CHECK_THAT(refusal({"data.split.validation=0.1", "data.train_examples=1000"},
+                     {"data.split.validation=0.1", "data.train_examples=999"}),
+             ContainsSubstring("900 examples and 100 for validation, and now there are 900 examples and 99"));
+}
+
 TEST_CASE("every difference is told at once, another model first") {
   const JobPlan job = small_job();
   const TrainingState state = state_of(job);
@@ -151,30 +175,6 @@ TEST_CASE("every difference is told at once, another model first") {
              ContainsSubstring("train.loss is \"another\", and was \"cross_entropy\""));
   CHECK_NOTHROW(
       require_resumable(small_job({"model.dropout=0.5", "train.optimizer.learning_rate=0.5"}), state));
-}
-
-TEST_CASE("another validation part is refused, with the fix, also between two epochs") {
-  const auto refusal = [](const std::vector<std::string>& was, const std::vector<std::string>& is) {
-    return failure_of(ExitCode::kUsage, [&] { require_resumable(small_job(is), state_of(small_job(was))); });
-  };
-  const std::vector<std::string> quarter = {"data.split.validation=0.25"};
-  CHECK_NOTHROW(require_resumable(small_job(quarter), state_of(small_job(quarter))));
-  CHECK_NOTHROW(
-      require_resumable(small_job({"data.split.validation=0.25", "seed=1"}), state_of(small_job(quarter))));
-  const std::string seed = refusal(quarter, {"data.split.validation=0.25", "data.split.seed=2"});
-  CHECK_THAT(seed, ContainsSubstring("data.split {validation: 0.25, seed: 1}") &&
-                       ContainsSubstring("data.split {validation: 0.25, seed: 2}") &&
-                       ContainsSubstring("--set data.split.validation=0.25 --set data.split.seed=1"));
-  // The same number of examples in each part, and still another part.
-  CHECK_THAT(refusal(quarter, {"data.split.validation=0.24"}), ContainsSubstring("trained on"));
-  CHECK_THAT(refusal(quarter, {}), ContainsSubstring("no data.split"));
-  CHECK_THAT(refusal({}, quarter), ContainsSubstring("use --set data.split.validation=none"));
-  CHECK_NOTHROW(require_resumable(small_job({"data.split.validation=none", "data.split.seed=2"}),
-                                  state_of(small_job())));
-  // 999 and 1000 examples leave 900 to train on, but not the same ones.
-  CHECK_THAT(refusal({"data.split.validation=0.1", "data.train_examples=1000"},
-                     {"data.split.validation=0.1", "data.train_examples=999"}),
-             ContainsSubstring("900 examples and 100 for validation, and now there are 900 examples and 99"));
 }
 
 TEST_CASE("the command that goes on can be pasted into a shell") {
