@@ -88,12 +88,17 @@ void add_overrides(CLI::App* command, std::vector<std::string>& overrides) {
       ->allow_extra_args(false);
 }
 
-void add_checkpoint(CLI::App* command, std::string& checkpoint) {
+void add_checkpoint(CLI::App* command, CheckpointChoice& choice) {
   command
-      ->add_option("CHECKPOINT", checkpoint,
+      ->add_option("CHECKPOINT", choice.path,
                    "The folder of a checkpoint, or of a run: then its newest good one")
       ->required()
       ->type_name("");
+  CLI::Option* best = command->add_flag("--best", choice.best, "Of a run, the one with the best evaluation");
+  command->add_option("--epoch", choice.epoch, "Of a run, the one of the end of epoch N")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
+      ->excludes(best)
+      ->type_name("N");
 }
 
 // For "run --resume PATH": the spec of the run at PATH. In "run --resume job.yaml" the word after the option
@@ -233,12 +238,15 @@ void CommandLine::add_inspect() {
 
 void CommandLine::add_eval() {
   CLI::App* command = app.add_subcommand(
-      "eval", "Evaluate a checkpoint on the test examples: accuracy of each class, confusion matrix");
+      "eval", "Evaluate a checkpoint on examples of its dataset: accuracy of each class, confusion matrix");
   CLI::App* replica = app.add_subcommand("eval-replica", "One replica process; started by dtrain eval");
   replica->group("");  // hidden
   for (CLI::App* one : {command, replica}) {
     add_checkpoint(one, eval.checkpoint);
     add_overrides(one, eval.overrides);
+    one->add_option("--split", eval.split, "Which examples: test (default), validation (data.split) or train")
+        ->check(CLI::IsMember({"test", "validation", "train"}))
+        ->type_name("PART");
   }
   command->add_option("--data", eval.data, "The folder of the dataset (--set data.path)")->type_name("DIR");
   command->add_option("--replicas", eval.replicas, "Processes that share the examples (default: 1)")

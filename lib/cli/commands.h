@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cli/find_checkpoint.h"
 #include "core/error.h"
 
 namespace dtrain {
@@ -42,15 +43,16 @@ struct PlanOptions {
 };
 
 struct EvalOptions {
-  std::string checkpoint;
+  CheckpointChoice checkpoint;
   std::vector<std::string> overrides;
   std::optional<std::string> data;  // the dataset's folder
   int64_t replicas = 1;
+  std::string split = "test";  // train, validation or test
   bool json = false;
 };
 
 struct PredictOptions {
-  std::string checkpoint;
+  CheckpointChoice checkpoint;
   std::vector<std::string> files;
   int64_t top = 3;
   bool resize = false;
@@ -58,7 +60,7 @@ struct PredictOptions {
 };
 
 struct ExportOptions {
-  std::string checkpoint;
+  CheckpointChoice checkpoint;
   std::string format = "safetensors";  // or onnx, torchscript
   std::optional<std::string> out;      // the file; nullopt: one in the working folder
   bool overwrite = false;

@@ -68,8 +68,12 @@ std::string start_banner(const RunStartEvent& start, bool colour) {
           fmt::format("{} of {}: {} in all", show_counted(start.epochs, "epoch"),
                       show_counted(start.steps_per_epoch, "step"), show_count(start.total_steps)));
   add_row(block, "dataset",
-          fmt::format("{}, {} training and {} test examples", show_text(start.dataset),
-                      show_count(start.train_examples), show_count(start.test_examples)));
+          fmt::format("{}, {} training{} and {} test examples", show_text(start.dataset),
+                      show_count(start.train_examples),
+                      start.validation_examples
+                          ? fmt::format(", {} validation", show_count(start.validation_examples))
+                          : "",
+                      show_count(start.test_examples)));
   add_row(block, "source", show_text(start.dataset_source));
   const std::string note = fallback_note(start, colour);
   if (!note.empty()) block += "  " + note;

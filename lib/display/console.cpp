@@ -26,6 +26,13 @@ std::string how_it_ended(const RunEndEvent& end) {
   return status == "failed" ? fmt::format("failed, exit code {}", show_count(end.exit_code)) : status;
 }
 
+std::string evaluation_line(const std::string& title, const MetricValues& metrics) {
+  const auto loss = find_metric(metrics, "loss");
+  if (!loss) return "";
+  return fmt::format("  {}: loss {}, accuracy {}\n", title, show_metric(loss),
+                     show_metric(find_metric(metrics, "accuracy")));
+}
+
 // What each worker of parameter_server did; empty for strategies whose replicas work in step.
 std::string workers_lines(const RunEndEvent& end) {
   if (!end.workers || !end.staleness) return "";
@@ -73,6 +80,10 @@ void Console::on_event(const Event& event) {
 
 void Console::on_tick() {
   if (pending_) draw_when_due();
+}
+
+void Console::on_job_end(const std::string& text) {
+  if (!options_.quiet && !options_.json) print(text);
 }
 
 void Console::clear_progress() {
@@ -123,7 +134,9 @@ void Console::on_eval(const EvalEvent& event) {
   StepSpeed speed;
   if (event.examples && event.seconds && *event.seconds > 0)
     speed.examples_per_second = static_cast<double>(*event.examples) / *event.seconds;
-  print_row({"eval", event.epoch, event.metrics, speed, event.seconds});
+  // As wide as the column.
+  const std::string phase = event.part == kValidationPart ? "valid" : event.part.value_or("eval");
+  print_row({phase, event.epoch, event.metrics, speed, event.seconds});
 }
 
 void Console::on_inspect(const InspectEvent& event) {
@@ -150,8 +163,8 @@ void Console::on_restart(const RestartEvent& event) {
 
 void Console::print_row(const Row& row) {
   if (options_.quiet) return;
-  print(fmt::format(kRow, fmt::format("{}/{}", show_count(row.epoch), progress_.epochs), row.phase,
-                    show_metric(find_metric(row.metrics, "loss")),
+  print(fmt::format(kRow, fmt::format("{}/{}", show_count(row.epoch), progress_.epochs),
+                    printable(row.phase, 20), show_metric(find_metric(row.metrics, "loss")),
                     show_metric(find_metric(row.metrics, "accuracy")),
                     show_rate(row.speed.examples_per_second), show_milliseconds(row.speed.step_ms),
                     show_duration(row.seconds)));
@@ -175,10 +188,9 @@ void Console::on_run_end(const RunEndEvent& event) {
     text += fmt::format("  {} sent and {} received in a step\n", human_bytes(*event.traffic.bytes_sent),
                         human_bytes(event.traffic.bytes_received.value_or(0)));
   }
-  if (const auto loss = find_metric(event.metrics, "loss")) {
-    text += fmt::format("  final evaluation: loss {}, accuracy {}\n", show_metric(loss),
-                        show_metric(find_metric(event.metrics, "accuracy")));
-  }
+  if (event.validation && event.part != kValidationPart)
+    text += evaluation_line("last validation", event.validation->metrics);
+  text += evaluation_line(event.part ? "final " + show_text(event.part) : "final evaluation", event.metrics);
   if (event.restart_cost.restarts) {
     text += fmt::format("  {}, {} lost\n", show_counted(event.restart_cost.restarts, "restart"),
                         show_duration(event.restart_cost.lost_seconds));

@@ -33,6 +33,8 @@ class Console : public EventSink {
 
   void on_event(const Event& event) override;
   void on_tick() override;
+  // What a user can do after the job, in lines; only for people who read all the output.
+  void on_job_end(const std::string& text);
   // Removes the progress line from the terminal, so that other code can write. The next tick redraws it.
   void clear_progress();
 
@@ -55,7 +57,7 @@ class Console : public EventSink {
   void on_message(const MessageEvent& event);
   // A line of the table.
   struct Row {
-    const char* phase = "";
+    std::string phase;
     std::optional<int64_t> epoch;
     MetricValues metrics;
     StepSpeed speed;

@@ -145,8 +145,13 @@ std::string tiles(const RunHistory& run) {
   const auto add = [&](const char* title, std::optional<double> value, const auto& show) {
     if (value) html += tile(title, show(value));
   };
-  add("evaluation accuracy", finished.last_accuracy(), show_metric);
-  add("evaluation loss", finished.last_loss(), show_metric);
+  if (finished.final_test) {
+    add("test accuracy", finished.test_accuracy(), show_metric);
+    add("test loss", finished.test_loss(), show_metric);
+  }
+  add(finished.of_validation ? "validation accuracy" : "evaluation accuracy", finished.last_accuracy(),
+      show_metric);
+  add(finished.of_validation ? "validation loss" : "evaluation loss", finished.last_loss(), show_metric);
   add("examples/s", finished.examples_per_second, show_rate);
   add("ms a step (median)", finished.step_ms, show_milliseconds);
   const auto percent = [](std::optional<double> value) { return fmt::format("{:.1f} %", 100 * *value); };
@@ -208,6 +213,7 @@ std::string environment_of(const std::vector<NamedCourse>& courses) {
   add_start("dataset", &RunStartEvent::dataset);
   add_start("read from", &RunStartEvent::dataset_source);
   add_start("training examples", &RunStartEvent::train_examples);
+  add_start("validation examples", &RunStartEvent::validation_examples);
   add_start("test examples", &RunStartEvent::test_examples);
   add_start("global batch", &RunStartEvent::global_batch);
   add_start("learning rate", &RunStartEvent::learning_rate_derivation);

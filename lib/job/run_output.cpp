@@ -8,6 +8,7 @@
 #include "core/text.h"
 #include "runs/rewind.h"
 #include "train/assembly.h"
+#include "train/warm_start.h"
 
 namespace dtrain {
 namespace {
@@ -119,12 +120,33 @@ void RunOutput::on_event(const Event& event) {
     if (!last_is_suspect_) checkpoint_step_ = saved->step.value_or(checkpoint_step_);
   }
   const auto end = decode<RunEndEvent>(event);
-  if (end && end->run == name_of(RunKind::kDistributed)) {
+  if (const auto start = decode<RunStartEvent>(event)) {
+    record_start(*start);
+  } else if (end && end->run == name_of(RunKind::kDistributed)) {
     record(encode(with_restarts(*end)));
   } else {
     record(event);
   }
   note_lost_output();
+}
+
+void RunOutput::record_start(RunStartEvent start) {
+  start.folder = std::filesystem::absolute(directory_.path()).lexically_normal().string();
+  record(encode(start));
+}
+
+// The run's folder, and what a user does with it.
+std::string RunOutput::next_commands() const {
+  const std::filesystem::path& run = directory_.path();
+  std::vector<std::pair<std::string, std::string>> commands = {{"report", "charts, as a page"}};
+  if (checkpoint_step_ >= 0) {
+    commands.insert(commands.begin(), {"eval", "every class on the test examples"});
+    commands.push_back({"export --format onnx", "the model for other programs"});
+  }
+  std::string text = fmt::format("\nThe run is in {}. Next:\n", run.string());
+  for (const auto& [command, what] : commands)
+    text += fmt::format("  {}  # {}\n", command_on(command, run), what);
+  return text;
 }
 
 void RunOutput::say(const std::string& line) {
@@ -146,6 +168,7 @@ void RunOutput::finish(const JobPlan& job) {
                                                 summaries_.of(name_of(RunKind::kDistributed)), overhead_))));
   }
   write_summary();
+  console_.on_job_end(next_commands());
   note_lost_output();
 }
 
@@ -188,7 +211,10 @@ void RunOutput::note_lost_output() {
 }
 
 std::optional<ResumePoint> resume_point(const JobPlan& job, const OutputOptions& options) {
-  if (!options.resume) return std::nullopt;
+  if (!options.resume) {
+    require_weights(job);
+    return std::nullopt;
+  }
   ResumePoint point = find_resume_point(*options.resume, directory_options(job, options));
   require_resumable(job, point.state);
   require_model_of(job, point.checkpoint);
@@ -197,14 +223,14 @@ std::optional<ResumePoint> resume_point(const JobPlan& job, const OutputOptions&
 
 std::string resume_message(const RunOutput& output) {
   if (output.checkpoint_step() < 0) return "";
-  return fmt::format("\nto go on from step {}: {}", with_separators(output.checkpoint_step()),
+  return fmt::format("\nto resume from step {}: {}", with_separators(output.checkpoint_step()),
                      resume_command(output.directory().path()));
 }
 
 std::string stopped_message(const std::string& reason, const RunOutput& output, bool saved) {
   if (output.checkpoint_step() < 0) return reason;
   const bool at_the_stop = saved && !output.last_is_suspect();
-  return fmt::format("{}{} step {}\nto go on: {}", reason,
+  return fmt::format("{}{} step {}\nto resume: {}", reason,
                      at_the_stop ? " after" : "; the last checkpoint is of",
                      with_separators(output.checkpoint_step()), resume_command(output.directory().path()));
 }

@@ -73,6 +73,8 @@ class RunOutput : public EventSink {
 
  private:
   void record(const Event& event);
+  void record_start(RunStartEvent start);
+  std::string next_commands() const;
   void warn(const std::string& text);  // among the events
   void go_on_from(const ResumePoint& from);
   RunEndEvent with_restarts(RunEndEvent end) const;
@@ -93,8 +95,9 @@ class RunOutput : public EventSink {
   bool last_is_suspect_ = false;
 };
 
-// Finds what options.resume resumes from; nullopt if the options do not ask for it. Throws Error(kCheckpoint)
-// if there is no good checkpoint or it is of another model, Error(kUsage) if the job cannot resume from it.
+// Finds what options.resume resumes from; nullopt if the options do not ask for it, and then requires the
+// weights that the spec names. Throws Error(kCheckpoint) if there is no good checkpoint, or it or the weights
+// are of another model, Error(kUsage) if the job cannot resume from it.
 std::optional<ResumePoint> resume_point(const JobPlan& job, const OutputOptions& options);
 
 // A line with the command that resumes from the last checkpoint; empty if there is none.

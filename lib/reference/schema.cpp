@@ -48,6 +48,7 @@ struct TypeSchema {
     return scalar(field, {{"type", "string"}, {"pattern", "^" + field.pattern + "$"}});
   }
   ordered_json of(const std::optional<int64_t>*) const { return of(static_cast<const int64_t*>(nullptr)); }
+  ordered_json of(const std::optional<double>*) const { return of(static_cast<const double*>(nullptr)); }
   ordered_json of(const std::optional<std::string>*) const {
     return of(static_cast<const std::string*>(nullptr));
   }

@@ -170,10 +170,15 @@ const Fields<JobSpec>& job_fields() {
           .choices = &dataset_kinds(), .word = "none"),
       JOB(data.shuffle, .doc = "train in a new random order every epoch"),
       JOB(data.drop_remainder, .doc = "leave out the last step of an epoch if it is smaller than a global batch"),
-      JOB(data.train_examples, .doc = "train only on this many examples, the first ones", .unit = "examples",
+      JOB(data.train_examples, .doc = "use only this many of the training examples, the first ones",
+          .unit = "examples", .bounds = between(1, 1e9), .word = "all"),
+      JOB(data.test_examples, .doc = "use only this many of the test examples, the first ones", .unit = "examples",
           .bounds = between(1, 1e9), .word = "all"),
-      JOB(data.test_examples, .doc = "evaluate only on this many examples, the first ones", .unit = "examples",
-          .bounds = between(1, 1e9), .word = "all"),
+      JOB(data.split.validation, .doc = "keep this part of the training examples for validation: evaluations during "
+          "training are of it, and the test examples are evaluated once, at the end "
+          "([validation](training.md#validation))", .bounds = {0.0, 1.0, true, true}, .word = "none"),
+      JOB(data.split.seed, .doc = "decides, with the number of training examples, which of them are in the validation "
+          "part", .bounds = {.minimum = 0}),
       JOB(data.shape, .doc = "channels, height and width of a synthetic image", .bounds = between(1, 4096),
           .length = {3, 3}, .when = kSynthetic),
       JOB(data.classes, .doc = "classes of the synthetic dataset", .bounds = between(2, 1e6), .when = kSynthetic),
@@ -213,6 +218,10 @@ const Fields<JobSpec>& job_fields() {
       JOB(model.layers, .doc = "the layers from input to output, see below", .length = {1, 1000},
           .when = {{"model.kind"}, {"layers"}}, .required = true),
       JOB(model.dtype, .doc = "the type of weights and activations", .choices = &kDtypes),
+      JOB(model.weights, .doc = "start from the weights of this run, checkpoint or .safetensors file of `dtrain "
+          "export` instead of initial ones; relative to the spec", .word = "none", .file_system = true),
+      JOB(model.weights_prefix, .doc = "take only the variables whose names begin so, such as `conv2d`; the rest keep "
+          "their initial values. none: take all, which must then be exactly those of the model", .word = "none"),
 
       JOB(train.epochs, .doc = "passes over the training examples", .unit = "epochs", .bounds = between(1, 1e6),
           .common = true),
@@ -306,9 +315,11 @@ const Fields<JobSpec>& job_fields() {
           .bounds = between(1, 1e12), .word = "none"),
       JOB(checkpoint.every_minutes, .doc = "minutes between checkpoints", .unit = "min",
           .bounds = between(1, 1e6), .word = "none"),
+      JOB(checkpoint.final, .doc = "save the final model, and what a stop signal interrupts, whatever else is saved"),
       JOB(checkpoint.keep, .doc = "how many of the last checkpoints to keep", .unit = "checkpoints",
           .bounds = between(1, 1e6)),
-      JOB(checkpoint.best.metric, .doc = "also keep the checkpoint with the best value of this metric in an evaluation",
+      JOB(checkpoint.best.metric, .doc = "save a checkpoint whenever an evaluation has a better value of this metric, and keep the best"
+          "",
           .choices = &kEvaluatedMetrics, .word = "none"),
       JOB(checkpoint.best.mode, .doc = "which value is the best; auto: the lowest loss, the highest accuracy",
           .choices = &kModes, .when = kBest),
@@ -319,7 +330,7 @@ const Fields<JobSpec>& job_fields() {
           .word = "none"),
 
       JOB(restarts.max, .doc = "when a process dies, restart the run from its newest good checkpoint; at most this "
-          "many times in a row without a new checkpoint; auto: 3 if checkpoints are saved, else 0",
+          "many times in a row without a new checkpoint; auto: 3 if checkpoints are saved during the run, else 0",
           .bounds = between(0, 1e6), .word = "auto"),
       JOB(restarts.backoff_seconds, .doc = "how long to wait before a restart that follows another without progress; "
           "twice as long before each further one", .unit = "s", .bounds = between(0, 3600)),
@@ -341,6 +352,9 @@ const Fields<JobSpec>& job_fields() {
           .unit = "evaluations", .bounds = between(1, 1e6), .when = kEarlyStopping),
       JOB(callbacks.early_stopping.min_delta, .doc = "the smallest change of the metric that is an improvement",
           .bounds = between(0, 1e6), .when = kEarlyStopping),
+      JOB(callbacks.early_stopping.restore_best, .doc = "the run ends with the weights of its best evaluation, by "
+          "`checkpoint.best.metric`, which is then by default the `metric` here; false: with its last weights",
+          .when = kEarlyStopping),
       JOB(callbacks.profile.start_step, .doc = "write a trace of this update (from 1) and those after it to "
           "profile.json in the run's folder, for chrome://tracing or ui.perfetto.dev", .bounds = between(1, 1e12),
           .word = "none"),

@@ -75,9 +75,9 @@ template <class Spec>
 using Accessor =
     std::variant<MemberOf<Spec, bool>, MemberOf<Spec, int64_t>, MemberOf<Spec, double>,
                  MemberOf<Spec, std::string>, MemberOf<Spec, std::optional<int64_t>>,
-                 MemberOf<Spec, std::optional<std::string>>, MemberOf<Spec, std::vector<int64_t>>,
-                 MemberOf<Spec, std::vector<double>>, MemberOf<Spec, std::vector<std::string>>,
-                 MemberOf<Spec, std::vector<LayerSpec>>>;
+                 MemberOf<Spec, std::optional<double>>, MemberOf<Spec, std::optional<std::string>>,
+                 MemberOf<Spec, std::vector<int64_t>>, MemberOf<Spec, std::vector<double>>,
+                 MemberOf<Spec, std::vector<std::string>>, MemberOf<Spec, std::vector<LayerSpec>>>;
 
 template <class Spec>
 struct Field : FieldInfo {

@@ -8,6 +8,7 @@
 #include "checkpoint/retention.h"
 #include "core/error.h"
 #include "core/text.h"
+#include "spec/print.h"
 
 namespace dtrain {
 namespace {
@@ -52,6 +53,25 @@ ResumePoint from_checkpoint(const fs::path& path) {
   return {run_of_checkpoint(path), path, *report.state, {}};
 }
 
+// "data.split {validation: 0.1, seed: 1}", "no data.split": different for splits with different parts.
+std::string split_text(const SplitSpec& split) {
+  if (!split.validation) return "no data.split";
+  return fmt::format("data.split {{validation: {}, seed: {}}}", number_text(*split.validation), split.seed);
+}
+
+std::string split_overrides(const SplitSpec& split) {
+  if (!split.validation) return "--set data.split.validation=none";
+  return fmt::format("--set data.split.validation={} --set data.split.seed={}",
+                     number_text(*split.validation), split.seed);
+}
+
+// "54,000 examples", "54,000 examples and 6,000 for validation"
+std::string examples_text(int64_t train, int64_t validation) {
+  const std::string kept =
+      validation > 0 ? fmt::format(" and {} for validation", with_separators(validation)) : "";
+  return fmt::format("{} examples{}", with_separators(train), kept);
+}
+
 }  // namespace
 
 fs::path checkpoint_folder(const fs::path& run) { return run / "checkpoints"; }
@@ -86,12 +106,21 @@ void require_resumable(const JobPlan& job, const TrainingState& state) {
                     state.global_batch, run.replicas, run.replicas == 1 ? " now" : "s now", run.batch.global,
                     state.global_batch));
   }
-  if (state.train_examples != job.data.train_examples) {
-    refuse(fmt::format("it was trained on {} examples, and now there are {}",
-                       with_separators(state.train_examples), with_separators(job.data.train_examples)));
+  const LoadedSpec saved = parse_spec(state.spec, "the checkpoint's spec");
+  const std::string was = split_text(saved.spec.data.split), is = split_text(job.spec.data.split);
+  if (saved.ok() && was != is) {
+    refuse(
+        fmt::format("it was trained with {}, and this job has {}: examples would be trained on as well as "
+                    "validated on; use {}",
+                    was, is, split_overrides(saved.spec.data.split)));
+  }
+  if (state.train_examples != job.data.train_examples ||
+      state.validation_examples != job.data.validation_examples) {
+    refuse(fmt::format("it was trained on {}, and now there are {}",
+                       examples_text(state.train_examples, state.validation_examples),
+                       examples_text(job.data.train_examples, job.data.validation_examples)));
   }
   if (state.position == 0) return;
-  const LoadedSpec saved = parse_spec(state.spec, "the checkpoint's spec");
   if (!saved.ok()) refuse("its spec is not one of this dtrain");
   if (saved.spec.seed != job.spec.seed || saved.spec.data.shuffle != job.spec.data.shuffle ||
       saved.spec.data.drop_remainder != job.spec.data.drop_remainder) {
@@ -103,14 +132,16 @@ void require_resumable(const JobPlan& job, const TrainingState& state) {
   }
 }
 
-std::string resume_command(const fs::path& run) {
+std::string command_on(const std::string& command, const fs::path& run) {
   const std::string path = run.string();
   const bool plain = std::all_of(path.begin(), path.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || std::string("/._-+,:@%").find(static_cast<char>(c)) != std::string::npos;
   });
   std::string quoted;
   for (const char c : path) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return "dtrain run --resume " + (plain ? path : "'" + quoted + "'");
+  return "dtrain " + command + " " + (plain ? path : "'" + quoted + "'");
 }
+
+std::string resume_command(const fs::path& run) { return command_on("run --resume", run); }
 
 }  // namespace dtrain

@@ -40,7 +40,9 @@ ResumePoint find_resume_point(const std::string& from, const RunDirectoryOptions
 // on each of the same examples once.
 void require_resumable(const JobPlan& job, const TrainingState& state);
 
-// "dtrain run --resume runs/mine", for a shell.
+// "dtrain eval runs/mine", for a shell.
+std::string command_on(const std::string& command, const std::filesystem::path& run);
+// The command that resumes the run.
 std::string resume_command(const std::filesystem::path& run);
 
 }  // namespace dtrain

@@ -119,6 +119,7 @@ void RunReporter::on_run_start(int64_t step) {
   start.total_steps = run_.total_steps;
   if (step > 0) start.resumed_step = step;
   start.train_examples = data.train_examples;
+  if (data.has_validation()) start.validation_examples = data.validation_examples;
   start.test_examples = data.test_examples;
   start.dataset = data.name;
   start.dataset_source = data.source;
@@ -199,8 +200,22 @@ void RunReporter::on_epoch(int64_t epoch, int64_t steps, double seconds, double 
 }
 
 void RunReporter::on_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums) {
+  if (job_.data.has_validation()) {
+    part_ = kValidationPart;
+    validation_ = ValidationSummary{sums.metrics()};
+  }
+  report_evaluation(epoch, step, seconds, sums);
+}
+
+void RunReporter::on_final_test(int64_t epoch, int64_t step, double seconds, const MetricSums& sums) {
+  part_ = kTestPart;
+  report_evaluation(epoch, step, seconds, sums);
+}
+
+void RunReporter::report_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums) {
   evaluated_ = sums.metrics();
   auto line = begin_event<EvalEvent>(run_.name());
+  line.part = part_;
   line.epoch = epoch;
   line.step = step;
   line.metrics = evaluated_;
@@ -223,6 +238,11 @@ StepSpeed RunReporter::speed(const StepRate& timed, int64_t examples, double sec
   return speed;
 }
 
+void RunReporter::on_best(const std::map<std::string, double>& metrics) {
+  for (auto& [name, value] : evaluated_) value = metrics.at(name);
+  if (validation_) validation_->metrics = evaluated_;
+}
+
 void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<WorkersReport>& workers) {
   const StepRate rate = run_timer_.run();
   auto end = begin_event<RunEndEvent>(run_.name());
@@ -239,7 +259,9 @@ void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<
   end.skipped_steps = rate.skipped;
   if (loss_scale_) end.skipped_updates = loss_scale_->skipped();
   if (phase_steps_ > 0) end.phases_ms = mean_milliseconds(phase_seconds_, phase_steps_);
+  end.part = part_;
   end.metrics = evaluated_;
+  end.validation = validation_;
   sink_.on_event(encode(end));
 }
 

@@ -53,6 +53,34 @@ TEST_CASE("eval counts every test example once, by class") {
                               ContainsSubstring("confusion: a row for each class"));
 }
 
+TEST_CASE("eval takes the part of the data that it is asked for") {
+  const TemporaryFolder folder;
+  const fs::path run = save_run(folder.path());
+  const auto counted = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"eval", run, "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Outcome outcome = dtrain_command(arguments);
+    INFO(outcome.errors);
+    REQUIRE(outcome.exit_code == 0);
+    const auto json = nlohmann::json::parse(outcome.output);
+    return std::pair(json.at("split").get<std::string>(), json.at("examples").get<int64_t>());
+  };
+  CHECK(counted({}) == std::pair(std::string("test"), int64_t{33}));
+  CHECK(counted({"--split", "test"}) == std::pair(std::string("test"), int64_t{33}));
+  CHECK(counted({"--split", "train"}) == std::pair(std::string("train"), int64_t{20}));
+  const std::vector<std::string> quarter = {"--set", "data.split.validation=0.25"};
+  CHECK(counted({"--split", "validation", quarter[0], quarter[1]}).second == 5);
+  CHECK(counted({"--split", "train", quarter[0], quarter[1]}).second == 15);
+  CHECK(counted({quarter[0], quarter[1]}).second == 33);
+  const Outcome text = dtrain_command({"eval", run, "--split", "train"});
+  CHECK_THAT(text.output, ContainsSubstring("synthetic, 20 training examples"));
+
+  const Outcome none = dtrain_command({"eval", run, "--split", "validation"});
+  CHECK(none.exit_code == 2);
+  CHECK_THAT(none.errors, ContainsSubstring("no validation part") && ContainsSubstring("--split test"));
+  CHECK(dtrain_command({"eval", run, "--split", "all"}).exit_code == 2);
+}
+
 TEST_CASE("what cannot be evaluated is refused with the reason") {
   const TemporaryFolder folder;
   const fs::path run = save_run(folder.path());

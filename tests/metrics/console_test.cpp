@@ -99,6 +99,23 @@ END distributed: completed, 938 steps in 2.2 s
 
 TEST_CASE("plain output of a run, whole") { CHECK(shown(ConsoleOptions(), one_run()) == kGolden); }
 
+TEST_CASE("with a validation part every line says what was evaluated") {
+  Event start = run_start("distributed", 2);
+  start["train_examples"] = 54000;
+  start["validation_examples"] = 6000;
+  const std::string text =
+      shown(ConsoleOptions(),
+            {start, eval_of("validation", "distributed", 2, 0.05, 0.99),
+             eval_of("test", "distributed", 2, 0.0715, 0.976), split_run_end("distributed", 0.976)});
+  INFO(text);
+  CHECK_THAT(text, ContainsSubstring("54,000 training, 6,000 validation and 10,000 test examples\n") &&
+                       ContainsSubstring("2/2  valid     0.0500    0.9900") &&
+                       ContainsSubstring("2/2  test      0.0715    0.9760") &&
+                       ContainsSubstring("  last validation: loss 0.0500, accuracy 0.9900\n"
+                                         "  final test: loss 0.0715, accuracy 0.9760\n"));
+  CHECK_THAT(text, !ContainsSubstring("eval"));
+}
+
 TEST_CASE("workers that train on their own are told about, and lost ones at once") {
   std::vector<Event> events = one_run();
   events[0]["servers"] = 2;

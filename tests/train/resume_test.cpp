@@ -102,6 +102,7 @@ TrainingState state_of(const JobPlan& job) {
   TrainingState state;
   state.global_batch = job.runs.back().batch.global;
   state.train_examples = job.data.train_examples;
+  state.validation_examples = job.data.validation_examples;
   state.spec = print_spec(job.spec);
   return state;
 }
@@ -121,6 +122,30 @@ TEST_CASE("what would train on other examples is refused, with the fix") {
   CHECK_NOTHROW(require_resumable(job, state));
   CHECK_THAT(refusal(small_job({"seed=1"})), ContainsSubstring("--set seed=42"));
   CHECK_THAT(refusal(small_job({"data.shuffle=false"})), ContainsSubstring("--set data.shuffle=true"));
+}
+
+TEST_CASE("another validation part is refused, with the fix, also between two epochs") {
+  const auto refusal = [](const std::vector<std::string>& was, const std::vector<std::string>& is) {
+    return failure_of(ExitCode::kUsage, [&] { require_resumable(small_job(is), state_of(small_job(was))); });
+  };
+  const std::vector<std::string> quarter = {"data.split.validation=0.25"};
+  CHECK_NOTHROW(require_resumable(small_job(quarter), state_of(small_job(quarter))));
+  CHECK_NOTHROW(
+      require_resumable(small_job({"data.split.validation=0.25", "seed=1"}), state_of(small_job(quarter))));
+  const std::string seed = refusal(quarter, {"data.split.validation=0.25", "data.split.seed=2"});
+  CHECK_THAT(seed, ContainsSubstring("data.split {validation: 0.25, seed: 1}") &&
+                       ContainsSubstring("data.split {validation: 0.25, seed: 2}") &&
+                       ContainsSubstring("--set data.split.validation=0.25 --set data.split.seed=1"));
+  // The same number of examples in each part, and still another part.
+  CHECK_THAT(refusal(quarter, {"data.split.validation=0.24"}), ContainsSubstring("trained on"));
+  CHECK_THAT(refusal(quarter, {}), ContainsSubstring("no data.split"));
+  CHECK_THAT(refusal({}, quarter), ContainsSubstring("use --set data.split.validation=none"));
+  CHECK_NOTHROW(require_resumable(small_job({"data.split.validation=none", "data.split.seed=2"}),
+                                  state_of(small_job())));
+  // 999 and 1000 examples leave 900 to train on, but not the same ones.
+  CHECK_THAT(refusal({"data.split.validation=0.1", "data.train_examples=1000"},
+                     {"data.split.validation=0.1", "data.train_examples=999"}),
+             ContainsSubstring("900 examples and 100 for validation, and now there are 900 examples and 99"));
 }
 
 TEST_CASE("the command that goes on can be pasted into a shell") {
