@@ -10,12 +10,14 @@
 
 #include "cli/find_checkpoint.h"
 #include "core/error.h"
+#include "reference/first_job.h"
+#include "spec/overrides.h"
 
 namespace dtrain {
 
 struct SpecOptions {
-  std::string spec;
-  std::vector<std::string> overrides;  // path=value
+  std::string spec;  // the file, or "-" for the standard input
+  Overrides overrides;
 };
 
 struct RunOptions {
@@ -44,7 +46,7 @@ struct PlanOptions {
 
 struct EvalOptions {
   CheckpointChoice checkpoint;
-  std::vector<std::string> overrides;
+  Overrides overrides;
   std::optional<std::string> data;  // the dataset's folder
   int64_t replicas = 1;
   std::string split = "test";  // train, validation or test
@@ -74,7 +76,7 @@ struct CompareOptions {
 
 struct ReportOptions {
   std::vector<std::string> runs;
-  std::optional<std::string> output;  // nullopt: report.html in the working folder
+  std::optional<std::string> out;  // nullopt: report.html in the working folder
   bool overwrite = false;
 };
 
@@ -88,6 +90,18 @@ struct SweepCommandOptions {
   std::optional<std::string> out;
   bool json = false;
   bool quiet = false;
+};
+
+struct InitOptions {
+  std::string file = "job.yaml";
+  FirstJob job;
+  bool overwrite = false;
+};
+
+struct ConfigsOptions {
+  std::optional<std::string> name;
+  std::optional<std::string> file;
+  bool overwrite = false;
 };
 
 struct BenchOptions {
@@ -109,9 +123,10 @@ struct DoctorCommandOptions {
 };
 
 ExitCode run_command(const RunOptions& options);
-ExitCode validate_command(const std::vector<std::string>& specs, const std::vector<std::string>& overrides,
-                          bool json);
+ExitCode validate_command(const std::vector<std::string>& specs, const Overrides& overrides, bool json);
 ExitCode plan_command(const PlanOptions& options);
+ExitCode init_command(InitOptions options);
+ExitCode configs_command(const ConfigsOptions& options);
 ExitCode schema_command(bool markdown, bool events);
 ExitCode eval_command(const EvalOptions& options);
 ExitCode eval_replica_command(const EvalOptions& options);

@@ -90,11 +90,11 @@ void print_evaluation_json(const EvaluationJob& evaluation, const JobPlan& job, 
   std::cout << event_text(json, 2) << '\n';
 }
 
-std::vector<std::string> overrides_of(const EvalOptions& options) {
-  std::vector<std::string> overrides = options.overrides;
+Overrides overrides_of(const EvalOptions& options) {
+  Overrides overrides = options.overrides;
   if (options.data) {
     const auto folder = std::filesystem::absolute(*options.data).string();
-    overrides.push_back("data.path=" + nlohmann::json(folder).dump());  // JSON text is valid YAML
+    overrides.set.push_back("data.path=" + nlohmann::json(folder).dump());  // JSON text is valid YAML
   }
   return overrides;
 }
@@ -106,6 +106,7 @@ ExitCode eval_command(const EvalOptions& options) {
   const EvaluationJob evaluation{point.checkpoint, overrides_of(options), options.replicas, options.split};
   LoadedSpec loaded;
   const JobPlan job = job_of_checkpoint(point.checkpoint, evaluation.overrides, find_dataset, loaded);
+  report_notes(loaded.notes, std::cerr);
   if (!loaded.ok()) {
     report_problems(loaded.problems, std::cerr);
     return ExitCode::kUsage;

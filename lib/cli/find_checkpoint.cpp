@@ -7,8 +7,9 @@
 #include <vector>
 
 #include "checkpoint/checkpoint.h"
+#include "cli/report_problems.h"
 #include "core/error.h"
-#include "core/text.h"
+#include "runs/require_folder.h"
 #include "spec/load.h"
 
 namespace dtrain {
@@ -53,12 +54,21 @@ fs::path chosen(const CheckpointChoice& choice) {
                   checkpoints.string()));
 }
 
+// A file of a checkpoint means the checkpoint.
+fs::path plain_choice(const fs::path& path) {
+  std::error_code none;
+  const bool is_part = fs::is_regular_file(path, none) && is_checkpoint(path.parent_path());
+  if (!is_part) require_folder(path, ExitCode::kCheckpoint);
+  return is_part ? path.parent_path() : path;
+}
+
 }  // namespace
 
 ResumePoint find_checkpoint(const CheckpointChoice& choice) {
-  ResumePoint point = find_resume_point(chosen(choice).string(), {});
-  for (const std::string& warning : point.warnings)
-    std::cerr << "WARNING: " << printable(warning, 2000) << '\n';
+  CheckpointChoice plain = choice;
+  plain.path = plain_choice(choice.path).string();
+  ResumePoint point = find_resume_point(chosen(plain).string(), {});
+  report_warnings(point.warnings, std::cerr);
   return point;
 }
 

@@ -13,7 +13,7 @@ namespace dtrain {
 
 // Which checkpoint of a run a user wants.
 struct CheckpointChoice {
-  std::string path;              // the folder of a run or of a checkpoint
+  std::string path;              // the folder of a run, of a checkpoint, or a file of one
   bool best = false;             // the run's best_of_run()
   std::optional<int64_t> epoch;  // the one saved at the end of this epoch, counted from 1
 };

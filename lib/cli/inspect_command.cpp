@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/find_checkpoint.h"
 #include "core/text.h"
+#include "runs/require_folder.h"
 
 namespace dtrain {
 namespace {
@@ -26,8 +27,7 @@ std::vector<fs::path> checkpoints_at(const fs::path& path) {
     for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) found.push_back(checkpoint.path);
     if (!found.empty()) return found;
   }
-  if (!fs::is_directory(path))
-    throw Error(ExitCode::kCheckpoint, fmt::format("{}: there is no such folder", path.string()));
+  require_folder(path, ExitCode::kCheckpoint);
   return {path};
 }
 

@@ -11,6 +11,7 @@
 #include "display/learning_rate_chart.h"
 #include "plan/job_plan.h"
 #include "plan/memory_estimate.h"
+#include "plan/warnings.h"
 
 namespace dtrain {
 namespace {
@@ -168,11 +169,13 @@ void plot_learning_rate(const JobPlan& job, const std::string& file) {
 
 ExitCode plan_command(const PlanOptions& options) {
   LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
+  report_notes(loaded.notes, std::cerr);
   const JobPlan job = plan_job(loaded, describe_dataset);
   if (!loaded.ok()) {
     report_problems(loaded.problems, std::cerr);
     return ExitCode::kUsage;
   }
+  report_warnings(plan_warnings(job), std::cerr);
   if (options.plot_learning_rate) {
     plot_learning_rate(job, *options.plot_learning_rate);
   } else if (options.json) {

@@ -96,19 +96,26 @@ DatasetInfo synthetic_info(const Entry& entry, const DataSpec& spec) {
   info.requested = spec.dataset;
   info.source = "generated";
   info.image_shape = spec.shape;
-  info.classes = spec.classes;
+  info.classes = spec.classes.value_or(entry.classes);
   info.train_examples = spec.train_examples.value_or(entry.train_examples);
   info.test_examples = spec.test_examples.value_or(entry.test_examples);
   check_synthetic(info);
   return info;
 }
 
+// More classes than are published may as well be damage: the spec has to ask for them.
+int64_t classes_of(const DatasetInfo& info, const Entry& entry, const DataSpec& spec) {
+  if (spec.classes) return *spec.classes;
+  return info.source.empty() ? entry.classes : std::min(entry.classes, count_mnist_classes(info.source));
+}
+
 // Completes the information from the files with that from the table and the spec.
 DatasetInfo complete(DatasetInfo info, const Entry& entry, const DataSpec& spec) {
   info.name = entry.name;
   info.requested = spec.dataset;
-  info.classes = entry.classes;
+  info.classes = classes_of(info, entry, spec);
   info.class_names = entry.class_names;
+  if (std::ssize(info.class_names) != info.classes) info.class_names.clear();  // not the published classes
   info.train_examples = limited("data.train_examples", spec.train_examples, info.train_examples, info);
   info.test_examples = limited("data.test_examples", spec.test_examples, info.test_examples, info);
   return info;
@@ -134,10 +141,19 @@ std::optional<DatasetInfo> look_for(const Entry& entry, const std::vector<fs::pa
   return std::nullopt;
 }
 
+bool is_missing(const fs::path& place) {
+  std::error_code code;
+  return fs::status(place, code).type() == fs::file_type::not_found;
+}
+
 // With the training examples not yet split.
 std::optional<DatasetInfo> search(const DataSpec& spec, std::vector<std::string>& looked_in) {
   const Entry& requested = entry_named(spec.dataset);
   const auto places = spec.path ? std::vector<fs::path>{*spec.path} : usual_places(requested);
+  if (spec.path && is_missing(*spec.path)) {  // a slip of the pen, which a fallback would hide
+    looked_in.push_back(describe_place(*spec.path));
+    return std::nullopt;
+  }
   auto info = look_for(requested, places, spec, looked_in);
   if (!info && spec.fallback) {
     const Entry& fallback = entry_named(*spec.fallback);
@@ -147,6 +163,12 @@ std::optional<DatasetInfo> search(const DataSpec& spec, std::vector<std::string>
 }
 
 [[noreturn]] void fail_not_found(const DataSpec& spec, const std::vector<std::string>& looked_in) {
+  if (spec.path && is_missing(*spec.path)) {
+    throw Error(ExitCode::kData,
+                fmt::format("data.path: {}: there is no such folder; correct it, or leave data.path "
+                            "out to search the usual folders{}",
+                            printable(*spec.path, 1000), spec.fallback ? " and then for data.fallback" : ""));
+  }
   const char* root = std::getenv("DTRAIN_DATA");
   std::string message =
       fmt::format("dataset {}{} was not found; looked in:", spec.dataset,

@@ -47,12 +47,13 @@ std::string class_title(const DatasetInfo& info, int64_t label);
 // The names that `data.dataset` and `data.fallback` accept.
 const std::vector<std::string>& dataset_names();
 
-// Looks for the files of the dataset (in spec.path, $DTRAIN_DATA/<name>, datasets/<name> under the working
-// folder, the system's folder), then for the files of spec.fallback. Reads only the headers. Throws
-// Error(kData) that lists the folders it searched and the command that fetches the dataset; Error(kUsage) for
-// an unknown name, if the spec asks for more examples than the dataset has, or if its validation part leaves
-// none to train on. Incomplete or damaged files are an error; they are never skipped in favour of the next
-// folder.
+// Looks for the files of the dataset in spec.path, or without one in $DTRAIN_DATA/<name>, datasets/<name>
+// under the working folder, and the system's folder; then for the files of spec.fallback. Reads the headers,
+// and without spec.classes the labels. Throws Error(kData) that lists the folders it searched and the command
+// that fetches the dataset; Error(kData) if there is no folder spec.path, even with a fallback; Error(kUsage)
+// for an unknown name, if the spec asks for more examples than the dataset has, or if its validation part
+// leaves none to train on. Incomplete or damaged files are an error; they are never skipped in favour of the
+// next folder.
 DatasetInfo find_dataset(const DataSpec& spec);
 
 // Like find_dataset, but if no files are found, returns the published counts and shape with an empty

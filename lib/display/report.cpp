@@ -28,6 +28,10 @@ constexpr const char* kHead = R"(<!DOCTYPE html>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'"/>
 )";
 
+// By this a page is known to be ours, whatever version made it.
+constexpr const char* kGenerator = R"(<meta name="generator" content="dtrain report"/>)";
+constexpr size_t kMostHeadBytes = 2000;
+
 constexpr const char* kPageStyle = R"(<style>
   :root { --ink: #1f2328; --soft: #5c6570; --page: #f5f6f8; --card: #fff; --edge: #dfe3e8 }
   @media (prefers-color-scheme: dark) {
@@ -276,6 +280,10 @@ std::string several(const std::vector<RunHistory>& runs) {
 
 }  // namespace
 
+bool is_report_page(const std::string& page) {
+  return page.substr(0, kMostHeadBytes).find(kGenerator) != std::string::npos;
+}
+
 std::string report_page(const std::vector<RunHistory>& runs) {
   const bool alone = runs.size() == 1;
   const std::string& first = runs.front().finished.spec.name;
@@ -284,6 +292,7 @@ std::string report_page(const std::vector<RunHistory>& runs) {
                                                 show_counted(static_cast<int64_t>(runs.size()) - 1, "run"));
   const std::vector<NamedCourse> courses = courses_of(runs);
   std::string html = kHead;
+  html += fmt::format("{}\n", kGenerator);
   html += fmt::format("<title>dtrain report: {}</title>\n{}{}</head>\n<body>\n<main>\n<h1>{}</h1>\n",
                       markup_text(title), kChartStyle, kPageStyle, markup_text(title));
   for (size_t i = 0; i < runs.size(); ++i) {

@@ -17,4 +17,7 @@ constexpr size_t kMostReported = 12;  // runs; more lines than this cannot be to
 // escaped. `runs` must have one to kMostReported entries.
 std::string report_page(const std::vector<RunHistory>& runs);
 
+// Whether report_page() has made this page.
+bool is_report_page(const std::string& page);
+
 }  // namespace dtrain

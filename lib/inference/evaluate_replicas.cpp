@@ -79,10 +79,14 @@ SuperviseResult supervise_evaluation(const EvaluationJob& evaluation, const std:
   Subcommand subcommand;
   subcommand.arguments = {program, "eval-replica", evaluation.checkpoint.string(), "--split",
                           evaluation.split};
-  for (const std::string& override : evaluation.overrides) {
-    subcommand.arguments.push_back("--set");
-    subcommand.arguments.push_back(override);
-  }
+  const auto add = [&](const char* option, const std::vector<std::string>& values) {
+    for (const std::string& value : values) {
+      subcommand.arguments.push_back(option);
+      subcommand.arguments.push_back(value);
+    }
+  };
+  add("--unset", evaluation.overrides.unset);
+  add("--set", evaluation.overrides.set);
   subcommand.replicas = static_cast<int>(evaluation.replicas);
   subcommand.threads = std::max<int64_t>(1, available_cores() / evaluation.replicas);
   subcommand.on_report = [&sums](int rank, const std::string& line) {

@@ -14,8 +14,8 @@ namespace dtrain {
 constexpr int64_t kMaxEvaluationReplicas = 64;
 
 struct EvaluationJob {
-  std::filesystem::path checkpoint;    // already verified
-  std::vector<std::string> overrides;  // overrides of its spec, without problems
+  std::filesystem::path checkpoint;  // already verified
+  Overrides overrides;               // overrides of its spec, without problems
   int64_t replicas = 1;
   std::string split = "test";  // the part of the data: as load_examples() takes it
 };

@@ -63,7 +63,7 @@ Evaluation evaluation_from(const EvaluationSums& sums, int64_t classes) {
   return result;
 }
 
-JobPlan job_of_checkpoint(const std::filesystem::path& checkpoint, const std::vector<std::string>& overrides,
+JobPlan job_of_checkpoint(const std::filesystem::path& checkpoint, const Overrides& overrides,
                           DatasetInfo (*look)(const DataSpec&), LoadedSpec& loaded) {
   loaded = parse_spec(read_manifest(checkpoint).state.spec, "the checkpoint's spec", overrides);
   JobPlan job = plan_job(loaded, look);

@@ -41,7 +41,7 @@ Evaluation evaluation_from(const EvaluationSums& sums, int64_t classes);
 // (find_dataset or describe_dataset) describes. Problems are put in `loaded.problems`. Throws
 // Error(kCheckpoint) if its model does not match the saved variables. The spec is untrusted; after this
 // check, its model takes no more memory than the checkpoint's files.
-JobPlan job_of_checkpoint(const std::filesystem::path& checkpoint, const std::vector<std::string>& overrides,
+JobPlan job_of_checkpoint(const std::filesystem::path& checkpoint, const Overrides& overrides,
                           DatasetInfo (*look)(const DataSpec&), LoadedSpec& loaded);
 
 // The job's model with these variables, ready for inference. Throws Error(kCheckpoint) if they are another

@@ -216,8 +216,14 @@ std::optional<ResumePoint> resume_point(const JobPlan& job, const OutputOptions&
     return std::nullopt;
   }
   ResumePoint point = find_resume_point(*options.resume, directory_options(job, options));
-  require_resumable(job, point.state);
-  require_model_of(job, point.checkpoint);
+  std::string other_model;
+  try {
+    require_model_of(job, point.checkpoint);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kCheckpoint) throw;
+    other_model = error.what();
+  }
+  require_resumable(job, point.state, other_model);
   return point;
 }
 

@@ -51,6 +51,9 @@ class RunOutput : public EventSink {
   // what was written since then, and adds a `restart` event with the reason.
   void restart(const FailedAttempt& failed, double wait_seconds, const ResumePoint* from);
 
+  // Adds a warning about the distributed run to the events.
+  void warn(const std::string& text);
+
   // Every run has completed: compares the distributed run with its baseline, if there is one, and writes
   // summary.json.
   void finish(const JobPlan& job);
@@ -75,7 +78,6 @@ class RunOutput : public EventSink {
   void record(const Event& event);
   void record_start(RunStartEvent start);
   std::string next_commands() const;
-  void warn(const std::string& text);  // among the events
   void go_on_from(const ResumePoint& from);
   RunEndEvent with_restarts(RunEndEvent end) const;
   void note_lost_output();

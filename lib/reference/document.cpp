@@ -21,7 +21,8 @@ A job is one YAML file. Every field has a default except the batch, so the small
 batch: {per_replica: 64}
 ```
 
-`dtrain validate SPEC` checks a spec and reports all its problems at once, each with its place:
+`dtrain init` writes a commented spec to start from, and `dtrain configs` copies one of the examples.
+`dtrain validate SPEC` (`-` is the standard input) checks a spec and reports all its problems at once, each with its place:
 
 ```
 job.yaml:4:3: train.epoch: unknown field; did you mean 'train.epochs'?
@@ -63,6 +64,10 @@ const char* const kRest = R"(
 ```
 dtrain run job.yaml --set train.epochs=3 --set model.hidden=[256,128] --set model.layers[1].units=32
 ```
+
+A new kind drops what the file has only for the old one, such as sgd's `momentum` under `--set
+train.optimizer.kind=adam`, and a note on standard error names each field that is dropped. What contradicts itself
+within the file, or among several `--set`, is an error. `--unset path` removes a field or a section of the file.
 
 Setting `batch.global` replaces the file's `batch.per_replica`, and the other way round; so do the intervals of
 `checkpoint`. A field with a word such as `auto`, `all` or `none` is reset by that word.

@@ -164,8 +164,8 @@ const Fields<JobSpec>& job_fields() {
 
       JOB(data.dataset, .doc = "the examples to train and evaluate on; synthetic ones are for benchmarks",
           .choices = &dataset_kinds(), .common = true),
-      JOB(data.path, .doc = "the folder with the dataset's files, searched first; relative to the spec",
-          .otherwise = "searched", .when = kDatasetOfFiles, .file_system = true),
+      JOB(data.path, .doc = "the folder with the dataset's files; no other is searched for them; relative to the "
+          "spec", .otherwise = "searched", .when = kDatasetOfFiles, .file_system = true),
       JOB(data.fallback, .doc = "the dataset to use if no files of the first are found; the run says so",
           .choices = &dataset_kinds(), .word = "none"),
       JOB(data.shuffle, .doc = "train in a new random order every epoch"),
@@ -181,7 +181,8 @@ const Fields<JobSpec>& job_fields() {
           "part", .bounds = {.minimum = 0}),
       JOB(data.shape, .doc = "channels, height and width of a synthetic image", .bounds = between(1, 4096),
           .length = {3, 3}, .when = kSynthetic),
-      JOB(data.classes, .doc = "classes of the synthetic dataset", .bounds = between(2, 1e6), .when = kSynthetic),
+      JOB(data.classes, .doc = "how many classes there are; auto: as many as the labels in the files name, at most 10; "
+          "10 of a synthetic dataset", .bounds = between(2, 1e6), .word = "auto"),
       JOB(data.mean, .doc = "subtracted from pixels, after they are scaled to 0..1", .bounds = between(-1e6, 1e6)),
       JOB(data.standard_deviation, .doc = "divides pixels, after the mean is subtracted",
           .bounds = between(1e-6, 1e6)),

@@ -52,7 +52,7 @@ struct DataSpec {
   std::optional<int64_t> test_examples;      // nullopt: all
   SplitSpec split;                           // of the train_examples
   std::vector<int64_t> shape = {1, 28, 28};  // synthetic only: channels, height, width
-  int64_t classes = 10;                      // synthetic only
+  std::optional<int64_t> classes;            // nullopt: auto, those of the labels, at most 10
   double mean = 0;                           // subtracted after scaling to 0..1
   double standard_deviation = 1;             // divided by, after the mean
   int64_t prefetch = 0;                      // batches

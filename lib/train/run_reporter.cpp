@@ -1,5 +1,7 @@
 #include "train/run_reporter.h"
 
+#include <fmt/format.h>
+
 #include <torch/headeronly/version.h>
 
 #include <utility>
@@ -11,6 +13,7 @@
 namespace dtrain {
 namespace {
 
+constexpr double kNoticeablyWorse = 1.01;  // times the loss at the beginning
 constexpr double kProgressInterval = 0.1;  // seconds
 
 StepSpeed speed_of(const StepRate& rate) { return {rate.examples_per_second, rate.step_ms}; }
@@ -117,7 +120,8 @@ void RunReporter::on_run_start(int64_t step) {
   start.steps_per_epoch = run_.steps_per_epoch;
   start.epochs = run_.epochs;
   start.total_steps = run_.total_steps;
-  if (step > 0) start.resumed_step = step;
+  resumed_ = step > 0;
+  if (resumed_) start.resumed_step = step;
   start.train_examples = data.train_examples;
   if (data.has_validation()) start.validation_examples = data.validation_examples;
   start.test_examples = data.test_examples;
@@ -172,6 +176,7 @@ void RunReporter::on_window(int64_t epoch, int64_t step, double learning_rate, c
   line.epoch = epoch;
   line.step = step;
   line.metrics = window.metrics();
+  if (!first_loss_ && !resumed_) first_loss_ = window.loss();
   line.learning_rate = learning_rate;
   const double now = steady_seconds();
   if (loss_scale_) line.loss_scale = loss_scale_->value();
@@ -185,6 +190,7 @@ void RunReporter::on_window(int64_t epoch, int64_t step, double learning_rate, c
 void RunReporter::on_epoch(int64_t epoch, int64_t steps, double seconds, double learning_rate,
                            const MetricSums& sums) {
   epoch_seconds_.push_back(seconds);
+  last_loss_ = sums.loss();
   auto line = begin_event<EpochEvent>(run_.name());
   line.epoch = epoch;
   line.steps = steps;
@@ -243,7 +249,19 @@ void RunReporter::on_best(const std::map<std::string, double>& metrics) {
   if (validation_) validation_->metrics = evaluated_;
 }
 
+void RunReporter::warn_if_worse() {
+  if (!run_.traits().trains || !first_loss_ || !last_loss_ || *last_loss_ <= kNoticeablyWorse * *first_loss_)
+    return;
+  on_warning(
+      fmt::format("the training loss rose from {:.4g} at the beginning to {:.4g} in the last epoch; a lower "
+                  "{} usually helps",
+                  *first_loss_, *last_loss_,
+                  job_.spec.train.schedule.kind == "piecewise" ? "train.schedule.values"
+                                                               : "train.optimizer.learning_rate"));
+}
+
 void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<WorkersReport>& workers) {
+  warn_if_worse();
   const StepRate rate = run_timer_.run();
   auto end = begin_event<RunEndEvent>(run_.name());
   end.status = "completed";

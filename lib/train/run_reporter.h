@@ -74,6 +74,10 @@ class RunReporter {
   Traffic traffic_so_far_;
   SentSteps window_sent_, epoch_sent_, run_sent_;
   std::shared_ptr<const LossScale> loss_scale_;
+  void warn_if_worse();
+  std::optional<double> first_loss_;  // of the first window; nullopt if the run resumed
+  std::optional<double> last_loss_;   // of the last epoch
+  bool resumed_ = false;
   StepTimer run_timer_;
   SampledSteps epoch_steps_;
   PhaseTimes phase_seconds_;  // of the steps that rates count

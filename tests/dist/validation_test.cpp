@@ -102,7 +102,7 @@ TEST_CASE("a run that goes on has the same validation part and one test; another
     INFO(other.front());
     const Finished refused = run_program(resume + Job::set(other));
     CHECK(refused.exit_code == 2);
-    CHECK_THAT(refused.errors, ContainsSubstring("cannot go on from the checkpoint"));
+    CHECK_THAT(refused.errors, ContainsSubstring("cannot resume from the checkpoint"));
   }
   const Finished resumed = run_program(resume);
   INFO(resumed.errors);

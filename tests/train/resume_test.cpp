@@ -148,6 +148,35 @@ TEST_CASE("another validation part is refused, with the fix, also between two ep
              ContainsSubstring("900 examples and 100 for validation, and now there are 900 examples and 99"));
 }
 
+TEST_CASE("every difference is told at once, another model first") {
+  const JobPlan job = small_job();
+  const TrainingState state = state_of(job);
+  const JobPlan other = small_job({"model.hidden=[9]", "batch.per_replica=8", "train.optimizer.kind=rmsprop",
+                                   "data.train_examples=17", "model.activation=tanh"});
+  const std::string all = failure_of(
+      ExitCode::kCheckpoint, [&] { require_resumable(other, state, "the checkpoint is of another model"); });
+  CHECK_THAT(all, ContainsSubstring(
+                      "checkpoint: the checkpoint is of another model\n  model.hidden is [9], and was ") &&
+                      ContainsSubstring("\n  model.activation is \"tanh\", and was \"relu\"") &&
+                      ContainsSubstring("\n  train.optimizer.kind is \"rmsprop\", and was ") &&
+                      ContainsSubstring("\n  it was trained with a global batch of 4") &&
+                      ContainsSubstring("\n  it was trained on 18 examples"));
+  // The same variables, but another function of them.
+  CHECK_THAT(
+      failure_of(ExitCode::kUsage, [&] { require_resumable(small_job({"model.activation=tanh"}), state); }),
+      ContainsSubstring("model.activation is \"tanh\""));
+  TrainingState of_other_loss = state;
+  JobSpec spec = job.spec;
+  spec.train.loss = "cross_entropy";
+  JobPlan with_other_loss = job;
+  with_other_loss.spec.train.loss = "another";
+  of_other_loss.spec = print_spec(spec);
+  CHECK_THAT(failure_of(ExitCode::kUsage, [&] { require_resumable(with_other_loss, of_other_loss); }),
+             ContainsSubstring("train.loss is \"another\", and was \"cross_entropy\""));
+  CHECK_NOTHROW(
+      require_resumable(small_job({"model.dropout=0.5", "train.optimizer.learning_rate=0.5"}), state));
+}
+
 TEST_CASE("the command that goes on can be pasted into a shell") {
   CHECK(resume_command("runs/mine-20260101-000000") == "dtrain run --resume runs/mine-20260101-000000");
   CHECK(resume_command("my runs/it's") == "dtrain run --resume 'my runs/it'\\''s'");

@@ -74,6 +74,30 @@ TEST_CASE("run_start has every number of the run") {
   for (const char* key : {"host", "processor"}) CHECK_FALSE(start[key].get<std::string>().empty());
 }
 
+TEST_CASE("a training loss that ends above where it began is told once, with the field to change") {
+  const JobPlan job = small_job();
+  const auto warnings = [&](const std::vector<double>& losses, int64_t resumed_step) {
+    RecordingSink sink;
+    RunReporter reporter(job, job.runs.back(), sink);
+    reporter.on_run_start(resumed_step);
+    for (size_t i = 0; i < losses.size(); ++i) {
+      reporter.on_window(static_cast<int64_t>(i) + 1, 1, 0.1, sums_of(4, 2, losses[i]));
+      reporter.on_epoch(static_cast<int64_t>(i) + 1, 1, 1, 0.1, sums_of(4, 2, losses[i]));
+    }
+    reporter.on_run_end(static_cast<int64_t>(losses.size()), 1);
+    std::vector<std::string> texts;
+    for (const Event& event : sink.of("warning")) texts.push_back(event["text"]);
+    return texts;
+  };
+  CHECK(warnings({1, 0.5, 2}, 0) ==
+        std::vector<std::string>{
+            "the training loss rose from 1 at the beginning to 2 in the last epoch; a lower "
+            "train.optimizer.learning_rate usually helps"});
+  CHECK(warnings({1, 3, 0.9}, 0).empty());
+  CHECK(warnings({1}, 0).empty());
+  CHECK(warnings({1, 2}, 7).empty());  // it did not begin here
+}
+
 TEST_CASE("the loss scale and the updates that it cost are told") {
   const JobPlan job = small_job({"train.precision=fp16_mixed"});
   const auto scale = std::make_shared<LossScale>();
