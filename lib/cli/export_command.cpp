@@ -5,13 +5,13 @@
 #include <iostream>
 
 #include "cli/commands.h"
-#include "cli/find_checkpoint.h"
 #include "cli/report_problems.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "export/onnx.h"
 #include "export/torchscript.h"
 #include "inference/evaluation.h"
+#include "inference/find_checkpoint.h"
 
 namespace dtrain {
 namespace {
@@ -40,6 +40,7 @@ void write_safetensors_file(const std::filesystem::path& path, const NamedTensor
 
 ExitCode export_command(const ExportOptions& options) {
   const ResumePoint point = find_checkpoint(options.checkpoint);
+  report_warnings(point.warnings, std::cerr);
   LoadedSpec loaded;
   const JobPlan job = job_of_checkpoint(point.checkpoint, {}, describe_dataset, loaded);
   if (!loaded.ok()) {
