@@ -55,12 +55,11 @@ void print_confusion(const JobPlan& job, const Evaluation& result) {
   }
 }
 
-std::string split_title(const std::string& split) { return split == "train" ? "training" : split; }
-
 void print_evaluation_text(const EvaluationJob& evaluation, const JobPlan& job, const Evaluation& result) {
   std::cout << fmt::format("{:<12}{}\n", "checkpoint", printable(evaluation.checkpoint.string(), 1000))
             << fmt::format("{:<12}{}, {} {} examples\n", "dataset", job.data.name,
-                           with_separators(result.examples()), split_title(evaluation.split))
+                           with_separators(result.examples()),
+                           evaluation.split == "train" ? "training" : evaluation.split)
             << fmt::format("{:<12}{:.6g}\n", "loss", result.loss)
             << fmt::format("{:<12}{:.4f}, {} of {} are right\n", "accuracy", result.accuracy(),
                            with_separators(result.correct()), with_separators(result.examples()));

@@ -133,13 +133,11 @@ void print_plan(const JobPlan& job) {
                             : data.name);
   print_line("source",
              data.source.empty() ? "not found; published numbers are shown" : printable(data.source));
+  const bool split = data.has_validation();
   print_line("examples",
-             data.has_validation()
-                 ? fmt::format("{} to train on, {} to validate on, {} to test at the end",
-                               with_separators(data.train_examples),
-                               with_separators(data.validation_examples), with_separators(data.test_examples))
-                 : fmt::format("{} to train on, {} to evaluate", with_separators(data.train_examples),
-                               with_separators(data.test_examples)));
+             fmt::format("{} to train on, {}{} to {}", with_separators(data.train_examples),
+                         split ? with_separators(data.validation_examples) + " to validate on, " : "",
+                         with_separators(data.test_examples), split ? "test at the end" : "evaluate"));
   print_line("input", fmt::format("{} uint8, {} classes", to_string(data.image_shape), data.classes));
   std::cout << "\nmodel\n" << summary_table(job.model, job.bytes_per_parameter);
   for (const RunPlan& run : job.runs) print_run(job, run);
@@ -149,6 +147,7 @@ void print_plan(const JobPlan& job) {
 // Draws the learning rate of the distributed run to `file`, or to the terminal if that is empty.
 void plot_learning_rate(const JobPlan& job, const std::string& file) {
   const RunPlan& run = job.runs.back();
+  if (run.total_steps == 0) throw Error(ExitCode::kUsage, "train.max_steps is 0: no learning rate to draw");
   const std::string& kind = job.spec.train.schedule.kind;
   const LearningRateCurve curve{
       .title = fmt::format("{}: learning rate of the {} run{}", job.spec.name, run.name(),

@@ -246,7 +246,8 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
   if (loaded.ok() && plan.spec.compare.baseline != "none") {
     add_run(RunKind::kBaseline, plan.spec.compare.baseline, 1);
     // The cost of the strategy itself is measured in one process, where it has nothing to distribute.
-    if (*strategy.replicas > 1 && strategy_traits(strategy.kind).is_synchronous)
+    const bool trains = plan.runs.front().total_steps > 0;
+    if (trains && *strategy.replicas > 1 && strategy_traits(strategy.kind).is_synchronous)
       add_run(RunKind::kOverhead, strategy.kind, 1);
   }
   std::rotate(plan.runs.begin(), plan.runs.begin() + 1, plan.runs.end());

@@ -226,8 +226,8 @@ const Fields<JobSpec>& job_fields() {
 
       JOB(train.epochs, .doc = "passes over the training examples", .unit = "epochs", .bounds = between(1, 1e6),
           .common = true),
-      JOB(train.max_steps, .doc = "stop after this many updates, whatever `epochs` is", .unit = "steps",
-          .bounds = between(1, 1e12), .word = "none"),
+      JOB(train.max_steps, .doc = "stop after this many updates, whatever `epochs` is; 0: only evaluate and "
+          "save the weights that training would begin with", .unit = "steps", .bounds = between(0, 1e12), .word = "none"),
       JOB(train.optimizer.kind, .doc = "how gradients change the weights", .choices = &optimizer_kinds(),
           .common = true),
       JOB(train.optimizer.learning_rate, .doc = "before scaling, warmup and schedule", .bounds = above_zero_to(1e6),

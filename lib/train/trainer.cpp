@@ -45,15 +45,21 @@ void Trainer::run(const Resumption* from) {
   for (; epoch < run_.epochs && !ended_; ++epoch) {
     train_epoch(epoch);
     if (epoch + 1 == run_.epochs) workers = strategy_.end_training();
-    if (evaluation_is_due(epoch)) evaluate(epoch);
+    if (evaluation_is_due(epoch)) evaluate(epoch + 1);
     after_epoch(epoch);
   }
+  if (run_.total_steps == 0) keep_initial_weights();
   if (restores_best()) restore_best();
   if (final_test_ != nullptr) test(epoch);
   strategy_.finish();
   checkpoints_.finish();  // however long the disk takes, nobody waits for it
   activity_.doing(Activity::kFinished);
   reporter_.on_run_end(epoch, step_, workers);
+}
+
+void Trainer::keep_initial_weights() {
+  if (evaluated_ != nullptr) evaluate(/*epochs=*/0);
+  if (checkpoints_.are_saved_at_end()) save(/*epoch=*/0);
 }
 
 // Workers that train each on their own have no common moment for it.
@@ -253,7 +259,7 @@ TrainingState Trainer::state(int64_t epoch, const MetricSums& window) const {
   state.global_batch = run_.batch.global;
   state.pass_sums = epoch_sums_.named();
   state.window_sums = window.named();
-  state.learning_rate = learning_rate_at(step_ - 1);
+  if (step_ > 0) state.learning_rate = learning_rate_at(step_ - 1);
   state.schedule = learning_rate_.state();
   state.callbacks = callbacks_.state();
   state.metrics = evaluation_;
@@ -294,13 +300,13 @@ void Trainer::require_finite(double loss, const char* of) {
                   of, step_, learning_rate_at(step_ - 1)));
 }
 
-void Trainer::evaluate(int64_t epoch) {
+void Trainer::evaluate(int64_t epochs) {
   const double start = steady_seconds();
   const MetricSums sums = pass_over(*evaluated_, job_.data.evaluated_examples());
   const MetricValues metrics = sums.metrics();
   learning_rate_.on_evaluation(metrics);  // the same sums on every replica
   evaluation_ = {metrics.begin(), metrics.end()};
-  reporter_.on_evaluation(epoch + 1, step_, steady_seconds() - start, sums);
+  reporter_.on_evaluation(epochs, step_, steady_seconds() - start, sums);
   require_finite(sums.loss(), "evaluation loss");  // the last update alone can spoil the weights
 }
 

@@ -91,7 +91,9 @@ class Trainer {
   MetricSums finite_window();
   TrainingState state(int64_t epoch, const MetricSums& window) const;
   bool pass_is_complete() const;
-  void evaluate(int64_t epoch);
+  void evaluate(int64_t epochs);  // after so many
+  // Evaluates and saves what a run of no steps starts from.
+  void keep_initial_weights();
   // Evaluates the test examples after `epochs` epochs, where the evaluations so far were of a validation
   // part.
   void test(int64_t epochs);

@@ -188,6 +188,7 @@ TEST_CASE("plan --plot-lr refuses what it cannot do") {
   refused({"plan", spec, "--plot-lr", "rate.png"}, "rate.png should end in .svg");
   refused({"plan", spec, "--plot-lr", "--json"}, "--json");
   refused({"plan", spec, "--plot-lr", folder / "none/rate.svg"}, "cannot create");
+  refused({"plan", spec, "--plot-lr", "--set", "train.max_steps=0"}, "no learning rate to draw");
   refused({"plan", "--plot-lr"}, "SPEC is missing");
   refused({"plan"}, "SPEC is missing");
 }

@@ -46,6 +46,49 @@ TEST_CASE("a stopped job saves, says how to go on, and goes on bit for bit") {
   check_like_undisturbed(job);
 }
 
+// The losses of the first epoch's step events.
+std::vector<double> first_losses(const Job& job) {
+  std::vector<double> losses;
+  for (const Event& step : job.events("step", "distributed")) {
+    if (step.at("epoch") == 1) losses.push_back(step.at("loss"));
+  }
+  return losses;
+}
+
+TEST_CASE("a run of no steps saves its initial weights, and goes on from them as if it began") {
+  const Job job(kResumableSpec);
+  const Finished none = run_program(job.run(Job::set({"train.max_steps=0"})));
+  INFO(none.output << none.errors);
+  REQUIRE(none.exit_code == 0);
+  const auto saved = list_checkpoints(checkpoints_of(job));
+  REQUIRE(saved.size() == 1);
+  CHECK(saved[0].step == 0);
+  CHECK(job.event("eval", "distributed").at("step") == 0);
+  CHECK(job.events("step").empty());
+  const Finished resumed = resume(job, Job::set({"train.max_steps=none", "train.epochs=1"}));
+  INFO(resumed.output << resumed.errors);
+  REQUIRE(resumed.exit_code == 0);
+  CHECK(first_losses(job) == first_losses(undisturbed()));
+}
+
+TEST_CASE("the initial weights are the same with every strategy") {
+  std::set<std::string> models;
+  for (const char* strategy : {"kind: one_device", "kind: mirrored, replicas: 2",
+                               "kind: central_storage, replicas: 2", "kind: parameter_server, workers: 2"}) {
+    INFO(strategy);
+    const Job job(
+        fmt::format("data: {{dataset: synthetic, train_examples: 40, test_examples: 8, shape: [1, 4, 4]}}\n"
+                    "batch: {{per_replica: 4}}\nmodel: {{hidden: [8]}}\ntrain: {{max_steps: 0}}\n"
+                    "strategy: {{{}}}\n",
+                    strategy));
+    const Finished run = run_program(job.run());
+    INFO(run.errors);
+    REQUIRE(run.exit_code == 0);
+    models.insert(content_of(checkpoints_of(job) / "step-000000000/model.safetensors"));
+  }
+  CHECK(models.size() == 1);
+}
+
 TEST_CASE("a killed job goes on from its last checkpoint bit for bit, again and again") {
   const Job job(kResumableSpec);
   bool first = true;

@@ -1,4 +1,9 @@
 // Jobs with a validation part, with every strategy: what is evaluated when, and that replicas change nothing.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+
 #include "catch.h"
 #include "job.h"
 
@@ -23,6 +28,15 @@ Arguments evaluations_of(const Job& job, const std::string& run = "distributed")
     CHECK(eval.at("examples") == (eval.at("part") == "test" ? 100 : 60));
   }
   return all;
+}
+
+// What dtrain eval makes of a part, with the run's newest checkpoint.
+Event evaluated(const Job& job, const std::string& part, const std::string& replicas = "1") {
+  const Finished run =
+      run_program({"eval", job.run_folder(), "--json", "--replicas", replicas, "--split", part});
+  INFO(run.errors);
+  REQUIRE(run.exit_code == 0);
+  return Event::parse(run.output);
 }
 
 // The losses of all steps and evaluations, and what the end says.
@@ -132,10 +146,14 @@ TEST_CASE("early stopping and the best checkpoint go by the validation part") {
   }
   CHECK(waited == 2);
   CHECK(evals.back().at("part") == "test");
-  const auto path =
-      job.run_folder() / "checkpoints" /
-      ("step-" + std::string(9 - std::to_string(best_step).size(), '0') + std::to_string(best_step));
-  CHECK(std::filesystem::exists(path / "manifest.json"));
+  const auto name = fmt::format("step-{:09}", best_step);
+  CHECK(std::filesystem::exists(job.run_folder() / "checkpoints" / name / "manifest.json"));
+  // The weights that early stopping hands back are those that were tested.
+  CHECK(evaluated(job, "validation").at("loss").get<double>() == Approx(lowest).epsilon(1e-6));
+  CHECK(evaluated(job, "test").at("accuracy") == evals.back().at("accuracy"));
+  const Event end = job.event("run_end", "distributed");
+  CHECK(end.at("validation").at("loss").get<double>() == Approx(lowest).epsilon(1e-6));
+  CHECK(end.at("loss") == evals.back().at("loss"));
 }
 
 TEST_CASE("eval comes to what the run did, for every part and number of processes") {
@@ -145,13 +163,8 @@ TEST_CASE("eval comes to what the run did, for every part and number of processe
   REQUIRE(evals.size() == 3);
   for (const char* replicas : {"1", "2"}) {
     for (const Event& trained : {evals[1], evals[2]}) {
-      const auto part = trained.at("part").get<std::string>();
-      INFO(part << ", " << replicas);
-      const Finished run =
-          run_program({"eval", job.run_folder(), "--json", "--replicas", replicas, "--split", part});
-      INFO(run.errors);
-      REQUIRE(run.exit_code == 0);
-      const Event result = Event::parse(run.output);
+      INFO(trained << ", " << replicas);
+      const Event result = evaluated(job, trained.at("part"), replicas);
       for (const char* same : {"examples", "accuracy"}) CHECK(result.at(same) == trained.at(same));
       CHECK(result.at("loss").get<double>() == Approx(trained.at("loss").get<double>()).epsilon(1e-6));
     }

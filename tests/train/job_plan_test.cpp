@@ -193,6 +193,9 @@ TEST_CASE("runs that would say nothing are left out") {
   CHECK(names_of_runs(plan_of(batch)) == std::vector<std::string>{"distributed one_device"});
   CHECK(names_of_runs(plan_of(batch + "strategy: {kind: mirrored, replicas: 2}\n")) ==
         std::vector<std::string>{"distributed mirrored"});
+  CHECK(names_of_runs(plan_of(batch + "strategy: {kind: mirrored, replicas: 2}\ntrain: {max_steps: 0}\n"
+                                      "compare: {baseline: one_device}\n")) ==
+        std::vector<std::string>{"baseline one_device", "distributed mirrored"});
   // With one replica the distributed run itself shows the overhead.
   CHECK(names_of_runs(plan_of(batch + "strategy: {kind: mirrored, replicas: 1}\n"
                                       "compare: {baseline: one_device}\n")) ==

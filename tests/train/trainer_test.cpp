@@ -31,6 +31,26 @@ TEST_CASE("max_steps ends within an epoch, which is evaluated") {
   CHECK(training.sink.of("run_end").at(0)["epochs"] == 2);
 }
 
+TEST_CASE("a run of no steps evaluates and saves what it starts from") {
+  const std::vector<std::string> split = {"train.max_steps=0", "data.split.validation=0.25",
+                                          "train.schedule.kind=cosine"};
+  for (const std::vector<std::string>& overrides : {{"train.max_steps=0"}, split}) {
+    Training training(overrides);
+    training.run();
+    CHECK(training.strategy.steps.empty());
+    CHECK(training.strategy.calls.front() == "place");
+    CHECK(training.sink.of("epoch").empty());
+    CHECK(training.values<int64_t>("eval", "epoch") == (overrides == split ? Numbers{0, 0} : Numbers{0}));
+    CHECK(training.values<int64_t>("checkpoint", "step") == Numbers{0});
+    const Event end = training.sink.of("run_end").at(0);
+    CHECK(end["steps"] == 0);
+    CHECK(end["loss"] == 0.5);
+  }
+  Training none({"train.max_steps=0", "checkpoint.final=false"});
+  none.run();
+  CHECK(none.sink.of("checkpoint").empty());
+}
+
 TEST_CASE("evaluation comes every so many epochs and after the last") {
   for (const auto& [every, epochs] : std::vector<std::pair<int, Numbers>>{
            {1, {1, 2, 3, 4, 5}}, {2, {2, 4, 5}}, {3, {3, 5}}, {5, {5}}, {1000000, {5}}}) {
