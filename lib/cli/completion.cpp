@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <set>
 #include <sstream>
 #include <utility>
 
@@ -14,8 +15,7 @@ namespace dtrain {
 namespace {
 
 struct Option {
-  std::string name;  // "set"
-  std::string description;
+  std::string name, description;  // "set", "Override a field"
   bool takes_value = false;
   std::vector<std::string> values = {};  // that it accepts; empty: any
 };
@@ -82,10 +82,20 @@ std::vector<std::string> values_of(const Field<JobSpec>& field) {
   return values;
 }
 
-std::vector<std::string> paths_with(const std::string& end) {
+std::vector<std::string> settable_paths() {
   std::vector<std::string> paths;
-  for (const auto& field : job_fields()) paths.push_back(field.path + end);
+  for (const auto& field : job_fields()) paths.push_back(field.path + "=");
   return paths;
+}
+
+// The fields and the sections around them.
+std::vector<std::string> removable_paths() {
+  std::set<std::string> paths;
+  for (const auto& field : job_fields()) {
+    for (size_t end = field.path.size(); end != std::string::npos; end = field.path.rfind('.', end - 1))
+      paths.insert(field.path.substr(0, end));
+  }
+  return {paths.begin(), paths.end()};
 }
 
 // A function that prints the values of a field, or of a command's option ("export --format").
@@ -121,11 +131,11 @@ std::string bash_functions(const std::vector<Command>& commands) {
   if [ "$option" = --set ] && [ -n "$name" ]; then
     values="$(_dtrain_values "$name")"
   elif [ "$option" = --set ]; then
-    values=")script" + join(paths_with("="), " ") +
+    values=")script" + join(settable_paths(), " ") +
                        R"script("
     compopt -o nospace 2>/dev/null
   elif [ "$option" = --unset ]; then
-    values=")script" + join(paths_with(""), " ") +
+    values=")script" + join(removable_paths(), " ") +
                        R"script("
   else
     values="$(_dtrain_values "$command $option")"
@@ -197,7 +207,7 @@ std::string fish_script(const std::vector<Command>& commands) {
     if (values.empty()) settings.push_back(field.path + "=");
   }
   script += "function __dtrain_settings\n  printf '%s\\n' " + join(settings, " ") + "\nend\n";
-  script += "function __dtrain_fields\n  printf '%s\\n' " + join(paths_with(""), " ") + "\nend\n";
+  script += "function __dtrain_fields\n  printf '%s\\n' " + join(removable_paths(), " ") + "\nend\n";
   script +=
       "function __dtrain_runs\n  set -l folders runs/*/ runs/*/checkpoints/*/\n  printf '%s\\n' "
       "$folders\nend\n"

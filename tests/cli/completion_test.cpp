@@ -111,7 +111,7 @@ TEST_CASE("bash and zsh complete commands, options, shells and files") {
         "train.optimizer.kind=adamw"}},
       {{"plan", "--set", "data.shuffle=f"}, {"data.shuffle=false"}},
       {{"sweep", "--set", "data.train_examples=a"}, {"data.train_examples=all"}},
-      {{"run", "--unset", "compare.b"}, {"compare.baseline"}},
+      {{"run", "--unset", "compare"}, {"compare", "compare.baseline"}},
       {{"export", "--format", "o"}, {"onnx"}},
       {{"export", "--format=o"}, {"--format=onnx"}},
       {{"sweep", "job.yaml", "--mode", ""}, {"weak", "strong"}},
