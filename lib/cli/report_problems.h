@@ -12,8 +12,8 @@ namespace dtrain {
 // Prints one line for each problem, then the number of problems.
 void report_problems(const std::vector<Problem>& problems, std::ostream& out);
 
-// Prints an error's message, which may have several lines. Escapes control characters, because the message
-// may contain file names and similar text.
-void report_failure(const std::string& message, std::ostream& out);
+// Prints an error's message, which may have several lines: on a terminal in red, unless it was `expected`.
+// Escapes control characters, because the message may contain file names and similar text.
+void report_failure(const std::string& message, std::ostream& out, bool expected = false);
 
 }  // namespace dtrain

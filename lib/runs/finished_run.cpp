@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include "core/error.h"
@@ -46,6 +47,18 @@ void EvaluationSeries::take(const Event& event) {
   seconds += evaluation->seconds.value_or(0);
   const auto metric = [&](const char* name) { return find_metric(evaluation->metrics, name).value_or(0); };
   points.push_back({evaluation->epoch.value_or(0), metric("loss"), metric("accuracy"), seconds});
+}
+
+const EvaluationPoint* EvaluationSeries::best(const std::string& metric) const {
+  const bool by_loss = metric == "loss";
+  const EvaluationPoint* best = nullptr;
+  for (const EvaluationPoint& point : points) {
+    if (std::isnan(by_loss ? point.loss : point.accuracy)) continue;
+    const bool better =
+        best == nullptr || (by_loss ? point.loss < best->loss : point.accuracy > best->accuracy);
+    if (better) best = &point;
+  }
+  return best;
 }
 
 std::optional<double> FinishedRun::best_accuracy() const {

@@ -26,6 +26,8 @@ struct EvaluationSeries {
   double seconds = 0;  // so far
 
   void take(const Event& event);
+  // The best one by this metric, the first of several; nullptr if there is none that is a number.
+  const EvaluationPoint* best(const std::string& metric = "accuracy") const;
 };
 
 // The results of a job's distributed run. Numbers that it did not reach are nullopt.

@@ -157,6 +157,8 @@ void RunReporter::on_step(int64_t epoch, int64_t step, const PhaseTimes& seconds
   }
   phase_seconds_.add(seconds);
   ++phase_steps_;
+  epoch_phase_seconds_.add(seconds);
+  ++epoch_phase_steps_;
   const double now = steady_seconds();
   if (now - progress_sent_ < kProgressInterval) return;
   progress_sent_ = now;
@@ -192,6 +194,9 @@ void RunReporter::on_epoch(int64_t epoch, int64_t steps, double seconds, double 
   line.metrics = sums.metrics();
   line.learning_rate = learning_rate;
   line.speed = speed(epoch_steps_.rate(), sums.examples(), seconds);
+  if (epoch_phase_steps_ > 0) line.phases_ms = mean_milliseconds(epoch_phase_seconds_, epoch_phase_steps_);
+  epoch_phase_seconds_ = PhaseTimes();
+  epoch_phase_steps_ = 0;
   line.device = device_use();
   epoch_steps_ = SampledSteps();
   line.traffic = std::exchange(epoch_sent_, SentSteps()).mean();

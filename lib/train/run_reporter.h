@@ -71,6 +71,8 @@ class RunReporter {
   SampledSteps epoch_steps_;
   PhaseTimes phase_seconds_;  // of the steps that rates count
   int64_t phase_steps_ = 0;
+  PhaseTimes epoch_phase_seconds_;
+  int64_t epoch_phase_steps_ = 0;
   double started_ = 0;
   double window_started_ = 0;
   double progress_sent_ = 0;
