@@ -72,5 +72,7 @@ std::string kept_batch_name(const Sweep& sweep);
 
 // The contents of sweep.json.
 Event sweep_document(const Sweep& sweep);
+// The inverse. What is missing or of another type is left as it is in an empty Sweep.
+Sweep sweep_from(const Event& document);
 
 }  // namespace dtrain

@@ -1,0 +1,78 @@
+// dtrain report: one HTML page of a run, of several, or of a sweep.
+#include <nlohmann/json.hpp>
+
+#include "catch.h"
+#include "checkpoint/manifest.h"
+#include "command_line.h"
+#include "files.h"
+#include "saved_run.h"
+#include "train/resume.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+size_t times(const std::string& text, const std::string& what) {
+  size_t count = 0;
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;
+  return count;
+}
+
+// The folder of a run with a checkpoint of an untrained model.
+fs::path reportable_run(const fs::path& folder) {
+  const fs::path run = save_run(folder);
+  write_file(run / "spec.yaml", kSavedSpec);
+  write_file(run / "metrics.jsonl", "");
+  return run;
+}
+
+TEST_CASE("the page of a run with a checkpoint shows what eval counts, and the worst mistakes") {
+  const TemporaryFolder folder;
+  const fs::path run = reportable_run(folder.path());
+  const std::string page = folder / "page.html";
+  const Outcome made = dtrain_command({"report", run, "--output", page});
+  INFO(made.errors);
+  CHECK(made.exit_code == 0);
+  CHECK(made.errors.empty());
+  const auto evaluated = nlohmann::json::parse(dtrain_command({"eval", run, "--json"}).output);
+  const auto correct = evaluated.at("correct").get<size_t>();
+  const std::string text = content_of(page);
+  CHECK_THAT(text, ContainsSubstring("the checkpoint of step 5: " + std::to_string(correct) +
+                                     " of 33 test examples are right"));
+  CHECK(times(text, "<img ") == std::min<size_t>(24, 33 - correct));
+  CHECK(times(text, "src=\"data:image/png;base64,iVBORw0KGgo") == times(text, "<img "));
+  size_t cells = 0;
+  for (const auto& row : evaluated.at("confusion")) {
+    for (const auto& count : row) cells += count > 0 ? 1 : 0;
+  }
+  CHECK(times(text, "<td style=\"background:rgb(") == cells);
+
+  CHECK(dtrain_command({"report", run, "--output", page, "--overwrite", "--no-mistakes"}).exit_code == 0);
+  CHECK_THAT(content_of(page), !ContainsSubstring("<img ") && !ContainsSubstring("test examples are right"));
+}
+
+TEST_CASE("a run without a checkpoint has a page, and the reason why there are no mistakes") {
+  const TemporaryFolder folder;
+  const fs::path run = reportable_run(folder.path());
+  fs::remove_all(checkpoint_folder(run));
+  const Outcome made = dtrain_command({"report", run, "--output", folder / "page.html"});
+  CHECK(made.exit_code == 0);
+  CHECK_THAT(made.errors, ContainsSubstring("no confusion matrix and no mistakes: "));
+  CHECK(fs::exists(folder / "page.html"));
+}
+
+TEST_CASE("the folder of a sweep has a page") {
+  const TemporaryFolder folder;
+  folder.write("sweep.json", R"({"name": "mine", "mode": "strong", "points": []})");
+  CHECK(dtrain_command({"report", folder.path(), "--output", folder / "page.html"}).exit_code == 0);
+  CHECK_THAT(content_of(folder / "page.html"),
+             ContainsSubstring("sweep of mine") && ContainsSubstring("strong"));
+  folder.write("sweep.json", "{");
+  const Outcome damaged = dtrain_command({"report", folder.path(), "--output", folder / "other.html"});
+  CHECK(damaged.exit_code == 2);
+  CHECK_THAT(damaged.errors, ContainsSubstring("sweep.json is damaged"));
+}
+
+}  // namespace
+}  // namespace dtrain
