@@ -20,7 +20,8 @@ class Callback {
   virtual ~Callback() = default;
 
   // Called for each event of the run: run_start, step, epoch, eval, checkpoint, run_end.
-  // decode<EvalEvent>(event) returns the event as a struct if it is of that kind.
+  // decode<EvalEvent>(event) returns the event as a struct if it is of that kind. With data.split, what goes
+  // by evaluations leaves out the one at the end, whose `part` is kTestPart.
   virtual void on_event(const Event& event) = 0;
 
   // Called with tensorboard_histograms at the last update of every epoch: the weights before the update and

@@ -22,7 +22,7 @@ std::string head(const std::vector<std::string>& metrics) {
 
 // A row of the table. Missing values stay empty.
 struct Row {
-  const char* phase = "";
+  std::string phase;
   std::optional<int64_t> epoch;
   std::optional<int64_t> step;
   MetricValues metrics;
@@ -61,8 +61,8 @@ class CsvHistory : public Callback {
                     metrics_));
     }
     if (const auto evaluation = decode<EvalEvent>(event)) {
-      write(line_of({"eval", evaluation->epoch, evaluation->step, evaluation->metrics, std::nullopt,
-                     std::nullopt, evaluation->seconds},
+      write(line_of({evaluation->part.value_or("eval"), evaluation->epoch, evaluation->step,
+                     evaluation->metrics, std::nullopt, std::nullopt, evaluation->seconds},
                     metrics_));
     }
   }

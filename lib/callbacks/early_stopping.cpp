@@ -12,11 +12,13 @@ namespace {
 
 class EarlyStopping : public Callback {
  public:
-  explicit EarlyStopping(const EarlyStoppingSpec& spec) : spec_(spec) {}
+  // `of_validation`: the evaluations are of a validation part.
+  EarlyStopping(const EarlyStoppingSpec& spec, bool of_validation)
+      : spec_(spec), of_validation_(of_validation) {}
 
   void on_event(const Event& event) override {
     const auto evaluation = decode<EvalEvent>(event);
-    if (!evaluation) return;
+    if (!evaluation || evaluation->part == kTestPart) return;
     const double value = find_metric(evaluation->metrics, *spec_.metric).value_or(std::nan(""));
     if (improves(value)) {
       best_ = value;
@@ -29,9 +31,9 @@ class EarlyStopping : public Callback {
 
   std::optional<std::string> reason_to_end() const override {
     if (waited_ < spec_.patience) return std::nullopt;
-    return fmt::format(
-        "early stopping: the evaluation's {} was at its best in epoch {} ({:.6g}), {} evaluation{} ago",
-        *spec_.metric, best_epoch_, best_.value_or(std::nan("")), waited_, waited_ == 1 ? "" : "s");
+    return fmt::format("early stopping: the {} {} was at its best in epoch {} ({:.6g}), {} evaluation{} ago",
+                       of_validation_ ? "validation" : "evaluation's", *spec_.metric, best_epoch_,
+                       best_.value_or(std::nan("")), waited_, waited_ == 1 ? "" : "s");
   }
 
   nlohmann::ordered_json state() const override {
@@ -59,6 +61,7 @@ class EarlyStopping : public Callback {
   }
 
   EarlyStoppingSpec spec_;
+  bool of_validation_;
   std::optional<double> best_;
   int64_t best_epoch_ = 0;
   int64_t waited_ = 0;  // evaluations without an improvement
@@ -67,7 +70,8 @@ class EarlyStopping : public Callback {
 }  // namespace
 
 std::unique_ptr<Callback> make_early_stopping(const CallbackContext& context) {
-  return std::make_unique<EarlyStopping>(context.job.spec.callbacks.early_stopping);
+  return std::make_unique<EarlyStopping>(context.job.spec.callbacks.early_stopping,
+                                         context.job.data.has_validation());
 }
 
 }  // namespace dtrain

@@ -1,5 +1,5 @@
 // Ends a training whose evaluations no longer improve. As in Keras, the best value since the start counts,
-// and the weights are the last ones; checkpoint.best keeps the best ones.
+// and the trainer hands back its weights (restore_best).
 #pragma once
 
 #include <memory>

@@ -23,7 +23,7 @@ class TensorBoard : public Callback {
     if (const auto step = decode<StepEvent>(event)) add_step(*step);
     if (const auto epoch = decode<EpochEvent>(event)) file_->add(step_, scalars("epoch/", epoch->metrics));
     if (const auto evaluation = decode<EvalEvent>(event))
-      file_->add(step_, scalars("eval/", evaluation->metrics));
+      file_->add(step_, scalars(evaluation->part.value_or("eval") + "/", evaluation->metrics));
   }
 
   void on_histograms(int64_t step, const std::vector<NamedHistogram>& histograms) override {

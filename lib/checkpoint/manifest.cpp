@@ -84,6 +84,8 @@ TrainingState training_state_from(const Json& json) {
   state.step = count_at(json, "step");
   state.position = count_at(json, "position");
   state.train_examples = count_at(json, "train_examples");
+  // Missing in checkpoints of older versions of dtrain.
+  if (json.contains("validation_examples")) state.validation_examples = count_at(json, "validation_examples");
   state.global_batch = count_at(json, "global_batch");
   state.pass_sums = sums_at(json, "pass_sums");
   state.window_sums = sums_at(json, "window_sums");
@@ -104,6 +106,7 @@ std::string problem_of(const TrainingState& state) {
     return "its run is neither distributed nor baseline";
   for (const std::string& problem :
        {range_problem("train_examples", state.train_examples, 1, kMostExamples),
+        range_problem("validation_examples", state.validation_examples, 0, kMostExamples),
         range_problem("global_batch", state.global_batch, 1, kMostExamples),
         range_problem("replicas", state.replicas, 1, kMostReplicas),
         range_problem("epoch", state.epoch, 0, kMostEpochs),
@@ -155,6 +158,7 @@ ordered_json to_json(const TrainingState& state) {
           {"step", state.step},
           {"position", state.position},
           {"train_examples", state.train_examples},
+          {"validation_examples", state.validation_examples},
           {"global_batch", state.global_batch},
           {"pass_sums", state.pass_sums},
           {"window_sums", state.window_sums},

@@ -19,11 +19,14 @@ struct TrainingState {
   int64_t step = 0;                 // optimizer steps since the run began
   int64_t position = 0;             // examples of the current pass that were trained on
   int64_t train_examples = 0;       // examples in a pass
+  int64_t validation_examples = 0;  // training examples kept for validation
   int64_t global_batch = 0;         // examples in a step
   double learning_rate = 0;         // of the last step
   nlohmann::ordered_json schedule = nlohmann::ordered_json::object();  // LearningRateSchedule::state()
-  std::map<std::string, double> metrics;  // by name, from evaluating these weights; empty: none
-  std::string suspicion;                  // why the tensors may be corrupt; empty: no suspicion
+  // By name, from evaluating these weights on the validation part, or without one on the test examples.
+  // Empty: they were not evaluated.
+  std::map<std::string, double> metrics;
+  std::string suspicion;  // why the tensors may be corrupt; empty: no suspicion
   // The objective's sums by name (ObjectiveInfo::sum_names()): over the current pass so far, and over those
   // of its steps that were not reported yet. Empty if there are no such steps.
   std::map<std::string, double> pass_sums;

@@ -74,6 +74,13 @@ std::optional<double> metric_of(const SavedCheckpoint& checkpoint, const std::st
   return std::nullopt;
 }
 
+// Whether `value` of the metric is better than `other`.
+bool is_better(const BestCheckpointSpec& best, double value, double other) {
+  const bool lower =
+      best.mode == "min" || (best.mode == "auto" && !metric_info(*best.metric).higher_is_better);
+  return lower ? value < other : value > other;
+}
+
 }  // namespace
 
 std::string checkpoint_name(int64_t step, bool suspect) {
@@ -145,18 +152,25 @@ void StagingFolder::put_in_place(const fs::path& path) {
 
 std::optional<SavedCheckpoint> best_checkpoint(const fs::path& folder, const BestCheckpointSpec& best) {
   if (!best.metric) return std::nullopt;
-  const bool lower =
-      best.mode == "min" || (best.mode == "auto" && !metric_info(*best.metric).higher_is_better);
   std::optional<SavedCheckpoint> winner;
   double record = 0;
   for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) {
     if (checkpoint.suspect) continue;
     const auto value = metric_of(checkpoint, *best.metric);
-    if (!value || (winner && !(lower ? *value < record : *value > record))) continue;
+    if (!value || (winner && !is_better(best, *value, record))) continue;
     winner = checkpoint;
     record = *value;
   }
   return winner;
+}
+
+bool is_best(const fs::path& folder, const BestCheckpointSpec& best, int64_t step, double value) {
+  const std::vector<SavedCheckpoint> saved = list_checkpoints(folder);
+  return std::none_of(saved.begin(), saved.end(), [&](const SavedCheckpoint& checkpoint) {
+    if (checkpoint.suspect || checkpoint.step >= step) return false;
+    const auto other = metric_of(checkpoint, *best.metric);
+    return other && !is_better(best, value, *other);
+  });
 }
 
 void remove_old_checkpoints(const fs::path& folder, int64_t saved, const CheckpointSpec& spec) {
@@ -173,6 +187,12 @@ void remove_old_checkpoints(const fs::path& folder, int64_t saved, const Checkpo
   for (int64_t i = 0; i < count - spec.keep; ++i) {
     const SavedCheckpoint& checkpoint = line[static_cast<size_t>(i)];
     if (!best || best->step != checkpoint.step) remove_checkpoint(checkpoint);
+  }
+}
+
+void remove_later_checkpoints(const fs::path& folder, int64_t step) {
+  for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) {
+    if (checkpoint.step > step) remove_checkpoint(checkpoint);
   }
 }
 

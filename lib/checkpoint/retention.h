@@ -59,11 +59,18 @@ class StagingFolder {
 std::optional<SavedCheckpoint> best_checkpoint(const std::filesystem::path& folder,
                                                const BestCheckpointSpec& best);
 
+// Whether `value` of the metric is better than that of every checkpoint of a step before `step` that is not
+// suspect; true if there is none.
+bool is_best(const std::filesystem::path& folder, const BestCheckpointSpec& best, int64_t step, double value);
+
 // Removes old checkpoints. Keeps the checkpoint of step `saved`, which must be good, the `keep` - 1 before
 // it, and the best one if `spec` asks for it. Removes all others, including suspect ones and those of later
 // steps, which remain when a run went back to an earlier checkpoint. Throws Error(kUsage, kDisk) if something
 // cannot be removed.
 void remove_old_checkpoints(const std::filesystem::path& folder, int64_t saved, const CheckpointSpec& spec);
+
+// Removes the checkpoints of steps after `step`. Throws Error(kUsage, kDisk) if one cannot be removed.
+void remove_later_checkpoints(const std::filesystem::path& folder, int64_t step);
 
 // Removes the suspect checkpoints except that of step `saved`. Throws Error(kUsage).
 void remove_other_suspects(const std::filesystem::path& folder, int64_t saved);

@@ -8,13 +8,16 @@
 #include <string>
 #include <vector>
 
+#include "cli/find_checkpoint.h"
 #include "core/error.h"
+#include "reference/first_job.h"
+#include "spec/overrides.h"
 
 namespace dtrain {
 
 struct SpecOptions {
-  std::string spec;
-  std::vector<std::string> overrides;  // path=value
+  std::string spec;  // the file, or "-" for the standard input
+  Overrides overrides;
 };
 
 struct RunOptions {
@@ -42,15 +45,16 @@ struct PlanOptions {
 };
 
 struct EvalOptions {
-  std::string checkpoint;
-  std::vector<std::string> overrides;
+  CheckpointChoice checkpoint;
+  Overrides overrides;
   std::optional<std::string> data;  // the dataset's folder
   int64_t replicas = 1;
+  std::string split = "test";  // train, validation or test
   bool json = false;
 };
 
 struct PredictOptions {
-  std::string checkpoint;
+  CheckpointChoice checkpoint;
   std::vector<std::string> files;
   int64_t top = 3;
   bool resize = false;
@@ -58,7 +62,7 @@ struct PredictOptions {
 };
 
 struct ExportOptions {
-  std::string checkpoint;
+  CheckpointChoice checkpoint;
   std::string format = "safetensors";  // or onnx, torchscript
   std::optional<std::string> out;      // the file; nullopt: one in the working folder
   bool uint8 = false;                  // onnx: the input is of uint8
@@ -74,8 +78,8 @@ struct CompareOptions {
 
 struct ReportOptions {
   std::vector<std::string> runs;
-  std::optional<std::string> output;  // nullopt: report.html in the working folder
-  bool without_mistakes = false;      // do not predict the test examples of a single run
+  std::optional<std::string> out;  // nullopt: report.html in the working folder
+  bool without_mistakes = false;   // do not predict the test examples of a single run
   bool overwrite = false;
 };
 
@@ -89,6 +93,18 @@ struct SweepCommandOptions {
   std::optional<std::string> out;
   bool json = false;
   bool quiet = false;
+};
+
+struct InitOptions {
+  std::string file = "job.yaml";
+  FirstJob job;
+  bool overwrite = false;
+};
+
+struct ConfigsOptions {
+  std::optional<std::string> name;
+  std::optional<std::string> file;
+  bool overwrite = false;
 };
 
 struct BenchOptions {
@@ -110,9 +126,10 @@ struct DoctorCommandOptions {
 };
 
 ExitCode run_command(const RunOptions& options);
-ExitCode validate_command(const std::vector<std::string>& specs, const std::vector<std::string>& overrides,
-                          bool json);
+ExitCode validate_command(const std::vector<std::string>& specs, const Overrides& overrides, bool json);
 ExitCode plan_command(const PlanOptions& options);
+ExitCode init_command(InitOptions options);
+ExitCode configs_command(const ConfigsOptions& options);
 ExitCode schema_command(bool markdown, bool events);
 ExitCode eval_command(const EvalOptions& options);
 ExitCode eval_replica_command(const EvalOptions& options);

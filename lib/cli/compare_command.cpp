@@ -5,12 +5,16 @@
 #include "cli/commands.h"
 #include "core/text.h"
 #include "runs/finished_run.h"
+#include "runs/require_folder.h"
 
 namespace dtrain {
 
 ExitCode compare_command(const CompareOptions& options) {
   std::vector<FinishedRun> runs;
-  for (const std::string& folder : options.runs) runs.push_back(read_finished_run(folder));
+  for (const std::string& folder : options.runs) {
+    require_folder(folder, ExitCode::kUsage);
+    runs.push_back(read_finished_run(folder));
+  }
   const RunsComparison comparison = compare_finished_runs(std::move(runs));
   Event regressions = Event::array();
   std::string text;

@@ -2,8 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <sstream>
+#include <utility>
+
 #include "core/error.h"
 #include "core/text.h"
+#include "reference/configs.h"
+#include "spec/fields.h"
 
 namespace dtrain {
 namespace {
@@ -12,6 +17,7 @@ struct Option {
   std::string name;  // "set"
   std::string description;
   bool takes_value = false;
+  std::vector<std::string> values = {};  // that it accepts; empty: any
 };
 
 struct Command {
@@ -20,18 +26,39 @@ struct Command {
   std::vector<Option> options;
 };
 
-std::vector<Command> visible_commands(const CLI::App& app) {
+// Of an option that CLI::IsMember checks, whose description is "{a,b,c}".
+std::vector<std::string> values_of(CLI::Option& option) {
+  std::vector<std::string> values;
+  try {
+    std::string text = option.get_validator(0)->get_description();
+    if (text.size() < 2 || text.front() != '{') return values;
+    std::istringstream names(text.substr(1, text.size() - 2));
+    for (std::string name; std::getline(names, name, ',');) values.push_back(name);
+  } catch (const CLI::OptionNotFound&) {  // it has no validator
+  }
+  return values;
+}
+
+std::vector<Command> visible_commands(CLI::App& app) {
   std::vector<Command> commands;
-  for (const CLI::App* sub :
-       app.get_subcommands([](const CLI::App* candidate) { return !candidate->get_group().empty(); })) {
+  for (CLI::App* sub :
+       app.get_subcommands([](CLI::App* candidate) { return !candidate->get_group().empty(); })) {
     Command command{sub->get_name(), sub->get_description(), {}};
-    for (const CLI::Option* option : sub->get_options()) {
-      for (const std::string& name : option->get_lnames())
-        command.options.push_back({name, option->get_description(), option->get_items_expected_max() > 0});
+    for (CLI::Option* option : sub->get_options()) {
+      if (option->get_group().empty()) continue;  // hidden
+      for (const std::string& name : option->get_lnames()) {
+        command.options.push_back(
+            {name, option->get_description(), option->get_items_expected_max() > 0, values_of(*option)});
+      }
     }
     commands.push_back(std::move(command));
   }
   return commands;
+}
+
+// What the first argument of a command may be, where that is one of a few words.
+std::vector<std::pair<std::string, std::vector<std::string>>> first_arguments() {
+  return {{"completion", completion_shells()}, {"configs", shipped_config_names()}, {"bench", {"allreduce"}}};
 }
 
 std::string option_words(const Command& command) {
@@ -46,10 +73,69 @@ std::string command_words(const std::vector<Command>& commands) {
   return join(words, " ");
 }
 
-// The function body for bash and for zsh (through bashcompinit, which has no mapfile).
-std::string bash_function(const std::vector<Command>& commands) {
-  std::string script = R"script(_dtrain() {
+// The words that a field accepts; empty if it accepts more than a few words.
+std::vector<std::string> values_of(const Field<JobSpec>& field) {
+  std::vector<std::string> values;
+  if (field.choices) values = field.choices->built;
+  if (std::holds_alternative<MemberOf<JobSpec, bool>>(field.member)) values = {"true", "false"};
+  if (!field.word.empty()) values.push_back(field.word);
+  return values;
+}
+
+std::vector<std::string> paths_with(const std::string& end) {
+  std::vector<std::string> paths;
+  for (const auto& field : job_fields()) paths.push_back(field.path + end);
+  return paths;
+}
+
+// A function that prints the values of a field, or of a command's option ("export --format").
+std::string values_function(const std::vector<Command>& commands) {
+  std::string script = "_dtrain_values() {\n  case \"$1\" in\n";
+  const auto add = [&](const std::string& name, const std::vector<std::string>& values) {
+    if (!values.empty()) script += fmt::format("    '{}') echo \"{}\" ;;\n", name, join(values, " "));
+  };
+  for (const auto& field : job_fields()) add(field.path, values_of(field));
+  for (const Command& command : commands) {
+    for (const Option& option : command.options) add(command.name + " --" + option.name, option.values);
+  }
+  return script + "  esac\n}\n";
+}
+
+// The functions for bash and for zsh (through bashcompinit, which has no mapfile).
+std::string bash_functions(const std::vector<Command>& commands) {
+  std::string script = values_function(commands) + R"script(_dtrain() {
   local word="${COMP_WORDS[COMP_CWORD]}" command="${COMP_WORDS[1]}" words="" IFS=$' \t\n'
+  local option="" name="" begin="" value="" values=""
+  # OPTION VALUE, OPTION=VALUE and --set PATH=VALUE, which bash takes for three words and zsh for one.
+  if [ "$COMP_CWORD" -ge 3 ]; then option="${COMP_WORDS[COMP_CWORD-1]}"; fi
+  if [ "$COMP_CWORD" -ge 4 ] && { [ "$word" = = ] || [ "$option" = = ]; }; then
+    if [ "$word" = = ]; then
+      name="$option" option="${COMP_WORDS[COMP_CWORD-2]}" word=""
+    else
+      name="${COMP_WORDS[COMP_CWORD-2]}" option="${COMP_WORDS[COMP_CWORD-3]}"
+    fi
+  elif [[ "$word" == *=* ]]; then
+    name="${word%%=*}" begin="${word%%=*}="
+  fi
+  if [[ "$name" == --* ]]; then option="$name" name=""; fi
+  if [ "$option" = --set ] && [ -n "$name" ]; then
+    values="$(_dtrain_values "$name")"
+  elif [ "$option" = --set ]; then
+    values=")script" + join(paths_with("="), " ") +
+                       R"script("
+    compopt -o nospace 2>/dev/null
+  elif [ "$option" = --unset ]; then
+    values=")script" + join(paths_with(""), " ") +
+                       R"script("
+  else
+    values="$(_dtrain_values "$command $option")"
+  fi
+  if [ -n "$values" ]; then
+    for value in $values; do words="$words $begin$value"; done
+    compopt +o filenames 2>/dev/null
+    COMPREPLY=( $(compgen -W "$words" -- "$word") )
+    return
+  fi
   if [ "$COMP_CWORD" -eq 1 ]; then command=""; fi
   case "$command" in
 )script";
@@ -57,10 +143,24 @@ std::string bash_function(const std::vector<Command>& commands) {
   for (const Command& command : commands)
     script += "    " + command.name + ") words=\"" + option_words(command) + "\" ;;\n";
   script += "  esac\n";
-  script += "  if [ \"$command\" = completion ]; then words=\"$words " + join(completion_shells(), " ") +
-            "\"; fi\n";
-  script += R"script(  if [ -z "$command" ] || [ "$command" = completion ] || [[ "$word" == -* ]]; then
+  script += "  case \"$command\" in\n";
+  for (const auto& [command, arguments] : first_arguments())
+    script += fmt::format("    {}) words=\"$words {}\" ;;\n", command, join(arguments, " "));
+  script += R"script(  esac
+  case "$command" in
+    ''|completion|configs|bench) option=- ;;
+    eval|export|inspect|compare|report) option=runs ;;
+    predict) if [ "$COMP_CWORD" -eq 2 ]; then option=runs; else option=files; fi ;;
+    *) option=files ;;
+  esac
+  if [ "$option" = - ] || [[ "$word" == -* ]]; then
     COMPREPLY=( $(compgen -W "$words" -- "$word") )
+  elif [ "$option" = runs ]; then
+    IFS=$'\n'
+    if [ -z "$word" ] && [ -d runs ]; then word=runs/; fi
+    COMPREPLY=( $(compgen -d -- "$word") )
+    # Of a run's folder, its checkpoints.
+    if [ -d "${word%/}/checkpoints" ]; then COMPREPLY+=( $(compgen -d -- "${word%/}/checkpoints/") ); fi
   else
     IFS=$'\n'
     COMPREPLY=( $(compgen -f -- "$word") )
@@ -71,7 +171,7 @@ std::string bash_function(const std::vector<Command>& commands) {
 }
 
 std::string bash_script(const std::vector<Command>& commands) {
-  return "# bash completion of dtrain: eval \"$(dtrain completion bash)\"\n" + bash_function(commands) +
+  return "# bash completion of dtrain: eval \"$(dtrain completion bash)\"\n" + bash_functions(commands) +
          "complete -o filenames -F _dtrain dtrain\n";
 }
 
@@ -79,7 +179,7 @@ std::string zsh_script(const std::vector<Command>& commands) {
   return "# zsh completion of dtrain: eval \"$(dtrain completion zsh)\"\n"
          "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }\n"
          "autoload -Uz bashcompinit && bashcompinit\n" +
-         bash_function(commands) + "complete -o filenames -F _dtrain dtrain\n";
+         bash_functions(commands) + "complete -o filenames -F _dtrain dtrain\n";
 }
 
 std::string in_single_quotes(const std::string& text) {
@@ -90,17 +190,35 @@ std::string in_single_quotes(const std::string& text) {
 
 std::string fish_script(const std::vector<Command>& commands) {
   std::string script = "# fish completion of dtrain: dtrain completion fish | source\n";
+  std::vector<std::string> settings;
+  for (const auto& field : job_fields()) {
+    const std::vector<std::string> values = values_of(field);
+    for (const std::string& value : values) settings.push_back(field.path + "=" + value);
+    if (values.empty()) settings.push_back(field.path + "=");
+  }
+  script += "function __dtrain_settings\n  printf '%s\\n' " + join(settings, " ") + "\nend\n";
+  script += "function __dtrain_fields\n  printf '%s\\n' " + join(paths_with(""), " ") + "\nend\n";
+  script +=
+      "function __dtrain_runs\n  set -l folders runs/*/ runs/*/checkpoints/*/\n  printf '%s\\n' "
+      "$folders\nend\n"
+      "complete -c dtrain -n '__fish_seen_subcommand_from eval export inspect predict compare report' "
+      "-a '(__dtrain_runs)'\n";
   for (const Command& command : commands) {
     script += fmt::format("complete -c dtrain -n __fish_use_subcommand -f -a {} -d {}\n", command.name,
                           in_single_quotes(command.description));
     for (const Option& option : command.options) {
+      const std::string values = option.name == "set"     ? "(__dtrain_settings)"
+                                 : option.name == "unset" ? "(__dtrain_fields)"
+                                                          : join(option.values, " ");
       script +=
-          fmt::format("complete -c dtrain -n '__fish_seen_subcommand_from {}' -l {}{} -d {}\n", command.name,
-                      option.name, option.takes_value ? " -r" : "", in_single_quotes(option.description));
+          fmt::format("complete -c dtrain -n '__fish_seen_subcommand_from {}' -l {}{}{} -d {}\n",
+                      command.name, option.name, option.takes_value ? " -r" : "",
+                      values.empty() ? "" : " -f -a '" + values + "'", in_single_quotes(option.description));
     }
   }
-  script += fmt::format("complete -c dtrain -n '__fish_seen_subcommand_from completion' -f -a '{}'\n",
-                        join(completion_shells(), " "));
+  for (const auto& [command, arguments] : first_arguments())
+    script += fmt::format("complete -c dtrain -n '__fish_seen_subcommand_from {}' -f -a '{}'\n", command,
+                          join(arguments, " "));
   return script;
 }
 
@@ -111,7 +229,7 @@ const std::vector<std::string>& completion_shells() {
   return shells;
 }
 
-std::string completion_script(const CLI::App& app, const std::string& shell) {
+std::string completion_script(CLI::App& app, const std::string& shell) {
   const std::vector<Command> commands = visible_commands(app);
   if (shell == "bash") return bash_script(commands);
   if (shell == "zsh") return zsh_script(commands);

@@ -12,6 +12,6 @@ const std::vector<std::string>& completion_shells();
 
 // A script for `shell` that completes subcommands, their options and files. Throws Error(kUsage) if the shell
 // is not supported.
-std::string completion_script(const CLI::App& app, const std::string& shell);
+std::string completion_script(CLI::App& app, const std::string& shell);
 
 }  // namespace dtrain

@@ -55,10 +55,12 @@ void print_confusion(const JobPlan& job, const Evaluation& result) {
   }
 }
 
-void print_evaluation_text(const std::string& checkpoint, const JobPlan& job, const Evaluation& result) {
-  std::cout << fmt::format("{:<12}{}\n", "checkpoint", printable(checkpoint, 1000))
-            << fmt::format("{:<12}{}, {} test examples\n", "dataset", job.data.name,
-                           with_separators(result.examples()))
+std::string split_title(const std::string& split) { return split == "train" ? "training" : split; }
+
+void print_evaluation_text(const EvaluationJob& evaluation, const JobPlan& job, const Evaluation& result) {
+  std::cout << fmt::format("{:<12}{}\n", "checkpoint", printable(evaluation.checkpoint.string(), 1000))
+            << fmt::format("{:<12}{}, {} {} examples\n", "dataset", job.data.name,
+                           with_separators(result.examples()), split_title(evaluation.split))
             << fmt::format("{:<12}{:.6g}\n", "loss", result.loss)
             << fmt::format("{:<12}{:.4f}, {} of {} are right\n", "accuracy", result.accuracy(),
                            with_separators(result.correct()), with_separators(result.examples()));
@@ -67,9 +69,14 @@ void print_evaluation_text(const std::string& checkpoint, const JobPlan& job, co
   print_confusion(job, result);
 }
 
-void print_evaluation_json(const std::string& checkpoint, const JobPlan& job, const Evaluation& result) {
-  Event json = {{"checkpoint", checkpoint}, {"dataset", job.data.name},      {"examples", result.examples()},
-                {"loss", result.loss},      {"accuracy", result.accuracy()}, {"correct", result.correct()},
+void print_evaluation_json(const EvaluationJob& evaluation, const JobPlan& job, const Evaluation& result) {
+  Event json = {{"checkpoint", evaluation.checkpoint.string()},
+                {"dataset", job.data.name},
+                {"split", evaluation.split},
+                {"examples", result.examples()},
+                {"loss", result.loss},
+                {"accuracy", result.accuracy()},
+                {"correct", result.correct()},
                 {"classes", Event::array()}};
   for (size_t label = 0; label < result.examples_of.size(); ++label) {
     Event one = {{"class", label}};
@@ -83,11 +90,11 @@ void print_evaluation_json(const std::string& checkpoint, const JobPlan& job, co
   std::cout << event_text(json, 2) << '\n';
 }
 
-std::vector<std::string> overrides_of(const EvalOptions& options) {
-  std::vector<std::string> overrides = options.overrides;
+Overrides overrides_of(const EvalOptions& options) {
+  Overrides overrides = options.overrides;
   if (options.data) {
     const auto folder = std::filesystem::absolute(*options.data).string();
-    overrides.push_back("data.path=" + nlohmann::json(folder).dump());  // JSON text is valid YAML
+    overrides.set.push_back("data.path=" + nlohmann::json(folder).dump());  // JSON text is valid YAML
   }
   return overrides;
 }
@@ -96,16 +103,17 @@ std::vector<std::string> overrides_of(const EvalOptions& options) {
 
 ExitCode eval_command(const EvalOptions& options) {
   const ResumePoint point = find_checkpoint(options.checkpoint);
-  const EvaluationJob evaluation{point.checkpoint, overrides_of(options), options.replicas};
+  const EvaluationJob evaluation{point.checkpoint, overrides_of(options), options.replicas, options.split};
   LoadedSpec loaded;
   const JobPlan job = job_of_checkpoint(point.checkpoint, evaluation.overrides, find_dataset, loaded);
+  report_notes(loaded.notes, std::cerr);
   if (!loaded.ok()) {
     report_problems(loaded.problems, std::cerr);
     return ExitCode::kUsage;
   }
   EvaluationSums sums;
   if (options.replicas == 1) {
-    sums = evaluate_alone(job, point.checkpoint);
+    sums = evaluate_alone(evaluation, job);
   } else {
     const std::string program = own_program().string();
     const SuperviseResult ended = supervise_evaluation(evaluation, program, sums);
@@ -114,13 +122,14 @@ ExitCode eval_command(const EvalOptions& options) {
       return ended.code;
     }
   }
-  (options.json ? print_evaluation_json : print_evaluation_text)(point.checkpoint.string(), job,
+  (options.json ? print_evaluation_json : print_evaluation_text)(evaluation, job,
                                                                  evaluation_from(sums, job.data.classes));
   return ExitCode::kDone;
 }
 
 ExitCode eval_replica_command(const EvalOptions& options) {
-  return run_evaluation_replica({options.checkpoint, options.overrides, options.replicas});
+  return run_evaluation_replica(
+      {options.checkpoint.path, options.overrides, options.replicas, options.split});
 }
 
 }  // namespace dtrain

@@ -83,10 +83,7 @@ ExitCode export_command(const ExportOptions& options) {
   }
   const std::string extension = options.format == "torchscript" ? "pt" : options.format;
   const std::filesystem::path path = options.out.value_or(fmt::format("{}.{}", job.spec.name, extension));
-  if (!options.overwrite && std::filesystem::exists(std::filesystem::symlink_status(path)))
-    throw Error(
-        ExitCode::kUsage,
-        fmt::format("{} is there already: --overwrite replaces it, --out names another", path.string()));
+  if (!options.overwrite) require_absent(path, "--out names another");
   const NamedTensors model = load_model(point.checkpoint);
   Metadata metadata = description(job, point.state);
   if (options.format == "onnx") {

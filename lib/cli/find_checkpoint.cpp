@@ -1,16 +1,92 @@
 #include "cli/find_checkpoint.h"
 
-#include <iostream>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
 
-#include "core/text.h"
+#include <iostream>
+#include <vector>
+
+#include "checkpoint/checkpoint.h"
+#include "cli/report_problems.h"
+#include "core/error.h"
+#include "runs/require_folder.h"
+#include "spec/load.h"
 
 namespace dtrain {
+namespace {
 
-ResumePoint find_checkpoint(const std::string& path) {
-  ResumePoint point = find_resume_point(path, {});
-  for (const std::string& warning : point.warnings)
-    std::cerr << "WARNING: " << printable(warning, 2000) << '\n';
+namespace fs = std::filesystem;
+
+std::optional<TrainingState> state_of(const SavedCheckpoint& saved) {
+  if (saved.suspect) return std::nullopt;
+  try {
+    return read_manifest(saved.path).state;
+  } catch (const Error&) {  // damaged
+    return std::nullopt;
+  }
+}
+
+fs::path at_end_of_epoch(const fs::path& checkpoints, int64_t epoch) {
+  std::vector<int64_t> others;
+  for (const SavedCheckpoint& saved : list_checkpoints(checkpoints)) {
+    const std::optional<TrainingState> state = state_of(saved);
+    if (!state || state->position > 0) continue;
+    if (state->epoch == epoch) return saved.path;
+    others.push_back(state->epoch);
+  }
+  throw Error(ExitCode::kCheckpoint,
+              others.empty()
+                  ? fmt::format("{}: there is no checkpoint of the end of an epoch", checkpoints.string())
+                  : fmt::format("{}: there is no checkpoint of epoch {}; there is one of epoch {}",
+                                checkpoints.string(), epoch, fmt::join(others, ", ")));
+}
+
+fs::path chosen(const CheckpointChoice& choice) {
+  if (!choice.best && !choice.epoch) return choice.path;
+  const fs::path checkpoints = checkpoint_folder(run_of_checkpoint(choice.path));
+  if (choice.epoch) return at_end_of_epoch(checkpoints, *choice.epoch);
+  const std::optional<SavedCheckpoint> best = best_of_run(checkpoints);
+  if (best) return best->path;
+  throw Error(
+      ExitCode::kCheckpoint,
+      fmt::format("{}: there is no checkpoint with an evaluation, so none is the best; without --best "
+                  "the newest is taken",
+                  checkpoints.string()));
+}
+
+// A file of a checkpoint means the checkpoint.
+fs::path plain_choice(const fs::path& path) {
+  std::error_code none;
+  const bool is_part = fs::is_regular_file(path, none) && is_checkpoint(path.parent_path());
+  if (!is_part) require_folder(path, ExitCode::kCheckpoint);
+  return is_part ? path.parent_path() : path;
+}
+
+}  // namespace
+
+ResumePoint find_checkpoint(const CheckpointChoice& choice) {
+  CheckpointChoice plain = choice;
+  plain.path = plain_choice(choice.path).string();
+  ResumePoint point = find_resume_point(chosen(plain).string(), {});
+  report_warnings(point.warnings, std::cerr);
   return point;
+}
+
+std::optional<SavedCheckpoint> best_of_run(const fs::path& checkpoints) {
+  BestCheckpointSpec best;
+  best.metric = "loss";
+  const std::vector<SavedCheckpoint> all = list_checkpoints(checkpoints);
+  for (auto saved = all.rbegin(); saved != all.rend(); ++saved) {  // the newest has the spec of today
+    const std::optional<TrainingState> state = state_of(*saved);
+    if (!state) continue;
+    const JobSpec spec = parse_spec(state->spec, "the checkpoint's spec").spec;
+    if (spec.checkpoint.best.metric)
+      best = spec.checkpoint.best;
+    else if (spec.callbacks.early_stopping.metric)
+      best.metric = spec.callbacks.early_stopping.metric;
+    break;
+  }
+  return best_checkpoint(checkpoints, best);
 }
 
 }  // namespace dtrain

@@ -1,14 +1,30 @@
 // Finds the checkpoint for the commands that use a trained model.
 #pragma once
 
+#include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string>
 
+#include "checkpoint/retention.h"
 #include "train/resume.h"
 
 namespace dtrain {
 
-// The checkpoint in the folder `path`, or the newest good one if `path` is the folder of a run. Prints a
-// warning to stderr for each newer one that is not good. Throws Error(kCheckpoint) if there is none.
-ResumePoint find_checkpoint(const std::string& path);
+// Which checkpoint of a run a user wants.
+struct CheckpointChoice {
+  std::string path;              // the folder of a run, of a checkpoint, or a file of one
+  bool best = false;             // the run's best_of_run()
+  std::optional<int64_t> epoch;  // the one saved at the end of this epoch, counted from 1
+};
+
+// The checkpoint in the folder `choice.path`, or of the folder of a run the chosen one, otherwise the newest
+// good one. Prints a warning to stderr for each newer one that is not good. Throws Error(kCheckpoint) if
+// there is none, and then says which there are.
+ResumePoint find_checkpoint(const CheckpointChoice& choice);
+
+// The checkpoint of a run, by the folder of its checkpoints, with the best evaluation: by the metric of
+// checkpoint.best, else of callbacks.early_stopping, else by the loss. nullopt if none was evaluated.
+std::optional<SavedCheckpoint> best_of_run(const std::filesystem::path& checkpoints);
 
 }  // namespace dtrain

@@ -9,7 +9,9 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/retention.h"
 #include "cli/commands.h"
+#include "cli/find_checkpoint.h"
 #include "core/text.h"
+#include "runs/require_folder.h"
 
 namespace dtrain {
 namespace {
@@ -25,8 +27,7 @@ std::vector<fs::path> checkpoints_at(const fs::path& path) {
     for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) found.push_back(checkpoint.path);
     if (!found.empty()) return found;
   }
-  if (!fs::is_directory(path))
-    throw Error(ExitCode::kCheckpoint, fmt::format("{}: there is no such folder", path.string()));
+  require_folder(path, ExitCode::kCheckpoint);
   return {path};
 }
 
@@ -55,6 +56,8 @@ void print_state(const TrainingState& state) {
                            with_separators(state.epoch), state.epoch == 1 ? "" : "s",
                            with_separators(state.position)));
   line("learning rate", fmt::format("{:g}", state.learning_rate));
+  if (!state.metrics.empty() && state.validation_examples > 0)
+    line("evaluated on", fmt::format("{} validation examples", with_separators(state.validation_examples)));
   for (const auto& [name, value] : state.metrics)
     line(printable(name, 14).c_str(), fmt::format("{:.6g}", value));
   if (!state.suspicion.empty()) line("suspect", state.suspicion);
@@ -77,23 +80,25 @@ const char* summary_word(const CheckpointReport& report) {
 }
 
 // One line, for a folder with several checkpoints.
-void print_summary(const fs::path& path, const CheckpointReport& report) {
+void print_summary(const fs::path& path, const CheckpointReport& report, bool is_best) {
   std::string text = fmt::format("{:<8}{}", summary_word(report), path.filename().string());
   if (report.state) {
     text += fmt::format("  epoch {}", report.state->epoch);
     for (const auto& [name, value] : report.state->metrics)
       text += fmt::format("  {} {:.4g}", printable(name), value);
   }
-  std::cout << text << '\n';
+  std::cout << text << (is_best ? "  best" : "") << '\n';
   for (const std::string& problem : report.problems)
     std::cout << "        " << printable(problem, 2000) << '\n';
   if (report.state && !report.state->suspicion.empty())
     std::cout << "        " << printable(report.state->suspicion, 2000) << '\n';
 }
 
-ordered_json to_json(const fs::path& path, const CheckpointReport& report) {
-  ordered_json json = {
-      {"path", path.string()}, {"good", report.problems.empty()}, {"problems", report.problems}};
+ordered_json to_json(const fs::path& path, const CheckpointReport& report, bool is_best) {
+  ordered_json json = {{"path", path.string()},
+                       {"good", report.problems.empty()},
+                       {"problems", report.problems},
+                       {"best", is_best}};
   if (report.state) json["state"] = to_json(*report.state);
   json["files"] = ordered_json::array();
   for (const FileReport& file : report.files) {
@@ -115,16 +120,18 @@ ordered_json to_json(const fs::path& path, const CheckpointReport& report) {
 ExitCode inspect_command(const std::string& checkpoint, bool json) {
   ExitCode code = ExitCode::kDone;
   const std::vector<fs::path> paths = checkpoints_at(checkpoint);
+  const auto best = best_of_run(paths.front().parent_path());
   ordered_json all = ordered_json::array();
   for (const fs::path& path : paths) {
+    const bool is_best = best && fs::equivalent(best->path, path);
     const CheckpointReport report = inspect_checkpoint(path);
     if (!report.problems.empty()) code = ExitCode::kCheckpoint;
     if (json) {
-      all.push_back(to_json(path, report));
+      all.push_back(to_json(path, report, is_best));
     } else if (paths.size() == 1) {
       print_report(path, report);
     } else {
-      print_summary(path, report);
+      print_summary(path, report, is_best);
     }
   }
   if (json) {

@@ -11,6 +11,7 @@
 #include "display/learning_rate_chart.h"
 #include "plan/job_plan.h"
 #include "plan/memory_estimate.h"
+#include "plan/warnings.h"
 
 namespace dtrain {
 namespace {
@@ -43,6 +44,15 @@ ordered_json run_json(const JobPlan& job, const RunPlan& run) {
           {"memory_bytes_per_replica", memory_json(estimate_memory(job, run), run.batch.per_replica)}};
 }
 
+ordered_json data_json(const DatasetInfo& data) {
+  ordered_json json = {{"dataset", data.name},    {"requested", data.requested},
+                       {"source", data.source},   {"image_shape", data.image_shape},
+                       {"classes", data.classes}, {"train_examples", data.train_examples}};
+  if (data.has_validation()) json["validation_examples"] = data.validation_examples;
+  json["test_examples"] = data.test_examples;
+  return json;
+}
+
 ordered_json plan_json(const JobPlan& job) {
   ordered_json layers = ordered_json::array();
   for (const PlacedLayer& layer : job.model.layers) {
@@ -55,14 +65,7 @@ ordered_json plan_json(const JobPlan& job) {
   for (const RunPlan& run : job.runs) runs.push_back(run_json(job, run));
   return {{"name", job.spec.name},
           {"spec", print_spec(job.spec)},
-          {"data",
-           {{"dataset", job.data.name},
-            {"requested", job.data.requested},
-            {"source", job.data.source},
-            {"image_shape", job.data.image_shape},
-            {"classes", job.data.classes},
-            {"train_examples", job.data.train_examples},
-            {"test_examples", job.data.test_examples}}},
+          {"data", data_json(job.data)},
           {"layers", layers},
           {"parameters", job.model.parameters()},
           {"bytes_per_all_reduce", job.bytes_per_all_reduce()},
@@ -125,8 +128,13 @@ void print_plan(const JobPlan& job) {
                             : data.name);
   print_line("source",
              data.source.empty() ? "not found; published numbers are shown" : printable(data.source));
-  print_line("examples", fmt::format("{} to train on, {} to evaluate", with_separators(data.train_examples),
-                                     with_separators(data.test_examples)));
+  print_line("examples",
+             data.has_validation()
+                 ? fmt::format("{} to train on, {} to validate on, {} to test at the end",
+                               with_separators(data.train_examples),
+                               with_separators(data.validation_examples), with_separators(data.test_examples))
+                 : fmt::format("{} to train on, {} to evaluate", with_separators(data.train_examples),
+                               with_separators(data.test_examples)));
   print_line("input", fmt::format("{} uint8, {} classes", to_string(data.image_shape), data.classes));
   std::cout << "\nmodel\n" << summary_table(job.model, job.bytes_per_parameter);
   for (const RunPlan& run : job.runs) print_run(job, run);
@@ -156,11 +164,13 @@ void plot_learning_rate(const JobPlan& job, const std::string& file) {
 
 ExitCode plan_command(const PlanOptions& options) {
   LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
+  report_notes(loaded.notes, std::cerr);
   const JobPlan job = plan_job(loaded, describe_dataset);
   if (!loaded.ok()) {
     report_problems(loaded.problems, std::cerr);
     return ExitCode::kUsage;
   }
+  report_warnings(plan_warnings(job), std::cerr);
   if (options.plot_learning_rate) {
     plot_learning_rate(job, *options.plot_learning_rate);
   } else if (options.json) {

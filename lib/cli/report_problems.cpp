@@ -15,6 +15,11 @@ namespace {
 
 constexpr size_t kMaxLineBytes = 8000;
 
+void report_lines(const char* begin, const std::vector<std::string>& lines, std::ostream& out) {
+  for (const std::string& line : lines) out << begin << printable(line, kMaxLineBytes) << '\n';
+  out.flush();
+}
+
 }  // namespace
 
 void report_problems(const std::vector<Problem>& problems, std::ostream& out) {
@@ -24,6 +29,14 @@ void report_problems(const std::vector<Problem>& problems, std::ostream& out) {
   });
   out << fmt::format("{} problem{}{}\n", problems.size(), problems.size() == 1 ? "" : "s",
                      about_fields ? "; docs/spec.md and `dtrain schema` describe every field" : "");
+}
+
+void report_notes(const std::vector<std::string>& notes, std::ostream& out) {
+  report_lines("NOTE: ", notes, out);
+}
+
+void report_warnings(const std::vector<std::string>& warnings, std::ostream& out) {
+  report_lines("WARNING: ", warnings, out);
 }
 
 void report_failure(const std::string& message, std::ostream& out, bool expected) {

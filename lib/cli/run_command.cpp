@@ -80,6 +80,7 @@ ExitCode run_command(const RunOptions& options) {
   const Place place = loaded.ok() ? find_place(spec.hosts, spec.network.port,
                                                strategy_traits(spec.strategy.kind).is_synchronous)
                                   : Place{};
+  if (!place.replica || place.replica->rank == 0) report_notes(loaded.notes, std::cerr);
   const JobPlan job = plan_job(loaded, find_dataset, launched_by(place));
   if (!loaded.ok()) {
     report_problems(loaded.problems, std::cerr);

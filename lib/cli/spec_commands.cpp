@@ -6,7 +6,7 @@
 #include "cli/report_problems.h"
 #include "core/text.h"
 #include "data/dataset.h"
-#include "plan/job_plan.h"
+#include "plan/warnings.h"
 #include "reference/document.h"
 #include "reference/events_document.h"
 #include "reference/schema.h"
@@ -29,16 +29,17 @@ nlohmann::ordered_json to_json(const std::vector<Problem>& problems) {
 
 }  // namespace
 
-ExitCode validate_command(const std::vector<std::string>& specs, const std::vector<std::string>& overrides,
-                          bool json) {
+ExitCode validate_command(const std::vector<std::string>& specs, const Overrides& overrides, bool json) {
   std::vector<Problem> all;
   ExitCode code = ExitCode::kDone;
   for (const std::string& path : specs) {
     LoadedSpec loaded = load_spec(path, overrides);
+    report_notes(loaded.notes, std::cerr);
     try {
       // Also checks shapes, shares and steps. If the files of a dataset are missing, its published shape is
       // used.
-      plan_job(loaded, describe_dataset);
+      const JobPlan job = plan_job(loaded, describe_dataset);
+      if (loaded.ok()) report_warnings(plan_warnings(job), std::cerr);
     } catch (const Error& error) {  // damaged files; continue with the next spec
       loaded.problems.push_back(loaded.problem_at("data.dataset", error.what()));
       if (code == ExitCode::kDone) code = error.code();

@@ -43,6 +43,7 @@ ExitCode sweep_command(const SweepCommandOptions& options) {
   leave_write_errors_to_writers();
   catch_requests();
   const LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
+  report_notes(loaded.notes, std::cerr);
   if (!loaded.ok()) {
     report_problems(loaded.problems, std::cerr);
     return ExitCode::kUsage;

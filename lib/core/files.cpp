@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -89,6 +90,32 @@ std::string read_file(const std::filesystem::path& path, int64_t limit, ExitCode
   }
   content.resize(filled);
   return content;
+}
+
+std::string read_input(const std::filesystem::path& path, const std::string& name, int64_t limit,
+                       ExitCode code) {
+  const bool is_standard = path == "-";
+  std::error_code none;
+  if (!is_standard && !std::filesystem::is_fifo(path, none)) return read_file(path, limit, code);
+  const Descriptor file{is_standard ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
+                                    : ::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
+  if (file.fd < 0) fail(code, name, "cannot open");
+  std::string content;
+  std::array<char, 65536> bytes;
+  while (const ssize_t got = ::read(file.fd, bytes.data(), bytes.size())) {
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(code, name, "cannot read");
+    content.append(bytes.data(), static_cast<size_t>(got));
+    if (static_cast<int64_t>(content.size()) > limit)
+      throw Error(code, fmt::format("{}: is over the limit of {}", name, human_bytes(limit)));
+  }
+  return content;
+}
+
+void require_absent(const std::filesystem::path& path, const std::string& otherwise) {
+  if (!std::filesystem::exists(std::filesystem::symlink_status(path))) return;
+  throw Error(ExitCode::kUsage,
+              fmt::format("{} is there already: --overwrite replaces it, {}", path.string(), otherwise));
 }
 
 void write_file_atomically(const std::filesystem::path& path, const std::string& content) {

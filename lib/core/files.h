@@ -26,6 +26,14 @@ bool write_all(int descriptor, const void* bytes, size_t count);
 // The size is checked before memory is allocated.
 std::string read_file(const std::filesystem::path& path, int64_t limit, ExitCode code);
 
+// The same for what a user names as input: `path` may also be a pipe, or "-" for the standard input. Messages
+// call it `name`. Waits until the pipe's writer is done.
+std::string read_input(const std::filesystem::path& path, const std::string& name, int64_t limit,
+                       ExitCode code);
+
+// Throws Error(kUsage) if `path` exists: "... is there already: --overwrite replaces it, OTHERWISE".
+void require_absent(const std::filesystem::path& path, const std::string& otherwise);
+
 // Writes to a temporary file beside `path` and renames it, so that a reader sees either the old content or
 // the new. Throws Error(kUsage, kDisk) and then leaves no temporary file behind.
 void write_file_atomically(const std::filesystem::path& path, const std::string& content);

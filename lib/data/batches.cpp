@@ -29,8 +29,6 @@ void check(const ExampleSource* source, const LoaderOptions& options) {
   const at::ScalarType dtype = options.format.dtype;
   require(dtype == at::kFloat || dtype == at::kDouble, "dtype must be float32 or float64");
   require(options.assembly != Assembly::kOnHost || options.device.is_cpu(), "a device assembles its own");
-  require(options.assembly != Assembly::kResident || source->in_memory() != nullptr,
-          "only examples in memory can be resident");
   const BatchPlan& plan = options.plan;
   require(plan.global > 0 && plan.per_replica > 0, "the batch plan must be resolved");
   require(0 <= options.rank && options.rank < plan.replicas, "rank out of range");
@@ -53,8 +51,9 @@ class ShareLoader::Implementation {
     check(source_.get(), options_);
     if (options_.assembly == Assembly::kOnHost) values_ = normalised_values(options_.format);
     if (options_.assembly == Assembly::kResident) {
-      const LabelledImages& all = *source_->in_memory();
-      stored_ = {all.images.to(options_.device), all.labels.to(options_.device)};
+      const std::optional<LabelledImages> all = source_->in_memory();
+      require(all.has_value(), "only examples in memory can be resident");
+      stored_ = {all->images.to(options_.device), all->labels.to(options_.device)};
     }
     next_step_ = steps();
   }

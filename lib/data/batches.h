@@ -19,7 +19,7 @@ namespace dtrain {
 // last entries may be smaller, or empty.
 struct Share {
   std::vector<MicroBatch> micro_batches;
-  std::vector<int64_t> indices;  // of all its examples in the dataset, in training order
+  std::vector<int64_t> indices;  // of all its examples in the source, in training order
   int64_t global_examples = 0;   // in the whole step, over all replicas and micro-batches
   int64_t step = 0;              // 0-based within the epoch
 };

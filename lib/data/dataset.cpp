@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "data/mnist.h"
+#include "data/split.h"
 #include "data/synthetic.h"
 #include "spec/field_error.h"
 
@@ -90,19 +91,31 @@ int64_t limited(const char* field, std::optional<int64_t> limit, int64_t availab
 }
 
 DatasetInfo synthetic_info(const Entry& entry, const DataSpec& spec) {
-  DatasetInfo info{entry.name, spec.dataset, "generated", spec.shape, spec.classes, 0, 0};
+  DatasetInfo info;
+  info.name = entry.name;
+  info.requested = spec.dataset;
+  info.source = "generated";
+  info.image_shape = spec.shape;
+  info.classes = spec.classes.value_or(entry.classes);
   info.train_examples = spec.train_examples.value_or(entry.train_examples);
   info.test_examples = spec.test_examples.value_or(entry.test_examples);
   check_synthetic(info);
   return info;
 }
 
+// More classes than are published may as well be damage: the spec has to ask for them.
+int64_t classes_of(const DatasetInfo& info, const Entry& entry, const DataSpec& spec) {
+  if (spec.classes) return *spec.classes;
+  return info.source.empty() ? entry.classes : std::min(entry.classes, count_mnist_classes(info.source));
+}
+
 // Completes the information from the files with that from the table and the spec.
 DatasetInfo complete(DatasetInfo info, const Entry& entry, const DataSpec& spec) {
   info.name = entry.name;
   info.requested = spec.dataset;
-  info.classes = entry.classes;
+  info.classes = classes_of(info, entry, spec);
   info.class_names = entry.class_names;
+  if (std::ssize(info.class_names) != info.classes) info.class_names.clear();  // not the published classes
   info.train_examples = limited("data.train_examples", spec.train_examples, info.train_examples, info);
   info.test_examples = limited("data.test_examples", spec.test_examples, info.test_examples, info);
   return info;
@@ -128,9 +141,19 @@ std::optional<DatasetInfo> look_for(const Entry& entry, const std::vector<fs::pa
   return std::nullopt;
 }
 
+bool is_missing(const fs::path& place) {
+  std::error_code code;
+  return fs::status(place, code).type() == fs::file_type::not_found;
+}
+
+// With the training examples not yet split.
 std::optional<DatasetInfo> search(const DataSpec& spec, std::vector<std::string>& looked_in) {
   const Entry& requested = entry_named(spec.dataset);
   const auto places = spec.path ? std::vector<fs::path>{*spec.path} : usual_places(requested);
+  if (spec.path && is_missing(*spec.path)) {  // a slip of the pen, which a fallback would hide
+    looked_in.push_back(describe_place(*spec.path));
+    return std::nullopt;
+  }
   auto info = look_for(requested, places, spec, looked_in);
   if (!info && spec.fallback) {
     const Entry& fallback = entry_named(*spec.fallback);
@@ -140,6 +163,12 @@ std::optional<DatasetInfo> search(const DataSpec& spec, std::vector<std::string>
 }
 
 [[noreturn]] void fail_not_found(const DataSpec& spec, const std::vector<std::string>& looked_in) {
+  if (spec.path && is_missing(*spec.path)) {
+    throw Error(ExitCode::kData,
+                fmt::format("data.path: {}: there is no such folder; correct it, or leave data.path "
+                            "out to search the usual folders{}",
+                            printable(*spec.path, 1000), spec.fallback ? " and then for data.fallback" : ""));
+  }
   const char* root = std::getenv("DTRAIN_DATA");
   std::string message =
       fmt::format("dataset {}{} was not found; looked in:", spec.dataset,
@@ -151,7 +180,27 @@ std::optional<DatasetInfo> search(const DataSpec& spec, std::vector<std::string>
   throw Error(ExitCode::kData, message);
 }
 
+DatasetInfo find_unsplit(const DataSpec& spec) {
+  std::vector<std::string> looked_in;
+  const auto info = search(spec, looked_in);
+  if (!info) fail_not_found(spec, looked_in);
+  return *info;
+}
+
+DatasetInfo split_info(DatasetInfo info, const SplitSpec& split) {
+  info.validation_examples = validation_count(info.train_examples, split);
+  info.train_examples -= info.validation_examples;
+  return info;
+}
+
 }  // namespace
+
+std::string counts_of(const DatasetInfo& info) {
+  const std::string validation =
+      info.has_validation() ? fmt::format(", {} validation", with_separators(info.validation_examples)) : "";
+  return fmt::format("{} training{} and {} test examples", with_separators(info.train_examples), validation,
+                     with_separators(info.test_examples));
+}
 
 std::string class_title(const DatasetInfo& info, int64_t label) {
   if (info.class_names.empty()) return std::to_string(label);
@@ -167,27 +216,28 @@ const std::vector<std::string>& dataset_names() {
   return names;
 }
 
-DatasetInfo find_dataset(const DataSpec& spec) {
-  std::vector<std::string> looked_in;
-  const auto info = search(spec, looked_in);
-  if (!info) fail_not_found(spec, looked_in);
-  return *info;
-}
+DatasetInfo find_dataset(const DataSpec& spec) { return split_info(find_unsplit(spec), spec.split); }
 
 DatasetInfo describe_dataset(const DataSpec& spec) {
   std::vector<std::string> looked_in;
-  if (const auto info = search(spec, looked_in)) return *info;
+  if (const auto info = search(spec, looked_in)) return split_info(*info, spec.split);
   const Entry& entry = entry_named(spec.dataset);
   DatasetInfo published;
   published.image_shape = entry.shape;
   published.train_examples = entry.train_examples;
   published.test_examples = entry.test_examples;
-  return complete(published, entry, spec);
+  return split_info(complete(published, entry, spec), spec.split);
 }
 
 Dataset load_dataset(const DataSpec& spec, uint64_t seed) {
-  const DatasetInfo info = find_dataset(spec);
-  return entry_named(info.name).load(info, seed);
+  const DatasetInfo unsplit = find_unsplit(spec);
+  Dataset dataset = entry_named(unsplit.name).load(unsplit, seed);
+  if (!spec.split.validation) return dataset;
+  ExampleSplit parts = split_examples(unsplit.train_examples, spec.split);
+  dataset.info = split_info(unsplit, spec.split);
+  dataset.validation = make_selection(dataset.train, std::move(parts.validation));
+  dataset.train = make_selection(dataset.train, std::move(parts.train));
+  return dataset;
 }
 
 }  // namespace dtrain

@@ -18,17 +18,28 @@ struct DatasetInfo {
   std::string source;     // the folder, or "generated"
   std::vector<int64_t> image_shape;  // channels, height, width
   int64_t classes = 0;
-  int64_t train_examples = 0;  // after data.train_examples
+  int64_t train_examples = 0;       // to train on, after data.train_examples and without the validation part
+  int64_t validation_examples = 0;  // 0: the spec has no data.split
   int64_t test_examples = 0;
   std::vector<std::string> class_names = {};  // by class; empty if the classes have only numbers
   bool is_fallback() const { return name != requested; }
+  bool has_validation() const { return validation_examples > 0; }
+  // What the evaluations during training are of: the validation part, or without one the test examples.
+  int64_t evaluated_examples() const { return has_validation() ? validation_examples : test_examples; }
+  // Whether the test examples are evaluated at the end, apart from the evaluations during training.
+  bool has_final_test() const { return has_validation() && test_examples > 0; }
 };
 
+// train and test are non-null in a loaded dataset.
 struct Dataset {
   DatasetInfo info;
-  ExampleSourcePtr train;  // both are non-null in a loaded dataset
+  ExampleSourcePtr train;
   ExampleSourcePtr test;
+  ExampleSourcePtr validation = {};  // null: the spec has no data.split
 };
+
+// "54,000 training, 6,000 validation and 10,000 test examples"
+std::string counts_of(const DatasetInfo& info);
 
 // "7", or "7 Sneaker" if the classes have names.
 std::string class_title(const DatasetInfo& info, int64_t label);
@@ -36,11 +47,13 @@ std::string class_title(const DatasetInfo& info, int64_t label);
 // The names that `data.dataset` and `data.fallback` accept.
 const std::vector<std::string>& dataset_names();
 
-// Looks for the files of the dataset (in spec.path, $DTRAIN_DATA/<name>, datasets/<name> under the working
-// folder, the system's folder), then for the files of spec.fallback. Reads only the headers. Throws
-// Error(kData) that lists the folders it searched and the command that fetches the dataset; Error(kUsage) for
-// an unknown name, or if the spec asks for more examples than the dataset has. Incomplete or damaged files
-// are an error; they are never skipped in favour of the next folder.
+// Looks for the files of the dataset in spec.path, or without one in $DTRAIN_DATA/<name>, datasets/<name>
+// under the working folder, and the system's folder; then for the files of spec.fallback. Reads the headers,
+// and without spec.classes the labels. Throws Error(kData) that lists the folders it searched and the command
+// that fetches the dataset; Error(kData) if there is no folder spec.path, even with a fallback; Error(kUsage)
+// for an unknown name, if the spec asks for more examples than the dataset has, or if its validation part
+// leaves none to train on. Incomplete or damaged files are an error; they are never skipped in favour of the
+// next folder.
 DatasetInfo find_dataset(const DataSpec& spec);
 
 // Like find_dataset, but if no files are found, returns the published counts and shape with an empty

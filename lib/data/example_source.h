@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <span>
 
 namespace dtrain {
@@ -34,8 +35,9 @@ class ExampleSource {
   // exactly that many. `values` [256], of the slot's dtype, maps each pixel value to a number. If it is
   // undefined, pixels stay uint8.
   virtual void read(std::span<const int64_t> indices, const at::Tensor& values, ExampleSlot& slot) const = 0;
-  // All examples, if they are tensors in memory (a device can then hold them); else nullptr.
-  virtual const LabelledImages* in_memory() const { return nullptr; }
+  // All examples as tensors, if they are in memory (a device can then hold them); a source that is a part of
+  // another copies them.
+  virtual std::optional<LabelledImages> in_memory() const { return std::nullopt; }
 };
 
 using ExampleSourcePtr = std::shared_ptr<const ExampleSource>;

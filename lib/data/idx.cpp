@@ -103,8 +103,8 @@ at::Tensor read_labels(const std::filesystem::path& path, int64_t count, int64_t
   const uint8_t* bad = std::find_if(begin, end, [classes](uint8_t label) { return label >= classes; });
   if (bad != end) {
     file.fail(2 * kWord + (bad - begin),
-              fmt::format("label {} of example {} is not below the number of classes, {}", *bad, bad - begin,
-                          classes));
+              fmt::format("label {} of example {} is not below the number of classes, {} (data.classes)",
+                          *bad, bad - begin, classes));
   }
   at::Tensor labels = at::empty({count}, at::kLong);
   std::copy(begin, end, labels.mutable_data_ptr<int64_t>());

@@ -14,6 +14,8 @@ inline constexpr int64_t kMaxIdxExamples = 100'000'000;
 inline constexpr int64_t kMaxIdxSide = 16'384;             // pixels
 inline constexpr int64_t kMaxIdxBytes = int64_t{4} << 30;  // of the whole unpacked file
 
+inline constexpr int64_t kMostIdxClasses = 256;  // a label is a byte
+
 // The dimensions of an image file (magic number 0x00000803) or of a label file (0x00000801; rows and columns
 // are 1). All are at least 1.
 struct IdxHeader {

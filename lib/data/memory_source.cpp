@@ -63,7 +63,7 @@ class MemorySource : public ExampleSource {
 
   int64_t size() const override { return all_.size(); }
   at::IntArrayRef shape() const override { return all_.images.sizes().slice(1); }
-  const LabelledImages* in_memory() const override { return &all_; }
+  std::optional<LabelledImages> in_memory() const override { return all_; }
 
   void read(std::span<const int64_t> indices, const at::Tensor& values, ExampleSlot& slot) const override {
     const int64_t* rows = indices.data();
@@ -90,8 +90,9 @@ ExampleSourcePtr make_memory_source(LabelledImages images) {
 }
 
 LabelledImages images_of(const ExampleSource& source) {
-  require_sound(source.in_memory() != nullptr, "these examples are not in memory");
-  return *source.in_memory();
+  const std::optional<LabelledImages> all = source.in_memory();
+  require_sound(all.has_value(), "these examples are not in memory");
+  return *all;
 }
 
 }  // namespace dtrain

@@ -9,7 +9,7 @@ namespace dtrain {
 // contiguous.
 ExampleSourcePtr make_memory_source(LabelledImages images);
 
-// The tensors of a source from make_memory_source(). Throws Error(kBug) for any other source.
+// The examples of a source that has them in memory. Throws Error(kBug) for any other source.
 LabelledImages images_of(const ExampleSource& source);
 
 }  // namespace dtrain

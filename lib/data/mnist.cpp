@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include <ATen/ops/max.h>
+
 #include <algorithm>
 #include <array>
 #include <string>
@@ -95,6 +97,16 @@ std::optional<DatasetInfo> find_mnist(const fs::path& folder) {
   info.train_examples = train.count;
   info.test_examples = test.count;
   return info;
+}
+
+int64_t count_mnist_classes(const fs::path& folder) {
+  const Files files = find_files(folder);
+  int64_t largest = 1;
+  for (const Part part : {kTrainLabels, kTestLabels}) {
+    const at::Tensor labels = read_labels(files[part], read_label_header(files[part]).count, kMostIdxClasses);
+    largest = std::max(largest, labels.max().item<int64_t>());
+  }
+  return largest + 1;
 }
 
 Dataset load_mnist(const DatasetInfo& info) {

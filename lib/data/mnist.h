@@ -14,6 +14,9 @@ namespace dtrain {
 // only some are missing, or if they do not match each other.
 std::optional<DatasetInfo> find_mnist(const std::filesystem::path& folder);
 
+// How many classes the labels of the files in `folder` name: one more than the largest, and at least two.
+int64_t count_mnist_classes(const std::filesystem::path& folder);
+
 // Reads the first info.train_examples and info.test_examples examples from the files in `info.source`.
 Dataset load_mnist(const DatasetInfo& info);
 

@@ -83,8 +83,11 @@ std::string start_banner(const RunStartEvent& start, const ConsoleOptions& optio
   add_row("training",
           fmt::format("{} of {}: {} in all", show_counted(start.epochs, "epoch"),
                       show_counted(start.steps_per_epoch, "step"), show_count(start.total_steps)));
-  add_row("dataset", fmt::format("{}, {} training and {} test examples", show_text(start.dataset),
-                                 show_count(start.train_examples), show_count(start.test_examples)));
+  const std::string validation =
+      start.validation_examples ? fmt::format(", {} validation", show_count(start.validation_examples)) : "";
+  add_row("dataset",
+          fmt::format("{}, {} training{} and {} test examples", show_text(start.dataset),
+                      show_count(start.train_examples), validation, show_count(start.test_examples)));
   add_row("source", show_text(start.dataset_source));
   block += fallback_note(start, options);
   add_row("model", fmt::format("{} parameters, {}", show_count(start.parameters), show_text(start.dtype)));

@@ -65,8 +65,16 @@ std::vector<std::array<std::string, 4>> comparison_rows(const ComparisonEvent& c
   add("time per epoch", show_seconds, [](const ComparedRun& run) { return run.seconds_per_epoch; });
   add("examples/s", show_rate, [](const ComparedRun& run) { return run.speed.examples_per_second; });
   add("step ms", show_milliseconds, [](const ComparedRun& run) { return run.speed.step_ms; });
+  const std::string part = distributed.part.value_or("evaluation");
+  if (distributed.validation && part != kValidationPart) {
+    for (const MetricInfo& metric : known_metrics()) {
+      add(fmt::format("{} {}", kValidationPart, metric.name), show_metric, [&](const ComparedRun& run) {
+        return find_metric(run.validation.value_or(ValidationSummary()).metrics, metric.name);
+      });
+    }
+  }
   for (const MetricInfo& metric : known_metrics()) {
-    add("evaluation " + metric.name, show_metric,
+    add(part + " " + metric.name, show_metric,
         [&](const ComparedRun& run) { return find_metric(run.metrics, metric.name); });
   }
   if (distributed.restart_cost.restarts)

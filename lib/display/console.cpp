@@ -19,13 +19,16 @@ constexpr double kSecondsBetweenDrawings = 0.1;
 constexpr size_t kTextLimit = 2000;
 const char kClearLine[] = "\r\x1b[K";
 
-std::string metrics_text(std::optional<double> loss, std::optional<double> accuracy) {
-  return fmt::format("loss {}, accuracy {}", show_metric(loss), show_metric(accuracy));
-}
-
 std::string how_it_ended(const RunEndEvent& end) {
   const std::string status = show_text(end.status);
   return status == "failed" ? fmt::format("failed, exit code {}", show_count(end.exit_code)) : status;
+}
+
+std::string evaluation_line(const std::string& title, const MetricValues& metrics) {
+  const auto loss = find_metric(metrics, "loss");
+  if (!loss) return "";
+  return fmt::format("  {}: loss {}, accuracy {}\n", title, show_metric(loss),
+                     show_metric(find_metric(metrics, "accuracy")));
 }
 
 // What each worker of parameter_server did; empty for strategies whose replicas work in step.
@@ -77,6 +80,10 @@ void Console::on_event(const Event& event) {
 
 void Console::on_tick() {
   if (pending_) draw_when_due();
+}
+
+void Console::on_job_end(const std::string& text) {
+  if (!options_.quiet && !options_.json) print(text);
 }
 
 void Console::clear_progress() {
@@ -146,13 +153,15 @@ void Console::on_epoch(const EpochEvent& event) {
 }
 
 void Console::on_eval(const EvalEvent& event) {
+  const EvaluationSeries& all = evaluations_[event.run.value_or("")];
+  if (event.part == kTestPart && all.of_validation) return print_row();  // the end of the run tells it
+  evaluated_ = event.part.value_or(kTestPart);
   if (!row_ || row_->epoch != event.epoch) {
     print_row();
     row_ = EpochRow{.epoch = event.epoch, .epochs = progress_.epochs};
   }
   row_->evaluation = event.metrics;
   if (event.seconds) row_->seconds = row_->seconds.value_or(0) + *event.seconds;
-  const EvaluationSeries& all = evaluations_[event.run.value_or("")];
   row_->is_best =
       progress_.epochs > 1 && !all.points.empty() && all.best(options_.best_metric) == &all.points.back();
   print_row();
@@ -163,7 +172,7 @@ void Console::print_row() {
   const EpochRow row = *std::exchange(row_, std::nullopt);
   progress_.epoch_is_over = false;
   if (options_.quiet) return;
-  print((headed_ ? "" : epoch_heading("test")) + epoch_line(row, options_.colour));
+  print((headed_ ? "" : epoch_heading(evaluated_)) + epoch_line(row, options_.colour));
   headed_ = true;
 }
 
@@ -245,16 +254,16 @@ void Console::on_run_end(const RunEndEvent& event) {
 // The final evaluation, and the best one if that was an earlier one.
 std::string Console::evaluation_lines(const RunEndEvent& event) const {
   std::string text;
-  if (const auto loss = find_metric(event.metrics, "loss"))
-    text =
-        fmt::format("  final evaluation: {}\n", metrics_text(loss, find_metric(event.metrics, "accuracy")));
+  if (event.validation && event.part != kValidationPart)
+    text += evaluation_line("last validation", event.validation->metrics);
+  text += evaluation_line(event.part ? "final " + show_text(event.part) : "final evaluation", event.metrics);
   const auto all = evaluations_.find(event.run.value_or(""));
   if (all == evaluations_.end()) return text;
   const EvaluationPoint* best = all->second.best(options_.best_metric);
   if (best == nullptr || best == &all->second.points.back()) return text;
   return text + "  " +
-         coloured(kGreen,
-                  fmt::format("best epoch: {}, {}", best->epoch, metrics_text(best->loss, best->accuracy))) +
+         coloured(kGreen, fmt::format("best epoch: {}, loss {}, accuracy {}", best->epoch,
+                                      show_metric(best->loss), show_metric(best->accuracy))) +
          "\n";
 }
 

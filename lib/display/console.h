@@ -24,7 +24,7 @@ struct ConsoleOptions {
   bool json = false;   // print only events, one line of JSON each; takes precedence over quiet
   int width = 80;      // columns of the terminal; where there is none, lines are not broken
   bool alone = false;  // the job is one run on one device: nothing is said of distributing it
-  std::string best_metric = "accuracy";  // by which the best epoch is told
+  std::string best_metric = "loss";  // by which the best epoch is told
   std::function<double()> clock = steady_seconds;
 };
 
@@ -39,6 +39,8 @@ class Console : public EventSink {
 
   void on_event(const Event& event) override;
   void on_tick() override;
+  // What a user can do after the job, in lines; only for people who read all the output.
+  void on_job_end(const std::string& text);
   // Removes the progress line from the terminal, so that other code can write. The next tick redraws it.
   void clear_progress();
   // Takes an event of the run from before this process, without showing it: an epoch of it may be the best.
@@ -85,6 +87,7 @@ class Console : public EventSink {
   std::optional<int64_t> replicas_;  // of the run that started last; nullopt before the first
   std::optional<EpochRow> row_;      // of an epoch whose evaluation may follow
   bool headed_ = false;              // the run's table has its heading
+  std::string evaluated_ = "test";   // the part that is evaluated after epochs
   std::map<std::string, EvaluationSeries> evaluations_;  // by run
   double drawn_at_ = 0;
   int64_t first_step_ = -1;  // the first step that was seen of the run, for the time left

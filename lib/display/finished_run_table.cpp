@@ -90,6 +90,17 @@ std::vector<Row> number_rows(const RunsComparison& comparison) {
       numbers(fmt::format("time to accuracy {:.4f}", comparison.target),
               of_each([&](const FinishedRun& run) { return run.seconds_to(comparison.target); }),
               show_seconds)};
+  const auto splits = [](const FinishedRun& run) { return run.of_validation; };
+  if (std::any_of(comparison.runs.begin(), comparison.runs.end(), splits)) {
+    Row part = {"evaluations are of"};
+    for (const FinishedRun& run : comparison.runs)
+      part.push_back(run.of_validation ? "validation part" : "test examples");
+    rows.insert(rows.begin() + 1, part);
+    rows.push_back(
+        numbers("test loss", of_each([](const FinishedRun& run) { return run.test_loss(); }), show_metric));
+    rows.push_back(numbers("test accuracy",
+                           of_each([](const FinishedRun& run) { return run.test_accuracy(); }), show_metric));
+  }
   Row restarts = {"restarts (seconds lost)"};
   bool any = false;
   for (const FinishedRun& run : comparison.runs) {
@@ -137,6 +148,9 @@ Event runs_document(const RunsComparison& comparison) {
     add("loss", run.last_loss());
     add("accuracy", run.last_accuracy());
     add("best_accuracy", run.best_accuracy());
+    if (run.of_validation) entry["evaluated"] = kValidationPart;
+    add("test_loss", run.final_test ? run.test_loss() : std::nullopt);
+    add("test_accuracy", run.final_test ? run.test_accuracy() : std::nullopt);
     add("seconds_to_accuracy", run.seconds_to(comparison.target));
     add("restarts", run.restart_cost.restarts);
     add("lost_seconds", run.restart_cost.lost_seconds);

@@ -57,7 +57,7 @@ void take_part(const EvaluationJob& evaluation, const Identity& identity, Status
   compute_with(threads);
   keep_to_own_cores(identity.local_rank, identity.local_world_size, threads);
   doing(Activity::kLoadingData);
-  const ExampleSourcePtr examples = load_test_examples(job);
+  const ExampleSourcePtr examples = load_examples(job, evaluation.split);
   doing(Activity::kBuilding);
   const auto model = model_of_rank(job, evaluation.checkpoint, identity.rank);
   model->eval();
@@ -77,11 +77,16 @@ void take_part(const EvaluationJob& evaluation, const Identity& identity, Status
 SuperviseResult supervise_evaluation(const EvaluationJob& evaluation, const std::string& program,
                                      EvaluationSums& sums) {
   Subcommand subcommand;
-  subcommand.arguments = {program, "eval-replica", evaluation.checkpoint.string()};
-  for (const std::string& override : evaluation.overrides) {
-    subcommand.arguments.push_back("--set");
-    subcommand.arguments.push_back(override);
-  }
+  subcommand.arguments = {program, "eval-replica", evaluation.checkpoint.string(), "--split",
+                          evaluation.split};
+  const auto add = [&](const char* option, const std::vector<std::string>& values) {
+    for (const std::string& value : values) {
+      subcommand.arguments.push_back(option);
+      subcommand.arguments.push_back(value);
+    }
+  };
+  add("--unset", evaluation.overrides.unset);
+  add("--set", evaluation.overrides.set);
   subcommand.replicas = static_cast<int>(evaluation.replicas);
   subcommand.threads = std::max<int64_t>(1, available_cores() / evaluation.replicas);
   subcommand.on_report = [&sums](int rank, const std::string& line) {
@@ -96,10 +101,11 @@ ExitCode run_evaluation_replica(const EvaluationJob& evaluation) {
   });
 }
 
-EvaluationSums evaluate_alone(const JobPlan& job, const std::filesystem::path& checkpoint) {
+EvaluationSums evaluate_alone(const EvaluationJob& evaluation, const JobPlan& job) {
   compute_with(available_cores());
   const auto group = make_single_group();
-  return evaluate_model(job, *model_of_rank(job, checkpoint, 0), load_test_examples(job), *group);
+  return evaluate_model(job, *model_of_rank(job, evaluation.checkpoint, 0),
+                        load_examples(job, evaluation.split), *group);
 }
 
 }  // namespace dtrain

@@ -14,9 +14,10 @@ namespace dtrain {
 constexpr int64_t kMaxEvaluationReplicas = 64;
 
 struct EvaluationJob {
-  std::filesystem::path checkpoint;    // already verified
-  std::vector<std::string> overrides;  // overrides of its spec, without problems
+  std::filesystem::path checkpoint;  // already verified
+  Overrides overrides;               // overrides of its spec, without problems
   int64_t replicas = 1;
+  std::string split = "test";  // the part of the data: as load_examples() takes it
 };
 
 // Starts the replicas as processes of `program` (its hidden `eval-replica` subcommand). Fills in `sums` if
@@ -27,7 +28,7 @@ SuperviseResult supervise_evaluation(const EvaluationJob& evaluation, const std:
 // Runs one replica process of supervise_evaluation().
 ExitCode run_evaluation_replica(const EvaluationJob& evaluation);
 
-// The same evaluation in this process alone.
-EvaluationSums evaluate_alone(const JobPlan& job, const std::filesystem::path& checkpoint);
+// The same evaluation in this process alone. `job`: that of the checkpoint.
+EvaluationSums evaluate_alone(const EvaluationJob& evaluation, const JobPlan& job);
 
 }  // namespace dtrain

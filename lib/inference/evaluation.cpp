@@ -63,7 +63,7 @@ Evaluation evaluation_from(const EvaluationSums& sums, int64_t classes) {
   return result;
 }
 
-JobPlan job_of_checkpoint(const std::filesystem::path& checkpoint, const std::vector<std::string>& overrides,
+JobPlan job_of_checkpoint(const std::filesystem::path& checkpoint, const Overrides& overrides,
                           DatasetInfo (*look)(const DataSpec&), LoadedSpec& loaded) {
   loaded = parse_spec(read_manifest(checkpoint).state.spec, "the checkpoint's spec", overrides);
   JobPlan job = plan_job(loaded, look);
@@ -93,10 +93,19 @@ at::Tensor finite_logits(Model& model, const at::Tensor& inputs) {
           why));
 }
 
-ExampleSourcePtr load_test_examples(const JobPlan& job) {
+ExampleSourcePtr load_examples(const JobPlan& job, const std::string& part) {
   DataSpec data = job.spec.data;
-  data.train_examples = 1;  // the training examples need not be read
-  ExampleSourcePtr examples = load_dataset(data, static_cast<uint64_t>(job.spec.seed)).test;
+  if (part == "test") {  // the training examples need not be read
+    data.train_examples = 1;
+    data.split = {};
+  }
+  if (part == "validation" && !data.split.validation)
+    throw Error(ExitCode::kUsage,
+                "the job has no validation part: its spec has no data.split; use --split test or train");
+  const Dataset dataset = load_dataset(data, static_cast<uint64_t>(job.spec.seed));
+  const ExampleSourcePtr& examples = part == "test"         ? dataset.test
+                                     : part == "validation" ? dataset.validation
+                                                            : dataset.train;
   if (examples->size() == 0) throw Error(ExitCode::kData, "there are no test examples to evaluate");
   return examples;
 }
@@ -111,7 +120,7 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSou
   RunPlan run = job.runs.back();
   run.replicas = group.size();
   run.servers = 0;
-  ShareLoader loader(examples, test_options(job, run, group.rank()));
+  ShareLoader loader(examples, evaluation_options(job, run, group.rank()));
   loader.start_epoch(0);
   const int64_t classes = job.data.classes;
   const auto objective = make_objective(job.spec.train);

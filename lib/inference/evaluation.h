@@ -1,4 +1,4 @@
-// Evaluates a saved model on the test examples, with any number of replicas and without a strategy.
+// Evaluates a saved model on a part of its data, with any number of replicas and without a strategy.
 #pragma once
 
 #include <cstdint>
@@ -41,7 +41,7 @@ Evaluation evaluation_from(const EvaluationSums& sums, int64_t classes);
 // (find_dataset or describe_dataset) describes. Problems are put in `loaded.problems`. Throws
 // Error(kCheckpoint) if its model does not match the saved variables. The spec is untrusted; after this
 // check, its model takes no more memory than the checkpoint's files.
-JobPlan job_of_checkpoint(const std::filesystem::path& checkpoint, const std::vector<std::string>& overrides,
+JobPlan job_of_checkpoint(const std::filesystem::path& checkpoint, const Overrides& overrides,
                           DatasetInfo (*look)(const DataSpec&), LoadedSpec& loaded);
 
 // The job's model with these variables, ready for inference. Throws Error(kCheckpoint) if they are another
@@ -52,8 +52,9 @@ std::shared_ptr<Model> trained_model(const JobPlan& job, const NamedTensors& var
 // logits is not finite: such a model cannot be used.
 at::Tensor finite_logits(Model& model, const at::Tensor& inputs);
 
-// The job's test examples. Throws Error(kData) if there are none.
-ExampleSourcePtr load_test_examples(const JobPlan& job);
+// The job's "train", "validation" or "test" examples. Throws Error(kData) if there are none, Error(kUsage)
+// for "validation" if its spec has no data.split.
+ExampleSourcePtr load_examples(const JobPlan& job, const std::string& part = "test");
 
 // Evaluates every example once. The examples are divided among the ranks of `group` without padding.
 // Collective; all ranks get the sums. Afterwards `model` has rank 0's variables on every rank. Throws

@@ -60,12 +60,12 @@ Mistakes find_mistakes(const JobPlan& job, const std::filesystem::path& checkpoi
                        size_t most_shown) {
   const at::NoGradGuard no_grad;
   at::set_num_threads(available_cores());
-  const ExampleSourcePtr examples = load_test_examples(job);
+  const ExampleSourcePtr examples = load_examples(job);
   const auto model = trained_model(job, load_model(checkpoint));
   RunPlan alone = job.runs.back();
   alone.replicas = 1;
   alone.servers = 0;
-  ShareLoader loader(examples, test_options(job, alone, /*rank=*/0));
+  ShareLoader loader(examples, evaluation_options(job, alone, /*rank=*/0));
   loader.start_epoch(0);
   const auto classes = static_cast<size_t>(job.data.classes);
   Mistakes found;

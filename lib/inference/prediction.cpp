@@ -24,7 +24,7 @@ std::vector<std::vector<ClassProbability>> Predictor::predict(const at::Tensor& 
   alone.servers = 0;
   // Uses the same code path as the test examples; the labels do not matter here.
   const ExampleSourcePtr source = make_memory_source({images, at::zeros({images.size(0)}, at::kLong)});
-  ShareLoader loader(source, test_options(job_, alone, /*rank=*/0));
+  ShareLoader loader(source, evaluation_options(job_, alone, /*rank=*/0));
   loader.start_epoch(0);
   std::vector<std::vector<ClassProbability>> predictions;
   while (const std::optional<Share> share = loader.next()) {

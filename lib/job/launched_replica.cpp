@@ -9,6 +9,7 @@
 #include "job/job.h"
 #include "job/replica_process.h"
 #include "job/supervise_run.h"
+#include "plan/warnings.h"
 #include "store/store.h"
 #include "supervise/diagnosis.h"
 #include "train/describe_exception.h"
@@ -138,6 +139,9 @@ JobResult run_launched_replica(const JobPlan& job, Identity identity, const Outp
     if (from) context.checkpoint = from->checkpoint;
     output = std::make_unique<RunOutput>(job, options, out, from ? &*from : nullptr);
     context.folder = output->directory().path();
+    if (!from) {
+      for (const std::string& warning : plan_warnings(job, identity.local_world_size)) output->warn(warning);
+    }
   }
   LaunchedReplica replica(job, identity, meeting, context, output.get());
   JobResult result = run_job(job, context.resumes, replica, output.get());

@@ -19,14 +19,14 @@ Dataset planned_dataset(const JobPlan& job) {
   const DatasetInfo &found = dataset.info, &planned = job.data;
   if (found.name == planned.name && found.image_shape == planned.image_shape &&
       found.classes == planned.classes && dataset.train->size() == planned.train_examples &&
+      found.validation_examples == planned.validation_examples &&
       dataset.test->size() == planned.test_examples)
     return dataset;
   throw Error(
       ExitCode::kData,
-      fmt::format("the data has changed since the job was planned: {} in {}, {} training and {} test "
-                  "examples, then; now {} in {}, {} and {}",
-                  planned.name, printable(planned.source), planned.train_examples, planned.test_examples,
-                  found.name, printable(found.source), dataset.train->size(), dataset.test->size()));
+      fmt::format("the data has changed since the job was planned: {} in {}, {}, then; now {} in {}, {}",
+                  planned.name, printable(planned.source), counts_of(planned), found.name,
+                  printable(found.source), counts_of(found)));
 }
 
 }  // namespace dtrain

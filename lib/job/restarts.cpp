@@ -29,7 +29,7 @@ bool may_end_otherwise(ExitCode code) {
 
 int64_t most_restarts(const JobPlan& job, const RunPlan& run) {
   if (!run.traits().resumes) return 0;
-  return job.spec.restarts.max.value_or(saves_checkpoints(job, run) ? kAutomaticRestarts : 0);
+  return job.spec.restarts.max.value_or(job.spec.checkpoint.saves_during_run() ? kAutomaticRestarts : 0);
 }
 
 std::optional<double> RestartPolicy::on_failure(const FailedAttempt& attempt) {

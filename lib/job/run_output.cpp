@@ -9,6 +9,7 @@
 #include "runs/rewind.h"
 #include "train/assembly.h"
 #include "train/overhead.h"
+#include "train/warm_start.h"
 
 namespace dtrain {
 namespace {
@@ -45,7 +46,7 @@ RunDirectory make_directory(const JobPlan& job, const RunDirectoryOptions& optio
 // With what the job says of how its output is shown.
 ConsoleOptions console_options(const JobPlan& job, ConsoleOptions options) {
   options.alone = job.runs.size() == 1 && job.runs.back().processes() == 1;
-  options.best_metric = job.spec.checkpoint.best.metric.value_or(options.best_metric);
+  options.best_metric = deciding_metric(job.spec);
   return options;
 }
 
@@ -152,12 +153,33 @@ void RunOutput::on_event(const Event& event) {
   }
   const auto end = decode<RunEndEvent>(event);
   if (end) run_.clear();
-  if (end && end->run == name_of(RunKind::kDistributed)) {
+  if (const auto start = decode<RunStartEvent>(event)) {
+    record_start(*start);
+  } else if (end && end->run == name_of(RunKind::kDistributed)) {
     record(encode(with_restarts(*end)));
   } else {
     record(event);
   }
   note_lost_output();
+}
+
+void RunOutput::record_start(RunStartEvent start) {
+  start.folder = std::filesystem::absolute(directory_.path()).lexically_normal().string();
+  record(encode(start));
+}
+
+// The run's folder, and what a user does with it.
+std::string RunOutput::next_commands() const {
+  const std::filesystem::path& run = directory_.path();
+  std::vector<std::pair<std::string, std::string>> commands = {{"report", "charts, as a page"}};
+  if (checkpoint_step_ >= 0) {
+    commands.insert(commands.begin(), {"eval", "every class on the test examples"});
+    commands.push_back({"export --format onnx", "the model for other programs"});
+  }
+  std::string text = fmt::format("\nThe run is in {}. Next:\n", run.string());
+  for (const auto& [command, what] : commands)
+    text += fmt::format("  {}  # {}\n", command_on(command, run), what);
+  return text;
 }
 
 void RunOutput::say(const std::string& line) {
@@ -179,6 +201,7 @@ void RunOutput::finish(const JobPlan& job) {
                                                 summaries_.of(name_of(RunKind::kDistributed)), overhead_))));
   }
   write_summary();
+  console_.on_job_end(next_commands());
   note_lost_output();
 }
 
@@ -221,23 +244,32 @@ void RunOutput::note_lost_output() {
 }
 
 std::optional<ResumePoint> resume_point(const JobPlan& job, const OutputOptions& options) {
-  if (!options.resume) return std::nullopt;
+  if (!options.resume) {
+    require_weights(job);
+    return std::nullopt;
+  }
   ResumePoint point = find_resume_point(*options.resume, directory_options(job, options));
-  require_resumable(job, point.state);
-  require_model_of(job, point.checkpoint);
+  std::string other_model;
+  try {
+    require_model_of(job, point.checkpoint);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kCheckpoint) throw;
+    other_model = error.what();
+  }
+  require_resumable(job, point.state, other_model);
   return point;
 }
 
 std::string resume_message(const RunOutput& output) {
   if (output.checkpoint_step() < 0) return "";
-  return fmt::format("\nto go on from step {}: {}", with_separators(output.checkpoint_step()),
+  return fmt::format("\nto resume from step {}: {}", with_separators(output.checkpoint_step()),
                      resume_command(output.directory().path()));
 }
 
 std::string stopped_message(const std::string& reason, const RunOutput& output, bool saved) {
   if (output.checkpoint_step() < 0) return reason;
   const bool at_the_stop = saved && !output.last_is_suspect();
-  return fmt::format("{}{} step {}\nto go on: {}", reason,
+  return fmt::format("{}{} step {}\nto resume: {}", reason,
                      at_the_stop ? " after" : "; the last checkpoint is of",
                      with_separators(output.checkpoint_step()), resume_command(output.directory().path()));
 }

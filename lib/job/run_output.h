@@ -57,6 +57,9 @@ class RunOutput : public EventSink {
   // what was written since then, and adds a `restart` event with the reason.
   void restart(const FailedAttempt& failed, double wait_seconds, const ResumePoint* from);
 
+  // Adds a warning about the distributed run to the events.
+  void warn(const std::string& text);
+
   // Every run has completed: compares the distributed run with its baseline, if there is one, and writes
   // summary.json.
   void finish(const JobPlan& job);
@@ -81,7 +84,8 @@ class RunOutput : public EventSink {
   void record(const Event& event);
   // Takes the metrics back to what stays of a run that goes on `from` here, or begins again (nullptr).
   void rewind(const ResumePoint* from);
-  void warn(const std::string& text);  // among the events
+  void record_start(RunStartEvent start);
+  std::string next_commands() const;
   void go_on_from(const ResumePoint& from);
   RunEndEvent with_restarts(RunEndEvent end) const;
   void note_lost_output();
@@ -106,8 +110,9 @@ class RunOutput : public EventSink {
   std::string run_;  // the one that goes on
 };
 
-// Finds what options.resume resumes from; nullopt if the options do not ask for it. Throws Error(kCheckpoint)
-// if there is no good checkpoint or it is of another model, Error(kUsage) if the job cannot resume from it.
+// Finds what options.resume resumes from; nullopt if the options do not ask for it, and then requires the
+// weights that the spec names. Throws Error(kCheckpoint) if there is no good checkpoint, or it or the weights
+// are of another model, Error(kUsage) if the job cannot resume from it.
 std::optional<ResumePoint> resume_point(const JobPlan& job, const OutputOptions& options);
 
 // A line with the command that resumes from the last checkpoint; empty if there is none.

@@ -16,6 +16,7 @@
 #include "job/restarts.h"
 #include "job/supervise_run.h"
 #include "metrics/events.h"
+#include "plan/warnings.h"
 #include "store/local_store.h"
 #include "supervise/supervisor.h"
 #include "train/meeting.h"
@@ -237,6 +238,9 @@ JobResult supervise_job(const JobPlan& job, const OutputOptions& options, const 
     others.emplace(job, *hosts, make_output);
   } else {
     make_output();
+  }
+  if (from == nullptr) {
+    for (const std::string& warning : plan_warnings(job)) output->warn(warning);
   }
   SupervisingLauncher launcher(job, program, from, *output, others ? &*others : nullptr, signals_before);
   return run_job(job, from != nullptr, launcher, output.get());

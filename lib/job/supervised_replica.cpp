@@ -45,8 +45,8 @@ void take_part(const std::filesystem::path& plan, const std::string& run_name, c
   if (!role.serves) dataset = planned_dataset(job);
   const StorePtr store = connect_to_job(identity, rendezvous_timeout(job.spec));
   if (!role.serves) {
-    spdlog::info("{} training and {} test examples of {} loaded from {}", dataset.train->size(),
-                 dataset.test->size(), dataset.info.name, printable(dataset.info.source));
+    const DatasetInfo& data = dataset.info;
+    spdlog::info("{} of {} loaded from {}", counts_of(data), data.name, printable(data.source));
   }
   PipeSink to_supervisor(pipe);
   NullSink nobody;

@@ -1,6 +1,11 @@
 #include "metrics/event_tables.h"
 
 namespace dtrain {
+namespace {
+
+const char* const kWithSplit = "with `data.split`";
+
+}  // namespace
 
 const EventTable<StepSpeed>& StepSpeed::table() {
   static const EventTable<StepSpeed> table{
@@ -56,6 +61,7 @@ const EventTable<RunStartEvent>& RunStartEvent::table() {
       "run_start",
       "before the first step",
       {{"name", &E::name, "", "the job's name"},
+       {"folder", &E::folder, "", "the run's folder, an absolute path"},
        {"strategy", &E::strategy, "", "[how it is distributed](strategies.md)"},
        {"replicas", &E::replicas, "", "with `parameter_server`: workers"},
        {"devices", &E::devices, "", "one entry for each replica"},
@@ -76,7 +82,8 @@ const EventTable<RunStartEvent>& RunStartEvent::table() {
        {"total_steps", &E::total_steps, "steps", ""},
        {"resumed_step", &E::resumed_step, "steps", "the checkpoint's step",
         "when the run resumes from a checkpoint"},
-       {"train_examples", &E::train_examples, "examples", ""},
+       {"train_examples", &E::train_examples, "examples", "without the validation part"},
+       {"validation_examples", &E::validation_examples, "examples", "in the validation part", kWithSplit},
        {"test_examples", &E::test_examples, "examples", ""},
        {"dataset", &E::dataset, "", "the dataset that is used"},
        {"dataset_source", &E::dataset_source, "", "where it was found"},
@@ -133,9 +140,13 @@ const EventTable<EvalEvent>& EvalEvent::table() {
   using E = EvalEvent;
   static const EventTable<E> table{"eval",
                                    "after an evaluation",
-                                   {{"epoch", &E::epoch, "", "complete epochs"},
+                                   {{"part", &E::part, "",
+                                     "which examples were evaluated: `validation`, or at the end of the run "
+                                     "`test`",
+                                     kWithSplit},
+                                    {"epoch", &E::epoch, "", "complete epochs"},
                                     {"step", &E::step, "", "complete steps of the run"},
-                                    {"", &E::metrics, "", "of the test examples"},
+                                    {"", &E::metrics, "", "of the test examples, or of those of `part`"},
                                     {"examples", &E::examples, "examples", ""},
                                     {"seconds", &E::seconds, "s", "what the evaluation took"}}};
   return table;
@@ -169,7 +180,8 @@ const EventTable<InspectedReplica>& InspectedReplica::table() {
       "Each of the `replicas` of `inspect`",
       {{"rank", &E::rank, "", ""},
        {"examples", &E::examples, "examples", "in its share"},
-       {"first_indices", &E::first_indices, "", "where up to 8 of these are in the dataset"},
+       {"first_indices", &E::first_indices, "",
+        "where up to 8 of these are among the examples that are trained on"},
        {"loss", &E::loss, "", "before the step, mean over its examples", "when it has examples"},
        {"gradient_norm", &E::gradient_norm, "", "of what the replica adds to the shared gradient"},
        {"weight_norm", &E::weight_norm, "", "after the step"}}};
@@ -274,8 +286,20 @@ const EventTable<RunEndEvent>& RunEndEvent::table() {
         "where a step of rank 0 spends its time ([definitions](#formulas)): `data_wait`, `compute`, "
         "`communicate`, `update`, `wait_for_peers`",
         "when there was a step"},
+       {"part", &E::part, "",
+        "which examples the final evaluation was of: `test`, or `validation` if there are no test examples",
+        kWithSplit},
        {"", &E::metrics, "", "of the final evaluation", "when there was one"},
+       {"validation", &E::validation, "", "see below", kWithSplit},
        {"", &E::restart_cost, "", ""}}};
+  return table;
+}
+
+const EventTable<ValidationSummary>& ValidationSummary::table() {
+  static const EventTable<ValidationSummary> table{
+      "",
+      "The `validation` of `run_end` and of the runs of `comparison`",
+      {{"", &ValidationSummary::metrics, "", "of the last evaluation of the validation part"}}};
   return table;
 }
 
@@ -336,7 +360,9 @@ const EventTable<ComparedRun>& ComparedRun::table() {
        {"global_batch", &E::global_batch, "examples", ""},
        {"seconds_per_epoch", &E::seconds_per_epoch, "s", "", "when there was an epoch"},
        {"", &E::speed, "", ""},
+       {"part", &E::part, "", "", kWithSplit},
        {"", &E::metrics, "", "of the last evaluation", "when there was one"},
+       {"validation", &E::validation, "", "", kWithSplit},
        {"", &E::restart_cost, "", ""}}};
   return table;
 }

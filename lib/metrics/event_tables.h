@@ -17,7 +17,8 @@ using EventMember =
                  std::optional<std::string> T::*, std::optional<std::vector<int64_t>> T::*,
                  std::optional<std::vector<std::string>> T::*, std::optional<NamedCounts> T::*,
                  std::optional<PhaseTimes> T::*, std::optional<StalenessSummary> T::*,
-                 std::optional<ComparedRun> T::*, std::optional<std::vector<WorkerSummary>> T::*,
+                 std::optional<ValidationSummary> T::*, std::optional<ComparedRun> T::*,
+                 std::optional<std::vector<WorkerSummary>> T::*,
                  std::optional<std::vector<InspectedReplica>> T::*, MetricValues T::*, StepSpeed T::*,
                  StepTraffic T::*, DeviceUse T::*, RestartCost T::*>;
 

@@ -49,6 +49,11 @@ EventPlace place_of(const Event& event);
 // {"data_wait": 0.1, ...}: a number for each phase.
 Event phases_json(const PhaseTimes& phases);
 
+// The values of `part`: which examples were evaluated, where the spec has data.split. Without it there is no
+// `part`, and evaluations are of the test examples.
+inline constexpr const char* kValidationPart = "validation";
+inline constexpr const char* kTestPart = "test";
+
 // Parts that several events have. In JSON, their fields are fields of the event.
 
 struct StepSpeed {
@@ -84,6 +89,7 @@ struct RestartCost {
 
 struct RunStartEvent : EventHead {
   std::optional<std::string> name;
+  std::optional<std::string> folder;
   std::optional<std::string> strategy;
   std::optional<int64_t> replicas;
   std::optional<std::vector<std::string>> devices;
@@ -101,6 +107,7 @@ struct RunStartEvent : EventHead {
   std::optional<int64_t> total_steps;
   std::optional<int64_t> resumed_step;
   std::optional<int64_t> train_examples;
+  std::optional<int64_t> validation_examples;
   std::optional<int64_t> test_examples;
   std::optional<std::string> dataset;
   std::optional<std::string> dataset_source;
@@ -147,6 +154,7 @@ struct EpochEvent : EventHead {
 };
 
 struct EvalEvent : EventHead {
+  std::optional<std::string> part;
   std::optional<int64_t> epoch;
   std::optional<int64_t> step;
   MetricValues metrics;
@@ -252,6 +260,13 @@ struct WorkerSummary {
   static const EventTable<WorkerSummary>& table();
 };
 
+// The last evaluation of the validation part.
+struct ValidationSummary {
+  MetricValues metrics;
+
+  static const EventTable<ValidationSummary>& table();
+};
+
 struct RunEndEvent : EventHead {
   std::optional<std::string> status;
   std::optional<int64_t> exit_code;
@@ -268,7 +283,9 @@ struct RunEndEvent : EventHead {
   std::optional<int64_t> skipped_steps;
   std::optional<int64_t> skipped_updates;
   std::optional<PhaseTimes> phases_ms;
+  std::optional<std::string> part;
   MetricValues metrics;
+  std::optional<ValidationSummary> validation;
   RestartCost restart_cost;
 
   static const EventTable<RunEndEvent>& table();
@@ -281,7 +298,9 @@ struct ComparedRun {
   std::optional<int64_t> global_batch;
   std::optional<double> seconds_per_epoch;
   StepSpeed speed;
+  std::optional<std::string> part;
   MetricValues metrics;
+  std::optional<ValidationSummary> validation;
   RestartCost restart_cost;
 
   static const EventTable<ComparedRun>& table();

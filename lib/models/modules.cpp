@@ -14,6 +14,8 @@
 #include <ATen/ops/relu.h>
 #include <ATen/ops/sigmoid.h>
 #include <ATen/ops/tanh.h>
+#include <cpuid.h>
+#include <stdlib.h>
 
 #include <array>
 #include <limits>
@@ -23,6 +25,20 @@
 
 namespace dtrain {
 namespace {
+
+// Whether the processor says that it multiplies tiles (AMX) but not what a tile is, as some hypervisors do:
+// leaf 7 has the feature, leaf 0x1D, the palette of tiles, is empty.
+bool has_tiles_without_palette() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned kAmxTile = 1U << 24;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & kAmxTile) == 0) return false;
+  return __get_cpuid_count(0x1D, 0, &a, &b, &c, &d) == 0 || a == 0;
+}
+
+// There oneDNN, which LibTorch calls, cannot make a convolution in 16 bits ("could not create a primitive"),
+// unless it is told not to use tiles. It looks once, when it is first used.
+[[maybe_unused]] const bool no_tiles =
+    has_tiles_without_palette() && ::setenv("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16", /*overwrite=*/0) == 0;
 
 using Pair = std::array<int64_t, 2>;
 

@@ -143,7 +143,7 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, RunKind kind, c
   plan.strategy = strategy;
   plan.replicas = replicas;
   plan.threads_per_replica = threads;
-  plan.evaluates = traits_of(kind).trains && data.test_examples > 0;
+  plan.evaluates = traits_of(kind).trains && data.evaluated_examples() > 0;
   try {
     plan.batch = resolve_batch(spec, replicas);
   } catch (const FieldError& error) {
@@ -179,10 +179,11 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, RunKind kind, c
                                       counted(plan.total_steps, "step"))));
   }
   plan.phases = phases_of(plan, spec.train);
-  if (spec.train.schedule.kind == "reduce_on_plateau" && data.test_examples == 0) {
+  if (spec.train.schedule.kind == "reduce_on_plateau" && data.evaluated_examples() == 0) {
     loaded.problems.push_back(loaded.problem_at(
         "train.schedule.kind",
-        "reduce_on_plateau goes by evaluations, and there are no test examples; use another schedule"));
+        "reduce_on_plateau goes by evaluations, and there are no test examples; use another schedule, or "
+        "data.split.validation"));
   }
   plan.epochs = (plan.total_steps + plan.steps_per_epoch - 1) / plan.steps_per_epoch;
   return plan;
@@ -223,8 +224,12 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
   JobPlan plan;
   plan.spec = loaded.spec;
   plan.data = data;
+  plan.spec.data.classes = data.classes;  // so that the model of a checkpoint does not depend on other files
   plan.model = resolve_model(loaded, data);
   plan.bytes_per_parameter = bytes_per_parameter(plan.spec.model);
+  const EarlyStoppingSpec& early = plan.spec.callbacks.early_stopping;
+  BestCheckpointSpec& best = plan.spec.checkpoint.best;
+  if (early.restore_best && !best.metric) best.metric = early.metric;
   StrategySpec& strategy = plan.spec.strategy;
   const HostDevices host = find_devices(strategy);
   const ReplicaCount count = resolve_replicas(loaded, launched, host);

@@ -37,7 +37,7 @@ struct RunPlan {
   int64_t steps_per_epoch = 0;
   int64_t epochs = 0;       // epochs started; the last may be incomplete
   int64_t total_steps = 0;  // optimizer steps, after train.max_steps
-  bool evaluates = true;    // whether there are examples to evaluate
+  bool evaluates = true;    // whether there are examples to evaluate during training
 
   const std::string& name() const { return name_of(kind); }
   const RunTraits& traits() const { return traits_of(kind); }

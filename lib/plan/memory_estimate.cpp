@@ -55,7 +55,9 @@ MemoryEstimate estimate_memory(const JobPlan& job, const RunPlan& run) {
   const bool one_copy = strategy_traits(run.strategy).shares_variables;
   MemoryEstimate estimate;
   estimate.program = kProgramBytes;
-  estimate.data = (job.data.train_examples + job.data.test_examples) * values_in(job.data.image_shape);
+  const DatasetInfo& data = job.data;
+  estimate.data =
+      (data.train_examples + data.validation_examples + data.test_examples) * values_in(data.image_shape);
   estimate.parameters = parameters + job.model.buffers() * job.bytes_per_parameter;
   // Shared memory has one area of gradients per replica, and one area of parameters for all.
   if (shared && one_copy) estimate.parameters /= replicas;

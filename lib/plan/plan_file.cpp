@@ -16,7 +16,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr int kVersionOfPlans = 1;
+constexpr int kVersionOfPlans = 2;
 constexpr int64_t kMostBytes = int64_t{8} << 20;  // ample: a spec has at most 1 MiB
 
 ordered_json data_to_json(const DatasetInfo& data) {
@@ -26,6 +26,7 @@ ordered_json data_to_json(const DatasetInfo& data) {
           {"image_shape", data.image_shape},
           {"classes", data.classes},
           {"train_examples", data.train_examples},
+          {"validation_examples", data.validation_examples},
           {"test_examples", data.test_examples},
           {"class_names", data.class_names}};
 }
@@ -38,6 +39,7 @@ DatasetInfo data_from(const json& document) {
   document.at("image_shape").get_to(data.image_shape);
   document.at("classes").get_to(data.classes);
   document.at("train_examples").get_to(data.train_examples);
+  document.at("validation_examples").get_to(data.validation_examples);
   document.at("test_examples").get_to(data.test_examples);
   document.at("class_names").get_to(data.class_names);
   return data;

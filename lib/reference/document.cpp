@@ -21,13 +21,39 @@ A job is one YAML file. Every field has a default except the batch, so the small
 batch: {per_replica: 64}
 ```
 
-`dtrain validate SPEC` checks a spec and reports all its problems at once, each with its place:
+`dtrain init` writes a commented spec to start from, and `dtrain configs` copies one of the examples.
+`dtrain validate SPEC` (`-` is the standard input) checks a spec and reports all its problems at once, each with its place:
 
 ```
 job.yaml:4:3: train.epoch: unknown field; did you mean 'train.epochs'?
 ```
 
 `dtrain plan SPEC` shows every value that a run would use, `dtrain schema` prints a JSON Schema for editors.
+
+## What most specs need
+
+This spec sets the ten fields that most specs need:
+
+```yaml
+name: digits
+strategy: {kind: mirrored, replicas: 2}
+data: {dataset: mnist}
+batch: {per_replica: 64}
+model: {kind: mlp}
+train:
+  epochs: 5
+  optimizer: {kind: adam, learning_rate: 1.0e-3}
+checkpoint: {every_epochs: 1}
+```
+
+)";
+
+const char* const kAllFields = R"(
+[`model.layers`](#modellayers) lists the layers of a model of your own, [`train.schedule`](#trainschedule) changes the
+learning rate during the training, and [`compare`](#compare) trains a baseline first.
+
+The rest of this page has every field, section by section: first what is trained and how, then what is saved and
+reported, then what only some machines need.
 )";
 
 const char* const kRest = R"(
@@ -38,6 +64,10 @@ const char* const kRest = R"(
 ```
 dtrain run job.yaml --set train.epochs=3 --set model.hidden=[256,128] --set model.layers[1].units=32
 ```
+
+A new kind drops what the file has only for the old one, such as sgd's `momentum` under `--set
+train.optimizer.kind=adam`, and a note on standard error names each field that is dropped. What contradicts itself
+within the file, or among several `--set`, is an error. `--unset path` removes a field or a section of the file.
 
 Setting `batch.global` replaces the file's `batch.per_replica`, and the other way round; so do the intervals of
 `checkpoint`. A field with a word such as `auto`, `all` or `none` is reset by that word.
@@ -67,6 +97,7 @@ struct TypeText {
   std::string of(const double*) const { return "number"; }
   std::string of(const std::string*) const { return field.choices ? choices(field.choices->built) : "text"; }
   std::string of(const std::optional<int64_t>*) const { return "integer" + or_word(); }
+  std::string of(const std::optional<double>*) const { return "number" + or_word(); }
   std::string of(const std::optional<std::string>*) const {
     return of(static_cast<const std::string*>(nullptr)) + or_word();
   }
@@ -85,11 +116,17 @@ struct TypeText {
   }
 };
 
+// A `|` would end the table's cell.
+std::string pattern_text(std::string pattern) {
+  for (size_t bar; (bar = pattern.find('|')) != std::string::npos;) pattern.replace(bar, 1, "` or `");
+  return "`" + pattern + "`";
+}
+
 std::string bounds_and_unit(const FieldInfo& field) {
   std::vector<std::string> parts;
   if (const std::string bounds = bounds_text(field.bounds); !bounds.empty()) parts.push_back(bounds);
   if (!field.unit.empty()) parts.push_back(field.unit);
-  if (!field.pattern.empty()) parts.push_back("`" + field.pattern + "`");
+  if (!field.pattern.empty()) parts.push_back(pattern_text(field.pattern));
   std::string text = join(parts, " ");
   if (field.length.most > 0) {
     const ListLength& length = field.length;
@@ -100,8 +137,9 @@ std::string bounds_and_unit(const FieldInfo& field) {
   return text;
 }
 
+// One line of a table: the field is shown as `name`.
 template <class Spec>
-std::string row(const Field<Spec>& field, const std::string& condition) {
+std::string row(const Field<Spec>& field, const std::string& name, const std::string& condition) {
   const auto value = to_json(field, Spec{});
   const std::string type = std::visit(
       [&](auto member) {
@@ -111,32 +149,19 @@ std::string row(const Field<Spec>& field, const std::string& condition) {
       field.member);
   std::string otherwise = field.required ? "required" : field.otherwise;
   if (otherwise.empty()) otherwise = "`" + yaml_text(value) + "`";
-  const std::string name = field.path.substr(field.path.rfind('.') + 1);
   return fmt::format("| `{}` | {} | {} | {} | {}{} |\n", name, type, otherwise, bounds_and_unit(field),
                      field.doc, condition);
 }
 
 const char* const kTableHead = "| Field | Type | Default | Bounds, unit | Meaning |\n|---|---|---|---|---|\n";
 
-// The section's own fields, then those of its subsections.
-std::string section_text(const std::string& section) {
-  std::string rows;
-  std::string subsections;
-  for (const std::string& name : names_in_section(section)) {
-    const std::string path = path_in(section, name);
-    if (const auto* field = find_field(job_fields(), path)) {
-      const bool conditional = !field->when.paths.empty();
-      rows += row(*field, conditional ? "; only when `" + condition_text(field->when) + "`" : "");
-    } else {
-      subsections += section_text(path);
-    }
+// The fields that most specs need, by their whole paths.
+std::string common_text() {
+  std::string text = kTableHead;
+  for (const auto& field : job_fields()) {
+    if (field.common) text += row(field, field.path, "");
   }
-  std::string text;
-  if (!rows.empty()) {
-    text = section.empty() ? "\n## Top level\n\n" : fmt::format("\n## `{}`\n\n", section);
-    text += kTableHead + rows;
-  }
-  return text + subsections;
+  return text;
 }
 
 std::string layers_text() {
@@ -150,7 +175,7 @@ std::string layers_text() {
     text += fmt::format("| `{}` | {} |\n", kind, names.empty() ? "" : "`" + join(names, "`, `") + "`");
   }
   text += std::string("\n") + kTableHead;
-  for (const auto& field : layer_fields()) text += row(field, "");
+  for (const auto& field : layer_fields()) text += row(field, field.path, "");
   text += R"(
 ```yaml
 model:
@@ -166,8 +191,30 @@ model:
   return text;
 }
 
+// The section's own fields, then those of its subsections.
+std::string section_text(const std::string& section) {
+  std::string rows;
+  std::string subsections;
+  for (const std::string& name : names_in_section(section)) {
+    const std::string path = path_in(section, name);
+    if (const auto* field = find_field(job_fields(), path)) {
+      const bool conditional = !field->when.paths.empty();
+      rows += row(*field, name, conditional ? "; only when `" + condition_text(field->when) + "`" : "");
+    } else {
+      subsections += section_text(path);
+    }
+  }
+  std::string text;
+  if (!rows.empty()) {
+    text = section.empty() ? "\n## Top level\n\n" : fmt::format("\n## `{}`\n\n", section);
+    text += kTableHead + rows;
+  }
+  if (section == "model") text += layers_text();
+  return text + subsections;
+}
+
 }  // namespace
 
-std::string spec_markdown() { return kIntroduction + section_text("") + layers_text() + kRest; }
+std::string spec_markdown() { return kIntroduction + common_text() + kAllFields + section_text("") + kRest; }
 
 }  // namespace dtrain

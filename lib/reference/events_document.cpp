@@ -91,8 +91,9 @@ std::string events_markdown() {
          text_of<CheckpointEvent>() + text_of<MachineEvent>() + text_of<WarningEvent>() +
          text_of<MessageEvent>() + text_of<RestartEvent>() + text_of<WorkerLostEvent>() +
          text_of<InspectEvent>() + text_of<InspectedReplica>() + text_of<RunEndEvent>() +
-         text_of<StalenessSummary>() + text_of<WorkerSummary>() + text_of<ComparisonEvent>() +
-         text_of<ComparedRun>() + text_of<ProgressEvent>() + text_of<OverheadEvent>() + kEventsEnd;
+         text_of<ValidationSummary>() + text_of<StalenessSummary>() + text_of<WorkerSummary>() +
+         text_of<ComparisonEvent>() + text_of<ComparedRun>() + text_of<ProgressEvent>() +
+         text_of<OverheadEvent>() + kEventsEnd;
 }
 
 }  // namespace dtrain

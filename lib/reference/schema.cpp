@@ -1,5 +1,6 @@
 #include "reference/schema.h"
 
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "spec/fields.h"
@@ -48,6 +49,7 @@ struct TypeSchema {
     return scalar(field, {{"type", "string"}, {"pattern", "^" + field.pattern + "$"}});
   }
   ordered_json of(const std::optional<int64_t>*) const { return of(static_cast<const int64_t*>(nullptr)); }
+  ordered_json of(const std::optional<double>*) const { return of(static_cast<const double*>(nullptr)); }
   ordered_json of(const std::optional<std::string>*) const {
     return of(static_cast<const std::string*>(nullptr));
   }
@@ -123,6 +125,47 @@ ordered_json layer_schema() {
           {"allOf", kinds}};
 }
 
+// {"properties": {"train": {"properties": {"epochs": `value`}, "required": ["epochs"]}}, "required":
+// ["train"]}: the field at `path` is written, with a value like that.
+ordered_json written(const std::string& path, ordered_json value) {
+  for (size_t end = path.size();;) {
+    const size_t dot = path.rfind('.', end - 1);
+    const std::string name =
+        dot == std::string::npos ? path.substr(0, end) : path.substr(dot + 1, end - dot - 1);
+    value = {{"properties", {{name, value}}}, {"required", {name}}};
+    if (dot == std::string::npos) return value;
+    end = dot;
+  }
+}
+
+// Whether the condition holds: for certain, or at least as far as is known without the environment's
+// variables.
+ordered_json holds(const Condition& condition, bool for_certain) {
+  ordered_json ways = ordered_json::array();
+  for (const std::string& path : condition.paths) {
+    const auto value = to_json(*find_field(job_fields(), path), JobSpec());
+    const bool by_default =
+        std::find(condition.values.begin(), condition.values.end(), value) != condition.values.end();
+    ordered_json any = ordered_json::array({{{"enum", condition.values}}});
+    if (!for_certain) any.push_back({{"$ref", "#/definitions/variable"}});
+    ways.push_back(by_default ? ordered_json{{"not", written(path, {{"not", {{"anyOf", any}}}})}}
+                              : written(path, {{"anyOf", any}}));
+  }
+  return {{"anyOf", ways}};
+}
+
+// "Only when" and "required when" of every field.
+ordered_json conditions() {
+  ordered_json rules = ordered_json::array();
+  for (const auto& field : job_fields()) {
+    if (field.when.paths.empty()) continue;
+    const ordered_json is_written = written(field.path, ordered_json::object());
+    rules.push_back({{"if", {{"not", holds(field.when, false)}}}, {"then", {{"not", is_written}}}});
+    if (field.required) rules.push_back({{"if", holds(field.when, true)}, {"then", is_written}});
+  }
+  return rules;
+}
+
 }  // namespace
 
 std::string json_schema() {
@@ -134,6 +177,7 @@ std::string json_schema() {
          {{"description", "an environment variable"}, {"type", "string"}, {"pattern", kVariablePattern}}},
         {"layer", layer_schema()}}}};
   schema.update(section_schema(""));
+  schema["allOf"] = conditions();
   return schema.dump(2) + "\n";
 }
 

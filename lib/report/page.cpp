@@ -13,10 +13,15 @@ constexpr const char* kHead = R"(<!DOCTYPE html>
 <html xmlns="http://www.w3.org/1999/xhtml" lang="en">
 <head>
 <meta charset="utf-8"/>
+<meta name="generator" content="dtrain report"/>
 <meta name="viewport" content="width=device-width, initial-scale=1"/>
 <meta name="color-scheme" content="light dark"/>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:"/>
 )";
+
+// By this a page is known to be ours, whatever version made it.
+constexpr const char* kGenerator = R"(<meta name="generator" content="dtrain report"/>)";
+constexpr size_t kMostHeadBytes = 2000;
 
 constexpr const char* kPageStyle = R"(<style>
   :root { --ink: #1f2328; --soft: #5c6570; --page: #f5f6f8; --card: #fff; --edge: #dfe3e8 }
@@ -85,6 +90,10 @@ std::string page_begin(const std::string& title) {
   return kHead +
          fmt::format("<title>dtrain report: {0}</title>\n{1}{2}</head>\n<body>\n<main>\n<h1>{0}</h1>\n",
                      markup_text(title), kChartStyle, kPageStyle);
+}
+
+bool is_report_page(const std::string& page) {
+  return page.substr(0, kMostHeadBytes).find(kGenerator) != std::string::npos;
 }
 
 std::string page_end() {

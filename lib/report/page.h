@@ -13,6 +13,8 @@ using TableRows = std::vector<std::vector<std::string>>;
 
 std::string page_begin(const std::string& title);  // up to and including the heading
 std::string page_end();
+// Whether page_begin() has made this page's beginning, in this version of dtrain or another.
+bool is_report_page(const std::string& page);
 std::string page_heading(const std::string& text);
 // In a box that scrolls when the table is wider. Text in cells wraps if `of_text` is set.
 std::string page_table(const TableRows& rows, bool of_text = false);

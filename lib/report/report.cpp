@@ -29,10 +29,6 @@ std::string kind_of(const RunCourse& course) {
 
 std::string letter(size_t index) { return std::string(1, static_cast<char>('A' + index)); }
 
-std::string deciding_metric(const RunHistory& run) {
-  return run.finished.spec.checkpoint.best.metric.value_or("accuracy");
-}
-
 // For one run, both of its courses; for several runs, the distributed ones.
 std::vector<NamedCourse> courses_of(const std::vector<RunHistory>& runs) {
   std::vector<NamedCourse> courses;
@@ -42,7 +38,8 @@ std::vector<NamedCourse> courses_of(const std::vector<RunHistory>& runs) {
       const bool baseline = course.run == "baseline";
       const bool on_one_device = all.size() == 1 && course.start.replicas == 1;
       courses.push_back({(on_one_device ? "training" : course.run) + ": " + kind_of(course),
-                         baseline ? size_t{1} : size_t{0}, &course, deciding_metric(runs.front())});
+                         baseline ? size_t{1} : size_t{0}, &course,
+                         deciding_metric(runs.front().finished.spec)});
     }
     return courses;
   }
@@ -50,7 +47,7 @@ std::vector<NamedCourse> courses_of(const std::vector<RunHistory>& runs) {
     const RunCourse* course = runs[i].distributed();
     if (course != nullptr)
       courses.push_back({fmt::format("{}: {}, {}", letter(i), runs[i].finished.spec.name, kind_of(*course)),
-                         i, course, deciding_metric(runs[i])});
+                         i, course, deciding_metric(runs[i].finished.spec)});
   }
   return courses;
 }
@@ -68,14 +65,20 @@ std::string tiles(const RunHistory& run) {
     if (value) html += page_tile(title, show(value));
   };
   const RunCourse* course = run.distributed();
-  const EvaluationPoint* best = course == nullptr ? nullptr : course->evaluations.best(deciding_metric(run));
+  const EvaluationPoint* best =
+      course == nullptr ? nullptr : course->evaluations.best(deciding_metric(finished.spec));
   if (best != nullptr) {
     html += page_tile(fmt::format("accuracy of the best epoch, {} of {}", best->epoch,
                                   course->evaluations.points.back().epoch),
                       show_metric(best->accuracy));
   }
-  add("evaluation accuracy", finished.last_accuracy(), show_metric);
-  add("evaluation loss", finished.last_loss(), show_metric);
+  if (finished.final_test) {
+    add("test accuracy", finished.test_accuracy(), show_metric);
+    add("test loss", finished.test_loss(), show_metric);
+  }
+  add(finished.of_validation ? "validation accuracy" : "evaluation accuracy", finished.last_accuracy(),
+      show_metric);
+  add(finished.of_validation ? "validation loss" : "evaluation loss", finished.last_loss(), show_metric);
   add("examples/s", finished.examples_per_second, show_rate);
   add("ms a step (median)", finished.step_ms, show_milliseconds);
   const auto percent = [](std::optional<double> value) { return fmt::format("{:.1f} %", 100 * *value); };
@@ -137,6 +140,7 @@ std::string environment_of(const std::vector<NamedCourse>& courses) {
   add_start("dataset", &RunStartEvent::dataset);
   add_start("read from", &RunStartEvent::dataset_source);
   add_start("training examples", &RunStartEvent::train_examples);
+  add_start("validation examples", &RunStartEvent::validation_examples);
   add_start("test examples", &RunStartEvent::test_examples);
   add_start("global batch", &RunStartEvent::global_batch);
   add_start("learning rate", &RunStartEvent::learning_rate_derivation);

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <functional>
 #include <numeric>
@@ -95,6 +96,16 @@ std::string figure(const LineChart& chart) {
   return chart.lines.empty() ? "" : "<figure>\n" + line_chart(chart) + "</figure>\n";
 }
 
+// What the evaluations during training are called: all of them may be of validation parts.
+std::string evaluations_of(const std::vector<NamedCourse>& courses) {
+  const bool all = std::all_of(courses.begin(), courses.end(), [](const NamedCourse& of) {
+    return of.course->evaluations.points.empty() || of.course->evaluations.of_validation;
+  });
+  const bool any = std::any_of(courses.begin(), courses.end(),
+                               [](const NamedCourse& of) { return of.course->evaluations.of_validation; });
+  return all && any ? "validation" : "evaluation";
+}
+
 // Shows training as faint lines and evaluations as dots.
 LineChart learning_chart(const std::vector<NamedCourse>& courses, const std::string& title,
                          double StepPoint::*step, double EvaluationPoint::*evaluation) {
@@ -102,7 +113,8 @@ LineChart learning_chart(const std::vector<NamedCourse>& courses, const std::str
   for (const NamedCourse& of : courses)
     add_line(chart, of, ", training", step_points(*of.course, step), false, true);
   for (const NamedCourse& of : courses)
-    add_line(chart, of, ", evaluation", evaluation_points(*of.course, evaluation, false), true, false);
+    add_line(chart, of, ", " + evaluations_of(courses), evaluation_points(*of.course, evaluation, false),
+             true, false);
   for (const NamedCourse& of : courses) add_ring(chart, of, evaluation);
   return chart;
 }
@@ -119,7 +131,9 @@ LineChart step_chart(const std::vector<NamedCourse>& courses, const std::string&
 }
 
 LineChart accuracy_over_time(const std::vector<NamedCourse>& courses) {
-  LineChart chart = chart_of("Evaluation accuracy over time", "seconds of training and evaluation");
+  std::string title = evaluations_of(courses) + " accuracy over time";
+  title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(title.front())));
+  LineChart chart = chart_of(title, "seconds of training and evaluation");
   chart.scale = ChartScale::kFitted;
   for (const NamedCourse& of : courses)
     add_line(chart, of, "", evaluation_points(*of.course, &EvaluationPoint::accuracy, true), true, false);
@@ -172,11 +186,11 @@ std::string swatch(size_t colour) {
 }  // namespace
 
 std::string course_charts(const std::vector<NamedCourse>& courses, bool logarithmic_rate) {
-  LineChart loss = learning_chart(courses, "Loss (lines: training, dots: evaluation)", &StepPoint::loss,
-                                  &EvaluationPoint::loss);
+  const std::string legend = fmt::format(" (lines: training, dots: {})", evaluations_of(courses));
+  LineChart loss = learning_chart(courses, "Loss" + legend, &StepPoint::loss, &EvaluationPoint::loss);
   widen(loss);
-  LineChart accuracy = learning_chart(courses, "Accuracy (lines: training, dots: evaluation)",
-                                      &StepPoint::accuracy, &EvaluationPoint::accuracy);
+  LineChart accuracy =
+      learning_chart(courses, "Accuracy" + legend, &StepPoint::accuracy, &EvaluationPoint::accuracy);
   accuracy.scale = ChartScale::kFitted;
   LineChart rate = step_chart(courses, "Learning rate", &StepPoint::learning_rate);
   if (logarithmic_rate) rate.scale = ChartScale::kLogarithmic;

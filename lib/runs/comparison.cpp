@@ -13,8 +13,12 @@ void update(std::optional<T>& field, const std::optional<T>& value) {
   if (value) field = value;
 }
 
-void update(MetricValues& field, const MetricValues& value) {
-  if (!value.empty()) field = value;
+// Takes the evaluation of an `eval` or a `run_end` event, if it has one.
+template <class T>
+void take_evaluation(RunSummary& summary, const T& event) {
+  if (event.metrics.empty()) return;
+  summary.metrics = event.metrics;
+  summary.part = event.part;
 }
 
 std::optional<double> positive_ratio(std::optional<double> above, std::optional<double> below) {
@@ -30,7 +34,9 @@ ComparedRun compared(const RunSummary& run) {
   compared.global_batch = run.global_batch;
   compared.seconds_per_epoch = run.seconds_per_epoch;
   compared.speed = {run.examples_per_second, run.step_ms};
+  compared.part = run.part;
   compared.metrics = run.metrics;
+  compared.validation = run.validation;
   compared.restart_cost = run.restart_cost;
   return compared;
 }
@@ -53,7 +59,8 @@ void take(RunSummary& summary, const RunEndEvent& end) {
   update(summary.step_ms, end.speed.step_ms);
   update(summary.restart_cost.restarts, end.restart_cost.restarts);
   update(summary.restart_cost.lost_seconds, end.restart_cost.lost_seconds);
-  update(summary.metrics, end.metrics);
+  take_evaluation(summary, end);
+  update(summary.validation, end.validation);
 }
 
 }  // namespace
@@ -67,7 +74,10 @@ void SummaryCollector::on_event(const Event& event) {
     runs_[run] = summary_at_start(*start);
     document_[run][place.kind] = event;
   }
-  if (const auto evaluation = decode<EvalEvent>(event)) update(runs_[run].metrics, evaluation->metrics);
+  if (const auto evaluation = decode<EvalEvent>(event)) {
+    take_evaluation(runs_[run], *evaluation);
+    if (evaluation->part == kValidationPart) runs_[run].validation = ValidationSummary{evaluation->metrics};
+  }
   if (const auto end = decode<RunEndEvent>(event)) {
     take(runs_[run], *end);
     document_[run][place.kind] = event;

@@ -24,7 +24,9 @@ struct RunSummary {
   std::optional<double> seconds_per_epoch;
   std::optional<double> examples_per_second;
   std::optional<double> step_ms;
-  MetricValues metrics;      // of the last evaluation
+  std::optional<std::string> part;  // that the last evaluation was of, with data.split
+  MetricValues metrics;             // of the last evaluation
+  std::optional<ValidationSummary> validation;
   RestartCost restart_cost;  // of restarts after a process died
 };
 

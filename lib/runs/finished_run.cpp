@@ -46,7 +46,23 @@ void EvaluationSeries::take(const Event& event) {
   if (!evaluation) return;
   seconds += evaluation->seconds.value_or(0);
   const auto metric = [&](const char* name) { return find_metric(evaluation->metrics, name).value_or(0); };
-  points.push_back({evaluation->epoch.value_or(0), metric("loss"), metric("accuracy"), seconds});
+  const EvaluationPoint point{evaluation->epoch.value_or(0), metric("loss"), metric("accuracy"), seconds};
+  if (evaluation->part == kTestPart) {
+    final_test = point;
+    return;
+  }
+  of_validation = evaluation->part == kValidationPart;
+  points.push_back(point);
+}
+
+std::optional<double> FinishedRun::test_accuracy() const {
+  if (final_test) return final_test->accuracy;
+  return of_validation ? std::nullopt : last_accuracy();
+}
+
+std::optional<double> FinishedRun::test_loss() const {
+  if (final_test) return final_test->loss;
+  return of_validation ? std::nullopt : last_loss();
 }
 
 const EvaluationPoint* EvaluationSeries::best(const std::string& metric) const {
@@ -59,6 +75,11 @@ const EvaluationPoint* EvaluationSeries::best(const std::string& metric) const {
     if (better) best = &point;
   }
   return best;
+}
+
+std::string deciding_metric(const JobSpec& spec) {
+  const auto& stopping = spec.callbacks.early_stopping.metric;
+  return spec.checkpoint.best.metric.value_or(stopping.value_or("loss"));
 }
 
 std::optional<double> FinishedRun::best_accuracy() const {
@@ -103,6 +124,8 @@ FinishedRun read_finished_run(const std::filesystem::path& folder,
     take(run, event);
   }
   run.evaluations = std::move(evaluations.points);
+  run.of_validation = evaluations.of_validation;
+  run.final_test = evaluations.final_test;
   return run;
 }
 
@@ -126,8 +149,13 @@ std::vector<std::string> RunsComparison::regressions(size_t index, double tolera
     if (worse) found.push_back(what + ": " + *worse);
   };
   add("examples/s", shortfall(a.examples_per_second, b.examples_per_second, tolerated, true));
-  add("evaluation accuracy", shortfall(a.last_accuracy(), b.last_accuracy(), tolerated, true));
-  if (target > 0) {
+  const bool comparable = a.of_validation == b.of_validation;  // evaluations of the same part
+  if (comparable)
+    add(a.of_validation ? "validation accuracy" : "evaluation accuracy",
+        shortfall(a.last_accuracy(), b.last_accuracy(), tolerated, true));
+  if (a.final_test || b.final_test)
+    add("test accuracy", shortfall(a.test_accuracy(), b.test_accuracy(), tolerated, true));
+  if (comparable && target > 0) {
     add(fmt::format("time to accuracy {:.4f}", target),
         shortfall(a.seconds_to(target), b.seconds_to(target), tolerated, false));
   }

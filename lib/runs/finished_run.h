@@ -22,13 +22,20 @@ struct EvaluationPoint {
 
 // The evaluations of one run, collected from its events in order.
 struct EvaluationSeries {
-  std::vector<EvaluationPoint> points;
+  std::vector<EvaluationPoint> points;  // those during training
+  // With data.split the points are of the validation part, and the test examples are evaluated at the end.
+  bool of_validation = false;
+  std::optional<EvaluationPoint> final_test = {};
   double seconds = 0;  // so far
 
   void take(const Event& event);
   // The best one by this metric, the first of several; nullptr if there is none that is a number.
-  const EvaluationPoint* best(const std::string& metric = "accuracy") const;
+  const EvaluationPoint* best(const std::string& metric) const;
 };
+
+// The metric by which a job's best epoch is told: that of checkpoint.best, else of callbacks.early_stopping,
+// else the loss.
+std::string deciding_metric(const JobSpec& spec);
 
 // The results of a job's distributed run. Numbers that it did not reach are nullopt.
 struct FinishedRun {
@@ -37,9 +44,14 @@ struct FinishedRun {
   std::string status;  // completed | failed | stopped; empty: it has not ended
   std::optional<double> examples_per_second;
   std::optional<double> step_ms;
-  RestartCost restart_cost;  // of restarts after a process died
-  std::vector<EvaluationPoint> evaluations;
+  RestartCost restart_cost;                  // of restarts after a process died
+  std::vector<EvaluationPoint> evaluations;  // as in EvaluationSeries, like the next two
+  bool of_validation = false;
+  std::optional<EvaluationPoint> final_test;
 
+  // The last evaluation of the test examples: the final test, or without data.split the last evaluation.
+  std::optional<double> test_accuracy() const;
+  std::optional<double> test_loss() const;
   std::optional<double> best_accuracy() const;
   std::optional<double> last_accuracy() const;
   std::optional<double> last_loss() const;
@@ -58,7 +70,8 @@ struct RunsComparison {
   double target = 0;              // accuracy for "time to accuracy": the lowest of the runs' best
 
   // How much worse run `index` is than the first, relative to it: "examples/s: 7.1 % less". Has an entry for
-  // each of speed, accuracy and time to accuracy that is worse by more than `tolerated` (0.05 is 5 %).
+  // each of speed, accuracy and time to accuracy that is worse by more than `tolerated` (0.05 is 5 %). What
+  // one run evaluated on its validation part and the other on the test examples is not compared.
   std::vector<std::string> regressions(size_t index, double tolerated) const;
 };
 

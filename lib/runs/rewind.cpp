@@ -16,7 +16,9 @@ bool stays(const Event& event, int64_t epochs, int64_t step) {
   if (place.run != "distributed") return true;
   if (decode<RunEndEvent>(event) || decode<ComparisonEvent>(event)) return false;
   if (decode<RestartEvent>(event)) return true;  // its cost remains
-  if (decode<EpochEvent>(event) || decode<EvalEvent>(event)) return place.epoch.value_or(0) <= epochs;
+  const auto evaluation = decode<EvalEvent>(event);
+  if (evaluation && evaluation->part == kTestPart) return false;
+  if (decode<EpochEvent>(event) || evaluation) return place.epoch.value_or(0) <= epochs;
   return place.step.value_or(0) <= step;
 }
 

@@ -10,9 +10,9 @@
 namespace dtrain {
 
 // Removes the events of the distributed run after optimizer step `step` and after `epochs` complete epochs,
-// because that part is trained again. Also removes its run_end, a comparison and an incomplete last line;
-// keeps all events of the baseline. Calls `on_kept` for each event that is kept. The file is replaced as a
-// whole or not at all. Throws Error(kUsage).
+// because that part is trained again. Also removes its evaluation of the test part (data.split), which comes
+// at its end, its run_end, a comparison and an incomplete last line; keeps all events of the baseline. Calls
+// `on_kept` for each event that is kept. The file is replaced as a whole or not at all. Throws Error(kUsage).
 void rewind_metrics(const std::filesystem::path& file, int64_t epochs, int64_t step,
                     const std::function<void(const Event&)>& on_kept);
 

@@ -54,12 +54,13 @@ std::string accuracy_clause(const Comparison& comparison) {
   const auto right_loss = find_metric(distributed.metrics, "loss");
   const auto left_accuracy = find_metric(baseline.metrics, "accuracy");
   const auto right_accuracy = find_metric(distributed.metrics, "accuracy");
-  if (not_finite(right_loss)) return ", but the distributed run's evaluation loss is not a finite number";
-  if (not_finite(left_loss)) return ", but the baseline's evaluation loss is not a finite number";
+  const std::string part = distributed.part ? *distributed.part + " " : "";
+  const std::string loss = (part.empty() ? "evaluation " : part) + "loss";
+  if (not_finite(right_loss)) return ", but the distributed run's " + loss + " is not a finite number";
+  if (not_finite(left_loss)) return ", but the baseline's " + loss + " is not a finite number";
   if (!left_accuracy || !right_accuracy) {
     if (!left_loss || !right_loss) return "; the models were not both evaluated";
-    return fmt::format("; the evaluation loss is {} against {}", show_metric(right_loss),
-                       show_metric(left_loss));
+    return fmt::format("; the {} is {} against {}", loss, show_metric(right_loss), show_metric(left_loss));
   }
   const double points = 100 * (*right_accuracy - *left_accuracy);
   const double size = std::fabs(points);
@@ -67,10 +68,10 @@ std::string accuracy_clause(const Comparison& comparison) {
   // representation.
   const double tenths = std::max(1.0, std::ceil(size * 10 - 1e-6));
   if (tenths <= kSameAccuracy * 10)
-    return fmt::format(", and the accuracy is the same within {:.1f} points", tenths / 10);
+    return fmt::format(", and the {}accuracy is the same within {:.1f} points", part, tenths / 10);
   const bool faster = comparison.speedup && *comparison.speedup > 1 + kSameSpeed;
-  return fmt::format(", {} the accuracy is {:.1f} points {} ({:.2f} % against {:.2f} %)",
-                     faster == (points > 0) ? "and" : "but", size, points > 0 ? "higher" : "lower",
+  return fmt::format(", {} the {}accuracy is {:.1f} points {} ({:.2f} % against {:.2f} %)",
+                     faster == (points > 0) ? "and" : "but", part, size, points > 0 ? "higher" : "lower",
                      100 * *right_accuracy, 100 * *left_accuracy);
 }
 

@@ -17,12 +17,8 @@ bool contains(const std::vector<std::string>& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
-ordered_json value_json(const FieldInfo& field, const std::optional<int64_t>& value) {
-  if (value) return *value;
-  return field.word.empty() ? ordered_json() : ordered_json(field.word);
-}
-
-ordered_json value_json(const FieldInfo& field, const std::optional<std::string>& value) {
+template <class T>
+ordered_json value_json(const FieldInfo& field, const std::optional<T>& value) {
   if (value) return *value;
   return field.word.empty() ? ordered_json() : ordered_json(field.word);
 }

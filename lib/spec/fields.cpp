@@ -122,25 +122,16 @@ const Choices& schedule_kinds() {
 const Fields<JobSpec>& job_fields() {
   // clang-format off
   static const Fields<JobSpec> fields = {
-      JOB(name, .doc = "names the job and the folder of its runs", .pattern = "[A-Za-z0-9][A-Za-z0-9._-]{0,99}"),
+      JOB(name, .doc = "names the job and the folder of its runs", .pattern = "[A-Za-z0-9][A-Za-z0-9._-]{0,99}",
+          .common = true),
       JOB(seed, .doc = "decides initial weights, the order of the examples, dropout and synthetic data",
           .bounds = {.minimum = 0}),
 
-      JOB(hosts, .doc = "the hosts of the job, of which the first leads; each runs `dtrain run` with its share of the "
-          "replicas (docs/launching.md)", .length = {0, 1024}, .pattern = "[A-Za-z0-9][A-Za-z0-9.:-]{0,252}"),
-      JOB(network.interface, .doc = "the interface (or its address) that the job listens on; auto: loopback on one "
-          "host; with several hosts, the one through which they reach the first",
-          .pattern = "[A-Za-z0-9][A-Za-z0-9._:@-]{0,252}", .word = "auto"),
-      JOB(network.port, .doc = "the port on which the first host waits for the others; auto: the launcher's, else one "
-          "made from the launcher's job number, else 29400", .bounds = between(1, 65535), .word = "auto"),
-      JOB(network.rendezvous_timeout_seconds, .doc = "how long to wait until every replica has started and loaded its "
-          "data",
-          .unit = "s", .bounds = above_zero_to(86400)),
 
       JOB(strategy.kind, .doc = "where variables live and how the replicas' gradients become one update",
-          .choices = &strategy_kinds()),
+          .choices = &strategy_kinds(), .common = true),
       JOB(strategy.replicas, .doc = "processes that train, each with a copy of the model, on all hosts together",
-          .bounds = between(1, 1024), .word = "auto", .when = kReplicated),
+          .bounds = between(1, 1024), .word = "auto", .when = kReplicated, .common = true),
       JOB(strategy.devices, .doc = "where replicas run: a word for all of them (cuda: each on a GPU of its own; "
           "auto: GPUs where they can be used, else cpu), or a list with one device for each replica of a host",
           .choices = &kDevices, .length = {1, 1024}, .pattern = "cpu|cuda:[0-9]{1,2}"),
@@ -171,33 +162,27 @@ const Fields<JobSpec>& job_fields() {
       JOB(strategy.restart_workers, .doc = "how many times each worker is started again when it dies, except worker "
           "0, without which the job ends", .unit = "times", .bounds = between(0, 1000), .when = kParameterServer),
 
-      JOB(cuda.graphs, .doc = "record the training step of a GPU once and replay it, which saves work of the "
-          "processor; steps of another size are not recorded"),
-      JOB(cuda.data, .doc = "where examples are stored: resident keeps all of them in the GPU's memory, uploaded "
-          "sends each batch; auto is resident if they take at most a quarter of the free memory",
-          .choices = &kCudaData),
-      JOB(cuda.channels_last, .doc = "keep images in memory as [n, height, width, channels], with which convolutions "
-          "in half precision are fastest"),
-      JOB(cuda.tf32, .doc = "float32 matrix products and convolutions with TensorFloat-32: faster, 10 bits of "
-          "mantissa"),
-      JOB(cuda.cudnn_benchmark, .doc = "try cuDNN's algorithms for each convolution and use the fastest; runs then "
-          "differ in their bits"),
-
       JOB(data.dataset, .doc = "the examples to train and evaluate on; synthetic ones are for benchmarks",
-          .choices = &dataset_kinds()),
-      JOB(data.path, .doc = "the folder with the dataset's files, searched first; relative to the spec",
-          .otherwise = "searched", .when = kDatasetOfFiles, .file_system = true),
+          .choices = &dataset_kinds(), .common = true),
+      JOB(data.path, .doc = "the folder with the dataset's files; no other is searched for them; relative to the "
+          "spec", .otherwise = "searched", .when = kDatasetOfFiles, .file_system = true),
       JOB(data.fallback, .doc = "the dataset to use if no files of the first are found; the run says so",
           .choices = &dataset_kinds(), .word = "none"),
       JOB(data.shuffle, .doc = "train in a new random order every epoch"),
       JOB(data.drop_remainder, .doc = "leave out the last step of an epoch if it is smaller than a global batch"),
-      JOB(data.train_examples, .doc = "train only on this many examples, the first ones", .unit = "examples",
+      JOB(data.train_examples, .doc = "use only this many of the training examples, the first ones",
+          .unit = "examples", .bounds = between(1, 1e9), .word = "all"),
+      JOB(data.test_examples, .doc = "use only this many of the test examples, the first ones", .unit = "examples",
           .bounds = between(1, 1e9), .word = "all"),
-      JOB(data.test_examples, .doc = "evaluate only on this many examples, the first ones", .unit = "examples",
-          .bounds = between(1, 1e9), .word = "all"),
+      JOB(data.split.validation, .doc = "keep this part of the training examples for validation: evaluations during "
+          "training are of it, and the test examples are evaluated once, at the end "
+          "([validation](training.md#validation))", .bounds = {0.0, 1.0, true, true}, .word = "none"),
+      JOB(data.split.seed, .doc = "decides, with the number of training examples, which of them are in the validation "
+          "part", .bounds = {.minimum = 0}),
       JOB(data.shape, .doc = "channels, height and width of a synthetic image", .bounds = between(1, 4096),
           .length = {3, 3}, .when = kSynthetic),
-      JOB(data.classes, .doc = "classes of the synthetic dataset", .bounds = between(2, 1e6), .when = kSynthetic),
+      JOB(data.classes, .doc = "how many classes there are; auto: as many as the labels in the files name, at most 10; "
+          "10 of a synthetic dataset", .bounds = between(2, 1e6), .word = "auto"),
       JOB(data.mean, .doc = "subtracted from pixels, after they are scaled to 0..1", .bounds = between(-1e6, 1e6)),
       JOB(data.standard_deviation, .doc = "divides pixels, after the mean is subtracted",
           .bounds = between(1e-6, 1e6)),
@@ -206,7 +191,7 @@ const Fields<JobSpec>& job_fields() {
           .bounds = between(0, 1024)),
 
       JOB(batch.per_replica, .doc = "examples in one forward and backward pass of a replica; give this or `global`",
-          .unit = "examples", .bounds = between(1, 1e6), .otherwise = "from `global`"),
+          .unit = "examples", .bounds = between(1, 1e6), .otherwise = "from `global`", .common = true),
       JOB(batch.global, .doc = "examples of one update over all replicas and accumulated passes; give this or "
           "`per_replica`", .unit = "examples", .bounds = between(1, 1e9), .otherwise = "from `per_replica`"),
       JOB(batch.accumulate_steps, .doc = "passes whose gradients are summed before one update", .unit = "passes",
@@ -214,7 +199,7 @@ const Fields<JobSpec>& job_fields() {
 
       JOB(model.kind, .doc = "mlp: dense layers; cnn: convolutions, then dense layers; resnet: residual blocks of "
           "convolutions; layers: a list of your own",
-          .choices = &model_kinds()),
+          .choices = &model_kinds(), .common = true),
       JOB(model.hidden, .doc = "units of each hidden dense layer", .unit = "units", .bounds = between(1, 1e6),
           .length = {0, 100}, .when = kNamedModel),
       JOB(model.filters, .doc = "filters of each convolution, which a 2x2 max pooling follows", .unit = "filters",
@@ -234,13 +219,19 @@ const Fields<JobSpec>& job_fields() {
       JOB(model.layers, .doc = "the layers from input to output, see below", .length = {1, 1000},
           .when = {{"model.kind"}, {"layers"}}, .required = true),
       JOB(model.dtype, .doc = "the type of weights and activations", .choices = &kDtypes),
+      JOB(model.weights, .doc = "start from the weights of this run, checkpoint or .safetensors file of `dtrain "
+          "export` instead of initial ones; relative to the spec", .word = "none", .file_system = true),
+      JOB(model.weights_prefix, .doc = "take only the variables whose names begin so, such as `conv2d`; the rest keep "
+          "their initial values. none: take all, which must then be exactly those of the model", .word = "none"),
 
-      JOB(train.epochs, .doc = "passes over the training examples", .unit = "epochs", .bounds = between(1, 1e6)),
+      JOB(train.epochs, .doc = "passes over the training examples", .unit = "epochs", .bounds = between(1, 1e6),
+          .common = true),
       JOB(train.max_steps, .doc = "stop after this many updates, whatever `epochs` is", .unit = "steps",
           .bounds = between(1, 1e12), .word = "none"),
-      JOB(train.optimizer.kind, .doc = "how gradients change the weights", .choices = &optimizer_kinds()),
+      JOB(train.optimizer.kind, .doc = "how gradients change the weights", .choices = &optimizer_kinds(),
+          .common = true),
       JOB(train.optimizer.learning_rate, .doc = "before scaling, warmup and schedule", .bounds = above_zero_to(1e6),
-          .when = kOneRate),
+          .when = kOneRate, .common = true),
       JOB(train.optimizer.momentum, .doc = "the share of the last update that is kept",
           .bounds = zero_to_below_one(), .when = kMomentum),
       JOB(train.optimizer.nesterov, .doc = "Nesterov's momentum", .when = kSgd),
@@ -320,14 +311,16 @@ const Fields<JobSpec>& job_fields() {
           .bounds = between(1, 1e6)),
 
       JOB(checkpoint.every_epochs, .doc = "epochs between checkpoints; give at most one of the three",
-          .unit = "epochs", .bounds = between(1, 1e6), .word = "none"),
+          .unit = "epochs", .bounds = between(1, 1e6), .word = "none", .common = true),
       JOB(checkpoint.every_steps, .doc = "updates between checkpoints", .unit = "steps",
           .bounds = between(1, 1e12), .word = "none"),
       JOB(checkpoint.every_minutes, .doc = "minutes between checkpoints", .unit = "min",
           .bounds = between(1, 1e6), .word = "none"),
+      JOB(checkpoint.final, .doc = "save the final model, and what a stop signal interrupts, whatever else is saved"),
       JOB(checkpoint.keep, .doc = "how many of the last checkpoints to keep", .unit = "checkpoints",
           .bounds = between(1, 1e6)),
-      JOB(checkpoint.best.metric, .doc = "also keep the checkpoint with the best value of this metric in an evaluation",
+      JOB(checkpoint.best.metric, .doc = "save a checkpoint whenever an evaluation has a better value of this metric, and keep the best"
+          "",
           .choices = &kEvaluatedMetrics, .word = "none"),
       JOB(checkpoint.best.mode, .doc = "which value is the best; auto: the lowest loss, the highest accuracy",
           .choices = &kModes, .when = kBest),
@@ -338,7 +331,7 @@ const Fields<JobSpec>& job_fields() {
           .word = "none"),
 
       JOB(restarts.max, .doc = "when a process dies, restart the run from its newest good checkpoint; at most this "
-          "many times in a row without a new checkpoint; auto: 3 if checkpoints are saved, else 0",
+          "many times in a row without a new checkpoint; auto: 3 if checkpoints are saved during the run, else 0",
           .bounds = between(0, 1e6), .word = "auto"),
       JOB(restarts.backoff_seconds, .doc = "how long to wait before a restart that follows another without progress; "
           "twice as long before each further one", .unit = "s", .bounds = between(0, 3600)),
@@ -360,6 +353,9 @@ const Fields<JobSpec>& job_fields() {
           .unit = "evaluations", .bounds = between(1, 1e6), .when = kEarlyStopping),
       JOB(callbacks.early_stopping.min_delta, .doc = "the smallest change of the metric that is an improvement",
           .bounds = between(0, 1e6), .when = kEarlyStopping),
+      JOB(callbacks.early_stopping.restore_best, .doc = "the run ends with the weights of its best evaluation, by "
+          "`checkpoint.best.metric`, which is then by default the `metric` here; false: with its last weights",
+          .when = kEarlyStopping),
       JOB(callbacks.profile.start_step, .doc = "write a trace of this update (from 1) and those after it to "
           "profile.json in the run's folder, for chrome://tracing or ui.perfetto.dev", .bounds = between(1, 1e12),
           .word = "none"),
@@ -373,6 +369,29 @@ const Fields<JobSpec>& job_fields() {
           "`dtrain run --inspect-step`", .bounds = between(1, 1e12), .word = "none"),
 
       JOB(compare.baseline, .doc = "a run to compare with, made first, with the same seed", .choices = &kBaselines),
+
+      JOB(hosts, .doc = "the hosts of the job, of which the first leads; each runs `dtrain run` with its share of the "
+          "replicas (docs/launching.md)", .length = {0, 1024}, .pattern = "[A-Za-z0-9][A-Za-z0-9.:-]{0,252}"),
+      JOB(network.interface, .doc = "the interface (or its address) that the job listens on; auto: loopback on one "
+          "host; with several hosts, the one through which they reach the first",
+          .pattern = "[A-Za-z0-9][A-Za-z0-9._:@-]{0,252}", .word = "auto"),
+      JOB(network.port, .doc = "the port on which the first host waits for the others; auto: the launcher's, else one "
+          "made from the launcher's job number, else 29400", .bounds = between(1, 65535), .word = "auto"),
+      JOB(network.rendezvous_timeout_seconds, .doc = "how long to wait until every replica has started and loaded its "
+          "data",
+          .unit = "s", .bounds = above_zero_to(86400)),
+
+      JOB(cuda.graphs, .doc = "record the training step of a GPU once and replay it, which saves work of the "
+          "processor; steps of another size are not recorded"),
+      JOB(cuda.data, .doc = "where examples are stored: resident keeps all of them in the GPU's memory, uploaded "
+          "sends each batch; auto is resident if they take at most a quarter of the free memory",
+          .choices = &kCudaData),
+      JOB(cuda.channels_last, .doc = "keep images in memory as [n, height, width, channels], with which convolutions "
+          "in half precision are fastest"),
+      JOB(cuda.tf32, .doc = "float32 matrix products and convolutions with TensorFloat-32: faster, 10 bits of "
+          "mantissa"),
+      JOB(cuda.cudnn_benchmark, .doc = "try cuDNN's algorithms for each convolution and use the fastest; runs then "
+          "differ in their bits"),
   };
   // clang-format on
   return fields;

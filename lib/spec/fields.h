@@ -65,6 +65,7 @@ struct FieldInfo {
   Condition when = {};
   bool required = false;     // must be given wherever `when` holds
   bool file_system = false;  // for text: it names a file or folder
+  bool common = false;       // most specs need it: docs/spec.md shows it before all others
 };
 
 template <class Spec, class T>
@@ -74,9 +75,9 @@ template <class Spec>
 using Accessor =
     std::variant<MemberOf<Spec, bool>, MemberOf<Spec, int64_t>, MemberOf<Spec, double>,
                  MemberOf<Spec, std::string>, MemberOf<Spec, std::optional<int64_t>>,
-                 MemberOf<Spec, std::optional<std::string>>, MemberOf<Spec, std::vector<int64_t>>,
-                 MemberOf<Spec, std::vector<double>>, MemberOf<Spec, std::vector<std::string>>,
-                 MemberOf<Spec, std::vector<LayerSpec>>>;
+                 MemberOf<Spec, std::optional<double>>, MemberOf<Spec, std::optional<std::string>>,
+                 MemberOf<Spec, std::vector<int64_t>>, MemberOf<Spec, std::vector<double>>,
+                 MemberOf<Spec, std::vector<std::string>>, MemberOf<Spec, std::vector<LayerSpec>>>;
 
 template <class Spec>
 struct Field : FieldInfo {
@@ -86,7 +87,8 @@ struct Field : FieldInfo {
 template <class Spec>
 using Fields = std::vector<Field<Spec>>;
 
-// In the order in which fields are printed and documented. The fields of a section are consecutive.
+// In the order in which fields are printed and documented, the most used first. The fields of a section are
+// consecutive.
 const Fields<JobSpec>& job_fields();
 const Fields<LayerSpec>& layer_fields();
 

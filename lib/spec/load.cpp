@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <set>
 #include <tuple>
 
 #include "core/error.h"
@@ -18,6 +20,7 @@ namespace dtrain {
 namespace {
 
 constexpr size_t kMaxProblems = 100;
+const char* const kSpaceAfterColon = "; YAML needs a space after the colon";
 const char* const kSmallestSpec = "the spec is empty; the smallest one is: batch: {per_replica: 64}";
 
 // Reads a tree into a LoadedSpec.
@@ -26,7 +29,7 @@ class SpecReader {
   SpecReader(LoadedSpec& loaded, std::string file, std::filesystem::path folder)
       : loaded_(loaded), file_(std::move(file)), folder_(std::move(folder)) {}
 
-  void read(YamlNode& root, const std::vector<std::string>& overrides) {
+  void read(YamlNode& root, const Overrides& overrides) {
     loaded_.positions[""] = {file_, root.line, root.column};
     if (!root.complaint.empty()) return report(root, "", root.complaint);
     if (root.kind == YamlNode::Kind::kNull) return report(root, "", kSmallestSpec);
@@ -92,9 +95,10 @@ class SpecReader {
     loaded_.positions[path] = position_of(entry.key);
     if (!entry.value.complaint.empty()) return report(entry.value, path, entry.value.complaint);
     if (entry.value.kind == YamlNode::Kind::kMap) return read_section(entry.value, path);
-    report(
-        entry.value, path,
-        fmt::format("expected a section with {}, got {}", join(names_in_section(path)), shown(entry.value)));
+    const bool no_space = entry.value.plain && entry.value.text.find(':') != std::string::npos;
+    report(entry.value, path,
+           fmt::format("expected a section with {}, got {}{}", join(names_in_section(path)),
+                       shown(entry.value), no_space ? kSpaceAfterColon : ""));
   }
 
   void report_unknown(const YamlNode& key, const std::string& section) {
@@ -103,8 +107,11 @@ class SpecReader {
     if (flooded()) return report(key, path, "unknown field");
     const bool dotted = name.find('.') != std::string::npos && find_field(job_fields(), path);
     report(key, path,
-           dotted ? "unknown field; write each part of the path on a line of its own, indented"
-                  : "unknown field" + suggest_field(path));
+           "unknown field" + (dotted ? "; write each part of the path on a line of its own, indented"
+                              : name.find(':') != std::string::npos ? kSpaceAfterColon
+                              : name.find('=') != std::string::npos
+                                  ? "; YAML has a colon and a space in place of ="
+                                  : suggest_field(path)));
   }
 
   template <class Spec>
@@ -191,15 +198,58 @@ void arrange(std::vector<Problem>& problems) {
   problems.push_back({problems.back().file, 0, 0, "", fmt::format("and {} more problems", more)});
 }
 
+// Reads `root` with `overrides` into a new LoadedSpec.
+using ReadTree = std::function<LoadedSpec(YamlNode root, const Overrides& overrides)>;
+
+std::set<std::string> paths_of(const std::vector<Problem>& problems) {
+  std::set<std::string> paths;
+  for (const Problem& problem : problems) paths.insert(problem.path);
+  return paths;
+}
+
+// Removes from `root` the fields that contradict a kind which an override has changed, such as sgd's momentum
+// under --set train.optimizer.kind=adam. Returns a line for each. Whatever is a problem of the file alone, or
+// only with further overrides, stays one.
+std::vector<std::string> drop_fields_of_other_kinds(YamlNode& root, const Overrides& overrides,
+                                                    const ReadTree& read) {
+  const Overrides kinds(overrides_of_kinds(overrides.set), overrides.unset);
+  std::vector<std::string> notes;
+  if (kinds.set.empty()) return notes;
+  const std::set<std::string> of_file = paths_of(read(root, {{}, overrides.unset}).problems);
+  for (bool again = true; again;) {  // what is dropped may itself decide about other fields
+    again = false;
+    const LoadedSpec loaded = read(root, overrides);
+    const std::set<std::string> of_kinds = paths_of(read(root, kinds).problems);
+    for (const Problem& problem : loaded.problems) {
+      const auto written = loaded.positions.find(problem.path);
+      if (of_file.contains(problem.path) || !of_kinds.contains(problem.path) ||
+          written == loaded.positions.end() || written->second.line == 0 ||
+          !names_in_section(problem.path).empty())
+        continue;
+      if (!remove_field(root, problem.path).empty()) continue;
+      notes.push_back(fmt::format("{} of {} dropped: {}", problem.path, problem.file, problem.text));
+      again = true;
+    }
+  }
+  return notes;
+}
+
 LoadedSpec parse(const std::string& text, const std::string& name, const std::filesystem::path& folder,
-                 const std::vector<std::string>& overrides) {
+                 const Overrides& overrides) {
+  const ReadTree read = [&](YamlNode root, const Overrides& with) {
+    LoadedSpec loaded;
+    SpecReader(loaded, name, folder).read(root, with);
+    return loaded;
+  };
   LoadedSpec loaded;
-  loaded.positions[""] = {name, 0, 0};
   try {
     YamlNode root = parse_yaml(text);
     if (root.line == 0) root.line = root.column = 1;  // the file has no document at all
-    SpecReader(loaded, name, folder).read(root, overrides);
+    const std::vector<std::string> notes = drop_fields_of_other_kinds(root, overrides, read);
+    loaded = read(std::move(root), overrides);
+    loaded.notes = notes;
   } catch (const YamlError& error) {
+    loaded.positions[""] = {name, 0, 0};
     loaded.problems.push_back({name, error.line, error.column, "", error.what()});
   }
   arrange(loaded.problems);
@@ -224,25 +274,28 @@ Problem LoadedSpec::problem_at(const std::string& path, const std::string& text)
   return {position.file, position.line, position.column, path, text};
 }
 
-LoadedSpec load_spec(const std::filesystem::path& path, const std::vector<std::string>& overrides) {
+LoadedSpec load_spec(const std::filesystem::path& path, const Overrides& overrides) {
+  const std::string name = path == "-" ? "<stdin>" : path.string();
   std::string text;
   try {
-    text = read_file(path, kMaxYamlBytes, ExitCode::kUsage);
+    text = read_input(path, name, kMaxYamlBytes, ExitCode::kUsage);
   } catch (const Error& error) {
     if (error.code() == ExitCode::kDisk) throw;  // not a problem of the spec
     LoadedSpec loaded;
-    const std::string prefix = path.string() + ": ";
+    const std::string prefix = name + ": ";
     const std::string what = error.what();
     loaded.problems.push_back(
-        {path.string(), 0, 0, "",
-         what.compare(0, prefix.size(), prefix) == 0 ? what.substr(prefix.size()) : what});
+        {name, 0, 0, "", what.compare(0, prefix.size(), prefix) == 0 ? what.substr(prefix.size()) : what});
     return loaded;
   }
-  return parse(text, path.string(), std::filesystem::absolute(path).parent_path(), overrides);
+  // The folder of a pipe, such as /dev/fd, means nothing to its reader.
+  const bool in_folder = std::filesystem::is_regular_file(path);
+  return parse(text, name,
+               in_folder ? std::filesystem::absolute(path).parent_path() : std::filesystem::current_path(),
+               overrides);
 }
 
-LoadedSpec parse_spec(const std::string& text, const std::string& name,
-                      const std::vector<std::string>& overrides) {
+LoadedSpec parse_spec(const std::string& text, const std::string& name, const Overrides& overrides) {
   return parse(text, name, "", overrides);
 }
 

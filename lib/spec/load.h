@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "spec/overrides.h"
 #include "spec/spec.h"
 #include "yaml/problem.h"
 
@@ -23,21 +24,24 @@ struct LoadedSpec {
   JobSpec spec;
   std::vector<Problem> problems;              // in the order of their positions
   std::map<std::string, Position> positions;  // of the fields that were written, by path; "" is the document
+  std::vector<std::string> notes;             // a line for each field of the file that was dropped
 
   bool ok() const { return problems.empty(); }
   // A problem at the position of `path`, or of the nearest enclosing section that was written.
   Problem problem_at(const std::string& path, const std::string& text) const;
 };
 
-// Reads `path` (at most 1 MiB) and applies overrides of the form "train.epochs=3" in order; the last one for
-// a field wins. Relative paths become absolute: those in the spec start at its folder, those in overrides at
-// the working folder. "${NAME}" is replaced by the environment variable. A file that cannot be read is also
-// reported as a problem.
-LoadedSpec load_spec(const std::filesystem::path& path, const std::vector<std::string>& overrides = {});
+// Reads `path` (at most 1 MiB; "-" is the standard input, and it may be a pipe) and applies the overrides.
+// Relative paths become absolute: those in the spec start at its folder (those of a pipe at the working
+// folder), those in overrides at the working folder. "${NAME}" is replaced by the environment variable. A
+// file that cannot be read is also reported as a problem.
+//
+// An override may change a kind: the fields of the file that contradict only the new kind are dropped, each
+// with a line in `notes`. What contradicts itself within the file, or among the overrides, is a problem.
+LoadedSpec load_spec(const std::filesystem::path& path, const Overrides& overrides = {});
 
 // The same for text in memory. Messages use `name` as the file name, and relative paths stay relative.
-LoadedSpec parse_spec(const std::string& text, const std::string& name,
-                      const std::vector<std::string>& overrides = {});
+LoadedSpec parse_spec(const std::string& text, const std::string& name, const Overrides& overrides = {});
 
 // The whole spec as YAML, with the value of every field that applies. Reading it back gives an equal spec if
 // the spec is valid.

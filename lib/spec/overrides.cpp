@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
+#include <optional>
 #include <regex>
 
 #include "core/text.h"
@@ -14,6 +16,7 @@ const char* const kOverrideName = "--set";
 
 namespace {
 
+constexpr const char* kUnsetName = "--unset";
 constexpr size_t kMaxPathBytes = 200;
 
 // Clears the line numbers of a tree that came from an override.
@@ -84,31 +87,53 @@ void drop_alternatives(YamlNode& section, const std::string& path) {
   }
 }
 
-// Sets model.layers[INDEX].NAME. Returns the problem, or "" if there is none.
-std::string set_layer_field(YamlNode& root, size_t index, const std::string& name, YamlNode value) {
+// The path of a layer's field: model.layers[INDEX].NAME.
+struct LayerFieldPath {
+  size_t index;
+  std::string name;
+};
+
+std::optional<LayerFieldPath> layer_field_path(const std::string& path) {
+  static const std::regex kLayerField(R"(model\.layers\[(\d{1,4})\]\.(\w+))");
+  std::smatch match;
+  if (path.size() > kMaxPathBytes || !std::regex_match(path, match, kLayerField)) return std::nullopt;
+  return LayerFieldPath{std::stoul(match[1]), match[2]};
+}
+
+// The layer that `path` is about, or nullptr and what is wrong.
+YamlNode* layer_at(YamlNode& root, const LayerFieldPath& path, std::string& problem) {
   std::vector<std::string> names;
   for (const auto& field : layer_fields()) names.push_back(field.path);
-  if (!find_field(layer_fields(), name)) return "unknown field of a layer" + did_you_mean(name, names);
-  YamlNode* const model = section_at(root, "model");
-  YamlEntry* const layers = model ? find_entry(*model, "layers") : nullptr;
+  YamlEntry* const model = find_entry(root, "model");
+  YamlEntry* const layers = model ? find_entry(model->value, "layers") : nullptr;
   const size_t count = layers ? layers->value.items.size() : 0;
-  if (index >= count)
-    return fmt::format("there is no such layer; model.layers has {}, counted from 0", count);
-  YamlNode& layer = layers->value.items[index];
-  if (layer.kind == YamlNode::Kind::kMap) set_entry(layer, name, std::move(value));
-  return "";
+  if (!find_field(layer_fields(), path.name)) {
+    problem = "unknown field of a layer" + did_you_mean(path.name, names);
+  } else if (path.index >= count) {
+    problem = fmt::format("there is no such layer; model.layers has {}, counted from 0", count);
+  } else {
+    return &layers->value.items[path.index];
+  }
+  return nullptr;
+}
+
+// Returns what is wrong with the path of a field or section of the job, or "" if nothing is.
+std::string unknown_path(const std::string& path) {
+  if (path.size() > kMaxPathBytes) return "unknown field";
+  if (!path.empty() && (find_field(job_fields(), path) || !names_in_section(path).empty())) return "";
+  return "unknown field" + suggest_field(path);
 }
 
 // Returns what is wrong with the path, or "" if nothing is.
 std::string set_at(YamlNode& root, const std::string& path, YamlNode value) {
-  static const std::regex kLayerField(R"(model\.layers\[(\d{1,4})\]\.(\w+))");
-  std::smatch match;
-  if (path.size() > kMaxPathBytes) return "unknown field";
-  if (std::regex_match(path, match, kLayerField))
-    return set_layer_field(root, std::stoul(match[1]), match[2], std::move(value));
+  if (const auto of_layer = layer_field_path(path)) {
+    std::string problem;
+    YamlNode* const layer = layer_at(root, *of_layer, problem);
+    if (layer && layer->kind == YamlNode::Kind::kMap) set_entry(*layer, of_layer->name, std::move(value));
+    return problem;
+  }
+  if (std::string problem = unknown_path(path); !problem.empty()) return problem;
   const auto below = names_in_section(path);
-  if (path.empty() || (below.empty() && !find_field(job_fields(), path)))
-    return "unknown field" + suggest_field(path);
   if (!below.empty()) return fmt::format("is a section; set one of its fields: {}", join(below));
   const size_t dot = path.rfind('.');
   YamlNode* const section = section_at(root, dot == std::string::npos ? "" : path.substr(0, dot));
@@ -118,11 +143,58 @@ std::string set_at(YamlNode& root, const std::string& path, YamlNode value) {
   return "";
 }
 
+void remove_entries(YamlNode& map, const std::string& name) {
+  const auto named = [&](const YamlEntry& entry) { return entry.key.text == name; };
+  map.entries.erase(std::remove_if(map.entries.begin(), map.entries.end(), named), map.entries.end());
+}
+
+// Removes what is at `path` below `map`, and every section that is empty then.
+void remove_at(YamlNode& map, const std::string& path) {
+  const size_t dot = path.find('.');
+  const std::string name = path.substr(0, dot);
+  YamlEntry* const entry = find_entry(map, name);
+  if (entry == nullptr) return;
+  if (dot != std::string::npos) {
+    remove_at(entry->value, path.substr(dot + 1));
+    if (entry->value.kind != YamlNode::Kind::kMap || !entry->value.entries.empty()) return;
+  }
+  remove_entries(map, name);
+}
+
+bool decides_about_others(const std::string& path) {
+  if (const auto of_layer = layer_field_path(path)) return of_layer->name == "kind";
+  return std::any_of(job_fields().begin(), job_fields().end(), [&](const FieldInfo& field) {
+    return std::find(field.when.paths.begin(), field.when.paths.end(), path) != field.when.paths.end();
+  });
+}
+
 }  // namespace
 
-std::vector<Problem> apply_overrides(YamlNode& root, const std::vector<std::string>& overrides) {
+std::string remove_field(YamlNode& root, const std::string& path) {
+  if (const auto of_layer = layer_field_path(path)) {
+    std::string problem;
+    if (YamlNode* const layer = layer_at(root, *of_layer, problem)) remove_entries(*layer, of_layer->name);
+    return problem;
+  }
+  const std::string problem = unknown_path(path);
+  if (problem.empty()) remove_at(root, path);
+  return problem;
+}
+
+std::vector<std::string> overrides_of_kinds(const std::vector<std::string>& overrides) {
+  std::vector<std::string> kinds;
+  std::copy_if(overrides.begin(), overrides.end(), std::back_inserter(kinds),
+               [](const std::string& text) { return decides_about_others(text.substr(0, text.find('='))); });
+  return kinds;
+}
+
+std::vector<Problem> apply_overrides(YamlNode& root, const Overrides& overrides) {
   std::vector<Problem> problems;
-  for (const std::string& text : overrides) {
+  for (const std::string& path : overrides.unset) {
+    const std::string problem = remove_field(root, path);
+    if (!problem.empty()) problems.push_back({kUnsetName, 0, 0, printable(path, 60), problem});
+  }
+  for (const std::string& text : overrides.set) {
     const size_t equals = text.find('=');
     if (equals == std::string::npos) {
       problems.push_back(

@@ -1,7 +1,9 @@
-// Overrides: "--set path=value" is written into the tree of a spec before its fields are read.
+// Overrides: "--set path=value" and "--unset path" change the tree of a spec before its fields are read.
 #pragma once
 
+#include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "yaml/problem.h"
@@ -12,9 +14,26 @@ namespace dtrain {
 // The file name in problems with overrides.
 extern const char* const kOverrideName;
 
-// Applies the overrides in order. `root` is the map of the whole spec. The values are YAML and are read as if
-// they were written in the file, so their problems are reported together with those of the file. Returns
-// problems with overrides that name no field or are not YAML.
-std::vector<Problem> apply_overrides(YamlNode& root, const std::vector<std::string>& overrides);
+// What the command line changes in a spec.
+struct Overrides {
+  Overrides(std::vector<std::string> set = {}, std::vector<std::string> unset = {})
+      : set(std::move(set)), unset(std::move(unset)) {}
+  Overrides(std::initializer_list<std::string> set) : set(set) {}
+
+  std::vector<std::string> set;    // "path=value", in order; the last one for a field wins
+  std::vector<std::string> unset;  // paths of fields and sections, removed before any is set
+};
+
+// Applies the overrides. `root` is the map of the whole spec. The values are YAML and are read as if they
+// were written in the file, so their problems are reported together with those of the file. Returns problems
+// with overrides that name no field or are not YAML.
+std::vector<Problem> apply_overrides(YamlNode& root, const Overrides& overrides);
+
+// The overrides of fields on whose value it depends which other fields apply, such as strategy.kind.
+std::vector<std::string> overrides_of_kinds(const std::vector<std::string>& overrides);
+
+// Removes the field or section at `path`, such as "train.epochs" or "model.layers[0].units", if it is there,
+// and then the section around it if that is empty. Returns what is wrong with the path, or "" if nothing is.
+std::string remove_field(YamlNode& root, const std::string& path);
 
 }  // namespace dtrain

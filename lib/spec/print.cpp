@@ -66,11 +66,17 @@ std::string yaml_text(const ordered_json& value) {
 }
 
 std::string print_spec(const JobSpec& spec) {
+  return print_spec(spec, [](const FieldInfo&) { return std::vector<std::string>(); });
+}
+
+std::string print_spec(const JobSpec& spec, const CommentOn& comment_on) {
   std::string text;
   std::string open;  // the section of the last line
   for (const Field<JobSpec>& field : job_fields()) {
     const ordered_json value = to_json(field, spec);
     if (value.is_null() || !applies(job_fields(), field, spec)) continue;
+    const auto comment = comment_on(field);
+    if (!comment) continue;
     size_t depth = 0;
     size_t begin = 0;
     for (size_t dot = field.path.find('.'); dot != std::string::npos; dot = field.path.find('.', begin)) {
@@ -84,6 +90,7 @@ std::string print_spec(const JobSpec& spec) {
     }
     const std::string name = fmt::format("{:{}}{}:", "", depth * 2, field.path.substr(begin));
     open = begin == 0 ? "" : field.path.substr(0, begin - 1);
+    for (const std::string& line : *comment) text += fmt::format("{:{}}# {}\n", "", depth * 2, line);
     if (field.path != "model.layers") {
       text += name + " " + yaml_text(value) + "\n";
       continue;

@@ -51,6 +51,11 @@ class Rules {
       return within(path, faulty) || (faulty.find('[') != std::string::npos && within(faulty, path));
     });
   }
+  // Whether anything within the section could not be read, known fields or not.
+  bool any_faulty_in(const std::string& section) const {
+    return std::any_of(faulty_.begin(), faulty_.end(),
+                       [&](const std::string& path) { return path.rfind(section + ".", 0) == 0; });
+  }
   bool is_written(const std::string& path) const { return loaded_.positions.contains(path); }
   // A list names the devices, and therefore also sets the number of replicas.
   bool lists_devices() const { return is_written("strategy.devices[0]") && !has_problem("strategy.devices"); }
@@ -278,6 +283,11 @@ class Rules {
         add("data.fallback", fmt::format("is the same as data.dataset, {}", data.dataset));
       }
     }
+    if (is_written("data.split") && !is_written("data.split.validation") && !has_problem("data.split") &&
+        !any_faulty_in("data.split"))
+      add("data.split",
+          "keeps no examples without `validation`, the part to keep, such as 0.1; to keep none: validation: "
+          "none");
     if (usable("data.shape")) {
       int64_t values = 1;
       for (const int64_t size : data.shape) values *= size;
@@ -301,19 +311,9 @@ class Rules {
         {"checkpoint.every_steps", checkpoint.every_steps},
         {"checkpoint.every_minutes", checkpoint.every_minutes}};
     std::string first;
-    bool written = false;
     for (const auto& [path, interval] : intervals) {
-      written = written || is_written(path) || has_problem(path);
       if (interval && !first.empty()) add(path, fmt::format("give {} or this, not both", first));
       if (interval && first.empty()) first = path;
-    }
-    const bool faulty = std::any_of(faulty_.begin(), faulty_.end(), [](const std::string& path) {
-      return path.rfind("checkpoint.", 0) == 0;
-    });
-    if (is_written("checkpoint") && !written && !faulty) {
-      add("checkpoint",
-          "saves nothing without one of every_epochs, every_steps and every_minutes; none of them: "
-          "every_epochs: none");
     }
   }
 

@@ -36,6 +36,12 @@ struct CudaSpec {
   bool cudnn_benchmark = false;
 };
 
+// The part of the training examples that is kept for validation.
+struct SplitSpec {
+  std::optional<double> validation;  // nullopt: none
+  int64_t seed = 1;
+};
+
 struct DataSpec {
   std::string dataset = "mnist";
   std::optional<std::string> path;
@@ -44,8 +50,9 @@ struct DataSpec {
   bool drop_remainder = false;
   std::optional<int64_t> train_examples;     // nullopt: all
   std::optional<int64_t> test_examples;      // nullopt: all
+  SplitSpec split;                           // of the train_examples
   std::vector<int64_t> shape = {1, 28, 28};  // synthetic only: channels, height, width
-  int64_t classes = 10;                      // synthetic only
+  std::optional<int64_t> classes;            // nullopt: auto, those of the labels, at most 10
   double mean = 0;                           // subtracted after scaling to 0..1
   double standard_deviation = 1;             // divided by, after the mean
   int64_t prefetch = 0;                      // batches
@@ -88,6 +95,8 @@ struct ModelSpec {
   std::string initializer = "glorot_uniform";
   std::vector<LayerSpec> layers;  // kind: layers
   std::string dtype = "float32";
+  std::optional<std::string> weights;         // a checkpoint, a run or an export; nullopt: initial weights
+  std::optional<std::string> weights_prefix;  // of the variables to take; nullopt: all
 };
 
 struct OptimizerSpec {
@@ -157,19 +166,25 @@ struct BestCheckpointSpec {
   std::string mode = "auto";          // auto: loss min, accuracy max
 };
 
-// At most one of the three intervals is given. If none is, no checkpoints are saved.
+// At most one of the three intervals is given.
 struct CheckpointSpec {
   std::optional<int64_t> every_epochs;
   std::optional<int64_t> every_steps;
   std::optional<int64_t> every_minutes;
   int64_t keep = 3;
   BestCheckpointSpec best;
+  bool final = true;
+
+  bool saves_during_run() const { return every_epochs || every_steps || every_minutes || best.metric; }
+  // Whether a run saves any checkpoint, and hence one when a signal stops it.
+  bool saves() const { return saves_during_run() || final; }
 };
 
 struct EarlyStoppingSpec {
   std::optional<std::string> metric;  // nullopt: train to the end
   int64_t patience = 3;
   double min_delta = 0;
+  bool restore_best = true;
 };
 
 struct ProfileSpec {

@@ -161,16 +161,18 @@ void ValueReader::read(int64_t& value) const {
 void ValueReader::read(double& value) const {
   std::string text;
   bool plain = false;
-  if (!scalar("a number", text, plain)) return;
+  const std::string expected = "a number" + or_word();
+  if (!scalar(expected, text, plain)) return;
   bool overflow = false;
   const auto number = parse_number<double>(text, overflow);
   if (number && !plain) {
-    problem(fmt::format("expected a number, got the quoted text {}; remove the quotes", in_quotes(text)));
+    problem(fmt::format("expected {}, got the quoted text {}; remove the quotes", expected, in_quotes(text)));
   } else if (overflow || (number && !std::isfinite(*number)) || text == ".inf" || text == "-.inf" ||
              text == ".nan") {
     problem(fmt::format("expected a finite number, got {}", in_quotes(text)));
   } else if (!number) {
-    problem(fmt::format("expected a number, got {}", in_quotes(text)));
+    const std::string hint = field_.word.empty() ? "" : did_you_mean(text, {field_.word});
+    problem(fmt::format("expected {}, got {}{}", expected, in_quotes(text), hint));
   } else if (within_bounds(*number, text)) {
     value = *number;
   }
@@ -221,6 +223,7 @@ void ValueReader::read_optional(std::optional<T>& value) const {
 }
 
 void ValueReader::read(std::optional<int64_t>& value) const { read_optional(value); }
+void ValueReader::read(std::optional<double>& value) const { read_optional(value); }
 void ValueReader::read(std::optional<std::string>& value) const { read_optional(value); }
 
 template <class T>

@@ -27,6 +27,7 @@ class ValueReader {
   void read(double& value) const;
   void read(std::string& value) const;
   void read(std::optional<int64_t>& value) const;
+  void read(std::optional<double>& value) const;
   void read(std::optional<std::string>& value) const;
   void read(std::vector<int64_t>& value) const;
   void read(std::vector<double>& value) const;

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <sstream>
+#include <utility>
 
 #include "core/files.h"
 #include "core/signals.h"
@@ -47,6 +48,7 @@ JobSpec common_spec(JobSpec spec, const SweepOptions& options) {
   spec.train.max_steps = spec.metrics.skip_steps + options.steps;
   // A job always evaluates at its end, so make that as short as possible.
   spec.data.test_examples = 1;
+  spec.data.split = {};
   spec.evaluate.every_epochs = kEndless;
   spec.compare.baseline = "none";
   spec.checkpoint = {};
@@ -57,6 +59,7 @@ JobSpec common_spec(JobSpec spec, const SweepOptions& options) {
 // Plans a point's job, or records why that is impossible. The spec is printed and parsed again, as on its way
 // to the replicas, so that all bounds and rules are checked.
 JobPlan plan_point(JobSpec spec, DatasetInfo data, bool strong, SweepPoint& point) {
+  data.train_examples += std::exchange(data.validation_examples, 0);  // see common_spec()
   data.test_examples = std::min(data.test_examples, spec.data.test_examples.value_or(data.test_examples));
   spec.strategy.replicas = spec.strategy.workers = point.replicas;
   spec.batch.per_replica = strong ? std::nullopt : point.per_replica_batch;

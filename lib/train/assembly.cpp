@@ -42,7 +42,7 @@ namespace {
 constexpr int64_t kUploadedAhead = 4;  // batches: the processor collects some while the device computes
 
 bool fits(const DatasetInfo& data, const DeviceMemory& memory) {
-  int64_t bytes = data.train_examples + data.test_examples;
+  int64_t bytes = data.train_examples + data.validation_examples + data.test_examples;
   for (const int64_t size : data.image_shape) bytes *= size;
   return bytes <= memory.free / 4;
 }
@@ -79,8 +79,8 @@ bool evaluates_on(const RunPlan& run, int64_t rank) {
   return run.evaluates && (rank == 0 || !run.is_asynchronous());
 }
 
-LoaderOptions test_options(const JobPlan& job, const RunPlan& run, int64_t rank,
-                           const Accelerator* accelerator) {
+LoaderOptions evaluation_options(const JobPlan& job, const RunPlan& run, int64_t rank,
+                                 const Accelerator* accelerator) {
   LoaderOptions options = train_options(job, run, rank, accelerator);
   const int64_t evaluating = run.is_asynchronous() ? 1 : run.replicas;
   options.shuffle = false;

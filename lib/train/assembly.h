@@ -25,12 +25,12 @@ std::shared_ptr<Model> initial_model(const JobPlan& job);
 // names, types and sizes: before memory is taken for either.
 void require_model_of(const JobPlan& job, const std::filesystem::path& checkpoint);
 
-// How replica `rank` of a run reads the training and the evaluation examples. If replicas train
+// How replica `rank` of a run reads the training examples and those that are evaluated. If replicas train
 // asynchronously, rank 0 alone evaluates all examples.
 bool evaluates_on(const RunPlan& run, int64_t rank);
 LoaderOptions train_options(const JobPlan& job, const RunPlan& run, int64_t rank,
                             const Accelerator* accelerator = nullptr);
-LoaderOptions test_options(const JobPlan& job, const RunPlan& run, int64_t rank,
-                           const Accelerator* accelerator = nullptr);
+LoaderOptions evaluation_options(const JobPlan& job, const RunPlan& run, int64_t rank,
+                                 const Accelerator* accelerator = nullptr);
 
 }  // namespace dtrain

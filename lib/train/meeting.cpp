@@ -161,8 +161,11 @@ Member member_of(const JobPlan& job, const Range& ranks, const std::string& host
       member.addresses.push_back(address);
   }
   member.spec = comparable(job.spec, options.resumes);
-  member.data = fmt::format("{} ({} + {} examples)", job.data.name, with_separators(job.data.train_examples),
-                            with_separators(job.data.test_examples));
+  const DatasetInfo& data = job.data;
+  const std::string validation =
+      data.has_validation() ? with_separators(data.validation_examples) + " + " : "";
+  member.data = fmt::format("{} ({} + {}{} examples)", data.name, with_separators(data.train_examples),
+                            validation, with_separators(data.test_examples));
   member.version = kVersion;
   member.libtorch = TORCH_VERSION;
   member.machine = machine_id();

@@ -12,7 +12,6 @@
 #include "callbacks/inspection.h"
 #include "callbacks/profile.h"
 #include "callbacks/weight_histograms.h"
-#include "checkpoint/checkpoint.h"
 #include "core/random.h"
 #include "core/signals.h"
 #include "host/cores.h"
@@ -27,6 +26,7 @@
 #include "train/parameter_servers.h"
 #include "train/run_checkpoints.h"
 #include "train/trainer.h"
+#include "train/warm_start.h"
 
 namespace dtrain {
 namespace {
@@ -69,23 +69,6 @@ std::unique_ptr<Strategy> strategy_of(const ReplicaContext& context, Membership&
       {context.job, context.run, context.identity.rank, context.store, context.files.folder, callbacks});
 }
 
-// Rank 0 reads the checkpoint, which only it may be able to; the others get the state through the store.
-Resumption resume_from(const std::filesystem::path& path, const StorePtr& store, bool leads) {
-  const std::string key = "resume";
-  Resumption from;
-  if (leads) {
-    Checkpoint checkpoint = load_checkpoint(path);
-    from.state = checkpoint.state;
-    from.variables = {std::move(checkpoint.model), std::move(checkpoint.optimizer)};
-    const std::string text = event_text(to_json(from.state));
-    store->set(key, std::vector<uint8_t>(text.begin(), text.end()));
-  } else {
-    const std::vector<uint8_t> text = store->get(key);
-    from.state = training_state_from(nlohmann::json::parse(text));
-  }
-  return from;
-}
-
 // What a replica exchanges gradients or variables with.
 struct Connections {
   std::unique_ptr<ProcessGroup> group;
@@ -126,23 +109,31 @@ void train(const ReplicaContext& context, const Dataset& dataset,
   if (saves_checkpoints(job, run)) catch_first_stop_signals();
   const auto clock = std::make_shared<PhaseClock>();
   std::optional<Resumption> from;
-  if (files.resumes && run.traits().resumes) from = resume_from(files.checkpoint, store, leads);
+  if (files.resumes && run.traits().resumes) from = resume_from(files.checkpoint, store, leads, "resume");
   const auto traffic = traffic_of(connections);
   StrategyParts parts = strategy_parts(job, std::move(connections.group), clock, accelerator);
   parts.servers = std::move(connections.servers);
   const std::shared_ptr<const LossScale> loss_scale = parts.loss_scale;
   CallbackList callbacks({job, run, files.folder, sink}, leads);
+  if (leads && !from) {  // the others get what rank 0 has
+    for (const std::string& line : start_from_weights(job, *parts.model))
+      sink.on_event(message_event(run, line));
+  }
   const auto strategy = strategy_of(context, membership, callbacks, std::move(parts));
   // The heap keeps what is freed (core/memory.h), which pays from step to step; what building the strategy
   // took, a whole copy of the variables in central_storage, is not needed again.
   ::malloc_trim(0);
   ShareLoader train_shares(dataset.train, train_options(job, run, identity.rank, accelerator.get()));
-  std::optional<ShareLoader> test_shares;
-  if (evaluates_on(run, identity.rank))
-    test_shares.emplace(dataset.test, test_options(job, run, identity.rank, accelerator.get()));
+  std::optional<ShareLoader> evaluated, final_test;
+  if (evaluates_on(run, identity.rank)) {
+    const LoaderOptions options = evaluation_options(job, run, identity.rank, accelerator.get());
+    evaluated.emplace(dataset.validation ? dataset.validation : dataset.test, options);
+    if (job.data.has_final_test()) final_test.emplace(dataset.test, options);
+  }
   RunReporter reporter(job, run, callbacks, traffic, accelerator.get(), loss_scale);
-  RunCheckpoints checkpoints(job, run, checkpoint_folder(files.folder), leads, callbacks);
-  Trainer trainer(job, run, {*strategy, *clock}, {train_shares, test_shares ? &*test_shares : nullptr},
+  RunCheckpoints checkpoints(job, run, checkpoint_folder(files.folder), leads, callbacks, store);
+  Trainer trainer(job, run, {*strategy, *clock},
+                  {train_shares, evaluated ? &*evaluated : nullptr, final_test ? &*final_test : nullptr},
                   {reporter, checkpoints, callbacks, activity}, leads);
   trainer.run(from ? &*from : nullptr);
 }

@@ -3,22 +3,19 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/retention.h"
 #include "core/error.h"
 #include "core/text.h"
+#include "spec/fields.h"
+#include "spec/print.h"
 
 namespace dtrain {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool is_checkpoint(const fs::path& path) {
-  const auto beside = list_checkpoints(path.parent_path());
-  return std::any_of(beside.begin(), beside.end(),
-                     [&](const SavedCheckpoint& saved) { return saved.path.filename() == path.filename(); });
-}
 
 // Without the empty last part of "runs/mine/".
 fs::path plain(const fs::path& path) { return path.has_filename() ? path : path.parent_path(); }
@@ -42,6 +39,43 @@ fs::path newest_run(const RunDirectoryOptions& options) {
                           options.parent.string(), options.name));
 }
 
+// Of a model's layers, what changes neither their variables nor what they compute from them.
+std::string text_of_layers(const JobSpec& spec) {
+  nlohmann::ordered_json layers = to_json(*find_field(job_fields(), "model.layers"), spec);
+  for (auto& layer : layers) {
+    for (const char* name : {"initializer", "rate"}) layer.erase(name);
+  }
+  return layers.dump();
+}
+
+// A line for each field that must be as it was for the saved variables to mean the same.
+std::vector<std::string> different_training(const JobSpec& now, const JobSpec& saved) {
+  std::vector<std::string> differences;
+  const auto differ = [&](const std::string& path) {
+    if (path == "model.layers") return text_of_layers(now) != text_of_layers(saved);
+    const auto* field = find_field(job_fields(), path);
+    return to_json(*field, now) != to_json(*field, saved);
+  };
+  for (const auto& field : job_fields()) {
+    const bool of_model = field.path.rfind("model.", 0) == 0 && field.path != "model.dropout" &&
+                          field.path != "model.initializer" && field.path.rfind("model.weights", 0) != 0 &&
+                          applies(job_fields(), field, now) && applies(job_fields(), field, saved);
+    const bool of_training = field.path == "train.loss" || field.path == "train.optimizer.kind";
+    if ((!of_model && !of_training) || !differ(field.path)) continue;
+    const std::string was = to_json(field, saved).dump(), is = to_json(field, now).dump();
+    differences.push_back(field.path == "model.layers" ? "model.layers has other layers"
+                                                       : fmt::format("{} is {}, and was {}", field.path,
+                                                                     printable(is), printable(was)));
+  }
+  return differences;
+}
+
+// Whether an epoch has its examples in the same order.
+bool has_same_order(const JobSpec& now, const JobSpec& saved) {
+  return saved.seed == now.seed && saved.data.shuffle == now.data.shuffle &&
+         saved.data.drop_remainder == now.data.drop_remainder;
+}
+
 ResumePoint from_checkpoint(const fs::path& path) {
   const CheckpointReport report = inspect_checkpoint(path);
   if (!report.problems.empty()) {
@@ -52,7 +86,32 @@ ResumePoint from_checkpoint(const fs::path& path) {
   return {run_of_checkpoint(path), path, *report.state, {}};
 }
 
+// "data.split {validation: 0.1, seed: 1}", "no data.split": different for splits with different parts.
+std::string split_text(const SplitSpec& split) {
+  if (!split.validation) return "no data.split";
+  return fmt::format("data.split {{validation: {}, seed: {}}}", number_text(*split.validation), split.seed);
+}
+
+std::string split_overrides(const SplitSpec& split) {
+  if (!split.validation) return "--set data.split.validation=none";
+  return fmt::format("--set data.split.validation={} --set data.split.seed={}",
+                     number_text(*split.validation), split.seed);
+}
+
+// "54,000 examples", "54,000 examples and 6,000 for validation"
+std::string examples_text(int64_t train, int64_t validation) {
+  const std::string kept =
+      validation > 0 ? fmt::format(" and {} for validation", with_separators(validation)) : "";
+  return fmt::format("{} examples{}", with_separators(train), kept);
+}
+
 }  // namespace
+
+bool is_checkpoint(const fs::path& path) {
+  const auto beside = list_checkpoints(path.parent_path());
+  return std::any_of(beside.begin(), beside.end(),
+                     [&](const SavedCheckpoint& saved) { return saved.path.filename() == path.filename(); });
+}
 
 fs::path checkpoint_folder(const fs::path& run) { return run / "checkpoints"; }
 
@@ -74,43 +133,57 @@ ResumePoint find_resume_point(const std::string& from, const RunDirectoryOptions
   return point;
 }
 
-void require_resumable(const JobPlan& job, const TrainingState& state) {
+void require_resumable(const JobPlan& job, const TrainingState& state, const std::string& other_model) {
   const RunPlan& run = job.runs.back();
-  const auto refuse = [](const std::string& why) {
-    throw Error(ExitCode::kUsage, "cannot go on from the checkpoint: " + why);
-  };
+  std::vector<std::string> differences;
+  if (!other_model.empty()) differences.push_back(other_model);
+  const LoadedSpec saved = parse_spec(state.spec, "the checkpoint's spec");
+  if (saved.ok()) {
+    for (std::string& difference : different_training(job.spec, saved.spec))
+      differences.push_back(difference);
+  }
   if (state.global_batch != run.batch.global) {
-    refuse(
+    differences.push_back(
         fmt::format("it was trained with a global batch of {}, and {} replica{} would train with {}; use "
                     "--set batch.global={}",
                     state.global_batch, run.replicas, run.replicas == 1 ? " now" : "s now", run.batch.global,
                     state.global_batch));
   }
-  if (state.train_examples != job.data.train_examples) {
-    refuse(fmt::format("it was trained on {} examples, and now there are {}",
-                       with_separators(state.train_examples), with_separators(job.data.train_examples)));
+  const std::string was = split_text(saved.spec.data.split), is = split_text(job.spec.data.split);
+  if (saved.ok() && was != is) {
+    differences.push_back(
+        fmt::format("it was trained with {}, and this job has {}: examples would be trained on as well as "
+                    "validated on; use {}",
+                    was, is, split_overrides(saved.spec.data.split)));
+  } else if (state.train_examples != job.data.train_examples ||
+             state.validation_examples != job.data.validation_examples) {
+    differences.push_back(fmt::format("it was trained on {}, and now there are {}",
+                                      examples_text(state.train_examples, state.validation_examples),
+                                      examples_text(job.data.train_examples, job.data.validation_examples)));
   }
-  if (state.position == 0) return;
-  const LoadedSpec saved = parse_spec(state.spec, "the checkpoint's spec");
-  if (!saved.ok()) refuse("its spec is not one of this dtrain");
-  if (saved.spec.seed != job.spec.seed || saved.spec.data.shuffle != job.spec.data.shuffle ||
-      saved.spec.data.drop_remainder != job.spec.data.drop_remainder) {
-    refuse(
+  if (state.position > 0 && !saved.ok()) differences.push_back("its spec is not one of this dtrain");
+  if (state.position > 0 && saved.ok() && !has_same_order(job.spec, saved.spec)) {
+    differences.push_back(
         fmt::format("it is from within an epoch, and seed, data.shuffle and data.drop_remainder decide "
                     "which examples are left of that; use --set seed={} --set data.shuffle={} --set "
                     "data.drop_remainder={}",
                     saved.spec.seed, saved.spec.data.shuffle, saved.spec.data.drop_remainder));
   }
+  if (differences.empty()) return;
+  throw Error(other_model.empty() ? ExitCode::kUsage : ExitCode::kCheckpoint,
+              "cannot resume from the checkpoint: " + join(differences, "\n  "));
 }
 
-std::string resume_command(const fs::path& run) {
+std::string command_on(const std::string& command, const fs::path& run) {
   const std::string path = run.string();
   const bool plain = std::all_of(path.begin(), path.end(), [](unsigned char c) {
     return std::isalnum(c) != 0 || std::string("/._-+,:@%").find(static_cast<char>(c)) != std::string::npos;
   });
   std::string quoted;
   for (const char c : path) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return "dtrain run --resume " + (plain ? path : "'" + quoted + "'");
+  return "dtrain " + command + " " + (plain ? path : "'" + quoted + "'");
 }
+
+std::string resume_command(const fs::path& run) { return command_on("run --resume", run); }
 
 }  // namespace dtrain

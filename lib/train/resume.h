@@ -25,6 +25,9 @@ struct ResumePoint {
   std::vector<std::string> warnings;  // a line for each newer checkpoint that is damaged
 };
 
+// Whether `path` has the name of a checkpoint beside others.
+bool is_checkpoint(const std::filesystem::path& path);
+
 // Where a run keeps its checkpoints.
 std::filesystem::path checkpoint_folder(const std::filesystem::path& run);
 
@@ -36,11 +39,14 @@ std::filesystem::path run_of_checkpoint(const std::filesystem::path& from);
 // run of the job's name that has checkpoints. Throws Error(kCheckpoint) when there is no good one.
 ResumePoint find_resume_point(const std::string& from, const RunDirectoryOptions& options);
 
-// Throws Error(kUsage) if the distributed run of `job` cannot resume from `state`, because it would not train
-// on each of the same examples once.
-void require_resumable(const JobPlan& job, const TrainingState& state);
+// Throws an Error with all reasons why the distributed run of `job` cannot resume from `state`: its variables
+// are of another model (`other_model` says how; then the code is kCheckpoint, else kUsage), it minimised
+// another loss or with another optimizer, or it would not train on each of the same examples once.
+void require_resumable(const JobPlan& job, const TrainingState& state, const std::string& other_model = "");
 
-// "dtrain run --resume runs/mine", for a shell.
+// "dtrain eval runs/mine", for a shell.
+std::string command_on(const std::string& command, const std::filesystem::path& run);
+// The command that resumes the run.
 std::string resume_command(const std::filesystem::path& run);
 
 }  // namespace dtrain

@@ -1,29 +1,54 @@
 #include "train/run_checkpoints.h"
 
+#include <cmath>
+#include <nlohmann/json.hpp>
+#include <vector>
+
+#include "checkpoint/checkpoint.h"
 #include "checkpoint/retention.h"
 #include "core/clock.h"
 
 namespace dtrain {
 namespace {
 
-bool any_interval(const CheckpointSpec& spec) {
-  return spec.every_epochs || spec.every_steps || spec.every_minutes;
+// A replica that is alone may have no store.
+void tell(const StorePtr& store, const std::string& key, const std::string& text) {
+  if (store) store->set(key, std::vector<uint8_t>(text.begin(), text.end()));
+}
+
+std::string told(const StorePtr& store, const std::string& key) {
+  const std::vector<uint8_t> text = store->get(key);
+  return {text.begin(), text.end()};
 }
 
 }  // namespace
-
 bool saves_checkpoints(const JobPlan& job, const RunPlan& run) {
-  return run.traits().saves && any_interval(job.spec.checkpoint);
+  return run.traits().saves && job.spec.checkpoint.saves();
+}
+
+Resumption resume_from(const std::filesystem::path& path, const StorePtr& store, bool leads,
+                       const std::string& key) {
+  Resumption from;
+  if (leads) {
+    Checkpoint checkpoint = load_checkpoint(path);
+    from.state = checkpoint.state;
+    from.variables = {std::move(checkpoint.model), std::move(checkpoint.optimizer)};
+    tell(store, key, event_text(to_json(from.state)));
+  } else {
+    from.state = training_state_from(nlohmann::json::parse(told(store, key)));
+  }
+  return from;
 }
 
 RunCheckpoints::RunCheckpoints(const JobPlan& job, const RunPlan& run, const std::filesystem::path& folder,
-                               bool leads, EventSink& sink)
+                               bool leads, EventSink& sink, StorePtr store)
     : spec_(job.spec.checkpoint),
       saves_(saves_checkpoints(job, run)),
       leads_(leads),
       run_(run.name()),
       folder_(folder),
       sink_(sink),
+      store_(std::move(store)),
       last_time_(steady_seconds()) {
   if (!saves_ || !leads_) return;
   make_checkpoint_folder(folder_);
@@ -41,6 +66,14 @@ bool RunCheckpoints::are_due_after_epoch(int64_t epoch) const {
 bool RunCheckpoints::are_due_by_time() const {
   return writer_ && spec_.every_minutes &&
          steady_seconds() - last_time_ >= 60 * static_cast<double>(*spec_.every_minutes);
+}
+
+bool RunCheckpoints::is_best(const std::map<std::string, double>& metrics, int64_t step) {
+  if (!writer_ || !spec_.best.metric) return false;
+  const auto value = metrics.find(*spec_.best.metric);
+  if (value == metrics.end() || !std::isfinite(value->second)) return false;
+  finish();  // the one that is being written may be the best so far
+  return dtrain::is_best(folder_, spec_.best, step, value->second);
 }
 
 void RunCheckpoints::save(Checkpoint checkpoint, double since) {
@@ -61,6 +94,20 @@ void RunCheckpoints::report() {
   if (!writing_ || !writer_->is_idle()) return;
   sink_.on_event(encode(*writing_));
   writing_.reset();
+}
+
+std::optional<Resumption> RunCheckpoints::return_to_best(int64_t step) {
+  std::optional<SavedCheckpoint> best;
+  if (leads_) {
+    finish();
+    best = best_checkpoint(folder_, spec_.best);
+    if (best && best->step >= step) best.reset();
+    tell(store_, "best/is_earlier", best ? "yes" : "no");
+  }
+  if (leads_ ? !best : told(store_, "best/is_earlier") == "no") return std::nullopt;
+  Resumption resumption = resume_from(best ? best->path : "", store_, leads_, "best/state");
+  if (leads_) remove_later_checkpoints(folder_, best->step);
+  return resumption;
 }
 
 void RunCheckpoints::finish() {

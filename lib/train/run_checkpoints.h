@@ -3,17 +3,20 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <optional>
+#include <string>
 
 #include "checkpoint/writer.h"
 #include "metrics/events.h"
 #include "plan/job_plan.h"
+#include "store/store.h"
 #include "strategy/strategy.h"
 
 namespace dtrain {
 
-// Whether a run saves checkpoints: only the distributed run does, and only if the spec asks for checkpoints.
+// Whether a run saves checkpoints: the distributed run does, unless the spec wants none.
 bool saves_checkpoints(const JobPlan& job, const RunPlan& run);
 
 // What a run resumes from: every replica has the state, rank 0 has the variables too.
@@ -22,18 +25,30 @@ struct Resumption {
   CollectedVariables variables;
 };
 
+// Reads the checkpoint at `path` on rank 0, which alone may be able to; the others get the state through the
+// store, under `key`. Collective. Throws as load_checkpoint() does.
+Resumption resume_from(const std::filesystem::path& path, const StorePtr& store, bool leads,
+                       const std::string& key);
+
 class RunCheckpoints {
  public:
   // Makes the folder on rank 0, so that a folder that cannot be written is an error now and not later. `sink`
-  // gets an event for every checkpoint that is saved. Throws Error(kUsage, kDisk).
+  // gets an event for every checkpoint that is saved; `store` is where the replicas meet, or nullptr if
+  // there is one. Throws Error(kUsage, kDisk).
   RunCheckpoints(const JobPlan& job, const RunPlan& run, const std::filesystem::path& folder, bool leads,
-                 EventSink& sink);
+                 EventSink& sink, StorePtr store);
 
   bool are_saved() const { return saves_; }
   bool are_due_after_step(int64_t step) const;
   bool are_due_after_epoch(int64_t epoch) const;  // `epoch`: how many are complete
   // Whether every_minutes have passed; always false on replicas other than rank 0.
   bool are_due_by_time() const;
+
+  // Whether the spec wants the best one kept and an evaluation after `step` with these metrics is better than
+  // those of all checkpoints before. Always false on replicas other than rank 0. Throws as save() does.
+  bool is_best(const std::map<std::string, double>& metrics, int64_t step);
+  // Whether the end of the run is saved in any case.
+  bool are_saved_at_end() const { return saves_ && spec_.final; }
 
   // Rank 0 alone: writes the checkpoint while training continues. `since`: when training paused for it, as
   // steady_seconds().
@@ -43,6 +58,10 @@ class RunCheckpoints {
   // Waits until all checkpoints are on the disk, and reports them. Throws like report().
   void finish();
 
+  // Returns to the best checkpoint before step `step`: reads it, and removes those of later steps. nullopt if
+  // there is none, or if that of `step` is the best. Collective. Throws like report().
+  std::optional<Resumption> return_to_best(int64_t step);
+
  private:
   const CheckpointSpec& spec_;
   bool saves_;
@@ -50,6 +69,7 @@ class RunCheckpoints {
   std::string run_;
   std::filesystem::path folder_;
   EventSink& sink_;
+  StorePtr store_;
   std::unique_ptr<CheckpointWriter> writer_;  // of rank 0
   std::optional<CheckpointEvent> writing_;    // sent when the checkpoint is on the disk
   double last_time_ = 0;

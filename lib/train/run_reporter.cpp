@@ -1,5 +1,7 @@
 #include "train/run_reporter.h"
 
+#include <fmt/format.h>
+
 #include <torch/headeronly/version.h>
 
 #include <utility>
@@ -11,6 +13,7 @@
 namespace dtrain {
 namespace {
 
+constexpr double kNoticeablyWorse = 1.01;  // times the loss at the beginning
 constexpr double kProgressInterval = 0.1;  // seconds
 
 StepSpeed speed_of(const StepRate& rate) { return {rate.examples_per_second, rate.step_ms}; }
@@ -117,8 +120,10 @@ void RunReporter::on_run_start(int64_t step) {
   start.steps_per_epoch = run_.steps_per_epoch;
   start.epochs = run_.epochs;
   start.total_steps = run_.total_steps;
-  if (step > 0) start.resumed_step = step;
+  resumed_ = step > 0;
+  if (resumed_) start.resumed_step = step;
   start.train_examples = data.train_examples;
+  if (data.has_validation()) start.validation_examples = data.validation_examples;
   start.test_examples = data.test_examples;
   start.dataset = data.name;
   start.dataset_source = data.source;
@@ -173,6 +178,7 @@ void RunReporter::on_window(int64_t epoch, int64_t step, double learning_rate, c
   line.epoch = epoch;
   line.step = step;
   line.metrics = window.metrics();
+  if (!first_loss_ && !resumed_) first_loss_ = window.loss();
   line.learning_rate = learning_rate;
   const double now = steady_seconds();
   if (loss_scale_) line.loss_scale = loss_scale_->value();
@@ -186,6 +192,7 @@ void RunReporter::on_window(int64_t epoch, int64_t step, double learning_rate, c
 void RunReporter::on_epoch(int64_t epoch, int64_t steps, double seconds, double learning_rate,
                            const MetricSums& sums) {
   epoch_seconds_.push_back(seconds);
+  last_loss_ = sums.loss();
   auto line = begin_event<EpochEvent>(run_.name());
   line.epoch = epoch;
   line.steps = steps;
@@ -204,8 +211,22 @@ void RunReporter::on_epoch(int64_t epoch, int64_t steps, double seconds, double 
 }
 
 void RunReporter::on_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums) {
+  if (job_.data.has_validation()) {
+    part_ = kValidationPart;
+    validation_ = ValidationSummary{sums.metrics()};
+  }
+  report_evaluation(epoch, step, seconds, sums);
+}
+
+void RunReporter::on_final_test(int64_t epoch, int64_t step, double seconds, const MetricSums& sums) {
+  part_ = kTestPart;
+  report_evaluation(epoch, step, seconds, sums);
+}
+
+void RunReporter::report_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums) {
   evaluated_ = sums.metrics();
   auto line = begin_event<EvalEvent>(run_.name());
+  line.part = part_;
   line.epoch = epoch;
   line.step = step;
   line.metrics = evaluated_;
@@ -228,7 +249,24 @@ StepSpeed RunReporter::speed(const StepRate& timed, int64_t examples, double sec
   return speed;
 }
 
+void RunReporter::on_best(const std::map<std::string, double>& metrics) {
+  for (auto& [name, value] : evaluated_) value = metrics.at(name);
+  if (validation_) validation_->metrics = evaluated_;
+}
+
+void RunReporter::warn_if_worse() {
+  if (!run_.traits().trains || !first_loss_ || !last_loss_ || *last_loss_ <= kNoticeablyWorse * *first_loss_)
+    return;
+  on_warning(
+      fmt::format("the training loss rose from {:.4g} at the beginning to {:.4g} in the last epoch; a lower "
+                  "{} usually helps",
+                  *first_loss_, *last_loss_,
+                  job_.spec.train.schedule.kind == "piecewise" ? "train.schedule.values"
+                                                               : "train.optimizer.learning_rate"));
+}
+
 void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<WorkersReport>& workers) {
+  warn_if_worse();
   const StepRate rate = run_timer_.run();
   auto end = begin_event<RunEndEvent>(run_.name());
   end.status = "completed";
@@ -244,7 +282,9 @@ void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<
   end.skipped_steps = rate.skipped;
   if (loss_scale_) end.skipped_updates = loss_scale_->skipped();
   if (phase_steps_ > 0) end.phases_ms = mean_milliseconds(phase_seconds_, phase_steps_);
+  end.part = part_;
   end.metrics = evaluated_;
+  end.validation = validation_;
   sink_.on_event(encode(end));
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -50,7 +51,12 @@ class RunReporter {
   void on_window(int64_t epoch, int64_t step, double learning_rate, const MetricSums& window);
   void on_epoch(int64_t epoch, int64_t steps, double seconds, double learning_rate, const MetricSums& sums);
   void on_warning(const std::string& text);
+  // An evaluation during training: of the validation part, or without one of the test examples.
   void on_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums);
+  // The run ends with the weights of an earlier evaluation, which had these metrics.
+  void on_best(const std::map<std::string, double>& metrics);
+  // The evaluation of the test examples at the end, where those before were of the validation part.
+  void on_final_test(int64_t epoch, int64_t step, double seconds, const MetricSums& sums);
   // `workers`: what each worker did, if replicas train asynchronously.
   void on_run_end(int64_t epochs, int64_t steps, const std::optional<WorkersReport>& workers = std::nullopt);
 
@@ -60,6 +66,7 @@ class RunReporter {
   EventSink& sink_;
   const Accelerator* accelerator_;
   DeviceUse device_use() const;
+  void report_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums);
   // The rates of `timed`; where replicas work on their own, by what all of them did: `examples` in `seconds`.
   StepSpeed speed(const StepRate& timed, int64_t examples, double seconds) const;
 
@@ -67,6 +74,10 @@ class RunReporter {
   Traffic traffic_so_far_;
   SentSteps window_sent_, epoch_sent_, run_sent_;
   std::shared_ptr<const LossScale> loss_scale_;
+  void warn_if_worse();
+  std::optional<double> first_loss_;  // of the first window; nullopt if the run resumed
+  std::optional<double> last_loss_;   // of the last epoch
+  bool resumed_ = false;
   StepTimer run_timer_;
   SampledSteps epoch_steps_;
   PhaseTimes phase_seconds_;  // of the steps that rates count
@@ -77,7 +88,9 @@ class RunReporter {
   double window_started_ = 0;
   double progress_sent_ = 0;
   std::vector<double> epoch_seconds_;
-  MetricValues evaluated_;  // by the last evaluation; empty before the first
+  MetricValues evaluated_;           // of the last evaluation, or of the best; empty before the first
+  std::optional<std::string> part_;  // of that evaluation
+  std::optional<ValidationSummary> validation_;
 };
 
 }  // namespace dtrain

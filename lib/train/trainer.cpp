@@ -19,7 +19,8 @@ Trainer::Trainer(const JobPlan& job, const RunPlan& run, const SteppingParts& st
       run_(run),
       strategy_(stepping.strategy),
       train_(shares.train),
-      test_(shares.test),
+      evaluated_(shares.evaluated),
+      final_test_(shares.final_test),
       clock_(stepping.clock),
       reporter_(records.reporter),
       checkpoints_(records.checkpoints),
@@ -47,10 +48,32 @@ void Trainer::run(const Resumption* from) {
     if (evaluation_is_due(epoch)) evaluate(epoch);
     after_epoch(epoch);
   }
+  if (restores_best()) restore_best();
+  if (final_test_ != nullptr) test(epoch);
   strategy_.finish();
   checkpoints_.finish();  // however long the disk takes, nobody waits for it
   activity_.doing(Activity::kFinished);
   reporter_.on_run_end(epoch, step_, workers);
+}
+
+// Workers that train each on their own have no common moment for it.
+bool Trainer::restores_best() const {
+  const EarlyStoppingSpec& early = job_.spec.callbacks.early_stopping;
+  return early.metric && early.restore_best && checkpoints_.are_saved() && !run_.is_asynchronous();
+}
+
+void Trainer::restore_best() {
+  activity_.doing(Activity::kSaving);
+  const std::optional<Resumption> best = checkpoints_.return_to_best(step_);
+  if (!best) return;
+  const TrainingState& state = best->state;
+  strategy_.restore_variables(best->variables, state.step);
+  reporter_.on_best(state.metrics);
+  if (!leads_) return;
+  const std::string& metric = *job_.spec.checkpoint.best.metric;
+  callbacks_.on_event(
+      message_event(run_, fmt::format("the weights are those after epoch {}, the best by {}: {:.6g}",
+                                      state.epoch, metric, state.metrics.at(metric))));
 }
 
 void Trainer::resume(const Resumption& from) {
@@ -134,29 +157,32 @@ void Trainer::after_step(int64_t epoch) {
 }
 
 void Trainer::after_epoch(int64_t epoch) {
-  const Decision decision = deciding_ ? decide() : Decision();
+  const bool is_best = checkpoints_.is_best(evaluation_, step_);
+  const Decision decision = deciding_ ? decide(is_best) : Decision();
   ended_ = ended_ || decision.end;
   const bool last = ended_ || step_ == run_.total_steps;
   if (last) check_variables();
   const bool due = checkpoints_.are_due_after_step(step_) ||
                    (pass_is_complete() && checkpoints_.are_due_after_epoch(epoch + 1));
-  if (checkpoints_.are_saved() && (last || due || decision.save || decision.leave)) save(epoch);
+  const bool at_end = last && checkpoints_.are_saved_at_end();
+  if (checkpoints_.are_saved() && (at_end || due || decision.save || decision.leave)) save(epoch);
   if (decision.leave && !last) leave();
   if (pass_is_complete()) position_ = 0;
 }
 
-Decision Trainer::decide() {
+Decision Trainer::decide(bool saves) {
   clock_.enter(Phase::kCommunicate);
   if (leads_) checkpoints_.report();
   Decision own;
   const bool due = checkpoints_.are_due_by_time();
   const int requests = save_requests_received();
-  own.save = due || (saves_here() && requests > save_requests_met_);
+  const bool asked = saves_here() && requests > save_requests_met_;
+  own.save = saves || due || asked;
   own.leave = checkpoints_.are_saved() && stop_signals_received() > 0;
   own.end = callbacks_.want_to_end();
   const Decision decision = decisions_.agree(own, step_);
   if (decision.save) save_requests_met_ = requests;
-  if (decision.save && leads_ && !due)
+  if (decision.save && leads_ && !saves && !due)
     callbacks_.on_event(
         message_event(run_, fmt::format("SIGUSR1: saving a checkpoint after step {}", step_)));
   clock_.enter(Phase::kUpdate);
@@ -184,7 +210,7 @@ void Trainer::refuse_save_requests() {
   const std::string text =
       checkpoints_.are_saved() ? "SIGUSR1: worker 0 saves the checkpoints; send it there, or to dtrain run"
       : run_.traits().saves
-          ? "SIGUSR1: this job saves no checkpoints; set checkpoint.every_epochs, every_steps or "
+          ? "SIGUSR1: this job saves no checkpoints; set checkpoint.final, every_epochs, every_steps or "
             "every_minutes"
           : "SIGUSR1: the " + run_.name() +
                 " run saves no checkpoints; the distributed run is the one that can";
@@ -223,6 +249,7 @@ TrainingState Trainer::state(int64_t epoch, const MetricSums& window) const {
   state.step = step_;
   state.position = complete ? 0 : position_;
   state.train_examples = job_.data.train_examples;
+  state.validation_examples = job_.data.validation_examples;
   state.global_batch = run_.batch.global;
   state.pass_sums = epoch_sums_.named();
   state.window_sums = window.named();
@@ -269,15 +296,7 @@ void Trainer::require_finite(double loss, const char* of) {
 
 void Trainer::evaluate(int64_t epoch) {
   const double start = steady_seconds();
-  activity_.doing(Activity::kEvaluating);
-  MetricSums sums;
-  test_->start_epoch(0);
-  while (const std::optional<Share> share = test_->next()) sums.add(strategy_.evaluate(*share));
-  sums = strategy_.sum_over_replicas(std::move(sums));
-  if (sums.examples() != job_.data.test_examples) {
-    throw Error(ExitCode::kBug,
-                fmt::format("evaluated {} examples of {}", sums.examples(), job_.data.test_examples));
-  }
+  const MetricSums sums = pass_over(*evaluated_, job_.data.evaluated_examples());
   const MetricValues metrics = sums.metrics();
   learning_rate_.on_evaluation(metrics);  // the same sums on every replica
   evaluation_ = {metrics.begin(), metrics.end()};
@@ -285,8 +304,26 @@ void Trainer::evaluate(int64_t epoch) {
   require_finite(sums.loss(), "evaluation loss");  // the last update alone can spoil the weights
 }
 
+void Trainer::test(int64_t epochs) {
+  const double start = steady_seconds();
+  const MetricSums sums = pass_over(*final_test_, job_.data.test_examples);
+  reporter_.on_final_test(epochs, step_, steady_seconds() - start, sums);
+  require_finite(sums.loss(), "test loss");
+}
+
+MetricSums Trainer::pass_over(ShareLoader& examples, int64_t count) {
+  activity_.doing(Activity::kEvaluating);
+  MetricSums sums;
+  examples.start_epoch(0);
+  while (const std::optional<Share> share = examples.next()) sums.add(strategy_.evaluate(*share));
+  sums = strategy_.sum_over_replicas(std::move(sums));
+  if (sums.examples() != count)
+    throw Error(ExitCode::kBug, fmt::format("evaluated {} examples of {}", sums.examples(), count));
+  return sums;
+}
+
 bool Trainer::evaluation_is_due(int64_t epoch) const {
-  if (test_ == nullptr) return false;
+  if (evaluated_ == nullptr) return false;
   return (epoch + 1) % job_.spec.evaluate.every_epochs == 0 || epoch + 1 == run_.epochs || ended_;
 }
 

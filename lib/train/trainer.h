@@ -40,7 +40,8 @@ struct SteppingParts {
 // This replica's examples.
 struct ReplicaShares {
   ShareLoader& train;
-  ShareLoader* test;  // nullptr: this replica does not evaluate
+  ShareLoader* evaluated;             // during training; nullptr: this replica does not evaluate
+  ShareLoader* final_test = nullptr;  // after it; nullptr: there is no evaluation of its own at the end
 };
 
 // Where the progress of the training is reported and saved.
@@ -65,6 +66,9 @@ class Trainer {
 
  private:
   void resume(const Resumption& from);
+  // Whether the run ends with the weights of its best evaluation, and how. Collective.
+  bool restores_best() const;
+  void restore_best();
   MetricSums restored_sums(const std::map<std::string, double>& sums) const;
   void begin_phase_of(int64_t step);  // 0-based over the run
   double learning_rate_at(int64_t step) const;
@@ -74,7 +78,7 @@ class Trainer {
   // Between two steps of an epoch, and after an epoch with its evaluation: acts on what was decided.
   void after_step(int64_t epoch);
   void after_epoch(int64_t epoch);
-  Decision decide();
+  Decision decide(bool saves = false);  // `saves`: this replica wants a checkpoint
   // Checks the variables, if the spec asks for it. Collective.
   void check_variables();
   // Whether SIGUSR1 to this replica saves a checkpoint. If not, refuse_save_requests() reports what to do
@@ -88,6 +92,11 @@ class Trainer {
   TrainingState state(int64_t epoch, const MetricSums& window) const;
   bool pass_is_complete() const;
   void evaluate(int64_t epoch);
+  // Evaluates the test examples after `epochs` epochs, where the evaluations so far were of a validation
+  // part.
+  void test(int64_t epochs);
+  // Evaluates all of `examples`, which are `count`. Collective.
+  MetricSums pass_over(ShareLoader& examples, int64_t count);
   // Adds the window's sums over all replicas to the epoch's and reports them.
   void end_window(int64_t epoch, double learning_rate);
   // All replicas have the same loss, so all make the same decision.
@@ -98,7 +107,8 @@ class Trainer {
   const RunPlan& run_;
   Strategy& strategy_;
   ShareLoader& train_;
-  ShareLoader* test_;
+  ShareLoader* evaluated_;
+  ShareLoader* final_test_;
   PhaseClock& clock_;
   RunReporter& reporter_;
   RunCheckpoints& checkpoints_;

@@ -11,6 +11,7 @@
 #include <streambuf>
 
 #include "core/text.h"
+#include "yaml/syntax_help.h"
 
 namespace dtrain {
 namespace {
@@ -47,7 +48,7 @@ class MeteredText : public std::streambuf {
 // Builds the tree from the parser's events.
 class TreeBuilder : public YAML::EventHandler {
  public:
-  explicit TreeBuilder(MeteredText& source) : source_(source) {}
+  TreeBuilder(const std::string& text, MeteredText& source) : text_(text), source_(source) {}
 
   YamlNode take_root() { return std::move(root_); }
   int line() const { return line_; }
@@ -72,6 +73,7 @@ class TreeBuilder : public YAML::EventHandler {
     node.kind = YamlNode::Kind::kScalar;
     node.text = value;
     node.plain = tag.empty() || tag == "?";
+    if (!node.plain) require_closed(mark);
     add(std::move(node));
   }
 
@@ -97,6 +99,20 @@ class TreeBuilder : public YAML::EventHandler {
 
   [[noreturn]] static void fail(const YAML::Mark& mark, const std::string& text) {
     throw YamlError(mark.line + 1, mark.column + 1, text);
+  }
+
+  // yaml-cpp takes the end of the text for the end of a quote.
+  void require_closed(const YAML::Mark& mark) const {
+    static const std::string kByteOrderMark = "\xef\xbb\xbf";
+    size_t at =
+        static_cast<size_t>(mark.pos) + (text_.rfind(kByteOrderMark, 0) == 0 ? kByteOrderMark.size() : 0);
+    if (at >= text_.size() || (text_[at] != '"' && text_[at] != '\'')) return;
+    const char quote = text_[at];
+    while (++at < text_.size() && (text_[at] != quote || (quote == '\'' && text_[at + 1] == quote))) {
+      if (text_[at] == quote || (quote == '"' && text_[at] == '\\')) ++at;
+    }
+    if (at >= text_.size())
+      throw explain_syntax(text_, mark.line + 1, mark.column + 1, "a quote is not closed");
   }
 
   static std::string short_tag(const std::string& tag) {
@@ -152,6 +168,7 @@ class TreeBuilder : public YAML::EventHandler {
     }
   }
 
+  const std::string& text_;
   MeteredText& source_;
   YamlNode root_;
   std::vector<Frame> frames_;
@@ -200,19 +217,6 @@ void check_bytes(const std::string& text) {
                               : fmt::format("the byte 0x{:02x} is not UTF-8", byte));
 }
 
-// A hint for a line (1-based) with a common mistake that yaml-cpp describes badly.
-std::string syntax_hint(const std::string& text, int line) {
-  size_t begin = 0;
-  for (int at = 1; at < line; ++at) {
-    const size_t end = text.find('\n', begin);
-    if (end == std::string::npos) return "";
-    begin = end + 1;
-  }
-  const size_t first = text.find_first_not_of(" \t", begin);
-  const bool tab = text.substr(begin, first - begin).find('\t') != std::string::npos;
-  return tab ? "; indent with spaces, not tabs" : "";
-}
-
 }  // namespace
 
 bool is_clean_text(const std::string& text, size_t& at) {
@@ -229,7 +233,7 @@ bool is_clean_text(const std::string& text, size_t& at) {
 YamlNode parse_yaml(const std::string& text) {
   check_bytes(text);
   MeteredText source(text);
-  TreeBuilder builder(source);
+  TreeBuilder builder(text, source);
   const auto check_source = [&] {
     if (source.starved())
       throw YamlError(builder.line(), builder.column(),
@@ -243,9 +247,8 @@ YamlNode parse_yaml(const std::string& text) {
   } catch (const YAML::Exception& error) {
     check_source();
     const bool known = !error.mark.is_null();
-    const int line = known ? error.mark.line + 1 : builder.line();
-    throw YamlError(line, known ? error.mark.column + 1 : builder.column(),
-                    "not valid YAML: " + printable(error.msg) + syntax_hint(text, line));
+    throw explain_syntax(text, known ? error.mark.line + 1 : builder.line(),
+                         known ? error.mark.column + 1 : builder.column(), error.msg);
   }
   check_source();
   return builder.take_root();

@@ -91,6 +91,27 @@ TEST_CASE("a suspect one takes the place of suspect ones only, and a good one ta
   CHECK(names_in(folder.path()) == std::vector<std::string>{"step-000000003", "step-000000006"});
 }
 
+TEST_CASE("a value is the best when it beats those of all earlier steps") {
+  const TemporaryFolder folder;
+  CHECK(is_best(folder.path(), {"accuracy", "auto"}, 1, 0.1));
+  save(folder.path(), 1, 0.5);
+  save(folder.path(), 2);
+  save(folder.path(), 3, 0.9, "odd");
+  save(folder.path(), 9, 0.9);  // of before the run went back
+  CHECK(is_best(folder.path(), {"accuracy", "auto"}, 4, 0.6));
+  CHECK_FALSE(is_best(folder.path(), {"accuracy", "auto"}, 4, 0.5));
+  CHECK(is_best(folder.path(), {"accuracy", "min"}, 4, 0.4));
+  CHECK_FALSE(is_best(folder.path(), {"accuracy", "auto"}, 10, 0.9));
+}
+
+TEST_CASE("going back to a step removes the later ones, suspect or not") {
+  const TemporaryFolder folder;
+  for (const int64_t step : {1, 2, 3}) save(folder.path(), step);
+  save(folder.path(), 4, 0.5, "odd");
+  remove_later_checkpoints(folder.path(), 2);
+  CHECK(steps_in(folder.path()) == Steps{1, 2});
+}
+
 TEST_CASE("a damaged one is never the best") {
   const TemporaryFolder folder;
   save(folder.path(), 1, 0.9);

@@ -88,18 +88,40 @@ TEST_CASE("bash and zsh complete commands, options, shells and files") {
   std::filesystem::create_directory(folder / "files");
   for (const char* name : {"job.yaml", "jolly good.yaml", "other.yaml", "run"})
     folder.write(std::string("files/") + name, "");
+  std::filesystem::create_directories(folder / "files/runs/a/checkpoints/step-1");
+  std::filesystem::create_directories(folder / "files/runs/b");
   const std::vector<Completion> tries = {
       {{"ru"}, {"run"}},
       {{"repl"}, {}},  // hidden
-      {{"report", "--o"}, {"--output", "--overwrite"}},
+      {{"report", "--o"}, {"--out", "--overwrite"}},
       {{"eval", "--re"}, {"--replicas"}},
       {{"predict", "--r"}, {"--resize"}},
       {{"--v"}, {"--version"}},
       {{"run", "--"},
-       {"--help", "--set", "--run-dir", "--overwrite", "--resume", "--inspect-step", "--quiet", "--json"}},
+       {"--help", "--set", "--unset", "--run-dir", "--overwrite", "--resume", "--inspect-step", "--quiet",
+        "--json"}},
       {{"run", "--qu"}, {"--quiet"}},
       {{"run", "job.yaml", "--ov"}, {"--overwrite"}},
-      {{"plan", "--"}, {"--help", "--set", "--json", "--plot-lr"}},
+      {{"plan", "--"}, {"--help", "--set", "--unset", "--json", "--plot-lr"}},
+      // fields and values
+      {{"run", "--set", "train.optimizer.ki"}, {"train.optimizer.kind="}},
+      {{"run", "job.yaml", "--set", "strategy.kind=mi"}, {"strategy.kind=mirrored"}},
+      {{"run", "job.yaml", "--set", "train.optimizer.kind="},
+       {"train.optimizer.kind=sgd", "train.optimizer.kind=rmsprop", "train.optimizer.kind=adam",
+        "train.optimizer.kind=adamw"}},
+      {{"plan", "--set", "data.shuffle=f"}, {"data.shuffle=false"}},
+      {{"sweep", "--set", "data.train_examples=a"}, {"data.train_examples=all"}},
+      {{"run", "--unset", "compare.b"}, {"compare.baseline"}},
+      {{"export", "--format", "o"}, {"onnx"}},
+      {{"export", "--format=o"}, {"--format=onnx"}},
+      {{"sweep", "job.yaml", "--mode", ""}, {"weak", "strong"}},
+      {{"init", "--dataset", "f"}, {"fashion_mnist"}},
+      {{"configs", "mnist_mi"}, {"mnist_mirrored"}},
+      // runs and checkpoints
+      {{"eval", ""}, {"runs/a", "runs/b"}},
+      {{"compare", "runs/a", "runs/"}, {"runs/a", "runs/b"}},
+      {{"eval", "runs/a"}, {"runs/a", "runs/a/checkpoints/step-1"}},
+      {{"predict", "runs/a", "ot"}, {"other.yaml"}},
       {{"completion", "z"}, {"zsh"}},
       {{"completion", ""}, {"--help", "bash", "fish", "zsh"}},
       {{"run", "jo"}, {"job.yaml", "jolly good.yaml"}},
@@ -117,6 +139,23 @@ TEST_CASE("bash and zsh complete commands, options, shells and files") {
     const Words first = complete_in(shell, folder, {{{""}, {}}}).front();
     for (const char* name : {"run", "validate", "plan", "schema", "completion", "--help"})
       CHECK(first.count(name) == 1);
+  }
+}
+
+TEST_CASE("bash completes a value though it takes the = for a word") {
+  if (!has_shell("bash")) return;
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "files");
+  const std::vector<Completion> tries = {
+      {{"run", "--set", "strategy.kind", "=", "mi"}, {"mirrored"}},
+      {{"run", "--set", "data.shuffle", "="}, {"true", "false"}},
+      {{"run", "job.yaml", "--set", "model.kind", "=", "c"}, {"cnn"}},
+      {{"export", "run", "--format", "=", "t"}, {"torchscript"}},
+  };
+  const std::vector<Words> found = complete_in("bash", folder, tries);
+  for (size_t i = 0; i < tries.size(); ++i) {
+    INFO(i);
+    CHECK(found[i] == tries[i].offered);
   }
 }
 

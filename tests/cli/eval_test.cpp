@@ -53,10 +53,48 @@ TEST_CASE("eval counts every test example once, by class") {
                               ContainsSubstring("confusion: a row for each class"));
 }
 
+TEST_CASE("eval takes the part of the data that it is asked for") {
+  const TemporaryFolder folder;
+  const fs::path run = save_run(folder.path());
+  const auto counted = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> arguments = {"eval", run, "--json"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Outcome outcome = dtrain_command(arguments);
+    INFO(outcome.errors);
+    REQUIRE(outcome.exit_code == 0);
+    const auto json = nlohmann::json::parse(outcome.output);
+    return std::pair(json.at("split").get<std::string>(), json.at("examples").get<int64_t>());
+  };
+  CHECK(counted({}) == std::pair(std::string("test"), int64_t{33}));
+  CHECK(counted({"--split", "test"}) == std::pair(std::string("test"), int64_t{33}));
+  CHECK(counted({"--split", "train"}) == std::pair(std::string("train"), int64_t{20}));
+  const std::vector<std::string> quarter = {"--set", "data.split.validation=0.25"};
+  CHECK(counted({"--split", "validation", quarter[0], quarter[1]}).second == 5);
+  CHECK(counted({"--split", "train", quarter[0], quarter[1]}).second == 15);
+  CHECK(counted({quarter[0], quarter[1]}).second == 33);
+  const Outcome text = dtrain_command({"eval", run, "--split", "train"});
+  CHECK_THAT(text.output, ContainsSubstring("synthetic, 20 training examples"));
+
+  const Outcome none = dtrain_command({"eval", run, "--split", "validation"});
+  CHECK(none.exit_code == 2);
+  CHECK_THAT(none.errors, ContainsSubstring("no validation part") && ContainsSubstring("--split test"));
+  CHECK(dtrain_command({"eval", run, "--split", "all"}).exit_code == 2);
+}
+
 TEST_CASE("what cannot be evaluated is refused with the reason") {
   const TemporaryFolder folder;
   const fs::path run = save_run(folder.path());
   CHECK(dtrain_command({"eval", folder / "none"}).exit_code == 7);
+  CHECK(dtrain_command({"eval", folder / "none"}).errors ==
+        "dtrain: " + (folder / "none").string() + ": there is no such folder\n");
+  CHECK(dtrain_command({"eval", folder / "rum"}).errors == "dtrain: " + (folder / "rum").string() +
+                                                               ": there is no such folder; did you mean " +
+                                                               run.string() + "?\n");
+  CHECK_THAT(dtrain_command({"inspect", folder / "ru"}).errors, ContainsSubstring("did you mean"));
+  CHECK_THAT(dtrain_command({"compare", folder / "ru", run}).errors, ContainsSubstring("did you mean"));
+  const std::string spec_file = folder.write("spec.yaml", "name: x");
+  CHECK_THAT(dtrain_command({"eval", spec_file}).errors,
+             ContainsSubstring("is a file; name the folder of a run or of a checkpoint"));
   const Outcome other = dtrain_command({"eval", run, "--set", "model.hidden=[6]"});
   CHECK(other.exit_code == 7);
   CHECK_THAT(other.errors, ContainsSubstring("of another model"));
@@ -67,6 +105,15 @@ TEST_CASE("what cannot be evaluated is refused with the reason") {
   const Outcome data = dtrain_command({"eval", run, "--data", folder / "it's"});
   CHECK(data.exit_code == 2);
   CHECK_THAT(data.errors, ContainsSubstring("data.path"));
+}
+
+TEST_CASE("a file of a checkpoint means the checkpoint") {
+  const TemporaryFolder folder;
+  const fs::path checkpoint = checkpoint_folder(save_run(folder.path())) / "step-000000005";
+  const Outcome whole = dtrain_command({"eval", checkpoint.string()});
+  const Outcome part = dtrain_command({"eval", (checkpoint / "model.safetensors").string()});
+  CHECK(part.exit_code == 0);
+  CHECK(part.output == whole.output);
 }
 
 // 160 GB, of which a spec may dream; the weights are those of the small model.

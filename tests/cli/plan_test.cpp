@@ -96,7 +96,8 @@ TEST_CASE("the plan as JSON has every number that the issue of a batch needs") {
       {"steps_per_epoch", 469},
       {"epochs", 5},
       {"total_steps", 2345},
-      {"learning_rate_derivation", "0.001 x 128/64 (linear) = 0.002"}};
+      {"learning_rate_derivation",
+       "0.001 x 128/64 (linear) = 0.002; falls to 0 as a cosine over all 2,345 steps"}};
   for (const auto& [key, value] : expected) {
     INFO(key);
     REQUIRE(run.contains(key));
@@ -110,6 +111,23 @@ TEST_CASE("the plan as JSON has every number that the issue of a batch needs") {
     total += memory[part].get<int64_t>();
   CHECK(memory["total"] == total);
   CHECK(parse_spec(document["spec"], "printed").ok());
+}
+
+TEST_CASE("a plan shows the sizes of the three parts, and refuses a part that leaves nothing") {
+  const std::vector<std::string> split = {"--set", "data.split.validation=0.1"};
+  const Outcome text = plan(plan_of_example(), split);
+  REQUIRE(text.exit_code == 0);
+  CHECK_THAT(text.output,
+             ContainsSubstring("54,000 to train on, 6,000 to validate on, 10,000 to test at the end\n") &&
+                 ContainsSubstring("steps per epoch         422, the last with 112 examples\n"));
+  const Outcome json = plan(plan_of_example(), {"--json", split[0], split[1]});
+  const auto data = nlohmann::json::parse(json.output)["data"];
+  CHECK(data["train_examples"] == 54000);
+  CHECK(data["validation_examples"] == 6000);
+  CHECK(data["test_examples"] == 10000);
+  const Outcome all = plan(plan_of_example(), {split[0], split[1], "--set", "data.train_examples=1"});
+  CHECK(all.exit_code == 2);
+  CHECK_THAT(all.errors, ContainsSubstring("takes 1 of the 1 training example and leaves none"));
 }
 
 TEST_CASE("the learning rate's derivation goes on with the schedule") {

@@ -1,6 +1,11 @@
 // Specs as files: those that cannot be read, those that are hostile, and validate over good and bad ones.
+#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <csignal>
+#include <fstream>
+#include <thread>
 
 #include <nlohmann/json.hpp>
 
@@ -44,14 +49,64 @@ TEST_CASE("a spec that cannot be read") {
   check_refused({"."}, ".: not a regular file\n1 problem\n", folder);
   check_refused({"/dev/zero"}, "/dev/zero: not a regular file", folder);
   check_refused({"\x1b[31m.yaml"}, "\\x1b[31m.yaml: cannot open", folder);
-  REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);
-  check_refused({"pipe"}, "pipe: not a regular file", folder);
   folder.write("huge.yaml", "");
   REQUIRE(::truncate((folder / "huge.yaml").c_str(), 100'000'000) == 0);
   check_refused({"huge.yaml"}, "huge.yaml: 95.4 MiB is over the limit of 1.0 MiB", folder);
   if (::geteuid() == 0) return;  // root may read everything
   ::chmod(folder.write("secret.yaml", kGood).c_str(), 0);
   check_refused({"secret.yaml"}, "secret.yaml: cannot open: Permission denied", folder);
+}
+
+TEST_CASE("a spec comes through a pipe or the standard input") {
+  const TemporaryFolder folder;
+  const std::string pipe = folder / "pipe";
+  REQUIRE(::mkfifo(pipe.c_str(), 0600) == 0);
+  const auto before = std::signal(SIGPIPE, SIG_IGN);  // the reader does not take more than its limit
+  const auto through_pipe = [&](const std::string& spec, const std::vector<std::string>& arguments) {
+    std::thread writer([&] { std::ofstream(pipe) << spec; });
+    const Outcome outcome = dtrain_command(arguments, {folder.path(), {}, ""});
+    writer.join();
+    return outcome;
+  };
+  CHECK(through_pipe(kGood, {"validate", pipe}).output == pipe + ": valid\n");
+  CHECK(through_pipe("batch: {per_replica: 0}", {"validate", pipe}).errors.find(pipe + ":1:22: batch") == 0);
+  CHECK_THAT(through_pipe(repeated("#", 2'000'000), {"validate", pipe}).errors,
+             ContainsSubstring("is over the limit of 1.0 MiB"));
+  std::signal(SIGPIPE, before);
+  const int standard_input = ::dup(STDIN_FILENO);
+  const auto as_input = [&](const std::string& spec, const std::string& command) {
+    const int file = ::open(folder.write("input.yaml", spec).c_str(), O_RDONLY | O_CLOEXEC);
+    REQUIRE(::dup2(file, STDIN_FILENO) == STDIN_FILENO);
+    ::close(file);
+    return dtrain_command({command, "-"}, {folder.path(), {}, ""});
+  };
+  CHECK(as_input(kGood, "validate").output == "-: valid\n");
+  CHECK(as_input(kGood, "plan").exit_code == 0);
+  CHECK_THAT(as_input("batch: {per_replica: 0}", "validate").errors,
+             ContainsSubstring("<stdin>:1:22: batch"));
+  ::dup2(standard_input, STDIN_FILENO);
+  ::close(standard_input);
+}
+
+TEST_CASE("a new kind drops what is only the old one's, and says so") {
+  const TemporaryFolder folder;
+  folder.write("job.yaml",
+               "strategy: {kind: mirrored, replicas: 2}\n" + kGood + "compare: {baseline: one_device}\n");
+  for (const char* command : {"validate", "plan"}) {
+    const Outcome outcome =
+        dtrain_command({command, "job.yaml", "--set", "strategy.kind=one_device"}, {folder.path(), {}, ""});
+    CHECK(outcome.exit_code == 0);
+    CHECK(outcome.errors ==
+          "NOTE: strategy.replicas of job.yaml dropped: one_device trains one replica, not 2; use "
+          "strategy.kind "
+          "mirrored\nNOTE: compare.baseline of job.yaml dropped: would compare one_device with itself; leave "
+          "it out, "
+          "or use strategy.kind mirrored\n");
+  }
+  const Outcome removed = dtrain_command({"plan", "job.yaml", "--unset", "compare", "--unset", "strategy"},
+                                         {folder.path(), {}, ""});
+  CHECK(removed.errors.empty());
+  CHECK_THAT(removed.output, !ContainsSubstring("baseline run"));
 }
 
 TEST_CASE("a file that is no spec") {

@@ -14,6 +14,7 @@
 #include "catch.h"
 #include "data/data_files.h"
 #include "data/memory_source.h"
+#include "data/split.h"
 
 using namespace dtrain;
 using namespace dtrain::test;
@@ -196,6 +197,20 @@ TEST_CASE("a device that assembles batches itself comes to the same examples and
   options.format.channels_last = true;
   const at::Tensor inputs = epoch_of(images, options)[0].micro_batches[0].assemble().inputs;
   CHECK(inputs.is_contiguous(at::MemoryFormat::ChannelsLast));
+}
+
+TEST_CASE("a selection is loaded like a source of its examples alone, wherever batches are assembled") {
+  const LabelledImages all = numbered_images(31);
+  const std::vector<int64_t> some = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 30};
+  const at::Tensor rows = at::tensor(some, at::kLong);
+  const LabelledImages alone = {all.images.index_select(0, rows), all.labels.index_select(0, rows)};
+  LoaderOptions options = options_for(4, 2, 1);
+  for (const Assembly assembly : {Assembly::kOnHost, Assembly::kResident, Assembly::kUploaded}) {
+    options.assembly = assembly;
+    ShareLoader loader(make_selection(make_memory_source(all), some), options);
+    loader.start_epoch(3);
+    CHECK(same(rest_of(loader), epoch_of(alone, options, 3)));
+  }
 }
 
 TEST_CASE("a copy of a micro-batch has memory of its own, and takes over another's examples") {

@@ -84,6 +84,33 @@ TEST_CASE("the shape and counts come from the files") {
   CHECK(images_of(*dataset.test).images.sizes() == at::IntArrayRef({10, 1, 4, 3}));
 }
 
+TEST_CASE("there are as many classes as the labels name, unless the spec says how many") {
+  const Places places;
+  const fs::path folder = "datasets/fashion_mnist";
+  write_dataset(folder, 20);
+  DataSpec spec = spec_for("fashion_mnist");
+  CHECK(find_dataset(spec).classes == 10);
+  CHECK(find_dataset(spec).class_names.size() == 10);
+  const auto with_labels = [&](const std::string& train, const std::string& test) {
+    fs::remove(folder / "train-labels-idx1-ubyte.gz");
+    write_file(folder / "train-labels-idx1-ubyte", label_file(0).substr(0, 4) + word(20) + train);
+    write_file(folder / "t10k-labels-idx1-ubyte", label_file(0).substr(0, 4) + word(10) + test);
+  };
+  with_labels(std::string(20, '\1'), std::string(10, '\2'));
+  CHECK(find_dataset(spec).classes == 3);
+  CHECK(find_dataset(spec).class_names.empty());  // not the published classes
+  CHECK(load_dataset(spec, 1).info.classes == 3);
+  with_labels(std::string(20, '\0'), std::string(10, '\0'));
+  CHECK(find_dataset(spec).classes == 2);
+  with_labels(std::string(20, '\200'), std::string(10, '\0'));
+  CHECK(find_dataset(spec).classes == 10);  // more than are published may be damage
+  CHECK_THAT(
+      error_of([&] { load_dataset(spec, 1); }),
+      ContainsSubstring("label 128 of example 0 is not below the number of classes, 10 (data.classes)"));
+  spec.classes = 129;
+  CHECK(load_dataset(spec, 1).info.classes == 129);
+}
+
 TEST_CASE("a missing dataset is replaced by the fallback, which is told") {
   const Places places;
   write_dataset("datasets/fashion_mnist", 20);
@@ -97,10 +124,22 @@ TEST_CASE("a missing dataset is replaced by the fallback, which is told") {
 
   SECTION("a path is for the requested dataset alone") {
     write_dataset("datasets/mnist", 20);
+    fs::create_directory("elsewhere");
     spec.path = "elsewhere";
     CHECK(find_dataset(spec).name == "fashion_mnist");
     spec.fallback.reset();
-    CHECK_THAT(error_of([&] { find_dataset(spec); }), ContainsSubstring("elsewhere (no such folder)"));
+    CHECK_THAT(error_of([&] { find_dataset(spec); }), ContainsSubstring("elsewhere (none of its files)"));
+  }
+  SECTION("a path that is not there is a slip, which no fallback hides") {
+    spec.path = "elsewhre";
+    CHECK(error_of([&] { find_dataset(spec); }) ==
+          "data.path: elsewhre: there is no such folder; correct it, or leave data.path out to search the "
+          "usual "
+          "folders and then for data.fallback");
+    spec.fallback.reset();
+    CHECK_THAT(error_of([&] { load_dataset(spec, 1); }),
+               ContainsSubstring("elsewhre: there is no such folder"));
+    CHECK(describe_dataset(spec).name == "mnist");  // what is published: planning needs no data
   }
   SECTION("synthetic needs no files") {
     spec.fallback = "synthetic";

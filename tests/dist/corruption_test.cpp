@@ -121,7 +121,7 @@ TEST_CASE("a flipped bit of a replica's weights ends the job, which goes on from
   if (replicas == 2) CHECK_THAT(end.errors, ContainsSubstring(", rank 1 on host "));
   const auto saved = list_checkpoints(checkpoints_of(job));
   CHECK_THAT(last_line(end.errors),
-             ContainsSubstring("to go on from step ") &&
+             ContainsSubstring("to resume from step ") &&
                  ContainsSubstring("dtrain run --resume " + job.run_folder().string()));
   for (const SavedCheckpoint& checkpoint : saved) {
     CHECK_FALSE(checkpoint.suspect);

@@ -111,7 +111,7 @@ TEST_CASE("a host that does not come back ends the job when all are needed") {
     CHECK_THAT(end.errors, ContainsSubstring("is gone") &&
                                ContainsSubstring("still missing: rank 1 (host 127.0.0.2)") &&
                                ContainsSubstring("restarts.min_replicas is all") &&
-                               ContainsSubstring("to go on from step "));
+                               ContainsSubstring("to resume from step "));
   }
   CHECK(job.is_gone());
 }

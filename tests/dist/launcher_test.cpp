@@ -128,7 +128,7 @@ TEST_CASE("launched replicas that save checkpoints stop after the same step, who
     const Finished first = ranks[0]->wait(10);
     CHECK(first.exit_code == 75);
     CHECK_THAT(first.errors,
-               ContainsSubstring(" after step ") && ContainsSubstring("to go on: dtrain run --resume "));
+               ContainsSubstring(" after step ") && ContainsSubstring("to resume: dtrain run --resume "));
     CHECK(ranks[1]->wait(10).exit_code == 75);
   }
   CHECK(job.event("run_end", "distributed").at("status") == "stopped");

@@ -107,7 +107,7 @@ TEST_CASE("without restarts a death ends the job, and --resume goes on") {
   const Finished end = program.wait(30);
   CHECK(end.exit_code == 4);
   CHECK(job.events("restart").empty());
-  CHECK_THAT(end.errors, ContainsSubstring("to go on from step ") &&
+  CHECK_THAT(end.errors, ContainsSubstring("to resume from step ") &&
                              ContainsSubstring(": dtrain run --resume " + job.run_folder().string()));
 }
 

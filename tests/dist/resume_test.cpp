@@ -34,7 +34,7 @@ TEST_CASE("a stopped job saves, says how to go on, and goes on bit for bit") {
     CHECK(stopped.exit_code == 75);
     CHECK_THAT(stopped.errors, ContainsSubstring(signal == SIGINT ? "stopped by SIGINT after step "
                                                                   : "stopped by SIGTERM after step "));
-    CHECK(last_line(stopped.errors) == "to go on: dtrain run --resume " + job.run_folder().string());
+    CHECK(last_line(stopped.errors) == "to resume: dtrain run --resume " + job.run_folder().string());
   }
   const auto saved = list_checkpoints(checkpoints_of(job));
   CHECK(job.event("run_end", "distributed").at("status") == "stopped");

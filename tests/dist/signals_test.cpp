@@ -44,7 +44,7 @@ TEST_CASE("a terminal that is closed stops the job, which has saved, however oft
   const Finished end = program.wait();
   CHECK(end.exit_code == 75);
   CHECK_THAT(end.errors, ContainsSubstring("stopped by SIGHUP after step "));
-  CHECK(last_line(end.errors) == "to go on: dtrain run --resume " + job.run_folder().string());
+  CHECK(last_line(end.errors) == "to resume: dtrain run --resume " + job.run_folder().string());
   REQUIRE(saved_by(job).size() == 1);
   CHECK(job.event("checkpoint", "distributed").at("step") == saved_by(job).back().step);
   CHECK(job.event("run_end", "distributed").at("status") == "stopped");

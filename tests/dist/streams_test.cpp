@@ -12,7 +12,7 @@ namespace dtrain {
 namespace {
 
 constexpr int64_t kAllSteps = 1300;
-const Arguments kLong = Job::set({"train.epochs=100"});  // 13 steps each
+const Arguments kManyEpochs = Job::set({"train.epochs=100"});  // 13 steps each
 
 // Trained to the end, with one word about the output.
 void check_complete(const Job& job) {
@@ -33,7 +33,7 @@ TEST_CASE("a job whose reader is gone goes on to its end") {
   Descriptor reader(ends[0]), writer(ends[1]);
   ProgramOptions options;
   options.output = writer.get();
-  Program program(job.run(json ? kLong + Arguments{"--json"} : kLong), options);
+  Program program(job.run(json ? kManyEpochs + Arguments{"--json"} : kManyEpochs), options);
   writer.reset();
   char first = 0;
   REQUIRE(::read(reader.get(), &first, 1) == 1);  // as `head -1` does
@@ -60,7 +60,7 @@ TEST_CASE("a job trains without streams that take anything") {
   SECTION("both have lost their readers") { options.output = options.errors = writer.get(); }
   const Descriptor full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
   SECTION("both are full") { options.output = options.errors = full.get(); }
-  CHECK(run_program(job.run(kLong), options).exit_code == 0);
+  CHECK(run_program(job.run(kManyEpochs), options).exit_code == 0);
   check_complete(job);
 }
 

@@ -1,6 +1,7 @@
 #include "runs/comparison.h"
 
 #include <cmath>
+#include <tuple>
 
 #include "catch.h"
 #include "sample_events.h"
@@ -160,6 +161,31 @@ overhead at equal replicas                           5.0 % +- 1.2
 )");
 }
 
+TEST_CASE("with a validation part the comparison is of the test, and shows both") {
+  SummaryCollector collector;
+  for (const auto& [run, replicas, accuracy] :
+       {std::tuple("baseline", 1, 0.976), std::tuple("distributed", 2, 0.974)}) {
+    collector.on_event(run_start(run, replicas));
+    collector.on_event(eval_of("validation", run, 2, 0.05, 0.99));
+    CHECK(collector.of(run).part == "validation");
+    collector.on_event(eval_of("test", run, 2, 0.0715, accuracy));
+    collector.on_event(split_run_end(run, accuracy));
+    CHECK(collector.of(run).part == "test");
+  }
+  const ComparisonEvent event =
+      comparison_event(compare_runs(collector.of("baseline"), collector.of("distributed")));
+  const Event json = encode(event);
+  CHECK(json["distributed"]["part"] == "test");
+  CHECK(json["distributed"]["accuracy"] == 0.974);
+  CHECK(json["distributed"]["validation"] == Event({{"loss", 0.05}, {"accuracy", 0.99}}));
+  CHECK_THAT(event.verdict.value(), ContainsSubstring("the test accuracy is the same within 0.2 points"));
+  const std::string table = comparison_table(event);
+  INFO(table);
+  for (const char* row : {"validation loss", "validation accuracy", "test loss", "test accuracy"})
+    CHECK_THAT(table, ContainsSubstring(std::string("\n") + row));
+  CHECK_THAT(table, !ContainsSubstring("evaluation"));
+}
+
 TEST_CASE("the table shows what is missing as dashes, and a fallback dataset") {
   RunSummary right;
   right.dataset = "fashion_mnist";
@@ -190,6 +216,15 @@ TEST_CASE("verdict: faster but worse, faster and better") {
              ContainsSubstring(", but the accuracy is 2.0 points lower (95.80 % against 97.80 %)."));
   accuracy_of(right) = 0.998;
   CHECK_THAT(verdict_of(baseline(), right), ContainsSubstring(", and the accuracy is 2.0 points higher"));
+}
+
+TEST_CASE("verdict: with a validation part, of the test") {
+  RunSummary left = baseline(), right = distributed();
+  left.part = right.part = "test";
+  accuracy_of(right) = 0.958;
+  CHECK_THAT(verdict_of(left, right), ContainsSubstring(", but the test accuracy is 2.0 points lower"));
+  loss_of(right) = std::nan("");
+  CHECK_THAT(verdict_of(left, right), ContainsSubstring("the distributed run's test loss is not a finite"));
 }
 
 TEST_CASE("verdict: slower, or no difference") {

@@ -119,6 +119,23 @@ size_t widest_line(const std::string& text) {
 
 TEST_CASE("plain output of a run, whole") { CHECK(shown(ConsoleOptions(), one_run()) == kGolden); }
 
+TEST_CASE("with a validation part every line says what was evaluated") {
+  Event start = run_start("distributed", 2);
+  start["train_examples"] = 54000;
+  start["validation_examples"] = 6000;
+  const std::string text =
+      shown(ConsoleOptions(),
+            {start, eval_of("validation", "distributed", 2, 0.05, 0.99),
+             eval_of("test", "distributed", 2, 0.0715, 0.976), split_run_end("distributed", 0.976)});
+  INFO(text);
+  CHECK_THAT(text, ContainsSubstring("54,000 training, 6,000 validation and 10,000 test examples\n") &&
+                       ContainsSubstring("-- validation --\n") && !ContainsSubstring("-- test") &&
+                       ContainsSubstring("      2/2         -         -    0.0500    0.9900") &&
+                       ContainsSubstring("  last validation: loss 0.0500, accuracy 0.9900\n"
+                                         "  final test: loss 0.0715, accuracy 0.9760\n"));
+  CHECK_THAT(text, !ContainsSubstring("eval"));
+}
+
 TEST_CASE("workers that train on their own are told about, and lost ones at once") {
   std::vector<Event> events = one_run();
   events[0]["servers"] = 2;
@@ -258,7 +275,9 @@ TEST_CASE("the best epoch is marked by the metric that decides, also when it was
     events.push_back(evaluation);
   }
   events.push_back(run_end("distributed"));
-  const std::string by_accuracy = shown(ConsoleOptions(), events);
+  ConsoleOptions by_accuracy_options;
+  by_accuracy_options.best_metric = "accuracy";
+  const std::string by_accuracy = shown(by_accuracy_options, events);
   CHECK_THAT(by_accuracy, ContainsSubstring("0.5000    0.8000      64,000       1.1 s  best\n") &&
                               ContainsSubstring("0.3000    0.9000      64,000       1.1 s  best\n") &&
                               ContainsSubstring("0.2000    0.8500      64,000       1.1 s\n"));
@@ -268,7 +287,7 @@ TEST_CASE("the best epoch is marked by the metric that decides, also when it was
   CHECK_THAT(shown(by_loss, events), !ContainsSubstring("best epoch:"));  // it is the last one
 
   std::ostringstream out;
-  Console console(out, ConsoleOptions());
+  Console console(out, by_accuracy_options);
   for (size_t i = 0; i < 5; ++i) console.remember(events[i]);
   CHECK(out.str().empty());
   Event resumed = run_start("distributed", 2);

@@ -43,6 +43,7 @@ RunStartEvent run_start() {
   event.total_steps = 938;
   event.resumed_step = 10;
   event.train_examples = 60000;
+  event.validation_examples = 6;
   event.test_examples = 10000;
   event.dataset = "fashion_mnist";
   event.dataset_source = "data";
@@ -63,10 +64,10 @@ const char* const kRunStart =
     R"("strategy":"parameter_server","replicas":2,"devices":["cpu","cuda:0"],"servers":1,"max_staleness":4,)"
     R"("threads_per_replica":3,"global_batch":128,"per_replica_batch":64,"accumulate_steps":1,)"
     R"("learning_rate":0.5,"learning_rate_derivation":"0.25 x 2","warmup_steps":7,"steps_per_epoch":469,)"
-    R"("epochs":2,"total_steps":938,"resumed_step":10,"train_examples":60000,"test_examples":10000,)"
-    R"("dataset":"fashion_mnist","dataset_source":"data","dataset_requested":"mnist","parameters":235146,)"
-    R"("dtype":"float32","precision":"bf16_mixed","seed":42,"host":"here","processor":"a processor",)"
-    R"("skipped_steps":10,"dtrain":"0.1.0","libtorch":"2.11.0"})";
+    R"("epochs":2,"total_steps":938,"resumed_step":10,"train_examples":60000,"validation_examples":6,)"
+    R"("test_examples":10000,"dataset":"fashion_mnist","dataset_source":"data","dataset_requested":"mnist",)"
+    R"("parameters":235146,"dtype":"float32","precision":"bf16_mixed","seed":42,"host":"here",)"
+    R"("processor":"a processor","skipped_steps":10,"dtrain":"0.1.0","libtorch":"2.11.0"})";
 
 StepEvent step() {
   auto event = event_of<StepEvent>();
@@ -109,6 +110,7 @@ const char* const kEpoch =
 
 EvalEvent evaluation() {
   auto event = event_of<EvalEvent>();
+  event.part = "test";
   event.epoch = 1;
   event.step = 469;
   event.metrics = {{"loss", std::nan("")}, {"accuracy", 0.976}};
@@ -117,8 +119,8 @@ EvalEvent evaluation() {
   return event;
 }
 const char* const kEval =
-    R"({"event":"eval","time":"2026-01-31T12:00:00.000Z","run":"distributed","epoch":1,"step":469,)"
-    R"("loss":"nan","accuracy":0.976,"examples":10000,"seconds":"inf"})";
+    R"({"event":"eval","time":"2026-01-31T12:00:00.000Z","run":"distributed","part":"test","epoch":1,)"
+    R"("step":469,"loss":"nan","accuracy":0.976,"examples":10000,"seconds":"inf"})";
 
 InspectEvent inspection() {
   auto event = event_of<InspectEvent>();
@@ -219,7 +221,9 @@ RunEndEvent run_end() {
   event.skipped_steps = 10;
   event.skipped_updates = 3;
   event.phases_ms = PhaseTimes{{0.5, 1.5, 0.25, 0.125, 0}};
+  event.part = "test";
   event.metrics = {{"loss", 0.0715}, {"accuracy", 0.976}};
+  event.validation = ValidationSummary{{{"loss", 0.5}}};
   event.restart_cost = {2, 3.5};
   return event;
 }
@@ -231,8 +235,8 @@ const char* const kRunEnd =
     R"("lost":true,"returns":2},{"updates":1,"examples":4,"updates_per_second":0.0}],"bytes_sent":1000,)"
     R"("bytes_received":2000,"device_memory_bytes":5,"device_memory_total_bytes":10,)"
     R"("device_utilisation":0.5,"skipped_steps":10,"skipped_updates":3,"phases_ms":{"data_wait":0.5,)"
-    R"("compute":1.5,"communicate":0.25,"update":0.125,"wait_for_peers":0.0},"loss":0.0715,)"
-    R"("accuracy":0.976,"restarts":2,"lost_seconds":3.5})";
+    R"("compute":1.5,"communicate":0.25,"update":0.125,"wait_for_peers":0.0},"part":"test",)"
+    R"("loss":0.0715,"accuracy":0.976,"validation":{"loss":0.5},"restarts":2,"lost_seconds":3.5})";
 
 ComparisonEvent comparison() {
   auto event = event_of<ComparisonEvent>();
@@ -243,8 +247,9 @@ ComparisonEvent comparison() {
   baseline.strategy = "one_device";
   baseline.replicas = 1;
   baseline.global_batch = 128;
-  event.distributed = ComparedRun{
-      "mirrored", 2, 128, 0.96, {64000.0, 2.0}, {{"loss", 0.0715}, {"accuracy", 0.976}}, {2, 3.5}};
+  const MetricValues metrics = {{"loss", 0.0715}, {"accuracy", 0.976}};
+  const ValidationSummary validation{{{"loss", 0.5}}};
+  event.distributed = {"mirrored", 2, 128, 0.96, {64000.0, 2.0}, "test", metrics, validation, {2, 3.5}};
   event.speedup = 1.75;
   event.scaling_efficiency = 0.875;
   event.overhead = -0.5;
@@ -257,8 +262,9 @@ const char* const kComparison =
     R"("dataset":"fashion_mnist","dataset_requested":"mnist","baseline":{"strategy":"one_device",)"
     R"("replicas":1,"global_batch":128},"distributed":{"strategy":"mirrored","replicas":2,)"
     R"("global_batch":128,"seconds_per_epoch":0.96,"examples_per_second":64000.0,"step_ms":2.0,)"
-    R"("loss":0.0715,"accuracy":0.976,"restarts":2,"lost_seconds":3.5},"speedup":1.75,)"
-    R"("scaling_efficiency":0.875,"overhead":-0.5,"overhead_uncertainty":0.25,"verdict":"A sentence."})";
+    R"("part":"test","loss":0.0715,"accuracy":0.976,"validation":{"loss":0.5},"restarts":2,)"
+    R"("lost_seconds":3.5},"speedup":1.75,"scaling_efficiency":0.875,"overhead":-0.5,"overhead_uncertainty":0.25,)"
+    R"("verdict":"A sentence."})";
 
 ProgressEvent progress() {
   auto event = event_of<ProgressEvent>();

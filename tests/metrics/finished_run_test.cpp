@@ -52,6 +52,60 @@ TEST_CASE("a run is read from its folder") {
   CHECK_THROWS_AS(read_finished_run(folder.path() / "a"), Error);
 }
 
+// The same with a validation part, whose test comes to `test`.
+fs::path make_split_run(const fs::path& folder, const std::vector<double>& accuracies, double test) {
+  make_run(folder, "data: {split: {validation: 0.1}}\n", 1000, {});
+  std::ofstream metrics(folder / "metrics.jsonl");
+  const auto evaluation = [&](const std::string& part, int64_t epoch, double accuracy) {
+    metrics << Event{{"event", "eval"},      {"run", "distributed"}, {"part", part},  {"epoch", epoch},
+                     {"loss", 1 - accuracy}, {"accuracy", accuracy}, {"seconds", 0.5}}
+            << "\n";
+  };
+  for (size_t i = 0; i < accuracies.size(); ++i)
+    evaluation("validation", static_cast<int64_t>(i) + 1, accuracies[i]);
+  evaluation("test", std::ssize(accuracies), test);
+  return folder;
+}
+
+TEST_CASE("the test of a run with a validation part stands beside its evaluations") {
+  const TemporaryFolder folder;
+  const FinishedRun run = read_finished_run(make_split_run(folder.path() / "a", {0.5, 0.9}, 0.8));
+  CHECK(run.of_validation);
+  CHECK(run.evaluations.size() == 2);
+  CHECK(run.last_accuracy() == 0.9);
+  CHECK(run.test_accuracy() == 0.8);
+  CHECK(run.test_loss().value() == Approx(0.2));
+  const FinishedRun plain = read_finished_run(make_run(folder.path() / "b", "", 1000, {0.5, 0.85}));
+  CHECK_FALSE(plain.of_validation);
+  CHECK(plain.test_accuracy() == 0.85);
+
+  const RunsComparison comparison = compare_finished_runs({run, plain});
+  const std::string table = runs_table(comparison);
+  INFO(table);
+  CHECK_THAT(table, ContainsSubstring("evaluations are of") && ContainsSubstring("validation part") &&
+                        ContainsSubstring("test accuracy") && ContainsSubstring("0.8500 (1.062)"));
+  CHECK(runs_document(comparison).at("runs")[0].at("test_accuracy") == 0.8);
+  CHECK(runs_document(comparison).at("runs")[0].at("evaluated") == "validation");
+  CHECK_FALSE(runs_document(comparison).at("runs")[1].contains("test_accuracy"));
+  CHECK_THAT(runs_table(compare_finished_runs({plain, plain})), !ContainsSubstring("test accuracy"));
+}
+
+TEST_CASE("evaluations of a validation part are compared with their like, tests with tests") {
+  const TemporaryFolder folder;
+  const FinishedRun good = read_finished_run(make_split_run(folder.path() / "good", {0.9}, 0.9));
+  const FinishedRun bad = read_finished_run(make_split_run(folder.path() / "bad", {0.9}, 0.72));
+  const FinishedRun plain = read_finished_run(make_run(folder.path() / "plain", "", 1000, {0.72}));
+  const auto worse = [](const FinishedRun& a, const FinishedRun& b) {
+    return compare_finished_runs({a, b}).regressions(1, 0.05);
+  };
+  using Strings = std::vector<std::string>;
+  CHECK(worse(good, bad) == Strings{"test accuracy: 20.0 % less"});
+  CHECK(worse(good, plain) == Strings{"test accuracy: 20.0 % less"});
+  CHECK(worse(bad, plain).empty());
+  const FinishedRun late = read_finished_run(make_split_run(folder.path() / "late", {0.72}, 0.9));
+  CHECK(worse(good, late) == Strings{"validation accuracy: 20.0 % less"});
+}
+
 TEST_CASE("what differs is shown, with ratios, and nothing that is the same") {
   const TemporaryFolder folder;
   const RunsComparison comparison = compare_finished_runs(

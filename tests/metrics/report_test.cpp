@@ -93,6 +93,26 @@ TEST_CASE("a run's page has its curves, numbers, environment and spec") {
     CHECK_THAT(page, ContainsSubstring(text));
 }
 
+TEST_CASE("a run with a validation part has that in its curves, and the test beside them") {
+  const TemporaryFolder folder;
+  const fs::path run = make_run(folder.path() / "run");
+  std::ofstream metrics(run / "metrics.jsonl");
+  for (const char* name : {"baseline", "distributed"}) {
+    Event start = run_start(name, 1);
+    start["validation_examples"] = 6000;
+    metrics << start << '\n'
+            << eval_of("validation", name, 1, 0.05, 0.99) << '\n'
+            << eval_of("test", name, 1, 0.0715, 0.976) << '\n';
+  }
+  metrics.close();
+  const std::string page = report_page({read_run_history(run)});
+  check_page(page);
+  for (const char* text : {"validation accuracy", "test accuracy", "validation examples", ">6,000<",
+                           "Validation accuracy over time", "dots: validation", ">0.9760<", ">0.9900<"})
+    CHECK_THAT(page, ContainsSubstring(text));
+  CHECK_THAT(page, !ContainsSubstring("evaluation accuracy"));
+}
+
 TEST_CASE("restarts and what they cost stand on the page, in the comparison and beside other runs") {
   const TemporaryFolder folder;
   const fs::path run = make_run(folder.path() / "run");

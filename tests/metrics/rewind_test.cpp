@@ -41,6 +41,19 @@ not JSON
   CHECK(content_of(file) == kStays);
 }
 
+TEST_CASE("the test at the end goes too, for it comes again, and the validation part's stays") {
+  const TemporaryFolder folder;
+  const auto file = folder.path() / "metrics.jsonl";
+  const std::string stays =
+      R"({"event":"eval","run":"baseline","part":"test","epoch":1,"step":10}
+{"event":"eval","run":"distributed","part":"validation","epoch":1,"step":10}
+)";
+  std::ofstream(file) << stays << R"({"event":"eval","run":"distributed","part":"test","epoch":1,"step":10})"
+                      << "\n";
+  rewind_metrics(file, 1, 10, [](const Event&) {});
+  CHECK(content_of(file) == stays);
+}
+
 TEST_CASE("a file that is not there cannot go back") {
   const TemporaryFolder folder;
   CHECK_THROWS_AS(rewind_metrics(folder.path() / "none", 0, 0, [](const Event&) {}), Error);

@@ -60,6 +60,16 @@ inline Event eval(const std::string& run, int64_t epoch) {
           {"loss", 0.0715},  {"accuracy", 0.976}, {"examples", 10000}, {"seconds", 0.125}};
 }
 
+// The evaluation of a part ("validation", "test"), with data.split.
+inline Event eval_of(const std::string& part, const std::string& run, int64_t epoch, double loss,
+                     double accuracy) {
+  Event event = eval(run, epoch);
+  event["part"] = part;
+  event["loss"] = loss;
+  event["accuracy"] = accuracy;
+  return event;
+}
+
 inline Event run_end(const std::string& run) {
   return {{"event", "run_end"},
           {"run", run},
@@ -74,6 +84,15 @@ inline Event run_end(const std::string& run) {
           {"skipped_steps", 10},
           {"loss", 0.0715},
           {"accuracy", 0.976}};
+}
+
+// The end of a run with a validation part, whose test came to `accuracy`.
+inline Event split_run_end(const std::string& run, double accuracy) {
+  Event event = run_end(run);
+  event["part"] = "test";
+  event["accuracy"] = accuracy;
+  event["validation"] = {{"loss", 0.05}, {"accuracy", 0.99}};
+  return event;
 }
 
 }  // namespace dtrain

@@ -8,6 +8,7 @@
 #include "core/files.h"
 #include "reference/document.h"
 #include "reference/schema.h"
+#include "spec/load.h"
 #include "spec/print.h"
 
 namespace dtrain {
@@ -105,6 +106,29 @@ TEST_CASE("docs/spec.md is what the fields' descriptions say") {
   INFO("stale: run  dtrain schema --markdown > docs/spec.md");
   CHECK((document == spec_markdown()));
   for (const auto& field : job_fields()) CHECK_THAT(document, ContainsSubstring("| " + field.doc));
+}
+
+TEST_CASE("docs/spec.md begins with the ten fields that most specs need, and its example sets just these") {
+  const std::string document = spec_markdown();
+  const std::string heading = "## What most specs need\n";
+  const size_t begin = document.find("```yaml\n", document.find(heading)) + 8;
+  const std::string example = document.substr(begin, document.find("```", begin) - begin);
+  const LoadedSpec loaded = parse_spec(example, "example");
+  REQUIRE(loaded.ok());
+  const size_t all_fields = document.find("\n## ", begin);
+  size_t common = 0;
+  for (const auto& field : job_fields()) {
+    INFO(field.path);
+    CHECK((document.find("\n| `" + field.path + "` | ", begin) < all_fields) == field.common);
+    const bool named = example.find(field.path.substr(field.path.rfind('.') + 1) + ": ") != std::string::npos;
+    if (field.common) {
+      ++common;
+      CHECK(named);
+    } else if (!named) {
+      CHECK(to_json(field, loaded.spec) == to_json(field, JobSpec{}));
+    }
+  }
+  CHECK(common == 10);
 }
 
 }  // namespace

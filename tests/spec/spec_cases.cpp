@@ -11,13 +11,15 @@ namespace dtrain {
 namespace {
 
 SpecCase read_case(const std::filesystem::path& path) {
-  SpecCase result{path, {}, {}};
+  SpecCase result{path, {}, {}, {}};
   std::ifstream file(path);
   for (std::string line; std::getline(file, line) && line.compare(0, 2, "# ") == 0;) {
     const size_t colon = line.find(": ");
     if (colon == std::string::npos) continue;
     const std::string value = line.substr(colon + 2);
-    if (line.compare(0, colon, "# set") == 0) result.overrides.push_back(value);
+    if (line.compare(0, colon, "# set") == 0) result.overrides.set.push_back(value);
+    if (line.compare(0, colon, "# unset") == 0) result.overrides.unset.push_back(value);
+    if (line.compare(0, colon, "# note") == 0) result.notes.push_back(value);
     if (line.compare(0, colon, "# expect") == 0) result.expected.push_back(value);
     if (line.compare(0, colon, "# env") == 0) {
       const size_t equals = value.find('=');

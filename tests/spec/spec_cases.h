@@ -11,8 +11,9 @@ namespace dtrain {
 
 struct SpecCase {
   std::filesystem::path path;
-  std::vector<std::string> overrides;  // "# set: path=value"
-  std::vector<std::string> expected;   // "# expect: LINE:COLUMN: path: text", " ... " stands for anything
+  Overrides overrides;                // "# set: path=value", "# unset: path"
+  std::vector<std::string> expected;  // "# expect: LINE:COLUMN: path: text", " ... " stands for anything
+  std::vector<std::string> notes;     // "# note: path: text": what is dropped of the file, and why
 };
 
 // The cases of a folder ("good", "bad"), by name. Sets the environment variables that they ask for with

@@ -99,8 +99,8 @@ void Servers::serve(size_t server) {
 }
 
 std::shared_ptr<Model> model_of(const JobSpec& spec) {
-  const LayerPlan plan =
-      place_layers(expand_layers(spec.model, spec.data.classes), spec.data.shape, spec.data.classes);
+  const LayerPlan plan = place_layers(expand_layers(spec.model, spec.data.classes.value_or(10)),
+                                      spec.data.shape, spec.data.classes.value_or(10));
   return build_model(plan, dtype_from_name(spec.model.dtype), static_cast<uint64_t>(spec.seed));
 }
 

@@ -38,8 +38,10 @@ struct Watched {
     event.learning_rate = 0.01;
     list->on_event(encode(event));
   }
-  void evaluate(int64_t epoch, double loss, double accuracy = 0.5) {
+  void evaluate(int64_t epoch, double loss, double accuracy = 0.5,
+                const std::optional<std::string>& part = std::nullopt) {
     auto evaluation = begin_event<EvalEvent>("distributed");
+    evaluation.part = part;
     evaluation.epoch = epoch;
     evaluation.step = epoch * 5;
     evaluation.metrics = {{"loss", loss}, {"accuracy", accuracy}};
@@ -87,6 +89,17 @@ TEST_CASE("early stopping by accuracy wants it to rise") {
   job.evaluate(2, 2, 0.6);
   CHECK_FALSE(job.list->want_to_end());
   job.evaluate(3, 0.1, 0.6);
+  CHECK(job.list->want_to_end());
+}
+
+TEST_CASE("early stopping goes by the validation part alone") {
+  Watched job({"callbacks.early_stopping.metric=loss", "callbacks.early_stopping.patience=1",
+               "data.split.validation=0.25"});
+  job.evaluate(1, 1.0, 0.5, kValidationPart);
+  job.evaluate(1, 2.0, 0.5, kTestPart);  // worse, but not what counts
+  CHECK_FALSE(job.list->want_to_end());
+  job.evaluate(2, 1.5, 0.5, kValidationPart);
+  job.evaluate(2, 0.5, 0.5, kTestPart);
   CHECK(job.list->want_to_end());
 }
 
@@ -148,6 +161,21 @@ TEST_CASE("the history has a line for every epoch and evaluation, and another fo
   CHECK(content_of(other.folder / "history.csv").rfind("epoch,step,phase", 0) == 0);
   remove_files_of_callbacks(job.folder / "");
   CHECK_FALSE(fs::exists(job.folder / "history.csv"));
+}
+
+TEST_CASE("the history and TensorBoard name the part that was evaluated") {
+  Watched job({"callbacks.csv=true", "callbacks.tensorboard=true"});
+  job.start();
+  job.evaluate(1, 0.25, 0.75, kValidationPart);
+  job.evaluate(1, 0.5, 0.5, kTestPart);
+  CHECK_THAT(content_of(job.folder / "history.csv"),
+             ContainsSubstring("1,5,validation,0.25,0.75,,,\n1,5,test,0.5,0.5,,,\n"));
+  std::string scalars;
+  for (const auto& entry : fs::directory_iterator(job.folder / "tensorboard"))
+    scalars += content_of(entry.path());
+  for (const char* name : {"validation/loss", "validation/accuracy", "test/loss", "test/accuracy"})
+    CHECK_THAT(scalars, ContainsSubstring(name));
+  CHECK_THAT(scalars, !ContainsSubstring("eval/"));
 }
 
 TEST_CASE("the learning rate is said after every epoch, and TensorBoard gets a file") {

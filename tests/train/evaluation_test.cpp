@@ -34,7 +34,7 @@ TEST_CASE("an evaluation counts what the model predicts, whatever the number of 
   const JobPlan job =
       small_job({"data.test_examples=" + std::to_string(count), "evaluate.batch_per_replica=4",
                  "data.mean=0.3", "data.standard_deviation=0.2"});
-  const ExampleSourcePtr source = load_test_examples(job);
+  const ExampleSourcePtr source = load_examples(job);
   REQUIRE(source->size() == count);
   const Evaluation alone = evaluation_from(evaluate(job, source, 1), 3);
   const LabelledImages& examples = images_of(*source);
@@ -75,7 +75,7 @@ TEST_CASE("an evaluation counts what the model predicts, whatever the number of 
 
 TEST_CASE("many classes are counted without a matrix") {
   const JobPlan job = small_job({"data.classes=1001", "data.test_examples=40"});
-  const Evaluation result = evaluation_from(evaluate(job, load_test_examples(job), 2), 1001);
+  const Evaluation result = evaluation_from(evaluate(job, load_examples(job), 2), 1001);
   CHECK(result.confusion.empty());
   CHECK(result.examples() == 40);
   CHECK(result.examples_of.size() == 1001);
@@ -84,10 +84,24 @@ TEST_CASE("many classes are counted without a matrix") {
 TEST_CASE("only the test examples are read for an evaluation, and they are those of the training") {
   const JobPlan job = small_job();
   const Dataset whole = load_dataset(job.spec.data, static_cast<uint64_t>(job.spec.seed));
-  const ExampleSourcePtr source = load_test_examples(job);
+  const ExampleSourcePtr source = load_examples(job);
   const LabelledImages& examples = images_of(*source);
   CHECK(at::equal(examples.images, images_of(*whole.test).images));
   CHECK(at::equal(examples.labels, images_of(*whole.test).labels));
+}
+
+TEST_CASE("any part of the data can be evaluated, if there is one") {
+  const JobPlan job = small_job({"data.split.validation=0.25"});
+  const Dataset whole = load_dataset(job.spec.data, static_cast<uint64_t>(job.spec.seed));
+  const auto is = [&](const std::string& part, const ExampleSourcePtr& expected) {
+    return at::equal(images_of(*load_examples(job, part)).images, images_of(*expected).images);
+  };
+  CHECK(is("test", whole.test));
+  CHECK(is("validation", whole.validation));
+  CHECK(is("train", whole.train));
+  CHECK(evaluation_from(evaluate(job, load_examples(job, "validation"), 2), 3).examples() == 4);
+  CHECK(load_examples(small_job(), "train")->size() == 18);
+  CHECK_THROWS_AS(load_examples(small_job(), "validation"), Error);
 }
 
 TEST_CASE("variables of another model are not evaluated") {

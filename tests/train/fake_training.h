@@ -35,8 +35,10 @@ class FakeStrategy : public Strategy {
   int64_t spoiled_step = 0;  // the step whose loss is `spoiled_loss`; 0: none
   double spoiled_loss = std::nan("");
   double evaluation_loss = 0.5;
-  int64_t forgotten = 0;     // examples that the sums of an evaluation lack
-  int64_t failing_step = 0;  // throws instead
+  std::vector<double> evaluation_losses;  // of the first evaluations, before evaluation_loss
+  std::optional<double> test_loss;        // of the evaluation of small_job()'s 7 test examples, if it differs
+  int64_t forgotten = 0;                  // examples that the sums of an evaluation lack
+  int64_t failing_step = 0;               // throws instead
 
   std::vector<int64_t> checks;  // after which step the variables were checked
   int64_t corrupt_step = 0;     // from which on they are corrupt; 0: never
@@ -58,11 +60,18 @@ class FakeStrategy : public Strategy {
     return make_sums(examples.back(), step == spoiled_step ? spoiled_loss : static_cast<double>(step));
   }
   MetricSums evaluate(const Share& share) override {
-    if (calls.back() != "evaluate") calls.push_back("evaluate");
+    if (calls.back() != "evaluate") {
+      calls.push_back("evaluate");
+      if (!evaluation_losses.empty()) {
+        evaluation_loss = evaluation_losses.front();
+        evaluation_losses.erase(evaluation_losses.begin());
+      }
+    }
     evaluated += examples_of(share);
     const int64_t counted = examples_of(share) - forgotten;
     forgotten = 0;
-    return make_sums(counted, evaluation_loss);
+    const bool is_test = test_loss && examples_of(share) == 7;
+    return make_sums(counted, is_test ? *test_loss : evaluation_loss);
   }
   MetricSums sum_over_replicas(MetricSums own) override {
     ++sums;
@@ -125,14 +134,18 @@ struct Training {
   void run(bool evaluates = true, const Resumption* from = nullptr) {
     const RunPlan& plan = job.runs.back();
     ShareLoader train(dataset.train, train_options(job, plan, 0));
-    ShareLoader test(dataset.test, test_options(job, plan, 0));
+    ShareLoader evaluated(dataset.validation ? dataset.validation : dataset.test,
+                          evaluation_options(job, plan, 0));
+    ShareLoader test(dataset.test, evaluation_options(job, plan, 0));
     CallbackList callbacks({job, plan, folder / "", sink}, /*leads=*/true);
     RunReporter reporter(job, plan, callbacks);
     ActivityLog activity(*board, 0);
     PhaseClock clock;
-    RunCheckpoints checkpoints(job, plan, folder / "checkpoints", /*leads=*/true, callbacks);
-    Trainer(job, plan, {strategy, clock}, {train, evaluates ? &test : nullptr},
-            {reporter, checkpoints, callbacks, activity}, /*leads=*/true)
+    RunCheckpoints checkpoints(job, plan, folder / "checkpoints", /*leads=*/true, callbacks, nullptr);
+    Trainer(
+        job, plan, {strategy, clock},
+        {train, evaluates ? &evaluated : nullptr, evaluates && job.data.has_final_test() ? &test : nullptr},
+        {reporter, checkpoints, callbacks, activity}, /*leads=*/true)
         .run(from);
   }
 

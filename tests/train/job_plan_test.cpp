@@ -112,7 +112,8 @@ TEST_CASE("the published example has the published numbers") {
   CHECK(distributed.steps_per_epoch == 469);
   CHECK(distributed.total_steps == 5 * 469);
   CHECK(distributed.phases.front().learning_rate.scaled == Approx(2e-3));
-  CHECK(distributed.phases.front().learning_rate.derivation == "0.001 x 128/64 (linear) = 0.002");
+  CHECK(distributed.phases.front().learning_rate.derivation ==
+        "0.001 x 128/64 (linear) = 0.002; falls to 0 as a cosine over all 2,345 steps");
 }
 
 TEST_CASE("the number of replicas comes from the strategy, the devices, the launcher or the cores") {
@@ -370,6 +371,30 @@ TEST_CASE("a run evaluates when there is something to evaluate") {
   DatasetInfo data = mnist();
   data.test_examples = 0;
   CHECK_FALSE(plan_of("batch: {per_replica: 8}\n", std::nullopt, data).runs.back().evaluates);
+}
+
+TEST_CASE("steps follow from what a validation part leaves, and a part that leaves nothing is said") {
+  const std::string text =
+      "batch: {per_replica: 4}\ndata:\n  dataset: synthetic\n  train_examples: 18\n  split:\n"
+      "    validation: ";
+  LoadedSpec loaded = spec_of(text + "0.25\n");
+  const JobPlan job = plan_job(loaded, find_dataset);
+  REQUIRE(loaded.ok());
+  CHECK(job.data.train_examples == 14);
+  CHECK(job.data.validation_examples == 4);
+  CHECK(job.runs.back().steps_per_epoch == 4);
+  CHECK(job.runs.back().evaluates);
+  loaded = spec_of(text + "0.99999999\n");
+  plan_job(loaded, find_dataset);
+  CHECK(problems_of(loaded) ==
+        "spec:6:5: data.split.validation: takes 18 of the 18 training examples and leaves none to train on; "
+        "use a smaller part or more data.train_examples\n");
+  // A batch that the whole would fill.
+  loaded = spec_of(
+      "batch: {per_replica: 15}\ndata: {dataset: synthetic, train_examples: 18, split: {validation: 0.25}, "
+      "drop_remainder: true}\n");
+  plan_job(loaded, find_dataset);
+  CHECK_THAT(problems_of(loaded), ContainsSubstring("a global batch of 15 never fills from 14 examples"));
 }
 
 TEST_CASE("what the data holds against the spec is a problem of the spec") {

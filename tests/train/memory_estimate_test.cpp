@@ -20,6 +20,7 @@ TEST_CASE("one device holds parameters, gradients and what the optimizer remembe
   CHECK(adam.gradients == kParameters);
   CHECK(adam.optimizer == 2 * kParameters);
   CHECK(adam.data == 25 * 16);  // bytes of pixels
+  CHECK(estimate({"data.split.validation=0.25"}).data == adam.data);
   // dense, relu and dense keep their outputs; two gradients of 5 at once; the input
   CHECK(adam.per_example == 4 * (5 + 5 + 3 + 2 * 5 + 16));
   CHECK(adam.with_batch(10) == adam.fixed() + 10 * adam.per_example);

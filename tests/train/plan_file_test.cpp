@@ -42,10 +42,10 @@ auto members_of(const RunPlan& run) {
 }
 
 auto members_of(const DatasetInfo& data) {
-  const auto& [name, requested, source, image_shape, classes, train_examples, test_examples, class_names] =
-      data;
-  return std::tuple(name, requested, source, image_shape, classes, train_examples, test_examples,
-                    class_names);
+  const auto& [name, requested, source, image_shape, classes, train_examples, validation_examples,
+               test_examples, class_names] = data;
+  return std::tuple(name, requested, source, image_shape, classes, train_examples, validation_examples,
+                    test_examples, class_names);
 }
 
 void check_equal(const JobPlan& job, const JobPlan& other) {
@@ -76,7 +76,7 @@ TEST_CASE("the plan of every shipped config reads back as it was") {
 
 TEST_CASE("a plan keeps what replicas must not find out anew") {
   JobPlan job = small_job({"strategy.kind=mirrored", "strategy.replicas=2", "compare.baseline=one_device",
-                           "train.max_steps=9", "train.schedule.kind=cosine"});
+                           "train.max_steps=9", "train.schedule.kind=cosine", "data.split.validation=0.25"});
   job.devices = {"cuda:1", "cuda:3"};
   job.communication = "nccl";
   job.spec.strategy.threads_per_replica = 7;
@@ -133,8 +133,8 @@ TEST_CASE("what is no plan is refused, whatever is missing") {
     CHECK(refusal(without) != "none");
   }
   json newer = good;
-  newer["version"] = 2;
-  CHECK_THAT(refusal(newer), ContainsSubstring("version 2, and this is dtrain"));
+  newer["version"] = 3;
+  CHECK_THAT(refusal(newer), ContainsSubstring("version 3, and this is dtrain"));
   json spoiled = good;
   spoiled["spec"] = "batch: {per_replica: none}";
   CHECK_THAT(refusal(spoiled), ContainsSubstring("batch.per_replica"));

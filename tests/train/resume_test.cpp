@@ -102,6 +102,7 @@ TrainingState state_of(const JobPlan& job) {
   TrainingState state;
   state.global_batch = job.runs.back().batch.global;
   state.train_examples = job.data.train_examples;
+  state.validation_examples = job.data.validation_examples;
   state.spec = print_spec(job.spec);
   return state;
 }
@@ -121,6 +122,59 @@ TEST_CASE("what would train on other examples is refused, with the fix") {
   CHECK_NOTHROW(require_resumable(job, state));
   CHECK_THAT(refusal(small_job({"seed=1"})), ContainsSubstring("--set seed=42"));
   CHECK_THAT(refusal(small_job({"data.shuffle=false"})), ContainsSubstring("--set data.shuffle=true"));
+}
+
+TEST_CASE("another validation part is refused, with the fix, also between two epochs") {
+  const auto refusal = [](const std::vector<std::string>& was, const std::vector<std::string>& is) {
+    return failure_of(ExitCode::kUsage, [&] { require_resumable(small_job(is), state_of(small_job(was))); });
+  };
+  const std::vector<std::string> quarter = {"data.split.validation=0.25"};
+  CHECK_NOTHROW(require_resumable(small_job(quarter), state_of(small_job(quarter))));
+  CHECK_NOTHROW(
+      require_resumable(small_job({"data.split.validation=0.25", "seed=1"}), state_of(small_job(quarter))));
+  const std::string seed = refusal(quarter, {"data.split.validation=0.25", "data.split.seed=2"});
+  CHECK_THAT(seed, ContainsSubstring("data.split {validation: 0.25, seed: 1}") &&
+                       ContainsSubstring("data.split {validation: 0.25, seed: 2}") &&
+                       ContainsSubstring("--set data.split.validation=0.25 --set data.split.seed=1"));
+  // The same number of examples in each part, and still another part.
+  CHECK_THAT(refusal(quarter, {"data.split.validation=0.24"}), ContainsSubstring("trained on"));
+  CHECK_THAT(refusal(quarter, {}), ContainsSubstring("no data.split"));
+  CHECK_THAT(refusal({}, quarter), ContainsSubstring("use --set data.split.validation=none"));
+  CHECK_NOTHROW(require_resumable(small_job({"data.split.validation=none", "data.split.seed=2"}),
+                                  state_of(small_job())));
+  // 999 and 1000 examples leave 900 to train on, but not the same ones.
+  CHECK_THAT(refusal({"data.split.validation=0.1", "data.train_examples=1000"},
+                     {"data.split.validation=0.1", "data.train_examples=999"}),
+             ContainsSubstring("900 examples and 100 for validation, and now there are 900 examples and 99"));
+}
+
+TEST_CASE("every difference is told at once, another model first") {
+  const JobPlan job = small_job();
+  const TrainingState state = state_of(job);
+  const JobPlan other = small_job({"model.hidden=[9]", "batch.per_replica=8", "train.optimizer.kind=rmsprop",
+                                   "data.train_examples=17", "model.activation=tanh"});
+  const std::string all = failure_of(
+      ExitCode::kCheckpoint, [&] { require_resumable(other, state, "the checkpoint is of another model"); });
+  CHECK_THAT(all, ContainsSubstring(
+                      "checkpoint: the checkpoint is of another model\n  model.hidden is [9], and was ") &&
+                      ContainsSubstring("\n  model.activation is \"tanh\", and was \"relu\"") &&
+                      ContainsSubstring("\n  train.optimizer.kind is \"rmsprop\", and was ") &&
+                      ContainsSubstring("\n  it was trained with a global batch of 4") &&
+                      ContainsSubstring("\n  it was trained on 18 examples"));
+  // The same variables, but another function of them.
+  CHECK_THAT(
+      failure_of(ExitCode::kUsage, [&] { require_resumable(small_job({"model.activation=tanh"}), state); }),
+      ContainsSubstring("model.activation is \"tanh\""));
+  TrainingState of_other_loss = state;
+  JobSpec spec = job.spec;
+  spec.train.loss = "cross_entropy";
+  JobPlan with_other_loss = job;
+  with_other_loss.spec.train.loss = "another";
+  of_other_loss.spec = print_spec(spec);
+  CHECK_THAT(failure_of(ExitCode::kUsage, [&] { require_resumable(with_other_loss, of_other_loss); }),
+             ContainsSubstring("train.loss is \"another\", and was \"cross_entropy\""));
+  CHECK_NOTHROW(
+      require_resumable(small_job({"model.dropout=0.5", "train.optimizer.learning_rate=0.5"}), state));
 }
 
 TEST_CASE("the command that goes on can be pasted into a shell") {

@@ -74,6 +74,30 @@ TEST_CASE("run_start has every number of the run") {
   for (const char* key : {"host", "processor"}) CHECK_FALSE(start[key].get<std::string>().empty());
 }
 
+TEST_CASE("a training loss that ends above where it began is told once, with the field to change") {
+  const JobPlan job = small_job();
+  const auto warnings = [&](const std::vector<double>& losses, int64_t resumed_step) {
+    RecordingSink sink;
+    RunReporter reporter(job, job.runs.back(), sink);
+    reporter.on_run_start(resumed_step);
+    for (size_t i = 0; i < losses.size(); ++i) {
+      reporter.on_window(static_cast<int64_t>(i) + 1, 1, 0.1, sums_of(4, 2, losses[i]));
+      reporter.on_epoch(static_cast<int64_t>(i) + 1, 1, 1, 0.1, sums_of(4, 2, losses[i]));
+    }
+    reporter.on_run_end(static_cast<int64_t>(losses.size()), 1);
+    std::vector<std::string> texts;
+    for (const Event& event : sink.of("warning")) texts.push_back(event["text"]);
+    return texts;
+  };
+  CHECK(warnings({1, 0.5, 2}, 0) ==
+        std::vector<std::string>{
+            "the training loss rose from 1 at the beginning to 2 in the last epoch; a lower "
+            "train.optimizer.learning_rate usually helps"});
+  CHECK(warnings({1, 3, 0.9}, 0).empty());
+  CHECK(warnings({1}, 0).empty());
+  CHECK(warnings({1, 2}, 7).empty());  // it did not begin here
+}
+
 TEST_CASE("the loss scale and the updates that it cost are told") {
   const JobPlan job = small_job({"train.precision=fp16_mixed"});
   const auto scale = std::make_shared<LossScale>();
@@ -215,6 +239,37 @@ TEST_CASE("run_end is the medians of the run without its first steps, and the la
   CHECK(end["accuracy"] == Approx(1));
   CHECK(end["seconds"].get<double>() >= 0);
   CHECK(end["seconds"].get<double>() < 60);
+}
+
+TEST_CASE("with a validation part events say which part was evaluated, without one nothing") {
+  const JobPlan job = small_job({"data.split.validation=0.25"});
+  RecordingSink sink;
+  RunReporter reporter(job, job.runs.back(), sink);
+  reporter.on_run_start();
+  CHECK(sink.events.at(0)["train_examples"] == 14);
+  CHECK(sink.events.at(0)["validation_examples"] == 4);
+  CHECK(sink.events.at(0)["test_examples"] == 7);
+  reporter.on_evaluation(1, 4, 0.1, sums_of(4, 1, 3));
+  reporter.on_evaluation(2, 8, 0.1, sums_of(4, 2, 2));
+  reporter.on_final_test(2, 8, 0.1, sums_of(7, 7, 1));
+  reporter.on_run_end(2, 8);
+  CHECK(sink.of("eval").at(1)["part"] == "validation");
+  CHECK(sink.of("eval").at(2)["part"] == "test");
+  const Event end = sink.of("run_end").at(0);
+  CHECK(end["part"] == "test");
+  CHECK(end["loss"] == Approx(1));
+  CHECK(end["accuracy"] == Approx(1));
+  CHECK(end["validation"] == Event({{"loss", 2.0}, {"accuracy", 0.5}}));
+
+  const JobPlan plain = small_job();
+  RecordingSink other;
+  RunReporter without(plain, plain.runs.back(), other);
+  without.on_run_start();
+  without.on_evaluation(1, 4, 0.1, sums_of(7, 1, 3));
+  without.on_run_end(1, 4);
+  for (const Event& event : other.events) {
+    for (const char* key : {"part", "validation", "validation_examples"}) CHECK_FALSE(event.contains(key));
+  }
 }
 
 // Has the one event of T's kind every field that its table does not call optional?

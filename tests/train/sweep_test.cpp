@@ -63,6 +63,16 @@ TEST_CASE("without batches, the spec's at the smallest number of replicas") {
         Strings{"2 x 4 = 16", "4 x 2 = 16"});
 }
 
+TEST_CASE("a sweep trains on the validation part too: it measures speed alone") {
+  const PlannedSweep planned = plan({.replicas = {1, 2}, .batches = {4}}, {"data.split.validation=0.25"});
+  for (const JobPlan& job : planned.jobs) {
+    CHECK_FALSE(job.spec.data.split.validation);
+    CHECK(job.data.train_examples == 18);
+    CHECK_FALSE(job.data.has_validation());
+    CHECK(job.data.evaluated_examples() == 1);
+  }
+}
+
 TEST_CASE("a spec with a global batch") {
   LoadedSpec loaded = small_spec({"strategy.kind=mirrored"});
   loaded.spec.batch.per_replica.reset();

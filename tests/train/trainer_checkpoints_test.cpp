@@ -48,14 +48,60 @@ TEST_CASE("checkpoints come every so many steps, or epochs, and at the end") {
   }
 }
 
-TEST_CASE("a run without checkpoints leaves no folder, nor does one that is measured against") {
-  Training plain;
-  plain.run();
-  CHECK_FALSE(std::filesystem::exists(plain.folder / "checkpoints"));
+TEST_CASE("without any field about checkpoints a run saves its final model, and nothing else") {
+  Training training;
+  training.run();
+  CHECK(steps_of(saved_in(training.folder / "checkpoints")) == Numbers{15});
+}
+
+TEST_CASE("the end is not saved where the spec does not want it") {
+  Training none({"checkpoint.final=false"});
+  none.run();
+  CHECK_FALSE(std::filesystem::exists(none.folder / "checkpoints"));
+  Training some({"checkpoint.final=false", "checkpoint.every_steps=4"});
+  some.run();
+  CHECK(steps_of(saved_in(some.folder / "checkpoints")) == Numbers{4, 8, 12});
+}
+
+TEST_CASE("a run that is measured against saves nothing") {
   Training baseline({"checkpoint.every_epochs=1"});
   baseline.job.runs.back().kind = RunKind::kBaseline;
   baseline.run();
   CHECK_FALSE(std::filesystem::exists(baseline.folder / "checkpoints"));
+}
+
+TEST_CASE("the best one is saved whenever an evaluation is better than all before") {
+  Training training({"checkpoint.best.metric=loss", "checkpoint.final=false", "train.epochs=6"});
+  training.strategy.evaluation_losses = {0.5, 0.6, 0.4, 0.4, std::nextafter(0.4, 0.0), 0.7};
+  training.run();
+  CHECK(training.values<int64_t>("checkpoint", "step") == Numbers{5, 15, 25});
+  Training kept({"checkpoint.best.metric=loss", "checkpoint.keep=1"});
+  kept.strategy.evaluation_losses = {0.5, 0.3, 0.4};
+  kept.run();
+  CHECK(steps_of(saved_in(kept.folder / "checkpoints")) == Numbers{10, 15});  // the best and the final one
+}
+
+TEST_CASE("early stopping hands back the weights of the best evaluation, unless told not to") {
+  const bool restores = GENERATE(true, false);
+  Training training({"callbacks.early_stopping.metric=loss", "callbacks.early_stopping.patience=2",
+                     "train.epochs=9", fmt::format("callbacks.early_stopping.restore_best={}", restores)});
+  training.strategy.evaluation_losses = {0.5, 0.3, 0.4, 0.6, 0.2};
+  training.run();
+  CHECK(training.strategy.steps.size() == 20);  // four epochs
+  const auto saved = saved_in(training.folder / "checkpoints");
+  const Event end = training.sink.of("run_end").at(0);
+  CHECK(end.at("epochs") == 4);
+  if (restores) {
+    CHECK(steps_of(saved) == Numbers{5, 10});
+    CHECK(training.strategy.restored.model.at(0).second[0].item<double>() == 10);
+    CHECK(end.at("loss") == 0.3);
+    CHECK_THAT(training.sink.of("message").back().at("text").get<std::string>(),
+               ContainsSubstring("the weights are those after epoch 2, the best by loss: 0.3"));
+  } else {
+    CHECK(steps_of(saved) == Numbers{20});
+    CHECK(training.strategy.restored.model.empty());
+    CHECK(end.at("loss") == 0.6);
+  }
 }
 
 // Two phases instead of one: 7 steps at 0.5 after a warmup of 2, and the rest at 0.25, halved after 3 of its
@@ -118,6 +164,28 @@ TEST_CASE("a checkpoint says where training stood") {
     CHECK(state.train_examples == 18);
     CHECK(state.spec == print_spec(training.job.spec));
   }
+}
+
+TEST_CASE("a checkpoint has the validation part's metrics, and a complete training that goes on is tested") {
+  const std::vector<std::string> spec = {"checkpoint.every_epochs=1", "data.split.validation=0.25"};
+  Training whole(spec);
+  whole.strategy.test_loss = 0.25;
+  whole.run();
+  const auto states = saved_in(whole.folder / "checkpoints");
+  REQUIRE(states.size() == 3);
+  for (const TrainingState& state : states) {
+    CHECK(state.metrics.at("loss") == 0.5);
+    CHECK(state.train_examples == 14);
+    CHECK(state.validation_examples == 4);
+  }
+  Training rest(spec);
+  const Checkpoint last = load_checkpoint(list_checkpoints(whole.folder / "checkpoints").back().path);
+  rest.strategy.steps_before = last.state.step;
+  const Resumption from{last.state, {last.model, last.optimizer}};
+  rest.run(/*evaluates=*/true, &from);
+  CHECK(rest.strategy.steps.empty());
+  CHECK(rest.values<std::string>("eval", "part") == std::vector<std::string>{"test"});
+  CHECK(rest.values<int64_t>("eval", "epoch") == Numbers{3});
 }
 
 TEST_CASE("a training that goes on trains the rest, each example once, and reports the same") {
@@ -228,8 +296,7 @@ TEST_CASE(
   CHECK(load_checkpoint(saved[1].path).state.suspicion == "odd");
   CHECK(ending.sink.of("checkpoint").back()["suspicion"] == "odd");
   CHECK(ending.sink.of("checkpoint").back()["path"] == saved[1].path.string());
-  CHECK(ending.values<std::string>("warning", "text") ==
-        std::vector<std::string>{"after step 6: it looks odd"});
+  CHECK(ending.values<std::string>("warning", "text").front() == "after step 6: it looks odd");
 
   Training going_on({"checkpoint.every_steps=2", "checkpoint.keep=1"});
   going_on.strategy.suspect_step = 6;

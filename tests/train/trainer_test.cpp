@@ -50,6 +50,63 @@ TEST_CASE("a run without test data never evaluates") {
   CHECK(training.sink.of("epoch").size() == 3);
 }
 
+// 18 training examples: 4 for validation, 14 to train on in 4 steps.
+const char* const kQuarter = "data.split.validation=0.25";
+
+TEST_CASE("with a validation part evaluations are of that, and the test comes once, at the end") {
+  Training training({kQuarter, "train.epochs=2", "metrics.every_steps=50"});
+  training.run();
+  CHECK(training.strategy.steps == Numbers{0, 1, 2, 3, 0, 1, 2, 3});
+  CHECK(training.strategy.examples == Numbers{4, 4, 4, 2, 4, 4, 4, 2});
+  CHECK(training.values<std::string>("eval", "part") ==
+        std::vector<std::string>{"validation", "validation", "test"});
+  CHECK(training.values<int64_t>("eval", "examples") == Numbers{4, 4, 7});
+  CHECK(training.values<int64_t>("eval", "epoch") == Numbers{1, 2, 2});
+  CHECK(training.values<int64_t>("eval", "step") == Numbers{4, 8, 8});
+  const auto& calls = training.strategy.calls;
+  CHECK(std::vector<std::string>(calls.end() - 3, calls.end()) ==
+        std::vector<std::string>{"end", "evaluate", "finish"});
+  CHECK(training.strategy.evaluated == 4 + 4 + 7);
+}
+
+TEST_CASE("without test examples a validation part is all that is evaluated") {
+  Training training({kQuarter, "train.epochs=1"});
+  training.job.data.test_examples = 0;
+  training.run();
+  CHECK(training.values<std::string>("eval", "part") == std::vector<std::string>{"validation"});
+  CHECK(training.sink.of("run_end").at(0)["part"] == "validation");
+}
+
+TEST_CASE("a test that lost an example is a bug, one whose loss is not finite diverged") {
+  Training lost({kQuarter, "train.epochs=1", "evaluate.every_epochs=9"});
+  lost.strategy.forgotten = 1;
+  CHECK(lost.failure().first == ExitCode::kBug);
+  Training spoiled({kQuarter, "train.epochs=1"});
+  spoiled.strategy.test_loss = std::nan("");
+  const auto [code, message] = spoiled.failure();
+  CHECK(code == ExitCode::kDiverged);
+  CHECK_THAT(message, ContainsSubstring("the test loss is not finite by step 4"));
+  CHECK(spoiled.values<std::string>("eval", "part") == std::vector<std::string>{"validation", "test"});
+}
+
+TEST_CASE("a plateau and early stopping go by the validation part, not by the test") {
+  Training plateau({kQuarter, "train.schedule.kind=reduce_on_plateau", "train.schedule.patience=1"});
+  plateau.strategy.test_loss = 0.1;  // would be an improvement
+  plateau.run();
+  const double rate = plateau.job.spec.train.optimizer.learning_rate;
+  CHECK(plateau.values<double>("epoch", "learning_rate") == std::vector<double>{rate, rate, rate * 0.1});
+
+  Training stopping({kQuarter, "train.epochs=9", "callbacks.early_stopping.metric=loss",
+                     "callbacks.early_stopping.patience=2", "checkpoint.every_epochs=1"});
+  stopping.strategy.test_loss = 0.1;
+  stopping.run();  // every evaluation has the same loss
+  CHECK(stopping.values<int64_t>("eval", "epoch") == Numbers{1, 2, 3, 3});
+  CHECK(stopping.values<std::string>("eval", "part").back() == "test");
+  REQUIRE(stopping.sink.of("message").size() == 1);
+  CHECK_THAT(stopping.sink.of("message")[0].at("text").get<std::string>(),
+             ContainsSubstring("the validation loss was at its best in epoch 1 (0.5), 2 evaluations ago"));
+}
+
 TEST_CASE("windows end every so many steps and with the epoch") {
   Training training;
   training.run();
@@ -108,8 +165,9 @@ TEST_CASE("the order of calls and events is that of the textbook") {
   for (const Event& event : training.sink.events) {
     if (event["event"] != "progress") kinds.push_back(event["event"]);
   }
-  CHECK(kinds ==
-        std::vector<std::string>{"run_start", "step", "epoch", "eval", "step", "epoch", "eval", "run_end"});
+  // The warning is about the loss, which this training has rise from step to step.
+  CHECK(kinds == std::vector<std::string>{"run_start", "step", "epoch", "eval", "step", "epoch", "eval",
+                                          "warning", "run_end"});
 }
 
 TEST_CASE("sums are exchanged as often on every replica, whatever it has seen") {
@@ -176,12 +234,12 @@ TEST_CASE("a real strategy learns the synthetic classes through the trainer") {
   const auto clock = std::make_shared<PhaseClock>();
   const auto strategy = make_strategy("one_device", strategy_parts(training.job, make_single_group(), clock));
   ShareLoader train(training.dataset.train, train_options(training.job, plan, 0));
-  ShareLoader test(training.dataset.test, test_options(training.job, plan, 0));
+  ShareLoader test(training.dataset.test, evaluation_options(training.job, plan, 0));
   CallbackList callbacks({training.job, plan, training.folder / "", training.sink}, /*leads=*/true);
   RunReporter reporter(training.job, plan, callbacks);
   ActivityLog activity(*training.board, 0);
   RunCheckpoints checkpoints(training.job, plan, training.folder / "checkpoints", /*leads=*/true,
-                             training.sink);
+                             training.sink, nullptr);
   Trainer(training.job, plan, {*strategy, *clock}, {train, &test},
           {reporter, checkpoints, callbacks, activity},
           /*leads=*/true)

@@ -1,0 +1,67 @@
+// The options of every subcommand, as CLI11 parses them.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "cli/commands.h"
+
+namespace dtrain {
+
+// What the command line asks for: the options of every subcommand, and what to do after parsing.
+struct CommandLine {
+  CLI::App app{
+      "dtrain: a native distributed trainer. A YAML job spec in, a trained model and its numbers out.",
+      "dtrain"};
+  RunOptions run;
+  PlanOptions plan;
+  SweepCommandOptions sweep;
+  BenchOptions bench;
+  DoctorCommandOptions doctor;
+  std::string benchmark;
+  std::vector<std::string> specs;
+  Overrides overrides;
+  ReplicaOptions replica;
+  InitOptions init;
+  ConfigsOptions configs;
+  EvalOptions eval;
+  PredictOptions predict;
+  ExportOptions exported;
+  CompareOptions compare;
+  ReportOptions report;
+  std::string shell;
+  std::string checkpoint;
+  bool json = false;
+  bool markdown = false;
+  bool events = false;
+  bool output_is_progress = false;  // the results are in files, so nothing is lost if standard output fails
+  std::function<ExitCode()> action;
+
+  CommandLine();
+
+ private:
+  void add_run();
+  void add_validate();
+  void add_init();
+  void add_configs();
+  void add_plan();
+  void add_schema();
+  void add_inspect();
+  void add_eval();
+  void add_predict();
+  void add_export();
+  void add_compare();
+  void add_report();
+  void add_completion();
+  void add_sweep();
+  void add_bench();
+  void add_doctor();
+  void add_replica();
+};
+
+// --set and --unset.
+void add_overrides(CLI::App* command, Overrides& overrides);
+
+}  // namespace dtrain

@@ -1,0 +1,150 @@
+// The options of the subcommands about runs and checkpoints.
+#include <fmt/format.h>
+
+#include "cli/command_line.h"
+#include "cli/exit_code_help.h"
+#include "core/text.h"
+#include "inference/evaluate_replicas.h"
+#include "report/report.h"
+
+namespace dtrain {
+namespace {
+
+void add_checkpoint(CLI::App* command, CheckpointChoice& choice) {
+  command
+      ->add_option("CHECKPOINT", choice.path,
+                   "The folder of a checkpoint, or of a run: then its newest good one")
+      ->required()
+      ->type_name("");
+  CLI::Option* best = command->add_flag("--best", choice.best, "Of a run, the one with the best evaluation");
+  command->add_option("--epoch", choice.epoch, "Of a run, the one of the end of epoch N")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
+      ->excludes(best)
+      ->type_name("N");
+}
+
+}  // namespace
+
+void CommandLine::add_inspect() {
+  CLI::App* command =
+      app.add_subcommand("inspect", "List what is in a checkpoint and verify every bit of it");
+  command->add_option("CHECKPOINT", checkpoint, "Folder of a checkpoint, of several checkpoints, or of a run")
+      ->required()
+      ->type_name("");
+  command->add_flag("--json", json, "Print the same as JSON");
+  command->footer(
+      exit_code_help({{ExitCode::kDone, "everything is as it was saved"},
+                      {ExitCode::kCheckpoint, "something is damaged, or there is no checkpoint"}}));
+  command->callback([this] { action = [this] { return inspect_command(checkpoint, json); }; });
+}
+
+void CommandLine::add_eval() {
+  CLI::App* command = app.add_subcommand(
+      "eval", "Evaluate a checkpoint on examples of its dataset: accuracy of each class, confusion matrix");
+  CLI::App* replica = app.add_subcommand("eval-replica", "One replica process; started by dtrain eval");
+  replica->group("");  // hidden
+  for (CLI::App* one : {command, replica}) {
+    add_checkpoint(one, eval.checkpoint);
+    add_overrides(one, eval.overrides);
+    one->add_option("--split", eval.split, "Which examples: test (default), validation (data.split) or train")
+        ->check(CLI::IsMember({"test", "validation", "train"}))
+        ->type_name("PART");
+  }
+  command->add_option("--data", eval.data, "The folder of the dataset (--set data.path)")->type_name("DIR");
+  command->add_option("--replicas", eval.replicas, "Processes that share the examples (default: 1)")
+      ->check(CLI::Range(int64_t{1}, kMaxEvaluationReplicas))
+      ->type_name("N");
+  command->add_flag("--json", eval.json, "Print the same as JSON");
+  command->footer(exit_code_help());
+  command->callback([this] { action = [this] { return eval_command(eval); }; });
+  replica->callback([this] { action = [this] { return eval_replica_command(eval); }; });
+}
+
+void CommandLine::add_predict() {
+  CLI::App* command = app.add_subcommand("predict", "Classify images with a checkpoint's model");
+  add_checkpoint(command, predict.checkpoint);
+  command->add_option("FILE", predict.files, "PNG, JPEG, PGM or PPM images, or IDX files of many")
+      ->required()
+      ->type_name("");
+  command->add_option("--top", predict.top, "How many classes to show, the most probable first (default: 3)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
+      ->type_name("K");
+  command->add_flag("--resize", predict.resize, "Scale images to the size that the model takes");
+  command->add_flag("--json", predict.json, "Print a line of JSON for each image instead");
+  command->footer(
+      exit_code_help({{ExitCode::kDone, "done"},
+                      {ExitCode::kData, "a file is not an image that the model takes (others are predicted)"},
+                      {ExitCode::kCheckpoint, "no usable checkpoint"}}));
+  command->callback([this] { action = [this] { return predict_command(predict); }; });
+}
+
+void CommandLine::add_export() {
+  CLI::App* command = app.add_subcommand("export", "Write a checkpoint's model for other programs");
+  add_checkpoint(command, exported.checkpoint);
+  command
+      ->add_option("--format", exported.format,
+                   "safetensors (default), or onnx or torchscript, which take pixels of 0 to 255")
+      ->check(CLI::IsMember({"safetensors", "onnx", "torchscript"}))
+      ->type_name("FORMAT");
+  command
+      ->add_option("--out", exported.out,
+                   "The file (default: NAME.FORMAT in this folder, NAME.pt for torchscript)")
+      ->type_name("FILE");
+  command->add_flag("--uint8", exported.uint8,
+                    "onnx: the model takes pixels as bytes (torchscript takes any type)");
+  command->add_flag("--softmax", exported.softmax,
+                    "onnx and torchscript: the model gives probabilities instead of logits");
+  command->add_flag("--overwrite", exported.overwrite, "Replace the file if it is there");
+  command->footer(exit_code_help());
+  command->callback([this] { action = [this] { return export_command(exported); }; });
+}
+
+void CommandLine::add_compare() {
+  CLI::App* command = app.add_subcommand(
+      "compare", "Compare runs: what differs in their specs, speed, accuracy, time to accuracy");
+  command->add_option("RUN", compare.runs, "The folders of two runs or more; the first is the reference")
+      ->required()
+      ->expected(1, 26)
+      ->type_name("");
+  command
+      ->add_option("--max-regression", compare.max_regression,
+                   "Exit with 8 when a run is worse than the first by more than this many percent")
+      ->check(CLI::Range(0.0, 1000.0))
+      ->type_name("PERCENT");
+  command->add_flag("--json", compare.json, "Print the same as JSON");
+  command->footer(exit_code_help({{ExitCode::kDone, "done"},
+                                  {ExitCode::kUsage, "no such run"},
+                                  {ExitCode::kRegression, "a run is worse than --max-regression allows"}}));
+  command->callback([this] {
+    if (compare.runs.size() < 2) {
+      throw CLI::ValidationError(fmt::format(
+          "only one run is named; name the run that {0} is compared with first: dtrain compare RUN "
+          "{0}. A run's own baseline is in its summary.json, and in dtrain report {0}",
+          printable(compare.runs.front())));
+    }
+    action = [this] { return compare_command(compare); };
+  });
+}
+
+void CommandLine::add_report() {
+  CLI::App* command = app.add_subcommand(
+      "report",
+      "Make one HTML page of runs, or of a sweep: curves, mistakes, where time goes, environment, spec");
+  command->add_option("RUN", report.runs, "The folders of one run or more, or of a sweep")
+      ->required()
+      ->expected(1, static_cast<int>(kMostReported))
+      ->type_name("");
+  CLI::Option* out =
+      command->add_option("--out", report.out, "The file (default: report.html in this folder)")
+          ->type_name("FILE");
+  command->add_option("--output", report.out)->type_name("FILE")->group("")->excludes(out);  // its older name
+  command->add_flag("--no-mistakes", report.without_mistakes,
+                    "Do not predict the test examples for the page, which takes a while with a large model");
+  command->add_flag("--overwrite", report.overwrite,
+                    "Replace the file whatever it is; an earlier page of dtrain report is always replaced");
+  command->footer(exit_code_help(
+      {{ExitCode::kDone, "done"}, {ExitCode::kUsage, "no such run, or the file is there and no report"}}));
+  command->callback([this] { action = [this] { return report_command(report); }; });
+}
+
+}  // namespace dtrain

@@ -1,0 +1,215 @@
+// The options of the subcommands that read a spec.
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <utility>
+
+#include "cli/command_line.h"
+#include "cli/exit_code_help.h"
+#include "core/text.h"
+#include "spec/fields.h"
+#include "train/resume.h"
+
+namespace dtrain {
+namespace {
+
+constexpr const char* kSignals =
+    "Signals: INT, TERM, HUP save and stop; USR1 saves; QUIT tells what every replica is doing.\n";
+
+CLI::Option* add_spec(CLI::App* command, std::string& spec) {
+  return command->add_option("SPEC", spec, "The job spec (YAML); - is the standard input")
+      ->required()
+      ->type_name("");
+}
+
+// For "run --resume PATH": the spec of the run at PATH. In "run --resume job.yaml" the word after the option
+// is the spec.
+std::string spec_of_resumed_run(RunOptions& run) {
+  if (!run.resume) throw CLI::RequiredError("SPEC");
+  const std::string word = std::exchange(*run.resume, "auto");
+  if (std::filesystem::is_regular_file(word)) return word;
+  if (word != "auto") run.resume = word;
+  if (word == "auto" && !run.run_directory) throw CLI::RequiredError("SPEC");
+  const std::filesystem::path of =
+      word == "auto" ? std::filesystem::path(*run.run_directory) : run_of_checkpoint(word);
+  return (of / "spec.yaml").string();
+}
+
+}  // namespace
+
+void add_overrides(CLI::App* command, Overrides& overrides) {
+  command
+      ->add_option(
+          "--set", overrides.set,
+          "Override a field, for instance --set train.epochs=3; repeatable, the later wins. A new kind "
+          "drops the fields that it does not have")
+      ->type_name("PATH=VALUE")
+      ->allow_extra_args(false);
+  command
+      ->add_option("--unset", overrides.unset,
+                   "Remove a field or section of the spec, for instance --unset compare; repeatable")
+      ->type_name("PATH")
+      ->allow_extra_args(false);
+}
+
+void CommandLine::add_run() {
+  CLI::App* command =
+      app.add_subcommand("run", "Train: the baseline if the spec has one, then the job, compared");
+  CLI::Option* spec =
+      add_spec(command, run.spec.spec)
+          ->required(false)
+          ->description("The job spec (YAML); with --resume PATH it may be left out: then the run's own");
+  add_overrides(command, run.spec.overrides);
+  command->add_option("--run-dir", run.run_directory, "Folder of the run (default: runs/<name>-<time>)")
+      ->type_name("DIR");
+  CLI::Option* overwrite =
+      command->add_flag("--overwrite", run.overwrite, "Replace the run that --run-dir holds");
+  command
+      ->add_option(
+          "--resume", run.resume,
+          "Resume from a checkpoint: auto (the newest good one of --run-dir or of the job's newest run), "
+          "or the folder of a run or of a checkpoint")
+      ->expected(0, 1)
+      ->default_str("auto")
+      ->type_name("[auto|PATH]")
+      ->excludes(overwrite);
+  command
+      ->add_option("--inspect-step", run.inspect_step,
+                   "Show update N replica by replica, and check that they agree (--set metrics.inspect_step)")
+      ->type_name("N");
+  command->add_flag("--quiet", run.quiet, "Print only the comparison and failures");
+  command->add_flag("--json", run.json, "Print every event as a line of JSON instead");
+  command->footer(kSignals + exit_code_help());
+  command->callback([this, spec] {
+    if (spec->empty()) run.spec.spec = spec_of_resumed_run(run);
+    if (run.run_directory && run.run_directory->empty())
+      throw CLI::ValidationError("--run-dir needs the name of a folder");
+    if (run.overwrite && !run.run_directory) {
+      throw CLI::ValidationError("--overwrite needs --run-dir: without it every run gets a new folder");
+    }
+    if (run.inspect_step) run.spec.overrides.set.push_back("metrics.inspect_step=" + *run.inspect_step);
+    output_is_progress = true;
+    action = [this] { return run_command(run); };
+  });
+}
+
+void CommandLine::add_validate() {
+  CLI::App* command = app.add_subcommand("validate", "Check specs and list every problem; starts nothing");
+  command->add_option("SPEC", specs, "The job specs (YAML); - is the standard input")
+      ->required()
+      ->type_name("");
+  add_overrides(command, overrides);
+  command->add_flag("--json", json, "Print the problems as JSON");
+  command->callback([this] { action = [this] { return validate_command(specs, overrides, json); }; });
+}
+
+void CommandLine::add_plan() {
+  CLI::App* command = app.add_subcommand(
+      "plan", "Show every resolved number: batches, learning rate, steps, parameters; starts nothing");
+  CLI::Option* spec = add_spec(command, plan.spec.spec)->required(false);
+  add_overrides(command, plan.spec.overrides);
+  CLI::Option* json = command->add_flag("--json", plan.json, "Print the plan as JSON");
+  command
+      ->add_option("--plot-lr", plan.plot_learning_rate,
+                   "Only draw the learning rate of the distributed run: on the terminal, or to a file (.svg)")
+      ->expected(0, 1)
+      ->default_str("")
+      ->type_name("[FILE]")
+      ->excludes(json);
+  command->callback([this, spec] {
+    std::optional<std::string>& plot = plan.plot_learning_rate;
+    // In "plan --plot-lr job.yaml" the word after the option is the spec, if no other word is.
+    if (spec->empty()) {
+      if (!plot || plot->empty()) throw CLI::RequiredError("SPEC");
+      plan.spec.spec = std::exchange(*plot, "");
+    }
+    if (plot && !plot->empty() && std::filesystem::path(*plot).extension() != ".svg")
+      throw CLI::ValidationError(
+          fmt::format("--plot-lr writes SVG: {} should end in .svg", printable(*plot)));
+    action = [this] { return plan_command(plan); };
+  });
+}
+
+void CommandLine::add_init() {
+  CLI::App* command = app.add_subcommand(
+      "init", "Write a spec to start from, with comments: from a few questions, or from these options");
+  command->add_option("FILE", init.file, "The new spec (default: job.yaml)")->type_name("");
+  for (const FirstQuestion& question : first_questions()) {
+    const FieldInfo& field = *find_field(job_fields(), question.path);
+    CLI::Option* option = command->add_option_function<std::string>(
+        question.option,
+        [this, path = question.path](const std::string& value) { init.job.answers[path] = value; },
+        field.doc);
+    option->type_name(field.choices ? "KIND" : "N");
+    if (field.choices) option->check(CLI::IsMember(field.choices->built));
+  }
+  command->add_option("--set", init.job.set, "Any other field, for instance --set name=mine; repeatable")
+      ->type_name("PATH=VALUE")
+      ->allow_extra_args(false);
+  command->add_flag("--overwrite", init.overwrite, "Replace the file if it is there");
+  command->callback([this] { action = [this] { return init_command(init); }; });
+}
+
+void CommandLine::add_configs() {
+  CLI::App* command = app.add_subcommand("configs", "List the example jobs inside the program, or copy one");
+  command->add_option("NAME", configs.name, "The job to copy")->type_name("");
+  command->add_option("FILE", configs.file, "The new file (default: NAME.yaml in this folder)")
+      ->type_name("");
+  command->add_flag("--overwrite", configs.overwrite, "Replace the file if it is there");
+  command->callback([this] { action = [this] { return configs_command(configs); }; });
+}
+
+void CommandLine::add_schema() {
+  CLI::App* command = app.add_subcommand("schema", "Print the JSON Schema of job specs, for editors");
+  CLI::Option* reference =
+      command->add_flag("--markdown", markdown, "Print the reference (docs/spec.md) instead");
+  command->add_flag("--events", events, "Print the tables of the events (in docs/metrics.md) instead")
+      ->excludes(reference);
+  command->callback([this] { action = [this] { return schema_command(markdown, events); }; });
+}
+
+void CommandLine::add_sweep() {
+  CLI::App* command = app.add_subcommand(
+      "sweep",
+      "Time the job with several numbers of replicas and batch sizes: a table, CSV, JSON and a chart");
+  add_spec(command, sweep.spec.spec);
+  const auto add_list = [&](const std::string& name, std::vector<int64_t>& values, const std::string& help,
+                            int64_t most) {
+    return command->add_option(name, values, help)
+        ->delimiter(',')
+        ->allow_extra_args(false)
+        ->check(CLI::Range(int64_t{1}, most))
+        ->type_name("N,N,...");
+  };
+  add_list("--replicas", sweep.replicas, "Numbers of replicas, such as 1,2,4", 1024)->required();
+  add_list("--batch", sweep.batches,
+           "Batch sizes, per replica (weak) or global (strong); default: the spec's", 1'000'000'000);
+  command
+      ->add_option("--mode", sweep.mode,
+                   "weak: the batch of each replica is constant (default); strong: the global batch is")
+      ->check(CLI::IsMember({"weak", "strong"}))
+      ->type_name("MODE");
+  command
+      ->add_option("--repeats", sweep.repeats, "Runs of each point, of which the median is used (default: 3)")
+      ->check(CLI::Range(1, 1000))
+      ->type_name("N");
+  command->add_option("--steps", sweep.steps, "Timed steps of each run (default: 300)")
+      ->check(CLI::Range(1, 1'000'000'000))
+      ->type_name("N");
+  command
+      ->add_option("--out", sweep.out,
+                   "New or empty folder for the results (default: runs/<name>-sweep-<time>)")
+      ->type_name("DIR");
+  add_overrides(command, sweep.spec.overrides);
+  command->add_flag("--quiet", sweep.quiet, "Print only the table");
+  command->add_flag("--json", sweep.json, "Print sweep.json instead of the table");
+  command->footer(
+      "When points fail, the exit code is that of the first one; the others are still measured.\n" +
+      exit_code_help());
+  command->callback([this] {
+    output_is_progress = true;
+    action = [this] { return sweep_command(sweep); };
+  });
+}
+
+}  // namespace dtrain

@@ -1,0 +1,82 @@
+#include "data/split.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "spec/field_error.h"
+
+namespace dtrain {
+namespace {
+
+// 0.29 of 100 examples is 28.999999999999996 in floating point. With at most 1e9 examples (spec/fields.cpp)
+// the error of the product is far below this.
+constexpr double kSlack = 1e-6;  // examples
+
+class Selection : public ExampleSource {
+ public:
+  Selection(ExampleSourcePtr source, std::vector<int64_t> indices)
+      : source_(std::move(source)), indices_(std::move(indices)) {
+    const int64_t size = source_->size();
+    for (const int64_t index : indices_) {
+      if (index < 0 || index >= size)
+        throw Error(ExitCode::kBug, fmt::format("a selection of example {} of {}", index, size));
+    }
+  }
+
+  int64_t size() const override { return std::ssize(indices_); }
+  at::IntArrayRef shape() const override { return source_->shape(); }
+
+  void read(std::span<const int64_t> indices, const at::Tensor& values, ExampleSlot& slot) const override {
+    std::vector<int64_t> in_source(indices.size());
+    std::transform(indices.begin(), indices.end(), in_source.begin(),
+                   [this](int64_t index) { return indices_[static_cast<size_t>(index)]; });
+    source_->read(in_source, values, slot);
+  }
+
+  std::optional<LabelledImages> in_memory() const override {
+    const std::optional<LabelledImages> all = source_->in_memory();
+    if (!all) return std::nullopt;
+    const at::Tensor rows = at::tensor(indices_, at::kLong);
+    return LabelledImages{all->images.index_select(0, rows), all->labels.index_select(0, rows)};
+  }
+
+ private:
+  const ExampleSourcePtr source_;
+  const std::vector<int64_t> indices_;
+};
+
+}  // namespace
+
+int64_t validation_count(int64_t examples, const SplitSpec& split) {
+  if (!split.validation) return 0;
+  const double part = *split.validation * static_cast<double>(examples);
+  const int64_t count = std::max<int64_t>(1, static_cast<int64_t>(std::floor(part + kSlack)));
+  if (count < examples) return count;
+  throw FieldError("data.split.validation",
+                   fmt::format("takes {} of the {} training example{} and leaves none to train on; use a "
+                               "smaller part or more data.train_examples",
+                               count, examples, examples == 1 ? "" : "s"));
+}
+
+ExampleSplit split_examples(int64_t examples, const SplitSpec& split) {
+  const auto kept = static_cast<std::ptrdiff_t>(validation_count(examples, split));
+  const uint64_t seed = derive_seed(static_cast<uint64_t>(split.seed), SeedPurpose::kSplit);
+  const std::vector<int64_t> order = random_permutation(examples, seed);
+  ExampleSplit parts{{order.begin() + kept, order.end()}, {order.begin(), order.begin() + kept}};
+  // Without data.shuffle, training keeps the order of the files.
+  std::sort(parts.train.begin(), parts.train.end());
+  std::sort(parts.validation.begin(), parts.validation.end());
+  return parts;
+}
+
+ExampleSourcePtr make_selection(ExampleSourcePtr source, std::vector<int64_t> indices) {
+  return std::make_shared<Selection>(std::move(source), std::move(indices));
+}
+
+}  // namespace dtrain

@@ -1,0 +1,62 @@
+#include "plan/warnings.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "core/text.h"
+#include "host/cores.h"
+
+namespace dtrain {
+namespace {
+
+constexpr double kMostScaledWithoutWarmup = 8;  // Goyal et al. 2017 (arXiv:1706.02677) warm up from there on
+
+// The name of a batch_norm that gets one value of each channel, which is its own mean; empty if none does.
+std::string constant_norm(const JobPlan& job, const RunPlan& run) {
+  const bool alone = !job.spec.train.sync_batch_norm || run.replicas == 1;
+  if (run.batch.per_replica > 1 || !alone) return "";
+  for (const PlacedLayer& layer : job.model.layers) {
+    const Shape& shape = layer.output_shape;
+    const int64_t values = std::accumulate(shape.begin() + 1, shape.end(), int64_t{1}, std::multiplies<>());
+    if (layer.spec.kind == "batch_norm" && values == 1) return layer.name;
+  }
+  return "";
+}
+
+}  // namespace
+
+std::vector<std::string> plan_warnings(const JobPlan& job, std::optional<int64_t> here) {
+  const RunPlan& run = job.runs.back();
+  const int64_t hosts = std::max<int64_t>(1, std::ssize(job.spec.hosts));
+  const int64_t processes = here.value_or((run.processes() + hosts - 1) / hosts);
+  std::vector<std::string> warnings;
+  if (processes > available_cores() && job.device_of(0) == "cpu")
+    warnings.push_back(
+        fmt::format("{} processes share {} core{} here, and wait for each other; lower {}", processes,
+                    available_cores(), available_cores() == 1 ? "" : "s",
+                    run.is_asynchronous() ? "strategy.workers or strategy.servers" : "strategy.replicas"));
+  if (run.batch.global > job.data.train_examples)
+    warnings.push_back(
+        fmt::format("the global batch of {} is larger than the {} training examples, so that an epoch "
+                    "is one update; lower batch.{}",
+                    with_separators(run.batch.global), with_separators(job.data.train_examples),
+                    job.spec.batch.global ? "global" : "per_replica"));
+  const LearningRate& rate = run.phases.front().learning_rate;
+  if (rate.factor > kMostScaledWithoutWarmup && rate.warmup_steps == 0)
+    warnings.push_back(
+        fmt::format("the learning rate is scaled {:.3g}-fold from the first update on, with which "
+                    "training may diverge; set train.learning_rate_scaling.warmup_steps",
+                    rate.factor));
+  const std::string norm = constant_norm(job, run);
+  if (!norm.empty())
+    warnings.push_back(
+        fmt::format("{} (batch_norm) gets one example at a time, whose mean it subtracts: its output is "
+                    "constant in training; raise batch.per_replica{}",
+                    norm, run.replicas > 1 ? ", or set train.sync_batch_norm" : ""));
+  return warnings;
+}
+
+}  // namespace dtrain

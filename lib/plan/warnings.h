@@ -1,0 +1,19 @@
+// What a plan can do, but hardly as it is meant.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "plan/job_plan.h"
+
+namespace dtrain {
+
+// A line for each doubtful number of the job's distributed run, with the field to change: more processes than
+// cores, a batch larger than the training data, a learning rate scaled more than 8-fold without warmup,
+// batch_norm with one example. `here`: processes on this host; by default the job's, divided among the hosts
+// of its spec.
+std::vector<std::string> plan_warnings(const JobPlan& job, std::optional<int64_t> here = {});
+
+}  // namespace dtrain

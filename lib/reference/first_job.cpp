@@ -1,0 +1,96 @@
+#include "reference/first_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/text.h"
+#include "spec/fields.h"
+#include "spec/print.h"
+
+namespace dtrain {
+namespace {
+
+constexpr const char* kFirstJob =
+    "strategy: {kind: mirrored}\nbatch: {per_replica: 64}\ntrain: {epochs: 5}\ncheckpoint: {every_epochs: "
+    "1}\n";
+// What some kinds cannot do without; one's own --set replaces it.
+constexpr const char* kFirstLayers =
+    "model.layers=[{kind: flatten}, {kind: dense, units: 128}, {kind: relu}, {kind: dense, units: 10}]";
+constexpr const char* kFirstWorkers = "strategy.workers=2";
+
+bool is_answer(const FirstJob& job, const std::string& path, const std::string& value) {
+  const auto answer = job.answers.find(path);
+  const bool set = std::find(job.set.begin(), job.set.end(), path + "=" + value) != job.set.end();
+  return set || (answer != job.answers.end() && answer->second == value);
+}
+
+// The field that answers a question: processes that train have another name where they share nothing.
+std::string answered_field(const FirstJob& job, const std::string& path) {
+  const bool served = is_answer(job, "strategy.kind", "parameter_server");
+  return served && path == "strategy.replicas" ? "strategy.workers" : path;
+}
+
+std::string default_of(const FirstJob& job, const std::string& path) {
+  return yaml_text(to_json(*find_field(job_fields(), answered_field(job, path)), read_first_job(job).spec));
+}
+
+// "train.epochs" -> "epochs"; "strategy.kind" -> "strategy"
+std::string label_of(const FirstQuestion& question) {
+  std::string label = question.option.substr(2);
+  std::replace(label.begin(), label.end(), '-', ' ');
+  return label;
+}
+
+std::string trimmed(const std::string& text) {
+  const size_t begin = text.find_first_not_of(" \t\r");
+  return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
+}
+
+}  // namespace
+
+LoadedSpec read_first_job(const FirstJob& job) {
+  std::vector<std::string> overrides;
+  if (is_answer(job, "model.kind", "layers")) overrides.push_back(kFirstLayers);
+  if (is_answer(job, "strategy.kind", "parameter_server")) overrides.push_back(kFirstWorkers);
+  for (const auto& [path, value] : job.answers) overrides.push_back(answered_field(job, path) + "=" + value);
+  overrides.insert(overrides.end(), job.set.begin(), job.set.end());
+  return parse_spec(kFirstJob, "the first job", overrides);
+}
+
+const std::vector<FirstQuestion>& first_questions() {
+  static const std::vector<FirstQuestion> questions = {
+      {"--dataset", "data.dataset"},           {"--model", "model.kind"},
+      {"--strategy", "strategy.kind"},         {"--replicas", "strategy.replicas"},
+      {"--batch", "batch.per_replica"},        {"--epochs", "train.epochs"},
+      {"--optimizer", "train.optimizer.kind"}, {"--learning-rate", "train.optimizer.learning_rate"},
+  };
+  return questions;
+}
+
+std::map<std::string, std::string> ask_for_job(std::istream& in, std::ostream& out) {
+  FirstJob job;
+  for (const FirstQuestion& question : first_questions()) {
+    const FieldInfo& field = *find_field(job_fields(), question.path);
+    const std::string choices = field.choices ? join(field.choices->built) : bounds_text(field.bounds);
+    for (bool valid = false; !valid;) {
+      out << fmt::format("{} ({}) [{}]: ", label_of(question), choices, default_of(job, question.path))
+          << std::flush;
+      std::string line;
+      if (!std::getline(in, line)) return job.answers;
+      line = trimmed(line);
+      valid = line.empty();
+      if (valid) continue;
+      FirstJob with = job;
+      with.answers[question.path] = line;
+      const LoadedSpec loaded = read_first_job(with);
+      valid = loaded.ok();
+      if (valid) job = with;
+      for (const Problem& problem : loaded.problems) out << "  " << printable(problem.text, 1000) << '\n';
+    }
+  }
+  return job.answers;
+}
+
+}  // namespace dtrain

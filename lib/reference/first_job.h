@@ -1,0 +1,34 @@
+// The job that `dtrain init` writes, and what it asks about it.
+#pragma once
+
+#include <istream>
+#include <map>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "spec/load.h"
+
+namespace dtrain {
+
+// A question about the first job, and the option of `dtrain init` that answers it.
+struct FirstQuestion {
+  std::string option;  // "--epochs"
+  std::string path;    // of the field
+};
+const std::vector<FirstQuestion>& first_questions();
+
+struct FirstJob {
+  std::map<std::string, std::string> answers = {};  // by path
+  std::vector<std::string> set = {};                // "path=value", besides
+};
+
+// The first job with these answers, or their problems. What some kinds need besides, such as a list of
+// layers, has a default.
+LoadedSpec read_first_job(const FirstJob& job);
+
+// Asks the questions, each with its default in brackets, until the answer is valid; an empty one is the
+// default, and so is everything after the end of `in`. Returns the answers by path.
+std::map<std::string, std::string> ask_for_job(std::istream& in, std::ostream& out);
+
+}  // namespace dtrain

@@ -1,0 +1,97 @@
+#include "reference/starter.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <regex>
+#include <sstream>
+
+#include "core/text.h"
+#include "spec/fields.h"
+#include "spec/print.h"
+
+namespace dtrain {
+namespace {
+
+constexpr size_t kWidth = 100;  // of a comment
+
+// What a first job is about, where it applies.
+const std::vector<std::string> kFirstFields = {"name",
+                                               "seed",
+                                               "strategy.kind",
+                                               "strategy.replicas",
+                                               "strategy.workers",
+                                               "strategy.servers",
+                                               "data.dataset",
+                                               "data.path",
+                                               "batch.per_replica",
+                                               "batch.global",
+                                               "model.kind",
+                                               "model.hidden",
+                                               "model.filters",
+                                               "model.depth",
+                                               "model.stem",
+                                               "model.layers",
+                                               "train.epochs",
+                                               "train.optimizer.kind",
+                                               "train.optimizer.learning_rate",
+                                               "train.optimizer.momentum",
+                                               "train.schedule.kind",
+                                               "checkpoint.every_epochs"};
+
+std::string without_markdown(const std::string& text) {
+  static const std::regex kLink(R"(\[([^\]]*)\]\([^)]*\))");
+  return std::regex_replace(text, kLink, "$1");
+}
+
+std::vector<std::string> wrapped(const std::string& text) {
+  std::vector<std::string> lines(1);
+  std::istringstream words(text);
+  for (std::string word; words >> word;) {
+    std::string& line = lines.back();
+    if (line.empty()) {
+      line = word;
+    } else if (line.size() + 1 + word.size() <= kWidth) {
+      line += " " + word;
+    } else {
+      lines.push_back(word);
+    }
+  }
+  return lines;
+}
+
+std::vector<std::string> comment_on(const FieldInfo& field) {
+  std::vector<std::string> lines = wrapped(without_markdown(field.doc));
+  std::vector<std::string> limits;
+  if (field.choices) limits.push_back("one of " + join(field.choices->built));
+  const std::string bounds = bounds_text(field.bounds);
+  if (!bounds.empty()) limits.push_back(bounds + (field.unit.empty() ? "" : " " + field.unit));
+  if (!field.word.empty()) limits.push_back("or " + field.word);
+  for (const std::string& line : limits.empty() ? limits : wrapped("(" + join(limits) + ")"))
+    lines.push_back(line);
+  return lines;
+}
+
+}  // namespace
+
+std::string starter_spec(const JobSpec& spec, const std::vector<std::string>& also) {
+  const auto is_in = [](const std::vector<std::string>& paths, const std::string& path) {
+    return std::find(paths.begin(), paths.end(), path) != paths.end();
+  };
+  const std::string fields = print_spec(spec, [&](const FieldInfo& field) {
+    const bool shown = is_in(kFirstFields, field.path) || is_in(also, field.path);
+    return shown ? std::optional(comment_on(field)) : std::nullopt;
+  });
+  std::string text;
+  std::istringstream lines(fields);
+  for (std::string line; std::getline(lines, line);) {
+    const bool is_section = !line.empty() && line.front() != ' ' && line.back() == ':';
+    text += (is_section ? "\n" : "") + line + "\n";
+  }
+  return "# A job of dtrain. Every other field has its default; `dtrain schema --markdown` describes all of "
+         "them,\n"
+         "# and `dtrain plan` shows every number that a run would use.\n" +
+         text;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,106 @@
+// What a user can do after a run whose spec says nothing about checkpoints.
+#include <fmt/format.h>
+
+#include <csignal>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "catch.h"
+#include "checkpoint/retention.h"
+#include "job.h"
+#include "resumable.h"
+
+namespace dtrain {
+namespace {
+
+Event parsed(const Finished& finished) { return Event::parse(finished.output); }
+
+TEST_CASE("after any run its folder and the next commands are shown, and these work") {
+  const Job job;
+  const Finished run = run_program(job.run());
+  INFO(run.output << run.errors);
+  REQUIRE(run.exit_code == 0);
+  const std::string folder = job.run_folder().string();
+  CHECK_THAT(run.output, ContainsSubstring("The run is in " + folder + ". Next:") &&
+                             ContainsSubstring("dtrain eval " + folder) &&
+                             ContainsSubstring("dtrain report " + folder) &&
+                             ContainsSubstring("dtrain export --format onnx " + folder));
+  CHECK(job.event("run_start", "distributed").at("folder") == folder);
+  REQUIRE(list_checkpoints(checkpoints_of(job)).size() == 1);
+
+  const Finished eval = run_program({"eval", folder, "--json"});
+  CHECK(eval.exit_code == 0);
+  CHECK(parsed(eval).at("accuracy") == job.event("run_end", "distributed").at("accuracy"));
+  const std::string exported = (job.folder() / "model.onnx").string();
+  CHECK(run_program({"export", "--format", "onnx", folder, "--out", exported}).exit_code == 0);
+  CHECK(std::filesystem::file_size(exported) > 0);
+  CHECK(run_program({"inspect", folder}).exit_code == 0);
+  const std::string more =
+      "train.epochs=" + std::to_string(job.event("run_end", "distributed").at("epochs").get<int>() + 1);
+  const Finished resumed = run_program({"run", "--resume", folder, "--set", more});
+  INFO(resumed.output << resumed.errors);
+  CHECK(resumed.exit_code == 0);
+  CHECK(job.events("run_start", "distributed").back().at("resumed_step") ==
+        job.events("checkpoint").front().at("step"));
+}
+
+TEST_CASE("the first stop signal saves what was trained, and the run resumes from there") {
+  const Job job;
+  Program program(job.run(kEndless));
+  job.wait_for_step();
+  program.send(SIGINT);
+  const Finished stopped = program.wait();
+  INFO(stopped.output << stopped.errors);
+  CHECK(stopped.exit_code == 75);
+  CHECK_THAT(stopped.errors, ContainsSubstring("stopped by SIGINT after step "));
+  CHECK(last_line(stopped.errors) == "to resume: dtrain run --resume " + job.run_folder().string());
+  CHECK(list_checkpoints(checkpoints_of(job)).size() == 1);
+}
+
+TEST_CASE("the best checkpoint, or that of an epoch, can be evaluated and is marked") {
+  const Job job;
+  const Finished run = run_program(job.run(Job::set(
+      {"train.epochs=4", "checkpoint.every_epochs=1", "checkpoint.keep=9", "checkpoint.best.metric=loss"})));
+  INFO(run.output << run.errors);
+  REQUIRE(run.exit_code == 0);
+  const std::string folder = job.run_folder().string();
+  const std::vector<Event> evaluations = job.events("eval", "distributed");
+  REQUIRE(evaluations.size() == 4);
+  size_t best = 0;
+  for (size_t epoch = 0; epoch < 4; ++epoch) {
+    if (evaluations[epoch].at("loss") < evaluations[best].at("loss")) best = epoch;
+    const Finished eval = run_program({"eval", folder, "--json", "--epoch", std::to_string(epoch + 1)});
+    CHECK(parsed(eval).at("loss").get<double>() ==
+          Approx(evaluations[epoch].at("loss").get<double>()).epsilon(1e-6));
+  }
+  const Finished eval = run_program({"eval", folder, "--json", "--best"});
+  CHECK(parsed(eval).at("loss").get<double>() ==
+        Approx(evaluations[best].at("loss").get<double>()).epsilon(1e-6));
+  const Event shown = parsed(run_program({"inspect", folder, "--json"}));
+  for (size_t epoch = 0; epoch < 4; ++epoch)
+    CHECK(shown.at("checkpoints")[epoch].at("best") == (epoch == best));
+  const Finished none = run_program({"eval", folder, "--epoch", "7"});
+  CHECK(none.exit_code == 7);
+  CHECK_THAT(none.errors, ContainsSubstring("no checkpoint of epoch 7; there is one of epoch 1, 2, 3, 4"));
+}
+
+TEST_CASE("a run starts from the weights of another, on any number of replicas") {
+  const Job first;
+  REQUIRE(run_program(first.run()).exit_code == 0);
+  const std::string weights = "model.weights=" + first.run_folder().string();
+  const Job second;
+  // A step of a learning rate that changes nothing shows what the weights were.
+  const Finished run = run_program(
+      second.run(Job::set({weights, "train.max_steps=1", "train.optimizer.learning_rate=1.0e-30"})));
+  INFO(run.output << run.errors);
+  REQUIRE(run.exit_code == 0);
+  CHECK(second.event("run_end", "distributed").at("loss").get<double>() ==
+        Approx(first.event("run_end", "distributed").at("loss").get<double>()).epsilon(1e-6));
+  CHECK_THAT(run.output, ContainsSubstring("variables start from " + first.run_folder().string()));
+  const Finished refused = run_program(Job().run(Job::set({weights, "model.hidden=[3]"})));
+  CHECK(refused.exit_code == 7);
+  CHECK_THAT(refused.errors, ContainsSubstring("does not fit the model:"));
+}
+
+}  // namespace
+}  // namespace dtrain

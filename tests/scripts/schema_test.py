@@ -1,0 +1,85 @@
+#!/usr/bin/env python3
+"""The JSON Schema of `dtrain schema` agrees with `dtrain validate` about every file of tests/specs.
+
+    schema_test.py DTRAIN
+"""
+import json
+import pathlib
+import re
+import subprocess
+import sys
+
+try:
+    import jsonschema
+    import yaml
+except ImportError as missing:
+    print(f"skipped: {missing} (Debian: python3-jsonschema, python3-yaml)")
+    sys.exit(77)
+
+SPECS = pathlib.Path(__file__).parent.parent / "specs"
+
+# Cases that dtrain refuses and the schema does not: what a schema, which sees values and no text, cannot say.
+BEYOND_THE_SCHEMA = {
+    # YAML that dtrain does not take, and what a reader of YAML makes the same value of
+    "alias", "anchor", "duplicate_field", "duplicate_layer_field", "duplicate_section", "merge_key", "tag_integer",
+    "type_integer_decimal", "type_integer_exponent", "type_integer_huge",
+    # the environment and the file system
+    "environment_no_number", "environment_not_rescanned", "environment_unset", "path_home", "path_newline",
+    # arithmetic and lists that must agree
+    "batch_indivisible", "batch_indivisible_devices", "bounds_global_product", "bounds_shape_product", "devices_count",
+    "hosts_of_servers", "hosts_twice", "one_device_list", "one_device_replicas", "optimizer_nesterov",
+    "parameter_server_batch", "parameter_server_devices", "parameter_server_staleness", "schedule_piecewise_lengths",
+    # features that exclude each other, which are neither "only when" nor "required when" (lib/spec/rules.cpp)
+    "central_storage_gloo", "checkpoint_both", "checkpoint_never", "compress_shared_memory", "data_fallback_same",
+    "data_fallback_synthetic", "devices_central_storage", "devices_mixed", "devices_shared_memory", "nccl_on_cpu",
+    "one_device_baseline", "parameter_server_histograms", "parameter_server_inspect", "parameter_server_step_options",
+    "parameter_server_together", "precision", "precision_fp16",
+}
+
+
+class Loader(yaml.SafeLoader):
+    """YAML 1.2 takes 1e-2 for a number, PyYAML does not."""
+
+
+Loader.add_implicit_resolver(
+    "tag:yaml.org,2002:float", re.compile(r"^[-+]?[0-9][0-9_]*([.][0-9_]*)?[eE][-+]?[0-9]+$"), list("-+0123456789"))
+
+
+def document_of(path):
+    """The file as YAML, or None if it is not YAML that a schema is about."""
+    try:
+        document = yaml.load(path.read_text(), Loader=Loader)
+        return json.loads(json.dumps(document))
+    except (yaml.YAMLError, UnicodeDecodeError, TypeError, ValueError):
+        return None
+
+
+def main():
+    program = sys.argv[1]
+    schema = json.loads(subprocess.run([program, "schema"], check=True, capture_output=True).stdout)
+    jsonschema.Draft7Validator.check_schema(schema)
+    validator = jsonschema.Draft7Validator(schema)
+    wrong, compared = [], 0
+    for path in sorted(SPECS.glob("*/*.yaml")):
+        text = path.read_text()
+        if "\n# set:" in "\n" + text or "\n# unset:" in "\n" + text:
+            continue  # about the command line
+        document = document_of(path)
+        if document is None:
+            continue
+        compared += 1
+        accepted = validator.is_valid(document)
+        name = f"{path.parent.name}/{path.name}"
+        expected = path.parent.name == "good" or path.stem in BEYOND_THE_SCHEMA
+        if accepted != expected:
+            wrong.append(name)
+            why = next((error.message[:200] for error in validator.iter_errors(document)), "")
+            print(f"{name}: the schema {'accepts' if accepted else 'refuses'} it, dtrain does not agree {why}")
+    assert compared > 120, compared
+    for stem in BEYOND_THE_SCHEMA:
+        assert (SPECS / "bad" / f"{stem}.yaml").exists(), f"there is no case {stem} any more"
+    sys.exit(1 if wrong else 0)
+
+
+if __name__ == "__main__":
+    main()
