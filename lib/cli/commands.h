@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/find_checkpoint.h"
 #include "core/error.h"
+#include "inference/find_checkpoint.h"
 #include "reference/first_job.h"
 #include "spec/overrides.h"
 

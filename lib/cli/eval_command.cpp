@@ -6,11 +6,11 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
-#include "cli/find_checkpoint.h"
 #include "cli/report_problems.h"
 #include "core/own_program.h"
 #include "core/text.h"
 #include "inference/evaluate_replicas.h"
+#include "inference/find_checkpoint.h"
 
 namespace dtrain {
 namespace {
@@ -103,6 +103,7 @@ Overrides overrides_of(const EvalOptions& options) {
 
 ExitCode eval_command(const EvalOptions& options) {
   const ResumePoint point = find_checkpoint(options.checkpoint);
+  report_warnings(point.warnings, std::cerr);
   const EvaluationJob evaluation{point.checkpoint, overrides_of(options), options.replicas, options.split};
   LoadedSpec loaded;
   const JobPlan job = job_of_checkpoint(point.checkpoint, evaluation.overrides, find_dataset, loaded);

@@ -9,8 +9,8 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/retention.h"
 #include "cli/commands.h"
-#include "cli/find_checkpoint.h"
 #include "core/text.h"
+#include "inference/find_checkpoint.h"
 #include "runs/require_folder.h"
 
 namespace dtrain {

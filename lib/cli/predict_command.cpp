@@ -4,10 +4,10 @@
 #include <iostream>
 
 #include "cli/commands.h"
-#include "cli/find_checkpoint.h"
 #include "cli/report_problems.h"
 #include "core/text.h"
 #include "inference/evaluation.h"
+#include "inference/find_checkpoint.h"
 #include "inference/prediction.h"
 #include "metrics/event.h"
 
@@ -43,6 +43,7 @@ void print_json(const std::string& file, const DatasetInfo& data, const Predicti
 
 ExitCode predict_command(const PredictOptions& options) {
   const ResumePoint point = find_checkpoint(options.checkpoint);
+  report_warnings(point.warnings, std::cerr);
   LoadedSpec loaded;
   const JobPlan job = job_of_checkpoint(point.checkpoint, {}, describe_dataset, loaded);
   if (!loaded.ok()) {

@@ -5,11 +5,9 @@
 #include <iostream>
 
 #include "cli/commands.h"
-#include "cli/find_checkpoint.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "inference/model_reports.h"
-#include "plan/plan_file.h"
 #include "report/page.h"
 #include "report/report.h"
 #include "report/sweep_report.h"
@@ -21,32 +19,6 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr int64_t kMostPageBytes = int64_t{1} << 30;
-constexpr int64_t kMostSweepBytes = int64_t{64} << 20;
-
-// A run without checkpoints or data has a page all the same.
-ModelReport model_report_of(const std::string& folder, bool with_mistakes) {
-  ModelReport report;
-  try {
-    report.layers = layers_of(read_plan(fs::path(folder) / "plan.json"));
-  } catch (const Error&) {  // made by another version, or never planned
-  }
-  if (!with_mistakes) return report;
-  try {
-    add_mistakes(report, find_checkpoint({folder, false, std::nullopt}));
-  } catch (const Error& error) {
-    std::cerr << "dtrain: the page has no confusion matrix and no mistakes: " << printable(error.what(), 2000)
-              << std::endl;
-  }
-  return report;
-}
-
-Sweep read_sweep(const fs::path& file) {
-  const Event document = Event::parse(read_file(file, kMostSweepBytes, ExitCode::kUsage), nullptr,
-                                      /*allow_exceptions=*/false);
-  if (!document.is_object())
-    throw Error(ExitCode::kUsage, fmt::format("{} is damaged; repeat the sweep", file.string()));
-  return sweep_from(document);
-}
 
 std::string page_of(const ReportOptions& options) {
   const fs::path sweep = fs::path(options.runs.front()) / "sweep.json";

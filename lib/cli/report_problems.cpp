@@ -44,10 +44,9 @@ void report_failure(const std::string& message, std::ostream& out, bool expected
   const bool red = on_terminal && !expected && shows_colour(STDERR_FILENO);
   const int width = on_terminal ? terminal_width(STDERR_FILENO) : 0;
   std::istringstream lines(message);
-  for (std::string line; std::getline(lines, line);) {
+  for (std::string line; std::getline(lines, line);)
     out << (red ? kRed : "") << wrapped(printable(line, kMaxLineBytes), width, 2) << (red ? kPlain : "")
         << '\n';
-  }
   out.flush();
 }
 

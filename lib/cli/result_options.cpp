@@ -90,10 +90,8 @@ void CommandLine::add_export() {
       ->add_option("--out", exported.out,
                    "The file (default: NAME.FORMAT in this folder, NAME.pt for torchscript)")
       ->type_name("FILE");
-  command->add_flag("--uint8", exported.uint8,
-                    "onnx: the model takes pixels as bytes (torchscript takes any type)");
-  command->add_flag("--softmax", exported.softmax,
-                    "onnx and torchscript: the model gives probabilities instead of logits");
+  command->add_flag("--uint8", exported.uint8, "onnx: the model takes pixels as bytes");
+  command->add_flag("--softmax", exported.softmax, "onnx, torchscript: it gives probabilities");
   command->add_flag("--overwrite", exported.overwrite, "Replace the file if it is there");
   command->footer(exit_code_help());
   command->callback([this] { action = [this] { return export_command(exported); }; });
@@ -138,8 +136,7 @@ void CommandLine::add_report() {
       command->add_option("--out", report.out, "The file (default: report.html in this folder)")
           ->type_name("FILE");
   command->add_option("--output", report.out)->type_name("FILE")->group("")->excludes(out);  // its older name
-  command->add_flag("--no-mistakes", report.without_mistakes,
-                    "Do not predict the test examples for the page, which takes a while with a large model");
+  command->add_flag("--no-mistakes", report.without_mistakes, "Do not predict the test examples for it");
   command->add_flag("--overwrite", report.overwrite,
                     "Replace the file whatever it is; an earlier page of dtrain report is always replaced");
   command->footer(exit_code_help(

@@ -4,11 +4,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iostream>
 
+#include "core/error.h"
 #include "core/text.h"
 #include "data/image_file.h"
 #include "inference/evaluation.h"
+#include "inference/find_checkpoint.h"
 #include "inference/mistakes.h"
+#include "plan/plan_file.h"
 
 namespace dtrain {
 namespace {
@@ -29,8 +33,6 @@ at::Tensor picture_of(const at::Tensor& image) {
                     /*resize=*/true)[0];
 }
 
-}  // namespace
-
 std::vector<LayerRow> layers_of(const JobPlan& job) {
   std::vector<LayerRow> rows;
   for (const PlacedLayer& layer : job.model.layers)
@@ -38,6 +40,7 @@ std::vector<LayerRow> layers_of(const JobPlan& job) {
   return rows;
 }
 
+// Of a job with too many classes for a matrix nothing.
 void add_mistakes(ModelReport& report, const ResumePoint& point) {
   LoadedSpec loaded;
   const JobPlan job = job_of_checkpoint(point.checkpoint, {}, find_dataset, loaded);
@@ -54,6 +57,24 @@ void add_mistakes(ModelReport& report, const ResumePoint& point) {
                                class_title(job.data, wrong.label), class_title(job.data, wrong.prediction),
                                wrong.probability, wrong.of_label});
   }
+}
+
+}  // namespace
+
+ModelReport model_report_of(const std::filesystem::path& run, bool mistakes) {
+  ModelReport report;
+  try {
+    report.layers = layers_of(read_plan(run / "plan.json"));
+  } catch (const Error&) {  // made by another version, or never planned
+  }
+  if (!mistakes) return report;
+  try {
+    add_mistakes(report, find_checkpoint({run.string(), false, std::nullopt}));
+  } catch (const Error& error) {
+    std::cerr << "dtrain: the page has no confusion matrix and no mistakes: " << printable(error.what(), 2000)
+              << std::endl;
+  }
+  return report;
 }
 
 }  // namespace dtrain

@@ -168,6 +168,18 @@ void RunOutput::record_start(RunStartEvent start) {
   record(encode(start));
 }
 
+std::string command_on(const std::string& command, const std::filesystem::path& run) {
+  const std::string path = run.string();
+  const bool plain = std::all_of(path.begin(), path.end(), [](unsigned char c) {
+    return std::isalnum(c) != 0 || std::string("/._-+,:@%").find(static_cast<char>(c)) != std::string::npos;
+  });
+  std::string quoted;
+  for (const char c : path) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return "dtrain " + command + " " + (plain ? path : "'" + quoted + "'");
+}
+
+std::string resume_command(const std::filesystem::path& run) { return command_on("run --resume", run); }
+
 // The run's folder, and what a user does with it.
 std::string RunOutput::next_commands() const {
   const std::filesystem::path& run = directory_.path();

@@ -115,6 +115,11 @@ class RunOutput : public EventSink {
 // are of another model, Error(kUsage) if the job cannot resume from it.
 std::optional<ResumePoint> resume_point(const JobPlan& job, const OutputOptions& options);
 
+// "dtrain eval runs/mine", for a shell.
+std::string command_on(const std::string& command, const std::filesystem::path& run);
+// The command that resumes the run.
+std::string resume_command(const std::filesystem::path& run);
+
 // A line with the command that resumes from the last checkpoint; empty if there is none.
 std::string resume_message(const RunOutput& output);
 

@@ -61,7 +61,7 @@ const EventTable<RunStartEvent>& RunStartEvent::table() {
       "run_start",
       "before the first step",
       {{"name", &E::name, "", "the job's name"},
-       {"folder", &E::folder, "", "the run's folder, an absolute path"},
+       {"folder", &E::folder, "", "the run's folder, an absolute path", "when the run has one"},
        {"strategy", &E::strategy, "", "[how it is distributed](strategies.md)"},
        {"replicas", &E::replicas, "", "with `parameter_server`: workers"},
        {"devices", &E::devices, "", "one entry for each replica"},

@@ -1,9 +1,12 @@
 #include "runs/sweep_results.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <type_traits>
 
 #include "core/clock.h"
+#include "core/files.h"
 #include "core/version.h"
 #include "metrics/events.h"
 #include "metrics/statistics.h"
@@ -189,6 +192,15 @@ Sweep sweep_from(const Event& document) {
   take(document, "skipped_steps", sweep.skipped_steps);
   for (const Event& point : list_in(document, "points")) sweep.points.push_back(sweep_point_from(point));
   return sweep;
+}
+
+Sweep read_sweep(const std::filesystem::path& file) {
+  constexpr int64_t kMostBytes = int64_t{64} << 20;
+  const Event document = Event::parse(read_file(file, kMostBytes, ExitCode::kUsage), nullptr,
+                                      /*allow_exceptions=*/false);
+  if (!document.is_object())
+    throw Error(ExitCode::kUsage, fmt::format("{} is damaged; repeat the sweep", file.string()));
+  return sweep_from(document);
 }
 
 }  // namespace dtrain

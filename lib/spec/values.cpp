@@ -9,7 +9,7 @@
 #include <regex>
 
 #include "core/text.h"
-#include "spec/environment.h"
+#include "yaml/environment.h"
 
 namespace dtrain {
 namespace {

@@ -1,7 +1,6 @@
 #include "train/overhead.h"
 
 #include <algorithm>
-#include <cmath>
 #include <optional>
 #include <vector>
 
@@ -13,16 +12,13 @@ namespace dtrain {
 namespace {
 
 constexpr double kSecondsBetweenReports = 0.2;
-constexpr size_t kParts = 10;
-constexpr double kStudentsT = 2.262;  // of 9 degrees of freedom, for 95 % between -t and t
 
 // A run may skip millions; here a few hundred warm up anything.
 int64_t skipped_steps(const JobPlan& job) { return std::min(job.spec.metrics.skip_steps, kOverheadSteps); }
 
-// One of the two strategies and what its steps took.
 struct Contestant {
   std::unique_ptr<Strategy> strategy;
-  std::vector<double> seconds;  // of each step
+  std::vector<double> seconds;  // of each step that counts
 
   Contestant(const JobPlan& job, const std::string& kind, const std::shared_ptr<Accelerator>& accelerator)
       : strategy(make_strategy(
@@ -36,37 +32,7 @@ struct Contestant {
     strategy->sum_over_replicas(MetricSums());  // waits until a device has done it
     seconds.push_back(clock() - start);
   }
-
-  // Of the steps [begin, end); nullopt if there are none.
-  std::optional<double> median_of(size_t begin, size_t end) const {
-    const auto first = seconds.begin();
-    return median({first + static_cast<std::ptrdiff_t>(begin), first + static_cast<std::ptrdiff_t>(end)});
-  }
 };
-
-// Of the steps [begin, end); nullopt if there are none, or they took no time.
-std::optional<double> overhead_of(const Contestant& baseline, const Contestant& contender, size_t begin,
-                                  size_t end) {
-  const auto baseline_seconds = baseline.median_of(begin, end);
-  const auto contender_seconds = contender.median_of(begin, end);
-  if (!baseline_seconds || !contender_seconds || !(*baseline_seconds > 0)) return std::nullopt;
-  return *contender_seconds / *baseline_seconds - 1;
-}
-
-// From how much the parts of the measurement differ among themselves.
-std::optional<double> uncertainty_of(const Contestant& baseline, const Contestant& contender, size_t begin,
-                                     size_t end) {
-  double sum = 0, squares = 0;
-  for (size_t part = 0; part < kParts; ++part) {
-    const auto overhead = overhead_of(baseline, contender, begin + (end - begin) * part / kParts,
-                                      begin + (end - begin) * (part + 1) / kParts);
-    if (!overhead) return std::nullopt;
-    sum += *overhead;
-    squares += *overhead * *overhead;
-  }
-  const double variance = std::max(0.0, (squares - sum * sum / kParts) / (kParts - 1));
-  return kStudentsT * std::sqrt(variance / kParts);
-}
 
 }  // namespace
 
@@ -96,15 +62,17 @@ void measure_overhead(const JobPlan& job, const RunPlan& run, const Dataset& dat
     const StepContext context{step + 1, run.learning_rate_at(step)};
     first.step(*share, context, clock);
     second.step(*share, context, clock);
+    if (step + 1 == skipped_steps(job)) baseline.seconds.clear(), contender.seconds.clear();
     if (steady_seconds() - reported < kSecondsBetweenReports) continue;
     reported = steady_seconds();
     report.step = step + 1;
     sink.on_event(encode(report));
   }
-  const auto begin = static_cast<size_t>(skipped_steps(job)), end = static_cast<size_t>(steps);
   report.step = steps;
-  report.overhead = overhead_of(baseline, contender, begin, end);
-  report.uncertainty = uncertainty_of(baseline, contender, begin, end);
+  if (const auto cost = relative_cost(baseline.seconds, contender.seconds)) {
+    report.overhead = cost->value;
+    report.uncertainty = cost->uncertainty;
+  }
   sink.on_event(encode(report));
 }
 

@@ -174,16 +174,4 @@ void require_resumable(const JobPlan& job, const TrainingState& state, const std
               "cannot resume from the checkpoint: " + join(differences, "\n  "));
 }
 
-std::string command_on(const std::string& command, const fs::path& run) {
-  const std::string path = run.string();
-  const bool plain = std::all_of(path.begin(), path.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::string("/._-+,:@%").find(static_cast<char>(c)) != std::string::npos;
-  });
-  std::string quoted;
-  for (const char c : path) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return "dtrain " + command + " " + (plain ? path : "'" + quoted + "'");
-}
-
-std::string resume_command(const fs::path& run) { return command_on("run --resume", run); }
-
 }  // namespace dtrain

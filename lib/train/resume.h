@@ -44,9 +44,4 @@ ResumePoint find_resume_point(const std::string& from, const RunDirectoryOptions
 // another loss or with another optimizer, or it would not train on each of the same examples once.
 void require_resumable(const JobPlan& job, const TrainingState& state, const std::string& other_model = "");
 
-// "dtrain eval runs/mine", for a shell.
-std::string command_on(const std::string& command, const std::filesystem::path& run);
-// The command that resumes the run.
-std::string resume_command(const std::filesystem::path& run);
-
 }  // namespace dtrain

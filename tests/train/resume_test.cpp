@@ -1,5 +1,7 @@
 #include "train/resume.h"
 
+#include "job/run_output.h"
+
 #include <ATen/ATen.h>
 
 #include <fstream>

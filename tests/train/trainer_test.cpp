@@ -64,8 +64,8 @@ TEST_CASE("with a validation part evaluations are of that, and the test comes on
   CHECK(training.values<int64_t>("eval", "epoch") == Numbers{1, 2, 2});
   CHECK(training.values<int64_t>("eval", "step") == Numbers{4, 8, 8});
   const auto& calls = training.strategy.calls;
-  CHECK(std::vector<std::string>(calls.end() - 3, calls.end()) ==
-        std::vector<std::string>{"end", "evaluate", "finish"});
+  CHECK(std::vector<std::string>(calls.end() - 5, calls.end()) ==
+        std::vector<std::string>{"end", "evaluate", "collect", "evaluate", "finish"});
   CHECK(training.strategy.evaluated == 4 + 4 + 7);
 }
 
@@ -102,7 +102,7 @@ TEST_CASE("a plateau and early stopping go by the validation part, not by the te
   stopping.run();  // every evaluation has the same loss
   CHECK(stopping.values<int64_t>("eval", "epoch") == Numbers{1, 2, 3, 3});
   CHECK(stopping.values<std::string>("eval", "part").back() == "test");
-  REQUIRE(stopping.sink.of("message").size() == 1);
+  REQUIRE(stopping.sink.of("message").size() == 2);  // why, and whose weights stay
   CHECK_THAT(stopping.sink.of("message")[0].at("text").get<std::string>(),
              ContainsSubstring("the validation loss was at its best in epoch 1 (0.5), 2 evaluations ago"));
 }
@@ -160,19 +160,19 @@ TEST_CASE("the order of calls and events is that of the textbook") {
   training.run();
   CHECK(training.strategy.calls == std::vector<std::string>{"place", "train", "train", "train", "train",
                                                             "train", "evaluate", "train", "end", "evaluate",
-                                                            "finish"});
+                                                            "collect", "finish"});
   std::vector<std::string> kinds;
   for (const Event& event : training.sink.events) {
     if (event["event"] != "progress") kinds.push_back(event["event"]);
   }
   // The warning is about the loss, which this training has rise from step to step.
   CHECK(kinds == std::vector<std::string>{"run_start", "step", "epoch", "eval", "step", "epoch", "eval",
-                                          "warning", "run_end"});
+                                          "checkpoint", "warning", "run_end"});
 }
 
 TEST_CASE("sums are exchanged as often on every replica, whatever it has seen") {
   // Also when the last window of an epoch is empty (here: 4 steps, every 2).
-  Training training({"data.train_examples=16", "train.epochs=1"});
+  Training training({"data.train_examples=16", "train.epochs=1", "checkpoint.final=false"});
   training.run();
   CHECK(training.strategy.sums == 2 + 1 + 1);  // windows, the epoch's end, the evaluation
   CHECK(training.values<int64_t>("step", "step") == Numbers{2, 4});

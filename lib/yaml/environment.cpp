@@ -1,4 +1,4 @@
-#include "spec/environment.h"
+#include "yaml/environment.h"
 
 #include <fmt/format.h>
 

@@ -19,8 +19,8 @@ struct CheckpointChoice {
 };
 
 // The checkpoint in the folder `choice.path`, or of the folder of a run the chosen one, otherwise the newest
-// good one. Prints a warning to stderr for each newer one that is not good. Throws Error(kCheckpoint) if
-// there is none, and then says which there are.
+// good one, with a warning for each newer one that is not good. Throws Error(kCheckpoint) if there is none,
+// and then says which there are.
 ResumePoint find_checkpoint(const CheckpointChoice& choice);
 
 // The checkpoint of a run, by the folder of its checkpoints, with the best evaluation: by the metric of

@@ -1,13 +1,11 @@
-#include "cli/find_checkpoint.h"
+#include "inference/find_checkpoint.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
-#include <iostream>
 #include <vector>
 
 #include "checkpoint/checkpoint.h"
-#include "cli/report_problems.h"
 #include "core/error.h"
 #include "runs/require_folder.h"
 #include "spec/load.h"
@@ -67,9 +65,7 @@ fs::path plain_choice(const fs::path& path) {
 ResumePoint find_checkpoint(const CheckpointChoice& choice) {
   CheckpointChoice plain = choice;
   plain.path = plain_choice(choice.path).string();
-  ResumePoint point = find_resume_point(chosen(plain).string(), {});
-  report_warnings(point.warnings, std::cerr);
-  return point;
+  return find_resume_point(chosen(plain).string(), {});
 }
 
 std::optional<SavedCheckpoint> best_of_run(const fs::path& checkpoints) {
