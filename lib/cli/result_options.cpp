@@ -2,9 +2,9 @@
 #include <fmt/format.h>
 
 #include "cli/command_line.h"
-#include "cli/exit_code_help.h"
 #include "core/text.h"
 #include "inference/evaluate_replicas.h"
+#include "reference/exit_code_help.h"
 #include "report/report.h"
 
 namespace dtrain {
