@@ -138,9 +138,9 @@ AllReduceBench bench_from(const BenchOptions& options) {
 
 void print_header(const AllReduceBench& bench) {
   std::cout << fmt::format("# dtrain {} all-reduce (sum), LibTorch {}\n", kVersion, TORCH_VERSION)
-            << fmt::format("# host {}: {}, {} cores\n", printable(own_host_name()),
-                           printable(processor_name()), available_cores())
-            << fmt::format("# {} replicas, one thread each; {}\n", bench.replicas,
+            << fmt::format("# host {}: {}, {}\n", printable(own_host_name()), printable(processor_name()),
+                           counted(available_cores(), "core"))
+            << fmt::format("# {}, one thread each; {}\n", counted(bench.replicas, "replica"),
                            join(bench.communication, " and "))
             << "# time: until the last replica has the sum; bandwidths from the median\n"
             << fmt::format("#{:>11} {:>11} {:>9} {:>14} {:>11} {:>11} {:>11} {:>9} {:>9} {:>7}\n", "size",

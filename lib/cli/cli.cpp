@@ -7,7 +7,6 @@
 
 #include "cli/command_line.h"
 #include "cli/completion.h"
-#include "cli/exit_code_help.h"
 #include "cli/report_problems.h"
 #include "cli/usage_error.h"
 #include "core/files.h"
@@ -15,6 +14,7 @@
 #include "core/standard_streams.h"
 #include "core/text.h"
 #include "core/version.h"
+#include "reference/exit_code_help.h"
 #include "train/describe_exception.h"
 
 namespace dtrain {

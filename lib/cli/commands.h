@@ -65,6 +65,8 @@ struct ExportOptions {
   CheckpointChoice checkpoint;
   std::string format = "safetensors";  // or onnx, torchscript
   std::optional<std::string> out;      // the file; nullopt: one in the working folder
+  bool uint8 = false;                  // onnx: the input is of uint8
+  bool softmax = false;                // onnx and torchscript: the output is probabilities
   bool overwrite = false;
 };
 
@@ -77,6 +79,7 @@ struct CompareOptions {
 struct ReportOptions {
   std::vector<std::string> runs;
   std::optional<std::string> out;  // nullopt: report.html in the working folder
+  bool without_mistakes = false;   // do not predict the test examples of a single run
   bool overwrite = false;
 };
 

@@ -15,8 +15,7 @@ namespace dtrain {
 namespace {
 
 struct Option {
-  std::string name;  // "set"
-  std::string description;
+  std::string name, description;  // "set", "Override a field"
   bool takes_value = false;
   std::vector<std::string> values = {};  // that it accepts; empty: any
 };
@@ -93,9 +92,8 @@ std::vector<std::string> settable_paths() {
 std::vector<std::string> removable_paths() {
   std::set<std::string> paths;
   for (const auto& field : job_fields()) {
-    for (size_t dot = field.path.find('.'); dot != std::string::npos; dot = field.path.find('.', dot + 1))
-      paths.insert(field.path.substr(0, dot));
-    paths.insert(field.path);
+    for (size_t end = field.path.size(); end != std::string::npos; end = field.path.rfind('.', end - 1))
+      paths.insert(field.path.substr(0, end));
   }
   return {paths.begin(), paths.end()};
 }

@@ -1,8 +1,8 @@
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <filesystem>
 #include <iostream>
+#include <utility>
 
 #include "cli/commands.h"
 #include "cli/report_problems.h"
@@ -12,20 +12,26 @@
 #include "export/torchscript.h"
 #include "inference/evaluation.h"
 #include "inference/find_checkpoint.h"
+#include "inference/model_description.h"
 
 namespace dtrain {
 namespace {
 
-// What a program needs to know to use the weights.
-Metadata description(const JobPlan& job, const TrainingState& state) {
-  const DataSpec& data = job.spec.data;
-  return {{"format", "pt"},
-          {"dtrain", state.dtrain},
-          {"name", job.spec.name},
-          {"step", std::to_string(state.step)},
-          {"input", fmt::format("(pixel / 255 - {}) / {}, [batch, {}]", data.mean, data.standard_deviation,
-                                fmt::join(job.data.image_shape, ", "))},
-          {"model", print_spec(job.spec)}};
+// The metadata, with what has to be done before and after a model that is a program.
+ExportForm form_of(const ExportOptions& options, Metadata description) {
+  ExportForm form{.uint8 = options.uint8, .softmax = options.softmax, .metadata = std::move(description)};
+  form.metadata["normalisation"] = "inside of the model: pixels are given as 0 to 255";
+  form.metadata["output"] = form.output();
+  return form;
+}
+
+// Options that the format has no use for are errors.
+void require_fitting(const ExportOptions& options) {
+  if (options.uint8 && options.format == "torchscript")
+    throw Error(ExitCode::kUsage, "--uint8: a TorchScript model takes pixels of any type as it is");
+  if ((options.uint8 || options.softmax) && options.format == "safetensors")
+    throw Error(ExitCode::kUsage,
+                "--uint8, --softmax: a safetensors file has weights and no computation; use --format onnx");
 }
 
 void write_safetensors_file(const std::filesystem::path& path, const NamedTensors& model,
@@ -39,6 +45,7 @@ void write_safetensors_file(const std::filesystem::path& path, const NamedTensor
 }  // namespace
 
 ExitCode export_command(const ExportOptions& options) {
+  require_fitting(options);
   const ResumePoint point = find_checkpoint(options.checkpoint);
   report_warnings(point.warnings, std::cerr);
   LoadedSpec loaded;
@@ -51,13 +58,16 @@ ExitCode export_command(const ExportOptions& options) {
   const std::filesystem::path path = options.out.value_or(fmt::format("{}.{}", job.spec.name, extension));
   if (!options.overwrite) require_absent(path, "--out names another");
   const NamedTensors model = load_model(point.checkpoint);
+  Metadata metadata = model_description(job, point.state);
   if (options.format == "onnx") {
-    write_file_atomically(path,
-                          onnx_model(job.model, job.spec.data, job.data.image_shape, model, job.spec.name));
+    write_file_atomically(path, onnx_model(job.model, job.spec.data, job.data.image_shape, model,
+                                           job.spec.name, form_of(options, std::move(metadata))));
   } else if (options.format == "torchscript") {
-    write_file_atomically(path, torchscript_model(job.model, job.spec.data, model));
+    write_file_atomically(
+        path, torchscript_model(job.model, job.spec.data, model, form_of(options, std::move(metadata))));
   } else {
-    write_safetensors_file(path, model, description(job, point.state));
+    metadata["format"] = "pt";  // what PyTorch's readers of safetensors look for
+    write_safetensors_file(path, model, metadata);
   }
   std::cout << fmt::format("{}: the model of {} as {}\n", path.string(), point.checkpoint.string(),
                            options.format);

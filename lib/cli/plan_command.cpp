@@ -72,11 +72,6 @@ ordered_json plan_json(const JobPlan& job) {
           {"runs", runs}};
 }
 
-// "1 step", "1,200 steps"
-std::string counted(int64_t count, const std::string& noun) {
-  return with_separators(count) + " " + noun + (count == 1 ? "" : "s");
-}
-
 void print_line(const std::string& label, const std::string& value) {
   std::cout << fmt::format("  {:<24}{}\n", label, value);
 }

@@ -7,7 +7,10 @@
 #include "cli/commands.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "display/report.h"
+#include "inference/model_reports.h"
+#include "report/page.h"
+#include "report/report.h"
+#include "report/sweep_report.h"
 #include "runs/require_folder.h"
 
 namespace dtrain {
@@ -17,19 +20,17 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kMostPageBytes = int64_t{1} << 30;
 
-// A sweep has no run of its own, but many that can be shown.
-void require_no_sweep(const fs::path& folder) {
-  if (!fs::exists(folder / "sweep.json")) return;
-  std::vector<std::string> runs;
-  for (const auto& entry : fs::directory_iterator(folder)) {
-    if (fs::exists(entry.path() / "metrics.jsonl")) runs.push_back(entry.path().string());
+std::string page_of(const ReportOptions& options) {
+  const fs::path sweep = fs::path(options.runs.front()) / "sweep.json";
+  if (options.runs.size() == 1 && fs::exists(sweep)) return sweep_page(read_sweep(sweep));
+  std::vector<RunHistory> runs;
+  std::vector<ModelReport> models;
+  for (const std::string& folder : options.runs) {
+    require_folder(folder, ExitCode::kUsage);
+    runs.push_back(read_run_history(folder));
+    models.push_back(model_report_of(folder, !options.without_mistakes && options.runs.size() == 1));
   }
-  std::sort(runs.begin(), runs.end());
-  if (runs.size() > 2) runs.resize(2);
-  throw Error(ExitCode::kUsage,
-              fmt::format("{0} is the folder of a sweep: its results are in {0}/sweep.svg, sweep.csv and "
-                          "sweep.json; for a page, name runs in it: dtrain report {1}",
-                          folder.string(), runs.empty() ? "RUN" : join(runs, " ")));
+  return report_page(runs, models);
 }
 
 bool is_report(const fs::path& file) {
@@ -40,12 +41,6 @@ bool is_report(const fs::path& file) {
 }  // namespace
 
 ExitCode report_command(const ReportOptions& options) {
-  std::vector<RunHistory> runs;
-  for (const std::string& folder : options.runs) {
-    require_folder(folder, ExitCode::kUsage);
-    require_no_sweep(folder);
-    runs.push_back(read_run_history(folder));
-  }
   const fs::path file = options.out.value_or("report.html");
   if (!options.overwrite && fs::exists(fs::symlink_status(file)) && !is_report(file)) {
     throw Error(
@@ -54,7 +49,7 @@ ExitCode report_command(const ReportOptions& options) {
                     "names another",
                     file.string()));
   }
-  write_file_atomically(file, report_page(runs));
+  write_file_atomically(file, page_of(options));
   std::cout << printable(file.string(), 1000) << '\n';
   return ExitCode::kDone;
 }

@@ -1,10 +1,13 @@
 #include "cli/report_problems.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <iostream>
 #include <sstream>
 
+#include "core/terminal.h"
 #include "core/text.h"
 
 namespace dtrain {
@@ -36,9 +39,14 @@ void report_warnings(const std::vector<std::string>& warnings, std::ostream& out
   report_lines("WARNING: ", warnings, out);
 }
 
-void report_failure(const std::string& message, std::ostream& out) {
+void report_failure(const std::string& message, std::ostream& out, bool expected) {
+  const bool on_terminal = &out == &std::cerr && is_terminal(STDERR_FILENO);
+  const bool red = on_terminal && !expected && shows_colour(STDERR_FILENO);
+  const int width = on_terminal ? terminal_width(STDERR_FILENO) : 0;
   std::istringstream lines(message);
-  for (std::string line; std::getline(lines, line);) out << printable(line, kMaxLineBytes) << '\n';
+  for (std::string line; std::getline(lines, line);)
+    out << (red ? kRed : "") << wrapped(printable(line, kMaxLineBytes), width, 2) << (red ? kPlain : "")
+        << '\n';
   out.flush();
 }
 

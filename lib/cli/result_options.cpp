@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include "cli/command_line.h"
-#include "cli/exit_code_help.h"
 #include "core/text.h"
-#include "display/report.h"
 #include "inference/evaluate_replicas.h"
+#include "reference/exit_code_help.h"
+#include "report/report.h"
 
 namespace dtrain {
 namespace {
@@ -90,6 +90,8 @@ void CommandLine::add_export() {
       ->add_option("--out", exported.out,
                    "The file (default: NAME.FORMAT in this folder, NAME.pt for torchscript)")
       ->type_name("FILE");
+  command->add_flag("--uint8", exported.uint8, "onnx: the model takes pixels as bytes");
+  command->add_flag("--softmax", exported.softmax, "onnx, torchscript: it gives probabilities");
   command->add_flag("--overwrite", exported.overwrite, "Replace the file if it is there");
   command->footer(exit_code_help());
   command->callback([this] { action = [this] { return export_command(exported); }; });
@@ -124,14 +126,16 @@ void CommandLine::add_compare() {
 
 void CommandLine::add_report() {
   CLI::App* command = app.add_subcommand(
-      "report", "Make one HTML page of runs: curves, baseline and distributed run, environment, spec");
-  command->add_option("RUN", report.runs, "The folders of one run or more")
+      "report",
+      "Make one HTML page of runs, or of a sweep: curves, mistakes, where time goes, environment, spec");
+  command->add_option("RUN", report.runs, "The folders of one run or more, or of a sweep")
       ->required()
       ->expected(1, static_cast<int>(kMostReported))
       ->type_name("");
   command->add_option("--out", report.out, "The file (default: report.html in this folder)")
       ->type_name("FILE");
   command->add_option("--output", report.out)->type_name("FILE")->group("");  // its older name
+  command->add_flag("--no-mistakes", report.without_mistakes, "Do not predict the test examples for it");
   command->add_flag("--overwrite", report.overwrite,
                     "Replace the file whatever it is; an earlier page of dtrain report is always replaced");
   command->footer(exit_code_help(

@@ -1,14 +1,13 @@
 #include <fmt/format.h>
-#include <sys/ioctl.h>
 #include <unistd.h>
 
-#include <cstdlib>
 #include <iostream>
 
 #include "cli/commands.h"
 #include "cli/report_problems.h"
 #include "core/own_program.h"
 #include "core/signals.h"
+#include "core/terminal.h"
 #include "data/dataset.h"
 #include "identity/place.h"
 #include "identity/token.h"
@@ -19,12 +18,6 @@
 namespace dtrain {
 namespace {
 
-int terminal_width() {
-  winsize size{};
-  if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0) return size.ws_col;
-  return 80;
-}
-
 void say(const std::string& line) { std::cerr << "dtrain: " << line << std::endl; }
 
 OutputOptions output_options(const RunOptions& options) {
@@ -32,11 +25,11 @@ OutputOptions output_options(const RunOptions& options) {
   if (options.run_directory) output.directory.directory = *options.run_directory;
   output.directory.overwrite = options.overwrite;
   output.resume = options.resume;
-  output.console.is_terminal = isatty(STDOUT_FILENO) == 1;
-  output.console.colour = output.console.is_terminal && std::getenv("NO_COLOR") == nullptr;
+  output.console.is_terminal = is_terminal(STDOUT_FILENO);
+  output.console.colour = shows_colour(STDOUT_FILENO);
   output.console.quiet = options.quiet;
   output.console.json = options.json;
-  output.console.width = terminal_width();
+  output.console.width = terminal_width(STDOUT_FILENO);
   output.say = say;
   return output;
 }
@@ -97,7 +90,8 @@ ExitCode run_command(const RunOptions& options) {
   if (!options.quiet) announce(place);
   const MeetingOptions meeting{job_token(), say, options.resume.has_value()};
   const JobResult result = take_part(job, place, meeting, options);
-  if (result.code != ExitCode::kDone) report_failure(result.message, std::cerr);
+  if (result.code != ExitCode::kDone)
+    report_failure(result.message, std::cerr, /*expected=*/result.code == ExitCode::kStopped);
   return result.code;
 }
 

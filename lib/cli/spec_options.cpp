@@ -5,8 +5,8 @@
 #include <utility>
 
 #include "cli/command_line.h"
-#include "cli/exit_code_help.h"
 #include "core/text.h"
+#include "reference/exit_code_help.h"
 #include "spec/fields.h"
 #include "train/resume.h"
 

@@ -16,6 +16,18 @@ void PhaseTimes::add(const PhaseTimes& other) {
 
 double PhaseTimes::total() const { return std::accumulate(values.begin(), values.end(), 0.0); }
 
+void MeanPhases::add(const PhaseTimes& seconds) {
+  sum.add(seconds);
+  ++steps;
+}
+
+std::optional<PhaseTimes> MeanPhases::milliseconds() const {
+  if (steps == 0) return std::nullopt;
+  PhaseTimes mean = sum;
+  for (double& value : mean.values) value = value * 1e3 / static_cast<double>(steps);
+  return mean;
+}
+
 void PhaseClock::start() {
   spent_ = {};
   phase_ = Phase::kDataWait;

@@ -5,7 +5,9 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <functional>
+#include <optional>
 #include <utility>
 
 namespace dtrain {
@@ -30,6 +32,15 @@ struct PhaseTimes {
   double operator[](Phase phase) const { return values[static_cast<size_t>(phase)]; }
   void add(const PhaseTimes& other);
   double total() const;
+};
+
+// The mean of the phases of steps.
+struct MeanPhases {
+  PhaseTimes sum;  // seconds
+  int64_t steps = 0;
+
+  void add(const PhaseTimes& seconds);
+  std::optional<PhaseTimes> milliseconds() const;  // of a mean step; nullopt if there were none
 };
 
 // Exactly one phase is active at any time. Switching phases costs one clock reading, about 25 ns. Not

@@ -89,6 +89,10 @@ std::string with_separators(int64_t number) {
   return number < 0 ? "-" + digits : digits;
 }
 
+std::string counted(int64_t number, const std::string& noun) {
+  return with_separators(number) + " " + noun + (number == 1 ? "" : "s");
+}
+
 std::string human_bytes(int64_t bytes) {
   static const std::vector<std::string> kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   if (bytes < 1024) return fmt::format("{} B", bytes);
@@ -121,6 +125,37 @@ std::string printable(const std::string& text, size_t limit) {
     }
   }
   return shown;
+}
+
+std::string wrapped(const std::string& text, int width, int indent) {
+  if (width <= 0) return text;
+  const auto is_first_byte = [](char c) { return (static_cast<unsigned char>(c) & 0xC0U) != 0x80U; };
+  std::string lines, line;
+  std::ptrdiff_t columns = 0;  // of `line`, with its indent
+  for (size_t at = 0; at < text.size();) {
+    // The next word with the spaces before it, or a line break.
+    const size_t begin = std::min(text.find_first_not_of(' ', at), text.size());
+    const size_t end = std::min(text.find_first_of(" \n", begin), text.size());
+    const std::string word = text.substr(at, end - at);
+    const std::ptrdiff_t wide = std::count_if(word.begin(), word.end(), is_first_byte);
+    if (columns + wide > width && begin > at && line.find_first_not_of(' ') < line.size()) {
+      lines += line + "\n";
+      line = std::string(static_cast<size_t>(indent), ' ');
+      columns = indent + wide - static_cast<std::ptrdiff_t>(begin - at);
+      line += text.substr(begin, end - begin);
+    } else {
+      line += word;
+      columns += wide;
+    }
+    at = end;
+    if (at < text.size() && text[at] == '\n') {
+      lines += line + "\n";
+      line.clear();
+      columns = 0;
+      ++at;
+    }
+  }
+  return lines + line;
 }
 
 }  // namespace dtrain

@@ -21,6 +21,9 @@ std::string join(const std::vector<std::string>& words, const std::string& separ
 // With thousands separators: 1234567 -> "1,234,567".
 std::string with_separators(int64_t number);
 
+// "1 step", "2,345 steps"
+std::string counted(int64_t number, const std::string& noun);
+
 // Bytes in a fitting unit: 1536 -> "1.5 KiB".
 std::string human_bytes(int64_t bytes);
 
@@ -30,5 +33,10 @@ std::string human_duration(double seconds);
 // Text that is safe to print on a terminal: control characters (C0, DEL and C1) and bytes that are not UTF-8
 // become \xNN. Cut after at most `limit` bytes, never inside a character.
 std::string printable(const std::string& text, size_t limit = 200);
+
+// The text in lines of at most `width` columns, broken at spaces; each line but the first begins with
+// `indent` spaces. A word that is wider than a line has a line of its own. Line breaks of the text stay. The
+// text is UTF-8 with characters of one column each. Width 0: nothing is broken.
+std::string wrapped(const std::string& text, int width, int indent = 0);
 
 }  // namespace dtrain

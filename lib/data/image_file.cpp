@@ -197,4 +197,20 @@ at::Tensor fit_images(const at::Tensor& images, const std::vector<int64_t>& shap
   return fitted.contiguous();
 }
 
+std::string png_file(const at::Tensor& image) {
+  const at::Tensor pixels = image.permute({1, 2, 0}).contiguous();
+  png_image header{};
+  header.version = PNG_IMAGE_VERSION;
+  header.width = static_cast<png_uint_32>(pixels.size(1));
+  header.height = static_cast<png_uint_32>(pixels.size(0));
+  header.format = pixels.size(2) == 3 ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
+  std::string bytes(PNG_IMAGE_PNG_SIZE_MAX(header), '\0');
+  png_alloc_size_t size = bytes.size();
+  if (png_image_write_to_memory(&header, bytes.data(), &size, /*convert_to_8_bit=*/0, pixels.const_data_ptr(),
+                                /*row_stride=*/0, nullptr) == 0)
+    throw Error(ExitCode::kBug, fmt::format("no PNG could be made: {}", header.message));
+  bytes.resize(size);
+  return bytes;
+}
+
 }  // namespace dtrain

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <string>
 #include <vector>
 
 namespace dtrain {
@@ -25,5 +26,8 @@ at::Tensor read_image_file(const std::filesystem::path& path);
 // scaled (bilinear with antialiasing; proportions are not kept); otherwise they are refused. Throws
 // Error(kData) with the fault, without a file name.
 at::Tensor fit_images(const at::Tensor& images, const std::vector<int64_t>& shape, bool resize);
+
+// A PNG file of one image, uint8 [channels, height, width] with 1 or 3 channels.
+std::string png_file(const at::Tensor& image);
 
 }  // namespace dtrain

@@ -5,15 +5,16 @@
 #include <set>
 #include <vector>
 
+#include "core/terminal.h"
 #include "core/text.h"
 #include "metrics/show.h"
 
 namespace dtrain {
 namespace {
 
-void add_row(std::string& block, const std::string& name, const std::string& value) {
-  block += fmt::format("  {:<14}{}\n", name, value);
-}
+constexpr int kIndent = 16;  // of values
+
+int width_of(const ConsoleOptions& options) { return options.is_terminal ? options.width : 0; }
 
 // "cpu" if all devices are equal, "cuda:0, cuda:1" if they differ.
 std::string devices(const RunStartEvent& start) {
@@ -23,65 +24,76 @@ std::string devices(const RunStartEvent& start) {
   return printable(join(names));
 }
 
+std::string strategy(const RunStartEvent& start) {
+  const std::string threads = show_counted(start.threads_per_replica, "thread");
+  if (start.replicas == 1)
+    return fmt::format("{}, on {} with {}", show_text(start.strategy), devices(start), threads);
+  return fmt::format("{}, {} on {}, {} each", show_text(start.strategy),
+                     show_counted(start.replicas, "replica"), devices(start), threads);
+}
+
+// The global batch and what it is made of: factors of 1 are left out.
 std::string global_batch(const RunStartEvent& start) {
-  return fmt::format("{} = {} per replica x {} x {}", show_count(start.global_batch),
-                     show_count(start.per_replica_batch), show_counted(start.replicas, "replica"),
-                     show_counted(start.accumulate_steps, "accumulation step"));
+  const bool many = start.replicas != 1, accumulates = start.accumulate_steps.value_or(1) != 1;
+  std::string text = show_count(start.global_batch);
+  if (many || accumulates) text += " = " + show_count(start.per_replica_batch);
+  if (many) text += " per replica x " + show_counted(start.replicas, "replica");
+  if (accumulates) text += " x " + show_counted(start.accumulate_steps, "accumulation step");
+  return text;
 }
 
 // The text of the derivation ends with the learning rate.
 std::string learning_rate(const RunStartEvent& start) {
-  if (start.learning_rate_derivation) return show_text(start.learning_rate_derivation);
+  if (start.learning_rate_derivation) return printable(*start.learning_rate_derivation, 1000);
   return start.learning_rate ? fmt::format("{:g}", *start.learning_rate) : "-";
 }
 
 std::string timing(const RunStartEvent& start) {
-  return fmt::format("median of the steps after the first {}", show_count(start.skipped_steps));
+  if (start.skipped_steps == 0) return "median of all steps";
+  return fmt::format("median of the steps after the first {}",
+                     start.skipped_steps == 1 ? "one" : show_count(start.skipped_steps));
 }
 
 }  // namespace
 
-std::string fallback_note(const RunStartEvent& start, bool colour) {
+std::string fallback_note(const RunStartEvent& start, const ConsoleOptions& options) {
   if (!start.dataset_requested) return "";
-  return fmt::format(
-      "{}NOTE: dataset {} was not found; this run uses the fallback {}, and its numbers are not those of "
-      "{}{}\n",
-      colour ? "\x1b[1;33m" : "", show_text(start.dataset_requested), show_text(start.dataset),
-      show_text(start.dataset_requested), colour ? "\x1b[0m" : "");
+  const std::string text = fmt::format(
+      "NOTE: dataset {} was not found; this run uses the fallback {}, and its numbers are not those of {}",
+      show_text(start.dataset_requested), show_text(start.dataset), show_text(start.dataset_requested));
+  const std::string lines = wrapped(text, width_of(options), 2);
+  return (options.colour ? kYellow + lines + kPlain : lines) + "\n";
 }
 
-std::string start_banner(const RunStartEvent& start, bool colour) {
-  std::string block = fmt::format("{} run: {}\n", show_text(start.run), show_text(start.name));
-  add_row(
-      block, "strategy",
-      fmt::format("{}, {} on {}, {} each", show_text(start.strategy), show_counted(start.replicas, "replica"),
-                  devices(start), show_counted(start.threads_per_replica, "thread")));
+std::string start_banner(const RunStartEvent& start, const ConsoleOptions& options) {
+  std::string block = options.alone
+                          ? fmt::format("run: {}\n", show_text(start.name))
+                          : fmt::format("{} run: {}\n", show_text(start.run), show_text(start.name));
+  const auto add_row = [&](const std::string& name, const std::string& value) {
+    block += wrapped(fmt::format("  {:<14}{}", name, value), width_of(options), kIndent) + "\n";
+  };
+  add_row("strategy", strategy(start));
   if (start.servers) {
     const std::optional<int64_t> bound = start.max_staleness;
-    add_row(block, "variables",
-            fmt::format("on {}, staleness {}", show_counted(start.servers, "server"),
-                        bound ? fmt::format("at most {}", *bound) : "without a bound"));
+    add_row("variables", fmt::format("on {}, staleness {}", show_counted(start.servers, "server"),
+                                     bound ? fmt::format("at most {}", *bound) : "without a bound"));
   }
-  add_row(block, "global batch", global_batch(start));
-  add_row(block, "learning rate", learning_rate(start));
-  add_row(block, "training",
+  add_row(start.replicas == 1 ? "batch" : "global batch", global_batch(start));
+  add_row("learning rate", learning_rate(start));
+  add_row("training",
           fmt::format("{} of {}: {} in all", show_counted(start.epochs, "epoch"),
                       show_counted(start.steps_per_epoch, "step"), show_count(start.total_steps)));
-  add_row(block, "dataset",
+  const std::string validation =
+      start.validation_examples ? fmt::format(", {} validation", show_count(start.validation_examples)) : "";
+  add_row("dataset",
           fmt::format("{}, {} training{} and {} test examples", show_text(start.dataset),
-                      show_count(start.train_examples),
-                      start.validation_examples
-                          ? fmt::format(", {} validation", show_count(start.validation_examples))
-                          : "",
-                      show_count(start.test_examples)));
-  add_row(block, "source", show_text(start.dataset_source));
-  const std::string note = fallback_note(start, colour);
-  if (!note.empty()) block += "  " + note;
-  add_row(block, "model",
-          fmt::format("{} parameters, {}", show_count(start.parameters), show_text(start.dtype)));
-  add_row(block, "seed", start.seed ? std::to_string(*start.seed) : "-");
-  add_row(block, "step timing", timing(start));
-  add_row(block, "versions",
+                      show_count(start.train_examples), validation, show_count(start.test_examples)));
+  add_row("source", show_text(start.dataset_source));
+  block += fallback_note(start, options);
+  add_row("model", fmt::format("{} parameters, {}", show_count(start.parameters), show_text(start.dtype)));
+  add_row("seed", start.seed ? std::to_string(*start.seed) : "-");
+  add_row("step timing", timing(start));
+  add_row("versions",
           fmt::format("dtrain {}, LibTorch {}", show_text(start.dtrain), show_text(start.libtorch)));
   return block;
 }

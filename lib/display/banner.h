@@ -3,14 +3,15 @@
 
 #include <string>
 
+#include "display/console.h"
 #include "metrics/events.h"
 
 namespace dtrain {
 
 // The lines of text for a run_start event.
-std::string start_banner(const RunStartEvent& start, bool colour);
+std::string start_banner(const RunStartEvent& start, const ConsoleOptions& options);
 
 // One line that says that a fallback dataset is used in place of the requested one; empty if it is not.
-std::string fallback_note(const RunStartEvent& start, bool colour);
+std::string fallback_note(const RunStartEvent& start, const ConsoleOptions& options);
 
 }  // namespace dtrain

@@ -18,6 +18,7 @@ const char* const kChartStyle = R"(<style>
   .faint { stroke-width: 1.2; opacity: .6 }
   .spot { opacity: 0 }
   .spot:hover { opacity: 1 }
+  .ring { fill: none; stroke-width: 2 }
   .spread { stroke-width: 1.4 }
   @media (prefers-color-scheme: dark) {
     text { fill: #ddd }

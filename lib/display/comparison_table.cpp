@@ -14,10 +14,6 @@ namespace {
 using ComparisonRow = std::array<std::string, 4>;
 using Show = std::string (*)(std::optional<double>);
 
-std::string column_title(const ComparedRun& run) {
-  return show_text(run.strategy) + ", " + show_counted(run.replicas, "replica");
-}
-
 std::string ratio(std::optional<double> baseline, std::optional<double> distributed) {
   if (!baseline || !distributed || *baseline == 0) return "-";
   const double value = *distributed / *baseline;
@@ -26,6 +22,13 @@ std::string ratio(std::optional<double> baseline, std::optional<double> distribu
 
 std::string percent(std::optional<double> fraction) {
   return fraction ? fmt::format("{:.1f} %", 100 * *fraction) : "-";
+}
+
+std::string show_overhead(const ComparisonEvent& comparison) {
+  std::string text = percent(comparison.overhead);
+  if (comparison.overhead_uncertainty)
+    text += fmt::format(" +- {:.1f}", 100 * *comparison.overhead_uncertainty);
+  return text;
 }
 
 std::string lay_out_comparison(const std::vector<ComparisonRow>& rows) {
@@ -48,8 +51,11 @@ std::string lay_out_comparison(const std::vector<ComparisonRow>& rows) {
 std::vector<std::array<std::string, 4>> comparison_rows(const ComparisonEvent& comparison) {
   const ComparedRun baseline = comparison.baseline.value_or(ComparedRun());
   const ComparedRun distributed = comparison.distributed.value_or(ComparedRun());
-  std::vector<ComparisonRow> rows = {{"metric", "baseline", "distributed", "ratio"},
-                                     {"", column_title(baseline), column_title(distributed), ""}};
+  std::vector<ComparisonRow> rows = {
+      {"metric", "baseline", "distributed", "ratio"},
+      {"", show_text(baseline.strategy), show_text(distributed.strategy), ""},
+      {"replicas", show_count(baseline.replicas), show_count(distributed.replicas),
+       ratio(baseline.replicas, distributed.replicas)}};
   const auto add = [&](const std::string& title, Show show, const auto& value_of) {
     const std::optional<double> left = value_of(baseline), right = value_of(distributed);
     rows.push_back({title, show(left), show(right), ratio(left, right)});
@@ -76,7 +82,7 @@ std::vector<std::array<std::string, 4>> comparison_rows(const ComparisonEvent& c
   rows.push_back(
       {"speedup", "", "", comparison.speedup ? fmt::format("{:.2f} x", *comparison.speedup) : "-"});
   rows.push_back({"scaling efficiency", "", "", percent(comparison.scaling_efficiency)});
-  rows.push_back({"overhead at equal replicas", "", "", percent(comparison.overhead)});
+  rows.push_back({"overhead at equal replicas", "", "", show_overhead(comparison)});
   return rows;
 }
 

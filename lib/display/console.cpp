@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/terminal.h"
 #include "core/text.h"
 #include "display/banner.h"
 #include "display/inspection_table.h"
@@ -17,9 +18,6 @@ namespace {
 constexpr double kSecondsBetweenDrawings = 0.1;
 constexpr size_t kTextLimit = 2000;
 const char kClearLine[] = "\r\x1b[K";
-const char kRed[] = "\x1b[31m";
-const char kBold[] = "\x1b[1m";
-constexpr char kRow[] = "{:>9}  {:<5} {:>10} {:>9} {:>12} {:>10} {:>12}\n";
 
 std::string how_it_ended(const RunEndEvent& end) {
   const std::string status = show_text(end.status);
@@ -61,15 +59,17 @@ void Console::handle(const Event& event, void (Console::*handler)(const T&)) {
 
 void Console::on_event(const Event& event) {
   if (options_.json) {
-    if (!decode<ProgressEvent>(event)) print(event_text(event) + "\n");
+    if (!decode<ProgressEvent>(event) && !decode<OverheadEvent>(event)) print(event_text(event) + "\n");
     return;
   }
+  remember(event);
   handle(event, &Console::on_run_start);
   handle(event, &Console::on_step);
   handle(event, &Console::on_progress);
   handle(event, &Console::on_epoch);
   handle(event, &Console::on_eval);
   handle(event, &Console::on_inspect);
+  handle(event, &Console::on_overhead);
   handle(event, &Console::on_worker_lost);
   handle(event, &Console::on_restart);
   handle(event, &Console::on_run_end);
@@ -98,45 +98,103 @@ void Console::print(const std::string& text) {
   out_ << text << std::flush;
 }
 
+void Console::remember(const Event& event) {
+  const std::string run = place_of(event).run.value_or("");
+  const auto start = decode<RunStartEvent>(event);
+  if (start && !start->resumed_step) evaluations_.erase(run);
+  if (decode<EpochEvent>(event) || decode<EvalEvent>(event)) evaluations_[run].take(event);
+}
+
+void Console::forget() { evaluations_.clear(); }
+
 void Console::on_run_start(const RunStartEvent& event) {
   progress_ = Progress();
-  progress_.run = show_text(event.run);
+  progress_.run = title_of(event.run);
   progress_.epochs = event.epochs.value_or(0);
   progress_.total_steps = event.total_steps.value_or(0);
   first_step_ = -1;
   training_ = true;
+  headed_ = false;
   if (options_.quiet) {
-    if (!noted_) print(fallback_note(event, options_.colour));
+    if (!noted_) print(fallback_note(event, options_));
     noted_ = true;
     return;
   }
   const auto replicas = event.replicas;
   const bool is_known = restarted_ && replicas == replicas_;  // the banner was shown before the restart
   replicas_ = replicas;
-  print((is_known ? "" : start_banner(event, options_.colour)) + fmt::format("BEGIN {}\n", progress_.run) +
-        fmt::format(kRow, "epoch", "phase", "loss", "accuracy", "examples/s", "step ms", "time"));
+  print((is_known ? "" : start_banner(event, options_)) + fmt::format("BEGIN {}\n", progress_.run));
 }
 
 void Console::on_step(const StepEvent& event) {
+  print_row();
   progress_.loss = find_metric(event.metrics, "loss");
   progress_.accuracy = find_metric(event.metrics, "accuracy");
   progress_.examples_per_second = event.speed.examples_per_second;
   follow(event.epoch, event.step);
 }
 
-void Console::on_progress(const ProgressEvent& event) { follow(event.epoch, event.step); }
+void Console::on_progress(const ProgressEvent& event) {
+  print_row();
+  follow(event.epoch, event.step);
+}
 
+// The evaluation may take long, and the line waits for it.
 void Console::on_epoch(const EpochEvent& event) {
-  print_row({"train", event.epoch, event.metrics, event.speed, event.seconds});
+  print_row();
+  row_ = EpochRow{.epoch = event.epoch,
+                  .epochs = progress_.epochs,
+                  .training = event.metrics,
+                  .examples_per_second = event.speed.examples_per_second,
+                  .seconds = event.seconds};
+  progress_.epoch_is_over = true;
+  pending_ = options_.is_terminal && !options_.quiet && training_;
+  on_tick();
 }
 
 void Console::on_eval(const EvalEvent& event) {
-  StepSpeed speed;
-  if (event.examples && event.seconds && *event.seconds > 0)
-    speed.examples_per_second = static_cast<double>(*event.examples) / *event.seconds;
-  // As wide as the column.
-  const std::string phase = event.part == kValidationPart ? "valid" : event.part.value_or("eval");
-  print_row({phase, event.epoch, event.metrics, speed, event.seconds});
+  const EvaluationSeries& all = evaluations_[event.run.value_or("")];
+  if (event.part == kTestPart && all.of_validation) return print_row();  // the end of the run tells it
+  evaluated_ = event.part.value_or(kTestPart);
+  if (!row_ || row_->epoch != event.epoch) {
+    print_row();
+    row_ = EpochRow{.epoch = event.epoch, .epochs = progress_.epochs};
+  }
+  row_->evaluation = event.metrics;
+  if (event.seconds) row_->seconds = row_->seconds.value_or(0) + *event.seconds;
+  row_->is_best =
+      progress_.epochs > 1 && !all.points.empty() && all.best(options_.best_metric) == &all.points.back();
+  print_row();
+}
+
+void Console::print_row() {
+  if (!row_) return;
+  const EpochRow row = *std::exchange(row_, std::nullopt);
+  progress_.epoch_is_over = false;
+  if (options_.quiet) return;
+  print((headed_ ? "" : epoch_heading(evaluated_)) + epoch_line(row, options_.colour));
+  headed_ = true;
+}
+
+// Progress without steps in between: a line that says what is done, and a bar.
+void Console::on_overhead(const OverheadEvent& event) {
+  if (options_.quiet) return;
+  if (event.step == event.steps) {
+    clear_progress();
+    training_ = pending_ = false;
+    return;
+  }
+  if (event.step.value_or(0) == 0) {
+    print(in_lines(
+        fmt::format("measuring what the strategy adds to a step where there is nothing to distribute: "
+                    "{} with it and as many without, in turn\n",
+                    show_counted(event.steps, "step"))));
+  }
+  progress_ = Progress();
+  progress_.run = "overhead";
+  progress_.total_steps = event.steps.value_or(0);
+  training_ = true;
+  follow(std::nullopt, event.step);
 }
 
 void Console::on_inspect(const InspectEvent& event) {
@@ -146,51 +204,45 @@ void Console::on_inspect(const InspectEvent& event) {
 void Console::on_worker_lost(const WorkerLostEvent& event) {
   const std::string again =
       event.restart ? fmt::format(" and started again (restart {})", *event.restart) : "";
-  print(fmt::format("NOTE: worker {} is lost{}, the others go on: {}\n", show_count(event.worker), again,
-                    show_text(event.reason)));
+  print(coloured(kYellow, in_lines(fmt::format("NOTE: worker {} is lost{}, the others go on: {}",
+                                               show_count(event.worker), again, show_text(event.reason)))) +
+        "\n");
 }
 
 void Console::on_restart(const RestartEvent& event) {
+  print_row();
   restarted_ = true;
   const int64_t step = event.step.value_or(0);
   const double wait = event.wait_seconds.value_or(0);
-  print(coloured(kRed, fmt::format("RESTART {}: ", show_count(event.restart))) +
-        printable(event.error.value_or(""), kTextLimit) +
+  const std::string title = fmt::format("RESTART {}:", show_count(event.restart));
+  const std::string text = in_lines(title + " " + printable(event.error.value_or(""), kTextLimit));
+  print(coloured(kYellow, title) + text.substr(title.size()) +
         fmt::format("\n  {} from {}\n",
                     wait > 0 ? "starts again in " + show_duration(wait) : std::string("starts again"),
                     step > 0 ? "the checkpoint of step " + with_separators(step) : "the beginning"));
 }
 
-void Console::print_row(const Row& row) {
-  if (options_.quiet) return;
-  print(fmt::format(kRow, fmt::format("{}/{}", show_count(row.epoch), progress_.epochs),
-                    printable(row.phase, 20), show_metric(find_metric(row.metrics, "loss")),
-                    show_metric(find_metric(row.metrics, "accuracy")),
-                    show_rate(row.speed.examples_per_second), show_milliseconds(row.speed.step_ms),
-                    show_duration(row.seconds)));
-}
-
 void Console::on_run_end(const RunEndEvent& event) {
+  print_row();
   training_ = false;
   pending_ = false;
   const bool failed = event.status == "failed";
   if (options_.quiet && !failed) return;
-  std::string text = fmt::format("END {}: {}", show_text(event.run), how_it_ended(event));
+  std::string text = fmt::format("END {}: {}", title_of(event.run), how_it_ended(event));
   if (event.steps)
     text += fmt::format(", {} in {}", show_counted(event.steps, "step"), show_duration(event.seconds));
   text = coloured(failed ? kRed : kBold, text) + "\n";
   if (event.speed.examples_per_second) {
-    text += fmt::format("  {} examples/s, {} ms a step (medians without the first {})\n",
+    const int64_t skipped = event.skipped_steps.value_or(0);
+    text += fmt::format("  {} examples/s, {} ms a step (medians{})\n",
                         show_rate(event.speed.examples_per_second), show_milliseconds(event.speed.step_ms),
-                        show_counted(event.skipped_steps, "step"));
+                        skipped > 0 ? " without the first " + show_counted(skipped, "step") : "");
   }
   if (event.traffic.bytes_sent) {
     text += fmt::format("  {} sent and {} received in a step\n", human_bytes(*event.traffic.bytes_sent),
                         human_bytes(event.traffic.bytes_received.value_or(0)));
   }
-  if (event.validation && event.part != kValidationPart)
-    text += evaluation_line("last validation", event.validation->metrics);
-  text += evaluation_line(event.part ? "final " + show_text(event.part) : "final evaluation", event.metrics);
+  text += evaluation_lines(event);
   if (event.restart_cost.restarts) {
     text += fmt::format("  {}, {} lost\n", show_counted(event.restart_cost.restarts, "restart"),
                         show_duration(event.restart_cost.lost_seconds));
@@ -199,20 +251,47 @@ void Console::on_run_end(const RunEndEvent& event) {
   print(text + (options_.quiet ? "" : "\n"));
 }
 
+// The final evaluation, and the best one if that was an earlier one.
+std::string Console::evaluation_lines(const RunEndEvent& event) const {
+  std::string text;
+  if (event.validation && event.part != kValidationPart)
+    text += evaluation_line("last validation", event.validation->metrics);
+  text += evaluation_line(event.part ? "final " + show_text(event.part) : "final evaluation", event.metrics);
+  const auto all = evaluations_.find(event.run.value_or(""));
+  if (all == evaluations_.end()) return text;
+  const EvaluationPoint* best = all->second.best(options_.best_metric);
+  if (best == nullptr || best == &all->second.points.back()) return text;
+  return text + "  " +
+         coloured(kGreen, fmt::format("best epoch: {}, loss {}, accuracy {}", best->epoch,
+                                      show_metric(best->loss), show_metric(best->accuracy))) +
+         "\n";
+}
+
 void Console::on_comparison(const ComparisonEvent& event) {
-  print(comparison_table(event) + coloured(kBold, printable(event.verdict.value_or(""), kTextLimit)) + "\n");
+  print(in_lines(comparison_table(event)) +
+        coloured(kBold, in_lines(printable(event.verdict.value_or(""), kTextLimit), 0)) + "\n");
 }
 
 void Console::on_warning(const WarningEvent& event) {
-  print(coloured(kRed, "WARNING: ") + printable(event.text.value_or(""), kTextLimit) + "\n");
+  const std::string title = "WARNING:";
+  const std::string text = in_lines(title + " " + printable(event.text.value_or(""), kTextLimit));
+  print(coloured(kYellow, title) + text.substr(title.size()) + "\n");
 }
 
 void Console::on_message(const MessageEvent& event) {
-  if (!options_.quiet) print(printable(event.text.value_or(""), kTextLimit) + "\n");
+  if (!options_.quiet) print(in_lines(printable(event.text.value_or(""), kTextLimit)) + "\n");
+}
+
+std::string Console::title_of(const std::optional<std::string>& run) const {
+  return options_.alone && run == "distributed" ? "training" : show_text(run);
+}
+
+std::string Console::in_lines(const std::string& text, int indent) const {
+  return wrapped(text, options_.is_terminal ? options_.width : 0, indent);
 }
 
 std::string Console::coloured(const char* code, const std::string& text) const {
-  return options_.colour ? code + text + "\x1b[0m" : text;
+  return options_.colour ? code + text + kPlain : text;
 }
 
 // Takes the position. Estimates the time left from the pace since the first step that was seen: evaluations

@@ -1,24 +1,30 @@
-// Shows events to a user: a banner, one line with fixed columns for each epoch and evaluation, a progress
-// line, and the comparison.
+// Shows events to a user: a banner, one line with fixed columns for each epoch, a progress line, and the
+// comparison.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
+#include <optional>
 #include <ostream>
 #include <string>
 
 #include "core/clock.h"
+#include "display/epoch_table.h"
 #include "display/progress_line.h"
 #include "metrics/events.h"
+#include "runs/finished_run.h"
 
 namespace dtrain {
 
 struct ConsoleOptions {
   bool is_terminal = false;  // show a progress line, redrawn in place with escape codes
-  bool colour = false;       // on a terminal, unless NO_COLOR is set
+  bool colour = false;       // see shows_colour() in core/terminal.h
   bool quiet = false;  // print only failures, warnings, the note about a fallback dataset, and the comparison
   bool json = false;   // print only events, one line of JSON each; takes precedence over quiet
-  int width = 80;      // columns of the terminal
+  int width = 80;      // columns of the terminal; where there is none, lines are not broken
+  bool alone = false;  // the job is one run on one device: nothing is said of distributing it
+  std::string best_metric = "loss";  // by which the best epoch is told
   std::function<double()> clock = steady_seconds;
 };
 
@@ -37,6 +43,10 @@ class Console : public EventSink {
   void on_job_end(const std::string& text);
   // Removes the progress line from the terminal, so that other code can write. The next tick redraws it.
   void clear_progress();
+  // Takes an event of the run from before this process, without showing it: an epoch of it may be the best.
+  void remember(const Event& event);
+  // A run goes back to a checkpoint: no epoch is known any more.
+  void forget();
 
  private:
   // Calls the handler if the event is one of its kind.
@@ -49,21 +59,19 @@ class Console : public EventSink {
   void on_epoch(const EpochEvent& event);
   void on_eval(const EvalEvent& event);
   void on_inspect(const InspectEvent& event);
+  void on_overhead(const OverheadEvent& event);
   void on_worker_lost(const WorkerLostEvent& event);
   void on_restart(const RestartEvent& event);
   void on_run_end(const RunEndEvent& event);
   void on_comparison(const ComparisonEvent& event);
   void on_warning(const WarningEvent& event);
   void on_message(const MessageEvent& event);
-  // A line of the table.
-  struct Row {
-    std::string phase;
-    std::optional<int64_t> epoch;
-    MetricValues metrics;
-    StepSpeed speed;
-    std::optional<double> seconds;
-  };
-  void print_row(const Row& row);
+  // Prints the line of the epoch that ended last, with its heading if it is the first one of the run.
+  void print_row();
+  std::string evaluation_lines(const RunEndEvent& event) const;
+  // "distributed"; of a job with nothing to distribute "training"
+  std::string title_of(const std::optional<std::string>& run) const;
+  std::string in_lines(const std::string& text, int indent = 2) const;
   std::string coloured(const char* code, const std::string& text) const;
   void follow(std::optional<int64_t> epoch, std::optional<int64_t> step);
   void draw_when_due();
@@ -77,6 +85,10 @@ class Console : public EventSink {
   bool noted_ = false;     // when quiet: the note was shown
   bool restarted_ = false;
   std::optional<int64_t> replicas_;  // of the run that started last; nullopt before the first
+  std::optional<EpochRow> row_;      // of an epoch whose evaluation may follow
+  bool headed_ = false;              // the run's table has its heading
+  std::string evaluated_ = "test";   // the part that is evaluated after epochs
+  std::map<std::string, EvaluationSeries> evaluations_;  // by run
   double drawn_at_ = 0;
   int64_t first_step_ = -1;  // the first step that was seen of the run, for the time left
   double first_step_at_ = 0;

@@ -7,7 +7,7 @@
 namespace dtrain {
 namespace {
 
-constexpr char kReplicaRow[] = "  {:>4}  {:>8}  {:<32}  {:>10}  {:>14}  {:>14}\n";
+constexpr char kReplicaRow[] = "  {:>4}  {:>8}  {:<22}  {:>9}  {:>12}  {:>12}\n";
 
 std::string show_norm(std::optional<double> value) { return value ? fmt::format("{:.8g}", *value) : "-"; }
 
@@ -18,7 +18,7 @@ std::string show_indices(const InspectedReplica& replica) {
   size_t shown = 0;
   for (const int64_t index : *replica.first_indices) {
     const std::string number = std::to_string(index);
-    if (text.size() + number.size() > 26) break;
+    if (text.size() + number.size() > 16) break;
     text += (shown++ > 0 ? ", " : "") + number;
   }
   return replica.examples.value_or(0) > static_cast<int64_t>(shown) ? text + ", ..." : text;
@@ -40,7 +40,7 @@ std::string inspection_table(const InspectEvent& inspection) {
     for (const InspectedReplica& replica : *inspection.replicas) text += row_of(replica);
   }
   text += fmt::format(
-      "  shared gradient: norm {}; the sum of the above: {} (difference {:.1e}, allowed {:.0e})\n",
+      "  shared gradient: norm {}\n  the sum of the above: {} (difference {:.1e}, allowed {:.0e})\n",
       show_norm(inspection.gradient_norm), show_norm(inspection.expected_gradient_norm),
       inspection.gradient_difference.value_or(0), inspection.gradient_tolerance.value_or(0));
   text += fmt::format("  weights after the update: {} on every replica\n",

@@ -130,6 +130,7 @@ class Drawing {
         chart_.width, chart_.height, markup_text(chart_.title), style, 16);
     draw_axes();
     for (const ChartLine& line : chart_.lines) draw_line(line);
+    for (const ChartRing& ring : chart_.rings) draw_ring(ring);
     for (const ChartLine& line : chart_.lines) draw_points(line);
     return svg_ + "</svg>\n";
   }
@@ -182,6 +183,14 @@ class Drawing {
                                 point.second, markup_text(chart_.x_title), point.first)
                   : "/>\n";
     }
+  }
+
+  void draw_ring(const ChartRing& ring) {
+    if (!is_finite(ring.point)) return;
+    svg_ += fmt::format(
+        "<circle class=\"ring\" cx=\"{:.1f}\" cy=\"{:.1f}\" r=\"9\" "
+        "stroke=\"{}\"><title>{}</title></circle>\n",
+        x(ring.point.first), y(ring.point.second), series_colour(ring.colour), markup_text(ring.name));
   }
 
   const LineChart& chart_;

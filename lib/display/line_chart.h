@@ -17,6 +17,13 @@ struct ChartLine {
   std::vector<std::pair<double, double>> points = {};
 };
 
+// A circle around a point of a line.
+struct ChartRing {
+  std::string name;  // shown when the pointer is over it
+  size_t colour = 0;
+  std::pair<double, double> point;
+};
+
 enum class ChartScale {
   kFromZero,
   kFitted,      // from about the lowest value to about the highest
@@ -27,6 +34,7 @@ struct LineChart {
   std::string title;  // of the values, including their unit
   std::string x_title = {};
   std::vector<ChartLine> lines = {};
+  std::vector<ChartRing> rings = {};
   ChartScale scale = ChartScale::kFromZero;
   double x_end = 0;  // the x axis extends at least to here
   double width = 900;

@@ -36,13 +36,18 @@ struct Part {
 std::string progress_line(const Progress& progress, int width) {
   const size_t room = width > 1 ? static_cast<size_t>(width - 1) : 0;
   const std::string total = std::to_string(progress.total_steps);
-  std::vector<Part> parts = {// in the order in which they are shown
-                             {progress.run, 1},
-                             {fmt::format("epoch {}/{}", progress.epoch, progress.epochs), 8},
-                             {std::string(kShortestBar, ' '), 6},
-                             {fmt::format("{:>{}}/{}", progress.step, total.size(), total), 7}};
-  if (progress.loss) parts.push_back({"loss " + show_metric(progress.loss), 5});
-  if (progress.accuracy) parts.push_back({"accuracy " + show_metric(progress.accuracy), 2});
+  std::vector<Part> parts = {
+      // in the order in which they are shown
+      {progress.run, 1},
+      {progress.epochs > 0 ? fmt::format("epoch {}/{}", progress.epoch, progress.epochs) : std::string(), 8},
+      {std::string(kShortestBar, ' '), 6},
+      {fmt::format("{:>{}}/{}", progress.step, total.size(), total), 7}};
+  if (progress.epoch_is_over) {
+    parts.push_back({"evaluating", 5});
+  } else {
+    if (progress.loss) parts.push_back({"loss " + show_metric(progress.loss), 5});
+    if (progress.accuracy) parts.push_back({"accuracy " + show_metric(progress.accuracy), 2});
+  }
   if (progress.examples_per_second)
     parts.push_back({show_rate(progress.examples_per_second) + " examples/s", 3});
   if (progress.seconds_left) parts.push_back({human_duration(*progress.seconds_left) + " left", 4});
@@ -62,7 +67,7 @@ std::string progress_line(const Progress& progress, int width) {
 
   std::string line;
   for (const Part& part : parts) {
-    if (part.shown) line += (line.empty() ? "" : " ") + part.text;
+    if (part.shown && !part.text.empty()) line += (line.empty() ? "" : " ") + part.text;
   }
   return line;
 }

@@ -8,11 +8,12 @@
 namespace dtrain {
 
 struct Progress {
-  std::string run;  // baseline | distributed
+  std::string run;  // baseline | distributed | training | overhead
   int64_t epoch = 0;
-  int64_t epochs = 0;
-  int64_t step = 0;  // within the run, like total_steps
+  int64_t epochs = 0;  // 0: the work has no epochs
+  int64_t step = 0;    // within the run, like total_steps
   int64_t total_steps = 0;
+  bool epoch_is_over = false;  // its steps are made: it is evaluated now, and saved
   std::optional<double> loss;
   std::optional<double> accuracy;
   std::optional<double> examples_per_second;
@@ -21,7 +22,7 @@ struct Progress {
 
 // At most width - 1 columns, because many terminals wrap after the last one. All ASCII, except what `run`
 // contains. Parts that do not fit are left out, the least important first: run, accuracy, examples/s, time
-// left, loss, bar, step.
+// left, loss (or that it is evaluating), bar, step, epoch.
 std::string progress_line(const Progress& progress, int width);
 
 }  // namespace dtrain

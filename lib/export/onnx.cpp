@@ -42,8 +42,9 @@ std::string attribute(const std::string& name, const std::vector<int64_t>& value
 // TensorProto.DataType.
 int type_of(at::ScalarType type) {
   if (type == at::kFloat) return 1;
+  if (type == at::kByte) return 2;
   if (type == at::kDouble) return 11;
-  throw Error(ExitCode::kBug, "ONNX export knows float32 and float64 only");
+  throw Error(ExitCode::kBug, "ONNX export knows uint8, float32 and float64 only");
 }
 
 // TensorProto: dims = 1, data_type = 2, name = 8, raw_data = 9.
@@ -105,11 +106,13 @@ class Graph {
 
   // GraphProto: node = 1, name = 2, initializer = 5, input = 11, output = 12. The last node only gives the
   // output its name.
-  std::string finish(const std::string& name, const Shape& image, const Shape& output) {
-    const std::string identity =
-        bytes(1, last_) + bytes(2, "logits") + bytes(3, "logits") + bytes(4, "Identity");
+  std::string finish(const std::string& name, const Shape& image, const Shape& output,
+                     const ExportForm& form) {
+    const std::string result = form.output();
+    const std::string identity = bytes(1, last_) + bytes(2, result) + bytes(3, result) + bytes(4, "Identity");
     return nodes_ + bytes(1, identity) + bytes(2, name) + initializers_ +
-           bytes(11, value_info("pixels", type_, image)) + bytes(12, value_info("logits", type_, output));
+           bytes(11, value_info("pixels", form.uint8 ? at::kByte : type_, image)) +
+           bytes(12, value_info(result, type_, output));
   }
 
  private:
@@ -184,6 +187,15 @@ void translate_batch_norm(Graph& graph, const PlacedLayer& layer) {
 
 void leave_out(Graph&, const PlacedLayer&) {}
 
+// What training does with the pixels before the first layer.
+void add_normalisation(Graph& graph, const DataSpec& data, bool uint8, at::ScalarType type) {
+  if (uint8) graph.add("Cast", "normalise.cast", {}, {attribute("to", int64_t{type_of(type)})});
+  graph.add("Div", "normalise.scale", {graph.constant("normalise.largest", graph.scalar(255))});
+  graph.add("Sub", "normalise.centre", {graph.constant("normalise.mean", graph.scalar(data.mean))});
+  graph.add("Div", "normalise",
+            {graph.constant("normalise.standard_deviation", graph.scalar(data.standard_deviation))});
+}
+
 const std::map<std::string, Translate> kTranslations = {{"dense", translate_dense},
                                                         {"conv2d", translate_conv2d},
                                                         {"max_pool2d", translate_max_pool2d},
@@ -201,13 +213,10 @@ const std::map<std::string, Translate> kTranslations = {{"dense", translate_dens
 }  // namespace
 
 std::string onnx_model(const LayerPlan& layers, const DataSpec& data, const Shape& image,
-                       const NamedTensors& variables, const std::string& name) {
+                       const NamedTensors& variables, const std::string& name, const ExportForm& form) {
   const at::ScalarType type = variables.empty() ? at::kFloat : variables.front().second.scalar_type();
   Graph graph(variables, type);
-  graph.add("Div", "normalise.scale", {graph.constant("normalise.largest", graph.scalar(255))});
-  graph.add("Sub", "normalise.centre", {graph.constant("normalise.mean", graph.scalar(data.mean))});
-  graph.add("Div", "normalise",
-            {graph.constant("normalise.standard_deviation", graph.scalar(data.standard_deviation))});
+  add_normalisation(graph, data, form.uint8, type);
   graph.end();
   for (const PlacedLayer& layer : layers.layers) {
     const auto translate = kTranslations.find(layer.spec.kind);
@@ -217,10 +226,14 @@ std::string onnx_model(const LayerPlan& layers, const DataSpec& data, const Shap
     translate->second(graph, layer);
     graph.end();
   }
+  if (form.softmax) graph.add("Softmax", "softmax", {}, {attribute("axis", int64_t{1})});
   // ModelProto: ir_version = 1, producer_name = 2, producer_version = 3, graph = 7, opset_import = 8 {version
-  // = 2}.
-  return integer(1, kIrVersion) + bytes(2, "dtrain") + bytes(3, kVersion) +
-         bytes(7, graph.finish(name, image, layers.output_shape())) + bytes(8, integer(2, kOpset));
+  // = 2}, metadata_props = 14 {key = 1, value = 2}.
+  std::string model = integer(1, kIrVersion) + bytes(2, "dtrain") + bytes(3, kVersion) +
+                      bytes(7, graph.finish(name, image, layers.output_shape(), form)) +
+                      bytes(8, integer(2, kOpset));
+  for (const auto& [key, value] : form.metadata) model += bytes(14, bytes(1, key) + bytes(2, value));
+  return model;
 }
 
 }  // namespace dtrain

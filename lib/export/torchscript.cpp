@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <map>
 #include <memory>
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "core/error.h"
@@ -155,7 +156,10 @@ void add_variables(Module& model, const NamedTensors& variables) {
 
 }  // namespace
 
-std::string torchscript_source(const LayerPlan& layers, const DataSpec& data, const NamedTensors& variables) {
+const char* const kTorchScriptMetadata = "dtrain.json";
+
+std::string torchscript_source(const LayerPlan& layers, const DataSpec& data, const NamedTensors& variables,
+                               const ExportForm& form) {
   const at::ScalarType type = variables.empty() ? at::kFloat : variables.front().second.scalar_type();
   const Variables names(variables);
   std::string source =
@@ -174,16 +178,19 @@ std::string torchscript_source(const LayerPlan& layers, const DataSpec& data, co
     if (is_kept(layers, number)) source += fmt::format("    {} = x\n", kept(number));
     ++number;
   }
-  return source + "    return x\n";
+  return source + (form.softmax ? "    return torch.softmax(x, 1)\n" : "    return x\n");
 }
 
-std::string torchscript_model(const LayerPlan& layers, const DataSpec& data, const NamedTensors& variables) {
-  const std::string source = torchscript_source(layers, data, variables);
+std::string torchscript_model(const LayerPlan& layers, const DataSpec& data, const NamedTensors& variables,
+                              const ExportForm& form) {
+  const std::string source = torchscript_source(layers, data, variables, form);
   Module model = make_module("Model", std::make_shared<torch::jit::CompilationUnit>());
   add_variables(model, variables);
   model.define(source);
   std::ostringstream bytes;
-  model.save(bytes);
+  nlohmann::ordered_json metadata = nlohmann::ordered_json::object();
+  for (const auto& [key, value] : form.metadata) metadata[key] = value;
+  model.save(bytes, {{kTorchScriptMetadata, metadata.dump(2)}});
   return bytes.str();
 }
 

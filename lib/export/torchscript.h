@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "checkpoint/safetensors.h"
+#include "export/export_form.h"
 #include "models/layers.h"
 #include "spec/spec.h"
 
@@ -12,11 +12,17 @@ namespace dtrain {
 
 // The source of `forward` in TorchScript, with one line for each layer except dropout, which does nothing
 // after training. Its argument "pixels", [batch, channels, height, width] of any type, takes the images'
-// original values 0 to 255: the model includes the normalisation. It returns the logits, [batch, classes].
-std::string torchscript_source(const LayerPlan& layers, const DataSpec& data, const NamedTensors& variables);
+// original values 0 to 255: the model includes the normalisation. It returns the logits or probabilities,
+// [batch, classes].
+std::string torchscript_source(const LayerPlan& layers, const DataSpec& data, const NamedTensors& variables,
+                               const ExportForm& form = {});
 
-// The bytes of a file with a module that has this source, and these variables by their names. Throws
-// Error(kCheckpoint) if `variables` lacks a variable of a layer.
-std::string torchscript_model(const LayerPlan& layers, const DataSpec& data, const NamedTensors& variables);
+// The name of the extra file in a TorchScript model that has its metadata: a JSON object of texts.
+extern const char* const kTorchScriptMetadata;
+
+// The bytes of a file with a module that has this source, these variables by their names, and the form's
+// metadata. Throws Error(kCheckpoint) if `variables` lacks a variable of a layer.
+std::string torchscript_model(const LayerPlan& layers, const DataSpec& data, const NamedTensors& variables,
+                              const ExportForm& form = {});
 
 }  // namespace dtrain

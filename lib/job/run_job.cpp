@@ -5,8 +5,9 @@
 namespace dtrain {
 namespace {
 
-SuperviseResult train(RunLauncher& launcher, const RunPlan& run) {
+SuperviseResult train(const JobPlan& job, const RunPlan& run, RunLauncher& launcher, RunOutput* output) {
   try {
+    if (output != nullptr) output->begin(job, run);
     return launcher.train(run);
   } catch (...) {
     return describe_supervising_failure();
@@ -28,7 +29,7 @@ JobResult run_job(const JobPlan& job, bool resumes, RunLauncher& launcher, RunOu
   SuperviseResult result;
   for (const RunPlan& run : job.runs) {
     if (resumes && !run.traits().resumes) continue;  // it was made before
-    result = train(launcher, run);
+    result = train(job, run, launcher, output);
     if (result.code == ExitCode::kDone) continue;
     if (output != nullptr) output->fail(run, result.code, result.message);
     break;

@@ -8,6 +8,7 @@
 #include "core/text.h"
 #include "runs/rewind.h"
 #include "train/assembly.h"
+#include "train/overhead.h"
 #include "train/warm_start.h"
 
 namespace dtrain {
@@ -42,14 +43,11 @@ RunDirectory make_directory(const JobPlan& job, const RunDirectoryOptions& optio
   return directory;
 }
 
-// Of what stays in the metrics of a run that goes on.
-SummaryCollector summaries_until(const RunDirectory& directory, const ResumePoint* from) {
-  SummaryCollector summaries;
-  if (from != nullptr) {
-    rewind_metrics(directory.metrics_file(), from->state.epoch, from->state.step,
-                   [&](const Event& event) { summaries.on_event(event); });
-  }
-  return summaries;
+// With what the job says of how its output is shown.
+ConsoleOptions console_options(const JobPlan& job, ConsoleOptions options) {
+  options.alone = job.runs.size() == 1 && job.runs.back().processes() == 1;
+  options.best_metric = deciding_metric(job.spec);
+  return options;
 }
 
 }  // namespace
@@ -58,13 +56,33 @@ RunOutput::RunOutput(const JobPlan& job, const OutputOptions& options, std::ostr
                      const ResumePoint* from)
     : out_(out),
       say_(options.say),
+      console_(out, console_options(job, options.console)),
       directory_(make_directory(job, directory_options(job, options), from)),
-      summaries_(summaries_until(directory_, from)),
-      file_(directory_.metrics_file()),
-      console_(out, options.console) {
+      machine_seconds_(options.machine_seconds) {
+  if (from != nullptr) rewind(from);
+  file_.emplace(directory_.metrics_file());
   for (const SavedCheckpoint& one : list_checkpoints(checkpoint_folder(directory_.path())))
     there_before_[one.path] = time_of(one.path);
   if (from != nullptr) go_on_from(*from);
+}
+
+void RunOutput::rewind(const ResumePoint* from) {
+  summaries_ = SummaryCollector();
+  console_.forget();
+  // Nothing of a run that begins again stays, not even that it began.
+  rewind_metrics(directory_.metrics_file(), from == nullptr ? -1 : from->state.epoch,
+                 from == nullptr ? -1 : from->state.step, [&](const Event& event) {
+                   summaries_.on_event(event);
+                   console_.remember(event);
+                 });
+}
+
+void RunOutput::begin(const JobPlan& job, const RunPlan& run) {
+  if (run.traits().trains) return;  // its first event says so
+  auto event = begin_event<OverheadEvent>(run.name());
+  event.step = 0;
+  event.steps = overhead_steps(job, run);
+  console_.on_event(encode(event));
 }
 
 bool RunOutput::has_saved(const SavedCheckpoint& checkpoint) const {
@@ -91,11 +109,7 @@ void RunOutput::restart(const FailedAttempt& failed, double wait_seconds, const 
   restarts_.on_restart(from == nullptr ? 0 : from->state.step);
   console_.clear_progress();
   file_.reset();
-  summaries_ = SummaryCollector();
-  // Nothing of a run that begins again stays, not even that it began.
-  rewind_metrics(directory_.metrics_file(), from == nullptr ? -1 : from->state.epoch,
-                 from == nullptr ? -1 : from->state.step,
-                 [&](const Event& event) { summaries_.on_event(event); });
+  rewind(from);
   file_.emplace(directory_.metrics_file());
   auto event = begin_event<RestartEvent>(name_of(RunKind::kDistributed));
   event.restart = restarts_.restarts();
@@ -109,17 +123,36 @@ void RunOutput::restart(const FailedAttempt& failed, double wait_seconds, const 
   if (from != nullptr) go_on_from(*from);
 }
 
+void RunOutput::on_tick() {
+  console_.on_tick();
+  const double now = steady_seconds();
+  if (run_.empty() || now - looked_ < machine_seconds_) return;
+  looked_ = now;
+  const std::optional<MachineLoad> load = machine_.look();
+  if (!load) return;
+  auto event = begin_event<MachineEvent>(run_);
+  event.seconds = now - started_;
+  event.processors = load->processors;
+  event.memory_bytes = load->memory_used;
+  event.memory_total_bytes = load->memory_total;
+  record(encode(event));
+}
+
 void RunOutput::on_event(const Event& event) {
   if (const auto measured = decode<OverheadEvent>(event)) {
-    overhead_ = measured->overhead;  // for the comparison; not a run that the user asked for
+    // For the comparison; not a run that the user asked for.
+    if (measured->overhead) overhead_ = {*measured->overhead, measured->uncertainty.value_or(0)};
+    console_.on_event(event);
     return;
   }
+  run_ = place_of(event).run.value_or(run_);
   restarts_.on_event(event);
   if (const auto saved = decode<CheckpointEvent>(event)) {
     last_is_suspect_ = saved->suspicion.has_value();
     if (!last_is_suspect_) checkpoint_step_ = saved->step.value_or(checkpoint_step_);
   }
   const auto end = decode<RunEndEvent>(event);
+  if (end) run_.clear();
   if (const auto start = decode<RunStartEvent>(event)) {
     record_start(*start);
   } else if (end && end->run == name_of(RunKind::kDistributed)) {

@@ -12,6 +12,7 @@
 #include "checkpoint/retention.h"
 #include "core/error.h"
 #include "display/console.h"
+#include "host/machine_load.h"
 #include "job/restarts.h"
 #include "metrics/jsonl.h"
 #include "plan/job_plan.h"
@@ -26,6 +27,7 @@ struct OutputOptions {
   RunDirectoryOptions directory;
   std::optional<std::string> resume;  // "auto", or a path: see find_resume_point()
   ConsoleOptions console;
+  double machine_seconds = 5;  // between `machine` events
   // Shows a line for people that is not part of the output, for instance on standard error.
   std::function<void(const std::string& line)> say = [](const std::string&) {};
 };
@@ -42,7 +44,11 @@ class RunOutput : public EventSink {
   // lines are dropped, and the job continues; a warning in the metrics and a line by `options.say` report
   // that once.
   void on_event(const Event& event) override;
-  void on_tick() override { console_.on_tick(); }
+  // Also looks at the machine when it is time for that.
+  void on_tick() override;
+
+  // A run of the job is about to start.
+  void begin(const JobPlan& job, const RunPlan& run);
 
   // Shows a line beside the output (options.say) without breaking the progress line.
   void say(const std::string& line);
@@ -76,6 +82,8 @@ class RunOutput : public EventSink {
 
  private:
   void record(const Event& event);
+  // Takes the metrics back to what stays of a run that goes on `from` here, or begins again (nullptr).
+  void rewind(const ResumePoint* from);
   void record_start(RunStartEvent start);
   std::string next_commands() const;
   void go_on_from(const ResumePoint& from);
@@ -86,15 +94,20 @@ class RunOutput : public EventSink {
   std::ostream& out_;
   std::function<void(const std::string&)> say_;
   bool output_lost_ = false;
+  Console console_;
   RunDirectory directory_;
   SummaryCollector summaries_;
   std::optional<JsonLinesFile> file_;  // opened after the metrics of a resumed run were taken back
-  Console console_;
-  std::optional<double> overhead_;
+  std::optional<Overhead> overhead_;
   int64_t checkpoint_step_ = -1;
   std::map<std::filesystem::path, std::filesystem::file_time_type> there_before_;  // checkpoints
   RestartTally restarts_;
   bool last_is_suspect_ = false;
+  double machine_seconds_;  // between looks at the machine
+  MachineWatch machine_;
+  double started_ = steady_seconds();
+  double looked_ = started_;
+  std::string run_;  // the one that goes on
 };
 
 // Finds what options.resume resumes from; nullopt if the options do not ask for it, and then requires the

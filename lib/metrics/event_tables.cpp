@@ -120,17 +120,19 @@ const EventTable<StepEvent>& StepEvent::table() {
 
 const EventTable<EpochEvent>& EpochEvent::table() {
   using E = EpochEvent;
-  static const EventTable<E> table{"epoch",
-                                   "at the end of each epoch, about its steps",
-                                   {{"epoch", &E::epoch, "", "counted from 1"},
-                                    {"steps", &E::steps, "steps", ""},
-                                    {"examples", &E::examples, "examples", ""},
-                                    {"seconds", &E::seconds, "s", "training alone, without the evaluation"},
-                                    {"", &E::metrics, "", "of the training examples"},
-                                    {"learning_rate", &E::learning_rate, "", "of the last step"},
-                                    {"", &E::speed, "", ""},
-                                    {"", &E::device, "", ""},
-                                    {"", &E::traffic, "", ""}}};
+  static const EventTable<E> table{
+      "epoch",
+      "at the end of each epoch, about its steps",
+      {{"epoch", &E::epoch, "", "counted from 1"},
+       {"steps", &E::steps, "steps", ""},
+       {"examples", &E::examples, "examples", ""},
+       {"seconds", &E::seconds, "s", "training alone, without the evaluation"},
+       {"", &E::metrics, "", "of the training examples"},
+       {"learning_rate", &E::learning_rate, "", "of the last step"},
+       {"", &E::speed, "", ""},
+       {"phases_ms", &E::phases_ms, "ms", "where a step of rank 0 spends its time, as in `run_end`"},
+       {"", &E::device, "", ""},
+       {"", &E::traffic, "", ""}}};
   return table;
 }
 
@@ -223,6 +225,19 @@ const EventTable<RestartEvent>& RestartEvent::table() {
        {"failed_step", &E::failed_step, "", "the step at which it failed", "when it is known"},
        {"step", &E::step, "", "that of the checkpoint from which the run resumes; 0: from the beginning"},
        {"wait_seconds", &E::wait_seconds, "s", "how long the run waits before it restarts"}}};
+  return table;
+}
+
+const EventTable<MachineEvent>& MachineEvent::table() {
+  using E = MachineEvent;
+  static const EventTable<E> table{
+      "machine",
+      "every five seconds, about the machine of the first supervisor",
+      {{"seconds", &E::seconds, "s", "since the job began"},
+       {"processors", &E::processors, "0 to 1",
+        "the part of all processors' time since the last such event in which they worked, for any program"},
+       {"memory_bytes", &E::memory_bytes, "bytes", "of the machine that are in use, by any program"},
+       {"memory_total_bytes", &E::memory_total_bytes, "bytes", "the machine's memory"}}};
   return table;
 }
 
@@ -330,6 +345,7 @@ const EventTable<ComparisonEvent>& ComparisonEvent::table() {
        {"speedup", &E::speedup, "", "see [formulas](#formulas)", "when both runs have a speed"},
        {"scaling_efficiency", &E::scaling_efficiency, "", "likewise", "when both runs have a speed"},
        {"overhead", &E::overhead, "", "likewise", "when it was measured"},
+       {"overhead_uncertainty", &E::overhead_uncertainty, "", "likewise", "when it was measured"},
        {"verdict", &E::verdict, "", "the result in a sentence"}}};
   return table;
 }
@@ -361,10 +377,16 @@ const EventTable<ProgressEvent>& ProgressEvent::table() {
 }
 
 const EventTable<OverheadEvent>& OverheadEvent::table() {
-  static const EventTable<OverheadEvent> table{
+  using E = OverheadEvent;
+  static const EventTable<E> table{
       "overhead",
-      "what the measurement of the overhead came to, for the comparison; not written to any file",
-      {{"overhead", &OverheadEvent::overhead, "", "see [formulas](#formulas)", "when steps were timed"}}};
+      "while the overhead is measured, and what it came to, for the terminal and the comparison; not written "
+      "to "
+      "any file",
+      {{"step", &E::step, "", "how many of its steps are made"},
+       {"steps", &E::steps, "steps", "of each of the two strategies"},
+       {"overhead", &E::overhead, "", "see [formulas](#formulas)", "at the end, when steps were timed"},
+       {"uncertainty", &E::uncertainty, "", "likewise", "at the end, when steps were timed"}}};
   return table;
 }
 

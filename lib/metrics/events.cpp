@@ -156,6 +156,7 @@ DTRAIN_EVENT(CheckpointEvent);
 DTRAIN_EVENT(WorkerLostEvent);
 DTRAIN_EVENT(RestartEvent);
 DTRAIN_EVENT(MessageEvent);
+DTRAIN_EVENT(MachineEvent);
 DTRAIN_EVENT(WarningEvent);
 DTRAIN_EVENT(RunEndEvent);
 DTRAIN_EVENT(ComparisonEvent);

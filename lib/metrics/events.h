@@ -146,6 +146,7 @@ struct EpochEvent : EventHead {
   MetricValues metrics;
   std::optional<double> learning_rate;
   StepSpeed speed;
+  std::optional<PhaseTimes> phases_ms;
   DeviceUse device;
   StepTraffic traffic;
 
@@ -214,6 +215,15 @@ struct RestartEvent : EventHead {
   std::optional<double> wait_seconds;
 
   static const EventTable<RestartEvent>& table();
+};
+
+struct MachineEvent : EventHead {
+  std::optional<double> seconds;
+  std::optional<double> processors;
+  std::optional<int64_t> memory_bytes;
+  std::optional<int64_t> memory_total_bytes;
+
+  static const EventTable<MachineEvent>& table();
 };
 
 struct MessageEvent : EventHead {
@@ -305,6 +315,7 @@ struct ComparisonEvent : EventHead {
   std::optional<double> speedup;
   std::optional<double> scaling_efficiency;
   std::optional<double> overhead;
+  std::optional<double> overhead_uncertainty;
   std::optional<std::string> verdict;
 
   static const EventTable<ComparisonEvent>& table();
@@ -318,9 +329,12 @@ struct ProgressEvent : EventHead {
   static const EventTable<ProgressEvent>& table();
 };
 
-// Likewise; carries a number for the comparison.
+// Likewise; carries numbers for the comparison.
 struct OverheadEvent : EventHead {
+  std::optional<int64_t> step;
+  std::optional<int64_t> steps;
   std::optional<double> overhead;
+  std::optional<double> uncertainty;
 
   static const EventTable<OverheadEvent>& table();
 };

@@ -5,6 +5,21 @@
 #include <limits>
 
 namespace dtrain {
+namespace {
+
+// Of the steps [begin, end); nullopt if there are none, or the reference's took no time.
+std::optional<double> cost_of(const std::vector<double>& reference, const std::vector<double>& other,
+                              size_t begin, size_t end) {
+  const auto median_of = [&](const std::vector<double>& all) {
+    return median(
+        {all.begin() + static_cast<std::ptrdiff_t>(begin), all.begin() + static_cast<std::ptrdiff_t>(end)});
+  };
+  const auto one = median_of(reference), two = median_of(other);
+  if (!one || !two || !(*one > 0)) return std::nullopt;
+  return *two / *one - 1;
+}
+
+}  // namespace
 
 std::optional<double> median(std::vector<double> values) {
   if (values.empty()) return std::nullopt;
@@ -62,6 +77,24 @@ StepRate StepTimer::end_window() {
   const StepRate rate = window_.rate();
   window_ = Window();
   return rate;
+}
+
+std::optional<RelativeCost> relative_cost(const std::vector<double>& reference,
+                                          const std::vector<double>& other) {
+  constexpr size_t kParts = 10;
+  constexpr double kStudentsT = 2.262;  // of 9 degrees of freedom, for 95 % between -t and t
+  const size_t steps = std::min(reference.size(), other.size());
+  const auto whole = cost_of(reference, other, 0, steps);
+  if (!whole) return std::nullopt;
+  double sum = 0, squares = 0;
+  for (size_t part = 0; part < kParts; ++part) {
+    const auto cost = cost_of(reference, other, steps * part / kParts, steps * (part + 1) / kParts);
+    if (!cost) return std::nullopt;
+    sum += *cost;
+    squares += *cost * *cost;
+  }
+  const double variance = std::max(0.0, (squares - sum * sum / kParts) / (kParts - 1));
+  return RelativeCost{*whole, kStudentsT * std::sqrt(variance / kParts)};
 }
 
 }  // namespace dtrain

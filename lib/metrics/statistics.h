@@ -12,6 +12,17 @@ namespace dtrain {
 // The middle value, or the mean of the two middle ones; nullopt if there are no values, NaN if one is NaN.
 std::optional<double> median(std::vector<double> values);
 
+// How much more time the steps of one take than those of a reference, as a fraction of the reference's.
+struct RelativeCost {
+  double value = 0;        // median / median - 1
+  double uncertainty = 0;  // half the 95 % confidence interval of the mean of the costs of the tenths
+};
+
+// From the durations of steps that both made in turn, as many of each; nullopt if there are fewer than ten,
+// or the reference's took no time.
+std::optional<RelativeCost> relative_cost(const std::vector<double>& reference,
+                                          const std::vector<double>& other);
+
 // The speed of a number of steps.
 struct StepRate {
   std::optional<double> step_ms;  // median of the durations, milliseconds

@@ -169,13 +169,14 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, RunKind kind, c
   const bool observed = traits_of(kind).is_observed;
   if (observed && spec.metrics.inspect_step.value_or(0) > plan.total_steps) {
     loaded.problems.push_back(loaded.problem_at(
-        "metrics.inspect_step",
-        fmt::format("is {}, but the job has {} steps", *spec.metrics.inspect_step, plan.total_steps)));
+        "metrics.inspect_step", fmt::format("is {}, but the job has {}", *spec.metrics.inspect_step,
+                                            counted(plan.total_steps, "step"))));
   }
   if (observed && spec.callbacks.profile.start_step.value_or(0) > plan.total_steps) {
-    loaded.problems.push_back(loaded.problem_at(
-        "callbacks.profile.start_step", fmt::format("is {}, but the job has {} steps",
-                                                    *spec.callbacks.profile.start_step, plan.total_steps)));
+    loaded.problems.push_back(
+        loaded.problem_at("callbacks.profile.start_step",
+                          fmt::format("is {}, but the job has {}", *spec.callbacks.profile.start_step,
+                                      counted(plan.total_steps, "step"))));
   }
   plan.phases = phases_of(plan, spec.train);
   if (spec.train.schedule.kind == "reduce_on_plateau" && data.evaluated_examples() == 0) {

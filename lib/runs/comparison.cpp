@@ -90,7 +90,7 @@ RunSummary SummaryCollector::of(const std::string& run) const {
 }
 
 Comparison compare_runs(const RunSummary& baseline, const RunSummary& distributed,
-                        std::optional<double> overhead) {
+                        std::optional<Overhead> overhead) {
   Comparison comparison;
   comparison.baseline = baseline;
   comparison.distributed = distributed;
@@ -114,7 +114,10 @@ ComparisonEvent comparison_event(const Comparison& comparison) {
   event.distributed = compared(distributed);
   event.speedup = comparison.speedup;
   event.scaling_efficiency = comparison.scaling_efficiency;
-  event.overhead = comparison.overhead;
+  if (comparison.overhead) {
+    event.overhead = comparison.overhead->value;
+    event.overhead_uncertainty = comparison.overhead->uncertainty;
+  }
   event.verdict = comparison.verdict;
   return event;
 }

@@ -44,19 +44,24 @@ class SummaryCollector : public EventSink {
   Event document_ = Event::object();
 };
 
+// What a strategy adds to a step at equal replicas, as a fraction of the baseline's step time.
+struct Overhead {
+  double value = 0;
+  double uncertainty = 0;  // with 95 % probability the true value is within this of `value`
+};
+
 struct Comparison {
   RunSummary baseline;
   RunSummary distributed;
   std::optional<double> speedup;             // examples/s, distributed / baseline
   std::optional<double> scaling_efficiency;  // speedup / (replicas, distributed / baseline); 1 is perfect
-  std::optional<double> overhead;            // step time at equal replicas, strategy / baseline - 1
-  std::string verdict;                       // a sentence
+  std::optional<Overhead> overhead;
+  std::string verdict;  // a sentence
 };
 
-// `overhead`: the time that the strategy adds to a step at equal replicas, as a fraction of the baseline's
-// step time; nullopt if it was not measured.
+// `overhead`: nullopt if it was not measured.
 Comparison compare_runs(const RunSummary& baseline, const RunSummary& distributed,
-                        std::optional<double> overhead = std::nullopt);
+                        std::optional<Overhead> overhead = std::nullopt);
 
 ComparisonEvent comparison_event(const Comparison& comparison);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <sstream>
 
 #include "core/error.h"
@@ -62,6 +63,23 @@ std::optional<double> FinishedRun::test_accuracy() const {
 std::optional<double> FinishedRun::test_loss() const {
   if (final_test) return final_test->loss;
   return of_validation ? std::nullopt : last_loss();
+}
+
+const EvaluationPoint* EvaluationSeries::best(const std::string& metric) const {
+  const bool by_loss = metric == "loss";
+  const EvaluationPoint* best = nullptr;
+  for (const EvaluationPoint& point : points) {
+    if (std::isnan(by_loss ? point.loss : point.accuracy)) continue;
+    const bool better =
+        best == nullptr || (by_loss ? point.loss < best->loss : point.accuracy > best->accuracy);
+    if (better) best = &point;
+  }
+  return best;
+}
+
+std::string deciding_metric(const JobSpec& spec) {
+  const auto& stopping = spec.callbacks.early_stopping.metric;
+  return spec.checkpoint.best.metric.value_or(stopping.value_or("loss"));
 }
 
 std::optional<double> FinishedRun::best_accuracy() const {

@@ -29,7 +29,13 @@ struct EvaluationSeries {
   double seconds = 0;  // so far
 
   void take(const Event& event);
+  // The best one by this metric, the first of several; nullptr if there is none that is a number.
+  const EvaluationPoint* best(const std::string& metric) const;
 };
+
+// The metric by which a job's best epoch is told: that of checkpoint.best, else of callbacks.early_stopping,
+// else the loss.
+std::string deciding_metric(const JobSpec& spec);
 
 // The results of a job's distributed run. Numbers that it did not reach are nullopt.
 struct FinishedRun {

@@ -34,6 +34,14 @@ StepPoint point_of(const StepEvent& step, int64_t steps_per_epoch) {
   return point;
 }
 
+MachinePoint point_of(const MachineEvent& machine) {
+  const auto number = [](std::optional<int64_t> bytes) {
+    return bytes ? static_cast<double>(*bytes) : std::numeric_limits<double>::quiet_NaN();
+  };
+  return {number_or_nan(machine.seconds), number_or_nan(machine.processors), number(machine.memory_bytes),
+          number(machine.memory_total_bytes)};
+}
+
 void take_into_courses(RunHistory& history, const Event& event) {
   const std::string run = place_of(event).run.value_or("");
   if (run != "baseline" && run != "distributed") return;
@@ -43,6 +51,8 @@ void take_into_courses(RunHistory& history, const Event& event) {
     RunCourse& course = course_of(history, run);
     course.steps.push_back(point_of(*step, course.start.steps_per_epoch.value_or(1)));
   }
+  if (const auto epoch = decode<EpochEvent>(event); epoch && epoch->phases_ms)
+    course_of(history, run).epochs.push_back({epoch->epoch.value_or(0), *epoch->phases_ms});
   if (decode<EpochEvent>(event) || decode<EvalEvent>(event)) course_of(history, run).evaluations.take(event);
 }
 
@@ -63,6 +73,7 @@ void take(RunHistory& history, const Event& event) {
   if (history.notes.size() < kMostNotes) {
     if (auto note = note_of(event)) history.notes.push_back(std::move(*note));
   }
+  if (const auto machine = decode<MachineEvent>(event)) history.machine.push_back(point_of(*machine));
   take_into_courses(history, event);
 }
 

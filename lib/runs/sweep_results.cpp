@@ -1,8 +1,12 @@
 #include "runs/sweep_results.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <type_traits>
 
 #include "core/clock.h"
+#include "core/files.h"
 #include "core/version.h"
 #include "metrics/events.h"
 #include "metrics/statistics.h"
@@ -69,6 +73,53 @@ Event point_event(const Sweep& sweep, const SweepPoint& point, const std::option
   return event;
 }
 
+// Takes the value of this key if it is of the type.
+template <class T>
+void take(const Event& from, const char* key, T& value) {
+  if (!from.is_object() || !from.contains(key)) return;
+  const Event& found = from[key];
+  const bool fits = std::is_same_v<T, std::string> ? found.is_string()
+                    : std::is_same_v<T, double>    ? found.is_number()
+                                                   : found.is_number_integer();
+  if (fits) value = found.get<T>();
+}
+
+template <class T>
+void take(const Event& from, const char* key, std::optional<T>& value) {
+  T found{};
+  take(from, key, found);
+  if (from.is_object() && from.contains(key)) value = found;
+}
+
+const Event& list_in(const Event& from, const char* key) {
+  static const Event none = Event::array();
+  return from.is_object() && from.contains(key) && from[key].is_array() ? from[key] : none;
+}
+
+SweepRun sweep_run_from(const Event& event) {
+  SweepRun run;
+  take(event, "directory", run.directory);
+  take(event, "examples_per_second", run.examples_per_second);
+  take(event, "step_ms", run.step_ms);
+  if (!event.is_object() || !event.contains("phases_ms")) return run;
+  for (size_t i = 0; i < kPhases; ++i)
+    take(event["phases_ms"], phase_name(static_cast<Phase>(i)), run.phases_ms.values[i]);
+  return run;
+}
+
+SweepPoint sweep_point_from(const Event& event) {
+  SweepPoint point;
+  take(event, "replicas", point.replicas);
+  take(event, "per_replica_batch", point.per_replica_batch);
+  take(event, "global_batch", point.global_batch);
+  take(event, "error", point.error);
+  auto code = static_cast<int64_t>(ExitCode::kDone);
+  take(event, "exit_code", code);
+  point.exit_code = static_cast<ExitCode>(code);
+  for (const Event& run : list_in(event, "runs")) point.runs.push_back(sweep_run_from(run));
+  return point;
+}
+
 }  // namespace
 
 std::vector<std::optional<SweepNumbers>> sweep_numbers(const Sweep& sweep) {
@@ -119,6 +170,37 @@ Event sweep_document(const Sweep& sweep) {
   for (size_t i = 0; i < sweep.points.size(); ++i)
     document["points"].push_back(point_event(sweep, sweep.points[i], numbers[i]));
   return document;
+}
+
+Sweep sweep_from(const Event& document) {
+  Sweep sweep;
+  take(document, "name", sweep.name);
+  take(document, "directory", sweep.directory);
+  std::string mode;
+  take(document, "mode", mode);
+  sweep.strong = mode == "strong";
+  take(document, "strategy", sweep.strategy);
+  take(document, "communication", sweep.communication);
+  take(document, "dataset", sweep.dataset);
+  take(document, "dataset_requested", sweep.dataset_requested);
+  take(document, "parameters", sweep.parameters);
+  take(document, "dtype", sweep.dtype);
+  take(document, "threads_per_replica", sweep.threads_per_replica);
+  take(document, "cores", sweep.cores);
+  take(document, "repeats", sweep.repeats);
+  take(document, "steps", sweep.steps);
+  take(document, "skipped_steps", sweep.skipped_steps);
+  for (const Event& point : list_in(document, "points")) sweep.points.push_back(sweep_point_from(point));
+  return sweep;
+}
+
+Sweep read_sweep(const std::filesystem::path& file) {
+  constexpr int64_t kMostBytes = int64_t{64} << 20;
+  const Event document = Event::parse(read_file(file, kMostBytes, ExitCode::kUsage), nullptr,
+                                      /*allow_exceptions=*/false);
+  if (!document.is_object())
+    throw Error(ExitCode::kUsage, fmt::format("{} is damaged; repeat the sweep", file.string()));
+  return sweep_from(document);
 }
 
 }  // namespace dtrain

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <vector>
@@ -72,5 +73,9 @@ std::string kept_batch_name(const Sweep& sweep);
 
 // The contents of sweep.json.
 Event sweep_document(const Sweep& sweep);
+// The inverse. What is missing or of another type is left as it is in an empty Sweep.
+Sweep sweep_from(const Event& document);
+// Reads sweep.json. Throws Error(kUsage) if it cannot be read.
+Sweep read_sweep(const std::filesystem::path& file);
 
 }  // namespace dtrain

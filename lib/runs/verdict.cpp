@@ -75,6 +75,17 @@ std::string accuracy_clause(const Comparison& comparison) {
                      100 * *right_accuracy, 100 * *left_accuracy);
 }
 
+// A difference that is smaller than its own uncertainty is no cost, and no gain either.
+std::string overhead_clause(const Overhead& overhead) {
+  const double value = 100 * overhead.value, uncertainty = 100 * overhead.uncertainty;
+  if (std::fabs(value) <= uncertainty)
+    return fmt::format(
+        "; the strategy's overhead at equal replicas is lost in the noise of its measurement ({:.1f} % +- "
+        "{:.1f})",
+        value, uncertainty);
+  return fmt::format("; the strategy's overhead at equal replicas is {:.1f} % +- {:.1f}", value, uncertainty);
+}
+
 }  // namespace
 
 std::string verdict(const Comparison& comparison) {
@@ -83,10 +94,7 @@ std::string verdict(const Comparison& comparison) {
     if (!reason.empty()) return reason;
   }
   std::string sentence = speed_clause(comparison) + accuracy_clause(comparison);
-  if (comparison.overhead) {
-    sentence +=
-        fmt::format("; the strategy's overhead at equal replicas is {:.1f} %", 100 * *comparison.overhead);
-  }
+  if (comparison.overhead) sentence += overhead_clause(*comparison.overhead);
   const int64_t left = comparison.baseline.global_batch;
   const int64_t right = comparison.distributed.global_batch;
   if (left != right) sentence += fmt::format("; the global batches differ ({} and {})", left, right);

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/text.h"
 #include "spec/field_error.h"
 
 namespace dtrain {
@@ -35,9 +36,9 @@ BatchPlan resolve_batch(const JobSpec& spec, int64_t replicas) {
     if (plan.global % parts != 0) {
       throw FieldError(
           "batch.global",
-          fmt::format("{} does not divide into {} replicas x {} accumulation steps; use a multiple "
-                      "of {}, or batch.per_replica",
-                      plan.global, replicas, plan.accumulate_steps, parts));
+          fmt::format("{} does not divide into {} x {}; use a multiple of {}, or batch.per_replica",
+                      plan.global, counted(replicas, "replica"),
+                      counted(plan.accumulate_steps, "accumulation step"), parts));
     }
     plan.per_replica = plan.global / parts;
   } else {

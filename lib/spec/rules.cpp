@@ -163,8 +163,9 @@ class Rules {
       add("strategy.compress",
           "gradients do not travel in shared memory; leave it out, or use communication: gloo");
     if (lists_devices() && usable("strategy.replicas") && strategy.replicas && *strategy.replicas != devices)
-      add("strategy.devices", fmt::format("lists {} devices for {} replicas; the numbers must agree", devices,
-                                          *strategy.replicas));
+      add("strategy.devices",
+          fmt::format("lists {} for {}; the numbers must agree", counted(devices, "device"),
+                      counted(*strategy.replicas, "replica")));
   }
 
   void check_model() {
@@ -236,8 +237,8 @@ class Rules {
     check_without_servers();
     if (!usable("strategy.workers")) return;
     if (lists_devices() && devices != strategy.workers)
-      add("strategy.devices",
-          fmt::format("lists {} devices for {} workers; the numbers must agree", devices, strategy.workers));
+      add("strategy.devices", fmt::format("lists {} for {}; the numbers must agree",
+                                          counted(devices, "device"), counted(strategy.workers, "worker")));
     if (usable("strategy.max_staleness") && strategy.max_staleness &&
         *strategy.max_staleness < strategy.workers - 1)
       add("strategy.max_staleness",

@@ -18,7 +18,7 @@ constexpr size_t kMaxTextBytes = 4096;
 
 std::string in_quotes(const std::string& text) { return "'" + printable(text, 60) + "'"; }
 
-bool contains(const std::vector<std::string>& words, const std::string& word) {
+bool is_one_of(const std::vector<std::string>& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
 
@@ -45,13 +45,13 @@ std::string integer_hint(const std::string& text) {
 
 std::string boolean_hint(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  if (contains({"yes", "on", "true", "y", "1"}, text)) return "; write true";
-  if (contains({"no", "off", "false", "n", "0"}, text)) return "; write false";
+  if (is_one_of({"yes", "on", "true", "y", "1"}, text)) return "; write true";
+  if (is_one_of({"no", "off", "false", "n", "0"}, text)) return "; write false";
   return "";
 }
 
 std::string unknown_choice(const Choices& choices, const std::string& text) {
-  if (contains(choices.planned, text))
+  if (is_one_of(choices.planned, text))
     return fmt::format("{} '{}' is not built yet; built: {}", choices.noun, text, join(choices.built));
   return fmt::format("unknown {} {}; known: {}{}", choices.noun, in_quotes(text), join(choices.built),
                      did_you_mean(text, choices.built));
@@ -186,7 +186,7 @@ void ValueReader::read(std::string& value) const {
   if (!scalar(expected, text, plain)) return;
   size_t at = 0;
   if (field_.choices) {
-    if (contains(field_.choices->built, text)) {
+    if (is_one_of(field_.choices->built, text)) {
       value = text;
     } else {
       problem(unknown_choice(*field_.choices, text));
@@ -261,13 +261,13 @@ void ValueReader::read_devices(std::vector<std::string>& devices) const {
     bool plain = false;
     if (!item.scalar("a device", text, plain)) continue;
     const bool is_device = std::regex_match(text, std::regex(field_.pattern));
-    if (!is_word && !is_device && contains(field_.choices->built, text)) {
+    if (!is_word && !is_device && is_one_of(field_.choices->built, text)) {
       item.problem(
           fmt::format("a list names each replica's device; write devices: {}, or cpu or cuda:0 here", text));
     } else if (text.rfind("gpu", 0) == 0) {
       item.problem(
           fmt::format("unknown device {}; GPUs are called cuda, or cuda:0, cuda:1, ...", in_quotes(text)));
-    } else if (!is_device && !contains(field_.choices->built, text)) {
+    } else if (!is_device && !is_one_of(field_.choices->built, text)) {
       item.problem(unknown_choice(*field_.choices, text));
     }
     names.push_back(text);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 #include "metrics/events.h"
 #include "metrics/statistics.h"
@@ -10,18 +11,18 @@
 namespace dtrain {
 namespace {
 
+constexpr double kSecondsBetweenReports = 0.2;
+
 // A run may skip millions; here a few hundred warm up anything.
 int64_t skipped_steps(const JobPlan& job) { return std::min(job.spec.metrics.skip_steps, kOverheadSteps); }
 
-// One of the two strategies and what its steps took.
 struct Contestant {
   std::unique_ptr<Strategy> strategy;
-  StepTimer timer;
+  std::vector<double> seconds;  // of each step that counts
 
   Contestant(const JobPlan& job, const std::string& kind, const std::shared_ptr<Accelerator>& accelerator)
       : strategy(make_strategy(
-            kind, strategy_parts(job, make_single_group(), std::make_shared<PhaseClock>(), accelerator))),
-        timer(skipped_steps(job)) {
+            kind, strategy_parts(job, make_single_group(), std::make_shared<PhaseClock>(), accelerator))) {
     strategy->place_variables();
   }
 
@@ -29,18 +30,25 @@ struct Contestant {
     const double start = clock();
     strategy->train_step(share, context);
     strategy->sum_over_replicas(MetricSums());  // waits until a device has done it
-    timer.add(clock() - start, share.global_examples);
+    seconds.push_back(clock() - start);
   }
 };
 
 }  // namespace
+
+int64_t overhead_steps(const JobPlan& job, const RunPlan& run) {
+  return skipped_steps(job) + run.total_steps;
+}
 
 void measure_overhead(const JobPlan& job, const RunPlan& run, const Dataset& dataset, EventSink& sink,
                       const std::shared_ptr<Accelerator>& accelerator, const std::function<double()>& clock) {
   Contestant baseline(job, job.spec.compare.baseline, accelerator);
   Contestant contender(job, run.strategy, accelerator);
   ShareLoader shares(dataset.train, train_options(job, run, /*rank=*/0, accelerator.get()));
-  const int64_t steps = skipped_steps(job) + run.total_steps;
+  const int64_t steps = overhead_steps(job, run);
+  auto report = begin_event<OverheadEvent>(run.name());
+  report.steps = steps;
+  double reported = steady_seconds();
   shares.start_epoch(0);
   for (int64_t step = 0; step < steps; ++step) {
     std::optional<Share> share = shares.next();
@@ -54,12 +62,18 @@ void measure_overhead(const JobPlan& job, const RunPlan& run, const Dataset& dat
     const StepContext context{step + 1, run.learning_rate_at(step)};
     first.step(*share, context, clock);
     second.step(*share, context, clock);
+    if (step + 1 == skipped_steps(job)) baseline.seconds.clear(), contender.seconds.clear();
+    if (steady_seconds() - reported < kSecondsBetweenReports) continue;
+    reported = steady_seconds();
+    report.step = step + 1;
+    sink.on_event(encode(report));
   }
-  const auto baseline_ms = baseline.timer.run().step_ms;
-  const auto contender_ms = contender.timer.run().step_ms;
-  auto measured = begin_event<OverheadEvent>(run.name());
-  if (baseline_ms && contender_ms && *baseline_ms > 0) measured.overhead = *contender_ms / *baseline_ms - 1;
-  sink.on_event(encode(measured));
+  report.step = steps;
+  if (const auto cost = relative_cost(baseline.seconds, contender.seconds)) {
+    report.overhead = cost->value;
+    report.uncertainty = cost->uncertainty;
+  }
+  sink.on_event(encode(report));
 }
 
 }  // namespace dtrain

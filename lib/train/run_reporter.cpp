@@ -18,12 +18,6 @@ constexpr double kProgressInterval = 0.1;  // seconds
 
 StepSpeed speed_of(const StepRate& rate) { return {rate.examples_per_second, rate.step_ms}; }
 
-// Of a mean step.
-PhaseTimes mean_milliseconds(PhaseTimes seconds, int64_t steps) {
-  for (double& value : seconds.values) value = value * 1e3 / static_cast<double>(steps);
-  return seconds;
-}
-
 StalenessSummary summary_of(const StalenessHistogram& staleness) {
   StalenessSummary summary;
   NamedCounts& updates = summary.updates.emplace();
@@ -157,11 +151,10 @@ void RunReporter::on_step(int64_t epoch, int64_t step, const PhaseTimes& seconds
   run_timer_.add(seconds.total(), examples);
   epoch_steps_.add(seconds.total(), examples);
   if (step == job_.spec.metrics.skip_steps + 1) {  // as in run_timer_: the steps so far were warm-up
-    phase_seconds_ = PhaseTimes();
-    phase_steps_ = 0;
+    phases_ = MeanPhases();
   }
-  phase_seconds_.add(seconds);
-  ++phase_steps_;
+  phases_.add(seconds);
+  epoch_phases_.add(seconds);
   const double now = steady_seconds();
   if (now - progress_sent_ < kProgressInterval) return;
   progress_sent_ = now;
@@ -199,6 +192,7 @@ void RunReporter::on_epoch(int64_t epoch, int64_t steps, double seconds, double 
   line.metrics = sums.metrics();
   line.learning_rate = learning_rate;
   line.speed = speed(epoch_steps_.rate(), sums.examples(), seconds);
+  line.phases_ms = std::exchange(epoch_phases_, MeanPhases()).milliseconds();
   line.device = device_use();
   epoch_steps_ = SampledSteps();
   line.traffic = std::exchange(epoch_sent_, SentSteps()).mean();
@@ -276,7 +270,7 @@ void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<
   end.device = device_use();
   end.skipped_steps = rate.skipped;
   if (loss_scale_) end.skipped_updates = loss_scale_->skipped();
-  if (phase_steps_ > 0) end.phases_ms = mean_milliseconds(phase_seconds_, phase_steps_);
+  end.phases_ms = phases_.milliseconds();
   end.part = part_;
   end.metrics = evaluated_;
   end.validation = validation_;

@@ -80,8 +80,8 @@ class RunReporter {
   bool resumed_ = false;
   StepTimer run_timer_;
   SampledSteps epoch_steps_;
-  PhaseTimes phase_seconds_;  // of the steps that rates count
-  int64_t phase_steps_ = 0;
+  MeanPhases phases_;  // of the steps that rates count
+  MeanPhases epoch_phases_;
   double started_ = 0;
   double window_started_ = 0;
   double progress_sent_ = 0;

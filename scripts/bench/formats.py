@@ -12,6 +12,7 @@ from tensorboard.backend.event_processing.event_accumulator import EventAccumula
 
 DATA = pathlib.Path("/usr/share/datasets/fashion-mnist")
 EXAMPLES = 2000
+PREDICTED = 200
 SPEC = """name: formats
 strategy: {kind: mirrored, replicas: 2, threads_per_replica: 1}
 data: {dataset: fashion_mnist, path: DATA, train_examples: 4000, test_examples: EXAMPLES, mean: 0.286,
@@ -63,6 +64,26 @@ def evaluate(onnx, images, labels):
     return losses.mean(), confusion
 
 
+def predict(dtrain, run, folder, images):
+    """The probabilities by `dtrain predict`, [image, class]."""
+    some = images[:PREDICTED]
+    file = folder / "some-images"
+    file.write_bytes(b"\0\0\x08\x03" + numpy.array(some.shape, ">u4").tobytes() + some.tobytes())
+    lines = [json.loads(line) for line in dtrain("predict", run, file, "--json", "--top", 10).stdout.splitlines()]
+    return numpy.array([[one["probability"] for one in sorted(line["predictions"], key=lambda one: one["class"])]
+                        for line in lines])
+
+
+def check_bytes_model(onnx, name, images, predicted):
+    session = onnxruntime.InferenceSession(onnx, providers=["CPUExecutionProvider"])
+    check(f"{name}: --uint8 makes a model of bytes", session.get_inputs()[0].type == "tensor(uint8)")
+    own = session.run(["probabilities"], {"pixels": images[:PREDICTED, None]})[0]
+    check(f"{name}: and --softmax one of dtrain's probabilities", numpy.allclose(own, predicted, atol=1e-5))
+    about = session.get_modelmeta().custom_metadata_map
+    check(f"{name}: it tells the classes, the mean and the layout", json.loads(about["classes"])[9] == "Ankle boot"
+          and (about["mean"], about["standard_deviation"], about["layout"]) == ("0.286", "0.353", "NCHW"))
+
+
 def check_model(program, folder, name, images, labels):
     spec, run = folder / f"{name}.yaml", folder / name
     spec.write_text(SPEC.replace("DATA", str(DATA)).replace("EXAMPLES", str(EXAMPLES)).replace("MODEL", MODELS[name]))
@@ -71,11 +92,16 @@ def check_model(program, folder, name, images, labels):
     own = json.loads(dtrain("eval", run, "--json").stdout)
     for kind in ("onnx", "safetensors", "torchscript"):
         dtrain("export", run, "--format", kind, "--out", folder / f"{name}.{kind}")
+    dtrain("export", run, "--format", "onnx", "--uint8", "--softmax", "--out", folder / f"{name}.bytes.onnx")
+    dtrain("export", run, "--format", "torchscript", "--softmax", "--out", folder / f"{name}.softmax.pt")
+    predicted = predict(dtrain, run, folder, images)
+    own["probabilities"] = predicted.tolist()
     (folder / f"{name}.json").write_text(json.dumps(own))  # for torchscript.py
 
     loss, confusion = evaluate(folder / f"{name}.onnx", images, labels)
     check(f"{name}: ONNX Runtime's loss {loss:.7f} is dtrain's {own['loss']:.7f}", abs(loss - own["loss"]) < 1e-5)
     check(f"{name}: and so is every prediction (accuracy {own['accuracy']})", confusion.tolist() == own["confusion"])
+    check_bytes_model(folder / f"{name}.bytes.onnx", name, images, predicted)
     events = [json.loads(line) for line in open(run / "metrics.jsonl")]
     trained = [event for event in events if event["event"] == "eval"][-1]
     check(f"{name}: the evaluation while training had the same accuracy", trained["accuracy"] == own["accuracy"])

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import tempfile
 
-WIDTHS = {"desktop": 1280, "phone": 390}
+WIDTHS = {"screen": 1920, "desktop": 1280, "phone": 390}
 # Labels of one chart that lie over each other, and what sticks out of the page.
 LOOK = """(() => {
   const faults = [];
@@ -104,6 +104,7 @@ def look(browser, page, scheme, device, folder):
     name = f"{page.stem}: {scheme}, {device}"
     requested = [event["params"]["request"]["url"] for event in browser.events
                  if event.get("method") == "Network.requestWillBeSent"]
+    requested = [url for url in requested if not url.startswith("data:")]  # pictures within the page
     check(f"{name}: nothing but the page is asked for", requested == [page.as_uri()], requested)
     said = [event for event in browser.events if event.get("method") in
             ("Log.entryAdded", "Runtime.consoleAPICalled", "Runtime.exceptionThrown")]

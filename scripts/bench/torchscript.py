@@ -11,6 +11,18 @@ def main():
     folder = pathlib.Path(sys.argv[1])
     test = numpy.load(folder / "test.npz")
     images, labels = torch.from_numpy(test["images"])[:, None], torch.from_numpy(test["labels"]).long()
+    for file in sorted(folder.glob("*.softmax.pt")):
+        name = file.name.removesuffix(".softmax.pt")
+        own = torch.tensor(json.loads((folder / f"{name}.json").read_text())["probabilities"])
+        about = {"dtrain.json": ""}
+        model = torch.jit.load(file, _extra_files=about)
+        with torch.no_grad():
+            same = torch.allclose(model(images[:len(own)]).double(), own.double(), atol=1e-5)
+        same = same and json.loads(json.loads(about["dtrain.json"])["classes"])[9] == "Ankle boot"
+        print("ok     " if same else "FAILED ", f"{name}: PyTorch's probabilities are dtrain's, and it knows the classes",
+              flush=True)
+        if not same:
+            sys.exit(1)
     for file in sorted(folder.glob("*.torchscript")):
         own = json.loads(file.with_suffix(".json").read_text())
         model = torch.jit.load(file)

@@ -163,8 +163,38 @@ TEST_CASE("export writes the model as safetensors, ONNX or TorchScript") {
   const SafetensorsFile file(weights);
   CHECK(file.tensors().size() == 4);
   CHECK(file.metadata().at("input") == "(pixel / 255 - 0) / 1, [batch, 1, 4, 4]");
+  CHECK(file.metadata().at("classes") == R"(["0","1","2"])");
   CHECK(dtrain_command({"export", run, "--format", "pickle"}).exit_code == 2);
   CHECK(dtrain_command({"export", run, "--out", folder / "no/such/file"}).exit_code == 2);
+}
+
+TEST_CASE("an export says what goes in and comes out, in the form that is asked for") {
+  const TemporaryFolder folder;
+  const fs::path run = save_run(folder.path());
+  const std::string file = folder / "model";
+  const auto export_as = [&](const std::vector<std::string>& more) {
+    std::vector<std::string> command = {"export", run, "--out", file, "--overwrite", "--format"};
+    command.insert(command.end(), more.begin(), more.end());
+    return dtrain_command(command);
+  };
+  const auto exported = [&](const std::vector<std::string>& more) {
+    const Outcome outcome = export_as(more);
+    INFO(outcome.errors);
+    CHECK(outcome.exit_code == 0);
+    return content_of(file);
+  };
+  CHECK_THAT(exported({"onnx"}), ContainsSubstring(R"(["0","1","2"])") && ContainsSubstring("logits") &&
+                                     !ContainsSubstring("probabilities") && !ContainsSubstring("Cast"));
+  CHECK_THAT(exported({"onnx", "--uint8", "--softmax"}),
+             ContainsSubstring("probabilities") && !ContainsSubstring("logits") && ContainsSubstring("Cast"));
+  CHECK_THAT(exported({"torchscript", "--softmax"}), ContainsSubstring(R"("output": "probabilities")"));
+  for (const std::vector<std::string>& senseless : {std::vector<std::string>{"torchscript", "--uint8"},
+                                                    {"safetensors", "--uint8"},
+                                                    {"safetensors", "--softmax"}}) {
+    const Outcome outcome = export_as(senseless);
+    CHECK(outcome.exit_code == 2);
+    CHECK_THAT(outcome.errors, ContainsSubstring("dtrain: --"));
+  }
 }
 
 }  // namespace

@@ -1,10 +1,31 @@
-// dtrain report: which files it replaces, and what it is given.
+// dtrain report: one HTML page of a run, of several, or of a sweep.
+#include <nlohmann/json.hpp>
+
 #include "catch.h"
+#include "checkpoint/manifest.h"
 #include "command_line.h"
 #include "files.h"
+#include "saved_run.h"
+#include "train/resume.h"
 
 namespace dtrain {
 namespace {
+
+namespace fs = std::filesystem;
+
+size_t times(const std::string& text, const std::string& what) {
+  size_t count = 0;
+  for (size_t at = text.find(what); at != std::string::npos; at = text.find(what, at + 1)) ++count;
+  return count;
+}
+
+// The folder of a run with a checkpoint of an untrained model.
+fs::path reportable_run(const fs::path& folder) {
+  const fs::path run = save_run(folder);
+  write_file(run / "spec.yaml", kSavedSpec);
+  write_file(run / "metrics.jsonl", "");
+  return run;
+}
 
 struct ReportedRun {
   TemporaryFolder folder;
@@ -40,18 +61,57 @@ TEST_CASE("report replaces its own earlier page, and no other file unless it is 
   CHECK(dtrain_command({"report", "run", "--output", "old.html"}, run.there).output == "old.html\n");
 }
 
-TEST_CASE("report says what it needs instead of a sweep's folder") {
+TEST_CASE("report of a folder that is not there names the one that was probably meant") {
   const ReportedRun run;
-  std::filesystem::create_directories(run.folder / "sweep/replicas-1");
-  run.folder.write("sweep/sweep.json", "{}");
-  run.folder.write("sweep/replicas-1/metrics.jsonl", "");
-  const Outcome outcome = dtrain_command({"report", "sweep"}, run.there);
-  CHECK(outcome.exit_code == 2);
-  CHECK_THAT(outcome.errors,
-             ContainsSubstring("sweep is the folder of a sweep: its results are in sweep/sweep.svg, ") &&
-                 ContainsSubstring("name runs in it: dtrain report sweep/replicas-1\n"));
   CHECK_THAT(dtrain_command({"report", "rum"}, run.there).errors,
              ContainsSubstring("rum: there is no such folder; did you mean run?"));
+}
+
+TEST_CASE("the page of a run with a checkpoint shows what eval counts, and the worst mistakes") {
+  const TemporaryFolder folder;
+  const fs::path run = reportable_run(folder.path());
+  const std::string page = folder / "page.html";
+  const Outcome made = dtrain_command({"report", run, "--output", page});
+  INFO(made.errors);
+  CHECK(made.exit_code == 0);
+  CHECK(made.errors.empty());
+  const auto evaluated = nlohmann::json::parse(dtrain_command({"eval", run, "--json"}).output);
+  const auto correct = evaluated.at("correct").get<size_t>();
+  const std::string text = content_of(page);
+  CHECK_THAT(text, ContainsSubstring("the checkpoint of step 5: " + std::to_string(correct) +
+                                     " of 33 test examples are right"));
+  CHECK(times(text, "<img ") == std::min<size_t>(24, 33 - correct));
+  CHECK(times(text, "src=\"data:image/png;base64,iVBORw0KGgo") == times(text, "<img "));
+  size_t cells = 0;
+  for (const auto& row : evaluated.at("confusion")) {
+    for (const auto& count : row) cells += count > 0 ? 1 : 0;
+  }
+  CHECK(times(text, "<td style=\"background:rgb(") == cells);
+
+  CHECK(dtrain_command({"report", run, "--output", page, "--overwrite", "--no-mistakes"}).exit_code == 0);
+  CHECK_THAT(content_of(page), !ContainsSubstring("<img ") && !ContainsSubstring("test examples are right"));
+}
+
+TEST_CASE("a run without a checkpoint has a page, and the reason why there are no mistakes") {
+  const TemporaryFolder folder;
+  const fs::path run = reportable_run(folder.path());
+  fs::remove_all(checkpoint_folder(run));
+  const Outcome made = dtrain_command({"report", run, "--output", folder / "page.html"});
+  CHECK(made.exit_code == 0);
+  CHECK_THAT(made.errors, ContainsSubstring("no confusion matrix and no mistakes: "));
+  CHECK(fs::exists(folder / "page.html"));
+}
+
+TEST_CASE("the folder of a sweep has a page") {
+  const TemporaryFolder folder;
+  folder.write("sweep.json", R"({"name": "mine", "mode": "strong", "points": []})");
+  CHECK(dtrain_command({"report", folder.path(), "--output", folder / "page.html"}).exit_code == 0);
+  CHECK_THAT(content_of(folder / "page.html"),
+             ContainsSubstring("sweep of mine") && ContainsSubstring("strong"));
+  folder.write("sweep.json", "{");
+  const Outcome damaged = dtrain_command({"report", folder.path(), "--output", folder / "other.html"});
+  CHECK(damaged.exit_code == 2);
+  CHECK_THAT(damaged.errors, ContainsSubstring("sweep.json is damaged"));
 }
 
 }  // namespace

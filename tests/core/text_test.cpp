@@ -137,5 +137,19 @@ TEST_CASE("text is cut at the limit, never within a character") {
   CHECK(printable(std::string(1000, 'x')) == std::string(200, 'x') + "...");
 }
 
+TEST_CASE("lines are broken at spaces, never within a word") {
+  CHECK(wrapped("one two three", 9) == "one two\nthree");
+  CHECK(wrapped("one two three", 7) == "one two\nthree");
+  CHECK(wrapped("one two three", 13) == "one two three");
+  CHECK(wrapped("one two three", 9, 2) == "one two\n  three");
+  CHECK(wrapped("  one two", 7, 2) == "  one\n  two");
+  CHECK(wrapped("a far-too-long-word b", 6, 1) == "a\n far-too-long-word\n b");
+  CHECK(wrapped("far-too-long-word b", 6) == "far-too-long-word\nb");
+  CHECK(wrapped("one\ntwo three\n", 5, 1) == "one\ntwo\n three\n");
+  CHECK(wrapped("é é é", 5) == "é é é");  // columns, not bytes
+  CHECK(wrapped("one two", 0) == "one two");
+  CHECK(wrapped("", 5).empty());
+}
+
 }  // namespace
 }  // namespace dtrain

@@ -112,7 +112,10 @@ std::vector<Event> Job::events() const {
   std::string text = content_of(run_folder() / "metrics.jsonl");
   text.resize(text.rfind('\n') + 1);  // without the half line of a killed job
   std::vector<Event> events;
-  for (const std::string& line : lines_of(text)) events.push_back(Event::parse(line));
+  for (const std::string& line : lines_of(text)) {
+    Event event = Event::parse(line);
+    if (event.at("event") != "machine") events.push_back(std::move(event));
+  }
   return events;
 }
 

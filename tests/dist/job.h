@@ -46,7 +46,8 @@ class Job {
   // "--set name=value" twice a field.
   static Arguments set(const Arguments& overrides);
 
-  // The complete lines of metrics.jsonl; empty while there is none.
+  // The complete lines of metrics.jsonl; empty while there is none. Without those about the machine, which
+  // come as often as a job is long.
   std::vector<Event> events() const;
   std::vector<Event> events(const std::string& kind, const std::string& run = "") const;
   // The only event of this kind and run; fails the test when there is another number of them.

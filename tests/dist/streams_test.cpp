@@ -107,6 +107,71 @@ TEST_CASE("on a terminal a progress line is drawn and taken away") {
   CHECK(shown.find("END distributed: completed", wiped) != std::string::npos);
 }
 
+// What stays of the output of a program on a terminal: lines that were drawn over are gone.
+std::vector<std::string> lines_left(const std::string& shown) {
+  std::vector<std::string> left;
+  for (const std::string& line : lines_of(shown)) {
+    const size_t end = line.find_last_not_of('\r') + 1;
+    left.push_back(line.substr(0, end).substr(line.substr(0, end).rfind('\r') + 1));
+    if (left.back().rfind("\x1b[K", 0) == 0) left.back().erase(0, 3);
+  }
+  return left;
+}
+
+std::string on_terminal(const Job& job, const Arguments& more,
+                        const std::map<std::string, std::string>& variables, int exit_code = 0) {
+  Terminal terminal(80);
+  ProgramOptions options;
+  options.terminal = terminal.name();
+  options.environment = variables;
+  Program program(job.run(more), options);
+  REQUIRE(eventually(30, [&] {
+    terminal.shown();
+    return program.has_ended();
+  }));
+  CHECK(program.wait().exit_code == exit_code);
+  return terminal.shown();
+}
+
+TEST_CASE(
+    "a terminal of 80 columns shows a compared job without a line that wraps, in colours with a meaning") {
+  const Job job;
+  const std::string shown =
+      on_terminal(job, Job::set({"compare.baseline=one_device", "train.epochs=3", "strategy.replicas=2"}),
+                  {{"TERM", "xterm"}});
+  INFO(shown);
+  std::string text;
+  for (const std::string& line : lines_left(shown)) text += line + "\n";
+  CHECK_THAT(text, ContainsSubstring("measuring what the strategy adds to a step where"));
+  CHECK_THAT(shown, ContainsSubstring("\roverhead ["));  // a bar moves meanwhile
+  CHECK_THAT(text, ContainsSubstring("  \x1b[32mbest\x1b[0m\n") && ContainsSubstring("      3/3 "));
+  size_t from = 0;  // without colours
+  while ((from = text.find('\x1b')) != std::string::npos) text.erase(from, text.find('m', from) - from + 1);
+  for (const std::string& line : lines_of(text)) {
+    CAPTURE(line);
+    CHECK(line.size() <= 80);
+  }
+}
+
+TEST_CASE("NO_COLOR takes the colours away if it has a value, and a dumb terminal gets no codes at all") {
+  const Job job;
+  const Arguments short_job = Job::set({"train.epochs=2"}) + Arguments{"--overwrite"};
+  const std::string green = "\x1b[32m";
+  CHECK_THAT(on_terminal(job, short_job, {{"TERM", "xterm"}, {"NO_COLOR", ""}}), ContainsSubstring(green));
+  const std::string plain = on_terminal(job, short_job, {{"TERM", "xterm"}, {"NO_COLOR", "1"}});
+  CHECK_THAT(plain,
+             !ContainsSubstring("\x1b[3") && ContainsSubstring("  best\r\n") && ContainsSubstring("\x1b[K"));
+  CHECK_THAT(on_terminal(job, short_job, {{"TERM", "dumb"}}), !ContainsSubstring("\x1b"));
+}
+
+TEST_CASE("an error on a terminal is red") {
+  const Job job;
+  CHECK(run_program(job.run()).exit_code == 0);
+  const std::string shown = on_terminal(job, {}, {{"TERM", "xterm"}}, 2);  // its folder is taken
+  CHECK_THAT(shown, ContainsSubstring("\x1b[31mdtrain: "));
+  CHECK_THAT(on_terminal(job, {}, {{"TERM", "xterm"}, {"NO_COLOR", "1"}}, 2), !ContainsSubstring("\x1b"));
+}
+
 TEST_CASE("Ctrl-C typed into the terminal stops the job") {
   const Job job;
   Terminal terminal;

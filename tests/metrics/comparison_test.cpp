@@ -94,10 +94,10 @@ TEST_CASE("the document holds starts, ends and the comparison") {
 }
 
 TEST_CASE("speedup, efficiency and overhead by hand") {
-  const Comparison two = compare_runs(baseline(), distributed(), 0.05);
+  const Comparison two = compare_runs(baseline(), distributed(), Overhead{0.05, 0.01});
   CHECK(two.speedup.value() == Approx(1.8));
   CHECK(two.scaling_efficiency.value() == Approx(0.9));
-  CHECK(two.overhead.value() == Approx(0.05));
+  CHECK(two.overhead.value().value == Approx(0.05));
   RunSummary four = distributed(100000);
   four.replicas = 4;
   RunSummary from_two = baseline();
@@ -124,7 +124,7 @@ TEST_CASE("ratios of numbers that are missing or make no sense are missing") {
 }
 
 TEST_CASE("the comparison event holds what is known") {
-  Event event = encode(comparison_event(compare_runs(baseline(), distributed(), 0.05)));
+  Event event = encode(comparison_event(compare_runs(baseline(), distributed(), Overhead{0.05, 0.01})));
   CHECK(event["event"] == "comparison");
   CHECK(event["run"] == "distributed");
   CHECK(event["baseline"]["strategy"] == "one_device");
@@ -132,6 +132,7 @@ TEST_CASE("the comparison event holds what is known") {
   CHECK(event["distributed"]["global_batch"] == 128);
   CHECK(event["scaling_efficiency"] == Approx(0.9));
   CHECK(event["overhead"] == Approx(0.05));
+  CHECK(event["overhead_uncertainty"] == Approx(0.01));
   CHECK_FALSE(event.contains("dataset_requested"));
   RunSummary short_run = distributed();
   short_run.examples_per_second.reset();
@@ -142,19 +143,21 @@ TEST_CASE("the comparison event holds what is known") {
 }
 
 TEST_CASE("the table, whole") {
-  const std::string table = comparison_table(comparison_event(compare_runs(baseline(), distributed(), 0.05)));
+  const std::string table =
+      comparison_table(comparison_event(compare_runs(baseline(), distributed(), Overhead{0.05, 0.012})));
   CHECK(table == R"(comparison: mnist_mirrored, dataset mnist
-metric                                   baseline           distributed   ratio
-                            one_device, 1 replica  mirrored, 2 replicas
-global batch                                  128                   128   1.000
-time per epoch                            1.500 s               0.833 s   0.556
-examples/s                                 40,000                72,000   1.800
-step ms                                     3.200                 1.600   0.500
-evaluation loss                            0.0700                0.0700   1.000
-evaluation accuracy                        0.9780                0.9780   1.000
-speedup                                                                  1.80 x
-scaling efficiency                                                       90.0 %
-overhead at equal replicas                                                5.0 %
+metric                        baseline  distributed         ratio
+                            one_device     mirrored
+replicas                             1            2         2.000
+global batch                       128          128         1.000
+time per epoch                 1.500 s      0.833 s         0.556
+examples/s                      40,000       72,000         1.800
+step ms                          3.200        1.600         0.500
+evaluation loss                 0.0700       0.0700         1.000
+evaluation accuracy             0.9780       0.9780         1.000
+speedup                                                    1.80 x
+scaling efficiency                                         90.0 %
+overhead at equal replicas                           5.0 % +- 1.2
 )");
 }
 
@@ -193,9 +196,8 @@ TEST_CASE("the table shows what is missing as dashes, and a fallback dataset") {
   CHECK(table.find("nan") == std::string::npos);
   RunSummary diverged = distributed();
   loss_of(diverged) = std::nan("");
-  CHECK_THAT(
-      comparison_table(comparison_event(compare_runs(baseline(), diverged))),
-      ContainsSubstring("evaluation loss                            0.0700                   nan       -\n"));
+  CHECK_THAT(comparison_table(comparison_event(compare_runs(baseline(), diverged))),
+             ContainsSubstring("evaluation loss                 0.0700          nan       -\n"));
 }
 
 TEST_CASE("verdict: faster and as good") {
@@ -241,9 +243,19 @@ TEST_CASE("verdict: the overhead and different batches are part of it") {
   RunSummary right = distributed();
   right.global_batch = 256;
   CHECK_THAT(
-      compare_runs(baseline(), right, 0.05).verdict,
-      ContainsSubstring(
-          "; the strategy's overhead at equal replicas is 5.0 %; the global batches differ (128 and 256)."));
+      compare_runs(baseline(), right, Overhead{0.05, 0.01}).verdict,
+      ContainsSubstring("; the strategy's overhead at equal replicas is 5.0 % +- 1.0; the global batches "
+                        "differ (128 and 256)."));
+}
+
+TEST_CASE("verdict: an overhead within the noise of its measurement is neither a cost nor a gain") {
+  for (const double value : {-0.03, 0.0, 0.03}) {
+    CHECK_THAT(compare_runs(baseline(), distributed(), Overhead{value, 0.04}).verdict,
+               ContainsSubstring("overhead at equal replicas is lost in the noise of its measurement (") &&
+                   ContainsSubstring(" % +- 4.0)"));
+  }
+  CHECK_THAT(compare_runs(baseline(), distributed(), Overhead{-0.03, 0.01}).verdict,
+             ContainsSubstring("overhead at equal replicas is -3.0 % +- 1.0"));
 }
 
 TEST_CASE("verdict: equal replicas") {

@@ -73,27 +73,47 @@ std::vector<std::string> screen(const std::string& output, size_t width) {
 
 const char kGolden[] = R"(distributed run: mnist_mirrored
   strategy      mirrored, 2 replicas on cpu, 1 thread each
-  global batch  128 = 64 per replica x 2 replicas x 1 accumulation step
+  global batch  128 = 64 per replica x 2 replicas
   learning rate 0.001 x 128/64 (linear) = 0.002
   training      2 epochs of 469 steps: 938 in all
   dataset       fashion_mnist, 60,000 training and 10,000 test examples
   source        data/fashion_mnist
-  NOTE: dataset mnist was not found; this run uses the fallback fashion_mnist, and its numbers are not those of mnist
+NOTE: dataset mnist was not found; this run uses the fallback fashion_mnist, and its numbers are not those of mnist
   model         235,146 parameters, float32
   seed          42
   step timing   median of the steps after the first 10
   versions      dtrain 0.1.0, LibTorch 2.11.0
 BEGIN distributed
-    epoch  phase       loss  accuracy   examples/s    step ms         time
-      1/2  train     0.3125    0.9000       64,000      2.000        1.0 s
-      1/2  eval      0.0715    0.9760       80,000          -        0.1 s
-      2/2  train     0.3125    0.9000       64,000      2.000        1.0 s
-      2/2  eval      0.0715    0.9760       80,000          -        0.1 s
+               -- training --          -- test --
+    epoch      loss  accuracy      loss  accuracy  examples/s        time
+      1/2    0.3125    0.9000    0.0715    0.9760      64,000       1.1 s  best
+      2/2    0.3125    0.9000    0.0715    0.9760      64,000       1.1 s
 END distributed: completed, 938 steps in 2.2 s
   64,000 examples/s, 2.000 ms a step (medians without the first 10 steps)
   final evaluation: loss 0.0715, accuracy 0.9760
+  best epoch: 1, loss 0.0715, accuracy 0.9760
 
 )";
+
+// What a person reads of output with colours.
+std::string without_colours(const std::string& text) {
+  std::string plain;
+  for (size_t at = 0; at < text.size(); ++at) {
+    if (text.compare(at, 2, "\x1b[") == 0 && text.find('m', at) != std::string::npos) {
+      at = text.find('m', at);
+    } else {
+      plain += text[at];
+    }
+  }
+  return plain;
+}
+
+size_t widest_line(const std::string& text) {
+  std::istringstream lines(text);
+  size_t widest = 0;
+  for (std::string line; std::getline(lines, line);) widest = std::max(widest, line.size());
+  return widest;
+}
 
 }  // namespace
 
@@ -109,8 +129,8 @@ TEST_CASE("with a validation part every line says what was evaluated") {
              eval_of("test", "distributed", 2, 0.0715, 0.976), split_run_end("distributed", 0.976)});
   INFO(text);
   CHECK_THAT(text, ContainsSubstring("54,000 training, 6,000 validation and 10,000 test examples\n") &&
-                       ContainsSubstring("2/2  valid     0.0500    0.9900") &&
-                       ContainsSubstring("2/2  test      0.0715    0.9760") &&
+                       ContainsSubstring("-- validation --\n") && !ContainsSubstring("-- test") &&
+                       ContainsSubstring("      2/2         -         -    0.0500    0.9900") &&
                        ContainsSubstring("  last validation: loss 0.0500, accuracy 0.9900\n"
                                          "  final test: loss 0.0715, accuracy 0.9760\n"));
   CHECK_THAT(text, !ContainsSubstring("eval"));
@@ -232,7 +252,155 @@ TEST_CASE("colour is used only when asked for") {
   CHECK(shown(ConsoleOptions(), one_run()).find('\x1b') == std::string::npos);
   ConsoleOptions options;
   options.colour = true;
-  CHECK_THAT(shown(options, one_run()), ContainsSubstring("\x1b[1;33mNOTE: dataset mnist"));
+  const std::string text = shown(options, one_run());
+  CHECK_THAT(text, ContainsSubstring("\x1b[33mNOTE: dataset mnist") &&  // yellow: a warning
+                       ContainsSubstring("1.1 s  \x1b[32mbest\x1b[0m\n") &&
+                       ContainsSubstring("\x1b[32mbest epoch: 1,"));
+  CHECK(without_colours(text) == kGolden);
+  const Event warning = {{"event", "warning"}, {"text", "hot"}};
+  CHECK(shown(options, {warning}) == "\x1b[33mWARNING:\x1b[0m hot\n");
+  const Event failed = {{"event", "run_end"}, {"run", "baseline"}, {"status", "failed"}, {"exit_code", 4}};
+  CHECK(shown(options, {failed}) == "\x1b[31mEND baseline: failed, exit code 4\x1b[0m\n\n");
+}
+
+TEST_CASE("the best epoch is marked by the metric that decides, also when it was made before a resume") {
+  std::vector<Event> events = {run_start("distributed", 2)};
+  const std::vector<std::pair<double, double>> evaluations = {{0.5, 0.8}, {0.3, 0.9}, {0.2, 0.85}};
+  for (size_t i = 0; i < evaluations.size(); ++i) {
+    const auto number = static_cast<int64_t>(i) + 1;
+    Event evaluation = eval("distributed", number);
+    evaluation["loss"] = evaluations[i].first;
+    evaluation["accuracy"] = evaluations[i].second;
+    events.push_back(epoch("distributed", number));
+    events.push_back(evaluation);
+  }
+  events.push_back(run_end("distributed"));
+  ConsoleOptions by_accuracy_options;
+  by_accuracy_options.best_metric = "accuracy";
+  const std::string by_accuracy = shown(by_accuracy_options, events);
+  CHECK_THAT(by_accuracy, ContainsSubstring("0.5000    0.8000      64,000       1.1 s  best\n") &&
+                              ContainsSubstring("0.3000    0.9000      64,000       1.1 s  best\n") &&
+                              ContainsSubstring("0.2000    0.8500      64,000       1.1 s\n"));
+  CHECK_THAT(by_accuracy, ContainsSubstring("  best epoch: 2, loss 0.3000, accuracy 0.9000\n"));
+  ConsoleOptions by_loss;
+  by_loss.best_metric = "loss";
+  CHECK_THAT(shown(by_loss, events), !ContainsSubstring("best epoch:"));  // it is the last one
+
+  std::ostringstream out;
+  Console console(out, by_accuracy_options);
+  for (size_t i = 0; i < 5; ++i) console.remember(events[i]);
+  CHECK(out.str().empty());
+  Event resumed = run_start("distributed", 2);
+  resumed["resumed_step"] = 938;
+  console.on_event(resumed);
+  for (size_t i = 5; i < events.size(); ++i) console.on_event(events[i]);
+  CHECK_THAT(out.str(), !ContainsSubstring("  best\n") && ContainsSubstring("  best epoch: 2, loss 0.3000"));
+  console.forget();
+  out.str("");
+  for (size_t i = 5; i < events.size(); ++i) console.on_event(events[i]);
+  CHECK_THAT(out.str(), ContainsSubstring("  best\n") && !ContainsSubstring("best epoch:"));
+}
+
+TEST_CASE("the line of an epoch waits for its evaluation, and for no other") {
+  std::ostringstream out;
+  Console console(out, ConsoleOptions());
+  console.on_event(run_start("distributed", 2));
+  out.str("");
+  console.on_event(epoch("distributed", 1));
+  CHECK(out.str().empty());
+  console.on_event(step("distributed", 2, 470));  // the epoch is not evaluated
+  CHECK_THAT(out.str(), ContainsSubstring("      1/2    0.3125    0.9000         -         -"));
+  out.str("");
+  console.on_event(epoch("distributed", 2));
+  console.on_event(run_end("distributed"));
+  CHECK_THAT(out.str(), ContainsSubstring("      2/2    0.3125    0.9000         -         -"));
+  CHECK_THAT(out.str(), !ContainsSubstring("-- training --"));  // one heading for a run
+}
+
+TEST_CASE("while an epoch is evaluated the progress line says so") {
+  double now = 0;
+  ConsoleOptions options = with_clock(now);
+  options.is_terminal = true;
+  std::ostringstream out;
+  Console console(out, options);
+  console.on_event(run_start("distributed", 2));
+  console.on_event(progress("distributed", 1, 469));
+  now = 1;
+  console.on_event(epoch("distributed", 1));
+  CHECK_THAT(screen(out.str(), 130).back(), ContainsSubstring("evaluating"));
+  now = 2;
+  console.on_event(eval("distributed", 1));
+  console.on_tick();
+  CHECK_THAT(screen(out.str(), 130).back(), !ContainsSubstring("evaluating"));
+}
+
+TEST_CASE("nothing is silent while the overhead is measured") {
+  double now = 0;
+  ConsoleOptions options = with_clock(now);
+  std::vector<Event> events = {{{"event", "overhead"}, {"run", "overhead"}, {"step", 0}, {"steps", 210}},
+                               {{"event", "overhead"}, {"run", "overhead"}, {"step", 70}, {"steps", 210}}};
+  CHECK(shown(options, events) ==
+        "measuring what the strategy adds to a step where there is nothing to distribute: 210 steps with it "
+        "and "
+        "as many without, in turn\n");
+  options.is_terminal = true;
+  std::ostringstream out;
+  Console console(out, options);
+  for (const Event& event : events) console.on_event(event), now += 1;
+  CHECK_THAT(screen(out.str(), 80).back(),
+             ContainsSubstring("overhead [===") && ContainsSubstring(" 70/210"));
+  console.on_event(
+      {{"event", "overhead"}, {"run", "overhead"}, {"step", 210}, {"steps", 210}, {"overhead", 0.1}});
+  console.on_tick();
+  CHECK(screen(out.str(), 80).back().empty());
+  options.json = true;
+  CHECK(shown(options, events).empty());
+  options.json = false;
+  options.quiet = true;
+  CHECK(shown(options, events).empty());
+}
+
+TEST_CASE("a job on one device speaks of no replicas") {
+  ConsoleOptions options;
+  options.alone = true;
+  std::vector<Event> events = one_run();
+  events[0] = run_start("distributed", 1);
+  events[0]["skipped_steps"] = events.back()["skipped_steps"] = 0;
+  const std::string text = shown(options, events);
+  CHECK_THAT(text, !ContainsSubstring("replica") && !ContainsSubstring("distributed"));
+  CHECK_THAT(text, !ContainsSubstring("the first 0") && !ContainsSubstring("1 accumulation"));
+  CHECK_THAT(text, ContainsSubstring("run: mnist_mirrored\n  strategy      one_device, on cpu with 1 thread\n"
+                                     "  batch         128\n") &&
+                       ContainsSubstring("BEGIN training\n") &&
+                       ContainsSubstring("END training: completed") &&
+                       ContainsSubstring("median of all steps\n") && ContainsSubstring("a step (medians)\n"));
+}
+
+TEST_CASE("on a terminal of 80 columns no line is wider, and none is broken within a word") {
+  ConsoleOptions options;
+  options.is_terminal = true;
+  std::vector<Event> events = one_run();
+  events[0]["strategy"] = "multi_worker_mirrored";
+  events[0]["learning_rate_derivation"] =
+      "0.001 x 128/64 (linear) = 0.002; 0.0002 after 3 epochs (1,407 steps), which is not reached, 2e-05 "
+      "after 7 "
+      "epochs (3,283 steps), which is not reached";
+  events.push_back({{"event", "warning"},
+                    {"text", "a long warning " + std::string(30, 'w') + " that goes on " +
+                                 std::string(40, 'x') + " to its end"}});
+  events.push_back({{"event", "message"}, {"text", "a message " + std::string(60, 'y') + " of many words"}});
+  Event compared = comparison();
+  compared["distributed"]["strategy"] = "multi_worker_mirrored";
+  compared["overhead"] = -0.0123;
+  compared["overhead_uncertainty"] = 0.151;
+  events.push_back(compared);
+  std::string text;
+  for (const std::string& line : screen(shown(options, events), 80)) text += line + "\n";  // none wraps
+  CHECK(widest_line(text) <= 80);
+  CHECK_THAT(text, ContainsSubstring("(1,407 steps),\n                which is not reached") ||
+                       ContainsSubstring("\n                "));
+  // Where there is no terminal, lines stay whole.
+  CHECK(widest_line(shown(ConsoleOptions(), events)) > 100);
 }
 
 TEST_CASE("quiet shows the fallback note once, failures and the comparison") {
@@ -290,8 +458,8 @@ TEST_CASE("losses that are not numbers are shown as such, from events and from t
   diverged["loss"] = std::nan("");
   const Event read = Event::parse(event_text(diverged));
   for (const Event& event : {diverged, read}) {
-    CHECK_THAT(shown(ConsoleOptions(), {run_start("distributed", 2), event}),
-               ContainsSubstring("      1/2  train        nan    0.9000"));
+    CHECK_THAT(shown(ConsoleOptions(), {run_start("distributed", 2), event, run_end("distributed")}),
+               ContainsSubstring("      1/2       nan    0.9000         -         -"));
   }
 }
 

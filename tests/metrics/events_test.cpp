@@ -95,6 +95,7 @@ EpochEvent epoch() {
   event.metrics = {{"loss", 0.3125}, {"accuracy", 0.9}};
   event.learning_rate = 0.002;
   event.speed = {64000.0, 2.0};
+  event.phases_ms = PhaseTimes{{0.5, 1.5, 0.25, 0.125, 0}};
   event.device = {5, 10, 0.5};
   event.traffic = {1000, 2000};
   return event;
@@ -102,7 +103,9 @@ EpochEvent epoch() {
 const char* const kEpoch =
     R"({"event":"epoch","time":"2026-01-31T12:00:00.000Z","run":"distributed","epoch":1,"steps":469,)"
     R"("examples":60000,"seconds":0.96,"loss":0.3125,"accuracy":0.9,"learning_rate":0.002,)"
-    R"("examples_per_second":64000.0,"step_ms":2.0,"device_memory_bytes":5,"device_memory_total_bytes":10,)"
+    R"("examples_per_second":64000.0,"step_ms":2.0,)"
+    R"("phases_ms":{"data_wait":0.5,"compute":1.5,"communicate":0.25,"update":0.125,"wait_for_peers":0.0},)"
+    R"("device_memory_bytes":5,"device_memory_total_bytes":10,)"
     R"("device_utilisation":0.5,"bytes_sent":1000,"bytes_received":2000})";
 
 EvalEvent evaluation() {
@@ -250,6 +253,7 @@ ComparisonEvent comparison() {
   event.speedup = 1.75;
   event.scaling_efficiency = 0.875;
   event.overhead = -0.5;
+  event.overhead_uncertainty = 0.25;
   event.verdict = "A sentence.";
   return event;
 }
@@ -259,7 +263,7 @@ const char* const kComparison =
     R"("replicas":1,"global_batch":128},"distributed":{"strategy":"mirrored","replicas":2,)"
     R"("global_batch":128,"seconds_per_epoch":0.96,"examples_per_second":64000.0,"step_ms":2.0,)"
     R"("part":"test","loss":0.0715,"accuracy":0.976,"validation":{"loss":0.5},"restarts":2,)"
-    R"("lost_seconds":3.5},"speedup":1.75,"scaling_efficiency":0.875,"overhead":-0.5,)"
+    R"("lost_seconds":3.5},"speedup":1.75,"scaling_efficiency":0.875,"overhead":-0.5,"overhead_uncertainty":0.25,)"
     R"("verdict":"A sentence."})";
 
 ProgressEvent progress() {
@@ -273,11 +277,27 @@ const char* const kProgress =
 
 OverheadEvent overhead() {
   auto event = event_of<OverheadEvent>("overhead");
+  event.step = 210;
+  event.steps = 210;
   event.overhead = 0.125;
+  event.uncertainty = 0.5;
   return event;
 }
 const char* const kOverhead =
-    R"({"event":"overhead","time":"2026-01-31T12:00:00.000Z","run":"overhead","overhead":0.125})";
+    R"({"event":"overhead","time":"2026-01-31T12:00:00.000Z","run":"overhead","step":210,"steps":210,)"
+    R"("overhead":0.125,"uncertainty":0.5})";
+
+MachineEvent machine() {
+  auto event = event_of<MachineEvent>();
+  event.seconds = 5.5;
+  event.processors = 0.75;
+  event.memory_bytes = 4000;
+  event.memory_total_bytes = 8000;
+  return event;
+}
+const char* const kMachine =
+    R"({"event":"machine","time":"2026-01-31T12:00:00.000Z","run":"distributed","seconds":5.5,)"
+    R"("processors":0.75,"memory_bytes":4000,"memory_total_bytes":8000})";
 
 // Calls `check` with every event and its text.
 template <class Check>
@@ -296,6 +316,7 @@ void for_each_event(const Check& check) {
   check(comparison(), kComparison);
   check(progress(), kProgress);
   check(overhead(), kOverhead);
+  check(machine(), kMachine);
 }
 
 template <class T>

@@ -1,4 +1,5 @@
-#include "display/report.h"
+#include "report/report.h"
+#include "report/sweep_report.h"
 
 #include <fstream>
 
@@ -9,6 +10,7 @@
 #include "runs/comparison.h"
 #include "runs/finished_run.h"
 #include "sample_events.h"
+#include "sample_sweep.h"
 
 namespace dtrain {
 namespace {
@@ -24,8 +26,13 @@ void write_course(std::ostream& out, const std::string& run, int64_t replicas) {
     line["loss"] = 2.0 / static_cast<double>(number);
     out << line << '\n';
   }
-  for (int64_t number = 1; number <= 2; ++number)
-    out << epoch(run, number) << '\n' << eval(run, number) << '\n';
+  for (int64_t number = 1; number <= 2; ++number) {
+    Event end = epoch(run, number);
+    end["phases_ms"] = {{"data_wait", 0.1}, {"compute", 1.5 * static_cast<double>(number)}};
+    Event evaluation = eval(run, number);
+    if (number == 2) evaluation["accuracy"] = 0.9;
+    out << end << '\n' << evaluation << '\n';
+  }
   Event end = run_end(run);
   end["phases_ms"] = {
       {"data_wait", 0.1}, {"compute", 1.5}, {"communicate", 0.2}, {"update", 0.1}, {"wait_for_peers", 0.1}};
@@ -63,8 +70,9 @@ fs::path make_run(const fs::path& folder, const std::string& hostile = "plain") 
 void check_page(const std::string& page) {
   REQUIRE(page.rfind(kDoctype, 0) == 0);
   CHECK(is_well_formed(page.substr(std::string(kDoctype).size())));
-  for (const char* none : {"<script", "javascript:", " src=", "href=", "url(", "@import", " onload", "inf\""})
+  for (const char* none : {"<script", "javascript:", "href=", "url(", "@import", " onload", "inf\""})
     CHECK(count_of(page, none) == 0);
+  CHECK(count_of(page, " src=") == count_of(page, " src=\"data:image/png;base64,"));
   CHECK_THAT(page, ContainsSubstring("default-src 'none'"));
 }
 
@@ -72,14 +80,16 @@ TEST_CASE("a run's page has its curves, numbers, environment and spec") {
   const TemporaryFolder folder;
   const std::string page = report_page({read_run_history(make_run(folder.path() / "run"))});
   check_page(page);
-  CHECK(count_of(page, "<figure>") == 5);
+  CHECK(count_of(page, "<figure>") == 5 + 2);    // curves, and the phases of each course over its epochs
+  CHECK(count_of(page, "class=\"ring\"") == 4);  // around the best loss and accuracy of each course
+  CHECK_THAT(page, ContainsSubstring("accuracy of the best epoch, 1 of 2"));
   CHECK(count_of(page, "class=\"line\"") == 2 + 2 + 2 + 2 + 2);  // baseline and distributed
   CHECK(count_of(page, "class=\"line faint\"") == 2 + 2);        // training loss and accuracy
   CHECK(count_of(page, "class=\"bar\"") == 2);
   for (const char* text :
-       {"1.74 x", "87.0 %", ">0.9760<", "Learning rate", "Speed, examples/s", "forward and backward",
-        ">60,000<", "2 x plain", "per_replica: 64", "prefers-color-scheme: dark", ">completed<",
-        "distributed: plain was not found; this is plain"})
+       {"1.74 x", "87.0 %", ">0.9760<", ">0.9000<", "Learning rate", "Speed, examples/s",
+        "forward and backward", ">60,000<", "2 x plain", "per_replica: 64", "prefers-color-scheme: dark",
+        ">completed<", "distributed: plain was not found; this is plain"})
     CHECK_THAT(page, ContainsSubstring(text));
 }
 
@@ -183,6 +193,81 @@ TEST_CASE("a run that never came to anything has a page too") {
   CHECK(is_well_formed(page.substr(std::string(kDoctype).size())));
   CHECK_THAT(page, ContainsSubstring("&lt;diverged&gt;") && ContainsSubstring("failed"));
   CHECK_THROWS_AS(read_run_history(folder.path()), Error);
+}
+
+TEST_CASE("the page shows the layers, what the model confuses, and its worst mistakes as pictures") {
+  const TemporaryFolder folder;
+  const std::vector<RunHistory> runs = {read_run_history(make_run(folder.path() / "run"))};
+  ModelReport model;
+  model.layers = {{"flatten", "flatten", "[784]", 0}, {"dense<1>", "dense", "[3]", 2355}};
+  std::string page = report_page(runs, {model});
+  check_page(page);
+  CHECK_THAT(page, ContainsSubstring("dense&lt;1&gt;") && ContainsSubstring(">2,355<") &&
+                       ContainsSubstring("[784]"));
+  CHECK_THAT(page, !ContainsSubstring("What it confuses"));
+
+  model.examined = "the checkpoint of step 5: 13 of 17 test examples are right";
+  model.classes = {"0 cat", "1 <dog>", "2 owl"};
+  model.confusion = {{5, 3, 0}, {0, 8, 1}, {0, 0, 0}};
+  for (int64_t i = 0; i < 4; ++i)
+    model.mistakes.push_back(
+        {i, std::string("a\0b", static_cast<size_t>(i)), "0 cat", "1 <dog>", 0.75, 0.125});
+  page = report_page(runs, {model});
+  check_page(page);
+  CHECK_THAT(page,
+             ContainsSubstring("13 of 17 test examples are right") && ContainsSubstring("1 &lt;dog&gt;"));
+  for (const char* encoded : {"base64,\"", "base64,YQ==\"", "base64,YQA=\"", "base64,YQBi\""})
+    CHECK_THAT(page, ContainsSubstring(encoded));
+  CHECK_THAT(page, ContainsSubstring("taken for 1 &lt;dog&gt; (75.0 %; 0 cat: 12.5 %)"));
+  CHECK(count_of(page, "rgb(59 130 214 / ") == 2);  // the classes that were right at times
+  CHECK(count_of(page, "rgb(209 73 91 / ") == 2);   // and the two confusions
+
+  // Of many classes the pairs that are confused most.
+  model.classes.assign(50, "other");
+  model.classes[7] = "seven";
+  model.confusion.assign(50, std::vector<int64_t>(50, 1));
+  model.confusion[7][8] = 1234;
+  page = report_page(runs, {model});
+  check_page(page);
+  CHECK(count_of(page, "class=\"matrix\"") == 0);
+  CHECK_THAT(page, ContainsSubstring("<th scope=\"row\">seven</th><td>other</td><td>1,234</td>"));
+}
+
+TEST_CASE("the page shows how busy the machine was") {
+  const TemporaryFolder folder;
+  const fs::path run = make_run(folder.path() / "run");
+  std::ofstream metrics(run / "metrics.jsonl", std::ios::app);
+  metrics << '\n';
+  for (int i = 1; i <= 3; ++i)
+    metrics << R"({"event":"machine","run":"distributed","seconds":)" << 5 * i
+            << R"(,"processors":0.9,"memory_bytes":4294967296,"memory_total_bytes":8589934592})" << '\n';
+  metrics << R"({"event":"machine","run":"distributed"})" << std::endl;
+  const std::string page = report_page({read_run_history(run)});
+  check_page(page);
+  CHECK(count_of(page, "<figure>") == 5 + 2 + 2);
+  CHECK_THAT(page, ContainsSubstring("at work: 90 (seconds since the job began 5)") &&
+                       ContainsSubstring("in use: 4 (") && ContainsSubstring("all there is: 8 ("));
+}
+
+TEST_CASE("a sweep has a page") {
+  Sweep sweep = sweep_from(Event::parse(event_text(sweep_document(sample_sweep()))));
+  CHECK(sweep_document(sweep).at("points") == sweep_document(sample_sweep()).at("points"));
+  std::string page = sweep_page(sweep);
+  check_page(page);
+  for (const char* text :
+       {"sweep of mnist_mirrored", "1.50 x", "75.0 %", ">64,000<", "2 replicas, batch 64 per replica",
+        "failed: rank 3 failed first", "3 runs of 300 timed steps", "forward and backward"})
+    CHECK_THAT(page, ContainsSubstring(text));
+  CHECK(count_of(page, "<figure>") == 2);
+  CHECK(count_of(page, "class=\"bar\"") == 2);
+  // Whatever the file says.
+  for (const char* document : {"{}", "{\"points\":[3,{},{\"runs\":[7,{\"phases_ms\":3}]}],\"name\":7}",
+                               "{\"points\":{\"a\":1},\"strategy\":\"<b>\"}"}) {
+    sweep = sweep_from(Event::parse(document));
+    page = sweep_page(sweep);
+    CHECK(is_well_formed(page.substr(std::string(kDoctype).size())));
+    CHECK(count_of(page, "<b>&lt;b&gt;</b>") + count_of(page, "<b></b>") > 0);
+  }
 }
 
 TEST_CASE("a long run's page stays small") {

@@ -215,7 +215,7 @@ TEST_CASE("an inspection reads as a table") {
       "gradient_tolerance": 1e-5, "weights_equal": true, "passed": true})");
   const std::string table = inspection_table(decode<InspectEvent>(event).value());
   CHECK_THAT(table, ContainsSubstring("step 7, replica by replica"));
-  CHECK_THAT(table, ContainsSubstring("59999, 2, 30000, 4, 5, 6, 7, ..."));
+  CHECK_THAT(table, ContainsSubstring("59999, 2, 30000, 4, ..."));
   CHECK_THAT(table, ContainsSubstring(" 17  "));
   CHECK_THAT(table, ContainsSubstring("difference 1.0e-08, allowed 1e-05"));
   CHECK_THAT(table, ContainsSubstring("the same on every replica"));

@@ -267,7 +267,7 @@ TEST_CASE("a global batch is divided over replicas and accumulated passes") {
 TEST_CASE("a global batch that the launched replicas cannot share is said once, where it is written") {
   CHECK(
       problems_in("strategy: {kind: mirrored}\nbatch:\n  global: 64\ncompare: {baseline: one_device}\n", 3) ==
-      "spec:3:3: batch.global: 64 does not divide into 3 replicas x 1 accumulation steps; use a multiple of "
+      "spec:3:3: batch.global: 64 does not divide into 3 replicas x 1 accumulation step; use a multiple of "
       "3, or batch.per_replica\n");
 }
 

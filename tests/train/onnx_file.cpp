@@ -87,8 +87,8 @@ OnnxNode read_node(const std::string& bytes) {
 // TensorProto.DataType.
 at::ScalarType read_type(const Field& field) {
   const int64_t type = field.as_integer();
-  require_that(type == 1 || type == 11, "neither float nor double");
-  return type == 1 ? at::kFloat : at::kDouble;
+  require_that(type == 1 || type == 2 || type == 11, "neither float, uint8 nor double");
+  return type == 1 ? at::kFloat : type == 2 ? at::kByte : at::kDouble;
 }
 
 std::pair<std::string, at::Tensor> read_tensor(const std::string& bytes) {
@@ -209,6 +209,14 @@ int64_t read_opset(const std::string& bytes) {
   return fields[0].as_integer();
 }
 
+// StringStringEntryProto.
+std::pair<std::string, std::string> read_property(const std::string& bytes) {
+  const std::vector<Field> fields = protobuf_fields(bytes);
+  require_that(fields.size() == 2 && fields[0].number() == 1 && fields[1].number() == 2,
+               "no key with a value");
+  return {fields[0].as_bytes(), fields[1].as_bytes()};
+}
+
 std::string attribute_text(const OnnxAttribute& attribute) {
   if (const auto* integer = std::get_if<int64_t>(&attribute)) return std::to_string(*integer);
   if (const auto* single = std::get_if<float>(&attribute)) return fmt::format("{}f", *single);
@@ -240,6 +248,9 @@ OnnxModel read_onnx(const std::string& bytes) {
         break;
       case 8:
         model.opset = read_opset(field.as_bytes());
+        break;
+      case 14:
+        require_that(model.metadata.insert(read_property(field.as_bytes())).second, "a property twice");
         break;
       default:
         refuse("ModelProto", field);

@@ -39,6 +39,7 @@ struct OnnxModel {
   std::map<std::string, at::Tensor> initializers;
   std::vector<OnnxValue> inputs;
   std::vector<OnnxValue> outputs;
+  std::map<std::string, std::string> metadata;
 };
 
 // Throws std::runtime_error for a file that is damaged, lacks a part, or has a field that dtrain does not

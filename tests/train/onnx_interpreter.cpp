@@ -87,6 +87,18 @@ at::Tensor batch_normalization(const Operands& in, const OnnxAttributes& attribu
   return (in[0] - mean) / at::sqrt(variance + epsilon) * scale + shift;
 }
 
+// TensorProto.DataType: 1 is float, 11 double.
+at::Tensor cast(const Operands& in, const OnnxAttributes& attributes) {
+  const auto type = std::get<int64_t>(attributes.at("to"));
+  demand(type == 1 || type == 11, "a cast to neither float nor double");
+  return in[0].to(type == 1 ? at::kFloat : at::kDouble);
+}
+
+at::Tensor softmax(const Operands& in, const OnnxAttributes& attributes) {
+  const at::Tensor powers = at::exp(in[0]);
+  return powers / powers.sum(attribute_or(attributes, "axis", int64_t{-1}), /*keepdim=*/true);
+}
+
 at::Tensor same(const Operands& in, const OnnxAttributes&) { return in[0]; }
 at::Tensor rectified(const Operands& in, const OnnxAttributes&) { return at::clamp_min(in[0], 0); }
 at::Tensor gelu_of(const Operands& in, const OnnxAttributes&) {
@@ -109,6 +121,7 @@ const std::map<std::string, OnnxOperator> kOperators = {
     {"Add", {sum_of, 2, 2, {}}},
     {"AveragePool", {average_pool, 1, 1, {"count_include_pad", "kernel_shape", "pads", "strides"}}},
     {"BatchNormalization", {batch_normalization, 5, 5, {"epsilon"}}},
+    {"Cast", {cast, 1, 1, {"to"}}},
     {"Conv", {conv, 2, 3, {"kernel_shape", "pads", "strides"}}},
     {"Div", {quotient_of, 2, 2, {}}},
     {"Flatten", {flatten_to_matrix, 1, 1, {"axis"}}},
@@ -119,6 +132,7 @@ const std::map<std::string, OnnxOperator> kOperators = {
     {"MaxPool", {max_pool, 1, 1, {"kernel_shape", "pads", "strides"}}},
     {"Relu", {rectified, 1, 1, {}}},
     {"Sigmoid", {sigmoid_of, 1, 1, {}}},
+    {"Softmax", {softmax, 1, 1, {"axis"}}},
     {"Sub", {difference_of, 2, 2, {}}},
     {"Tanh", {tanh_of, 1, 1, {}}}};
 

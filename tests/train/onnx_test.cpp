@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cstring>
 #include <limits>
+#include <map>
 #include <string>
 #include <utility>
 #include <vector>
@@ -20,8 +21,8 @@
 namespace dtrain {
 namespace {
 
-std::string onnx_bytes(const ExportedModel& model) {
-  return onnx_model(model.plan, model.data, model.image, model.variables, "example");
+std::string onnx_bytes(const ExportedModel& model, const ExportForm& form = {}) {
+  return onnx_model(model.plan, model.data, model.image, model.variables, "example", form);
 }
 
 OnnxModel onnx_of(const std::string& layers, at::ScalarType type = at::kFloat) {
@@ -160,6 +161,26 @@ TEST_CASE("and an ONNX model with padding on one side only, or on both, or none"
   check_onnx_logits(listed_layers("[{kind: " + layer + ", padding: " + padding +
                                   "}, {kind: flatten}, {kind: dense, units: 3}]"),
                     at::kDouble);
+}
+
+TEST_CASE("an ONNX model can take bytes and give probabilities, and tells what it was told of itself") {
+  const at::NoGradGuard no_grad;
+  const at::ScalarType type = GENERATE(at::kFloat, at::kDouble);
+  const ExportedModel model = exported_model(listed_layers(kEveryKind), type);
+  const OnnxModel bytes = read_onnx(onnx_bytes(model, {.uint8 = true}));
+  INFO(onnx_text(bytes));
+  CHECK(bytes.inputs.at(0).type == at::kByte);
+  CHECK(bytes.outputs.at(0).name == "logits");
+  CHECK(at::equal(run_onnx(bytes, model.images),
+                  run_onnx(read_onnx(onnx_bytes(model)), model.images.to(type))));
+  CHECK(bytes.metadata.empty());
+
+  const OnnxModel both = read_onnx(
+      onnx_bytes(model, {.uint8 = true, .softmax = true, .metadata = {{"classes", "[\"a\"]"}, {"b", ""}}}));
+  const at::Tensor probabilities = run_onnx(both, model.images);
+  CHECK(both.outputs.at(0).name == "probabilities");
+  CHECK(at::allclose(probabilities, at::softmax(model.logits, 1), 1e-5, 1e-6));
+  CHECK(both.metadata == std::map<std::string, std::string>{{"classes", "[\"a\"]"}, {"b", ""}});
 }
 
 // What this test relies on: a file that is cut or changed is not read as something else.

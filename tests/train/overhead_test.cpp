@@ -1,6 +1,7 @@
 // The strategies make real steps; how long these take is made up.
 #include "train/overhead.h"
 
+#include <cmath>
 #include <functional>
 
 #include "catch.h"
@@ -39,7 +40,8 @@ class MadeUpClock {
 struct MeasuredOverhead {
   std::vector<Event> events;
   int64_t steps = 0;
-  double value() const { return events.at(0).at("overhead").get<double>(); }
+  double value() const { return events.back().at("overhead").get<double>(); }
+  double uncertainty() const { return events.back().at("uncertainty").get<double>(); }
 };
 
 MeasuredOverhead measure(const MadeUpDurations& durations, const std::vector<std::string>& overrides = {}) {
@@ -61,10 +63,14 @@ std::function<double(int64_t)> always(double seconds) {
 
 TEST_CASE("the overhead is what the contender's steps take more, and nothing else is reported") {
   const MeasuredOverhead half_more = measure({always(2), always(3)});
-  REQUIRE(half_more.events.size() == 1);
-  CHECK(half_more.events[0]["event"] == "overhead");
-  CHECK(half_more.events[0]["run"] == "overhead");
+  for (const Event& event : half_more.events) {
+    CHECK(event["event"] == "overhead");
+    CHECK(event["run"] == "overhead");
+    CHECK(event["steps"] == kOverheadSteps);
+  }
+  CHECK(half_more.events.back()["step"] == kOverheadSteps);
   CHECK(half_more.value() == 0.5);
+  CHECK(half_more.uncertainty() == 0);
   CHECK(half_more.steps == kOverheadSteps);
   CHECK(measure({always(4), always(3)}).value() == -0.25);
   CHECK(measure({always(2), always(2)}).value() == 0);
@@ -76,6 +82,16 @@ TEST_CASE("a few slow steps of either do not move the overhead") {
   };
   CHECK(measure({slow_at_times(2), always(3)}).value() == 0.5);
   CHECK(measure({always(2), slow_at_times(3)}).value() == 0.5);
+}
+
+TEST_CASE("the uncertainty is that of a mean of what the tenths of the measurement say") {
+  // Tenths with overheads of 0 and 1 in turn: their standard deviation is sqrt(10 / 9) / 2, and the 97.5 %
+  // quantile of Student's t with 9 degrees of freedom is 2.262.
+  const auto in_turn = [](int64_t step) { return step / (kOverheadSteps / 10) % 2 == 0 ? 2.0 : 4.0; };
+  const MeasuredOverhead noisy = measure({always(2), in_turn});
+  CHECK(noisy.uncertainty() == Approx(2.262 * std::sqrt(10.0 / 9) / 2 / std::sqrt(10.0)));
+  // A machine that slows down slows both down.
+  CHECK(measure({in_turn, in_turn}).uncertainty() == Approx(0).margin(1e-12));
 }
 
 TEST_CASE("steps that the job skips are made but do not count, and all others do") {
@@ -105,7 +121,8 @@ TEST_CASE("by the real clock there is an overhead") {
       small_job({"strategy.kind=mirrored", "strategy.replicas=2", "compare.baseline=one_device"});
   RecordingSink sink;
   measure_overhead(job, job.runs.at(1), load_dataset(job.spec.data, 42), sink);
-  CHECK(sink.events.at(0).at("overhead").get<double>() > -1);
+  CHECK(sink.events.back().at("overhead").get<double>() > -1);
+  CHECK(sink.events.back().at("uncertainty").get<double>() >= 0);
 }
 
 }  // namespace

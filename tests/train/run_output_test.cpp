@@ -86,6 +86,37 @@ TEST_CASE("finish compares the runs and writes the summary") {
   CHECK_THAT(out.str(), ContainsSubstring("1.8"));
 }
 
+TEST_CASE("while a run goes on the machine is looked at, once a while") {
+  const TemporaryFolder folder;
+  const JobPlan job = small_job();
+  OutputOptions options = into(folder / "run");
+  options.machine_seconds = 0.02;
+  std::ostringstream out;
+  RunOutput output(job, options, out);
+  output.on_event(encode(begin_event<RunStartEvent>("distributed")));
+  const double end = steady_seconds() + 0.5;
+  while (steady_seconds() < end) output.on_tick();
+  const std::vector<Event> events = metrics_in(folder / "run");
+  CHECK(events.size() > 2);
+  CHECK(events.size() < 30);
+  CHECK(events.back().at("event") == "machine");
+  CHECK(events.back().at("run") == "distributed");
+  CHECK(events.back().at("processors").get<double>() > 0);  // this very loop
+  CHECK(events.back().at("memory_bytes").get<int64_t>() > 0);
+  CHECK(events.back().at("seconds").get<double>() > 0.02);
+}
+
+TEST_CASE("before the overhead is measured the terminal is told, and the file is not") {
+  const TemporaryFolder folder;
+  const JobPlan job = compared_job();
+  std::ostringstream out;
+  RunOutput output(job, into(folder / "run"), out);
+  for (const RunPlan& run : job.runs) output.begin(job, run);
+  CHECK_THAT(out.str(), ContainsSubstring("measuring what the strategy adds to a step") &&
+                            ContainsSubstring(": 200 steps with it and as many without"));
+  CHECK(metrics_in(folder / "run").empty());
+}
+
 TEST_CASE("without a baseline nothing is compared") {
   const TemporaryFolder folder;
   const JobPlan job = small_job();

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <torch/csrc/jit/serialization/import.h>
 
+#include <nlohmann/json.hpp>
 #include <sstream>
 
 #include "catch.h"
@@ -77,6 +78,20 @@ TEST_CASE("padding on one side only, or on both, or none") {
 
 TEST_CASE("every kind of layer that is built has its TorchScript") {
   for (const auto& layers : layers_of_each_kind()) check_torchscript(layers, at::kFloat);
+}
+
+TEST_CASE("a TorchScript model can give probabilities, and tells what it was told of itself") {
+  const at::NoGradGuard no_grad;
+  const ExportedModel model =
+      exported_model(listed_layers("[{kind: flatten}, {kind: dense, units: 3}]"), at::kFloat);
+  std::istringstream in(
+      torchscript_model(model.plan, model.data, model.variables,
+                        {.softmax = true, .metadata = {{"classes", "[\"a\"]"}, {"b", ""}}}));
+  torch::jit::ExtraFilesMap extra = {{kTorchScriptMetadata, ""}};
+  torch::jit::Module module = torch::jit::load(in, std::nullopt, extra);
+  CHECK(at::allclose(module.forward({model.images}).toTensor(), at::softmax(model.logits, 1), 1e-5, 1e-6));
+  CHECK(nlohmann::json::parse(extra.at(kTorchScriptMetadata)) ==
+        nlohmann::json({{"classes", "[\"a\"]"}, {"b", ""}}));
 }
 
 TEST_CASE("variables that are missing are named") {

@@ -1,4 +1,4 @@
-#include "cli/exit_code_help.h"
+#include "reference/exit_code_help.h"
 
 #include <fmt/format.h>
 

@@ -1,4 +1,4 @@
-#include "display/report_charts.h"
+#include "report/report_charts.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,12 @@
 #include <cctype>
 #include <cmath>
 #include <functional>
+#include <numeric>
 
 #include "core/phase_clock.h"
 #include "display/chart.h"
 #include "display/line_chart.h"
+#include "display/stacked_chart.h"
 #include "metrics/show.h"
 
 namespace dtrain {
@@ -17,8 +19,7 @@ namespace {
 
 constexpr size_t kMostPoints = 120;  // of a line; more would not be visible
 constexpr double kWideRange = 20;    // if highest / lowest value is above this, an axis is logarithmic
-constexpr double kChartWidth = 460;  // narrow, so that labels are readable on a phone
-constexpr double kChartHeight = 270;
+constexpr size_t kMostColumns = 60;  // of a stacked chart
 
 using Points = std::vector<std::pair<double, double>>;
 
@@ -51,8 +52,8 @@ Points evaluation_points(const RunCourse& course, double EvaluationPoint::*value
 
 LineChart chart_of(const std::string& title, const std::string& x_title) {
   LineChart chart{.title = title, .x_title = x_title};
-  chart.width = kChartWidth;
-  chart.height = kChartHeight;
+  chart.width = kReportChartWidth;
+  chart.height = kReportChartHeight;
   chart.tells_values = true;
   return chart;
 }
@@ -67,6 +68,15 @@ void add_line(LineChart& chart, const NamedCourse& of, const std::string& what, 
                          .marked = marked,
                          .faint = faint,
                          .points = std::move(points)});
+}
+
+// Around the best evaluation.
+void add_ring(LineChart& chart, const NamedCourse& of, double EvaluationPoint::*value) {
+  const EvaluationPoint* best = of.course->evaluations.best(of.deciding);
+  if (best == nullptr || of.course->evaluations.points.size() < 2) return;
+  chart.rings.push_back({fmt::format("{}: best epoch, {}", of.name, best->epoch),
+                         of.colour,
+                         {static_cast<double>(best->epoch), best->*value}});
 }
 
 // If values span orders of magnitude, a linear axis from zero would show little.
@@ -105,6 +115,7 @@ LineChart learning_chart(const std::vector<NamedCourse>& courses, const std::str
   for (const NamedCourse& of : courses)
     add_line(chart, of, ", " + evaluations_of(courses), evaluation_points(*of.course, evaluation, false),
              true, false);
+  for (const NamedCourse& of : courses) add_ring(chart, of, evaluation);
   return chart;
 }
 
@@ -139,15 +150,33 @@ const std::vector<std::pair<Phase, std::string>>& phases() {
   return list;
 }
 
-// The milliseconds of each phase; empty if the run has none.
-std::vector<double> phases_of(const RunCourse& course) {
+// The milliseconds of each phase, in the order of phases().
+std::vector<double> values_of(const PhaseTimes& milliseconds) {
   std::vector<double> values;
-  if (!course.end.phases_ms) return values;
   for (const auto& [phase, title] : phases()) {
-    const double value = (*course.end.phases_ms)[phase];
+    const double value = milliseconds[phase];
     values.push_back(std::isfinite(value) && value > 0 ? value : 0);
   }
   return values;
+}
+
+// The epochs of a course as columns: of many, groups of neighbours by their means.
+StackedChart phases_over_epochs(const NamedCourse& of) {
+  StackedChart chart{.title = "ms of a step, " + of.name.substr(0, of.name.find(':')),
+                     .x_title = "epoch",
+                     .layers = {},
+                     .columns = {}};
+  for (const auto& [phase, title] : phases()) chart.layers.push_back(title);
+  const std::vector<EpochPhases>& epochs = of.course->epochs;
+  const size_t columns = std::min(kMostColumns, epochs.size());
+  for (size_t column = 0; column < columns; ++column) {
+    const size_t begin = column * epochs.size() / columns, end = (column + 1) * epochs.size() / columns;
+    PhaseTimes mean;
+    for (size_t i = begin; i < end; ++i) mean.add(epochs[i].milliseconds);
+    for (double& value : mean.values) value /= static_cast<double>(end - begin);
+    chart.columns.emplace_back(std::to_string(epochs[begin].epoch), values_of(mean));
+  }
+  return chart;
 }
 
 std::string swatch(size_t colour) {
@@ -169,12 +198,41 @@ std::string course_charts(const std::vector<NamedCourse>& courses, bool logarith
   return figure(loss) + figure(accuracy) + figure(rate) + figure(speed) + figure(accuracy_over_time(courses));
 }
 
-std::string phase_chart(const std::vector<NamedCourse>& courses) {
-  double longest = 0;
+std::string machine_charts(const std::vector<MachinePoint>& machine) {
+  constexpr double kGibibyte = 1024.0 * 1024 * 1024;
+  LineChart processors = chart_of("Processors of the machine at work, %", "seconds since the job began");
+  LineChart memory = chart_of("Memory of the machine in use, GiB", "seconds since the job began");
+  Points busy, used, total;
+  for (const MachinePoint& point : machine) {
+    busy.emplace_back(point.seconds, 100 * point.processors);
+    used.emplace_back(point.seconds, point.memory_bytes / kGibibyte);
+    total.emplace_back(point.seconds, point.memory_total_bytes / kGibibyte);
+  }
+  const auto add = [](LineChart& chart, const std::string& name, const Points& points, bool faint) {
+    if (points.size() > 1)
+      chart.lines.push_back({.name = name, .colour = 2, .faint = faint, .points = thinned(points)});
+  };
+  add(processors, "at work", busy, false);
+  add(memory, "all there is", total, true);
+  add(memory, "in use", used, false);
+  return figure(processors) + figure(memory);
+}
+
+std::string phase_figures(const std::vector<NamedCourse>& courses) {
+  std::string html;
   for (const NamedCourse& of : courses) {
-    double sum = 0;
-    for (const double value : phases_of(*of.course)) sum += value;
-    longest = std::max(longest, sum);
+    if (of.course->epochs.size() < 2) continue;
+    const std::string chart = stacked_chart(phases_over_epochs(of));
+    if (!chart.empty()) html += "<figure>\n" + chart + "</figure>\n";
+  }
+  return html;
+}
+
+std::string phase_bars(const std::vector<NamedPhases>& all) {
+  double longest = 0;
+  for (const NamedPhases& of : all) {
+    const std::vector<double> values = values_of(of.milliseconds);
+    longest = std::max(longest, std::accumulate(values.begin(), values.end(), 0.0));
   }
   if (!(longest > 0)) return "";
   std::string bars;
@@ -182,9 +240,8 @@ std::string phase_chart(const std::vector<NamedCourse>& courses) {
   for (size_t i = 0; i < phases().size(); ++i)
     head += fmt::format("<th scope=\"col\">{}{}</th>", swatch(i), phases()[i].second);
   std::string rows;
-  for (const NamedCourse& of : courses) {
-    const std::vector<double> values = phases_of(*of.course);
-    if (values.empty()) continue;
+  for (const NamedPhases& of : all) {
+    const std::vector<double> values = values_of(of.milliseconds);
     const std::string name = markup_text(of.name);
     bars += fmt::format("<div class=\"bar-title\">{}</div>\n<div class=\"bar\">", name);
     rows += fmt::format("<tr><th scope=\"row\">{}</th>", name);

@@ -1,4 +1,4 @@
-#include "display/report.h"
+#include "report/report.h"
 
 #include <fmt/format.h>
 
@@ -6,10 +6,10 @@
 #include <sstream>
 
 #include "core/text.h"
-#include "core/version.h"
 #include "display/chart.h"
-#include "display/report_charts.h"
 #include "metrics/show.h"
+#include "report/page.h"
+#include "report/report_charts.h"
 #include "runs/comparison.h"
 #include "spec/load.h"
 
@@ -18,93 +18,12 @@ namespace {
 
 constexpr size_t kLongText = 4000;
 
-// Has no scripts and is not allowed to load anything.
-constexpr const char* kHead = R"(<!DOCTYPE html>
-<html xmlns="http://www.w3.org/1999/xhtml" lang="en">
-<head>
-<meta charset="utf-8"/>
-<meta name="viewport" content="width=device-width, initial-scale=1"/>
-<meta name="color-scheme" content="light dark"/>
-<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'"/>
-)";
-
-// By this a page is known to be ours, whatever version made it.
-constexpr const char* kGenerator = R"(<meta name="generator" content="dtrain report"/>)";
-constexpr size_t kMostHeadBytes = 2000;
-
-constexpr const char* kPageStyle = R"(<style>
-  :root { --ink: #1f2328; --soft: #5c6570; --page: #f5f6f8; --card: #fff; --edge: #dfe3e8 }
-  @media (prefers-color-scheme: dark) {
-    :root { --ink: #e3e6ea; --soft: #9aa4af; --page: #121417; --card: #1b1d21; --edge: #33373e }
-  }
-  * { box-sizing: border-box }
-  body { margin: 0; background: var(--page); color: var(--ink); font: 16px/1.5 system-ui, sans-serif }
-  main { max-width: 76rem; margin: 0 auto; padding: 1.25rem }
-  h1 { font-size: 1.6rem; line-height: 1.25; margin: .25rem 0; overflow-wrap: anywhere }
-  h2 { font-size: 1.15rem; margin: 2rem 0 .6rem }
-  p { margin: .4rem 0 }
-  .soft, .note { color: var(--soft); overflow-wrap: anywhere }
-  .tiles, .charts { display: grid; gap: .8rem; grid-template-columns: repeat(auto-fit, minmax(min(100%, 9.5rem), 1fr)) }
-  @media (min-width: 60rem) { .tiles { grid-template-columns: repeat(4, 1fr) } }
-  .charts { grid-template-columns: repeat(auto-fit, minmax(min(100%, 26rem), 1fr)) }
-  .tile, figure, .card { background: var(--card); border: 1px solid var(--edge); border-radius: .5rem }
-  .tile { padding: .6rem .8rem }
-  .tile b { display: block; font-size: 1.35rem; font-variant-numeric: tabular-nums }
-  .tile span { color: var(--soft); font-size: .85rem }
-  .card { padding: .8rem }
-  figure { margin: 0; padding: .3rem }
-  figure svg { display: block; width: 100%; height: auto }
-  .page { fill: none }
-  .legend { display: flex; flex-wrap: wrap; gap: .3rem 1.2rem; list-style: none; margin: .5rem 0 .8rem; padding: 0 }
-  .legend li { overflow-wrap: anywhere }
-  .swatch { display: inline-block; width: .8em; height: .8em; border-radius: .2em; margin-right: .45em }
-  .scroll { overflow-x: auto }
-  table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums }
-  th, td { text-align: right; padding: .35rem .7rem; border-top: 1px solid var(--edge); vertical-align: top }
-  tr:first-child > * { border-top: 0 }
-  td { white-space: nowrap }
-  .words td { white-space: normal; min-width: 9rem; overflow-wrap: break-word }
-  th { font-weight: 600; min-width: 7.5rem }
-  th[scope=row], th:first-child { text-align: left; font-weight: 400; color: var(--soft) }
-  .bar-title { font-size: .9rem; margin-top: .4rem }
-  .bar { display: flex; height: 1.4rem; margin: .15rem 0 .7rem; overflow: hidden; border-radius: .25rem; gap: 1px }
-  details { margin: .6rem 0 }
-  summary { cursor: pointer; overflow-wrap: anywhere }
-  @media (max-width: 40rem) {
-    main { padding: .8rem }
-    .card { padding: .4rem }
-    table { font-size: .85rem }
-    th, td { padding: .3rem .45rem }
-    th { min-width: 0 }
-    th:first-child { min-width: 5.5rem }
-  }
-  pre { overflow-x: auto; margin: .6rem 0 0; font: .85rem/1.45 ui-monospace, monospace }
-</style>
-)";
-
-using Rows = std::vector<std::vector<std::string>>;
-
-// The first row has the headings of the columns, and the first column those of the rows. Text in cells may
-// wrap.
-std::string table(const Rows& rows, bool of_text = false) {
-  std::string html = fmt::format("<div class=\"card scroll\"><table{}>\n", of_text ? " class=\"words\"" : "");
-  for (size_t row = 0; row < rows.size(); ++row) {
-    html += "<tr>";
-    for (size_t column = 0; column < rows[row].size(); ++column) {
-      const char* open = row == 0 ? "th scope=\"col\"" : column == 0 ? "th scope=\"row\"" : "td";
-      html += fmt::format("<{}>{}</{}>", open, markup_text(rows[row][column]),
-                          row == 0 || column == 0 ? "th" : "td");
-    }
-    html += "</tr>\n";
-  }
-  return html + "</table></div>\n";
-}
-
-std::string heading(const std::string& text) { return "<h2>" + markup_text(text) + "</h2>\n"; }
+using Rows = TableRows;
 
 // "mirrored, 2 replicas"
 std::string kind_of(const RunCourse& course) {
   if (!course.start.run) return course.run;
+  if (course.start.strategy == "one_device") return *course.start.strategy;
   return show_text(course.start.strategy) + ", " + show_counted(course.start.replicas, "replica");
 }
 
@@ -114,41 +33,45 @@ std::string letter(size_t index) { return std::string(1, static_cast<char>('A' +
 std::vector<NamedCourse> courses_of(const std::vector<RunHistory>& runs) {
   std::vector<NamedCourse> courses;
   if (runs.size() == 1) {
-    for (const RunCourse& course : runs.front().courses) {
+    const std::vector<RunCourse>& all = runs.front().courses;
+    for (const RunCourse& course : all) {
       const bool baseline = course.run == "baseline";
-      courses.push_back({course.run + ": " + kind_of(course), baseline ? size_t{1} : size_t{0}, &course});
+      const bool on_one_device = all.size() == 1 && course.start.replicas == 1;
+      courses.push_back({(on_one_device ? "training" : course.run) + ": " + kind_of(course),
+                         baseline ? size_t{1} : size_t{0}, &course,
+                         deciding_metric(runs.front().finished.spec)});
     }
     return courses;
   }
   for (size_t i = 0; i < runs.size(); ++i) {
     const RunCourse* course = runs[i].distributed();
     if (course != nullptr)
-      courses.push_back(
-          {fmt::format("{}: {}, {}", letter(i), runs[i].finished.spec.name, kind_of(*course)), i, course});
+      courses.push_back({fmt::format("{}: {}, {}", letter(i), runs[i].finished.spec.name, kind_of(*course)),
+                         i, course, deciding_metric(runs[i].finished.spec)});
   }
   return courses;
 }
 
 std::string legend(const std::vector<NamedCourse>& courses) {
-  std::string html = "<ul class=\"legend\">\n";
-  for (const NamedCourse& of : courses) {
-    html += fmt::format("<li><span class=\"swatch\" style=\"background:{}\"></span>{}</li>\n",
-                        series_colour(of.colour), markup_text(of.name));
-  }
-  return html + "</ul>\n";
-}
-
-std::string tile(const std::string& title, const std::string& value) {
-  return fmt::format("<div class=\"tile\"><b>{}</b><span>{}</span></div>\n", markup_text(value),
-                     markup_text(title));
+  std::vector<std::pair<std::string, size_t>> series;
+  for (const NamedCourse& of : courses) series.emplace_back(of.name, of.colour);
+  return page_legend(series);
 }
 
 std::string tiles(const RunHistory& run) {
   const FinishedRun& finished = run.finished;
-  std::string html = tile("status", finished.status.empty() ? "no end yet" : finished.status);
+  std::string html = page_tile("status", finished.status.empty() ? "no end yet" : finished.status);
   const auto add = [&](const char* title, std::optional<double> value, const auto& show) {
-    if (value) html += tile(title, show(value));
+    if (value) html += page_tile(title, show(value));
   };
+  const RunCourse* course = run.distributed();
+  const EvaluationPoint* best =
+      course == nullptr ? nullptr : course->evaluations.best(deciding_metric(finished.spec));
+  if (best != nullptr) {
+    html += page_tile(fmt::format("accuracy of the best epoch, {} of {}", best->epoch,
+                                  course->evaluations.points.back().epoch),
+                      show_metric(best->accuracy));
+  }
   if (finished.final_test) {
     add("test accuracy", finished.test_accuracy(), show_metric);
     add("test loss", finished.test_loss(), show_metric);
@@ -165,7 +88,7 @@ std::string tiles(const RunHistory& run) {
   add("scaling efficiency", comparison.scaling_efficiency, percent);
   add("overhead at equal replicas", comparison.overhead, percent);
   if (finished.restart_cost.restarts)
-    html += tile("restarts (seconds lost)", show_restarts(finished.restart_cost));
+    html += page_tile("restarts (seconds lost)", show_restarts(finished.restart_cost));
   return "<div class=\"tiles\">\n" + html + "</div>\n";
 }
 
@@ -176,7 +99,7 @@ std::string comparison_of(const RunHistory& run, const std::string& title) {
   for (const auto& row : comparison_rows(*run.comparison)) rows.emplace_back(row.begin(), row.end());
   for (size_t column = 1; column < 3; ++column) rows[0][column] += ": " + rows[1][column];
   rows.erase(rows.begin() + 1);
-  return heading(title) + table(rows) +
+  return page_heading(title) + page_table(rows) +
          fmt::format("<p>{}</p>\n", markup_text(run.comparison->verdict.value_or(""), kLongText));
 }
 
@@ -227,7 +150,7 @@ std::string environment_of(const std::vector<NamedCourse>& courses) {
   add_start("seed", &RunStartEvent::seed);
   add("ended as", [](const RunCourse& course) { return show_text(course.end.status); });
   add("total time", [](const RunCourse& course) { return show_seconds(course.end.seconds); });
-  return table(rows, /*of_text=*/true);
+  return page_table(rows, /*of_text=*/true);
 }
 
 std::string spec_of(const RunHistory& run) {
@@ -262,39 +185,41 @@ bool are_multiplied_down(const std::vector<RunHistory>& runs) {
   });
 }
 
+std::vector<NamedPhases> phases_of(const std::vector<NamedCourse>& courses) {
+  std::vector<NamedPhases> all;
+  for (const NamedCourse& of : courses) {
+    if (of.course->end.phases_ms) all.push_back({of.name, *of.course->end.phases_ms});
+  }
+  return all;
+}
+
 std::string several(const std::vector<RunHistory>& runs) {
   std::vector<FinishedRun> finished;
   for (const RunHistory& run : runs) finished.push_back(run.finished);
   const RunsComparison comparison = compare_finished_runs(std::move(finished));
   std::vector<std::string> head = {""};
   for (size_t i = 0; i < runs.size(); ++i) head.push_back(letter(i));
-  const auto with_head = [&](Rows rows) {
+  const auto with_head = [&](Rows rows, bool of_text = false) {
     rows.insert(rows.begin(), head);
-    return table(rows);
+    return page_table(rows, of_text);
   };
-  std::string html = heading("Results, and their ratio to A") + with_head(number_rows(comparison));
+  std::string html = page_heading("Results, and their ratio to A") + with_head(number_rows(comparison));
   const Rows differing = differing_fields(comparison.runs);
-  if (!differing.empty()) html += heading("What differs in their specs") + with_head(differing);
+  if (!differing.empty())
+    html += page_heading("What differs in their specs") + with_head(differing, /*of_text=*/true);
   return html;
 }
 
 }  // namespace
 
-bool is_report_page(const std::string& page) {
-  return page.substr(0, kMostHeadBytes).find(kGenerator) != std::string::npos;
-}
-
-std::string report_page(const std::vector<RunHistory>& runs) {
+std::string report_page(const std::vector<RunHistory>& runs, const std::vector<ModelReport>& models) {
   const bool alone = runs.size() == 1;
   const std::string& first = runs.front().finished.spec.name;
   const std::string title = alone ? first
                                   : fmt::format("{} and {} more", first,
                                                 show_counted(static_cast<int64_t>(runs.size()) - 1, "run"));
   const std::vector<NamedCourse> courses = courses_of(runs);
-  std::string html = kHead;
-  html += fmt::format("{}\n", kGenerator);
-  html += fmt::format("<title>dtrain report: {}</title>\n{}{}</head>\n<body>\n<main>\n<h1>{}</h1>\n",
-                      markup_text(title), kChartStyle, kPageStyle, markup_text(title));
+  std::string html = page_begin(title);
   for (size_t i = 0; i < runs.size(); ++i) {
     html += fmt::format("<p class=\"soft\">{}{}</p>\n", alone ? "" : letter(i) + ": ",
                         markup_text(runs[i].finished.path, kLongText));
@@ -305,16 +230,27 @@ std::string report_page(const std::vector<RunHistory>& runs) {
         runs[i], alone ? "Baseline and distributed run" : letter(i) + ": baseline and distributed run");
     html += notes_of(runs[i], alone ? "" : letter(i) + ": ");
   }
-  const std::string charts = course_charts(courses, are_multiplied_down(runs));
-  if (!charts.empty())
-    html += heading("Curves") + legend(courses) + "<div class=\"charts\">\n" + charts + "</div>\n";
-  const std::string phases = phase_chart(courses);
+  const auto add_charts = [&](const std::string& heading, const std::string& above,
+                              const std::string& charts) {
+    if (!charts.empty())
+      html += page_heading(heading) + above + "<div class=\"charts\">\n" + charts + "</div>\n";
+  };
+  add_charts("Curves", legend(courses), course_charts(courses, are_multiplied_down(runs)));
+  if (alone && !models.empty()) html += mistakes_section(models.front());
+  const std::string phases = phase_bars(phases_of(courses));
   if (!phases.empty())
-    html += heading("Where the time of a step goes") + "<div class=\"card\">\n" + phases + "</div>\n";
-  if (!courses.empty()) html += heading("Environment") + environment_of(courses);
-  html += heading(alone ? "Spec" : "Specs");
+    html += page_heading("Where the time of a step goes") + "<div class=\"card\">\n" + phases + "</div>\n";
+  if (const std::string figures = phase_figures(courses); !figures.empty())
+    html += "<div class=\"charts above\">\n" + figures + "</div>\n";
+  if (alone) add_charts("The machine", "", machine_charts(runs.front().machine));
+  for (size_t i = 0; i < models.size(); ++i) {
+    const std::string layers = layers_section(models[i]);
+    if (!layers.empty()) html += page_heading(alone ? "Model" : letter(i) + ": model") + layers;
+  }
+  if (!courses.empty()) html += page_heading("Environment") + environment_of(courses);
+  html += page_heading(alone ? "Spec" : "Specs");
   for (const RunHistory& run : runs) html += spec_of(run);
-  return html + fmt::format("<p class=\"soft\">made by dtrain {}</p>\n</main>\n</body>\n</html>\n", kVersion);
+  return html + page_end();
 }
 
 }  // namespace dtrain

@@ -1,0 +1,23 @@
+// What is known of the terminal that a standard stream may be.
+#pragma once
+
+namespace dtrain {
+
+// Whether the stream is a terminal whose cursor can be moved (TERM is not "dumb").
+bool is_terminal(int stream);
+
+// Whether text may be coloured there: on a terminal, unless NO_COLOR is set and not empty
+// (https://no-color.org).
+bool shows_colour(int stream);
+
+// Columns; 80 if the stream does not tell.
+int terminal_width(int stream);
+
+// Escape codes, each of which ends with kPlain.
+constexpr char kBold[] = "\x1b[1m";
+constexpr char kRed[] = "\x1b[31m";     // errors
+constexpr char kYellow[] = "\x1b[33m";  // warnings
+constexpr char kGreen[] = "\x1b[32m";   // what is best, or passed
+constexpr char kPlain[] = "\x1b[0m";
+
+}  // namespace dtrain

@@ -1,0 +1,33 @@
+#include "display/epoch_table.h"
+
+#include <fmt/format.h>
+
+#include "core/terminal.h"
+#include "metrics/show.h"
+
+namespace dtrain {
+namespace {
+
+constexpr char kColumns[] = "{:>9}{:>10}{:>10}{:>10}{:>10}{:>12}{:>12}";
+
+std::string metric(const MetricValues& metrics, const char* name) {
+  return show_metric(find_metric(metrics, name));
+}
+
+}  // namespace
+
+std::string epoch_heading(const std::string& evaluated) {
+  return fmt::format("{:>9}{:>20}{:>20}\n", "", "-- training --", "-- " + evaluated + " --") +
+         fmt::format(kColumns, "epoch", "loss", "accuracy", "loss", "accuracy", "examples/s", "time") + "\n";
+}
+
+std::string epoch_line(const EpochRow& row, bool green) {
+  const std::string line = fmt::format(kColumns, fmt::format("{}/{}", show_count(row.epoch), row.epochs),
+                                       metric(row.training, "loss"), metric(row.training, "accuracy"),
+                                       metric(row.evaluation, "loss"), metric(row.evaluation, "accuracy"),
+                                       show_rate(row.examples_per_second), show_duration(row.seconds));
+  if (!row.is_best) return line + "\n";
+  return line + (green ? fmt::format("  {}best{}\n", kGreen, kPlain) : "  best\n");
+}
+
+}  // namespace dtrain

@@ -1,0 +1,28 @@
+// The table of a run on the terminal: one line for each epoch, with training and evaluation side by side.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "metrics/events.h"
+
+namespace dtrain {
+
+struct EpochRow {
+  std::optional<int64_t> epoch = {};  // counted from 1
+  int64_t epochs = 0;                 // of the run
+  MetricValues training = {};
+  MetricValues evaluation = {};  // empty: there was none after this epoch
+  std::optional<double> examples_per_second = {};
+  std::optional<double> seconds = {};  // of training and evaluation
+  bool is_best = false;                // no evaluation of the run so far was better
+};
+
+// The two lines above the rows. `evaluated`: what the evaluations are of ("test").
+std::string epoch_heading(const std::string& evaluated);
+
+// At most 80 columns, unless numbers are very long. `green` marks the best epoch with a colour too.
+std::string epoch_line(const EpochRow& row, bool green);
+
+}  // namespace dtrain

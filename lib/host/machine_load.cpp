@@ -1,0 +1,54 @@
+#include "host/machine_load.h"
+
+#include <fstream>
+#include <limits>
+#include <string>
+#include <utility>
+
+namespace dtrain {
+namespace {
+
+// Bytes; nullopt if there is no such line.
+std::optional<int64_t> line_of_meminfo(const std::filesystem::path& root, const std::string& name) {
+  std::ifstream file(root / "proc/meminfo");
+  for (std::string word; file >> word; file.ignore(std::numeric_limits<std::streamsize>::max(), '\n')) {
+    int64_t kibibytes = 0;
+    if (word == name && file >> kibibytes) return kibibytes * 1024;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+MachineWatch::MachineWatch(std::filesystem::path root) : root_(std::move(root)), before_(times()) {}
+
+std::optional<MachineLoad> MachineWatch::look() {
+  const std::optional<Times> now = times(), before = std::exchange(before_, now);
+  const auto total = line_of_meminfo(root_, "MemTotal:"), available = line_of_meminfo(root_, "MemAvailable:");
+  if (!now || !before || now->all <= before->all || !total || !available) return std::nullopt;
+  MachineLoad load;
+  load.processors =
+      static_cast<double>(now->busy - before->busy) / static_cast<double>(now->all - before->all);
+  load.memory_total = *total;
+  load.memory_used = *total - *available;
+  return load;
+}
+
+// The line "cpu user nice system idle iowait irq softirq steal ...", in ticks; guests are part of user and
+// nice.
+std::optional<MachineWatch::Times> MachineWatch::times() const {
+  std::ifstream file(root_ / "proc/stat");
+  std::string word;
+  if (!(file >> word) || word != "cpu") return std::nullopt;
+  constexpr int kFields = 8, kIdle = 3, kWaitingForDisks = 4;
+  Times times;
+  for (int field = 0; field < kFields; ++field) {
+    int64_t ticks = 0;
+    if (!(file >> ticks)) return std::nullopt;
+    times.all += ticks;
+    if (field != kIdle && field != kWaitingForDisks) times.busy += ticks;
+  }
+  return times;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,35 @@
+// How busy this machine is, as the kernel tells it.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+
+namespace dtrain {
+
+struct MachineLoad {
+  double processors = 0;    // the part of all processors' time in which they worked, 0 to 1
+  int64_t memory_used = 0;  // bytes that programs cannot have any more
+  int64_t memory_total = 0;
+};
+
+// Asking costs some 50 microseconds: two small files of /proc are read.
+class MachineWatch {
+ public:
+  // `root` is the folder with /proc.
+  explicit MachineWatch(std::filesystem::path root = "/");
+  // Since the watch was made or asked last. nullopt: the kernel does not tell, or counted no time since.
+  std::optional<MachineLoad> look();
+
+ private:
+  struct Times {
+    int64_t busy = 0;
+    int64_t all = 0;
+  };
+  std::optional<Times> times() const;
+
+  std::filesystem::path root_;
+  std::optional<Times> before_;
+};
+
+}  // namespace dtrain

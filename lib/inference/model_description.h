@@ -1,0 +1,13 @@
+// What a program needs to know to use a model without dtrain.
+#pragma once
+
+#include "checkpoint/manifest.h"
+#include "checkpoint/safetensors.h"
+#include "plan/job_plan.h"
+
+namespace dtrain {
+
+// Texts by name (docs/export.md): the classes, how pixels are normalised, the job and the step.
+Metadata model_description(const JobPlan& job, const TrainingState& state);
+
+}  // namespace dtrain

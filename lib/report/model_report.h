@@ -1,0 +1,39 @@
+// What a report tells of a trained model: its layers, which classes it confuses, and its worst mistakes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace dtrain {
+
+struct LayerRow {
+  std::string name;
+  std::string kind;
+  std::string output;  // "[32, 26, 26]"
+  int64_t parameters = 0;
+};
+
+// An example whose class was not predicted.
+struct Mistake {
+  int64_t index = 0;       // in the examples
+  std::string png;         // the image: a whole file
+  std::string truth;       // the title of its class
+  std::string prediction;  // likewise
+  double probability = 0;  // of the prediction
+  double of_truth = 0;     // the probability of its class
+};
+
+struct ModelReport {
+  std::vector<LayerRow> layers;
+  std::string examined;                         // what was predicted, by which checkpoint; empty: nothing
+  std::vector<std::string> classes;             // their titles
+  std::vector<std::vector<int64_t>> confusion;  // [class][prediction]
+  std::vector<Mistake> mistakes;                // the worst first
+};
+
+// Elements of a page; empty if there is nothing to show.
+std::string layers_section(const ModelReport& model);
+std::string mistakes_section(const ModelReport& model);
+
+}  // namespace dtrain

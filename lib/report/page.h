@@ -1,0 +1,27 @@
+// Pieces of a self-contained HTML page, which is XML too: it has no scripts, loads nothing, and follows the
+// reader's light or dark theme. All text is escaped.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace dtrain {
+
+// The first row has the headings of the columns, and the first column those of the rows.
+using TableRows = std::vector<std::vector<std::string>>;
+
+std::string page_begin(const std::string& title);  // up to and including the heading
+std::string page_end();
+// Whether page_begin() has made this page's beginning, in this version of dtrain or another.
+bool is_report_page(const std::string& page);
+std::string page_heading(const std::string& text);
+// In a box that scrolls when the table is wider. Text in cells wraps if `of_text` is set.
+std::string page_table(const TableRows& rows, bool of_text = false);
+// A number with its name; tiles belong into an element of the class "tiles".
+std::string page_tile(const std::string& title, const std::string& value);
+
+// Names with the numbers of their colours (series_colour()).
+std::string page_legend(const std::vector<std::pair<std::string, size_t>>& series);
+
+}  // namespace dtrain

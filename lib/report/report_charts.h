@@ -1,0 +1,42 @@
+// The charts of a report.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "runs/run_history.h"
+
+namespace dtrain {
+
+// A course of a run, with the name and the colour that it has everywhere on the page.
+struct NamedCourse {
+  std::string name;
+  size_t colour = 0;
+  const RunCourse* course = nullptr;
+  std::string deciding = "loss";  // the metric by which its best epoch is told
+};
+
+constexpr double kReportChartWidth = 460;  // narrow, so that labels are readable on a phone
+constexpr double kReportChartHeight = 270;
+
+// Charts of loss, accuracy, learning rate and examples/s over epochs, and of accuracy over time: those that
+// have values, each as a <figure>. The best evaluation has a ring around its dot. `logarithmic_rate` suits a
+// learning rate that decays by factors.
+std::string course_charts(const std::vector<NamedCourse>& courses, bool logarithmic_rate);
+
+// How busy the machine was over the time of a job, each chart as a <figure>; "" if that is not known.
+std::string machine_charts(const std::vector<MachinePoint>& machine);
+
+// Where the time of a mean step goes, in milliseconds, by the name of what made the steps.
+struct NamedPhases {
+  std::string name;
+  PhaseTimes milliseconds;
+};
+
+// A bar for each, and a table of the numbers; "" if there are none.
+std::string phase_bars(const std::vector<NamedPhases>& all);
+
+// The same over the epochs of each course, as a <figure> each; "" if there are not two epochs.
+std::string phase_figures(const std::vector<NamedCourse>& courses);
+
+}  // namespace dtrain

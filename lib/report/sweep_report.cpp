@@ -1,0 +1,112 @@
+#include "report/sweep_report.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+
+#include "core/text.h"
+#include "display/chart.h"
+#include "display/line_chart.h"
+#include "metrics/show.h"
+#include "report/page.h"
+#include "report/report_charts.h"
+
+namespace dtrain {
+namespace {
+
+using Numbers = std::vector<std::optional<SweepNumbers>>;
+
+std::string batch_name(const Sweep& sweep, const SweepPoint& point) {
+  return fmt::format("batch {} {}", kept_batch(sweep, point), kept_batch_name(sweep));
+}
+
+std::string point_name(const Sweep& sweep, const SweepPoint& point) {
+  return show_counted(point.replicas, "replica") + ", " + batch_name(sweep, point);
+}
+
+// A line for each batch, over replicas.
+std::string sweep_figure(const Sweep& sweep, const Numbers& numbers, const std::string& title,
+                         double (*value)(const SweepNumbers&)) {
+  LineChart chart{.title = title, .x_title = "replicas"};
+  chart.width = kReportChartWidth;
+  chart.height = kReportChartHeight;
+  chart.tells_values = true;
+  std::map<int64_t, std::vector<std::pair<double, double>>> lines;
+  std::map<int64_t, std::string> names;
+  for (size_t i = 0; i < sweep.points.size(); ++i) {
+    if (!numbers[i]) continue;
+    const SweepPoint& point = sweep.points[i];
+    lines[kept_batch(sweep, point)].emplace_back(static_cast<double>(point.replicas), value(*numbers[i]));
+    names[kept_batch(sweep, point)] = batch_name(sweep, point);
+  }
+  for (auto& [batch, points] : lines) {
+    std::sort(points.begin(), points.end());
+    chart.lines.push_back(
+        {.name = names[batch], .colour = chart.lines.size(), .marked = true, .points = std::move(points)});
+  }
+  return chart.lines.empty() ? "" : "<figure>\n" + line_chart(chart) + "</figure>\n";
+}
+
+std::string sweep_legend(const Sweep& sweep, const Numbers& numbers) {
+  std::map<int64_t, std::string> names;
+  for (size_t i = 0; i < sweep.points.size(); ++i) {
+    if (numbers[i]) names[kept_batch(sweep, sweep.points[i])] = batch_name(sweep, sweep.points[i]);
+  }
+  std::vector<std::pair<std::string, size_t>> series;
+  for (const auto& [batch, name] : names) series.emplace_back(name, series.size());
+  return page_legend(series);
+}
+
+TableRows point_rows(const Sweep& sweep, const Numbers& numbers) {
+  TableRows rows = {
+      {"point", "global batch", "examples/s", "lowest", "highest", "step ms", "speedup", "efficiency"}};
+  for (size_t i = 0; i < sweep.points.size(); ++i) {
+    const SweepPoint& point = sweep.points[i];
+    std::vector<std::string> row = {point_name(sweep, point), with_separators(point.global_batch)};
+    if (numbers[i]) {
+      row.insert(row.end(), {show_rate(numbers[i]->examples_per_second), show_rate(numbers[i]->lowest),
+                             show_rate(numbers[i]->highest), show_milliseconds(numbers[i]->step_ms),
+                             fmt::format("{:.2f} x", numbers[i]->speedup),
+                             fmt::format("{:.1f} %", 100 * numbers[i]->scaling_efficiency)});
+    } else {
+      row.insert(row.end(),
+                 {point.error.empty() ? "not measured" : "failed: " + point.error, "", "", "", "", ""});
+    }
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+}  // namespace
+
+std::string sweep_page(const Sweep& sweep) {
+  const Numbers numbers = sweep_numbers(sweep);
+  std::string html = page_begin("sweep of " + sweep.name) +
+                     fmt::format("<p class=\"soft\">{}</p>\n", markup_text(sweep.directory, 1000));
+  html += "<div class=\"tiles\">\n" + page_tile("scaling", sweep.strong ? "strong" : "weak") +
+          page_tile("strategy", sweep.strategy) +
+          page_tile(sweep.dataset_requested ? "dataset (a fallback)" : "dataset", sweep.dataset) +
+          page_tile("parameters", show_count(sweep.parameters)) + "</div>\n";
+  html += fmt::format("<p class=\"note\">{} of {} after {}; communication {}, {} per replica on {}, {}</p>\n",
+                      show_counted(sweep.repeats, "run"), show_counted(sweep.steps, "timed step"),
+                      show_counted(sweep.skipped_steps, "step"), markup_text(sweep.communication),
+                      show_counted(sweep.threads_per_replica, "thread"), show_counted(sweep.cores, "core"),
+                      markup_text(sweep.dtype));
+  html += page_heading("Scaling") + sweep_legend(sweep, numbers) + "<div class=\"charts\">\n" +
+          sweep_figure(sweep, numbers, "Speed, examples/s",
+                       [](const SweepNumbers& point) { return point.examples_per_second; }) +
+          sweep_figure(sweep, numbers, "Scaling efficiency, %",
+                       [](const SweepNumbers& point) { return 100 * point.scaling_efficiency; }) +
+          "</div>\n";
+  std::vector<NamedPhases> phases;
+  for (size_t i = 0; i < sweep.points.size(); ++i) {
+    if (numbers[i]) phases.push_back({point_name(sweep, sweep.points[i]), numbers[i]->phases_ms});
+  }
+  const std::string bars = phase_bars(phases);
+  if (!bars.empty())
+    html += page_heading("Where the time of a step goes") + "<div class=\"card\">\n" + bars + "</div>\n";
+  return html + page_heading("Points") + page_table(point_rows(sweep, numbers)) + page_end();
+}
+
+}  // namespace dtrain
