@@ -94,8 +94,9 @@ TEST_CASE("configs lists the example jobs and copies one") {
   }
   CHECK(shipped_configs().size() == files);
   for (const ShippedConfig& config : shipped_configs()) CHECK(summary_of(config).size() > 20);
-  CHECK_THAT(list.output,
-             ContainsSubstring("  MNIST with a two-layer perceptron on every core of this machine, "));
+  CHECK_THAT(
+      list.output,
+      ContainsSubstring("  MNIST with a two-layer perceptron on two replicas (processes) of this machine, "));
   CHECK(dtrain_command({"configs", "mnist_mirrored"}, there).exit_code == 2);  // it is there already
   CHECK(dtrain_command({"configs", "mnist_mirrored", "other.yaml"}, there).output ==
         "other.yaml; to train it: dtrain run other.yaml\n");

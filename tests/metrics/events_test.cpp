@@ -26,6 +26,7 @@ T event_of(const std::string& run = "distributed") {
 RunStartEvent run_start() {
   auto event = event_of<RunStartEvent>("baseline");
   event.name = "small";
+  event.folder = "/runs/small";
   event.strategy = "parameter_server";
   event.replicas = 2;
   event.devices = {"cpu", "cuda:0"};
@@ -60,7 +61,7 @@ RunStartEvent run_start() {
   return event;
 }
 const char* const kRunStart =
-    R"({"event":"run_start","time":"2026-01-31T12:00:00.000Z","run":"baseline","name":"small",)"
+    R"({"event":"run_start","time":"2026-01-31T12:00:00.000Z","run":"baseline","name":"small","folder":"/runs/small",)"
     R"("strategy":"parameter_server","replicas":2,"devices":["cpu","cuda:0"],"servers":1,"max_staleness":4,)"
     R"("threads_per_replica":3,"global_batch":128,"per_replica_batch":64,"accumulate_steps":1,)"
     R"("learning_rate":0.5,"learning_rate_derivation":"0.25 x 2","warmup_steps":7,"steps_per_epoch":469,)"

@@ -26,7 +26,8 @@ struct Saved {
     for (const auto& [name, tensor] : copy_variables(*initial_model(job)))
       checkpoint.model.emplace_back(name, at::full_like(tensor, kMark));
     checkpoint.state.spec = print_spec(job.spec);
-    checkpoint.state.step = checkpoint.state.train_examples = checkpoint.state.global_batch = 1;
+    TrainingState& state = checkpoint.state;
+    state.epoch = state.step = state.train_examples = state.global_batch = 1;
     std::filesystem::create_directory(run);
     save_checkpoint(checkpoint_folder(run), checkpoint);
     write_safetensors(file, checkpoint.model, {});
