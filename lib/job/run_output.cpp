@@ -183,14 +183,10 @@ std::string resume_command(const std::filesystem::path& run) { return command_on
 // The run's folder, and what a user does with it.
 std::string RunOutput::next_commands() const {
   const std::filesystem::path& run = directory_.path();
-  std::vector<std::pair<std::string, std::string>> commands = {{"report", "charts, as a page"}};
-  if (checkpoint_step_ >= 0) {
-    commands.insert(commands.begin(), {"eval", "every class on the test examples"});
-    commands.push_back({"export --format onnx", "the model for other programs"});
-  }
+  std::vector<std::string> commands = {"report"};
+  if (checkpoint_step_ >= 0) commands = {"eval", "report", "export --format onnx"};
   std::string text = fmt::format("\nThe run is in {}. Next:\n", run.string());
-  for (const auto& [command, what] : commands)
-    text += fmt::format("  {}  # {}\n", command_on(command, run), what);
+  for (const std::string& command : commands) text += fmt::format("  {}\n", command_on(command, run));
   return text;
 }
 

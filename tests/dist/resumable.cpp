@@ -18,7 +18,7 @@ std::vector<std::string> numbers_of(const Job& job, const std::string& kind) {
   std::vector<std::string> numbers;
   for (Event event : job.events(kind, "distributed")) {
     for (const char* timed :
-         {"time", "seconds", "examples_per_second", "step_ms", "bytes_sent", "bytes_received"})
+         {"time", "seconds", "examples_per_second", "step_ms", "bytes_sent", "bytes_received", "phases_ms"})
       event.erase(timed);
     // A sum in another order may differ in its last bit.
     if (event.contains("loss")) event["loss"] = fmt::format("{:.12g}", event["loss"].get<double>());

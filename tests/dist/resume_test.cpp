@@ -260,7 +260,8 @@ TEST_CASE("an overwritten run leaves no checkpoints to be taken for the new one'
   REQUIRE(run_program(job.run(Job::set({"train.max_steps=60"}))).exit_code == 0);
   REQUIRE(run_program(job.run(Job::set({"train.max_steps=30"}) + Arguments{"--overwrite"})).exit_code == 0);
   CHECK(list_checkpoints(checkpoints_of(job)).back().step == 30);
-  REQUIRE(run_program(job.run(Job::set({"train.max_steps=30", "checkpoint.every_steps=none"}) +
+  REQUIRE(run_program(job.run(Job::set({"train.max_steps=30", "checkpoint.every_steps=none",
+                                        "checkpoint.final=false"}) +
                               Arguments{"--overwrite"}))
               .exit_code == 0);
   CHECK_FALSE(fs::exists(checkpoints_of(job)));

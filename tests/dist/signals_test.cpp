@@ -12,6 +12,7 @@ namespace dtrain {
 namespace {
 
 const Arguments kSaving = Job::set({"checkpoint.every_steps=1000000"});
+const Arguments kNotSaving = Job::set({"checkpoint.final=false"});
 const Arguments kLong = Job::set({"train.epochs=400"});  // 5,200 steps
 const Arguments kTwoHosts = Job::set({"strategy.kind=multi_worker_mirrored"});
 
@@ -96,9 +97,9 @@ TEST_CASE("SIGUSR1 saves, wherever it is sent, and training goes on") {
 TEST_CASE("SIGUSR1 to a job that saves no checkpoints says how to have them") {
   const int target = GENERATE(-1, 1);
   const Job job;
-  Program program(job.run(kEndless));
+  Program program(job.run(kEndless + kNotSaving));
   job.wait_for_step();
-  const std::string text = "SIGUSR1: this job saves no checkpoints; set checkpoint.every_epochs, every_steps";
+  const std::string text = "SIGUSR1: this job saves no checkpoints; set checkpoint.final, every_epochs";
   if (target < 0) {
     program.send(SIGUSR1);
     REQUIRE(eventually(20, [&] { return !job.events("warning").empty(); }));
@@ -167,7 +168,7 @@ struct TwoHosts {
 TEST_CASE("a stop on one of two hosts names the signal and the host, on both") {
   const size_t told = GENERATE(size_t{0}, size_t{1});
   const bool saves = GENERATE(true, false);
-  TwoHosts two(saves ? kSaving : Arguments{});
+  TwoHosts two(saves ? kSaving : kNotSaving);
   two.hosts[told]->send(told == 0 ? SIGHUP : SIGTERM);
   const std::string by =
       told == 0 ? "stopped by SIGHUP on host 127.0.0.1" : "stopped by SIGTERM on host 127.0.0.2";

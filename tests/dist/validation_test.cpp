@@ -97,8 +97,8 @@ TEST_CASE("workers of a parameter server share what is left, and worker 0 valida
   run_to_end(job);
   CHECK(evaluations_of(job) == Arguments{"validation 1", "validation 2", "test 2"});
   int64_t examples = 0;
-  for (const Event& worker : job.event("run_end", "distributed").at("workers"))
-    examples += worker.at("examples").get<int64_t>();
+  const Event end = job.event("run_end", "distributed");
+  for (const Event& worker : end.at("workers")) examples += worker.at("examples").get<int64_t>();
   CHECK(examples == 2 * 340);
   CHECK(job.is_gone(0));
 }
