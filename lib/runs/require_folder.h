@@ -7,7 +7,7 @@
 
 namespace dtrain {
 
-// Throws Error(code) if `path` is no folder, with the folders beside it that may be meant.
-void require_folder(const std::filesystem::path& path, ExitCode code);
+// Throws Error(code) if `from` is no folder, with the folders beside it that may be meant.
+void require_folder(const std::filesystem::path& from, ExitCode code);
 
 }  // namespace dtrain

@@ -71,9 +71,9 @@ class Delimiters {
 
  private:
   void read_quoted(const std::string& line, size_t& i) {
-    if (quote_ == '"' && line[i] == '\\') {
-      ++i;
-    } else if (line[i] == quote_ && quote_ == '\'' && i + 1 < line.size() && line[i + 1] == '\'') {
+    const bool escapes = quote_ == '"' && line[i] == '\\';
+    const bool doubled = line[i] == quote_ && quote_ == '\'' && i + 1 < line.size() && line[i + 1] == '\'';
+    if (escapes || doubled) {
       ++i;
     } else if (line[i] == quote_) {
       if (opened_.line != line_ && !long_quote_) long_quote_ = opened_;
