@@ -102,7 +102,7 @@ TEST_CASE("a signal stops the job") {
   };
   const auto [signal, times] = GENERATE(Case{SIGINT, 1}, Case{SIGTERM, 1}, Case{SIGINT, 2});
   const Job job;
-  Program program(job.run(kEndless));
+  Program program(job.run(kEndless + Job::set({"checkpoint.final=false"})));
   job.wait_for_step();
   for (int i = 0; i < times; ++i) program.send(signal);
   const Finished end = program.wait(3);
@@ -142,9 +142,10 @@ TEST_CASE("a signal at any moment of the start stops the job") {
   CHECK(job.event("run_end", "distributed").at("status") == "stopped");
 }
 
+// Where the end is saved, the others wait for it as long as for any step; a second signal ends that.
 TEST_CASE("a stopped replica does not keep the job from stopping") {
   const Job job;
-  Program program(job.run(kEndless));
+  Program program(job.run(kEndless + Job::set({"checkpoint.final=false"})));
   job.wait_for_step();
   ::kill(job.wait_for_replica(1).process, SIGSTOP);
   program.send(SIGINT);

@@ -34,9 +34,20 @@ std::vector<std::string> order_of(const std::vector<Event>& events) {
 
 // Without what depends on the machine and the moment.
 std::vector<Event> repeatable(std::vector<Event> events) {
-  static const std::set<std::string> timed = {
-      "time",    "phases_ms",          "seconds",  "examples_per_second",  "step_ms", "seconds_per_epoch",
-      "speedup", "scaling_efficiency", "overhead", "overhead_uncertainty", "verdict"};
+  static const std::set<std::string> timed = {"folder",
+                                              "path",
+                                              "stall_ms",
+                                              "time",
+                                              "phases_ms",
+                                              "seconds",
+                                              "examples_per_second",
+                                              "step_ms",
+                                              "seconds_per_epoch",
+                                              "speedup",
+                                              "scaling_efficiency",
+                                              "overhead",
+                                              "overhead_uncertainty",
+                                              "verdict"};
   for (Event& event : events) {
     for (const std::string& name : timed) event.erase(name);
     for (const char* part : {"baseline", "distributed"}) {
@@ -50,14 +61,14 @@ std::vector<Event> repeatable(std::vector<Event> events) {
 void check_events(const Job& job) {
   CHECK(order_of(job.events()) ==
         std::vector<std::string>{
-            "run_start baseline",    "step baseline 5",       "step baseline 10",    "step baseline 15",
-            "step baseline 20",      "step baseline 25",      "epoch baseline",      "eval baseline",
-            "step baseline 30",      "step baseline 35",      "step baseline 40",    "step baseline 45",
-            "step baseline 50",      "epoch baseline",        "eval baseline",       "run_end baseline",
-            "run_start distributed", "step distributed 5",    "step distributed 10", "step distributed 13",
-            "epoch distributed",     "eval distributed",      "step distributed 15", "step distributed 20",
-            "step distributed 25",   "step distributed 26",   "epoch distributed",   "eval distributed",
-            "run_end distributed",   "comparison distributed"});
+            "run_start baseline",     "step baseline 5",     "step baseline 10",      "step baseline 15",
+            "step baseline 20",       "step baseline 25",    "epoch baseline",        "eval baseline",
+            "step baseline 30",       "step baseline 35",    "step baseline 40",      "step baseline 45",
+            "step baseline 50",       "epoch baseline",      "eval baseline",         "run_end baseline",
+            "run_start distributed",  "step distributed 5",  "step distributed 10",   "step distributed 13",
+            "epoch distributed",      "eval distributed",    "step distributed 15",   "step distributed 20",
+            "step distributed 25",    "step distributed 26", "epoch distributed",     "eval distributed",
+            "checkpoint distributed", "run_end distributed", "comparison distributed"});
   for (const Event& eval : job.events("eval")) CHECK(eval.at("examples") == 100);
   for (const Event& epoch : job.events("epoch")) CHECK(epoch.at("examples") == 400);
   for (const Event& end : job.events("run_end")) CHECK(end.at("status") == "completed");
@@ -73,8 +84,8 @@ void check_events(const Job& job) {
 
 void check_files(const Job& job) {
   const fs::path folder = job.run_folder();
-  CHECK(names_in(folder) ==
-        std::set<std::string>{"logs", "metrics.jsonl", "plan.json", "spec.yaml", "summary.json"});
+  CHECK(names_in(folder) == std::set<std::string>{"checkpoints", "logs", "metrics.jsonl", "plan.json",
+                                                  "spec.yaml", "summary.json"});
   CHECK(names_in(folder / "logs") == std::set<std::string>{"baseline-rank0.log", "overhead-rank0.log",
                                                            "distributed-rank0.log", "distributed-rank1.log"});
   for (const auto& log : fs::directory_iterator(folder / "logs")) {
@@ -99,7 +110,7 @@ void check_files(const Job& job) {
   CHECK(summary.at("comparison") == job.event("comparison", "distributed"));
 }
 
-// Lines without escape codes, and the table with its verdict at the end.
+// Lines without escape codes, the table with its verdict, and what to do next.
 void check_output(const Job& job, const std::string& output) {
   CHECK(output.find_first_of("\x1b\r") == std::string::npos);
   CHECK_THAT(output, ContainsSubstring("BEGIN baseline\n"));
@@ -107,7 +118,9 @@ void check_output(const Job& job, const std::string& output) {
   const size_t table = output.find("\ncomparison: small, dataset synthetic\n");
   REQUIRE(table != std::string::npos);
   CHECK_THAT(output.substr(table), ContainsSubstring("\nscaling efficiency "));
-  CHECK(last_line(output) == job.event("comparison", "distributed").at("verdict").get<std::string>());
+  CHECK_THAT(output, ContainsSubstring(
+                         "\n" + job.event("comparison", "distributed").at("verdict").get<std::string>() +
+                         "\n\nThe run is in " + job.run_folder().string() + ". Next:\n"));
 }
 
 TEST_CASE("a job with a baseline trains both, compares them and leaves its folder") {
