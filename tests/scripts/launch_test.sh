@@ -12,7 +12,10 @@ mkdir "$work/bin"
 cat >"$work/bin/ssh" <<'FAKE'
 #!/bin/bash
 while [[ $1 != -- ]]; do shift; done
-[[ $2 != unreachable ]] || exit 255
+if [[ $2 == unreachable ]]; then # found out once the other host can be stopped in order
+  until [[ -e $WORK/waiting-a ]]; do sleep 0.01; done
+  exit 255
+fi
 echo "$2" >>"$WORK/hosts"
 FAKE_HOST=$2 exec env --default-signal=INT,TERM,HUP -u DTRAIN_JOB_TOKEN "${@:3}"
 FAKE
