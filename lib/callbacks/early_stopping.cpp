@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "kinds/objectives.h"
 
 namespace dtrain {
@@ -31,9 +32,9 @@ class EarlyStopping : public Callback {
 
   std::optional<std::string> reason_to_end() const override {
     if (waited_ < spec_.patience) return std::nullopt;
-    return fmt::format("early stopping: the {} {} was at its best in epoch {} ({:.6g}), {} evaluation{} ago",
+    return fmt::format("early stopping: the {} {} was at its best in epoch {} ({:.6g}), {} ago",
                        of_validation_ ? "validation" : "evaluation's", *spec_.metric, best_epoch_,
-                       best_.value_or(std::nan("")), waited_, waited_ == 1 ? "" : "s");
+                       best_.value_or(std::nan("")), counted(waited_, "evaluation"));
   }
 
   nlohmann::ordered_json state() const override {

@@ -41,6 +41,7 @@ class TensorBoard : public Callback {
     std::vector<Scalar> all = scalars("train/", step.metrics);
     const std::vector<std::pair<std::string, std::optional<double>>> others = {
         {"learning_rate", step.learning_rate},
+        {"gradient_norm", step.gradient_norm},
         {"speed/examples_per_second", step.speed.examples_per_second},
         {"speed/step_ms", step.speed.step_ms}};
     for (const auto& [tag, value] : others) {

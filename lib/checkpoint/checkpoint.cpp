@@ -169,9 +169,9 @@ fs::path latest_good_checkpoint(const fs::path& folder, const std::function<void
       found.empty()
           ? fmt::format("{}: there is no checkpoint; a spec with checkpoint: {{every_epochs: 1}} saves some",
                         folder.string())
-          : fmt::format("{}: none of the {} checkpoint{} is good; `dtrain inspect` shows what is "
+          : fmt::format("{}: none of the {} is good; `dtrain inspect` shows what is "
                         "wrong with each, and a run without --resume starts over",
-                        folder.string(), found.size(), found.size() == 1 ? "" : "s"));
+                        folder.string(), counted(std::ssize(found), "checkpoint")));
 }
 
 }  // namespace dtrain

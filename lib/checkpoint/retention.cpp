@@ -74,13 +74,6 @@ std::optional<double> metric_of(const SavedCheckpoint& checkpoint, const std::st
   return std::nullopt;
 }
 
-// Whether `value` of the metric is better than `other`.
-bool is_better(const BestCheckpointSpec& best, double value, double other) {
-  const bool lower =
-      best.mode == "min" || (best.mode == "auto" && !metric_info(*best.metric).higher_is_better);
-  return lower ? value < other : value > other;
-}
-
 }  // namespace
 
 std::string checkpoint_name(int64_t step, bool suspect) {
@@ -157,7 +150,7 @@ std::optional<SavedCheckpoint> best_checkpoint(const fs::path& folder, const Bes
   for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) {
     if (checkpoint.suspect) continue;
     const auto value = metric_of(checkpoint, *best.metric);
-    if (!value || (winner && !is_better(best, *value, record))) continue;
+    if (!value || (winner && !is_better(*best.metric, best.mode, *value, record))) continue;
     winner = checkpoint;
     record = *value;
   }
@@ -169,7 +162,7 @@ bool is_best(const fs::path& folder, const BestCheckpointSpec& best, int64_t ste
   return std::none_of(saved.begin(), saved.end(), [&](const SavedCheckpoint& checkpoint) {
     if (checkpoint.suspect || checkpoint.step >= step) return false;
     const auto other = metric_of(checkpoint, *best.metric);
-    return other && !is_better(best, value, *other);
+    return other && !is_better(*best.metric, best.mode, value, *other);
   });
 }
 

@@ -115,7 +115,7 @@ std::string values_function(const std::vector<Command>& commands) {
 std::string bash_functions(const std::vector<Command>& commands) {
   std::string script = values_function(commands) + R"script(_dtrain() {
   local word="${COMP_WORDS[COMP_CWORD]}" command="${COMP_WORDS[1]}" words="" IFS=$' \t\n'
-  local option="" name="" begin="" value="" values=""
+  local option="" name="" begin="" value="" values="" previous="${COMP_WORDS[COMP_CWORD-1]}"
   # OPTION VALUE, OPTION=VALUE and --set PATH=VALUE, which bash takes for three words and zsh for one.
   if [ "$COMP_CWORD" -ge 3 ]; then option="${COMP_WORDS[COMP_CWORD-1]}"; fi
   if [ "$COMP_CWORD" -ge 4 ] && { [ "$word" = = ] || [ "$option" = = ]; }; then
@@ -158,11 +158,13 @@ std::string bash_functions(const std::vector<Command>& commands) {
     script += fmt::format("    {}) words=\"$words {}\" ;;\n", command, join(arguments, " "));
   script += R"script(  esac
   case "$command" in
-    ''|completion|configs|bench) option=- ;;
+    configs) if [ "$COMP_CWORD" -eq 2 ]; then option=-; else option=files; fi ;;
+    ''|completion|bench) option=- ;;
     eval|export|inspect|compare|report) option=runs ;;
     predict) if [ "$COMP_CWORD" -eq 2 ]; then option=runs; else option=files; fi ;;
     *) option=files ;;
   esac
+  case "$previous" in --out|--output) option=files ;; esac
   if [ "$option" = - ] || [[ "$word" == -* ]]; then
     COMPREPLY=( $(compgen -W "$words" -- "$word") )
   elif [ "$option" = runs ]; then

@@ -14,7 +14,29 @@
 #include "reference/starter.h"
 
 namespace dtrain {
+namespace {
+
+void require_file_name(const std::string& file) {
+  if (file == "-")
+    throw Error(ExitCode::kUsage, "- is the standard input of other commands; name a FILE to write");
+}
+
+// What is wrong with an answer, under the name of the option that gave it.
+std::vector<Problem> problems_of_options(const LoadedSpec& loaded, const FirstJob& job) {
+  std::vector<Problem> problems = loaded.problems;
+  for (Problem& problem : problems) {
+    for (const FirstQuestion& question : first_questions()) {
+      if (question.path == problem.path && job.answers.contains(question.path))
+        problem.file = question.option;
+    }
+  }
+  return problems;
+}
+
+}  // namespace
+
 ExitCode init_command(InitOptions options) {
+  require_file_name(options.file);
   const bool on_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
   if (!options.overwrite) require_absent(options.file, "name another FILE");  // before anything is asked
   if (on_terminal && options.job.answers.empty() && options.job.set.empty())
@@ -25,7 +47,7 @@ ExitCode init_command(InitOptions options) {
   if (read_first_job(named).ok()) options.job = named;
   const LoadedSpec loaded = read_first_job(options.job);
   if (!loaded.ok()) {
-    report_problems(loaded.problems, std::cerr);
+    report_problems(problems_of_options(loaded, options.job), std::cerr);
     return ExitCode::kUsage;
   }
   std::vector<std::string> set;
@@ -52,6 +74,7 @@ ExitCode configs_command(const ConfigsOptions& options) {
                 fmt::format("there is no config '{}'{} (known: {})", printable(*options.name, 60),
                             did_you_mean(*options.name, names), join(names)));
   const std::string file = options.file.value_or(*at + ".yaml");
+  require_file_name(file);
   if (!options.overwrite) require_absent(file, "name another FILE");
   write_file_atomically(file, shipped_configs()[static_cast<size_t>(at - names.begin())].text);
   std::cout << fmt::format("{}; to train it: dtrain run {}\n", printable(file, 1000), printable(file, 1000));

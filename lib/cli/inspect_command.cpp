@@ -22,12 +22,12 @@ using nlohmann::ordered_json;
 // The checkpoint at `path`, or all checkpoints in it if it is the folder of a run or the run's folder of
 // checkpoints.
 std::vector<fs::path> checkpoints_at(const fs::path& path) {
+  require_folder(path, ExitCode::kCheckpoint);
   for (const fs::path& folder : {path, path / "checkpoints"}) {
     std::vector<fs::path> found;
     for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) found.push_back(checkpoint.path);
     if (!found.empty()) return found;
   }
-  require_folder(path, ExitCode::kCheckpoint);
   return {path};
 }
 
@@ -51,10 +51,9 @@ void print_state(const TrainingState& state) {
   const auto line = [](const char* label, const std::string& value) {
     std::cout << fmt::format("  {:<15}{}\n", label, printable(value, 1000));
   };
-  line("run", fmt::format("{} on {} replica{}", state.run, state.replicas, state.replicas == 1 ? "" : "s"));
-  line("step", fmt::format("{}, after {} epoch{} and {} examples of the next", with_separators(state.step),
-                           with_separators(state.epoch), state.epoch == 1 ? "" : "s",
-                           with_separators(state.position)));
+  line("run", fmt::format("{} on {}", state.run, counted(state.replicas, "replica")));
+  line("step", fmt::format("{}, after {} and {} examples of the next", with_separators(state.step),
+                           counted(state.epoch, "epoch"), with_separators(state.position)));
   line("learning rate", fmt::format("{:g}", state.learning_rate));
   if (!state.metrics.empty() && state.validation_examples > 0)
     line("evaluated on", fmt::format("{} validation examples", with_separators(state.validation_examples)));
@@ -120,7 +119,7 @@ ordered_json to_json(const fs::path& path, const CheckpointReport& report, bool 
 ExitCode inspect_command(const std::string& checkpoint, bool json) {
   ExitCode code = ExitCode::kDone;
   const std::vector<fs::path> paths = checkpoints_at(checkpoint);
-  const auto best = best_of_run(paths.front().parent_path());
+  const auto best = best_of_run(fs::canonical(paths.front()).parent_path());
   ordered_json all = ordered_json::array();
   for (const fs::path& path : paths) {
     const bool is_best = best && fs::equivalent(best->path, path);

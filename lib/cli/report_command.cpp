@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "cli/commands.h"
+#include "cli/report_problems.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "inference/model_reports.h"
@@ -29,6 +30,9 @@ std::string page_of(const ReportOptions& options) {
     require_folder(folder, ExitCode::kUsage);
     runs.push_back(read_run_history(folder));
     models.push_back(model_report_of(folder, !options.without_mistakes && options.runs.size() == 1));
+    if (!models.back().problem.empty())
+      report_warnings({"the page has no confusion matrix and no mistakes: " + models.back().problem},
+                      std::cerr);
   }
   return report_page(runs, models);
 }

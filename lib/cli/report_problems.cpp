@@ -27,7 +27,7 @@ void report_problems(const std::vector<Problem>& problems, std::ostream& out) {
   const bool about_fields = std::any_of(problems.begin(), problems.end(), [](const Problem& problem) {
     return problem.line > 0 || !problem.path.empty();
   });
-  out << fmt::format("{} problem{}{}\n", problems.size(), problems.size() == 1 ? "" : "s",
+  out << fmt::format("{}{}\n", counted(std::ssize(problems), "problem"),
                      about_fields ? "; docs/spec.md and `dtrain schema` describe every field" : "");
 }
 

@@ -34,17 +34,21 @@ ExitCode validate_command(const std::vector<std::string>& specs, const Overrides
   ExitCode code = ExitCode::kDone;
   for (const std::string& path : specs) {
     LoadedSpec loaded = load_spec(path, overrides);
+    const std::string name = path == "-" ? "<stdin>" : printable(path, 1000);
     report_notes(loaded.notes, std::cerr);
     try {
       // Also checks shapes, shares and steps. If the files of a dataset are missing, its published shape is
       // used.
       const JobPlan job = plan_job(loaded, describe_dataset);
-      if (loaded.ok()) report_warnings(plan_warnings(job), std::cerr);
+      if (loaded.ok()) {
+        for (const std::string& warning : plan_warnings(job))
+          report_warnings({fmt::format("{}: {}", name, warning)}, std::cerr);
+      }
     } catch (const Error& error) {  // damaged files; continue with the next spec
       loaded.problems.push_back(loaded.problem_at("data.dataset", error.what()));
       if (code == ExitCode::kDone) code = error.code();
     }
-    if (loaded.ok() && !json) std::cout << printable(path, 1000) << ": valid\n";
+    if (loaded.ok() && !json) std::cout << name << ": valid\n";
     if (!loaded.ok() && code == ExitCode::kDone) code = ExitCode::kUsage;
     all.insert(all.end(), loaded.problems.begin(), loaded.problems.end());
   }

@@ -93,6 +93,12 @@ std::string counted(int64_t number, const std::string& noun) {
   return with_separators(number) + " " + noun + (number == 1 ? "" : "s");
 }
 
+std::string trimmed(const std::string& text) {
+  constexpr const char* kBlanks = " \t\r\n";
+  const size_t begin = text.find_first_not_of(kBlanks);
+  return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(kBlanks) - begin + 1);
+}
+
 std::string human_bytes(int64_t bytes) {
   static const std::vector<std::string> kUnits = {"KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   if (bytes < 1024) return fmt::format("{} B", bytes);

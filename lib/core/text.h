@@ -30,6 +30,9 @@ std::string human_bytes(int64_t bytes);
 // A duration: 0.42 -> "0.4 s", 75 -> "1 min 15 s", 7300 -> "2 h 01 min"; "?" if it is not a valid duration.
 std::string human_duration(double seconds);
 
+// The text without blanks and line breaks at its ends.
+std::string trimmed(const std::string& text);
+
 // Text that is safe to print on a terminal: control characters (C0, DEL and C1) and bytes that are not UTF-8
 // become \xNN. Cut after at most `limit` bytes, never inside a character.
 std::string printable(const std::string& text, size_t limit = 200);

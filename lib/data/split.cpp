@@ -9,6 +9,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "core/text.h"
 #include "spec/field_error.h"
 
 namespace dtrain {
@@ -59,9 +60,9 @@ int64_t validation_count(int64_t examples, const SplitSpec& split) {
   const int64_t count = std::max<int64_t>(1, static_cast<int64_t>(std::floor(part + kSlack)));
   if (count < examples) return count;
   throw FieldError("data.split.validation",
-                   fmt::format("takes {} of the {} training example{} and leaves none to train on; use a "
+                   fmt::format("takes {} of the {} and leaves none to train on; use a "
                                "smaller part or more data.train_examples",
-                               count, examples, examples == 1 ? "" : "s"));
+                               count, counted(examples, "training example")));
 }
 
 ExampleSplit split_examples(int64_t examples, const SplitSpec& split) {

@@ -163,7 +163,7 @@ void Console::on_eval(const EvalEvent& event) {
   row_->evaluation = event.metrics;
   if (event.seconds) row_->seconds = row_->seconds.value_or(0) + *event.seconds;
   row_->is_best =
-      progress_.epochs > 1 && !all.points.empty() && all.best(options_.best_metric) == &all.points.back();
+      progress_.epochs > 1 && !all.points.empty() && all.best(options_.best) == &all.points.back();
   print_row();
 }
 
@@ -255,11 +255,11 @@ void Console::on_run_end(const RunEndEvent& event) {
 std::string Console::evaluation_lines(const RunEndEvent& event) const {
   std::string text;
   if (event.validation && event.part != kValidationPart)
-    text += evaluation_line("last validation", event.validation->metrics);
+    text += evaluation_line("final validation", event.validation->metrics);
   text += evaluation_line(event.part ? "final " + show_text(event.part) : "final evaluation", event.metrics);
   const auto all = evaluations_.find(event.run.value_or(""));
   if (all == evaluations_.end()) return text;
-  const EvaluationPoint* best = all->second.best(options_.best_metric);
+  const EvaluationPoint* best = all->second.best(options_.best);
   if (best == nullptr || best == &all->second.points.back()) return text;
   return text + "  " +
          coloured(kGreen, fmt::format("best epoch: {}, loss {}, accuracy {}", best->epoch,

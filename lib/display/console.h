@@ -24,7 +24,7 @@ struct ConsoleOptions {
   bool json = false;   // print only events, one line of JSON each; takes precedence over quiet
   int width = 80;      // columns of the terminal; where there is none, lines are not broken
   bool alone = false;  // the job is one run on one device: nothing is said of distributing it
-  std::string best_metric = "loss";  // by which the best epoch is told
+  BestCheckpointSpec best{"loss"};  // by which the best epoch is told
   std::function<double()> clock = steady_seconds;
 };
 

@@ -8,7 +8,7 @@
 namespace dtrain {
 namespace {
 
-constexpr char kColumns[] = "{:>9}{:>10}{:>10}{:>10}{:>10}{:>12}{:>12}";
+constexpr char kColumns[] = "{:>9} {:>9} {:>9} {:>9} {:>9} {:>11} {:>11}";
 
 std::string metric(const MetricValues& metrics, const char* name) {
   return show_metric(find_metric(metrics, name));

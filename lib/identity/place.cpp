@@ -62,13 +62,12 @@ std::optional<HostPlace> find_host(const std::vector<std::string>& hosts,
 // Checks that the spec has as many hosts as the launcher started processes on.
 void check_hosts(const std::vector<std::string>& hosts, const Identity& identity) {
   if (hosts.empty() || identity.world_size % identity.local_world_size != 0) return;
-  const auto started = static_cast<size_t>(identity.world_size / identity.local_world_size);
-  if (started == hosts.size()) return;
-  contradiction(
-      fmt::format("the spec lists {} host{} ({})", hosts.size(), hosts.size() == 1 ? "" : "s", join(hosts)),
-      fmt::format("{} started {} processes, {} of them on this host, so {} host{}", identity.source,
-                  identity.world_size, identity.local_world_size, started, started == 1 ? "" : "s"),
-      "start as many, or take hosts out of the spec");
+  const int64_t started = identity.world_size / identity.local_world_size;
+  if (started == std::ssize(hosts)) return;
+  contradiction(fmt::format("the spec lists {} ({})", counted(std::ssize(hosts), "host"), join(hosts)),
+                fmt::format("{} started {} processes, {} of them on this host, so {}", identity.source,
+                            identity.world_size, identity.local_world_size, counted(started, "host")),
+                "start as many, or take hosts out of the spec");
 }
 
 }  // namespace

@@ -12,12 +12,6 @@
 namespace dtrain {
 namespace {
 
-std::string trimmed(const std::string& text) {
-  const char* const blanks = " \t\r\n";
-  const size_t begin = text.find_first_not_of(blanks);
-  return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(blanks) + 1 - begin);
-}
-
 std::string read_private_file(const std::string& path) {
   struct stat status {};
   const std::string name = printable(path, 200);

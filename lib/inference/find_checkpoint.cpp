@@ -7,6 +7,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "core/error.h"
+#include "runs/finished_run.h"
 #include "runs/require_folder.h"
 #include "spec/load.h"
 
@@ -41,6 +42,13 @@ fs::path at_end_of_epoch(const fs::path& checkpoints, int64_t epoch) {
 
 fs::path chosen(const CheckpointChoice& choice) {
   if (!choice.best && !choice.epoch) return choice.path;
+  if (is_checkpoint(choice.path)) {
+    throw Error(
+        ExitCode::kUsage,
+        fmt::format("--best and --epoch choose among the checkpoints of a run, and {} is one of them; "
+                    "name the run, {}",
+                    choice.path, run_of_checkpoint(choice.path).string()));
+  }
   const fs::path checkpoints = checkpoint_folder(run_of_checkpoint(choice.path));
   if (choice.epoch) return at_end_of_epoch(checkpoints, *choice.epoch);
   const std::optional<SavedCheckpoint> best = best_of_run(checkpoints);
@@ -76,10 +84,7 @@ std::optional<SavedCheckpoint> best_of_run(const fs::path& checkpoints) {
     const std::optional<TrainingState> state = state_of(*saved);
     if (!state) continue;
     const JobSpec spec = parse_spec(state->spec, "the checkpoint's spec").spec;
-    if (spec.checkpoint.best.metric)
-      best = spec.checkpoint.best;
-    else if (spec.callbacks.early_stopping.metric)
-      best.metric = spec.callbacks.early_stopping.metric;
+    best = deciding_metric(spec);
     break;
   }
   return best_checkpoint(checkpoints, best);

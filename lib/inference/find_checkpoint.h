@@ -23,8 +23,8 @@ struct CheckpointChoice {
 // Throws Error(kCheckpoint) if there is none, and then says which there are.
 ResumePoint find_checkpoint(const CheckpointChoice& choice);
 
-// The checkpoint of a run, by the folder of its checkpoints, with the best evaluation: by the metric of
-// checkpoint.best, else of callbacks.early_stopping, else by the loss. nullopt if none was evaluated.
+// The checkpoint of a run, by the folder of its checkpoints, with the best evaluation, by its
+// deciding_metric(). nullopt if none was evaluated.
 std::optional<SavedCheckpoint> best_of_run(const std::filesystem::path& checkpoints);
 
 }  // namespace dtrain

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <iostream>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -71,8 +70,7 @@ ModelReport model_report_of(const std::filesystem::path& run, bool mistakes) {
   try {
     add_mistakes(report, find_checkpoint({run.string(), false, std::nullopt}));
   } catch (const Error& error) {
-    std::cerr << "dtrain: the page has no confusion matrix and no mistakes: " << printable(error.what(), 2000)
-              << std::endl;
+    report.problem = error.what();
   }
   return report;
 }

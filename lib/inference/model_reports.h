@@ -8,7 +8,7 @@
 namespace dtrain {
 
 // Of a run: the layers, and with `mistakes` what the newest good checkpoint makes of the test examples, the
-// first 10,000. What cannot be had is left out, and a line on standard error says why.
+// first 10,000. What cannot be had is left out.
 ModelReport model_report_of(const std::filesystem::path& run, bool mistakes);
 
 }  // namespace dtrain

@@ -35,8 +35,8 @@ JobPlan with_fewer_hosts(const JobPlan& job, const std::vector<std::string>& hos
   if (!job.spec.restarts.min_replicas)
     refuse("restarts.min_replicas is all (a number lets it go on with so many)");
   if (replicas < *job.spec.restarts.min_replicas)
-    refuse(fmt::format("{} replica{} would be left, and restarts.min_replicas is {}", replicas,
-                       replicas == 1 ? "" : "s", *job.spec.restarts.min_replicas));
+    refuse(fmt::format("{} would be left, and restarts.min_replicas is {}", counted(replicas, "replica"),
+                       *job.spec.restarts.min_replicas));
   const int64_t accumulate_steps = accumulation(run.batch, replicas);
   if (accumulate_steps == 0)
     refuse(fmt::format("{} replicas cannot share the global batch of {} evenly", replicas, run.batch.global));

@@ -218,11 +218,10 @@ void LeadingHost::go_on_with_those_here(const Error& why) {
     throw Error(ExitCode::kPeerLost, fmt::format("{}\n{}", why.what(), refusal.what()));
   }
   const BatchPlan& batch = fewer.runs.back().batch;
-  hosts_.meeting.notice(fmt::format(
-      "going on with {} replica{} on {}; the global batch stays {}: {} x {} replica{} x {} micro-batch{}",
-      batch.replicas, batch.replicas == 1 ? "" : "s", join(left.hosts), batch.global, batch.per_replica,
-      batch.replicas, batch.replicas == 1 ? "" : "s", batch.accumulate_steps,
-      batch.accumulate_steps == 1 ? "" : "es"));
+  hosts_.meeting.notice(
+      fmt::format("going on with {0} on {1}; the global batch stays {2}: {3} x {0} x {4} micro-batch{5}",
+                  counted(batch.replicas, "replica"), join(left.hosts), batch.global, batch.per_replica,
+                  batch.accumulate_steps, batch.accumulate_steps == 1 ? "" : "es"));
   job_ = std::move(fewer);
   place_ = std::move(left);
   numbers_ = std::move(numbers);

@@ -44,8 +44,8 @@ std::optional<double> RestartPolicy::on_failure(const FailedAttempt& attempt) {
     return std::nullopt;
   }
   if (in_a_row_ == most_) {
-    why_not_ = fmt::format("not restarted again after {} restart{} without a new checkpoint (restarts.max)",
-                           with_separators(in_a_row_), in_a_row_ == 1 ? "" : "s");
+    why_not_ = fmt::format("not restarted again after {} without a new checkpoint (restarts.max)",
+                           counted(in_a_row_, "restart"));
     return std::nullopt;
   }
   const double doublings = static_cast<double>(in_a_row_++) - 1;

@@ -46,7 +46,7 @@ RunDirectory make_directory(const JobPlan& job, const RunDirectoryOptions& optio
 // With what the job says of how its output is shown.
 ConsoleOptions console_options(const JobPlan& job, ConsoleOptions options) {
   options.alone = job.runs.size() == 1 && job.runs.back().processes() == 1;
-  options.best_metric = deciding_metric(job.spec);
+  options.best = deciding_metric(job.spec);
   return options;
 }
 

@@ -80,4 +80,9 @@ std::optional<double> find_metric(const MetricValues& metrics, const std::string
 
 const MetricInfo& metric_info(const std::string& name) { return find(known_metrics(), name, "metric"); }
 
+bool is_better(const std::string& metric, const std::string& mode, double value, double other) {
+  const bool lower = mode == "min" || (mode == "auto" && !metric_info(metric).higher_is_better);
+  return lower ? value < other : value > other;
+}
+
 }  // namespace dtrain

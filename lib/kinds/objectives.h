@@ -51,4 +51,8 @@ std::optional<double> find_metric(const MetricValues& metrics, const std::string
 // Throws Error(kBug) if no objective has a metric of this name.
 const MetricInfo& metric_info(const std::string& name);
 
+// Whether `value` of a known metric is better than `other`. `mode`: min, max, or auto for the metric's own
+// direction.
+bool is_better(const std::string& metric, const std::string& mode, double value, double other);
+
 }  // namespace dtrain

@@ -130,6 +130,7 @@ struct StepEvent : EventHead {
   std::optional<int64_t> step;
   MetricValues metrics;
   std::optional<double> learning_rate;
+  std::optional<double> gradient_norm;
   std::optional<double> loss_scale;
   std::optional<int64_t> skipped_updates;
   StepSpeed speed;

@@ -97,16 +97,14 @@ double ScheduleCurve::at(int64_t step, double rate) const {
 
 std::string ScheduleCurve::length_text(int64_t units) const {
   const int64_t steps = in_steps(units, unit_);
-  const std::string text = fmt::format("{} step{}", with_separators(steps), steps == 1 ? "" : "s");
+  const std::string text = counted(steps, "step");
   if (spec_.unit == "steps") return text;
-  return fmt::format("{} epoch{} ({})", with_separators(units), units == 1 ? "" : "s", text);
+  return fmt::format("{} ({})", counted(units, "epoch"), text);
 }
 
 std::string ScheduleCurve::description(double scaled, double scale) const {
   const std::string& kind = spec_.kind;
-  const std::string over = spec_.over
-                               ? length_text(*spec_.over)
-                               : fmt::format("all {} step{}", with_separators(over_), over_ == 1 ? "" : "s");
+  const std::string over = spec_.over ? length_text(*spec_.over) : "all " + counted(over_, "step");
   const double final = scaled * spec_.final_factor;
   if (kind == "piecewise") {
     std::vector<std::string> parts;
@@ -127,8 +125,8 @@ std::string ScheduleCurve::description(double scaled, double scale) const {
     return fmt::format("one cycle from {:g} up to it and down to {:g} over {}", scaled * spec_.initial_factor,
                        final, over);
   if (kind == "reduce_on_plateau")
-    return fmt::format("times {:g} after {} evaluation{} without better {}, down to {:g}", spec_.factor,
-                       spec_.patience, spec_.patience == 1 ? "" : "s", spec_.metric, final);
+    return fmt::format("times {:g} after {} without better {}, down to {:g}", spec_.factor,
+                       counted(spec_.patience, "evaluation"), spec_.metric, final);
   return "";
 }
 

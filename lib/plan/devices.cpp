@@ -7,6 +7,7 @@
 #include <set>
 
 #include "core/error.h"
+#include "core/text.h"
 #include "device/cuda.h"
 #include "kinds/strategies.h"
 
@@ -76,8 +77,8 @@ void require_devices(const std::vector<std::string>& devices, const HostDevices&
                                                 device, host.survey.none_why));
     if (number_of(device) >= std::ssize(gpus))
       throw Error(ExitCode::kUsage,
-                  fmt::format("strategy.devices: there is no {}; this host has {} GPU{}, counted from cuda:0",
-                              device, gpus.size(), gpus.size() == 1 ? "" : "s"));
+                  fmt::format("strategy.devices: there is no {}; this host has {}, counted from cuda:0",
+                              device, counted(std::ssize(gpus), "GPU")));
     if (!host.has_module)
       throw Error(
           ExitCode::kUsage,

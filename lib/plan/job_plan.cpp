@@ -39,8 +39,8 @@ void check_started(LoadedSpec& loaded, const Launched& launched) {
   } else if (strategy.replicas && *strategy.replicas != started) {
     const bool listed = loaded.positions.count("strategy.devices[0]") > 0;
     add(listed ? "strategy.devices" : "strategy.replicas",
-        fmt::format("the spec asks for {} replica{}, but {} started {}; start as many, or set {}: auto",
-                    *strategy.replicas, *strategy.replicas == 1 ? "" : "s", launched.by, started,
+        fmt::format("the spec asks for {}, but {} started {}; start as many, or set {}: auto",
+                    counted(*strategy.replicas, "replica"), launched.by, started,
                     listed ? "devices" : "replicas"));
   }
 }

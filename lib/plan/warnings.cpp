@@ -35,8 +35,8 @@ std::vector<std::string> plan_warnings(const JobPlan& job, std::optional<int64_t
   std::vector<std::string> warnings;
   if (processes > available_cores() && job.device_of(0) == "cpu")
     warnings.push_back(
-        fmt::format("{} processes share {} core{} here, and wait for each other; lower {}", processes,
-                    available_cores(), available_cores() == 1 ? "" : "s",
+        fmt::format("{} processes share {} here, and wait for each other; lower {}", processes,
+                    counted(available_cores(), "core"),
                     run.is_asynchronous() ? "strategy.workers or strategy.servers" : "strategy.replicas"));
   if (run.batch.global > job.data.train_examples)
     warnings.push_back(

@@ -22,7 +22,8 @@ batch: {per_replica: 64}
 ```
 
 `dtrain init` writes a commented spec to start from, and `dtrain configs` copies one of the examples.
-`dtrain validate SPEC` (`-` is the standard input) checks a spec and reports all its problems at once, each with its place:
+`dtrain validate SPEC` (`-` is the standard input) checks a spec and reports all its problems at once, each with its
+place:
 
 ```
 job.yaml:4:3: train.epoch: unknown field; did you mean 'train.epochs'?

@@ -43,11 +43,6 @@ std::string label_of(const FirstQuestion& question) {
   return label;
 }
 
-std::string trimmed(const std::string& text) {
-  const size_t begin = text.find_first_not_of(" \t\r");
-  return begin == std::string::npos ? "" : text.substr(begin, text.find_last_not_of(" \t\r") - begin + 1);
-}
-
 }  // namespace
 
 LoadedSpec read_first_job(const FirstJob& job) {

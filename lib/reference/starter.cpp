@@ -13,7 +13,7 @@
 namespace dtrain {
 namespace {
 
-constexpr size_t kWidth = 100;  // of a comment
+constexpr int kWidth = 100;  // of a comment
 
 // What a first job is about, where it applies.
 const std::vector<std::string> kFirstFields = {"name",
@@ -44,30 +44,21 @@ std::string without_markdown(const std::string& text) {
   return std::regex_replace(text, kLink, "$1");
 }
 
-std::vector<std::string> wrapped(const std::string& text) {
-  std::vector<std::string> lines(1);
-  std::istringstream words(text);
-  for (std::string word; words >> word;) {
-    std::string& line = lines.back();
-    if (line.empty()) {
-      line = word;
-    } else if (line.size() + 1 + word.size() <= kWidth) {
-      line += " " + word;
-    } else {
-      lines.push_back(word);
-    }
-  }
+std::vector<std::string> lines_of(const std::string& text) {
+  std::vector<std::string> lines;
+  std::istringstream wrapped_text(wrapped(text, kWidth));
+  for (std::string line; std::getline(wrapped_text, line);) lines.push_back(line);
   return lines;
 }
 
 std::vector<std::string> comment_on(const FieldInfo& field) {
-  std::vector<std::string> lines = wrapped(without_markdown(field.doc));
+  std::vector<std::string> lines = lines_of(without_markdown(field.doc));
   std::vector<std::string> limits;
   if (field.choices) limits.push_back("one of " + join(field.choices->built));
   const std::string bounds = bounds_text(field.bounds);
   if (!bounds.empty()) limits.push_back(bounds + (field.unit.empty() ? "" : " " + field.unit));
   if (!field.word.empty()) limits.push_back("or " + field.word);
-  for (const std::string& line : limits.empty() ? limits : wrapped("(" + join(limits) + ")"))
+  for (const std::string& line : limits.empty() ? limits : lines_of("(" + join(limits) + ")"))
     lines.push_back(line);
   return lines;
 }

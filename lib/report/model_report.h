@@ -30,6 +30,7 @@ struct ModelReport {
   std::vector<std::string> classes;             // their titles
   std::vector<std::vector<int64_t>> confusion;  // [class][prediction]
   std::vector<Mistake> mistakes;                // the worst first
+  std::string problem;                          // why nothing was predicted although somebody asked for it
 };
 
 // Elements of a page; empty if there is nothing to show.

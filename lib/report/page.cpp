@@ -61,12 +61,12 @@ constexpr const char* kPageStyle = R"(<style>
   th[scope=row], th:first-child { text-align: left; font-weight: 400; color: var(--soft) }
   .matrix td, .matrix th { text-align: center; padding: .25rem .35rem; min-width: 2.3rem; border: 0; font-size: .85rem }
   .matrix th { min-width: 3.8rem; max-width: 6.5rem; overflow-wrap: anywhere; vertical-align: bottom }
-  .pictures { display: grid; gap: .8rem; grid-template-columns: repeat(auto-fill, minmax(8.5rem, 1fr)); list-style: none;
-    margin: .6rem 0; padding: 0 }
+  .pictures { display: grid; gap: .8rem; grid-template-columns: repeat(auto-fill, minmax(8.5rem, 1fr));
+    list-style: none; margin: .6rem 0; padding: 0 }
   .pictures li { background: var(--card); border: 1px solid var(--edge); border-radius: .5rem; padding: .6rem;
     font-size: .85rem; overflow-wrap: anywhere }
-  .pictures img { display: block; width: 100%; max-width: 9rem; height: auto; image-rendering: pixelated; margin: 0 auto .4rem;
-    background: #888 }
+  .pictures img { display: block; width: 100%; max-width: 9rem; height: auto; image-rendering: pixelated;
+    margin: 0 auto .4rem; background: #888 }
   .pictures b, .pictures span { display: block }
   .bar-title { font-size: .9rem; margin-top: .4rem }
   .bar { display: flex; height: 1.4rem; margin: .15rem 0 .7rem; overflow: hidden; border-radius: .25rem; gap: 1px }

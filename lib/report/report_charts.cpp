@@ -194,8 +194,11 @@ std::string course_charts(const std::vector<NamedCourse>& courses, bool logarith
   accuracy.scale = ChartScale::kFitted;
   LineChart rate = step_chart(courses, "Learning rate", &StepPoint::learning_rate);
   if (logarithmic_rate) rate.scale = ChartScale::kLogarithmic;
+  LineChart norm = step_chart(courses, "Gradient norm", &StepPoint::gradient_norm);
+  widen(norm);
   const LineChart speed = step_chart(courses, "Speed, examples/s", &StepPoint::examples_per_second);
-  return figure(loss) + figure(accuracy) + figure(rate) + figure(speed) + figure(accuracy_over_time(courses));
+  return figure(loss) + figure(accuracy) + figure(rate) + figure(norm) + figure(speed) +
+         figure(accuracy_over_time(courses));
 }
 
 std::string machine_charts(const std::vector<MachinePoint>& machine) {

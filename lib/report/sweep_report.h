@@ -7,8 +7,8 @@
 
 namespace dtrain {
 
-// A page as report_page() makes them: the verdict, examples/s and efficiency over replicas, where the time of
-// a step goes, a table of the points, what was measured.
+// A page like those of report_page(): what was measured, examples/s and efficiency over replicas, where the
+// time of a step goes, a table of the points.
 std::string sweep_page(const Sweep& sweep);
 
 }  // namespace dtrain

@@ -25,6 +25,7 @@ void take(FinishedRun& run, const Event& event) {
   run.examples_per_second = end->speed.examples_per_second;
   run.step_ms = end->speed.step_ms;
   run.restart_cost = end->restart_cost;
+  run.final_metrics = end->validation ? end->validation->metrics : end->metrics;
 }
 
 // "7.1 % less" if `value` is worse than `reference` by more than `tolerated`; nullopt otherwise.
@@ -65,21 +66,22 @@ std::optional<double> FinishedRun::test_loss() const {
   return of_validation ? std::nullopt : last_loss();
 }
 
-const EvaluationPoint* EvaluationSeries::best(const std::string& metric) const {
-  const bool by_loss = metric == "loss";
+const EvaluationPoint* EvaluationSeries::best(const BestCheckpointSpec& by) const {
+  const auto value_of = [&](const EvaluationPoint& point) {
+    return by.metric == "loss" ? point.loss : point.accuracy;
+  };
   const EvaluationPoint* best = nullptr;
   for (const EvaluationPoint& point : points) {
-    if (std::isnan(by_loss ? point.loss : point.accuracy)) continue;
-    const bool better =
-        best == nullptr || (by_loss ? point.loss < best->loss : point.accuracy > best->accuracy);
-    if (better) best = &point;
+    if (std::isnan(value_of(point))) continue;
+    if (best == nullptr || is_better(*by.metric, by.mode, value_of(point), value_of(*best))) best = &point;
   }
   return best;
 }
 
-std::string deciding_metric(const JobSpec& spec) {
-  const auto& stopping = spec.callbacks.early_stopping.metric;
-  return spec.checkpoint.best.metric.value_or(stopping.value_or("loss"));
+BestCheckpointSpec deciding_metric(const JobSpec& spec) {
+  BestCheckpointSpec best = spec.checkpoint.best;
+  if (!best.metric) best.metric = spec.callbacks.early_stopping.metric.value_or("loss");
+  return best;
 }
 
 std::optional<double> FinishedRun::best_accuracy() const {
@@ -89,11 +91,13 @@ std::optional<double> FinishedRun::best_accuracy() const {
 }
 
 std::optional<double> FinishedRun::last_accuracy() const {
-  return evaluations.empty() ? std::nullopt : std::optional(evaluations.back().accuracy);
+  const auto final = find_metric(final_metrics, "accuracy");
+  return final || evaluations.empty() ? final : evaluations.back().accuracy;
 }
 
 std::optional<double> FinishedRun::last_loss() const {
-  return evaluations.empty() ? std::nullopt : std::optional(evaluations.back().loss);
+  const auto final = find_metric(final_metrics, "loss");
+  return final || evaluations.empty() ? final : evaluations.back().loss;
 }
 
 std::optional<double> FinishedRun::seconds_to(double accuracy) const {

@@ -30,12 +30,12 @@ struct EvaluationSeries {
 
   void take(const Event& event);
   // The best one by this metric, the first of several; nullptr if there is none that is a number.
-  const EvaluationPoint* best(const std::string& metric) const;
+  const EvaluationPoint* best(const BestCheckpointSpec& by) const;
 };
 
 // The metric by which a job's best epoch is told: that of checkpoint.best, else of callbacks.early_stopping,
 // else the loss.
-std::string deciding_metric(const JobSpec& spec);
+BestCheckpointSpec deciding_metric(const JobSpec& spec);
 
 // The results of a job's distributed run. Numbers that it did not reach are nullopt.
 struct FinishedRun {
@@ -48,12 +48,14 @@ struct FinishedRun {
   std::vector<EvaluationPoint> evaluations;  // as in EvaluationSeries, like the next two
   bool of_validation = false;
   std::optional<EvaluationPoint> final_test;
+  // Of the weights that the run ended with: those of an earlier evaluation if it went back to its best one.
+  MetricValues final_metrics;
 
   // The last evaluation of the test examples: the final test, or without data.split the last evaluation.
   std::optional<double> test_accuracy() const;
   std::optional<double> test_loss() const;
   std::optional<double> best_accuracy() const;
-  std::optional<double> last_accuracy() const;
+  std::optional<double> last_accuracy() const;  // of the weights that the run ended with
   std::optional<double> last_loss() const;
   // Seconds until an evaluation reached this accuracy.
   std::optional<double> seconds_to(double accuracy) const;

@@ -17,6 +17,7 @@ struct StepPoint {
   double loss = 0;
   double accuracy = 0;
   double learning_rate = 0;
+  double gradient_norm = 0;  // NaN: not in the event
   double examples_per_second = 0;
 };
 

@@ -216,7 +216,7 @@ const Fields<JobSpec>& job_fields() {
           .bounds = zero_to_below_one(), .when = kNamedModel),
       JOB(model.initializer, .doc = "the distribution of the initial weights; biases start at zero",
           .choices = &initializer_kinds(), .when = kInitialized),
-      JOB(model.layers, .doc = "the layers from input to output, see below", .length = {1, 1000},
+      JOB(model.layers, .doc = "the layers from input to output ([layers](#modellayers))", .length = {1, 1000},
           .when = {{"model.kind"}, {"layers"}}, .required = true),
       JOB(model.dtype, .doc = "the type of weights and activations", .choices = &kDtypes),
       JOB(model.weights, .doc = "start from the weights of this run, checkpoint or .safetensors file of `dtrain "
@@ -227,7 +227,8 @@ const Fields<JobSpec>& job_fields() {
       JOB(train.epochs, .doc = "passes over the training examples", .unit = "epochs", .bounds = between(1, 1e6),
           .common = true),
       JOB(train.max_steps, .doc = "stop after this many updates, whatever `epochs` is; 0: only evaluate and "
-          "save the weights that training would begin with", .unit = "steps", .bounds = between(0, 1e12), .word = "none"),
+          "save the weights that training would begin with", .unit = "steps", .bounds = between(0, 1e12),
+          .word = "none"),
       JOB(train.optimizer.kind, .doc = "how gradients change the weights", .choices = &optimizer_kinds(),
           .common = true),
       JOB(train.optimizer.learning_rate, .doc = "before scaling, warmup and schedule", .bounds = above_zero_to(1e6),
@@ -319,9 +320,8 @@ const Fields<JobSpec>& job_fields() {
       JOB(checkpoint.final, .doc = "save the final model, and what a stop signal interrupts, whatever else is saved"),
       JOB(checkpoint.keep, .doc = "how many of the last checkpoints to keep", .unit = "checkpoints",
           .bounds = between(1, 1e6)),
-      JOB(checkpoint.best.metric, .doc = "save a checkpoint whenever an evaluation has a better value of this metric, and keep the best"
-          "",
-          .choices = &kEvaluatedMetrics, .word = "none"),
+      JOB(checkpoint.best.metric, .doc = "save a checkpoint whenever an evaluation has a better value of this metric, "
+          "and keep the best", .choices = &kEvaluatedMetrics, .word = "none"),
       JOB(checkpoint.best.mode, .doc = "which value is the best; auto: the lowest loss, the highest accuracy",
           .choices = &kModes, .when = kBest),
 

@@ -207,15 +207,15 @@ std::set<std::string> paths_of(const std::vector<Problem>& problems) {
   return paths;
 }
 
-// Removes from `root` the fields that contradict a kind which an override has changed, such as sgd's momentum
-// under --set train.optimizer.kind=adam. Returns a line for each. Whatever is a problem of the file alone, or
-// only with further overrides, stays one.
+// Removes from `root` the fields that contradict a kind which an override has changed or removed, such as
+// sgd's momentum under --set train.optimizer.kind=adam. Returns a line for each. Whatever is a problem of the
+// file alone, or only with further overrides, stays one.
 std::vector<std::string> drop_fields_of_other_kinds(YamlNode& root, const Overrides& overrides,
                                                     const ReadTree& read) {
-  const Overrides kinds(overrides_of_kinds(overrides.set), overrides.unset);
+  const Overrides kinds(overrides_of_kinds(overrides.set), overrides_of_kinds(overrides.unset));
   std::vector<std::string> notes;
-  if (kinds.set.empty()) return notes;
-  const std::set<std::string> of_file = paths_of(read(root, {{}, overrides.unset}).problems);
+  if (kinds.set.empty() && kinds.unset.empty()) return notes;
+  const std::set<std::string> of_file = paths_of(read(root, {}).problems);
   for (bool again = true; again;) {  // what is dropped may itself decide about other fields
     again = false;
     const LoadedSpec loaded = read(root, overrides);
@@ -288,8 +288,9 @@ LoadedSpec load_spec(const std::filesystem::path& path, const Overrides& overrid
         {name, 0, 0, "", what.compare(0, prefix.size(), prefix) == 0 ? what.substr(prefix.size()) : what});
     return loaded;
   }
-  // The folder of a pipe, such as /dev/fd, means nothing to its reader.
-  const bool in_folder = std::filesystem::is_regular_file(path);
+  // The folder of a pipe, or of /dev/stdin and /dev/fd/3, means nothing to its reader.
+  const bool in_folder = path != "-" && std::filesystem::is_regular_file(path) &&
+                         std::filesystem::absolute(path).native().rfind("/dev/", 0) != 0;
   return parse(text, name,
                in_folder ? std::filesystem::absolute(path).parent_path() : std::filesystem::current_path(),
                overrides);

@@ -29,7 +29,8 @@ struct Overrides {
 // with overrides that name no field or are not YAML.
 std::vector<Problem> apply_overrides(YamlNode& root, const Overrides& overrides);
 
-// The overrides of fields on whose value it depends which other fields apply, such as strategy.kind.
+// Of overrides, or of the paths of --unset, those of fields on whose value it depends which other fields
+// apply, such as strategy.kind.
 std::vector<std::string> overrides_of_kinds(const std::vector<std::string>& overrides);
 
 // Removes the field or section at `path`, such as "train.epochs" or "model.layers[0].units", if it is there,

@@ -161,11 +161,7 @@ Member member_of(const JobPlan& job, const Range& ranks, const std::string& host
       member.addresses.push_back(address);
   }
   member.spec = comparable(job.spec, options.resumes);
-  const DatasetInfo& data = job.data;
-  const std::string validation =
-      data.has_validation() ? with_separators(data.validation_examples) + " + " : "";
-  member.data = fmt::format("{} ({} + {}{} examples)", data.name, with_separators(data.train_examples),
-                            validation, with_separators(data.test_examples));
+  member.data = fmt::format("{} ({})", job.data.name, counts_of(job.data));
   member.version = kVersion;
   member.libtorch = TORCH_VERSION;
   member.machine = machine_id();

@@ -20,6 +20,7 @@
 #include "train/meeting.h"
 #include "train/membership.h"
 #include "train/run_checkpoints.h"
+#include "train/warm_start.h"
 
 namespace dtrain {
 namespace {
@@ -146,9 +147,13 @@ at::Tensor initial_values(const JobPlan& job, const Model& model, const ServerPa
   return values;
 }
 
-std::unique_ptr<ParameterService> make_service(const JobPlan& job, const RunPlan& run, int64_t server,
+// The variables that worker 0 sees at the beginning are the servers': they read model.weights, not the
+// workers.
+std::unique_ptr<ParameterService> make_service(const ReplicaContext& context, int64_t server,
                                                ServiceOptions options) {
+  const auto& [job, run, identity, store, files, board, sink] = context;
   const auto model = initial_model(job);
+  if (!files.resumes) start_from_weights(job, *model);
   const auto parts =
       partition_model(*model, static_cast<int>(run.servers), job.spec.strategy.min_shard_kib << 10);
   const ServerPart& own = parts[static_cast<size_t>(server)];
@@ -193,7 +198,7 @@ void serve_parameters(const ReplicaContext& context, int64_t server) {
                    {"message", reason}});
   };
   options.has_returned = [&arrivals](int worker) { return arrivals.has_returned(worker); };
-  const auto service = make_service(job, run, server, std::move(options));
+  const auto service = make_service(context, server, std::move(options));
   board.set(local_rank, Activity::kServing, 0);
   meet_all(context);
   service->serve([&](int worker) { return arrivals.meet_worker(worker); });

@@ -19,6 +19,7 @@
 #include "identity/role.h"
 #include "plan/devices.h"
 #include "plan/memory_estimate.h"
+#include "step/clipping.h"
 #include "train/assembly.h"
 #include "train/describe_exception.h"
 #include "train/membership.h"
@@ -51,10 +52,26 @@ std::unique_ptr<Strategy> inspected_strategy(const ReplicaContext& context, int6
                         context.run.name(), callbacks);
 }
 
-// The run's strategy, with what the spec wants to observe of its steps.
+// Reports the gradient's norm for each window of steps. A recorded step would have to run unrecorded for it,
+// so where steps are recorded only the last one of an epoch is observed.
+GradientObserver norm_observer(const ReplicaContext& context, bool recorded, RunReporter& reporter) {
+  const auto wants = [&run = context.run, recorded,
+                      every = context.job.spec.metrics.every_steps](int64_t step) {
+    const bool ends_epoch = step % run.steps_per_epoch == 0 || step == run.total_steps;
+    return ends_epoch || (!recorded && step % every == 0);
+  };
+  const auto look = [&reporter](int64_t, const GradientReducer& reducer, ProcessGroup& group) {
+    reporter.on_gradient_norm(gradient_norm(reducer, group).item<double>());
+  };
+  return {wants, look};
+}
+
+// The run's strategy, with what is reported of its steps and what the spec wants to observe of them.
 std::unique_ptr<Strategy> strategy_of(const ReplicaContext& context, Membership& membership,
-                                      CallbackList& callbacks, StrategyParts parts) {
+                                      RunReporter& reporter, CallbackList& callbacks, StrategyParts parts) {
   const JobSpec& spec = context.job.spec;
+  const bool recorded = parts.record_steps && parts.accelerator != nullptr;
+  parts.observers.push_back(norm_observer(context, recorded, reporter));
   if (!context.run.traits().is_observed) return make_strategy(context.run.strategy, std::move(parts));
   if (spec.callbacks.tensorboard_histograms)
     parts.observers.push_back(histogram_observer(parts.model, context.run, callbacks));
@@ -119,7 +136,8 @@ void train(const ReplicaContext& context, const Dataset& dataset,
     for (const std::string& line : start_from_weights(job, *parts.model))
       sink.on_event(message_event(run, line));
   }
-  const auto strategy = strategy_of(context, membership, callbacks, std::move(parts));
+  RunReporter reporter(job, run, callbacks, traffic, accelerator.get(), loss_scale);
+  const auto strategy = strategy_of(context, membership, reporter, callbacks, std::move(parts));
   // The heap keeps what is freed (core/memory.h), which pays from step to step; what building the strategy
   // took, a whole copy of the variables in central_storage, is not needed again.
   ::malloc_trim(0);
@@ -130,7 +148,6 @@ void train(const ReplicaContext& context, const Dataset& dataset,
     evaluated.emplace(dataset.validation ? dataset.validation : dataset.test, options);
     if (job.data.has_final_test()) final_test.emplace(dataset.test, options);
   }
-  RunReporter reporter(job, run, callbacks, traffic, accelerator.get(), loss_scale);
   RunCheckpoints checkpoints(job, run, checkpoint_folder(files.folder), leads, callbacks, store);
   Trainer trainer(job, run, {*strategy, *clock},
                   {train_shares, evaluated ? &*evaluated : nullptr, final_test ? &*final_test : nullptr},

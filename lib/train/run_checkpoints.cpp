@@ -22,6 +22,7 @@ std::string told(const StorePtr& store, const std::string& key) {
 }
 
 }  // namespace
+
 bool saves_checkpoints(const JobPlan& job, const RunPlan& run) {
   return run.traits().saves && job.spec.checkpoint.saves();
 }

@@ -171,6 +171,7 @@ void RunReporter::on_window(int64_t epoch, int64_t step, double learning_rate, c
   line.metrics = window.metrics();
   if (!first_loss_ && !resumed_) first_loss_ = window.loss();
   line.learning_rate = learning_rate;
+  line.gradient_norm = std::exchange(gradient_norm_, std::nullopt);
   const double now = steady_seconds();
   if (loss_scale_) line.loss_scale = loss_scale_->value();
   if (loss_scale_) line.skipped_updates = loss_scale_->skipped();

@@ -47,6 +47,8 @@ class RunReporter {
   // One optimizer step (1-based over the run) is done. `seconds`: the time since the previous step, by phase;
   // `examples`: those of the step's global batch.
   void on_step(int64_t epoch, int64_t step, const PhaseTimes& seconds, int64_t examples);
+  // The norm of the gradient of the step that ends the next window.
+  void on_gradient_norm(double norm) { gradient_norm_ = norm; }
   // `window`: the sums over all replicas of the steps since the last call, up to step `step` (1-based).
   void on_window(int64_t epoch, int64_t step, double learning_rate, const MetricSums& window);
   void on_epoch(int64_t epoch, int64_t steps, double seconds, double learning_rate, const MetricSums& sums);
@@ -75,6 +77,7 @@ class RunReporter {
   SentSteps window_sent_, epoch_sent_, run_sent_;
   std::shared_ptr<const LossScale> loss_scale_;
   void warn_if_worse();
+  std::optional<double> gradient_norm_;
   std::optional<double> first_loss_;  // of the first window; nullopt if the run resumed
   std::optional<double> last_loss_;   // of the last epoch
   bool resumed_ = false;

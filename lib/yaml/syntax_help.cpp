@@ -167,8 +167,8 @@ std::optional<Fault> wrong_indentation(const std::vector<std::string>& lines, si
                                      "which has a value already"));
   std::vector<std::string> fitting;
   for (const size_t level : levels) fitting.push_back(std::to_string(level));
-  return fault(fmt::format("the line is indented by {} space{}, and the open sections above it by {}",
-                           indented, indented == 1 ? "" : "s", join(fitting, " or ")));
+  return fault(fmt::format("the line is indented by {}, and the open sections above it by {}",
+                           counted(static_cast<int64_t>(indented), "space"), join(fitting, " or ")));
 }
 
 std::optional<Fault> find_fault(const std::vector<std::string>& lines, int number, int column,

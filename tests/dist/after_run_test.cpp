@@ -79,19 +79,28 @@ TEST_CASE("the best checkpoint, or that of an epoch, can be evaluated and is mar
   const Event shown = parsed(run_program({"inspect", folder, "--json"}));
   for (size_t epoch = 0; epoch < 4; ++epoch)
     CHECK(shown.at("checkpoints")[epoch].at("best") == (epoch == best));
+  const std::string one = list_checkpoints(checkpoints_of(job)).front().path.string();
+  const Finished refused = run_program({"eval", one, "--best"});
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.errors, ContainsSubstring("name the run, " + folder));
+  const std::string path_of_best = list_checkpoints(checkpoints_of(job))[best].path.string() + "/";
+  CHECK(parsed(run_program({"inspect", path_of_best, "--json"})).at("checkpoints")[0].at("best") == true);
   const Finished none = run_program({"eval", folder, "--epoch", "7"});
   CHECK(none.exit_code == 7);
   CHECK_THAT(none.errors, ContainsSubstring("no checkpoint of epoch 7; there is one of epoch 1, 2, 3, 4"));
 }
 
-TEST_CASE("a run starts from the weights of another, on any number of replicas") {
+TEST_CASE("a run starts from the weights of another, whatever the strategy") {
+  const Arguments strategy = Job::set(
+      GENERATE(Arguments{}, Arguments{"strategy.kind=one_device"}, Arguments{"strategy.kind=central_storage"},
+               Arguments{"strategy.kind=parameter_server", "strategy.workers=1", "strategy.servers=2"}));
   const Job first;
   REQUIRE(run_program(first.run()).exit_code == 0);
   const std::string weights = "model.weights=" + first.run_folder().string();
   const Job second;
   // A step of a learning rate that changes nothing shows what the weights were.
-  const Finished run = run_program(
-      second.run(Job::set({weights, "train.max_steps=1", "train.optimizer.learning_rate=1.0e-30"})));
+  const Finished run = run_program(second.run(
+      Job::set({weights, "train.max_steps=1", "train.optimizer.learning_rate=1.0e-30"}) + strategy));
   INFO(run.output << run.errors);
   REQUIRE(run.exit_code == 0);
   CHECK(second.event("run_end", "distributed").at("loss").get<double>() ==

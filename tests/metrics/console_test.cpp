@@ -7,6 +7,7 @@
 #include "catch.h"
 #include "runs/comparison.h"
 #include "sample_events.h"
+#include "terminal_screen.h"
 
 using namespace dtrain;
 
@@ -45,32 +46,6 @@ Event comparison() {
   return event;
 }
 
-// What a terminal of `width` columns shows after such output, line by line. Fails when a line wraps, or when
-// something but \r, \n and "erase to the end of the line" moves the cursor.
-std::vector<std::string> screen(const std::string& output, size_t width) {
-  std::vector<std::string> lines(1);
-  size_t column = 0;
-  for (size_t at = 0; at < output.size(); ++at) {
-    std::string& line = lines.back();
-    if (output[at] == '\n') {
-      lines.emplace_back();
-      column = 0;
-    } else if (output[at] == '\r') {
-      column = 0;
-    } else if (output[at] == '\x1b') {
-      REQUIRE(output.substr(at, 3) == "\x1b[K");
-      line.resize(column);
-      at += 2;
-    } else {
-      REQUIRE(static_cast<unsigned char>(output[at]) >= 0x20);
-      line.resize(std::max(line.size(), column + 1));
-      line[column++] = output[at];
-    }
-    REQUIRE(lines.back().size() <= width);
-  }
-  return lines;
-}
-
 const char kGolden[] = R"(distributed run: mnist_mirrored
   strategy      mirrored, 2 replicas on cpu, 1 thread each
   global batch  128 = 64 per replica x 2 replicas
@@ -95,26 +70,6 @@ END distributed: completed, 938 steps in 2.2 s
 
 )";
 
-// What a person reads of output with colours.
-std::string without_colours(const std::string& text) {
-  std::string plain;
-  for (size_t at = 0; at < text.size(); ++at) {
-    if (text.compare(at, 2, "\x1b[") == 0 && text.find('m', at) != std::string::npos) {
-      at = text.find('m', at);
-    } else {
-      plain += text[at];
-    }
-  }
-  return plain;
-}
-
-size_t widest_line(const std::string& text) {
-  std::istringstream lines(text);
-  size_t widest = 0;
-  for (std::string line; std::getline(lines, line);) widest = std::max(widest, line.size());
-  return widest;
-}
-
 }  // namespace
 
 TEST_CASE("plain output of a run, whole") { CHECK(shown(ConsoleOptions(), one_run()) == kGolden); }
@@ -131,7 +86,7 @@ TEST_CASE("with a validation part every line says what was evaluated") {
   CHECK_THAT(text, ContainsSubstring("54,000 training, 6,000 validation and 10,000 test examples\n") &&
                        ContainsSubstring("-- validation --\n") && !ContainsSubstring("-- test") &&
                        ContainsSubstring("      2/2         -         -    0.0500    0.9900") &&
-                       ContainsSubstring("  last validation: loss 0.0500, accuracy 0.9900\n"
+                       ContainsSubstring("  final validation: loss 0.0500, accuracy 0.9900\n"
                                          "  final test: loss 0.0715, accuracy 0.9760\n"));
   CHECK_THAT(text, !ContainsSubstring("eval"));
 }
@@ -276,14 +231,14 @@ TEST_CASE("the best epoch is marked by the metric that decides, also when it was
   }
   events.push_back(run_end("distributed"));
   ConsoleOptions by_accuracy_options;
-  by_accuracy_options.best_metric = "accuracy";
+  by_accuracy_options.best.metric = "accuracy";
   const std::string by_accuracy = shown(by_accuracy_options, events);
   CHECK_THAT(by_accuracy, ContainsSubstring("0.5000    0.8000      64,000       1.1 s  best\n") &&
                               ContainsSubstring("0.3000    0.9000      64,000       1.1 s  best\n") &&
                               ContainsSubstring("0.2000    0.8500      64,000       1.1 s\n"));
   CHECK_THAT(by_accuracy, ContainsSubstring("  best epoch: 2, loss 0.3000, accuracy 0.9000\n"));
   ConsoleOptions by_loss;
-  by_loss.best_metric = "loss";
+  by_loss.best.metric = "loss";
   CHECK_THAT(shown(by_loss, events), !ContainsSubstring("best epoch:"));  // it is the last one
 
   std::ostringstream out;

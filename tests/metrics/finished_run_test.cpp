@@ -52,6 +52,24 @@ TEST_CASE("a run is read from its folder") {
   CHECK_THROWS_AS(read_finished_run(folder.path() / "a"), Error);
 }
 
+TEST_CASE("a run that went back to its best weights is judged by these") {
+  const TemporaryFolder folder;
+  const fs::path run = make_run(folder.path() / "a", "", 1000, {0.5, 0.9, 0.8});
+  std::ofstream(run / "metrics.jsonl", std::ios::app)
+      << "\n"
+      << Event{{"event", "run_end"}, {"run", "distributed"}, {"loss", 0.1}, {"accuracy", 0.9}} << "\n";
+  CHECK(read_finished_run(run).last_accuracy() == 0.9);
+  CHECK(read_finished_run(run).test_loss() == 0.1);
+}
+
+TEST_CASE("the best epoch follows the mode of the spec") {
+  EvaluationSeries series;
+  series.points = {{1, 0.3, 0.9}, {2, 0.5, 0.8}, {3, 0.1, 0.95}};
+  CHECK(series.best({"loss"})->epoch == 3);
+  CHECK(series.best({"loss", "max"})->epoch == 2);
+  CHECK(series.best({"accuracy"})->epoch == 3);
+}
+
 // The same with a validation part, whose test comes to `test`.
 fs::path make_split_run(const fs::path& folder, const std::vector<double>& accuracies, double test) {
   make_run(folder, "data: {split: {validation: 0.1}}\n", 1000, {});

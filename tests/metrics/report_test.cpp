@@ -24,6 +24,7 @@ void write_course(std::ostream& out, const std::string& run, int64_t replicas) {
   for (int64_t number = 50; number <= 938; number += 50) {
     Event line = step(run, 1, number);
     line["loss"] = 2.0 / static_cast<double>(number);
+    line["gradient_norm"] = 5.0 / static_cast<double>(number);
     out << line << '\n';
   }
   for (int64_t number = 1; number <= 2; ++number) {
@@ -36,6 +37,7 @@ void write_course(std::ostream& out, const std::string& run, int64_t replicas) {
   Event end = run_end(run);
   end["phases_ms"] = {
       {"data_wait", 0.1}, {"compute", 1.5}, {"communicate", 0.2}, {"update", 0.1}, {"wait_for_peers", 0.1}};
+  end["accuracy"] = 0.9;
   out << end << '\n';
 }
 
@@ -80,14 +82,14 @@ TEST_CASE("a run's page has its curves, numbers, environment and spec") {
   const TemporaryFolder folder;
   const std::string page = report_page({read_run_history(make_run(folder.path() / "run"))});
   check_page(page);
-  CHECK(count_of(page, "<figure>") == 5 + 2);    // curves, and the phases of each course over its epochs
+  CHECK(count_of(page, "<figure>") == 6 + 2);    // curves, and the phases of each course over its epochs
   CHECK(count_of(page, "class=\"ring\"") == 4);  // around the best loss and accuracy of each course
   CHECK_THAT(page, ContainsSubstring("accuracy of the best epoch, 1 of 2"));
-  CHECK(count_of(page, "class=\"line\"") == 2 + 2 + 2 + 2 + 2);  // baseline and distributed
-  CHECK(count_of(page, "class=\"line faint\"") == 2 + 2);        // training loss and accuracy
+  CHECK(count_of(page, "class=\"line\"") == 2 + 2 + 2 + 2 + 2 + 2);  // baseline and distributed
+  CHECK(count_of(page, "class=\"line faint\"") == 2 + 2);            // training loss and accuracy
   CHECK(count_of(page, "class=\"bar\"") == 2);
   for (const char* text :
-       {"1.74 x", "87.0 %", ">0.9760<", ">0.9000<", "Learning rate", "Speed, examples/s",
+       {"1.74 x", "87.0 %", ">0.9760<", ">0.9000<", "Learning rate", "Gradient norm", "Speed, examples/s",
         "forward and backward", ">60,000<", "2 x plain", "per_replica: 64", "prefers-color-scheme: dark",
         ">completed<", "distributed: plain was not found; this is plain"})
     CHECK_THAT(page, ContainsSubstring(text));

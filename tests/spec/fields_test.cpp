@@ -120,13 +120,8 @@ TEST_CASE("docs/spec.md begins with the ten fields that most specs need, and its
   for (const auto& field : job_fields()) {
     INFO(field.path);
     CHECK((document.find("\n| `" + field.path + "` | ", begin) < all_fields) == field.common);
-    const bool named = example.find(field.path.substr(field.path.rfind('.') + 1) + ": ") != std::string::npos;
-    if (field.common) {
-      ++common;
-      CHECK(named);
-    } else if (!named) {
-      CHECK(to_json(field, loaded.spec) == to_json(field, JobSpec{}));
-    }
+    CHECK(loaded.positions.contains(field.path) == field.common);
+    common += field.common ? 1 : 0;
   }
   CHECK(common == 10);
 }
