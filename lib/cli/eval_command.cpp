@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/preparation.h"
 #include "cli/report_problems.h"
 #include "core/own_program.h"
 #include "core/text.h"
@@ -111,6 +112,7 @@ ExitCode eval_command(const EvalOptions& options) {
     report_problems(loaded.problems, std::cerr);
     return ExitCode::kUsage;
   }
+  prepare_data(job, /*quiet=*/options.json);
   EvaluationSums sums;
   if (options.replicas == 1) {
     sums = evaluate_alone(evaluation, job);

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "metrics/event.h"
+#include "spec/normalisation.h"
 #include "spec/print.h"
 
 namespace dtrain {
@@ -20,17 +21,18 @@ Event class_names(const DatasetInfo& data) {
 }  // namespace
 
 Metadata model_description(const JobPlan& job, const TrainingState& state) {
-  const DataSpec& data = job.spec.data;
+  const Normalisation by = normalisation_of(job.spec.data);
+  const std::string mean = text_of(by.mean), standard_deviation = text_of(by.standard_deviation);
   return {{"dtrain", state.dtrain},
           {"name", job.spec.name},
           {"step", std::to_string(state.step)},
           {"dataset", job.data.name},
           {"classes", event_text(class_names(job.data))},
-          {"input", fmt::format("(pixel / 255 - {}) / {}, [batch, {}]", data.mean, data.standard_deviation,
+          {"input", fmt::format("(pixel / 255 - {}) / {}, [batch, {}]", mean, standard_deviation,
                                 fmt::join(job.data.image_shape, ", "))},
           {"layout", "NCHW"},
-          {"mean", fmt::format("{}", data.mean)},
-          {"standard_deviation", fmt::format("{}", data.standard_deviation)},
+          {"mean", mean},
+          {"standard_deviation", standard_deviation},
           {"model", print_spec(job.spec)}};
 }
 

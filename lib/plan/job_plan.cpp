@@ -225,6 +225,7 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
   plan.spec = loaded.spec;
   plan.data = data;
   plan.spec.data.classes = data.classes;  // so that the model of a checkpoint does not depend on other files
+  plan.spec.data.class_names = data.class_names;
   plan.model = resolve_model(loaded, data);
   plan.bytes_per_parameter = bytes_per_parameter(plan.spec.model);
   const EarlyStoppingSpec& early = plan.spec.callbacks.early_stopping;
