@@ -60,7 +60,8 @@ CommandLine::CommandLine() {
   add_completion();
   add_replica();
   // Set after the commands, which would inherit it otherwise.
-  app.footer("Start with: dtrain run configs/mnist_mirrored.yaml\n\n" + exit_code_help());
+  app.footer("Start with: dtrain init job.yaml, then dtrain run job.yaml; dtrain configs has examples\n\n" +
+             exit_code_help());
 }
 
 void CommandLine::add_completion() {

@@ -74,7 +74,9 @@ std::string read_file(const std::filesystem::path& path, int64_t limit, ExitCode
   if (file.fd < 0) fail(code, path, "cannot open");
   struct stat status {};
   if (::fstat(file.fd, &status) != 0) fail(code, path, "cannot look at");
-  if (!S_ISREG(status.st_mode)) throw Error(code, path.string() + ": not a regular file");
+  if (!S_ISREG(status.st_mode))
+    throw Error(
+        code, path.string() + (S_ISDIR(status.st_mode) ? ": a folder; name a file" : ": not a regular file"));
   if (status.st_size > limit) {
     throw Error(code, fmt::format("{}: {} is over the limit of {}", path.string(),
                                   human_bytes(status.st_size), human_bytes(limit)));

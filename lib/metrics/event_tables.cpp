@@ -112,8 +112,8 @@ const EventTable<StepEvent>& StepEvent::table() {
        {"learning_rate", &E::learning_rate, "", ""},
        {"gradient_norm", &E::gradient_norm, "",
         "the L2 norm of the last step's gradient, summed over the replicas, before `train.clip_norm`",
-        "unless the strategy is `parameter_server`; where a GPU replays recorded steps, in the last window "
-        "of "
+        "with a strategy other than `parameter_server`; where a GPU replays recorded steps, in the last "
+        "window of "
         "an epoch"},
        {"loss_scale", &E::loss_scale, "", "the current scale", "with `fp16_mixed`"},
        {"skipped_updates", &E::skipped_updates, "updates",

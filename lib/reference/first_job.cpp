@@ -19,6 +19,8 @@ constexpr const char* kFirstJob =
 constexpr const char* kFirstLayers =
     "model.layers=[{kind: flatten}, {kind: dense, units: 128}, {kind: relu}, {kind: dense, units: 10}]";
 constexpr const char* kFirstWorkers = "strategy.workers=2";
+// So that a first run trains where nothing has been fetched.
+constexpr const char* kFirstFallback = "data.fallback=fashion_mnist";
 
 bool is_answer(const FirstJob& job, const std::string& path, const std::string& value) {
   const auto answer = job.answers.find(path);
@@ -49,6 +51,8 @@ LoadedSpec read_first_job(const FirstJob& job) {
   std::vector<std::string> overrides;
   if (is_answer(job, "model.kind", "layers")) overrides.push_back(kFirstLayers);
   if (is_answer(job, "strategy.kind", "parameter_server")) overrides.push_back(kFirstWorkers);
+  if (!job.answers.contains("data.dataset") || is_answer(job, "data.dataset", "mnist"))
+    overrides.push_back(kFirstFallback);
   for (const auto& [path, value] : job.answers) overrides.push_back(answered_field(job, path) + "=" + value);
   overrides.insert(overrides.end(), job.set.begin(), job.set.end());
   return parse_spec(kFirstJob, "the first job", overrides);

@@ -39,17 +39,14 @@ double gradient_tolerance(const StrategyParts& parts) {
 }
 
 // Compares what the replicas contribute to step `step` with what the strategy makes of it.
-std::unique_ptr<Strategy> inspected_strategy(const ReplicaContext& context, int64_t step,
-                                             Membership& membership, CallbackList& callbacks,
-                                             StrategyParts parts) {
+std::shared_ptr<StepInspection> inspection_of(int64_t step, Membership& membership, StrategyParts& parts) {
   const auto inspection = std::make_shared<StepInspection>(parts.model, parts.train, membership.make_group(),
                                                            gradient_tolerance(parts));
   parts.observers.push_back({[step](int64_t made) { return made == step; },
                              [inspection](int64_t, const GradientReducer& reducer, ProcessGroup&) {
                                inspection->look_at_gradients(reducer);
                              }});
-  return make_inspected(make_strategy(context.run.strategy, std::move(parts)), inspection, step,
-                        context.run.name(), callbacks);
+  return inspection;
 }
 
 // Reports the gradient's norm for each window of steps. A recorded step would have to run unrecorded for it,
@@ -70,20 +67,22 @@ GradientObserver norm_observer(const ReplicaContext& context, bool recorded, Run
 std::unique_ptr<Strategy> strategy_of(const ReplicaContext& context, Membership& membership,
                                       RunReporter& reporter, CallbackList& callbacks, StrategyParts parts) {
   const JobSpec& spec = context.job.spec;
+  const RunPlan& run = context.run;
   const bool recorded = parts.record_steps && parts.accelerator != nullptr;
   parts.observers.push_back(norm_observer(context, recorded, reporter));
-  if (!context.run.traits().is_observed) return make_strategy(context.run.strategy, std::move(parts));
+  if (!run.traits().is_observed) return make_strategy(run.strategy, std::move(parts));
   if (spec.callbacks.tensorboard_histograms)
-    parts.observers.push_back(histogram_observer(parts.model, context.run, callbacks));
+    parts.observers.push_back(histogram_observer(parts.model, run, callbacks));
   const std::shared_ptr<PhaseClock> clock = parts.clock;
-  const std::optional<int64_t> step = spec.metrics.inspect_step;
-  std::unique_ptr<Strategy> strategy =
-      step ? inspected_strategy(context, *step, membership, callbacks, std::move(parts))
-           : make_strategy(context.run.strategy, std::move(parts));
+  const std::optional<int64_t> inspected = spec.metrics.inspect_step;
+  const auto inspection = inspected ? inspection_of(*inspected, membership, parts) : nullptr;
+  std::unique_ptr<Strategy> strategy = make_strategy(run.strategy, std::move(parts));
+  if (inspection)
+    strategy = make_inspected(std::move(strategy), inspection, *inspected, run.name(), callbacks);
   if (!spec.callbacks.profile.start_step) return strategy;
   return make_profiled(
       std::move(strategy), clock,
-      {context.job, context.run, context.identity.rank, context.store, context.files.folder, callbacks});
+      {context.job, run, context.identity.rank, context.store, context.files.folder, callbacks});
 }
 
 // What a replica exchanges gradients or variables with.

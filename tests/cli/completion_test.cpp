@@ -117,6 +117,8 @@ TEST_CASE("bash and zsh complete commands, options, shells and files") {
       {{"sweep", "job.yaml", "--mode", ""}, {"weak", "strong"}},
       {{"init", "--dataset", "f"}, {"fashion_mnist"}},
       {{"configs", "mnist_mi"}, {"mnist_mirrored"}},
+      {{"configs", "mnist_mirrored", "ot"}, {"other.yaml"}},
+      {{"report", "runs/a", "--out", "ot"}, {"other.yaml"}},
       // runs and checkpoints
       {{"eval", ""}, {"runs/a", "runs/b"}},
       {{"compare", "runs/a", "runs/"}, {"runs/a", "runs/b"}},

@@ -59,6 +59,9 @@ TEST_CASE("init does not replace a file, and refuses what is no spec") {
   CHECK(unknown.exit_code == 2);
   CHECK_THAT(unknown.errors, ContainsSubstring("did you mean 'train.epochs'?"));
   CHECK(dtrain_command({"init", "new.yaml", "--dataset", "minst"}, there).exit_code == 2);
+  const Outcome senseless = dtrain_command({"init", "new.yaml", "--epochs", "0"}, there);
+  CHECK(senseless.exit_code == 2);
+  CHECK_THAT(senseless.errors, ContainsSubstring("--epochs: train.epochs: must be"));
   CHECK_FALSE(std::filesystem::exists(folder / "new.yaml"));
 }
 

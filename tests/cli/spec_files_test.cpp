@@ -45,7 +45,7 @@ TEST_CASE("a spec that cannot be read") {
   check_refused({"missing.yaml"}, "missing.yaml: cannot open: No such file or directory\n1 problem\n",
                 folder);
   check_refused({""}, "No such file or directory", folder);
-  check_refused({"."}, ".: not a regular file\n1 problem\n", folder);
+  check_refused({"."}, ".: a folder; name a file\n1 problem\n", folder);
   check_refused({"/dev/zero"}, "/dev/zero: not a regular file", folder);
   check_refused({"\x1b[31m.yaml"}, "\\x1b[31m.yaml: cannot open", folder);
   folder.write("huge.yaml", "");
@@ -89,7 +89,7 @@ TEST_CASE("a spec comes through a pipe or the standard input") {
     ::close(file);
     return dtrain_command({command, "-"}, {folder.path(), {}, ""});
   };
-  CHECK(as_input(kGood, "validate").output == "-: valid\n");
+  CHECK(as_input(kGood, "validate").output == "<stdin>: valid\n");
   CHECK(as_input(kGood, "plan").exit_code == 0);
   CHECK_THAT(as_input("batch: {per_replica: 0}", "validate").errors,
              ContainsSubstring("<stdin>:1:22: batch"));

@@ -42,7 +42,7 @@ TEST_CASE("help says what the program is, its commands, how to start and the exi
   CHECK(outcome.exit_code == 0);
   CHECK(outcome.errors.empty());
   CHECK_THAT(outcome.output, ContainsSubstring("Usage: dtrain [OPTIONS] [SUBCOMMAND]"));
-  CHECK_THAT(outcome.output, ContainsSubstring("Start with: dtrain run configs/mnist_mirrored.yaml"));
+  CHECK_THAT(outcome.output, ContainsSubstring("Start with: dtrain init job.yaml"));
   CHECK_THAT(outcome.output, ContainsSubstring("75 stopped by a signal"));
   CHECK_THAT(outcome.output, !ContainsSubstring("\n  replica "));  // hidden
   const auto names = commands();

@@ -72,7 +72,7 @@ TEST_CASE("a huge file is refused before anything is allocated") {
 
 TEST_CASE("what is no regular file is refused at once") {
   const TemporaryFolder folder;
-  CHECK_THAT(refusal(folder.path()), ContainsSubstring("not a regular file"));
+  CHECK_THAT(refusal(folder.path()), ContainsSubstring("a folder; name a file"));
   CHECK_THAT(refusal("/dev/zero"), ContainsSubstring("not a regular file"));
   // A pipe that nobody writes to: opening it must not wait.
   REQUIRE(::mkfifo((folder / "pipe").c_str(), 0600) == 0);

@@ -21,7 +21,9 @@ std::vector<std::string> numbers_of(const Job& job, const std::string& kind) {
          {"time", "seconds", "examples_per_second", "step_ms", "bytes_sent", "bytes_received", "phases_ms"})
       event.erase(timed);
     // A sum in another order may differ in its last bit.
-    if (event.contains("loss")) event["loss"] = fmt::format("{:.12g}", event["loss"].get<double>());
+    for (const char* sum : {"loss", "gradient_norm"}) {
+      if (event.contains(sum)) event[sum] = fmt::format("{:.12g}", event[sum].get<double>());
+    }
     numbers.push_back(event_text(event));
   }
   std::sort(numbers.begin(), numbers.end());

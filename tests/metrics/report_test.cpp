@@ -165,7 +165,7 @@ TEST_CASE("several runs are side by side with what differs") {
   const fs::path a = make_run(folder.path() / "a", "first"), b = make_run(folder.path() / "b", "second");
   const std::string page = report_page({read_run_history(a), read_run_history(b)});
   check_page(page);
-  CHECK(count_of(page, "class=\"line\"") == 2 + 2 + 2 + 2 + 2);  // the distributed runs
+  CHECK(count_of(page, "class=\"line\"") == 2 + 2 + 2 + 2 + 2 + 2);  // the distributed runs
   for (const char* text : {"it and 1 run more", "What differs in their specs", "A: it, first, 2 replicas",
                            "B: it, second", "their ratio to A", "B: baseline and distributed run"})
     CHECK_THAT(page, ContainsSubstring(text));
@@ -246,7 +246,7 @@ TEST_CASE("the page shows how busy the machine was") {
   metrics << R"({"event":"machine","run":"distributed"})" << std::endl;
   const std::string page = report_page({read_run_history(run)});
   check_page(page);
-  CHECK(count_of(page, "<figure>") == 5 + 2 + 2);
+  CHECK(count_of(page, "<figure>") == 6 + 2 + 2);
   CHECK_THAT(page, ContainsSubstring("at work: 90 (seconds since the job began 5)") &&
                        ContainsSubstring("in use: 4 (") && ContainsSubstring("all there is: 8 ("));
 }

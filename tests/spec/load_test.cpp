@@ -116,7 +116,7 @@ TEST_CASE("a file that cannot be read is a problem, not an exception") {
   REQUIRE(missing.problems.size() == 1);
   CHECK(missing.problems[0].file == (folder / "none.yaml").string());
   CHECK_THAT(missing.problems[0].text, ContainsSubstring("cannot open"));
-  CHECK_THAT(problems_of(load_spec(folder.path())), ContainsSubstring("not a regular file"));
+  CHECK_THAT(problems_of(load_spec(folder.path())), ContainsSubstring("a folder; name a file"));
 }
 
 TEST_CASE("a problem found later is placed at the nearest field that was written") {
