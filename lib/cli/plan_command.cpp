@@ -127,8 +127,10 @@ void print_plan(const JobPlan& job) {
   print_line("dataset", data.is_fallback()
                             ? fmt::format("{} (fallback: {} was not found)", data.name, data.requested)
                             : data.name);
-  print_line("source",
-             data.source.empty() ? "not found; published numbers are shown" : printable(data.source));
+  print_line("source", !data.source.empty() ? printable(data.source)
+                       : data.name == "image_folder"
+                           ? "not found; the numbers of examples and classes are guesses"
+                           : "not found; published numbers are shown");
   const bool split = data.has_validation();
   print_line("examples",
              fmt::format("{} to train on, {}{} to {}", with_separators(data.train_examples),

@@ -153,6 +153,10 @@ TEST_CASE("a folder that is no set of pictures is refused, with the place of the
   Pictures pictures;
   pictures.spec.split.test = 0.5;
   CHECK_THAT(pictures.error(), ContainsSubstring("no such folder"));
+  CHECK(describe_dataset(pictures.spec).source.empty());  // but it can be planned
+  pictures.spec.fallback = "synthetic";
+  CHECK(find_dataset(pictures.spec).is_fallback());
+  pictures.spec.fallback = std::nullopt;
   fs::create_directories(pictures.folder);
   CHECK_THAT(pictures.error(), ContainsSubstring("0 class folders found"));
   pictures.write_three_classes();
