@@ -6,7 +6,8 @@
 #include "catch.h"
 #include "command_line.h"
 #include "files.h"
-#include "spec/load.h"
+#include "job_file/load.h"
+#include "spec/print.h"
 
 namespace dtrain {
 namespace {

@@ -1,4 +1,4 @@
-#include "spec/rules.h"
+#include "job_file/rules.h"
 
 #include <fmt/format.h>
 

@@ -3,8 +3,8 @@
 #include <algorithm>
 #include <iostream>
 
-#include "cli/commands.h"
-#include "cli/report_problems.h"
+#include "commands/commands.h"
+#include "commands/report_problems.h"
 #include "core/text.h"
 #include "inference/evaluation.h"
 #include "inference/find_checkpoint.h"
