@@ -12,6 +12,7 @@
 #include "data/mnist.h"
 #include "data/split.h"
 #include "data/synthetic.h"
+#include "data/table_dataset.h"
 #include "spec/field_error.h"
 
 namespace dtrain {
@@ -50,6 +51,8 @@ const std::vector<Entry>& entries() {
        "scripts/fetch_dataset fashion_mnist, or Debian's package dataset-fashion-mnist",
        {"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag",
         "Ankle boot"}},
+      {"arrays", nullptr, nullptr, 0, {}, 0, 0, "", ""},  // table_dataset.h
+      {"csv", nullptr, nullptr, 0, {}, 0, 0, "", ""},
       {"synthetic", nullptr, generate_synthetic, 10, {1, 28, 28}, 60000, 10000, "", ""},
   };
   return table;
@@ -194,6 +197,14 @@ DatasetInfo split_info(DatasetInfo info, const SplitSpec& split) {
 
 }  // namespace
 
+int64_t DatasetInfo::stored_bytes() const {
+  int64_t inputs = 1;
+  for (const int64_t size : image_shape) inputs *= size;
+  const int64_t bytes = (has_pixels ? 1 : static_cast<int64_t>(sizeof(float))) * inputs +
+                        static_cast<int64_t>(sizeof(float)) * targets;
+  return (train_examples + validation_examples + test_examples) * bytes;
+}
+
 std::string counts_of(const DatasetInfo& info) {
   const std::string validation =
       info.has_validation() ? fmt::format(", {} validation", with_separators(info.validation_examples)) : "";
@@ -215,9 +226,14 @@ const std::vector<std::string>& dataset_names() {
   return names;
 }
 
-DatasetInfo find_dataset(const DataSpec& spec) { return split_info(find_unsplit(spec), spec.split); }
+DatasetInfo find_dataset(const DataSpec& spec) {
+  if (is_table_dataset(spec.dataset)) return find_table_dataset(spec);
+  return split_info(find_unsplit(spec), spec.split);
+}
 
 DatasetInfo describe_dataset(const DataSpec& spec) {
+  if (is_table_dataset(spec.dataset))
+    return spec.saved_table.empty() ? find_table_dataset(spec) : saved_table_dataset(spec);
   std::vector<std::string> looked_in;
   if (const auto info = search(spec, looked_in)) return split_info(*info, spec.split);
   const Entry& entry = entry_named(spec.dataset);
@@ -229,6 +245,7 @@ DatasetInfo describe_dataset(const DataSpec& spec) {
 }
 
 Dataset load_dataset(const DataSpec& spec, uint64_t seed) {
+  if (is_table_dataset(spec.dataset)) return load_table_dataset(spec);
   const DatasetInfo unsplit = find_unsplit(spec);
   Dataset dataset = entry_named(unsplit.name).load(unsplit, seed);
   if (!spec.split.validation) return dataset;

@@ -56,8 +56,7 @@ MemoryEstimate estimate_memory(const JobPlan& job, const RunPlan& run) {
   MemoryEstimate estimate;
   estimate.program = kProgramBytes;
   const DatasetInfo& data = job.data;
-  estimate.data =
-      (data.train_examples + data.validation_examples + data.test_examples) * values_in(data.image_shape);
+  estimate.data = data.stored_bytes();
   estimate.parameters = parameters + job.model.buffers() * job.bytes_per_parameter;
   // Shared memory has one area of gradients per replica, and one area of parameters for all.
   if (shared && one_copy) estimate.parameters /= replicas;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "core/text.h"
@@ -21,6 +22,9 @@ constexpr const char* kFirstLayers =
 constexpr const char* kFirstWorkers = "strategy.workers=2";
 // So that a first run trains where nothing has been fetched.
 constexpr const char* kFirstFallback = "data.fallback=fashion_mnist";
+
+constexpr const char* kFirstTable[] = {"data.path=data.csv", "data.target=target", "data.split.test=0.2"};
+constexpr const char* kFirstArrays = "data.path=data.npz";
 
 bool is_answer(const FirstJob& job, const std::string& path, const std::string& value) {
   const auto answer = job.answers.find(path);
@@ -51,6 +55,9 @@ LoadedSpec read_first_job(const FirstJob& job) {
   std::vector<std::string> overrides;
   if (is_answer(job, "model.kind", "layers")) overrides.push_back(kFirstLayers);
   if (is_answer(job, "strategy.kind", "parameter_server")) overrides.push_back(kFirstWorkers);
+  if (is_answer(job, "data.dataset", "csv"))
+    overrides.insert(overrides.end(), std::begin(kFirstTable), std::end(kFirstTable));
+  if (is_answer(job, "data.dataset", "arrays")) overrides.push_back(kFirstArrays);
   if (!job.answers.contains("data.dataset") || is_answer(job, "data.dataset", "mnist"))
     overrides.push_back(kFirstFallback);
   for (const auto& [path, value] : job.answers) overrides.push_back(answered_field(job, path) + "=" + value);

@@ -64,6 +64,7 @@ struct FieldInfo {
   std::string otherwise = {};  // for optional fields without a word: what applies if not given
   Condition when = {};
   bool required = false;     // must be given wherever `when` holds
+  bool one_or_more = false;  // for a list: one entry may be written without brackets
   bool file_system = false;  // for text: it names a file or folder
   bool common = false;       // most specs need it: docs/spec.md shows it before all others
 };
@@ -110,6 +111,10 @@ std::vector<std::string> fields_of_layer(const std::string& kind);
 // The names directly below a section of the job ("" is the whole job), in order. Empty if there is no such
 // section.
 std::vector<std::string> names_in_section(const std::string& section);
+
+// The sections that may be written as one word, the value of their field `kind` (yaml/word_sections.h).
+const std::vector<std::string>& word_sections();
+bool may_be_word(const std::string& section);
 
 // A suggestion for an unknown path: "; did you mean 'train.epochs'?", or else "; known here: ...".
 std::string suggest_field(const std::string& path);

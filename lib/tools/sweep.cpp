@@ -48,7 +48,7 @@ JobSpec common_spec(JobSpec spec, const SweepOptions& options) {
   spec.train.max_steps = spec.metrics.skip_steps + options.steps;
   // A job always evaluates at its end, so make that as short as possible.
   spec.data.test_examples = 1;
-  spec.data.split = {};
+  spec.data.split.validation = std::nullopt;
   spec.evaluate.every_epochs = kEndless;
   spec.compare.baseline = "none";
   spec.checkpoint = {};
