@@ -56,6 +56,7 @@ CommandLine::CommandLine() {
   add_sweep();
   add_bench();
   add_doctor();
+  add_cache();
   add_completion();
   add_replica();
   // Set after the commands, which would inherit it otherwise.
@@ -95,6 +96,15 @@ void CommandLine::add_bench() {
   replica->group("");  // hidden
   add_bench_options(replica, bench);
   replica->callback([this] { action = [this] { return bench_replica_command(bench); }; });
+}
+
+void CommandLine::add_cache() {
+  CLI::App* command =
+      app.add_subcommand("cache", "List the files of decoded pictures (data.cache), or remove them");
+  command->add_flag("--clear", cache.clear, "Remove them; runs that use one keep it until they end");
+  command->add_flag("--json", cache.json, "Print the same as JSON");
+  command->footer(exit_code_help({{ExitCode::kDone, "they are listed, or removed"}}));
+  command->callback([this] { action = [this] { return cache_command(cache); }; });
 }
 
 void CommandLine::add_doctor() {

@@ -17,6 +17,7 @@ struct CommandLine {
       "dtrain"};
   RunOptions run;
   PlanOptions plan;
+  CacheCommandOptions cache;
   SweepCommandOptions sweep;
   BenchOptions bench;
   DoctorCommandOptions doctor;
@@ -54,6 +55,7 @@ struct CommandLine {
   void add_export();
   void add_compare();
   void add_report();
+  void add_cache();
   void add_completion();
   void add_sweep();
   void add_bench();

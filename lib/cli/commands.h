@@ -38,6 +38,11 @@ struct ReplicaOptions {
   std::string checkpoint;
 };
 
+struct CacheCommandOptions {
+  bool clear = false;  // remove the files after listing them
+  bool json = false;
+};
+
 struct PlanOptions {
   SpecOptions spec;
   bool json = false;
@@ -128,6 +133,7 @@ struct DoctorCommandOptions {
 ExitCode run_command(const RunOptions& options);
 ExitCode validate_command(const std::vector<std::string>& specs, const Overrides& overrides, bool json);
 ExitCode plan_command(const PlanOptions& options);
+ExitCode cache_command(const CacheCommandOptions& options);
 ExitCode init_command(InitOptions options);
 ExitCode configs_command(const ConfigsOptions& options);
 ExitCode schema_command(bool markdown, bool events);

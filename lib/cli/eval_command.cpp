@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "cli/commands.h"
+#include "cli/preparation.h"
 #include "cli/report_problems.h"
 #include "core/own_program.h"
 #include "inference/evaluate_replicas.h"
@@ -34,6 +35,7 @@ ExitCode eval_command(const EvalOptions& options) {
     report_problems(loaded.problems, std::cerr);
     return ExitCode::kUsage;
   }
+  prepare_data(job, /*quiet=*/options.json);
   EvaluationSums sums;
   if (options.replicas == 1) {
     sums = evaluate_alone(evaluation, job);

@@ -44,13 +44,14 @@ ordered_json run_json(const JobPlan& job, const RunPlan& run) {
           {"memory_bytes_per_replica", memory_json(estimate_memory(job, run), run.batch.per_replica)}};
 }
 
-ordered_json data_json(const DatasetInfo& data) {
+ordered_json data_json(const DatasetInfo& data, const DataSpec& spec) {
   ordered_json json = {{"dataset", data.name},    {"requested", data.requested},
                        {"source", data.source},   {"image_shape", data.image_shape},
                        {"classes", data.classes}, {"train_examples", data.train_examples}};
   if (data.targets > 0) json["targets"] = data.targets;
   if (data.has_validation()) json["validation_examples"] = data.validation_examples;
   json["test_examples"] = data.test_examples;
+  if (const int64_t bytes = prepared_bytes(data, spec); bytes > 0) json["cache_bytes"] = bytes;
   return json;
 }
 
@@ -66,7 +67,7 @@ ordered_json plan_json(const JobPlan& job) {
   for (const RunPlan& run : job.runs) runs.push_back(run_json(job, run));
   return {{"name", job.spec.name},
           {"spec", print_spec(job.spec)},
-          {"data", data_json(job.data)},
+          {"data", data_json(job.data, job.spec.data)},
           {"layers", layers},
           {"parameters", job.model.parameters()},
           {"bytes_per_all_reduce", job.bytes_per_all_reduce()},
@@ -127,13 +128,17 @@ void print_plan(const JobPlan& job) {
   print_line("dataset", data.is_fallback()
                             ? fmt::format("{} (fallback: {} was not found)", data.name, data.requested)
                             : data.name);
-  print_line("source",
-             data.source.empty() ? "not found; published numbers are shown" : printable(data.source));
+  print_line("source", !data.source.empty() ? printable(data.source)
+                       : data.name == "image_folder"
+                           ? "not found; the numbers of examples and classes are guesses"
+                           : "not found; published numbers are shown");
   const bool split = data.has_validation();
   print_line("examples",
              fmt::format("{} to train on, {}{} to {}", with_separators(data.train_examples),
                          split ? with_separators(data.validation_examples) + " to validate on, " : "",
                          with_separators(data.test_examples), split ? "test at the end" : "evaluate"));
+  if (const int64_t bytes = prepared_bytes(data, job.spec.data); bytes > 0)
+    print_line("cache", fmt::format("{} of decoded pictures on the disk", human_bytes(bytes)));
   print_line("input",
              fmt::format("{} {}, {}", to_string(data.image_shape), data.has_pixels ? "uint8" : "numbers",
                          data.targets > 0 ? counted(data.targets, "number") + " to predict"

@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "cli/commands.h"
+#include "cli/preparation.h"
 #include "cli/report_problems.h"
 #include "core/own_program.h"
 #include "core/signals.h"
@@ -88,6 +89,7 @@ ExitCode run_command(const RunOptions& options) {
   }
   require_devices(job.devices, find_devices(job.spec.strategy));
   if (!options.quiet) announce(place);
+  if (!place.replica) prepare_data(job, options.quiet);  // a launcher's replicas do so for themselves
   const MeetingOptions meeting{job_token(), say, options.resume.has_value()};
   const JobResult result = take_part(job, place, meeting, options);
   if (result.code != ExitCode::kDone)

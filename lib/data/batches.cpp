@@ -35,11 +35,18 @@ void check(const ExampleSource* source, const LoaderOptions& options) {
   require(options.prefetch >= 0, "prefetch must not be negative");
 }
 
-// The normalised value of each of the 256 pixel values. A table look-up is as fast as the arithmetic
-// (gathering rows is memory-bound) and gives exactly the same values as that arithmetic on a tensor.
-at::Tensor normalised_values(const PixelFormat& format) {
+// The normalised value of each of the 256 pixel values, [1, 256] or for each channel [channels, 256]. A table
+// look-up is as fast as the arithmetic (gathering rows is memory-bound) and gives exactly the same values as
+// that arithmetic on a tensor.
+at::Tensor normalised_values(const PixelFormat& format, int64_t channels) {
   const Normalisation& by = format.normalisation;
-  return at::arange(256, format.dtype).div_(255).sub_(by.mean).div_(by.standard_deviation);
+  std::vector<at::Tensor> tables;
+  for (int64_t channel = 0; channel < (by.is_uniform() ? 1 : channels); ++channel)
+    tables.push_back(at::arange(256, format.dtype)
+                         .div_(255)
+                         .sub_(by.mean_of(channel))
+                         .div_(by.standard_deviation_of(channel)));
+  return at::stack(tables);
 }
 
 }  // namespace
@@ -49,7 +56,8 @@ class ShareLoader::Implementation {
   Implementation(ExampleSourcePtr source, const LoaderOptions& options)
       : source_(std::move(source)), options_(options) {
     check(source_.get(), options_);
-    if (options_.assembly == Assembly::kOnHost) values_ = normalised_values(options_.format);
+    if (options_.assembly == Assembly::kOnHost && source_->has_pixels())
+      values_ = normalised_values(options_.format, source_->shape()[0]);
     if (options_.assembly == Assembly::kResident) {
       const std::optional<LabelledImages> all = source_->in_memory();
       require(all.has_value(), "only examples in memory can be resident");
@@ -189,7 +197,7 @@ class ShareLoader::Implementation {
 
   const ExampleSourcePtr source_;
   const LoaderOptions options_;
-  at::Tensor values_;           // by pixel value; undefined: the device normalises
+  at::Tensor values_;           // by channel and pixel value; undefined: the device normalises
   LabelledImages stored_;       // kResident: on the device
   at::Tensor rows_;             // kResident: order_, on the device
   std::vector<int64_t> order_;  // of this epoch; written only while no thread runs

@@ -9,11 +9,14 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "data/cifar.h"
+#include "data/image_folder.h"
 #include "data/mnist.h"
 #include "data/split.h"
 #include "data/synthetic.h"
 #include "data/table_dataset.h"
 #include "spec/field_error.h"
+#include "tables/idx.h"
 
 namespace dtrain {
 namespace {
@@ -23,8 +26,8 @@ namespace fs = std::filesystem;
 struct Entry {
   std::string name;
   // Describes the dataset in `folder`; nullopt if it is not there. Null: the dataset has no files.
-  std::optional<DatasetInfo> (*find)(const fs::path& folder);
-  Dataset (*load)(const DatasetInfo& info, uint64_t seed);
+  std::optional<DatasetInfo> (*find)(const fs::path& folder, const DataSpec& spec);
+  Dataset (*load)(const DatasetInfo& info, const DataSpec& spec, uint64_t seed);
   int64_t classes;
   std::vector<int64_t> shape;  // as published, like the counts below
   int64_t train_examples;
@@ -32,16 +35,38 @@ struct Entry {
   std::string system_folder;  // where the operating system's package installs it; may be empty
   std::string how_to_get;
   std::vector<std::string> class_names = {};
+  bool divides_itself =
+      false;  // what `find` returns is already limited and split, and so is what `load` does
 };
 
-Dataset load_idx(const DatasetInfo& info, uint64_t) { return load_mnist(info); }
+std::optional<DatasetInfo> find_idx(const fs::path& folder, const DataSpec&) { return find_mnist(folder); }
+Dataset load_idx(const DatasetInfo& info, const DataSpec&, uint64_t) { return load_mnist(info); }
+std::optional<DatasetInfo> find_cifar10_files(const fs::path& folder, const DataSpec&) {
+  return find_cifar10(folder);
+}
+std::optional<DatasetInfo> find_cifar100_files(const fs::path& folder, const DataSpec&) {
+  return find_cifar100(folder);
+}
+Dataset load_cifar10_files(const DatasetInfo& info, const DataSpec&, uint64_t) { return load_cifar10(info); }
+Dataset load_cifar100_files(const DatasetInfo& info, const DataSpec&, uint64_t) {
+  return load_cifar100(info);
+}
+Dataset load_folder(const DatasetInfo& info, const DataSpec& spec, uint64_t) {
+  return load_image_folder(info, spec);
+}
+Dataset load_synthetic(const DatasetInfo& info, const DataSpec&, uint64_t seed) {
+  return generate_synthetic(info, seed);
+}
+
+// For plans of a folder that is not there, of which only the spec is known.
+constexpr int64_t kUnknownExamples = 1'000'000;
 
 // The one table of datasets.
 const std::vector<Entry>& entries() {
   static const std::vector<Entry> table = {
-      {"mnist", find_mnist, load_idx, 10, {1, 28, 28}, 60000, 10000, "", "scripts/fetch_dataset mnist"},
+      {"mnist", find_idx, load_idx, 10, {1, 28, 28}, 60000, 10000, "", "scripts/fetch_dataset mnist"},
       {"fashion_mnist",
-       find_mnist,
+       find_idx,
        load_idx,
        10,
        {1, 28, 28},
@@ -51,9 +76,40 @@ const std::vector<Entry>& entries() {
        "scripts/fetch_dataset fashion_mnist, or Debian's package dataset-fashion-mnist",
        {"T-shirt/top", "Trouser", "Pullover", "Dress", "Coat", "Sandal", "Shirt", "Sneaker", "Bag",
         "Ankle boot"}},
+      {"cifar10",
+       find_cifar10_files,
+       load_cifar10_files,
+       10,
+       {3, 32, 32},
+       50000,
+       10000,
+       "",
+       "unpack the binary version of https://www.cs.toronto.edu/~kriz/cifar.html into datasets/cifar10",
+       {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"}},
+      {"cifar100",
+       find_cifar100_files,
+       load_cifar100_files,
+       100,
+       {3, 32, 32},
+       50000,
+       10000,
+       "",
+       "unpack the binary version of https://www.cs.toronto.edu/~kriz/cifar.html into datasets/cifar100"},
+      {"idx", find_idx, load_idx, kMostIdxClasses, {1, 28, 28}, 60000, 10000, "", "correct data.path"},
+      {"image_folder",
+       find_image_folder,
+       load_folder,
+       2,
+       {},
+       kUnknownExamples,
+       kUnknownExamples,
+       "",
+       "make a folder with a folder of pictures for each class",
+       {},
+       /*divides_itself=*/true},
       {"arrays", nullptr, nullptr, 0, {}, 0, 0, "", ""},  // table_dataset.h
       {"csv", nullptr, nullptr, 0, {}, 0, 0, "", ""},
-      {"synthetic", nullptr, generate_synthetic, 10, {1, 28, 28}, 60000, 10000, "", ""},
+      {"synthetic", nullptr, load_synthetic, 10, {1, 28, 28}, 60000, 10000, "", ""},
   };
   return table;
 }
@@ -102,23 +158,47 @@ DatasetInfo synthetic_info(const Entry& entry, const DataSpec& spec) {
   info.classes = spec.classes.value_or(entry.classes);
   info.train_examples = spec.train_examples.value_or(entry.train_examples);
   info.test_examples = spec.test_examples.value_or(entry.test_examples);
+  info.class_names = spec.class_names;
   check_synthetic(info);
+  return info;
+}
+
+// The spec's names of the classes, or the dataset's own, if there are as many as classes.
+std::vector<std::string> names_of(const DatasetInfo& info, const Entry& entry, const DataSpec& spec) {
+  const std::vector<std::string>& names = spec.class_names.empty() ? entry.class_names : spec.class_names;
+  return std::ssize(names) == info.classes ? names : std::vector<std::string>();
+}
+
+void require_channels(const char* field, const std::vector<double>& numbers, const DatasetInfo& info) {
+  if (numbers.size() <= 1 || std::ssize(numbers) == info.image_shape[0]) return;
+  throw FieldError(field, fmt::format("has {} numbers, and the images of {} have {}", numbers.size(),
+                                      info.name, counted(info.image_shape[0], "channel")));
+}
+
+// What the spec says of classes and channels has to be true of the data.
+DatasetInfo checked(const DatasetInfo& info, const DataSpec& spec) {
+  require_channels("data.image.mean", spec.image.mean, info);
+  require_channels("data.image.standard_deviation", spec.image.standard_deviation, info);
+  if (!spec.class_names.empty() && !info.is_fallback() && std::ssize(spec.class_names) != info.classes)
+    throw FieldError("data.class_names", fmt::format("names {}, and {} has {}", spec.class_names.size(),
+                                                     info.name, counted(info.classes, "class")));
   return info;
 }
 
 // More classes than are published may as well be damage: the spec has to ask for them.
 int64_t classes_of(const DatasetInfo& info, const Entry& entry, const DataSpec& spec) {
   if (spec.classes) return *spec.classes;
-  return info.source.empty() ? entry.classes : std::min(entry.classes, count_mnist_classes(info.source));
+  const bool counts = !info.source.empty() && entry.find == find_idx;
+  return counts ? std::min(entry.classes, count_mnist_classes(info.source)) : entry.classes;
 }
 
 // Completes the information from the files with that from the table and the spec.
 DatasetInfo complete(DatasetInfo info, const Entry& entry, const DataSpec& spec) {
   info.name = entry.name;
   info.requested = spec.dataset;
+  if (entry.divides_itself && !info.source.empty()) return info;
   info.classes = classes_of(info, entry, spec);
-  info.class_names = entry.class_names;
-  if (std::ssize(info.class_names) != info.classes) info.class_names.clear();  // not the published classes
+  info.class_names = names_of(info, entry, spec);
   info.train_examples = limited("data.train_examples", spec.train_examples, info.train_examples, info);
   info.test_examples = limited("data.test_examples", spec.test_examples, info.test_examples, info);
   return info;
@@ -138,7 +218,7 @@ std::optional<DatasetInfo> look_for(const Entry& entry, const std::vector<fs::pa
                                     const DataSpec& spec, std::vector<std::string>& looked_in) {
   if (!entry.find) return synthetic_info(entry, spec);
   for (const fs::path& place : places) {
-    if (const auto info = entry.find(place)) return complete(*info, entry, spec);
+    if (const auto info = entry.find(place, spec)) return complete(*info, entry, spec);
     looked_in.push_back(describe_place(place));
   }
   return std::nullopt;
@@ -147,8 +227,10 @@ std::optional<DatasetInfo> look_for(const Entry& entry, const std::vector<fs::pa
 // A data.path that is not there is a slip of the pen, which a fallback would hide.
 bool has_wrong_path(const DataSpec& spec) {
   std::error_code code;
-  return spec.path && entry_named(spec.dataset).find &&
-         fs::status(*spec.path, code).type() == fs::file_type::not_found;
+  const Entry& entry = entry_named(spec.dataset);
+  if (entry.divides_itself && spec.fallback)
+    return false;  // it has no other folder: that is when to fall back
+  return spec.path && entry.find && fs::status(*spec.path, code).type() == fs::file_type::not_found;
 }
 
 // With the training examples not yet split.
@@ -165,6 +247,9 @@ std::optional<DatasetInfo> search(const DataSpec& spec, std::vector<std::string>
 }
 
 [[noreturn]] void fail_not_found(const DataSpec& spec, const std::vector<std::string>& looked_in) {
+  if (entry_named(spec.dataset).divides_itself)
+    throw Error(ExitCode::kData, fmt::format("data.path: {}: there is no such folder; correct it",
+                                             printable(spec.path.value_or(""), 1000)));
   if (has_wrong_path(spec)) {
     throw Error(ExitCode::kData,
                 fmt::format("data.path: {}: there is no such folder; correct it, or leave data.path "
@@ -190,6 +275,7 @@ DatasetInfo find_unsplit(const DataSpec& spec) {
 }
 
 DatasetInfo split_info(DatasetInfo info, const SplitSpec& split) {
+  if (entry_named(info.name).divides_itself) return info;
   info.validation_examples = validation_count(info.train_examples, split);
   info.train_examples -= info.validation_examples;
   return info;
@@ -227,33 +313,43 @@ const std::vector<std::string>& dataset_names() {
 }
 
 DatasetInfo find_dataset(const DataSpec& spec) {
-  if (is_table_dataset(spec.dataset)) return find_table_dataset(spec);
-  return split_info(find_unsplit(spec), spec.split);
+  if (is_table_dataset(spec.dataset)) return checked(find_table_dataset(spec), spec);
+  return checked(split_info(find_unsplit(spec), spec.split), spec);
 }
 
 DatasetInfo describe_dataset(const DataSpec& spec) {
   if (is_table_dataset(spec.dataset))
-    return spec.saved_table.empty() ? find_table_dataset(spec) : saved_table_dataset(spec);
+    return spec.saved_table.empty() ? checked(find_table_dataset(spec), spec) : saved_table_dataset(spec);
   std::vector<std::string> looked_in;
-  if (const auto info = search(spec, looked_in)) return split_info(*info, spec.split);
+  if (const auto info = search(spec, looked_in)) return checked(split_info(*info, spec.split), spec);
   const Entry& entry = entry_named(spec.dataset);
   DatasetInfo published;
   published.image_shape = entry.shape;
+  if (entry.divides_itself)
+    published.image_shape = {spec.image.channels, spec.image.size.at(0), spec.image.size.at(1)};
   published.train_examples = entry.train_examples;
   published.test_examples = entry.test_examples;
-  return split_info(complete(published, entry, spec), spec.split);
+  return checked(split_info(complete(published, entry, spec), spec.split), spec);
 }
 
 Dataset load_dataset(const DataSpec& spec, uint64_t seed) {
   if (is_table_dataset(spec.dataset)) return load_table_dataset(spec);
   const DatasetInfo unsplit = find_unsplit(spec);
-  Dataset dataset = entry_named(unsplit.name).load(unsplit, seed);
-  if (!spec.split.validation) return dataset;
+  Dataset dataset = entry_named(unsplit.name).load(unsplit, spec, seed);
+  if (!spec.split.validation || entry_named(unsplit.name).divides_itself) return dataset;
   ExampleSplit parts = split_examples(unsplit.train_examples, spec.split);
   dataset.info = split_info(unsplit, spec.split);
   dataset.validation = make_selection(dataset.train, std::move(parts.validation));
   dataset.train = make_selection(dataset.train, std::move(parts.train));
   return dataset;
+}
+
+void prepare_dataset(const DatasetInfo& info, const DataSpec& spec, const OnPrepared& on_progress) {
+  if (info.name == "image_folder" && !info.source.empty()) prepare_image_folder(info, spec, on_progress);
+}
+
+int64_t prepared_bytes(const DatasetInfo& info, const DataSpec& spec) {
+  return info.name == "image_folder" && spec.cache != "none" ? image_folder_cache_bytes(info, spec) : 0;
 }
 
 }  // namespace dtrain

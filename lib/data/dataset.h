@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
@@ -69,5 +70,16 @@ DatasetInfo describe_dataset(const DataSpec& spec);
 // Opens the dataset, or reads all of it. Only the synthetic dataset uses `seed`. Throws Error(kData) that
 // names the file and the offset.
 Dataset load_dataset(const DataSpec& spec, uint64_t seed);
+
+// Told how many of how many pictures are prepared, by one thread at a time.
+using OnPrepared = std::function<void(int64_t done, int64_t all)>;
+
+// Does once what takes long, so that load_dataset() is quick, here and in other processes of this host:
+// decodes the pictures of an image_folder into the cache, if spec.cache asks for it. Does nothing for a
+// dataset that is not there. Throws as load_dataset() does.
+void prepare_dataset(const DatasetInfo& info, const DataSpec& spec, const OnPrepared& on_progress = {});
+
+// How large the file is that prepare_dataset() makes; 0: it makes none.
+int64_t prepared_bytes(const DatasetInfo& info, const DataSpec& spec);
 
 }  // namespace dtrain

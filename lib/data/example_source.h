@@ -37,8 +37,8 @@ class ExampleSource {
   // How many numbers the target of an example is; 0: it is a class.
   virtual int64_t targets() const { return 0; }
   // Reads the examples `indices`, each from 0 to size() - 1 and perhaps none, into `slot`, which has room for
-  // exactly that many. `values` [256], of the slot's dtype, maps each pixel value to a number. If it is
-  // undefined, pixels stay uint8. Numbers become the slot's dtype.
+  // exactly that many. `values`, of the slot's dtype, maps each pixel value to a number: [1, 256] for all
+  // channels, or [channels, 256]. If it is undefined, pixels stay uint8. Numbers become the slot's dtype.
   virtual void read(std::span<const int64_t> indices, const at::Tensor& values, ExampleSlot& slot) const = 0;
   // All examples as tensors, if they are in memory (a device can then hold them); a source that is a part of
   // another copies them.

@@ -9,8 +9,18 @@ at::Tensor normalised(const at::Tensor& pixels, const PixelFormat& format) {
   const auto layout = format.channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
   at::Tensor numbers = at::empty(pixels.sizes(), pixels.options().dtype(format.dtype), layout);
   at::div_out(numbers, pixels, at::scalar_tensor(255, format.dtype));  // one pass, not two
-  if (format.normalisation.mean != 0) numbers.sub_(format.normalisation.mean);
-  if (format.normalisation.standard_deviation != 1) numbers.div_(format.normalisation.standard_deviation);
+  const Normalisation& by = format.normalisation;
+  // By numbers, not by tensors: a step that is recorded reads nothing from the host's memory.
+  const auto centre_and_scale = [&by](at::Tensor part, int64_t channel) {
+    if (by.mean_of(channel) != 0) part.sub_(by.mean_of(channel));
+    if (by.standard_deviation_of(channel) != 1) part.div_(by.standard_deviation_of(channel));
+  };
+  if (by.is_uniform()) {
+    centre_and_scale(numbers, 0);
+  } else {
+    for (int64_t channel = 0; channel < numbers.size(1); ++channel)
+      centre_and_scale(numbers.narrow(1, channel, 1), channel);
+  }
   return numbers;
 }
 

@@ -5,18 +5,14 @@
 
 #include <cstdint>
 
+#include "spec/normalisation.h"
+
 namespace dtrain {
 
 struct Batch {
   at::Tensor inputs;   // [n, shape of an example] of the model's dtype, normalised
   at::Tensor targets;  // int64 [n], the classes; or [n, numbers to predict] of the model's dtype
   int64_t size() const { return targets.size(0); }
-};
-
-// (pixel / 255 - mean) / standard_deviation
-struct Normalisation {
-  double mean = 0;
-  double standard_deviation = 1;
 };
 
 // What stored pixels are converted to.

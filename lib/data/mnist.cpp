@@ -13,8 +13,8 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "data/idx.h"
 #include "data/memory_source.h"
+#include "tables/idx.h"
 
 namespace dtrain {
 namespace {
@@ -40,6 +40,8 @@ bool is_there(const fs::path& path) {
   return found;
 }
 
+Files find_prefixed_files(const fs::path& folder);
+
 Files find_files(const fs::path& folder) {
   Files files;
   for (size_t part = 0; part < kNames.size(); ++part) {
@@ -48,6 +50,46 @@ Files find_files(const fs::path& folder) {
           folder / fmt::format(fmt::runtime(format), kNames[part].first, kNames[part].second);
       if (files[part].empty() && is_there(file)) files[part] = file;
     }
+  }
+  const bool none =
+      std::all_of(files.begin(), files.end(), [](const fs::path& file) { return file.empty(); });
+  return none ? find_prefixed_files(folder) : files;
+}
+
+// The name without .gz.
+std::string unpacked_name(const fs::path& file) {
+  return file.extension() == ".gz" ? file.stem().string() : file.filename().string();
+}
+
+// The part that a name of the kind PREFIX-train-images-idx3-ubyte says; test- is another word for t10k-.
+std::optional<size_t> part_of(std::string name) {
+  for (size_t part = 0; part < kNames.size(); ++part) {
+    const std::string what = kNames[part].first;
+    const std::string tail = what.substr(what.find('-'));
+    for (const std::string& begin : {what, "test" + tail}) {
+      if (part < kTestImages && begin != what) continue;
+      for (const char* joint : {"-", "."}) {
+        if (name.ends_with(begin + joint + kNames[part].second)) return part;
+      }
+    }
+  }
+  return std::nullopt;
+}
+
+// The four files of a dataset that has a name of its own before those of MNIST.
+Files find_prefixed_files(const fs::path& folder) {
+  Files files;
+  std::error_code code;
+  for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
+    const std::optional<size_t> part = part_of(unpacked_name(entry->path()));
+    if (!part) continue;
+    fs::path& file = files[*part];
+    if (!file.empty() && unpacked_name(file) != unpacked_name(entry->path()))
+      throw Error(ExitCode::kData,
+                  fmt::format("{}: has {} and {}; put each dataset into a folder of its own",
+                              printable(folder.string(), 1000), printable(file.filename().string()),
+                              printable(entry->path().filename().string())));
+    if (file.empty() || entry->path().extension() == ".gz") file = entry->path();
   }
   return files;
 }

@@ -326,6 +326,7 @@ Dataset load_arrays(const DataSpec& spec, bool checks_numbers) {
   info.name = info.requested = spec.dataset;
   info.source = path;
   if (train.labels.dim() == 1) info.classes = count_classes(path, spec, train, test);
+  if (std::ssize(spec.class_names) == info.classes) info.class_names = spec.class_names;
   Rows rows = divide_rows(spec, train.size(), test.has_value());
   if (test) rows.test = rows_of_test_file(spec, test->size());
   Dataset dataset = dataset_of(std::move(info), source_of(train), test ? source_of(*test) : nullptr, rows);

@@ -12,6 +12,7 @@
 #include "core/protobuf.h"
 #include "core/version.h"
 #include "models/shapes.h"
+#include "spec/normalisation.h"
 
 namespace dtrain {
 namespace {
@@ -103,6 +104,10 @@ class Graph {
     return name;
   }
   at::Tensor scalar(double value) const { return at::scalar_tensor(value, type_); }
+  // One number, or one for each channel in a shape that fits images.
+  at::Tensor by_channel(const std::vector<double>& values) const {
+    return values.size() == 1 ? scalar(values.front()) : at::tensor(values, type_).view({-1, 1, 1});
+  }
 
   // GraphProto: node = 1, name = 2, initializer = 5, input = 11, output = 12. The last node only gives the
   // output its name.
@@ -191,9 +196,10 @@ void leave_out(Graph&, const PlacedLayer&) {}
 void add_normalisation(Graph& graph, const DataSpec& data, bool uint8, at::ScalarType type) {
   if (uint8) graph.add("Cast", "normalise.cast", {}, {attribute("to", int64_t{type_of(type)})});
   graph.add("Div", "normalise.scale", {graph.constant("normalise.largest", graph.scalar(255))});
-  graph.add("Sub", "normalise.centre", {graph.constant("normalise.mean", graph.scalar(data.mean))});
+  const Normalisation by = normalisation_of(data);
+  graph.add("Sub", "normalise.centre", {graph.constant("normalise.mean", graph.by_channel(by.mean))});
   graph.add("Div", "normalise",
-            {graph.constant("normalise.standard_deviation", graph.scalar(data.standard_deviation))});
+            {graph.constant("normalise.standard_deviation", graph.by_channel(by.standard_deviation))});
 }
 
 const std::map<std::string, Translate> kTranslations = {{"dense", translate_dense},

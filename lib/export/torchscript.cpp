@@ -12,6 +12,7 @@
 
 #include "core/error.h"
 #include "models/shapes.h"
+#include "spec/normalisation.h"
 
 namespace dtrain {
 namespace {
@@ -154,6 +155,16 @@ void add_variables(Module& model, const NamedTensors& variables) {
   for (const auto& [name, layer] : layers) model.register_module(name, layer);
 }
 
+// The expression for one number, or for one for each channel in a shape that fits images.
+std::string by_channel(const std::vector<double>& values, at::ScalarType type) {
+  if (values.size() == 1) return fmt::format("{}", values.front());
+  // "#": with a point, without which a number is an integer.
+  std::string list;
+  for (const double value : values) list += fmt::format("{}{:#}", list.empty() ? "" : ", ", value);
+  return fmt::format("torch.view(torch.tensor([{}], dtype={}, device=pixels.device), [-1, 1, 1])", list,
+                     static_cast<int>(type));
+}
+
 }  // namespace
 
 const char* const kTorchScriptMetadata = "dtrain.json";
@@ -165,8 +176,10 @@ std::string torchscript_source(const LayerPlan& layers, const DataSpec& data, co
   std::string source = fmt::format("def forward(self, {}: Tensor) -> Tensor:\n", form.input());
   // In TorchScript, types are numbers.
   if (form.pixels) {
+    const Normalisation by = normalisation_of(data);
     source += fmt::format("    x = torch.div(torch.sub(torch.div(torch.to(pixels, {}), 255), {}), {})\n",
-                          static_cast<int>(type), data.mean, data.standard_deviation);
+                          static_cast<int>(type), by_channel(by.mean, type),
+                          by_channel(by.standard_deviation, type));
   } else {
     source += fmt::format("    x = torch.to(inputs, {})\n", static_cast<int>(type));
   }

@@ -111,9 +111,9 @@ ExampleSourcePtr load_examples(const JobPlan& job, const std::string& part) {
   DataSpec data = job.spec.data;
   if (part == "test" && job.data.table.empty()) {  // the training examples need not be read
     data.train_examples = 1;
-    data.split.validation = {};
+    data.split.validation = std::nullopt;
   }
-  if (part == "validation" && !data.split.validation)
+  if (part == "validation" && !job.data.has_validation())
     throw Error(ExitCode::kUsage,
                 "the job has no validation part: its spec has no data.split; use --split test or train");
   const Dataset dataset = load_dataset(data, static_cast<uint64_t>(job.spec.seed));

@@ -4,6 +4,7 @@
 #include <fmt/ranges.h>
 
 #include "metrics/event.h"
+#include "spec/normalisation.h"
 #include "spec/print.h"
 
 namespace dtrain {
@@ -27,7 +28,6 @@ std::vector<std::string> target_names(const DatasetInfo& data) {
 }
 
 Metadata model_description(const JobPlan& job, const TrainingState& state) {
-  const DataSpec& data = job.spec.data;
   Metadata metadata = {{"dtrain", state.dtrain},
                        {"name", job.spec.name},
                        {"step", std::to_string(state.step)},
@@ -41,10 +41,12 @@ Metadata model_description(const JobPlan& job, const TrainingState& state) {
     metadata["input"] = "numbers, " + shape;
     return metadata;
   }
-  metadata["input"] = fmt::format("(pixel / 255 - {}) / {}, {}", data.mean, data.standard_deviation, shape);
+  const Normalisation by = normalisation_of(job.spec.data);
+  metadata["mean"] = text_of(by.mean);
+  metadata["standard_deviation"] = text_of(by.standard_deviation);
+  metadata["input"] =
+      fmt::format("(pixel / 255 - {}) / {}, {}", metadata["mean"], metadata["standard_deviation"], shape);
   metadata["layout"] = "NCHW";
-  metadata["mean"] = fmt::format("{}", data.mean);
-  metadata["standard_deviation"] = fmt::format("{}", data.standard_deviation);
   return metadata;
 }
 

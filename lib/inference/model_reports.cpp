@@ -7,7 +7,8 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "data/image_file.h"
+#include "images/fit.h"
+#include "images/image_file.h"
 #include "inference/evaluation.h"
 #include "inference/find_checkpoint.h"
 #include "inference/mistakes.h"
@@ -29,7 +30,7 @@ at::Tensor picture_of(const at::Tensor& image) {
   return fit_images(shown.unsqueeze(0),
                     {channels, std::max<int64_t>(1, image.size(1) * kLargestSide / side),
                      std::max<int64_t>(1, image.size(2) * kLargestSide / side)},
-                    /*resize=*/true)[0];
+                    Fit::kStretch)[0];
 }
 
 std::vector<LayerRow> layers_of(const JobPlan& job) {

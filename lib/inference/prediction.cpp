@@ -7,9 +7,10 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "data/batches.h"
-#include "data/image_file.h"
 #include "data/memory_source.h"
+#include "images/fit.h"
 #include "inference/evaluation.h"
+#include "tables/idx.h"
 #include "train/assembly.h"
 
 namespace dtrain {
@@ -44,14 +45,17 @@ std::vector<std::vector<ClassProbability>> Predictor::predict(const at::Tensor& 
 
 void Predictor::predict_file(const std::filesystem::path& path, bool resize, int64_t top,
                              const std::function<void(const Prediction&)>& on_prediction) const {
-  const at::Tensor images = read_image_file(path);
+  const at::Tensor images = read_images_of_any_file(path);
+  // As for training, where that was from pictures of any size.
+  const ImageSpec& image = job_.spec.data.image;
+  const Fit fit = !image.size.empty() ? fit_of(image.fit) : resize ? Fit::kStretch : Fit::kRefuse;
   const int64_t count = images.size(0);
   const int64_t at_once = job_.spec.evaluate.batch_per_replica;
   for (int64_t begin = 0; begin < count; begin += at_once) {
     at::Tensor fitted;
     try {
       const at::Tensor some = images.narrow(0, begin, std::min(at_once, count - begin));
-      fitted = fit_images(some, job_.data.image_shape, resize);
+      fitted = fit_images(some, job_.data.image_shape, fit);
     } catch (const Error& error) {
       throw Error(error.code(), printable(path.string(), 1000) + ": " + error.what());
     }

@@ -33,8 +33,9 @@ class Predictor {
   // input shape. Throws Error(kCheckpoint) as finite_outputs() does.
   std::vector<std::vector<ClassProbability>> predict(const at::Tensor& images, int64_t top) const;
 
-  // Predicts each image in a file, in order, with only some images in memory at a time. `resize` is as for
-  // fit_images(). Throws Error(kData) that names the file.
+  // Predicts each image in a file, in order, with only some images in memory at a time. They are
+  // fitted to the model's input as for training (data.image), or else with `resize` stretched. Throws
+  // Error(kData) that names the file.
   void predict_file(const std::filesystem::path& path, bool resize, int64_t top,
                     const std::function<void(const Prediction&)>& on_prediction) const;
 

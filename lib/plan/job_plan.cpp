@@ -257,9 +257,10 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
   JobPlan plan;
   plan.spec = loaded.spec;
   plan.data = data;
-  if (data.classes > 0)
-    plan.spec.data.classes =
-        data.classes;  // so that the model of a checkpoint does not depend on other files
+  // So that the model of a checkpoint does not depend on other files. Those of tables are kept beside the
+  // spec.
+  if (data.classes > 0) plan.spec.data.classes = data.classes;
+  if (data.table.empty()) plan.spec.data.class_names = data.class_names;
   check_targets(loaded, data);
   plan.model = resolve_model(loaded, data);
   plan.bytes_per_parameter = bytes_per_parameter(plan.spec.model);

@@ -56,7 +56,8 @@ MemoryEstimate estimate_memory(const JobPlan& job, const RunPlan& run) {
   MemoryEstimate estimate;
   estimate.program = kProgramBytes;
   const DatasetInfo& data = job.data;
-  estimate.data = data.stored_bytes();
+  estimate.data =
+      data.name == "image_folder" ? 0 : data.stored_bytes();  // pictures are read when they are needed
   estimate.parameters = parameters + job.model.buffers() * job.bytes_per_parameter;
   // Shared memory has one area of gradients per replica, and one area of parameters for all.
   if (shared && one_copy) estimate.parameters /= replicas;

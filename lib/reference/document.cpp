@@ -103,7 +103,9 @@ struct TypeText {
     return of(static_cast<const std::string*>(nullptr)) + or_word();
   }
   std::string of(const std::vector<int64_t>*) const { return "list of integers"; }
-  std::string of(const std::vector<double>*) const { return "list of numbers"; }
+  std::string of(const std::vector<double>*) const {
+    return field.one_or_more ? "number, or a list of numbers" + or_word() : "list of numbers";
+  }
   std::string of(const std::vector<std::string>*) const {
     return field.choices ? choices(field.choices->built) + ", a device such as `cuda:0`, or a list of devices"
            : field.one_or_more ? "name, or list of names"

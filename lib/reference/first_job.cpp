@@ -20,6 +20,9 @@ constexpr const char* kFirstJob =
 constexpr const char* kFirstLayers =
     "model.layers=[{kind: flatten}, {kind: dense, units: 128}, {kind: relu}, {kind: dense, units: 10}]";
 constexpr const char* kFirstWorkers = "strategy.workers=2";
+const std::vector<std::string> kFirstPictures = {"data.path=pictures", "data.image.size=[128, 128]",
+                                                 "data.split.test=0.2"};
+constexpr const char* kFirstIdxFolder = "data.path=datasets/idx";
 // So that a first run trains where nothing has been fetched.
 constexpr const char* kFirstFallback = "data.fallback=fashion_mnist";
 
@@ -58,6 +61,9 @@ LoadedSpec read_first_job(const FirstJob& job) {
   if (is_answer(job, "data.dataset", "csv"))
     overrides.insert(overrides.end(), std::begin(kFirstTable), std::end(kFirstTable));
   if (is_answer(job, "data.dataset", "arrays")) overrides.push_back(kFirstArrays);
+  if (is_answer(job, "data.dataset", "image_folder"))
+    overrides.insert(overrides.end(), kFirstPictures.begin(), kFirstPictures.end());
+  if (is_answer(job, "data.dataset", "idx")) overrides.push_back(kFirstIdxFolder);
   if (!job.answers.contains("data.dataset") || is_answer(job, "data.dataset", "mnist"))
     overrides.push_back(kFirstFallback);
   for (const auto& [path, value] : job.answers) overrides.push_back(answered_field(job, path) + "=" + value);

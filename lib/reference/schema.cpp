@@ -56,7 +56,11 @@ struct TypeSchema {
   ordered_json of(const std::vector<int64_t>*) const {
     return list(of(static_cast<const int64_t*>(nullptr)));
   }
-  ordered_json of(const std::vector<double>*) const { return list(of(static_cast<const double*>(nullptr))); }
+  ordered_json of(const std::vector<double>*) const {
+    const ordered_json number = with_bounds({{"type", "number"}}, field.bounds);
+    if (field.one_or_more) return {{"anyOf", {of(static_cast<const double*>(nullptr)), list(number)}}};
+    return list(of(static_cast<const double*>(nullptr)));
+  }
   ordered_json of(const std::vector<std::string>*) const {
     if (!field.choices) {
       const ordered_json name = of(static_cast<const std::string*>(nullptr));

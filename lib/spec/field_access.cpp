@@ -28,6 +28,13 @@ ordered_json value_json(const FieldInfo& field, const std::vector<std::string>& 
   return field.choices && texts.size() == 1 ? ordered_json(texts.front()) : ordered_json(texts);
 }
 
+ordered_json value_json(const FieldInfo& field, const std::vector<double>& numbers) {
+  if (!field.one_or_more) return numbers;
+  return numbers.empty()       ? ordered_json()
+         : numbers.size() == 1 ? ordered_json(numbers.front())
+                               : ordered_json(numbers);
+}
+
 ordered_json value_json(const FieldInfo&, const std::vector<LayerSpec>& layers) {
   ordered_json list = ordered_json::array();
   for (const LayerSpec& layer : layers) {

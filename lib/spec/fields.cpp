@@ -20,9 +20,12 @@ const Condition kCnn{{"model.kind"}, {"cnn"}};
 const Condition kResnet{{"model.kind"}, {"resnet"}};
 const Condition kInitialized{{"model.kind"}, {"mlp", "cnn", "resnet"}};
 const Condition kSynthetic{{"data.dataset", "data.fallback"}, {"synthetic"}};
-const Condition kDatasetOfFiles{{"data.dataset"}, {"mnist", "fashion_mnist", "arrays", "csv"}};
-const Condition kTables{{"data.dataset"}, {"arrays", "csv"}};
+const Condition kDatasetOfFiles{
+    {"data.dataset"},
+    {"mnist", "fashion_mnist", "cifar10", "cifar100", "idx", "image_folder", "arrays", "csv"}};
+const Condition kImageFolder{{"data.dataset"}, {"image_folder"}};
 const Condition kCsv{{"data.dataset"}, {"csv"}};
+const Condition kDividing{{"data.dataset"}, {"image_folder", "arrays", "csv"}};
 const Condition kSgd{{"train.optimizer.kind"}, {"sgd"}};
 const Condition kRmsprop{{"train.optimizer.kind"}, {"rmsprop"}};
 const Condition kMomentum{{"train.optimizer.kind"}, {"sgd", "rmsprop"}};
@@ -65,6 +68,8 @@ const Choices kStalenessRules{"rule", {"none", "inverse"}};
 const Choices kCudaData{"place", {"auto", "resident", "uploaded"}};
 const Choices kTargetKinds{"kind", {"auto", "classes", "numbers"}};
 const Choices kMissing{"way", {"error", "mean"}};
+const Choices kCaches{"cache", {"auto", "disk", "none"}};
+const Choices kFits{"fit", {"stretch", "crop", "pad"}};
 const Choices kDevices{"device", {"auto", "cpu", "cuda"}};
 
 }  // namespace
@@ -76,7 +81,9 @@ const Choices& strategy_kinds() {
 }
 
 const Choices& dataset_kinds() {
-  static const Choices choices{"dataset", {"mnist", "fashion_mnist", "arrays", "csv", "synthetic"}};
+  static const Choices choices{
+      "dataset",
+      {"mnist", "fashion_mnist", "cifar10", "cifar100", "idx", "image_folder", "arrays", "csv", "synthetic"}};
   return choices;
 }
 
@@ -189,23 +196,42 @@ const Fields<JobSpec>& job_fields() {
           .when = kCsv, .one_or_more = true),
       JOB(data.missing, .doc = "what to do about a missing value of an input: refuse the table, or fill in the mean of the "
           "training examples (of a column of words: none of its categories)", .choices = &kMissing, .when = kCsv),
-      JOB(data.split.test, .doc = "keep this part of the examples for the test, where it has no file of its own",
-          .bounds = {0.0, 1.0, true, true}, .word = "none", .when = kTables),
+      JOB(data.image.size, .doc = "height and width that pictures are brought to", .unit = "pixels",
+          .bounds = between(1, 4096), .length = {2, 2}, .when = kImageFolder, .required = true),
+      JOB(data.image.fit, .doc = "how: stretch changes proportions; crop keeps them and cuts off what is over; pad keeps "
+          "them and adds black bars", .choices = &kFits, .when = kImageFolder),
+      JOB(data.image.channels, .doc = "3: red, green and blue; 1: grey", .bounds = between(1, 3),
+          .when = kImageFolder),
+      JOB(data.image.mean, .doc = "subtracted from pixels, after they are scaled to 0..1: one number for all channels, "
+          "or one for each; imagenet: 0.485, 0.456, 0.406", .bounds = between(-1e6, 1e6), .length = {1, 4096},
+          .word = "imagenet", .one_or_more = true, .numbers = {0.485, 0.456, 0.406}, .otherwise = "`data.mean`"),
+      JOB(data.image.standard_deviation, .doc = "divides pixels, after the mean is subtracted; imagenet: 0.229, 0.224, "
+          "0.225", .bounds = between(1e-6, 1e6), .length = {1, 4096}, .word = "imagenet", .one_or_more = true,
+          .numbers = {0.229, 0.224, 0.225}, .otherwise = "`data.standard_deviation`"),
+      JOB(data.split.test, .doc = "keep this part of the examples for the test, where there is no folder `test/` or file "
+          "for it; of pictures the names of the files decide which, so that a new one moves no other",
+          .bounds = {0.0, 1.0, true, true}, .word = "none", .when = kDividing),
       JOB(data.split.validation, .doc = "keep this part of the training examples for validation: evaluations during "
           "training are of it, and the test examples are evaluated once, at the end "
           "([validation](training.md#validation))", .bounds = {0.0, 1.0, true, true}, .word = "none"),
       JOB(data.split.seed, .doc = "decides, with the number of examples, which of them are in the test and validation "
-          "parts", .bounds = {.minimum = 0}),
+          "parts; of an image_folder, with the names of the files", .bounds = {.minimum = 0}),
       JOB(data.shape, .doc = "channels, height and width of a synthetic image", .bounds = between(1, 4096),
           .length = {3, 3}, .when = kSynthetic),
-      JOB(data.classes, .doc = "how many classes there are; auto: as many as the labels in the files name, at most 10; "
+      JOB(data.classes, .doc = "how many classes there are; auto: as many as the labels in the files name, of mnist at most 10; "
           "10 of a synthetic dataset", .bounds = between(2, 1e6), .word = "auto"),
-      JOB(data.mean, .doc = "subtracted from pixels, after they are scaled to 0..1", .bounds = between(-1e6, 1e6)),
+      JOB(data.class_names, .doc = "the names of the classes, in order; by default those of the dataset, such as the "
+          "names of an image_folder's folders", .length = {0, 10000}),
+      JOB(data.mean, .doc = "subtracted from pixels, after they are scaled to 0..1; `data.image.mean` can be another for each channel", .bounds = between(-1e6, 1e6)),
       JOB(data.standard_deviation, .doc = "divides pixels, after the mean is subtracted",
           .bounds = between(1e-6, 1e6)),
+      JOB(data.cache, .doc = "auto, disk: decode and scale the pictures once, into a file that all replicas and later "
+          "runs share (`dtrain cache`); none: whenever a batch needs them", .choices = &kCaches, .when = kImageFolder),
+      JOB(data.cache_gigabytes, .doc = "how large that file may be", .unit = "GB", .bounds = above_zero_to(1e6),
+          .when = kImageFolder),
       JOB(data.prefetch, .doc = "how many batches a separate thread prepares ahead of training, which helps if a core "
-          "has nothing else to do; 0: none", .unit = "batches",
-          .bounds = between(0, 1024)),
+          "has nothing else to do; 0: none; auto: 2 of pictures without a cache, else none", .unit = "batches",
+          .bounds = between(0, 1024), .word = "auto"),
 
       JOB(batch.per_replica, .doc = "examples in one forward and backward pass of a replica; give this or `global`",
           .unit = "examples", .bounds = between(1, 1e6), .otherwise = "from `global`", .common = true),

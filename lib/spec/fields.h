@@ -58,9 +58,13 @@ struct FieldInfo {
   std::string unit = {};
   Bounds bounds = {};
   const Choices* choices = nullptr;
-  ListLength length = {};      // for lists
-  std::string pattern = {};    // for text: a regular expression that must match the whole text
-  std::string word = {};       // for optional fields: the word for "not given"
+  ListLength length = {};    // for lists
+  std::string pattern = {};  // for text: a regular expression that must match the whole text
+  std::string word = {};     // for optional fields: the word for "not given"
+  // For lists of numbers: a single number may be written in place of a list with one entry. `word` then
+  // stands for `numbers`.
+  bool one_or_more = false;
+  std::vector<double> numbers = {};
   std::string otherwise = {};  // for optional fields without a word: what applies if not given
   Condition when = {};
   bool required = false;     // must be given wherever `when` holds

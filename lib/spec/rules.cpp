@@ -286,6 +286,7 @@ class Rules {
         add("data.fallback", fmt::format("is the same as data.dataset, {}", data.dataset));
       }
     }
+    check_pictures();
     if (is_written("data.split") && !is_written("data.split.validation") && !is_written("data.split.test") &&
         !has_problem("data.split") && !any_faulty_in("data.split"))
       add("data.split",
@@ -298,6 +299,35 @@ class Rules {
         add("data.shape", fmt::format("an image of {} values; at most {}", with_separators(values),
                                       with_separators(kMaxExampleValues)));
     }
+  }
+
+  void check_pictures() {
+    const DataSpec& data = spec_.data;
+    const auto needs_path = [](const std::string& dataset) {
+      return dataset == "image_folder" || dataset == "idx";
+    };
+    if (!has_problem("data.dataset") && needs_path(data.dataset) && !is_written("data.path") &&
+        !has_problem("data.path"))
+      add("data.path", fmt::format("missing; {} has no usual folder", data.dataset));
+    if (usable("data.fallback") && data.fallback && needs_path(*data.fallback))
+      add("data.fallback",
+          fmt::format("{} has no usual folder to look in; use another dataset", *data.fallback));
+    if (usable("data.image.channels") && data.image.channels == 2)
+      add("data.image.channels", "pictures have 1 channel (grey) or 3 (red, green, blue)");
+    if (usable("data.image.size") && !has_problem("data.image.channels") &&
+        data.image.size[0] * data.image.size[1] * data.image.channels > kMaxExampleValues)
+      add("data.image.size",
+          fmt::format("a picture of {} values; at most {}",
+                      with_separators(data.image.size[0] * data.image.size[1] * data.image.channels),
+                      with_separators(kMaxExampleValues)));
+    if (usable("data.mean") && data.mean != 0 && usable("data.image.mean"))
+      add("data.image.mean", "says what data.mean says; write one of them");
+    if (usable("data.standard_deviation") && data.standard_deviation != 1 &&
+        usable("data.image.standard_deviation"))
+      add("data.image.standard_deviation", "says what data.standard_deviation says; write one of them");
+    if (usable("data.split.test") && usable("data.split.validation") &&
+        data.split.test.value_or(0) + data.split.validation.value_or(0) >= 1)
+      add("data.split.test", "leaves, with data.split.validation, nothing to train on");
   }
 
   void check_callbacks() {

@@ -242,7 +242,20 @@ void ValueReader::read(std::vector<int64_t>& value) const {
 }
 
 void ValueReader::read(std::vector<double>& value) const {
+  if (field_.one_or_more && node_.complaint.empty() && node_.kind == YamlNode::Kind::kScalar)
+    return read_one(value);
   read_list(value, "a list of numbers such as [0.01, 0.001]");
+}
+
+// A number in place of a list, or the word for a list.
+void ValueReader::read_one(std::vector<double>& value) const {
+  std::optional<double> number;
+  read_optional(number);
+  if (number) {
+    value = {*number};
+  } else if (expand_variables(node_.text).text == field_.word) {
+    value = field_.numbers;
+  }
 }
 
 void ValueReader::read(std::vector<std::string>& texts) const {

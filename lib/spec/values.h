@@ -36,6 +36,7 @@ class ValueReader {
  private:
   bool scalar(const std::string& expected, std::string& text, bool& plain) const;
   bool list(const std::string& expected) const;
+  void read_one(std::vector<double>& value) const;
   void read_devices(std::vector<std::string>& devices) const;
   bool within_bounds(double value, const std::string& text) const;
   std::string or_word() const;

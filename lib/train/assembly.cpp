@@ -6,6 +6,15 @@
 #include "models/variables.h"
 
 namespace dtrain {
+namespace {
+
+constexpr int64_t kDecodedAhead = 2;  // batches: pictures are decoded while the replica computes
+
+bool decodes_while_reading(const JobPlan& job) {
+  return job.data.name == "image_folder" && job.spec.data.cache == "none";
+}
+
+}  // namespace
 
 std::shared_ptr<Model> initial_model(const JobPlan& job) {
   return build_model(job.model, dtype_from_name(job.spec.model.dtype), static_cast<uint64_t>(job.spec.seed));
@@ -49,7 +58,8 @@ bool fits(const DatasetInfo& data, const DeviceMemory& memory) {
 void assemble_on(const Accelerator& accelerator, const JobPlan& job, LoaderOptions& options) {
   const CudaSpec& cuda = job.spec.cuda;
   const bool resident =
-      cuda.data == "resident" || (cuda.data == "auto" && fits(job.data, accelerator.memory()));
+      !decodes_while_reading(job) &&
+      (cuda.data == "resident" || (cuda.data == "auto" && fits(job.data, accelerator.memory())));
   options.device = accelerator.device();
   options.assembly = resident ? Assembly::kResident : Assembly::kUploaded;
   options.format.channels_last = cuda.channels_last;
@@ -66,9 +76,9 @@ LoaderOptions train_options(const JobPlan& job, const RunPlan& run, int64_t rank
   options.rank = rank;
   options.shuffle = job.spec.data.shuffle;
   options.seed = static_cast<uint64_t>(job.spec.seed);
-  options.format.normalisation = {job.spec.data.mean, job.spec.data.standard_deviation};
+  options.format.normalisation = normalisation_of(job.spec.data);
   options.format.dtype = dtype_from_name(job.spec.model.dtype);
-  options.prefetch = job.spec.data.prefetch;
+  options.prefetch = job.spec.data.prefetch.value_or(decodes_while_reading(job) ? kDecodedAhead : 0);
   if (accelerator != nullptr) assemble_on(*accelerator, job, options);
   return options;
 }

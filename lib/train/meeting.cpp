@@ -27,6 +27,8 @@ const char* const kEveryoneKnows = "everyone knows";
 // As YAML, without what may well differ between hosts.
 std::string comparable(JobSpec spec, bool resumes) {
   spec.data.path = std::nullopt;
+  spec.data.cache = DataSpec().cache;
+  spec.data.cache_gigabytes = DataSpec().cache_gigabytes;
   spec.network.interface = std::nullopt;
   spec.strategy.threads_per_replica = std::nullopt;
   return print_spec(spec) + (resumes ? "--resume\n" : "");

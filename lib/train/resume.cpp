@@ -50,14 +50,20 @@ ResumePoint from_checkpoint(const fs::path& path) {
 
 // "data.split {validation: 0.1, seed: 1}", "no data.split": different for splits with different parts.
 std::string split_text(const SplitSpec& split) {
-  if (!split.validation) return "no data.split";
-  return fmt::format("data.split {{validation: {}, seed: {}}}", number_text(*split.validation), split.seed);
+  std::vector<std::string> parts;
+  if (split.test) parts.push_back("test: " + number_text(*split.test));
+  if (split.validation) parts.push_back("validation: " + number_text(*split.validation));
+  if (parts.empty()) return "no data.split";
+  return fmt::format("data.split {{{}, seed: {}}}", join(parts), split.seed);
 }
 
 std::string split_overrides(const SplitSpec& split) {
-  if (!split.validation) return "--set data.split.validation=none";
-  return fmt::format("--set data.split.validation={} --set data.split.seed={}",
-                     number_text(*split.validation), split.seed);
+  std::vector<std::string> settings;
+  if (split.test) settings.push_back("--set data.split.test=" + number_text(*split.test));
+  settings.push_back("--set data.split.validation=" +
+                     (split.validation ? number_text(*split.validation) : "none"));
+  if (split.test || split.validation) settings.push_back(fmt::format("--set data.split.seed={}", split.seed));
+  return join(settings, " ");
 }
 
 // "54,000 examples", "54,000 examples and 6,000 for validation"

@@ -36,7 +36,7 @@ LoaderOptions options_for(int64_t global, int64_t replicas = 1, int64_t rank = 0
   options.plan.per_replica = global / (replicas * accumulate_steps);
   options.rank = rank;
   options.seed = 5;
-  options.format.normalisation = {0.1307, 0.3081};
+  options.format.normalisation = {{0.1307}, {0.3081}};
   return options;
 }
 
@@ -279,7 +279,8 @@ TEST_CASE("inputs equal (pixel / 255 - mean) / standard deviation computed by AT
   const LabelledImages images{at::arange(512, at::kLong).remainder(256).to(at::kByte).view({2, 1, 16, 16}),
                               at::arange(2, at::kLong)};
   for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
-    for (const Normalisation by : {Normalisation{}, Normalisation{0.1307, 0.3081}, Normalisation{-3, 1e-3}}) {
+    for (const Normalisation& by :
+         {Normalisation{}, Normalisation{{0.1307}, {0.3081}}, Normalisation{{-3}, {1e-3}}}) {
       LoaderOptions options = options_for(2);
       options.shuffle = false;
       options.format.dtype = dtype;
@@ -287,8 +288,29 @@ TEST_CASE("inputs equal (pixel / 255 - mean) / standard deviation computed by AT
       const at::Tensor inputs = epoch_of(images, options)[0].micro_batches[0].assemble().inputs;
       CHECK(inputs.scalar_type() == dtype);
       CHECK(inputs.sizes() == at::IntArrayRef({2, 1, 16, 16}));
-      CHECK(inputs.equal(images.images.to(dtype).div(255).sub(by.mean).div(by.standard_deviation)));
+      CHECK(inputs.equal(images.images.to(dtype).div(255).sub(by.mean[0]).div(by.standard_deviation[0])));
     }
+  }
+}
+
+TEST_CASE("each channel can have numbers of its own, on the host and where the device assembles") {
+  const LabelledImages images{at::arange(384, at::kLong).remainder(256).to(at::kByte).view({2, 3, 8, 8}),
+                              at::arange(2, at::kLong)};
+  const std::vector<double> mean = {0.485, 0.456, 0.406}, deviation = {0.229, 0.224, 0.225};
+  for (const Assembly assembly : {Assembly::kOnHost, Assembly::kUploaded, Assembly::kResident}) {
+    LoaderOptions options = options_for(2);
+    options.shuffle = false;
+    options.assembly = assembly;
+    options.format.normalisation = {mean, deviation};
+    const at::Tensor inputs = epoch_of(images, options)[0].micro_batches[0].assemble().inputs;
+    for (int64_t channel = 0; channel < 3; ++channel) {
+      const auto at = static_cast<size_t>(channel);
+      const at::Tensor pixels = images.images.select(1, channel).to(at::kFloat);
+      CHECK(inputs.select(1, channel).equal(pixels.div(255).sub(mean[at]).div(deviation[at])));
+    }
+    options.format.normalisation = {{0.5}, deviation};
+    const at::Tensor mixed = epoch_of(images, options)[0].micro_batches[0].assemble().inputs;
+    CHECK(mixed.select(1, 2).equal(images.images.select(1, 2).to(at::kFloat).div(255).sub(0.5).div(0.225)));
   }
 }
 
@@ -413,7 +435,7 @@ TEST_CASE("only examples in memory can lie on a device as they are stored") {
     at::IntArrayRef shape() const override { return shape_; }
     void read(std::span<const int64_t> indices, const at::Tensor& values, ExampleSlot& slot) const override {
       REQUIRE(values.defined());
-      slot.inputs.fill_(values[3]);
+      slot.inputs.fill_(values[0][3]);
       for (size_t i = 0; i < indices.size(); ++i) slot.targets[static_cast<int64_t>(i)] = indices[i];
     }
 

@@ -1,4 +1,4 @@
-#include "data/image_file.h"
+#include "images/image_file.h"
 
 #include <ATen/ATen.h>
 #include <png.h>
@@ -11,6 +11,8 @@
 #include "core/error.h"
 #include "data/data_files.h"
 #include "files.h"
+#include "images/fit.h"
+#include "tables/idx.h"
 
 namespace dtrain {
 namespace {
@@ -70,7 +72,7 @@ struct Images {
   TemporaryFolder folder;
   at::Tensor read(const std::string& content) const {
     write_file(folder.path() / "image", content);
-    return read_image_file(folder.path() / "image");
+    return read_images_of_any_file(folder.path() / "image");
   }
   std::string error(const std::string& content) const {
     return error_of([&] { read(content); });
@@ -133,7 +135,7 @@ TEST_CASE("what is no image is refused by name") {
   for (const auto& [content, fault] : std::vector<std::pair<std::string, std::string>>{
            {"", "is empty"},
            {"abc", "too early"},
-           {"hello world", "no PNG, JPEG, PGM, PPM or IDX file of images"},
+           {"hello world", "no PNG, JPEG, WebP, PGM, PPM or IDX file of images"},
            {"GIF89a........", "GIF cannot be read: convert it to PNG"},
            {label_file(3), "a file of labels"},
            {"P5 3 2 65535\n............", "largest value is 65535"},
@@ -148,8 +150,9 @@ TEST_CASE("what is no image is refused by name") {
     CHECK_THAT(images.error(content),
                StartsWith((images.folder.path() / "image").string() + ": ") && ContainsSubstring(fault));
   }
-  CHECK_THAT(error_of([&] { read_image_file(images.folder.path()); }), ContainsSubstring("is a folder"));
-  CHECK_THAT(error_of([&] { read_image_file("no/such.png"); }),
+  CHECK_THAT(error_of([&] { read_images_of_any_file(images.folder.path()); }),
+             ContainsSubstring("is a folder"));
+  CHECK_THAT(error_of([&] { read_images_of_any_file("no/such.png"); }),
              ContainsSubstring("no/such.png: cannot be opened"));
 }
 
@@ -201,19 +204,20 @@ TEST_CASE("spoiled bytes give an image or an error, and nothing else") {
 TEST_CASE("images are fitted to the model's colours, and to its size only on request") {
   const at::Tensor colour = at::tensor({255, 0, 0, 255, 0, 255, 0, 255}, at::kByte).view({1, 1, 2, 4});
   const at::Tensor rgb = at::cat({colour, colour * 0 + 100, colour * 0 + 50}, 1);
-  const at::Tensor grey = fit_images(rgb, {1, 2, 4}, false);
+  const at::Tensor grey = fit_images(rgb, {1, 2, 4}, Fit::kRefuse);
   CHECK(grey.sizes() == at::IntArrayRef({1, 1, 2, 4}));
   CHECK(values_of(grey) == std::vector<uint8_t>{141, 64, 64, 141, 64, 141, 64, 141});  // 0.299 * 255 + 64.4
-  CHECK(at::equal(fit_images(grey, {3, 2, 4}, false), grey.expand({-1, 3, -1, -1})));
+  CHECK(at::equal(fit_images(grey, {3, 2, 4}, Fit::kRefuse), grey.expand({-1, 3, -1, -1})));
   CHECK_THAT(error_of([&] {
-               fit_images(rgb, {1, 28, 28}, false);
+               fit_images(rgb, {1, 28, 28}, Fit::kRefuse);
              }),
              Equals("4 x 2 pixels, and the model takes 28 x 28: --resize scales it"));
-  CHECK_THAT(error_of([&] { fit_images(rgb, {2, 2, 4}, true); }), ContainsSubstring("2 channels"));
+  CHECK_THAT(error_of([&] { fit_images(rgb, {2, 2, 4}, Fit::kStretch); }), ContainsSubstring("2 channels"));
 
-  CHECK(at::equal(fit_images(rgb.narrow(1, 1, 1), {1, 5, 7}, true), at::full({1, 1, 5, 7}, 100, at::kByte)));
+  CHECK(at::equal(fit_images(rgb.narrow(1, 1, 1), {1, 5, 7}, Fit::kStretch),
+                  at::full({1, 1, 5, 7}, 100, at::kByte)));
   const at::Tensor ramp = at::arange(0, 240, at::kByte).expand({1, 1, 60, 240}).contiguous();
-  const at::Tensor small = fit_images(ramp, {1, 6, 24}, true);  // each pixel is what ten were about
+  const at::Tensor small = fit_images(ramp, {1, 6, 24}, Fit::kStretch);  // each pixel is what ten were about
   for (int64_t x = 1; x < 23; ++x) {
     CHECK(std::abs(small[0][0][3][x].item<double>() - (10 * static_cast<double>(x) + 4.5)) <= 1);
     CHECK(at::equal(small[0][0][0], small[0][0][5]));

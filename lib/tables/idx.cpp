@@ -1,4 +1,4 @@
-#include "data/idx.h"
+#include "tables/idx.h"
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
@@ -7,7 +7,8 @@
 #include <string>
 
 #include "core/text.h"
-#include "data/packed_file.h"
+#include "images/image_file.h"
+#include "tables/packed_file.h"
 
 namespace dtrain {
 namespace {
@@ -109,6 +110,14 @@ at::Tensor read_labels(const std::filesystem::path& path, int64_t count, int64_t
   at::Tensor labels = at::empty({count}, at::kLong);
   std::copy(begin, end, labels.mutable_data_ptr<int64_t>());
   return labels;
+}
+
+at::Tensor read_images_of_any_file(const std::filesystem::path& path) {
+  const auto begins_as_idx = [&path] {
+    PackedFile file(path);
+    return read_word(file) == kImageMagic;
+  };
+  return begins_as_idx() ? read_images(path, read_image_header(path).count) : read_image_file(path);
 }
 
 }  // namespace dtrain

@@ -39,4 +39,9 @@ at::Tensor read_images(const std::filesystem::path& path, int64_t count);
 // checked as for images.
 at::Tensor read_labels(const std::filesystem::path& path, int64_t count, int64_t classes);
 
+// The images of a file from a user: all those of an IDX file of images, or the one of an image file
+// (images/image_file.h), uint8 [n, channels, height, width]. Throws Error(kData) that names the file and the
+// fault.
+at::Tensor read_images_of_any_file(const std::filesystem::path& path);
+
 }  // namespace dtrain

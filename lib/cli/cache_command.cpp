@@ -1,0 +1,54 @@
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <iostream>
+
+#include "cli/commands.h"
+#include "core/text.h"
+#include "images/image_cache.h"
+#include "metrics/event.h"
+
+namespace dtrain {
+namespace {
+
+Event cache_json(const CachedImages& cached) {
+  return {{"file", cached.file.string()},
+          {"bytes", cached.bytes},
+          {"source", cached.root},
+          {"images", cached.images},
+          {"shape", cached.shape}};
+}
+
+std::string cache_line(const CachedImages& cached) {
+  const std::string what = cached.root.empty()
+                               ? "unfinished, or damaged"
+                               : fmt::format("{} of [{}] from {}", counted(cached.images, "picture"),
+                                             fmt::join(cached.shape, ", "), printable(cached.root, 1000));
+  return fmt::format("{:>10}  {}", human_bytes(cached.bytes), what);
+}
+
+}  // namespace
+
+ExitCode cache_command(const CacheCommandOptions& options) {
+  const std::vector<CachedImages> all = list_image_caches();
+  int64_t bytes = 0;
+  Event files = Event::array();
+  for (const CachedImages& cached : all) {
+    if (options.clear) remove_image_cache(cached);
+    if (!options.json) std::cout << cache_line(cached) << '\n';
+    files.push_back(cache_json(cached));
+    bytes += cached.bytes;
+  }
+  const std::string folder = image_cache_folder().string();
+  if (options.json) {
+    std::cout << event_text(Event{
+                     {"folder", folder}, {"bytes", bytes}, {"cleared", options.clear}, {"files", files}})
+              << '\n';
+  } else {
+    std::cout << fmt::format("{:>10}  {} {}\n", human_bytes(bytes),
+                             options.clear ? "removed from" : "in all, in", printable(folder, 1000));
+  }
+  return ExitCode::kDone;
+}
+
+}  // namespace dtrain

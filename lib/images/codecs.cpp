@@ -1,0 +1,36 @@
+#include "images/codecs.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "images/image_file.h"
+
+namespace dtrain {
+
+void refuse_image(const std::string& fault) { throw Error(ExitCode::kData, fault); }
+
+at::Tensor rows_of_pixels(int64_t width, int64_t height, int64_t channels) {
+  const bool fits = width >= 1 && height >= 1 && width <= kMaxImageSide && height <= kMaxImageSide &&
+                    width * height <= kMaxImagePixels;
+  if (!fits) {
+    refuse_image(fmt::format("{} x {} pixels, where sides of 1 to {} and {} pixels in all can be read", width,
+                             height, with_separators(kMaxImageSide), with_separators(kMaxImagePixels)));
+  }
+  return at::empty({height, width, channels}, at::kByte);
+}
+
+at::Tensor on_white(const at::Tensor& pixels) {
+  const int64_t height = pixels.size(0), width = pixels.size(1);
+  at::Tensor opaque = rows_of_pixels(width, height, 3);
+  const uint8_t* from = pixels.const_data_ptr<uint8_t>();
+  uint8_t* to = opaque.mutable_data_ptr<uint8_t>();
+  for (int64_t pixel = 0; pixel < width * height; ++pixel, from += 4) {
+    for (int channel = 0; channel < 3; ++channel)
+      *to++ = static_cast<uint8_t>((from[channel] * from[3] + 255 * (255 - from[3]) + 127) / 255);
+  }
+  return opaque;
+}
+
+}  // namespace dtrain

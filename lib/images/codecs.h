@@ -1,0 +1,28 @@
+// The formats of image files, one function each. What they decode is untrusted.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+
+namespace dtrain {
+
+// Each takes the bytes of a whole file and returns its pixels, uint8 [height, width, channels] with 1 (grey)
+// or 3 (red, green, blue) channels. They throw Error(kData) with the fault, without a file name, for damaged
+// bytes and for sizes beyond the limits of image_file.h, which are checked before memory is allocated.
+at::Tensor decode_jpeg(const std::string& bytes);  // upright: turned as its EXIF orientation says
+at::Tensor decode_png(const std::string& bytes);
+at::Tensor decode_pnm(const std::string& bytes);
+at::Tensor decode_webp(const std::string& bytes);  // of an animation the first frame
+
+// Throws Error(kData) with that text.
+[[noreturn]] void refuse_image(const std::string& fault);
+
+// Memory for an image of this size. Throws Error(kData) if it is beyond the limits.
+at::Tensor rows_of_pixels(int64_t width, int64_t height, int64_t channels);
+
+// Red, green, blue and opacity, uint8 [height, width, 4], on white: uint8 [height, width, 3].
+at::Tensor on_white(const at::Tensor& pixels);
+
+}  // namespace dtrain

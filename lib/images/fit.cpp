@@ -1,0 +1,77 @@
+#include "images/fit.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "images/codecs.h"
+
+namespace dtrain {
+namespace {
+
+at::Tensor to_grey(const at::Tensor& images) {
+  const at::Tensor wide = images.to(at::kInt);
+  const at::Tensor grey =
+      wide.narrow(1, 0, 1) * 299 + wide.narrow(1, 1, 1) * 587 + wide.narrow(1, 2, 1) * 114;
+  return at::floor_divide(grey + 500, 1000).to(at::kByte);
+}
+
+at::Tensor scaled(const at::Tensor& images, int64_t height, int64_t width) {
+  if (images.size(2) == height && images.size(3) == width) return images;
+  return at::_upsample_bilinear2d_aa(images, {height, width}, /*align_corners=*/false);
+}
+
+// A side of an image that is scaled in proportion.
+int64_t side_of(double length) { return std::max<int64_t>(1, std::llround(length)); }
+
+at::Tensor resized(const at::Tensor& images, int64_t height, int64_t width, Fit fit) {
+  if (fit == Fit::kStretch) return scaled(images, height, width);
+  const double vertical = static_cast<double>(height) / static_cast<double>(images.size(2));
+  const double horizontal = static_cast<double>(width) / static_cast<double>(images.size(3));
+  const double factor = fit == Fit::kCrop ? std::max(vertical, horizontal) : std::min(vertical, horizontal);
+  // One side is exact, whatever the rounding.
+  const int64_t rows = factor == vertical ? height : side_of(factor * static_cast<double>(images.size(2)));
+  const int64_t columns =
+      factor == horizontal ? width : side_of(factor * static_cast<double>(images.size(3)));
+  if (fit == Fit::kPad) {
+    at::Tensor padded = at::zeros({images.size(0), images.size(1), height, width}, at::kByte);
+    padded.narrow(2, (height - rows) / 2, rows)
+        .narrow(3, (width - columns) / 2, columns)
+        .copy_(scaled(images, rows, columns));
+    return padded;
+  }
+  return scaled(images, rows, columns)
+      .narrow(2, (rows - height) / 2, height)
+      .narrow(3, (columns - width) / 2, width);
+}
+
+}  // namespace
+
+Fit fit_of(const std::string& name) {
+  if (name == "stretch") return Fit::kStretch;
+  if (name == "crop") return Fit::kCrop;
+  if (name == "pad") return Fit::kPad;
+  throw Error(ExitCode::kBug, "no way to fit an image: " + name);
+}
+
+at::Tensor fit_images(const at::Tensor& images, const std::vector<int64_t>& shape, Fit fit) {
+  const int64_t channels = shape[0], height = shape[1], width = shape[2];
+  if (channels != images.size(1) && channels != 1 && channels != 3)
+    refuse_image(fmt::format("the model takes {} channels, and no image file has as many", channels));
+  at::Tensor fitted = images;
+  if (images.size(2) != height || images.size(3) != width) {
+    if (fit == Fit::kRefuse) {
+      refuse_image(fmt::format("{} x {} pixels, and the model takes {} x {}: --resize scales it",
+                               images.size(3), images.size(2), width, height));
+    }
+    fitted = resized(images, height, width, fit);
+  }
+  if (fitted.size(1) != channels)
+    fitted = channels == 1 ? to_grey(fitted) : fitted.expand({-1, channels, -1, -1});
+  return fitted.contiguous();
+}
+
+}  // namespace dtrain

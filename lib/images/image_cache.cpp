@@ -1,0 +1,252 @@
+#include "images/image_cache.h"
+
+#include <ATen/ATen.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <memory>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <system_error>
+#include <thread>
+#include <utility>
+
+#include "core/checksum.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kFormat = 1;              // of the files, and of how their images are decoded and scaled
+constexpr int64_t kHeaderBytes = 4096;  // JSON, then zeros; the images follow, aligned to a page
+constexpr const char* kSuffix = ".images";
+constexpr const char* kPartial = ".partial";
+constexpr const char* kLock = ".lock";
+constexpr auto kLookAgain = std::chrono::milliseconds(50);
+
+[[noreturn]] void fail_on(const fs::path& path, const std::string& what, int error) {
+  throw Error(
+      file_failure_code(error),
+      fmt::format("{}: {}: {}; XDG_CACHE_HOME names another folder for the cache, and data.cache: none does "
+                  "without",
+                  printable(path.string(), 1000), what, std::strerror(error)));
+}
+
+// An open file. The lock that a process holds on it ends with the process.
+class OpenFile {
+ public:
+  OpenFile(const fs::path& path, int flags)
+      : path_(path), descriptor_(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0644)) {}
+  ~OpenFile() {
+    if (is_open()) ::close(descriptor_);
+  }
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+
+  bool is_open() const { return descriptor_ >= 0; }
+  int descriptor() const { return descriptor_; }
+  void check(bool worked, const char* what) const {
+    if (!worked) fail_on(path_, what, errno);
+  }
+  int64_t size() const {
+    struct stat status {};
+    check(::fstat(descriptor_, &status) == 0, "cannot look at it");
+    return status.st_size;
+  }
+
+ private:
+  const fs::path path_;
+  const int descriptor_;
+};
+
+// The bytes of a whole file in memory, until the last copy of the pointer is gone.
+std::shared_ptr<uint8_t> map_file(const OpenFile& file, int64_t bytes, int protection) {
+  void* memory = ::mmap(nullptr, static_cast<size_t>(bytes), protection, MAP_SHARED, file.descriptor(), 0);
+  file.check(memory != MAP_FAILED, "cannot map it into memory");
+  return {static_cast<uint8_t*>(memory),
+          [bytes](uint8_t* first) { ::munmap(first, static_cast<size_t>(bytes)); }};
+}
+
+// What decides the bytes of the images, as far as it can be known without reading them.
+std::string key_of(const ImageSet& set) {
+  Checksum sum;
+  const auto add = [&sum](const auto& value) { sum.add(&value, sizeof value); };
+  add(kFormat);
+  add(set.fit);
+  for (const int64_t side : set.shape) add(side);
+  for (const std::string& name : set.files) {
+    const fs::path path = set.root / name;
+    struct stat status {};
+    if (::stat(path.c_str(), &status) != 0)
+      throw Error(file_failure_code(errno, ExitCode::kData),
+                  fmt::format("{}: {}", printable(path.string(), 1000), std::strerror(errno)));
+    sum.add(name.c_str(), name.size() + 1);
+    add(status.st_size);
+    add(status.st_mtim.tv_sec);
+    add(status.st_mtim.tv_nsec);
+  }
+  return sum.text();
+}
+
+std::string header_of(const ImageSet& set) {
+  nlohmann::ordered_json header = {{"format", kFormat}, {"images", set.files.size()}, {"shape", set.shape}};
+  header["root"] = fs::absolute(set.root).lexically_normal().string();
+  std::string text = header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (std::ssize(text) >= kHeaderBytes) {  // an endless path
+    header["root"] = "";
+    text = header.dump();
+  }
+  text.resize(static_cast<size_t>(kHeaderBytes), '\0');
+  return text;
+}
+
+void require_room(const ImageSet& set, const fs::path& folder, int64_t bytes, double most_gigabytes) {
+  const std::string need =
+      fmt::format("the {} take {} decoded", counted(std::ssize(set.files), "picture"), human_bytes(bytes));
+  if (static_cast<double>(bytes) > most_gigabytes * 1e9)
+    throw Error(ExitCode::kUsage,
+                fmt::format("data.cache_gigabytes: {}, and the limit is {:g} GB; raise it, use a "
+                            "smaller data.image.size, or data.cache: none",
+                            need, most_gigabytes));
+  std::error_code code;
+  const fs::space_info space = fs::space(folder, code);
+  if (!code && space.available < static_cast<uintmax_t>(bytes))
+    throw Error(
+        ExitCode::kDisk,
+        fmt::format("{}: {}, and the disk has {} left; make room, set XDG_CACHE_HOME to a larger disk, or "
+                    "use data.cache: none",
+                    printable(folder.string(), 1000), need,
+                    human_bytes(static_cast<int64_t>(space.available))));
+}
+
+// Decodes the images into a file of another name first, so that the cache never has half of them.
+void make_file(const ImageSet& set, const fs::path& path, int64_t bytes, const ImageCacheOptions& options) {
+  const fs::path partial = path.string() + kPartial;
+  const OpenFile file(partial, O_RDWR | O_CREAT | O_TRUNC);
+  file.check(file.is_open(), "cannot be made");
+  try {
+    const int failed = ::posix_fallocate(file.descriptor(), 0, bytes);  // a full disk is found now
+    if (failed != 0) fail_on(partial, "cannot be made", failed);
+    const std::shared_ptr<uint8_t> memory = map_file(file, bytes, PROT_READ | PROT_WRITE);
+    const std::string header = header_of(set);
+    std::copy(header.begin(), header.end(), memory.get());
+    std::vector<int64_t> all(set.files.size());
+    std::iota(all.begin(), all.end(), int64_t{0});
+    int64_t done = 0;
+    read_image_set(set, all, memory.get() + kHeaderBytes, options.threads, [&] {
+      if (options.on_progress) options.on_progress(++done, std::ssize(all));
+    });
+    file.check(::fsync(file.descriptor()) == 0, "cannot be written");
+    file.check(::rename(partial.c_str(), path.c_str()) == 0, "cannot be renamed");
+  } catch (...) {
+    ::unlink(partial.c_str());
+    throw;
+  }
+}
+
+// Whether the file is there and whole.
+bool is_complete(const OpenFile& file, int64_t bytes) { return file.is_open() && file.size() == bytes; }
+
+// Makes the file unless another process does so meanwhile. The lock of one that dies is free at once.
+void make_once(const ImageSet& set, const fs::path& path, int64_t bytes, const ImageCacheOptions& options) {
+  const fs::path lock_path = path.string() + kLock;
+  const OpenFile lock(lock_path, O_RDWR | O_CREAT);
+  lock.check(lock.is_open(), "cannot be made");
+  while (::flock(lock.descriptor(), LOCK_EX | LOCK_NB) != 0) {
+    lock.check(errno == EWOULDBLOCK || errno == EINTR, "cannot be locked");
+    std::this_thread::sleep_for(kLookAgain);
+  }
+  if (is_complete(OpenFile(path, O_RDONLY), bytes)) return;
+  make_file(set, path, bytes, options);
+  ::unlink(lock_path.c_str());  // who waits for it finds the file
+}
+
+CachedImages described(const fs::path& path, int64_t bytes) {
+  CachedImages cached{.file = path, .bytes = bytes, .root = {}, .images = 0, .shape = {}};
+  if (path.extension() != kSuffix) return cached;
+  const OpenFile file(path, O_RDONLY);
+  std::string header(static_cast<size_t>(kHeaderBytes), '\0');
+  if (!file.is_open() || ::pread(file.descriptor(), header.data(), header.size(), 0) != kHeaderBytes)
+    return cached;
+  const auto json = nlohmann::json::parse(header.c_str(), nullptr, /*allow_exceptions=*/false);
+  try {
+    json.at("images").get_to(cached.images);
+    json.at("shape").get_to(cached.shape);
+    json.at("root").get_to(cached.root);
+  } catch (const nlohmann::json::exception&) {  // another program's
+    return {.file = path, .bytes = bytes, .root = {}, .images = 0, .shape = {}};
+  }
+  return cached;
+}
+
+}  // namespace
+
+fs::path image_cache_folder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && *cache != '\0') return fs::path(cache) / "dtrain" / "data";
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && *home != '\0') return fs::path(home) / ".cache" / "dtrain" / "data";
+  throw Error(ExitCode::kUsage,
+              "there is no place for decoded pictures: set HOME or XDG_CACHE_HOME, or use data.cache: none");
+}
+
+int64_t image_cache_bytes(int64_t images, int64_t bytes_of_one) {
+  return kHeaderBytes + images * bytes_of_one;
+}
+
+at::Tensor cached_images(const ImageSet& set, const ImageCacheOptions& options) {
+  const auto images = static_cast<int64_t>(set.files.size());
+  const int64_t bytes = image_cache_bytes(images, set.bytes_of_one());
+  const fs::path folder = image_cache_folder();
+  const fs::path path = folder / (key_of(set) + kSuffix);
+  if (!is_complete(OpenFile(path, O_RDONLY), bytes)) {
+    std::error_code code;
+    fs::create_directories(folder, code);
+    if (code) fail_on(folder, "cannot be made", code.value());
+    require_room(set, folder, bytes, options.most_gigabytes);
+    make_once(set, path, bytes, options);
+  }
+  const OpenFile file(path, O_RDONLY);
+  file.check(file.is_open(), "cannot be opened");
+  const std::shared_ptr<uint8_t> memory = map_file(file, bytes, PROT_READ);
+  return at::from_blob(
+      memory.get() + kHeaderBytes, {images, set.shape[0], set.shape[1], set.shape[2]}, [memory](void*) {},
+      at::kByte);
+}
+
+std::vector<CachedImages> list_image_caches() {
+  std::vector<CachedImages> found;
+  std::error_code code;
+  for (fs::directory_iterator entry(image_cache_folder(), code), end; !code && entry != end;
+       entry.increment(code)) {
+    const fs::path extension = entry->path().extension();
+    if (extension != kSuffix && extension != kPartial) continue;
+    std::error_code gone;
+    const auto bytes = static_cast<int64_t>(entry->file_size(gone));
+    if (!gone) found.push_back(described(entry->path(), bytes));
+  }
+  if (code && code != std::errc::no_such_file_or_directory)
+    fail_on(image_cache_folder(), "cannot be read", code.value());
+  std::sort(found.begin(), found.end(),
+            [](const CachedImages& one, const CachedImages& other) { return one.file < other.file; });
+  return found;
+}
+
+void remove_image_cache(const CachedImages& cached) {
+  if (::unlink(cached.file.c_str()) != 0 && errno != ENOENT) fail_on(cached.file, "cannot be removed", errno);
+}
+
+}  // namespace dtrain

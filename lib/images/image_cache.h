@@ -1,0 +1,51 @@
+// Decoded and scaled images in one file, which all processes of this user share.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "images/image_set.h"
+
+namespace dtrain {
+
+// ${XDG_CACHE_HOME:-~/.cache}/dtrain/data. Throws Error(kUsage) if neither variable (HOME) is set.
+std::filesystem::path image_cache_folder();
+
+// The bytes of the file for a set of that many images.
+int64_t image_cache_bytes(int64_t images, int64_t bytes_of_one);
+
+struct ImageCacheOptions {
+  double most_gigabytes = 50;  // data.cache_gigabytes
+  int64_t threads = 1;         // that make the file
+  // While the file is made, by one thread at a time: how many of how many images are done.
+  std::function<void(int64_t done, int64_t all)> on_progress = {};
+};
+
+// All images of `set`, uint8 [n, channels, height, width], mapped from its file: they must not be written to.
+// Makes the file first if there is none for images with these names, sizes, times of change, shape and fit,
+// or waits for another process that makes it. The bytes are those of read_image_set(). Throws Error(kData)
+// that names an image that cannot be read, Error(kUsage) if the file would be larger than allowed,
+// Error(kDisk) if the disk is too small.
+at::Tensor cached_images(const ImageSet& set, const ImageCacheOptions& options);
+
+// A file of the cache.
+struct CachedImages {
+  std::filesystem::path file;
+  int64_t bytes = 0;
+  std::string root;  // of the images it was made from; empty: it is unfinished or damaged
+  int64_t images = 0;
+  std::vector<int64_t> shape;
+};
+
+// By name; empty if there is no cache.
+std::vector<CachedImages> list_image_caches();
+
+// Removes a file of the cache. Processes that have mapped it keep it until they end.
+void remove_image_cache(const CachedImages& cached);
+
+}  // namespace dtrain

@@ -1,0 +1,58 @@
+#include "images/image_file.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <vector>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
+#include "images/codecs.h"
+
+namespace dtrain {
+namespace {
+
+struct Format {
+  std::string magic;  // the first bytes of its files
+  at::Tensor (*decode)(const std::string& bytes);
+  std::string fault = {};  // why such files cannot be read
+};
+
+const std::vector<Format>& formats() {
+  using namespace std::string_literals;
+  static const std::vector<Format> table = {
+      {"\x89PNG", decode_png},
+      {"\xff\xd8\xff", decode_jpeg},
+      {"P5", decode_pnm},
+      {"P6", decode_pnm},
+      {"RIFF", decode_webp},
+      {"\0\0\x08\x01"s, nullptr, "a file of labels, not of images"},
+      {"GIF8", nullptr, "GIF cannot be read: convert it to PNG"},
+      {"BM", nullptr, "BMP cannot be read: convert it to PNG"},
+      {"", nullptr, "no PNG, JPEG, WebP, PGM, PPM or IDX file of images"},
+  };
+  return table;
+}
+
+at::Tensor decode(const std::string& bytes) {
+  if (bytes.empty()) refuse_image("the file is empty");
+  const auto format = std::find_if(formats().begin(), formats().end(), [&bytes](const Format& any) {
+    return bytes.compare(0, any.magic.size(), any.magic) == 0;
+  });
+  if (format->decode == nullptr) refuse_image(format->fault);
+  return format->decode(bytes);
+}
+
+}  // namespace
+
+at::Tensor read_image_file(const std::filesystem::path& path) {
+  const std::string bytes = read_file(path, kMaxImageFileBytes, ExitCode::kData);
+  try {
+    return decode(bytes).permute({2, 0, 1}).unsqueeze(0).contiguous();
+  } catch (const Error& error) {
+    throw Error(error.code(), printable(path.string(), 1000) + ": " + error.what());
+  }
+}
+
+}  // namespace dtrain

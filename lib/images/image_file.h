@@ -1,0 +1,28 @@
+// Image files from users: JPEG, PNG, WebP, PGM and PPM, recognised by their content. They are untrusted:
+// sizes are checked before memory is allocated.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+
+namespace dtrain {
+
+// Limits on an image file; larger ones are refused.
+inline constexpr int64_t kMaxImageFileBytes = int64_t{256} << 20;
+inline constexpr int64_t kMaxImageSide = 16'384;               // pixels
+inline constexpr int64_t kMaxImagePixels = int64_t{64} << 20;  // width x height
+
+// The image as uint8 [1, channels, height, width], channels 1 (grey) or 3 (red, green, blue). A photograph is
+// turned as the orientation in its EXIF metadata says (JPEG), inks become colours (CMYK), transparent pixels
+// are blended with white, 16-bit samples are reduced to 8 bits, and of an animation (WebP) only the first
+// frame is read. Any number of threads may read at once. Throws Error(kData) that names the file and the
+// fault.
+at::Tensor read_image_file(const std::filesystem::path& path);
+
+// A PNG file of one image, uint8 [channels, height, width] with 1 or 3 channels.
+std::string png_file(const at::Tensor& image);
+
+}  // namespace dtrain

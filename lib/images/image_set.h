@@ -1,0 +1,31 @@
+// Many image files, read by several threads as examples of one shape.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "images/fit.h"
+
+namespace dtrain {
+
+struct ImageSet {
+  std::filesystem::path root;
+  std::vector<std::string> files;  // paths below `root`
+  std::vector<int64_t> shape;      // channels, height, width of every example
+  Fit fit = Fit::kStretch;
+
+  int64_t bytes_of_one() const { return shape[0] * shape[1] * shape[2]; }
+};
+
+// Reads the images `indices` of the set, fitted to its shape, into `out`, which has room for exactly that
+// many, one after the other. Uses at most `threads` threads; the bytes are the same with any number.
+// `on_image` is called after each image, by one thread at a time. Throws the error of one of the images that
+// cannot be read, Error(kData) that names its file.
+void read_image_set(const ImageSet& set, std::span<const int64_t> indices, uint8_t* out, int64_t threads,
+                    const std::function<void()>& on_image = {});
+
+}  // namespace dtrain

@@ -1,0 +1,62 @@
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <turbojpeg.h>
+
+#include <memory>
+#include <new>
+#include <type_traits>
+
+#include "images/codecs.h"
+#include "images/exif.h"
+
+namespace dtrain {
+namespace {
+
+// As programs write them, with inverted inks (Adobe): 255 is none.
+at::Tensor from_inverted_cmyk(const at::Tensor& inks) {
+  const int64_t height = inks.size(0), width = inks.size(1);
+  at::Tensor pixels = rows_of_pixels(width, height, 3);
+  const uint8_t* from = inks.const_data_ptr<uint8_t>();
+  uint8_t* to = pixels.mutable_data_ptr<uint8_t>();
+  for (int64_t pixel = 0; pixel < width * height; ++pixel, from += 4) {
+    for (int ink = 0; ink < 3; ++ink) *to++ = static_cast<uint8_t>((from[ink] * from[3] + 127) / 255);
+  }
+  return pixels;
+}
+
+// `orientation` 1 to 8: which side of the stored image is up (EXIF 2.3, tag 0x0112).
+at::Tensor upright(const at::Tensor& stored, int orientation) {
+  constexpr int64_t kRows = 0, kColumns = 1;
+  at::Tensor turned = stored;
+  if (orientation >= 5) turned = turned.transpose(kRows, kColumns);
+  const bool mirrored = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
+  const bool upside_down = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
+  if (mirrored) turned = turned.flip({kColumns});
+  if (upside_down) turned = turned.flip({kRows});
+  return turned.contiguous();
+}
+
+}  // namespace
+
+at::Tensor decode_jpeg(const std::string& bytes) {
+  const std::unique_ptr<std::remove_pointer_t<tjhandle>, int (*)(tjhandle)> decoder(tjInitDecompress(),
+                                                                                    tjDestroy);
+  if (!decoder) throw std::bad_alloc();
+  const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
+  int width = 0, height = 0, subsampling = 0, colours = 0;
+  const auto check = [&](int failed) {
+    if (failed != 0) refuse_image(fmt::format("no sound JPEG: {}", tjGetErrorStr2(decoder.get())));
+  };
+  check(tjDecompressHeader3(decoder.get(), data, bytes.size(), &width, &height, &subsampling, &colours));
+  const bool inks = colours == TJCS_CMYK || colours == TJCS_YCCK;
+  const int form = inks ? TJPF_CMYK : colours == TJCS_GRAY ? TJPF_GRAY : TJPF_RGB;
+  at::Tensor pixels = rows_of_pixels(width, height, tjPixelSize[form]);
+  // Warnings mean that data is missing or damaged. The number of scans is limited because a small file could
+  // have very many.
+  constexpr int kStrict = TJFLAG_STOPONWARNING | TJFLAG_LIMITSCANS | TJFLAG_ACCURATEDCT;
+  check(tjDecompress2(decoder.get(), data, bytes.size(), pixels.mutable_data_ptr<uint8_t>(), width,
+                      /*pitch=*/0, height, form, kStrict));
+  return upright(inks ? from_inverted_cmyk(pixels) : pixels, exif_orientation(bytes));
+}
+
+}  // namespace dtrain

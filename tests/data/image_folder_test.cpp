@@ -1,0 +1,311 @@
+#include "data/image_folder.h"
+
+#include <ATen/ATen.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <numeric>
+#include <set>
+
+#include "catch.h"
+#include "data/data_files.h"
+#include "data/image_source.h"
+#include "data/memory_source.h"
+#include "files.h"
+#include "images/image_cache.h"
+#include "images/image_file.h"
+
+namespace dtrain {
+namespace {
+
+using namespace test;
+namespace fs = std::filesystem;
+
+// Pictures of a size of their own, each with its own pixels.
+void write_picture(const fs::path& path, int number) {
+  fs::create_directories(path.parent_path());
+  at::manual_seed(static_cast<uint64_t>(number));
+  write_file(path, png_file(at::randint(0, 256, {3, 5 + number % 7, 4 + number % 5}, at::kByte)));
+}
+
+void write_class(const fs::path& folder, int pictures, int first = 0) {
+  for (int number = first; number < first + pictures; ++number)
+    write_picture(folder / ("picture " + std::to_string(number) + ".png"), number);
+}
+
+// A folder of three classes, and a cache of its own.
+struct Pictures {
+  TemporaryFolder temporary;
+  Environment cache{"XDG_CACHE_HOME", (temporary.path() / "cache").c_str()};
+  fs::path folder = temporary.path() / "pictures";
+  DataSpec spec;
+
+  Pictures() {
+    spec.dataset = "image_folder";
+    spec.path = folder.string();
+    spec.image.size = {6, 8};
+  }
+  void write_three_classes(const std::string& part = "", int pictures = 20) const {
+    int first = part == "test" ? 1000 : 0;
+    for (const char* name : {"tulip", "daisy", "rose"})
+      write_class(folder / part / name, pictures, first += 100);
+  }
+  std::string error(ExitCode code = ExitCode::kData) const {
+    return error_of([this] { find_dataset(spec); }, code);
+  }
+};
+
+std::set<std::string> names_of(const ImageFolder& all, const std::vector<int64_t>& part) {
+  std::set<std::string> names;
+  for (const int64_t index : part) names.insert(all.images[static_cast<size_t>(index)].path);
+  return names;
+}
+
+// All examples of a source, as stored.
+LabelledImages all_of(const ExampleSource& source) {
+  std::vector<int64_t> shape = source.shape().vec();
+  shape.insert(shape.begin(), source.size());
+  ExampleSlot slot{at::empty(shape, at::kByte), at::empty({source.size()}, at::kLong)};
+  std::vector<int64_t> indices(static_cast<size_t>(source.size()));
+  std::iota(indices.begin(), indices.end(), int64_t{0});
+  source.read(indices, {}, slot);
+  return {slot.inputs, slot.targets};
+}
+
+TEST_CASE("a folder of classes is a dataset, with names and parts that the files' names decide") {
+  Pictures pictures;
+  pictures.write_three_classes();
+  write_file(pictures.folder / "LICENSE.txt", "free");
+  write_file(pictures.folder / "rose" / ".hidden.jpg", "");
+  write_file(pictures.folder / "rose" / "notes.txt", "");
+  pictures.spec.split = {.validation = 0.25, .test = 0.3, .seed = 3};
+  const DatasetInfo info = find_dataset(pictures.spec);
+  CHECK(info.class_names == std::vector<std::string>{"daisy", "rose", "tulip"});
+  CHECK(info.classes == 3);
+  CHECK(info.image_shape == std::vector<int64_t>{3, 6, 8});
+  CHECK(info.train_examples + info.validation_examples + info.test_examples == 60);
+  CHECK(info.test_examples > 8);
+  CHECK(info.validation_examples > 3);
+
+  const ImageFolder before = list_image_folder(pictures.folder, pictures.spec);
+  std::set<std::string> all = names_of(before, before.train);
+  for (const auto& part : {before.validation, before.test}) all.merge(names_of(before, part));
+  CHECK(all.size() == 60);  // each picture is in exactly one part
+
+  // A new picture moves no other one.
+  write_picture(pictures.folder / "daisy" / "a new one.png", 7);
+  const ImageFolder after = list_image_folder(pictures.folder, pictures.spec);
+  for (const auto part : {&ImageFolder::train, &ImageFolder::validation, &ImageFolder::test}) {
+    std::set<std::string> now = names_of(after, after.*part);
+    now.erase("daisy/a new one.png");
+    CHECK(now == names_of(before, before.*part));
+  }
+  pictures.spec.split.seed = 4;
+  CHECK(names_of(after, after.test) !=
+        names_of(after, list_image_folder(pictures.folder, pictures.spec).test));
+}
+
+TEST_CASE("a limit takes the first pictures of an order that mixes the classes") {
+  Pictures pictures;
+  pictures.write_three_classes();
+  pictures.spec.split.test = 0.2;
+  pictures.spec.train_examples = 15;
+  pictures.spec.test_examples = 4;
+  const ImageFolder few = list_image_folder(pictures.folder, pictures.spec);
+  CHECK(few.train.size() == 15);
+  CHECK(few.test.size() == 4);
+  std::set<int64_t> labels;
+  for (const int64_t index : few.train) labels.insert(few.images[static_cast<size_t>(index)].label);
+  CHECK(labels.size() == 3);
+  pictures.spec.train_examples = 100;
+  CHECK_THAT(pictures.error(ExitCode::kUsage), ContainsSubstring("data.train_examples: 100 is more than"));
+}
+
+TEST_CASE("train/, test/ and validation/ are the parts where they are there") {
+  Pictures pictures;
+  pictures.write_three_classes("train", 5);
+  CHECK_THAT(pictures.error(ExitCode::kUsage), ContainsSubstring("data.split.test: missing"));
+  pictures.write_three_classes("test", 3);
+  CHECK(find_dataset(pictures.spec).train_examples == 15);
+  CHECK(find_dataset(pictures.spec).test_examples == 9);
+  CHECK_FALSE(find_dataset(pictures.spec).has_validation());
+  pictures.spec.split.test = 0.2;
+  CHECK_THAT(pictures.error(ExitCode::kUsage), ContainsSubstring("test is there, which is that part"));
+  pictures.spec.split = {};
+  pictures.write_three_classes("validation", 2);
+  CHECK(find_dataset(pictures.spec).validation_examples == 6);
+  CHECK(load_dataset(pictures.spec, 1).validation->size() == 6);
+  pictures.spec.split.validation = 0.2;
+  CHECK_THAT(pictures.error(ExitCode::kUsage), ContainsSubstring("validation is there"));
+  pictures.spec.split = {};
+
+  write_picture(pictures.folder / "test" / "violet" / "1.png", 1);
+  CHECK_THAT(pictures.error(), ContainsSubstring("test/violet: no such class in train/"));
+  fs::remove_all(pictures.folder / "test" / "violet");
+  fs::remove_all(pictures.folder / "test" / "rose");
+  CHECK_THAT(pictures.error(), ContainsSubstring("test: has no folder for the class 'rose'"));
+  fs::remove_all(pictures.folder / "test");
+  fs::create_directory(pictures.folder / "val");
+  CHECK_THAT(pictures.error(), ContainsSubstring("val: beside train/ only test/ and validation/"));
+}
+
+TEST_CASE("a folder that is no set of pictures is refused, with the place of the fault") {
+  Pictures pictures;
+  pictures.spec.split.test = 0.5;
+  CHECK_THAT(pictures.error(), ContainsSubstring("no such folder"));
+  CHECK(describe_dataset(pictures.spec).source.empty());  // but it can be planned
+  pictures.spec.fallback = "synthetic";
+  CHECK(find_dataset(pictures.spec).is_fallback());
+  pictures.spec.fallback = std::nullopt;
+  fs::create_directories(pictures.folder);
+  CHECK_THAT(pictures.error(), ContainsSubstring("0 class folders found"));
+  pictures.write_three_classes();
+  CHECK(pictures.error() == "no error");
+
+  fs::create_directory(pictures.folder / "empty");
+  CHECK_THAT(pictures.error(), ContainsSubstring("empty: a class without pictures"));
+  fs::remove(pictures.folder / "empty");
+  fs::create_directory(pictures.folder / "rose" / "more");
+  CHECK_THAT(pictures.error(), ContainsSubstring("rose/more: a folder inside of a class"));
+  fs::remove(pictures.folder / "rose" / "more");
+  write_picture(pictures.folder / "rose" / "\xff\xfe.png", 1);
+  CHECK_THAT(pictures.error(), ContainsSubstring("its name is not UTF-8 text"));
+  fs::remove(pictures.folder / "rose" / "\xff\xfe.png");
+  fs::create_symlink("loop.png", pictures.folder / "rose" / "loop.png");
+  CHECK_THAT(pictures.error(), ContainsSubstring("rose/loop.png: cannot be read"));
+  fs::remove(pictures.folder / "rose" / "loop.png");
+  fs::create_directory_symlink("..", pictures.folder / "up");  // would lead back for ever
+  CHECK_THAT(pictures.error(), ContainsSubstring("a folder inside of a class"));
+  fs::remove(pictures.folder / "up");
+
+  pictures.spec.class_names = {"daisy", "rose", "violet"};
+  CHECK_THAT(pictures.error(), ContainsSubstring("its classes are daisy, rose, tulip"));
+  pictures.spec.class_names = {};
+  pictures.spec.classes = 4;
+  CHECK_THAT(pictures.error(ExitCode::kUsage), ContainsSubstring("data.classes: is 4"));
+  pictures.spec.classes = std::nullopt;
+  pictures.spec.split.test = 1e-9;
+  CHECK_THAT(pictures.error(ExitCode::kUsage), ContainsSubstring("data.split.test: takes 0 of 60 pictures"));
+  pictures.spec.image.mean = {0.1, 0.2};
+  pictures.spec.split.test = 0.5;
+  CHECK_THAT(pictures.error(ExitCode::kUsage), ContainsSubstring("data.image.mean: has 2 numbers"));
+}
+
+TEST_CASE("cached or not, with any number of threads, the examples have the same bits") {
+  Pictures pictures;
+  pictures.write_three_classes();
+  pictures.spec.split.test = 0.3;
+  pictures.spec.image.fit = GENERATE("stretch", "crop", "pad");
+  const LabelledImages cached = all_of(*load_dataset(pictures.spec, 1).train);
+  REQUIRE(list_image_caches().size() == 1);
+  pictures.spec.cache = "none";
+  const Dataset dataset = load_dataset(pictures.spec, 1);
+  CHECK_FALSE(dataset.train->in_memory());
+  const LabelledImages read = all_of(*dataset.train);
+  CHECK(at::equal(cached.images, read.images));
+  CHECK(at::equal(cached.labels, read.labels));
+  CHECK(cached.images.to(at::kFloat).std().item<double>() > 10);
+
+  const ImageFolder all = list_image_folder(pictures.folder, pictures.spec);
+  ImageSet set{.root = all.root, .files = {}, .shape = {3, 6, 8}, .fit = fit_of(pictures.spec.image.fit)};
+  for (const FolderImage& image : all.images) set.files.push_back(image.path);
+  std::vector<at::Tensor> results;
+  for (const int64_t threads : {1, 4}) {
+    results.push_back(at::empty({std::ssize(all.train), 3, 6, 8}, at::kByte));
+    read_image_set(set, all.train, results.back().mutable_data_ptr<uint8_t>(), threads);
+    CHECK(at::equal(results.back(), cached.images));
+  }
+  const std::vector<int64_t> labels = {cached.labels.const_data_ptr<int64_t>(),
+                                       cached.labels.const_data_ptr<int64_t>() + cached.labels.numel()};
+  for (size_t at = 0; at < labels.size(); ++at)
+    CHECK(labels[at] == all.images[static_cast<size_t>(all.train[at])].label);
+}
+
+TEST_CASE("a picture that changed is decoded again, and one that did not is not") {
+  Pictures pictures;
+  pictures.write_three_classes("", 4);
+  pictures.spec.split.test = 0.5;
+  int64_t decoded = 0;
+  const auto prepare = [&] {
+    decoded = 0;
+    prepare_dataset(find_dataset(pictures.spec), pictures.spec, [&](int64_t done, int64_t all) {
+      CHECK(all == 12);
+      decoded = done;
+    });
+    return decoded;
+  };
+  CHECK(prepare() == 12);
+  CHECK(prepare() == 0);
+  pictures.spec.split = {.validation = 0.3, .test = 0.4, .seed = 8};  // other parts of the same pictures
+  CHECK(prepare() == 0);
+  write_picture(pictures.folder / "rose" / "picture 300.png", 5);
+  CHECK(prepare() == 12);
+  pictures.spec.image.size = {4, 4};
+  CHECK(prepare() == 12);
+  const std::vector<CachedImages> files = list_image_caches();
+  REQUIRE(files.size() == 3);
+  int64_t small = 0;
+  for (const CachedImages& cached : files) {
+    CHECK(cached.images == 12);
+    CHECK(cached.root == pictures.folder);
+    small += cached.shape == std::vector<int64_t>{3, 4, 4};
+    remove_image_cache(cached);
+  }
+  CHECK(small == 1);
+  CHECK(list_image_caches().empty());
+}
+
+TEST_CASE("a picture that cannot be decoded is named, and leaves no file in the cache") {
+  Pictures pictures;
+  pictures.write_three_classes();
+  pictures.spec.split.test = 0.3;
+  const fs::path bad = pictures.folder / "rose" / "picture 310.png";
+  pictures.spec.cache = GENERATE("disk", "none");
+  const auto error = [&] {
+    return error_of([&] {
+      const Dataset dataset = load_dataset(pictures.spec, 1);
+      all_of(*dataset.train);
+      all_of(*dataset.test);
+    });
+  };
+  for (const std::string& content : {std::string(), content_of(bad).substr(0, 60), std::string("GIF89a")}) {
+    write_file(bad, content);
+    CHECK_THAT(error(), ContainsSubstring("rose/picture 310.png: "));
+    CHECK(list_image_caches().empty());
+  }
+  fs::remove(bad);
+  REQUIRE(::mkfifo(bad.c_str(), 0600) == 0);
+  CHECK_THAT(error(), ContainsSubstring("rose/picture 310.png: not a regular file"));
+}
+
+TEST_CASE("what a maker that was killed left behind is in nobody's way") {
+  Pictures pictures;
+  pictures.write_three_classes("", 3);
+  pictures.spec.split.test = 0.5;
+  load_dataset(pictures.spec, 1);
+  const fs::path file = list_image_caches().at(0).file;
+  const std::string whole = content_of(file);
+  fs::rename(file, file.string() + ".partial");
+  write_file(file.string() + ".lock", "");
+  CHECK(list_image_caches().at(0).root.empty());  // not taken for a whole one
+  load_dataset(pictures.spec, 1);
+  CHECK(list_image_caches().size() == 1);
+  CHECK(content_of(file) == whole);
+  write_file(file, whole.substr(0, 5000));  // nor is one that was cut off
+  load_dataset(pictures.spec, 1);
+  CHECK(content_of(file) == whole);
+}
+
+TEST_CASE("a cache larger than allowed is refused with the field to change") {
+  Pictures pictures;
+  pictures.write_three_classes("", 3);
+  pictures.spec.split.test = 0.5;
+  pictures.spec.cache_gigabytes = 1e-6;
+  CHECK_THAT(error_of([&] { load_dataset(pictures.spec, 1); }, ExitCode::kUsage),
+             ContainsSubstring("data.cache_gigabytes: the 9 pictures take"));
+  pictures.spec.cache = "none";
+  CHECK(load_dataset(pictures.spec, 1).train->size() > 0);
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,197 @@
+// What image files can hold beyond plain pixels.
+#include <ATen/ATen.h>
+#include <turbojpeg.h>
+#include <webp/encode.h>
+
+#include "catch.h"
+#include "data/data_files.h"
+#include "files.h"
+#include "images/fit.h"
+#include "images/image_file.h"
+
+namespace dtrain {
+namespace {
+
+using namespace test;
+
+at::Tensor decoded(const std::string& content) {
+  const TemporaryFolder folder;
+  write_file(folder.path() / "image", content);
+  return read_image_file(folder.path() / "image");
+}
+
+std::string refused(const std::string& content) {
+  return error_of([&] { decoded(content); });
+}
+
+// Four blocks of 16 x 16: 250 (above left), 170, 90, 10 (below right) of grey.
+at::Tensor four_blocks() {
+  const at::Tensor corners = at::tensor({250, 170, 90, 10}, at::kByte).view({2, 2});
+  return corners.repeat_interleave(16, 0).repeat_interleave(16, 1).contiguous();
+}
+
+std::string jpeg_file(const at::Tensor& rows, int format, int subsampling) {
+  const tjhandle encoder = tjInitCompress();
+  unsigned char* bytes = nullptr;
+  unsigned long size = 0;
+  REQUIRE(tjCompress2(encoder, rows.const_data_ptr<uint8_t>(), static_cast<int>(rows.size(1)), 0,
+                      static_cast<int>(rows.size(0)), format, &bytes, &size, subsampling, 100, 0) == 0);
+  std::string content(reinterpret_cast<char*>(bytes), size);
+  tjFree(bytes);
+  tjDestroy(encoder);
+  return content;
+}
+
+std::string little(uint64_t value, int bytes) {
+  std::string text;
+  for (int i = 0; i < bytes; ++i) text += static_cast<char>(value >> 8 * i & 0xff);
+  return text;
+}
+
+std::string big(uint64_t value, int bytes) {
+  const std::string text = little(value, bytes);
+  return {text.rbegin(), text.rend()};
+}
+
+// `jpeg` with an EXIF segment after its first marker.
+std::string with_orientation(const std::string& jpeg, uint64_t orientation, bool little_endian = true) {
+  const auto number = little_endian ? little : big;
+  const std::string entry =
+      number(0x0112, 2) + number(3, 2) + number(1, 4) + number(orientation, 2) + number(0, 2);
+  const std::string other = number(0x010F, 2) + number(2, 2) + number(4, 4) + number(0, 4);
+  const std::string tiff = (little_endian ? "II" : "MM") + number(42, 2) + number(8, 4) + number(2, 2) +
+                           other + entry + number(0, 4);
+  const std::string content = std::string("Exif\0\0", 6) + tiff;
+  return jpeg.substr(0, 2) + "\xff\xe1" + big(content.size() + 2, 2) + content + jpeg.substr(2);
+}
+
+// The greys in the middle of the corners: above left, above right, below left, below right.
+std::vector<int64_t> corners_of(const at::Tensor& image) {
+  std::vector<int64_t> greys;
+  for (const int64_t y : {8, 24}) {
+    for (const int64_t x : {8, 24}) greys.push_back((image[0][0][y][x].item<int64_t>() + 5) / 10 * 10);
+  }
+  return greys;
+}
+
+TEST_CASE("a photograph is turned as its EXIF orientation says") {
+  const std::string jpeg = jpeg_file(four_blocks(), TJPF_GRAY, TJSAMP_GRAY);
+  using Corners = std::vector<int64_t>;
+  REQUIRE(corners_of(decoded(jpeg)) == Corners{250, 170, 90, 10});
+  // Where the stored corners are seen (CIPA DC-008, 4.6.4 A, Orientation).
+  const std::vector<Corners> seen = {{250, 170, 90, 10}, {170, 250, 10, 90}, {10, 90, 170, 250},
+                                     {90, 10, 250, 170}, {250, 90, 170, 10}, {90, 250, 10, 170},
+                                     {10, 170, 90, 250}, {170, 10, 250, 90}};
+  for (uint64_t orientation = 1; orientation <= 8; ++orientation) {
+    INFO(orientation);
+    CHECK(corners_of(decoded(with_orientation(jpeg, orientation))) == seen[orientation - 1]);
+    CHECK(corners_of(decoded(with_orientation(jpeg, orientation, false))) == seen[orientation - 1]);
+  }
+  for (const uint64_t nonsense : {0, 9, 255, 65535})
+    CHECK(corners_of(decoded(with_orientation(jpeg, nonsense))) == seen[0]);
+
+  const at::Tensor wide = at::arange(48, at::kByte).expand({16, 48}).contiguous();
+  const std::string turned = with_orientation(jpeg_file(wide, TJPF_GRAY, TJSAMP_GRAY), 6);
+  CHECK(decoded(turned).sizes() == at::IntArrayRef({1, 1, 48, 16}));
+}
+
+TEST_CASE("a damaged EXIF segment is read to its end and no further") {
+  const std::string jpeg = jpeg_file(four_blocks(), TJPF_GRAY, TJSAMP_GRAY);
+  const std::string whole = with_orientation(jpeg, 6);
+  const size_t end = whole.size() - jpeg.size() + 2;
+  for (size_t at = 12; at < end; ++at) {
+    for (const char byte : {'\0', '\x7f', '\xff'}) {
+      std::string spoiled = whole;
+      spoiled[at] = byte;
+      CHECK(decoded(spoiled).numel() == 32 * 32);
+    }
+  }
+}
+
+TEST_CASE("a JPEG of inks becomes colours") {
+  const at::Tensor inks = at::tensor({200, 100, 50, 255}, at::kByte).expand({16, 16, 4}).contiguous();
+  const at::Tensor image = decoded(jpeg_file(inks, TJPF_CMYK, TJSAMP_444));
+  REQUIRE(image.sizes() == at::IntArrayRef({1, 3, 16, 16}));
+  const at::Tensor expected = at::tensor({200, 100, 50}, at::kInt).view({1, 3, 1, 1});
+  CHECK((image.to(at::kInt) - expected).abs().max().item<int>() <= 2);
+}
+
+std::string webp_file(const at::Tensor& rows) {
+  uint8_t* bytes = nullptr;
+  const auto encode = rows.size(2) == 4 ? WebPEncodeLosslessRGBA : WebPEncodeLosslessRGB;
+  const size_t size = encode(rows.const_data_ptr<uint8_t>(), static_cast<int>(rows.size(1)),
+                             static_cast<int>(rows.size(0)), static_cast<int>(rows.stride(0)), &bytes);
+  REQUIRE(size > 0);
+  std::string content(reinterpret_cast<char*>(bytes), size);
+  WebPFree(bytes);
+  return content;
+}
+
+std::string chunk(const std::string& kind, const std::string& content) {
+  return kind + little(content.size(), 4) + content + (content.size() % 2 ? std::string(1, '\0') : "");
+}
+
+// An animation whose frames cover the canvas.
+std::string animated_webp(const std::vector<at::Tensor>& frames) {
+  const auto width = static_cast<uint64_t>(frames[0].size(1)),
+             height = static_cast<uint64_t>(frames[0].size(0));
+  std::string body = "WEBP" + chunk("VP8X", little(2, 4) + little(width - 1, 3) + little(height - 1, 3)) +
+                     chunk("ANIM", little(0, 6));
+  for (const at::Tensor& frame : frames)
+    body += chunk("ANMF", little(0, 6) + little(width - 1, 3) + little(height - 1, 3) + little(100, 3) +
+                              little(0, 1) + webp_file(frame).substr(12));
+  return "RIFF" + little(body.size(), 4) + body;
+}
+
+at::Tensor noise(at::IntArrayRef shape) {
+  at::manual_seed(5);
+  return at::randint(0, 256, shape, at::kByte);
+}
+
+TEST_CASE("a WebP file is read, of an animation the first frame") {
+  const at::Tensor pixels = noise({20, 30, 3});
+  const at::Tensor expected = pixels.permute({2, 0, 1}).unsqueeze(0);
+  CHECK(at::equal(decoded(webp_file(pixels)), expected));
+  CHECK(at::equal(decoded(animated_webp({pixels, at::zeros_like(pixels)})), expected));
+
+  at::Tensor layered = at::cat({pixels, at::full({20, 30, 1}, 255, at::kByte)}, 2);
+  layered[3][4] = at::tensor({10, 20, 30, 0}, at::kByte);
+  const at::Tensor image = decoded(webp_file(layered));
+  CHECK(at::equal(image[0].select(1, 3).select(1, 4), at::tensor({255, 255, 255}, at::kByte)));
+  CHECK(at::equal(image[0][0][0], expected[0][0][0]));
+}
+
+TEST_CASE("a WebP file that lies about itself is refused") {
+  const std::string whole = webp_file(noise({20, 30, 3}));
+  for (size_t kept = 12; kept + 2 < whole.size(); kept += 11)
+    CHECK_THAT(refused(whole.substr(0, kept)), ContainsSubstring("no sound WebP"));
+  const std::string animation = animated_webp({noise({20, 30, 3}), noise({20, 30, 3})});
+  CHECK_THAT(refused(animation.substr(0, 200)), ContainsSubstring("no sound WebP"));
+  std::string huge = animation;  // a canvas of 2^14 x 2^14 and more
+  huge.replace(24, 6, little(16'383, 3) + little(16'383, 3));
+  const MemoryLimit limit(int64_t{300} << 20);
+  CHECK_THAT(refused(huge), ContainsSubstring("16384 x 16384 pixels"));
+}
+
+TEST_CASE("crop keeps the middle, pad adds black bars, and both keep proportions") {
+  const at::Tensor tall = at::full({1, 1, 40, 20}, 200, at::kByte);
+  at::Tensor marked = tall.clone();
+  marked.narrow(2, 0, 10).fill_(100);
+  marked.narrow(2, 30, 10).fill_(50);
+  CHECK(at::equal(fit_images(marked, {1, 20, 20}, Fit::kCrop), at::full({1, 1, 20, 20}, 200, at::kByte)));
+
+  const at::Tensor padded = fit_images(tall, {1, 20, 20}, Fit::kPad);
+  CHECK(at::equal(padded.narrow(3, 5, 10), at::full({1, 1, 20, 10}, 200, at::kByte)));
+  CHECK(padded.sum().item<int64_t>() == 200 * 20 * 10);
+  CHECK(fit_images(tall, {1, 20, 20}, Fit::kStretch).eq(200).all().item<bool>());
+  // Sides that do not divide, and images of one pixel, fit too.
+  for (const Fit fit : {Fit::kStretch, Fit::kCrop, Fit::kPad}) {
+    for (const int64_t side : {1, 2, 7, 333}) {
+      CHECK(fit_images(noise({1, 3, side, 5}), {3, 9, 11}, fit).sizes() == at::IntArrayRef({1, 3, 9, 11}));
+      CHECK(fit_images(noise({1, 3, 5, side}), {1, 9, 11}, fit).sizes() == at::IntArrayRef({1, 1, 9, 11}));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dtrain

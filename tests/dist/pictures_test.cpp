@@ -1,0 +1,135 @@
+// Jobs on folders of pictures.
+#include <ATen/ATen.h>
+
+#include "catch.h"
+#include "images/image_file.h"
+#include "job.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+const char* const kPictureSpec = R"(
+name: pictures
+strategy: {kind: mirrored, replicas: 2, timeout_seconds: 30}
+data:
+  dataset: image_folder
+  path: pictures
+  image: {size: [8, 8], fit: crop, mean: imagenet, standard_deviation: [0.2, 0.3, 0.4]}
+  split: {test: 0.3, validation: 0.2}
+batch: {global: 8}
+model: {kind: mlp, hidden: [8]}
+train: {epochs: 6, optimizer: {learning_rate: 0.01}}
+)";
+
+// A job on 90 pictures of three classes, which differ in their colours, with a cache of its own.
+struct PictureJob : Job {
+  ProgramOptions options;
+
+  PictureJob() : Job(kPictureSpec) {
+    options.environment["XDG_CACHE_HOME"] = (folder() / "cache").string();
+    at::manual_seed(1);
+    int64_t number = 0;
+    for (const char* name : {"blue", "green", "red"}) {
+      fs::create_directories(folder() / "pictures" / name);
+      const int64_t channel = 2 - number / 30;
+      for (const int64_t end = number + 30; number < end; ++number) {
+        at::Tensor pixels = at::randint(0, 200, {3, 7 + number % 5, 6 + number % 7}, at::kByte);
+        pixels[channel].add_(50);
+        write_file(picture(name, number), png_file(pixels));
+      }
+    }
+  }
+  fs::path picture(const std::string& name, int64_t number) const {
+    return folder() / "pictures" / name / (std::to_string(number) + ".png");
+  }
+  Finished start(const Arguments& arguments) const { return run_program(arguments, options); }
+  Event trained(const std::string& run, const Arguments& overrides) const {
+    const fs::path run_folder = folder() / run;
+    const Finished ended =
+        start(Arguments{"run", spec_file(), "--run-dir", run_folder, "--json"} + set(overrides));
+    INFO(ended.output << ended.errors);
+    REQUIRE(ended.exit_code == 0);
+    return Event::parse(content_of(run_folder / "summary.json"));
+  }
+  int64_t cached_files() const {
+    return static_cast<int64_t>(Event::parse(start({"cache", "--json"}).output).at("files").size());
+  }
+};
+
+std::string weights_of(const fs::path& run) {
+  std::string newest;
+  for (const auto& entry : fs::recursive_directory_iterator(run)) {
+    if (entry.path().filename() == "model.safetensors") newest = std::max(newest, entry.path().string());
+  }
+  REQUIRE_FALSE(newest.empty());
+  return content_of(newest);
+}
+
+TEST_CASE("pictures train to the same bits from the cache and without one, and alike with any replicas") {
+  const PictureJob job;
+  job.trained("cached", {});
+  CHECK(job.cached_files() == 1);
+  job.trained("again", {"strategy.replicas=1"});
+  CHECK(job.cached_files() == 1);  // both from one file
+  job.trained("read", {"data.cache=none"});
+  CHECK(weights_of(job.folder() / "cached") == weights_of(job.folder() / "read"));
+  job.trained("read without a thread", {"data.cache=none", "data.prefetch=0"});
+  CHECK(weights_of(job.folder() / "cached") == weights_of(job.folder() / "read without a thread"));
+
+  const auto evaluated = [&](const std::string& run) {
+    const Finished ended = job.start({"eval", job.folder() / run, "--json"});
+    INFO(ended.errors);
+    REQUIRE(ended.exit_code == 0);
+    return Event::parse(ended.output);
+  };
+  const Event two = evaluated("cached"), one = evaluated("again");
+  CHECK(two.at("loss").get<double>() == Approx(one.at("loss").get<double>()).epsilon(1e-4));
+  CHECK(two.at("accuracy").get<double>() > 0.6);  // it learns: guessing gives a third
+
+  CHECK_THAT(job.start({"cache", "--clear"}).output, ContainsSubstring("90 pictures of [3, 8, 8] from"));
+  CHECK(job.cached_files() == 0);
+}
+
+TEST_CASE("predict sees pictures as training does, with the classes' names, without the folder too") {
+  const PictureJob job;
+  job.trained("run", {"data.split.validation=none"});
+  const Event all =
+      Event::parse(job.start({"eval", job.folder() / "run", "--json", "--replicas", "2"}).output);
+  const Event train =
+      Event::parse(job.start({"eval", job.folder() / "run", "--json", "--split", "train"}).output);
+  CHECK(all.at("classes").at(1).at("name") == "green");
+  fs::rename(job.folder() / "pictures", job.folder() / "moved");
+  Arguments arguments = {"predict", job.folder() / "run", "--json", "--top", "1"};
+  for (const auto& entry : fs::recursive_directory_iterator(job.folder() / "moved")) {
+    if (entry.is_regular_file()) arguments.push_back(entry.path());
+  }
+  const Finished predicted = job.start(arguments);
+  INFO(predicted.errors);
+  REQUIRE(predicted.exit_code == 0);
+  int64_t right = 0;
+  for (const std::string& line : lines_of(predicted.output)) {
+    const Event prediction = Event::parse(line);
+    const auto file = fs::path(prediction.at("file").get<std::string>());
+    right +=
+        file.parent_path().filename() == prediction.at("predictions").at(0).at("name").get<std::string>();
+  }
+  CHECK(right == all.at("correct").get<int64_t>() + train.at("correct").get<int64_t>());
+}
+
+TEST_CASE("a damaged picture ends the job before it begins, and later where nothing is cached") {
+  const PictureJob job;
+  const fs::path bad = job.picture("green", 40);
+  write_file(bad, content_of(bad).substr(0, 50));
+  for (const char* cache : {"auto", "none"}) {
+    const Finished ended = job.start(job.run(Job::set({std::string("data.cache=") + cache})));
+    CHECK(ended.exit_code == 3);
+    CHECK_THAT(ended.errors, ContainsSubstring("green/40.png: no sound PNG"));
+    CHECK(fs::exists(job.run_folder()) == (std::string(cache) == "none"));
+  }
+  CHECK(job.is_gone());
+}
+
+}  // namespace
+}  // namespace dtrain
