@@ -7,8 +7,8 @@
 
 #include "cli/command_line.h"
 #include "cli/completion.h"
-#include "cli/report_problems.h"
 #include "cli/usage_error.h"
+#include "commands/report_problems.h"
 #include "core/files.h"
 #include "core/memory.h"
 #include "core/standard_streams.h"

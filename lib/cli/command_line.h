@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "cli/commands.h"
+#include "commands/commands.h"
 
 namespace dtrain {
 

@@ -5,6 +5,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "kinds/strategies.h"
+#include "spec/print.h"
 
 namespace dtrain {
 namespace {

@@ -7,6 +7,7 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "runs/rewind.h"
+#include "spec/print.h"
 #include "train/assembly.h"
 #include "train/overhead.h"
 #include "train/warm_start.h"

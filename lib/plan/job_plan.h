@@ -7,11 +7,11 @@
 #include <vector>
 
 #include "data/dataset.h"
+#include "job_file/load.h"
 #include "models/layers.h"
 #include "optim/learning_rate.h"
 #include "plan/run_kind.h"
 #include "spec/batch_plan.h"
-#include "spec/load.h"
 
 namespace dtrain {
 

@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/version.h"
+#include "spec/print.h"
 
 namespace dtrain {
 namespace {

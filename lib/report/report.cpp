@@ -7,11 +7,12 @@
 
 #include "core/text.h"
 #include "display/chart.h"
+#include "job_file/load.h"
 #include "metrics/show.h"
 #include "report/page.h"
 #include "report/report_charts.h"
 #include "runs/comparison.h"
-#include "spec/load.h"
+#include "spec/print.h"
 
 namespace dtrain {
 namespace {

@@ -8,9 +8,9 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "job_file/load.h"
 #include "metrics/show.h"
 #include "spec/fields.h"
-#include "spec/load.h"
 #include "spec/print.h"
 
 namespace dtrain {

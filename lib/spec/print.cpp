@@ -5,7 +5,6 @@
 #include <nlohmann/json.hpp>
 
 #include "spec/fields.h"
-#include "spec/load.h"
 
 namespace dtrain {
 

@@ -14,7 +14,11 @@ namespace dtrain {
 // The lines of comment to print above a field; nullopt leaves the field out.
 using CommentOn = std::function<std::optional<std::vector<std::string>>(const FieldInfo& field)>;
 
-// The spec as YAML, with the fields that apply and that `comment_on` does not leave out.
+// The whole spec as YAML, with the value of every field that applies. Reading it back gives an equal spec if
+// the spec is valid.
+std::string print_spec(const JobSpec& spec);
+
+// The same with the fields that apply and that `comment_on` does not leave out.
 std::string print_spec(const JobSpec& spec, const CommentOn& comment_on);
 
 }  // namespace dtrain

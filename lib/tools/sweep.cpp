@@ -16,6 +16,7 @@
 #include "job/job.h"
 #include "metrics/events.h"
 #include "metrics/show.h"
+#include "spec/print.h"
 
 namespace dtrain {
 namespace {

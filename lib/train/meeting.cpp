@@ -14,7 +14,8 @@
 #include "core/version.h"
 #include "host/hosts.h"
 #include "host/machine.h"
-#include "spec/load.h"
+#include "job_file/load.h"
+#include "spec/print.h"
 #include "store/local_store.h"
 
 namespace dtrain {

@@ -9,7 +9,8 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/signals.h"
-#include "spec/load.h"
+#include "job_file/load.h"
+#include "spec/print.h"
 
 namespace dtrain {
 

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "callbacks/callbacks.h"
+#include "callbacks/run_reporter.h"
 #include "core/phase_clock.h"
 #include "data/batches.h"
 #include "plan/job_plan.h"
@@ -14,7 +15,6 @@
 #include "supervise/status_board.h"
 #include "train/decisions.h"
 #include "train/run_checkpoints.h"
-#include "train/run_reporter.h"
 
 namespace dtrain {
 

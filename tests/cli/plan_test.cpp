@@ -6,8 +6,9 @@
 #include "catch.h"
 #include "command_line.h"
 #include "files.h"
+#include "job_file/load.h"
 #include "shipped_tables.h"
-#include "spec/load.h"
+#include "spec/print.h"
 
 namespace dtrain {
 namespace {

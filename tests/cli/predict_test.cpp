@@ -10,8 +10,8 @@
 #include "data/dataset.h"
 #include "data/memory_source.h"
 #include "files.h"
+#include "job_file/load.h"
 #include "saved_run.h"
-#include "spec/load.h"
 
 namespace dtrain {
 namespace {

@@ -3,9 +3,10 @@
 #include <ATen/ATen.h>
 
 #include "catch.h"
+#include "job_file/load.h"
 #include "models/model.h"
 #include "models/variables.h"
-#include "spec/load.h"
+#include "spec/print.h"
 #include "train/resume.h"
 
 namespace dtrain {

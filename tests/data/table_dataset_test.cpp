@@ -10,7 +10,7 @@
 #include "core/error.h"
 #include "data/memory_source.h"
 #include "files.h"
-#include "spec/load.h"
+#include "job_file/load.h"
 
 namespace dtrain {
 namespace {

@@ -6,7 +6,8 @@
 #include "catch.h"
 #include "core/text.h"
 #include "job.h"
-#include "spec/load.h"
+#include "job_file/load.h"
+#include "spec/print.h"
 
 namespace dtrain {
 namespace {

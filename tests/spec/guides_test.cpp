@@ -3,7 +3,7 @@
 
 #include "catch.h"
 #include "core/files.h"
-#include "spec/load.h"
+#include "job_file/load.h"
 
 namespace dtrain {
 namespace {

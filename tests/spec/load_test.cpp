@@ -1,4 +1,4 @@
-#include "spec/load.h"
+#include "job_file/load.h"
 
 #include <cstdlib>
 #include <filesystem>
@@ -6,6 +6,7 @@
 
 #include "catch.h"
 #include "files.h"
+#include "spec/print.h"
 #include "spec_cases.h"
 
 namespace dtrain {

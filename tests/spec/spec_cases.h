@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "spec/load.h"
+#include "job_file/load.h"
 
 namespace dtrain {
 

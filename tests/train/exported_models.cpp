@@ -9,13 +9,14 @@
 
 namespace dtrain {
 
-ExportedModel exported_model(const std::vector<LayerSpec>& layers, at::ScalarType type) {
+ExportedModel exported_model(const std::vector<LayerSpec>& layers, at::ScalarType type,
+                             const std::vector<double>& mean) {
   const at::NoGradGuard no_grad;
   ExportedModel made;
   made.image = {2, 7, 8};
   made.plan = place_layers(layers, made.image, 3);
   REQUIRE(made.plan.problems.empty());
-  made.data.mean = 0.286;
+  made.data.image.mean = mean;
   made.data.standard_deviation = 0.353;
   const auto model = build_model(made.plan, type, 1);
   made.variables = copy_variables(*model);
@@ -25,8 +26,9 @@ ExportedModel exported_model(const std::vector<LayerSpec>& layers, at::ScalarTyp
   write_variables(*model, made.variables);
   model->eval();
   made.images = at::randint(0, 256, {5, 2, 7, 8}, at::kByte);
+  const at::Tensor centre = at::tensor(mean, type).view({1, -1, 1, 1});
   made.logits =
-      model->forward(made.images.to(type).div_(255).sub_(made.data.mean).div_(made.data.standard_deviation));
+      model->forward(made.images.to(type).div_(255).sub_(centre).div_(made.data.standard_deviation));
   return made;
 }
 

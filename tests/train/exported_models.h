@@ -22,8 +22,9 @@ struct ExportedModel {
 };
 
 // A model of 3 classes over images of [2, 7, 8]: rows need other padding than columns. `type` is that of its
-// variables.
-ExportedModel exported_model(const std::vector<LayerSpec>& layers, at::ScalarType type);
+// variables, `mean` the numbers that are subtracted from its pixels.
+ExportedModel exported_model(const std::vector<LayerSpec>& layers, at::ScalarType type,
+                             const std::vector<double>& mean = {0.286});
 
 // The layers of a list as specs have it: "[{kind: flatten}, {kind: dense, units: 3}]".
 std::vector<LayerSpec> listed_layers(const std::string& list);

@@ -29,9 +29,10 @@ OnnxModel onnx_of(const std::string& layers, at::ScalarType type = at::kFloat) {
   return read_onnx(onnx_bytes(exported_model(listed_layers(layers), type)));
 }
 
-void check_onnx_logits(const std::vector<LayerSpec>& layers, at::ScalarType type) {
+void check_onnx_logits(const std::vector<LayerSpec>& layers, at::ScalarType type,
+                       const std::vector<double>& mean = {0.286}) {
   const at::NoGradGuard no_grad;
-  const ExportedModel model = exported_model(layers, type);
+  const ExportedModel model = exported_model(layers, type, mean);
   const OnnxModel read = read_onnx(onnx_bytes(model));
   INFO(onnx_text(read));
   const at::Tensor logits = run_onnx(read, model.images.to(type));
@@ -144,6 +145,11 @@ TEST_CASE("ONNX's initializers are the variables, bit for bit, and the normalisa
       {"normalise.largest", 255}, {"normalise.mean", 0.286}, {"normalise.standard_deviation", 0.353}};
   for (const auto& [name, number] : numbers)
     CHECK(same_bits(read.initializers.at(name), at::scalar_tensor(number, type)));
+}
+
+TEST_CASE("each channel has its numbers in an ONNX model") {
+  const at::ScalarType type = GENERATE(at::kFloat, at::kDouble);
+  check_onnx_logits(listed_layers("[{kind: flatten}, {kind: dense, units: 3}]"), type, {0, 0.4});
 }
 
 TEST_CASE("an ONNX model of every kind of layer gives dtrain's logits") {

@@ -1,7 +1,7 @@
 // Where the time of steps went, as run_end tells it.
+#include "callbacks/run_reporter.h"
 #include "catch.h"
 #include "small_jobs.h"
-#include "train/run_reporter.h"
 
 namespace dtrain {
 namespace {

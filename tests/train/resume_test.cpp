@@ -1,4 +1,5 @@
 #include "train/resume.h"
+#include "spec/print.h"
 
 #include "job/run_output.h"
 

@@ -6,6 +6,7 @@
 #include "catch.h"
 #include "files.h"
 #include "small_jobs.h"
+#include "spec/print.h"
 
 namespace dtrain {
 namespace {

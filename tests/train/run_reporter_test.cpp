@@ -1,4 +1,4 @@
-#include "train/run_reporter.h"
+#include "callbacks/run_reporter.h"
 
 #include <ATen/ATen.h>
 

@@ -21,9 +21,10 @@ torch::jit::Module load_torchscript(const std::string& bytes) {
   return torch::jit::load(in);
 }
 
-void check_torchscript(const std::vector<LayerSpec>& layers, at::ScalarType type) {
+void check_torchscript(const std::vector<LayerSpec>& layers, at::ScalarType type,
+                       const std::vector<double>& mean = {0.286}) {
   const at::NoGradGuard no_grad;
-  const ExportedModel model = exported_model(layers, type);
+  const ExportedModel model = exported_model(layers, type, mean);
   torch::jit::Module module = load_torchscript(torchscript_model(model.plan, model.data, model.variables));
   for (const bool training : {false, true}) {
     module.train(training);
@@ -49,6 +50,12 @@ TEST_CASE("layers that name their inputs do so in TorchScript") {
       {kind: conv2d, filters: 6, kernel_size: 1, stride: 2, from: block}, {kind: add, with: body}, {kind: relu},
       {kind: dropout, name: again}, {kind: add, with: again}, {kind: global_avg_pool2d}, {kind: dense, units: 3}])"),
       at::kDouble);
+}
+
+TEST_CASE("each channel has its numbers in TorchScript, even where they are whole") {
+  const at::ScalarType type = GENERATE(at::kFloat, at::kDouble);
+  check_torchscript(listed_layers("[{kind: flatten}, {kind: dense, units: 3}]"), type, {0, 0.4});
+  check_torchscript(listed_layers("[{kind: flatten}, {kind: dense, units: 3}]"), type, {1e-6, 1});
 }
 
 TEST_CASE("a model of every kind of layer gives the same logits as TorchScript") {

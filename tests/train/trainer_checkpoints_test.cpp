@@ -5,6 +5,7 @@
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/retention.h"
 #include "fake_training.h"
+#include "spec/print.h"
 
 namespace dtrain {
 namespace {

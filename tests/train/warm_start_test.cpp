@@ -1,5 +1,6 @@
 // Starting from the weights of another run.
 #include "train/warm_start.h"
+#include "spec/print.h"
 
 #include <ATen/ops/equal.h>
 #include <ATen/ops/full_like.h>

@@ -3,8 +3,8 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands.h"
-#include "cli/report_problems.h"
+#include "commands/commands.h"
+#include "commands/report_problems.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "data/dataset.h"
@@ -12,6 +12,7 @@
 #include "plan/job_plan.h"
 #include "plan/memory_estimate.h"
 #include "plan/warnings.h"
+#include "spec/print.h"
 
 namespace dtrain {
 namespace {

@@ -1,4 +1,4 @@
-#include "spec/rules.h"
+#include "job_file/rules.h"
 
 #include <fmt/format.h>
 
@@ -320,6 +320,8 @@ class Rules {
           fmt::format("a picture of {} values; at most {}",
                       with_separators(data.image.size[0] * data.image.size[1] * data.image.channels),
                       with_separators(kMaxExampleValues)));
+    if (usable("cuda.data") && spec_.cuda.data == "resident" && usable("data.cache") && data.cache == "none")
+      add("cuda.data", "resident examples have to be decoded before; leave out data.cache: none");
     if (usable("data.mean") && data.mean != 0 && usable("data.image.mean"))
       add("data.image.mean", "says what data.mean says; write one of them");
     if (usable("data.standard_deviation") && data.standard_deviation != 1 &&

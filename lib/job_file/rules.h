@@ -1,7 +1,7 @@
 // The rules between fields.
 #pragma once
 
-#include "spec/load.h"
+#include "job_file/load.h"
 
 namespace dtrain {
 

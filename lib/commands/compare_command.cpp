@@ -2,7 +2,7 @@
 
 #include <iostream>
 
-#include "cli/commands.h"
+#include "commands/commands.h"
 #include "core/text.h"
 #include "runs/finished_run.h"
 #include "runs/require_folder.h"

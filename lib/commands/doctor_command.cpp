@@ -2,7 +2,7 @@
 
 #include <iostream>
 
-#include "cli/commands.h"
+#include "commands/commands.h"
 #include "core/own_program.h"
 #include "core/signals.h"
 #include "core/text.h"

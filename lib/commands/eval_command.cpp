@@ -2,9 +2,9 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands.h"
-#include "cli/preparation.h"
-#include "cli/report_problems.h"
+#include "commands/commands.h"
+#include "commands/preparation.h"
+#include "commands/report_problems.h"
 #include "core/own_program.h"
 #include "inference/evaluate_replicas.h"
 #include "inference/evaluation_text.h"

@@ -4,8 +4,8 @@
 #include <iostream>
 #include <utility>
 
-#include "cli/commands.h"
-#include "cli/report_problems.h"
+#include "commands/commands.h"
+#include "commands/report_problems.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "export/onnx.h"

@@ -5,8 +5,8 @@
 #include <charconv>
 #include <iostream>
 
-#include "cli/commands.h"
-#include "cli/report_problems.h"
+#include "commands/commands.h"
+#include "commands/report_problems.h"
 #include "core/own_program.h"
 #include "core/text.h"
 #include "core/version.h"

@@ -2,15 +2,15 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
-#include "cli/commands.h"
-#include "cli/report_problems.h"
+#include "commands/commands.h"
+#include "commands/report_problems.h"
 #include "core/text.h"
 #include "data/dataset.h"
+#include "job_file/load.h"
 #include "plan/warnings.h"
 #include "reference/document.h"
 #include "reference/events_document.h"
 #include "reference/schema.h"
-#include "spec/load.h"
 
 namespace dtrain {
 namespace {

@@ -8,7 +8,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "checkpoint/retention.h"
-#include "cli/commands.h"
+#include "commands/commands.h"
 #include "core/text.h"
 #include "inference/find_checkpoint.h"
 #include "runs/require_folder.h"

@@ -1,4 +1,4 @@
-#include "spec/load.h"
+#include "job_file/load.h"
 
 #include <fmt/format.h>
 
@@ -10,10 +10,10 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
+#include "job_file/overrides.h"
+#include "job_file/rules.h"
 #include "kinds/objectives.h"
 #include "spec/fields.h"
-#include "spec/overrides.h"
-#include "spec/rules.h"
 #include "spec/values.h"
 #include "yaml/word_sections.h"
 #include "yaml/yaml_tree.h"

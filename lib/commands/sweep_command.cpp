@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <iostream>
 
-#include "cli/commands.h"
-#include "cli/report_problems.h"
+#include "commands/commands.h"
+#include "commands/report_problems.h"
 #include "core/own_program.h"
 #include "core/signals.h"
 #include "display/sweep_table.h"

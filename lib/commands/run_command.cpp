@@ -3,9 +3,9 @@
 
 #include <iostream>
 
-#include "cli/commands.h"
-#include "cli/preparation.h"
-#include "cli/report_problems.h"
+#include "commands/commands.h"
+#include "commands/preparation.h"
+#include "commands/report_problems.h"
 #include "core/own_program.h"
 #include "core/signals.h"
 #include "core/terminal.h"

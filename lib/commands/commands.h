@@ -10,8 +10,8 @@
 
 #include "core/error.h"
 #include "inference/find_checkpoint.h"
+#include "job_file/overrides.h"
 #include "reference/first_job.h"
-#include "spec/overrides.h"
 
 namespace dtrain {
 

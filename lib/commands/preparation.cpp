@@ -1,4 +1,4 @@
-#include "cli/preparation.h"
+#include "commands/preparation.h"
 
 #include <fmt/format.h>
 #include <unistd.h>

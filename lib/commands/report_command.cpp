@@ -4,8 +4,8 @@
 #include <filesystem>
 #include <iostream>
 
-#include "cli/commands.h"
-#include "cli/report_problems.h"
+#include "commands/commands.h"
+#include "commands/report_problems.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "inference/model_reports.h"

@@ -1,4 +1,4 @@
-#include "spec/overrides.h"
+#include "job_file/overrides.h"
 
 #include <fmt/format.h>
 

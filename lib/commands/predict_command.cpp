@@ -4,8 +4,8 @@
 #include <functional>
 #include <iostream>
 
-#include "cli/commands.h"
-#include "cli/report_problems.h"
+#include "commands/commands.h"
+#include "commands/report_problems.h"
 #include "core/text.h"
 #include "inference/evaluation.h"
 #include "inference/find_checkpoint.h"

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "spec/overrides.h"
+#include "job_file/overrides.h"
 #include "spec/spec.h"
 #include "yaml/problem.h"
 
@@ -42,9 +42,5 @@ LoadedSpec load_spec(const std::filesystem::path& path, const Overrides& overrid
 
 // The same for text in memory. Messages use `name` as the file name, and relative paths stay relative.
 LoadedSpec parse_spec(const std::string& text, const std::string& name, const Overrides& overrides = {});
-
-// The whole spec as YAML, with the value of every field that applies. Reading it back gives an equal spec if
-// the spec is valid.
-std::string print_spec(const JobSpec& spec);
 
 }  // namespace dtrain

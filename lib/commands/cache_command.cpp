@@ -3,7 +3,7 @@
 
 #include <iostream>
 
-#include "cli/commands.h"
+#include "commands/commands.h"
 #include "core/text.h"
 #include "images/image_cache.h"
 #include "metrics/event.h"

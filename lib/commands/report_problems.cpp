@@ -1,4 +1,4 @@
-#include "cli/report_problems.h"
+#include "commands/report_problems.h"
 
 #include <fmt/format.h>
 #include <unistd.h>
