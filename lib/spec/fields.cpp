@@ -189,11 +189,11 @@ const Fields<JobSpec>& job_fields() {
       JOB(data.test_examples, .doc = "use only this many of the test examples, the first ones", .unit = "examples",
           .bounds = between(1, 1e9), .word = "all"),
       JOB(data.target, .doc = "the column to predict, or a list of columns with numbers", .length = {1, 1000},
-          .when = kCsv, .required = true, .one_or_more = true),
+          .one_or_more = true, .when = kCsv, .required = true),
       JOB(data.target_kind, .doc = "whether the column to predict names classes; auto: as `train.loss` needs it",
           .choices = &kTargetKinds, .when = kCsv),
       JOB(data.ignore, .doc = "columns that are left out, such as numbers of rows", .length = {0, 1000},
-          .when = kCsv, .one_or_more = true),
+          .one_or_more = true, .when = kCsv),
       JOB(data.missing, .doc = "what to do about a missing value of an input: refuse the table, or fill in the mean of the "
           "training examples (of a column of words: none of its categories)", .choices = &kMissing, .when = kCsv),
       JOB(data.image.size, .doc = "height and width that pictures are brought to", .unit = "pixels",

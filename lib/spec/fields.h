@@ -61,14 +61,13 @@ struct FieldInfo {
   ListLength length = {};    // for lists
   std::string pattern = {};  // for text: a regular expression that must match the whole text
   std::string word = {};     // for optional fields: the word for "not given"
-  // For lists of numbers: a single number may be written in place of a list with one entry. `word` then
+  // For lists of numbers or texts: a single one may be written in place of a list with one entry. `word` then
   // stands for `numbers`.
   bool one_or_more = false;
   std::vector<double> numbers = {};
   std::string otherwise = {};  // for optional fields without a word: what applies if not given
   Condition when = {};
   bool required = false;     // must be given wherever `when` holds
-  bool one_or_more = false;  // for a list: one entry may be written without brackets
   bool file_system = false;  // for text: it names a file or folder
   bool common = false;       // most specs need it: docs/spec.md shows it before all others
 };
