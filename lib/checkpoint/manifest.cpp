@@ -96,6 +96,7 @@ TrainingState training_state_from(const Json& json) {
   state.suspicion = json.value("suspicion", "");  // missing in checkpoints of older versions of dtrain
   state.replicas = count_at(json, "replicas");
   state.spec = json.at("spec").get<std::string>();
+  state.table = json.value("table", "");  // missing in checkpoints of older versions of dtrain
   state.dtrain = json.at("dtrain").get<std::string>();
   state.libtorch = json.at("libtorch").get<std::string>();
   return state;
@@ -169,6 +170,7 @@ ordered_json to_json(const TrainingState& state) {
           {"suspicion", state.suspicion},
           {"replicas", state.replicas},
           {"spec", state.spec},
+          {"table", state.table},
           {"dtrain", state.dtrain},
           {"libtorch", state.libtorch}};
 }

@@ -34,6 +34,7 @@ struct TrainingState {
   nlohmann::ordered_json callbacks = nlohmann::ordered_json::object();  // the state of each callback, by kind
   int64_t replicas = 1;
   std::string spec;    // the complete resolved spec, as print_spec() prints it
+  std::string table;   // DatasetInfo::table; empty: the model was not trained on a user's arrays or csv
   std::string dtrain;  // the versions that saved the checkpoint
   std::string libtorch;
 

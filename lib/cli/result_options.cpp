@@ -61,9 +61,12 @@ void CommandLine::add_eval() {
 }
 
 void CommandLine::add_predict() {
-  CLI::App* command = app.add_subcommand("predict", "Classify images with a checkpoint's model");
+  CLI::App* command =
+      app.add_subcommand("predict", "Predict images or rows of tables with a checkpoint's model");
   add_checkpoint(command, predict.checkpoint);
-  command->add_option("FILE", predict.files, "PNG, JPEG, PGM or PPM images, or IDX files of many")
+  command
+      ->add_option("FILE", predict.files,
+                   "PNG, JPEG, PGM or PPM images, IDX files of many; CSV or .npy files of numbers")
       ->required()
       ->type_name("");
   command->add_option("--top", predict.top, "How many classes to show, the most probable first (default: 3)")

@@ -18,9 +18,19 @@ namespace dtrain {
 namespace {
 
 // The metadata, with what has to be done before and after a model that is a program.
-ExportForm form_of(const ExportOptions& options, Metadata description) {
-  ExportForm form{.uint8 = options.uint8, .softmax = options.softmax, .metadata = std::move(description)};
-  form.metadata["normalisation"] = "inside of the model: pixels are given as 0 to 255";
+ExportForm form_of(const ExportOptions& options, const JobPlan& job, Metadata description) {
+  const bool binary = job.spec.train.loss.kind == "binary_cross_entropy";
+  ExportForm form{.uint8 = options.uint8,
+                  .softmax = options.softmax,
+                  .pixels = job.data.has_pixels,
+                  .sigmoid = binary,
+                  .values = job.data.targets > 0 && !binary,
+                  .metadata = std::move(description)};
+  if (form.values && form.softmax)
+    throw Error(ExitCode::kUsage, "--softmax: the model gives numbers, and no probabilities");
+  if (!form.pixels && form.uint8)
+    throw Error(ExitCode::kUsage, "--uint8: the model takes numbers, and no pixels");
+  if (form.pixels) form.metadata["normalisation"] = "inside of the model: pixels are given as 0 to 255";
   form.metadata["output"] = form.output();
   return form;
 }
@@ -61,10 +71,10 @@ ExitCode export_command(const ExportOptions& options) {
   Metadata metadata = model_description(job, point.state);
   if (options.format == "onnx") {
     write_file_atomically(path, onnx_model(job.model, job.spec.data, job.data.image_shape, model,
-                                           job.spec.name, form_of(options, std::move(metadata))));
+                                           job.spec.name, form_of(options, job, std::move(metadata))));
   } else if (options.format == "torchscript") {
     write_file_atomically(
-        path, torchscript_model(job.model, job.spec.data, model, form_of(options, std::move(metadata))));
+        path, torchscript_model(job.model, job.spec.data, model, form_of(options, job, std::move(metadata))));
   } else {
     metadata["format"] = "pt";  // what PyTorch's readers of safetensors look for
     write_safetensors_file(path, model, metadata);

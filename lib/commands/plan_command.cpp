@@ -49,6 +49,7 @@ ordered_json data_json(const DatasetInfo& data, const DataSpec& spec) {
   ordered_json json = {{"dataset", data.name},    {"requested", data.requested},
                        {"source", data.source},   {"image_shape", data.image_shape},
                        {"classes", data.classes}, {"train_examples", data.train_examples}};
+  if (data.targets > 0) json["targets"] = data.targets;
   if (data.has_validation()) json["validation_examples"] = data.validation_examples;
   json["test_examples"] = data.test_examples;
   if (const int64_t bytes = prepared_bytes(data, spec); bytes > 0) json["cache_bytes"] = bytes;
@@ -139,7 +140,10 @@ void print_plan(const JobPlan& job) {
                          with_separators(data.test_examples), split ? "test at the end" : "evaluate"));
   if (const int64_t bytes = prepared_bytes(data, job.spec.data); bytes > 0)
     print_line("cache", fmt::format("{} of decoded pictures on the disk", human_bytes(bytes)));
-  print_line("input", fmt::format("{} uint8, {} classes", to_string(data.image_shape), data.classes));
+  print_line("input",
+             fmt::format("{} {}, {}", to_string(data.image_shape), data.has_pixels ? "uint8" : "numbers",
+                         data.targets > 0 ? counted(data.targets, "number") + " to predict"
+                                          : fmt::format("{} classes", data.classes)));
   std::cout << "\nmodel\n" << summary_table(job.model, job.bytes_per_parameter);
   for (const RunPlan& run : job.runs) print_run(job, run);
   std::cout << "\nevery field, resolved\n" << print_spec(job.spec);

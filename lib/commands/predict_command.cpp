@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <iostream>
 
 #include "commands/commands.h"
@@ -9,7 +10,9 @@
 #include "inference/evaluation.h"
 #include "inference/find_checkpoint.h"
 #include "inference/prediction.h"
+#include "inference/table_prediction.h"
 #include "metrics/event.h"
+#include "tables/csv_file.h"
 
 namespace dtrain {
 namespace {
@@ -39,6 +42,36 @@ void print_json(const std::string& file, const DatasetInfo& data, const Predicti
   std::cout << event_text(line) << '\n';
 }
 
+// Reports the files that cannot be predicted; the others can still be.
+ExitCode for_each_file(const PredictOptions& options,
+                       const std::function<void(const std::string&)>& predict) {
+  ExitCode code = ExitCode::kDone;
+  for (const std::string& file : options.files) {
+    try {
+      predict(file);
+    } catch (const Error& error) {
+      if (error.code() != ExitCode::kData) throw;
+      code = ExitCode::kData;
+      report_failure(std::string("dtrain: ") + error.what(), std::cerr);
+      if (options.json) std::cout << event_text(Event{{"file", file}, {"error", error.what()}}) << '\n';
+    }
+  }
+  return code;
+}
+
+// Predicts the rows of tables, and prints a table.
+void predict_rows(const TablePredictor& predictor, const PredictOptions& options, const std::string& file) {
+  predictor.predict_file(file, [&](int64_t row, const std::vector<std::string>& cells) {
+    if (!options.json) {
+      std::cout << csv_line(cells);
+      return;
+    }
+    Event line = {{"file", file}, {"row", row}};
+    for (size_t i = 0; i < cells.size(); ++i) line[predictor.columns()[i]] = cells[i];
+    std::cout << event_text(line) << '\n';
+  });
+}
+
 }  // namespace
 
 ExitCode predict_command(const PredictOptions& options) {
@@ -50,24 +83,21 @@ ExitCode predict_command(const PredictOptions& options) {
     report_problems(loaded.problems, std::cerr);
     return ExitCode::kUsage;
   }
-  const Predictor predictor(job, load_model(point.checkpoint));
+  const NamedTensors variables = load_model(point.checkpoint);
+  if (!job.data.has_pixels) {
+    const TablePredictor predictor(job, variables);
+    if (!options.json) std::cout << csv_line(predictor.columns());
+    return for_each_file(options, [&](const std::string& file) { predict_rows(predictor, options, file); });
+  }
+  const Predictor predictor(job, variables);
   size_t width = 0;
   for (const std::string& file : options.files) width = std::max(width, printable(file, 1000).size());
-  ExitCode code = ExitCode::kDone;
-  for (const std::string& file : options.files) {
-    try {
-      predictor.predict_file(file, options.resize, options.top, [&](const Prediction& prediction) {
-        options.json ? print_json(file, job.data, prediction)
-                     : print_text(title_of(file, prediction), width, job.data, prediction);
-      });
-    } catch (const Error& error) {  // the other files can still be predicted
-      if (error.code() != ExitCode::kData) throw;
-      code = ExitCode::kData;
-      report_failure(std::string("dtrain: ") + error.what(), std::cerr);
-      if (options.json) std::cout << event_text(Event{{"file", file}, {"error", error.what()}}) << '\n';
-    }
-  }
-  return code;
+  return for_each_file(options, [&](const std::string& file) {
+    predictor.predict_file(file, options.resize, options.top, [&](const Prediction& prediction) {
+      options.json ? print_json(file, job.data, prediction)
+                   : print_text(title_of(file, prediction), width, job.data, prediction);
+    });
+  });
 }
 
 }  // namespace dtrain

@@ -56,12 +56,12 @@ class ShareLoader::Implementation {
   Implementation(ExampleSourcePtr source, const LoaderOptions& options)
       : source_(std::move(source)), options_(options) {
     check(source_.get(), options_);
-    if (options_.assembly == Assembly::kOnHost)
+    if (options_.assembly == Assembly::kOnHost && source_->has_pixels())
       values_ = normalised_values(options_.format, source_->shape()[0]);
     if (options_.assembly == Assembly::kResident) {
       const std::optional<LabelledImages> all = source_->in_memory();
       require(all.has_value(), "only examples in memory can be resident");
-      stored_ = {all->images.to(options_.device), all->labels.to(options_.device)};
+      stored_ = {on_device(all->images), on_device(all->labels)};
     }
     next_step_ = steps();
   }
@@ -103,6 +103,12 @@ class ShareLoader::Implementation {
     if (!options_.shuffle) return;
     next_epoch_ = epoch;
     next_order_ = std::async(std::launch::async, epoch_order, source_->size(), true, options_.seed, epoch);
+  }
+
+  // Numbers are stored as the model computes with them.
+  at::Tensor on_device(const at::Tensor& stored) const {
+    const at::ScalarType type = stored.is_floating_point() ? options_.format.dtype : stored.scalar_type();
+    return stored.to(options_.device, type);
   }
 
   Share take() {
@@ -159,7 +165,7 @@ class ShareLoader::Implementation {
         return {stored_.images, stored_.labels, options_.format,
                 rows_.narrow(0, positions.begin, positions.size())};
       case Assembly::kUploaded: {
-        ExampleSlot slot = read(positions, at::kByte);
+        ExampleSlot slot = read(positions, source_->has_pixels() ? at::kByte : options_.format.dtype);
         return {std::move(slot.inputs), std::move(slot.targets), options_.format};
       }
       case Assembly::kOnHost:
@@ -174,8 +180,10 @@ class ShareLoader::Implementation {
     std::vector<int64_t> shape = source_->shape().vec();
     shape.insert(shape.begin(), positions.size());
     const auto memory = at::TensorOptions().pinned_memory(!options_.device.is_cpu());
+    const int64_t numbers = source_->targets();
     ExampleSlot slot{at::empty(shape, memory.dtype(dtype)),
-                     at::empty({positions.size()}, memory.dtype(at::kLong))};
+                     numbers > 0 ? at::empty({positions.size(), numbers}, memory.dtype(options_.format.dtype))
+                                 : at::empty({positions.size()}, memory.dtype(at::kLong))};
     const std::span<const int64_t> order(order_);
     source_->read(order.subspan(static_cast<size_t>(positions.begin), static_cast<size_t>(positions.size())),
                   values_, slot);

@@ -11,7 +11,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "data/memory_source.h"
-#include "data/packed_file.h"
+#include "tables/packed_file.h"
 
 namespace dtrain {
 namespace {

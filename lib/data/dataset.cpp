@@ -10,12 +10,13 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "data/cifar.h"
-#include "data/idx.h"
 #include "data/image_folder.h"
 #include "data/mnist.h"
 #include "data/split.h"
 #include "data/synthetic.h"
+#include "data/table_dataset.h"
 #include "spec/field_error.h"
+#include "tables/idx.h"
 
 namespace dtrain {
 namespace {
@@ -106,6 +107,8 @@ const std::vector<Entry>& entries() {
        "make a folder with a folder of pictures for each class",
        {},
        /*divides_itself=*/true},
+      {"arrays", nullptr, nullptr, 0, {}, 0, 0, "", ""},  // table_dataset.h
+      {"csv", nullptr, nullptr, 0, {}, 0, 0, "", ""},
       {"synthetic", nullptr, load_synthetic, 10, {1, 28, 28}, 60000, 10000, "", ""},
   };
   return table;
@@ -280,6 +283,14 @@ DatasetInfo split_info(DatasetInfo info, const SplitSpec& split) {
 
 }  // namespace
 
+int64_t DatasetInfo::stored_bytes() const {
+  int64_t inputs = 1;
+  for (const int64_t size : image_shape) inputs *= size;
+  const int64_t bytes = (has_pixels ? 1 : static_cast<int64_t>(sizeof(float))) * inputs +
+                        static_cast<int64_t>(sizeof(float)) * targets;
+  return (train_examples + validation_examples + test_examples) * bytes;
+}
+
 std::string counts_of(const DatasetInfo& info) {
   const std::string validation =
       info.has_validation() ? fmt::format(", {} validation", with_separators(info.validation_examples)) : "";
@@ -302,10 +313,13 @@ const std::vector<std::string>& dataset_names() {
 }
 
 DatasetInfo find_dataset(const DataSpec& spec) {
+  if (is_table_dataset(spec.dataset)) return checked(find_table_dataset(spec), spec);
   return checked(split_info(find_unsplit(spec), spec.split), spec);
 }
 
 DatasetInfo describe_dataset(const DataSpec& spec) {
+  if (is_table_dataset(spec.dataset))
+    return spec.saved_table.empty() ? checked(find_table_dataset(spec), spec) : saved_table_dataset(spec);
   std::vector<std::string> looked_in;
   if (const auto info = search(spec, looked_in)) return checked(split_info(*info, spec.split), spec);
   const Entry& entry = entry_named(spec.dataset);
@@ -319,6 +333,7 @@ DatasetInfo describe_dataset(const DataSpec& spec) {
 }
 
 Dataset load_dataset(const DataSpec& spec, uint64_t seed) {
+  if (is_table_dataset(spec.dataset)) return load_table_dataset(spec);
   const DatasetInfo unsplit = find_unsplit(spec);
   Dataset dataset = entry_named(unsplit.name).load(unsplit, spec, seed);
   if (!spec.split.validation || entry_named(unsplit.name).divides_itself) return dataset;

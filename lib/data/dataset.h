@@ -17,12 +17,18 @@ struct DatasetInfo {
   std::string name;       // the dataset that is used
   std::string requested;  // the dataset that the spec asks for; differs from `name` after a fallback
   std::string source;     // the folder, or "generated"
-  std::vector<int64_t> image_shape;  // channels, height, width
-  int64_t classes = 0;
-  int64_t train_examples = 0;       // to train on, after data.train_examples and without the validation part
-  int64_t validation_examples = 0;  // 0: the spec has no data.split
+  std::vector<int64_t> image_shape;  // of an example's inputs: channels, height, width; of numbers any
+  int64_t classes = 0;               // 0: the targets are numbers
+  int64_t train_examples = 0;        // to train on, after data.train_examples and without the validation part
+  int64_t validation_examples = 0;   // 0: the spec has no data.split
   int64_t test_examples = 0;
-  std::vector<std::string> class_names = {};  // by class; empty if the classes have only numbers
+  std::vector<std::string> class_names = {};   // by class; empty if the classes have only numbers
+  int64_t targets = 0;                         // numbers to predict of an example; 0: its class
+  std::vector<std::string> target_names = {};  // of these numbers; may be empty
+  bool has_pixels = true;                      // inputs are pixels, and not numbers
+  std::string table = {};                      // arrays, csv: what is kept with a model (table_dataset.h)
+  // Of all examples as they are stored, in bytes.
+  int64_t stored_bytes() const;
   bool is_fallback() const { return name != requested; }
   bool has_validation() const { return validation_examples > 0; }
   // What the evaluations during training are of: the validation part, or without one the test examples.

@@ -10,7 +10,8 @@
 
 namespace dtrain {
 
-// uint8 images [n, channels, height, width] and int64 labels [n], each label in [0, classes).
+// Examples as they are stored: uint8 images [n, channels, height, width], or numbers [n, shape of an
+// example]; and int64 labels [n], each in [0, classes), or the numbers to predict, [n, targets].
 struct LabelledImages {
   at::Tensor images;
   at::Tensor labels;
@@ -20,7 +21,7 @@ struct LabelledImages {
 // Memory for some examples, allocated by the caller that reads them. Contiguous, on the host.
 struct ExampleSlot {
   at::Tensor inputs;   // [n, shape of an example]: uint8, or the model's dtype
-  at::Tensor targets;  // int64 [n]
+  at::Tensor targets;  // int64 [n], the classes; or the model's dtype, [n, numbers to predict]
 };
 
 // Examples that are read by index. Any number of threads may read at once.
@@ -29,11 +30,15 @@ class ExampleSource {
   virtual ~ExampleSource() = default;
 
   virtual int64_t size() const = 0;
-  // Shape of the inputs of one example: channels, height, width.
+  // Shape of the inputs of one example: channels, height, width; or of numbers any.
   virtual at::IntArrayRef shape() const = 0;
+  // Whether inputs are stored as uint8 pixels. Otherwise they are numbers that a model takes as they are.
+  virtual bool has_pixels() const { return true; }
+  // How many numbers the target of an example is; 0: it is a class.
+  virtual int64_t targets() const { return 0; }
   // Reads the examples `indices`, each from 0 to size() - 1 and perhaps none, into `slot`, which has room for
   // exactly that many. `values`, of the slot's dtype, maps each pixel value to a number: [1, 256] for all
-  // channels, or [channels, 256]. If it is undefined, pixels stay uint8.
+  // channels, or [channels, 256]. If it is undefined, pixels stay uint8. Numbers become the slot's dtype.
   virtual void read(std::span<const int64_t> indices, const at::Tensor& values, ExampleSlot& slot) const = 0;
   // All examples as tensors, if they are in memory (a device can then hold them); a source that is a part of
   // another copies them.

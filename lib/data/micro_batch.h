@@ -10,8 +10,8 @@
 namespace dtrain {
 
 struct Batch {
-  at::Tensor inputs;   // [n, channels, height, width] of the model's dtype, normalised
-  at::Tensor targets;  // int64 [n]
+  at::Tensor inputs;   // [n, shape of an example] of the model's dtype, normalised
+  at::Tensor targets;  // int64 [n], the classes; or [n, numbers to predict] of the model's dtype
   int64_t size() const { return targets.size(0); }
 };
 
@@ -28,7 +28,7 @@ class MicroBatch {
  public:
   // From normalised examples.
   explicit MicroBatch(Batch batch) : images_(std::move(batch.inputs)), labels_(std::move(batch.targets)) {}
-  // From stored examples: uint8 [n, channels, height, width] and int64 [n].
+  // From stored examples: uint8 [n, channels, height, width] or inputs as they are, and their targets.
   MicroBatch(at::Tensor images, at::Tensor labels, const PixelFormat& format)
       : images_(std::move(images)), labels_(std::move(labels)), format_(format) {}
   // From the rows `rows` (int64 [n]) of stored examples.

@@ -13,8 +13,8 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "data/idx.h"
 #include "data/memory_source.h"
+#include "tables/idx.h"
 
 namespace dtrain {
 namespace {

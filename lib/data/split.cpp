@@ -32,6 +32,8 @@ class Selection : public ExampleSource {
 
   int64_t size() const override { return std::ssize(indices_); }
   at::IntArrayRef shape() const override { return source_->shape(); }
+  bool has_pixels() const override { return source_->has_pixels(); }
+  int64_t targets() const override { return source_->targets(); }
 
   void read(std::span<const int64_t> indices, const at::Tensor& values, ExampleSlot& slot) const override {
     std::vector<int64_t> in_source(indices.size());

@@ -31,6 +31,16 @@ std::string show_overhead(const ComparisonEvent& comparison) {
   return text;
 }
 
+// The metrics that either run has; the loss in any case.
+std::vector<std::string> names_of_metrics(const MetricValues& left, const MetricValues& right) {
+  std::vector<std::string> names;
+  for (const MetricInfo& metric : known_metrics()) {
+    if (metric.name == "loss" || find_metric(left, metric.name) || find_metric(right, metric.name))
+      names.push_back(metric.name);
+  }
+  return names;
+}
+
 std::string lay_out_comparison(const std::vector<ComparisonRow>& rows) {
   std::array<size_t, 4> widths{};
   for (const ComparisonRow& row : rows) {
@@ -67,16 +77,16 @@ std::vector<std::array<std::string, 4>> comparison_rows(const ComparisonEvent& c
   add("step ms", show_milliseconds, [](const ComparedRun& run) { return run.speed.step_ms; });
   const std::string part = distributed.part.value_or("evaluation");
   if (distributed.validation && part != kValidationPart) {
-    for (const MetricInfo& metric : known_metrics()) {
-      add(fmt::format("{} {}", kValidationPart, metric.name), show_metric, [&](const ComparedRun& run) {
-        return find_metric(run.validation.value_or(ValidationSummary()).metrics, metric.name);
-      });
-    }
+    const auto values_of = [](const ComparedRun& run) {
+      return run.validation.value_or(ValidationSummary()).metrics;
+    };
+    for (const std::string& name : names_of_metrics(values_of(baseline), values_of(distributed)))
+      add(fmt::format("{} {}", kValidationPart, name), show_metric,
+          [&](const ComparedRun& run) { return find_metric(values_of(run), name); });
   }
-  for (const MetricInfo& metric : known_metrics()) {
-    add(part + " " + metric.name, show_metric,
-        [&](const ComparedRun& run) { return find_metric(run.metrics, metric.name); });
-  }
+  for (const std::string& name : names_of_metrics(baseline.metrics, distributed.metrics))
+    add(part + " " + name, show_metric,
+        [&](const ComparedRun& run) { return find_metric(run.metrics, name); });
   if (distributed.restart_cost.restarts)
     rows.push_back({"restarts (seconds lost)", "-", show_restarts(distributed.restart_cost), ""});
   rows.push_back(

@@ -27,8 +27,11 @@ std::string how_it_ended(const RunEndEvent& end) {
 std::string evaluation_line(const std::string& title, const MetricValues& metrics) {
   const auto loss = find_metric(metrics, "loss");
   if (!loss) return "";
-  return fmt::format("  {}: loss {}, accuracy {}\n", title, show_metric(loss),
-                     show_metric(find_metric(metrics, "accuracy")));
+  std::string line = fmt::format("  {}: loss {}", title, show_metric(loss));
+  for (const auto& [name, value] : metrics) {
+    if (name != "loss") line += fmt::format(", {} {}", name, show_metric(value));
+  }
+  return line + "\n";
 }
 
 // What each worker of parameter_server did; empty for strategies whose replicas work in step.
@@ -129,7 +132,8 @@ void Console::on_run_start(const RunStartEvent& event) {
 void Console::on_step(const StepEvent& event) {
   print_row();
   progress_.loss = find_metric(event.metrics, "loss");
-  progress_.accuracy = find_metric(event.metrics, "accuracy");
+  progress_.metric = main_metric_of(event.metrics);
+  progress_.value = find_metric(event.metrics, progress_.metric);
   progress_.examples_per_second = event.speed.examples_per_second;
   follow(event.epoch, event.step);
 }
@@ -172,7 +176,11 @@ void Console::print_row() {
   const EpochRow row = *std::exchange(row_, std::nullopt);
   progress_.epoch_is_over = false;
   if (options_.quiet) return;
-  print((headed_ ? "" : epoch_heading(evaluated_)) + epoch_line(row, options_.colour));
+  if (!headed_) {
+    metric_ = main_metric_of(row.training.empty() ? row.evaluation : row.training);
+    print(epoch_heading(evaluated_, metric_));
+  }
+  print(epoch_line(row, metric_, options_.colour));
   headed_ = true;
 }
 
@@ -262,8 +270,9 @@ std::string Console::evaluation_lines(const RunEndEvent& event) const {
   const EvaluationPoint* best = all->second.best(options_.best);
   if (best == nullptr || best == &all->second.points.back()) return text;
   return text + "  " +
-         coloured(kGreen, fmt::format("best epoch: {}, loss {}, accuracy {}", best->epoch,
-                                      show_metric(best->loss), show_metric(best->accuracy))) +
+         coloured(kGreen, fmt::format("best epoch: {}, loss {}, {} {}", best->epoch,
+                                      show_metric(best->value("loss")), main_metric_of(best->metrics),
+                                      show_metric(best->value(main_metric_of(best->metrics))))) +
          "\n";
 }
 

@@ -87,6 +87,7 @@ class Console : public EventSink {
   std::optional<int64_t> replicas_;  // of the run that started last; nullopt before the first
   std::optional<EpochRow> row_;      // of an epoch whose evaluation may follow
   bool headed_ = false;              // the run's table has its heading
+  std::string metric_;               // that the table shows besides the loss
   std::string evaluated_ = "test";   // the part that is evaluated after epochs
   std::map<std::string, EvaluationSeries> evaluations_;  // by run
   double drawn_at_ = 0;

@@ -10,21 +10,21 @@ namespace {
 
 constexpr char kColumns[] = "{:>9} {:>9} {:>9} {:>9} {:>9} {:>11} {:>11}";
 
-std::string metric(const MetricValues& metrics, const char* name) {
+std::string metric(const MetricValues& metrics, const std::string& name) {
   return show_metric(find_metric(metrics, name));
 }
 
 }  // namespace
 
-std::string epoch_heading(const std::string& evaluated) {
+std::string epoch_heading(const std::string& evaluated, const std::string& metric) {
   return fmt::format("{:>9}{:>20}{:>20}\n", "", "-- training --", "-- " + evaluated + " --") +
-         fmt::format(kColumns, "epoch", "loss", "accuracy", "loss", "accuracy", "examples/s", "time") + "\n";
+         fmt::format(kColumns, "epoch", "loss", metric, "loss", metric, "examples/s", "time") + "\n";
 }
 
-std::string epoch_line(const EpochRow& row, bool green) {
+std::string epoch_line(const EpochRow& row, const std::string& main, bool green) {
   const std::string line = fmt::format(kColumns, fmt::format("{}/{}", show_count(row.epoch), row.epochs),
-                                       metric(row.training, "loss"), metric(row.training, "accuracy"),
-                                       metric(row.evaluation, "loss"), metric(row.evaluation, "accuracy"),
+                                       metric(row.training, "loss"), metric(row.training, main),
+                                       metric(row.evaluation, "loss"), metric(row.evaluation, main),
                                        show_rate(row.examples_per_second), show_duration(row.seconds));
   if (!row.is_best) return line + "\n";
   return line + (green ? fmt::format("  {}best{}\n", kGreen, kPlain) : "  best\n");

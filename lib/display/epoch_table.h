@@ -19,10 +19,11 @@ struct EpochRow {
   bool is_best = false;                // no evaluation of the run so far was better
 };
 
-// The two lines above the rows. `evaluated`: what the evaluations are of ("test").
-std::string epoch_heading(const std::string& evaluated);
+// The two lines above the rows. `evaluated`: what the evaluations are of ("test"); `metric`: what is shown
+// besides the loss ("accuracy").
+std::string epoch_heading(const std::string& evaluated, const std::string& metric);
 
 // At most 80 columns, unless numbers are very long. `green` marks the best epoch with a colour too.
-std::string epoch_line(const EpochRow& row, bool green);
+std::string epoch_line(const EpochRow& row, const std::string& metric, bool green);
 
 }  // namespace dtrain

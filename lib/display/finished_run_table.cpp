@@ -47,7 +47,7 @@ Row numbers(const std::string& title, const std::vector<std::optional<double>>& 
 }
 
 // One row for each epoch after which any of the runs was evaluated.
-std::vector<Row> accuracy_rows(const std::vector<FinishedRun>& runs) {
+std::vector<Row> metric_rows(const std::vector<FinishedRun>& runs, const std::string& metric) {
   std::set<int64_t> epochs;
   for (const FinishedRun& run : runs) {
     for (const EvaluationPoint& point : run.evaluations) epochs.insert(point.epoch);
@@ -59,7 +59,7 @@ std::vector<Row> accuracy_rows(const std::vector<FinishedRun>& runs) {
       const auto point = std::find_if(run.evaluations.begin(), run.evaluations.end(),
                                       [&](const EvaluationPoint& any) { return any.epoch == epoch; });
       row.push_back(
-          show_metric(point == run.evaluations.end() ? std::nullopt : std::optional(point->accuracy)));
+          show_metric(point == run.evaluations.end() ? std::nullopt : find_metric(point->metrics, metric)));
     }
     rows.push_back(row);
   }
@@ -74,6 +74,7 @@ std::vector<Row> number_rows(const RunsComparison& comparison) {
     for (const FinishedRun& run : comparison.runs) values.push_back(value(run));
     return values;
   };
+  const std::string& metric = comparison.metric;
   Row status = {"status"};
   for (const FinishedRun& run : comparison.runs) status.push_back(run.status.empty() ? "no end" : run.status);
   std::vector<Row> rows = {
@@ -81,15 +82,16 @@ std::vector<Row> number_rows(const RunsComparison& comparison) {
       numbers("examples/s", of_each([](const FinishedRun& run) { return run.examples_per_second; }),
               show_rate),
       numbers("step ms", of_each([](const FinishedRun& run) { return run.step_ms; }), show_milliseconds),
-      numbers("evaluation loss", of_each([](const FinishedRun& run) { return run.last_loss(); }),
+      numbers("evaluation loss", of_each([](const FinishedRun& run) { return run.last("loss"); }),
               show_metric),
-      numbers("evaluation accuracy", of_each([](const FinishedRun& run) { return run.last_accuracy(); }),
+      numbers("evaluation " + metric, of_each([&](const FinishedRun& run) { return run.last(metric); }),
               show_metric),
-      numbers("best accuracy", of_each([](const FinishedRun& run) { return run.best_accuracy(); }),
-              show_metric),
-      numbers(fmt::format("time to accuracy {:.4f}", comparison.target),
-              of_each([&](const FinishedRun& run) { return run.seconds_to(comparison.target); }),
-              show_seconds)};
+      numbers("best " + metric, of_each([&](const FinishedRun& run) { return run.best(metric); }),
+              show_metric)};
+  if (const std::optional<double> target = comparison.target)
+    rows.push_back(numbers(fmt::format("time to {} {}", metric, show_metric(target)),
+                           of_each([&](const FinishedRun& run) { return run.seconds_to(metric, *target); }),
+                           show_seconds));
   const auto splits = [](const FinishedRun& run) { return run.of_validation; };
   if (std::any_of(comparison.runs.begin(), comparison.runs.end(), splits)) {
     Row part = {"evaluations are of"};
@@ -97,9 +99,9 @@ std::vector<Row> number_rows(const RunsComparison& comparison) {
       part.push_back(run.of_validation ? "validation part" : "test examples");
     rows.insert(rows.begin() + 1, part);
     rows.push_back(
-        numbers("test loss", of_each([](const FinishedRun& run) { return run.test_loss(); }), show_metric));
-    rows.push_back(numbers("test accuracy",
-                           of_each([](const FinishedRun& run) { return run.test_accuracy(); }), show_metric));
+        numbers("test loss", of_each([](const FinishedRun& run) { return run.test("loss"); }), show_metric));
+    rows.push_back(numbers("test " + metric,
+                           of_each([&](const FinishedRun& run) { return run.test(metric); }), show_metric));
   }
   Row restarts = {"restarts (seconds lost)"};
   bool any = false;
@@ -125,7 +127,7 @@ std::string runs_table(const RunsComparison& comparison) {
   };
   section("what differs in the specs", differing_fields(comparison.runs));
   section("results, and their ratio to A", number_rows(comparison));
-  section("evaluation accuracy by epoch", accuracy_rows(comparison.runs));
+  section("evaluation " + comparison.metric + " by epoch", metric_rows(comparison.runs, comparison.metric));
   return text;
 }
 
@@ -134,24 +136,26 @@ Event runs_document(const RunsComparison& comparison) {
   for (const FinishedRun& run : comparison.runs) {
     Event evaluations = Event::array();
     for (const EvaluationPoint& point : run.evaluations) {
-      evaluations.push_back({{"epoch", point.epoch},
-                             {"loss", point.loss},
-                             {"accuracy", point.accuracy},
-                             {"seconds", point.seconds}});
+      Event evaluation = {{"epoch", point.epoch}};
+      for (const auto& [name, value] : point.metrics) evaluation[name] = value;
+      evaluation["seconds"] = point.seconds;
+      evaluations.push_back(evaluation);
     }
     Event entry = {{"path", run.path}, {"name", run.spec.name}, {"status", run.status}};
-    const auto add = [&](const char* key, std::optional<double> value) {
+    const std::string& metric = comparison.metric;
+    const auto add = [&](const std::string& key, std::optional<double> value) {
       if (value) entry[key] = *value;
     };
     add("examples_per_second", run.examples_per_second);
     add("step_ms", run.step_ms);
-    add("loss", run.last_loss());
-    add("accuracy", run.last_accuracy());
-    add("best_accuracy", run.best_accuracy());
+    add("loss", run.last("loss"));
+    add(metric, run.last(metric));
+    add("best_" + metric, run.best(metric));
     if (run.of_validation) entry["evaluated"] = kValidationPart;
-    add("test_loss", run.final_test ? run.test_loss() : std::nullopt);
-    add("test_accuracy", run.final_test ? run.test_accuracy() : std::nullopt);
-    add("seconds_to_accuracy", run.seconds_to(comparison.target));
+    add("test_loss", run.final_test ? run.test("loss") : std::nullopt);
+    add("test_" + metric, run.final_test ? run.test(metric) : std::nullopt);
+    add("seconds_to_" + metric,
+        comparison.target ? run.seconds_to(metric, *comparison.target) : std::nullopt);
     add("restarts", run.restart_cost.restarts);
     add("lost_seconds", run.restart_cost.lost_seconds);
     entry["evaluations"] = evaluations;
@@ -160,7 +164,10 @@ Event runs_document(const RunsComparison& comparison) {
   Event fields = Event::object();
   for (const auto& row : differing_fields(comparison.runs))
     fields[row[0]] = std::vector<std::string>(row.begin() + 1, row.end());
-  return {{"runs", runs}, {"target_accuracy", comparison.target}, {"spec", fields}};
+  Event document = {{"runs", runs}, {"metric", comparison.metric}};
+  if (comparison.target) document["target_" + comparison.metric] = *comparison.target;
+  document["spec"] = fields;
+  return document;
 }
 
 }  // namespace dtrain

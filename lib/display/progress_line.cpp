@@ -46,7 +46,7 @@ std::string progress_line(const Progress& progress, int width) {
     parts.push_back({"evaluating", 5});
   } else {
     if (progress.loss) parts.push_back({"loss " + show_metric(progress.loss), 5});
-    if (progress.accuracy) parts.push_back({"accuracy " + show_metric(progress.accuracy), 2});
+    if (progress.value) parts.push_back({progress.metric + " " + show_metric(progress.value), 2});
   }
   if (progress.examples_per_second)
     parts.push_back({show_rate(progress.examples_per_second) + " examples/s", 3});

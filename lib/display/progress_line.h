@@ -15,13 +15,14 @@ struct Progress {
   int64_t total_steps = 0;
   bool epoch_is_over = false;  // its steps are made: it is evaluated now, and saved
   std::optional<double> loss;
-  std::optional<double> accuracy;
+  std::string metric = "accuracy";  // the name of `value`
+  std::optional<double> value;
   std::optional<double> examples_per_second;
   std::optional<double> seconds_left;
 };
 
 // At most width - 1 columns, because many terminals wrap after the last one. All ASCII, except what `run`
-// contains. Parts that do not fit are left out, the least important first: run, accuracy, examples/s, time
+// contains. Parts that do not fit are left out, the least important first: run, metric, examples/s, time
 // left, loss (or that it is evaluating), bar, step, epoch.
 std::string progress_line(const Progress& progress, int width);
 

@@ -65,11 +65,11 @@ std::string value_info(const std::string& name, at::ScalarType type, const Shape
   return bytes(1, name) + bytes(2, bytes(1, integer(1, type_of(type)) + bytes(2, dims)));
 }
 
-// The nodes so far, from "pixels" to `last_`, and the names of the layers' outputs.
+// The nodes so far, from the input to `last_`, and the names of the layers' outputs.
 class Graph {
  public:
-  Graph(const NamedTensors& variables, at::ScalarType type)
-      : variables_(variables.begin(), variables.end()), type_(type) {}
+  Graph(const NamedTensors& variables, at::ScalarType type, std::string input)
+      : variables_(variables.begin(), variables.end()), type_(type), last_(std::move(input)) {}
 
   // NodeProto: input = 1, output = 2, name = 3, op_type = 4, attribute = 5.
   void add(const std::string& kind, const std::string& name, const std::vector<std::string>& more_inputs = {},
@@ -116,7 +116,7 @@ class Graph {
     const std::string result = form.output();
     const std::string identity = bytes(1, last_) + bytes(2, result) + bytes(3, result) + bytes(4, "Identity");
     return nodes_ + bytes(1, identity) + bytes(2, name) + initializers_ +
-           bytes(11, value_info("pixels", form.uint8 ? at::kByte : type_, image)) +
+           bytes(11, value_info(form.input(), form.uint8 ? at::kByte : type_, image)) +
            bytes(12, value_info(result, type_, output));
   }
 
@@ -125,7 +125,7 @@ class Graph {
   at::ScalarType type_;
   std::string nodes_;
   std::string initializers_;
-  std::string last_ = "pixels";
+  std::string last_;
   std::vector<std::string> outputs_;  // the output names of the model's input and of each layer so far
 };
 
@@ -221,8 +221,8 @@ const std::map<std::string, Translate> kTranslations = {{"dense", translate_dens
 std::string onnx_model(const LayerPlan& layers, const DataSpec& data, const Shape& image,
                        const NamedTensors& variables, const std::string& name, const ExportForm& form) {
   const at::ScalarType type = variables.empty() ? at::kFloat : variables.front().second.scalar_type();
-  Graph graph(variables, type);
-  add_normalisation(graph, data, form.uint8, type);
+  Graph graph(variables, type, form.input());
+  if (form.pixels) add_normalisation(graph, data, form.uint8, type);
   graph.end();
   for (const PlacedLayer& layer : layers.layers) {
     const auto translate = kTranslations.find(layer.spec.kind);
@@ -232,7 +232,8 @@ std::string onnx_model(const LayerPlan& layers, const DataSpec& data, const Shap
     translate->second(graph, layer);
     graph.end();
   }
-  if (form.softmax) graph.add("Softmax", "softmax", {}, {attribute("axis", int64_t{1})});
+  if (form.softmax && form.sigmoid) graph.add("Sigmoid", "probabilities_of_outputs");
+  if (form.softmax && !form.sigmoid) graph.add("Softmax", "softmax", {}, {attribute("axis", int64_t{1})});
   // ModelProto: ir_version = 1, producer_name = 2, producer_version = 3, graph = 7, opset_import = 8 {version
   // = 2}, metadata_props = 14 {key = 1, value = 2}.
   std::string model = integer(1, kIrVersion) + bytes(2, "dtrain") + bytes(3, kVersion) +

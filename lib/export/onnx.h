@@ -10,10 +10,10 @@
 namespace dtrain {
 
 // The bytes of an ONNX model. Its input "pixels", [batch, channels, height, width] of uint8 or of the model's
-// float type, takes the images' original values 0 to 255: the model includes the normalisation. Its output is
-// "logits" or "probabilities", [batch, classes]. The form's metadata are its metadata_props. Dropout is left
-// out, because it does nothing after training. Throws Error(kCheckpoint) if `variables` lacks a variable of a
-// layer.
+// float type, takes the images' original values 0 to 255: the model includes the normalisation. Of a model of
+// numbers it is "inputs", [batch, ...] of the model's type. Its output is "logits" or "probabilities",
+// [batch, classes], or "values". The form's metadata are its metadata_props. Dropout is left out, because it
+// does nothing after training. Throws Error(kCheckpoint) if `variables` lacks a variable of a layer.
 std::string onnx_model(const LayerPlan& layers, const DataSpec& data, const Shape& image,
                        const NamedTensors& variables, const std::string& name, const ExportForm& form = {});
 

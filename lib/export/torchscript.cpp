@@ -173,13 +173,16 @@ std::string torchscript_source(const LayerPlan& layers, const DataSpec& data, co
                                const ExportForm& form) {
   const at::ScalarType type = variables.empty() ? at::kFloat : variables.front().second.scalar_type();
   const Variables names(variables);
-  const Normalisation by = normalisation_of(data);
-  std::string source =
-      "def forward(self, pixels: Tensor) -> Tensor:\n"
-      // In TorchScript, types are numbers.
-      +
-      fmt::format("    x = torch.div(torch.sub(torch.div(torch.to(pixels, {}), 255), {}), {})\n",
-                  static_cast<int>(type), by_channel(by.mean, type), by_channel(by.standard_deviation, type));
+  std::string source = fmt::format("def forward(self, {}: Tensor) -> Tensor:\n", form.input());
+  // In TorchScript, types are numbers.
+  if (form.pixels) {
+    const Normalisation by = normalisation_of(data);
+    source += fmt::format("    x = torch.div(torch.sub(torch.div(torch.to(pixels, {}), 255), {}), {})\n",
+                          static_cast<int>(type), by_channel(by.mean, type),
+                          by_channel(by.standard_deviation, type));
+  } else {
+    source += fmt::format("    x = torch.to(inputs, {})\n", static_cast<int>(type));
+  }
   int64_t number = 0;
   for (const PlacedLayer& layer : layers.layers) {
     const auto translate = kTranslations.find(layer.spec.kind);
@@ -191,7 +194,8 @@ std::string torchscript_source(const LayerPlan& layers, const DataSpec& data, co
     if (is_kept(layers, number)) source += fmt::format("    {} = x\n", kept(number));
     ++number;
   }
-  return source + (form.softmax ? "    return torch.softmax(x, 1)\n" : "    return x\n");
+  const char* const result = !form.softmax ? "x" : form.sigmoid ? "torch.sigmoid(x)" : "torch.softmax(x, 1)";
+  return source + fmt::format("    return {}\n", result);
 }
 
 std::string torchscript_model(const LayerPlan& layers, const DataSpec& data, const NamedTensors& variables,

@@ -12,7 +12,8 @@ namespace dtrain {
 
 // The source of `forward` in TorchScript, with one line for each layer except dropout, which does nothing
 // after training. Its argument "pixels", [batch, channels, height, width] of any type, takes the images'
-// original values 0 to 255: the model includes the normalisation. It returns the logits or probabilities,
+// original values 0 to 255: the model includes the normalisation. Of a model of numbers it is
+// "inputs". It returns the logits or probabilities,
 // [batch, classes].
 std::string torchscript_source(const LayerPlan& layers, const DataSpec& data, const NamedTensors& variables,
                                const ExportForm& form = {});

@@ -35,7 +35,7 @@ void report(const EvaluationSums& sums, ReportPipe& pipe) {
     const auto at = [&](size_t index) { return sums.counts.begin() + static_cast<int64_t>(index); };
     pipe.write(event_text(Event{{"event", "counts"}, {"counts", std::vector<int64_t>(at(begin), at(end))}}));
   }
-  pipe.write(event_text(Event{{"event", "loss"}, {"loss", sums.loss}}));
+  pipe.write(event_text(Event{{"event", "sums"}, {"sums", sums.sums}}));
 }
 
 void collect(const std::string& line, EvaluationSums& sums) {
@@ -44,7 +44,7 @@ void collect(const std::string& line, EvaluationSums& sums) {
   if (event.contains("counts")) {
     for (const Event& count : event["counts"]) sums.counts.push_back(count.get<int64_t>());
   }
-  if (const auto loss = number_at(event, "loss")) sums.loss = *loss;
+  if (event.contains("sums")) sums.sums = event["sums"].get<std::vector<double>>();
 }
 
 void take_part(const EvaluationJob& evaluation, const Identity& identity, StatusBoard& board,

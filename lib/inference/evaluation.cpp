@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "data/batches.h"
 #include "models/variables.h"
+#include "objective/metric_sums.h"
 #include "objective/objective.h"
 #include "train/assembly.h"
 
@@ -20,6 +21,7 @@ int64_t sum_of(const std::vector<int64_t>& counts) {
 
 // The size of EvaluationSums::counts.
 int64_t count_of_counts(int64_t classes) {
+  if (classes == 0) return 0;
   return 2 * classes + (classes <= kMostConfusedClasses ? classes * classes : 0);
 }
 
@@ -33,23 +35,29 @@ void count(const at::Tensor& targets, const at::Tensor& predictions, int64_t cla
   counts.narrow(0, 2 * classes, cells).add_(at::bincount(targets * classes + predictions, {}, cells));
 }
 
+at::Tensor predicted_classes(const at::Tensor& logits) {
+  return logits.size(1) > 1 ? logits.argmax(1) : logits.squeeze(1).gt(0).to(at::kLong);
+}
+
 }  // namespace
 
-int64_t Evaluation::examples() const { return sum_of(examples_of); }
-
 int64_t Evaluation::correct() const { return sum_of(correct_of); }
-
-double Evaluation::accuracy() const {
-  return static_cast<double>(correct()) / static_cast<double>(examples());
-}
 
 std::optional<double> Evaluation::accuracy_of(size_t label) const {
   if (examples_of[label] == 0) return std::nullopt;
   return static_cast<double>(correct_of[label]) / static_cast<double>(examples_of[label]);
 }
 
-Evaluation evaluation_from(const EvaluationSums& sums, int64_t classes) {
+Evaluation evaluation_from(const EvaluationSums& sums, const JobPlan& job) {
   Evaluation result;
+  const ObjectiveInfo& objective = objective_info(job.spec.train.loss.kind);
+  const std::vector<std::string> names = objective.sum_names();
+  std::map<std::string, double> named;
+  for (size_t i = 0; i < names.size(); ++i) named[names[i]] = sums.sums.at(i);
+  result.metrics = MetricSums(objective, named).metrics();
+  result.examples = static_cast<int64_t>(named.at("examples"));
+  const int64_t classes = job.data.classes;
+  if (classes == 0) return result;
   auto count = sums.counts.begin();
   const auto take = [&] {
     const auto begin = count;
@@ -59,13 +67,14 @@ Evaluation evaluation_from(const EvaluationSums& sums, int64_t classes) {
   result.examples_of = take();
   result.correct_of = take();
   while (count != sums.counts.end()) result.confusion.push_back(take());
-  result.loss = sums.loss / static_cast<double>(result.examples());
   return result;
 }
 
 JobPlan job_of_checkpoint(const std::filesystem::path& checkpoint, const Overrides& overrides,
                           DatasetInfo (*look)(const DataSpec&), LoadedSpec& loaded) {
-  loaded = parse_spec(read_manifest(checkpoint).state.spec, "the checkpoint's spec", overrides);
+  const TrainingState state = read_manifest(checkpoint).state;
+  loaded = parse_spec(state.spec, "the checkpoint's spec", overrides);
+  loaded.spec.data.saved_table = state.table;
   JobPlan job = plan_job(loaded, look);
   if (loaded.ok()) require_model_of(job, checkpoint);
   return job;
@@ -78,9 +87,9 @@ std::shared_ptr<Model> trained_model(const JobPlan& job, const NamedTensors& var
   return model;
 }
 
-at::Tensor finite_logits(Model& model, const at::Tensor& inputs) {
-  at::Tensor logits = model.forward(inputs).to(at::kDouble);
-  if (at::isfinite(logits).all().item<bool>()) return logits;
+at::Tensor finite_outputs(Model& model, const at::Tensor& inputs) {
+  at::Tensor outputs = model.forward(inputs).to(at::kDouble);
+  if (at::isfinite(outputs).all().item<bool>()) return outputs;
   std::string why = "they are too large for an example";
   for (const auto& [name, tensor] : named_variables(model)) {
     if (!at::isfinite(tensor).all().item<bool>()) why = fmt::format("'{}' has values that are not", name);
@@ -93,9 +102,14 @@ at::Tensor finite_logits(Model& model, const at::Tensor& inputs) {
           why));
 }
 
+at::Tensor class_probabilities(const at::Tensor& logits) {
+  if (logits.size(1) > 1) return at::softmax(logits, 1);
+  return at::cat({at::sigmoid(-logits), at::sigmoid(logits)}, 1);
+}
+
 ExampleSourcePtr load_examples(const JobPlan& job, const std::string& part) {
   DataSpec data = job.spec.data;
-  if (part == "test") {  // the training examples need not be read
+  if (part == "test" && job.data.table.empty()) {  // the training examples need not be read
     data.train_examples = 1;
     data.split.validation = std::nullopt;
   }
@@ -124,26 +138,26 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSou
   loader.start_epoch(0);
   const int64_t classes = job.data.classes;
   const auto objective = make_objective(job.spec.train);
-  at::Tensor loss = at::zeros({1}, at::kDouble);
+  MetricSums sums(objective->info());
   at::Tensor counts = at::zeros({count_of_counts(classes)}, at::kLong);
   while (const std::optional<Share> share = loader.next()) {
     for (const MicroBatch& micro_batch : share->micro_batches) {
       const Batch batch = micro_batch.assemble();
       // In double precision, so that the sum does not depend on how the examples were shared.
-      const at::Tensor logits = finite_logits(model, batch.inputs);
-      loss += objective->evaluation_loss(logits, batch.targets);
-      count(batch.targets, logits.argmax(1), classes, counts);
+      const at::Tensor outputs = finite_outputs(model, batch.inputs);
+      sums.add_batch(*objective, outputs, batch.targets, objective->evaluation_loss(outputs, batch.targets));
+      if (classes > 0) count(batch.targets, predicted_classes(outputs), classes, counts);
     }
   }
-  group.all_reduce_sum(loss);
-  group.all_reduce_sum(counts);
+  group.all_reduce_sum(sums.values());
+  if (classes > 0) group.all_reduce_sum(counts);
 
+  if (sums.examples() != examples->size())
+    throw Error(ExitCode::kBug,
+                fmt::format("evaluated {} examples of {}", sums.examples(), examples->size()));
+  const double* first_sum = sums.values().const_data_ptr<double>();
   const int64_t* first = counts.const_data_ptr<int64_t>();
-  EvaluationSums sums{loss.item<double>(), {first, first + counts.numel()}};
-  const int64_t evaluated = counts.narrow(0, 0, classes).sum().item<int64_t>();
-  if (evaluated != examples->size())
-    throw Error(ExitCode::kBug, fmt::format("evaluated {} examples of {}", evaluated, examples->size()));
-  return sums;
+  return {{first_sum, first_sum + sums.values().numel()}, {first, first + counts.numel()}};
 }
 
 }  // namespace dtrain

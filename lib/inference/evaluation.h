@@ -18,24 +18,24 @@ namespace dtrain {
 constexpr int64_t kMostConfusedClasses = 1000;
 
 struct Evaluation {
-  double loss = 0;                              // mean cross-entropy
+  int64_t examples = 0;
+  MetricValues metrics;  // of the job's loss
+  // Where the targets are classes; otherwise the rest is empty.
   std::vector<int64_t> examples_of;             // number of examples by class
   std::vector<int64_t> correct_of;              // by class: how many were predicted correctly
   std::vector<std::vector<int64_t>> confusion;  // [class][predicted class]; empty above kMostConfusedClasses
 
-  int64_t examples() const;
   int64_t correct() const;
-  double accuracy() const;                                // 0 to 1
   std::optional<double> accuracy_of(size_t label) const;  // nullopt: the class has no examples
 };
 
 // The sums from which an evaluation is computed. They can be added and sent.
 struct EvaluationSums {
-  double loss = 0;  // sum of cross-entropies
-  std::vector<int64_t>
-      counts;  // examples of each class, correct ones of each, the rows of the confusion matrix
+  std::vector<double> sums;  // of the job's loss, in the order of ObjectiveInfo::sum_names()
+  // Of classes: the examples of each, the correct ones of each, the rows of the confusion matrix.
+  std::vector<int64_t> counts;
 };
-Evaluation evaluation_from(const EvaluationSums& sums, int64_t classes);
+Evaluation evaluation_from(const EvaluationSums& sums, const JobPlan& job);
 
 // The plan of a checkpoint's resolved job, with `overrides` as for --set and the data that `look`
 // (find_dataset or describe_dataset) describes. Problems are put in `loaded.problems`. Throws
@@ -48,9 +48,12 @@ JobPlan job_of_checkpoint(const std::filesystem::path& checkpoint, const Overrid
 // model's.
 std::shared_ptr<Model> trained_model(const JobPlan& job, const NamedTensors& variables);
 
-// The model's logits for inputs [n, ...], as float64 [n, classes]. Throws Error(kCheckpoint) if one of the
-// logits is not finite: such a model cannot be used.
-at::Tensor finite_logits(Model& model, const at::Tensor& inputs);
+// The model's outputs for inputs [n, ...], as float64 [n, classes], or [n, numbers to predict]. Throws
+// Error(kCheckpoint) if one of the outputs is not finite: such a model cannot be used.
+at::Tensor finite_outputs(Model& model, const at::Tensor& inputs);
+
+// The probabilities of the classes, [n, classes], by their logits: [n, classes], or of two classes [n, 1].
+at::Tensor class_probabilities(const at::Tensor& logits);
 
 // The job's "train", "validation" or "test" examples. Throws Error(kData) if there are none, Error(kUsage)
 // for "validation" if its spec has no data.split.

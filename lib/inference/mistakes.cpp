@@ -15,6 +15,7 @@ namespace {
 
 // Keeps the `most` examples whose class had the least probability.
 void keep_worst(std::vector<WrongExample>& worst, WrongExample example, size_t most) {
+  if (most == 0) return;
   const auto place =
       std::upper_bound(worst.begin(), worst.end(), example,
                        [](const WrongExample& a, const WrongExample& b) { return a.of_label < b.of_label; });
@@ -70,6 +71,7 @@ Mistakes find_mistakes(const JobPlan& job, const std::filesystem::path& checkpoi
   const auto classes = static_cast<size_t>(job.data.classes);
   Mistakes found;
   found.confusion.assign(classes, std::vector<int64_t>(classes));
+  if (!job.data.has_pixels) most_shown = 0;  // there is no picture to show
   while (found.examples < most_examples) {
     const std::optional<Share> share = loader.next();
     if (!share) break;
@@ -78,7 +80,7 @@ Mistakes find_mistakes(const JobPlan& job, const std::filesystem::path& checkpoi
       const Batch batch = micro_batch.assemble();
       const std::vector<int64_t> indices(index, index + batch.size());
       index += batch.size();
-      count_mistakes(found, batch.targets, at::softmax(finite_logits(*model, batch.inputs), 1), indices,
+      count_mistakes(found, batch.targets, class_probabilities(finite_outputs(*model, batch.inputs)), indices,
                      most_shown);
     }
   }

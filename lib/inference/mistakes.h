@@ -28,7 +28,7 @@ struct Mistakes {
 };
 
 // Predicts the test examples of a checkpoint's job, in this process with all cores: at most `most_examples`,
-// the first ones. Throws Error(kData, kCheckpoint) as load_examples() and finite_logits() do. The job
+// the first ones. Throws Error(kData, kCheckpoint) as load_examples() and finite_outputs() do. The job
 // has at most kMostConfusedClasses classes.
 Mistakes find_mistakes(const JobPlan& job, const std::filesystem::path& checkpoint, int64_t most_examples,
                        size_t most_shown);

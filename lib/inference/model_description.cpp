@@ -20,20 +20,34 @@ Event class_names(const DatasetInfo& data) {
 
 }  // namespace
 
+std::vector<std::string> target_names(const DatasetInfo& data) {
+  if (!data.target_names.empty()) return data.target_names;
+  std::vector<std::string> names;
+  for (int64_t target = 0; target < data.targets; ++target) names.push_back(fmt::format("target_{}", target));
+  return names;
+}
+
 Metadata model_description(const JobPlan& job, const TrainingState& state) {
+  Metadata metadata = {{"dtrain", state.dtrain},
+                       {"name", job.spec.name},
+                       {"step", std::to_string(state.step)},
+                       {"dataset", job.data.name},
+                       {"model", print_spec(job.spec)}};
+  if (job.data.classes > 0) metadata["classes"] = event_text(class_names(job.data));
+  if (job.data.targets > 0) metadata["targets"] = event_text(target_names(job.data));
+  if (!job.data.table.empty()) metadata["table"] = job.data.table;
+  const std::string shape = fmt::format("[batch, {}]", fmt::join(job.data.image_shape, ", "));
+  if (!job.data.has_pixels) {
+    metadata["input"] = "numbers, " + shape;
+    return metadata;
+  }
   const Normalisation by = normalisation_of(job.spec.data);
-  const std::string mean = text_of(by.mean), standard_deviation = text_of(by.standard_deviation);
-  return {{"dtrain", state.dtrain},
-          {"name", job.spec.name},
-          {"step", std::to_string(state.step)},
-          {"dataset", job.data.name},
-          {"classes", event_text(class_names(job.data))},
-          {"input", fmt::format("(pixel / 255 - {}) / {}, [batch, {}]", mean, standard_deviation,
-                                fmt::join(job.data.image_shape, ", "))},
-          {"layout", "NCHW"},
-          {"mean", mean},
-          {"standard_deviation", standard_deviation},
-          {"model", print_spec(job.spec)}};
+  metadata["mean"] = text_of(by.mean);
+  metadata["standard_deviation"] = text_of(by.standard_deviation);
+  metadata["input"] =
+      fmt::format("(pixel / 255 - {}) / {}, {}", metadata["mean"], metadata["standard_deviation"], shape);
+  metadata["layout"] = "NCHW";
+  return metadata;
 }
 
 }  // namespace dtrain

@@ -7,6 +7,9 @@
 
 namespace dtrain {
 
+// The names of the numbers that a model predicts: those of its data, or target_0 and so on.
+std::vector<std::string> target_names(const DatasetInfo& data);
+
 // Texts by name (docs/export.md): the classes, how pixels are normalised, the job and the step.
 Metadata model_description(const JobPlan& job, const TrainingState& state);
 

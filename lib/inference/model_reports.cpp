@@ -40,11 +40,11 @@ std::vector<LayerRow> layers_of(const JobPlan& job) {
   return rows;
 }
 
-// Of a job with too many classes for a matrix nothing.
+// Of a job without classes, or with too many for a matrix, nothing.
 void add_mistakes(ModelReport& report, const ResumePoint& point) {
   LoadedSpec loaded;
   const JobPlan job = job_of_checkpoint(point.checkpoint, {}, find_dataset, loaded);
-  if (!loaded.ok() || job.data.classes > kMostConfusedClasses) return;
+  if (!loaded.ok() || job.data.classes == 0 || job.data.classes > kMostConfusedClasses) return;
   const Mistakes found = find_mistakes(job, point.checkpoint, kMostPredicted, kMostPictures);
   report.examined =
       fmt::format("the checkpoint of step {}: {} of {} are right", with_separators(point.state.step),

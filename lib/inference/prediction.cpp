@@ -7,10 +7,10 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "data/batches.h"
-#include "data/idx.h"
 #include "data/memory_source.h"
 #include "images/fit.h"
 #include "inference/evaluation.h"
+#include "tables/idx.h"
 #include "train/assembly.h"
 
 namespace dtrain {
@@ -31,7 +31,7 @@ std::vector<std::vector<ClassProbability>> Predictor::predict(const at::Tensor& 
   while (const std::optional<Share> share = loader.next()) {
     for (const MicroBatch& micro_batch : share->micro_batches) {
       const Batch batch = micro_batch.assemble();
-      const at::Tensor probabilities = at::softmax(finite_logits(*model_, batch.inputs), /*dim=*/1);
+      const at::Tensor probabilities = class_probabilities(finite_outputs(*model_, batch.inputs));
       const auto [values, labels] = probabilities.topk(std::min(top, probabilities.size(1)), /*dim=*/1);
       for (int64_t row = 0; row < batch.size(); ++row) {
         std::vector<ClassProbability>& classes = predictions.emplace_back();

@@ -30,7 +30,7 @@ class Predictor {
   Predictor(const JobPlan& job, const NamedTensors& variables);
 
   // The `top` most probable classes of each of the images, uint8 [n, channels, height, width] in the model's
-  // input shape. Throws Error(kCheckpoint) as finite_logits() does.
+  // input shape. Throws Error(kCheckpoint) as finite_outputs() does.
   std::vector<std::vector<ClassProbability>> predict(const at::Tensor& images, int64_t top) const;
 
   // Predicts each image in a file, in order, with only some images in memory at a time. They are

@@ -12,8 +12,10 @@
 #include "core/text.h"
 #include "job_file/overrides.h"
 #include "job_file/rules.h"
+#include "kinds/objectives.h"
 #include "spec/fields.h"
 #include "spec/values.h"
+#include "yaml/word_sections.h"
 #include "yaml/yaml_tree.h"
 
 namespace dtrain {
@@ -234,6 +236,15 @@ std::vector<std::string> drop_fields_of_other_kinds(YamlNode& root, const Overri
   return notes;
 }
 
+// The loss says what the one target column of a table is.
+void resolve_target_kind(JobSpec& spec) {
+  if (spec.data.dataset != "csv" || spec.data.target_kind != "auto") return;
+  const Targets targets = objective_info(spec.train.loss.kind).targets;
+  const bool classes =
+      targets == Targets::kClass || (targets == Targets::kEither && spec.data.target.size() == 1);
+  spec.data.target_kind = classes ? "classes" : "numbers";
+}
+
 LoadedSpec parse(const std::string& text, const std::string& name, const std::filesystem::path& folder,
                  const Overrides& overrides) {
   const ReadTree read = [&](YamlNode root, const Overrides& with) {
@@ -245,6 +256,7 @@ LoadedSpec parse(const std::string& text, const std::string& name, const std::fi
   try {
     YamlNode root = parse_yaml(text);
     if (root.line == 0) root.line = root.column = 1;  // the file has no document at all
+    write_words_out(root, word_sections());
     const std::vector<std::string> notes = drop_fields_of_other_kinds(root, overrides, read);
     loaded = read(std::move(root), overrides);
     loaded.notes = notes;
@@ -258,6 +270,7 @@ LoadedSpec parse(const std::string& text, const std::string& name, const std::fi
   StrategySpec& strategy = loaded.spec.strategy;
   if (loaded.ok() && loaded.positions.contains("strategy.devices[0]"))
     strategy.replicas = static_cast<int64_t>(strategy.devices.size());
+  resolve_target_kind(loaded.spec);
   return loaded;
 }
 

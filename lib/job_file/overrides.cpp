@@ -162,6 +162,7 @@ void remove_at(YamlNode& map, const std::string& path) {
 }
 
 bool decides_about_others(const std::string& path) {
+  if (may_be_word(path)) return true;
   if (const auto of_layer = layer_field_path(path)) return of_layer->name == "kind";
   return std::any_of(job_fields().begin(), job_fields().end(), [&](const FieldInfo& field) {
     return std::find(field.when.paths.begin(), field.when.paths.end(), path) != field.when.paths.end();
@@ -206,7 +207,8 @@ std::vector<Problem> apply_overrides(YamlNode& root, const Overrides& overrides)
     try {
       YamlNode value = parse_yaml(text.substr(equals + 1));
       mark_as_override(value);
-      problem = set_at(root, path, std::move(value));
+      const bool is_word = may_be_word(path) && value.kind == YamlNode::Kind::kScalar;
+      problem = set_at(root, is_word ? path + ".kind" : path, std::move(value));
     } catch (const YamlError& error) {
       problem = fmt::format("{} (in '{}')", error.what(), printable(text, 60));
     }

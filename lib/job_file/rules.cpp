@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "core/text.h"
+#include "kinds/objectives.h"
 #include "kinds/strategies.h"
 #include "spec/fields.h"
 
@@ -276,6 +277,8 @@ class Rules {
 
   void check_data() {
     const DataSpec& data = spec_.data;
+    if (usable("data.fallback") && data.fallback && (*data.fallback == "arrays" || *data.fallback == "csv"))
+      add("data.fallback", fmt::format("{} has no usual folder; use synthetic", *data.fallback));
     if (usable("data.fallback") && data.fallback && !has_problem("data.dataset")) {
       if (data.dataset == "synthetic") {
         add("data.fallback", "is never used: a synthetic dataset has no files that could be missing");
@@ -287,8 +290,8 @@ class Rules {
     if (is_written("data.split") && !is_written("data.split.validation") && !is_written("data.split.test") &&
         !has_problem("data.split") && !any_faulty_in("data.split"))
       add("data.split",
-          "keeps no examples without `validation`, the part to keep, such as 0.1; to keep none: validation: "
-          "none");
+          "keeps no examples without `validation` or `test`, the part to keep, such as 0.1; to keep none: "
+          "validation: none");
     if (usable("data.shape")) {
       int64_t values = 1;
       for (const int64_t size : data.shape) values *= size;
@@ -379,7 +382,33 @@ class Rules {
           "or float32");
   }
 
+  // Reports metrics that the loss does not have.
+  void check_metrics() {
+    if (has_problem("train.loss.kind")) return;
+    const ObjectiveInfo& objective = objective_info(spec_.train.loss.kind);
+    std::vector<std::string> names;
+    for (const MetricInfo& metric : objective.metrics) names.push_back(metric.name);
+    for (const char* path :
+         {"checkpoint.best.metric", "callbacks.early_stopping.metric", "train.schedule.metric"}) {
+      if (!usable(path)) continue;
+      const std::string metric = to_json(*find_field(job_fields(), path), spec_).get<std::string>();
+      if (metric == "none" || std::find(names.begin(), names.end(), metric) != names.end()) continue;
+      add(path, fmt::format("{} has no {}; its metrics: {}", objective.name, metric, join(names)));
+    }
+  }
+
+  void check_loss() {
+    const LossSpec& loss = spec_.train.loss;
+    const auto weights = loss.class_weights.size();
+    if (usable("train.loss.class_weights") && loss.kind == "binary_cross_entropy" && weights != 0 &&
+        weights != 2)
+      add("train.loss.class_weights",
+          fmt::format("has {} entries; binary_cross_entropy takes two, for the targets 0 and 1", weights));
+  }
+
   void check_train() {
+    check_metrics();
+    check_loss();
     check_schedule();
     check_precision();
     const TrainSpec& train = spec_.train;

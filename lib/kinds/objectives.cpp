@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 
 #include "core/error.h"
 
@@ -19,10 +20,68 @@ MetricInfo accuracy() {
           [](const SumLookup& sum) { return sum("correct") / sum("examples"); }};
 }
 
+// part / whole; 0 where there is nothing to find or nothing was found, as in Keras and scikit-learn.
+double share(const SumLookup& sum, double part, double whole) {
+  if (sum("examples") == 0) return std::nan("");
+  return whole == 0 ? 0 : part / whole;
+}
+MetricInfo precision() {
+  return {"precision", /*higher_is_better=*/true, MetricUnit::kFraction,
+          [](const SumLookup& sum) { return share(sum, sum("true_positives"), sum("predicted_positives")); }};
+}
+MetricInfo recall() {
+  return {"recall", /*higher_is_better=*/true, MetricUnit::kFraction,
+          [](const SumLookup& sum) { return share(sum, sum("true_positives"), sum("positives")); }};
+}
+MetricInfo f1() {
+  return {"f1", /*higher_is_better=*/true, MetricUnit::kFraction, [](const SumLookup& sum) {
+            return share(sum, 2 * sum("true_positives"), sum("predicted_positives") + sum("positives"));
+          }};
+}
+
+MetricInfo rmse() {
+  return {"rmse", /*higher_is_better=*/false, MetricUnit::kNumber,
+          [](const SumLookup& sum) { return std::sqrt(sum("squared_errors") / sum("examples")); }};
+}
+MetricInfo mae() {
+  return {"mae", /*higher_is_better=*/false, MetricUnit::kNumber,
+          [](const SumLookup& sum) { return sum("absolute_errors") / sum("examples"); }};
+}
+// What is below this share of the sum of squares is its rounding: the targets are all the same.
+constexpr double kRounding = 1e-13;
+MetricInfo r2() {
+  return {"r2", /*higher_is_better=*/true, MetricUnit::kNumber, [](const SumLookup& sum) {
+            const double errors = sum("squared_errors"), squares = sum("squared_targets");
+            const double deviations = squares - sum("targets") * sum("targets") / sum("examples");
+            if (deviations <= kRounding * squares) return errors == 0 ? 1.0 : 0.0;
+            return 1 - errors / deviations;
+          }};
+}
+
+ObjectiveInfo of_numbers(const char* name) {
+  return {.name = name,
+          .targets = Targets::kNumbers,
+          .sums = {"squared_errors", "absolute_errors", "targets", "squared_targets"},
+          .metrics = {loss(), rmse(), mae(), r2()}};
+}
+
 const std::vector<ObjectiveInfo>& objectives() {
   static const std::vector<ObjectiveInfo> table = {
       // For logits [n, classes] and the index of each example's class, int64 [n].
-      {.name = "cross_entropy", .sums = {"correct"}, .metrics = {loss(), accuracy()}},
+      {.name = "cross_entropy",
+       .targets = Targets::kClass,
+       .sums = {"correct"},
+       .metrics = {loss(), accuracy()}},
+      // For logits [n, outputs] and as many targets from 0 to 1; or logits [n, 1] and classes 0 and 1, int64
+      // [n]. `correct` counts the outputs of an example together as one; the other sums count each.
+      {.name = "binary_cross_entropy",
+       .targets = Targets::kEither,
+       .sums = {"correct", "true_positives", "predicted_positives", "positives"},
+       .metrics = {loss(), accuracy(), precision(), recall(), f1()}},
+      // For values [n, outputs] and as many targets. Each sum is of the means over an example's outputs.
+      of_numbers("mean_squared_error"),
+      of_numbers("mean_absolute_error"),
+      of_numbers("huber"),
   };
   return table;
 }
@@ -70,6 +129,13 @@ const std::vector<MetricInfo>& known_metrics() {
 }
 
 std::vector<std::string> metric_names() { return names_of(known_metrics()); }
+
+std::string main_metric_of(const MetricValues& metrics) {
+  for (const MetricInfo& known : known_metrics()) {
+    if (known.name != "loss" && find_metric(metrics, known.name)) return known.name;
+  }
+  return "loss";
+}
 
 std::optional<double> find_metric(const MetricValues& metrics, const std::string& name) {
   for (const auto& [known, value] : metrics) {

@@ -29,11 +29,18 @@ struct MetricInfo {
 constexpr size_t kLossSum = 0;
 constexpr size_t kExamplesSum = 1;
 
+// What an example's target is: its class, numbers, or for some losses either.
+enum class Targets { kClass, kNumbers, kEither };
+
 struct ObjectiveInfo {
   std::string name;
+  Targets targets = Targets::kClass;
   // What a step sums over examples in addition to the loss and the number of examples.
   std::vector<std::string> sums;
-  std::vector<MetricInfo> metrics;  // starting with the loss
+  std::vector<MetricInfo> metrics;  // starting with the loss and the main one
+
+  // The metric that says how good a model is, where there is room for one besides the loss.
+  const MetricInfo& main() const { return metrics[1]; }
 
   // {"loss", "examples", then the names in `sums`}: the order in which sums are kept and sent.
   std::vector<std::string> sum_names() const;
@@ -46,6 +53,9 @@ std::vector<std::string> objective_names();
 // The metrics of all objectives, each name once.
 const std::vector<MetricInfo>& known_metrics();
 std::vector<std::string> metric_names();
+// The main metric of the objective whose values these are: the first one after the loss, in the order of the
+// table. "loss" if there is no other.
+std::string main_metric_of(const MetricValues& metrics);
 // nullopt if `metrics` has no such name.
 std::optional<double> find_metric(const MetricValues& metrics, const std::string& name);
 // Throws Error(kBug) if no objective has a metric of this name.

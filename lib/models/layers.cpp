@@ -21,13 +21,15 @@ std::string input_problem(const Shape& input) {
 }
 
 // Checks the model as a whole: its output shape, and whether it has anything to train.
-void check_whole(LayerPlan& plan, int64_t classes) {
+void check_whole(LayerPlan& plan, int64_t outputs, const std::string& needed_for) {
   const Shape output = plan.output_shape();
-  if (classes > 0 && output != Shape{classes}) {
+  if (outputs > 0 && output != Shape{outputs}) {
     plan.problems.push_back(
         {plan.layers.size() - 1,
-         fmt::format("{}: the last layer gives {} but {} classes need {}; end with a dense layer of {} units",
-                     plan.layers.back().name, to_string(output), classes, to_string({classes}), classes)});
+         fmt::format("{}: the last layer gives {} but {} {}; end with a dense layer of {}",
+                     plan.layers.back().name, to_string(output),
+                     needed_for.empty() ? fmt::format("{} classes need", outputs) : needed_for,
+                     to_string({outputs}), counted(outputs, "unit"))});
   }
   if (plan.parameters() == 0) {
     plan.problems.push_back({0, "the model has no trainable parameters; add a dense or conv2d layer"});
@@ -136,7 +138,8 @@ int64_t LayerPlan::buffers() const {
   return sum;
 }
 
-LayerPlan place_layers(const std::vector<LayerSpec>& layers, const Shape& input_shape, int64_t classes) {
+LayerPlan place_layers(const std::vector<LayerSpec>& layers, const Shape& input_shape, int64_t outputs,
+                       const std::string& needed_for) {
   LayerPlan plan;
   if (layers.empty()) plan.problems.push_back({0, "the model has no layers"});
   if (const auto problem = input_problem(input_shape); !problem.empty())
@@ -151,7 +154,7 @@ LayerPlan place_layers(const std::vector<LayerSpec>& layers, const Shape& input_
     }
   }
 
-  check_whole(plan, classes);
+  check_whole(plan, outputs, needed_for);
   for (const LayerProblem& problem : plan.problems)
     plan.layers.resize(std::min(plan.layers.size(), problem.layer));
   return plan;

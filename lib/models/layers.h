@@ -40,11 +40,13 @@ struct LayerPlan {
 };
 
 // The layers of a model spec: its own list, or the layers of a named model (mlp, cnn, resnet), which ends
-// with a dense layer of `classes` units. Throws Error(kUsage) for an unknown kind of model.
-std::vector<LayerSpec> expand_layers(const ModelSpec& spec, int64_t classes);
+// with a dense layer of `outputs` units. Throws Error(kUsage) for an unknown kind of model.
+std::vector<LayerSpec> expand_layers(const ModelSpec& spec, int64_t outputs);
 
-// Infers every shape from the input shape. If `classes` > 0, the last output must be [classes].
-LayerPlan place_layers(const std::vector<LayerSpec>& layers, const Shape& input_shape, int64_t classes);
+// Infers every shape from the input shape. If `outputs` > 0, the last output must be [outputs], because
+// `needed_for` ("10 classes need"; without it, as many classes) needs it.
+LayerPlan place_layers(const std::vector<LayerSpec>& layers, const Shape& input_shape, int64_t outputs,
+                       const std::string& needed_for = "");
 
 // The table that `dtrain plan` shows, like Keras': layer (kind), output shape, parameters, and the totals.
 std::string summary_table(const LayerPlan& plan, int64_t bytes_per_parameter);

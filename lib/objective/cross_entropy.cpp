@@ -8,10 +8,17 @@ namespace {
 class CrossEntropy : public Objective {
  public:
   explicit CrossEntropy(const TrainSpec& train)
-      : Objective(objective_info("cross_entropy")), label_smoothing_(train.label_smoothing) {}
+      : Objective(objective_info("cross_entropy")), label_smoothing_(train.label_smoothing) {
+    if (!train.loss.class_weights.empty()) weights_ = at::tensor(train.loss.class_weights, at::kDouble);
+  }
 
   at::Tensor training_loss(const at::Tensor& logits, const at::Tensor& targets) const override {
-    return loss(logits, targets, label_smoothing_);
+    if (!weights_.defined()) return loss(logits, targets, label_smoothing_);
+    // Kept where it is used: a recorded step must not copy from the host.
+    if (weights_.device() != logits.device() || weights_.scalar_type() != logits.scalar_type())
+      weights_ = weights_.to(logits.options());
+    return at::dot(loss(logits, targets, label_smoothing_, at::Reduction::None),
+                   weights_.index_select(0, targets));
   }
   at::Tensor evaluation_loss(const at::Tensor& logits, const at::Tensor& targets) const override {
     return loss(logits, targets, /*label_smoothing=*/0);
@@ -24,12 +31,14 @@ class CrossEntropy : public Objective {
   }
 
  private:
-  static at::Tensor loss(const at::Tensor& logits, const at::Tensor& targets, double label_smoothing) {
-    return at::cross_entropy_loss(logits, targets, /*weight=*/{}, at::Reduction::Sum, /*ignore_index=*/-100,
+  static at::Tensor loss(const at::Tensor& logits, const at::Tensor& targets, double label_smoothing,
+                         at::Reduction::Reduction reduction = at::Reduction::Sum) {
+    return at::cross_entropy_loss(logits, targets, /*weight=*/{}, reduction, /*ignore_index=*/-100,
                                   label_smoothing);
   }
 
   double label_smoothing_;
+  mutable at::Tensor weights_;  // [classes]; undefined: all the same
 };
 
 }  // namespace

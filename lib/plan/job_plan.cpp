@@ -8,6 +8,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "host/cores.h"
+#include "kinds/objectives.h"
 #include "kinds/strategies.h"
 #include "models/model.h"
 #include "plan/devices.h"
@@ -123,10 +124,35 @@ std::string resolve_communication(LoadedSpec& loaded, const std::vector<std::str
   return asked;
 }
 
+// Checks that the loss is one for the targets of the data.
+void check_targets(LoadedSpec& loaded, const DatasetInfo& data) {
+  const LossSpec& loss = loaded.spec.train.loss;
+  const Targets targets = objective_info(loss.kind).targets;
+  const auto add = [&](const std::string& path, const std::string& text) {
+    loaded.problems.push_back(loaded.problem_at(path, text));
+  };
+  if (data.targets > 0 && targets == Targets::kClass)
+    add("train.loss.kind", fmt::format("{} is a loss of classes, and the targets of {} are numbers; use "
+                                       "mean_squared_error, mean_absolute_error or huber, or for targets "
+                                       "of 0 and 1 binary_cross_entropy",
+                                       loss.kind, data.name));
+  if (data.targets == 0 && targets == Targets::kNumbers)
+    add("train.loss.kind", fmt::format("{} is a loss of numbers, and the targets of {} are classes; use "
+                                       "cross_entropy",
+                                       loss.kind, data.name));
+  if (data.targets > 0) return;
+  if (targets == Targets::kEither && data.classes != 2)
+    add("train.loss.kind", fmt::format("{} tells two classes apart, and {} has {}; use cross_entropy",
+                                       loss.kind, data.name, data.classes));
+  const auto weights = std::ssize(loss.class_weights);
+  if (targets == Targets::kClass && weights > 0 && weights != data.classes)
+    add("train.loss.class_weights", fmt::format("has {} entries for {} classes", weights, data.classes));
+}
+
 // Adds shape errors of the model to the problems, located at the layer in the spec if it lists layers.
 LayerPlan resolve_model(LoadedSpec& loaded, const DatasetInfo& data) {
   const ModelSpec& model = loaded.spec.model;
-  LayerPlan plan = layers_of(model, data);
+  LayerPlan plan = layers_of(loaded.spec, data);
   for (const LayerProblem& problem : plan.problems) {
     const std::string path =
         model.kind == "layers" ? fmt::format("model.layers[{}]", problem.layer) : "model";
@@ -191,8 +217,15 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, RunKind kind, c
 
 }  // namespace
 
-LayerPlan layers_of(const ModelSpec& model, const DatasetInfo& data) {
-  return place_layers(expand_layers(model, data.classes), data.image_shape, data.classes);
+LayerPlan layers_of(const JobSpec& spec, const DatasetInfo& data) {
+  // A yes or no takes one number.
+  const bool binary = data.targets == 0 && spec.train.loss.kind == "binary_cross_entropy";
+  const int64_t outputs = binary ? 1 : data.targets > 0 ? data.targets : data.classes;
+  const std::string needed_for = binary             ? "the two classes of binary_cross_entropy need"
+                                 : data.targets > 1 ? fmt::format("{} targets need", data.targets)
+                                 : data.targets > 0 ? "one target needs"
+                                                    : "";
+  return place_layers(expand_layers(spec.model, outputs), data.image_shape, outputs, needed_for);
 }
 
 int64_t bytes_per_parameter(const ModelSpec& model) {
@@ -224,8 +257,11 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
   JobPlan plan;
   plan.spec = loaded.spec;
   plan.data = data;
-  plan.spec.data.classes = data.classes;  // so that the model of a checkpoint does not depend on other files
-  plan.spec.data.class_names = data.class_names;
+  // So that the model of a checkpoint does not depend on other files. Those of tables are kept beside the
+  // spec.
+  if (data.classes > 0) plan.spec.data.classes = data.classes;
+  if (data.table.empty()) plan.spec.data.class_names = data.class_names;
+  check_targets(loaded, data);
   plan.model = resolve_model(loaded, data);
   plan.bytes_per_parameter = bytes_per_parameter(plan.spec.model);
   const EarlyStoppingSpec& early = plan.spec.callbacks.early_stopping;

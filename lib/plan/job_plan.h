@@ -77,7 +77,7 @@ struct Launched {
 
 // These are derived from a spec and its data: the model's layers, with their problems, and the phases of a
 // run whose replicas, batch and steps are known.
-LayerPlan layers_of(const ModelSpec& model, const DatasetInfo& data);
+LayerPlan layers_of(const JobSpec& spec, const DatasetInfo& data);
 int64_t bytes_per_parameter(const ModelSpec& model);
 std::vector<PhasePlan> phases_of(const RunPlan& run, const TrainSpec& train);
 

@@ -57,10 +57,7 @@ MemoryEstimate estimate_memory(const JobPlan& job, const RunPlan& run) {
   estimate.program = kProgramBytes;
   const DatasetInfo& data = job.data;
   estimate.data =
-      // Pictures are read when they are needed.
-      data.name == "image_folder" ? 0
-                                  : (data.train_examples + data.validation_examples + data.test_examples) *
-                                        values_in(data.image_shape);
+      data.name == "image_folder" ? 0 : data.stored_bytes();  // pictures are read when they are needed
   estimate.parameters = parameters + job.model.buffers() * job.bytes_per_parameter;
   // Shared memory has one area of gradients per replica, and one area of parameters for all.
   if (shared && one_copy) estimate.parameters /= replicas;

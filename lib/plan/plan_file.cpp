@@ -17,7 +17,7 @@ namespace {
 using nlohmann::json;
 using nlohmann::ordered_json;
 
-constexpr int kVersionOfPlans = 2;
+constexpr int kVersionOfPlans = 3;
 constexpr int64_t kMostBytes = int64_t{8} << 20;  // ample: a spec has at most 1 MiB
 
 ordered_json data_to_json(const DatasetInfo& data) {
@@ -29,7 +29,11 @@ ordered_json data_to_json(const DatasetInfo& data) {
           {"train_examples", data.train_examples},
           {"validation_examples", data.validation_examples},
           {"test_examples", data.test_examples},
-          {"class_names", data.class_names}};
+          {"class_names", data.class_names},
+          {"targets", data.targets},
+          {"target_names", data.target_names},
+          {"has_pixels", data.has_pixels},
+          {"table", data.table}};
 }
 
 DatasetInfo data_from(const json& document) {
@@ -43,6 +47,10 @@ DatasetInfo data_from(const json& document) {
   document.at("validation_examples").get_to(data.validation_examples);
   document.at("test_examples").get_to(data.test_examples);
   document.at("class_names").get_to(data.class_names);
+  document.at("targets").get_to(data.targets);
+  document.at("target_names").get_to(data.target_names);
+  document.at("has_pixels").get_to(data.has_pixels);
+  document.at("table").get_to(data.table);
   return data;
 }
 
@@ -100,7 +108,7 @@ JobPlan parse_plan(const json& document) {
   if (!loaded.ok()) throw Error(ExitCode::kUsage, loaded.problems.front().to_string());
   job.spec = loaded.spec;
   job.data = data_from(document.at("data"));
-  job.model = layers_of(job.spec.model, job.data);
+  job.model = layers_of(job.spec, job.data);
   job.bytes_per_parameter = bytes_per_parameter(job.spec.model);
   document.at("devices").get_to(job.devices);
   document.at("communication").get_to(job.communication);

@@ -108,7 +108,8 @@ struct TypeText {
   }
   std::string of(const std::vector<std::string>*) const {
     return field.choices ? choices(field.choices->built) + ", a device such as `cuda:0`, or a list of devices"
-                         : "list of names";
+           : field.one_or_more ? "name, or list of names"
+                               : "list of names";
   }
   std::string of(const std::vector<LayerSpec>*) const { return "list of layers"; }
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "core/text.h"
@@ -24,6 +25,9 @@ const std::vector<std::string> kFirstPictures = {"data.path=pictures", "data.ima
 constexpr const char* kFirstIdxFolder = "data.path=datasets/idx";
 // So that a first run trains where nothing has been fetched.
 constexpr const char* kFirstFallback = "data.fallback=fashion_mnist";
+
+constexpr const char* kFirstTable[] = {"data.path=data.csv", "data.target=target", "data.split.test=0.2"};
+constexpr const char* kFirstArrays = "data.path=data.npz";
 
 bool is_answer(const FirstJob& job, const std::string& path, const std::string& value) {
   const auto answer = job.answers.find(path);
@@ -54,6 +58,9 @@ LoadedSpec read_first_job(const FirstJob& job) {
   std::vector<std::string> overrides;
   if (is_answer(job, "model.kind", "layers")) overrides.push_back(kFirstLayers);
   if (is_answer(job, "strategy.kind", "parameter_server")) overrides.push_back(kFirstWorkers);
+  if (is_answer(job, "data.dataset", "csv"))
+    overrides.insert(overrides.end(), std::begin(kFirstTable), std::end(kFirstTable));
+  if (is_answer(job, "data.dataset", "arrays")) overrides.push_back(kFirstArrays);
   if (is_answer(job, "data.dataset", "image_folder"))
     overrides.insert(overrides.end(), kFirstPictures.begin(), kFirstPictures.end());
   if (is_answer(job, "data.dataset", "idx")) overrides.push_back(kFirstIdxFolder);

@@ -62,7 +62,10 @@ struct TypeSchema {
     return list(of(static_cast<const double*>(nullptr)));
   }
   ordered_json of(const std::vector<std::string>*) const {
-    if (!field.choices) return list(of(static_cast<const std::string*>(nullptr)));
+    if (!field.choices) {
+      const ordered_json name = of(static_cast<const std::string*>(nullptr));
+      return field.one_or_more ? ordered_json{{"anyOf", {name, list(name)}}} : list(name);
+    }
     const ordered_json device = {{"type", "string"}, {"pattern", "^(" + field.pattern + ")$"}};
     return {{"anyOf", {{{"enum", field.choices->built}}, device, list(device)}}};
   }
@@ -104,6 +107,9 @@ ordered_json section_schema(const std::string& section) {
   }
   ordered_json schema = {{"type", "object"}, {"properties", properties}, {"additionalProperties", false}};
   if (section.empty()) schema["required"] = {"batch"};
+  if (may_be_word(section))
+    schema.update(
+        {{"type", {"object", "string"}}, {"if", {{"type", "string"}}}, {"then", properties["kind"]}});
   if (section == "batch") schema["oneOf"] = {{{"required", {"per_replica"}}}, {{"required", {"global"}}}};
   return schema;
 }
@@ -136,8 +142,13 @@ ordered_json written(const std::string& path, ordered_json value) {
     const size_t dot = path.rfind('.', end - 1);
     const std::string name =
         dot == std::string::npos ? path.substr(0, end) : path.substr(dot + 1, end - dot - 1);
+    const ordered_json as_word = value;
     value = {{"properties", {{name, value}}}, {"required", {name}}};
     if (dot == std::string::npos) return value;
+    if (may_be_word(path.substr(0, dot))) {
+      value["type"] = "object";
+      if (name == "kind") value = {{"anyOf", {{{"type", "string"}, {"allOf", {as_word}}}, value}}};
+    }
     end = dot;
   }
 }

@@ -62,24 +62,25 @@ std::string legend(const std::vector<NamedCourse>& courses) {
 std::string tiles(const RunHistory& run) {
   const FinishedRun& finished = run.finished;
   std::string html = page_tile("status", finished.status.empty() ? "no end yet" : finished.status);
-  const auto add = [&](const char* title, std::optional<double> value, const auto& show) {
+  const std::string& metric = objective_info(finished.spec.train.loss.kind).main().name;
+  const auto add = [&](const std::string& title, std::optional<double> value, const auto& show) {
     if (value) html += page_tile(title, show(value));
   };
   const RunCourse* course = run.distributed();
   const EvaluationPoint* best =
       course == nullptr ? nullptr : course->evaluations.best(deciding_metric(finished.spec));
   if (best != nullptr) {
-    html += page_tile(fmt::format("accuracy of the best epoch, {} of {}", best->epoch,
+    html += page_tile(fmt::format("{} of the best epoch, {} of {}", metric, best->epoch,
                                   course->evaluations.points.back().epoch),
-                      show_metric(best->accuracy));
+                      show_metric(find_metric(best->metrics, metric)));
   }
   if (finished.final_test) {
-    add("test accuracy", finished.test_accuracy(), show_metric);
-    add("test loss", finished.test_loss(), show_metric);
+    add("test " + metric, finished.test(metric), show_metric);
+    add("test loss", finished.test("loss"), show_metric);
   }
-  add(finished.of_validation ? "validation accuracy" : "evaluation accuracy", finished.last_accuracy(),
-      show_metric);
-  add(finished.of_validation ? "validation loss" : "evaluation loss", finished.last_loss(), show_metric);
+  const std::string part = finished.of_validation ? "validation " : "evaluation ";
+  add(part + metric, finished.last(metric), show_metric);
+  add(part + "loss", finished.last("loss"), show_metric);
   add("examples/s", finished.examples_per_second, show_rate);
   add("ms a step (median)", finished.step_ms, show_milliseconds);
   const auto percent = [](std::optional<double> value) { return fmt::format("{:.1f} %", 100 * *value); };

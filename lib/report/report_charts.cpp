@@ -37,17 +37,39 @@ Points thinned(const Points& points) {
   return few;
 }
 
-Points step_points(const RunCourse& course, double StepPoint::*value) {
+using ValueOfStep = std::function<double(const StepPoint&)>;
+
+Points step_points(const RunCourse& course, const ValueOfStep& value) {
   Points points;
-  for (const StepPoint& step : course.steps) points.emplace_back(step.epoch, step.*value);
+  for (const StepPoint& step : course.steps) points.emplace_back(step.epoch, value(step));
   return thinned(points);
 }
 
-Points evaluation_points(const RunCourse& course, double EvaluationPoint::*value, bool over_time) {
+Points evaluation_points(const RunCourse& course, const std::string& metric, bool over_time) {
   Points points;
   for (const EvaluationPoint& point : course.evaluations.points)
-    points.emplace_back(over_time ? point.seconds : static_cast<double>(point.epoch), point.*value);
+    points.emplace_back(over_time ? point.seconds : static_cast<double>(point.epoch), point.value(metric));
   return thinned(points);
+}
+
+// "accuracy" -> "Accuracy"
+std::string capitalised(std::string text) {
+  text.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(text.front())));
+  return text;
+}
+
+// The main metrics of the courses, each once.
+std::vector<std::string> main_metrics(const std::vector<NamedCourse>& courses) {
+  std::vector<std::string> names;
+  const auto add = [&](const MetricValues& metrics) {
+    const std::string name = main_metric_of(metrics);
+    if (name != "loss" && std::find(names.begin(), names.end(), name) == names.end()) names.push_back(name);
+  };
+  for (const NamedCourse& of : courses) {
+    for (const EvaluationPoint& point : of.course->evaluations.points) add(point.metrics);
+    for (const StepPoint& step : of.course->steps) add(step.metrics);
+  }
+  return names;
 }
 
 LineChart chart_of(const std::string& title, const std::string& x_title) {
@@ -71,12 +93,13 @@ void add_line(LineChart& chart, const NamedCourse& of, const std::string& what, 
 }
 
 // Around the best evaluation.
-void add_ring(LineChart& chart, const NamedCourse& of, double EvaluationPoint::*value) {
+void add_ring(LineChart& chart, const NamedCourse& of, const std::string& metric) {
   const EvaluationPoint* best = of.course->evaluations.best(of.deciding);
-  if (best == nullptr || of.course->evaluations.points.size() < 2) return;
+  if (best == nullptr || of.course->evaluations.points.size() < 2 || !find_metric(best->metrics, metric))
+    return;
   chart.rings.push_back({fmt::format("{}: best epoch, {}", of.name, best->epoch),
                          of.colour,
-                         {static_cast<double>(best->epoch), best->*value}});
+                         {static_cast<double>(best->epoch), best->value(metric)}});
 }
 
 // If values span orders of magnitude, a linear axis from zero would show little.
@@ -107,20 +130,24 @@ std::string evaluations_of(const std::vector<NamedCourse>& courses) {
 }
 
 // Shows training as faint lines and evaluations as dots.
-LineChart learning_chart(const std::vector<NamedCourse>& courses, const std::string& title,
-                         double StepPoint::*step, double EvaluationPoint::*evaluation) {
-  LineChart chart = chart_of(title, "epoch");
+LineChart learning_chart(const std::vector<NamedCourse>& courses, const std::string& metric) {
+  LineChart chart = chart_of(
+      fmt::format("{} (lines: training, dots: {})", capitalised(metric), evaluations_of(courses)), "epoch");
+  const auto step = [&metric](const StepPoint& point) {
+    return find_metric(point.metrics, metric).value_or(std::nan(""));
+  };
   for (const NamedCourse& of : courses)
     add_line(chart, of, ", training", step_points(*of.course, step), false, true);
   for (const NamedCourse& of : courses)
-    add_line(chart, of, ", " + evaluations_of(courses), evaluation_points(*of.course, evaluation, false),
-             true, false);
-  for (const NamedCourse& of : courses) add_ring(chart, of, evaluation);
+    add_line(chart, of, ", " + evaluations_of(courses), evaluation_points(*of.course, metric, false), true,
+             false);
+  for (const NamedCourse& of : courses) add_ring(chart, of, metric);
   return chart;
 }
 
 LineChart step_chart(const std::vector<NamedCourse>& courses, const std::string& title,
-                     double StepPoint::*value) {
+                     double StepPoint::*member) {
+  const auto value = [member](const StepPoint& point) { return point.*member; };
   LineChart chart = chart_of(title, "epoch");
   for (const NamedCourse& of : courses) {
     add_line(chart, of, "", step_points(*of.course, value), false, false);
@@ -130,13 +157,12 @@ LineChart step_chart(const std::vector<NamedCourse>& courses, const std::string&
   return chart;
 }
 
-LineChart accuracy_over_time(const std::vector<NamedCourse>& courses) {
-  std::string title = evaluations_of(courses) + " accuracy over time";
-  title.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(title.front())));
-  LineChart chart = chart_of(title, "seconds of training and evaluation");
+LineChart metric_over_time(const std::vector<NamedCourse>& courses, const std::string& metric) {
+  LineChart chart = chart_of(capitalised(evaluations_of(courses) + " " + metric + " over time"),
+                             "seconds of training and evaluation");
   chart.scale = ChartScale::kFitted;
   for (const NamedCourse& of : courses)
-    add_line(chart, of, "", evaluation_points(*of.course, &EvaluationPoint::accuracy, true), true, false);
+    add_line(chart, of, "", evaluation_points(*of.course, metric, true), true, false);
   return chart;
 }
 
@@ -186,19 +212,21 @@ std::string swatch(size_t colour) {
 }  // namespace
 
 std::string course_charts(const std::vector<NamedCourse>& courses, bool logarithmic_rate) {
-  const std::string legend = fmt::format(" (lines: training, dots: {})", evaluations_of(courses));
-  LineChart loss = learning_chart(courses, "Loss" + legend, &StepPoint::loss, &EvaluationPoint::loss);
+  LineChart loss = learning_chart(courses, "loss");
   widen(loss);
-  LineChart accuracy =
-      learning_chart(courses, "Accuracy" + legend, &StepPoint::accuracy, &EvaluationPoint::accuracy);
-  accuracy.scale = ChartScale::kFitted;
+  std::string by_epoch, over_time;
+  for (const std::string& metric : main_metrics(courses)) {
+    LineChart chart = learning_chart(courses, metric);
+    chart.scale = ChartScale::kFitted;
+    by_epoch += figure(chart);
+    over_time += figure(metric_over_time(courses, metric));
+  }
   LineChart rate = step_chart(courses, "Learning rate", &StepPoint::learning_rate);
   if (logarithmic_rate) rate.scale = ChartScale::kLogarithmic;
   LineChart norm = step_chart(courses, "Gradient norm", &StepPoint::gradient_norm);
   widen(norm);
   const LineChart speed = step_chart(courses, "Speed, examples/s", &StepPoint::examples_per_second);
-  return figure(loss) + figure(accuracy) + figure(rate) + figure(norm) + figure(speed) +
-         figure(accuracy_over_time(courses));
+  return figure(loss) + by_epoch + figure(rate) + figure(norm) + figure(speed) + over_time;
 }
 
 std::string machine_charts(const std::vector<MachinePoint>& machine) {

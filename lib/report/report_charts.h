@@ -19,9 +19,9 @@ struct NamedCourse {
 constexpr double kReportChartWidth = 460;  // narrow, so that labels are readable on a phone
 constexpr double kReportChartHeight = 270;
 
-// Charts of loss, accuracy, learning rate and examples/s over epochs, and of accuracy over time: those that
-// have values, each as a <figure>. The best evaluation has a ring around its dot. `logarithmic_rate` suits a
-// learning rate that decays by factors.
+// Charts of loss, main metrics, learning rate and examples/s over epochs, and of the metrics over time: those
+// that have values, each as a <figure>. The best evaluation has a ring around its dot. `logarithmic_rate`
+// suits a learning rate that decays by factors.
 std::string course_charts(const std::vector<NamedCourse>& courses, bool logarithmic_rate);
 
 // How busy the machine was over the time of a job, each chart as a <figure>; "" if that is not known.

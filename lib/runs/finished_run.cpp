@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "job_file/load.h"
+#include "metrics/show.h"
 #include "spec/fields.h"
 #include "spec/print.h"
 
@@ -46,8 +47,7 @@ void EvaluationSeries::take(const Event& event) {
   const auto evaluation = decode<EvalEvent>(event);
   if (!evaluation) return;
   seconds += evaluation->seconds.value_or(0);
-  const auto metric = [&](const char* name) { return find_metric(evaluation->metrics, name).value_or(0); };
-  const EvaluationPoint point{evaluation->epoch.value_or(0), metric("loss"), metric("accuracy"), seconds};
+  const EvaluationPoint point{evaluation->epoch.value_or(0), evaluation->metrics, seconds};
   if (evaluation->part == kTestPart) {
     final_test = point;
     return;
@@ -56,20 +56,17 @@ void EvaluationSeries::take(const Event& event) {
   points.push_back(point);
 }
 
-std::optional<double> FinishedRun::test_accuracy() const {
-  if (final_test) return final_test->accuracy;
-  return of_validation ? std::nullopt : last_accuracy();
+double EvaluationPoint::value(const std::string& metric) const {
+  return find_metric(metrics, metric).value_or(std::nan(""));
 }
 
-std::optional<double> FinishedRun::test_loss() const {
-  if (final_test) return final_test->loss;
-  return of_validation ? std::nullopt : last_loss();
+std::optional<double> FinishedRun::test(const std::string& metric) const {
+  if (final_test) return find_metric(final_test->metrics, metric);
+  return of_validation ? std::nullopt : last(metric);
 }
 
 const EvaluationPoint* EvaluationSeries::best(const BestCheckpointSpec& by) const {
-  const auto value_of = [&](const EvaluationPoint& point) {
-    return by.metric == "loss" ? point.loss : point.accuracy;
-  };
+  const auto value_of = [&](const EvaluationPoint& point) { return point.value(*by.metric); };
   const EvaluationPoint* best = nullptr;
   for (const EvaluationPoint& point : points) {
     if (std::isnan(value_of(point))) continue;
@@ -84,25 +81,24 @@ BestCheckpointSpec deciding_metric(const JobSpec& spec) {
   return best;
 }
 
-std::optional<double> FinishedRun::best_accuracy() const {
+std::optional<double> FinishedRun::best(const std::string& metric) const {
   std::optional<double> best;
-  for (const EvaluationPoint& point : evaluations) best = std::max(best.value_or(0), point.accuracy);
+  for (const EvaluationPoint& point : evaluations) {
+    const double value = point.value(metric);
+    if (!std::isnan(value) && (!best || is_better(metric, "auto", value, *best))) best = value;
+  }
   return best;
 }
 
-std::optional<double> FinishedRun::last_accuracy() const {
-  const auto final = find_metric(final_metrics, "accuracy");
-  return final || evaluations.empty() ? final : evaluations.back().accuracy;
+std::optional<double> FinishedRun::last(const std::string& metric) const {
+  const auto final = find_metric(final_metrics, metric);
+  return final || evaluations.empty() ? final : find_metric(evaluations.back().metrics, metric);
 }
 
-std::optional<double> FinishedRun::last_loss() const {
-  const auto final = find_metric(final_metrics, "loss");
-  return final || evaluations.empty() ? final : evaluations.back().loss;
-}
-
-std::optional<double> FinishedRun::seconds_to(double accuracy) const {
+std::optional<double> FinishedRun::seconds_to(const std::string& metric, double value) const {
   for (const EvaluationPoint& point : evaluations) {
-    if (point.accuracy >= accuracy) return point.seconds;
+    const double reached = point.value(metric);
+    if (reached == value || is_better(metric, "auto", reached, value)) return point.seconds;
   }
   return std::nullopt;
 }
@@ -136,12 +132,13 @@ FinishedRun read_finished_run(const std::filesystem::path& folder,
 RunsComparison compare_finished_runs(std::vector<FinishedRun> runs) {
   RunsComparison comparison;
   comparison.runs = std::move(runs);
-  std::optional<double> target;
+  const std::string& metric = comparison.metric =
+      objective_info(comparison.runs.front().spec.train.loss.kind).main().name;
+  std::optional<double>& target = comparison.target;
   for (const FinishedRun& run : comparison.runs) {
-    const auto best = run.best_accuracy();
-    if (best) target = std::min(target.value_or(1), *best);
+    const auto best = run.best(metric);
+    if (best && (!target || is_better(metric, "auto", *target, *best))) target = best;
   }
-  comparison.target = target.value_or(0);
   return comparison;
 }
 
@@ -154,14 +151,15 @@ std::vector<std::string> RunsComparison::regressions(size_t index, double tolera
   };
   add("examples/s", shortfall(a.examples_per_second, b.examples_per_second, tolerated, true));
   const bool comparable = a.of_validation == b.of_validation;  // evaluations of the same part
+  const bool more = metric_info(metric).higher_is_better;
   if (comparable)
-    add(a.of_validation ? "validation accuracy" : "evaluation accuracy",
-        shortfall(a.last_accuracy(), b.last_accuracy(), tolerated, true));
+    add((a.of_validation ? "validation " : "evaluation ") + metric,
+        shortfall(a.last(metric), b.last(metric), tolerated, more));
   if (a.final_test || b.final_test)
-    add("test accuracy", shortfall(a.test_accuracy(), b.test_accuracy(), tolerated, true));
-  if (comparable && target > 0) {
-    add(fmt::format("time to accuracy {:.4f}", target),
-        shortfall(a.seconds_to(target), b.seconds_to(target), tolerated, false));
+    add("test " + metric, shortfall(a.test(metric), b.test(metric), tolerated, more));
+  if (comparable && target && *target != 0) {
+    add(fmt::format("time to {} {}", metric, show_metric(target)),
+        shortfall(a.seconds_to(metric, *target), b.seconds_to(metric, *target), tolerated, false));
   }
   return found;
 }

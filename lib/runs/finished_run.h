@@ -15,9 +15,10 @@ namespace dtrain {
 
 struct EvaluationPoint {
   int64_t epoch = 0;
-  double loss = 0;
-  double accuracy = 0;
+  MetricValues metrics;
   double seconds = 0;  // of training and evaluations up to this one
+
+  double value(const std::string& metric) const;  // NaN if the evaluation does not have it
 };
 
 // The evaluations of one run, collected from its events in order.
@@ -52,13 +53,11 @@ struct FinishedRun {
   MetricValues final_metrics;
 
   // The last evaluation of the test examples: the final test, or without data.split the last evaluation.
-  std::optional<double> test_accuracy() const;
-  std::optional<double> test_loss() const;
-  std::optional<double> best_accuracy() const;
-  std::optional<double> last_accuracy() const;  // of the weights that the run ended with
-  std::optional<double> last_loss() const;
-  // Seconds until an evaluation reached this accuracy.
-  std::optional<double> seconds_to(double accuracy) const;
+  std::optional<double> test(const std::string& metric) const;
+  std::optional<double> best(const std::string& metric) const;  // of the evaluations
+  std::optional<double> last(const std::string& metric) const;  // of the weights that the run ended with
+  // Seconds until an evaluation was at least as good as `value`.
+  std::optional<double> seconds_to(const std::string& metric, double value) const;
 };
 
 // Reads spec.yaml and metrics.jsonl of a run's folder; `on_event` gets every event, including the baseline's.
@@ -68,12 +67,14 @@ FinishedRun read_finished_run(
     const std::function<void(const Event&)>& on_event = [](const Event&) {});
 
 struct RunsComparison {
-  std::vector<FinishedRun> runs;  // at least two; the first is the reference for the others
-  double target = 0;              // accuracy for "time to accuracy": the lowest of the runs' best
+  std::vector<FinishedRun> runs;    // at least two; the first is the reference for the others
+  std::string metric = "accuracy";  // the main metric of the first run's loss
+  // For "time to accuracy": the least good of the runs' best values; nullopt if none has one.
+  std::optional<double> target;
 
   // How much worse run `index` is than the first, relative to it: "examples/s: 7.1 % less". Has an entry for
-  // each of speed, accuracy and time to accuracy that is worse by more than `tolerated` (0.05 is 5 %). What
-  // one run evaluated on its validation part and the other on the test examples is not compared.
+  // each of speed, the metric and the time to its target that is worse by more than `tolerated` (0.05 is 5
+  // %). What one run evaluated on its validation part and the other on the test examples is not compared.
   std::vector<std::string> regressions(size_t index, double tolerated) const;
 };
 
@@ -86,7 +87,7 @@ std::vector<std::vector<std::string>> differing_fields(const std::vector<Finishe
 // first run's.
 std::vector<std::vector<std::string>> number_rows(const RunsComparison& comparison);
 
-// A table for people: the fields that differ, the numbers with their ratios to the first run's, accuracy by
+// A table for people: the fields that differ, the numbers with their ratios to the first run's, the metric by
 // epoch.
 std::string runs_table(const RunsComparison& comparison);
 

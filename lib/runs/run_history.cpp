@@ -27,8 +27,7 @@ RunCourse& course_of(RunHistory& history, const std::string& run) {
 StepPoint point_of(const StepEvent& step, int64_t steps_per_epoch) {
   StepPoint point;
   point.epoch = number_or_nan(step.step) / static_cast<double>(std::max<int64_t>(1, steps_per_epoch));
-  point.loss = number_or_nan(find_metric(step.metrics, "loss"));
-  point.accuracy = number_or_nan(find_metric(step.metrics, "accuracy"));
+  point.metrics = step.metrics;
   point.learning_rate = number_or_nan(step.learning_rate);
   point.gradient_norm = number_or_nan(step.gradient_norm);
   point.examples_per_second = number_or_nan(step.speed.examples_per_second);

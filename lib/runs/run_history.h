@@ -14,8 +14,7 @@ namespace dtrain {
 // The numbers of a `step` event; missing ones are NaN.
 struct StepPoint {
   double epoch = 0;  // how far training had come
-  double loss = 0;
-  double accuracy = 0;
+  MetricValues metrics = {};
   double learning_rate = 0;
   double gradient_norm = 0;  // NaN: not in the event
   double examples_per_second = 0;

@@ -32,7 +32,7 @@ std::vector<std::string> different_training(const JobSpec& now, const JobSpec& s
     const bool of_model = field.path.rfind("model.", 0) == 0 && field.path != "model.dropout" &&
                           field.path != "model.initializer" && field.path.rfind("model.weights", 0) != 0 &&
                           applies(job_fields(), field, now) && applies(job_fields(), field, saved);
-    const bool of_training = field.path == "train.loss" || field.path == "train.optimizer.kind";
+    const bool of_training = field.path == "train.loss.kind" || field.path == "train.optimizer.kind";
     if ((!of_model && !of_training) || !differ(field.path)) continue;
     const std::string was = to_json(field, saved).dump(), is = to_json(field, now).dump();
     differences.push_back(field.path == "model.layers" ? "model.layers has other layers"

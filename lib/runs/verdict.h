@@ -8,7 +8,8 @@
 namespace dtrain {
 
 // One sentence that says whether distributing made training faster (examples per second more than 5 % up or
-// down) and whether the model is as good (evaluation accuracy within half a point). Uses all fields of
+// down) and whether the model is as good (the main metric of its loss: an accuracy within half a
+// point, another metric within 1 %). Uses all fields of
 // `comparison` except `verdict`.
 std::string verdict(const Comparison& comparison);
 

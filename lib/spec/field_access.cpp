@@ -132,6 +132,13 @@ std::vector<std::string> names_in_section(const std::string& section) {
   return names;
 }
 
+const std::vector<std::string>& word_sections() {
+  static const std::vector<std::string> sections = {"train.loss"};
+  return sections;
+}
+
+bool may_be_word(const std::string& section) { return contains(word_sections(), section); }
+
 std::string suggest_field(const std::string& path) {
   const size_t dot = path.rfind('.');
   std::string section = dot == std::string::npos ? "" : path.substr(0, dot);

@@ -20,9 +20,12 @@ const Condition kCnn{{"model.kind"}, {"cnn"}};
 const Condition kResnet{{"model.kind"}, {"resnet"}};
 const Condition kInitialized{{"model.kind"}, {"mlp", "cnn", "resnet"}};
 const Condition kSynthetic{{"data.dataset", "data.fallback"}, {"synthetic"}};
-const Condition kDatasetOfFiles{{"data.dataset"},
-                                {"mnist", "fashion_mnist", "cifar10", "cifar100", "idx", "image_folder"}};
+const Condition kDatasetOfFiles{
+    {"data.dataset"},
+    {"mnist", "fashion_mnist", "cifar10", "cifar100", "idx", "image_folder", "arrays", "csv"}};
 const Condition kImageFolder{{"data.dataset"}, {"image_folder"}};
+const Condition kCsv{{"data.dataset"}, {"csv"}};
+const Condition kDividing{{"data.dataset"}, {"image_folder", "arrays", "csv"}};
 const Condition kSgd{{"train.optimizer.kind"}, {"sgd"}};
 const Condition kRmsprop{{"train.optimizer.kind"}, {"rmsprop"}};
 const Condition kMomentum{{"train.optimizer.kind"}, {"sgd", "rmsprop"}};
@@ -44,6 +47,8 @@ const Condition kEnding{{"train.schedule.kind"}, {"cosine", "polynomial", "one_c
 const Condition kPlateau{{"train.schedule.kind"}, {"reduce_on_plateau"}};
 const Condition kBest{{"checkpoint.best.metric"}, metric_names()};
 const Condition kEarlyStopping{{"callbacks.early_stopping.metric"}, metric_names()};
+const Condition kHuber{{"train.loss.kind"}, {"huber"}};
+const Condition kOfClasses{{"train.loss.kind"}, {"cross_entropy", "binary_cross_entropy"}};
 const Condition kScaled{{"train.learning_rate_scaling.rule"}, {"linear", "sqrt"}};
 
 const Choices kPaddings{"padding", {"valid", "same", "symmetric"}};
@@ -61,6 +66,8 @@ const Choices kDecayExclusions{"exclusion", {"biases_and_norms", "none"}};
 const Choices kPrecisions{"precision", {"float32", "bf16_mixed", "fp16_mixed"}};
 const Choices kStalenessRules{"rule", {"none", "inverse"}};
 const Choices kCudaData{"place", {"auto", "resident", "uploaded"}};
+const Choices kTargetKinds{"kind", {"auto", "classes", "numbers"}};
+const Choices kMissing{"way", {"error", "mean"}};
 const Choices kCaches{"cache", {"auto", "disk", "none"}};
 const Choices kFits{"fit", {"stretch", "crop", "pad"}};
 const Choices kDevices{"device", {"auto", "cpu", "cuda"}};
@@ -75,7 +82,8 @@ const Choices& strategy_kinds() {
 
 const Choices& dataset_kinds() {
   static const Choices choices{
-      "dataset", {"mnist", "fashion_mnist", "cifar10", "cifar100", "idx", "image_folder", "synthetic"}};
+      "dataset",
+      {"mnist", "fashion_mnist", "cifar10", "cifar100", "idx", "image_folder", "arrays", "csv", "synthetic"}};
   return choices;
 }
 
@@ -167,10 +175,11 @@ const Fields<JobSpec>& job_fields() {
       JOB(strategy.restart_workers, .doc = "how many times each worker is started again when it dies, except worker "
           "0, without which the job ends", .unit = "times", .bounds = between(0, 1000), .when = kParameterServer),
 
-      JOB(data.dataset, .doc = "the examples to train and evaluate on; synthetic ones are for benchmarks",
+      JOB(data.dataset, .doc = "the examples to train and evaluate on; arrays and csv are [your own numbers](tables.md); "
+          "synthetic ones are for benchmarks",
           .choices = &dataset_kinds(), .common = true),
-      JOB(data.path, .doc = "the folder with the dataset's files; no other is searched for them; relative to the "
-          "spec", .otherwise = "searched", .when = kDatasetOfFiles, .file_system = true),
+      JOB(data.path, .doc = "the folder with the dataset's files, or of arrays and csv a file; no other is searched for "
+          "them; relative to the spec", .otherwise = "searched", .when = kDatasetOfFiles, .file_system = true),
       JOB(data.fallback, .doc = "the dataset to use if no files of the first are found; the run says so",
           .choices = &dataset_kinds(), .word = "none"),
       JOB(data.shuffle, .doc = "train in a new random order every epoch"),
@@ -179,6 +188,14 @@ const Fields<JobSpec>& job_fields() {
           .unit = "examples", .bounds = between(1, 1e9), .word = "all"),
       JOB(data.test_examples, .doc = "use only this many of the test examples, the first ones", .unit = "examples",
           .bounds = between(1, 1e9), .word = "all"),
+      JOB(data.target, .doc = "the column to predict, or a list of columns with numbers", .length = {1, 1000},
+          .one_or_more = true, .when = kCsv, .required = true),
+      JOB(data.target_kind, .doc = "whether the column to predict names classes; auto: as `train.loss` needs it",
+          .choices = &kTargetKinds, .when = kCsv),
+      JOB(data.ignore, .doc = "columns that are left out, such as numbers of rows", .length = {0, 1000},
+          .one_or_more = true, .when = kCsv),
+      JOB(data.missing, .doc = "what to do about a missing value of an input: refuse the table, or fill in the mean of the "
+          "training examples (of a column of words: none of its categories)", .choices = &kMissing, .when = kCsv),
       JOB(data.image.size, .doc = "height and width that pictures are brought to", .unit = "pixels",
           .bounds = between(1, 4096), .length = {2, 2}, .when = kImageFolder, .required = true),
       JOB(data.image.fit, .doc = "how: stretch changes proportions; crop keeps them and cuts off what is over; pad keeps "
@@ -191,14 +208,14 @@ const Fields<JobSpec>& job_fields() {
       JOB(data.image.standard_deviation, .doc = "divides pixels, after the mean is subtracted; imagenet: 0.229, 0.224, "
           "0.225", .bounds = between(1e-6, 1e6), .length = {1, 4096}, .word = "imagenet", .one_or_more = true,
           .numbers = {0.229, 0.224, 0.225}, .otherwise = "`data.standard_deviation`"),
-      JOB(data.split.test, .doc = "keep this part of the pictures for the test, where the folder has no `test/`; the "
-          "names of the files decide which, so that a new one moves no other", .bounds = {0.0, 1.0, true, true},
-          .word = "none", .when = kImageFolder),
+      JOB(data.split.test, .doc = "keep this part of the examples for the test, where there is no folder `test/` or file "
+          "for it; of pictures the names of the files decide which, so that a new one moves no other",
+          .bounds = {0.0, 1.0, true, true}, .word = "none", .when = kDividing),
       JOB(data.split.validation, .doc = "keep this part of the training examples for validation: evaluations during "
           "training are of it, and the test examples are evaluated once, at the end "
           "([validation](training.md#validation))", .bounds = {0.0, 1.0, true, true}, .word = "none"),
-      JOB(data.split.seed, .doc = "decides, with the number of training examples, which of them are in the validation "
-          "part; of an image_folder, with the names of the files", .bounds = {.minimum = 0}),
+      JOB(data.split.seed, .doc = "decides, with the number of examples, which of them are in the test and validation "
+          "parts; of an image_folder, with the names of the files", .bounds = {.minimum = 0}),
       JOB(data.shape, .doc = "channels, height and width of a synthetic image", .bounds = between(1, 4096),
           .length = {3, 3}, .when = kSynthetic),
       JOB(data.classes, .doc = "how many classes there are; auto: as many as the labels in the files name, of mnist at most 10; "
@@ -275,8 +292,14 @@ const Fields<JobSpec>& job_fields() {
       JOB(train.optimizer.weight_decay_exclude, .doc = "what does not decay: the biases, and the scales of "
           "`batch_norm`",
           .choices = &kDecayExclusions),
-      JOB(train.loss, .doc = "what training minimises: the softmax cross-entropy of the model's outputs",
+      JOB(train.loss.kind, .doc = "what training minimises ([losses](training.md#losses)); `loss: huber` is short for "
+          "`loss: {kind: huber}`",
           .choices = &kLosses),
+      JOB(train.loss.delta, .doc = "the error from which on the loss grows linearly and no longer with its square",
+          .bounds = above_zero_to(1e9), .when = kHuber),
+      JOB(train.loss.class_weights, .doc = "for each class, in order, what the losses of its examples are multiplied by "
+          "in training; of binary_cross_entropy for the targets 0 and 1; []: all weigh the same",
+          .bounds = between(0, 1e6), .length = {0, 100000}, .when = kOfClasses),
       JOB(train.precision, .doc = "bf16_mixed, fp16_mixed: convolutions and dense layers compute in 16 bits while "
           "weights, optimizer and evaluations stay in float32; fp16 scales the loss "
           "([training](training.md#precision))",
@@ -285,7 +308,7 @@ const Fields<JobSpec>& job_fields() {
           "norm; 0: none",
           .bounds = between(0, 1e12)),
       JOB(train.label_smoothing, .doc = "the share of each target that is spread evenly over all classes; "
-          "evaluations do not smooth", .bounds = zero_to_below_one()),
+          "evaluations do not smooth", .bounds = zero_to_below_one(), .when = kOfClasses),
       JOB(train.ema.decay, .doc = "keep an exponential moving average of the weights, a <- decay a + (1 - decay) w "
           "after each update, and evaluate and export the average; 0: none", .bounds = zero_to_below_one()),
       JOB(train.sync_batch_norm, .doc = "`batch_norm` normalises by the statistics of all replicas' batches together, "
@@ -348,7 +371,8 @@ const Fields<JobSpec>& job_fields() {
           .bounds = between(1, 1e6)),
       JOB(checkpoint.best.metric, .doc = "save a checkpoint whenever an evaluation has a better value of this metric, "
           "and keep the best", .choices = &kEvaluatedMetrics, .word = "none"),
-      JOB(checkpoint.best.mode, .doc = "which value is the best; auto: the lowest loss, the highest accuracy",
+      JOB(checkpoint.best.mode, .doc = "which value is the best; auto: the lowest loss or error, the highest of the "
+          "others",
           .choices = &kModes, .when = kBest),
 
       JOB(checks.every_steps, .doc = "updates between checks that no replica's variables are corrupt, which are also "

@@ -61,7 +61,7 @@ struct FieldInfo {
   ListLength length = {};    // for lists
   std::string pattern = {};  // for text: a regular expression that must match the whole text
   std::string word = {};     // for optional fields: the word for "not given"
-  // For lists of numbers: a single number may be written in place of a list with one entry. `word` then
+  // For lists of numbers or texts: a single one may be written in place of a list with one entry. `word` then
   // stands for `numbers`.
   bool one_or_more = false;
   std::vector<double> numbers = {};
@@ -114,6 +114,10 @@ std::vector<std::string> fields_of_layer(const std::string& kind);
 // The names directly below a section of the job ("" is the whole job), in order. Empty if there is no such
 // section.
 std::vector<std::string> names_in_section(const std::string& section);
+
+// The sections that may be written as one word, the value of their field `kind` (yaml/word_sections.h).
+const std::vector<std::string>& word_sections();
+bool may_be_word(const std::string& section);
 
 // A suggestion for an unknown path: "; did you mean 'train.epochs'?", or else "; known here: ...".
 std::string suggest_field(const std::string& path);

@@ -39,7 +39,7 @@ struct CudaSpec {
 // The parts that are kept for validation and for the test.
 struct SplitSpec {
   std::optional<double> validation;  // of the training examples; nullopt: none
-  std::optional<double> test;        // image_folder only, of all pictures; nullopt: those of its folder test/
+  std::optional<double> test;  // image_folder, arrays, csv: of all examples; nullopt: those of their own
   int64_t seed = 1;
 };
 
@@ -61,6 +61,10 @@ struct DataSpec {
   std::optional<int64_t> train_examples;     // nullopt: all
   std::optional<int64_t> test_examples;      // nullopt: all
   SplitSpec split;                           // of the train_examples
+  std::vector<std::string> target;           // csv: columns
+  std::string target_kind = "auto";          // csv: auto | classes | numbers
+  std::vector<std::string> ignore;           // csv: columns
+  std::string missing = "error";             // csv: error | mean
   std::vector<int64_t> shape = {1, 28, 28};  // synthetic only: channels, height, width
   std::optional<int64_t> classes;            // nullopt: auto, those of the labels, at most 10
   std::vector<std::string> class_names;      // by class; empty: the dataset's own
@@ -70,6 +74,10 @@ struct DataSpec {
   std::optional<int64_t> prefetch;  // batches; nullopt: auto, 2 of pictures that are not cached, else 0
   std::string cache = "auto";       // image_folder only: auto | disk | none
   double cache_gigabytes = 50;      // image_folder only
+
+  // No field of a spec: what a checkpoint keeps of the arrays or csv that its model was trained on
+  // (DatasetInfo::table). Empty: the training part decides.
+  std::string saved_table = {};
 };
 
 struct BatchSpec {
@@ -145,7 +153,7 @@ struct ScheduleSpec {
   double initial_factor = 0.04;     // one_cycle
   double peak_at = 0.3;             // one_cycle: a part of `over`
   double final_factor = 0;          // cosine, polynomial, one_cycle, reduce_on_plateau
-  std::string metric = "loss";      // reduce_on_plateau: loss | accuracy
+  std::string metric = "loss";      // reduce_on_plateau: one of the loss's metrics
   int64_t patience = 10;            // reduce_on_plateau
   int64_t cooldown = 0;             // reduce_on_plateau
   double min_delta = 1e-4;          // reduce_on_plateau
@@ -156,13 +164,20 @@ struct WeightAverageSpec {
   double decay = 0;  // 0: no average is kept
 };
 
+// What training minimises. In a spec, a plain word is the kind.
+struct LossSpec {
+  std::string kind = "cross_entropy";  // a name in the table of kinds/objectives.h
+  double delta = 1;                    // huber
+  std::vector<double> class_weights;   // cross_entropy, binary_cross_entropy; empty: all the same
+};
+
 struct TrainSpec {
   int64_t epochs = 1;
   std::optional<int64_t> max_steps;  // nullopt: no limit
   OptimizerSpec optimizer;
-  std::string loss = "cross_entropy";  // a name in the table of kinds/objectives.h
-  std::string precision = "float32";   // of forward and backward: float32 | bf16_mixed | fp16_mixed
-  double clip_norm = 0;                // 0: not clipped
+  LossSpec loss;
+  std::string precision = "float32";  // of forward and backward: float32 | bf16_mixed | fp16_mixed
+  double clip_norm = 0;               // 0: not clipped
   double label_smoothing = 0;
   WeightAverageSpec ema;
   bool sync_batch_norm = false;
@@ -177,7 +192,7 @@ struct EvaluateSpec {
 
 struct BestCheckpointSpec {
   std::optional<std::string> metric;  // nullopt: no checkpoint is kept for being the best
-  std::string mode = "auto";          // auto: loss min, accuracy max
+  std::string mode = "auto";          // auto: as is better for the metric
 };
 
 // At most one of the three intervals is given.

@@ -260,6 +260,12 @@ void ValueReader::read_one(std::vector<double>& value) const {
 
 void ValueReader::read(std::vector<std::string>& texts) const {
   if (field_.choices) return read_devices(texts);
+  if (field_.one_or_more && node_.kind == YamlNode::Kind::kScalar) {
+    std::string text;
+    ValueReader(field_, node_, path_, report_).read(text);
+    if (!text.empty()) texts = {text};
+    return;
+  }
   read_list(texts, "a list of names such as [a, b]");
 }
 

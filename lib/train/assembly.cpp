@@ -51,9 +51,7 @@ namespace {
 constexpr int64_t kUploadedAhead = 4;  // batches: the processor collects some while the device computes
 
 bool fits(const DatasetInfo& data, const DeviceMemory& memory) {
-  int64_t bytes = data.train_examples + data.validation_examples + data.test_examples;
-  for (const int64_t size : data.image_shape) bytes *= size;
-  return bytes <= memory.free / 4;
+  return data.stored_bytes() <= memory.free / 4;
 }
 
 // Where batches are put together for a replica on a device.

@@ -95,7 +95,7 @@ void Trainer::resume(const Resumption& from) {
 }
 
 MetricSums Trainer::restored_sums(const std::map<std::string, double>& sums) const {
-  return sums.empty() ? MetricSums() : MetricSums(objective_info(job_.spec.train.loss), sums);
+  return sums.empty() ? MetricSums() : MetricSums(objective_info(job_.spec.train.loss.kind), sums);
 }
 
 void Trainer::begin_phase_of(int64_t step) {
@@ -266,6 +266,7 @@ TrainingState Trainer::state(int64_t epoch, const MetricSums& window) const {
   state.metrics = evaluation_;
   state.replicas = run_.replicas;
   state.spec = print_spec(job_.spec);
+  state.table = job_.data.table;
   return state;
 }
 

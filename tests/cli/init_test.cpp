@@ -25,8 +25,18 @@ TEST_CASE("init writes a commented spec that is valid, whatever is chosen") {
           file + "; to see its numbers: dtrain plan " + file + "; to train it: dtrain run " + file + "\n");
     const Outcome valid = dtrain_command({"validate", file}, there);
     INFO(valid.errors);
-    CHECK(valid.output == file + ": valid\n");
-    return content_of(folder / file);
+    const std::string text = content_of(folder / file);
+    // Only the user can bring these.
+    const bool of_own_data =
+        text.find("dataset: csv") != std::string::npos || text.find("dataset: arrays") != std::string::npos;
+    if (of_own_data) {
+      CHECK_THAT(valid.errors, ContainsSubstring("/data.") &&
+                                   ContainsSubstring(": there is no such file or folder") &&
+                                   ContainsSubstring("1 problem;"));
+    } else {
+      CHECK(valid.output == file + ": valid\n");
+    }
+    return text;
   };
   for (const std::string& kind : dataset_kinds().built) check_written({"--dataset", kind});
   for (const std::string& kind : model_kinds().built) check_written({"--model", kind});
@@ -73,12 +83,11 @@ TEST_CASE("the questions of init are asked until the answer is valid") {
                                                       {"strategy.kind", "parameter_server"},
                                                       {"strategy.replicas", "3"},
                                                       {"batch.per_replica", "16"}});
-  CHECK_THAT(
-      out.str(),
-      ContainsSubstring(
-          "dataset (mnist, fashion_mnist, cifar10, cifar100, idx, image_folder, synthetic) [mnist]: ") &&
-          ContainsSubstring("expected an integer, got 'many'") &&
-          ContainsSubstring("must be 1 to 1000000, got 0") && ContainsSubstring("epochs (1 to "));
+  CHECK_THAT(out.str(), ContainsSubstring("dataset (mnist, fashion_mnist, cifar10, cifar100, idx, "
+                                          "image_folder, arrays, csv, synthetic) [mnist]: ") &&
+                            ContainsSubstring("expected an integer, got 'many'") &&
+                            ContainsSubstring("must be 1 to 1000000, got 0") &&
+                            ContainsSubstring("epochs (1 to "));
   CHECK(read_first_job({answers, {}}).ok());
 }
 

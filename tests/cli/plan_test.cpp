@@ -7,6 +7,7 @@
 #include "command_line.h"
 #include "files.h"
 #include "job_file/load.h"
+#include "shipped_tables.h"
 #include "spec/print.h"
 
 namespace dtrain {
@@ -194,10 +195,15 @@ TEST_CASE("plan --plot-lr refuses what it cannot do") {
   refused({"plan"}, "SPEC is missing");
 }
 
-TEST_CASE("planning starts no process and needs no data") {
+TEST_CASE("planning starts no process and needs no data but tables") {
+  const ShippedTables tables;
   for (const auto& entry : std::filesystem::directory_iterator(kConfigs)) {
     INFO(entry.path());
-    const Outcome outcome = plan(plan_of_example(entry.path().filename()));
+    const std::optional<std::string> table = tables.path_for(entry.path());
+    const Outcome outcome =
+        plan(plan_of_example(entry.path().filename()),
+             table ? std::vector<std::string>{"--set", "data.path=" + *table} : std::vector<std::string>());
+    if (table) CHECK(outcome.exit_code == 0);
     if (outcome.exit_code != 0) {  // synthetic data has no fallback to be set
       INFO(outcome.errors);
       CHECK(plan({"plan", entry.path()}).exit_code == 0);

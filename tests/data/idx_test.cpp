@@ -1,4 +1,4 @@
-#include "data/idx.h"
+#include "tables/idx.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -10,9 +10,9 @@
 #include "catch.h"
 #include "core/error.h"
 #include "data/data_files.h"
-#include "data/idx.h"
 #include "files.h"
 #include "images/fit.h"
+#include "tables/idx.h"
 
 namespace dtrain {
 namespace {

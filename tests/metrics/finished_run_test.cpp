@@ -43,10 +43,10 @@ TEST_CASE("a run is read from its folder") {
   CHECK(run.examples_per_second == 1000);
   REQUIRE(run.evaluations.size() == 3);
   CHECK(run.evaluations[1].seconds == Approx(4));
-  CHECK(run.best_accuracy() == 0.9);
-  CHECK(run.last_accuracy() == 0.8);
-  CHECK(run.seconds_to(0.85) == Approx(4.0));
-  CHECK_FALSE(run.seconds_to(0.95).has_value());
+  CHECK(run.best("accuracy") == 0.9);
+  CHECK(run.last("accuracy") == 0.8);
+  CHECK(run.seconds_to("accuracy", 0.85) == Approx(4.0));
+  CHECK_FALSE(run.seconds_to("accuracy", 0.95).has_value());
   CHECK_THROWS_AS(read_finished_run(folder.path()), Error);
   fs::remove(folder.path() / "a/metrics.jsonl");
   CHECK_THROWS_AS(read_finished_run(folder.path() / "a"), Error);
@@ -58,13 +58,16 @@ TEST_CASE("a run that went back to its best weights is judged by these") {
   std::ofstream(run / "metrics.jsonl", std::ios::app)
       << "\n"
       << Event{{"event", "run_end"}, {"run", "distributed"}, {"loss", 0.1}, {"accuracy", 0.9}} << "\n";
-  CHECK(read_finished_run(run).last_accuracy() == 0.9);
-  CHECK(read_finished_run(run).test_loss() == 0.1);
+  CHECK(read_finished_run(run).last("accuracy") == 0.9);
+  CHECK(read_finished_run(run).test("loss") == 0.1);
 }
 
 TEST_CASE("the best epoch follows the mode of the spec") {
   EvaluationSeries series;
-  series.points = {{1, 0.3, 0.9}, {2, 0.5, 0.8}, {3, 0.1, 0.95}};
+  const auto point = [](int64_t epoch, double loss, double accuracy) {
+    return EvaluationPoint{epoch, {{"loss", loss}, {"accuracy", accuracy}}};
+  };
+  series.points = {point(1, 0.3, 0.9), point(2, 0.5, 0.8), point(3, 0.1, 0.95)};
   CHECK(series.best({"loss"})->epoch == 3);
   CHECK(series.best({"loss", "max"})->epoch == 2);
   CHECK(series.best({"accuracy"})->epoch == 3);
@@ -90,12 +93,12 @@ TEST_CASE("the test of a run with a validation part stands beside its evaluation
   const FinishedRun run = read_finished_run(make_split_run(folder.path() / "a", {0.5, 0.9}, 0.8));
   CHECK(run.of_validation);
   CHECK(run.evaluations.size() == 2);
-  CHECK(run.last_accuracy() == 0.9);
-  CHECK(run.test_accuracy() == 0.8);
-  CHECK(run.test_loss().value() == Approx(0.2));
+  CHECK(run.last("accuracy") == 0.9);
+  CHECK(run.test("accuracy") == 0.8);
+  CHECK(run.test("loss").value() == Approx(0.2));
   const FinishedRun plain = read_finished_run(make_run(folder.path() / "b", "", 1000, {0.5, 0.85}));
   CHECK_FALSE(plain.of_validation);
-  CHECK(plain.test_accuracy() == 0.85);
+  CHECK(plain.test("accuracy") == 0.85);
 
   const RunsComparison comparison = compare_finished_runs({run, plain});
   const std::string table = runs_table(comparison);

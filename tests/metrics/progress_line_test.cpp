@@ -17,7 +17,7 @@ Progress halfway() {
   progress.step = 469;
   progress.total_steps = 938;
   progress.loss = 0.25;
-  progress.accuracy = 0.9375;
+  progress.value = 0.9375;
   progress.examples_per_second = 64000;
   progress.seconds_left = 75;
   return progress;
@@ -58,7 +58,7 @@ TEST_CASE("the bar stays inside its brackets for impossible positions") {
 TEST_CASE("numbers that are not finite or not known yet") {
   Progress progress = halfway();
   progress.loss = std::nan("");
-  progress.accuracy.reset();
+  progress.value.reset();
   progress.examples_per_second.reset();
   progress.seconds_left.reset();
   CHECK(progress_line(progress, 60) == "distributed epoch 2/5 [=========>........] 469/938 loss nan");

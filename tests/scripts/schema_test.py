@@ -31,8 +31,8 @@ BEYOND_THE_SCHEMA = {
     "parameter_server_batch", "parameter_server_devices", "parameter_server_staleness", "schedule_piecewise_lengths",
     # features that exclude each other, which are neither "only when" nor "required when" (lib/job_file/rules.cpp)
     "central_storage_gloo", "checkpoint_both", "compress_shared_memory", "data_fallback_same",
-    "data_fallback_synthetic", "data_split_seed_only", "devices_central_storage", "devices_mixed",
-    "devices_shared_memory", "nccl_on_cpu",
+    "data_fallback_synthetic", "data_split_seed_only", "data_tables_fallback",
+    "devices_central_storage", "devices_mixed", "devices_shared_memory", "nccl_on_cpu",
     "one_device_baseline", "parameter_server_histograms", "parameter_server_inspect", "parameter_server_step_options",
     "parameter_server_together", "precision", "precision_fp16",
 }

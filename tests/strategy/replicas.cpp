@@ -21,8 +21,8 @@ bool on_fake_gpu(const JobSpec& spec) { return spec.strategy.devices.front() == 
 
 std::unique_ptr<Strategy> build(const JobSpec& spec, const Dataset& dataset,
                                 std::unique_ptr<ProcessGroup> group) {
-  const LayerPlan plan = place_layers(expand_layers(spec.model, dataset.info.classes),
-                                      dataset.info.image_shape, dataset.info.classes);
+  const int64_t outputs = dataset.info.targets > 0 ? dataset.info.targets : dataset.info.classes;
+  const LayerPlan plan = place_layers(expand_layers(spec.model, outputs), dataset.info.image_shape, outputs);
   if (!plan.problems.empty()) throw std::runtime_error(plan.problems.front().text);
   StrategyParts parts;
   // A different seed for every rank: place_variables has to make them equal.
@@ -94,7 +94,7 @@ TrainingResult train_one(const JobSpec& spec, const Dataset& dataset, std::uniqu
   result.collected = strategy->collect_variables();
   const MetricSums sums = evaluate(*strategy, dataset, spec, rank, replicas);
   result.evaluation_loss = sums.loss();
-  result.evaluation_accuracy = *find_metric(sums.metrics(), "accuracy");
+  result.evaluation_metrics = sums.metrics();
   result.evaluated_examples = sums.examples();
   result.variables = strategy->collect_variables().model;
   strategy->finish();

@@ -16,7 +16,7 @@ struct TrainingResult {
   std::vector<double> losses;     // mean over the global batch, a step each
   std::vector<int64_t> examples;  // of the global batch, a step each
   double evaluation_loss = 0;     // over the whole test set
-  double evaluation_accuracy = 0;
+  MetricValues evaluation_metrics;
   int64_t evaluated_examples = 0;
 };
 

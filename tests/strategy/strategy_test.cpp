@@ -74,7 +74,7 @@ TEST_CASE(
     "every objective of the table can be made, and a message of a parameter server has room for its sums") {
   for (const std::string& name : objective_names()) {
     TrainSpec train;
-    train.loss = name;
+    train.loss.kind = name;
     const ObjectiveInfo& info = make_objective(train)->info();
     CHECK(info.name == name);
     CHECK(info.metrics.front().name == "loss");
@@ -82,7 +82,7 @@ TEST_CASE(
     CHECK(info.sum_names().at(kExamplesSum) == "examples");
   }
   TrainSpec unknown;
-  unknown.loss = "nothing";
+  unknown.loss.kind = "nothing";
   CHECK_THROWS_AS(make_objective(unknown), Error);
 }
 

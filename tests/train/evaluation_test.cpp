@@ -36,7 +36,7 @@ TEST_CASE("an evaluation counts what the model predicts, whatever the number of 
                  "data.mean=0.3", "data.standard_deviation=0.2"});
   const ExampleSourcePtr source = load_examples(job);
   REQUIRE(source->size() == count);
-  const Evaluation alone = evaluation_from(evaluate(job, source, 1), 3);
+  const Evaluation alone = evaluation_from(evaluate(job, source, 1), job);
   const LabelledImages& examples = images_of(*source);
 
   const at::NoGradGuard no_grad;
@@ -52,8 +52,9 @@ TEST_CASE("an evaluation counts what the model predicts, whatever the number of 
     loss -= at::log_softmax(logits[i], 0)[label].item<double>();
   }
   CHECK(alone.confusion == confusion);
-  CHECK(alone.loss == Approx(loss / static_cast<double>(count)).epsilon(1e-6));
-  CHECK(alone.examples() == count);
+  CHECK(find_metric(alone.metrics, "loss").value() ==
+        Approx(loss / static_cast<double>(count)).epsilon(1e-6));
+  CHECK(alone.examples == count);
   int64_t right = 0;
   for (size_t label = 0; label < 3; ++label) {
     right += confusion[label][label];
@@ -61,23 +62,24 @@ TEST_CASE("an evaluation counts what the model predicts, whatever the number of 
     CHECK(alone.examples_of[label] == confusion[label][0] + confusion[label][1] + confusion[label][2]);
     CHECK(alone.accuracy_of(label).has_value() == (alone.examples_of[label] > 0));
   }
-  CHECK(alone.accuracy() == static_cast<double>(right) / static_cast<double>(count));
+  CHECK(find_metric(alone.metrics, "accuracy") == static_cast<double>(right) / static_cast<double>(count));
 
   for (const int ranks : {2, 3}) {
     INFO(ranks);
-    const Evaluation shared = evaluation_from(evaluate(job, source, ranks), 3);
+    const Evaluation shared = evaluation_from(evaluate(job, source, ranks), job);
     CHECK(shared.confusion == alone.confusion);
     CHECK(shared.examples_of == alone.examples_of);
     CHECK(shared.correct_of == alone.correct_of);
-    CHECK(shared.loss == Approx(alone.loss).epsilon(1e-6));
+    CHECK(find_metric(shared.metrics, "loss").value() ==
+          Approx(find_metric(alone.metrics, "loss").value()).epsilon(1e-6));
   }
 }
 
 TEST_CASE("many classes are counted without a matrix") {
   const JobPlan job = small_job({"data.classes=1001", "data.test_examples=40"});
-  const Evaluation result = evaluation_from(evaluate(job, load_examples(job), 2), 1001);
+  const Evaluation result = evaluation_from(evaluate(job, load_examples(job), 2), job);
   CHECK(result.confusion.empty());
-  CHECK(result.examples() == 40);
+  CHECK(result.examples == 40);
   CHECK(result.examples_of.size() == 1001);
 }
 
@@ -99,7 +101,7 @@ TEST_CASE("any part of the data can be evaluated, if there is one") {
   CHECK(is("test", whole.test));
   CHECK(is("validation", whole.validation));
   CHECK(is("train", whole.train));
-  CHECK(evaluation_from(evaluate(job, load_examples(job, "validation"), 2), 3).examples() == 4);
+  CHECK(evaluation_from(evaluate(job, load_examples(job, "validation"), 2), job).examples == 4);
   CHECK(load_examples(small_job(), "train")->size() == 18);
   CHECK_THROWS_AS(load_examples(small_job(), "validation"), Error);
 }

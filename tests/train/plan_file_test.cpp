@@ -9,6 +9,7 @@
 #include "core/error.h"
 #include "files.h"
 #include "job/fewer_hosts.h"
+#include "shipped_tables.h"
 #include "small_jobs.h"
 
 namespace dtrain {
@@ -43,9 +44,9 @@ auto members_of(const RunPlan& run) {
 
 auto members_of(const DatasetInfo& data) {
   const auto& [name, requested, source, image_shape, classes, train_examples, validation_examples,
-               test_examples, class_names] = data;
+               test_examples, class_names, targets, target_names, has_pixels, table] = data;
   return std::tuple(name, requested, source, image_shape, classes, train_examples, validation_examples,
-                    test_examples, class_names);
+                    test_examples, class_names, targets, target_names, has_pixels, table);
 }
 
 void check_equal(const JobPlan& job, const JobPlan& other) {
@@ -63,10 +64,12 @@ void check_equal(const JobPlan& job, const JobPlan& other) {
 }
 
 TEST_CASE("the plan of every shipped config reads back as it was") {
+  const ShippedTables tables;
   for (const auto& entry : std::filesystem::directory_iterator(DTRAIN_SOURCE_DIR "/configs")) {
     if (entry.path().extension() != ".yaml") continue;
     INFO(entry.path());
-    LoadedSpec loaded = load_spec(entry.path());
+    const std::optional<std::string> table = tables.path_for(entry.path());
+    LoadedSpec loaded = load_spec(entry.path(), table ? Overrides({"data.path=" + *table}) : Overrides());
     const JobPlan job = plan_job(loaded, describe_dataset);
     INFO(problems_of(loaded));
     REQUIRE(loaded.ok());
@@ -133,8 +136,8 @@ TEST_CASE("what is no plan is refused, whatever is missing") {
     CHECK(refusal(without) != "none");
   }
   json newer = good;
-  newer["version"] = 3;
-  CHECK_THAT(refusal(newer), ContainsSubstring("version 3, and this is dtrain"));
+  newer["version"] = 4;
+  CHECK_THAT(refusal(newer), ContainsSubstring("version 4, and this is dtrain"));
   json spoiled = good;
   spoiled["spec"] = "batch: {per_replica: none}";
   CHECK_THAT(refusal(spoiled), ContainsSubstring("batch.per_replica"));

@@ -170,12 +170,12 @@ TEST_CASE("every difference is told at once, another model first") {
       ContainsSubstring("model.activation is \"tanh\""));
   TrainingState of_other_loss = state;
   JobSpec spec = job.spec;
-  spec.train.loss = "cross_entropy";
+  spec.train.loss.kind = "cross_entropy";
   JobPlan with_other_loss = job;
-  with_other_loss.spec.train.loss = "another";
+  with_other_loss.spec.train.loss.kind = "another";
   of_other_loss.spec = print_spec(spec);
   CHECK_THAT(failure_of(ExitCode::kUsage, [&] { require_resumable(with_other_loss, of_other_loss); }),
-             ContainsSubstring("train.loss is \"another\", and was \"cross_entropy\""));
+             ContainsSubstring("train.loss.kind is \"another\", and was \"cross_entropy\""));
   CHECK_NOTHROW(
       require_resumable(small_job({"model.dropout=0.5", "train.optimizer.learning_rate=0.5"}), state));
 }

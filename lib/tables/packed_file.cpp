@@ -1,4 +1,4 @@
-#include "data/packed_file.h"
+#include "tables/packed_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-#include "data/idx.h"
+#include "tables/idx.h"
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
@@ -7,8 +7,8 @@
 #include <string>
 
 #include "core/text.h"
-#include "data/packed_file.h"
 #include "images/image_file.h"
+#include "tables/packed_file.h"
 
 namespace dtrain {
 namespace {

@@ -1,0 +1,381 @@
+#include "data/table_dataset.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+#include <numeric>
+#include <utility>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "core/text.h"
+#include "data/memory_source.h"
+#include "data/number_source.h"
+#include "data/split.h"
+#include "spec/field_error.h"
+#include "tables/array_file.h"
+#include "tables/csv_table.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kMostClassesOfArrays = 1'000'000;
+constexpr int64_t kRowsAtOnce = 4096;
+constexpr uint64_t kTestPart = 1;  // the stream of random numbers; the validation part has 0
+
+[[noreturn]] void refuse_data(const std::string& where, const std::string& what) {
+  throw Error(ExitCode::kData, fmt::format("{}: {}", printable(where, 1000), what));
+}
+
+std::string location_of(const DataSpec& spec) {
+  if (!spec.path) throw FieldError("data.path", "missing; " + spec.dataset + " has no usual folder");
+  return *spec.path;
+}
+
+// Which rows of the files are which examples. Without test rows of their own they are rows of the training
+// file.
+struct Rows {
+  std::vector<int64_t> train, validation, test;
+};
+
+std::vector<int64_t> first_rows(int64_t count) {
+  std::vector<int64_t> rows(static_cast<size_t>(count));
+  std::iota(rows.begin(), rows.end(), int64_t{0});
+  return rows;
+}
+
+void limit_rows(const char* field, std::optional<int64_t> limit, std::vector<int64_t>& rows) {
+  if (!limit) return;
+  if (*limit > std::ssize(rows))
+    throw FieldError(field, fmt::format("{} is more than the {} there are", *limit, rows.size()));
+  rows.resize(static_cast<size_t>(*limit));
+}
+
+// Takes the test part out of `rows`.
+std::vector<int64_t> take_test_part(const SplitSpec& split, std::vector<int64_t>& rows) {
+  const auto all = std::ssize(rows);
+  const auto count =
+      std::max<int64_t>(1, static_cast<int64_t>(std::floor(*split.test * static_cast<double>(all) + 1e-6)));
+  if (count >= all)
+    throw FieldError("data.split.test", fmt::format("takes {} of the {} and leaves none to train on", count,
+                                                    counted(all, "example")));
+  const std::vector<int64_t> order =
+      random_permutation(all, derive_seed(static_cast<uint64_t>(split.seed), SeedPurpose::kSplit, kTestPart));
+  std::vector<int64_t> test(order.begin(), order.begin() + count);
+  rows.assign(order.begin() + count, order.end());
+  std::sort(test.begin(), test.end());
+  std::sort(rows.begin(), rows.end());
+  return test;
+}
+
+// The rows of the training file. `has_test`: the test part has a file of its own.
+Rows divide_rows(const DataSpec& spec, int64_t train_rows, bool has_test) {
+  Rows rows;
+  rows.train = first_rows(train_rows);
+  if (has_test && spec.split.test)
+    throw FieldError("data.split.test", "there is a test part already, in a file of its own; leave this out");
+  if (!has_test && !spec.split.test)
+    throw FieldError(
+        "data.split.test",
+        fmt::format("missing; {} has no test part of its own: give a part of the examples, such as "
+                    "data.split: {{test: 0.2}}",
+                    printable(location_of(spec), 1000)));
+  if (!has_test) rows.test = take_test_part(spec.split, rows.train);
+  if (!has_test) limit_rows("data.test_examples", spec.test_examples, rows.test);
+  limit_rows("data.train_examples", spec.train_examples, rows.train);
+  if (!spec.split.validation) return rows;
+  const ExampleSplit parts = split_examples(std::ssize(rows.train), spec.split);
+  const auto rows_of = [&](const std::vector<int64_t>& places) {
+    std::vector<int64_t> chosen;
+    for (const int64_t place : places) chosen.push_back(rows.train[static_cast<size_t>(place)]);
+    return chosen;
+  };
+  rows.validation = rows_of(parts.validation);
+  rows.train = rows_of(parts.train);
+  return rows;
+}
+
+// Of a test part with a file of its own.
+std::vector<int64_t> rows_of_test_file(const DataSpec& spec, int64_t rows) {
+  std::vector<int64_t> test = first_rows(rows);
+  limit_rows("data.test_examples", spec.test_examples, test);
+  return test;
+}
+
+// A source of only these rows, or the whole source if they are all.
+ExampleSourcePtr part_of(const ExampleSourcePtr& source, const std::vector<int64_t>& rows) {
+  return std::ssize(rows) == source->size() ? source : make_selection(source, rows);
+}
+
+Dataset dataset_of(DatasetInfo info, const ExampleSourcePtr& train, const ExampleSourcePtr& test,
+                   const Rows& rows) {
+  info.train_examples = std::ssize(rows.train);
+  info.validation_examples = std::ssize(rows.validation);
+  info.test_examples = std::ssize(rows.test);
+  info.image_shape = train->shape().vec();
+  info.has_pixels = train->has_pixels();
+  info.targets = train->targets();
+  Dataset dataset{std::move(info), part_of(train, rows.train), part_of(test ? test : train, rows.test)};
+  if (!rows.validation.empty()) dataset.validation = make_selection(train, rows.validation);
+  return dataset;
+}
+
+// What is kept with a model, as JSON.
+std::string saved_text(const DatasetInfo& info, const std::string& format) {
+  const nlohmann::ordered_json document = {{"shape", info.image_shape},
+                                           {"has_pixels", info.has_pixels},
+                                           {"classes", info.classes},
+                                           {"class_names", info.class_names},
+                                           {"targets", info.targets},
+                                           {"target_names", info.target_names},
+                                           {"train_examples", info.train_examples},
+                                           {"validation_examples", info.validation_examples},
+                                           {"test_examples", info.test_examples},
+                                           {"format", format}};
+  return document.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace);
+}
+
+// csv
+
+fs::path csv_in(const fs::path& folder, const std::string& name) {
+  for (const char* extension : {".csv", ".csv.gz"}) {
+    const fs::path file = folder / (name + extension);
+    if (fs::exists(file)) return file;
+  }
+  return {};
+}
+
+TableWish wish_of(const DataSpec& spec) {
+  TableWish wish;
+  wish.targets = spec.target;
+  wish.ignored = spec.ignore;
+  wish.classes = spec.target_kind == "classes";
+  wish.fills_missing = spec.missing == "mean";
+  if (wish.classes && wish.targets.size() != 1)
+    throw FieldError("data.target",
+                     "names more than one column, and a class is in one; use one, or a loss of numbers");
+  return wish;
+}
+
+Dataset load_csv(const DataSpec& spec) {
+  const fs::path path = location_of(spec);
+  const bool is_folder = fs::is_directory(path);
+  const fs::path train_file = is_folder ? csv_in(path, "train") : path;
+  const fs::path test_file = is_folder ? csv_in(path, "test") : fs::path();
+  if (train_file.empty()) refuse_data(path.string(), "there is no train.csv or train.csv.gz in this folder");
+  if (!fs::exists(train_file)) refuse_data(path.string(), "there is no such file or folder");
+
+  std::optional<TableFormat> format;
+  if (!spec.saved_table.empty()) format = table_format_of(saved_table_dataset(spec));
+  const RawTable table =
+      format ? read_raw_table(train_file, *format, true) : read_raw_table(train_file, wish_of(spec));
+  Rows rows = divide_rows(spec, table.rows, !test_file.empty());
+  if (!format) format = make_table_format(table, wish_of(spec), rows.train);
+  std::optional<RawTable> test_table;
+  if (!test_file.empty()) {
+    test_table = read_raw_table(test_file, *format, true);
+    rows.test = rows_of_test_file(spec, test_table->rows);
+  }
+
+  DatasetInfo info;
+  info.name = info.requested = spec.dataset;
+  info.source = path.string();
+  info.class_names = format->classes;
+  info.classes = std::ssize(format->classes);
+  if (format->classes.empty()) info.target_names = format->targets;
+  if (info.classes == 1) refuse_data(train_file.string(), "all training examples are of the same class");
+  if (spec.classes && info.classes > 0 && *spec.classes != info.classes)
+    throw FieldError("data.classes", fmt::format("{}, but column '{}' has {}", *spec.classes,
+                                                 printable(format->targets.front(), 100), info.classes));
+  const auto source_of = [&](const RawTable& raw) {
+    TableTensors tensors = encode_table(raw, *format, /*with_targets=*/true);
+    return make_number_source({std::move(tensors.inputs), std::move(tensors.targets)});
+  };
+  const ExampleSourcePtr train = source_of(table);
+  const ExampleSourcePtr test = test_table ? source_of(*test_table) : nullptr;
+  Dataset dataset = dataset_of(std::move(info), train, test, rows);
+  dataset.info.table = saved_text(dataset.info, table_format_text(*format));
+  return dataset;
+}
+
+// arrays
+
+std::string shape_text(const at::Tensor& tensor) {
+  return fmt::format("[{}]", fmt::join(tensor.sizes(), ", "));
+}
+
+void require_finite(const std::string& what, const at::Tensor& numbers) {
+  if (!numbers.is_floating_point()) return;
+  for (int64_t row = 0; row < numbers.size(0); row += kRowsAtOnce) {
+    const int64_t count = std::min(kRowsAtOnce, numbers.size(0) - row);
+    if (!at::isfinite(numbers.narrow(0, row, count)).all().item<bool>())
+      refuse_data(what, fmt::format("not all numbers of examples {} to {} are finite", row, row + count - 1));
+  }
+}
+
+// Inputs as a source takes them: uint8 pictures with their channels, or numbers.
+at::Tensor inputs_from(const std::string& what, const at::Tensor& stored) {
+  if (stored.dim() < 1 || stored.dim() > 4 || stored.numel() == 0)
+    refuse_data(what,
+                fmt::format("has the shape {}; examples are [n], [n, features], [n, height, width] or [n, "
+                            "channels, height, width], and there is at least one",
+                            shape_text(stored)));
+  const auto is_channels = [&](int64_t dimension) {
+    const int64_t size = stored.size(dimension);
+    return size == 1 || size == 3 || size == 4;
+  };
+  if (stored.dim() == 4 && is_channels(3) && !is_channels(1))
+    refuse_data(what,
+                fmt::format("has the shape {}, with the channels at the end, as TensorFlow has them; save "
+                            "numpy.ascontiguousarray(array.transpose(0, 3, 1, 2))",
+                            shape_text(stored)));
+  at::Tensor inputs = stored;
+  if (stored.dim() == 1) inputs = inputs.unsqueeze(1);
+  if (stored.dim() == 3) inputs = inputs.unsqueeze(1);
+  const bool pixels = inputs.scalar_type() == at::kByte && inputs.dim() == 4;
+  if (!pixels && !inputs.is_floating_point()) inputs = inputs.to(at::kFloat);
+  return inputs.contiguous();
+}
+
+// Classes as int64 [n], numbers as [n, targets].
+at::Tensor targets_from(const std::string& what, const at::Tensor& stored) {
+  const bool column = stored.dim() == 2 && stored.size(1) == 1;
+  if (stored.dim() != 1 && stored.dim() != 2)
+    refuse_data(what, fmt::format("has the shape {}; targets are [n] or [n, outputs]", shape_text(stored)));
+  if (stored.is_floating_point()) return (stored.dim() == 1 ? stored.unsqueeze(1) : stored).contiguous();
+  if (stored.dim() == 1 || column) return stored.reshape({-1}).to(at::kLong).contiguous();
+  return stored.to(at::kFloat).contiguous();
+}
+
+LabelledImages examples_in(const std::string& path, const std::map<std::string, at::Tensor>& arrays,
+                           const std::string& part) {
+  const auto array = [&](const std::string& name) {
+    const auto found = arrays.find(name);
+    if (found == arrays.end()) refuse_data(path, "there is no array " + name);
+    return found->second;
+  };
+  LabelledImages examples{inputs_from(path + ": x_" + part, array("x_" + part)),
+                          targets_from(path + ": y_" + part, array("y_" + part))};
+  if (examples.images.size(0) != examples.labels.size(0))
+    refuse_data(path, fmt::format("x_{0} has {1} examples and y_{0} has {2}", part, examples.images.size(0),
+                                  examples.labels.size(0)));
+  return examples;
+}
+
+std::vector<const LabelledImages*> parts_in(const LabelledImages& train,
+                                            const std::optional<LabelledImages>& test) {
+  std::vector<const LabelledImages*> parts = {&train};
+  if (test) parts.push_back(&*test);
+  return parts;
+}
+
+int64_t count_classes(const std::string& path, const DataSpec& spec, const LabelledImages& train,
+                      const std::optional<LabelledImages>& test) {
+  int64_t largest = 1;
+  for (const LabelledImages* part : parts_in(train, test)) {
+    if (part->labels.dim() > 1) continue;
+    if (part->labels.min().item<int64_t>() < 0)
+      refuse_data(path, "a class is negative; classes count from 0");
+    largest = std::max(largest, part->labels.max().item<int64_t>());
+  }
+  if (largest >= spec.classes.value_or(kMostClassesOfArrays))
+    refuse_data(path,
+                fmt::format("there is a class {}, but at most {} classes; targets that are no classes are "
+                            "saved as floating-point numbers",
+                            largest, spec.classes.value_or(kMostClassesOfArrays)));
+  return spec.classes.value_or(largest + 1);
+}
+
+ExampleSourcePtr source_of(LabelledImages examples) {
+  const bool pixels = examples.images.scalar_type() == at::kByte && examples.labels.dim() == 1;
+  if (pixels) return make_memory_source(std::move(examples));
+  if (examples.images.scalar_type() == at::kByte) examples.images = examples.images.to(at::kFloat).div_(255);
+  return make_number_source(std::move(examples));
+}
+
+Dataset load_arrays(const DataSpec& spec, bool checks_numbers) {
+  const std::string path = location_of(spec);
+  const auto arrays = read_arrays(path, {"x_train", "y_train", "x_test", "y_test"});
+  const LabelledImages train = examples_in(path, arrays, "train");
+  std::optional<LabelledImages> test;
+  if (arrays.contains("x_test") || arrays.contains("y_test")) test = examples_in(path, arrays, "test");
+  if (test && (test->images.sizes().slice(1) != train.images.sizes().slice(1) ||
+               test->images.scalar_type() != train.images.scalar_type() ||
+               test->labels.sizes().slice(1) != train.labels.sizes().slice(1) ||
+               test->labels.is_floating_point() != train.labels.is_floating_point()))
+    refuse_data(
+        path,
+        fmt::format("the examples of the test, {} with targets {}, are not like those of the training, {} "
+                    "with targets {}, or have other types",
+                    shape_text(test->images), shape_text(test->labels), shape_text(train.images),
+                    shape_text(train.labels)));
+  if (checks_numbers) {
+    for (const LabelledImages* part : parts_in(train, test)) {
+      require_finite(path + ": inputs", part->images);
+      require_finite(path + ": targets", part->labels);
+    }
+  }
+  DatasetInfo info;
+  info.name = info.requested = spec.dataset;
+  info.source = path;
+  if (train.labels.dim() == 1) info.classes = count_classes(path, spec, train, test);
+  if (std::ssize(spec.class_names) == info.classes) info.class_names = spec.class_names;
+  Rows rows = divide_rows(spec, train.size(), test.has_value());
+  if (test) rows.test = rows_of_test_file(spec, test->size());
+  Dataset dataset = dataset_of(std::move(info), source_of(train), test ? source_of(*test) : nullptr, rows);
+  dataset.info.table = saved_text(dataset.info, "");
+  return dataset;
+}
+
+}  // namespace
+
+bool is_table_dataset(const std::string& name) { return name == "arrays" || name == "csv"; }
+
+DatasetInfo find_table_dataset(const DataSpec& spec) {
+  return (spec.dataset == "csv" ? load_csv(spec) : load_arrays(spec, /*checks_numbers=*/false)).info;
+}
+
+Dataset load_table_dataset(const DataSpec& spec) {
+  return spec.dataset == "csv" ? load_csv(spec) : load_arrays(spec, /*checks_numbers=*/true);
+}
+
+DatasetInfo saved_table_dataset(const DataSpec& spec) {
+  DatasetInfo info;
+  try {
+    const nlohmann::json document = nlohmann::json::parse(spec.saved_table);
+    document.at("shape").get_to(info.image_shape);
+    document.at("has_pixels").get_to(info.has_pixels);
+    document.at("classes").get_to(info.classes);
+    document.at("class_names").get_to(info.class_names);
+    document.at("targets").get_to(info.targets);
+    document.at("target_names").get_to(info.target_names);
+    document.at("train_examples").get_to(info.train_examples);
+    document.at("validation_examples").get_to(info.validation_examples);
+    document.at("test_examples").get_to(info.test_examples);
+    if (info.train_examples < 1 || info.validation_examples < 0 || info.test_examples < 0 ||
+        info.classes < 0 || info.targets < 0 || (info.classes == 0) == (info.targets == 0) ||
+        (!info.class_names.empty() && std::ssize(info.class_names) != info.classes) ||
+        (!info.target_names.empty() && std::ssize(info.target_names) != info.targets))
+      throw std::out_of_range("classes");
+  } catch (const std::exception&) {
+    throw Error(ExitCode::kCheckpoint,
+                "the checkpoint's description of its data is not one that dtrain saves");
+  }
+  info.name = info.requested = spec.dataset;
+  info.table = spec.saved_table;
+  return info;
+}
+
+TableFormat table_format_of(const DatasetInfo& info) {
+  const nlohmann::json document = nlohmann::json::parse(info.table, nullptr, /*allow_exceptions=*/false);
+  return parse_table_format(document.is_object() ? document.value("format", "") : "");
+}
+
+}  // namespace dtrain

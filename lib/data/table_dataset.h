@@ -1,0 +1,27 @@
+// Datasets of a user's own numbers: `arrays` (NumPy, safetensors) and `csv`.
+#pragma once
+
+#include <string>
+
+#include "data/dataset.h"
+#include "tables/table_format.h"
+
+namespace dtrain {
+
+// Whether data.dataset is one of them.
+bool is_table_dataset(const std::string& name);
+
+// Reads the dataset at spec.path. With spec.saved_table, columns become inputs as it says, and not by the
+// training part. Throws Error(kData) for files that are missing, damaged or do not fit each other or the
+// spec, FieldError for a split that leaves nothing or examples that are not there.
+DatasetInfo find_table_dataset(const DataSpec& spec);
+Dataset load_table_dataset(const DataSpec& spec);
+
+// What spec.saved_table says, for what needs no data. Throws Error(kCheckpoint) if it is not what dtrain
+// saves.
+DatasetInfo saved_table_dataset(const DataSpec& spec);
+
+// The format of a csv dataset's columns.
+TableFormat table_format_of(const DatasetInfo& info);
+
+}  // namespace dtrain

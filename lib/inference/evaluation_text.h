@@ -1,0 +1,17 @@
+// What `dtrain eval` tells.
+#pragma once
+
+#include <string>
+
+#include "inference/evaluate_replicas.h"
+#include "metrics/event.h"
+
+namespace dtrain {
+
+// For people: the metrics; of classes also a table of them and, of at most 40, the confusion matrix.
+std::string evaluation_text(const EvaluationJob& evaluation, const JobPlan& job, const Evaluation& result);
+
+// The same as JSON, with the matrix of any number of classes that has one.
+Event evaluation_document(const EvaluationJob& evaluation, const JobPlan& job, const Evaluation& result);
+
+}  // namespace dtrain

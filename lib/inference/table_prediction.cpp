@@ -1,0 +1,83 @@
+#include "inference/table_prediction.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "data/table_dataset.h"
+#include "inference/evaluation.h"
+#include "inference/model_description.h"
+#include "tables/array_file.h"
+#include "tables/csv_table.h"
+
+namespace dtrain {
+namespace {
+
+bool is_of_csv(const DatasetInfo& data) { return data.name == "csv"; }
+
+// The inputs of a file's rows, as the model was trained on them.
+at::Tensor inputs_in(const std::filesystem::path& path, const DatasetInfo& data) {
+  if (is_of_csv(data)) {
+    const TableFormat format = table_format_of(data);
+    return encode_table(read_raw_table(path, format, /*with_targets=*/false), format, /*with_targets=*/false)
+        .inputs;
+  }
+  at::Tensor inputs = map_npy(path);
+  if (inputs.dim() == 1 && data.image_shape == std::vector<int64_t>{1}) inputs = inputs.unsqueeze(1);
+  if (inputs.dim() == 3 && data.image_shape.size() == 3) inputs = inputs.unsqueeze(1);
+  if (inputs.dim() == 0 || inputs.sizes().slice(1) != at::IntArrayRef(data.image_shape))
+    throw Error(ExitCode::kData, fmt::format("{}: has the shape [{}], and the model takes [n, {}]",
+                                             printable(path.string(), 1000), fmt::join(inputs.sizes(), ", "),
+                                             fmt::join(data.image_shape, ", ")));
+  return inputs;
+}
+
+std::string title_of_class(const DatasetInfo& data, size_t label) {
+  return data.class_names.empty() ? std::to_string(label) : data.class_names[label];
+}
+
+std::vector<std::string> columns_of(const DatasetInfo& data) {
+  if (data.targets > 0) return target_names(data);
+  std::vector<std::string> columns = {is_of_csv(data) ? table_format_of(data).targets.front() : "class"};
+  for (size_t label = 0; label < static_cast<size_t>(data.classes); ++label)
+    columns.push_back("p_" + title_of_class(data, label));
+  return columns;
+}
+
+}  // namespace
+
+TablePredictor::TablePredictor(const JobPlan& job, const NamedTensors& variables)
+    : job_(job), model_(trained_model(job, variables)), columns_(columns_of(job.data)) {}
+
+void TablePredictor::predict_file(
+    const std::filesystem::path& path,
+    const std::function<void(int64_t row, const std::vector<std::string>& cells)>& on_row) const {
+  const at::NoGradGuard no_grad;
+  const at::Tensor inputs = inputs_in(path, job_.data);
+  const at::ScalarType type = dtype_from_name(job_.spec.model.dtype);
+  const bool classes = job_.data.classes > 0;
+  const int64_t at_once = job_.spec.evaluate.batch_per_replica;
+  for (int64_t begin = 0; begin < inputs.size(0); begin += at_once) {
+    const at::Tensor some = inputs.narrow(0, begin, std::min(at_once, inputs.size(0) - begin)).to(type);
+    at::Tensor outputs = finite_outputs(*model_, some);
+    if (classes) {
+      outputs = class_probabilities(outputs);
+    } else if (job_.spec.train.loss.kind == "binary_cross_entropy") {
+      outputs = at::sigmoid(outputs);
+    }
+    const at::Tensor best = outputs.argmax(1);
+    for (int64_t row = 0; row < outputs.size(0); ++row) {
+      std::vector<std::string> cells;
+      if (classes) cells.push_back(title_of_class(job_.data, static_cast<size_t>(best[row].item<int64_t>())));
+      for (int64_t output = 0; output < outputs.size(1); ++output)
+        cells.push_back(fmt::format("{:.7g}", outputs[row][output].item<double>()));
+      on_row(begin + row + 1, cells);
+    }
+  }
+}
+
+}  // namespace dtrain

@@ -1,0 +1,41 @@
+// Predicts the rows of tables in files with a trained model.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "checkpoint/safetensors.h"
+#include "models/model.h"
+#include "plan/job_plan.h"
+
+namespace dtrain {
+
+// For a model of numbers, which was trained on a csv file or on arrays.
+class TablePredictor {
+ public:
+  // Throws Error(kCheckpoint) if the variables are another model's.
+  TablePredictor(const JobPlan& job, const NamedTensors& variables);
+
+  // The names of what is predicted of a row: of classes the most probable one ("class", or the column's name)
+  // and the probability of each ("p_NAME"); otherwise the numbers, which for binary_cross_entropy are
+  // probabilities.
+  const std::vector<std::string>& columns() const { return columns_; }
+
+  // Predicts each row of a file, numbered from 1: a CSV file with the columns that the model was trained on,
+  // in any order and with any others besides; or for a model of arrays a .npy file. Throws Error(kData) that
+  // names the file and the row.
+  void predict_file(
+      const std::filesystem::path& path,
+      const std::function<void(int64_t row, const std::vector<std::string>& cells)>& on_row) const;
+
+ private:
+  JobPlan job_;
+  std::shared_ptr<Model> model_;
+  std::vector<std::string> columns_;
+};
+
+}  // namespace dtrain

@@ -1,0 +1,68 @@
+// Tables in CSV files.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <filesystem>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "tables/table_format.h"
+
+namespace dtrain {
+
+inline constexpr int64_t kMaxTableCells = int64_t{1} << 29;   // in memory, 8 bytes each
+inline constexpr size_t kMaxCategories = 1000;                // of a column of words, and classes
+inline constexpr int64_t kMaxTableInputs = int64_t{1} << 16;  // of a model, over all columns
+
+// What a user wants of the columns.
+struct TableWish {
+  std::vector<std::string> targets;  // at least one
+  std::vector<std::string> ignored;
+  bool classes = false;        // the one target is a class, even if its values are numbers
+  bool fills_missing = false;  // otherwise a missing value is an error
+};
+
+// A column in memory: numbers, or indices into `words`; NaN where the cell is missing.
+struct RawColumn {
+  std::string name;
+  bool is_number = true;
+  std::vector<std::string> words = {};
+  std::vector<double> values = {};
+};
+
+struct RawTable {
+  std::filesystem::path path;  // for messages
+  std::vector<RawColumn> columns;
+  int64_t rows = 0;
+};
+
+// Reads a table. A column is of numbers if all its cells are, or are missing (empty, NA, N/A, NaN, null, in
+// any case); otherwise it is of words. Columns that the wish ignores are left out. Throws Error(kData) that
+// names the file, the column and the row, as read_csv() does: also for numbers that are not finite, a column
+// that is named twice or asked for and not there, columns with too many different words, or a table over the
+// limits.
+RawTable read_raw_table(const std::filesystem::path& path, const TableWish& wish);
+
+// Reads only the columns of `format`, each as it says: any others are left out. Without `with_targets` a file
+// needs no target columns.
+RawTable read_raw_table(const std::filesystem::path& path, const TableFormat& format, bool with_targets);
+
+// The format by the rows `training` of a table: their means, deviations (of the whole part, not of a sample),
+// words and classes. A column without any variation has the deviation 1.
+TableFormat make_table_format(const RawTable& table, const TableWish& wish,
+                              std::span<const int64_t> training);
+
+struct TableTensors {
+  at::Tensor inputs;  // float32 [rows, format.width()]
+  at::Tensor
+      targets;  // int64 [rows] of classes, float64 [rows, targets] of numbers; undefined: none were asked for
+};
+
+// Throws Error(kData) for a missing value, if the format does not fill them in; for a missing target and a
+// class that the format does not have.
+TableTensors encode_table(const RawTable& table, const TableFormat& format, bool with_targets);
+
+}  // namespace dtrain

@@ -1,0 +1,175 @@
+// Jobs on tables and arrays, from the file to predictions.
+#include <fmt/format.h>
+
+#include <cmath>
+#include <filesystem>
+#include <nlohmann/json.hpp>
+
+#include "catch.h"
+#include "job.h"
+#include "resumable.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+const char* const kTableSpec = R"(name: table
+strategy: {kind: mirrored, replicas: 2}
+data: {dataset: csv, path: rows.csv, target: y, split: {test: 0.25}}
+batch: {per_replica: 8}
+model: {kind: mlp, hidden: [16]}
+train: {epochs: 4, loss: mean_squared_error, optimizer: {kind: adam, learning_rate: 1.0e-2}}
+checkpoint: {every_epochs: 1}
+)";
+
+// y = 3 a - 2 b, 10 more for "high"; the columns are in different scales.
+std::string rows(int count, bool with_targets = true) {
+  std::string text = with_targets ? "a,b,level,y\n" : "level,b,a\n";
+  for (int row = 0; row < count; ++row) {
+    const double a = std::sin(row), b = std::cos(3.0 * row);
+    const std::string level = row % 3 == 0 ? "high" : "low";
+    const double y = 3 * a - 2 * b + (row % 3 == 0 ? 10 : 0);
+    text += with_targets ? fmt::format("{},{},{},{}\n", 1000 * a, 1e-3 * b, level, y)
+                         : fmt::format("{},{},{}\n", level, 1e-3 * b, 1000 * a);
+  }
+  return text;
+}
+
+std::vector<double> numbers_below_header(const std::string& csv, const std::string& header) {
+  const std::vector<std::string> lines = lines_of(csv);
+  REQUIRE_FALSE(lines.empty());
+  CHECK(lines.front() == header);
+  std::vector<double> numbers;
+  for (size_t i = 1; i < lines.size(); ++i) numbers.push_back(std::stod(lines[i]));
+  return numbers;
+}
+
+TEST_CASE("a regression on a table is trained, evaluated, resumed, predicted and exported") {
+  const Job job(kTableSpec);
+  write_file(job.folder() / "rows.csv", rows(400));
+  const Finished run = run_program(job.run({"--set", "train.epochs=2"}));
+  INFO(run.output << run.errors);
+  REQUIRE(run.exit_code == 0);
+  CHECK_THAT(run.output, ContainsSubstring("rmse") && !ContainsSubstring("accuracy"));
+  CHECK(job.event("run_start", "distributed").at("train_examples") == 300);
+  CHECK(job.event("run_start", "distributed").at("test_examples") == 100);
+  const std::string folder = job.run_folder().string();
+  const Event first = job.event("run_end", "distributed");
+
+  const Finished resumed = run_program({"run", "--resume", folder, "--set", "train.epochs=4"});
+  INFO(resumed.output << resumed.errors);
+  REQUIRE(resumed.exit_code == 0);
+  const Event end = job.events("run_end", "distributed").back();
+  CHECK(end.at("rmse").get<double>() < first.at("rmse").get<double>());
+  CHECK(end.at("r2").get<double>() > first.at("r2").get<double>());
+  const Job whole(kTableSpec);
+  write_file(whole.folder() / "rows.csv", rows(400));
+  REQUIRE(run_program(whole.run()).exit_code == 0);
+  CHECK(result_of(job) == result_of(whole));  // bit for bit
+
+  const Finished eval = run_program({"eval", folder, "--json", "--replicas", "2"});
+  INFO(eval.errors);
+  REQUIRE(eval.exit_code == 0);
+  const Event evaluated = Event::parse(eval.output);
+  for (const char* metric : {"loss", "rmse", "mae", "r2"})
+    CHECK(evaluated.at(metric).get<double>() == Approx(end.at(metric).get<double>()).epsilon(1e-5));
+  CHECK(evaluated.at("examples") == 100);
+  CHECK_FALSE(evaluated.contains("accuracy"));
+
+  // Predictions need neither the training's file nor its statistics, and take columns in any order.
+  fs::remove(job.folder() / "rows.csv");
+  const fs::path fresh = write_file(job.folder() / "fresh.csv", rows(50, /*with_targets=*/false));
+  const Finished predicted = run_program({"predict", folder, fresh.string()});
+  INFO(predicted.errors);
+  REQUIRE(predicted.exit_code == 0);
+  const std::vector<double> values = numbers_below_header(predicted.output, "y");
+  REQUIRE(values.size() == 50);
+  double squares = 0;
+  for (int row = 0; row < 50; ++row) {
+    const double y = 3 * std::sin(row) - 2 * std::cos(3.0 * row) + (row % 3 == 0 ? 10 : 0);
+    squares += std::pow(values[static_cast<size_t>(row)] - y, 2);
+  }
+  CHECK(std::sqrt(squares / 50) == Approx(end.at("rmse").get<double>()).epsilon(0.5));  // of other rows
+  const Finished short_of_a =
+      run_program({"predict", folder, write_file(job.folder() / "b.csv", "b\n1\n").string()});
+  CHECK(short_of_a.exit_code == 3);
+  CHECK_THAT(short_of_a.errors, ContainsSubstring("there is no column 'a'"));
+
+  for (const std::string format : {"onnx", "torchscript", "safetensors"}) {
+    const std::string exported = (job.folder() / ("model." + format)).string();
+    const Finished done = run_program({"export", "--format", format, folder, "--out", exported});
+    INFO(done.errors);
+    CHECK(done.exit_code == 0);
+  }
+  CHECK_THAT(content_of(job.folder() / "model.onnx"),
+             ContainsSubstring("inputs") && ContainsSubstring("values") && ContainsSubstring("targets") &&
+                 !ContainsSubstring("normalise"));
+  const Finished softmax = run_program({"export", "--format", "onnx", folder, "--softmax", "--overwrite"});
+  CHECK(softmax.exit_code == 2);
+  CHECK_THAT(softmax.errors, ContainsSubstring("the model gives numbers, and no probabilities"));
+  const Finished report = run_program({"report", folder});
+  INFO(report.errors);
+  CHECK(report.exit_code == 0);
+}
+
+TEST_CASE("classes of a table have their names everywhere") {
+  const Job job(R"(name: classes
+data: {dataset: csv, path: ., target: kind}
+batch: {per_replica: 16}
+model: {kind: mlp, hidden: [16]}
+train: {epochs: 20, optimizer: {kind: adam, learning_rate: 1.0e-2}}
+)");
+  std::string text = "x,kind\n";
+  for (int row = 0; row < 300; ++row)
+    text += fmt::format("{},{}\n", row % 100, row % 100 < 50 ? "small" : "large");
+  write_file(job.folder() / "train.csv", text);
+  write_file(job.folder() / "test.csv", "kind,x\nsmall,3\nlarge,96\nlarge,88\n");
+  const Finished run = run_program(job.run());
+  INFO(run.output << run.errors);
+  REQUIRE(run.exit_code == 0);
+  const std::string folder = job.run_folder().string();
+  const Finished eval = run_program({"eval", folder});
+  CHECK_THAT(eval.output, ContainsSubstring("accuracy    1.0000, 3 of 3 are right") &&
+                              ContainsSubstring("0 large") && ContainsSubstring("1 small"));
+  const Finished predicted = run_program({"predict", folder, (job.folder() / "test.csv").string()});
+  const std::vector<std::string> lines = lines_of(predicted.output);
+  REQUIRE(lines.size() == 4);
+  CHECK(lines[0] == "kind,p_large,p_small");
+  CHECK_THAT(lines[1], Catch::Matchers::StartsWith("small,"));
+  CHECK_THAT(lines[2], Catch::Matchers::StartsWith("large,"));
+  const Finished json = run_program({"predict", folder, "--json", (job.folder() / "test.csv").string()});
+  CHECK(Event::parse(lines_of(json.output).front()).at("kind") == "small");
+  const Finished binary =
+      run_program({"run", job.spec_file().string(), "--run-dir", (job.folder() / "binary").string(), "--set",
+                   "train.loss=binary_cross_entropy"});
+  INFO(binary.output << binary.errors);
+  REQUIRE(binary.exit_code == 0);
+  CHECK_THAT(run_program({"eval", (job.folder() / "binary").string()}).output,
+             ContainsSubstring("precision   1.0000") && ContainsSubstring("1 small"));
+  CHECK_THAT(
+      run_program({"predict", (job.folder() / "binary").string(), (job.folder() / "test.csv").string()})
+          .output,
+      ContainsSubstring("kind,p_large,p_small\nsmall,"));
+}
+
+TEST_CASE("a model that does not fit its table is refused with the reason") {
+  const Job job(kTableSpec);
+  write_file(job.folder() / "rows.csv", rows(40));
+  const auto plan = [&](const Arguments& overrides, int exit_code = 2) {
+    const Finished finished = run_program(Arguments{"plan", job.spec_file().string()} + Job::set(overrides));
+    CHECK(finished.exit_code == exit_code);
+    return finished.errors;
+  };
+  CHECK_THAT(plan({"model.kind=cnn"}),
+             ContainsSubstring("expects an input of [channels, height, width] but gets [4]"));
+  CHECK_THAT(plan({"model.kind=layers", "model.layers=[{kind: dense, units: 2}]"}),
+             ContainsSubstring("one target needs [1]"));
+  CHECK_THAT(plan({"data.split.test=none"}), ContainsSubstring("data.split.test: missing"));
+  CHECK_THAT(plan({"data.target=z"}, 3), ContainsSubstring("there is no column 'z'"));
+  CHECK_THAT(plan({"checkpoint.best.metric=accuracy"}),
+             ContainsSubstring("mean_squared_error has no accuracy; its metrics: loss, rmse, mae, r2"));
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,189 @@
+// The losses and their metrics against values computed by hand from their definitions, in double precision,
+// which PyTorch's functions give too.
+#include <ATen/ATen.h>
+
+#include <cmath>
+
+#include "catch.h"
+#include "objective/metric_sums.h"
+#include "strategy/replicas.h"
+
+namespace dtrain {
+namespace {
+
+TrainSpec with_loss(const std::string& kind) {
+  TrainSpec train;
+  train.loss.kind = kind;
+  return train;
+}
+
+at::Tensor matrix(const std::vector<double>& values, int64_t columns) {
+  return at::tensor(values, at::kDouble).view({-1, columns});
+}
+
+at::Tensor classes(const std::vector<int64_t>& labels) { return at::tensor(labels, at::kLong); }
+
+// The mean training loss of the examples.
+double loss_of(const TrainSpec& train, const at::Tensor& outputs, const at::Tensor& targets) {
+  return make_objective(train)->training_loss(outputs, targets).item<double>() /
+         static_cast<double>(targets.size(0));
+}
+
+std::map<std::string, double> metrics_of(const std::string& loss, const at::Tensor& outputs,
+                                         const at::Tensor& targets) {
+  const auto objective = make_objective(with_loss(loss));
+  MetricSums sums;
+  sums.add_batch(*objective, outputs, targets, objective->evaluation_loss(outputs, targets));
+  const MetricValues metrics = sums.metrics();
+  return {metrics.begin(), metrics.end()};
+}
+
+Approx about(double value) { return Approx(value).epsilon(1e-12); }
+
+at::Tensor two_values() { return matrix({0.5, -1.0, 2.0, 0.25, -3.0, 1.5}, 2); }
+at::Tensor two_targets() { return matrix({1.0, -1.5, -0.5, 0.25, -3.2, 4.0}, 2); }
+
+TEST_CASE("losses of numbers are means over an example's outputs") {
+  const at::Tensor values = two_values(), targets = two_targets();
+  CHECK(loss_of(with_loss("mean_squared_error"), values, targets) == about(2.1733333333333333));
+  CHECK(loss_of(with_loss("mean_absolute_error"), values, targets) == about(1.0333333333333334));
+  TrainSpec huber = with_loss("huber");
+  CHECK(loss_of(huber, values, targets) == about(0.7116666666666666));
+  huber.loss.delta = 0.4;
+  CHECK(loss_of(huber, values, targets) == about(0.3499999999999999));
+  huber.loss.delta = 1e6;  // no error is beyond it
+  CHECK(loss_of(huber, values, targets) == about(2.1733333333333333 / 2));
+}
+
+TEST_CASE("every loss of numbers has the same metrics") {
+  const std::string loss = GENERATE("mean_squared_error", "mean_absolute_error", "huber");
+  const auto metrics = metrics_of(loss, two_values(), two_targets());
+  CHECK(metrics.size() == 4);
+  CHECK(metrics.at("rmse") == about(1.4742229591663987));
+  CHECK(metrics.at("mae") == about(1.0333333333333334));
+  CHECK(metrics.at("r2") == about(0.5624466969591053));
+  const auto one = metrics_of(loss, matrix({1.5, 1.5, 4.5, 6}, 1), matrix({1, 2, 4, 7}, 1));
+  CHECK(one.at("r2") == about(0.9166666666666666));
+  CHECK(objective_info(loss).main().name == "rmse");
+}
+
+TEST_CASE("r2 of targets that are all the same is 1 for their values and 0 for others, as in scikit-learn") {
+  const at::Tensor same = matrix({0.1, 0.1, 0.1}, 1);
+  CHECK(metrics_of("mean_squared_error", same, same).at("r2") == 1);
+  CHECK(metrics_of("mean_squared_error", same + 0.5, same).at("r2") == 0);
+}
+
+at::Tensor two_logits() { return matrix({0.3, -2.0, 1.7, 0.4, -0.6, -1.1, 2.2, 0.2}, 2); }
+at::Tensor two_answers() { return matrix({1, 0, 0, 1, 0, 1, 1, 0}, 2); }
+
+TEST_CASE("binary cross-entropy is that of logits, smoothed and weighted in training alone") {
+  TrainSpec train = with_loss("binary_cross_entropy");
+  const double plain = 0.7237662502561653;
+  CHECK(loss_of(train, two_logits(), two_answers()) == about(plain));
+  train.label_smoothing = 0.1;
+  CHECK(loss_of(train, two_logits(), two_answers()) == about(0.7393912502561653));
+  train.label_smoothing = 0;
+  train.loss.class_weights = {0.5, 3};
+  CHECK(loss_of(train, two_logits(), two_answers()) == about(1.161817231925772));
+  train.label_smoothing = 0.1;
+  CHECK(make_objective(train)->evaluation_loss(two_logits(), two_answers()).item<double>() / 4 ==
+        about(plain));
+  // Far beyond where exp() overflows.
+  CHECK(loss_of(with_loss("binary_cross_entropy"), matrix({1e4, -1e4}, 2), matrix({0, 1}, 2)) == about(1e4));
+}
+
+TEST_CASE("one logit tells two classes apart") {
+  const at::Tensor logits = matrix({0.5, -0.25, -1.5}, 1);
+  CHECK(loss_of(with_loss("binary_cross_entropy"), logits, classes({1, 0, 1})) == about(0.9171432273472342));
+  const auto metrics = metrics_of("binary_cross_entropy", logits, classes({1, 0, 1}));
+  CHECK(metrics.at("accuracy") == about(2.0 / 3));
+  CHECK(metrics.at("precision") == 1);
+  CHECK(metrics.at("recall") == 0.5);
+  // In the type of the model, whatever the labels' type is.
+  const at::Tensor narrow = logits.to(at::kFloat);
+  CHECK(make_objective(with_loss("binary_cross_entropy"))
+            ->training_loss(narrow, classes({1, 0, 1}))
+            .scalar_type() == at::kFloat);
+}
+
+TEST_CASE("the metrics of yes or no") {
+  const auto metrics = metrics_of("binary_cross_entropy", two_logits(), two_answers());
+  CHECK(metrics.at("accuracy") == about(5.0 / 8));
+  CHECK(metrics.at("precision") == about(3.0 / 5));
+  CHECK(metrics.at("recall") == about(3.0 / 4));
+  CHECK(metrics.at("f1") == about(2.0 / 3));
+  // Where nothing is predicted, or there is nothing to find.
+  const auto none = metrics_of("binary_cross_entropy", matrix({-1, -1}, 1), classes({0, 0}));
+  CHECK(none.at("accuracy") == 1);
+  for (const char* name : {"precision", "recall", "f1"}) CHECK(none.at(name) == 0);
+}
+
+TEST_CASE("class weights multiply the losses of their examples in training") {
+  const at::Tensor logits = matrix({2.0, 1.0, 0.5, 0.1, 0.2, -0.3, 1.0, -1.0, 3.0}, 3);
+  TrainSpec train;
+  CHECK(loss_of(train, logits, classes({0, 2, 1})) == about(2.0093760227203683));
+  train.loss.class_weights = {1, 2, 0.5};
+  CHECK(loss_of(train, logits, classes({0, 2, 1})) == about(3.1535486229614587));
+  train.label_smoothing = 0.1;
+  CHECK(loss_of(train, logits, classes({0, 2, 1})) == about(3.0429930674059027));
+  CHECK(make_objective(train)->evaluation_loss(logits, classes({0, 2, 1})).item<double>() / 3 ==
+        about(2.0093760227203683));
+}
+
+TEST_CASE("gradients are the slopes of the losses") {
+  const std::string loss =
+      GENERATE("binary_cross_entropy", "mean_squared_error", "mean_absolute_error", "huber");
+  TrainSpec train = with_loss(loss);
+  train.loss.delta = 0.7;
+  if (loss == "binary_cross_entropy") train.loss.class_weights = {0.5, 3};
+  const auto objective = make_objective(train);
+  const at::Tensor targets = loss == "binary_cross_entropy" ? two_answers() : two_targets() + 0.05;
+  const at::Tensor at_point = loss == "binary_cross_entropy" ? two_logits() : two_values();
+  const at::Tensor outputs = at_point.clone().requires_grad_(true);
+  objective->training_loss(outputs, targets).backward();
+  constexpr double kStep = 1e-6;
+  for (int64_t i = 0; i < at_point.numel(); ++i) {
+    const auto moved = [&](double by) {
+      at::Tensor values = at_point.clone();
+      values.view({-1})[i] += by;
+      return objective->training_loss(values, targets).item<double>();
+    };
+    const double slope = (moved(kStep) - moved(-kStep)) / (2 * kStep);
+    CHECK(outputs.grad().view({-1})[i].item<double>() == Approx(slope).epsilon(1e-6).margin(1e-8));
+  }
+}
+
+TEST_CASE("no examples make a loss of zero, whatever the loss") {
+  for (const std::string& loss : objective_names()) {
+    const at::Tensor targets = loss == "cross_entropy" ? classes({}) : at::zeros({0, 2}, at::kDouble);
+    CHECK(loss_of(with_loss(loss), at::zeros({1, 2}, at::kDouble),
+                  loss == "cross_entropy" ? classes({0}) : at::zeros({1, 2}, at::kDouble)) >= 0);
+    const at::Tensor outputs = at::zeros({0, 2}, at::kDouble).requires_grad_(true);
+    const at::Tensor sum = make_objective(with_loss(loss))->training_loss(outputs, targets);
+    CHECK(sum.item<double>() == 0);
+    sum.backward();  // an empty share takes part in the backward pass
+    for (const auto& [name, value] : metrics_of(loss, outputs.detach(), targets)) {
+      INFO(loss << " " << name);
+      CHECK(std::isnan(value));
+    }
+  }
+}
+
+TEST_CASE("metrics of parts add up to those of the whole") {
+  for (const std::string& loss : objective_names()) {
+    if (loss == "cross_entropy") continue;
+    const auto objective = make_objective(with_loss(loss));
+    const at::Tensor outputs = loss == "binary_cross_entropy" ? two_logits() : two_values();
+    const at::Tensor targets = loss == "binary_cross_entropy" ? two_answers() : two_targets();
+    MetricSums parts;
+    for (int64_t row = 0; row < outputs.size(0); ++row) {
+      const at::Tensor some = outputs.narrow(0, row, 1), wanted = targets.narrow(0, row, 1);
+      parts.add_batch(*objective, some, wanted, objective->evaluation_loss(some, wanted));
+    }
+    const auto whole = metrics_of(loss, outputs, targets);
+    for (const auto& [name, value] : parts.metrics()) CHECK(value == about(whole.at(name)));
+  }
+}
+
+}  // namespace
+}  // namespace dtrain

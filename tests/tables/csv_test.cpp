@@ -1,0 +1,232 @@
+// CSV files: how they are read, what becomes of their columns, and what is refused.
+#include <ATen/ATen.h>
+#include <zlib.h>
+
+#include "catch.h"
+#include "core/error.h"
+#include "files.h"
+#include "tables/csv_file.h"
+#include "tables/csv_table.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::vector<CsvRow> csv_rows(const fs::path& path) {
+  std::vector<CsvRow> rows;
+  read_csv(path, [&](int64_t number, const CsvRow& row) {
+    CHECK(number == std::ssize(rows));
+    rows.push_back(row);
+  });
+  return rows;
+}
+
+template <class Call>
+std::string refusal(const Call& call) {
+  try {
+    call();
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::kData);
+    return error.what();
+  }
+  return "accepted";
+}
+
+std::string csv_refusal(const TemporaryFolder& folder, const std::string& text) {
+  const fs::path path = folder.write("bad.csv", text);
+  return refusal([&] { csv_rows(path); });
+}
+
+TEST_CASE("cells are separated, quoted and trimmed") {
+  const TemporaryFolder folder;
+  const std::vector<CsvRow> wanted = {{"a", "b c", "d"}, {"1", "x, \"y\"\nz", ""}, {"2", "", "-3.5"}};
+  for (const char* text :
+       {"a,b c,d\n1,\"x, \"\"y\"\"\nz\",\n2,,-3.5\n",
+        "a,b c,d\r\n1,\"x, \"\"y\"\"\nz\",\r\n\r\n2,,-3.5",  // Windows, an empty line, no end
+        "\xEF\xBB\xBF"
+        "a;b c;d\n1;\"x, \"\"y\"\"\nz\";\n2;;-3.5\n",
+        "a\tb c\td\n1\t\"x, \"\"y\"\"\nz\"\t\n2\t\t-3.5\n",
+        "a | b c | d\n 1 | \"x, \"\"y\"\"\nz\" | \n2 || -3.5\n"}) {
+    INFO(text);
+    CHECK(csv_rows(folder.write("some.csv", text)) == wanted);
+  }
+}
+
+TEST_CASE("a file in gzip is read as the one that was packed") {
+  const TemporaryFolder folder;
+  const fs::path path = folder / "some.csv.gz";
+  gzFile file = gzopen(path.c_str(), "wb");
+  gzputs(file, "a,b\n1,2\n");
+  gzclose(file);
+  CHECK(csv_rows(path) == std::vector<CsvRow>{{"a", "b"}, {"1", "2"}});
+  const std::string packed = content_of(path);
+  const fs::path cut = folder.write("cut.csv.gz", packed.substr(0, packed.size() - 9));
+  CHECK_THAT(refusal([&] { csv_rows(cut); }), ContainsSubstring("is damaged or cut off"));
+}
+
+TEST_CASE("what is no table is refused, with the row") {
+  const TemporaryFolder folder;
+  CHECK_THAT(csv_refusal(folder, ""), ContainsSubstring("is empty; the first line names the columns"));
+  CHECK_THAT(csv_refusal(folder, "a,b\n1,2\n3\n"), ContainsSubstring("row 2 has 1 cell, the header 2"));
+  CHECK_THAT(csv_refusal(folder, "a,b\n1,2,3\n"), ContainsSubstring("row 1 has 3 cells, the header 2"));
+  CHECK_THAT(csv_refusal(folder, "a,b\n1,\"2\n3,4\n"), ContainsSubstring("a quote that does not end"));
+  CHECK_THAT(csv_refusal(folder, "a,b\n1,\"2\"3\n"), ContainsSubstring("row 1: a quote"));
+  CHECK_THAT(csv_refusal(folder, "a,\"" + std::string(3 << 20, 'x') + "\"\n"),
+             ContainsSubstring("more than 1 MiB"));
+  std::string wide = "a";
+  for (int column = 0; column < 1'000'000; ++column) wide += ",a";
+  CHECK_THAT(csv_refusal(folder, wide + "\n"), ContainsSubstring("has more than 16,384 columns"));
+  CHECK_THAT(refusal([&] { csv_rows(folder / "none.csv"); }), ContainsSubstring("cannot be opened"));
+  CHECK_THAT(refusal([&] { csv_rows(folder.path()); }), ContainsSubstring("is not a regular file"));
+}
+
+TEST_CASE("a line is quoted where it has to be, and reads back") {
+  const TemporaryFolder folder;
+  const CsvRow row = {"plain", "with, comma", "with \"quotes\"", "two\nlines", ""};
+  CHECK(csv_line(row) == "plain,\"with, comma\",\"with \"\"quotes\"\"\",\"two\nlines\",\"\"\n");
+  CHECK(csv_rows(folder.write("some.csv", csv_line(row))) == std::vector<CsvRow>{row});
+}
+
+const char* const kHouses =
+    "id,area,town,price\n"
+    "1,50,Ulm,100\n"
+    "2,70,Aalen,150\n"
+    "3,90,Ulm,200\n"
+    "4,1000,Essen,10\n";
+
+TableWish wish_for(const std::string& target, bool classes = false) {
+  return {.targets = {target}, .ignored = {"id"}, .classes = classes};
+}
+
+std::vector<double> table_numbers(const at::Tensor& tensor) {
+  const at::Tensor flat = tensor.to(at::kDouble).contiguous().view({-1});
+  return {flat.const_data_ptr<double>(), flat.const_data_ptr<double>() + flat.numel()};
+}
+
+TEST_CASE("numbers are standardised and words spread by the training rows alone") {
+  const TemporaryFolder folder;
+  const RawTable table = read_raw_table(folder.write("houses.csv", kHouses), wish_for("price"));
+  CHECK(table.rows == 4);
+  const std::vector<int64_t> training = {0, 1, 2};
+  const TableFormat format = make_table_format(table, wish_for("price"), training);
+  REQUIRE(format.inputs.size() == 2);
+  CHECK(format.inputs[0].mean == Approx(70));
+  CHECK(format.inputs[0].standard_deviation == Approx(16.329931618554522));  // of 50, 70, 90
+  CHECK(format.inputs[1].categories == std::vector<std::string>{"Aalen", "Ulm"});
+  CHECK(format.width() == 3);
+  const TableTensors tensors = encode_table(table, format, true);
+  const std::vector<double> inputs = table_numbers(tensors.inputs);
+  CHECK(inputs[0] == Approx(-1.224744871391589));
+  CHECK(std::vector<double>(inputs.begin() + 1, inputs.begin() + 3) == std::vector<double>{0, 1});
+  CHECK(std::vector<double>(inputs.begin() + 4, inputs.begin() + 6) == std::vector<double>{1, 0});
+  CHECK(std::vector<double>(inputs.begin() + 10, inputs.end()) ==
+        std::vector<double>{0, 0});  // Essen is unknown
+  CHECK(table_numbers(tensors.targets) == std::vector<double>{100, 150, 200, 10});
+  CHECK(tensors.targets.sizes() == std::vector<int64_t>{4, 1});
+  CHECK(parse_table_format(table_format_text(format)) == format);
+}
+
+TEST_CASE("a saved format reads other files, with columns in another order and more of them") {
+  const TemporaryFolder folder;
+  const RawTable table = read_raw_table(folder.write("houses.csv", kHouses), wish_for("price"));
+  const std::vector<int64_t> all = {0, 1, 2, 3};
+  const TableFormat format = make_table_format(table, wish_for("price"), all);
+  const fs::path other = folder.write("other.csv", "town,note,area\nUlm,x,50\nParis,,1000\n");
+  const RawTable rows = read_raw_table(other, format, false);
+  const at::Tensor inputs = encode_table(rows, format, false).inputs;
+  const at::Tensor known = encode_table(table, format, true).inputs;
+  CHECK(at::equal(inputs[0], known[0]));
+  CHECK(table_numbers(inputs[1].narrow(0, 1, 3)) == std::vector<double>{0, 0, 0});
+  CHECK(inputs[1][0].item<float>() == known[3][0].item<float>());
+  CHECK_THAT(refusal([&] { read_raw_table(folder.write("short.csv", "town\nUlm\n"), format, false); }),
+             ContainsSubstring("there is no column 'area'"));
+  CHECK_THAT(refusal([&] { read_raw_table(other, format, true); }),
+             ContainsSubstring("there is no column 'price'"));
+}
+
+TEST_CASE("classes are the words of the target, or its numbers in order") {
+  const TemporaryFolder folder;
+  const std::vector<int64_t> all = {0, 1, 2};
+  const auto classes_of = [&](const std::string& text) {
+    const RawTable table = read_raw_table(folder.write("some.csv", text), wish_for("y", true));
+    const TableFormat format = make_table_format(table, wish_for("y", true), all);
+    return std::pair(format.classes, table_numbers(encode_table(table, format, true).targets));
+  };
+  CHECK(classes_of("id,x,y\n1,1,yes\n2,2,no\n3,3,yes\n") ==
+        std::pair(std::vector<std::string>{"no", "yes"}, std::vector<double>{1, 0, 1}));
+  CHECK(classes_of("id,x,y\n1,1,10\n2,2,9\n3,3,10\n") ==
+        std::pair(std::vector<std::string>{"9", "10"}, std::vector<double>{1, 0, 1}));
+  CHECK_THAT(refusal([&] { classes_of("id,x,y\n1,1,a\n2,2,b\n3,3,a\n4,4,c\n"); }),
+             ContainsSubstring("column 'y', row 4: 'c' is not a class of the training examples"));
+}
+
+TEST_CASE("missing values are refused or filled in, those of targets always refused") {
+  const TemporaryFolder folder;
+  const fs::path path = folder.write("gaps.csv", "id,a,b,y\n1,1,u,1\n2,,v,2\n3,3,NA,3\n4,5,nan,4\n");
+  TableWish wish = wish_for("y");
+  const RawTable table = read_raw_table(path, wish);
+  const std::vector<int64_t> all = {0, 1, 2, 3};
+  CHECK_THAT(refusal([&] { encode_table(table, make_table_format(table, wish, all), true); }),
+             ContainsSubstring("column 'a', row 2: the value is missing; data.missing: mean"));
+  wish.fills_missing = true;
+  const TableFormat format = make_table_format(table, wish, all);
+  CHECK(format.inputs[0].mean == 3);  // of 1, 3 and 5
+  const at::Tensor inputs = encode_table(table, format, true).inputs;
+  CHECK(table_numbers(inputs[1]) == std::vector<double>{0, 0, 1});
+  CHECK(table_numbers(inputs[2]) == std::vector<double>{0, 0, 0});
+  const fs::path target = folder.write("target.csv", "id,a,y\n1,1,1\n2,2,\n");
+  const RawTable without = read_raw_table(target, wish);
+  const std::vector<int64_t> both = {0, 1};
+  CHECK_THAT(refusal([&] { encode_table(without, make_table_format(without, wish, both), true); }),
+             ContainsSubstring("column 'y', row 2: the value is missing; remove the row"));
+}
+
+TEST_CASE("what cannot be inputs or targets is refused, with the column") {
+  const TemporaryFolder folder;
+  const auto read = [&](const std::string& text, const TableWish& wish) {
+    const fs::path path = folder.write("bad.csv", text);
+    return refusal([&] { read_raw_table(path, wish); });
+  };
+  CHECK_THAT(read("id,a,y\n1,1e999,2\n", wish_for("y")),
+             ContainsSubstring("column 'a', row 1: '1e999' is not a finite number"));
+  CHECK_THAT(read("id,a,y\n1,inf,2\n", wish_for("y")), ContainsSubstring("not a finite number"));
+  CHECK_THAT(read("id,a,y\n1,1,x\n", wish_for("y")), ContainsSubstring("column 'y' has words"));
+  CHECK_THAT(read("id,a,a\n1,1,x\n", wish_for("y")), ContainsSubstring("two columns are named 'a'"));
+  CHECK_THAT(read("id,area,prise\n1,1,2\n", wish_for("price")),
+             ContainsSubstring("there is no column 'price'") && ContainsSubstring("prise"));
+  CHECK_THAT(read("a,y\n1,2\n", wish_for("y")), ContainsSubstring("there is no column 'id'"));
+  CHECK_THAT(read("id,,y\n1,1,2\n", wish_for("y")), ContainsSubstring("no name for column 2"));
+  CHECK_THAT(read("id,a,y\n", wish_for("y")), ContainsSubstring("has a header and no rows"));
+  std::string names = "id,name,y\n";
+  for (int row = 0; row < 1001; ++row) names += "1,n" + std::to_string(row) + ",2\n";
+  CHECK_THAT(read(names, wish_for("y")), ContainsSubstring("more than 1000 different words"));
+  const RawTable only = read_raw_table(folder.write("only.csv", "id,y\n1,2\n"), wish_for("y"));
+  const std::vector<int64_t> one = {0};
+  CHECK_THAT(refusal([&] { make_table_format(only, wish_for("y"), one); }),
+             ContainsSubstring("has no columns besides the targets"));
+}
+
+TEST_CASE("a column without variation stays finite") {
+  const TemporaryFolder folder;
+  const RawTable table =
+      read_raw_table(folder.write("flat.csv", "id,a,y\n1,0.1,1\n2,0.1,2\n3,0.1,3\n"), wish_for("y"));
+  const std::vector<int64_t> all = {0, 1, 2};
+  const TableFormat format = make_table_format(table, wish_for("y"), all);
+  CHECK(format.inputs[0].standard_deviation == 1);
+  CHECK(encode_table(table, format, true).inputs.abs().max().item<float>() < 1e-12F);
+}
+
+TEST_CASE("a format that dtrain did not save is refused") {
+  for (
+      const char* text :
+      {"", "{}", "[]", R"({"inputs":[],"targets":["y"],"classes":[],"fills_missing":false})",
+       R"({"inputs":[{"name":"a","mean":0,"standard_deviation":0}],"targets":["y"],"classes":[],"fills_missing":false})",
+       R"({"inputs":[{"name":"a"}],"targets":["y"],"classes":[],"fills_missing":false})"}) {
+    INFO(text);
+    CHECK_THROWS_AS(parse_table_format(text), Error);
+  }
+}
+
+}  // namespace
+}  // namespace dtrain
