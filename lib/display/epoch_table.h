@@ -24,6 +24,6 @@ struct EpochRow {
 std::string epoch_heading(const std::string& evaluated, const std::string& metric);
 
 // At most 80 columns, unless numbers are very long. `green` marks the best epoch with a colour too.
-std::string epoch_line(const EpochRow& row, const std::string& metric, bool green);
+std::string epoch_line(const EpochRow& row, const std::string& main, bool green);
 
 }  // namespace dtrain
