@@ -175,11 +175,11 @@ const Fields<JobSpec>& job_fields() {
       JOB(strategy.restart_workers, .doc = "how many times each worker is started again when it dies, except worker "
           "0, without which the job ends", .unit = "times", .bounds = between(0, 1000), .when = kParameterServer),
 
-      JOB(data.dataset, .doc = "the examples to train and evaluate on; arrays and csv are [your own numbers](tables.md); "
-          "synthetic ones are for benchmarks",
+      JOB(data.dataset, .doc = "the examples to train and evaluate on; arrays and csv are [your own "
+          "numbers](tables.md); synthetic ones are for benchmarks",
           .choices = &dataset_kinds(), .common = true),
-      JOB(data.path, .doc = "the folder with the dataset's files, or of arrays and csv a file; no other is searched for "
-          "them; relative to the spec", .otherwise = "searched", .when = kDatasetOfFiles, .file_system = true),
+      JOB(data.path, .doc = "the folder with the dataset's files, or of arrays and csv a file; no other is searched "
+          "for them; relative to the spec", .otherwise = "searched", .when = kDatasetOfFiles, .file_system = true),
       JOB(data.fallback, .doc = "the dataset to use if no files of the first are found; the run says so",
           .choices = &dataset_kinds(), .word = "none"),
       JOB(data.shuffle, .doc = "train in a new random order every epoch"),
@@ -194,12 +194,13 @@ const Fields<JobSpec>& job_fields() {
           .choices = &kTargetKinds, .when = kCsv),
       JOB(data.ignore, .doc = "columns that are left out, such as numbers of rows", .length = {0, 1000},
           .one_or_more = true, .when = kCsv),
-      JOB(data.missing, .doc = "what to do about a missing value of an input: refuse the table, or fill in the mean of the "
-          "training examples (of a column of words: none of its categories)", .choices = &kMissing, .when = kCsv),
+      JOB(data.missing, .doc = "what to do about a missing value of an input: refuse the table, or fill in the mean "
+          "of the training examples (of a column of words: none of its categories)",
+          .choices = &kMissing, .when = kCsv),
       JOB(data.image.size, .doc = "height and width that pictures are brought to", .unit = "pixels",
           .bounds = between(1, 4096), .length = {2, 2}, .when = kImageFolder, .required = true),
-      JOB(data.image.fit, .doc = "how: stretch changes proportions; crop keeps them and cuts off what is over; pad keeps "
-          "them and adds black bars", .choices = &kFits, .when = kImageFolder),
+      JOB(data.image.fit, .doc = "how: stretch changes proportions; crop keeps them and cuts off what is over; pad "
+          "keeps them and adds black bars", .choices = &kFits, .when = kImageFolder),
       JOB(data.image.channels, .doc = "3: red, green and blue; 1: grey", .bounds = between(1, 3),
           .when = kImageFolder),
       JOB(data.image.mean, .doc = "subtracted from pixels, after they are scaled to 0..1: one number for all channels, "
@@ -208,8 +209,8 @@ const Fields<JobSpec>& job_fields() {
       JOB(data.image.standard_deviation, .doc = "divides pixels, after the mean is subtracted; imagenet: 0.229, 0.224, "
           "0.225", .bounds = between(1e-6, 1e6), .length = {1, 4096}, .word = "imagenet", .one_or_more = true,
           .numbers = {0.229, 0.224, 0.225}, .otherwise = "`data.standard_deviation`"),
-      JOB(data.split.test, .doc = "keep this part of the examples for the test, where there is no folder `test/` or file "
-          "for it; of pictures the names of the files decide which, so that a new one moves no other",
+      JOB(data.split.test, .doc = "keep this part of the examples for the test, where there is no folder `test/` or "
+          "file for it; of pictures the names of the files decide which, so that a new one moves no other",
           .bounds = {0.0, 1.0, true, true}, .word = "none", .when = kDividing),
       JOB(data.split.validation, .doc = "keep this part of the training examples for validation: evaluations during "
           "training are of it, and the test examples are evaluated once, at the end "
@@ -218,11 +219,12 @@ const Fields<JobSpec>& job_fields() {
           "parts; of an image_folder, with the names of the files", .bounds = {.minimum = 0}),
       JOB(data.shape, .doc = "channels, height and width of a synthetic image", .bounds = between(1, 4096),
           .length = {3, 3}, .when = kSynthetic),
-      JOB(data.classes, .doc = "how many classes there are; auto: as many as the labels in the files name, of mnist at most 10; "
-          "10 of a synthetic dataset", .bounds = between(2, 1e6), .word = "auto"),
+      JOB(data.classes, .doc = "how many classes there are; auto: as many as the labels in the files name, of mnist "
+          "at most 10; 10 of a synthetic dataset", .bounds = between(2, 1e6), .word = "auto"),
       JOB(data.class_names, .doc = "the names of the classes, in order; by default those of the dataset, such as the "
           "names of an image_folder's folders", .length = {0, 10000}),
-      JOB(data.mean, .doc = "subtracted from pixels, after they are scaled to 0..1; `data.image.mean` can be another for each channel", .bounds = between(-1e6, 1e6)),
+      JOB(data.mean, .doc = "subtracted from pixels, after they are scaled to 0..1; `data.image.mean` can be another "
+          "for each channel", .bounds = between(-1e6, 1e6)),
       JOB(data.standard_deviation, .doc = "divides pixels, after the mean is subtracted",
           .bounds = between(1e-6, 1e6)),
       JOB(data.cache, .doc = "auto, disk: decode and scale the pictures once, into a file that all replicas and later "
@@ -297,8 +299,8 @@ const Fields<JobSpec>& job_fields() {
           .choices = &kLosses),
       JOB(train.loss.delta, .doc = "the error from which on the loss grows linearly and no longer with its square",
           .bounds = above_zero_to(1e9), .when = kHuber),
-      JOB(train.loss.class_weights, .doc = "for each class, in order, what the losses of its examples are multiplied by "
-          "in training; of binary_cross_entropy for the targets 0 and 1; []: all weigh the same",
+      JOB(train.loss.class_weights, .doc = "for each class, in order, what the losses of its examples are multiplied "
+          "by in training; of binary_cross_entropy for the targets 0 and 1; []: all weigh the same",
           .bounds = between(0, 1e6), .length = {0, 100000}, .when = kOfClasses),
       JOB(train.precision, .doc = "bf16_mixed, fp16_mixed: convolutions and dense layers compute in 16 bits while "
           "weights, optimizer and evaluations stay in float32; fp16 scales the loss "
