@@ -35,21 +35,21 @@ const std::vector<Format>& formats() {
   return table;
 }
 
-at::Tensor decode(const std::string& bytes) {
+}  // namespace
+
+at::Tensor decode_image(const std::string& bytes) {
   if (bytes.empty()) refuse_image("the file is empty");
   const auto format = std::find_if(formats().begin(), formats().end(), [&bytes](const Format& any) {
     return bytes.compare(0, any.magic.size(), any.magic) == 0;
   });
   if (format->decode == nullptr) refuse_image(format->fault);
-  return format->decode(bytes);
+  return format->decode(bytes).permute({2, 0, 1}).unsqueeze(0).contiguous();
 }
-
-}  // namespace
 
 at::Tensor read_image_file(const std::filesystem::path& path) {
   const std::string bytes = read_file(path, kMaxImageFileBytes, ExitCode::kData);
   try {
-    return decode(bytes).permute({2, 0, 1}).unsqueeze(0).contiguous();
+    return decode_image(bytes);
   } catch (const Error& error) {
     throw Error(error.code(), printable(path.string(), 1000) + ": " + error.what());
   }

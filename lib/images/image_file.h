@@ -22,6 +22,9 @@ inline constexpr int64_t kMaxImagePixels = int64_t{64} << 20;  // width x height
 // fault.
 at::Tensor read_image_file(const std::filesystem::path& path);
 
+// The same for the bytes of such a file. Throws Error(kData) with the fault.
+at::Tensor decode_image(const std::string& bytes);
+
 // A PNG file of one image, uint8 [channels, height, width] with 1 or 3 channels.
 std::string png_file(const at::Tensor& image);
 

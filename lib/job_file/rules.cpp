@@ -304,7 +304,7 @@ class Rules {
   void check_pictures() {
     const DataSpec& data = spec_.data;
     const auto needs_path = [](const std::string& dataset) {
-      return dataset == "image_folder" || dataset == "idx";
+      return dataset == "image_folder" || dataset == "tar" || dataset == "idx";
     };
     if (!has_problem("data.dataset") && needs_path(data.dataset) && !is_written("data.path") &&
         !has_problem("data.path"))

@@ -22,10 +22,10 @@ const Condition kInitialized{{"model.kind"}, {"mlp", "cnn", "resnet"}};
 const Condition kSynthetic{{"data.dataset", "data.fallback"}, {"synthetic"}};
 const Condition kDatasetOfFiles{
     {"data.dataset"},
-    {"mnist", "fashion_mnist", "cifar10", "cifar100", "idx", "image_folder", "arrays", "csv"}};
-const Condition kImageFolder{{"data.dataset"}, {"image_folder"}};
+    {"mnist", "fashion_mnist", "cifar10", "cifar100", "idx", "image_folder", "tar", "arrays", "csv"}};
+const Condition kPictures{{"data.dataset"}, {"image_folder", "tar"}};
 const Condition kCsv{{"data.dataset"}, {"csv"}};
-const Condition kDividing{{"data.dataset"}, {"image_folder", "arrays", "csv"}};
+const Condition kDividing{{"data.dataset"}, {"image_folder", "tar", "arrays", "csv"}};
 const Condition kSgd{{"train.optimizer.kind"}, {"sgd"}};
 const Condition kRmsprop{{"train.optimizer.kind"}, {"rmsprop"}};
 const Condition kMomentum{{"train.optimizer.kind"}, {"sgd", "rmsprop"}};
@@ -81,9 +81,9 @@ const Choices& strategy_kinds() {
 }
 
 const Choices& dataset_kinds() {
-  static const Choices choices{
-      "dataset",
-      {"mnist", "fashion_mnist", "cifar10", "cifar100", "idx", "image_folder", "arrays", "csv", "synthetic"}};
+  static const Choices choices{"dataset",
+                               {"mnist", "fashion_mnist", "cifar10", "cifar100", "idx", "image_folder", "tar",
+                                "arrays", "csv", "synthetic"}};
   return choices;
 }
 
@@ -198,11 +198,11 @@ const Fields<JobSpec>& job_fields() {
           "of the training examples (of a column of words: none of its categories)",
           .choices = &kMissing, .when = kCsv),
       JOB(data.image.size, .doc = "height and width that pictures are brought to", .unit = "pixels",
-          .bounds = between(1, 4096), .length = {2, 2}, .when = kImageFolder, .required = true),
+          .bounds = between(1, 4096), .length = {2, 2}, .when = kPictures, .required = true),
       JOB(data.image.fit, .doc = "how: stretch changes proportions; crop keeps them and cuts off what is over; pad "
-          "keeps them and adds black bars", .choices = &kFits, .when = kImageFolder),
+          "keeps them and adds black bars", .choices = &kFits, .when = kPictures),
       JOB(data.image.channels, .doc = "3: red, green and blue; 1: grey", .bounds = between(1, 3),
-          .when = kImageFolder),
+          .when = kPictures),
       JOB(data.image.mean, .doc = "subtracted from pixels, after they are scaled to 0..1: one number for all channels, "
           "or one for each; imagenet: 0.485, 0.456, 0.406", .bounds = between(-1e6, 1e6), .length = {1, 4096},
           .word = "imagenet", .one_or_more = true, .numbers = {0.485, 0.456, 0.406}, .otherwise = "`data.mean`"),
@@ -216,7 +216,7 @@ const Fields<JobSpec>& job_fields() {
           "training are of it, and the test examples are evaluated once, at the end "
           "([validation](training.md#validation))", .bounds = {0.0, 1.0, true, true}, .word = "none"),
       JOB(data.split.seed, .doc = "decides, with the number of examples, which of them are in the test and validation "
-          "parts; of an image_folder, with the names of the files", .bounds = {.minimum = 0}),
+          "parts; of pictures, with their names", .bounds = {.minimum = 0}),
       JOB(data.shape, .doc = "channels, height and width of a synthetic image", .bounds = between(1, 4096),
           .length = {3, 3}, .when = kSynthetic),
       JOB(data.classes, .doc = "how many classes there are; auto: as many as the labels in the files name, of mnist "
@@ -228,9 +228,9 @@ const Fields<JobSpec>& job_fields() {
       JOB(data.standard_deviation, .doc = "divides pixels, after the mean is subtracted",
           .bounds = between(1e-6, 1e6)),
       JOB(data.cache, .doc = "auto, disk: decode and scale the pictures once, into a file that all replicas and later "
-          "runs share (`dtrain cache`); none: whenever a batch needs them", .choices = &kCaches, .when = kImageFolder),
+          "runs share (`dtrain cache`); none: whenever a batch needs them", .choices = &kCaches, .when = kPictures),
       JOB(data.cache_gigabytes, .doc = "how large that file may be", .unit = "GB", .bounds = above_zero_to(1e6),
-          .when = kImageFolder),
+          .when = kPictures),
       JOB(data.prefetch, .doc = "how many batches a separate thread prepares ahead of training, which helps if a core "
           "has nothing else to do; 0: none; auto: 2 of pictures without a cache, else none", .unit = "batches",
           .bounds = between(0, 1024), .word = "auto"),

@@ -39,15 +39,15 @@ struct CudaSpec {
 // The parts that are kept for validation and for the test.
 struct SplitSpec {
   std::optional<double> validation;  // of the training examples; nullopt: none
-  std::optional<double> test;  // image_folder, arrays, csv: of all examples; nullopt: those of their own
+  std::optional<double> test;        // pictures, arrays, csv: of all examples; nullopt: those of their own
   int64_t seed = 1;
 };
 
 // How pictures become the model's inputs.
 struct ImageSpec {
-  std::vector<int64_t> size;               // image_folder only: height, width
-  std::string fit = "stretch";             // image_folder only: stretch | crop | pad
-  int64_t channels = 3;                    // image_folder only: 1 | 3
+  std::vector<int64_t> size;               // image_folder, tar: height, width
+  std::string fit = "stretch";             // image_folder, tar: stretch | crop | pad
+  int64_t channels = 3;                    // image_folder, tar: 1 | 3
   std::vector<double> mean;                // for all channels or for each; empty: DataSpec::mean
   std::vector<double> standard_deviation;  // the same
 };
@@ -72,8 +72,8 @@ struct DataSpec {
   double mean = 0;                  // subtracted after scaling to 0..1
   double standard_deviation = 1;    // divided by, after the mean
   std::optional<int64_t> prefetch;  // batches; nullopt: auto, 2 of pictures that are not cached, else 0
-  std::string cache = "auto";       // image_folder only: auto | disk | none
-  double cache_gigabytes = 50;      // image_folder only
+  std::string cache = "auto";       // image_folder, tar: auto | disk | none
+  double cache_gigabytes = 50;      // image_folder, tar
 
   // No field of a spec: what a checkpoint keeps of the arrays or csv that its model was trained on
   // (DatasetInfo::table). Empty: the training part decides.

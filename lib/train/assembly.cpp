@@ -2,6 +2,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "core/clock.h"
+#include "data/picture_dataset.h"
 #include "models/model.h"
 #include "models/variables.h"
 
@@ -11,7 +12,7 @@ namespace {
 constexpr int64_t kDecodedAhead = 2;  // batches: pictures are decoded while the replica computes
 
 bool decodes_while_reading(const JobPlan& job) {
-  return job.data.name == "image_folder" && job.spec.data.cache == "none";
+  return is_picture_dataset(job.data.name) && job.spec.data.cache == "none";
 }
 
 }  // namespace
