@@ -95,11 +95,13 @@ struct LayerSpec {
   int64_t pool_size = 2;                       // max_pool2d, avg_pool2d
   std::optional<int64_t> stride;               // conv2d: 1; pools: pool_size
   std::string padding = "valid";               // conv2d, pools: valid | same | symmetric
+  int64_t groups = 1;                          // conv2d
   bool use_bias = true;                        // dense, conv2d
+  std::optional<std::string> activation;       // dense, conv2d; nullopt: none
   std::string initializer = "glorot_uniform";  // dense, conv2d
   double rate = 0.5;                           // dropout
   double momentum = 0.99;                      // batch_norm
-  double epsilon = 1e-3;                       // batch_norm
+  double epsilon = 1e-3;                       // batch_norm, layer_norm
   std::optional<std::string> with;             // add: a layer's name
   std::optional<std::string> name;             // nullopt: kind and number
   std::optional<std::string> from;             // a layer's name; nullopt: the layer before it
