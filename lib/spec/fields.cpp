@@ -295,8 +295,9 @@ const Fields<JobSpec>& job_fields() {
           .choices = &kLosses),
       JOB(train.loss.delta, .doc = "the error from which on the loss grows linearly and no longer with its square",
           .bounds = above_zero_to(1e9), .when = kHuber),
-      JOB(train.loss.class_weights, .doc = "for each class, in order, what the losses of its examples are multiplied "
-          "by in training; of binary_cross_entropy for the targets 0 and 1; []: all weigh the same",
+      JOB(train.loss.class_weights, .doc = "what the losses of each class's examples are multiplied by in training: a "
+          "list for the classes in order (of binary_cross_entropy for the targets 0 and 1), numbers by the classes' "
+          "names (those left out weigh 1), or balanced: training examples / (classes * those of the class)",
           .bounds = between(0, 1e6), .length = {0, 100000}, .when = kOfClasses),
       JOB(train.precision, .doc = "bf16_mixed, fp16_mixed: convolutions and dense layers compute in 16 bits while "
           "weights, optimizer and evaluations stay in float32; fp16 scales the loss "

@@ -166,11 +166,18 @@ struct WeightAverageSpec {
   double decay = 0;  // 0: no average is kept
 };
 
+// How much the classes weigh: in their order, by name, or by how rare they are.
+struct ClassWeights {
+  bool balanced = false;                // by the training examples; no weights until these are known
+  std::vector<double> weights = {};     // of the classes in order, or of `names`; empty: all the same
+  std::vector<std::string> names = {};  // as many as weights, or none; a class that is not named weighs 1
+};
+
 // What training minimises. In a spec, a plain word is the kind.
 struct LossSpec {
   std::string kind = "cross_entropy";  // a name in the table of kinds/objectives.h
   double delta = 1;                    // huber
-  std::vector<double> class_weights;   // cross_entropy, binary_cross_entropy; empty: all the same
+  ClassWeights class_weights;          // cross_entropy, binary_cross_entropy
 };
 
 struct TrainSpec {
