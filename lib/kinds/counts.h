@@ -12,7 +12,7 @@ namespace dtrain {
 // The columns of Counts. Of a class its examples, those predicted to be of it, and those of them that are; of
 // an output that says yes or no the examples where yes is right, where it was said, and both.
 enum CountColumn : int64_t { kActual, kPredicted, kCorrect, kFirstOther };
-// Then of a class: its examples whose own output is among the kTop largest.
+// Then of a class: its examples whose own output is among the kTop largest, fewer than kTop being larger.
 constexpr int64_t kInTop = kFirstOther;
 constexpr int64_t kTop = 5;
 // Or of yes or no: two histograms of score_bins() bins, of the examples where yes is right and of the others.
