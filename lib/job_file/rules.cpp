@@ -387,7 +387,7 @@ class Rules {
     if (has_problem("train.loss.kind")) return;
     const ObjectiveInfo& objective = objective_info(spec_.train.loss.kind);
     std::vector<std::string> names;
-    for (const MetricInfo& metric : objective.metrics) names.push_back(metric.name);
+    for (const MetricInfo& metric : objective.all_metrics()) names.push_back(metric.name);
     for (const char* path :
          {"checkpoint.best.metric", "callbacks.early_stopping.metric", "train.schedule.metric"}) {
       if (!usable(path)) continue;
@@ -399,9 +399,9 @@ class Rules {
 
   void check_loss() {
     const LossSpec& loss = spec_.train.loss;
-    const auto weights = loss.class_weights.size();
+    const auto weights = loss.class_weights.weights.size();
     if (usable("train.loss.class_weights") && loss.kind == "binary_cross_entropy" && weights != 0 &&
-        weights != 2)
+        weights != 2 && loss.class_weights.names.empty())
       add("train.loss.class_weights",
           fmt::format("has {} entries; binary_cross_entropy takes two, for the targets 0 and 1", weights));
   }

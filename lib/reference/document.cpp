@@ -112,6 +112,7 @@ struct TypeText {
                                : "list of names";
   }
   std::string of(const std::vector<LayerSpec>*) const { return "list of layers"; }
+  std::string of(const ClassWeights*) const { return "list of numbers, numbers by name, or `balanced`"; }
 
  private:
   std::string or_word() const { return field.word.empty() ? "" : ", or `" + field.word + "`"; }

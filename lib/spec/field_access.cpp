@@ -48,6 +48,14 @@ ordered_json value_json(const FieldInfo&, const std::vector<LayerSpec>& layers) 
   return list;
 }
 
+ordered_json value_json(const FieldInfo&, const ClassWeights& weights) {
+  if (weights.balanced) return "balanced";
+  if (weights.names.empty()) return weights.weights;
+  ordered_json by_name = ordered_json::object();
+  for (size_t i = 0; i < weights.names.size(); ++i) by_name[weights.names[i]] = weights.weights[i];
+  return by_name;
+}
+
 template <class T>
 ordered_json value_json(const FieldInfo&, const T& value) {
   return value;

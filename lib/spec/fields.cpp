@@ -93,9 +93,10 @@ const Choices& model_kinds() {
 }
 
 const Choices& layer_kinds() {
-  static const Choices choices{"layer",
-                               {"conv2d", "max_pool2d", "avg_pool2d", "global_avg_pool2d", "flatten", "dense",
-                                "relu", "gelu", "tanh", "sigmoid", "batch_norm", "dropout", "add"}};
+  static const Choices choices{
+      "layer",
+      {"conv2d", "max_pool2d", "avg_pool2d", "global_avg_pool2d", "flatten", "dense", "relu", "gelu", "tanh",
+       "sigmoid", "batch_norm", "layer_norm", "dropout", "add"}};
   return choices;
 }
 
@@ -140,7 +141,6 @@ const Fields<JobSpec>& job_fields() {
       JOB(seed, .doc = "decides initial weights, the order of the examples, dropout and synthetic data",
           .bounds = {.minimum = 0}),
 
-
       JOB(strategy.kind, .doc = "where variables live and how the replicas' gradients become one update",
           .choices = &strategy_kinds(), .common = true),
       JOB(strategy.replicas, .doc = "processes that train, each with a copy of the model, on all hosts together",
@@ -156,8 +156,7 @@ const Fields<JobSpec>& job_fields() {
       JOB(strategy.timeout_seconds, .doc = "how long replicas wait for each other before the job ends", .unit = "s",
           .bounds = above_zero_to(86400)),
       JOB(strategy.bucket_megabytes, .doc = "gradients are exchanged over gloo in buckets of about this size",
-          .unit = "MB",
-          .bounds = above_zero_to(4096), .when = kReplicated),
+          .unit = "MB", .bounds = above_zero_to(4096), .when = kReplicated),
       JOB(strategy.compress, .doc = "the type in which gradients are sent between hosts, or through gloo: half the "
           "bytes, and sums of that precision", .choices = &kCompressions, .when = kReplicated),
       JOB(strategy.workers, .doc = "processes that train, each on its own", .bounds = between(1, 1024),
@@ -166,8 +165,7 @@ const Fields<JobSpec>& job_fields() {
           .when = kParameterServer),
       JOB(strategy.max_staleness, .doc = "how many updates by others may come between a worker's reading of the "
           "variables and its own update; faster workers wait. At least `workers` - 1", .unit = "updates",
-          .bounds = between(0, 1e6),
-          .word = "none", .when = kParameterServer),
+          .bounds = between(0, 1e6), .word = "none", .when = kParameterServer),
       JOB(strategy.staleness_learning_rate, .doc = "inverse: an update with a staleness of s is made with the "
           "learning rate / (1 + s)", .choices = &kStalenessRules, .when = kParameterServer),
       JOB(strategy.min_shard_kib, .doc = "a variable is divided among servers into shards of at least this size",
@@ -252,8 +250,7 @@ const Fields<JobSpec>& job_fields() {
       JOB(model.kernel_size, .doc = "height and width of the convolutions' kernels", .unit = "pixels",
           .bounds = between(1, 1024), .when = kCnn),
       JOB(model.depth, .doc = "18 or 34: blocks of two 3x3 convolutions; 50: blocks of three, of which the outer ones "
-          "are 1x1",
-          .bounds = between(18, 50), .when = kResnet),
+          "are 1x1", .bounds = between(18, 50), .when = kResnet),
       JOB(model.stem, .doc = "large: a convolution of 7x7 and a pooling, each with a stride of 2, for images of 100 "
           "pixels and more; small: a convolution of 3x3", .choices = &kStems, .when = kResnet),
       JOB(model.activation, .doc = "after every hidden layer", .choices = &activation_kinds(), .when = kNamedModel),
@@ -292,15 +289,15 @@ const Fields<JobSpec>& job_fields() {
       JOB(train.optimizer.weight_decay, .doc = "sgd, rmsprop, adam: the L2 penalty; adamw: decoupled decay",
           .bounds = between(0, 1000)),
       JOB(train.optimizer.weight_decay_exclude, .doc = "what does not decay: the biases, and the scales of "
-          "`batch_norm`",
-          .choices = &kDecayExclusions),
+          "`batch_norm` and `layer_norm`", .choices = &kDecayExclusions),
       JOB(train.loss.kind, .doc = "what training minimises ([losses](training.md#losses)); `loss: huber` is short for "
           "`loss: {kind: huber}`",
           .choices = &kLosses),
       JOB(train.loss.delta, .doc = "the error from which on the loss grows linearly and no longer with its square",
           .bounds = above_zero_to(1e9), .when = kHuber),
-      JOB(train.loss.class_weights, .doc = "for each class, in order, what the losses of its examples are multiplied "
-          "by in training; of binary_cross_entropy for the targets 0 and 1; []: all weigh the same",
+      JOB(train.loss.class_weights, .doc = "what the losses of each class's examples are multiplied by in training: a "
+          "list for the classes in order (of binary_cross_entropy for the targets 0 and 1), numbers by the classes' "
+          "names (those left out weigh 1), or balanced: training examples / (classes * those of the class)",
           .bounds = between(0, 1e6), .length = {0, 100000}, .when = kOfClasses),
       JOB(train.precision, .doc = "bf16_mixed, fp16_mixed: convolutions and dense layers compute in 16 bits while "
           "weights, optimizer and evaluations stay in float32; fp16 scales the loss "
@@ -459,9 +456,11 @@ const Fields<LayerSpec>& layer_fields() {
   static const Condition dropout{{"kind"}, {"dropout"}};
   static const Condition add{{"kind"}, {"add"}};
   static const Condition batch_norm{{"kind"}, {"batch_norm"}};
+  static const Condition norms{{"kind"}, {"batch_norm", "layer_norm"}};
   // clang-format off
   static const Fields<LayerSpec> fields = {
-      LAYER(kind, .doc = "what the layer does", .choices = &layer_kinds(), .required = true),
+      LAYER(kind, .doc = "what the layer does; layer_norm normalises each example by itself, over its features or at "
+          "each pixel over the channels", .choices = &layer_kinds(), .required = true),
       LAYER(units, .doc = "outputs", .unit = "units", .bounds = between(1, 1e6), .when = dense, .required = true),
       LAYER(filters, .doc = "output channels", .unit = "filters", .bounds = between(1, 1e6), .when = conv2d,
             .required = true),
@@ -474,19 +473,23 @@ const Fields<LayerSpec>& layer_fields() {
       LAYER(padding, .doc = "valid: none; same: zeros, so that a stride of 1 keeps the size, the odd one at the end "
           "as in TensorFlow; symmetric: half the window on every side, as in PyTorch; an average leaves padded cells "
           "out, as PyTorch's does with count_include_pad=False", .choices = &kPaddings, .when = sliding),
+      LAYER(groups, .doc = "the input channels and the filters are divided into this many groups, and each filter sees "
+          "the channels of its own group only; as many groups as channels: a depthwise convolution. Both numbers "
+          "must be multiples of it", .bounds = between(1, 1e6), .when = conv2d),
       LAYER(use_bias, .doc = "add a learned bias", .when = weighted),
+      LAYER(activation, .doc = "short for a layer of this kind after it; where another layer names this one, the "
+          "output of the activation is meant", .choices = &activation_kinds(), .word = "none", .when = weighted),
       LAYER(initializer, .doc = "the distribution of the initial weights; the bias starts at zero",
             .choices = &initializer_kinds(), .when = weighted),
       LAYER(rate, .doc = "the share of inputs set to zero while training", .bounds = zero_to_below_one(),
             .when = dropout),
       LAYER(momentum, .doc = "the share of the moving statistics that a step keeps", .bounds = zero_to_below_one(),
             .when = batch_norm),
-      LAYER(epsilon, .doc = "added to the variance", .bounds = above_zero_to(1), .when = batch_norm),
+      LAYER(epsilon, .doc = "added to the variance", .bounds = above_zero_to(1), .when = norms),
       LAYER(with, .doc = "the name of the earlier layer whose output is added to this one's input",
             .pattern = kLayerName, .when = add, .required = true),
       LAYER(name, .doc = "the name that other layers use for it, and that its variables begin with",
-          .pattern = kLayerName,
-            .otherwise = "kind and number, such as `dense_1`"),
+            .pattern = kLayerName, .otherwise = "kind and number, such as `dense_1`"),
       LAYER(from, .doc = "the name of the earlier layer whose output is this one's input", .pattern = kLayerName,
             .otherwise = "the layer before it"),
   };

@@ -81,7 +81,8 @@ using Accessor =
                  MemberOf<Spec, std::string>, MemberOf<Spec, std::optional<int64_t>>,
                  MemberOf<Spec, std::optional<double>>, MemberOf<Spec, std::optional<std::string>>,
                  MemberOf<Spec, std::vector<int64_t>>, MemberOf<Spec, std::vector<double>>,
-                 MemberOf<Spec, std::vector<std::string>>, MemberOf<Spec, std::vector<LayerSpec>>>;
+                 MemberOf<Spec, std::vector<std::string>>, MemberOf<Spec, std::vector<LayerSpec>>,
+                 MemberOf<Spec, ClassWeights>>;
 
 template <class Spec>
 struct Field : FieldInfo {

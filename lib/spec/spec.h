@@ -95,11 +95,13 @@ struct LayerSpec {
   int64_t pool_size = 2;                       // max_pool2d, avg_pool2d
   std::optional<int64_t> stride;               // conv2d: 1; pools: pool_size
   std::string padding = "valid";               // conv2d, pools: valid | same | symmetric
+  int64_t groups = 1;                          // conv2d
   bool use_bias = true;                        // dense, conv2d
+  std::optional<std::string> activation;       // dense, conv2d; nullopt: none
   std::string initializer = "glorot_uniform";  // dense, conv2d
   double rate = 0.5;                           // dropout
   double momentum = 0.99;                      // batch_norm
-  double epsilon = 1e-3;                       // batch_norm
+  double epsilon = 1e-3;                       // batch_norm, layer_norm
   std::optional<std::string> with;             // add: a layer's name
   std::optional<std::string> name;             // nullopt: kind and number
   std::optional<std::string> from;             // a layer's name; nullopt: the layer before it
@@ -164,11 +166,18 @@ struct WeightAverageSpec {
   double decay = 0;  // 0: no average is kept
 };
 
+// How much the classes weigh: in their order, by name, or by how rare they are.
+struct ClassWeights {
+  bool balanced = false;                // by the training examples; no weights until these are known
+  std::vector<double> weights = {};     // of the classes in order, or of `names`; empty: all the same
+  std::vector<std::string> names = {};  // as many as weights, or none; a class that is not named weighs 1
+};
+
 // What training minimises. In a spec, a plain word is the kind.
 struct LossSpec {
   std::string kind = "cross_entropy";  // a name in the table of kinds/objectives.h
   double delta = 1;                    // huber
-  std::vector<double> class_weights;   // cross_entropy, binary_cross_entropy; empty: all the same
+  ClassWeights class_weights;          // cross_entropy, binary_cross_entropy
 };
 
 struct TrainSpec {

@@ -5,6 +5,7 @@
 #include "data/picture_dataset.h"
 #include "models/model.h"
 #include "models/variables.h"
+#include "plan/class_weights.h"
 
 namespace dtrain {
 namespace {
@@ -16,6 +17,13 @@ bool decodes_while_reading(const JobPlan& job) {
 }
 
 }  // namespace
+
+TrainSpec training_of(const JobPlan& job, const ExampleSource& examples) {
+  TrainSpec train = job.spec.train;
+  ClassWeights& weights = train.loss.class_weights;
+  if (weights.balanced) weights.weights = balanced_weights(examples.classes(), job.data.classes);
+  return train;
+}
 
 std::shared_ptr<Model> initial_model(const JobPlan& job) {
   return build_model(job.model, dtype_from_name(job.spec.model.dtype), static_cast<uint64_t>(job.spec.seed));
