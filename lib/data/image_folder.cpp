@@ -50,7 +50,7 @@ std::vector<NamedEntry> entries_in(const fs::path& folder) {
   for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
     const std::string name = entry->path().filename().string();
     size_t at = 0;
-    if (name[0] == '.') continue;
+    if (is_left_out(name)) continue;
     if (!is_clean_text(name, at) || name.find_first_of("\t\r\n") != std::string::npos)
       refuse_path(entry->path(), "its name is not UTF-8 text; rename it");
     found.push_back({name, entry->is_directory(code)});
@@ -60,12 +60,6 @@ std::vector<NamedEntry> entries_in(const fs::path& folder) {
   std::sort(found.begin(), found.end(),
             [](const NamedEntry& one, const NamedEntry& other) { return one.name < other.name; });
   return found;
-}
-
-bool is_picture(const std::string& name) {
-  std::string extension = fs::path(name).extension().string();
-  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return std::find(kPictures.begin(), kPictures.end(), extension) != kPictures.end();
 }
 
 std::vector<std::string> folders_in(const fs::path& folder) {
@@ -102,7 +96,7 @@ std::vector<int64_t> add_part(ImageFolder& all, const std::string& part) {
       if (entry.is_folder)
         refuse_path(all.root / below / entry.name,
                     "a folder inside of a class; a class has its pictures directly");
-      if (!is_picture(entry.name)) continue;
+      if (!is_picture_name(entry.name)) continue;
       indices.push_back(std::ssize(all.images));
       all.images.push_back({(below / entry.name).string(), static_cast<int64_t>(label)});
     }
@@ -217,6 +211,14 @@ void check_classes(const ImageFolder& all, const DataSpec& spec) {
 }
 
 }  // namespace
+
+bool is_picture_name(const std::string& name) {
+  std::string extension = fs::path(name).extension().string();
+  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return std::find(kPictures.begin(), kPictures.end(), extension) != kPictures.end();
+}
+
+bool is_left_out(const std::string& name) { return name.starts_with('.') || name == "__MACOSX"; }
 
 ImageFolder list_image_folder(const fs::path& folder, const DataSpec& spec) {
   ImageFolder all;

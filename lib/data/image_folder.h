@@ -11,12 +11,19 @@
 
 namespace dtrain {
 
+// Whether the name of a file is that of a picture by its extension: *.jpg, *.jpeg, *.png, *.webp, *.ppm,
+// *.pgm.
+bool is_picture_name(const std::string& name);
+
+// Whether a file or folder of that name is never looked at: hidden ones, and what archives of macOS add.
+bool is_left_out(const std::string& name);
+
 struct FolderImage {
   std::string path;  // below the folder: "train/rose/1.jpg"
   int64_t label = 0;
 };
 
-// The pictures (*.jpg, *.jpeg, *.png, *.webp, *.ppm, *.pgm) of a folder with a folder for each class, or with
+// The pictures of a folder with a folder for each class, or with
 // such a folder in each of train/, test/ and validation/. The parts are indices of `images`, in an order that
 // mixes the classes. data.split.seed and the paths below the folder alone decide the order, and which picture
 // belongs to which part, where data.split asks for one: a new picture moves no other one.
