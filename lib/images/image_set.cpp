@@ -47,39 +47,44 @@ void read_fitted(const ImageSet& set, const ImageFile& file, uint8_t* out) {
 at::Tensor read_image(const std::filesystem::path& root, const ImageFile& file) {
   if (file.member.empty()) return read_image_file(root / file.path);
   try {
-    return decode_image(read_file_part(root / file.path, file.offset, file.bytes, ExitCode::kData));
+    return decode_image_file(read_file_part(root / file.path, file.offset, file.bytes, ExitCode::kData));
   } catch (const Error& error) {
     throw Error(error.code(), title_of(root, file) + ": " + error.what());
   }
 }
 
-void read_image_set(const ImageSet& set, std::span<const int64_t> indices, uint8_t* out, int64_t threads,
-                    const std::function<void()>& on_image) {
+void for_each_image(size_t count, int64_t threads, const std::function<void(size_t at)>& work) {
   std::atomic<size_t> next = 0;
-  std::mutex mutex;  // for the failure and on_image
+  std::mutex mutex;
   std::exception_ptr failure;
-  const auto work = [&] {
+  const auto run = [&] {
     try {
       compute_alone();
-      for (size_t at = next++; at < indices.size(); at = next++) {
-        read_fitted(set, set.files[static_cast<size_t>(indices[at])],
-                    out + static_cast<int64_t>(at) * set.bytes_of_one());
-        if (!on_image) continue;
-        const std::lock_guard lock(mutex);
-        on_image();
-      }
+      for (size_t at = next++; at < count; at = next++) work(at);
     } catch (...) {
-      next = indices.size();  // the others need not go on
+      next = count;  // the others need not go on
       const std::lock_guard lock(mutex);
       if (!failure) failure = std::current_exception();
     }
   };
   {
     std::vector<std::jthread> workers;  // joined at the end of the scope
-    for (int64_t thread = 0; thread < std::min(threads, std::ssize(indices)); ++thread)
-      workers.emplace_back(work);
+    for (int64_t thread = 0; thread < std::min(threads, static_cast<int64_t>(count)); ++thread)
+      workers.emplace_back(run);
   }
   if (failure) std::rethrow_exception(failure);
+}
+
+void read_image_set(const ImageSet& set, std::span<const int64_t> indices, uint8_t* out, int64_t threads,
+                    const std::function<void()>& on_image) {
+  std::mutex mutex;  // for on_image
+  for_each_image(indices.size(), threads, [&](size_t at) {
+    read_fitted(set, set.files[static_cast<size_t>(indices[at])],
+                out + static_cast<int64_t>(at) * set.bytes_of_one());
+    if (!on_image) return;
+    const std::lock_guard lock(mutex);
+    on_image();
+  });
 }
 
 }  // namespace dtrain

@@ -122,7 +122,7 @@ class ArchiveList {
       if (key != sample.key)
         finish(path, std::exchange(sample, {.key = key, .picture = {}, .class_word = {}}));
       if (extension == "cls") sample.class_word = trimmed(reader.content(member, kMostClassBytes));
-      if (!is_picture(key + "." + extension)) return;
+      if (!is_picture_name(key + "." + extension)) return;
       if (sample.picture)
         refuse_member(path, member.member, "a second picture of the example " + printable(key));
       if (member.bytes > kMaxImageFileBytes || member.offset > size - member.bytes)
@@ -212,7 +212,7 @@ std::vector<std::string> archives_in(const fs::path& folder) {
   std::error_code code;
   for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
     const std::string name = entry->path().filename().string();
-    if (name[0] != '.' && entry->path().extension() == ".tar") names.push_back(name);
+    if (!is_left_out(name) && entry->path().extension() == ".tar") names.push_back(name);
   }
   if (code)
     throw Error(file_failure_code(code.value(), ExitCode::kData),

@@ -32,7 +32,7 @@ std::vector<NamedEntry> entries_in(const fs::path& folder) {
   for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
     const std::string name = entry->path().filename().string();
     size_t at = 0;
-    if (name[0] == '.') continue;
+    if (is_left_out(name)) continue;
     if (!is_clean_text(name, at) || name.find_first_of("\t\r\n") != std::string::npos)
       refuse_path(entry->path(), "its name is not UTF-8 text; rename it");
     found.push_back({name, entry->is_directory(code)});
@@ -78,7 +78,7 @@ std::vector<int64_t> add_part(PictureList& all, const std::string& part) {
       if (entry.is_folder)
         refuse_path(all.root / below / entry.name,
                     "a folder inside of a class; a class has its pictures directly");
-      if (!is_picture(entry.name)) continue;
+      if (!is_picture_name(entry.name)) continue;
       indices.push_back(std::ssize(all.pictures));
       all.pictures.push_back({{.path = (below / entry.name).string()}, static_cast<int64_t>(label)});
     }

@@ -79,7 +79,9 @@ class Division {
 
 }  // namespace
 
-bool is_picture(const std::string& name) {
+bool is_left_out(const std::string& name) { return name.starts_with('.') || name == "__MACOSX"; }
+
+bool is_picture_name(const std::string& name) {
   std::string extension = fs::path(name).extension().string();
   for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   return std::find(kPictures.begin(), kPictures.end(), extension) != kPictures.end();

@@ -28,8 +28,11 @@ struct PictureList {
   std::vector<int64_t> train, validation, test;
 };
 
-// Whether a file of that name is a picture: .jpg, .jpeg, .png, .webp, .ppm or .pgm in any case.
-bool is_picture(const std::string& name);
+// Whether the name of a file is that of a picture: .jpg, .jpeg, .png, .webp, .ppm or .pgm in any case.
+bool is_picture_name(const std::string& name);
+
+// Whether a file or folder of that name is never looked at: hidden ones, and what archives of macOS add.
+bool is_left_out(const std::string& name);
 
 // Throws Error(kData) that names the file or folder and the fault.
 [[noreturn]] void refuse_path(const std::filesystem::path& path, const std::string& fault);
