@@ -5,12 +5,10 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
 #include <mutex>
-#include <thread>
 
 #include "core/error.h"
+#include "core/parallel.h"
 #include "core/text.h"
 #include "images/image_file.h"
 
@@ -40,30 +38,14 @@ void read_image(const ImageSet& set, int64_t index, uint8_t* out) {
 
 void read_image_set(const ImageSet& set, std::span<const int64_t> indices, uint8_t* out, int64_t threads,
                     const std::function<void()>& on_image) {
-  std::atomic<size_t> next = 0;
-  std::mutex mutex;  // for the failure and on_image
-  std::exception_ptr failure;
-  const auto work = [&] {
-    try {
-      compute_alone();
-      for (size_t at = next++; at < indices.size(); at = next++) {
-        read_image(set, indices[at], out + static_cast<int64_t>(at) * set.bytes_of_one());
-        if (!on_image) continue;
-        const std::lock_guard lock(mutex);
-        on_image();
-      }
-    } catch (...) {
-      next = indices.size();  // the others need not go on
-      const std::lock_guard lock(mutex);
-      if (!failure) failure = std::current_exception();
-    }
-  };
-  {
-    std::vector<std::jthread> workers;  // joined at the end of the scope
-    for (int64_t thread = 0; thread < std::min(threads, std::ssize(indices)); ++thread)
-      workers.emplace_back(work);
-  }
-  if (failure) std::rethrow_exception(failure);
+  std::mutex mutex;  // for on_image
+  for_each_in_threads(std::ssize(indices), threads, [&](int64_t at) {
+    compute_alone();
+    read_image(set, indices[static_cast<size_t>(at)], out + at * set.bytes_of_one());
+    if (!on_image) return;
+    const std::lock_guard lock(mutex);
+    on_image();
+  });
 }
 
 }  // namespace dtrain
