@@ -5,13 +5,11 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
 #include <mutex>
-#include <thread>
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/parallel.h"
 #include "core/text.h"
 #include "images/image_file.h"
 
@@ -53,34 +51,19 @@ at::Tensor read_image(const std::filesystem::path& root, const ImageFile& file) 
   }
 }
 
-void for_each_image(size_t count, int64_t threads, const std::function<void(size_t at)>& work) {
-  std::atomic<size_t> next = 0;
-  std::mutex mutex;
-  std::exception_ptr failure;
-  const auto run = [&] {
-    try {
-      compute_alone();
-      for (size_t at = next++; at < count; at = next++) work(at);
-    } catch (...) {
-      next = count;  // the others need not go on
-      const std::lock_guard lock(mutex);
-      if (!failure) failure = std::current_exception();
-    }
-  };
-  {
-    std::vector<std::jthread> workers;  // joined at the end of the scope
-    for (int64_t thread = 0; thread < std::min(threads, static_cast<int64_t>(count)); ++thread)
-      workers.emplace_back(run);
-  }
-  if (failure) std::rethrow_exception(failure);
+void for_each_image(int64_t count, int64_t threads, const std::function<void(int64_t at)>& work) {
+  for_each_in_threads(count, threads, [&work](int64_t at) {
+    compute_alone();
+    work(at);
+  });
 }
 
 void read_image_set(const ImageSet& set, std::span<const int64_t> indices, uint8_t* out, int64_t threads,
                     const std::function<void()>& on_image) {
   std::mutex mutex;  // for on_image
-  for_each_image(indices.size(), threads, [&](size_t at) {
-    read_fitted(set, set.files[static_cast<size_t>(indices[at])],
-                out + static_cast<int64_t>(at) * set.bytes_of_one());
+  for_each_image(std::ssize(indices), threads, [&](int64_t at) {
+    read_fitted(set, set.files[static_cast<size_t>(indices[static_cast<size_t>(at)])],
+                out + at * set.bytes_of_one());
     if (!on_image) return;
     const std::lock_guard lock(mutex);
     on_image();

@@ -38,7 +38,7 @@ at::Tensor read_image(const std::filesystem::path& root, const ImageFile& file);
 
 // Calls `work` with 0 to count - 1, each once, on at most `threads` threads. Each computes alone: LibTorch
 // uses no other threads there. Throws what one of the calls has thrown; some others are then not made.
-void for_each_image(size_t count, int64_t threads, const std::function<void(size_t at)>& work);
+void for_each_image(int64_t count, int64_t threads, const std::function<void(int64_t at)>& work);
 
 // Reads the images `indices` of the set, fitted to its shape, into `out`, which has room for exactly that
 // many, one after the other. Uses at most `threads` threads; the bytes are the same with any number.

@@ -1,15 +1,13 @@
-// The tables of fields. To add a field, add a member with its default to spec.h, and one entry here.
+// The table of the fields of a job. To add a field, add a member with its default to spec.h, and one entry
+// here.
 #include "spec/fields.h"
 
 #include "kinds/objectives.h"
 #include "kinds/strategies.h"
+#include "spec/field_table.h"
 
 namespace dtrain {
 namespace {
-
-Bounds between(double minimum, double maximum) { return {minimum, maximum, false, false}; }
-Bounds above_zero_to(double maximum) { return {0.0, maximum, true, false}; }
-Bounds zero_to_below_one() { return {0.0, 1.0, false, true}; }
 
 const Condition kReplicated{
     {"strategy.kind"}, strategies_where([](const StrategyTraits& traits) { return traits.is_synchronous; })};
@@ -51,7 +49,6 @@ const Condition kHuber{{"train.loss.kind"}, {"huber"}};
 const Condition kOfClasses{{"train.loss.kind"}, {"cross_entropy", "binary_cross_entropy"}};
 const Condition kScaled{{"train.learning_rate_scaling.rule"}, {"linear", "sqrt"}};
 
-const Choices kPaddings{"padding", {"valid", "same", "symmetric"}};
 const Choices kStems{"stem", {"large", "small"}};
 const Choices kDtypes{"dtype", {"float32", "float64"}};
 const Choices kScalingRules{"scaling rule", {"none", "linear", "sqrt"}};
@@ -92,14 +89,6 @@ const Choices& model_kinds() {
   return choices;
 }
 
-const Choices& layer_kinds() {
-  static const Choices choices{
-      "layer",
-      {"conv2d", "max_pool2d", "avg_pool2d", "global_avg_pool2d", "flatten", "dense", "relu", "gelu", "tanh",
-       "sigmoid", "batch_norm", "layer_norm", "dropout", "add"}};
-  return choices;
-}
-
 const Choices& activation_kinds() {
   static const Choices choices{"activation", {"relu", "gelu", "tanh", "sigmoid"}};
   return choices;
@@ -124,14 +113,7 @@ const Choices& schedule_kinds() {
   return choices;
 }
 
-// Makes a field's path and its accessor from one spelling, so that they cannot differ.
-#define FIELD(Spec, member_path, ...)                                          \
-  Field<Spec> {                                                                \
-    FieldInfo{.path = #member_path, __VA_ARGS__},                              \
-        Accessor<Spec>(+[](Spec & spec) -> auto& { return spec.member_path; }) \
-  }
 #define JOB(...) FIELD(JobSpec, __VA_ARGS__)
-#define LAYER(...) FIELD(LayerSpec, __VA_ARGS__)
 
 const Fields<JobSpec>& job_fields() {
   // clang-format off
@@ -207,6 +189,8 @@ const Fields<JobSpec>& job_fields() {
       JOB(data.image.standard_deviation, .doc = "divides pixels, after the mean is subtracted; imagenet: 0.229, 0.224, "
           "0.225", .bounds = between(1e-6, 1e6), .length = {1, 4096}, .word = "imagenet", .one_or_more = true,
           .numbers = {0.229, 0.224, 0.225}, .otherwise = "`data.standard_deviation`"),
+      JOB(data.augment, .doc = "what is done to pictures before they are trained on, at random, in this order "
+          "([augmentation](data.md#augmentation)); a plain word is the kind", .length = {0, 32}),
       JOB(data.split.test, .doc = "keep this part of the examples for the test, where there is no folder `test/` or "
           "file for it; of pictures the names of the files decide which, so that a new one moves no other",
           .bounds = {0.0, 1.0, true, true}, .word = "none", .when = kDividing),
@@ -441,57 +425,6 @@ const Fields<JobSpec>& job_fields() {
           "mantissa"),
       JOB(cuda.cudnn_benchmark, .doc = "try cuDNN's algorithms for each convolution and use the fastest; runs then "
           "differ in their bits"),
-  };
-  // clang-format on
-  return fields;
-}
-
-const Fields<LayerSpec>& layer_fields() {
-  static const std::string kLayerName = "[A-Za-z][A-Za-z0-9_]{0,63}";
-  static const Condition weighted{{"kind"}, {"conv2d", "dense"}};
-  static const Condition sliding{{"kind"}, {"conv2d", "max_pool2d", "avg_pool2d"}};
-  static const Condition pools{{"kind"}, {"max_pool2d", "avg_pool2d"}};
-  static const Condition conv2d{{"kind"}, {"conv2d"}};
-  static const Condition dense{{"kind"}, {"dense"}};
-  static const Condition dropout{{"kind"}, {"dropout"}};
-  static const Condition add{{"kind"}, {"add"}};
-  static const Condition batch_norm{{"kind"}, {"batch_norm"}};
-  static const Condition norms{{"kind"}, {"batch_norm", "layer_norm"}};
-  // clang-format off
-  static const Fields<LayerSpec> fields = {
-      LAYER(kind, .doc = "what the layer does; layer_norm normalises each example by itself, over its features or at "
-          "each pixel over the channels", .choices = &layer_kinds(), .required = true),
-      LAYER(units, .doc = "outputs", .unit = "units", .bounds = between(1, 1e6), .when = dense, .required = true),
-      LAYER(filters, .doc = "output channels", .unit = "filters", .bounds = between(1, 1e6), .when = conv2d,
-            .required = true),
-      LAYER(kernel_size, .doc = "height and width of the kernel", .unit = "pixels", .bounds = between(1, 1024),
-            .when = conv2d),
-      LAYER(pool_size, .doc = "height and width of the pooled window", .unit = "pixels", .bounds = between(1, 1024),
-            .when = pools),
-      LAYER(stride, .doc = "the step of the kernel or window", .unit = "pixels", .bounds = between(1, 1024),
-            .otherwise = "conv2d: 1; pools: `pool_size`", .when = sliding),
-      LAYER(padding, .doc = "valid: none; same: zeros, so that a stride of 1 keeps the size, the odd one at the end "
-          "as in TensorFlow; symmetric: half the window on every side, as in PyTorch; an average leaves padded cells "
-          "out, as PyTorch's does with count_include_pad=False", .choices = &kPaddings, .when = sliding),
-      LAYER(groups, .doc = "the input channels and the filters are divided into this many groups, and each filter sees "
-          "the channels of its own group only; as many groups as channels: a depthwise convolution. Both numbers "
-          "must be multiples of it", .bounds = between(1, 1e6), .when = conv2d),
-      LAYER(use_bias, .doc = "add a learned bias", .when = weighted),
-      LAYER(activation, .doc = "short for a layer of this kind after it; where another layer names this one, the "
-          "output of the activation is meant", .choices = &activation_kinds(), .word = "none", .when = weighted),
-      LAYER(initializer, .doc = "the distribution of the initial weights; the bias starts at zero",
-            .choices = &initializer_kinds(), .when = weighted),
-      LAYER(rate, .doc = "the share of inputs set to zero while training", .bounds = zero_to_below_one(),
-            .when = dropout),
-      LAYER(momentum, .doc = "the share of the moving statistics that a step keeps", .bounds = zero_to_below_one(),
-            .when = batch_norm),
-      LAYER(epsilon, .doc = "added to the variance", .bounds = above_zero_to(1), .when = norms),
-      LAYER(with, .doc = "the name of the earlier layer whose output is added to this one's input",
-            .pattern = kLayerName, .when = add, .required = true),
-      LAYER(name, .doc = "the name that other layers use for it, and that its variables begin with",
-            .pattern = kLayerName, .otherwise = "kind and number, such as `dense_1`"),
-      LAYER(from, .doc = "the name of the earlier layer whose output is this one's input", .pattern = kLayerName,
-            .otherwise = "the layer before it"),
   };
   // clang-format on
   return fields;
