@@ -119,7 +119,9 @@ TEST_CASE("predict sees pictures as training does, with the classes' names, with
 }
 
 const char* const kAugmented =
-    "data.augment=[{kind: random_resized_crop, scale: [0.5, 1]}, flip, {kind: random_crop, padding: 1}]";
+    "data.augment=[{kind: random_resized_crop, scale: [0.5, 1]}, flip, {kind: rotate, degrees: 10}, "
+    "{kind: color_jitter, hue: 0.1, saturation: 0.3}, random_erasing, mixup, {kind: cutmix, probability: "
+    "0.5}]";
 
 TEST_CASE(
     "augmented pictures train to the same bits with any threads, cached or not, and in one go or resumed") {
