@@ -62,6 +62,7 @@ struct PredictOptions {
   CheckpointChoice checkpoint;
   std::vector<std::string> files;
   int64_t top = 3;
+  std::optional<double> threshold;  // of binary_cross_entropy
   bool resize = false;
   bool json = false;
 };
@@ -101,7 +102,8 @@ struct SweepCommandOptions {
 };
 
 struct InitOptions {
-  std::string file = "job.yaml";
+  std::optional<std::string> file;  // nullopt: job.yaml, or with `from` the standard output
+  std::optional<std::string> from;  // data to look at
   FirstJob job;
   bool overwrite = false;
 };

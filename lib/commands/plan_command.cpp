@@ -8,6 +8,7 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "data/dataset.h"
+#include "data/picture_dataset.h"
 #include "display/learning_rate_chart.h"
 #include "plan/job_plan.h"
 #include "plan/memory_estimate.h"
@@ -141,7 +142,7 @@ void print_plan(const JobPlan& job) {
                             ? fmt::format("{} (fallback: {} was not found)", data.name, data.requested)
                             : data.name);
   print_line("source", !data.source.empty() ? printable(data.source)
-                       : data.name == "image_folder"
+                       : is_picture_dataset(data.name)
                            ? "not found; the numbers of examples and classes are guesses"
                            : "not found; published numbers are shown");
   const bool split = data.has_validation();

@@ -18,6 +18,7 @@ class ImageSource : public ExampleSource {
 
   int64_t size() const override { return labels_.size(0); }
   at::IntArrayRef shape() const override { return set_.shape; }
+  at::Tensor classes() const override { return labels_; }
 
   void read(std::span<const int64_t> indices, const at::Tensor& values, ExampleSlot& slot) const override {
     at::Tensor images = slot.inputs;

@@ -61,6 +61,7 @@ class MemorySource : public ExampleSource {
 
   int64_t size() const override { return all_.size(); }
   at::IntArrayRef shape() const override { return all_.images.sizes().slice(1); }
+  at::Tensor classes() const override { return all_.labels; }
   std::optional<LabelledImages> in_memory() const override { return all_; }
 
   void read(std::span<const int64_t> indices, const at::Tensor& values, ExampleSlot& slot) const override {

@@ -315,7 +315,7 @@ class Rules {
   void check_pictures() {
     const DataSpec& data = spec_.data;
     const auto needs_path = [](const std::string& dataset) {
-      return dataset == "image_folder" || dataset == "idx";
+      return dataset == "image_folder" || dataset == "tar" || dataset == "idx";
     };
     if (!has_problem("data.dataset") && needs_path(data.dataset) && !is_written("data.path") &&
         !has_problem("data.path"))
@@ -432,7 +432,7 @@ class Rules {
     if (has_problem("train.loss.kind")) return;
     const ObjectiveInfo& objective = objective_info(spec_.train.loss.kind);
     std::vector<std::string> names;
-    for (const MetricInfo& metric : objective.metrics) names.push_back(metric.name);
+    for (const MetricInfo& metric : objective.all_metrics()) names.push_back(metric.name);
     for (const char* path :
          {"checkpoint.best.metric", "callbacks.early_stopping.metric", "train.schedule.metric"}) {
       if (!usable(path)) continue;
@@ -444,9 +444,9 @@ class Rules {
 
   void check_loss() {
     const LossSpec& loss = spec_.train.loss;
-    const auto weights = loss.class_weights.size();
+    const auto weights = loss.class_weights.weights.size();
     if (usable("train.loss.class_weights") && loss.kind == "binary_cross_entropy" && weights != 0 &&
-        weights != 2)
+        weights != 2 && loss.class_weights.names.empty())
       add("train.loss.class_weights",
           fmt::format("has {} entries; binary_cross_entropy takes two, for the targets 0 and 1", weights));
   }

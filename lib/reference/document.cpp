@@ -112,6 +112,7 @@ struct TypeText {
                                : "list of names";
   }
   std::string of(const std::vector<LayerSpec>*) const { return "list of layers"; }
+  std::string of(const ClassWeights*) const { return "list of numbers, numbers by name, or `balanced`"; }
   std::string of(const std::vector<AugmentSpec>*) const { return "list of operations"; }
 
  private:

@@ -69,6 +69,12 @@ struct TypeSchema {
     const ordered_json device = {{"type", "string"}, {"pattern", "^(" + field.pattern + ")$"}};
     return {{"anyOf", {{{"enum", field.choices->built}}, device, list(device)}}};
   }
+  ordered_json of(const ClassWeights*) const {
+    const ordered_json number = of(static_cast<const double*>(nullptr));
+    const ordered_json word = {{"enum", {"balanced"}}};
+    const ordered_json by_name = {{"type", "object"}, {"additionalProperties", number}};
+    return {{"anyOf", {word, {{"$ref", "#/definitions/variable"}}, list(number), by_name}}};
+  }
   ordered_json of(const std::vector<LayerSpec>*) const { return list({{"$ref", "#/definitions/layer"}}); }
   ordered_json of(const std::vector<AugmentSpec>*) const {
     return list({{"anyOf", {{{"enum", augment_kinds().built}}, {{"$ref", "#/definitions/operation"}}}}});

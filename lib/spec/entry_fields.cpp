@@ -12,9 +12,10 @@ const Choices kPaddingModes{"mode", {"zero", "reflect"}};
 }  // namespace
 
 const Choices& layer_kinds() {
-  static const Choices choices{"layer",
-                               {"conv2d", "max_pool2d", "avg_pool2d", "global_avg_pool2d", "flatten", "dense",
-                                "relu", "gelu", "tanh", "sigmoid", "batch_norm", "dropout", "add"}};
+  static const Choices choices{
+      "layer",
+      {"conv2d", "max_pool2d", "avg_pool2d", "global_avg_pool2d", "flatten", "dense", "relu", "gelu", "tanh",
+       "sigmoid", "batch_norm", "layer_norm", "dropout", "add"}};
   return choices;
 }
 
@@ -38,9 +39,11 @@ const Fields<LayerSpec>& layer_fields() {
   static const Condition dropout{{"kind"}, {"dropout"}};
   static const Condition add{{"kind"}, {"add"}};
   static const Condition batch_norm{{"kind"}, {"batch_norm"}};
+  static const Condition norms{{"kind"}, {"batch_norm", "layer_norm"}};
   // clang-format off
   static const Fields<LayerSpec> fields = {
-      LAYER(kind, .doc = "what the layer does", .choices = &layer_kinds(), .required = true),
+      LAYER(kind, .doc = "what the layer does; layer_norm normalises each example by itself, over its features or at "
+          "each pixel over the channels", .choices = &layer_kinds(), .required = true),
       LAYER(units, .doc = "outputs", .unit = "units", .bounds = between(1, 1e6), .when = dense, .required = true),
       LAYER(filters, .doc = "output channels", .unit = "filters", .bounds = between(1, 1e6), .when = conv2d,
             .required = true),
@@ -53,19 +56,23 @@ const Fields<LayerSpec>& layer_fields() {
       LAYER(padding, .doc = "valid: none; same: zeros, so that a stride of 1 keeps the size, the odd one at the end "
           "as in TensorFlow; symmetric: half the window on every side, as in PyTorch; an average leaves padded cells "
           "out, as PyTorch's does with count_include_pad=False", .choices = &kPaddings, .when = sliding),
+      LAYER(groups, .doc = "the input channels and the filters are divided into this many groups, and each filter sees "
+          "the channels of its own group only; as many groups as channels: a depthwise convolution. Both numbers "
+          "must be multiples of it", .bounds = between(1, 1e6), .when = conv2d),
       LAYER(use_bias, .doc = "add a learned bias", .when = weighted),
+      LAYER(activation, .doc = "short for a layer of this kind after it; where another layer names this one, the "
+          "output of the activation is meant", .choices = &activation_kinds(), .word = "none", .when = weighted),
       LAYER(initializer, .doc = "the distribution of the initial weights; the bias starts at zero",
             .choices = &initializer_kinds(), .when = weighted),
       LAYER(rate, .doc = "the share of inputs set to zero while training", .bounds = zero_to_below_one(),
             .when = dropout),
       LAYER(momentum, .doc = "the share of the moving statistics that a step keeps", .bounds = zero_to_below_one(),
             .when = batch_norm),
-      LAYER(epsilon, .doc = "added to the variance", .bounds = above_zero_to(1), .when = batch_norm),
+      LAYER(epsilon, .doc = "added to the variance", .bounds = above_zero_to(1), .when = norms),
       LAYER(with, .doc = "the name of the earlier layer whose output is added to this one's input",
             .pattern = kLayerName, .when = add, .required = true),
       LAYER(name, .doc = "the name that other layers use for it, and that its variables begin with",
-          .pattern = kLayerName,
-            .otherwise = "kind and number, such as `dense_1`"),
+            .pattern = kLayerName, .otherwise = "kind and number, such as `dense_1`"),
       LAYER(from, .doc = "the name of the earlier layer whose output is this one's input", .pattern = kLayerName,
             .otherwise = "the layer before it"),
   };

@@ -50,6 +50,14 @@ ordered_json entries_json(const std::vector<Entry>& entries) {
   return list;
 }
 
+ordered_json value_json(const FieldInfo&, const ClassWeights& weights) {
+  if (weights.balanced) return "balanced";
+  if (weights.names.empty()) return weights.weights;
+  ordered_json by_name = ordered_json::object();
+  for (size_t i = 0; i < weights.names.size(); ++i) by_name[weights.names[i]] = weights.weights[i];
+  return by_name;
+}
+
 ordered_json value_json(const FieldInfo&, const std::vector<LayerSpec>& layers) {
   return entries_json(layers);
 }

@@ -20,10 +20,10 @@ const Condition kInitialized{{"model.kind"}, {"mlp", "cnn", "resnet"}};
 const Condition kSynthetic{{"data.dataset", "data.fallback"}, {"synthetic"}};
 const Condition kDatasetOfFiles{
     {"data.dataset"},
-    {"mnist", "fashion_mnist", "cifar10", "cifar100", "idx", "image_folder", "arrays", "csv"}};
-const Condition kImageFolder{{"data.dataset"}, {"image_folder"}};
+    {"mnist", "fashion_mnist", "cifar10", "cifar100", "idx", "image_folder", "tar", "arrays", "csv"}};
+const Condition kPictures{{"data.dataset"}, {"image_folder", "tar"}};
 const Condition kCsv{{"data.dataset"}, {"csv"}};
-const Condition kDividing{{"data.dataset"}, {"image_folder", "arrays", "csv"}};
+const Condition kDividing{{"data.dataset"}, {"image_folder", "tar", "arrays", "csv"}};
 const Condition kSgd{{"train.optimizer.kind"}, {"sgd"}};
 const Condition kRmsprop{{"train.optimizer.kind"}, {"rmsprop"}};
 const Condition kMomentum{{"train.optimizer.kind"}, {"sgd", "rmsprop"}};
@@ -78,9 +78,9 @@ const Choices& strategy_kinds() {
 }
 
 const Choices& dataset_kinds() {
-  static const Choices choices{
-      "dataset",
-      {"mnist", "fashion_mnist", "cifar10", "cifar100", "idx", "image_folder", "arrays", "csv", "synthetic"}};
+  static const Choices choices{"dataset",
+                               {"mnist", "fashion_mnist", "cifar10", "cifar100", "idx", "image_folder", "tar",
+                                "arrays", "csv", "synthetic"}};
   return choices;
 }
 
@@ -123,7 +123,6 @@ const Fields<JobSpec>& job_fields() {
       JOB(seed, .doc = "decides initial weights, the order of the examples, dropout and synthetic data",
           .bounds = {.minimum = 0}),
 
-
       JOB(strategy.kind, .doc = "where variables live and how the replicas' gradients become one update",
           .choices = &strategy_kinds(), .common = true),
       JOB(strategy.replicas, .doc = "processes that train, each with a copy of the model, on all hosts together",
@@ -139,8 +138,7 @@ const Fields<JobSpec>& job_fields() {
       JOB(strategy.timeout_seconds, .doc = "how long replicas wait for each other before the job ends", .unit = "s",
           .bounds = above_zero_to(86400)),
       JOB(strategy.bucket_megabytes, .doc = "gradients are exchanged over gloo in buckets of about this size",
-          .unit = "MB",
-          .bounds = above_zero_to(4096), .when = kReplicated),
+          .unit = "MB", .bounds = above_zero_to(4096), .when = kReplicated),
       JOB(strategy.compress, .doc = "the type in which gradients are sent between hosts, or through gloo: half the "
           "bytes, and sums of that precision", .choices = &kCompressions, .when = kReplicated),
       JOB(strategy.workers, .doc = "processes that train, each on its own", .bounds = between(1, 1024),
@@ -149,8 +147,7 @@ const Fields<JobSpec>& job_fields() {
           .when = kParameterServer),
       JOB(strategy.max_staleness, .doc = "how many updates by others may come between a worker's reading of the "
           "variables and its own update; faster workers wait. At least `workers` - 1", .unit = "updates",
-          .bounds = between(0, 1e6),
-          .word = "none", .when = kParameterServer),
+          .bounds = between(0, 1e6), .word = "none", .when = kParameterServer),
       JOB(strategy.staleness_learning_rate, .doc = "inverse: an update with a staleness of s is made with the "
           "learning rate / (1 + s)", .choices = &kStalenessRules, .when = kParameterServer),
       JOB(strategy.min_shard_kib, .doc = "a variable is divided among servers into shards of at least this size",
@@ -181,11 +178,11 @@ const Fields<JobSpec>& job_fields() {
           "of the training examples (of a column of words: none of its categories)",
           .choices = &kMissing, .when = kCsv),
       JOB(data.image.size, .doc = "height and width that pictures are brought to", .unit = "pixels",
-          .bounds = between(1, 4096), .length = {2, 2}, .when = kImageFolder, .required = true),
+          .bounds = between(1, 4096), .length = {2, 2}, .when = kPictures, .required = true),
       JOB(data.image.fit, .doc = "how: stretch changes proportions; crop keeps them and cuts off what is over; pad "
-          "keeps them and adds black bars", .choices = &kFits, .when = kImageFolder),
+          "keeps them and adds black bars", .choices = &kFits, .when = kPictures),
       JOB(data.image.channels, .doc = "3: red, green and blue; 1: grey", .bounds = between(1, 3),
-          .when = kImageFolder),
+          .when = kPictures),
       JOB(data.image.mean, .doc = "subtracted from pixels, after they are scaled to 0..1: one number for all channels, "
           "or one for each; imagenet: 0.485, 0.456, 0.406", .bounds = between(-1e6, 1e6), .length = {1, 4096},
           .word = "imagenet", .one_or_more = true, .numbers = {0.485, 0.456, 0.406}, .otherwise = "`data.mean`"),
@@ -201,7 +198,7 @@ const Fields<JobSpec>& job_fields() {
           "training are of it, and the test examples are evaluated once, at the end "
           "([validation](training.md#validation))", .bounds = {0.0, 1.0, true, true}, .word = "none"),
       JOB(data.split.seed, .doc = "decides, with the number of examples, which of them are in the test and validation "
-          "parts; of an image_folder, with the names of the files", .bounds = {.minimum = 0}),
+          "parts; of pictures, with their names", .bounds = {.minimum = 0}),
       JOB(data.shape, .doc = "channels, height and width of a synthetic image", .bounds = between(1, 4096),
           .length = {3, 3}, .when = kSynthetic),
       JOB(data.classes, .doc = "how many classes there are; auto: as many as the labels in the files name, of mnist "
@@ -213,9 +210,9 @@ const Fields<JobSpec>& job_fields() {
       JOB(data.standard_deviation, .doc = "divides pixels, after the mean is subtracted",
           .bounds = between(1e-6, 1e6)),
       JOB(data.cache, .doc = "auto, disk: decode and scale the pictures once, into a file that all replicas and later "
-          "runs share (`dtrain cache`); none: whenever a batch needs them", .choices = &kCaches, .when = kImageFolder),
+          "runs share (`dtrain cache`); none: whenever a batch needs them", .choices = &kCaches, .when = kPictures),
       JOB(data.cache_gigabytes, .doc = "how large that file may be", .unit = "GB", .bounds = above_zero_to(1e6),
-          .when = kImageFolder),
+          .when = kPictures),
       JOB(data.prefetch, .doc = "how many batches a separate thread prepares ahead of training, which helps if a core "
           "has nothing else to do; 0: none; auto: 2 of pictures without a cache, else none", .unit = "batches",
           .bounds = between(0, 1024), .word = "auto"),
@@ -237,8 +234,7 @@ const Fields<JobSpec>& job_fields() {
       JOB(model.kernel_size, .doc = "height and width of the convolutions' kernels", .unit = "pixels",
           .bounds = between(1, 1024), .when = kCnn),
       JOB(model.depth, .doc = "18 or 34: blocks of two 3x3 convolutions; 50: blocks of three, of which the outer ones "
-          "are 1x1",
-          .bounds = between(18, 50), .when = kResnet),
+          "are 1x1", .bounds = between(18, 50), .when = kResnet),
       JOB(model.stem, .doc = "large: a convolution of 7x7 and a pooling, each with a stride of 2, for images of 100 "
           "pixels and more; small: a convolution of 3x3", .choices = &kStems, .when = kResnet),
       JOB(model.activation, .doc = "after every hidden layer", .choices = &activation_kinds(), .when = kNamedModel),
@@ -277,15 +273,15 @@ const Fields<JobSpec>& job_fields() {
       JOB(train.optimizer.weight_decay, .doc = "sgd, rmsprop, adam: the L2 penalty; adamw: decoupled decay",
           .bounds = between(0, 1000)),
       JOB(train.optimizer.weight_decay_exclude, .doc = "what does not decay: the biases, and the scales of "
-          "`batch_norm`",
-          .choices = &kDecayExclusions),
+          "`batch_norm` and `layer_norm`", .choices = &kDecayExclusions),
       JOB(train.loss.kind, .doc = "what training minimises ([losses](training.md#losses)); `loss: huber` is short for "
           "`loss: {kind: huber}`",
           .choices = &kLosses),
       JOB(train.loss.delta, .doc = "the error from which on the loss grows linearly and no longer with its square",
           .bounds = above_zero_to(1e9), .when = kHuber),
-      JOB(train.loss.class_weights, .doc = "for each class, in order, what the losses of its examples are multiplied "
-          "by in training; of binary_cross_entropy for the targets 0 and 1; []: all weigh the same",
+      JOB(train.loss.class_weights, .doc = "what the losses of each class's examples are multiplied by in training: a "
+          "list for the classes in order (of binary_cross_entropy for the targets 0 and 1), numbers by the classes' "
+          "names (those left out weigh 1), or balanced: training examples / (classes * those of the class)",
           .bounds = between(0, 1e6), .length = {0, 100000}, .when = kOfClasses),
       JOB(train.precision, .doc = "bf16_mixed, fp16_mixed: convolutions and dense layers compute in 16 bits while "
           "weights, optimizer and evaluations stay in float32; fp16 scales the loss "

@@ -83,7 +83,7 @@ using Accessor =
                  MemberOf<Spec, std::optional<double>>, MemberOf<Spec, std::optional<std::string>>,
                  MemberOf<Spec, std::vector<int64_t>>, MemberOf<Spec, std::vector<double>>,
                  MemberOf<Spec, std::vector<std::string>>, MemberOf<Spec, std::vector<LayerSpec>>,
-                 MemberOf<Spec, std::vector<AugmentSpec>>>;
+                 MemberOf<Spec, ClassWeights>, MemberOf<Spec, std::vector<AugmentSpec>>>;
 
 template <class Spec>
 struct Field : FieldInfo {

@@ -5,8 +5,10 @@
 
 #include "checkpoint/checkpoint.h"
 #include "core/clock.h"
+#include "data/picture_dataset.h"
 #include "models/model.h"
 #include "models/variables.h"
+#include "plan/class_weights.h"
 
 namespace dtrain {
 namespace {
@@ -14,10 +16,17 @@ namespace {
 constexpr int64_t kDecodedAhead = 2;  // batches: pictures are decoded while the replica computes
 
 bool decodes_while_reading(const JobPlan& job) {
-  return job.data.name == "image_folder" && job.spec.data.cache == "none";
+  return is_picture_dataset(job.data.name) && job.spec.data.cache == "none";
 }
 
 }  // namespace
+
+TrainSpec training_of(const JobPlan& job, const ExampleSource& examples) {
+  TrainSpec train = job.spec.train;
+  ClassWeights& weights = train.loss.class_weights;
+  if (weights.balanced) weights.weights = balanced_weights(examples.classes(), job.data.classes);
+  return train;
+}
 
 std::shared_ptr<Model> initial_model(const JobPlan& job) {
   return build_model(job.model, dtype_from_name(job.spec.model.dtype), static_cast<uint64_t>(job.spec.seed));

@@ -18,6 +18,10 @@ StrategyParts strategy_parts(const JobPlan& job, std::unique_ptr<ProcessGroup> g
                              std::shared_ptr<PhaseClock> clock,
                              std::shared_ptr<Accelerator> accelerator = {});
 
+// What training minimises and how: the job's, with balanced class weights as numbers, by the training
+// examples.
+TrainSpec training_of(const JobPlan& job, const ExampleSource& examples);
+
 // The model before training: the same on every process.
 std::shared_ptr<Model> initial_model(const JobPlan& job);
 

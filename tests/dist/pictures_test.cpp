@@ -8,6 +8,7 @@
 namespace dtrain {
 namespace {
 
+using Catch::Matchers::StartsWith;
 namespace fs = std::filesystem;
 
 const char* const kPictureSpec = R"(
@@ -116,6 +117,29 @@ TEST_CASE("predict sees pictures as training does, with the classes' names, with
         file.parent_path().filename() == prediction.at("predictions").at(0).at("name").get<std::string>();
   }
   CHECK(right == all.at("correct").get<int64_t>() + train.at("correct").get<int64_t>());
+}
+
+TEST_CASE("a newcomer's folder becomes a job, a model and predictions") {
+  PictureJob job;
+  job.options.working_folder = job.folder();
+  const Finished written = job.start({"init", "--from", "pictures"});
+  INFO(written.errors);
+  REQUIRE(written.exit_code == 0);
+  write_file(job.folder() / "mine.yaml", written.output);
+  const Finished run = job.start({"run", "mine.yaml", "--run-dir", "runs/mine", "--set", "train.epochs=8"});
+  INFO(run.output << run.errors);
+  REQUIRE(run.exit_code == 0);
+  // A picture of another size and format, which is all red.
+  write_file(
+      job.folder() / "new.ppm", "P6 90 40 255\n" + [] {
+        std::string pixels;
+        for (int pixel = 0; pixel < 90 * 40; ++pixel) pixels += std::string("\xFA\x64\x64", 3);
+        return pixels;
+      }());
+  const Finished predicted = job.start({"predict", "runs/mine", "new.ppm"});
+  INFO(predicted.errors);
+  CHECK(predicted.exit_code == 0);
+  CHECK_THAT(predicted.output, StartsWith("new.ppm  2 red 0."));
 }
 
 const char* const kAugmented =

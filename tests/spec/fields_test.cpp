@@ -54,7 +54,7 @@ TEST_CASE("the tables are sound: unique paths, words for every field, defaults w
 
 TEST_CASE("a layer's fields are those of its kind") {
   CHECK(fields_of_kind(layer_fields(), "dense") ==
-        std::vector<std::string>{"kind", "units", "use_bias", "initializer", "name", "from"});
+        std::vector<std::string>{"kind", "units", "use_bias", "activation", "initializer", "name", "from"});
   CHECK(fields_of_kind(layer_fields(), "relu") == std::vector<std::string>{"kind", "name", "from"});
 }
 

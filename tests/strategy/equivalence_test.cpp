@@ -477,7 +477,7 @@ TEST_CASE("yes or no, of one output and of several, is that of one replica, to 1
   JobSpec spec = small_spec();
   spec.model.dtype = "float64";
   spec.train.loss.kind = "binary_cross_entropy";
-  spec.train.loss.class_weights = {1, 3};
+  spec.train.loss.class_weights.weights = {1, 3};
   spec.strategy.communication = "shared_memory";
   require_equal_losses(spec, small_table(3, true));
   spec.train.loss.kind = "cross_entropy";
@@ -489,7 +489,7 @@ TEST_CASE("a device that holds rows of numbers, or is sent them, comes to the we
   spec.model.dtype = "float64";
   spec.train.loss.kind = GENERATE("mean_squared_error", "cross_entropy");
   const bool regression = spec.train.loss.kind == "mean_squared_error";
-  if (!regression) spec.train.loss.class_weights = {1, 3};
+  if (!regression) spec.train.loss.class_weights.weights = {1, 3};
   spec.train.optimizer.learning_rate = 0.01;
   const Dataset dataset = small_table(regression ? 2 : 0, false);
   const auto host = train_with_threads(spec, dataset, 2, 2 * kSteps);
