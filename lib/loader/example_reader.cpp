@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <map>
 #include <utility>
 
@@ -11,6 +12,8 @@
 
 namespace dtrain {
 namespace {
+
+constexpr int64_t kBytesOfThread = 64 << 10;  // of pixels, for which another thread pays
 
 // The normalised value of each of the 256 pixel values, [1, 256] or for each channel [channels, 256]: exactly
 // the values of that arithmetic on a tensor.
@@ -159,9 +162,11 @@ void ExampleReader::normalise(const at::Tensor& pixels, int64_t row, const at::T
                                       : normalise_row<double>(pixels, row, values_, numbers);
 }
 
-// Starting threads for each batch takes some ten microseconds each, which is what one picture takes.
+// Threads are started for each batch, which takes some ten microseconds each: small batches have none.
 void ExampleReader::for_each(int64_t count, const std::function<void(int64_t index)>& work) const {
-  if (options_.threads > 1 && count > 1) return for_each_in_threads(count, options_.threads, work);
+  const int64_t bytes = count * picture_shape(*source_).bytes();
+  const int64_t threads = std::min(options_.threads, 1 + bytes / kBytesOfThread);
+  if (threads > 1) return for_each_in_threads(count, threads, work);
   for (int64_t index = 0; index < count; ++index) work(index);
 }
 

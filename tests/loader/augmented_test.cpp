@@ -20,10 +20,10 @@ namespace {
 
 constexpr int64_t kExamples = 37;
 
-// Pictures of noise whose labels are their indices.
+// Pictures of noise whose labels are their indices, large enough for several threads.
 LabelledImages noisy_pictures() {
   at::manual_seed(3);
-  return {at::randint(0, 256, {kExamples, 3, 16, 12}, at::kByte), at::arange(kExamples, at::kLong)};
+  return {at::randint(0, 256, {kExamples, 3, 96, 80}, at::kByte), at::arange(kExamples, at::kLong)};
 }
 
 AugmentSpec augmentation(const std::string& kind) {
@@ -142,7 +142,7 @@ TEST_CASE("what is shown is the augmented picture, normalised") {
   LoaderOptions options = augmenting_options();
   options.format.dtype = at::kDouble;
   const Shown all = shown_by(options);
-  const Augmenter augmenter(options.augment, {3, 16, 12}, options.seed);
+  const Augmenter augmenter(options.augment, {3, 96, 80}, options.seed);
   for (const auto& [label, input] : all) {
     at::Tensor pixels = pictures.images[label].clone();
     augmenter.change(2, label, pixels.mutable_data_ptr<uint8_t>());

@@ -26,8 +26,7 @@ std::shared_ptr<Model> linear_model() {
 }
 
 Batch one_example() {
-  return {
-      at::tensor({0.5, -1.0}, at::kDouble).view({1, 1, 1, 2}), at::tensor(std::vector<int64_t>{1})};
+  return {at::tensor({0.5, -1.0}, at::kDouble).view({1, 1, 1, 2}), at::tensor(std::vector<int64_t>{1})};
 }
 
 // Szegedy et al. 2016, arXiv:1512.00567, section 7: cross-entropy against (1 - s) one_hot + s / K.
