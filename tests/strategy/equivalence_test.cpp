@@ -215,7 +215,7 @@ JobSpec augmented_spec() {
 TEST_CASE("replicas that augment equal one replica with the whole batch in float64 to 1e-12") {
   JobSpec spec = augmented_spec();
   spec.train.label_smoothing = 0.1;
-  spec.train.loss.class_weights = {1, 2, 0.5, 1, 3};
+  spec.train.loss.class_weights.weights = {1, 2, 0.5, 1, 3};
   const Dataset dataset = load_dataset(spec.data, 1);
   const auto one = train_with_threads(with_batch(spec, 24), dataset, 1, kSteps);
   const auto three = train_with_threads(with_batch(spec, 8), dataset, 3, kSteps);

@@ -51,7 +51,7 @@ TEST_CASE(
   const bool weighed = GENERATE(false, true);
   if (weighed) {
     train.label_smoothing = 0.3;
-    train.loss.class_weights = {1, 3, 0.5};
+    train.loss.class_weights.weights = {1, 3, 0.5};
   }
   const Batch batch{at::tensor({0.5, -1.0, 2.0, 0.3}, at::kDouble).view({2, 1, 1, 2}),
                     at::tensor(std::vector<int64_t>{1, 0}), at::tensor(std::vector<int64_t>{2, 0}),
@@ -59,7 +59,7 @@ TEST_CASE(
   const at::Tensor log = at::log_softmax(model->forward(batch.inputs), 1);
   const auto loss_of_class = [&](int64_t example, int64_t label) {
     const double smoothing = train.label_smoothing;
-    const double weight = weighed ? train.loss.class_weights[static_cast<size_t>(label)] : 1;
+    const double weight = weighed ? train.loss.class_weights.weights[static_cast<size_t>(label)] : 1;
     return -weight *
            ((1 - smoothing) * log[example][label] + smoothing / 3 * log[example].sum()).item<double>();
   };
