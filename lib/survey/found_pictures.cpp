@@ -63,11 +63,11 @@ struct Sizes {
   }
 };
 
-Sizes look_at_sizes(const ImageFolder& all) {
+Sizes look_at_sizes(const PictureList& all) {
   Sizes found;
-  const size_t count = std::min(kMostLookedAt, all.images.size());
+  const size_t count = std::min(kMostLookedAt, all.pictures.size());
   for (size_t i = 0; i < count; ++i) {
-    const fs::path path = all.root / all.images[i * all.images.size() / count].path;
+    const fs::path path = all.root / all.pictures[i * all.pictures.size() / count].file.path;
     try {
       const ImageFacts facts = image_facts(read_file(path, kMaxImageFileBytes, ExitCode::kData));
       found.sizes.emplace_back(facts.height, facts.width);
@@ -81,7 +81,7 @@ Sizes look_at_sizes(const ImageFolder& all) {
     throw Error(ExitCode::kData,
                 fmt::format("{}: none of the {} looked at can be read, such as {}",
                             printable(all.root.string(), 1000), counted(found.unreadable, "picture"),
-                            printable(all.images.front().path, 1000)));
+                            printable(all.pictures.front().file.path, 1000)));
   return found;
 }
 
@@ -124,7 +124,7 @@ std::vector<int64_t> choose_size(FoundData& found, const Sizes& sizes) {
 }
 
 // A part for the test, where the folder has none. With few pictures a seed may draw none at all.
-ImageFolder list_with_test_part(FoundData& found) {
+PictureList list_with_test_part(FoundData& found) {
   DataSpec spec;
   std::error_code none;
   if (fs::is_directory(found.place / "train", none) && fs::is_directory(found.place / "test", none))
@@ -132,7 +132,7 @@ ImageFolder list_with_test_part(FoundData& found) {
   spec.split.test = kFirstTestPart;
   for (;; ++spec.split.seed) {
     try {
-      ImageFolder all = list_image_folder(found.place, spec);
+      PictureList all = list_image_folder(found.place, spec);
       found.say("data.split.test", kFirstTestPart,
                 std::string(kTestPartNote) +
                     "; the pictures' names decide which, so that a new one moves no other");
@@ -151,11 +151,11 @@ std::optional<FoundData> find_pictures(const fs::path& place) {
   if (!has_classes(place) && !has_classes(place / "train")) return std::nullopt;
   FoundData found;
   found.place = place;
-  const ImageFolder all = list_with_test_part(found);
+  const PictureList all = list_with_test_part(found);
   std::vector<int64_t> counts(all.classes.size());
-  for (const FolderImage& image : all.images) ++counts[static_cast<size_t>(image.label)];
+  for (const ListedPicture& picture : all.pictures) ++counts[static_cast<size_t>(picture.label)];
   found.title =
-      fmt::format("{} of {}: {}", counted(std::ssize(all.images), "picture"),
+      fmt::format("{} of {}: {}", counted(std::ssize(all.pictures), "picture"),
                   counted(std::ssize(all.classes), "class"), class_counts_text(all.classes, counts));
   found.say("data.dataset", "image_folder",
             "a folder of pictures for each class, which has the folder's name");
