@@ -8,8 +8,13 @@ namespace dtrain {
 
 Augmenter::Augmenter(const std::vector<AugmentSpec>& operations, const PictureShape& shape, uint64_t seed)
     : shape_(shape), seed_(seed) {
-  for (const AugmentSpec& operation : operations)
-    steps_.push_back({probability_of(operation), make_operation(operation)});
+  for (const AugmentSpec& operation : operations) {
+    if (is_mixing(operation)) {
+      mixing_.push_back(operation);
+    } else {
+      steps_.push_back({probability_of(operation), make_operation(operation)});
+    }
+  }
 }
 
 RandomGenerator Augmenter::random_of(int64_t epoch, int64_t example, size_t position) const {
@@ -29,6 +34,12 @@ void Augmenter::change(int64_t epoch, int64_t example, uint8_t* pixels) const {
     if (random.uniform() < steps_[position].probability) steps_[position].operation->apply(picture, random);
   }
   if (picture.pixels != pixels) std::copy_n(picture.pixels, shape_.bytes(), pixels);
+}
+
+std::optional<Mixture> Augmenter::mixture(int64_t epoch, int64_t example, int64_t batch) const {
+  if (!mixes()) return std::nullopt;
+  RandomGenerator random = random_of(epoch, example, steps_.size());
+  return draw_mixture(random, mixing_, shape_, batch);
 }
 
 }  // namespace dtrain

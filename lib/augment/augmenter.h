@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <vector>
 
+#include "augment/mixing.h"
 #include "augment/operations.h"
 #include "augment/picture.h"
 #include "spec/spec.h"
@@ -18,9 +20,15 @@ class Augmenter {
  public:
   Augmenter(const std::vector<AugmentSpec>& operations, const PictureShape& shape, uint64_t seed);
 
-  // Changes the picture of example `example`, uint8 [channels, height, width], as epoch `epoch` (from 0) has
-  // it.
+  // Changes, by the operations on single pictures, that of example `example`, uint8 [channels, height,
+  // width], as epoch `epoch` (from 0) has it.
   void change(int64_t epoch, int64_t example, uint8_t* pixels) const;
+
+  // Whether pictures are mixed after that.
+  bool mixes() const { return !mixing_.empty(); }
+  // With which other example of its global batch of `batch` examples that example is mixed, and how. nullopt:
+  // with none.
+  std::optional<Mixture> mixture(int64_t epoch, int64_t example, int64_t batch) const;
 
  private:
   struct Step {
@@ -33,6 +41,7 @@ class Augmenter {
   PictureShape shape_;
   uint64_t seed_;
   std::vector<Step> steps_;
+  std::vector<AugmentSpec> mixing_;
 };
 
 }  // namespace dtrain

@@ -3,16 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <numbers>
 #include <vector>
 
 namespace dtrain {
 namespace {
 
 constexpr int kAttempts = 10;  // as torchvision's
-
-double between(RandomGenerator& random, const Interval& interval) {
-  return interval[0] + (interval[1] - interval[0]) * random.uniform();
-}
 
 // A half goes to the even neighbour.
 int64_t rounded(double length) { return static_cast<int64_t>(std::nearbyint(length)); }
@@ -81,6 +78,28 @@ struct ScaledRow {
   int64_t row = -1;
 };
 
+// The four pixels around a position in a picture with a border of one pixel, and how far it is from the
+// first.
+struct Neighbours {
+  int64_t first;
+  float right;
+  float down;
+
+  uint8_t blend(const uint8_t* plane, int64_t stride) const {
+    const uint8_t* const at = plane + first;
+    const auto value = [at](int64_t offset) { return static_cast<float>(at[offset]); };
+    const float above = value(0) + (value(1) - value(0)) * right;
+    const float below = value(stride) + (value(stride + 1) - value(stride)) * right;
+    return static_cast<uint8_t>(above + (below - above) * down + 0.5F);
+  }
+};
+
+// `x` and `y` are -1 or more.
+Neighbours neighbours(float x, float y, int64_t stride) {
+  const auto column = static_cast<int64_t>(x + 1), row = static_cast<int64_t>(y + 1);
+  return {row * stride + column, x + 1 - static_cast<float>(column), y + 1 - static_cast<float>(row)};
+}
+
 }  // namespace
 
 void flip_horizontally(Picture& picture) {
@@ -139,15 +158,61 @@ void scale_box_up(Picture& picture, const Box& box) {
   picture.swap();
 }
 
+void rotate(Picture& picture, double degrees, uint8_t fill) {
+  const auto [channels, height, width] = picture.shape;
+  // With a border of `fill`, every pixel has four neighbours: positions are at least -1, and at most one
+  // side.
+  const int64_t stride = width + 3;
+  thread_local std::vector<uint8_t> framed;
+  std::vector<Neighbours> row(static_cast<size_t>(width));
+  framed.assign(static_cast<size_t>(channels * (height + 3) * stride), fill);
+  for (int64_t channel = 0; channel < channels; ++channel) {
+    for (int64_t y = 0; y < height; ++y)
+      std::copy_n(picture.pixels + (channel * height + y) * width, width,
+                  framed.data() + (channel * (height + 3) + y + 1) * stride + 1);
+  }
+  const double radians = degrees * std::numbers::pi / 180;
+  const auto cosine = static_cast<float>(std::cos(radians)), sine = static_cast<float>(std::sin(radians));
+  const float middle_x = static_cast<float>(width - 1) / 2, middle_y = static_cast<float>(height - 1) / 2;
+  for (int64_t y = 0; y < height; ++y) {
+    const float down = static_cast<float>(y) - middle_y;
+    for (int64_t x = 0; x < width; ++x) {
+      const float right = static_cast<float>(x) - middle_x;
+      const float from_x = cosine * right - sine * down + middle_x;
+      const float from_y = sine * right + cosine * down + middle_y;
+      row[static_cast<size_t>(x)] = neighbours(std::clamp(from_x, -1.0F, static_cast<float>(width)),
+                                               std::clamp(from_y, -1.0F, static_cast<float>(height)), stride);
+    }
+    for (int64_t channel = 0; channel < channels; ++channel) {
+      const uint8_t* from = framed.data() + channel * (height + 3) * stride;
+      uint8_t* to = picture.spare + (channel * height + y) * width;
+      for (const Neighbours& at : row) *to++ = at.blend(from, stride);
+    }
+  }
+  picture.swap();
+}
+
+void erase(Picture& picture, const Box& box, uint8_t fill) {
+  const auto [channels, height, width] = picture.shape;
+  for (int64_t channel = 0; channel < channels; ++channel) {
+    for (int64_t y = box.top; y < box.top + box.height; ++y)
+      std::fill_n(picture.pixels + (channel * height + y) * width + box.left, box.width, fill);
+  }
+}
+
+double draw_between(RandomGenerator& random, const Interval& interval) {
+  return interval[0] + (interval[1] - interval[0]) * random.uniform();
+}
+
 std::optional<Box> draw_box(RandomGenerator& random, const PictureShape& shape, const Interval& scale,
-                            const Interval& ratio) {
+                            const Interval& ratio, int64_t margin) {
   const Interval logarithms = {std::log(ratio[0]), std::log(ratio[1])};
   for (int attempt = 0; attempt < kAttempts; ++attempt) {
-    const double area = static_cast<double>(shape.plane()) * between(random, scale);
-    const double aspect = std::exp(between(random, logarithms));
+    const double area = static_cast<double>(shape.plane()) * draw_between(random, scale);
+    const double aspect = std::exp(draw_between(random, logarithms));
     const int64_t width = rounded(std::sqrt(area * aspect));
     const int64_t height = rounded(std::sqrt(area / aspect));
-    if (width <= 0 || width > shape.width || height <= 0 || height > shape.height) continue;
+    if (width <= 0 || width > shape.width - margin || height <= 0 || height > shape.height - margin) continue;
     const auto top = static_cast<int64_t>(random.below(static_cast<uint64_t>(shape.height - height) + 1));
     const auto left = static_cast<int64_t>(random.below(static_cast<uint64_t>(shape.width - width) + 1));
     return Box{top, left, height, width};

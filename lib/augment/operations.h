@@ -20,7 +20,7 @@ class Operation {
 // checked earlier.
 std::unique_ptr<Operation> make_operation(const AugmentSpec& spec);
 
-// The share of the examples that the operation is done to: that of the spec, or else of its kind.
+// The share of the examples that such an operation is done to: that of the spec, or else of its kind.
 double probability_of(const AugmentSpec& spec);
 
 }  // namespace dtrain

@@ -35,6 +35,10 @@ class RandomGenerator {
   uint64_t state_;
 };
 
+// From the distribution Beta(alpha, alpha), alpha > 0, by gamma variables (Marsaglia and Tsang 2000,
+// doi:10.1145/358407.358414). In 0 to 1.
+double random_beta(RandomGenerator& random, double alpha);
+
 // A permutation of 0..count-1 (Fisher-Yates).
 std::vector<int64_t> random_permutation(int64_t count, uint64_t seed);
 

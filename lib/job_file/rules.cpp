@@ -343,16 +343,34 @@ class Rules {
       add("data.split.test", "leaves, with data.split.validation, nothing to train on");
   }
 
+  // `path` is a list of a least and a largest number.
+  void check_range(const std::string& path, const std::vector<double>& range) {
+    if (!usable(path) || range.front() <= range.back()) return;
+    add(path, fmt::format("begins with {} and ends with {}; write the lesser number first",
+                          number_text(range.front()), number_text(range.back())));
+  }
+
   void check_augment() {
-    for (size_t i = 0; i < spec_.data.augment.size(); ++i) {
-      const AugmentSpec& operation = spec_.data.augment[i];
+    const std::vector<AugmentSpec>& operations = spec_.data.augment;
+    const auto mixes = [](const AugmentSpec& operation) {
+      return operation.kind == "mixup" || operation.kind == "cutmix";
+    };
+    for (size_t i = 0; i < operations.size(); ++i) {
+      const AugmentSpec& operation = operations[i];
       const std::string base = fmt::format("data.augment[{}]", i);
-      for (const auto& [name, range] : {std::pair("scale", &operation.scale), {"ratio", &operation.ratio}}) {
-        const std::string path = path_in(base, name);
-        if (usable(path) && range->front() > range->back())
-          add(path, fmt::format("begins with {} and ends with {}; write the lesser number first",
-                                number_text(range->front()), number_text(range->back())));
-      }
+      check_range(base + ".scale", operation.scale);
+      check_range(base + ".ratio", operation.ratio);
+      check_range(base + ".degrees", operation.degrees);
+      if (usable(base + ".degrees") && operation.degrees.size() == 1 && operation.degrees[0] < 0)
+        add(base + ".degrees",
+            fmt::format("{} is not how far; write {}, or a list with the least and the most",
+                        number_text(operation.degrees[0]), number_text(-operation.degrees[0])));
+      if (operation.kind == "color_jitter" && !any_faulty_in(base) && operation.brightness == 0 &&
+          operation.contrast == 0 && operation.saturation == 0 && operation.hue == 0)
+        add(base, "changes nothing; give brightness, contrast, saturation or hue, such as brightness: 0.4");
+      if (i > 0 && mixes(operations[i - 1]) && !operation.kind.empty() && !mixes(operation))
+        add(base, fmt::format("{} is done to single pictures; write it before {}", operation.kind,
+                              operations[i - 1].kind));
     }
     if (usable("data.augment") && !spec_.data.augment.empty() && usable("cuda.data") &&
         spec_.cuda.data == "resident")

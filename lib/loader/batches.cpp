@@ -143,18 +143,21 @@ class ShareLoader::Implementation {
     const int64_t largest = share_of(whole, /*rank=*/0, plan.replicas).size();
     for (int64_t done = 0; done < largest; done += plan.per_replica) {
       const int64_t begin = std::min(mine.begin + done, mine.end);
-      share.micro_batches.push_back(micro_batch({begin, std::min(begin + plan.per_replica, mine.end)}));
+      share.micro_batches.push_back(
+          micro_batch(whole, {begin, std::min(begin + plan.per_replica, mine.end)}));
     }
     return share;
   }
 
-  MicroBatch micro_batch(Range positions) const {
+  // The examples at `positions` of the order, which are within the step `whole`.
+  MicroBatch micro_batch(Range whole, Range positions) const {
     if (!reader_)
-      return {stored_.images, stored_.labels, options_.format,
+      return {Batch{stored_.images, stored_.labels}, options_.format,
               rows_.narrow(0, positions.begin, positions.size())};
-    return reader_->read(epoch_,
-                         std::span<const int64_t>(order_).subspan(static_cast<size_t>(positions.begin),
-                                                                  static_cast<size_t>(positions.size())));
+    const std::span<const int64_t> order(order_);
+    return reader_->read({epoch_,
+                          order.subspan(static_cast<size_t>(whole.begin), static_cast<size_t>(whole.size())),
+                          {positions.begin - whole.begin, positions.end - whole.begin}});
   }
 
   // Called by the training thread: each thread has its own queue on the device.

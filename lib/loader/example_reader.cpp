@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+#include <map>
 #include <utility>
 
 #include "core/error.h"
@@ -10,6 +12,8 @@
 
 namespace dtrain {
 namespace {
+
+constexpr int64_t kBytesOfThread = 64 << 10;  // of pixels, for which another thread pays
 
 // The normalised value of each of the 256 pixel values, [1, 256] or for each channel [channels, 256]: exactly
 // the values of that arithmetic on a tensor.
@@ -24,17 +28,25 @@ at::Tensor normalised_values(const PixelFormat& format, int64_t channels) {
   return at::stack(tables);
 }
 
+uint8_t* row_of(const at::Tensor& pixels, int64_t row) {
+  return pixels.mutable_data_ptr<uint8_t>() + row * pixels.stride(0);
+}
+
 template <typename T>
-void normalise_row(const at::Tensor& pixels, int64_t row, const at::Tensor& values, at::Tensor& numbers) {
-  const int64_t count = pixels.numel() / pixels.size(0);
-  map_pixels(pixels.const_data_ptr<uint8_t>() + row * count, count, values.const_data_ptr<T>(),
-             values.size(0), numbers.mutable_data_ptr<T>() + row * count);
+void normalise_row(const at::Tensor& pixels, int64_t row, const at::Tensor& values,
+                   const at::Tensor& numbers) {
+  map_pixels(row_of(pixels, row), pixels.stride(0), values.const_data_ptr<T>(), values.size(0),
+             numbers.mutable_data_ptr<T>() + row * pixels.stride(0));
 }
 
 PictureShape picture_shape(const ExampleSource& source) {
   if (!source.has_pixels() || source.shape().size() != 3)
     throw Error(ExitCode::kBug, "ShareLoader: only pictures are augmented");
   return {source.shape()[0], source.shape()[1], source.shape()[2]};
+}
+
+std::span<const int64_t> part_of(std::span<const int64_t> examples, Range range) {
+  return examples.subspan(static_cast<size_t>(range.begin), static_cast<size_t>(range.size()));
 }
 
 }  // namespace
@@ -46,49 +58,115 @@ ExampleReader::ExampleReader(ExampleSourcePtr source, const LoaderOptions& optio
   if (!options_.augment.empty()) augmenter_.emplace(options_.augment, picture_shape(*source_), options_.seed);
 }
 
-MicroBatch ExampleReader::read(int64_t epoch, std::span<const int64_t> examples) const {
-  const bool on_host = options_.assembly == Assembly::kOnHost;
-  ExampleSlot slot;
+MicroBatch ExampleReader::read(const ExamplePlace& place) const {
+  Batch batch;
   if (augmenter_) {
-    slot = read_augmented(epoch, examples);
+    batch = augmenter_->mixes() ? read_mixed(place) : read_augmented(place);
   } else {
-    const bool stored = !on_host && source_->has_pixels();
-    slot = slot_of(std::ssize(examples), stored ? at::kByte : options_.format.dtype, /*for_device=*/true);
-    source_->read(examples, values_, slot);
+    const bool stays_stored = !values_.defined() && source_->has_pixels();
+    ExampleSlot slot = slot_of(place.own.size(), stays_stored ? at::kByte : options_.format.dtype);
+    source_->read(part_of(place.step, place.own), values_, slot);
+    batch = {std::move(slot.inputs), std::move(slot.targets)};
   }
-  if (on_host) return MicroBatch(Batch{std::move(slot.inputs), std::move(slot.targets)});
-  return {std::move(slot.inputs), std::move(slot.targets), options_.format};
+  return options_.assembly == Assembly::kOnHost ? MicroBatch(std::move(batch))
+                                                : MicroBatch(std::move(batch), options_.format);
 }
 
-ExampleSlot ExampleReader::slot_of(int64_t count, at::ScalarType dtype, bool for_device) const {
+ExampleSlot ExampleReader::slot_of(int64_t count, at::ScalarType dtype) const {
   std::vector<int64_t> shape = source_->shape().vec();
   shape.insert(shape.begin(), count);
-  const auto memory = at::TensorOptions().pinned_memory(for_device && !options_.device.is_cpu());
+  const auto memory = at::TensorOptions().pinned_memory(!options_.device.is_cpu());
   const int64_t numbers = source_->targets();
   return {at::empty(shape, memory.dtype(dtype)),
           numbers > 0 ? at::empty({count, numbers}, memory.dtype(options_.format.dtype))
                       : at::empty({count}, memory.dtype(at::kLong))};
 }
 
-ExampleSlot ExampleReader::read_augmented(int64_t epoch, std::span<const int64_t> examples) const {
-  ExampleSlot pixels = slot_of(std::ssize(examples), at::kByte, /*for_device=*/true);
-  source_->read(examples, {}, pixels);
-  ExampleSlot read = pixels;
-  if (values_.defined()) read.inputs = at::empty(pixels.inputs.sizes(), options_.format.dtype);
-  uint8_t* const first = pixels.inputs.mutable_data_ptr<uint8_t>();
-  const int64_t bytes = pixels.inputs.numel() / std::max<int64_t>(1, std::ssize(examples));
+Batch ExampleReader::read_augmented(const ExamplePlace& place) const {
+  const std::span<const int64_t> examples = part_of(place.step, place.own);
+  ExampleSlot slot = slot_of(std::ssize(examples), at::kByte);
+  source_->read(examples, {}, slot);
+  const at::Tensor numbers = numbers_for(slot.inputs);
   for_each(std::ssize(examples), [&](int64_t row) {
-    augmenter_->change(epoch, examples[static_cast<size_t>(row)], first + row * bytes);
-    if (!values_.defined()) return;
-    values_.scalar_type() == at::kFloat ? normalise_row<float>(pixels.inputs, row, values_, read.inputs)
-                                        : normalise_row<double>(pixels.inputs, row, values_, read.inputs);
+    augmenter_->change(place.epoch, examples[static_cast<size_t>(row)], row_of(slot.inputs, row));
+    normalise(slot.inputs, row, numbers);
   });
-  return read;
+  return {numbers, slot.targets};
 }
 
-// Threads are started for each batch: that takes some ten microseconds, and one picture as long.
-void ExampleReader::for_each(int64_t count, const std::function<void(int64_t)>& work) const {
-  if (options_.threads > 1 && count > 1) return for_each_in_threads(count, options_.threads, work);
+// What the examples of a micro-batch are mixed with.
+struct ExampleReader::Partners {
+  std::vector<int64_t> examples;  // those of the micro-batch, then partners that are not among them
+  std::vector<std::optional<Mixture>> mixtures;  // of each of the micro-batch
+  std::vector<int64_t> rows;                     // of its partner in `examples`
+};
+
+ExampleReader::Partners ExampleReader::partners_of(const ExamplePlace& place) const {
+  const std::span<const int64_t> own = part_of(place.step, place.own);
+  Partners partners{{own.begin(), own.end()}, {}, {}};
+  std::map<int64_t, int64_t> row_at;  // by the position in the step
+  for (int64_t row = 0; row < place.own.size(); ++row) row_at[place.own.begin + row] = row;
+  for (const int64_t example : own) {
+    partners.mixtures.push_back(augmenter_->mixture(place.epoch, example, std::ssize(place.step)));
+    const auto& mixture = partners.mixtures.back();
+    if (!mixture) {
+      partners.rows.push_back(0);
+      continue;
+    }
+    const auto [at, is_new] = row_at.emplace(mixture->partner, std::ssize(partners.examples));
+    if (is_new) partners.examples.push_back(place.step[static_cast<size_t>(mixture->partner)]);
+    partners.rows.push_back(at->second);
+  }
+  return partners;
+}
+
+// A partner that another replica has is read and changed here too: to the same pixels, without a message.
+Batch ExampleReader::read_mixed(const ExamplePlace& place) const {
+  const Partners partners = partners_of(place);
+  const int64_t count = place.own.size();
+  ExampleSlot all = slot_of(std::ssize(partners.examples), at::kByte);
+  source_->read(partners.examples, {}, all);
+  for_each(std::ssize(partners.examples), [&](int64_t row) {
+    augmenter_->change(place.epoch, partners.examples[static_cast<size_t>(row)], row_of(all.inputs, row));
+  });
+  const ExampleSlot mixed = slot_of(count, at::kByte);
+  Batch batch{numbers_for(mixed.inputs), mixed.targets, at::empty_like(mixed.targets),
+              at::empty_like(mixed.targets, options_.format.dtype)};
+  std::vector<double> shares(static_cast<size_t>(count));
+  const PictureShape shape = picture_shape(*source_);
+  const int64_t* const labels = all.targets.const_data_ptr<int64_t>();
+  int64_t* const targets = batch.targets.mutable_data_ptr<int64_t>();
+  int64_t* const other_targets = batch.other_targets.mutable_data_ptr<int64_t>();
+  for_each(count, [&](int64_t row) {
+    const Mixture mixture = partners.mixtures[static_cast<size_t>(row)].value_or(Mixture());
+    const int64_t partner = partners.rows[static_cast<size_t>(row)];
+    mix(mixture, shape, row_of(all.inputs, row), row_of(all.inputs, partner), row_of(mixed.inputs, row));
+    normalise(mixed.inputs, row, batch.inputs);
+    const bool heavier = mixture.share >= 0.5;
+    targets[row] = labels[heavier ? row : partner];
+    other_targets[row] = labels[heavier ? partner : row];
+    shares[static_cast<size_t>(row)] = heavier ? mixture.share : 1 - mixture.share;
+  });
+  batch.shares.copy_(at::tensor(shares, at::kDouble));
+  return batch;
+}
+
+// Memory for what normalise() makes of the pixels: where the device normalises, these themselves.
+at::Tensor ExampleReader::numbers_for(const at::Tensor& pixels) const {
+  return values_.defined() ? at::empty(pixels.sizes(), options_.format.dtype) : pixels;
+}
+
+void ExampleReader::normalise(const at::Tensor& pixels, int64_t row, const at::Tensor& numbers) const {
+  if (!values_.defined()) return;
+  values_.scalar_type() == at::kFloat ? normalise_row<float>(pixels, row, values_, numbers)
+                                      : normalise_row<double>(pixels, row, values_, numbers);
+}
+
+// Threads are started for each batch, which takes some ten microseconds each: small batches have none.
+void ExampleReader::for_each(int64_t count, const std::function<void(int64_t index)>& work) const {
+  const int64_t bytes = count * picture_shape(*source_).bytes();
+  const int64_t threads = std::min(options_.threads, 1 + bytes / kBytesOfThread);
+  if (threads > 1) return for_each_in_threads(count, threads, work);
   for (int64_t index = 0; index < count; ++index) work(index);
 }
 

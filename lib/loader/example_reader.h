@@ -7,6 +7,7 @@
 #include <functional>
 #include <optional>
 #include <span>
+#include <vector>
 
 #include "augment/augmenter.h"
 #include "data/example_source.h"
@@ -15,19 +16,31 @@
 
 namespace dtrain {
 
+// Which examples a micro-batch has.
+struct ExamplePlace {
+  int64_t epoch = 0;
+  std::span<const int64_t> step;  // the examples of the step, over all replicas: indices of the source
+  Range own;                      // those of the micro-batch, positions in `step`
+};
+
 // For Assembly::kOnHost and kUploaded. Any number of threads may use one at once.
 class ExampleReader {
  public:
   ExampleReader(ExampleSourcePtr source, const LoaderOptions& options);
 
-  // The micro-batch of `examples`, indices of the source, in epoch `epoch`: in memory that a device can read
-  // while the CPU continues.
-  MicroBatch read(int64_t epoch, std::span<const int64_t> examples) const;
+  // The micro-batch at `place`, in memory that a device can read while the CPU continues.
+  MicroBatch read(const ExamplePlace& place) const;
 
  private:
-  ExampleSlot slot_of(int64_t count, at::ScalarType dtype, bool for_device) const;
-  ExampleSlot read_augmented(int64_t epoch, std::span<const int64_t> examples) const;
-  void for_each(int64_t count, const std::function<void(int64_t)>& work) const;
+  struct Partners;
+
+  ExampleSlot slot_of(int64_t count, at::ScalarType dtype) const;
+  Batch read_augmented(const ExamplePlace& place) const;
+  Batch read_mixed(const ExamplePlace& place) const;
+  Partners partners_of(const ExamplePlace& place) const;
+  at::Tensor numbers_for(const at::Tensor& pixels) const;
+  void normalise(const at::Tensor& pixels, int64_t row, const at::Tensor& numbers) const;
+  void for_each(int64_t count, const std::function<void(int64_t index)>& work) const;
 
   const ExampleSourcePtr source_;
   const LoaderOptions options_;

@@ -24,12 +24,22 @@ at::Tensor normalised(const at::Tensor& pixels, const PixelFormat& format) {
   return numbers;
 }
 
+// The batch of what `change` makes of the tensors that are defined.
+template <class Change>
+Batch each_of(const Batch& batch, const Change& change) {
+  const auto changed = [&](const at::Tensor& tensor) { return tensor.defined() ? change(tensor) : tensor; };
+  return {changed(batch.inputs), changed(batch.targets), changed(batch.other_targets), changed(batch.shares)};
+}
+
 }  // namespace
 
 Batch MicroBatch::assemble() const {
-  Batch batch{images_, labels_};
-  if (rows_.defined()) batch = {images_.index_select(0, rows_), labels_.index_select(0, rows_)};
-  if (images_.scalar_type() == at::kByte) batch.inputs = normalised(batch.inputs, format_);
+  Batch batch = stored_;
+  if (rows_.defined()) {
+    batch.inputs = stored_.inputs.index_select(0, rows_);
+    batch.targets = stored_.targets.index_select(0, rows_);
+  }
+  if (stored_.inputs.scalar_type() == at::kByte) batch.inputs = normalised(batch.inputs, format_);
   return batch;
 }
 
@@ -38,23 +48,26 @@ MicroBatch MicroBatch::copy() const {
   if (rows_.defined()) {
     copy.rows_ = rows_.clone();
   } else {
-    copy.images_ = images_.clone();
-    copy.labels_ = labels_.clone();
+    copy.stored_ = each_of(stored_, [](const at::Tensor& tensor) { return tensor.clone(); });
   }
   return copy;
 }
 
 void MicroBatch::copy_from(const MicroBatch& other) {
-  if (rows_.defined()) {
-    rows_.copy_(other.rows_, /*non_blocking=*/true);
-  } else {
-    images_.copy_(other.images_, /*non_blocking=*/true);
-    labels_.copy_(other.labels_, /*non_blocking=*/true);
-  }
+  const auto copy = [](const at::Tensor& to, const at::Tensor& from) {
+    if (from.defined()) to.copy_(from, /*non_blocking=*/true);
+  };
+  if (rows_.defined()) return copy(rows_, other.rows_);
+  copy(stored_.inputs, other.stored_.inputs);
+  copy(stored_.targets, other.stored_.targets);
+  copy(stored_.other_targets, other.stored_.other_targets);
+  copy(stored_.shares, other.stored_.shares);
 }
 
 MicroBatch MicroBatch::to(at::Device device) const {
-  return {images_.to(device, /*non_blocking=*/true), labels_.to(device, /*non_blocking=*/true), format_};
+  return {each_of(stored_,
+                  [device](const at::Tensor& tensor) { return tensor.to(device, /*non_blocking=*/true); }),
+          format_};
 }
 
 }  // namespace dtrain

@@ -12,7 +12,12 @@ namespace dtrain {
 struct Batch {
   at::Tensor inputs;   // [n, shape of an example] of the model's dtype, normalised
   at::Tensor targets;  // int64 [n], the classes; or [n, numbers to predict] of the model's dtype
+  // Where data.augment mixes pictures, else undefined: the class of each example's partner, int64 [n], and
+  // the share that `targets` has of the example, [n] of the model's dtype, 0.5 to 1.
+  at::Tensor other_targets = {};
+  at::Tensor shares = {};
   int64_t size() const { return targets.size(0); }
+  bool is_mixed() const { return other_targets.defined(); }
 };
 
 // What stored pixels are converted to.
@@ -27,15 +32,14 @@ struct PixelFormat {
 class MicroBatch {
  public:
   // From normalised examples.
-  explicit MicroBatch(Batch batch) : images_(std::move(batch.inputs)), labels_(std::move(batch.targets)) {}
-  // From stored examples: uint8 [n, channels, height, width] or inputs as they are, and their targets.
-  MicroBatch(at::Tensor images, at::Tensor labels, const PixelFormat& format)
-      : images_(std::move(images)), labels_(std::move(labels)), format_(format) {}
-  // From the rows `rows` (int64 [n]) of stored examples.
-  MicroBatch(at::Tensor images, at::Tensor labels, const PixelFormat& format, at::Tensor rows)
-      : images_(std::move(images)), labels_(std::move(labels)), rows_(std::move(rows)), format_(format) {}
+  explicit MicroBatch(Batch batch) : stored_(std::move(batch)) {}
+  // From stored examples: inputs are uint8 [n, channels, height, width] or numbers as they are.
+  MicroBatch(Batch stored, const PixelFormat& format) : stored_(std::move(stored)), format_(format) {}
+  // From the rows `rows` (int64 [n]) of stored examples, which are not mixed.
+  MicroBatch(Batch stored, const PixelFormat& format, at::Tensor rows)
+      : stored_(std::move(stored)), rows_(std::move(rows)), format_(format) {}
 
-  int64_t size() const { return rows_.defined() ? rows_.size(0) : labels_.size(0); }
+  int64_t size() const { return rows_.defined() ? rows_.size(0) : stored_.size(); }
   Batch assemble() const;
 
   // copy() makes a micro-batch of the same kind and size; the part that changes from step to step has its own
@@ -46,8 +50,7 @@ class MicroBatch {
   MicroBatch to(at::Device device) const;
 
  private:
-  at::Tensor images_;
-  at::Tensor labels_;
+  Batch stored_;
   at::Tensor rows_;  // undefined: all
   PixelFormat format_;
 };

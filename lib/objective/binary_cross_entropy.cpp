@@ -21,14 +21,17 @@ class BinaryCrossEntropy : public Objective {
         weights_(train.loss.class_weights.weights) {}
 
   at::Tensor training_loss(const at::Tensor& logits, const at::Tensor& targets) const override {
+    return training_losses(logits, targets).sum();
+  }
+  at::Tensor training_losses(const at::Tensor& logits, const at::Tensor& targets) const override {
     const at::Tensor hard = as_numbers(targets, logits);
     const at::Tensor soft =
         label_smoothing_ > 0 ? hard * (1 - label_smoothing_) + label_smoothing_ / 2 : hard;
-    if (weights_.empty()) return loss(logits, soft, {});
-    return loss(logits, soft, hard * (weights_[1] - weights_[0]) + weights_[0]);
+    if (weights_.empty()) return losses(logits, soft, {});
+    return losses(logits, soft, hard * (weights_[1] - weights_[0]) + weights_[0]);
   }
   at::Tensor evaluation_loss(const at::Tensor& logits, const at::Tensor& targets) const override {
-    return loss(logits, as_numbers(targets, logits), {});
+    return losses(logits, as_numbers(targets, logits), {}).sum();
   }
   void sum_up(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& sums) const override {
     const at::Tensor positive = as_numbers(targets, logits) > 0.5;
@@ -57,11 +60,10 @@ class BinaryCrossEntropy : public Objective {
   }
 
  private:
-  static at::Tensor loss(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& weight) {
+  static at::Tensor losses(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& weight) {
     return at::binary_cross_entropy_with_logits(logits, targets, weight, /*pos_weight=*/{},
                                                 at::Reduction::None)
-        .mean(1)
-        .sum();
+        .mean(1);
   }
 
   double label_smoothing_;

@@ -14,12 +14,16 @@ class CrossEntropy : public Objective {
   }
 
   at::Tensor training_loss(const at::Tensor& logits, const at::Tensor& targets) const override {
-    if (!weights_.defined()) return loss(logits, targets, label_smoothing_);
+    if (weights_.defined()) return training_losses(logits, targets).sum();
+    return loss(logits, targets, label_smoothing_);
+  }
+  at::Tensor training_losses(const at::Tensor& logits, const at::Tensor& targets) const override {
+    const at::Tensor losses = loss(logits, targets, label_smoothing_, at::Reduction::None);
+    if (!weights_.defined()) return losses;
     // Kept where it is used: a recorded step must not copy from the host.
     if (weights_.device() != logits.device() || weights_.scalar_type() != logits.scalar_type())
       weights_ = weights_.to(logits.options());
-    return at::dot(loss(logits, targets, label_smoothing_, at::Reduction::None),
-                   weights_.index_select(0, targets));
+    return losses * weights_.index_select(0, targets);
   }
   at::Tensor evaluation_loss(const at::Tensor& logits, const at::Tensor& targets) const override {
     return loss(logits, targets, /*label_smoothing=*/0);

@@ -21,6 +21,8 @@ class Objective {
   // table entry gives the shapes of `outputs` and `targets`.
   virtual at::Tensor training_loss(const at::Tensor& outputs, const at::Tensor& targets) const = 0;
   virtual at::Tensor evaluation_loss(const at::Tensor& outputs, const at::Tensor& targets) const = 0;
+  // The training loss of each example, [n]: training_loss() is their sum.
+  virtual at::Tensor training_losses(const at::Tensor& outputs, const at::Tensor& targets) const = 0;
   // Writes the sums over these examples that info().sums names into `sums`: float64 [number of names], on the
   // device of `outputs`. Uses few operations: for a small batch, a device takes longer to start an operation
   // than to compute it.

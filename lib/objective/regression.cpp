@@ -27,7 +27,10 @@ class Regression : public Objective {
       : Objective(objective_info(train.loss.kind)), loss_(loss), delta_(train.loss.delta) {}
 
   at::Tensor training_loss(const at::Tensor& values, const at::Tensor& targets) const override {
-    return loss_(values, targets.to(values.scalar_type()), delta_).mean(1).sum();
+    return training_losses(values, targets).sum();
+  }
+  at::Tensor training_losses(const at::Tensor& values, const at::Tensor& targets) const override {
+    return loss_(values, targets.to(values.scalar_type()), delta_).mean(1);
   }
   at::Tensor evaluation_loss(const at::Tensor& values, const at::Tensor& targets) const override {
     return training_loss(values, targets);

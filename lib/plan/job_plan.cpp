@@ -176,8 +176,19 @@ void check_augment(LoadedSpec& loaded, const DatasetInfo& data) {
     const AugmentSpec& operation = operations[i];
     const int64_t side = std::min(data.image_shape[1], data.image_shape[2]);
     if (operation.kind == "random_crop" && operation.padding_mode == "reflect" && operation.padding >= side)
-      add(i, "padding", fmt::format("{} is more than a picture with a side of {} has to reflect; at most {}",
-                                    operation.padding, counted(side, "pixel"), side - 1));
+      add(i, "padding",
+          fmt::format("{} is more than a picture with a side of {} has to reflect; at most {}",
+                      operation.padding, counted(side, "pixel"), side - 1));
+    const int64_t channels = data.image_shape[0];
+    if (operation.kind == "color_jitter" && channels != 1 && channels != 3)
+      add(i, "kind",
+          fmt::format("color_jitter changes colours or grey, and the pictures of {} have {} channels; leave "
+                      "it out",
+                      data.name, channels));
+    if ((operation.kind == "mixup" || operation.kind == "cutmix") && data.targets > 0)
+      add(i, "kind",
+          fmt::format("{} mixes the classes of two pictures, and the targets of {} are numbers; leave it out",
+                      operation.kind, data.name));
   }
 }
 

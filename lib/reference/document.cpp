@@ -208,6 +208,8 @@ const char* const kAugmentExample = R"(data:
   augment:
     - flip
     - {kind: random_crop, padding: 4, padding_mode: reflect}
+    - {kind: rotate, degrees: 10, probability: 0.3}
+    - {kind: mixup, alpha: 0.4}
 )";
 
 // The section's own fields, then those of its subsections.

@@ -20,7 +20,9 @@ const Choices& layer_kinds() {
 }
 
 const Choices& augment_kinds() {
-  static const Choices choices{"operation", {"flip", "random_crop", "random_resized_crop"}};
+  static const Choices choices{"operation",
+                               {"flip", "random_crop", "random_resized_crop", "rotate", "color_jitter",
+                                "random_erasing", "mixup", "cutmix"}};
   return choices;
 }
 
@@ -81,22 +83,44 @@ const Fields<LayerSpec>& layer_fields() {
 const Fields<AugmentSpec>& augment_fields() {
   static const Condition flip{{"kind"}, {"flip"}};
   static const Condition random_crop{{"kind"}, {"random_crop"}};
-  static const Condition areas{{"kind"}, {"random_resized_crop"}};
+  static const Condition boxes{{"kind"}, {"random_resized_crop", "random_erasing"}};
+  static const Condition rotate{{"kind"}, {"rotate"}};
+  static const Condition filled{{"kind"}, {"rotate", "random_erasing"}};
+  static const Condition color_jitter{{"kind"}, {"color_jitter"}};
+  static const Condition mixing{{"kind"}, {"mixup", "cutmix"}};
   // clang-format off
   static const Fields<AugmentSpec> fields = {
       AUGMENT(kind, .doc = "what is done", .choices = &augment_kinds(), .required = true),
       AUGMENT(probability, .doc = "the share of the examples that it is done to", .bounds = between(0, 1),
-              .otherwise = "flip: 0.5; others: 1"),
+              .otherwise = "flip, random_erasing: 0.5; others: 1"),
       AUGMENT(direction, .doc = "horizontal: left and right change places; vertical: top and bottom",
               .choices = &kDirections, .when = flip),
       AUGMENT(padding, .doc = "the picture is moved by up to this much, in each direction", .unit = "pixels",
               .bounds = between(1, 4096), .when = random_crop),
       AUGMENT(padding_mode, .doc = "what comes in at the border: black, or the picture reflected",
               .choices = &kPaddingModes, .when = random_crop),
-      AUGMENT(scale, .doc = "the least and the largest area, as a part of the picture's",
-              .bounds = {0.0, 1.0, true, false}, .length = {2, 2}, .otherwise = "`[0.08, 1]`", .when = areas),
+      AUGMENT(scale, .doc = "the least and the largest area that is kept or erased, as a part of the picture's",
+              .bounds = {0.0, 1.0, true, false}, .length = {2, 2},
+              .otherwise = "random_resized_crop: `[0.08, 1]`; random_erasing: `[0.02, 0.33]`", .when = boxes),
       AUGMENT(ratio, .doc = "the least and the largest width of that area, as a part of its height",
-              .bounds = {1e-3, 1e3, false, false}, .length = {2, 2}, .otherwise = "`[0.75, 1.333]`", .when = areas),
+              .bounds = between(1e-3, 1e3), .length = {2, 2},
+              .otherwise = "random_resized_crop: `[0.75, 1.333]`; random_erasing: `[0.303, 3.333]`", .when = boxes),
+      AUGMENT(degrees, .doc = "how far the picture is turned at most, in either direction; or the least and the most, "
+              "counter-clockwise", .bounds = between(-180, 180), .length = {1, 2}, .one_or_more = true,
+              .when = rotate, .required = true),
+      AUGMENT(fill, .doc = "the value of pixels that come in from outside, or are erased", .bounds = between(0, 255),
+              .when = filled),
+      AUGMENT(brightness, .doc = "pixels are multiplied by a factor from 1 - this, at least 0, to 1 + this",
+              .bounds = between(0, 100), .when = color_jitter),
+      AUGMENT(contrast, .doc = "the same of their distance from the picture's mean grey", .bounds = between(0, 100),
+              .when = color_jitter),
+      AUGMENT(saturation, .doc = "the same of their distance from their own grey", .bounds = between(0, 100),
+              .when = color_jitter),
+      AUGMENT(hue, .doc = "colours are turned around the circle of colours by up to this part of it, in either "
+              "direction", .bounds = between(0, 0.5), .when = color_jitter),
+      AUGMENT(alpha, .doc = "the share of the picture itself is drawn from Beta(alpha, alpha): 1 draws all shares "
+              "alike, less prefers those near 0 and 1", .bounds = between(0.01, 100),
+              .otherwise = "mixup: 0.2; cutmix: 1", .when = mixing),
   };
   // clang-format on
   return fields;

@@ -417,7 +417,7 @@ const Fields<JobSpec>& job_fields() {
       JOB(cuda.graphs, .doc = "record the training step of a GPU once and replay it, which saves work of the "
           "processor; steps of another size are not recorded"),
       JOB(cuda.data, .doc = "where examples are stored: resident keeps all of them in the GPU's memory, uploaded "
-          "sends each batch; auto is resident if they take at most a quarter of the free memory",
+          "sends each batch; auto is resident if they take at most a quarter of the free memory and are not augmented",
           .choices = &kCudaData),
       JOB(cuda.channels_last, .doc = "keep images in memory as [n, height, width, channels], with which convolutions "
           "in half precision are fastest"),

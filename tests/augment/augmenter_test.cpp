@@ -18,6 +18,8 @@ const PictureShape kShape{3, 12, 10};
 AugmentSpec operation(const std::string& kind) {
   AugmentSpec spec;
   spec.kind = kind;
+  if (kind == "rotate") spec.degrees = {20};
+  spec.brightness = spec.contrast = spec.saturation = spec.hue = 0.4;  // of color_jitter alone
   return spec;
 }
 
@@ -106,6 +108,76 @@ TEST_CASE("operations are done in the order of the list") {
     never.probability = 0;
     const Augmenter without({never, crop}, kShape, 3);
     CHECK(changed(crop_last, 2, example) == changed(without, 2, example, flipped.values()));
+  }
+}
+
+TEST_CASE("random erasing leaves everything but one box, which has the fill's value") {
+  AugmentSpec erasing = operation("random_erasing");
+  erasing.fill = 9;
+  CHECK(changed_by(erasing) == Approx(5000).margin(150));
+  erasing.probability = 1;
+  erasing.scale = {0.1, 0.4};
+  const PictureShape shape{2, 30, 40};
+  const Augmenter augmenter({erasing}, shape, 3);
+  const std::vector<uint8_t> before = picture_of(shape, [](int64_t, int64_t, int64_t) { return 100; });
+  double areas = 0;
+  for (int64_t example = 0; example < 500; ++example) {
+    std::vector<uint8_t> after = before;
+    augmenter.change(0, example, after.data());
+    int64_t top = 30, bottom = -1, left = 40, right = -1, erased = 0;
+    for (int64_t i = 0; i < 1200; ++i) {
+      REQUIRE(after[static_cast<size_t>(i)] == after[static_cast<size_t>(i + 1200)]);
+      if (after[static_cast<size_t>(i)] == 100) continue;
+      REQUIRE(after[static_cast<size_t>(i)] == 9);
+      ++erased;
+      top = std::min(top, i / 40);
+      bottom = std::max(bottom, i / 40);
+      left = std::min(left, i % 40);
+      right = std::max(right, i % 40);
+    }
+    REQUIRE(erased == std::max<int64_t>(0, bottom - top + 1) * std::max<int64_t>(0, right - left + 1));
+    areas += static_cast<double>(erased) / 1200;
+  }
+  CHECK(areas / 500 == Approx(0.25).margin(0.02));
+}
+
+TEST_CASE("rotations and changes of colour are spread over their bounds") {
+  // The colour of a picture of one grey, multiplied by 0.6 to 1.4.
+  AugmentSpec jitter;
+  jitter.kind = "color_jitter";
+  jitter.brightness = 0.4;
+  const Augmenter brighter({jitter}, kShape, 3);
+  const auto grey = picture_of(kShape, [](int64_t, int64_t, int64_t) { return 100; });
+  double sum = 0;
+  int64_t least = 255, most = 0;
+  for (int64_t example = 0; example < 2000; ++example) {
+    const std::vector<uint8_t> after = changed(brighter, 0, example, grey);
+    REQUIRE(std::count(after.begin(), after.end(), after[0]) == kShape.bytes());
+    sum += after[0];
+    least = std::min<int64_t>(least, after[0]);
+    most = std::max<int64_t>(most, after[0]);
+  }
+  CHECK(least == 60);
+  CHECK((most == 139 || most == 140));
+  CHECK(sum / 2000 == Approx(99.5).margin(1.5));  // cut off to whole numbers
+
+  // A bright pixel to the right of the middle goes up when a picture is turned counter-clockwise.
+  const PictureShape square{1, 21, 21};
+  const auto bright = picture_of(square, [](int64_t, int64_t row, int64_t column) {
+    return std::abs(row - 10) <= 1 && column >= 17 && column <= 19 ? 255 : 0;
+  });
+  for (const auto& [degrees, up] : {std::pair(std::vector<double>{20, 40}, true), {{-40, -20}, false}}) {
+    AugmentSpec turn;
+    turn.kind = "rotate";
+    turn.degrees = degrees;
+    const Augmenter turning({turn}, square, 3);
+    for (int64_t example = 0; example < 50; ++example) {
+      const std::vector<uint8_t> after = changed(turning, 0, example, bright);
+      int64_t above = 0, below = 0;
+      for (int64_t i = 0; i < 441; ++i) (i / 21 < 10 ? above : below) += after[static_cast<size_t>(i)];
+      REQUIRE((above > 10 * below) == up);
+      REQUIRE((below > 10 * above) == !up);
+    }
   }
 }
 

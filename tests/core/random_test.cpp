@@ -1,6 +1,7 @@
 #include "core/random.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <limits>
 #include <map>
@@ -131,6 +132,23 @@ TEST_CASE("streams of neighbouring derived seeds share no numbers") {
     for (int i = 0; i < 1000; ++i) numbers.insert(random.next());
   }
   CHECK(numbers.size() == 100'000);
+}
+
+TEST_CASE("Beta(a, a) has a mean of a half and a variance of 1 / (4 (2 a + 1)), also for extreme a") {
+  RandomGenerator random(9);
+  for (const double alpha : {0.01, 0.2, 1.0, 3.5, 100.0}) {
+    double sum = 0, squares = 0;
+    constexpr int kDraws = 20000;
+    for (int i = 0; i < kDraws; ++i) {
+      const double value = random_beta(random, alpha);
+      REQUIRE((value >= 0 && value <= 1));
+      sum += value;
+      squares += (value - 0.5) * (value - 0.5);
+    }
+    const double variance = 1 / (4 * (2 * alpha + 1));
+    CHECK(sum / kDraws == Approx(0.5).margin(5 * std::sqrt(variance / kDraws)));
+    CHECK(squares / kDraws == Approx(variance).epsilon(0.05));
+  }
 }
 
 }  // namespace

@@ -204,13 +204,18 @@ JobSpec augmented_spec() {
   JobSpec spec = small_spec();
   spec.model.dtype = "float64";
   spec.data.train_examples = 101;  // the last step has 5 examples
-  for (const char* kind : {"random_resized_crop", "flip", "random_crop"})
+  for (const char* kind : {"random_resized_crop", "flip", "random_crop", "rotate", "color_jitter",
+                           "random_erasing", "mixup", "cutmix"})
     spec.data.augment.emplace_back().kind = kind;
+  spec.data.augment[3].degrees = {20};
+  spec.data.augment[4].brightness = spec.data.augment[4].contrast = 0.3;
   return spec;
 }
 
 TEST_CASE("replicas that augment equal one replica with the whole batch in float64 to 1e-12") {
-  const JobSpec spec = augmented_spec();
+  JobSpec spec = augmented_spec();
+  spec.train.label_smoothing = 0.1;
+  spec.train.loss.class_weights.weights = {1, 2, 0.5, 1, 3};
   const Dataset dataset = load_dataset(spec.data, 1);
   const auto one = train_with_threads(with_batch(spec, 24), dataset, 1, kSteps);
   const auto three = train_with_threads(with_batch(spec, 8), dataset, 3, kSteps);
@@ -224,6 +229,17 @@ TEST_CASE("replicas that augment equal one replica with the whole batch in float
   plain.data.augment.clear();
   const auto unchanged = train_with_threads(with_batch(plain, 24), dataset, 1, kSteps);
   CHECK(relative_difference(one.variables, unchanged.variables) > 1e-3);  // it does something
+}
+
+TEST_CASE("a device that is sent mixed pictures and replays its steps comes to the weights of the CPU") {
+  const JobSpec spec = with_batch(augmented_spec(), 32);
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto host = train_with_threads(spec, dataset, 1, 2 * kSteps);
+  JobSpec on_device = spec;
+  on_device.strategy.devices = {"cuda"};
+  on_device.cuda.data = "uploaded";
+  const auto device = train_with_threads(on_device, dataset, 1, 2 * kSteps);
+  CHECK(relative_difference(host.variables, device.variables) < 1e-12);
 }
 
 TEST_CASE("in mixed precision replicas train nearly what one does, and the same on every replica") {

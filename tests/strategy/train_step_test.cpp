@@ -44,6 +44,31 @@ TEST_CASE("smoothed labels spread their share over all classes; evaluation does 
         Approx(-log[1].item<double>()).epsilon(1e-14));
 }
 
+TEST_CASE(
+    "the loss of mixed examples is that of both classes by their shares, smoothed and weighed as each is") {
+  const auto model = linear_model();
+  TrainSpec train;
+  const bool weighed = GENERATE(false, true);
+  if (weighed) {
+    train.label_smoothing = 0.3;
+    train.loss.class_weights.weights = {1, 3, 0.5};
+  }
+  const Batch batch{at::tensor({0.5, -1.0, 2.0, 0.3}, at::kDouble).view({2, 1, 1, 2}),
+                    at::tensor(std::vector<int64_t>{1, 0}), at::tensor(std::vector<int64_t>{2, 0}),
+                    at::tensor({0.6, 0.9}, at::kDouble)};
+  const at::Tensor log = at::log_softmax(model->forward(batch.inputs), 1);
+  const auto loss_of_class = [&](int64_t example, int64_t label) {
+    const double smoothing = train.label_smoothing;
+    const double weight = weighed ? train.loss.class_weights.weights[static_cast<size_t>(label)] : 1;
+    return -weight *
+           ((1 - smoothing) * log[example][label] + smoothing / 3 * log[example].sum()).item<double>();
+  };
+  const double expected =
+      0.6 * loss_of_class(0, 1) + 0.4 * loss_of_class(0, 2) + loss_of_class(1, 0);  // with itself
+  CHECK(training_pass(*model, train, *make_objective(train), batch).loss_sum.item<double>() ==
+        Approx(expected).epsilon(1e-14));
+}
+
 struct Step {
   std::shared_ptr<Model> model = linear_model();
   LossScale* loss_scale = nullptr;

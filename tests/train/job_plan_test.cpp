@@ -421,6 +421,28 @@ TEST_CASE("what the data holds against the spec is a problem of the spec") {
   CHECK_THROWS_AS(plan_job(loaded, damaged), Error);
 }
 
+TEST_CASE("operations that cannot be done to the examples are problems of the spec") {
+  const auto problems = [](const std::string& operation, const DatasetInfo& data = mnist()) {
+    return problems_in("batch: {per_replica: 8}\ndata: {augment: [" + operation + "]}\n", std::nullopt, data);
+  };
+  CHECK(problems("flip, {kind: color_jitter, hue: 0.1}, mixup").empty());
+  CHECK(problems("{kind: random_crop, padding: 27, padding_mode: reflect}").empty());
+  CHECK_THAT(problems("flip, {kind: random_crop, padding: 28, padding_mode: reflect}"),
+             ContainsSubstring("data.augment[1].padding: 28 is more than a picture with a side of 28 pixels "
+                               "has to reflect; at most 27"));
+  DatasetInfo many = mnist();
+  many.image_shape = {4, 8, 8};
+  CHECK_THAT(problems("{kind: color_jitter, hue: 0.1}", many), ContainsSubstring("have 4 channels"));
+  DatasetInfo numbers = mnist();
+  numbers.has_pixels = false;
+  CHECK_THAT(problems("flip", numbers),
+             ContainsSubstring("data.augment: changes pictures, and the examples"));
+  DatasetInfo predicted = mnist();
+  predicted.targets = 1;
+  CHECK_THAT(problems("flip, cutmix", predicted),
+             ContainsSubstring("data.augment[1].kind: cutmix mixes the classes of two pictures"));
+}
+
 TEST_CASE("data is not looked for when the spec has problems of its own") {
   LoadedSpec loaded = parse_spec("batch: {per_replica: 0}\n", "spec");
   REQUIRE(loaded.problems.size() == 1);
