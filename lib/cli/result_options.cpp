@@ -66,7 +66,7 @@ void CommandLine::add_predict() {
   add_checkpoint(command, predict.checkpoint);
   command
       ->add_option("FILE", predict.files,
-                   "PNG, JPEG, PGM or PPM images, IDX files of many; CSV or .npy files of numbers")
+                   "JPEG, PNG, WebP, PGM or PPM pictures, IDX files of many; CSV or .npy files of numbers")
       ->required()
       ->type_name("");
   command->add_option("--top", predict.top, "How many classes to show, the most probable first (default: 3)")

@@ -131,9 +131,19 @@ void CommandLine::add_plan() {
 }
 
 void CommandLine::add_init() {
-  CLI::App* command = app.add_subcommand(
-      "init", "Write a spec to start from, with comments: from a few questions, or from these options");
-  command->add_option("FILE", init.file, "The new spec (default: job.yaml)")->type_name("");
+  CLI::App* command = app.add_subcommand("init",
+                                         "Write a spec to start from, with comments: for data of your own, "
+                                         "from a few questions, or these options");
+  command
+      ->add_option("FILE", init.file, "The new spec (default: job.yaml, or with --from the standard output)")
+      ->type_name("");
+  CLI::Option* from =
+      command
+          ->add_option(
+              "--from", init.from,
+              "Look at this data, and write a spec for it: a folder of pictures, a CSV file, arrays (.npy, "
+              ".npz, .safetensors), IDX or CIFAR files")
+          ->type_name("PATH");
   for (const FirstQuestion& question : first_questions()) {
     const FieldInfo& field = *find_field(job_fields(), question.path);
     CLI::Option* option = command->add_option_function<std::string>(
@@ -142,11 +152,17 @@ void CommandLine::add_init() {
         field.doc);
     option->type_name(field.choices ? "KIND" : "N");
     if (field.choices) option->check(CLI::IsMember(field.choices->built));
+    if (question.path == "data.dataset") option->excludes(from);
   }
   command->add_option("--set", init.job.set, "Any other field, for instance --set name=mine; repeatable")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
   command->add_flag("--overwrite", init.overwrite, "Replace the file if it is there");
+  command->footer(
+      "Start with your own data: dtrain init --from photos/ > job.yaml, then dtrain run job.yaml\n" +
+      exit_code_help({{ExitCode::kDone, "the spec is written"},
+                      {ExitCode::kUsage, "an option is wrong, or the file is there"},
+                      {ExitCode::kData, "--from: there is no data that dtrain can read"}}));
   command->callback([this] { action = [this] { return init_command(init); }; });
 }
 

@@ -102,7 +102,8 @@ struct SweepCommandOptions {
 };
 
 struct InitOptions {
-  std::string file = "job.yaml";
+  std::optional<std::string> file;  // nullopt: job.yaml, or with `from` the standard output
+  std::optional<std::string> from;  // data to look at
   FirstJob job;
   bool overwrite = false;
 };

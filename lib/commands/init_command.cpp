@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cctype>
 #include <filesystem>
 #include <iostream>
 
@@ -12,6 +13,7 @@
 #include "core/text.h"
 #include "reference/configs.h"
 #include "reference/starter.h"
+#include "survey/found_data.h"
 
 namespace dtrain {
 namespace {
@@ -35,26 +37,79 @@ std::vector<Problem> problems_of_options(const LoadedSpec& loaded, const FirstJo
 
 }  // namespace
 
+namespace {
+
+// The file of the new spec; nullopt: it goes to the standard output.
+std::optional<std::string> file_of(const InitOptions& options) {
+  return options.file || options.from ? options.file : "job.yaml";
+}
+
+// `path`, absolute, as the spec says it: relative to the spec where that needs no more than one step up.
+std::string path_for(const std::filesystem::path& path, const std::optional<std::string>& file) {
+  const std::filesystem::path folder = std::filesystem::absolute(file.value_or("job.yaml")).parent_path();
+  const std::string relative = path.lexically_relative(folder.lexically_normal()).string();
+  return relative.empty() || relative.starts_with("../..") ? path.string() : relative;
+}
+
+// A name for jobs, from a file's or folder's.
+std::string job_name(const std::filesystem::path& path) {
+  const std::filesystem::path plain = path.lexically_normal();
+  std::string name = (plain.has_filename() ? plain : plain.parent_path()).stem().string();
+  for (char& c : name) {
+    if (!std::isalnum(static_cast<unsigned char>(c)) && c != '.' && c != '_' && c != '-') c = '_';
+  }
+  return name;
+}
+
+// The job with what was found at options.from, and what to say about it.
+StarterNotes add_found(const InitOptions& options, FirstJob& job) {
+  FoundData found = look_at_data(*options.from);
+  found.say("data.path", found.place.string());
+  job.found = found.fields;
+  const std::string path = printable(found.place.string(), 1000);
+  std::cerr << fmt::format("dtrain: {}: {}\n", path, found.title);
+  StarterNotes notes{.title = fmt::format("For {}: {}", path, found.title), .fields = {}};
+  for (const auto& [path, note] : found.notes) {
+    if (!is_decided(job, path)) notes.fields[path] = note;
+  }
+  return notes;
+}
+
+}  // namespace
+
 ExitCode init_command(InitOptions options) {
-  require_file_name(options.file);
+  const std::optional<std::string> file = file_of(options);
+  if (file) require_file_name(*file);
   const bool on_terminal = isatty(STDIN_FILENO) == 1 && isatty(STDOUT_FILENO) == 1;
-  if (!options.overwrite) require_absent(options.file, "name another FILE");  // before anything is asked
-  if (on_terminal && options.job.answers.empty() && options.job.set.empty())
+  if (file && !options.overwrite) require_absent(*file, "name another FILE");  // before anything is asked
+  StarterNotes notes;
+  if (options.from) {
+    notes = add_found(options, options.job);
+  } else if (on_terminal && options.job.answers.empty() && options.job.set.empty()) {
     options.job.answers = ask_for_job(std::cin, std::cout);
-  // The file's name is the job's, if it can be.
+  }
+  // The file's name is the job's, if it can be, or that of the data.
   FirstJob named = options.job;
-  named.answers["name"] = std::filesystem::path(options.file).stem();
+  named.answers["name"] = file ? std::filesystem::path(*file).stem().string() : job_name(*options.from);
   if (read_first_job(named).ok()) options.job = named;
-  const LoadedSpec loaded = read_first_job(options.job);
+  LoadedSpec loaded = read_first_job(options.job);
   if (!loaded.ok()) {
     report_problems(problems_of_options(loaded, options.job), std::cerr);
     return ExitCode::kUsage;
   }
-  std::vector<std::string> set;
-  for (const std::string& text : options.job.set) set.push_back(text.substr(0, text.find('=')));
-  write_file_atomically(options.file, starter_spec(loaded.spec, set));
+  if (options.from && loaded.spec.data.path) loaded.spec.data.path = path_for(*loaded.spec.data.path, file);
+  std::vector<std::string> shown;
+  for (const auto* settings : {&options.job.set, &options.job.found}) {
+    for (const std::string& text : *settings) shown.push_back(text.substr(0, text.find('=')));
+  }
+  const std::string text = starter_spec(loaded.spec, shown, notes);
+  if (!file) {
+    std::cout << text;
+    return ExitCode::kDone;
+  }
+  write_file_atomically(*file, text);
   std::cout << fmt::format("{0}; to see its numbers: dtrain plan {0}; to train it: dtrain run {0}\n",
-                           printable(options.file, 1000));
+                           printable(*file, 1000));
   return ExitCode::kDone;
 }
 

@@ -90,7 +90,7 @@ std::string with_separators(int64_t number) {
 }
 
 std::string counted(int64_t number, const std::string& noun) {
-  return with_separators(number) + " " + noun + (number == 1 ? "" : "s");
+  return with_separators(number) + " " + noun + (number == 1 ? "" : noun.ends_with('s') ? "es" : "s");
 }
 
 std::string trimmed(const std::string& text) {

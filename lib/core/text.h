@@ -21,7 +21,7 @@ std::string join(const std::vector<std::string>& words, const std::string& separ
 // With thousands separators: 1234567 -> "1,234,567".
 std::string with_separators(int64_t number);
 
-// "1 step", "2,345 steps"
+// "1 step", "2,345 steps", "3 classes"
 std::string counted(int64_t number, const std::string& noun);
 
 // Bytes in a fitting unit: 1536 -> "1.5 KiB".

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <string>
 
+#include "images/image_file.h"
+
 namespace dtrain {
 
 // Each takes the bytes of a whole file and returns its pixels, uint8 [height, width, channels] with 1 (grey)
@@ -15,6 +17,12 @@ at::Tensor decode_jpeg(const std::string& bytes);  // upright: turned as its EXI
 at::Tensor decode_png(const std::string& bytes);
 at::Tensor decode_pnm(const std::string& bytes);
 at::Tensor decode_webp(const std::string& bytes);  // of an animation the first frame
+
+// Each tells what the header of such a file says. They throw as the above; the size may be beyond the limits.
+ImageFacts jpeg_facts(const std::string& bytes);
+ImageFacts png_facts(const std::string& bytes);
+ImageFacts pnm_facts(const std::string& bytes);
+ImageFacts webp_facts(const std::string& bytes);
 
 // Throws Error(kData) with that text.
 [[noreturn]] void refuse_image(const std::string& fault);

@@ -16,40 +16,47 @@ namespace {
 struct Format {
   std::string magic;  // the first bytes of its files
   at::Tensor (*decode)(const std::string& bytes);
+  ImageFacts (*look)(const std::string& bytes);
   std::string fault = {};  // why such files cannot be read
 };
 
 const std::vector<Format>& formats() {
   using namespace std::string_literals;
   static const std::vector<Format> table = {
-      {"\x89PNG", decode_png},
-      {"\xff\xd8\xff", decode_jpeg},
-      {"P5", decode_pnm},
-      {"P6", decode_pnm},
-      {"RIFF", decode_webp},
-      {"\0\0\x08\x01"s, nullptr, "a file of labels, not of images"},
-      {"GIF8", nullptr, "GIF cannot be read: convert it to PNG"},
-      {"BM", nullptr, "BMP cannot be read: convert it to PNG"},
-      {"", nullptr, "no PNG, JPEG, WebP, PGM, PPM or IDX file of images"},
+      {"\x89PNG", decode_png, png_facts},
+      {"\xff\xd8\xff", decode_jpeg, jpeg_facts},
+      {"P5", decode_pnm, pnm_facts},
+      {"P6", decode_pnm, pnm_facts},
+      {"RIFF", decode_webp, webp_facts},
+      {"\0\0\x08\x01"s, nullptr, nullptr, "a file of labels, not of images"},
+      {"GIF8", nullptr, nullptr, "GIF cannot be read: convert it to PNG"},
+      {"BM", nullptr, nullptr, "BMP cannot be read: convert it to PNG"},
+      {"", nullptr, nullptr, "no PNG, JPEG, WebP, PGM, PPM or IDX file of images"},
   };
   return table;
 }
 
-at::Tensor decode(const std::string& bytes) {
+const Format& format_of(const std::string& bytes) {
   if (bytes.empty()) refuse_image("the file is empty");
   const auto format = std::find_if(formats().begin(), formats().end(), [&bytes](const Format& any) {
     return bytes.compare(0, any.magic.size(), any.magic) == 0;
   });
   if (format->decode == nullptr) refuse_image(format->fault);
-  return format->decode(bytes);
+  return *format;
 }
 
 }  // namespace
 
+ImageFacts image_facts(const std::string& bytes) { return format_of(bytes).look(bytes); }
+
+at::Tensor decode_image_file(const std::string& bytes) {
+  return format_of(bytes).decode(bytes).permute({2, 0, 1}).unsqueeze(0).contiguous();
+}
+
 at::Tensor read_image_file(const std::filesystem::path& path) {
   const std::string bytes = read_file(path, kMaxImageFileBytes, ExitCode::kData);
   try {
-    return decode(bytes).permute({2, 0, 1}).unsqueeze(0).contiguous();
+    return decode_image_file(bytes);
   } catch (const Error& error) {
     throw Error(error.code(), printable(path.string(), 1000) + ": " + error.what());
   }

@@ -15,6 +15,24 @@ inline constexpr int64_t kMaxImageFileBytes = int64_t{256} << 20;
 inline constexpr int64_t kMaxImageSide = 16'384;               // pixels
 inline constexpr int64_t kMaxImagePixels = int64_t{64} << 20;  // width x height
 
+// What the header of an image file says.
+struct ImageFacts {
+  std::string format;  // "JPEG"
+  int64_t width = 0;   // pixels, as they are stored
+  int64_t height = 0;
+  std::string colours;  // "colour", "grey", "inks (CMYK)", or one of them and more: "grey, 16 bits"
+  int orientation = 1;  // of EXIF, 1 (upright) to 8
+
+  bool lies_on_its_side() const { return orientation >= 5; }
+};
+
+// Of the bytes of a whole image file; pixels are not decoded. Throws Error(kData) with the fault, without a
+// file name.
+ImageFacts image_facts(const std::string& bytes);
+
+// The image in the bytes of a whole file, as read_image_file() returns it; errors have no file name.
+at::Tensor decode_image_file(const std::string& bytes);
+
 // The image as uint8 [1, channels, height, width], channels 1 (grey) or 3 (red, green, blue). A photograph is
 // turned as the orientation in its EXIF metadata says (JPEG), inks become colours (CMYK), transparent pixels
 // are blended with white, 16-bit samples are reduced to 8 bits, and of an animation (WebP) only the first

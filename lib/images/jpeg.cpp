@@ -36,27 +36,45 @@ at::Tensor upright(const at::Tensor& stored, int orientation) {
   return turned.contiguous();
 }
 
+class JpegHeader {
+ public:
+  explicit JpegHeader(const std::string& bytes) : decoder_(tjInitDecompress(), tjDestroy) {
+    if (!decoder_) throw std::bad_alloc();
+    int subsampling = 0;
+    check(tjDecompressHeader3(decoder_.get(), reinterpret_cast<const unsigned char*>(bytes.data()),
+                              bytes.size(), &width, &height, &subsampling, &colours));
+  }
+  tjhandle decoder() const { return decoder_.get(); }
+  void check(int failed) const {
+    if (failed != 0) refuse_image(fmt::format("no sound JPEG: {}", tjGetErrorStr2(decoder_.get())));
+  }
+  bool has_inks() const { return colours == TJCS_CMYK || colours == TJCS_YCCK; }
+
+  int width = 0, height = 0, colours = 0;
+
+ private:
+  const std::unique_ptr<std::remove_pointer_t<tjhandle>, int (*)(tjhandle)> decoder_;
+};
+
 }  // namespace
 
+ImageFacts jpeg_facts(const std::string& bytes) {
+  const JpegHeader header(bytes);
+  const char* colours = header.has_inks() ? "inks (CMYK)" : header.colours == TJCS_GRAY ? "grey" : "colour";
+  return {"JPEG", header.width, header.height, colours, exif_orientation(bytes)};
+}
+
 at::Tensor decode_jpeg(const std::string& bytes) {
-  const std::unique_ptr<std::remove_pointer_t<tjhandle>, int (*)(tjhandle)> decoder(tjInitDecompress(),
-                                                                                    tjDestroy);
-  if (!decoder) throw std::bad_alloc();
-  const auto* data = reinterpret_cast<const unsigned char*>(bytes.data());
-  int width = 0, height = 0, subsampling = 0, colours = 0;
-  const auto check = [&](int failed) {
-    if (failed != 0) refuse_image(fmt::format("no sound JPEG: {}", tjGetErrorStr2(decoder.get())));
-  };
-  check(tjDecompressHeader3(decoder.get(), data, bytes.size(), &width, &height, &subsampling, &colours));
-  const bool inks = colours == TJCS_CMYK || colours == TJCS_YCCK;
-  const int form = inks ? TJPF_CMYK : colours == TJCS_GRAY ? TJPF_GRAY : TJPF_RGB;
-  at::Tensor pixels = rows_of_pixels(width, height, tjPixelSize[form]);
+  const JpegHeader header(bytes);
+  const int form = header.has_inks() ? TJPF_CMYK : header.colours == TJCS_GRAY ? TJPF_GRAY : TJPF_RGB;
+  at::Tensor pixels = rows_of_pixels(header.width, header.height, tjPixelSize[form]);
   // Warnings mean that data is missing or damaged. The number of scans is limited because a small file could
   // have very many.
   constexpr int kStrict = TJFLAG_STOPONWARNING | TJFLAG_LIMITSCANS | TJFLAG_ACCURATEDCT;
-  check(tjDecompress2(decoder.get(), data, bytes.size(), pixels.mutable_data_ptr<uint8_t>(), width,
-                      /*pitch=*/0, height, form, kStrict));
-  return upright(inks ? from_inverted_cmyk(pixels) : pixels, exif_orientation(bytes));
+  header.check(tjDecompress2(header.decoder(), reinterpret_cast<const unsigned char*>(bytes.data()),
+                             bytes.size(), pixels.mutable_data_ptr<uint8_t>(), header.width,
+                             /*pitch=*/0, header.height, form, kStrict));
+  return upright(header.has_inks() ? from_inverted_cmyk(pixels) : pixels, exif_orientation(bytes));
 }
 
 }  // namespace dtrain

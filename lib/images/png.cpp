@@ -9,13 +9,33 @@
 #include "images/image_file.h"
 
 namespace dtrain {
+namespace {
+
+using FreedPng = std::unique_ptr<png_image, decltype(&png_image_free)>;
+
+// Reads the header. The result frees what `image` holds.
+FreedPng begin_png(png_image& image, const std::string& bytes) {
+  image.version = PNG_IMAGE_VERSION;
+  FreedPng freed(&image, png_image_free);
+  if (png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()) == 0)
+    refuse_image(fmt::format("no sound PNG: {}", image.message));
+  return freed;
+}
+
+}  // namespace
+
+ImageFacts png_facts(const std::string& bytes) {
+  png_image image{};
+  const FreedPng freed = begin_png(image, bytes);
+  std::string colours = (image.format & PNG_FORMAT_FLAG_COLOR) != 0 ? "colour" : "grey";
+  if ((image.format & PNG_FORMAT_FLAG_LINEAR) != 0) colours += ", 16 bits";
+  if ((image.format & PNG_FORMAT_FLAG_ALPHA) != 0) colours += ", transparent";
+  return {"PNG", image.width, image.height, colours};
+}
 
 at::Tensor decode_png(const std::string& bytes) {
   png_image image{};
-  image.version = PNG_IMAGE_VERSION;
-  const std::unique_ptr<png_image, decltype(&png_image_free)> freed(&image, png_image_free);
-  if (png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()) == 0)
-    refuse_image(fmt::format("no sound PNG: {}", image.message));
+  const FreedPng freed = begin_png(image, bytes);
   const bool colour = (image.format & PNG_FORMAT_FLAG_COLOR) != 0;
   image.format = colour ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
   // Without this flag, 16-bit samples are read as linear light unless the file says otherwise.

@@ -44,6 +44,13 @@ class PnmHeader {
 
 }  // namespace
 
+ImageFacts pnm_facts(const std::string& bytes) {
+  PnmHeader header(bytes);
+  const int64_t width = header.number("width");
+  const bool colour = bytes[1] == '6';
+  return {colour ? "PPM" : "PGM", width, header.number("height"), colour ? "colour" : "grey"};
+}
+
 at::Tensor decode_pnm(const std::string& bytes) {
   PnmHeader header(bytes);
   const int64_t width = header.number("width");

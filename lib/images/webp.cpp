@@ -23,13 +23,27 @@ at::Tensor first_frame(const std::string& bytes, int width, int height) {
   return at::from_blob(canvas, {height, width, 4}, at::kByte).clone();
 }
 
+WebPBitstreamFeatures header_of_webp(const std::string& bytes) {
+  WebPBitstreamFeatures features{};
+  if (WebPGetFeatures(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), &features) !=
+      VP8_STATUS_OK)
+    refuse_image("no sound WebP: its header is damaged or cut off");
+  return features;
+}
+
 }  // namespace
+
+ImageFacts webp_facts(const std::string& bytes) {
+  const WebPBitstreamFeatures features = header_of_webp(bytes);
+  std::string colours = "colour";
+  if (features.has_alpha != 0) colours += ", transparent";
+  if (features.has_animation != 0) colours += ", animated";
+  return {"WebP", features.width, features.height, colours};
+}
 
 at::Tensor decode_webp(const std::string& bytes) {
   const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
-  WebPBitstreamFeatures features{};
-  if (WebPGetFeatures(data, bytes.size(), &features) != VP8_STATUS_OK)
-    refuse_image("no sound WebP: its header is damaged or cut off");
+  const WebPBitstreamFeatures features = header_of_webp(bytes);
   const bool layered = features.has_alpha != 0 || features.has_animation != 0;
   at::Tensor pixels = rows_of_pixels(features.width, features.height, layered ? 4 : 3);
   if (features.has_animation != 0) return on_white(first_frame(bytes, features.width, features.height));

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "core/error.h"
-#include "data/batches.h"
+#include "loader/batches.h"
 #include "models/variables.h"
 #include "objective/metric_sums.h"
 #include "objective/objective.h"

@@ -6,10 +6,10 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "data/batches.h"
 #include "data/memory_source.h"
 #include "images/fit.h"
 #include "inference/evaluation.h"
+#include "loader/batches.h"
 #include "tables/idx.h"
 #include "train/assembly.h"
 

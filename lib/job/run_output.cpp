@@ -185,9 +185,11 @@ std::string resume_command(const std::filesystem::path& run) { return command_on
 std::string RunOutput::next_commands() const {
   const std::filesystem::path& run = directory_.path();
   std::vector<std::string> commands = {"report"};
-  if (checkpoint_step_ >= 0) commands = {"eval", "report", "export --format onnx"};
+  if (checkpoint_step_ >= 0) commands = {"eval", "predict", "report", "export --format onnx"};
   std::string text = fmt::format("\nThe run is in {}. Next:\n", run.string());
-  for (const std::string& command : commands) text += fmt::format("  {}\n", command_on(command, run));
+  for (const std::string& command : commands) {
+    text += fmt::format("  {}{}\n", command_on(command, run), command == "predict" ? " FILE..." : "");
+  }
   return text;
 }
 

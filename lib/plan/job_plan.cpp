@@ -159,6 +159,28 @@ void check_top(LoadedSpec& loaded, const DatasetInfo& data) {
   }
 }
 
+// Checks that the operations of data.augment can be done to the examples.
+void check_augment(LoadedSpec& loaded, const DatasetInfo& data) {
+  const std::vector<AugmentSpec>& operations = loaded.spec.data.augment;
+  const auto add = [&](size_t index, const std::string& name, const std::string& text) {
+    const std::string path = fmt::format("data.augment[{}].{}", index, name);
+    loaded.problems.push_back(loaded.problem_at(path, text));
+  };
+  if (!operations.empty() && (!data.has_pixels || data.image_shape.size() != 3)) {
+    loaded.problems.push_back(loaded.problem_at(
+        "data.augment",
+        fmt::format("changes pictures, and the examples of {} are numbers; leave it out", data.name)));
+    return;
+  }
+  for (size_t i = 0; i < operations.size(); ++i) {
+    const AugmentSpec& operation = operations[i];
+    const int64_t side = std::min(data.image_shape[1], data.image_shape[2]);
+    if (operation.kind == "random_crop" && operation.padding_mode == "reflect" && operation.padding >= side)
+      add(i, "padding", fmt::format("{} is more than a picture with a side of {} has to reflect; at most {}",
+                                    operation.padding, counted(side, "pixel"), side - 1));
+  }
+}
+
 // Adds shape errors of the model to the problems, located at the layer in the spec if it lists layers.
 LayerPlan resolve_model(LoadedSpec& loaded, const DatasetInfo& data) {
   const ModelSpec& model = loaded.spec.model;
@@ -274,6 +296,7 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
   check_targets(loaded, data);
   check_top(loaded, data);
   plan.spec.train.loss.class_weights = resolve_class_weights(loaded, data);
+  check_augment(loaded, data);
   plan.model = resolve_model(loaded, data);
   plan.bytes_per_parameter = bytes_per_parameter(plan.spec.model);
   const EarlyStoppingSpec& early = plan.spec.callbacks.early_stopping;

@@ -35,6 +35,20 @@ bool is_answer(const FirstJob& job, const std::string& path, const std::string& 
   return set || (answer != job.answers.end() && answer->second == value);
 }
 
+std::string field_set_by(const std::string& setting) { return setting.substr(0, setting.find('=')); }
+
+// What some datasets cannot do without, as an example.
+std::vector<std::string> example_data(const FirstJob& job) {
+  std::vector<std::string> data;
+  if (is_answer(job, "data.dataset", "csv")) data.assign(std::begin(kFirstTable), std::end(kFirstTable));
+  if (is_answer(job, "data.dataset", "arrays")) data.push_back(kFirstArrays);
+  if (is_answer(job, "data.dataset", "image_folder")) data = kFirstPictures;
+  if (is_answer(job, "data.dataset", "idx")) data.push_back(kFirstIdxFolder);
+  if (!job.answers.contains("data.dataset") || is_answer(job, "data.dataset", "mnist"))
+    data.push_back(kFirstFallback);
+  return data;
+}
+
 // The field that answers a question: processes that train have another name where they share nothing.
 std::string answered_field(const FirstJob& job, const std::string& path) {
   const bool served = is_answer(job, "strategy.kind", "parameter_server");
@@ -54,18 +68,23 @@ std::string label_of(const FirstQuestion& question) {
 
 }  // namespace
 
+bool is_decided(const FirstJob& job, const std::string& path) {
+  std::vector<std::string> given;
+  for (const auto& [answered, value] : job.answers) given.push_back(answered);
+  for (const std::string& setting : job.set) given.push_back(field_set_by(setting));
+  const std::string kind = path.substr(0, path.rfind('.') + 1) + "kind";
+  return std::any_of(given.begin(), given.end(), [&](const std::string& other) {
+    return other == path || other == kind || path.starts_with(other + ".");
+  });
+}
+
 LoadedSpec read_first_job(const FirstJob& job) {
   std::vector<std::string> overrides;
   if (is_answer(job, "model.kind", "layers")) overrides.push_back(kFirstLayers);
   if (is_answer(job, "strategy.kind", "parameter_server")) overrides.push_back(kFirstWorkers);
-  if (is_answer(job, "data.dataset", "csv"))
-    overrides.insert(overrides.end(), std::begin(kFirstTable), std::end(kFirstTable));
-  if (is_answer(job, "data.dataset", "arrays")) overrides.push_back(kFirstArrays);
-  if (is_answer(job, "data.dataset", "image_folder"))
-    overrides.insert(overrides.end(), kFirstPictures.begin(), kFirstPictures.end());
-  if (is_answer(job, "data.dataset", "idx")) overrides.push_back(kFirstIdxFolder);
-  if (!job.answers.contains("data.dataset") || is_answer(job, "data.dataset", "mnist"))
-    overrides.push_back(kFirstFallback);
+  for (const std::string& setting : job.found.empty() ? example_data(job) : job.found) {
+    if (job.found.empty() || !is_decided(job, field_set_by(setting))) overrides.push_back(setting);
+  }
   for (const auto& [path, value] : job.answers) overrides.push_back(answered_field(job, path) + "=" + value);
   overrides.insert(overrides.end(), job.set.begin(), job.set.end());
   return parse_spec(kFirstJob, "the first job", overrides);

@@ -21,7 +21,12 @@ const std::vector<FirstQuestion>& first_questions();
 struct FirstJob {
   std::map<std::string, std::string> answers = {};  // by path
   std::vector<std::string> set = {};                // "path=value", besides
+  // The same of data that was looked at, where neither of the above says otherwise; empty: no data was.
+  std::vector<std::string> found = {};
 };
+
+// Whether answers or `set` decide the field: itself, the section it is in, or the kind of that section.
+bool is_decided(const FirstJob& job, const std::string& path);
 
 // The first job with these answers, or their problems. What some kinds need besides, such as a list of
 // layers, has a default.

@@ -69,21 +69,29 @@ std::vector<std::string> comment_on(const FieldInfo& field) {
 
 }  // namespace
 
-std::string starter_spec(const JobSpec& spec, const std::vector<std::string>& also) {
+std::string starter_spec(const JobSpec& spec, const std::vector<std::string>& also,
+                         const StarterNotes& notes) {
   const auto is_in = [](const std::vector<std::string>& paths, const std::string& path) {
     return std::find(paths.begin(), paths.end(), path) != paths.end();
   };
   const std::string fields = print_spec(spec, [&](const FieldInfo& field) {
-    const bool shown = is_in(kFirstFields, field.path) || is_in(also, field.path);
+    const bool decided = !notes.title.empty() && field.path.starts_with("data.");  // by what the data are
+    const bool shown = is_in(also, field.path) || (!decided && is_in(kFirstFields, field.path));
+    const auto note = notes.fields.find(field.path);
+    if (shown && note != notes.fields.end()) return std::optional(lines_of(note->second));
     return shown ? std::optional(comment_on(field)) : std::nullopt;
   });
-  std::string text;
+  std::string text, title;
+  if (!notes.title.empty()) {
+    for (const std::string& line : lines_of(notes.title)) title += "# " + line + "\n";
+  }
   std::istringstream lines(fields);
   for (std::string line; std::getline(lines, line);) {
     const bool is_section = !line.empty() && line.front() != ' ' && line.back() == ':';
     text += (is_section ? "\n" : "") + line + "\n";
   }
-  return "# A job of dtrain. Every other field has its default; `dtrain schema --markdown` describes all of "
+  return title +
+         "# A job of dtrain. Every other field has its default; `dtrain schema --markdown` describes all of "
          "them,\n"
          "# and `dtrain plan` shows every number that a run would use.\n" +
          text;

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cmath>
 #include <functional>
 #include <limits>
@@ -16,6 +15,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "tables/csv_cell.h"
 #include "tables/csv_file.h"
 
 namespace dtrain {
@@ -30,25 +30,6 @@ constexpr double kUnknownWord = -1;  // of a cell whose word is not among the co
 
 std::string in_column(const std::string& name) { return fmt::format("column '{}'", printable(name, 100)); }
 
-bool is_missing(const std::string& cell) {
-  if (cell.empty()) return true;
-  if (cell.size() > 4) return false;
-  std::string lower = cell;
-  std::transform(lower.begin(), lower.end(), lower.begin(), [](unsigned char byte) {
-    return static_cast<char>(byte >= 'A' && byte <= 'Z' ? byte + 32 : byte);
-  });
-  return lower == "na" || lower == "n/a" || lower == "nan" || lower == "null";
-}
-
-std::optional<double> number_in(const std::string& cell) {
-  const char* begin = cell.data() + (cell.size() > 1 && cell[0] == '+' && cell[1] != '-' ? 1 : 0);
-  const char* const end = cell.data() + cell.size();
-  double number = 0;
-  const auto [at, fault] = std::from_chars(begin, end, number);
-  if (fault == std::errc::result_out_of_range) return std::numeric_limits<double>::infinity();
-  return fault == std::errc() && at == end ? std::optional(number) : std::nullopt;
-}
-
 // Which columns are read, by their places in the file.
 struct Chosen {
   size_t place = 0;
@@ -59,7 +40,10 @@ struct Chosen {
 std::map<std::string, size_t> places_of(const std::filesystem::path& path, const CsvRow& header) {
   std::map<std::string, size_t> places;
   for (size_t i = 0; i < header.size(); ++i) {
-    if (header[i].empty()) refuse_table(path, fmt::format("the header has no name for column {}", i + 1));
+    if (header[i].empty())
+      refuse_table(
+          path, fmt::format("the header has no name for column {}; give it one (pandas: to_csv(index=False))",
+                            i + 1));
     if (!places.emplace(header[i], i).second)
       refuse_table(path, fmt::format("two columns are named '{}'", printable(header[i], 100)));
   }
@@ -91,9 +75,9 @@ RawTable read_columns(const std::filesystem::path& path,
   };
   const auto value_of = [&](size_t index, const std::string& cell, int64_t row) -> double {
     RawColumn& column = chosen[index].column;
-    if (is_missing(cell)) return kMissingCell;
+    if (is_missing_cell(cell)) return kMissingCell;
     if (column.is_number) {
-      const std::optional<double> number = number_in(cell);
+      const std::optional<double> number = number_in_cell(cell);
       if (!number || !std::isfinite(*number))
         refuse_table(path, fmt::format("{}, row {}: '{}' is not a finite number", in_column(column.name), row,
                                        printable(cell, 60)));
@@ -137,10 +121,10 @@ bool is_in(const std::vector<std::string>& names, const std::string& name) {
 
 // Sorted by their values if all are numbers, otherwise as text.
 void sort_words(std::vector<std::string>& words) {
-  const bool numbers =
-      std::all_of(words.begin(), words.end(), [](const auto& word) { return number_in(word).has_value(); });
+  const bool numbers = std::all_of(words.begin(), words.end(),
+                                   [](const auto& word) { return number_in_cell(word).has_value(); });
   std::sort(words.begin(), words.end(), [numbers](const std::string& a, const std::string& b) {
-    if (numbers && *number_in(a) != *number_in(b)) return *number_in(a) < *number_in(b);
+    if (numbers && *number_in_cell(a) != *number_in_cell(b)) return *number_in_cell(a) < *number_in_cell(b);
     return a < b;
   });
 }
@@ -255,7 +239,8 @@ std::vector<Chosen> choose_columns(const std::filesystem::path& path, const Tabl
     if (number > 0) {
       for (Chosen& one : chosen) {
         const std::string& cell = row[one.place];
-        if (one.column.is_number && !number_in(cell) && !is_missing(cell)) one.column.is_number = false;
+        if (one.column.is_number && !number_in_cell(cell) && !is_missing_cell(cell))
+          one.column.is_number = false;
       }
       return;
     }

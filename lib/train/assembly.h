@@ -6,7 +6,7 @@
 #include <string>
 
 #include "comm/process_group.h"
-#include "data/batches.h"
+#include "loader/batches.h"
 #include "plan/job_plan.h"
 #include "strategy/strategy.h"
 

@@ -23,6 +23,7 @@ TEST_CASE("after any run its folder and the next commands are shown, and these w
   const std::string folder = job.run_folder().string();
   CHECK_THAT(run.output, ContainsSubstring("The run is in " + folder + ". Next:") &&
                              ContainsSubstring("dtrain eval " + folder) &&
+                             ContainsSubstring("dtrain predict " + folder + " FILE...\n") &&
                              ContainsSubstring("dtrain report " + folder) &&
                              ContainsSubstring("dtrain export --format onnx " + folder));
   CHECK(job.event("run_start", "distributed").at("folder") == folder);

@@ -8,6 +8,7 @@
 namespace dtrain {
 namespace {
 
+using Catch::Matchers::StartsWith;
 namespace fs = std::filesystem;
 
 const char* const kPictureSpec = R"(
@@ -116,6 +117,53 @@ TEST_CASE("predict sees pictures as training does, with the classes' names, with
         file.parent_path().filename() == prediction.at("predictions").at(0).at("name").get<std::string>();
   }
   CHECK(right == all.at("correct").get<int64_t>() + train.at("correct").get<int64_t>());
+}
+
+TEST_CASE("a newcomer's folder becomes a job, a model and predictions") {
+  PictureJob job;
+  job.options.working_folder = job.folder();
+  const Finished written = job.start({"init", "--from", "pictures"});
+  INFO(written.errors);
+  REQUIRE(written.exit_code == 0);
+  write_file(job.folder() / "mine.yaml", written.output);
+  const Finished run = job.start({"run", "mine.yaml", "--run-dir", "runs/mine", "--set", "train.epochs=8"});
+  INFO(run.output << run.errors);
+  REQUIRE(run.exit_code == 0);
+  // A picture of another size and format, which is all red.
+  write_file(
+      job.folder() / "new.ppm", "P6 90 40 255\n" + [] {
+        std::string pixels;
+        for (int pixel = 0; pixel < 90 * 40; ++pixel) pixels += std::string("\xFA\x64\x64", 3);
+        return pixels;
+      }());
+  const Finished predicted = job.start({"predict", "runs/mine", "new.ppm"});
+  INFO(predicted.errors);
+  CHECK(predicted.exit_code == 0);
+  CHECK_THAT(predicted.output, StartsWith("new.ppm  2 red 0."));
+}
+
+const char* const kAugmented =
+    "data.augment=[{kind: random_resized_crop, scale: [0.5, 1]}, flip, {kind: random_crop, padding: 1}]";
+
+TEST_CASE(
+    "augmented pictures train to the same bits with any threads, cached or not, and in one go or resumed") {
+  const PictureJob job;
+  const Arguments steps = {kAugmented, "checkpoint.every_steps=1", "checkpoint.keep=1000"};
+  job.trained("whole", steps);
+  job.trained("plain", {});
+  CHECK(weights_of(job.folder() / "whole") != weights_of(job.folder() / "plain"));
+  job.trained("read", steps + Arguments{"data.cache=none", "strategy.threads_per_replica=3"});
+  CHECK(weights_of(job.folder() / "whole") == weights_of(job.folder() / "read"));
+  job.trained("ahead", steps + Arguments{"data.prefetch=3"});
+  CHECK(weights_of(job.folder() / "whole") == weights_of(job.folder() / "ahead"));
+
+  // 90 pictures, of which about half train, in steps of 8: step 9 is within the second epoch.
+  job.trained("first part", steps + Arguments{"train.max_steps=9"});
+  const Finished resumed =
+      job.start({"run", "--resume", job.folder() / "first part", "--set", "train.max_steps=none", "--json"});
+  INFO(resumed.errors);
+  REQUIRE(resumed.exit_code == 0);
+  CHECK(weights_of(job.folder() / "whole") == weights_of(job.folder() / "first part"));
 }
 
 TEST_CASE("a damaged picture ends the job before it begins, and later where nothing is cached") {

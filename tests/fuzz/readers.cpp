@@ -11,6 +11,8 @@
 #include "files.h"
 #include "images/image_file.h"
 #include "job_file/load.h"
+#include "pictures/archives.h"
+#include "spec/field_error.h"
 #include "tables/array_file.h"
 #include "tables/csv_table.h"
 #include "tables/idx.h"
@@ -83,6 +85,18 @@ void read_safetensors(const fs::path& path) {
   for (const TensorEntry& entry : file.tensors()) sum_of(file.read(entry));
 }
 
+void read_archive(const fs::path& path) {
+  DataSpec spec;
+  spec.split.test = 0.5;
+  spec.split.seed = 1;
+  try {
+    const PictureList list = list_archives(path, spec);
+    for (const ListedPicture& picture : list.pictures) sum_of(read_image(list.root, picture.file));
+  } catch (const FieldError& error) {  // too few pictures for two parts
+    throw Error(ExitCode::kData, error.what());
+  }
+}
+
 FuzzedReader image_reader(const std::string& name) {
   return {name, [name](const std::string& bytes) {
             return read_from_file("picture." + name, bytes,
@@ -116,6 +130,7 @@ const std::vector<FuzzedReader>& fuzzed_readers() {
          return read_from_file("weights.safetensors", bytes, read_safetensors);
        }},
       {"spec", read_spec},
+      {"tar", [](const std::string& bytes) { return read_from_file("train.tar", bytes, read_archive); }},
       image_reader("webp"),
   };
   return table;

@@ -200,6 +200,32 @@ TEST_CASE("replicas with smoothed labels, weight decay for some and averaged wei
   require_equal_with_uneven_shares(spec);
 }
 
+JobSpec augmented_spec() {
+  JobSpec spec = small_spec();
+  spec.model.dtype = "float64";
+  spec.data.train_examples = 101;  // the last step has 5 examples
+  for (const char* kind : {"random_resized_crop", "flip", "random_crop"})
+    spec.data.augment.emplace_back().kind = kind;
+  return spec;
+}
+
+TEST_CASE("replicas that augment equal one replica with the whole batch in float64 to 1e-12") {
+  const JobSpec spec = augmented_spec();
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto one = train_with_threads(with_batch(spec, 24), dataset, 1, kSteps);
+  const auto three = train_with_threads(with_batch(spec, 8), dataset, 3, kSteps);
+  const auto eight = train_with_threads(with_batch(spec, 3), dataset, 8, kSteps);  // empty shares
+  const auto accumulated = train_with_threads(with_batch(spec, 4, 2), dataset, 3, kSteps);
+  for (const auto* many : {&three, &eight, &accumulated}) {
+    CHECK(relative_difference(one.variables, many->variables) < 1e-12);
+    CHECK(many->evaluation_loss == Approx(one.evaluation_loss).epsilon(1e-10));
+  }
+  JobSpec plain = spec;
+  plain.data.augment.clear();
+  const auto unchanged = train_with_threads(with_batch(plain, 24), dataset, 1, kSteps);
+  CHECK(relative_difference(one.variables, unchanged.variables) > 1e-3);  // it does something
+}
+
 TEST_CASE("in mixed precision replicas train nearly what one does, and the same on every replica") {
   JobSpec spec = small_spec();
   spec.train.precision = GENERATE("bf16_mixed", "fp16_mixed");
