@@ -176,8 +176,9 @@ void check_augment(LoadedSpec& loaded, const DatasetInfo& data) {
     const AugmentSpec& operation = operations[i];
     const int64_t side = std::min(data.image_shape[1], data.image_shape[2]);
     if (operation.kind == "random_crop" && operation.padding_mode == "reflect" && operation.padding >= side)
-      add(i, "padding", fmt::format("{} is more than a picture with a side of {} has to reflect; at most {}",
-                                    operation.padding, counted(side, "pixel"), side - 1));
+      add(i, "padding",
+          fmt::format("{} is more than a picture with a side of {} has to reflect; at most {}",
+                      operation.padding, counted(side, "pixel"), side - 1));
   }
 }
 
