@@ -16,8 +16,20 @@
 namespace dtrain {
 namespace {
 
-std::string head(const std::vector<std::string>& metrics) {
-  return fmt::format("epoch,step,phase,{},learning_rate,examples_per_second,seconds\n", join(metrics, ","));
+// The names of the metrics that have columns: those of evaluations alone come last.
+struct MetricColumns {
+  std::vector<std::string> first;
+  std::vector<std::string> last;
+};
+
+// "a,b", after a comma if there are any and `after_others`.
+std::string listed(const std::vector<std::string>& cells, bool after_others = false) {
+  return (after_others && !cells.empty() ? "," : "") + join(cells, ",");
+}
+
+std::string head(const MetricColumns& columns) {
+  return fmt::format("epoch,step,phase,{},learning_rate,examples_per_second,seconds{}\n",
+                     listed(columns.first), listed(columns.last, /*after_others=*/true));
 }
 
 // A row of the table. Missing values stay empty.
@@ -36,19 +48,22 @@ std::string cell(const std::optional<T>& value) {
   return value ? fmt::format("{}", *value) : "";
 }
 
-std::string line_of(const Row& row, const std::vector<std::string>& names) {
-  std::vector<std::string> metrics;
-  for (const std::string& name : names) metrics.push_back(cell(find_metric(row.metrics, name)));
-  return fmt::format("{},{},{},{},{},{},{}\n", cell(row.epoch), cell(row.step), row.phase, join(metrics, ","),
-                     cell(row.learning_rate), cell(row.examples_per_second), cell(row.seconds));
+std::string line_of(const Row& row, const MetricColumns& columns) {
+  const auto values = [&row](const std::vector<std::string>& names) {
+    std::vector<std::string> cells;
+    for (const std::string& name : names) cells.push_back(cell(find_metric(row.metrics, name)));
+    return cells;
+  };
+  return fmt::format("{},{},{},{},{},{},{}{}\n", cell(row.epoch), cell(row.step), row.phase,
+                     listed(values(columns.first)), cell(row.learning_rate), cell(row.examples_per_second),
+                     cell(row.seconds), listed(values(columns.last), /*after_others=*/true));
 }
 
 class CsvHistory : public Callback {
  public:
-  // `metrics`: the names of the job's metrics, a column each.
-  CsvHistory(const std::filesystem::path& path, std::vector<std::string> metrics)
+  CsvHistory(const std::filesystem::path& path, MetricColumns columns)
       : path_(path),
-        metrics_(std::move(metrics)),
+        columns_(std::move(columns)),
         file_(::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0666)) {
     if (file_.get() < 0) refuse("open");
   }
@@ -58,12 +73,12 @@ class CsvHistory : public Callback {
     if (const auto epoch = decode<EpochEvent>(event)) {
       write(line_of({"train", epoch->epoch, std::nullopt, epoch->metrics, epoch->learning_rate,
                      epoch->speed.examples_per_second, epoch->seconds},
-                    metrics_));
+                    columns_));
     }
     if (const auto evaluation = decode<EvalEvent>(event)) {
       write(line_of({evaluation->part.value_or("eval"), evaluation->epoch, evaluation->step,
                      evaluation->metrics, std::nullopt, std::nullopt, evaluation->seconds},
-                    metrics_));
+                    columns_));
     }
   }
 
@@ -78,7 +93,7 @@ class CsvHistory : public Callback {
  private:
   void begin() {
     cut_to(0);
-    write(head(metrics_));
+    write(head(columns_));
   }
   void cut_to(off_t bytes) {
     if (::ftruncate(file_.get(), bytes) != 0 || ::lseek(file_.get(), bytes, SEEK_SET) < 0) refuse("write");
@@ -95,7 +110,7 @@ class CsvHistory : public Callback {
   }
 
   std::filesystem::path path_;
-  std::vector<std::string> metrics_;
+  MetricColumns columns_;
   Descriptor file_;
   off_t bytes_ = 0;  // size of the file; 0: nothing written yet
 };
@@ -103,10 +118,10 @@ class CsvHistory : public Callback {
 }  // namespace
 
 std::unique_ptr<Callback> make_csv_history(const CallbackContext& context) {
-  std::vector<std::string> metrics;
+  MetricColumns columns;
   for (const MetricInfo& metric : objective_info(context.job.spec.train.loss.kind).all_metrics())
-    metrics.push_back(metric.name);
-  return std::make_unique<CsvHistory>(context.folder / "history.csv", metrics);
+    (metric.is_of_evaluations() ? columns.last : columns.first).push_back(metric.name);
+  return std::make_unique<CsvHistory>(context.folder / "history.csv", columns);
 }
 
 }  // namespace dtrain

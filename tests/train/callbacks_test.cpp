@@ -151,9 +151,10 @@ TEST_CASE("the history has a line for every epoch and evaluation, and another fo
   job.epoch(1);
   job.evaluate(1, 0.25, 0.75);
   CHECK(content_of(job.folder / "history.csv") ==
-        "epoch,step,phase,loss,accuracy,learning_rate,examples_per_second,seconds\n"
-        "1,,train,0.5,,0.01,,\n"
-        "1,5,eval,0.25,0.75,,,\n");
+        "epoch,step,phase,loss,accuracy,learning_rate,examples_per_second,seconds,top_5_accuracy,"
+        "macro_precision,macro_recall,macro_f1\n"
+        "1,,train,0.5,,0.01,,,,,,\n"
+        "1,5,eval,0.25,0.75,,,,,,,\n");
   Watched other({"callbacks.csv=true"});
   other.list->restore(job.list->state());
   other.start(5);
@@ -169,7 +170,7 @@ TEST_CASE("the history and TensorBoard name the part that was evaluated") {
   job.evaluate(1, 0.25, 0.75, kValidationPart);
   job.evaluate(1, 0.5, 0.5, kTestPart);
   CHECK_THAT(content_of(job.folder / "history.csv"),
-             ContainsSubstring("1,5,validation,0.25,0.75,,,\n1,5,test,0.5,0.5,,,\n"));
+             ContainsSubstring("1,5,validation,0.25,0.75,,,,,,,\n1,5,test,0.5,0.5,,,,,,,\n"));
   std::string scalars;
   for (const auto& entry : fs::directory_iterator(job.folder / "tensorboard"))
     scalars += content_of(entry.path());

@@ -6,6 +6,7 @@
 #include <ATen/ops/full_like.h>
 
 #include "checkpoint/checkpoint.h"
+#include "core/error.h"
 #include "files.h"
 #include "models/variables.h"
 #include "small_jobs.h"
