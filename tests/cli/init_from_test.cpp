@@ -66,7 +66,7 @@ TEST_CASE("init --from a folder of pictures, with whatever else lies there") {
   const std::string text = newcomer.spec_from("photos/");
   CHECK_THAT(text,
              ContainsSubstring("# For photos/flowers: 32 pictures of 2 classes: rose (12), tulip (20)\n") &&
-                 ContainsSubstring("\nname: flowers\n") && ContainsSubstring("\n  path: photos/flowers\n") &&
+                 ContainsSubstring("\nname: photos\n") && ContainsSubstring("\n  path: photos/flowers\n") &&
                  ContainsSubstring("\n    size: [64, 64]\n") && ContainsSubstring("\n    fit: crop\n") &&
                  ContainsSubstring("\n    test: 0.2\n") && ContainsSubstring("\n  kind: cnn\n") &&
                  ContainsSubstring("\n    kind: cross_entropy\n"));
@@ -100,7 +100,7 @@ TEST_CASE("init --from chooses the size, channels and parts by the pictures") {
   newcomer.write("large/b/1.ppm", large);
   CHECK_THAT(
       newcomer.spec_from("large"),  // each part has a picture, however few there are
-      ContainsSubstring("size: [128, 128]\n") && ContainsSubstring("half of them up to 300. 128 is enough"));
+      ContainsSubstring("size: [128, 128]\n") && ContainsSubstring("are all of 300 x 400 pixels. 128 is enough"));
   newcomer.write("large/a/broken.png", "no PNG");
   CHECK_THAT(newcomer.run({"init", "--from", "large"}).errors,
              ContainsSubstring("1 looked at cannot be read"));
