@@ -22,6 +22,7 @@ class ShippedTables {
   std::optional<std::string> path_for(const std::filesystem::path& config) const {
     if (config.stem() == "table_regression") return (folder_ / "houses.csv").string();
     if (config.stem() == "table_classification") return (folder_ / "flowers.csv").string();
+    if (config.stem() == "multi_label") return (folder_ / "meadows.csv").string();
     return std::nullopt;
   }
 

@@ -104,7 +104,7 @@ class CsvHistory : public Callback {
 
 std::unique_ptr<Callback> make_csv_history(const CallbackContext& context) {
   std::vector<std::string> metrics;
-  for (const MetricInfo& metric : objective_info(context.job.spec.train.loss.kind).metrics)
+  for (const MetricInfo& metric : objective_info(context.job.spec.train.loss.kind).all_metrics())
     metrics.push_back(metric.name);
   return std::make_unique<CsvHistory>(context.folder / "history.csv", metrics);
 }

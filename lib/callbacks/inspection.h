@@ -9,7 +9,7 @@
 
 #include "comm/gradient_reducer.h"
 #include "comm/process_group.h"
-#include "data/batches.h"
+#include "loader/batches.h"
 #include "metrics/events.h"
 #include "models/model.h"
 #include "strategy/strategy.h"

@@ -240,6 +240,7 @@ StepSpeed RunReporter::speed(const StepRate& timed, int64_t examples, double sec
 }
 
 void RunReporter::on_best(const std::map<std::string, double>& metrics) {
+  std::erase_if(evaluated_, [&](const auto& metric) { return !metrics.contains(metric.first); });
   for (auto& [name, value] : evaluated_) value = metrics.at(name);
   if (validation_) validation_->metrics = evaluated_;
 }

@@ -72,6 +72,13 @@ void CommandLine::add_predict() {
   command->add_option("--top", predict.top, "How many classes to show, the most probable first (default: 3)")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
       ->type_name("K");
+  command
+      ->add_option(
+          "--threshold", predict.threshold,
+          "Of binary_cross_entropy: the probability from which on it is yes (default: 0.5); tables of "
+          "several outputs then say 1 or 0")
+      ->check(CLI::Range(0.0, 1.0))
+      ->type_name("P");
   command->add_flag("--resize", predict.resize, "Scale images to the size that the model takes");
   command->add_flag("--json", predict.json, "Print a line of JSON for each image instead");
   command->footer(

@@ -62,6 +62,7 @@ struct PredictOptions {
   CheckpointChoice checkpoint;
   std::vector<std::string> files;
   int64_t top = 3;
+  std::optional<double> threshold;  // of binary_cross_entropy
   bool resize = false;
   bool json = false;
 };

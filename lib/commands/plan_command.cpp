@@ -8,6 +8,7 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "data/dataset.h"
+#include "data/picture_dataset.h"
 #include "display/learning_rate_chart.h"
 #include "plan/job_plan.h"
 #include "plan/memory_estimate.h"
@@ -123,6 +124,17 @@ void print_run(const JobPlan& job, const RunPlan& run) {
   }
 }
 
+// "flip {probability: 0.1}, rotate {degrees: 15}"
+std::string augmentation_text(const JobSpec& spec) {
+  std::vector<std::string> operations;
+  for (ordered_json operation : to_json(*find_field(job_fields(), "data.augment"), spec)) {
+    const std::string kind = operation.at("kind").get<std::string>();
+    operation.erase("kind");
+    operations.push_back(operation.empty() ? kind : kind + " " + yaml_text(operation));
+  }
+  return join(operations);
+}
+
 void print_plan(const JobPlan& job) {
   const DatasetInfo& data = job.data;
   std::cout << "data\n";
@@ -130,7 +142,7 @@ void print_plan(const JobPlan& job) {
                             ? fmt::format("{} (fallback: {} was not found)", data.name, data.requested)
                             : data.name);
   print_line("source", !data.source.empty() ? printable(data.source)
-                       : data.name == "image_folder"
+                       : is_picture_dataset(data.name)
                            ? "not found; the numbers of examples and classes are guesses"
                            : "not found; published numbers are shown");
   const bool split = data.has_validation();
@@ -144,6 +156,7 @@ void print_plan(const JobPlan& job) {
              fmt::format("{} {}, {}", to_string(data.image_shape), data.has_pixels ? "uint8" : "numbers",
                          data.targets > 0 ? counted(data.targets, "number") + " to predict"
                                           : fmt::format("{} classes", data.classes)));
+  if (!job.spec.data.augment.empty()) print_line("augmentation", augmentation_text(job.spec));
   std::cout << "\nmodel\n" << summary_table(job.model, job.bytes_per_parameter);
   for (const RunPlan& run : job.runs) print_run(job, run);
   std::cout << "\nevery field, resolved\n" << print_spec(job.spec);

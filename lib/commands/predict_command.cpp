@@ -83,13 +83,18 @@ ExitCode predict_command(const PredictOptions& options) {
     report_problems(loaded.problems, std::cerr);
     return ExitCode::kUsage;
   }
+  if (options.threshold && job.spec.train.loss.kind != "binary_cross_entropy")
+    throw Error(ExitCode::kUsage,
+                fmt::format("--threshold is for models of binary_cross_entropy, and this one's "
+                            "loss is {}; leave it out",
+                            job.spec.train.loss.kind));
   const NamedTensors variables = load_model(point.checkpoint);
   if (!job.data.has_pixels) {
-    const TablePredictor predictor(job, variables);
+    const TablePredictor predictor(job, variables, options.threshold);
     if (!options.json) std::cout << csv_line(predictor.columns());
     return for_each_file(options, [&](const std::string& file) { predict_rows(predictor, options, file); });
   }
-  const Predictor predictor(job, variables);
+  const Predictor predictor(job, variables, options.threshold);
   size_t width = 0;
   for (const std::string& file : options.files) width = std::max(width, printable(file, 1000).size());
   return for_each_file(options, [&](const std::string& file) {

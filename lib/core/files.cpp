@@ -94,6 +94,27 @@ std::string read_file(const std::filesystem::path& path, int64_t limit, ExitCode
   return content;
 }
 
+std::string read_file_part(const std::filesystem::path& path, int64_t offset, int64_t bytes, ExitCode code) {
+  const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
+  if (file.fd < 0) fail(code, path, "cannot open");
+  struct stat status {};
+  if (::fstat(file.fd, &status) != 0) fail(code, path, "cannot look at");
+  if (!S_ISREG(status.st_mode)) throw Error(code, path.string() + ": not a regular file");
+  if (offset < 0 || bytes < 0 || offset > status.st_size || bytes > status.st_size - offset)
+    throw Error(code, path.string() + ": is shorter than it was");
+  std::string content(static_cast<size_t>(bytes), '\0');
+  size_t filled = 0;
+  while (filled < content.size()) {
+    const ssize_t got = ::pread(file.fd, content.data() + filled, content.size() - filled,
+                                offset + static_cast<off_t>(filled));
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) fail(code, path, "cannot read");
+    if (got == 0) throw Error(code, path.string() + ": is shorter than it was");
+    filled += static_cast<size_t>(got);
+  }
+  return content;
+}
+
 std::string read_input(const std::filesystem::path& path, const std::string& name, int64_t limit,
                        ExitCode code) {
   const bool is_standard = path == "-";

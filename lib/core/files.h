@@ -26,8 +26,12 @@ bool write_all(int descriptor, const void* bytes, size_t count);
 // The size is checked before memory is allocated.
 std::string read_file(const std::filesystem::path& path, int64_t limit, ExitCode code);
 
-// The same for what a user names as input: `path` may also be a pipe, or "-" for the standard input. Messages
-// call it `name`. Waits until the pipe's writer is done.
+// Returns `bytes` bytes of a regular file, from `offset`. Throws like read_file(), also if the file ends
+// before.
+std::string read_file_part(const std::filesystem::path& path, int64_t offset, int64_t bytes, ExitCode code);
+
+// The same as read_file() for what a user names as input: `path` may also be a pipe, or "-" for the standard
+// input. Messages call it `name`. Waits until the pipe's writer is done.
 std::string read_input(const std::filesystem::path& path, const std::string& name, int64_t limit,
                        ExitCode code);
 

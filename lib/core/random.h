@@ -8,7 +8,14 @@
 namespace dtrain {
 
 // What a derived seed is used for. Keeps the random streams of a job independent of each other.
-enum class SeedPurpose : uint64_t { kWeights = 1, kOrder = 2, kReplica = 3, kSynthetic = 4, kSplit = 5 };
+enum class SeedPurpose : uint64_t {
+  kWeights = 1,
+  kOrder = 2,
+  kReplica = 3,
+  kSynthetic = 4,
+  kSplit = 5,
+  kAugment = 6
+};
 
 // Derives from the job's seed a seed for one purpose and index (epoch, rank, ...), using SplitMix64's
 // finaliser.

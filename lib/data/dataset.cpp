@@ -10,8 +10,8 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "data/cifar.h"
-#include "data/image_folder.h"
 #include "data/mnist.h"
+#include "data/picture_dataset.h"
 #include "data/split.h"
 #include "data/synthetic.h"
 #include "data/table_dataset.h"
@@ -51,8 +51,8 @@ Dataset load_cifar10_files(const DatasetInfo& info, const DataSpec&, uint64_t) {
 Dataset load_cifar100_files(const DatasetInfo& info, const DataSpec&, uint64_t) {
   return load_cifar100(info);
 }
-Dataset load_folder(const DatasetInfo& info, const DataSpec& spec, uint64_t) {
-  return load_image_folder(info, spec);
+Dataset load_listed(const DatasetInfo& info, const DataSpec& spec, uint64_t) {
+  return load_pictures(info, spec);
 }
 Dataset load_synthetic(const DatasetInfo& info, const DataSpec&, uint64_t seed) {
   return generate_synthetic(info, seed);
@@ -98,13 +98,24 @@ const std::vector<Entry>& entries() {
       {"idx", find_idx, load_idx, kMostIdxClasses, {1, 28, 28}, 60000, 10000, "", "correct data.path"},
       {"image_folder",
        find_image_folder,
-       load_folder,
+       load_listed,
        2,
        {},
        kUnknownExamples,
        kUnknownExamples,
        "",
        "make a folder with a folder of pictures for each class",
+       {},
+       /*divides_itself=*/true},
+      {"tar",
+       find_archives,
+       load_listed,
+       2,
+       {},
+       kUnknownExamples,
+       kUnknownExamples,
+       "",
+       "correct data.path",
        {},
        /*divides_itself=*/true},
       {"arrays", nullptr, nullptr, 0, {}, 0, 0, "", ""},  // table_dataset.h
@@ -248,8 +259,9 @@ std::optional<DatasetInfo> search(const DataSpec& spec, std::vector<std::string>
 
 [[noreturn]] void fail_not_found(const DataSpec& spec, const std::vector<std::string>& looked_in) {
   if (entry_named(spec.dataset).divides_itself)
-    throw Error(ExitCode::kData, fmt::format("data.path: {}: there is no such folder; correct it",
-                                             printable(spec.path.value_or(""), 1000)));
+    throw Error(ExitCode::kData, fmt::format("data.path: {}: there is no such {}; correct it",
+                                             printable(spec.path.value_or(""), 1000),
+                                             spec.dataset == "tar" ? "archive or folder" : "folder"));
   if (has_wrong_path(spec)) {
     throw Error(ExitCode::kData,
                 fmt::format("data.path: {}: there is no such folder; correct it, or leave data.path "
@@ -345,11 +357,11 @@ Dataset load_dataset(const DataSpec& spec, uint64_t seed) {
 }
 
 void prepare_dataset(const DatasetInfo& info, const DataSpec& spec, const OnPrepared& on_progress) {
-  if (info.name == "image_folder" && !info.source.empty()) prepare_image_folder(info, spec, on_progress);
+  if (is_picture_dataset(info.name) && !info.source.empty()) prepare_pictures(info, spec, on_progress);
 }
 
 int64_t prepared_bytes(const DatasetInfo& info, const DataSpec& spec) {
-  return info.name == "image_folder" && spec.cache != "none" ? image_folder_cache_bytes(info, spec) : 0;
+  return is_picture_dataset(info.name) && spec.cache != "none" ? picture_cache_bytes(info, spec) : 0;
 }
 
 }  // namespace dtrain

@@ -40,6 +40,8 @@ class ExampleSource {
   // exactly that many. `values`, of the slot's dtype, maps each pixel value to a number: [1, 256] for all
   // channels, or [channels, 256]. If it is undefined, pixels stay uint8. Numbers become the slot's dtype.
   virtual void read(std::span<const int64_t> indices, const at::Tensor& values, ExampleSlot& slot) const = 0;
+  // The class of every example, int64 [n], for which no inputs are read. Undefined: targets are numbers.
+  virtual at::Tensor classes() const { return {}; }
   // All examples as tensors, if they are in memory (a device can then hold them); a source that is a part of
   // another copies them.
   virtual std::optional<LabelledImages> in_memory() const { return std::nullopt; }

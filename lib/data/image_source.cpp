@@ -3,11 +3,10 @@
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
 
-#include <numeric>
+#include <algorithm>
 #include <utility>
-#include <vector>
 
-#include "data/memory_source.h"
+#include "data/pixel_values.h"
 
 namespace dtrain {
 namespace {
@@ -19,6 +18,7 @@ class ImageSource : public ExampleSource {
 
   int64_t size() const override { return labels_.size(0); }
   at::IntArrayRef shape() const override { return set_.shape; }
+  at::Tensor classes() const override { return labels_; }
 
   void read(std::span<const int64_t> indices, const at::Tensor& values, ExampleSlot& slot) const override {
     at::Tensor images = slot.inputs;
@@ -28,12 +28,19 @@ class ImageSource : public ExampleSource {
     int64_t* target = slot.targets.mutable_data_ptr<int64_t>();
     for (const int64_t index : indices) *target++ = label[index];
     if (!values.defined()) return;
-    std::vector<int64_t> rows(indices.size());
-    std::iota(rows.begin(), rows.end(), int64_t{0});
-    make_memory_source({images, slot.targets.clone()})->read(rows, values, slot);
+    values.scalar_type() == at::kFloat ? normalise<float>(images, values, slot.inputs)
+                                       : normalise<double>(images, values, slot.inputs);
   }
 
  private:
+  template <typename T>
+  static void normalise(const at::Tensor& images, const at::Tensor& values, at::Tensor& numbers) {
+    const int64_t pixels = images.numel() / std::max<int64_t>(1, images.size(0));
+    for (int64_t row = 0; row < images.size(0); ++row)
+      map_pixels(images.const_data_ptr<uint8_t>() + row * pixels, pixels, values.const_data_ptr<T>(),
+                 values.size(0), numbers.mutable_data_ptr<T>() + row * pixels);
+  }
+
   const ImageSet set_;
   const at::Tensor labels_;  // int64 [n]
   const int64_t threads_;

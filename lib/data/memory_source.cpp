@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "core/error.h"
+#include "data/pixel_values.h"
 
 namespace dtrain {
 namespace {
@@ -24,24 +25,16 @@ void fetch_ahead(const uint8_t* data, int64_t bytes) {
   for (int64_t offset = 0; offset < bytes; offset += kCacheLine) __builtin_prefetch(data + offset);
 }
 
-// Plain loops, because this runs at the same time as the replica's computation: LibTorch's parallel loops
-// would take its threads.
 template <typename T>
 void normalise_rows(const at::Tensor& images, const int64_t* rows, const at::Tensor& values,
                     at::Tensor& out) {
   const int64_t pixels = images[0].numel();
-  const int64_t tables = values.size(0);  // each for as many pixels: those of a channel, or all
-  const int64_t pixels_of_table = pixels / tables;
   const uint8_t* source = images.const_data_ptr<uint8_t>();
-  const T* values_of_first = values.const_data_ptr<T>();
   T* target = out.mutable_data_ptr<T>();
   for (int64_t row = 0; row < out.size(0); ++row) {
-    const uint8_t* image = source + rows[row] * pixels;
     if (row + kAhead < out.size(0)) fetch_ahead(source + rows[row + kAhead] * pixels, pixels);
-    for (int64_t table = 0; table < tables; ++table, target += pixels_of_table, image += pixels_of_table) {
-      const T* value = values_of_first + table * 256;
-      for (int64_t pixel = 0; pixel < pixels_of_table; ++pixel) target[pixel] = value[image[pixel]];
-    }
+    map_pixels(source + rows[row] * pixels, pixels, values.const_data_ptr<T>(), values.size(0),
+               target + row * pixels);
   }
 }
 
@@ -68,6 +61,7 @@ class MemorySource : public ExampleSource {
 
   int64_t size() const override { return all_.size(); }
   at::IntArrayRef shape() const override { return all_.images.sizes().slice(1); }
+  at::Tensor classes() const override { return all_.labels; }
   std::optional<LabelledImages> in_memory() const override { return all_; }
 
   void read(std::span<const int64_t> indices, const at::Tensor& values, ExampleSlot& slot) const override {

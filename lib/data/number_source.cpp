@@ -63,6 +63,7 @@ class NumberSource : public ExampleSource {
   at::IntArrayRef shape() const override { return all_.images.sizes().slice(1); }
   bool has_pixels() const override { return false; }
   int64_t targets() const override { return all_.labels.dim() == 1 ? 0 : all_.labels.size(1); }
+  at::Tensor classes() const override { return targets() == 0 ? all_.labels : at::Tensor(); }
   std::optional<LabelledImages> in_memory() const override { return all_; }
 
   void read(std::span<const int64_t> indices, const at::Tensor&, ExampleSlot& slot) const override {

@@ -34,6 +34,10 @@ class Selection : public ExampleSource {
   at::IntArrayRef shape() const override { return source_->shape(); }
   bool has_pixels() const override { return source_->has_pixels(); }
   int64_t targets() const override { return source_->targets(); }
+  at::Tensor classes() const override {
+    const at::Tensor all = source_->classes();
+    return all.defined() ? all.index_select(0, at::tensor(indices_, at::kLong)) : all;
+  }
 
   void read(std::span<const int64_t> indices, const at::Tensor& values, ExampleSlot& slot) const override {
     std::vector<int64_t> in_source(indices.size());

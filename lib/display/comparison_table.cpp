@@ -31,10 +31,11 @@ std::string show_overhead(const ComparisonEvent& comparison) {
   return text;
 }
 
-// The metrics that either run has; the loss in any case.
+// The metrics that either run has, without those of evaluations alone; the loss in any case.
 std::vector<std::string> names_of_metrics(const MetricValues& left, const MetricValues& right) {
   std::vector<std::string> names;
   for (const MetricInfo& metric : known_metrics()) {
+    if (metric.is_of_evaluations()) continue;
     if (metric.name == "loss" || find_metric(left, metric.name) || find_metric(right, metric.name))
       names.push_back(metric.name);
   }

@@ -29,7 +29,8 @@ std::string evaluation_line(const std::string& title, const MetricValues& metric
   if (!loss) return "";
   std::string line = fmt::format("  {}: loss {}", title, show_metric(loss));
   for (const auto& [name, value] : metrics) {
-    if (name != "loss") line += fmt::format(", {} {}", name, show_metric(value));
+    if (name != "loss" && !metric_info(name).is_of_evaluations())
+      line += fmt::format(", {} {}", name, show_metric(value));
   }
   return line + "\n";
 }

@@ -155,8 +155,9 @@ void translate_dense(Graph& graph, const PlacedLayer& layer) {
 }
 
 void translate_conv2d(Graph& graph, const PlacedLayer& layer) {
-  graph.add("Conv", layer.name, weights(graph, layer.name),
-            window_attributes(conv2d_window(layer.spec, layer.input_shape)));
+  std::vector<std::string> attributes = window_attributes(conv2d_window(layer.spec, layer.input_shape));
+  if (layer.spec.groups > 1) attributes.push_back(attribute("group", layer.spec.groups));
+  graph.add("Conv", layer.name, weights(graph, layer.name), attributes);
 }
 
 void translate_max_pool2d(Graph& graph, const PlacedLayer& layer) {
@@ -190,6 +191,18 @@ void translate_batch_norm(Graph& graph, const PlacedLayer& layer) {
             {attribute("epsilon", static_cast<float>(layer.spec.epsilon))});
 }
 
+// ONNX normalises the last dimension by default, so the channels of an image go there and back.
+void translate_layer_norm(Graph& graph, const PlacedLayer& layer) {
+  const auto transpose = [&](const char* suffix, const std::vector<int64_t>& order) {
+    if (layer.input_shape.size() == 3)
+      graph.add("Transpose", layer.name + suffix, {}, {attribute("perm", order)});
+  };
+  transpose(".channels_last", {0, 2, 3, 1});
+  graph.add("LayerNormalization", layer.name, weights(graph, layer.name),
+            {attribute("epsilon", static_cast<float>(layer.spec.epsilon))});
+  transpose(".channels_first", {0, 3, 1, 2});
+}
+
 void leave_out(Graph&, const PlacedLayer&) {}
 
 // What training does with the pixels before the first layer.
@@ -214,6 +227,7 @@ const std::map<std::string, Translate> kTranslations = {{"dense", translate_dens
                                                         {"tanh", translate_as<kTanh>},
                                                         {"sigmoid", translate_as<kSigmoid>},
                                                         {"batch_norm", translate_batch_norm},
+                                                        {"layer_norm", translate_layer_norm},
                                                         {"dropout", leave_out}};
 
 }  // namespace

@@ -81,8 +81,10 @@ std::string translate_dense(const PlacedLayer& layer, const Variables& variables
 
 std::string translate_conv2d(const PlacedLayer& layer, const Variables& variables) {
   const Window2d window = conv2d_window(layer.spec, layer.input_shape);
-  return fmt::format("torch.conv2d({}, {}, {}, {}, {})", padded("x", window, "0"), variables(layer, "weight"),
-                     variables.bias(layer), pair(window.stride), padding(window));
+  const std::string groups = layer.spec.groups == 1 ? "" : fmt::format(", [1, 1], {}", layer.spec.groups);
+  return fmt::format("torch.conv2d({}, {}, {}, {}, {}{})", padded("x", window, "0"),
+                     variables(layer, "weight"), variables.bias(layer), pair(window.stride), padding(window),
+                     groups);
 }
 
 std::string translate_max_pool2d(const PlacedLayer& layer, const Variables&) {
@@ -117,6 +119,15 @@ std::string translate_batch_norm(const PlacedLayer& layer, const Variables& vari
                      variables(layer, "running_var"), layer.spec.epsilon);
 }
 
+std::string translate_layer_norm(const PlacedLayer& layer, const Variables& variables) {
+  const auto norm_of = [&](const char* input) {
+    return fmt::format("torch.layer_norm({}, [{}], {}, {}, {})", input, layer.input_shape[0],
+                       variables(layer, "weight"), variables(layer, "bias"), layer.spec.epsilon);
+  };
+  if (layer.input_shape.size() == 1) return norm_of("x");
+  return fmt::format("torch.permute({}, [0, 3, 1, 2])", norm_of("torch.permute(x, [0, 2, 3, 1])"));
+}
+
 std::string leave_out(const PlacedLayer&, const Variables&) { return ""; }
 
 const std::map<std::string, Translate> kTranslations = {{"dense", translate_dense},
@@ -131,6 +142,7 @@ const std::map<std::string, Translate> kTranslations = {{"dense", translate_dens
                                                         {"tanh", translate_as<kTanh>},
                                                         {"sigmoid", translate_as<kSigmoid>},
                                                         {"batch_norm", translate_batch_norm},
+                                                        {"layer_norm", translate_layer_norm},
                                                         {"dropout", leave_out}};
 
 // A module like Python's: it has a training flag, although this model does the same in both modes.

@@ -87,16 +87,24 @@ std::string key_of(const ImageSet& set) {
   add(kFormat);
   add(set.fit);
   for (const int64_t side : set.shape) add(side);
-  for (const std::string& name : set.files) {
-    const fs::path path = set.root / name;
-    struct stat status {};
-    if (::stat(path.c_str(), &status) != 0)
-      throw Error(file_failure_code(errno, ExitCode::kData),
-                  fmt::format("{}: {}", printable(path.string(), 1000), std::strerror(errno)));
-    sum.add(name.c_str(), name.size() + 1);
+  std::string looked_at;  // many images of an archive follow each other
+  struct stat status {};
+  for (const ImageFile& file : set.files) {
+    if (file.path != looked_at) {
+      const fs::path path = set.root / file.path;
+      if (::stat(path.c_str(), &status) != 0)
+        throw Error(file_failure_code(errno, ExitCode::kData),
+                    fmt::format("{}: {}", printable(path.string(), 1000), std::strerror(errno)));
+      looked_at = file.path;
+    }
+    sum.add(file.path.c_str(), file.path.size() + 1);
     add(status.st_size);
     add(status.st_mtim.tv_sec);
     add(status.st_mtim.tv_nsec);
+    if (file.member.empty()) continue;
+    sum.add(file.member.c_str(), file.member.size() + 1);
+    add(file.offset);
+    add(file.bytes);
   }
   return sum.text();
 }

@@ -5,12 +5,11 @@
 #include <dlfcn.h>
 
 #include <algorithm>
-#include <atomic>
-#include <exception>
 #include <mutex>
-#include <thread>
 
 #include "core/error.h"
+#include "core/files.h"
+#include "core/parallel.h"
 #include "core/text.h"
 #include "images/image_file.h"
 
@@ -25,46 +24,46 @@ void compute_alone() {
   if (set != nullptr) set(1);
 }
 
-void read_image(const ImageSet& set, int64_t index, uint8_t* out) {
-  const std::filesystem::path path = set.root / set.files[static_cast<size_t>(index)];
-  const at::Tensor image = read_image_file(path);
+// "pictures/rose/1.jpg", or "shards/train-0.tar: 000001.jpg"
+std::string title_of(const std::filesystem::path& root, const ImageFile& file) {
+  const std::string path = printable((root / file.path).string(), 1000);
+  return file.member.empty() ? path : path + ": " + printable(file.member, 1000);
+}
+
+void read_fitted(const ImageSet& set, const ImageFile& file, uint8_t* out) {
+  const at::Tensor image = read_image(set.root, file);
   try {
     const at::Tensor fitted = fit_images(image, set.shape, set.fit);
     std::copy_n(fitted.const_data_ptr<uint8_t>(), fitted.numel(), out);
   } catch (const Error& error) {
-    throw Error(error.code(), printable(path.string(), 1000) + ": " + error.what());
+    throw Error(error.code(), title_of(set.root, file) + ": " + error.what());
   }
 }
 
 }  // namespace
 
-void for_each_image(size_t count, int64_t threads, const std::function<void(size_t at)>& work) {
-  std::atomic<size_t> next = 0;
-  std::mutex mutex;
-  std::exception_ptr failure;
-  const auto run = [&] {
-    try {
-      compute_alone();
-      for (size_t at = next++; at < count; at = next++) work(at);
-    } catch (...) {
-      next = count;  // the others need not go on
-      const std::lock_guard lock(mutex);
-      if (!failure) failure = std::current_exception();
-    }
-  };
-  {
-    std::vector<std::jthread> workers;  // joined at the end of the scope
-    for (int64_t thread = 0; thread < std::min(threads, static_cast<int64_t>(count)); ++thread)
-      workers.emplace_back(run);
+at::Tensor read_image(const std::filesystem::path& root, const ImageFile& file) {
+  if (file.member.empty()) return read_image_file(root / file.path);
+  try {
+    return decode_image_file(read_file_part(root / file.path, file.offset, file.bytes, ExitCode::kData));
+  } catch (const Error& error) {
+    throw Error(error.code(), title_of(root, file) + ": " + error.what());
   }
-  if (failure) std::rethrow_exception(failure);
+}
+
+void for_each_image(int64_t count, int64_t threads, const std::function<void(int64_t at)>& work) {
+  for_each_in_threads(count, threads, [&work](int64_t at) {
+    compute_alone();
+    work(at);
+  });
 }
 
 void read_image_set(const ImageSet& set, std::span<const int64_t> indices, uint8_t* out, int64_t threads,
                     const std::function<void()>& on_image) {
   std::mutex mutex;  // for on_image
-  for_each_image(indices.size(), threads, [&](size_t at) {
-    read_image(set, indices[at], out + static_cast<int64_t>(at) * set.bytes_of_one());
+  for_each_image(std::ssize(indices), threads, [&](int64_t at) {
+    read_fitted(set, set.files[static_cast<size_t>(indices[static_cast<size_t>(at)])],
+                out + at * set.bytes_of_one());
     if (!on_image) return;
     const std::lock_guard lock(mutex);
     on_image();

@@ -1,6 +1,8 @@
 // Many image files, read by several threads as examples of one shape.
 #pragma once
 
+#include <ATen/core/Tensor.h>
+
 #include <cstdint>
 #include <filesystem>
 #include <functional>
@@ -12,18 +14,31 @@
 
 namespace dtrain {
 
+// An image in a file of its own, or in an archive that is not packed.
+struct ImageFile {
+  std::string path;         // below the set's root
+  std::string member = {};  // its name in the archive `path`; empty: the file is the image
+  int64_t offset = 0;       // of its bytes in the archive
+  int64_t bytes = 0;
+
+  bool operator==(const ImageFile&) const = default;
+};
+
 struct ImageSet {
   std::filesystem::path root;
-  std::vector<std::string> files;  // paths below `root`
-  std::vector<int64_t> shape;      // channels, height, width of every example
+  std::vector<ImageFile> files;
+  std::vector<int64_t> shape;  // channels, height, width of every example
   Fit fit = Fit::kStretch;
 
   int64_t bytes_of_one() const { return shape[0] * shape[1] * shape[2]; }
 };
 
+// The image as read_image_file() returns it, which throws for it in the same way.
+at::Tensor read_image(const std::filesystem::path& root, const ImageFile& file);
+
 // Calls `work` with 0 to count - 1, each once, on at most `threads` threads. Each computes alone: LibTorch
 // uses no other threads there. Throws what one of the calls has thrown; some others are then not made.
-void for_each_image(size_t count, int64_t threads, const std::function<void(size_t at)>& work);
+void for_each_image(int64_t count, int64_t threads, const std::function<void(int64_t at)>& work);
 
 // Reads the images `indices` of the set, fitted to its shape, into `out`, which has room for exactly that
 // many, one after the other. Uses at most `threads` threads; the bytes are the same with any number.

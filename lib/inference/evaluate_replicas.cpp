@@ -29,21 +29,30 @@ std::shared_ptr<Model> model_of_rank(const JobPlan& job, const std::filesystem::
   return rank == 0 ? trained_model(job, load_model(checkpoint)) : initial_model(job);
 }
 
-void report(const EvaluationSums& sums, ReportPipe& pipe) {
-  for (size_t begin = 0; begin < sums.counts.size(); begin += kCountsPerReport) {
-    const size_t end = std::min(begin + kCountsPerReport, sums.counts.size());
-    const auto at = [&](size_t index) { return sums.counts.begin() + static_cast<int64_t>(index); };
-    pipe.write(event_text(Event{{"event", "counts"}, {"counts", std::vector<int64_t>(at(begin), at(end))}}));
+// Lines of at most kCountsPerReport of `counts`, which are named `name`.
+void report_counts(const std::string& name, const std::vector<int64_t>& counts, ReportPipe& pipe) {
+  for (size_t begin = 0; begin < counts.size(); begin += kCountsPerReport) {
+    const size_t end = std::min(begin + kCountsPerReport, counts.size());
+    const auto at = [&](size_t index) { return counts.begin() + static_cast<int64_t>(index); };
+    pipe.write(event_text(Event{{"event", name}, {name, std::vector<int64_t>(at(begin), at(end))}}));
   }
+}
+
+void report(const EvaluationSums& sums, ReportPipe& pipe) {
+  report_counts("counts", sums.counts, pipe);
+  report_counts("confusion", sums.confusion, pipe);
   pipe.write(event_text(Event{{"event", "sums"}, {"sums", sums.sums}}));
 }
 
 void collect(const std::string& line, EvaluationSums& sums) {
   const Event event = Event::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!event.is_object()) return;
-  if (event.contains("counts")) {
-    for (const Event& count : event["counts"]) sums.counts.push_back(count.get<int64_t>());
-  }
+  const auto append = [&](const char* name, std::vector<int64_t>& counts) {
+    if (!event.contains(name)) return;
+    for (const Event& count : event[name]) counts.push_back(count.get<int64_t>());
+  };
+  append("counts", sums.counts);
+  append("confusion", sums.confusion);
   if (event.contains("sums")) sums.sums = event["sums"].get<std::vector<double>>();
 }
 

@@ -6,7 +6,7 @@
 #include <numeric>
 
 #include "core/error.h"
-#include "data/batches.h"
+#include "loader/batches.h"
 #include "models/variables.h"
 #include "objective/metric_sums.h"
 #include "objective/objective.h"
@@ -15,25 +15,8 @@
 namespace dtrain {
 namespace {
 
-int64_t sum_of(const std::vector<int64_t>& counts) {
-  return std::accumulate(counts.begin(), counts.end(), int64_t{0});
-}
-
-// The size of EvaluationSums::counts.
-int64_t count_of_counts(int64_t classes) {
-  if (classes == 0) return 0;
-  return 2 * classes + (classes <= kMostConfusedClasses ? classes * classes : 0);
-}
-
-// Adds one batch to `counts`. Targets and predictions are int64 [n].
-void count(const at::Tensor& targets, const at::Tensor& predictions, int64_t classes, at::Tensor& counts) {
-  counts.narrow(0, 0, classes).add_(at::bincount(targets, {}, classes));
-  const at::Tensor right = targets.masked_select(predictions.eq(targets));
-  counts.narrow(0, classes, classes).add_(at::bincount(right, {}, classes));
-  if (classes > kMostConfusedClasses) return;
-  const int64_t cells = classes * classes;
-  counts.narrow(0, 2 * classes, cells).add_(at::bincount(targets * classes + predictions, {}, cells));
-}
+// The number of cells of the confusion matrix; 0: there is none.
+int64_t confusion_cells(int64_t classes) { return classes <= kMostConfusedClasses ? classes * classes : 0; }
 
 at::Tensor predicted_classes(const at::Tensor& logits) {
   return logits.size(1) > 1 ? logits.argmax(1) : logits.squeeze(1).gt(0).to(at::kLong);
@@ -41,11 +24,9 @@ at::Tensor predicted_classes(const at::Tensor& logits) {
 
 }  // namespace
 
-int64_t Evaluation::correct() const { return sum_of(correct_of); }
-
-std::optional<double> Evaluation::accuracy_of(size_t label) const {
-  if (examples_of[label] == 0) return std::nullopt;
-  return static_cast<double>(correct_of[label]) / static_cast<double>(examples_of[label]);
+int64_t Evaluation::correct() const {
+  return std::accumulate(classes.begin(), classes.end(), int64_t{0},
+                         [](int64_t sum, const ClassCounts& one) { return sum + one.correct; });
 }
 
 Evaluation evaluation_from(const EvaluationSums& sums, const JobPlan& job) {
@@ -54,19 +35,17 @@ Evaluation evaluation_from(const EvaluationSums& sums, const JobPlan& job) {
   const std::vector<std::string> names = objective.sum_names();
   std::map<std::string, double> named;
   for (size_t i = 0; i < names.size(); ++i) named[names[i]] = sums.sums.at(i);
+  const Counts counts(sums.counts.empty() ? 0 : job.model.output_shape().at(0), sums.counts);
   result.metrics = MetricSums(objective, named).metrics();
+  const MetricValues of_counts = objective.values_of(counts);
+  result.metrics.insert(result.metrics.end(), of_counts.begin(), of_counts.end());
   result.examples = static_cast<int64_t>(named.at("examples"));
-  const int64_t classes = job.data.classes;
-  if (classes == 0) return result;
-  auto count = sums.counts.begin();
-  const auto take = [&] {
-    const auto begin = count;
-    count += classes;
-    return std::vector<int64_t>(begin, count);
-  };
-  result.examples_of = take();
-  result.correct_of = take();
-  while (count != sums.counts.end()) result.confusion.push_back(take());
+  result.classes = by_class(counts);
+  for (int64_t row = 0; row < counts.rows() && counts.has_scores(); ++row)
+    result.areas.push_back(area_under_curve(counts, row));
+  result.mean_area = mean_area_under_curve(counts);
+  for (auto row = sums.confusion.begin(); row != sums.confusion.end(); row += job.data.classes)
+    result.confusion.emplace_back(row, row + job.data.classes);
   return result;
 }
 
@@ -139,25 +118,30 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSou
   const int64_t classes = job.data.classes;
   const auto objective = make_objective(job.spec.train);
   MetricSums sums(objective->info());
-  at::Tensor counts = at::zeros({count_of_counts(classes)}, at::kLong);
+  at::Tensor confusion = at::zeros({confusion_cells(classes)}, at::kLong);
   while (const std::optional<Share> share = loader.next()) {
     for (const MicroBatch& micro_batch : share->micro_batches) {
       const Batch batch = micro_batch.assemble();
       // In double precision, so that the sum does not depend on how the examples were shared.
       const at::Tensor outputs = finite_outputs(model, batch.inputs);
-      sums.add_batch(*objective, outputs, batch.targets, objective->evaluation_loss(outputs, batch.targets));
-      if (classes > 0) count(batch.targets, predicted_classes(outputs), classes, counts);
+      sums.add_evaluated(*objective, outputs, batch.targets);
+      if (confusion.numel() > 0)
+        confusion +=
+            at::bincount(batch.targets * classes + predicted_classes(outputs), {}, confusion.numel());
     }
   }
   group.all_reduce_sum(sums.values());
-  if (classes > 0) group.all_reduce_sum(counts);
+  if (sums.counts().defined()) group.all_reduce_sum(sums.counts());
+  if (confusion.numel() > 0) group.all_reduce_sum(confusion);
 
   if (sums.examples() != examples->size())
     throw Error(ExitCode::kBug,
                 fmt::format("evaluated {} examples of {}", sums.examples(), examples->size()));
   const double* first_sum = sums.values().const_data_ptr<double>();
-  const int64_t* first = counts.const_data_ptr<int64_t>();
-  return {{first_sum, first_sum + sums.values().numel()}, {first, first + counts.numel()}};
+  const int64_t* first = confusion.const_data_ptr<int64_t>();
+  return {{first_sum, first_sum + sums.values().numel()},
+          sums.counted().numbers(),
+          {first, first + confusion.numel()}};
 }
 
 }  // namespace dtrain

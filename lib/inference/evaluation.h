@@ -20,20 +20,22 @@ constexpr int64_t kMostConfusedClasses = 1000;
 struct Evaluation {
   int64_t examples = 0;
   MetricValues metrics;  // of the job's loss
-  // Where the targets are classes; otherwise the rest is empty.
-  std::vector<int64_t> examples_of;             // number of examples by class
-  std::vector<int64_t> correct_of;              // by class: how many were predicted correctly
-  std::vector<std::vector<int64_t>> confusion;  // [class][predicted class]; empty above kMostConfusedClasses
+  // By class; or where the targets are numbers that say yes or no, by output. Otherwise empty.
+  std::vector<ClassCounts> classes;
+  // Of the outputs that say yes or no; nullopt: its targets are all the same.
+  std::vector<std::optional<AreaUnderCurve>> areas;
+  std::optional<AreaUnderCurve> mean_area;
+  // Where the targets are classes, at most kMostConfusedClasses.
+  std::vector<std::vector<int64_t>> confusion;  // [class][predicted class]
 
   int64_t correct() const;
-  std::optional<double> accuracy_of(size_t label) const;  // nullopt: the class has no examples
 };
 
 // The sums from which an evaluation is computed. They can be added and sent.
 struct EvaluationSums {
-  std::vector<double> sums;  // of the job's loss, in the order of ObjectiveInfo::sum_names()
-  // Of classes: the examples of each, the correct ones of each, the rows of the confusion matrix.
-  std::vector<int64_t> counts;
+  std::vector<double> sums;        // of the job's loss, in the order of ObjectiveInfo::sum_names()
+  std::vector<int64_t> counts;     // Counts::numbers()
+  std::vector<int64_t> confusion;  // the rows of the matrix
 };
 Evaluation evaluation_from(const EvaluationSums& sums, const JobPlan& job);
 

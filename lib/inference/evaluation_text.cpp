@@ -15,6 +15,12 @@ std::string title_of(const JobPlan& job, size_t label) {
   return class_title(job.data, static_cast<int64_t>(label));
 }
 
+// "3", or "3 clover" if the outputs have names.
+std::string title_of_output(const JobPlan& job, size_t output) {
+  const std::vector<std::string>& names = job.data.target_names;
+  return names.empty() ? std::to_string(output) : fmt::format("{} {}", output, names[output]);
+}
+
 size_t widest_title(const JobPlan& job, size_t classes) {
   size_t width = 5;
   for (size_t label = 0; label < classes; ++label) width = std::max(width, title_of(job, label).size());
@@ -22,6 +28,9 @@ size_t widest_title(const JobPlan& job, size_t classes) {
 }
 
 std::string metric_line(const JobPlan& job, const Evaluation& result, const std::string& name, double value) {
+  if (name.rfind("macro_", 0) == 0) return "";  // in the table of the classes
+  if (name == "top_5_accuracy") return fmt::format("{:<12}{:.4f}\n", "top 5", value);
+  if (name == "auc") return fmt::format("{:<12}{:.4f} +- {:.1g}\n", name, value, result.mean_area->error);
   if (name == "accuracy" && job.data.classes > 0)
     return fmt::format("{:<12}{:.4f}, {} of {} are right\n", name, value, with_separators(result.correct()),
                        with_separators(result.examples));
@@ -29,17 +38,66 @@ std::string metric_line(const JobPlan& job, const Evaluation& result, const std:
                                                          : fmt::format("{:<12}{:.6g}\n", name, value);
 }
 
-std::string classes_text(const JobPlan& job, const Evaluation& result) {
-  const size_t width = widest_title(job, result.examples_of.size());
-  std::string text =
-      fmt::format("\n  {:<{}}  {:>10}  {:>10}  {:>10}\n", "class", width, "examples", "correct", "accuracy");
-  for (size_t label = 0; label < result.examples_of.size(); ++label) {
-    const auto accuracy = result.accuracy_of(label);
-    text += fmt::format("  {:<{}}  {:>10}  {:>10}  {:>10}\n", title_of(job, label), width,
-                        with_separators(result.examples_of[label]), with_separators(result.correct_of[label]),
-                        accuracy ? fmt::format("{:.4f}", *accuracy) : "-");
+std::string share_text(int64_t part, int64_t whole) {
+  return whole == 0 ? "-" : fmt::format("{:.4f}", static_cast<double>(part) / static_cast<double>(whole));
+}
+
+using TableRow = std::vector<std::string>;
+
+// Columns as wide as they need, the first one aligned to the left.
+std::string laid_out(const std::vector<TableRow>& rows) {
+  std::vector<size_t> widths(rows.front().size(), 10);
+  widths[0] = 5;
+  for (const TableRow& row : rows) {
+    for (size_t column = 0; column < row.size(); ++column)
+      widths[column] = std::max(widths[column], row[column].size());
+  }
+  std::string text = "\n";
+  for (const TableRow& row : rows) {
+    text += fmt::format("  {:<{}}", row[0], widths[0]);
+    for (size_t column = 1; column < row.size(); ++column)
+      text += fmt::format("  {:>{}}", row[column], widths[column]);
+    text += "\n";
   }
   return text;
+}
+
+// The row below all classes or outputs: what the macro metrics are.
+TableRow mean_row(const MetricValues& metrics, size_t columns) {
+  const auto mean = [&](const char* name) {
+    const auto value = find_metric(metrics, name);
+    return value ? fmt::format("{:.4f}", *value) : "-";
+  };
+  TableRow row = {"mean", "", "", mean("macro_recall"), mean("macro_precision"), mean("macro_f1")};
+  if (columns > row.size()) row.push_back(mean("auc"));
+  return row;
+}
+
+std::string classes_text(const JobPlan& job, const Evaluation& result) {
+  std::vector<TableRow> rows = {{"class", "examples", "correct", "accuracy", "precision", "f1"}};
+  for (size_t label = 0; label < result.classes.size(); ++label) {
+    const ClassCounts& one = result.classes[label];
+    rows.push_back({title_of(job, label), with_separators(one.actual), with_separators(one.correct),
+                    share_text(one.correct, one.actual), share_text(one.correct, one.predicted),
+                    share_text(2 * one.correct, one.predicted + one.actual)});
+  }
+  rows.push_back(mean_row(result.metrics, rows.front().size()));
+  return laid_out(rows);
+}
+
+std::string outputs_text(const JobPlan& job, const Evaluation& result) {
+  std::vector<TableRow> rows = {{"output", "yes", "found", "recall", "precision", "f1", "auc"}};
+  const size_t outputs = result.areas.size();
+  for (size_t output = 0; output < outputs; ++output) {
+    const ClassCounts& one = result.classes[result.classes.size() - outputs + output];
+    const auto& area = result.areas[output];
+    rows.push_back({title_of_output(job, output), with_separators(one.actual), with_separators(one.correct),
+                    share_text(one.correct, one.actual), share_text(one.correct, one.predicted),
+                    share_text(2 * one.correct, one.predicted + one.actual),
+                    area ? fmt::format("{:.4f}", area->value) : "-"});
+  }
+  rows.push_back(mean_row(result.metrics, rows.front().size()));
+  return laid_out(rows);
 }
 
 std::string confusion_text(const JobPlan& job, const Evaluation& result) {
@@ -61,6 +119,32 @@ std::string confusion_text(const JobPlan& job, const Evaluation& result) {
   return text;
 }
 
+void add_shares(Event& one, const ClassCounts& counts) {
+  one["precision"] = counts.precision();
+  one["recall"] = counts.recall();
+  one["f1"] = counts.f1();
+}
+
+Event outputs_document(const JobPlan& job, const Evaluation& result) {
+  Event outputs = Event::array();
+  const size_t count = result.areas.size();
+  for (size_t output = 0; output < count; ++output) {
+    const ClassCounts& counts = result.classes[result.classes.size() - count + output];
+    Event one = {{"output", output}};
+    if (!job.data.target_names.empty()) one["name"] = job.data.target_names[output];
+    one["yes"] = counts.actual;
+    one["predicted"] = counts.predicted;
+    one["found"] = counts.correct;
+    add_shares(one, counts);
+    if (const auto& area = result.areas[output]) {
+      one["auc"] = area->value;
+      one["auc_error"] = area->error;
+    }
+    outputs.push_back(one);
+  }
+  return outputs;
+}
+
 }  // namespace
 
 std::string evaluation_text(const EvaluationJob& evaluation, const JobPlan& job, const Evaluation& result) {
@@ -70,6 +154,7 @@ std::string evaluation_text(const EvaluationJob& evaluation, const JobPlan& job,
                   evaluation.split == "train" ? "training" : evaluation.split);
   for (const auto& [name, value] : result.metrics) text += metric_line(job, result, name, value);
   if (job.data.classes > 0) text += classes_text(job, result);
+  if (job.data.classes == 0 && !result.areas.empty()) text += outputs_text(job, result);
   if (!result.confusion.empty() && result.confusion.size() <= kMostShown) text += confusion_text(job, result);
   return text;
 }
@@ -80,15 +165,22 @@ Event evaluation_document(const EvaluationJob& evaluation, const JobPlan& job, c
                 {"split", evaluation.split},
                 {"examples", result.examples}};
   for (const auto& [name, value] : result.metrics) json[name] = value;
-  if (job.data.classes == 0) return json;
+  if (result.mean_area) json["auc_error"] = result.mean_area->error;
+  if (job.data.classes == 0) {
+    if (!result.areas.empty()) json["outputs"] = outputs_document(job, result);
+    return json;
+  }
   json["correct"] = result.correct();
   json["classes"] = Event::array();
-  for (size_t label = 0; label < result.examples_of.size(); ++label) {
+  for (size_t label = 0; label < result.classes.size(); ++label) {
+    const ClassCounts& counts = result.classes[label];
     Event one = {{"class", label}};
     if (!job.data.class_names.empty()) one["name"] = job.data.class_names[label];
-    one["examples"] = result.examples_of[label];
-    one["correct"] = result.correct_of[label];
-    if (const auto accuracy = result.accuracy_of(label)) one["accuracy"] = *accuracy;
+    one["examples"] = counts.actual;
+    one["predicted"] = counts.predicted;
+    one["correct"] = counts.correct;
+    if (counts.actual > 0) one["accuracy"] = counts.recall();
+    add_shares(one, counts);
     json["classes"].push_back(one);
   }
   if (!result.confusion.empty()) json["confusion"] = result.confusion;

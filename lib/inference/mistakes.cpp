@@ -5,9 +5,9 @@
 
 #include <algorithm>
 
-#include "data/batches.h"
 #include "host/cores.h"
 #include "inference/evaluation.h"
+#include "loader/batches.h"
 #include "train/assembly.h"
 
 namespace dtrain {

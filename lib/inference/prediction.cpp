@@ -6,17 +6,24 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "data/batches.h"
 #include "data/memory_source.h"
 #include "images/fit.h"
 #include "inference/evaluation.h"
+#include "loader/batches.h"
 #include "tables/idx.h"
 #include "train/assembly.h"
 
 namespace dtrain {
 
-Predictor::Predictor(const JobPlan& job, const NamedTensors& variables)
-    : job_(job), model_(trained_model(job, variables)) {}
+Predictor::Predictor(const JobPlan& job, const NamedTensors& variables, std::optional<double> threshold)
+    : job_(job), model_(trained_model(job, variables)), threshold_(threshold) {}
+
+at::Tensor Predictor::order_of(const at::Tensor& probabilities, int64_t top) const {
+  const int64_t shown = std::min(top, probabilities.size(1));
+  if (!threshold_) return std::get<1>(probabilities.topk(shown, /*dim=*/1));
+  const at::Tensor first = probabilities.select(1, 1).ge(*threshold_).to(at::kLong);
+  return at::stack({first, 1 - first}, 1).narrow(1, 0, shown);
+}
 
 std::vector<std::vector<ClassProbability>> Predictor::predict(const at::Tensor& images, int64_t top) const {
   const at::NoGradGuard no_grad;
@@ -32,7 +39,8 @@ std::vector<std::vector<ClassProbability>> Predictor::predict(const at::Tensor& 
     for (const MicroBatch& micro_batch : share->micro_batches) {
       const Batch batch = micro_batch.assemble();
       const at::Tensor probabilities = class_probabilities(finite_outputs(*model_, batch.inputs));
-      const auto [values, labels] = probabilities.topk(std::min(top, probabilities.size(1)), /*dim=*/1);
+      const at::Tensor labels = order_of(probabilities, top);
+      const at::Tensor values = probabilities.gather(1, labels);
       for (int64_t row = 0; row < batch.size(); ++row) {
         std::vector<ClassProbability>& classes = predictions.emplace_back();
         for (int64_t rank = 0; rank < values.size(1); ++rank)

@@ -26,8 +26,9 @@ struct Prediction {
 
 class Predictor {
  public:
+  // With `threshold`, for binary_cross_entropy alone, the second class comes first from this probability on.
   // Throws Error(kCheckpoint) if the variables are another model's.
-  Predictor(const JobPlan& job, const NamedTensors& variables);
+  Predictor(const JobPlan& job, const NamedTensors& variables, std::optional<double> threshold = {});
 
   // The `top` most probable classes of each of the images, uint8 [n, channels, height, width] in the model's
   // input shape. Throws Error(kCheckpoint) as finite_outputs() does.
@@ -40,8 +41,12 @@ class Predictor {
                     const std::function<void(const Prediction&)>& on_prediction) const;
 
  private:
+  // The classes to show of each row, the first ones first: int64 [n, at most top].
+  at::Tensor order_of(const at::Tensor& probabilities, int64_t top) const;
+
   JobPlan job_;
   std::shared_ptr<Model> model_;
+  std::optional<double> threshold_;
 };
 
 }  // namespace dtrain

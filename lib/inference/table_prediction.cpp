@@ -50,8 +50,12 @@ std::vector<std::string> columns_of(const DatasetInfo& data) {
 
 }  // namespace
 
-TablePredictor::TablePredictor(const JobPlan& job, const NamedTensors& variables)
-    : job_(job), model_(trained_model(job, variables)), columns_(columns_of(job.data)) {}
+TablePredictor::TablePredictor(const JobPlan& job, const NamedTensors& variables,
+                               std::optional<double> threshold)
+    : job_(job),
+      model_(trained_model(job, variables)),
+      threshold_(threshold),
+      columns_(columns_of(job.data)) {}
 
 void TablePredictor::predict_file(
     const std::filesystem::path& path,
@@ -68,8 +72,10 @@ void TablePredictor::predict_file(
       outputs = class_probabilities(outputs);
     } else if (job_.spec.train.loss.kind == "binary_cross_entropy") {
       outputs = at::sigmoid(outputs);
+      if (threshold_) outputs = outputs.ge(*threshold_).to(at::kDouble);
     }
-    const at::Tensor best = outputs.argmax(1);
+    const at::Tensor best =
+        classes && threshold_ ? outputs.select(1, 1).ge(*threshold_).to(at::kLong) : outputs.argmax(1);
     for (int64_t row = 0; row < outputs.size(0); ++row) {
       std::vector<std::string> cells;
       if (classes) cells.push_back(title_of_class(job_.data, static_cast<size_t>(best[row].item<int64_t>())));

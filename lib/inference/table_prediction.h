@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -17,12 +18,13 @@ namespace dtrain {
 // For a model of numbers, which was trained on a csv file or on arrays.
 class TablePredictor {
  public:
-  // Throws Error(kCheckpoint) if the variables are another model's.
-  TablePredictor(const JobPlan& job, const NamedTensors& variables);
+  // With `threshold`, for binary_cross_entropy alone, it is yes from this probability on, and numbers to
+  // predict are 1 or 0. Throws Error(kCheckpoint) if the variables are another model's.
+  TablePredictor(const JobPlan& job, const NamedTensors& variables, std::optional<double> threshold = {});
 
   // The names of what is predicted of a row: of classes the most probable one ("class", or the column's name)
   // and the probability of each ("p_NAME"); otherwise the numbers, which for binary_cross_entropy are
-  // probabilities.
+  // probabilities, or with a threshold 1 and 0.
   const std::vector<std::string>& columns() const { return columns_; }
 
   // Predicts each row of a file, numbered from 1: a CSV file with the columns that the model was trained on,
@@ -35,6 +37,7 @@ class TablePredictor {
  private:
   JobPlan job_;
   std::shared_ptr<Model> model_;
+  std::optional<double> threshold_;
   std::vector<std::string> columns_;
 };
 

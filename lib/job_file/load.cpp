@@ -126,8 +126,9 @@ class SpecReader {
     };
     std::visit(
         [&](auto member) {
-          if constexpr (std::is_same_v<decltype(member), MemberOf<Spec, std::vector<LayerSpec>>>) {
-            read_layers(field, entry.value, member(spec));
+          if constexpr (std::is_same_v<decltype(member), MemberOf<Spec, std::vector<LayerSpec>>> ||
+                        std::is_same_v<decltype(member), MemberOf<Spec, std::vector<AugmentSpec>>>) {
+            read_entries(field, entry.value, member(spec));
           } else {
             ValueReader(field, entry.value, path, report_here).read(member(spec));
           }
@@ -144,41 +145,45 @@ class SpecReader {
     return folder_.empty() ? path : (folder_ / path).lexically_normal().string();
   }
 
-  void read_layers(const FieldInfo& field, const YamlNode& list, std::vector<LayerSpec>& layers) {
+  template <class Entry>
+  void read_entries(const FieldInfo& field, const YamlNode& list, std::vector<Entry>& entries) {
     if (!list.complaint.empty()) return report(list, field.path, list.complaint);
     if (list.kind != YamlNode::Kind::kList)
       return report(list, field.path,
-                    "expected a list of layers such as [{kind: flatten}], got " + shown(list));
+                    fmt::format("expected a list of {} such as [{}], got {}", entry_list<Entry>().many,
+                                entry_list<Entry>().example, shown(list)));
     const auto report_here = [this](const YamlNode& node, const std::string& at, const std::string& text) {
       report(node, at, text);
     };
     if (!has_length(list, field.length, field.path, report_here)) return;
-    layers.resize(list.items.size());
-    for (size_t i = 0; i < layers.size(); ++i)
-      read_layer(list.items[i], layers[i], fmt::format("{}[{}]", field.path, i));
+    entries.resize(list.items.size());
+    for (size_t i = 0; i < entries.size(); ++i)
+      read_entry(list.items[i], entries[i], fmt::format("{}[{}]", field.path, i));
   }
 
-  void read_layer(const YamlNode& map, LayerSpec& layer, const std::string& base) {
+  template <class Entry>
+  void read_entry(const YamlNode& map, Entry& spec, const std::string& base) {
+    const EntryList<Entry>& of = entry_list<Entry>();
     if (!map.complaint.empty()) return report(map, base, map.complaint);
     if (map.kind != YamlNode::Kind::kMap)
-      return report(map, base,
-                    fmt::format("expected a layer such as {{kind: dense, units: 10}}, got {}", shown(map)));
+      return report(map, base, fmt::format("expected {} such as {}, got {}", of.one, of.example, shown(map)));
     std::map<std::string, int> lines;
     std::vector<const YamlNode*> unknown;
     for (const YamlEntry& entry : map.entries) {
       if (!read_key(entry.key, base, lines)) continue;
-      if (const auto* field = find_field(layer_fields(), entry.key.text)) {
-        read_field(*field, layer, entry, path_in(base, entry.key.text));
+      if (const auto* field = find_field(of.fields, entry.key.text)) {
+        read_field(*field, spec, entry, path_in(base, entry.key.text));
       } else {
         unknown.push_back(&entry.key);
       }
     }
-    const auto names = fields_of_layer(layer.kind);  // if there is no kind, only "kind"
+    const auto names = fields_of_kind(of.fields, spec.kind);  // if there is no kind, only "kind"
     for (const YamlNode* key : unknown) {
       const std::string name = printable(key->text, 60);
       const std::string meant = flooded() ? "" : did_you_mean(name, names);
       report(*key, path_in(base, name),
-             "unknown field of a layer" + (meant.empty() ? "; known here: " + join(names) : meant));
+             fmt::format("unknown field of {}{}", of.one,
+                         meant.empty() ? "; known here: " + join(names) : meant));
     }
   }
 
@@ -257,6 +262,7 @@ LoadedSpec parse(const std::string& text, const std::string& name, const std::fi
     YamlNode root = parse_yaml(text);
     if (root.line == 0) root.line = root.column = 1;  // the file has no document at all
     write_words_out(root, word_sections());
+    write_words_in_lists_out(root, word_lists());
     const std::vector<std::string> notes = drop_fields_of_other_kinds(root, overrides, read);
     loaded = read(std::move(root), overrides);
     loaded.notes = notes;

@@ -9,6 +9,7 @@
 
 #include "core/text.h"
 #include "spec/fields.h"
+#include "yaml/word_sections.h"
 
 namespace dtrain {
 
@@ -87,33 +88,41 @@ void drop_alternatives(YamlNode& section, const std::string& path) {
   }
 }
 
-// The path of a layer's field: model.layers[INDEX].NAME.
-struct LayerFieldPath {
+// The path of a field of a layer or an operation: model.layers[INDEX].NAME.
+struct EntryFieldPath {
+  std::string list;
   size_t index;
   std::string name;
 };
 
-std::optional<LayerFieldPath> layer_field_path(const std::string& path) {
-  static const std::regex kLayerField(R"(model\.layers\[(\d{1,4})\]\.(\w+))");
+std::optional<EntryFieldPath> entry_field_path(const std::string& path) {
+  static const std::regex kEntryField(R"((model\.layers|data\.augment)\[(\d{1,4})\]\.(\w+))");
   std::smatch match;
-  if (path.size() > kMaxPathBytes || !std::regex_match(path, match, kLayerField)) return std::nullopt;
-  return LayerFieldPath{std::stoul(match[1]), match[2]};
+  if (path.size() > kMaxPathBytes || !std::regex_match(path, match, kEntryField)) return std::nullopt;
+  return EntryFieldPath{match[1], std::stoul(match[2]), match[3]};
 }
 
-// The layer that `path` is about, or nullptr and what is wrong.
-YamlNode* layer_at(YamlNode& root, const LayerFieldPath& path, std::string& problem) {
+template <class Entry>
+std::string unknown_field_of(const EntryList<Entry>& list, const std::string& name) {
   std::vector<std::string> names;
-  for (const auto& field : layer_fields()) names.push_back(field.path);
-  YamlEntry* const model = find_entry(root, "model");
-  YamlEntry* const layers = model ? find_entry(model->value, "layers") : nullptr;
-  const size_t count = layers ? layers->value.items.size() : 0;
-  if (!find_field(layer_fields(), path.name)) {
-    problem = "unknown field of a layer" + did_you_mean(path.name, names);
-  } else if (path.index >= count) {
-    problem = fmt::format("there is no such layer; model.layers has {}, counted from 0", count);
-  } else {
-    return &layers->value.items[path.index];
-  }
+  for (const auto& field : list.fields) names.push_back(field.path);
+  if (std::find(names.begin(), names.end(), name) != names.end()) return "";
+  return fmt::format("unknown field of {}{}", list.one, did_you_mean(name, names));
+}
+
+// The entry of a list that `path` is about, or nullptr and what is wrong.
+YamlNode* entry_at(YamlNode& root, const EntryFieldPath& path, std::string& problem) {
+  const bool is_layer = path.list == entry_list<LayerSpec>().path;
+  YamlEntry* const section = find_entry(root, path.list.substr(0, path.list.find('.')));
+  YamlEntry* const list =
+      section ? find_entry(section->value, path.list.substr(path.list.find('.') + 1)) : nullptr;
+  const size_t count = list ? list->value.items.size() : 0;
+  problem = is_layer ? unknown_field_of(entry_list<LayerSpec>(), path.name)
+                     : unknown_field_of(entry_list<AugmentSpec>(), path.name);
+  if (!problem.empty()) return nullptr;
+  if (path.index < count) return &list->value.items[path.index];
+  problem = fmt::format("there is no such {}; {} has {}, counted from 0", is_layer ? "layer" : "operation",
+                        path.list, count);
   return nullptr;
 }
 
@@ -126,10 +135,10 @@ std::string unknown_path(const std::string& path) {
 
 // Returns what is wrong with the path, or "" if nothing is.
 std::string set_at(YamlNode& root, const std::string& path, YamlNode value) {
-  if (const auto of_layer = layer_field_path(path)) {
+  if (const auto of_entry = entry_field_path(path)) {
     std::string problem;
-    YamlNode* const layer = layer_at(root, *of_layer, problem);
-    if (layer && layer->kind == YamlNode::Kind::kMap) set_entry(*layer, of_layer->name, std::move(value));
+    YamlNode* const entry = entry_at(root, *of_entry, problem);
+    if (entry && entry->kind == YamlNode::Kind::kMap) set_entry(*entry, of_entry->name, std::move(value));
     return problem;
   }
   if (std::string problem = unknown_path(path); !problem.empty()) return problem;
@@ -161,9 +170,13 @@ void remove_at(YamlNode& map, const std::string& path) {
   remove_entries(map, name);
 }
 
+bool is_word_list(const std::string& path) {
+  return std::find(word_lists().begin(), word_lists().end(), path) != word_lists().end();
+}
+
 bool decides_about_others(const std::string& path) {
   if (may_be_word(path)) return true;
-  if (const auto of_layer = layer_field_path(path)) return of_layer->name == "kind";
+  if (const auto of_entry = entry_field_path(path)) return of_entry->name == "kind";
   return std::any_of(job_fields().begin(), job_fields().end(), [&](const FieldInfo& field) {
     return std::find(field.when.paths.begin(), field.when.paths.end(), path) != field.when.paths.end();
   });
@@ -172,9 +185,9 @@ bool decides_about_others(const std::string& path) {
 }  // namespace
 
 std::string remove_field(YamlNode& root, const std::string& path) {
-  if (const auto of_layer = layer_field_path(path)) {
+  if (const auto of_entry = entry_field_path(path)) {
     std::string problem;
-    if (YamlNode* const layer = layer_at(root, *of_layer, problem)) remove_entries(*layer, of_layer->name);
+    if (YamlNode* const entry = entry_at(root, *of_entry, problem)) remove_entries(*entry, of_entry->name);
     return problem;
   }
   const std::string problem = unknown_path(path);
@@ -207,6 +220,7 @@ std::vector<Problem> apply_overrides(YamlNode& root, const Overrides& overrides)
     try {
       YamlNode value = parse_yaml(text.substr(equals + 1));
       mark_as_override(value);
+      if (is_word_list(path)) write_items_out(value);
       const bool is_word = may_be_word(path) && value.kind == YamlNode::Kind::kScalar;
       problem = set_at(root, is_word ? path + ".kind" : path, std::move(value));
     } catch (const YamlError& error) {

@@ -13,6 +13,7 @@
 #include "kinds/objectives.h"
 #include "kinds/strategies.h"
 #include "spec/fields.h"
+#include "yaml/yaml_text.h"
 
 namespace dtrain {
 namespace {
@@ -28,14 +29,15 @@ class Rules {
 
   void check() {
     check_conditions(job_fields(), spec_, "");
-    for (size_t i = 0; i < spec_.model.layers.size(); ++i)
-      check_conditions(layer_fields(), spec_.model.layers[i], fmt::format("model.layers[{}]", i));
+    check_entries(spec_.model.layers);
+    check_entries(spec_.data.augment);
     check_batch();
     check_strategy();
     check_model();
     check_devices();
     check_hosts();
     check_data();
+    check_augment();
     check_train();
     check_checkpoint();
     check_callbacks();
@@ -65,6 +67,13 @@ class Rules {
     loaded_.problems.push_back(loaded_.problem_at(path, text));
   }
 
+  template <class Entry>
+  void check_entries(const std::vector<Entry>& entries) {
+    const EntryList<Entry>& list = entry_list<Entry>();
+    for (size_t i = 0; i < entries.size(); ++i)
+      check_conditions(list.fields, entries[i], fmt::format("{}[{}]", list.path, i));
+  }
+
   // Reports fields that are written but do not apply, and required fields that are missing.
   template <class Spec>
   void check_conditions(const Fields<Spec>& fields, const Spec& spec, const std::string& base) {
@@ -87,16 +96,18 @@ class Rules {
     return fmt::format("applies only when {}; here {} is {}", condition_text(field.when), selector,
                        to_json(*find_field(fields, selector), spec).get<std::string>());
   }
-  std::string does_not_apply(const Fields<LayerSpec>&, const FieldInfo&, const LayerSpec& layer) const {
-    return fmt::format("{} layers do not use it; they use: {}", layer.kind,
-                       join(fields_of_layer(layer.kind)));
+  template <class Entry>
+  std::string does_not_apply(const Fields<Entry>& fields, const FieldInfo&, const Entry& entry) const {
+    return fmt::format("{} {} do not use it; they use: {}", entry.kind, entry_list<Entry>().many,
+                       join(fields_of_kind(fields, entry.kind)));
   }
   std::string missing(const FieldInfo& field, const JobSpec&) const {
     return fmt::format("missing; it is required when {}", condition_text(field.when));
   }
-  std::string missing(const FieldInfo& field, const LayerSpec& layer) const {
-    if (field.path == "kind") return "missing; known kinds: " + join(layer_kinds().built);
-    return fmt::format("missing; {} layers need it", layer.kind);
+  template <class Entry>
+  std::string missing(const FieldInfo& field, const Entry& entry) const {
+    if (field.path == "kind") return "missing; known kinds: " + join(entry_list<Entry>().kinds.built);
+    return fmt::format("missing; {} {} need it", entry.kind, entry_list<Entry>().many);
   }
 
   void check_batch() {
@@ -304,7 +315,7 @@ class Rules {
   void check_pictures() {
     const DataSpec& data = spec_.data;
     const auto needs_path = [](const std::string& dataset) {
-      return dataset == "image_folder" || dataset == "idx";
+      return dataset == "image_folder" || dataset == "tar" || dataset == "idx";
     };
     if (!has_problem("data.dataset") && needs_path(data.dataset) && !is_written("data.path") &&
         !has_problem("data.path"))
@@ -330,6 +341,22 @@ class Rules {
     if (usable("data.split.test") && usable("data.split.validation") &&
         data.split.test.value_or(0) + data.split.validation.value_or(0) >= 1)
       add("data.split.test", "leaves, with data.split.validation, nothing to train on");
+  }
+
+  void check_augment() {
+    for (size_t i = 0; i < spec_.data.augment.size(); ++i) {
+      const AugmentSpec& operation = spec_.data.augment[i];
+      const std::string base = fmt::format("data.augment[{}]", i);
+      for (const auto& [name, range] : {std::pair("scale", &operation.scale), {"ratio", &operation.ratio}}) {
+        const std::string path = path_in(base, name);
+        if (usable(path) && range->front() > range->back())
+          add(path, fmt::format("begins with {} and ends with {}; write the lesser number first",
+                                number_text(range->front()), number_text(range->back())));
+      }
+    }
+    if (usable("data.augment") && !spec_.data.augment.empty() && usable("cuda.data") &&
+        spec_.cuda.data == "resident")
+      add("cuda.data", "resident examples stay as they are, and data.augment changes them; leave this out");
   }
 
   void check_callbacks() {
@@ -387,7 +414,7 @@ class Rules {
     if (has_problem("train.loss.kind")) return;
     const ObjectiveInfo& objective = objective_info(spec_.train.loss.kind);
     std::vector<std::string> names;
-    for (const MetricInfo& metric : objective.metrics) names.push_back(metric.name);
+    for (const MetricInfo& metric : objective.all_metrics()) names.push_back(metric.name);
     for (const char* path :
          {"checkpoint.best.metric", "callbacks.early_stopping.metric", "train.schedule.metric"}) {
       if (!usable(path)) continue;
@@ -399,9 +426,9 @@ class Rules {
 
   void check_loss() {
     const LossSpec& loss = spec_.train.loss;
-    const auto weights = loss.class_weights.size();
+    const auto weights = loss.class_weights.weights.size();
     if (usable("train.loss.class_weights") && loss.kind == "binary_cross_entropy" && weights != 0 &&
-        weights != 2)
+        weights != 2 && loss.class_weights.names.empty())
       add("train.loss.class_weights",
           fmt::format("has {} entries; binary_cross_entropy takes two, for the targets 0 and 1", weights));
   }

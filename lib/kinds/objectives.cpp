@@ -39,6 +39,29 @@ MetricInfo f1() {
           }};
 }
 
+MetricInfo of_evaluations(const char* name, double (*of_counts)(const Counts& counts)) {
+  return {name, /*higher_is_better=*/true, MetricUnit::kFraction, nullptr, of_counts};
+}
+MetricInfo top_5_accuracy() { return of_evaluations("top_5_accuracy", top_accuracy); }
+MetricInfo macro_precision() {
+  return of_evaluations("macro_precision",
+                        [](const Counts& counts) { return macro_mean(counts, &ClassCounts::precision); });
+}
+MetricInfo macro_recall() {
+  return of_evaluations("macro_recall",
+                        [](const Counts& counts) { return macro_mean(counts, &ClassCounts::recall); });
+}
+MetricInfo macro_f1() {
+  return of_evaluations("macro_f1",
+                        [](const Counts& counts) { return macro_mean(counts, &ClassCounts::f1); });
+}
+MetricInfo auc() {
+  return of_evaluations("auc", [](const Counts& counts) {
+    const auto area = mean_area_under_curve(counts);
+    return area ? area->value : std::nan("");
+  });
+}
+
 MetricInfo rmse() {
   return {"rmse", /*higher_is_better=*/false, MetricUnit::kNumber,
           [](const SumLookup& sum) { return std::sqrt(sum("squared_errors") / sum("examples")); }};
@@ -71,13 +94,15 @@ const std::vector<ObjectiveInfo>& objectives() {
       {.name = "cross_entropy",
        .targets = Targets::kClass,
        .sums = {"correct"},
-       .metrics = {loss(), accuracy()}},
+       .metrics = {loss(), accuracy()},
+       .of_evaluations = {top_5_accuracy(), macro_precision(), macro_recall(), macro_f1()}},
       // For logits [n, outputs] and as many targets from 0 to 1; or logits [n, 1] and classes 0 and 1, int64
       // [n]. `correct` counts the outputs of an example together as one; the other sums count each.
       {.name = "binary_cross_entropy",
        .targets = Targets::kEither,
        .sums = {"correct", "true_positives", "predicted_positives", "positives"},
-       .metrics = {loss(), accuracy(), precision(), recall(), f1()}},
+       .metrics = {loss(), accuracy(), precision(), recall(), f1()},
+       .of_evaluations = {macro_precision(), macro_recall(), macro_f1(), auc()}},
       // For values [n, outputs] and as many targets. Each sum is of the means over an example's outputs.
       of_numbers("mean_squared_error"),
       of_numbers("mean_absolute_error"),
@@ -109,6 +134,21 @@ std::vector<std::string> ObjectiveInfo::sum_names() const {
   return names;
 }
 
+std::vector<MetricInfo> ObjectiveInfo::all_metrics() const {
+  std::vector<MetricInfo> all = metrics;
+  all.insert(all.end(), of_evaluations.begin(), of_evaluations.end());
+  return all;
+}
+
+MetricValues ObjectiveInfo::values_of(const Counts& counts) const {
+  MetricValues values;
+  for (const MetricInfo& metric : of_evaluations) {
+    const double value = counts.rows() == 0 ? std::nan("") : metric.of_counts(counts);
+    if (!std::isnan(value)) values.emplace_back(metric.name, value);
+  }
+  return values;
+}
+
 const ObjectiveInfo& objective_info(const std::string& name) { return find(objectives(), name, "objective"); }
 
 std::vector<std::string> objective_names() { return names_of(objectives()); }
@@ -116,13 +156,15 @@ std::vector<std::string> objective_names() { return names_of(objectives()); }
 const std::vector<MetricInfo>& known_metrics() {
   static const std::vector<MetricInfo> metrics = [] {
     std::vector<MetricInfo> all;
-    for (const ObjectiveInfo& objective : objectives()) {
-      for (const MetricInfo& metric : objective.metrics) {
+    const auto add = [&all](const std::vector<MetricInfo>& metrics) {
+      for (const MetricInfo& metric : metrics) {
         if (std::none_of(all.begin(), all.end(),
                          [&](const auto& known) { return known.name == metric.name; }))
           all.push_back(metric);
       }
-    }
+    };
+    for (const ObjectiveInfo& objective : objectives()) add(objective.metrics);
+    for (const ObjectiveInfo& objective : objectives()) add(objective.of_evaluations);
     return all;
   }();
   return metrics;

@@ -8,6 +8,8 @@
 #include <utility>
 #include <vector>
 
+#include "kinds/counts.h"
+
 namespace dtrain {
 
 // Values by name, in the order in which they are shown: {{"loss", 0.31}, {"accuracy", 0.9}}.
@@ -23,6 +25,10 @@ struct MetricInfo {
   bool higher_is_better = false;
   MetricUnit unit = MetricUnit::kNumber;
   double (*value)(const SumLookup& sum) = nullptr;  // NaN if there are no examples
+  // Instead of `value`: the metric is one of evaluations alone. NaN where it has no value.
+  double (*of_counts)(const Counts& counts) = nullptr;
+
+  bool is_of_evaluations() const { return of_counts != nullptr; }
 };
 
 // Where sum_names() has them.
@@ -37,10 +43,14 @@ struct ObjectiveInfo {
   Targets targets = Targets::kClass;
   // What a step sums over examples in addition to the loss and the number of examples.
   std::vector<std::string> sums;
-  std::vector<MetricInfo> metrics;  // starting with the loss and the main one
+  std::vector<MetricInfo> metrics;              // starting with the loss and the main one
+  std::vector<MetricInfo> of_evaluations = {};  // those that evaluations have besides
 
   // The metric that says how good a model is, where there is room for one besides the loss.
   const MetricInfo& main() const { return metrics[1]; }
+  std::vector<MetricInfo> all_metrics() const;
+  // The values of the metrics of evaluations that have one.
+  MetricValues values_of(const Counts& counts) const;
 
   // {"loss", "examples", then the names in `sums`}: the order in which sums are kept and sent.
   std::vector<std::string> sum_names() const;

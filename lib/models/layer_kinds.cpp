@@ -15,6 +15,7 @@ const std::vector<LayerKind>& layer_table() {
       {"tanh", place_elementwise, make_tanh},
       {"sigmoid", place_elementwise, make_sigmoid},
       {"batch_norm", place_batch_norm, make_batch_norm},
+      {"layer_norm", place_layer_norm, make_layer_norm},
       {"dropout", place_elementwise, make_dropout},
       {"add", place_elementwise, nullptr},
   };

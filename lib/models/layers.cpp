@@ -20,16 +20,16 @@ std::string input_problem(const Shape& input) {
                      to_string(input), with_separators(kMostNumbers));
 }
 
-// Checks the model as a whole: its output shape, and whether it has anything to train.
-void check_whole(LayerPlan& plan, int64_t outputs, const std::string& needed_for) {
+// Checks the model as a whole: its output shape, and whether it has anything to train. `last` is the number
+// of the last layer in the spec's list.
+void check_whole(LayerPlan& plan, size_t last, int64_t outputs, const std::string& needed_for) {
   const Shape output = plan.output_shape();
   if (outputs > 0 && output != Shape{outputs}) {
     plan.problems.push_back(
-        {plan.layers.size() - 1,
-         fmt::format("{}: the last layer gives {} but {} {}; end with a dense layer of {}",
-                     plan.layers.back().name, to_string(output),
-                     needed_for.empty() ? fmt::format("{} classes need", outputs) : needed_for,
-                     to_string({outputs}), counted(outputs, "unit"))});
+        {last, fmt::format("{}: the last layer gives {} but {} {}; end with a dense layer of {}",
+                           plan.layers.back().name, to_string(output),
+                           needed_for.empty() ? fmt::format("{} classes need", outputs) : needed_for,
+                           to_string({outputs}), counted(outputs, "unit"))});
   }
   if (plan.parameters() == 0) {
     plan.problems.push_back({0, "the model has no trainable parameters; add a dense or conv2d layer"});
@@ -47,8 +47,20 @@ class Placer {
  public:
   Placer(LayerPlan& plan, const Shape& input_shape) : plan_(plan), input_shape_(input_shape) {}
 
-  // Appends the layer to the plan. If something is wrong, returns the problem instead, with the layer's name.
+  // Appends the layer to the plan, and its activation after it. If something is wrong, returns the problem
+  // instead, with the layer's name.
   std::string place(const LayerSpec& spec) {
+    if (auto problem = place_one(spec); !problem.empty() || !spec.activation) return problem;
+    const std::string name = plan_.layers.back().name;
+    LayerSpec activation;
+    activation.kind = *spec.activation;
+    if (auto problem = place_one(activation); !problem.empty()) return problem;
+    numbers_[name] = numbers_[plan_.layers.back().name];
+    return "";
+  }
+
+ private:
+  std::string place_one(const LayerSpec& spec) {
     const int64_t number = seen_[spec.kind]++;
     const std::string automatic = number == 0 ? spec.kind : fmt::format("{}_{}", spec.kind, number);
     PlacedLayer layer;
@@ -64,7 +76,6 @@ class Placer {
     return "";
   }
 
- private:
   std::string connect(PlacedLayer& layer) const {
     if (numbers_.count(layer.name) > 0) return "an earlier layer has this name; give each its own";
     if (layer.spec.from) {
@@ -147,16 +158,16 @@ LayerPlan place_layers(const std::vector<LayerSpec>& layers, const Shape& input_
   if (!plan.problems.empty()) return plan;
 
   Placer placer(plan, input_shape);
+  std::vector<size_t> begins;  // of each layer of the list, in the plan
   for (const LayerSpec& spec : layers) {
-    if (const auto problem = placer.place(spec); !problem.empty()) {
-      plan.problems.push_back({plan.layers.size(), problem});
-      return plan;
-    }
+    begins.push_back(plan.layers.size());
+    const auto problem = placer.place(spec);
+    if (!problem.empty()) plan.problems.push_back({begins.size() - 1, problem});
+    if (!problem.empty()) break;
   }
-
-  check_whole(plan, outputs, needed_for);
+  if (plan.problems.empty()) check_whole(plan, layers.size() - 1, outputs, needed_for);
   for (const LayerProblem& problem : plan.problems)
-    plan.layers.resize(std::min(plan.layers.size(), problem.layer));
+    plan.layers.resize(std::min(plan.layers.size(), begins[problem.layer]));
   return plan;
 }
 

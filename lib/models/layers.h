@@ -25,7 +25,7 @@ struct PlacedLayer {
   int64_t buffers = 0;     // kept but not trained (batch_norm's moving statistics)
 };
 
-// A shape error of one layer; `layer` indexes the list.
+// A shape error of one layer; `layer` indexes the spec's list.
 struct LayerProblem {
   size_t layer = 0;
   std::string text;  // names the layer and both shapes and, if known, the fix
@@ -33,7 +33,7 @@ struct LayerProblem {
 
 struct LayerPlan {
   std::vector<PlacedLayer> layers;
-  std::vector<LayerProblem> problems;  // if not empty, `layers` ends before the first faulty layer
+  std::vector<LayerProblem> problems;  // if not empty, `layers` ends before the first faulty one
   Shape output_shape() const;
   int64_t parameters() const;
   int64_t buffers() const;
@@ -43,8 +43,10 @@ struct LayerPlan {
 // with a dense layer of `outputs` units. Throws Error(kUsage) for an unknown kind of model.
 std::vector<LayerSpec> expand_layers(const ModelSpec& spec, int64_t outputs);
 
-// Infers every shape from the input shape. If `outputs` > 0, the last output must be [outputs], because
-// `needed_for` ("10 classes need"; without it, as many classes) needs it.
+// Infers every shape from the input shape. A layer with an activation becomes two, the second of which has
+// the activation's kind; where a later layer names the first, it gets the output of the second. If `outputs`
+// > 0, the last output must be [outputs], because `needed_for` ("10 classes need"; without it, as many
+// classes) needs it.
 LayerPlan place_layers(const std::vector<LayerSpec>& layers, const Shape& input_shape, int64_t outputs,
                        const std::string& needed_for = "");
 

@@ -6,6 +6,7 @@
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/gelu.h>
+#include <ATen/ops/layer_norm.h>
 #include <ATen/ops/linear.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/mean.h>
@@ -71,15 +72,19 @@ class Conv2d final : public Weighted {
  public:
   Conv2d(const PlacedLayer& layer, WeightMaker& weights)
       : Weighted(layer.spec,
-                 {layer.spec.filters, layer.input_shape[0], layer.spec.kernel_size, layer.spec.kernel_size},
+                 {layer.spec.filters, layer.input_shape[0] / layer.spec.groups, layer.spec.kernel_size,
+                  layer.spec.kernel_size},
                  weights),
-        window_(conv2d_window(layer.spec, layer.input_shape)) {}
+        window_(conv2d_window(layer.spec, layer.input_shape)),
+        groups_(layer.spec.groups) {}
   at::Tensor forward(const at::Tensor& input) override {
-    return at::conv2d(padded(input, window_, 0), weight_, bias_, stride_of(window_), padding_of(window_));
+    return at::conv2d(padded(input, window_, 0), weight_, bias_, stride_of(window_), padding_of(window_),
+                      /*dilation=*/1, groups_);
   }
 
  private:
   Window2d window_;
+  int64_t groups_;
 };
 
 class Dense final : public Weighted {
@@ -201,6 +206,29 @@ class BatchNorm final : public Layer {
   at::Tensor running_var_;
 };
 
+class LayerNorm final : public Layer {
+ public:
+  LayerNorm(const PlacedLayer& layer, WeightMaker& weights) : epsilon_(layer.spec.epsilon) {
+    const Shape channels = {layer.input_shape[0]};
+    weight_ = register_parameter("weight", weights.constant(channels, 1));
+    bias_ = register_parameter("bias", weights.constant(channels, 0));
+  }
+  at::Tensor forward(const at::Tensor& input) override {
+    if (input.dim() == 2) return normalised(input);
+    return normalised(input.permute({0, 2, 3, 1})).permute({0, 3, 1, 2});
+  }
+
+ private:
+  // Over the last dimension.
+  at::Tensor normalised(const at::Tensor& input) const {
+    return at::layer_norm(input, weight_.sizes(), weight_, bias_, epsilon_);
+  }
+
+  double epsilon_;
+  at::Tensor weight_;
+  at::Tensor bias_;
+};
+
 class Dropout final : public Layer {
  public:
   explicit Dropout(double rate) : rate_(rate) {}
@@ -258,6 +286,10 @@ std::shared_ptr<Layer> make_sigmoid(const PlacedLayer&, WeightMaker&) {
 
 std::shared_ptr<Layer> make_batch_norm(const PlacedLayer& layer, WeightMaker& weights) {
   return std::make_shared<BatchNorm>(layer, weights);
+}
+
+std::shared_ptr<Layer> make_layer_norm(const PlacedLayer& layer, WeightMaker& weights) {
+  return std::make_shared<LayerNorm>(layer, weights);
 }
 
 std::shared_ptr<Layer> make_dropout(const PlacedLayer& layer, WeightMaker&) {

@@ -24,7 +24,7 @@ class Layer : public torch::nn::Module {
   virtual void leave_statistics_to(MovingStatistics& /*all*/) {}
 };
 
-// Parameters are `weight` ([units, features] or [filters, channels, kernel, kernel], from the spec's
+// Parameters are `weight` ([units, features] or [filters, channels / groups, kernel, kernel], from the spec's
 // initializer) and `bias` (zeros, absent without use_bias).
 std::shared_ptr<Layer> make_conv2d(const PlacedLayer& layer, WeightMaker& weights);
 std::shared_ptr<Layer> make_dense(const PlacedLayer& layer, WeightMaker& weights);
@@ -52,6 +52,12 @@ std::shared_ptr<Layer> make_sigmoid(const PlacedLayer& layer, WeightMaker& weigh
 // layer differs: its momentum is one minus this one, and its running variance is the unbiased one, which a
 // batch of one example turns into NaN.
 std::shared_ptr<Layer> make_batch_norm(const PlacedLayer& layer, WeightMaker& weights);
+
+// (x - mean) / sqrt(variance + epsilon) * weight + bias, with the mean and the biased variance of an
+// example's features, or at each pixel of its channels: Keras' LayerNormalization of channels_last images,
+// and not PyTorch's LayerNorm over a whole image. `weight` (ones) and `bias` (zeros) are [features] or
+// [channels].
+std::shared_ptr<Layer> make_layer_norm(const PlacedLayer& layer, WeightMaker& weights);
 
 // In training, sets each value to zero with probability `rate`, drawn from the default generator, and scales
 // the others by 1 / (1 - rate).

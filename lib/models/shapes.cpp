@@ -24,6 +24,20 @@ std::string initializer_problem(const std::string& name) {
                      did_you_mean(name, known));
 }
 
+std::string groups_problem(const LayerSpec& spec, int64_t channels) {
+  if (auto problem = range_problem("groups", spec.groups); !problem.empty()) return problem;
+  if (channels % spec.groups == 0 && spec.filters % spec.groups == 0) return "";
+  return fmt::format(
+      "its {} input channels and {} filters cannot both be divided into {} groups; each must be a multiple",
+      channels, spec.filters, spec.groups);
+}
+
+std::string channels_problem(const Shape& input) {
+  if (input.size() == 1 || input.size() == 3) return "";
+  return fmt::format("expects an input of [features] or [channels, height, width] but gets {}",
+                     to_string(input));
+}
+
 Window slide(int64_t input, int64_t size, int64_t stride, const std::string& kind) {
   if (kind != "same") {
     const int64_t side = kind == "symmetric" ? (size - 1) / 2 : 0;
@@ -93,10 +107,12 @@ Window2d pool2d_window(const LayerSpec& spec, const Shape& input) {
 LayerSizes place_conv2d(const LayerSpec& spec, const Shape& input) {
   auto problem = window_problem(spec, "kernel_size", spec.kernel_size, spec.stride.value_or(1), input);
   if (problem.empty()) problem = range_problem("filters", spec.filters);
+  if (problem.empty()) problem = groups_problem(spec, input[0]);
   if (problem.empty()) problem = initializer_problem(spec.initializer);
   if (!problem.empty()) return fault(problem);
   const Window2d window = conv2d_window(spec, input);
-  const int64_t weights_per_filter = bounded_product({spec.kernel_size, spec.kernel_size, input[0]});
+  const int64_t weights_per_filter =
+      bounded_product({spec.kernel_size, spec.kernel_size, input[0] / spec.groups});
   return {{spec.filters, window.rows.output, window.columns.output},
           bounded_product({spec.filters, weights_per_filter + (spec.use_bias ? 1 : 0)}),
           0,
@@ -132,11 +148,13 @@ LayerSizes place_dense(const LayerSpec& spec, const Shape& input) {
 }
 
 LayerSizes place_batch_norm(const LayerSpec&, const Shape& input) {
-  if (input.size() != 1 && input.size() != 3) {
-    return fault(fmt::format("expects an input of [features] or [channels, height, width] but gets {}",
-                             to_string(input)));
-  }
+  if (auto problem = channels_problem(input); !problem.empty()) return fault(problem);
   return {input, 2 * input[0], 2 * input[0], ""};
+}
+
+LayerSizes place_layer_norm(const LayerSpec&, const Shape& input) {
+  if (auto problem = channels_problem(input); !problem.empty()) return fault(problem);
+  return {input, 2 * input[0], 0, ""};
 }
 
 LayerSizes place_elementwise(const LayerSpec&, const Shape& input) { return {input, 0, 0, ""}; }

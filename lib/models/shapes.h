@@ -33,6 +33,7 @@ LayerSizes place_global_pool2d(const LayerSpec& spec, const Shape& input);
 LayerSizes place_flatten(const LayerSpec& spec, const Shape& input);
 LayerSizes place_dense(const LayerSpec& spec, const Shape& input);
 LayerSizes place_batch_norm(const LayerSpec& spec, const Shape& input);
+LayerSizes place_layer_norm(const LayerSpec& spec, const Shape& input);
 LayerSizes place_elementwise(const LayerSpec& spec, const Shape& input);  // the output has the input's shape
 
 // A window that slides along one axis: the cells of padding before and after the input, and the number of

@@ -18,7 +18,7 @@ class BinaryCrossEntropy : public Objective {
   explicit BinaryCrossEntropy(const TrainSpec& train)
       : Objective(objective_info("binary_cross_entropy")),
         label_smoothing_(train.label_smoothing),
-        weights_(train.loss.class_weights) {}
+        weights_(train.loss.class_weights.weights) {}
 
   at::Tensor training_loss(const at::Tensor& logits, const at::Tensor& targets) const override {
     const at::Tensor hard = as_numbers(targets, logits);
@@ -37,6 +37,23 @@ class BinaryCrossEntropy : public Objective {
     sums.select(0, kTruePositives).copy_(predicted.logical_and(positive).sum());
     sums.select(0, kPredictedPositives).copy_(predicted.sum());
     sums.select(0, kPositives).copy_(positive.sum());
+  }
+  at::Tensor count(const at::Tensor& logits, const at::Tensor& targets) const override {
+    const at::Tensor positive = as_numbers(targets, logits) > 0.5;
+    const at::Tensor predicted = logits > 0;
+    const at::Tensor first =
+        at::stack({positive.sum(0), predicted.sum(0), predicted.logical_and(positive).sum(0)}, 1);
+    const int64_t outputs = logits.size(1), bins = score_bins(outputs);
+    const at::Tensor scores = logits.to(at::kDouble);
+    const at::Tensor bin = scores
+                               .div(scores.abs() + 1)  // -1 to 1
+                               .add_(1)
+                               .mul_(static_cast<double>(bins) / 2)
+                               .to(at::kLong)
+                               .clamp_max_(bins - 1);
+    const at::Tensor histogram = at::arange(outputs, bin.options()) * 2 + positive.logical_not();
+    const at::Tensor counts = at::bincount((histogram * bins + bin).flatten(), {}, outputs * 2 * bins);
+    return at::cat({first, counts.view({outputs, 2 * bins})}, 1);
   }
 
  private:

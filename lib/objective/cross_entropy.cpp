@@ -9,7 +9,8 @@ class CrossEntropy : public Objective {
  public:
   explicit CrossEntropy(const TrainSpec& train)
       : Objective(objective_info("cross_entropy")), label_smoothing_(train.label_smoothing) {
-    if (!train.loss.class_weights.empty()) weights_ = at::tensor(train.loss.class_weights, at::kDouble);
+    const std::vector<double>& weights = train.loss.class_weights.weights;
+    if (!weights.empty()) weights_ = at::tensor(weights, at::kDouble);
   }
 
   at::Tensor training_loss(const at::Tensor& logits, const at::Tensor& targets) const override {
@@ -28,6 +29,16 @@ class CrossEntropy : public Objective {
     at::eq_out(hits, logits.argmax(1), targets);
     at::Tensor correct = sums.select(0, 0);
     at::sum_out(correct, hits, at::IntArrayRef{0});
+  }
+  at::Tensor count(const at::Tensor& logits, const at::Tensor& targets) const override {
+    const at::Tensor predicted = logits.argmax(1);
+    const at::Tensor own = logits.gather(1, targets.unsqueeze(1));
+    const at::Tensor in_top = logits.gt(own).sum(1).lt(kTop);
+    const auto by_class = [&](const at::Tensor& labels) { return at::bincount(labels, {}, logits.size(1)); };
+    return at::stack(
+        {by_class(targets), by_class(predicted), by_class(targets.masked_select(predicted.eq(targets))),
+         by_class(targets.masked_select(in_top))},
+        1);
   }
 
  private:

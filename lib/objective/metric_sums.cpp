@@ -48,27 +48,46 @@ void MetricSums::add_batch(const Objective& objective, const at::Tensor& outputs
   at::Tensor batch = at::full({kOwn + own}, targets.size(0), options);  // the examples
   batch.select(0, kLoss).copy_(loss_sum);
   objective.sum_up(outputs, targets, batch.narrow(0, kOwn, own));
-  add(std::move(batch));
+  add(values_, std::move(batch));
+}
+
+void MetricSums::add_evaluated(const Objective& objective, const at::Tensor& outputs,
+                               const at::Tensor& targets) {
+  add_batch(objective, outputs, targets, objective.evaluation_loss(outputs, targets));
+  const at::NoGradGuard no_grad;
+  add(counts_, objective.count(outputs, targets));
 }
 
 void MetricSums::add(const MetricSums& other) {
   if (!other.values_.defined()) return;
   objective_ = other.objective_;
-  if (values_.defined() && values_.device() == other.values_.device()) {
-    values_.add_(other.values_);
+  const auto add_values = [](at::Tensor& to, const at::Tensor& values) {
+    if (to.defined() && values.defined() && to.device() == values.device()) {
+      to.add_(values);
+    } else if (values.defined()) {
+      add(to, values.clone());
+    }
+  };
+  add_values(values_, other.values_);
+  add_values(counts_, other.counts_);
+}
+
+void MetricSums::add(at::Tensor& to, at::Tensor&& values) {
+  if (!values.defined()) return;
+  if (!to.defined()) {
+    to = std::move(values);
+  } else if (to.device() == values.device()) {
+    to.add_(values);
   } else {
-    add(other.values_.clone());
+    to = values.add_(to.to(values.device()));
   }
 }
 
-void MetricSums::add(at::Tensor&& values) {
-  if (!values_.defined()) {
-    values_ = std::move(values);
-  } else if (values_.device() == values.device()) {
-    values_.add_(values);
-  } else {
-    values_ = values.add_(values_.to(values.device()));
-  }
+Counts MetricSums::counted() const {
+  if (!counts_.defined()) return {};
+  const at::Tensor counts = counts_.cpu().contiguous();
+  const int64_t* const first = counts.const_data_ptr<int64_t>();
+  return {counts.size(0), {first, first + counts.numel()}};
 }
 
 double MetricSums::at(int64_t index) const { return values_[index].item<double>(); }
@@ -92,6 +111,8 @@ MetricValues MetricSums::metrics() const {
   if (!values_.defined()) return metrics;
   for (const MetricInfo& metric : objective_->metrics)
     metrics.emplace_back(metric.name, metric.value([&](const std::string& name) { return sums.at(name); }));
+  const MetricValues counted_ones = objective_->values_of(counted());
+  metrics.insert(metrics.end(), counted_ones.begin(), counted_ones.end());
   return metrics;
 }
 

@@ -25,24 +25,32 @@ class MetricSums {
   // Adds one batch. `loss_sum` is the sum of its losses (a scalar).
   void add_batch(const Objective& objective, const at::Tensor& outputs, const at::Tensor& targets,
                  const at::Tensor& loss_sum);
+  // Adds one batch of an evaluation: its evaluation loss, and what evaluations count besides.
+  void add_evaluated(const Objective& objective, const at::Tensor& outputs, const at::Tensor& targets);
   // Adds sums of the same objective. Afterwards these sums are on the device of `other`.
   void add(const MetricSums& other);
 
   int64_t examples() const;
-  double loss() const;           // mean over the examples; NaN if there are none
-  MetricValues metrics() const;  // all metrics of the objective; NaN if there are no examples
+  double loss() const;  // mean over the examples; NaN if there are none
+  // The metrics of the objective, NaN if there are no examples; with those of evaluations that have a value.
+  MetricValues metrics() const;
   // The sums by name; empty if no objective is known.
   std::map<std::string, double> named() const;
   // float64, in the order of ObjectiveInfo::sum_names(): exact for counts up to 2^53. An undefined tensor if
   // no objective is known.
   at::Tensor& values() { return values_; }
+  // What was counted: int64 [rows, columns], on any device. An undefined tensor if this is no evaluation, or
+  // of a loss that counts nothing.
+  at::Tensor& counts() { return counts_; }
+  Counts counted() const;
 
  private:
-  void add(at::Tensor&& values);
+  static void add(at::Tensor& to, at::Tensor&& values);
   double at(int64_t index) const;
 
   const ObjectiveInfo* objective_ = nullptr;
   at::Tensor values_;
+  at::Tensor counts_;
 };
 
 }  // namespace dtrain

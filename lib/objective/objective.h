@@ -25,6 +25,10 @@ class Objective {
   // device of `outputs`. Uses few operations: for a small batch, a device takes longer to start an operation
   // than to compute it.
   virtual void sum_up(const at::Tensor& outputs, const at::Tensor& targets, const at::Tensor& sums) const = 0;
+  // What an evaluation counts of these examples, int64 [rows, columns] as kinds/counts.h describes; an
+  // undefined tensor if nothing. The size depends on the number of outputs alone, so that a batch without
+  // examples counts as many zeros.
+  virtual at::Tensor count(const at::Tensor& /*outputs*/, const at::Tensor& /*targets*/) const { return {}; }
 
  protected:
   explicit Objective(const ObjectiveInfo& info) : info_(info) {}

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <nlohmann/json.hpp>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -11,8 +12,10 @@
 #include "kinds/objectives.h"
 #include "kinds/strategies.h"
 #include "models/model.h"
+#include "plan/class_weights.h"
 #include "plan/devices.h"
 #include "spec/field_error.h"
+#include "spec/fields.h"
 
 namespace dtrain {
 namespace {
@@ -140,13 +143,42 @@ void check_targets(LoadedSpec& loaded, const DatasetInfo& data) {
     add("train.loss.kind", fmt::format("{} is a loss of numbers, and the targets of {} are classes; use "
                                        "cross_entropy",
                                        loss.kind, data.name));
-  if (data.targets > 0) return;
-  if (targets == Targets::kEither && data.classes != 2)
+  if (data.targets == 0 && targets == Targets::kEither && data.classes != 2)
     add("train.loss.kind", fmt::format("{} tells two classes apart, and {} has {}; use cross_entropy",
                                        loss.kind, data.name, data.classes));
-  const auto weights = std::ssize(loss.class_weights);
-  if (targets == Targets::kClass && weights > 0 && weights != data.classes)
-    add("train.loss.class_weights", fmt::format("has {} entries for {} classes", weights, data.classes));
+}
+
+// A metric to go by has to tell evaluations apart.
+void check_top(LoadedSpec& loaded, const DatasetInfo& data) {
+  if (data.classes == 0 || data.classes > kTop) return;
+  for (const char* path :
+       {"checkpoint.best.metric", "callbacks.early_stopping.metric", "train.schedule.metric"}) {
+    if (to_json(*find_field(job_fields(), path), loaded.spec) == "top_5_accuracy")
+      loaded.problems.push_back(loaded.problem_at(
+          path, fmt::format("top_5_accuracy is always 1 with {} classes; use accuracy", data.classes)));
+  }
+}
+
+// Checks that the operations of data.augment can be done to the examples.
+void check_augment(LoadedSpec& loaded, const DatasetInfo& data) {
+  const std::vector<AugmentSpec>& operations = loaded.spec.data.augment;
+  const auto add = [&](size_t index, const std::string& name, const std::string& text) {
+    const std::string path = fmt::format("data.augment[{}].{}", index, name);
+    loaded.problems.push_back(loaded.problem_at(path, text));
+  };
+  if (!operations.empty() && (!data.has_pixels || data.image_shape.size() != 3)) {
+    loaded.problems.push_back(loaded.problem_at(
+        "data.augment",
+        fmt::format("changes pictures, and the examples of {} are numbers; leave it out", data.name)));
+    return;
+  }
+  for (size_t i = 0; i < operations.size(); ++i) {
+    const AugmentSpec& operation = operations[i];
+    const int64_t side = std::min(data.image_shape[1], data.image_shape[2]);
+    if (operation.kind == "random_crop" && operation.padding_mode == "reflect" && operation.padding >= side)
+      add(i, "padding", fmt::format("{} is more than a picture with a side of {} has to reflect; at most {}",
+                                    operation.padding, counted(side, "pixel"), side - 1));
+  }
 }
 
 // Adds shape errors of the model to the problems, located at the layer in the spec if it lists layers.
@@ -262,6 +294,9 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
   if (data.classes > 0) plan.spec.data.classes = data.classes;
   if (data.table.empty()) plan.spec.data.class_names = data.class_names;
   check_targets(loaded, data);
+  check_top(loaded, data);
+  plan.spec.train.loss.class_weights = resolve_class_weights(loaded, data);
+  check_augment(loaded, data);
   plan.model = resolve_model(loaded, data);
   plan.bytes_per_parameter = bytes_per_parameter(plan.spec.model);
   const EarlyStoppingSpec& early = plan.spec.callbacks.early_stopping;

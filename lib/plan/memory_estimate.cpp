@@ -6,6 +6,7 @@
 #include <limits>
 
 #include "core/text.h"
+#include "data/picture_dataset.h"
 #include "kinds/strategies.h"
 
 namespace dtrain {
@@ -57,7 +58,7 @@ MemoryEstimate estimate_memory(const JobPlan& job, const RunPlan& run) {
   estimate.program = kProgramBytes;
   const DatasetInfo& data = job.data;
   estimate.data =
-      data.name == "image_folder" ? 0 : data.stored_bytes();  // pictures are read when they are needed
+      is_picture_dataset(data.name) ? 0 : data.stored_bytes();  // pictures are read when they are needed
   estimate.parameters = parameters + job.model.buffers() * job.bytes_per_parameter;
   // Shared memory has one area of gradients per replica, and one area of parameters for all.
   if (shared && one_copy) estimate.parameters /= replicas;

@@ -112,6 +112,8 @@ struct TypeText {
                                : "list of names";
   }
   std::string of(const std::vector<LayerSpec>*) const { return "list of layers"; }
+  std::string of(const ClassWeights*) const { return "list of numbers, numbers by name, or `balanced`"; }
+  std::string of(const std::vector<AugmentSpec>*) const { return "list of operations"; }
 
  private:
   std::string or_word() const { return field.word.empty() ? "" : ", or `" + field.word + "`"; }
@@ -168,21 +170,27 @@ std::string common_text() {
   return text;
 }
 
-std::string layers_text() {
+// The kinds of the entries of a list, and their fields.
+template <class Entry>
+std::string entries_text(const EntryList<Entry>& list, const std::string& introduction,
+                         const std::string& example) {
   std::string text =
-      "\n## `model.layers`\n\nOne entry a layer, from input to output; the last has as many units as there "
-      "are classes. A "
-      "layer takes only the\nfields that its kind uses:\n\n| Kind | Fields |\n|---|---|\n";
-  for (const std::string& kind : layer_kinds().built) {
-    std::vector<std::string> names = fields_of_layer(kind);
+      fmt::format("\n## `{}`\n\n{}\n\n| Kind | Fields |\n|---|---|\n", list.path, introduction);
+  for (const std::string& kind : list.kinds.built) {
+    std::vector<std::string> names = fields_of_kind(list.fields, kind);
     names.erase(names.begin());
     text += fmt::format("| `{}` | {} |\n", kind, names.empty() ? "" : "`" + join(names, "`, `") + "`");
   }
   text += std::string("\n") + kTableHead;
-  for (const auto& field : layer_fields()) text += row(field, field.path, "");
-  text += R"(
-```yaml
-model:
+  for (const auto& field : list.fields) text += row(field, field.path, "");
+  return text + "\n```yaml\n" + example + "```\n";
+}
+
+const char* const kLayersIntroduction =
+    R"(One entry a layer, from input to output; the last has as many units as there are classes. A layer takes only the
+fields that its kind uses:)";
+
+const char* const kLayersExample = R"(model:
   kind: layers
   layers:
     - {kind: conv2d, filters: 32, kernel_size: 3}
@@ -190,10 +198,17 @@ model:
     - {kind: max_pool2d}
     - {kind: flatten}
     - {kind: dense, units: 10}
-```
 )";
-  return text;
-}
+
+const char* const kAugmentIntroduction =
+    R"(One entry an operation, in the order in which they are done; an entry without fields may be written as a word.
+[Augmentation](data.md#augmentation) says what each does. An operation takes only the fields that its kind uses:)";
+
+const char* const kAugmentExample = R"(data:
+  augment:
+    - flip
+    - {kind: random_crop, padding: 4, padding_mode: reflect}
+)";
 
 // The section's own fields, then those of its subsections.
 std::string section_text(const std::string& section) {
@@ -213,7 +228,9 @@ std::string section_text(const std::string& section) {
     text = section.empty() ? "\n## Top level\n\n" : fmt::format("\n## `{}`\n\n", section);
     text += kTableHead + rows;
   }
-  if (section == "model") text += layers_text();
+  if (section == "model") text += entries_text(entry_list<LayerSpec>(), kLayersIntroduction, kLayersExample);
+  if (section == "data")
+    text += entries_text(entry_list<AugmentSpec>(), kAugmentIntroduction, kAugmentExample);
   return text + subsections;
 }
 

@@ -45,10 +45,13 @@ std::string rows_of(const EventField<T>& field, const std::optional<Value>& valu
 }
 template <class T>
 std::string rows_of(const EventField<T>& field, const MetricValues&) {
+  constexpr bool kOfTraining = std::is_same_v<T, StepEvent> || std::is_same_v<T, EpochEvent>;
   std::string rows;
-  for (const MetricInfo& metric : known_metrics())
+  for (const MetricInfo& metric : known_metrics()) {
+    if (kOfTraining && metric.is_of_evaluations()) continue;
     rows += row(metric.name, "number", metric.unit == MetricUnit::kFraction ? "0 to 1" : "", field.doc,
                 field.when);
+  }
   return rows;
 }
 template <class T, HasEventTable Part>

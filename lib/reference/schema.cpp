@@ -69,7 +69,16 @@ struct TypeSchema {
     const ordered_json device = {{"type", "string"}, {"pattern", "^(" + field.pattern + ")$"}};
     return {{"anyOf", {{{"enum", field.choices->built}}, device, list(device)}}};
   }
+  ordered_json of(const ClassWeights*) const {
+    const ordered_json number = of(static_cast<const double*>(nullptr));
+    const ordered_json word = {{"enum", {"balanced"}}};
+    const ordered_json by_name = {{"type", "object"}, {"additionalProperties", number}};
+    return {{"anyOf", {word, {{"$ref", "#/definitions/variable"}}, list(number), by_name}}};
+  }
   ordered_json of(const std::vector<LayerSpec>*) const { return list({{"$ref", "#/definitions/layer"}}); }
+  ordered_json of(const std::vector<AugmentSpec>*) const {
+    return list({{"anyOf", {{{"enum", augment_kinds().built}}, {{"$ref", "#/definitions/operation"}}}}});
+  }
 
  private:
   ordered_json list(const ordered_json& item) const {
@@ -114,19 +123,20 @@ ordered_json section_schema(const std::string& section) {
   return schema;
 }
 
-// Each kind of layer allows and requires its own fields.
-ordered_json layer_schema() {
+// Each kind of entry allows and requires its own fields.
+template <class Entry>
+ordered_json entry_schema(const EntryList<Entry>& list) {
   ordered_json properties = ordered_json::object();
-  for (const auto& field : layer_fields()) properties[field.path] = field_schema(field);
+  for (const auto& field : list.fields) properties[field.path] = field_schema(field);
   ordered_json kinds = ordered_json::array();
-  for (const std::string& kind : layer_kinds().built) {
+  for (const std::string& kind : list.kinds.built) {
+    const std::vector<std::string> names = fields_of_kind(list.fields, kind);
     ordered_json required = ordered_json::array();
-    for (const std::string& name : fields_of_layer(kind)) {
-      if (find_field(layer_fields(), name)->required) required.push_back(name);
+    for (const std::string& name : names) {
+      if (find_field(list.fields, name)->required) required.push_back(name);
     }
-    kinds.push_back(
-        {{"if", {{"properties", {{"kind", {{"const", kind}}}}}}},
-         {"then", {{"propertyNames", {{"enum", fields_of_layer(kind)}}}, {"required", required}}}});
+    kinds.push_back({{"if", {{"properties", {{"kind", {{"const", kind}}}}}}},
+                     {"then", {{"propertyNames", {{"enum", names}}}, {"required", required}}}});
   }
   return {{"type", "object"},
           {"properties", properties},
@@ -190,7 +200,8 @@ std::string json_schema() {
       {"definitions",
        {{"variable",
          {{"description", "an environment variable"}, {"type", "string"}, {"pattern", kVariablePattern}}},
-        {"layer", layer_schema()}}}};
+        {"layer", entry_schema(entry_list<LayerSpec>())},
+        {"operation", entry_schema(entry_list<AugmentSpec>())}}}};
   schema.update(section_schema(""));
   schema["allOf"] = conditions();
   return schema.dump(2) + "\n";

@@ -28,24 +28,42 @@ ordered_json value_json(const FieldInfo& field, const std::vector<std::string>& 
   return field.choices && texts.size() == 1 ? ordered_json(texts.front()) : ordered_json(texts);
 }
 
+// No numbers stand for a default that the field's `otherwise` tells.
 ordered_json value_json(const FieldInfo& field, const std::vector<double>& numbers) {
-  if (!field.one_or_more) return numbers;
+  if (!field.one_or_more && !(numbers.empty() && !field.otherwise.empty())) return numbers;
   return numbers.empty()       ? ordered_json()
          : numbers.size() == 1 ? ordered_json(numbers.front())
                                : ordered_json(numbers);
 }
 
-ordered_json value_json(const FieldInfo&, const std::vector<LayerSpec>& layers) {
+template <class Entry>
+ordered_json entries_json(const std::vector<Entry>& entries) {
   ordered_json list = ordered_json::array();
-  for (const LayerSpec& layer : layers) {
+  for (const Entry& entry : entries) {
     ordered_json object = ordered_json::object();
-    for (const Field<LayerSpec>& field : layer_fields()) {
-      const ordered_json value = to_json(field, layer);
-      if (applies(layer_fields(), field, layer) && !value.is_null()) object[field.path] = value;
+    for (const Field<Entry>& field : entry_list<Entry>().fields) {
+      const ordered_json value = to_json(field, entry);
+      if (applies(entry_list<Entry>().fields, field, entry) && !value.is_null()) object[field.path] = value;
     }
     list.push_back(object);
   }
   return list;
+}
+
+ordered_json value_json(const FieldInfo&, const ClassWeights& weights) {
+  if (weights.balanced) return "balanced";
+  if (weights.names.empty()) return weights.weights;
+  ordered_json by_name = ordered_json::object();
+  for (size_t i = 0; i < weights.names.size(); ++i) by_name[weights.names[i]] = weights.weights[i];
+  return by_name;
+}
+
+ordered_json value_json(const FieldInfo&, const std::vector<LayerSpec>& layers) {
+  return entries_json(layers);
+}
+
+ordered_json value_json(const FieldInfo&, const std::vector<AugmentSpec>& operations) {
+  return entries_json(operations);
 }
 
 template <class T>
@@ -107,18 +125,25 @@ bool applies(const Fields<Spec>& fields, const FieldInfo& field, const Spec& spe
 
 template const Field<JobSpec>* find_field(const Fields<JobSpec>&, const std::string&);
 template const Field<LayerSpec>* find_field(const Fields<LayerSpec>&, const std::string&);
+template const Field<AugmentSpec>* find_field(const Fields<AugmentSpec>&, const std::string&);
 template ordered_json to_json(const Field<JobSpec>&, const JobSpec&);
 template ordered_json to_json(const Field<LayerSpec>&, const LayerSpec&);
+template ordered_json to_json(const Field<AugmentSpec>&, const AugmentSpec&);
 template bool applies(const Fields<JobSpec>&, const FieldInfo&, const JobSpec&);
 template bool applies(const Fields<LayerSpec>&, const FieldInfo&, const LayerSpec&);
+template bool applies(const Fields<AugmentSpec>&, const FieldInfo&, const AugmentSpec&);
 
-std::vector<std::string> fields_of_layer(const std::string& kind) {
+template <class Entry>
+std::vector<std::string> fields_of_kind(const Fields<Entry>& fields, const std::string& kind) {
   std::vector<std::string> names;
-  for (const auto& field : layer_fields()) {
+  for (const auto& field : fields) {
     if (field.when.paths.empty() || contains(field.when.values, kind)) names.push_back(field.path);
   }
   return names;
 }
+
+template std::vector<std::string> fields_of_kind(const Fields<LayerSpec>&, const std::string&);
+template std::vector<std::string> fields_of_kind(const Fields<AugmentSpec>&, const std::string&);
 
 std::vector<std::string> names_in_section(const std::string& section) {
   const std::string prefix = section.empty() ? "" : section + ".";
@@ -138,6 +163,11 @@ const std::vector<std::string>& word_sections() {
 }
 
 bool may_be_word(const std::string& section) { return contains(word_sections(), section); }
+
+const std::vector<std::string>& word_lists() {
+  static const std::vector<std::string> lists = {entry_list<AugmentSpec>().path};
+  return lists;
+}
 
 std::string suggest_field(const std::string& path) {
   const size_t dot = path.rfind('.');

@@ -1,15 +1,13 @@
-// The tables of fields. To add a field, add a member with its default to spec.h, and one entry here.
+// The table of the fields of a job. To add a field, add a member with its default to spec.h, and one entry
+// here.
 #include "spec/fields.h"
 
 #include "kinds/objectives.h"
 #include "kinds/strategies.h"
+#include "spec/field_table.h"
 
 namespace dtrain {
 namespace {
-
-Bounds between(double minimum, double maximum) { return {minimum, maximum, false, false}; }
-Bounds above_zero_to(double maximum) { return {0.0, maximum, true, false}; }
-Bounds zero_to_below_one() { return {0.0, 1.0, false, true}; }
 
 const Condition kReplicated{
     {"strategy.kind"}, strategies_where([](const StrategyTraits& traits) { return traits.is_synchronous; })};
@@ -22,10 +20,10 @@ const Condition kInitialized{{"model.kind"}, {"mlp", "cnn", "resnet"}};
 const Condition kSynthetic{{"data.dataset", "data.fallback"}, {"synthetic"}};
 const Condition kDatasetOfFiles{
     {"data.dataset"},
-    {"mnist", "fashion_mnist", "cifar10", "cifar100", "idx", "image_folder", "arrays", "csv"}};
-const Condition kImageFolder{{"data.dataset"}, {"image_folder"}};
+    {"mnist", "fashion_mnist", "cifar10", "cifar100", "idx", "image_folder", "tar", "arrays", "csv"}};
+const Condition kPictures{{"data.dataset"}, {"image_folder", "tar"}};
 const Condition kCsv{{"data.dataset"}, {"csv"}};
-const Condition kDividing{{"data.dataset"}, {"image_folder", "arrays", "csv"}};
+const Condition kDividing{{"data.dataset"}, {"image_folder", "tar", "arrays", "csv"}};
 const Condition kSgd{{"train.optimizer.kind"}, {"sgd"}};
 const Condition kRmsprop{{"train.optimizer.kind"}, {"rmsprop"}};
 const Condition kMomentum{{"train.optimizer.kind"}, {"sgd", "rmsprop"}};
@@ -51,7 +49,6 @@ const Condition kHuber{{"train.loss.kind"}, {"huber"}};
 const Condition kOfClasses{{"train.loss.kind"}, {"cross_entropy", "binary_cross_entropy"}};
 const Condition kScaled{{"train.learning_rate_scaling.rule"}, {"linear", "sqrt"}};
 
-const Choices kPaddings{"padding", {"valid", "same", "symmetric"}};
 const Choices kStems{"stem", {"large", "small"}};
 const Choices kDtypes{"dtype", {"float32", "float64"}};
 const Choices kScalingRules{"scaling rule", {"none", "linear", "sqrt"}};
@@ -81,21 +78,14 @@ const Choices& strategy_kinds() {
 }
 
 const Choices& dataset_kinds() {
-  static const Choices choices{
-      "dataset",
-      {"mnist", "fashion_mnist", "cifar10", "cifar100", "idx", "image_folder", "arrays", "csv", "synthetic"}};
+  static const Choices choices{"dataset",
+                               {"mnist", "fashion_mnist", "cifar10", "cifar100", "idx", "image_folder", "tar",
+                                "arrays", "csv", "synthetic"}};
   return choices;
 }
 
 const Choices& model_kinds() {
   static const Choices choices{"model", {"mlp", "cnn", "resnet", "layers"}};
-  return choices;
-}
-
-const Choices& layer_kinds() {
-  static const Choices choices{"layer",
-                               {"conv2d", "max_pool2d", "avg_pool2d", "global_avg_pool2d", "flatten", "dense",
-                                "relu", "gelu", "tanh", "sigmoid", "batch_norm", "dropout", "add"}};
   return choices;
 }
 
@@ -123,14 +113,7 @@ const Choices& schedule_kinds() {
   return choices;
 }
 
-// Makes a field's path and its accessor from one spelling, so that they cannot differ.
-#define FIELD(Spec, member_path, ...)                                          \
-  Field<Spec> {                                                                \
-    FieldInfo{.path = #member_path, __VA_ARGS__},                              \
-        Accessor<Spec>(+[](Spec & spec) -> auto& { return spec.member_path; }) \
-  }
 #define JOB(...) FIELD(JobSpec, __VA_ARGS__)
-#define LAYER(...) FIELD(LayerSpec, __VA_ARGS__)
 
 const Fields<JobSpec>& job_fields() {
   // clang-format off
@@ -139,7 +122,6 @@ const Fields<JobSpec>& job_fields() {
           .common = true),
       JOB(seed, .doc = "decides initial weights, the order of the examples, dropout and synthetic data",
           .bounds = {.minimum = 0}),
-
 
       JOB(strategy.kind, .doc = "where variables live and how the replicas' gradients become one update",
           .choices = &strategy_kinds(), .common = true),
@@ -156,8 +138,7 @@ const Fields<JobSpec>& job_fields() {
       JOB(strategy.timeout_seconds, .doc = "how long replicas wait for each other before the job ends", .unit = "s",
           .bounds = above_zero_to(86400)),
       JOB(strategy.bucket_megabytes, .doc = "gradients are exchanged over gloo in buckets of about this size",
-          .unit = "MB",
-          .bounds = above_zero_to(4096), .when = kReplicated),
+          .unit = "MB", .bounds = above_zero_to(4096), .when = kReplicated),
       JOB(strategy.compress, .doc = "the type in which gradients are sent between hosts, or through gloo: half the "
           "bytes, and sums of that precision", .choices = &kCompressions, .when = kReplicated),
       JOB(strategy.workers, .doc = "processes that train, each on its own", .bounds = between(1, 1024),
@@ -166,8 +147,7 @@ const Fields<JobSpec>& job_fields() {
           .when = kParameterServer),
       JOB(strategy.max_staleness, .doc = "how many updates by others may come between a worker's reading of the "
           "variables and its own update; faster workers wait. At least `workers` - 1", .unit = "updates",
-          .bounds = between(0, 1e6),
-          .word = "none", .when = kParameterServer),
+          .bounds = between(0, 1e6), .word = "none", .when = kParameterServer),
       JOB(strategy.staleness_learning_rate, .doc = "inverse: an update with a staleness of s is made with the "
           "learning rate / (1 + s)", .choices = &kStalenessRules, .when = kParameterServer),
       JOB(strategy.min_shard_kib, .doc = "a variable is divided among servers into shards of at least this size",
@@ -198,17 +178,19 @@ const Fields<JobSpec>& job_fields() {
           "of the training examples (of a column of words: none of its categories)",
           .choices = &kMissing, .when = kCsv),
       JOB(data.image.size, .doc = "height and width that pictures are brought to", .unit = "pixels",
-          .bounds = between(1, 4096), .length = {2, 2}, .when = kImageFolder, .required = true),
+          .bounds = between(1, 4096), .length = {2, 2}, .when = kPictures, .required = true),
       JOB(data.image.fit, .doc = "how: stretch changes proportions; crop keeps them and cuts off what is over; pad "
-          "keeps them and adds black bars", .choices = &kFits, .when = kImageFolder),
+          "keeps them and adds black bars", .choices = &kFits, .when = kPictures),
       JOB(data.image.channels, .doc = "3: red, green and blue; 1: grey", .bounds = between(1, 3),
-          .when = kImageFolder),
+          .when = kPictures),
       JOB(data.image.mean, .doc = "subtracted from pixels, after they are scaled to 0..1: one number for all channels, "
           "or one for each; imagenet: 0.485, 0.456, 0.406", .bounds = between(-1e6, 1e6), .length = {1, 4096},
           .word = "imagenet", .one_or_more = true, .numbers = {0.485, 0.456, 0.406}, .otherwise = "`data.mean`"),
       JOB(data.image.standard_deviation, .doc = "divides pixels, after the mean is subtracted; imagenet: 0.229, 0.224, "
           "0.225", .bounds = between(1e-6, 1e6), .length = {1, 4096}, .word = "imagenet", .one_or_more = true,
           .numbers = {0.229, 0.224, 0.225}, .otherwise = "`data.standard_deviation`"),
+      JOB(data.augment, .doc = "what is done to pictures before they are trained on, at random, in this order "
+          "([augmentation](data.md#augmentation)); a plain word is the kind", .length = {0, 32}),
       JOB(data.split.test, .doc = "keep this part of the examples for the test, where there is no folder `test/` or "
           "file for it; of pictures the names of the files decide which, so that a new one moves no other",
           .bounds = {0.0, 1.0, true, true}, .word = "none", .when = kDividing),
@@ -216,7 +198,7 @@ const Fields<JobSpec>& job_fields() {
           "training are of it, and the test examples are evaluated once, at the end "
           "([validation](training.md#validation))", .bounds = {0.0, 1.0, true, true}, .word = "none"),
       JOB(data.split.seed, .doc = "decides, with the number of examples, which of them are in the test and validation "
-          "parts; of an image_folder, with the names of the files", .bounds = {.minimum = 0}),
+          "parts; of pictures, with their names", .bounds = {.minimum = 0}),
       JOB(data.shape, .doc = "channels, height and width of a synthetic image", .bounds = between(1, 4096),
           .length = {3, 3}, .when = kSynthetic),
       JOB(data.classes, .doc = "how many classes there are; auto: as many as the labels in the files name, of mnist "
@@ -228,9 +210,9 @@ const Fields<JobSpec>& job_fields() {
       JOB(data.standard_deviation, .doc = "divides pixels, after the mean is subtracted",
           .bounds = between(1e-6, 1e6)),
       JOB(data.cache, .doc = "auto, disk: decode and scale the pictures once, into a file that all replicas and later "
-          "runs share (`dtrain cache`); none: whenever a batch needs them", .choices = &kCaches, .when = kImageFolder),
+          "runs share (`dtrain cache`); none: whenever a batch needs them", .choices = &kCaches, .when = kPictures),
       JOB(data.cache_gigabytes, .doc = "how large that file may be", .unit = "GB", .bounds = above_zero_to(1e6),
-          .when = kImageFolder),
+          .when = kPictures),
       JOB(data.prefetch, .doc = "how many batches a separate thread prepares ahead of training, which helps if a core "
           "has nothing else to do; 0: none; auto: 2 of pictures without a cache, else none", .unit = "batches",
           .bounds = between(0, 1024), .word = "auto"),
@@ -252,8 +234,7 @@ const Fields<JobSpec>& job_fields() {
       JOB(model.kernel_size, .doc = "height and width of the convolutions' kernels", .unit = "pixels",
           .bounds = between(1, 1024), .when = kCnn),
       JOB(model.depth, .doc = "18 or 34: blocks of two 3x3 convolutions; 50: blocks of three, of which the outer ones "
-          "are 1x1",
-          .bounds = between(18, 50), .when = kResnet),
+          "are 1x1", .bounds = between(18, 50), .when = kResnet),
       JOB(model.stem, .doc = "large: a convolution of 7x7 and a pooling, each with a stride of 2, for images of 100 "
           "pixels and more; small: a convolution of 3x3", .choices = &kStems, .when = kResnet),
       JOB(model.activation, .doc = "after every hidden layer", .choices = &activation_kinds(), .when = kNamedModel),
@@ -292,15 +273,15 @@ const Fields<JobSpec>& job_fields() {
       JOB(train.optimizer.weight_decay, .doc = "sgd, rmsprop, adam: the L2 penalty; adamw: decoupled decay",
           .bounds = between(0, 1000)),
       JOB(train.optimizer.weight_decay_exclude, .doc = "what does not decay: the biases, and the scales of "
-          "`batch_norm`",
-          .choices = &kDecayExclusions),
+          "`batch_norm` and `layer_norm`", .choices = &kDecayExclusions),
       JOB(train.loss.kind, .doc = "what training minimises ([losses](training.md#losses)); `loss: huber` is short for "
           "`loss: {kind: huber}`",
           .choices = &kLosses),
       JOB(train.loss.delta, .doc = "the error from which on the loss grows linearly and no longer with its square",
           .bounds = above_zero_to(1e9), .when = kHuber),
-      JOB(train.loss.class_weights, .doc = "for each class, in order, what the losses of its examples are multiplied "
-          "by in training; of binary_cross_entropy for the targets 0 and 1; []: all weigh the same",
+      JOB(train.loss.class_weights, .doc = "what the losses of each class's examples are multiplied by in training: a "
+          "list for the classes in order (of binary_cross_entropy for the targets 0 and 1), numbers by the classes' "
+          "names (those left out weigh 1), or balanced: training examples / (classes * those of the class)",
           .bounds = between(0, 1e6), .length = {0, 100000}, .when = kOfClasses),
       JOB(train.precision, .doc = "bf16_mixed, fp16_mixed: convolutions and dense layers compute in 16 bits while "
           "weights, optimizer and evaluations stay in float32; fp16 scales the loss "
@@ -444,51 +425,6 @@ const Fields<JobSpec>& job_fields() {
           "mantissa"),
       JOB(cuda.cudnn_benchmark, .doc = "try cuDNN's algorithms for each convolution and use the fastest; runs then "
           "differ in their bits"),
-  };
-  // clang-format on
-  return fields;
-}
-
-const Fields<LayerSpec>& layer_fields() {
-  static const std::string kLayerName = "[A-Za-z][A-Za-z0-9_]{0,63}";
-  static const Condition weighted{{"kind"}, {"conv2d", "dense"}};
-  static const Condition sliding{{"kind"}, {"conv2d", "max_pool2d", "avg_pool2d"}};
-  static const Condition pools{{"kind"}, {"max_pool2d", "avg_pool2d"}};
-  static const Condition conv2d{{"kind"}, {"conv2d"}};
-  static const Condition dense{{"kind"}, {"dense"}};
-  static const Condition dropout{{"kind"}, {"dropout"}};
-  static const Condition add{{"kind"}, {"add"}};
-  static const Condition batch_norm{{"kind"}, {"batch_norm"}};
-  // clang-format off
-  static const Fields<LayerSpec> fields = {
-      LAYER(kind, .doc = "what the layer does", .choices = &layer_kinds(), .required = true),
-      LAYER(units, .doc = "outputs", .unit = "units", .bounds = between(1, 1e6), .when = dense, .required = true),
-      LAYER(filters, .doc = "output channels", .unit = "filters", .bounds = between(1, 1e6), .when = conv2d,
-            .required = true),
-      LAYER(kernel_size, .doc = "height and width of the kernel", .unit = "pixels", .bounds = between(1, 1024),
-            .when = conv2d),
-      LAYER(pool_size, .doc = "height and width of the pooled window", .unit = "pixels", .bounds = between(1, 1024),
-            .when = pools),
-      LAYER(stride, .doc = "the step of the kernel or window", .unit = "pixels", .bounds = between(1, 1024),
-            .otherwise = "conv2d: 1; pools: `pool_size`", .when = sliding),
-      LAYER(padding, .doc = "valid: none; same: zeros, so that a stride of 1 keeps the size, the odd one at the end "
-          "as in TensorFlow; symmetric: half the window on every side, as in PyTorch; an average leaves padded cells "
-          "out, as PyTorch's does with count_include_pad=False", .choices = &kPaddings, .when = sliding),
-      LAYER(use_bias, .doc = "add a learned bias", .when = weighted),
-      LAYER(initializer, .doc = "the distribution of the initial weights; the bias starts at zero",
-            .choices = &initializer_kinds(), .when = weighted),
-      LAYER(rate, .doc = "the share of inputs set to zero while training", .bounds = zero_to_below_one(),
-            .when = dropout),
-      LAYER(momentum, .doc = "the share of the moving statistics that a step keeps", .bounds = zero_to_below_one(),
-            .when = batch_norm),
-      LAYER(epsilon, .doc = "added to the variance", .bounds = above_zero_to(1), .when = batch_norm),
-      LAYER(with, .doc = "the name of the earlier layer whose output is added to this one's input",
-            .pattern = kLayerName, .when = add, .required = true),
-      LAYER(name, .doc = "the name that other layers use for it, and that its variables begin with",
-          .pattern = kLayerName,
-            .otherwise = "kind and number, such as `dense_1`"),
-      LAYER(from, .doc = "the name of the earlier layer whose output is this one's input", .pattern = kLayerName,
-            .otherwise = "the layer before it"),
   };
   // clang-format on
   return fields;

@@ -1,5 +1,5 @@
 // The only description of the fields of a spec: what each means, its unit, bounds and choices, and when it
-// applies. Parsing, overrides, rules, printing, the JSON schema and docs/spec.md all read these two tables.
+// applies. Parsing, overrides, rules, printing, the JSON schema and docs/spec.md all read these tables.
 // The defaults are those of a default-constructed struct.
 #pragma once
 
@@ -25,6 +25,7 @@ const Choices& strategy_kinds();
 const Choices& dataset_kinds();
 const Choices& model_kinds();
 const Choices& layer_kinds();
+const Choices& augment_kinds();
 const Choices& activation_kinds();
 const Choices& initializer_kinds();
 const Choices& optimizer_kinds();
@@ -53,7 +54,7 @@ struct Condition {
 };
 
 struct FieldInfo {
-  std::string path;  // "train.optimizer.kind"; for a layer's field, just its name
+  std::string path;  // "train.optimizer.kind"; for a field of a layer or an operation, just its name
   std::string doc;
   std::string unit = {};
   Bounds bounds = {};
@@ -81,7 +82,8 @@ using Accessor =
                  MemberOf<Spec, std::string>, MemberOf<Spec, std::optional<int64_t>>,
                  MemberOf<Spec, std::optional<double>>, MemberOf<Spec, std::optional<std::string>>,
                  MemberOf<Spec, std::vector<int64_t>>, MemberOf<Spec, std::vector<double>>,
-                 MemberOf<Spec, std::vector<std::string>>, MemberOf<Spec, std::vector<LayerSpec>>>;
+                 MemberOf<Spec, std::vector<std::string>>, MemberOf<Spec, std::vector<LayerSpec>>,
+                 MemberOf<Spec, ClassWeights>, MemberOf<Spec, std::vector<AugmentSpec>>>;
 
 template <class Spec>
 struct Field : FieldInfo {
@@ -95,6 +97,22 @@ using Fields = std::vector<Field<Spec>>;
 // consecutive.
 const Fields<JobSpec>& job_fields();
 const Fields<LayerSpec>& layer_fields();
+const Fields<AugmentSpec>& augment_fields();
+
+// A list of the job whose entries have fields of their own, which depend on their `kind`.
+template <class Entry>
+struct EntryList {
+  std::string path;     // "model.layers"
+  std::string one;      // "a layer", for messages
+  std::string many;     // "layers"
+  std::string example;  // "{kind: dense, units: 10}"
+  const Choices& kinds;
+  const Fields<Entry>& fields;
+};
+
+// Of LayerSpec and AugmentSpec.
+template <class Entry>
+const EntryList<Entry>& entry_list();
 
 // The field at `path`, or nullptr if there is none.
 template <class Spec>
@@ -108,8 +126,9 @@ nlohmann::ordered_json to_json(const Field<Spec>& field, const Spec& spec);
 template <class Spec>
 bool applies(const Fields<Spec>& fields, const FieldInfo& field, const Spec& spec);
 
-// The names of the fields that layers of `kind` use, with `kind` first.
-std::vector<std::string> fields_of_layer(const std::string& kind);
+// The names of the fields that entries of `kind` use, with `kind` first.
+template <class Entry>
+std::vector<std::string> fields_of_kind(const Fields<Entry>& fields, const std::string& kind);
 
 // The names directly below a section of the job ("" is the whole job), in order. Empty if there is no such
 // section.
@@ -118,6 +137,8 @@ std::vector<std::string> names_in_section(const std::string& section);
 // The sections that may be written as one word, the value of their field `kind` (yaml/word_sections.h).
 const std::vector<std::string>& word_sections();
 bool may_be_word(const std::string& section);
+// The lists whose entries may be.
+const std::vector<std::string>& word_lists();
 
 // A suggestion for an unknown path: "; did you mean 'train.epochs'?", or else "; known here: ...".
 std::string suggest_field(const std::string& path);

@@ -38,13 +38,14 @@ std::string print_spec(const JobSpec& spec, const CommentOn& comment_on) {
     const std::string name = fmt::format("{:{}}{}:", "", depth * 2, field.path.substr(begin));
     open = begin == 0 ? "" : field.path.substr(0, begin - 1);
     for (const std::string& line : *comment) text += fmt::format("{:{}}# {}\n", "", depth * 2, line);
-    if (field.path != "model.layers") {
+    const bool has_entries = value.is_array() && !value.empty() && value.front().is_object();
+    if (!has_entries) {
       text += name + " " + yaml_text(value) + "\n";
       continue;
     }
     text += name + "\n";
-    for (const ordered_json& layer : value)
-      text += fmt::format("{:{}}- {}\n", "", depth * 2 + 2, yaml_text(layer));
+    for (const ordered_json& entry : value)
+      text += fmt::format("{:{}}- {}\n", "", depth * 2 + 2, yaml_text(entry));
   }
   return text;
 }

@@ -39,17 +39,36 @@ struct CudaSpec {
 // The parts that are kept for validation and for the test.
 struct SplitSpec {
   std::optional<double> validation;  // of the training examples; nullopt: none
-  std::optional<double> test;  // image_folder, arrays, csv: of all examples; nullopt: those of their own
+  std::optional<double> test;        // pictures, arrays, csv: of all examples; nullopt: those of their own
   int64_t seed = 1;
 };
 
 // How pictures become the model's inputs.
 struct ImageSpec {
-  std::vector<int64_t> size;               // image_folder only: height, width
-  std::string fit = "stretch";             // image_folder only: stretch | crop | pad
-  int64_t channels = 3;                    // image_folder only: 1 | 3
+  std::vector<int64_t> size;               // image_folder, tar: height, width
+  std::string fit = "stretch";             // image_folder, tar: stretch | crop | pad
+  int64_t channels = 3;                    // image_folder, tar: 1 | 3
   std::vector<double> mean;                // for all channels or for each; empty: DataSpec::mean
   std::vector<double> standard_deviation;  // the same
+};
+
+// One operation on pictures. Only the fields that its kind uses may be written; augment_fields() in fields.h
+// lists them.
+struct AugmentSpec {
+  std::string kind;
+  std::optional<double> probability;     // nullopt: flip, random_erasing: 0.5; others: 1
+  std::string direction = "horizontal";  // flip: horizontal | vertical
+  int64_t padding = 4;                   // random_crop
+  std::string padding_mode = "zero";     // random_crop: zero | reflect
+  std::vector<double> scale;             // random_resized_crop, random_erasing; empty: that of the kind
+  std::vector<double> ratio;             // the same
+  std::vector<double> degrees;           // rotate: one, for both directions, or the least and the most
+  int64_t fill = 0;                      // rotate, random_erasing
+  double brightness = 0;                 // color_jitter, like the next three
+  double contrast = 0;
+  double saturation = 0;
+  double hue = 0;
+  std::optional<double> alpha;  // mixup, cutmix; nullopt: mixup: 0.2; cutmix: 1
 };
 
 struct DataSpec {
@@ -69,11 +88,12 @@ struct DataSpec {
   std::optional<int64_t> classes;            // nullopt: auto, those of the labels, at most 10
   std::vector<std::string> class_names;      // by class; empty: the dataset's own
   ImageSpec image;
-  double mean = 0;                  // subtracted after scaling to 0..1
-  double standard_deviation = 1;    // divided by, after the mean
-  std::optional<int64_t> prefetch;  // batches; nullopt: auto, 2 of pictures that are not cached, else 0
-  std::string cache = "auto";       // image_folder only: auto | disk | none
-  double cache_gigabytes = 50;      // image_folder only
+  std::vector<AugmentSpec> augment;  // of training examples, in this order
+  double mean = 0;                   // subtracted after scaling to 0..1
+  double standard_deviation = 1;     // divided by, after the mean
+  std::optional<int64_t> prefetch;   // batches; nullopt: auto, 2 of pictures that are not cached, else 0
+  std::string cache = "auto";        // image_folder, tar: auto | disk | none
+  double cache_gigabytes = 50;       // image_folder, tar
 
   // No field of a spec: what a checkpoint keeps of the arrays or csv that its model was trained on
   // (DatasetInfo::table). Empty: the training part decides.
@@ -95,11 +115,13 @@ struct LayerSpec {
   int64_t pool_size = 2;                       // max_pool2d, avg_pool2d
   std::optional<int64_t> stride;               // conv2d: 1; pools: pool_size
   std::string padding = "valid";               // conv2d, pools: valid | same | symmetric
+  int64_t groups = 1;                          // conv2d
   bool use_bias = true;                        // dense, conv2d
+  std::optional<std::string> activation;       // dense, conv2d; nullopt: none
   std::string initializer = "glorot_uniform";  // dense, conv2d
   double rate = 0.5;                           // dropout
   double momentum = 0.99;                      // batch_norm
-  double epsilon = 1e-3;                       // batch_norm
+  double epsilon = 1e-3;                       // batch_norm, layer_norm
   std::optional<std::string> with;             // add: a layer's name
   std::optional<std::string> name;             // nullopt: kind and number
   std::optional<std::string> from;             // a layer's name; nullopt: the layer before it
@@ -164,11 +186,18 @@ struct WeightAverageSpec {
   double decay = 0;  // 0: no average is kept
 };
 
+// How much the classes weigh: in their order, by name, or by how rare they are.
+struct ClassWeights {
+  bool balanced = false;                // by the training examples; no weights until these are known
+  std::vector<double> weights = {};     // of the classes in order, or of `names`; empty: all the same
+  std::vector<std::string> names = {};  // as many as weights, or none; a class that is not named weighs 1
+};
+
 // What training minimises. In a spec, a plain word is the kind.
 struct LossSpec {
   std::string kind = "cross_entropy";  // a name in the table of kinds/objectives.h
   double delta = 1;                    // huber
-  std::vector<double> class_weights;   // cross_entropy, binary_cross_entropy; empty: all the same
+  ClassWeights class_weights;          // cross_entropy, binary_cross_entropy
 };
 
 struct TrainSpec {

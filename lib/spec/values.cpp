@@ -269,6 +269,36 @@ void ValueReader::read(std::vector<std::string>& texts) const {
   read_list(texts, "a list of names such as [a, b]");
 }
 
+void ValueReader::read(ClassWeights& weights) const {
+  const char* const kExpected =
+      "balanced, a list of numbers such as [1, 5], or a number by name such as {cat: 5}";
+  if (node_.complaint.empty() && node_.kind == YamlNode::Kind::kScalar) {
+    std::string text;
+    bool plain = false;
+    if (!scalar(kExpected, text, plain)) return;
+    if (text == "balanced") {
+      weights = {.balanced = true};
+    } else {
+      problem(
+          fmt::format("expected {}, got {}{}", kExpected, in_quotes(text), did_you_mean(text, {"balanced"})));
+    }
+    return;
+  }
+  ClassWeights given;
+  if (node_.complaint.empty() && node_.kind == YamlNode::Kind::kMap) {
+    for (const YamlEntry& entry : node_.entries) {
+      if (!entry.key.complaint.empty()) return problem(entry.key.complaint);
+      const ValueReader item(field_, entry.value, path_in(path_, printable(entry.key.text, 60)), report_);
+      if (is_one_of(given.names, entry.key.text)) return item.problem("is written twice");
+      given.names.push_back(entry.key.text);
+      item.read(given.weights.emplace_back(1));
+    }
+  } else {
+    read_list(given.weights, kExpected);
+  }
+  weights = given;
+}
+
 void ValueReader::read_devices(std::vector<std::string>& devices) const {
   const bool is_word = node_.kind == YamlNode::Kind::kScalar;
   if (!is_word && !list("auto, cpu, cuda, or a list of devices such as [\"cuda:0\", \"cuda:1\"]")) return;

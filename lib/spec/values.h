@@ -32,6 +32,7 @@ class ValueReader {
   void read(std::vector<int64_t>& value) const;
   void read(std::vector<double>& value) const;
   void read(std::vector<std::string>& texts) const;
+  void read(ClassWeights& weights) const;
 
  private:
   bool scalar(const std::string& expected, std::string& text, bool& plain) const;

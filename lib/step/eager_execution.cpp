@@ -40,13 +40,11 @@ class EagerExecution : public StepExecution {
 
   MetricSums evaluate(const Share& share) override {
     const at::NoGradGuard no_grad;
-    const Objective& objective = parts_.objective;
     MetricSums sums;
     parts_.model.eval();
     for (const MicroBatch& micro_batch : share.micro_batches) {
       const Batch batch = micro_batch.assemble();
-      const at::Tensor outputs = parts_.model.forward(batch.inputs);
-      sums.add_batch(objective, outputs, batch.targets, objective.evaluation_loss(outputs, batch.targets));
+      sums.add_evaluated(parts_.objective, parts_.model.forward(batch.inputs), batch.targets);
     }
     return sums;
   }

@@ -1,7 +1,7 @@
 // Computes steps with LibTorch's autograd, operation by operation.
 #pragma once
 
-#include "data/batches.h"
+#include "loader/batches.h"
 #include "models/model.h"
 #include "objective/objective.h"
 #include "spec/spec.h"

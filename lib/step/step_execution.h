@@ -6,7 +6,7 @@
 #include "comm/gradient_reducer.h"
 #include "comm/process_group.h"
 #include "core/phase_clock.h"
-#include "data/batches.h"
+#include "loader/batches.h"
 #include "models/model.h"
 #include "objective/metric_sums.h"
 #include "step/loss_scale.h"

@@ -9,8 +9,8 @@
 #include <optional>
 #include <vector>
 
-#include "data/batches.h"
 #include "device/accelerator.h"
+#include "loader/batches.h"
 #include "objective/metric_sums.h"
 
 namespace dtrain {

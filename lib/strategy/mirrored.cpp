@@ -71,8 +71,11 @@ class Mirrored : public Strategy {
     show_average(false);
     sums.add(MetricSums(objective_->info(), device_));  // this replica may have had no batches
     group_->all_reduce_sum(sums.values());
+    const bool counted = sums.counts().defined();  // on every replica, or on none
+    if (counted) group_->all_reduce_sum(sums.counts());
     pacer_.wait_for_all();
     sums.values() = sums.values().cpu();  // one copy from the device, not one per number
+    if (counted) sums.counts() = sums.counts().cpu();
     return sums;
   }
 

@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "data/image_folder.h"
+#include "pictures/image_folder.h"
 #include "survey/found_kinds.h"
 #include "yaml/yaml_text.h"
 #include "yaml/yaml_tree.h"

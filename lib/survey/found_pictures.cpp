@@ -7,8 +7,8 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "data/image_folder.h"
 #include "images/image_file.h"
+#include "pictures/image_folder.h"
 #include "spec/field_error.h"
 #include "survey/found_kinds.h"
 

@@ -15,6 +15,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
+#include "yaml/yaml_tree.h"
 
 namespace dtrain {
 namespace {
@@ -104,6 +105,19 @@ char separator_of(std::string_view text) {
   return kSeparators[static_cast<size_t>(std::max_element(counts.begin(), counts.end()) - counts.begin())];
 }
 
+// Words are kept with the model, as JSON and in messages: both are UTF-8.
+void require_text(const std::filesystem::path& path, int64_t row, const CsvRow& cells) {
+  for (size_t column = 0; column < cells.size(); ++column) {
+    size_t at = 0;
+    if (is_clean_text(cells[column], at)) continue;
+    refuse_csv(
+        path,
+        fmt::format("{}, column {}: '{}' is not UTF-8 text; convert the file, such as with iconv "
+                    "-f latin1 -t utf-8",
+                    row == 0 ? "header" : fmt::format("row {}", row), column + 1, printable(cells[column])));
+  }
+}
+
 class CsvParser {
  public:
   CsvParser(const std::filesystem::path& path, char separator) : path_(path) {
@@ -165,6 +179,7 @@ void read_csv(const std::filesystem::path& path,
       if (row.size() != columns)
         refuse_csv(path, fmt::format("row {} has {}, the header {}", number, counted(std::ssize(row), "cell"),
                                      columns));
+      require_text(path, number, row);
       on_row(number++, row);
     }
   };

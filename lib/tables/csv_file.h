@@ -18,8 +18,8 @@ using CsvRow = std::vector<std::string>;
 // Calls `on_row` with each row in order: first the header, number 0, then the data, numbered from 1. The
 // separator is that of comma, semicolon, tab and bar which the header has most of. Empty lines are left out.
 // All rows have as many cells as the header. Throws Error(kData) that names the file and the row: for a file
-// without a header, a row of another length, a quote that does not end, damaged gzip, or more than the limits
-// above.
+// without a header, a row of another length, a quote that does not end, text that is not UTF-8, damaged gzip,
+// or more than the limits above.
 void read_csv(const std::filesystem::path& path,
               const std::function<void(int64_t number, const CsvRow& row)>& on_row);
 

@@ -1,9 +1,14 @@
 #include "train/assembly.h"
 
+#include <utility>
+#include <vector>
+
 #include "checkpoint/checkpoint.h"
 #include "core/clock.h"
+#include "data/picture_dataset.h"
 #include "models/model.h"
 #include "models/variables.h"
+#include "plan/class_weights.h"
 
 namespace dtrain {
 namespace {
@@ -11,10 +16,17 @@ namespace {
 constexpr int64_t kDecodedAhead = 2;  // batches: pictures are decoded while the replica computes
 
 bool decodes_while_reading(const JobPlan& job) {
-  return job.data.name == "image_folder" && job.spec.data.cache == "none";
+  return is_picture_dataset(job.data.name) && job.spec.data.cache == "none";
 }
 
 }  // namespace
+
+TrainSpec training_of(const JobPlan& job, const ExampleSource& examples) {
+  TrainSpec train = job.spec.train;
+  ClassWeights& weights = train.loss.class_weights;
+  if (weights.balanced) weights.weights = balanced_weights(examples.classes(), job.data.classes);
+  return train;
+}
 
 std::shared_ptr<Model> initial_model(const JobPlan& job) {
   return build_model(job.model, dtype_from_name(job.spec.model.dtype), static_cast<uint64_t>(job.spec.seed));
@@ -58,7 +70,7 @@ bool fits(const DatasetInfo& data, const DeviceMemory& memory) {
 void assemble_on(const Accelerator& accelerator, const JobPlan& job, LoaderOptions& options) {
   const CudaSpec& cuda = job.spec.cuda;
   const bool resident =
-      !decodes_while_reading(job) &&
+      !decodes_while_reading(job) && options.augment.empty() &&
       (cuda.data == "resident" || (cuda.data == "auto" && fits(job.data, accelerator.memory())));
   options.device = accelerator.device();
   options.assembly = resident ? Assembly::kResident : Assembly::kUploaded;
@@ -67,11 +79,11 @@ void assemble_on(const Accelerator& accelerator, const JobPlan& job, LoaderOptio
   if (!resident && options.prefetch == 0) options.prefetch = kUploadedAhead;
 }
 
-}  // namespace
-
-LoaderOptions train_options(const JobPlan& job, const RunPlan& run, int64_t rank,
-                            const Accelerator* accelerator) {
+LoaderOptions loader_options(const JobPlan& job, const RunPlan& run, int64_t rank,
+                             const Accelerator* accelerator, std::vector<AugmentSpec> augment) {
   LoaderOptions options;
+  options.augment = std::move(augment);
+  options.threads = run.threads_per_replica;
   options.plan = run.batch;
   options.rank = rank;
   options.shuffle = job.spec.data.shuffle;
@@ -83,13 +95,20 @@ LoaderOptions train_options(const JobPlan& job, const RunPlan& run, int64_t rank
   return options;
 }
 
+}  // namespace
+
+LoaderOptions train_options(const JobPlan& job, const RunPlan& run, int64_t rank,
+                            const Accelerator* accelerator) {
+  return loader_options(job, run, rank, accelerator, job.spec.data.augment);
+}
+
 bool evaluates_on(const RunPlan& run, int64_t rank) {
   return run.evaluates && (rank == 0 || !run.is_asynchronous());
 }
 
 LoaderOptions evaluation_options(const JobPlan& job, const RunPlan& run, int64_t rank,
                                  const Accelerator* accelerator) {
-  LoaderOptions options = train_options(job, run, rank, accelerator);
+  LoaderOptions options = loader_options(job, run, rank, accelerator, /*augment=*/{});
   const int64_t evaluating = run.is_asynchronous() ? 1 : run.replicas;
   options.shuffle = false;
   options.plan = BatchPlan{.per_replica = job.spec.evaluate.batch_per_replica,

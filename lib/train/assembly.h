@@ -6,7 +6,7 @@
 #include <string>
 
 #include "comm/process_group.h"
-#include "data/batches.h"
+#include "loader/batches.h"
 #include "plan/job_plan.h"
 #include "strategy/strategy.h"
 
@@ -17,6 +17,10 @@ namespace dtrain {
 StrategyParts strategy_parts(const JobPlan& job, std::unique_ptr<ProcessGroup> group,
                              std::shared_ptr<PhaseClock> clock,
                              std::shared_ptr<Accelerator> accelerator = {});
+
+// What training minimises and how: the job's, with balanced class weights as numbers, by the training
+// examples.
+TrainSpec training_of(const JobPlan& job, const ExampleSource& examples);
 
 // The model before training: the same on every process.
 std::shared_ptr<Model> initial_model(const JobPlan& job);

@@ -20,9 +20,12 @@ struct Contestant {
   std::unique_ptr<Strategy> strategy;
   std::vector<double> seconds;  // of each step that counts
 
-  Contestant(const JobPlan& job, const std::string& kind, const std::shared_ptr<Accelerator>& accelerator)
-      : strategy(make_strategy(
-            kind, strategy_parts(job, make_single_group(), std::make_shared<PhaseClock>(), accelerator))) {
+  Contestant(const JobPlan& job, const std::string& kind, const TrainSpec& train,
+             const std::shared_ptr<Accelerator>& accelerator) {
+    StrategyParts parts =
+        strategy_parts(job, make_single_group(), std::make_shared<PhaseClock>(), accelerator);
+    parts.train = train;
+    strategy = make_strategy(kind, std::move(parts));
     strategy->place_variables();
   }
 
@@ -42,8 +45,9 @@ int64_t overhead_steps(const JobPlan& job, const RunPlan& run) {
 
 void measure_overhead(const JobPlan& job, const RunPlan& run, const Dataset& dataset, EventSink& sink,
                       const std::shared_ptr<Accelerator>& accelerator, const std::function<double()>& clock) {
-  Contestant baseline(job, job.spec.compare.baseline, accelerator);
-  Contestant contender(job, run.strategy, accelerator);
+  const TrainSpec train = training_of(job, *dataset.train);
+  Contestant baseline(job, job.spec.compare.baseline, train, accelerator);
+  Contestant contender(job, run.strategy, train, accelerator);
   ShareLoader shares(dataset.train, train_options(job, run, /*rank=*/0, accelerator.get()));
   const int64_t steps = overhead_steps(job, run);
   auto report = begin_event<OverheadEvent>(run.name());

@@ -17,6 +17,7 @@
 #include "host/cores.h"
 #include "host/host_memory.h"
 #include "identity/role.h"
+#include "plan/class_weights.h"
 #include "plan/devices.h"
 #include "plan/memory_estimate.h"
 #include "step/clipping.h"
@@ -129,12 +130,15 @@ void train(const ReplicaContext& context, const Dataset& dataset,
   const auto traffic = traffic_of(connections);
   StrategyParts parts = strategy_parts(job, std::move(connections.group), clock, accelerator);
   parts.servers = std::move(connections.servers);
+  parts.train = training_of(job, *dataset.train);
   const std::shared_ptr<const LossScale> loss_scale = parts.loss_scale;
   CallbackList callbacks({job, run, files.folder, sink}, leads);
   if (leads && !from) {  // the others get what rank 0 has
     for (const std::string& line : start_from_weights(job, *parts.model))
       sink.on_event(message_event(run, line));
   }
+  if (leads && !from && job.spec.train.loss.class_weights.balanced)
+    sink.on_event(message_event(run, balanced_line(job.data, parts.train.loss.class_weights.weights)));
   RunReporter reporter(job, run, callbacks, traffic, accelerator.get(), loss_scale);
   const auto strategy = strategy_of(context, membership, reporter, callbacks, std::move(parts));
   // The heap keeps what is freed (core/memory.h), which pays from step to step; what building the strategy

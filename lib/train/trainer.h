@@ -9,7 +9,7 @@
 #include "callbacks/callbacks.h"
 #include "callbacks/run_reporter.h"
 #include "core/phase_clock.h"
-#include "data/batches.h"
+#include "loader/batches.h"
 #include "plan/job_plan.h"
 #include "strategy/strategy.h"
 #include "supervise/status_board.h"

@@ -1,6 +1,7 @@
 #include "yaml/word_sections.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace dtrain {
 namespace {
@@ -19,20 +20,37 @@ YamlNode* find_value(YamlNode& root, const std::string& path) {
   return node;
 }
 
+// `word` becomes `{kind: word}`.
+void write_word_out(YamlNode& word) {
+  YamlEntry kind{word, word};
+  kind.key.text = "kind";
+  kind.key.plain = true;
+  kind.key.complaint.clear();
+  word.kind = YamlNode::Kind::kMap;
+  word.text.clear();
+  word.complaint.clear();
+  word.entries = {std::move(kind)};
+}
+
 }  // namespace
 
 void write_words_out(YamlNode& root, const std::vector<std::string>& sections) {
   for (const std::string& section : sections) {
     YamlNode* const value = find_value(root, section);
-    if (value == nullptr || value->kind != YamlNode::Kind::kScalar) continue;
-    YamlEntry kind{*value, *value};
-    kind.key.text = "kind";
-    kind.key.plain = true;
-    kind.key.complaint.clear();
-    value->kind = YamlNode::Kind::kMap;
-    value->text.clear();
-    value->complaint.clear();
-    value->entries = {std::move(kind)};
+    if (value != nullptr && value->kind == YamlNode::Kind::kScalar) write_word_out(*value);
+  }
+}
+
+void write_words_in_lists_out(YamlNode& root, const std::vector<std::string>& lists) {
+  for (const std::string& list : lists) {
+    YamlNode* const value = find_value(root, list);
+    if (value != nullptr) write_items_out(*value);
+  }
+}
+
+void write_items_out(YamlNode& list) {
+  for (YamlNode& item : list.items) {
+    if (item.kind == YamlNode::Kind::kScalar) write_word_out(item);
   }
 }
 

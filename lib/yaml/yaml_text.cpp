@@ -39,6 +39,9 @@ std::string quoted(const std::string& text) {
   return ordered_json(escaped).dump();
 }
 
+// Variables are not replaced in keys.
+std::string key_text(const std::string& key) { return is_plain_word(key) ? key : ordered_json(key).dump(); }
+
 }  // namespace
 
 std::string number_text(double value) {
@@ -60,7 +63,7 @@ std::string yaml_text(const ordered_json& value) {
   if (!value.is_structured()) return value.dump();
   std::vector<std::string> parts;
   for (const auto& [key, item] : value.items())
-    parts.push_back(value.is_object() ? key + ": " + yaml_text(item) : yaml_text(item));
+    parts.push_back(value.is_object() ? key_text(key) + ": " + yaml_text(item) : yaml_text(item));
   return value.is_object() ? "{" + join(parts) + "}" : "[" + join(parts) + "]";
 }
 

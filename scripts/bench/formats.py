@@ -35,6 +35,10 @@ MODELS = {
              " {kind: batch_norm}, {kind: relu, name: block}, {kind: conv2d, filters: 6, padding: symmetric, stride: 2},"
              " {kind: batch_norm, name: body}, {kind: conv2d, filters: 6, kernel_size: 1, stride: 2, from: block},"
              " {kind: add, with: body}, {kind: relu}, {kind: global_avg_pool2d}, {kind: dense, units: 10}]}",
+    "blocks": "model: {kind: layers, layers: [{kind: conv2d, filters: 8, padding: same, activation: gelu, name: stem},"
+              " {kind: conv2d, filters: 8, kernel_size: 5, padding: same, groups: 8}, {kind: layer_norm},"
+              " {kind: conv2d, filters: 16, kernel_size: 1, activation: gelu}, {kind: conv2d, filters: 8, kernel_size: 1},"
+              " {kind: add, with: stem}, {kind: flatten}, {kind: layer_norm}, {kind: dense, units: 10}]}",
     "double": "model: {kind: mlp, hidden: [16], dtype: float64}",
 }
 

@@ -33,13 +33,23 @@ TEST_CASE("eval counts every test example once, by class") {
   CHECK(json.at("accuracy") == static_cast<double>(right) / 33);
   CHECK(json.at("loss").get<double>() > 0);
   REQUIRE(json.at("classes").size() == 3);
+  double macro_f1 = 0;
   for (size_t label = 0; label < 3; ++label) {
     const auto& one = json.at("classes")[label];
     CHECK(one.at("class") == label);
     CHECK(one.at("correct") == json.at("confusion")[label][label]);
     CHECK(one.at("accuracy").get<double>() ==
           one.at("correct").get<double>() / one.at("examples").get<double>());
+    CHECK(one.at("recall") == one.at("accuracy"));
+    int64_t predicted = 0;
+    for (size_t other = 0; other < 3; ++other) predicted += json.at("confusion")[other][label].get<int64_t>();
+    CHECK(one.at("predicted") == predicted);
+    const double correct = one.at("correct").get<double>();
+    CHECK(one.at("precision") == (predicted == 0 ? 0 : correct / static_cast<double>(predicted)));
+    CHECK(one.at("f1") == 2 * correct / (one.at("examples").get<double>() + static_cast<double>(predicted)));
+    macro_f1 += one.at("f1").get<double>() / 3;
   }
+  CHECK(json.at("macro_f1").get<double>() == Approx(macro_f1).epsilon(1e-14));
   // In other batches it is the same.
   const auto again = nlohmann::json::parse(
       dtrain_command({"eval", run, "--json", "--set", "evaluate.batch_per_replica=33"}).output);
@@ -49,7 +59,8 @@ TEST_CASE("eval counts every test example once, by class") {
   const Outcome text = dtrain_command({"eval", (checkpoint_folder(run) / "step-000000005").string()});
   CHECK(text.exit_code == 0);
   CHECK_THAT(text.output, ContainsSubstring("synthetic, 33 test examples") &&
-                              ContainsSubstring("of 33 are right") &&
+                              ContainsSubstring("of 33 are right") && ContainsSubstring("precision") &&
+                              ContainsSubstring("\n  mean ") &&
                               ContainsSubstring("confusion: a row for each class"));
 }
 

@@ -251,12 +251,12 @@ TEST_CASE("fewer examples can be asked for, but not more than there are") {
 
 TEST_CASE("an unknown dataset is a usage error that lists the known") {
   CHECK(dataset_names() == std::vector<std::string>{"mnist", "fashion_mnist", "cifar10", "cifar100", "idx",
-                                                    "image_folder", "arrays", "csv", "synthetic"});
+                                                    "image_folder", "tar", "arrays", "csv", "synthetic"});
   const std::string message = error_of([] { find_dataset(spec_for("fashon_mnist")); }, ExitCode::kUsage);
   CHECK_THAT(
       message,
       ContainsSubstring(
-          "known: mnist, fashion_mnist, cifar10, cifar100, idx, image_folder, arrays, csv, synthetic"));
+          "known: mnist, fashion_mnist, cifar10, cifar100, idx, image_folder, tar, arrays, csv, synthetic"));
   CHECK_THAT(message, ContainsSubstring("did you mean 'fashion_mnist'?"));
 }
 

@@ -1,4 +1,4 @@
-#include "data/image_folder.h"
+#include "pictures/image_folder.h"
 
 #include <ATen/ATen.h>
 #include <sys/stat.h>
@@ -9,6 +9,7 @@
 
 #include "catch.h"
 #include "data/data_files.h"
+#include "data/dataset.h"
 #include "data/image_source.h"
 #include "data/memory_source.h"
 #include "files.h"
@@ -55,9 +56,9 @@ struct Pictures {
   }
 };
 
-std::set<std::string> names_of(const ImageFolder& all, const std::vector<int64_t>& part) {
+std::set<std::string> names_of(const PictureList& all, const std::vector<int64_t>& part) {
   std::set<std::string> names;
-  for (const int64_t index : part) names.insert(all.images[static_cast<size_t>(index)].path);
+  for (const int64_t index : part) names.insert(all.pictures[static_cast<size_t>(index)].file.path);
   return names;
 }
 
@@ -87,15 +88,15 @@ TEST_CASE("a folder of classes is a dataset, with names and parts that the files
   CHECK(info.test_examples > 8);
   CHECK(info.validation_examples > 3);
 
-  const ImageFolder before = list_image_folder(pictures.folder, pictures.spec);
+  const PictureList before = list_image_folder(pictures.folder, pictures.spec);
   std::set<std::string> all = names_of(before, before.train);
   for (const auto& part : {before.validation, before.test}) all.merge(names_of(before, part));
   CHECK(all.size() == 60);  // each picture is in exactly one part
 
   // A new picture moves no other one.
   write_picture(pictures.folder / "daisy" / "a new one.png", 7);
-  const ImageFolder after = list_image_folder(pictures.folder, pictures.spec);
-  for (const auto part : {&ImageFolder::train, &ImageFolder::validation, &ImageFolder::test}) {
+  const PictureList after = list_image_folder(pictures.folder, pictures.spec);
+  for (const auto part : {&PictureList::train, &PictureList::validation, &PictureList::test}) {
     std::set<std::string> now = names_of(after, after.*part);
     now.erase("daisy/a new one.png");
     CHECK(now == names_of(before, before.*part));
@@ -111,11 +112,11 @@ TEST_CASE("a limit takes the first pictures of an order that mixes the classes")
   pictures.spec.split.test = 0.2;
   pictures.spec.train_examples = 15;
   pictures.spec.test_examples = 4;
-  const ImageFolder few = list_image_folder(pictures.folder, pictures.spec);
+  const PictureList few = list_image_folder(pictures.folder, pictures.spec);
   CHECK(few.train.size() == 15);
   CHECK(few.test.size() == 4);
   std::set<int64_t> labels;
-  for (const int64_t index : few.train) labels.insert(few.images[static_cast<size_t>(index)].label);
+  for (const int64_t index : few.train) labels.insert(few.pictures[static_cast<size_t>(index)].label);
   CHECK(labels.size() == 3);
   pictures.spec.train_examples = 100;
   CHECK_THAT(pictures.error(ExitCode::kUsage), ContainsSubstring("data.train_examples: 100 is more than"));
@@ -206,9 +207,9 @@ TEST_CASE("cached or not, with any number of threads, the examples have the same
   CHECK(at::equal(cached.labels, read.labels));
   CHECK(cached.images.to(at::kFloat).std().item<double>() > 10);
 
-  const ImageFolder all = list_image_folder(pictures.folder, pictures.spec);
+  const PictureList all = list_image_folder(pictures.folder, pictures.spec);
   ImageSet set{.root = all.root, .files = {}, .shape = {3, 6, 8}, .fit = fit_of(pictures.spec.image.fit)};
-  for (const FolderImage& image : all.images) set.files.push_back(image.path);
+  for (const ListedPicture& picture : all.pictures) set.files.push_back(picture.file);
   std::vector<at::Tensor> results;
   for (const int64_t threads : {1, 4}) {
     results.push_back(at::empty({std::ssize(all.train), 3, 6, 8}, at::kByte));
@@ -218,7 +219,7 @@ TEST_CASE("cached or not, with any number of threads, the examples have the same
   const std::vector<int64_t> labels = {cached.labels.const_data_ptr<int64_t>(),
                                        cached.labels.const_data_ptr<int64_t>() + cached.labels.numel()};
   for (size_t at = 0; at < labels.size(); ++at)
-    CHECK(labels[at] == all.images[static_cast<size_t>(all.train[at])].label);
+    CHECK(labels[at] == all.pictures[static_cast<size_t>(all.train[at])].label);
 }
 
 TEST_CASE("a picture that changed is decoded again, and one that did not is not") {

@@ -142,6 +142,30 @@ TEST_CASE("a newcomer's folder becomes a job, a model and predictions") {
   CHECK_THAT(predicted.output, StartsWith("new.ppm  2 red 0."));
 }
 
+const char* const kAugmented =
+    "data.augment=[{kind: random_resized_crop, scale: [0.5, 1]}, flip, {kind: random_crop, padding: 1}]";
+
+TEST_CASE(
+    "augmented pictures train to the same bits with any threads, cached or not, and in one go or resumed") {
+  const PictureJob job;
+  const Arguments steps = {kAugmented, "checkpoint.every_steps=1", "checkpoint.keep=1000"};
+  job.trained("whole", steps);
+  job.trained("plain", {});
+  CHECK(weights_of(job.folder() / "whole") != weights_of(job.folder() / "plain"));
+  job.trained("read", steps + Arguments{"data.cache=none", "strategy.threads_per_replica=3"});
+  CHECK(weights_of(job.folder() / "whole") == weights_of(job.folder() / "read"));
+  job.trained("ahead", steps + Arguments{"data.prefetch=3"});
+  CHECK(weights_of(job.folder() / "whole") == weights_of(job.folder() / "ahead"));
+
+  // 90 pictures, of which about half train, in steps of 8: step 9 is within the second epoch.
+  job.trained("first part", steps + Arguments{"train.max_steps=9"});
+  const Finished resumed =
+      job.start({"run", "--resume", job.folder() / "first part", "--set", "train.max_steps=none", "--json"});
+  INFO(resumed.errors);
+  REQUIRE(resumed.exit_code == 0);
+  CHECK(weights_of(job.folder() / "whole") == weights_of(job.folder() / "first part"));
+}
+
 TEST_CASE("a damaged picture ends the job before it begins, and later where nothing is cached") {
   const PictureJob job;
   const fs::path bad = job.picture("green", 40);

@@ -151,6 +151,58 @@ train: {epochs: 20, optimizer: {kind: adam, learning_rate: 1.0e-2}}
       run_program({"predict", (job.folder() / "binary").string(), (job.folder() / "test.csv").string()})
           .output,
       ContainsSubstring("kind,p_large,p_small\nsmall,"));
+  const auto at_threshold = [&](const std::string& of, const std::string& threshold) {
+    return run_program({"predict", (job.folder() / of).string(), (job.folder() / "test.csv").string(),
+                        "--threshold", threshold});
+  };
+  CHECK_THAT(at_threshold("binary", "0").output,
+             ContainsSubstring("\nsmall,") && !ContainsSubstring("\nlarge,"));
+  CHECK_THAT(at_threshold("binary", "1").output,
+             ContainsSubstring("\nlarge,") && !ContainsSubstring("\nsmall,"));
+  const Finished other_loss = at_threshold(job.run_folder().filename().string(), "0.5");
+  CHECK(other_loss.exit_code == 2);
+  CHECK_THAT(other_loss.errors, ContainsSubstring("--threshold is for models of binary_cross_entropy"));
+}
+
+TEST_CASE("balanced class weights are the same as these weights, and resumed with them") {
+  const std::string text = R"(name: weighed
+strategy: {kind: mirrored, replicas: 2}
+data: {dataset: csv, path: rows.csv, target: kind, split: {test: 0.25}}
+batch: {per_replica: 8}
+model: {kind: mlp, hidden: [8]}
+train: {epochs: 2, loss: {class_weights: WEIGHTS}}
+checkpoint: {every_epochs: 1}
+)";
+  std::string rows = "x,kind\n";
+  for (int row = 0; row < 200; ++row)
+    rows += fmt::format("{},{}\n", row % 50, row % 50 < 40 ? "often" : "rarely");
+  const auto job_with = [&](const std::string& weights) {
+    std::string spec = text;
+    return Job(spec.replace(spec.find("WEIGHTS"), 7, weights));
+  };
+  const Job balanced = job_with("balanced");
+  write_file(balanced.folder() / "rows.csv", rows);
+  const Finished run = run_program(balanced.run({"--set", "train.epochs=1"}));
+  INFO(run.output << run.errors);
+  REQUIRE(run.exit_code == 0);
+  const size_t line = run.output.find("balanced class weights: 0 often ");
+  REQUIRE(line != std::string::npos);
+  REQUIRE(
+      run_program({"run", "--resume", balanced.run_folder().string(), "--set", "train.epochs=2"}).exit_code ==
+      0);
+
+  // By hand: 150 of 200 rows are trained on.
+  const Finished predicted =
+      run_program({"eval", balanced.run_folder().string(), "--split", "train", "--json"});
+  const Event counts = Event::parse(predicted.output).at("classes");
+  const double often = counts[0].at("examples").get<double>(),
+               rarely = counts[1].at("examples").get<double>();
+  CHECK(often + rarely == 150);
+  const Job by_name =
+      job_with(fmt::format("{{rarely: {}, often: {}}}", 150 / (2 * rarely), 150 / (2 * often)));
+  write_file(by_name.folder() / "rows.csv", rows);
+  REQUIRE(run_program(by_name.run()).exit_code == 0);
+  CHECK(result_of(balanced) == result_of(by_name));  // bit for bit
 }
 
 TEST_CASE("a model that does not fit its table is refused with the reason") {

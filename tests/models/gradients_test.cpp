@@ -58,6 +58,9 @@ const std::vector<GradientCase>& gradient_cases() {
       {layer("sigmoid"), {6}},
       {layer("batch_norm"), {3}},
       {layer("batch_norm"), {2, 3, 3}},
+      {layer("layer_norm"), {5}},
+      {layer("layer_norm"), {4, 3, 2}},
+      {in_groups(conv2d(4, 2), 2), {2, 3, 4}},
       {layer("dropout"), {6}},
       {layer("global_avg_pool2d"), {2, 3, 4}},
   };

@@ -63,6 +63,16 @@ inline LayerSpec from(LayerSpec spec, const std::string& input) {
   return spec;
 }
 
+inline LayerSpec in_groups(LayerSpec spec, int64_t groups) {
+  spec.groups = groups;
+  return spec;
+}
+
+inline LayerSpec activated(LayerSpec spec, const std::string& activation) {
+  spec.activation = activation;
+  return spec;
+}
+
 inline LayerSpec without_bias(LayerSpec spec) {
   spec.use_bias = false;
   return spec;

@@ -50,6 +50,10 @@ TEST_CASE("every kind of layer infers its output and counts its parameters") {
       {layer("global_avg_pool2d"), {8, 3, 5}, {8}, 0, 0},
       {layer("batch_norm"), {6}, {6}, 12, 12},
       {layer("batch_norm"), {3, 4, 5}, {3, 4, 5}, 6, 6},
+      {layer("layer_norm"), {6}, {6}, 12, 0},
+      {layer("layer_norm"), {3, 4, 5}, {3, 4, 5}, 6, 0},
+      {in_groups(conv2d(6), 2), {4, 5, 5}, {6, 3, 3}, 6 * 2 * 9 + 6, 0},
+      {in_groups(conv2d(8), 4), {4, 5, 5}, {8, 3, 3}, 8 * 9 + 8, 0},
       {layer("relu"), {3, 4, 5}, {3, 4, 5}, 0, 0},
       {layer("gelu"), {3, 4, 5}, {3, 4, 5}, 0, 0},
       {layer("tanh"), {6}, {6}, 0, 0},
@@ -82,6 +86,38 @@ TEST_CASE("layers are named and chained as in Keras") {
   CHECK(plan.output_shape() == Shape{2});
   CHECK(plan.parameters() == 6 * 4 + 4 + 4 * 3 + 3 + 3 * 2 + 2);
   CHECK(plan.buffers() == 0);
+}
+
+// What `activation` is short for.
+TEST_CASE("an activation is a layer of its own, whose output the name of the first layer stands for") {
+  const std::vector<LayerSpec> brief = {layer("flatten"), named(activated(dense(4), "relu"), "hidden"),
+                                        dense(4), add("hidden"), activated(dense(2), "tanh")};
+  const std::vector<LayerSpec> full = {
+      layer("flatten"), named(dense(4), "hidden"), layer("relu"), dense(4), add("relu"), dense(2),
+      layer("tanh")};
+  const LayerPlan plan = place_layers(brief, {2, 3}, 2), wanted = place_layers(full, {2, 3}, 2);
+  REQUIRE(plan.problems.empty());
+  REQUIRE(plan.layers.size() == wanted.layers.size());
+  for (size_t i = 0; i < plan.layers.size(); ++i) {
+    CHECK(plan.layers[i].name == wanted.layers[i].name);
+    CHECK(plan.layers[i].input == wanted.layers[i].input);
+    CHECK(plan.layers[i].with == wanted.layers[i].with);
+    CHECK(plan.layers[i].output_shape == wanted.layers[i].output_shape);
+  }
+  CHECK(plan.layers[4].with == 2);  // not the dense layer, which is 1
+  CHECK(summary_table(plan, 4) == summary_table(wanted, 4));
+}
+
+TEST_CASE("a problem after an activation is that of its layer in the list") {
+  const LayerPlan plan = place_layers({activated(conv2d(4), "relu"), dense(3)}, {1, 8, 8}, 3);
+  REQUIRE(plan.problems.size() == 1);
+  CHECK(plan.problems[0].layer == 1);
+  CHECK(plan.layers.size() == 2);
+  const LayerPlan wrong_end =
+      place_layers({activated(dense(3), "relu"), activated(dense(4), "relu")}, {8}, 3);
+  REQUIRE(wrong_end.problems.size() == 1);
+  CHECK(wrong_end.problems[0].layer == 1);
+  CHECK(wrong_end.layers.size() == 2);
 }
 
 TEST_CASE("without classes any output is accepted") {
@@ -129,6 +165,17 @@ TEST_CASE("a problem names the layer, both shapes and the fix") {
        {6, 6},
        0,
        "batch_norm: expects an input of [features] or [channels, height, width] but gets [6, 6]"},
+      {{layer("layer_norm")},
+       {6, 6},
+       0,
+       "layer_norm: expects an input of [features] or [channels, height, width] but gets [6, 6]"},
+      {{in_groups(conv2d(6), 4)},
+       {4, 8, 8},
+       0,
+       "conv2d: its 4 input channels and 6 filters cannot both be divided into 4 groups; each must be a "
+       "multiple"},
+      {{in_groups(conv2d(6), 3)}, {4, 8, 8}, 0, "its 4 input channels and 6 filters cannot both be divided"},
+      {{in_groups(conv2d(6), 0)}, {4, 8, 8}, 0, "groups must be from 1"},
       {{pool2d("max_pool2d", 3), pool2d("max_pool2d", 3)},
        {1, 8, 28},
        1,

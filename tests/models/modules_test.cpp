@@ -102,6 +102,49 @@ TEST_CASE("same convolution pads with zeros, the odd cell at the bottom and righ
   CHECK(difference(sum_of_window(5, 3, counting(1, 4)), tensor({6, 9}, {1, 1, 1, 2})) < 1e-12);
 }
 
+TEST_CASE("layer_norm: Keras' over the last axis of [n, features] and of channels_last images") {
+  // keras.layers.LayerNormalization(epsilon=0.001) of [[1, 2, 6], [-4, 0, 1]], by hand: the means are 3 and
+  // -1, the variances 14/3 each.
+  const double deviation = std::sqrt(14.0 / 3 + 0.001);
+  const auto features = make_layer(layer("layer_norm"), {3});
+  const at::Tensor x = tensor({1, 2, 6, -4, 0, 1}, {2, 3});
+  CHECK(difference(features->forward(x), tensor({-2, -1, 3, -3, 1, 2}, {2, 3}) / deviation) < 1e-15);
+  set(*features, "weight", tensor({1, 2, 3}, {3}));
+  set(*features, "bias", tensor({10, 20, 30}, {3}));
+  CHECK(difference(features->forward(x),
+                   tensor({-2, -2, 9, -3, 2, 6}, {2, 3}) / deviation + tensor({10, 20, 30}, {3})) < 1e-14);
+
+  const auto channels = make_layer(layer("layer_norm"), {3, 4, 5});
+  set(*channels, "weight", tensor({1, 2, 3}, {3}));
+  set(*channels, "bias", tensor({10, 20, 30}, {3}));
+  const at::Tensor image = noise({2, 3, 4, 5});
+  const at::Tensor y = channels->forward(image);
+  REQUIRE(y.sizes() == image.sizes());
+  // Each pixel by itself, as if its channels were features.
+  CHECK(difference(y.select(3, 4).select(2, 1), [&] {
+          const auto pixel = make_layer(layer("layer_norm"), {3});
+          set(*pixel, "weight", tensor({1, 2, 3}, {3}));
+          set(*pixel, "bias", tensor({10, 20, 30}, {3}));
+          return pixel->forward(image.select(3, 4).select(2, 1));
+        }()) < 1e-14);
+}
+
+TEST_CASE("a filter of a convolution in groups sees the channels of its group only") {
+  const int64_t groups = GENERATE(2, 4);  // 4: depthwise, two filters for each channel
+  const auto grouped = make_layer(in_groups(conv2d(8, 3), groups), {4, 6, 7});
+  const at::Tensor weight = grouped->named_parameters()["weight"];
+  REQUIRE(weight.sizes() == at::IntArrayRef({8, 4 / groups, 3, 3}));
+  const at::Tensor bias = noise({8}, 3);
+  set(*grouped, "bias", bias);
+  const at::Tensor image = noise({2, 4, 6, 7});
+  std::vector<at::Tensor> parts;
+  for (int64_t group = 0; group < groups; ++group)
+    parts.push_back(at::conv2d(image.narrow(1, group * 4 / groups, 4 / groups),
+                               weight.narrow(0, group * 8 / groups, 8 / groups)));
+  const at::Tensor expected = at::cat(parts, 1) + bias.view({1, 8, 1, 1});
+  CHECK(difference(grouped->forward(image), expected) < 1e-13);
+}
+
 // The cells before the input on one axis as TensorFlow documents them (tf.nn, "Notes on padding"): written
 // differently from the layers' own formula on purpose.
 int64_t padding_before(int64_t input, int64_t size, int64_t stride, bool same) {

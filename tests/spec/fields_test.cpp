@@ -49,12 +49,13 @@ void check_table(const Fields<Spec>& fields) {
 TEST_CASE("the tables are sound: unique paths, words for every field, defaults within their own bounds") {
   check_table(job_fields());
   check_table(layer_fields());
+  check_table(augment_fields());
 }
 
 TEST_CASE("a layer's fields are those of its kind") {
-  CHECK(fields_of_layer("dense") ==
-        std::vector<std::string>{"kind", "units", "use_bias", "initializer", "name", "from"});
-  CHECK(fields_of_layer("relu") == std::vector<std::string>{"kind", "name", "from"});
+  CHECK(fields_of_kind(layer_fields(), "dense") ==
+        std::vector<std::string>{"kind", "units", "use_bias", "activation", "initializer", "name", "from"});
+  CHECK(fields_of_kind(layer_fields(), "relu") == std::vector<std::string>{"kind", "name", "from"});
 }
 
 TEST_CASE("bounds include their ends unless open") {

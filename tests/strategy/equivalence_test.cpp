@@ -200,6 +200,32 @@ TEST_CASE("replicas with smoothed labels, weight decay for some and averaged wei
   require_equal_with_uneven_shares(spec);
 }
 
+JobSpec augmented_spec() {
+  JobSpec spec = small_spec();
+  spec.model.dtype = "float64";
+  spec.data.train_examples = 101;  // the last step has 5 examples
+  for (const char* kind : {"random_resized_crop", "flip", "random_crop"})
+    spec.data.augment.emplace_back().kind = kind;
+  return spec;
+}
+
+TEST_CASE("replicas that augment equal one replica with the whole batch in float64 to 1e-12") {
+  const JobSpec spec = augmented_spec();
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto one = train_with_threads(with_batch(spec, 24), dataset, 1, kSteps);
+  const auto three = train_with_threads(with_batch(spec, 8), dataset, 3, kSteps);
+  const auto eight = train_with_threads(with_batch(spec, 3), dataset, 8, kSteps);  // empty shares
+  const auto accumulated = train_with_threads(with_batch(spec, 4, 2), dataset, 3, kSteps);
+  for (const auto* many : {&three, &eight, &accumulated}) {
+    CHECK(relative_difference(one.variables, many->variables) < 1e-12);
+    CHECK(many->evaluation_loss == Approx(one.evaluation_loss).epsilon(1e-10));
+  }
+  JobSpec plain = spec;
+  plain.data.augment.clear();
+  const auto unchanged = train_with_threads(with_batch(plain, 24), dataset, 1, kSteps);
+  CHECK(relative_difference(one.variables, unchanged.variables) > 1e-3);  // it does something
+}
+
 TEST_CASE("in mixed precision replicas train nearly what one does, and the same on every replica") {
   JobSpec spec = small_spec();
   spec.train.precision = GENERATE("bf16_mixed", "fp16_mixed");
@@ -435,7 +461,7 @@ TEST_CASE("yes or no, of one output and of several, is that of one replica, to 1
   JobSpec spec = small_spec();
   spec.model.dtype = "float64";
   spec.train.loss.kind = "binary_cross_entropy";
-  spec.train.loss.class_weights = {1, 3};
+  spec.train.loss.class_weights.weights = {1, 3};
   spec.strategy.communication = "shared_memory";
   require_equal_losses(spec, small_table(3, true));
   spec.train.loss.kind = "cross_entropy";
@@ -447,7 +473,7 @@ TEST_CASE("a device that holds rows of numbers, or is sent them, comes to the we
   spec.model.dtype = "float64";
   spec.train.loss.kind = GENERATE("mean_squared_error", "cross_entropy");
   const bool regression = spec.train.loss.kind == "mean_squared_error";
-  if (!regression) spec.train.loss.class_weights = {1, 3};
+  if (!regression) spec.train.loss.class_weights.weights = {1, 3};
   spec.train.optimizer.learning_rate = 0.01;
   const Dataset dataset = small_table(regression ? 2 : 0, false);
   const auto host = train_with_threads(spec, dataset, 2, 2 * kSteps);

@@ -83,7 +83,7 @@ TEST_CASE("binary cross-entropy is that of logits, smoothed and weighted in trai
   train.label_smoothing = 0.1;
   CHECK(loss_of(train, two_logits(), two_answers()) == about(0.7393912502561653));
   train.label_smoothing = 0;
-  train.loss.class_weights = {0.5, 3};
+  train.loss.class_weights.weights = {0.5, 3};
   CHECK(loss_of(train, two_logits(), two_answers()) == about(1.161817231925772));
   train.label_smoothing = 0.1;
   CHECK(make_objective(train)->evaluation_loss(two_logits(), two_answers()).item<double>() / 4 ==
@@ -122,7 +122,7 @@ TEST_CASE("class weights multiply the losses of their examples in training") {
   const at::Tensor logits = matrix({2.0, 1.0, 0.5, 0.1, 0.2, -0.3, 1.0, -1.0, 3.0}, 3);
   TrainSpec train;
   CHECK(loss_of(train, logits, classes({0, 2, 1})) == about(2.0093760227203683));
-  train.loss.class_weights = {1, 2, 0.5};
+  train.loss.class_weights.weights = {1, 2, 0.5};
   CHECK(loss_of(train, logits, classes({0, 2, 1})) == about(3.1535486229614587));
   train.label_smoothing = 0.1;
   CHECK(loss_of(train, logits, classes({0, 2, 1})) == about(3.0429930674059027));
@@ -135,7 +135,7 @@ TEST_CASE("gradients are the slopes of the losses") {
       GENERATE("binary_cross_entropy", "mean_squared_error", "mean_absolute_error", "huber");
   TrainSpec train = with_loss(loss);
   train.loss.delta = 0.7;
-  if (loss == "binary_cross_entropy") train.loss.class_weights = {0.5, 3};
+  if (loss == "binary_cross_entropy") train.loss.class_weights.weights = {0.5, 3};
   const auto objective = make_objective(train);
   const at::Tensor targets = loss == "binary_cross_entropy" ? two_answers() : two_targets() + 0.05;
   const at::Tensor at_point = loss == "binary_cross_entropy" ? two_logits() : two_values();

@@ -10,7 +10,7 @@
 #include "catch.h"
 #include "comm/fake_accelerator.h"
 #include "comm/group_threads.h"
-#include "data/batches.h"
+#include "loader/batches.h"
 #include "models/model.h"
 #include "optim/learning_rate.h"
 
@@ -49,6 +49,7 @@ LoaderOptions loader_options(const JobSpec& spec, const BatchPlan& plan, int ran
   options.seed = static_cast<uint64_t>(spec.seed);
   options.format.dtype = dtype_from_name(spec.model.dtype);
   options.format.channels_last = spec.cuda.channels_last;
+  options.augment = spec.data.augment;
   if (on_fake_gpu(spec))
     options.assembly = spec.cuda.data == "uploaded" ? Assembly::kUploaded : Assembly::kResident;
   return options;
@@ -58,6 +59,7 @@ MetricSums evaluate(Strategy& strategy, const Dataset& dataset, const JobSpec& s
   LoaderOptions test =
       loader_options(spec, {.per_replica = 7, .replicas = replicas, .global = 7 * replicas}, rank);
   test.shuffle = false;
+  test.augment.clear();
   ShareLoader loader(dataset.test, test);
   loader.start_epoch(0);
   MetricSums sums;

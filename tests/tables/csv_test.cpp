@@ -74,6 +74,8 @@ TEST_CASE("what is no table is refused, with the row") {
   CHECK_THAT(csv_refusal(folder, "a,b\n1,\"2\"3\n"), ContainsSubstring("row 1: a quote"));
   CHECK_THAT(csv_refusal(folder, "a,\"" + std::string(3 << 20, 'x') + "\"\n"),
              ContainsSubstring("more than 1 MiB"));
+  CHECK_THAT(csv_refusal(folder, "a,b\n1,2\n3,caf\xe9\n"),
+             ContainsSubstring("row 2, column 2: 'caf\\xe9' is not UTF-8 text; convert the file"));
   std::string wide = "a";
   for (int column = 0; column < 1'000'000; ++column) wide += ",a";
   CHECK_THAT(csv_refusal(folder, wide + "\n"), ContainsSubstring("has more than 16,384 columns"));

@@ -42,8 +42,9 @@ at::Tensor conv(const Operands& in, const OnnxAttributes& attributes) {
   const at::Tensor& kernels = in[1];
   const Integers size = attribute_or(attributes, "kernel_shape", kernels.sizes().slice(2).vec());
   demand(kernels.sizes().slice(2) == size, "kernel_shape is not the kernels'");
+  const int64_t groups = attribute_or(attributes, "group", int64_t{1});
   return at::conv2d(with_pads(in[0], attributes, 0), kernels, in.size() > 2 ? in[2] : at::Tensor(),
-                    strides_of(attributes));
+                    strides_of(attributes), /*padding=*/Integers{0, 0}, /*dilation=*/Integers{1, 1}, groups);
 }
 
 at::Tensor max_pool(const Operands& in, const OnnxAttributes& attributes) {
@@ -87,6 +88,18 @@ at::Tensor batch_normalization(const Operands& in, const OnnxAttributes& attribu
   return (in[0] - mean) / at::sqrt(variance + epsilon) * scale + shift;
 }
 
+// Over the last dimension, ONNX' default, with a scale and a shift for each of its places.
+at::Tensor layer_normalization(const Operands& in, const OnnxAttributes& attributes) {
+  const double epsilon = attribute_or(attributes, "epsilon", 1e-5F);
+  const at::Tensor centred = in[0] - in[0].mean(-1, /*keepdim=*/true);
+  const at::Tensor variance = centred.square().mean(-1, /*keepdim=*/true);
+  return centred / at::sqrt(variance + epsilon) * in[1] + in[2];
+}
+
+at::Tensor transpose(const Operands& in, const OnnxAttributes& attributes) {
+  return in[0].permute(std::get<Integers>(attributes.at("perm")));
+}
+
 // TensorProto.DataType: 1 is float, 11 double.
 at::Tensor cast(const Operands& in, const OnnxAttributes& attributes) {
   const auto type = std::get<int64_t>(attributes.at("to"));
@@ -122,19 +135,21 @@ const std::map<std::string, OnnxOperator> kOperators = {
     {"AveragePool", {average_pool, 1, 1, {"count_include_pad", "kernel_shape", "pads", "strides"}}},
     {"BatchNormalization", {batch_normalization, 5, 5, {"epsilon"}}},
     {"Cast", {cast, 1, 1, {"to"}}},
-    {"Conv", {conv, 2, 3, {"kernel_shape", "pads", "strides"}}},
+    {"Conv", {conv, 2, 3, {"group", "kernel_shape", "pads", "strides"}}},
     {"Div", {quotient_of, 2, 2, {}}},
     {"Flatten", {flatten_to_matrix, 1, 1, {"axis"}}},
     {"Gelu", {gelu_of, 1, 1, {}}},
     {"Gemm", {gemm, 2, 3, {"transB"}}},
     {"GlobalAveragePool", {global_average_pool, 1, 1, {}}},
     {"Identity", {same, 1, 1, {}}},
+    {"LayerNormalization", {layer_normalization, 3, 3, {"epsilon"}}},
     {"MaxPool", {max_pool, 1, 1, {"kernel_shape", "pads", "strides"}}},
     {"Relu", {rectified, 1, 1, {}}},
     {"Sigmoid", {sigmoid_of, 1, 1, {}}},
     {"Softmax", {softmax, 1, 1, {"axis"}}},
     {"Sub", {difference_of, 2, 2, {}}},
-    {"Tanh", {tanh_of, 1, 1, {}}}};
+    {"Tanh", {tanh_of, 1, 1, {}}},
+    {"Transpose", {transpose, 1, 1, {"perm"}}}};
 
 // The values so far, by name.
 class OnnxValues {

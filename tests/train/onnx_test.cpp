@@ -89,6 +89,37 @@ logits: Double [batch, 3]
 )");
 }
 
+// A block of a ConvNeXt: a depthwise convolution, normalised channels, and the activation of another layer.
+const char* const kBlock = R"([
+    {kind: conv2d, filters: 4, padding: same, activation: relu, name: stem},
+    {kind: conv2d, filters: 4, padding: same, groups: 4}, {kind: layer_norm, epsilon: 0.01},
+    {kind: conv2d, filters: 4, kernel_size: 1, groups: 2}, {kind: add, with: stem}, {kind: flatten},
+    {kind: layer_norm}, {kind: dense, units: 3, activation: tanh}])";
+
+TEST_CASE("layer_norm, groups and activations have their ONNX operators") {
+  CHECK(onnx_text(onnx_of(kBlock)) == R"(pixels: Float [batch, 2, 7, 8]
+normalise.scale.output = Div (pixels, normalise.largest)
+normalise.centre.output = Sub (normalise.scale.output, normalise.mean)
+normalise.output = Div (normalise.centre.output, normalise.standard_deviation)
+stem.output = Conv kernel_shape=[3, 3] pads=[1, 1, 1, 1] strides=[1, 1] (normalise.output, stem.weight, stem.bias)
+relu.output = Relu (stem.output)
+conv2d_1.output = Conv group=4 kernel_shape=[3, 3] pads=[1, 1, 1, 1] strides=[1, 1] (relu.output, conv2d_1.weight, conv2d_1.bias)
+layer_norm.channels_last.output = Transpose perm=[0, 2, 3, 1] (conv2d_1.output)
+layer_norm.output = LayerNormalization epsilon=0.01f (layer_norm.channels_last.output, layer_norm.weight, layer_norm.bias)
+layer_norm.channels_first.output = Transpose perm=[0, 3, 1, 2] (layer_norm.output)
+conv2d_2.output = Conv group=2 kernel_shape=[1, 1] pads=[0, 0, 0, 0] strides=[1, 1] (layer_norm.channels_first.output, conv2d_2.weight, conv2d_2.bias)
+add.output = Add (conv2d_2.output, relu.output)
+flatten.output = Flatten axis=1 (add.output)
+layer_norm_1.output = LayerNormalization epsilon=0.001f (flatten.output, layer_norm_1.weight, layer_norm_1.bias)
+dense.output = Gemm transB=1 (layer_norm_1.output, dense.weight, dense.bias)
+tanh.output = Tanh (dense.output)
+logits = Identity (tanh.output)
+logits: Float [batch, 3]
+)");
+  const at::ScalarType type = GENERATE(at::kFloat, at::kDouble);
+  check_onnx_logits(listed_layers(kBlock), type);
+}
+
 TEST_CASE("an ONNX model says of which version it is, and who made it") {
   const OnnxModel model = onnx_of("[{kind: flatten}, {kind: dense, units: 3}]");
   CHECK(model.ir_version == 9);  // of ONNX 1.15, which brought opset 20

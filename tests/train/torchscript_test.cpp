@@ -70,6 +70,15 @@ TEST_CASE("a model of every kind of layer gives the same logits as TorchScript")
       type);
 }
 
+TEST_CASE("layer_norm, groups and activations are the same in TorchScript") {
+  const at::ScalarType type = GENERATE(at::kFloat, at::kDouble);
+  check_torchscript(listed_layers(R"([{kind: conv2d, filters: 4, padding: same, activation: relu, name: stem},
+      {kind: conv2d, filters: 4, kernel_size: 4, padding: same, groups: 4}, {kind: layer_norm, epsilon: 0.01},
+      {kind: conv2d, filters: 4, kernel_size: 1, groups: 2}, {kind: add, with: stem}, {kind: flatten},
+      {kind: layer_norm}, {kind: dense, units: 3, activation: tanh}])"),
+                    type);
+}
+
 TEST_CASE("padding on one side only, or on both, or none") {
   const std::string layer =
       GENERATE("conv2d, filters: 2, kernel_size: 2", "conv2d, filters: 2, kernel_size: 3, stride: 2",

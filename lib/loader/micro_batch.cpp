@@ -1,4 +1,4 @@
-#include "data/micro_batch.h"
+#include "loader/micro_batch.h"
 
 #include <ATen/ATen.h>
 

@@ -1,4 +1,4 @@
-#include "data/batches.h"
+#include "loader/batches.h"
 
 #include <ATen/ATen.h>
 
@@ -16,6 +16,7 @@
 
 #include "core/error.h"
 #include "core/random.h"
+#include "loader/example_reader.h"
 
 namespace dtrain {
 namespace {
@@ -33,20 +34,8 @@ void check(const ExampleSource* source, const LoaderOptions& options) {
   require(plan.global > 0 && plan.per_replica > 0, "the batch plan must be resolved");
   require(0 <= options.rank && options.rank < plan.replicas, "rank out of range");
   require(options.prefetch >= 0, "prefetch must not be negative");
-}
-
-// The normalised value of each of the 256 pixel values, [1, 256] or for each channel [channels, 256]. A table
-// look-up is as fast as the arithmetic (gathering rows is memory-bound) and gives exactly the same values as
-// that arithmetic on a tensor.
-at::Tensor normalised_values(const PixelFormat& format, int64_t channels) {
-  const Normalisation& by = format.normalisation;
-  std::vector<at::Tensor> tables;
-  for (int64_t channel = 0; channel < (by.is_uniform() ? 1 : channels); ++channel)
-    tables.push_back(at::arange(256, format.dtype)
-                         .div_(255)
-                         .sub_(by.mean_of(channel))
-                         .div_(by.standard_deviation_of(channel)));
-  return at::stack(tables);
+  require(options.augment.empty() || options.assembly != Assembly::kResident,
+          "resident examples are not augmented");
 }
 
 }  // namespace
@@ -56,8 +45,7 @@ class ShareLoader::Implementation {
   Implementation(ExampleSourcePtr source, const LoaderOptions& options)
       : source_(std::move(source)), options_(options) {
     check(source_.get(), options_);
-    if (options_.assembly == Assembly::kOnHost && source_->has_pixels())
-      values_ = normalised_values(options_.format, source_->shape()[0]);
+    if (options_.assembly != Assembly::kResident) reader_.emplace(source_, options_);
     if (options_.assembly == Assembly::kResident) {
       const std::optional<LabelledImages> all = source_->in_memory();
       require(all.has_value(), "only examples in memory can be resident");
@@ -73,6 +61,7 @@ class ShareLoader::Implementation {
     producer_ = {};  // asked to stop, and joined
     ready_.clear();
     failure_ = nullptr;
+    epoch_ = epoch;
     order_ = order_of(epoch);
     if (options_.assembly == Assembly::kResident) {
       rows_ = at::tensor(order_, at::kLong).to(options_.device);
@@ -160,34 +149,12 @@ class ShareLoader::Implementation {
   }
 
   MicroBatch micro_batch(Range positions) const {
-    switch (options_.assembly) {
-      case Assembly::kResident:
-        return {stored_.images, stored_.labels, options_.format,
-                rows_.narrow(0, positions.begin, positions.size())};
-      case Assembly::kUploaded: {
-        ExampleSlot slot = read(positions, source_->has_pixels() ? at::kByte : options_.format.dtype);
-        return {std::move(slot.inputs), std::move(slot.targets), options_.format};
-      }
-      case Assembly::kOnHost:
-        break;
-    }
-    ExampleSlot slot = read(positions, options_.format.dtype);
-    return MicroBatch(Batch{std::move(slot.inputs), std::move(slot.targets)});
-  }
-
-  // The examples at `positions` of the order, in memory that a device can read while the CPU continues.
-  ExampleSlot read(Range positions, at::ScalarType dtype) const {
-    std::vector<int64_t> shape = source_->shape().vec();
-    shape.insert(shape.begin(), positions.size());
-    const auto memory = at::TensorOptions().pinned_memory(!options_.device.is_cpu());
-    const int64_t numbers = source_->targets();
-    ExampleSlot slot{at::empty(shape, memory.dtype(dtype)),
-                     numbers > 0 ? at::empty({positions.size(), numbers}, memory.dtype(options_.format.dtype))
-                                 : at::empty({positions.size()}, memory.dtype(at::kLong))};
-    const std::span<const int64_t> order(order_);
-    source_->read(order.subspan(static_cast<size_t>(positions.begin), static_cast<size_t>(positions.size())),
-                  values_, slot);
-    return slot;
+    if (!reader_)
+      return {stored_.images, stored_.labels, options_.format,
+              rows_.narrow(0, positions.begin, positions.size())};
+    return reader_->read(epoch_,
+                         std::span<const int64_t>(order_).subspan(static_cast<size_t>(positions.begin),
+                                                                  static_cast<size_t>(positions.size())));
   }
 
   // Called by the training thread: each thread has its own queue on the device.
@@ -197,12 +164,13 @@ class ShareLoader::Implementation {
 
   const ExampleSourcePtr source_;
   const LoaderOptions options_;
-  at::Tensor values_;           // by channel and pixel value; undefined: the device normalises
-  LabelledImages stored_;       // kResident: on the device
-  at::Tensor rows_;             // kResident: order_, on the device
-  std::vector<int64_t> order_;  // of this epoch; written only while no thread runs
-  int64_t next_step_ = 0;       // the step that next() returns
-  int64_t next_epoch_ = 0;      // its order is prepared in next_order_
+  std::optional<ExampleReader> reader_;  // nullopt: kResident
+  LabelledImages stored_;                // kResident: on the device
+  at::Tensor rows_;                      // kResident: order_, on the device
+  std::vector<int64_t> order_;           // of this epoch; written only while no thread runs
+  int64_t epoch_ = 0;
+  int64_t next_step_ = 0;   // the step that next() returns
+  int64_t next_epoch_ = 0;  // its order is prepared in next_order_
   std::future<std::vector<int64_t>> next_order_;
 
   std::mutex mutex_;                     // guards ready_ and failure_

@@ -1,4 +1,4 @@
-#include "data/batches.h"
+#include "loader/batches.h"
 
 #include <ATen/ATen.h>
 #include <c10/core/CPUAllocator.h>

@@ -1,4 +1,4 @@
-// From examples to the batches of one replica: order, shares, normalisation, prefetch.
+// From examples to the batches of one replica: order, shares, prefetch.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "data/example_source.h"
-#include "data/micro_batch.h"
-#include "spec/batch_plan.h"
+#include "loader/loader_options.h"
+#include "loader/micro_batch.h"
 
 namespace dtrain {
 
@@ -22,24 +22,6 @@ struct Share {
   std::vector<int64_t> indices;  // of all its examples in the source, in training order
   int64_t global_examples = 0;   // in the whole step, over all replicas and micro-batches
   int64_t step = 0;              // 0-based within the epoch
-};
-
-// Where the stored pixels of a batch are converted to normalised numbers.
-enum class Assembly {
-  kOnHost,    // by the loader, which yields normalised batches
-  kResident,  // on the device, which holds the whole dataset as it is stored
-  kUploaded,  // on the device; the stored examples of each batch are sent to it
-};
-
-struct LoaderOptions {
-  BatchPlan plan;
-  int64_t rank = 0;
-  bool shuffle = true;
-  uint64_t seed = 0;
-  PixelFormat format;
-  Assembly assembly = Assembly::kOnHost;
-  at::Device device = at::kCPU;  // device of the tensors that next() returns
-  int64_t prefetch = 0;  // shares that a separate thread assembles ahead; 0: no thread, next() assembles them
 };
 
 // Yields the shares of an epoch in order. Not thread-safe. next() rethrows an error of the prefetch thread.

@@ -1,0 +1,33 @@
+// People's own pictures as a dataset: image_folder and tar.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+
+#include "data/dataset.h"
+
+namespace dtrain {
+
+// Whether the dataset of that name is of pictures in files, which are decoded into the cache or when they are
+// needed.
+bool is_picture_dataset(const std::string& name);
+
+// What is known of the pictures at `place`, with everything that the spec asks for. Returns nullopt if there
+// is no such folder (of a tar: or file). Throws as list_image_folder() and list_archives() do.
+std::optional<DatasetInfo> find_image_folder(const std::filesystem::path& place, const DataSpec& spec);
+std::optional<DatasetInfo> find_archives(const std::filesystem::path& place, const DataSpec& spec);
+
+// Opens the pictures at info.source. They are in the cache (images/image_cache.h), where they are put now if
+// they are not, or with spec.cache none decoded when they are needed.
+Dataset load_pictures(const DatasetInfo& info, const DataSpec& spec);
+
+// Puts the pictures into the cache if they are not there, unless spec.cache is none.
+void prepare_pictures(const DatasetInfo& info, const DataSpec& spec, const OnPrepared& on_progress);
+
+// The bytes of their file in the cache: of all pictures at info.source, or if that is empty, of those of
+// `info`.
+int64_t picture_cache_bytes(const DatasetInfo& info, const DataSpec& spec);
+
+}  // namespace dtrain

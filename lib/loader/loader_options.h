@@ -1,0 +1,33 @@
+// How a replica's batches are put together.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "loader/micro_batch.h"
+#include "spec/batch_plan.h"
+#include "spec/spec.h"
+
+namespace dtrain {
+
+// Where the stored pixels of a batch are converted to normalised numbers.
+enum class Assembly {
+  kOnHost,    // by the loader, which yields normalised batches
+  kResident,  // on the device, which holds the whole dataset as it is stored
+  kUploaded,  // on the device; the stored examples of each batch are sent to it
+};
+
+struct LoaderOptions {
+  BatchPlan plan;
+  int64_t rank = 0;
+  bool shuffle = true;
+  uint64_t seed = 0;
+  PixelFormat format;
+  Assembly assembly = Assembly::kOnHost;
+  at::Device device = at::kCPU;  // device of the tensors that next() returns
+  int64_t prefetch = 0;  // shares that a separate thread assembles ahead; 0: no thread, next() assembles them
+  std::vector<AugmentSpec> augment;  // what is done to pictures; none of kResident ones
+  int64_t threads = 1;               // that do it; the pixels are the same with any number
+};
+
+}  // namespace dtrain

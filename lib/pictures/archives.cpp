@@ -1,0 +1,257 @@
+#include "pictures/archives.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <map>
+#include <memory>
+#include <new>
+#include <optional>
+#include <set>
+#include <system_error>
+#include <utility>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
+#include "images/image_file.h"
+#include "yaml/yaml_tree.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int64_t kMostClassBytes = 256;  // of a .cls file
+constexpr size_t kReadAtOnce = size_t{1} << 16;
+
+// An example of an archive as far as it was read.
+struct Sample {
+  std::string key;
+  std::optional<ImageFile> picture;
+  std::optional<std::string> class_word;
+};
+
+[[noreturn]] void refuse_member(const fs::path& path, const std::string& member, const std::string& fault) {
+  refuse_path(path, printable(member, 1000) + ": " + fault);
+}
+
+// The key and the extension of a member's name: "a/0001.seg.png" is ("a/0001", "seg.png").
+std::pair<std::string, std::string> split_name(const std::string& name) {
+  const size_t slash = name.rfind('/');
+  const size_t dot = name.find('.', slash == std::string::npos ? 0 : slash + 1);
+  if (dot == std::string::npos) return {name, ""};
+  return {name.substr(0, dot), name.substr(dot + 1)};
+}
+
+// Reads the members of one archive in order.
+class TarReader {
+ public:
+  explicit TarReader(const fs::path& path)
+      : path_(path), archive_(::archive_read_new(), ::archive_read_free) {
+    if (!archive_) throw std::bad_alloc();
+    std::error_code none;
+    if (!fs::is_regular_file(path, none)) refuse_path(path, "is not a regular file");
+    ::archive_read_support_format_tar(archive_.get());
+    if (::archive_read_open_filename(archive_.get(), path.c_str(), kReadAtOnce) != ARCHIVE_OK) fail();
+  }
+
+  // Calls `take` with each regular file: its name, and where its bytes are.
+  template <typename Take>
+  void read_all(const Take& take) {
+    for (archive_entry* entry = nullptr; next(&entry);) {
+      const char* const name = ::archive_entry_pathname(entry);
+      size_t at = 0;
+      if (name == nullptr || !is_clean_text(name, at)) refuse_path(path_, "a name in it is not UTF-8 text");
+      if (::archive_entry_filetype(entry) == AE_IFDIR) continue;
+      if (::archive_entry_filetype(entry) != AE_IFREG || ::archive_entry_hardlink(entry) != nullptr ||
+          ::archive_entry_sparse_count(entry) > 0)
+        refuse_member(path_, name, "not a plain file; links, devices and sparse files are not read");
+      take(ImageFile{.path = {},
+                     .member = name,
+                     .offset = ::archive_filter_bytes(archive_.get(), 0),
+                     .bytes = ::archive_entry_size(entry)});
+    }
+  }
+
+  // The content of the member that was just taken.
+  std::string content(const ImageFile& member, int64_t limit) {
+    if (member.bytes > limit) refuse_member(path_, member.member, "is over " + human_bytes(limit));
+    std::string bytes(static_cast<size_t>(member.bytes), '\0');
+    if (::archive_read_data(archive_.get(), bytes.data(), bytes.size()) != member.bytes) fail();
+    return bytes;
+  }
+
+ private:
+  bool next(archive_entry** entry) {
+    const int result = ::archive_read_next_header(archive_.get(), entry);
+    if (result == ARCHIVE_EOF) return false;
+    if (result != ARCHIVE_OK) fail();
+    return true;
+  }
+  [[noreturn]] void fail() const {
+    const char* const text = ::archive_error_string(archive_.get());
+    refuse_path(path_,
+                fmt::format("is no tar archive that can be read ({}); one that is packed, such as .tar.gz, "
+                            "has to be unpacked to .tar first",
+                            printable(text ? text : "cut off")));
+  }
+
+  const fs::path& path_;
+  std::unique_ptr<archive, decltype(&::archive_read_free)> archive_;
+};
+
+// Collects the pictures of archives, each with the word that names its class.
+class ArchiveList {
+ public:
+  explicit ArchiveList(fs::path root) : root_(std::move(root)) {}
+
+  // Adds the pictures of an archive, and returns their indices.
+  std::vector<int64_t> add(const std::string& file) {
+    const fs::path path = root_ / file;
+    const size_t before = pictures_.size();
+    std::error_code none;
+    const auto size = static_cast<int64_t>(fs::file_size(path, none));
+    TarReader reader(path);
+    Sample sample;
+    reader.read_all([&](ImageFile member) {
+      auto [key, extension] = split_name(member.member);
+      if (key != sample.key)
+        finish(path, std::exchange(sample, {.key = key, .picture = {}, .class_word = {}}));
+      if (extension == "cls") sample.class_word = trimmed(reader.content(member, kMostClassBytes));
+      if (!is_picture_name(key + "." + extension)) return;
+      if (sample.picture)
+        refuse_member(path, member.member, "a second picture of the example " + printable(key));
+      if (member.bytes > kMaxImageFileBytes || member.offset > size - member.bytes)
+        refuse_member(path, member.member, "does not fit its archive, which is cut off or damaged");
+      member.path = file;
+      sample.picture = std::move(member);
+    });
+    finish(path, sample);
+    if (pictures_.size() == before) refuse_path(path, "has no pictures with a class (KEY.jpg and KEY.cls)");
+    std::vector<int64_t> indices;
+    for (size_t index = before; index < pictures_.size(); ++index)
+      indices.push_back(static_cast<int64_t>(index));
+    return indices;
+  }
+
+  // Makes numbers of the words: those that they are, or their places in the alphabet.
+  PictureList labelled(const DataSpec& spec) {
+    PictureList list;
+    list.root = root_;
+    const std::map<std::string, int64_t> labels = number_words(list, spec);
+    list.pictures = std::move(pictures_);
+    for (size_t i = 0; i < list.pictures.size(); ++i) list.pictures[i].label = labels.at(words_[i]);
+    return list;
+  }
+
+ private:
+  void finish(const fs::path& path, const Sample& sample) {
+    if (!sample.picture) return;
+    if (!sample.class_word || sample.class_word->empty())
+      refuse_member(
+          path, sample.picture->member,
+          "has no class: a file " + printable(sample.key) + ".cls beside it, with a number or a word");
+    size_t at = 0;
+    if (!is_clean_text(*sample.class_word, at))
+      refuse_member(path, sample.key + ".cls", "is neither a number nor a word of UTF-8 text");
+    pictures_.push_back({*sample.picture, 0});
+    words_.push_back(*sample.class_word);
+  }
+
+  std::map<std::string, int64_t> number_words(PictureList& list, const DataSpec& spec) const {
+    const std::set<std::string> words(words_.begin(), words_.end());
+    std::map<std::string, int64_t> labels;
+    int64_t most = -1;
+    for (const std::string& word : words) {
+      int64_t number = -1;
+      const auto [end, fault] = std::from_chars(word.data(), word.data() + word.size(), number);
+      if (fault != std::errc() || end != word.data() + word.size() || number < 0) break;
+      if (number >= static_cast<int64_t>(kMostPictureClasses))
+        refuse_path(list.root, fmt::format("the class {}, where {} classes can be read", number,
+                                           with_separators(kMostPictureClasses)));
+      labels[word] = number;
+      most = std::max(most, number);
+    }
+    if (labels.size() == words.size()) {
+      const int64_t classes = std::max(most + 1, spec.classes.value_or(0));
+      for (int64_t label = 0; label < classes; ++label)
+        list.classes.push_back(std::ssize(spec.class_names) == classes
+                                   ? spec.class_names[static_cast<size_t>(label)]
+                                   : std::to_string(label));
+      return labels;
+    }
+    labels.clear();
+    for (const std::string& word : words) {
+      labels[word] = std::ssize(list.classes);
+      list.classes.push_back(word);
+    }
+    return labels;
+  }
+
+  fs::path root_;
+  std::vector<ListedPicture> pictures_;
+  std::vector<std::string> words_;  // the class of each picture
+};
+
+// Whether one of the words between dots, hyphens and underscores of the name is `word`.
+bool has_word(const std::string& name, const std::string& word) {
+  for (size_t begin = 0; begin < name.size();) {
+    const size_t end = std::min(name.find_first_of(".-_", begin), name.size());
+    if (name.compare(begin, end - begin, word) == 0) return true;
+    begin = end + 1;
+  }
+  return false;
+}
+
+std::vector<std::string> archives_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  std::error_code code;
+  for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
+    const std::string name = entry->path().filename().string();
+    if (!is_left_out(name) && entry->path().extension() == ".tar") names.push_back(name);
+  }
+  if (code)
+    throw Error(file_failure_code(code.value(), ExitCode::kData),
+                fmt::format("{}: cannot be read: {}", printable(folder.string(), 1000), code.message()));
+  if (names.empty()) refuse_path(folder, "has no archives (*.tar)");
+  std::sort(names.begin(), names.end());
+  return names;
+}
+
+void append(std::vector<int64_t>& to, const std::vector<int64_t>& from) {
+  to.insert(to.end(), from.begin(), from.end());
+}
+
+}  // namespace
+
+PictureList list_archives(const fs::path& place, const DataSpec& spec) {
+  std::error_code none;
+  const bool folder = fs::is_directory(place, none);
+  const fs::path root = folder ? place : place.parent_path();
+  const std::vector<std::string> names =
+      folder ? archives_in(place) : std::vector<std::string>{place.filename().string()};
+  ArchiveList archives(root);
+  std::vector<int64_t> train, validation, test;
+  for (const std::string& name : names) {
+    const bool is_validation = has_word(name, "val") || has_word(name, "validation");
+    const bool is_test = has_word(name, "test");
+    if (is_validation) refuse_both(root / name, kValidationField, spec.split.validation.has_value());
+    if (is_test) refuse_both(root / name, kTestField, spec.split.test.has_value());
+    append(is_validation ? validation : is_test ? test : train, archives.add(name));
+  }
+  if (train.empty())
+    refuse_path(place, "has no archive to train on; one of train*.tar, or of any other name");
+  PictureList all = archives.labelled(spec);
+  all.train = std::move(train);
+  all.validation = std::move(validation);
+  all.test = std::move(test);
+  check_picture_classes(all, spec);
+  divide(all, spec);
+  return all;
+}
+
+}  // namespace dtrain

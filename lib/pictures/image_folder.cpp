@@ -1,0 +1,133 @@
+#include "pictures/image_folder.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <system_error>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
+#include "yaml/yaml_tree.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct NamedEntry {
+  std::string name;
+  bool is_folder = false;
+};
+
+// What is in a folder, by name, without hidden files and folders. Links are followed.
+std::vector<NamedEntry> entries_in(const fs::path& folder) {
+  std::error_code code;
+  const auto check = [&code](const fs::path& path) {
+    if (!code) return;
+    throw Error(file_failure_code(code.value(), ExitCode::kData),
+                fmt::format("{}: cannot be read: {}", printable(path.string(), 1000), code.message()));
+  };
+  std::vector<NamedEntry> found;
+  for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
+    const std::string name = entry->path().filename().string();
+    size_t at = 0;
+    if (is_left_out(name)) continue;
+    if (!is_clean_text(name, at) || name.find_first_of("\t\r\n") != std::string::npos)
+      refuse_path(entry->path(), "its name is not UTF-8 text; rename it");
+    found.push_back({name, entry->is_directory(code)});
+    check(entry->path());
+  }
+  check(folder);
+  std::sort(found.begin(), found.end(),
+            [](const NamedEntry& one, const NamedEntry& other) { return one.name < other.name; });
+  return found;
+}
+
+std::vector<std::string> folders_in(const fs::path& folder) {
+  std::vector<std::string> names;
+  for (const NamedEntry& entry : entries_in(folder)) {
+    if (entry.is_folder) names.push_back(entry.name);
+  }
+  return names;
+}
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), name) != names.end();
+}
+
+void require_same_classes(const PictureList& all, const std::string& part,
+                          const std::vector<std::string>& found) {
+  for (const std::string& name : found) {
+    if (!contains(all.classes, name))
+      refuse_path(all.root / part / name, "no such class in train/; every part has the same classes");
+  }
+  for (const std::string& name : all.classes) {
+    if (!contains(found, name))
+      refuse_path(all.root / part, fmt::format("has no folder for the class '{}' of train/", name));
+  }
+}
+
+// Adds the pictures of every class below `part` ("" is the folder itself), and returns their indices.
+std::vector<int64_t> add_part(PictureList& all, const std::string& part) {
+  std::vector<int64_t> indices;
+  for (size_t label = 0; label < all.classes.size(); ++label) {
+    const fs::path below = fs::path(part) / all.classes[label];
+    const size_t before = indices.size();
+    for (const NamedEntry& entry : entries_in(all.root / below)) {
+      if (entry.is_folder)
+        refuse_path(all.root / below / entry.name,
+                    "a folder inside of a class; a class has its pictures directly");
+      if (!is_picture_name(entry.name)) continue;
+      indices.push_back(std::ssize(all.pictures));
+      all.pictures.push_back({{.path = (below / entry.name).string()}, static_cast<int64_t>(label)});
+    }
+    if (indices.size() == before)
+      refuse_path(all.root / below, "a class without pictures (.jpg, .jpeg, .png, .webp, .ppm, .pgm)");
+  }
+  return indices;
+}
+
+// Lists train/, test/ and validation/.
+void list_parts(PictureList& all, const std::vector<std::string>& parts, const SplitSpec& split) {
+  for (const std::string& name : parts) {
+    if (name != "train" && name != "test" && name != "validation")
+      refuse_path(all.root / name, "beside train/ only test/ and validation/ are known; rename or move it");
+  }
+  all.classes = folders_in(all.root / "train");
+  all.train = add_part(all, "train");
+  const auto add = [&](const char* name, const char* field, bool is_drawn) {
+    if (!contains(parts, name)) return std::vector<int64_t>();
+    refuse_both(all.root / name, field, is_drawn);
+    require_same_classes(all, name, folders_in(all.root / name));
+    return add_part(all, name);
+  };
+  all.test = add("test", kTestField, split.test.has_value());
+  all.validation = add("validation", kValidationField, split.validation.has_value());
+}
+
+}  // namespace
+
+PictureList list_image_folder(const fs::path& folder, const DataSpec& spec) {
+  PictureList all;
+  all.root = folder;
+  const std::vector<std::string> found = folders_in(folder);
+  if (contains(found, "train")) {
+    list_parts(all, found, spec.split);
+  } else {
+    if (contains(found, "test"))
+      refuse_path(folder, "has test/, but no train/; a folder of parts has both, one of classes neither");
+    all.classes = found;
+    all.train = add_part(all, "");
+  }
+  if (all.classes.size() < 2)
+    refuse_path(all.root,
+                fmt::format("{} found; an image_folder has a folder for each of two or more classes, or "
+                            "such folders in train/ and test/",
+                            counted(std::ssize(all.classes), "class folder")));
+  check_picture_classes(all, spec);
+  divide(all, spec);
+  return all;
+}
+
+}  // namespace dtrain

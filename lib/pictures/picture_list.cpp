@@ -1,0 +1,131 @@
+#include "pictures/picture_list.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <optional>
+#include <utility>
+
+#include "core/checksum.h"
+#include "core/error.h"
+#include "core/random.h"
+#include "core/text.h"
+#include "spec/field_error.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::array kPictures = {".jpg", ".jpeg", ".png", ".webp", ".ppm", ".pgm"};
+
+// Numbers that the path and the seed decide: one for the order, one for the part.
+enum class Draw : uint64_t { kOrder, kTest, kValidation };
+
+uint64_t drawn(const ListedPicture& picture, int64_t seed, Draw draw) {
+  const uint64_t start =
+      derive_seed(static_cast<uint64_t>(seed), SeedPurpose::kSplit, static_cast<uint64_t>(draw));
+  Checksum sum;
+  sum.add(&start, sizeof start);
+  sum.add(picture.file.path.data(), picture.file.path.size());
+  sum.add(picture.file.member.data(), picture.file.member.size());
+  return sum.number();
+}
+
+class Division {
+ public:
+  Division(PictureList& all, const DataSpec& spec) : all_(all), spec_(spec) {}
+
+  // Moves the part of `from` that is drawn into a part of its own.
+  std::vector<int64_t> take(std::vector<int64_t>& from, double part, Draw draw,
+                            const std::string& field) const {
+    const auto stays = [&](int64_t index) {
+      const uint64_t number = drawn(picture(index), spec_.split.seed, draw);
+      return static_cast<double>(number) >= part * 0x1p64;
+    };
+    const auto taken = std::stable_partition(from.begin(), from.end(), stays);
+    std::vector<int64_t> moved(taken, from.end());
+    from.erase(taken, from.end());
+    if (moved.empty() || from.empty())
+      throw FieldError(field,
+                       fmt::format("takes {} of {}; each part needs one at least: use another part or "
+                                   "data.split.seed",
+                                   moved.size(), counted(std::ssize(moved) + std::ssize(from), "picture")));
+    return moved;
+  }
+
+  // Mixes a part, and keeps the first `limit`.
+  void mix(std::vector<int64_t>& part, const std::optional<int64_t>& limit, const std::string& field) const {
+    std::vector<std::pair<uint64_t, int64_t>> order;
+    for (const int64_t index : part)
+      order.emplace_back(drawn(picture(index), spec_.split.seed, Draw::kOrder), index);
+    std::sort(order.begin(), order.end());
+    if (limit && *limit > std::ssize(order))
+      throw FieldError(field, fmt::format("{} is more than the {} pictures in {}", *limit, order.size(),
+                                          printable(all_.root.string(), 1000)));
+    order.resize(static_cast<size_t>(limit.value_or(std::ssize(order))));
+    std::transform(order.begin(), order.end(), part.begin(), [](const auto& drawn) { return drawn.second; });
+    part.resize(order.size());
+  }
+
+ private:
+  const ListedPicture& picture(int64_t index) const { return all_.pictures[static_cast<size_t>(index)]; }
+
+  PictureList& all_;
+  const DataSpec& spec_;
+};
+
+}  // namespace
+
+bool is_left_out(const std::string& name) { return name.starts_with('.') || name == "__MACOSX"; }
+
+bool is_picture_name(const std::string& name) {
+  std::string extension = fs::path(name).extension().string();
+  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return std::find(kPictures.begin(), kPictures.end(), extension) != kPictures.end();
+}
+
+void refuse_path(const fs::path& path, const std::string& fault) {
+  throw Error(ExitCode::kData, printable(path.string(), 1000) + ": " + fault);
+}
+
+void refuse_both(const fs::path& folder, const char* field, bool is_drawn) {
+  if (!is_drawn) return;
+  throw FieldError(field,
+                   fmt::format("{} is there, which is that part; leave the field out, or put all pictures "
+                               "into train/",
+                               printable(folder.string(), 1000)));
+}
+
+void divide(PictureList& all, const DataSpec& spec) {
+  const Division division(all, spec);
+  if (spec.split.test) all.test = division.take(all.train, *spec.split.test, Draw::kTest, kTestField);
+  if (all.test.empty())
+    throw FieldError(kTestField,
+                     fmt::format("missing; {} has no test part: give the part of the pictures to keep for "
+                                 "the test, such as 0.2",
+                                 printable(all.root.string(), 1000)));
+  division.mix(all.train, spec.train_examples, "data.train_examples");
+  division.mix(all.test, spec.test_examples, "data.test_examples");
+  if (spec.split.validation)
+    all.validation = division.take(all.train, *spec.split.validation, Draw::kValidation, kValidationField);
+  division.mix(all.validation, std::nullopt, kValidationField);
+}
+
+void check_picture_classes(const PictureList& all, const DataSpec& spec) {
+  if (all.classes.size() > kMostPictureClasses)
+    refuse_path(all.root,
+                fmt::format("{} classes, where {} can be read", with_separators(std::ssize(all.classes)),
+                            with_separators(kMostPictureClasses)));
+  if (!spec.class_names.empty() && spec.class_names != all.classes)
+    refuse_path(all.root, fmt::format("its classes are {}; the job's (data.class_names) are {}",
+                                      printable(join(all.classes)), printable(join(spec.class_names))));
+  if (spec.classes && *spec.classes != std::ssize(all.classes))
+    throw FieldError("data.classes",
+                     fmt::format("is {}, and {} has {}", *spec.classes, printable(all.root.string(), 1000),
+                                 counted(std::ssize(all.classes), "class")));
+}
+
+}  // namespace dtrain

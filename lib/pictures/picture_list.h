@@ -1,0 +1,54 @@
+// Which pictures people have, of which classes, and to which part of the data each belongs. Reads no picture.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "images/image_set.h"
+#include "spec/spec.h"
+
+namespace dtrain {
+
+inline constexpr size_t kMostPictureClasses = 10'000;  // data.class_names has no room for more
+
+struct ListedPicture {
+  ImageFile file;  // below the list's root
+  int64_t label = 0;
+};
+
+// The parts are indices of `pictures`, in an order that mixes the classes. data.split.seed and the pictures'
+// names alone decide the order, and which picture belongs to which part, where data.split asks for one: a new
+// picture moves no other one.
+struct PictureList {
+  std::filesystem::path root;
+  std::vector<std::string> classes;  // ascending
+  std::vector<ListedPicture> pictures;
+  std::vector<int64_t> train, validation, test;
+};
+
+// Whether the name of a file is that of a picture: .jpg, .jpeg, .png, .webp, .ppm or .pgm in any case.
+bool is_picture_name(const std::string& name);
+
+// Whether a file or folder of that name is never looked at: hidden ones, and what archives of macOS add.
+bool is_left_out(const std::string& name);
+
+// Throws Error(kData) that names the file or folder and the fault.
+[[noreturn]] void refuse_path(const std::filesystem::path& path, const std::string& fault);
+
+// The fields that ask for a part. A part that `folder` has is not drawn too: throws FieldError.
+inline constexpr const char* kTestField = "data.split.test";
+inline constexpr const char* kValidationField = "data.split.validation";
+void refuse_both(const std::filesystem::path& folder, const char* field, bool is_drawn);
+
+// Completes a list whose `train` has all pictures that belong to no other part: draws the parts that
+// spec.split asks for, mixes each, and keeps as many as spec.train_examples and spec.test_examples say.
+// Throws FieldError for a part that would be empty, or too small for such a limit.
+void divide(PictureList& all, const DataSpec& spec);
+
+// Throws Error(kData) for too many classes, or others than spec.class_names, and FieldError for another
+// number of classes than spec.classes.
+void check_picture_classes(const PictureList& all, const DataSpec& spec);
+
+}  // namespace dtrain

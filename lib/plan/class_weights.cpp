@@ -1,0 +1,73 @@
+#include "plan/class_weights.h"
+
+#include <ATen/ops/bincount.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <string>
+
+#include "core/text.h"
+
+namespace dtrain {
+namespace {
+
+const char* const kPath = "train.loss.class_weights";
+
+// By their names if they have any, else by their numbers.
+std::vector<std::string> names_of_classes(const DatasetInfo& data) {
+  if (!data.class_names.empty()) return data.class_names;
+  std::vector<std::string> numbers;
+  for (int64_t label = 0; label < data.classes; ++label) numbers.push_back(std::to_string(label));
+  return numbers;
+}
+
+}  // namespace
+
+ClassWeights resolve_class_weights(LoadedSpec& loaded, const DatasetInfo& data) {
+  const ClassWeights& asked = loaded.spec.train.loss.class_weights;
+  const auto refuse = [&](const std::string& path, const std::string& text) {
+    loaded.problems.push_back(loaded.problem_at(path, text));
+    return asked;
+  };
+  if (data.classes == 0 && (asked.balanced || !asked.names.empty()))
+    return refuse(kPath, fmt::format("needs classes, and the targets of {} are numbers; give two weights, of "
+                                     "the targets 0 and 1",
+                                     data.name));
+  const auto count = std::ssize(asked.weights);
+  if (asked.names.empty() && data.classes > 0 && count > 0 && count != data.classes)
+    return refuse(kPath, fmt::format("has {} entries for {} classes", count, data.classes));
+  if (asked.names.empty()) return asked;
+  const std::vector<std::string> known = names_of_classes(data);
+  ClassWeights resolved{.weights = std::vector<double>(known.size(), 1)};
+  for (size_t i = 0; i < asked.names.size(); ++i) {
+    const auto at = std::find(known.begin(), known.end(), asked.names[i]);
+    if (at == known.end())
+      return refuse(
+          fmt::format("{}.{}", kPath, printable(asked.names[i], 60)),
+          fmt::format("no class of {} has this name{}", data.name, did_you_mean(asked.names[i], known)));
+    resolved.weights[static_cast<size_t>(at - known.begin())] = asked.weights[i];
+  }
+  return resolved;
+}
+
+std::vector<double> balanced_weights(const at::Tensor& labels, int64_t classes) {
+  const at::Tensor counts = at::bincount(labels, {}, classes);
+  const int64_t* const count = counts.const_data_ptr<int64_t>();
+  const auto present = classes - std::count(count, count + classes, 0);
+  std::vector<double> weights;
+  for (int64_t label = 0; label < classes; ++label)
+    weights.push_back(count[label] == 0 ? 0
+                                        : static_cast<double>(labels.size(0)) /
+                                              static_cast<double>(present * count[label]));
+  return weights;
+}
+
+std::string balanced_line(const DatasetInfo& data, const std::vector<double>& weights) {
+  constexpr size_t kMostTold = 20;
+  std::vector<std::string> told;
+  for (size_t label = 0; label < std::min(weights.size(), kMostTold); ++label)
+    told.push_back(fmt::format("{} {:.4g}", class_title(data, static_cast<int64_t>(label)), weights[label]));
+  return fmt::format("balanced class weights: {}{}", join(told), weights.size() > kMostTold ? ", ..." : "");
+}
+
+}  // namespace dtrain

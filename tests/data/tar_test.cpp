@@ -1,0 +1,203 @@
+#include <ATen/ATen.h>
+
+#include <cstdio>
+#include <set>
+
+#include "catch.h"
+#include "data/data_files.h"
+#include "data/dataset.h"
+#include "files.h"
+#include "images/image_file.h"
+#include "pictures/archives.h"
+
+namespace dtrain {
+namespace {
+
+using namespace test;
+namespace fs = std::filesystem;
+
+// A member of a tar archive in the format of POSIX.1-1988 (ustar), padded to blocks of 512 bytes.
+std::string tar_member(const std::string& name, const std::string& content, char type = '0',
+                       const std::string& link = "") {
+  std::string header(512, '\0');
+  const auto put = [&header](size_t at, const std::string& text) { header.replace(at, text.size(), text); };
+  const auto octal = [](size_t number, int digits) {
+    char text[16];
+    std::snprintf(text, sizeof text, "%0*zo", digits, number);
+    return std::string(text);
+  };
+  put(0, name);
+  put(100, "0000644");
+  put(124, octal(content.size(), 11));
+  put(136, octal(0, 11));
+  put(148, "        ");  // the checksum is made as if it were blanks
+  put(156, std::string(1, type));
+  put(157, link);
+  put(257, "ustar");
+  put(263, "00");
+  size_t sum = 0;
+  for (const char byte : header) sum += static_cast<unsigned char>(byte);
+  put(148, octal(sum, 6) + '\0');
+  std::string padded = content;
+  padded.resize((content.size() + 511) / 512 * 512, '\0');
+  return header + padded;
+}
+
+std::string tar_of(const std::string& members) { return members + std::string(1024, '\0'); }
+
+at::Tensor shard_picture(int number) {
+  at::manual_seed(static_cast<uint64_t>(number));
+  return at::randint(0, 256, {3, 6, 8}, at::kByte);
+}
+
+// Pictures `first` to `last` - 1, of classes in turn.
+std::string samples(int first, int last, const std::vector<std::string>& classes) {
+  std::string members;
+  for (int number = first; number < last; ++number) {
+    const std::string key = "shard/" + std::to_string(number);
+    members += tar_member(key + ".cls", classes[static_cast<size_t>(number) % classes.size()] + "\n");
+    members += tar_member(key + ".json", "{}");
+    members += tar_member(key + ".PNG", png_file(shard_picture(number)));
+  }
+  return members;
+}
+
+struct Archives {
+  TemporaryFolder folder;
+  Environment cache{"XDG_CACHE_HOME", (folder.path() / "cache").c_str()};
+  DataSpec spec;
+
+  Archives() {
+    spec.dataset = "tar";
+    spec.path = folder.path().string();
+    spec.image.size = {6, 8};
+  }
+  std::string error(const std::string& members, ExitCode code = ExitCode::kData) {
+    folder.write("train.tar", members);
+    return error_of([this] { find_dataset(spec); }, code);
+  }
+};
+
+// The picture of each example of a source, by its bytes.
+std::set<std::string> pictures_in(const ExampleSource& source) {
+  std::set<std::string> all;
+  for (int64_t index = 0; index < source.size(); ++index) {
+    ExampleSlot slot{at::empty({1, 3, 6, 8}, at::kByte), at::empty({1}, at::kLong)};
+    source.read(std::vector<int64_t>{index}, {}, slot);
+    all.emplace(static_cast<const char*>(slot.inputs.const_data_ptr()), slot.inputs.nbytes());
+  }
+  return all;
+}
+
+TEST_CASE("the shards of a folder are a dataset, and their names say which part they are") {
+  Archives archives;
+  archives.folder.write("flowers-train-0000.tar", tar_of(samples(0, 6, {"0", "1", "2"})));
+  archives.folder.write("flowers-train-0001.tar", tar_of(samples(6, 12, {"0", "1", "2"})));
+  archives.folder.write("flowers-test-0000.tar", tar_of(samples(12, 15, {"0", "1", "2"})));
+  archives.folder.write("flowers_val.tar", tar_of(samples(15, 17, {"0", "1"})));
+  for (const char* cache : {"none", "disk"}) {
+    archives.spec.cache = cache;
+    const Dataset dataset = load_dataset(archives.spec, 1);
+    CHECK(dataset.info.classes == 3);
+    CHECK(dataset.info.class_names == std::vector<std::string>{"0", "1", "2"});
+    REQUIRE(dataset.train->size() == 12);
+    CHECK(dataset.test->size() == 3);
+    REQUIRE(dataset.validation);
+    CHECK(dataset.validation->size() == 2);
+    std::set<std::string> expected;
+    for (int number = 0; number < 12; ++number) {
+      const at::Tensor picture = shard_picture(number);
+      expected.emplace(static_cast<const char*>(picture.const_data_ptr()), picture.nbytes());
+    }
+    CHECK(pictures_in(*dataset.train) == expected);
+  }
+  archives.spec.class_names = {"daisy", "rose", "tulip"};
+  CHECK(find_dataset(archives.spec).class_names == archives.spec.class_names);
+  archives.spec.class_names = {"daisy", "rose"};
+  CHECK_THAT(error_of([&] { find_dataset(archives.spec); }), ContainsSubstring("its classes are 0, 1, 2"));
+}
+
+TEST_CASE("one archive is divided as its keys decide, and classes may be words") {
+  Archives archives;
+  const fs::path file = archives.folder.write("pictures.tar", tar_of(samples(0, 40, {"rose", "daisy"})));
+  archives.spec.path = file.string();
+  archives.spec.split = {.validation = {}, .test = 0.3, .seed = 1};
+  const PictureList before = list_archives(file, archives.spec);
+  CHECK(before.classes == std::vector<std::string>{"daisy", "rose"});
+  CHECK(before.pictures[0].label == 1);
+  CHECK(before.pictures[1].label == 0);
+  CHECK(before.train.size() + before.test.size() == 40);
+  CHECK(before.test.size() > 5);
+  const auto keys = [](const PictureList& list, const std::vector<int64_t>& part) {
+    std::set<std::string> names;
+    for (const int64_t index : part) names.insert(list.pictures[static_cast<size_t>(index)].file.member);
+    return names;
+  };
+  archives.folder.write("pictures.tar",
+                        tar_of(samples(40, 41, {"rose", "daisy"}) + samples(0, 40, {"rose", "daisy"})));
+  const PictureList after = list_archives(file, archives.spec);
+  std::set<std::string> test = keys(after, after.test);
+  test.erase("shard/40.PNG");
+  CHECK(test == keys(before, before.test));
+}
+
+TEST_CASE("what an archive must not have is refused, with its name") {
+  Archives archives;
+  archives.spec.split.test = 0.3;
+  const std::string good = samples(0, 6, {"0", "1"});
+  CHECK(archives.error(tar_of(good)) == "no error");
+  CHECK_THAT(archives.error(""), ContainsSubstring("train.tar: "));
+  CHECK_THAT(archives.error(tar_of("")), ContainsSubstring("train.tar: has no pictures with a class"));
+  CHECK_THAT(archives.error(gzip(tar_of(good))), ContainsSubstring("has to be unpacked to .tar first"));
+  CHECK_THAT(archives.error(std::string(2000, 'x')), ContainsSubstring("is no tar archive that can be read"));
+  CHECK_THAT(archives.error(tar_of(good + tar_member("a.jpg", "", '2', "/etc/passwd"))),
+             ContainsSubstring("a.jpg: not a plain file"));
+  CHECK_THAT(archives.error(tar_of(good + tar_member("a.jpg", "", '1', "shard/0.PNG"))),
+             ContainsSubstring("a.jpg: not a plain file"));
+  CHECK_THAT(archives.error(tar_of(good + tar_member("a.jpg", "x"))),
+             ContainsSubstring("a.jpg: has no class: a file a.cls beside it"));
+  CHECK_THAT(archives.error(tar_of(good + tar_member("a.cls", "1") + tar_member("a.jpg", "x") +
+                                   tar_member("a.png", "x"))),
+             ContainsSubstring("a.png: a second picture of the example a"));
+  CHECK_THAT(archives.error(tar_of(good + tar_member("a.cls", std::string(300, '1')))),
+             ContainsSubstring("a.cls: is over 256 B"));
+  CHECK_THAT(archives.error(tar_of(good + tar_member("a.cls", "99999") + tar_member("a.jpg", "x"))),
+             ContainsSubstring("the class 99999, where 10,000 classes can be read"));
+  CHECK_THAT(archives.error(tar_of(good + tar_member("\xff.jpg", "x"))),
+             ContainsSubstring("a name in it is not UTF-8"));
+  // A name that leads out of a folder is only a name: nothing is unpacked.
+  CHECK(archives.error(tar_of(good + tar_member("../a.cls", "1") + tar_member("../a.png", "x"))) ==
+        "no error");
+  // Damage is found when the picture is read.
+  archives.spec.cache = "none";
+  archives.folder.write("train.tar",
+                        tar_of(good + tar_member("b.cls", "1") + tar_member("b.png", "no picture")));
+  archives.spec.split.test = 0.01;
+  archives.spec.split.seed = 3;
+  archives.folder.write("test.tar", tar_of(samples(9, 11, {"0", "1"})));
+  CHECK_THAT(error_of([&] { find_dataset(archives.spec); }, ExitCode::kUsage),
+             ContainsSubstring("test.tar is there, which is that part"));
+  archives.spec.split.test = {};
+  const Dataset dataset = load_dataset(archives.spec, 1);
+  CHECK_THAT(error_of([&] { pictures_in(*dataset.train); }),
+             ContainsSubstring("train.tar: b.png: no PNG, JPEG"));
+}
+
+TEST_CASE("an archive that was cut off is refused at any length") {
+  Archives archives;
+  archives.spec.split.test = 0.3;
+  const std::string whole = tar_of(samples(0, 6, {"0", "1"}));
+  for (size_t length = 0; length < whole.size() - 1024; length += 200) {
+    archives.folder.write("train.tar", whole.substr(0, length));
+    INFO(length);
+    try {
+      const Dataset dataset = load_dataset(archives.spec, 1);
+      pictures_in(*dataset.train);  // cut between two examples: the rest are whole
+    } catch (const Error& error) {
+      CHECK((error.code() == ExitCode::kData || error.code() == ExitCode::kUsage));
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dtrain

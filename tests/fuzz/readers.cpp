@@ -1,0 +1,146 @@
+#include "fuzz/readers.h"
+
+#include <ATen/ATen.h>
+
+#include <filesystem>
+#include <numeric>
+#include <stdexcept>
+
+#include "checkpoint/safetensors.h"
+#include "core/error.h"
+#include "files.h"
+#include "images/image_file.h"
+#include "job_file/load.h"
+#include "pictures/archives.h"
+#include "spec/field_error.h"
+#include "tables/array_file.h"
+#include "tables/csv_table.h"
+#include "tables/idx.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Reads the bytes from a file of that name, which tells the format where the content does not.
+bool read_from_file(const std::string& file_name, const std::string& bytes,
+                    const std::function<void(const fs::path& path)>& read) {
+  static const TemporaryFolder folder;
+  const fs::path path = folder.write(file_name, bytes);
+  try {
+    read(path);
+    return true;
+  } catch (const Error& error) {
+    if (error.code() == ExitCode::kBug) throw;
+    return false;
+  }
+}
+
+// Touches every byte: the sanitizer sees those that are not there.
+void sum_of(const at::Tensor& tensor) {
+  const at::Tensor bytes = tensor.contiguous();
+  const auto* data = static_cast<const uint8_t*>(bytes.const_data_ptr());
+  volatile uint8_t sum = 0;
+  for (int64_t i = 0; i < static_cast<int64_t>(bytes.nbytes()); ++i)
+    sum = static_cast<uint8_t>(sum + data[i]);
+}
+
+void read_table_of(const fs::path& path, bool classes) {
+  TableWish wish;
+  wish.targets = {"target"};
+  wish.classes = classes;
+  wish.fills_missing = true;
+  const RawTable table = read_raw_table(path, wish);
+  std::vector<int64_t> rows(static_cast<size_t>(table.rows));
+  std::iota(rows.begin(), rows.end(), int64_t{0});
+  const TableFormat format = make_table_format(table, wish, rows);
+  const TableTensors encoded = encode_table(table, format, /*with_targets=*/true);
+  sum_of(encoded.inputs);
+  if (parse_table_format(table_format_text(format)) != format)
+    throw std::logic_error("a table's format is not what its text says");
+}
+
+// With a target of numbers, or else of classes.
+void read_table(const fs::path& path) {
+  try {
+    read_table_of(path, /*classes=*/false);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kData) throw;
+    read_table_of(path, /*classes=*/true);
+  }
+}
+
+void read_images_and_labels(const fs::path& path) {
+  try {
+    sum_of(read_images(path, read_image_header(path).count));
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kData) throw;
+    const int64_t count = read_label_header(path).count;
+    sum_of(read_labels(path, count, kMostIdxClasses));
+  }
+}
+
+void read_safetensors(const fs::path& path) {
+  const SafetensorsFile file(path);
+  for (const TensorEntry& entry : file.tensors()) sum_of(file.read(entry));
+}
+
+void read_archive(const fs::path& path) {
+  DataSpec spec;
+  spec.split.test = 0.5;
+  spec.split.seed = 1;
+  try {
+    const PictureList list = list_archives(path, spec);
+    for (const ListedPicture& picture : list.pictures) sum_of(read_image(list.root, picture.file));
+  } catch (const FieldError& error) {  // too few pictures for two parts
+    throw Error(ExitCode::kData, error.what());
+  }
+}
+
+FuzzedReader image_reader(const std::string& name) {
+  return {name, [name](const std::string& bytes) {
+            return read_from_file("picture." + name, bytes,
+                                  [](const fs::path& path) { sum_of(read_image_file(path)); });
+          }};
+}
+
+bool read_spec(const std::string& bytes) { return parse_spec(bytes, "spec.yaml").ok(); }
+
+}  // namespace
+
+const std::vector<FuzzedReader>& fuzzed_readers() {
+  static const std::vector<FuzzedReader> table = {
+      {"csv", [](const std::string& bytes) { return read_from_file("table.csv", bytes, read_table); }},
+      {"idx", [](const std::string& bytes) { return read_from_file("idx", bytes, read_images_and_labels); }},
+      image_reader("jpeg"),
+      {"npy",
+       [](const std::string& bytes) {
+         return read_from_file("x.npy", bytes, [](const fs::path& path) { sum_of(map_npy(path)); });
+       }},
+      {"npz",
+       [](const std::string& bytes) {
+         return read_from_file("arrays.npz", bytes, [](const fs::path& path) {
+           for (const auto& [name, array] : read_arrays(path, {"x", "y"})) sum_of(array);
+         });
+       }},
+      image_reader("png"),
+      image_reader("pnm"),
+      {"safetensors",
+       [](const std::string& bytes) {
+         return read_from_file("weights.safetensors", bytes, read_safetensors);
+       }},
+      {"spec", read_spec},
+      {"tar", [](const std::string& bytes) { return read_from_file("train.tar", bytes, read_archive); }},
+      image_reader("webp"),
+  };
+  return table;
+}
+
+const FuzzedReader& fuzzed_reader(const std::string& name) {
+  for (const FuzzedReader& reader : fuzzed_readers()) {
+    if (reader.name == name) return reader;
+  }
+  throw std::out_of_range("no reader is called '" + name + "'");
+}
+
+}  // namespace dtrain
