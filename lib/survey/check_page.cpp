@@ -2,7 +2,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <filesystem>
+#include <functional>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -15,7 +15,7 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kShownSide = 112;   // pixels of a picture's longer side
+constexpr int64_t kShownSide = 112;    // pixels of a picture's longer side
 constexpr size_t kMostPictures = 240;  // on a page
 constexpr size_t kMostInGroup = 12;
 constexpr size_t kMostLines = 200;
@@ -27,7 +27,8 @@ class ContactSheet {
   std::string group(const std::vector<size_t>& members) {
     if (left_ == 0) return "";
     std::string html = "<ul class=\"pictures\">\n";
-    for (size_t i = 0; i < std::min(kMostInGroup, members.size()) && left_ > 0; ++i, --left_) html += picture(members[i]);
+    for (size_t i = 0; i < std::min(kMostInGroup, members.size()) && left_ > 0; ++i, --left_)
+      html += picture(members[i]);
     html += "</ul>\n";
     if (members.size() > kMostInGroup)
       html += fmt::format("<p class=\"note\">and {} more</p>\n", members.size() - kMostInGroup);
@@ -38,11 +39,11 @@ class ContactSheet {
  private:
   std::string picture(size_t example) const {
     const CheckedExample& one = check_.examples[example];
-    const std::string& file = check_.files[example];
+    const std::string file = check_.title_of(example);
     std::vector<std::string> lines = {name_of(one.part), file};
     std::string png;
     try {
-      const at::Tensor image = read_image_file(std::filesystem::path(check_.source) / file);
+      const at::Tensor image = read_image(check_.root, check_.files[example]);
       const int64_t side = std::max(image.size(2), image.size(3));
       const auto scaled = [side](int64_t length) { return std::max<int64_t>(1, length * kShownSide / side); };
       lines.push_back(fmt::format("{} x {}", image.size(3), image.size(2)));
@@ -60,7 +61,8 @@ class ContactSheet {
 
 // The groups of a kind, the ones that matter most first.
 std::string groups_section(const DataCheck& check, ContactSheet& sheet, const std::string& title,
-                           const std::string& meaning, const std::function<bool(const SameExamples&)>& belongs) {
+                           const std::string& meaning,
+                           const std::function<bool(const SameExamples&)>& belongs) {
   std::string html;
   for (const SameExamples& group : check.same) {
     if (belongs(group)) html += sheet.group(group.members);
@@ -71,8 +73,10 @@ std::string groups_section(const DataCheck& check, ContactSheet& sheet, const st
 
 std::string lines_section(const Finding& finding) {
   TableRows rows = {{finding.title}};
-  for (size_t line = 0; line < std::min(kMostLines, finding.lines.size()); ++line) rows.push_back({finding.lines[line]});
-  if (finding.lines.size() > kMostLines) rows.push_back({fmt::format("and {} more", finding.lines.size() - kMostLines)});
+  for (size_t line = 0; line < std::min(kMostLines, finding.lines.size()); ++line)
+    rows.push_back({finding.lines[line]});
+  if (finding.lines.size() > kMostLines)
+    rows.push_back({fmt::format("and {} more", finding.lines.size() - kMostLines)});
   return page_heading(fmt::format("{} ({})", finding.title, with_separators(std::ssize(finding.lines)))) +
          fmt::format("<p class=\"note\">{}</p>\n", markup_text(finding.meaning)) + page_table(rows, true);
 }
@@ -81,7 +85,8 @@ std::string lines_section(const Finding& finding) {
 
 std::string check_page(const DataCheck& check) {
   std::string html = page_begin(check.source, "dtrain data check") + "<div class=\"tiles\">\n";
-  html += page_tile(check.files.empty() ? "examples" : "pictures", with_separators(std::ssize(check.examples)));
+  html +=
+      page_tile(check.files.empty() ? "examples" : "pictures", with_separators(std::ssize(check.examples)));
   html += page_tile("cannot be read", with_separators(std::ssize(check.broken)));
   const std::vector<Finding> findings = findings_of(check);
   for (const Finding& finding : findings) {
@@ -107,10 +112,12 @@ std::string check_page(const DataCheck& check) {
   for (const Finding& finding : findings) {
     if (finding.title == "broken") html += lines_section(finding);
   }
-  for (const auto& [colours, pictures] : check.odd_colours) html += page_heading(colours) + sheet.group(pictures);
+  for (const auto& [colours, pictures] : check.odd_colours)
+    html += page_heading(colours) + sheet.group(pictures);
   if (!check.turned.empty()) html += page_heading("Turned by EXIF") + sheet.group(check.turned);
   if (sheet.is_full())
-    html += fmt::format("<p class=\"note\">Only the first {} pictures are shown; --json lists all.</p>\n", kMostPictures);
+    html += fmt::format("<p class=\"note\">Only the first {} pictures are shown; --json lists all.</p>\n",
+                        kMostPictures);
   return html + page_end();
 }
 

@@ -10,6 +10,7 @@
 #include "core/checksum.h"
 #include "core/clock.h"
 #include "core/text.h"
+#include "data/picture_dataset.h"
 #include "survey/check_kinds.h"
 #include "survey/same_examples.h"
 
@@ -21,7 +22,7 @@ const char* name_of(DataPart part) {
 }
 
 std::string DataCheck::title_of(size_t example) const {
-  if (!files.empty()) return files[example];
+  if (!files.empty()) return dtrain::title_of(std::filesystem::path(), files[example]);
   const CheckedExample& one = examples[example];
   if (dataset != "csv") return fmt::format("{} example {}", name_of(one.part), one.number);
   const bool in_test_file = has_test_file && static_cast<int64_t>(example) >= rows_to_train;
@@ -29,7 +30,8 @@ std::string DataCheck::title_of(size_t example) const {
 }
 
 std::vector<std::vector<int64_t>> DataCheck::counts() const {
-  std::vector<std::vector<int64_t>> counts(kDataParts, std::vector<int64_t>(std::max<size_t>(1, classes.size())));
+  std::vector<std::vector<int64_t>> counts(kDataParts,
+                                           std::vector<int64_t>(std::max<size_t>(1, classes.size())));
   for (const CheckedExample& one : examples) {
     const size_t label = classes.empty() ? 0 : static_cast<size_t>(one.label);
     if (classes.empty() || one.label >= 0) ++counts[static_cast<size_t>(one.part)][label];
@@ -41,7 +43,8 @@ bool DataCheck::crosses_parts(const SameExamples& group) const {
   bool trained = false, measured = false;
   for (const size_t member : group.members) {
     trained = trained || examples[member].part == DataPart::kTrain;
-    measured = measured || examples[member].part == DataPart::kTest || examples[member].part == DataPart::kValidation;
+    measured = measured || examples[member].part == DataPart::kTest ||
+               examples[member].part == DataPart::kValidation;
   }
   return trained && measured;
 }
@@ -65,8 +68,9 @@ void check_examples(DataCheck& check, const Dataset& dataset, const OnPrepared& 
       std::iota(indices.begin(), indices.end(), begin);
       std::vector<int64_t> shape = source.shape().vec();
       shape.insert(shape.begin(), count);
-      ExampleSlot slot{at::empty(shape, source.has_pixels() ? at::kByte : at::kFloat),
-                       classes ? at::empty({count}, at::kLong) : at::empty({count, source.targets()}, at::kFloat)};
+      ExampleSlot slot{
+          at::empty(shape, source.has_pixels() ? at::kByte : at::kFloat),
+          classes ? at::empty({count}, at::kLong) : at::empty({count, source.targets()}, at::kFloat)};
       source.read(indices, {}, slot);
       for (int64_t i = 0; i < count; ++i) {
         const at::Tensor input = slot.inputs[i];
@@ -98,7 +102,7 @@ DataCheck check_data(const DataSpec& spec, uint64_t seed, int64_t threads, const
     check.classes = info.class_names;
     for (int64_t label = std::ssize(check.classes); label < info.classes; ++label)
       check.classes.push_back(std::to_string(label));
-    if (info.name == "image_folder") {
+    if (is_picture_dataset(info.name)) {
       check_pictures(check, spec, threads, on_progress);
     } else {
       check_examples(check, load_dataset(spec, seed), on_progress);

@@ -10,14 +10,15 @@
 namespace dtrain {
 namespace {
 
-constexpr size_t kMostListed = 10;  // of a finding
+constexpr size_t kMostLinesShown = 10;  // of a finding
 constexpr size_t kMostClassRows = 60;
 
 // The parts that there are, and the classes that are shown in them.
 std::vector<size_t> parts_shown(const std::vector<std::vector<int64_t>>& counts) {
   std::vector<size_t> shown;
   for (size_t part = 0; part < counts.size(); ++part) {
-    const bool any = std::any_of(counts[part].begin(), counts[part].end(), [](int64_t count) { return count > 0; });
+    const bool any =
+        std::any_of(counts[part].begin(), counts[part].end(), [](int64_t count) { return count > 0; });
     if (any) shown.push_back(part);
   }
   return shown;
@@ -61,7 +62,8 @@ std::vector<Finding> findings_of(const DataCheck& check) {
     if (!lines.empty()) findings.push_back({title, meaning, std::move(lines)});
   };
   std::vector<std::string> broken;
-  for (const BrokenExample& one : check.broken) broken.push_back(check.title_of(one.example) + ": " + one.reason);
+  for (const BrokenExample& one : check.broken)
+    broken.push_back(check.title_of(one.example) + ": " + one.reason);
   add("broken", "cannot be read; training ends with an error", std::move(broken));
   add("refused", "training ends with an error", check.refused);
 
@@ -84,12 +86,14 @@ std::vector<Finding> findings_of(const DataCheck& check) {
   }
   add("leaked", "the same to train on and to measure with: results are better than they should be", leaked);
   add("several classes", "the same under more than one class: only one can be right", ambiguous);
-  add("copies", check.files.empty() ? "groups of examples with the same inputs" : "groups of files with the same bytes",
+  add("copies",
+      check.files.empty() ? "groups of examples with the same inputs" : "groups of files with the same bytes",
       copies);
   add("alike", "groups of pictures that look alike, such as copies of another size", alike);
   for (const auto& [colours, pictures] : check.odd_colours)
     add(colours, "pictures with other pixels than plain colour; they are converted", titles(pictures));
-  add("turned", "photographs that are stored on their side or head (EXIF); they are read upright", titles(check.turned));
+  add("turned", "photographs that are stored on their side or head (EXIF); they are read upright",
+      titles(check.turned));
   std::vector<std::string> columns;
   for (const auto& [column, what] : check.columns) columns.push_back(printable(column, 100) + ": " + what);
   add("columns", "columns with something odd", std::move(columns));
@@ -98,8 +102,9 @@ std::vector<Finding> findings_of(const DataCheck& check) {
 
 std::string sizes_text(const DataCheck& check) {
   const auto range = [](const SizeRange& sizes) {
-    return sizes.least == sizes.most ? std::to_string(sizes.least)
-                                     : fmt::format("{} to {} (median {})", sizes.least, sizes.most, sizes.median);
+    return sizes.least == sizes.most
+               ? std::to_string(sizes.least)
+               : fmt::format("{} to {} (median {})", sizes.least, sizes.most, sizes.median);
   };
   if (check.widths.most == 0) return "";
   return fmt::format("widths {}, heights {} pixels", range(check.widths), range(check.heights));
@@ -123,11 +128,13 @@ std::string check_text(const DataCheck& check) {
   const std::vector<Finding> findings = findings_of(check);
   if (findings.empty()) return text + "\nnothing odd was found\n";
   for (const Finding& finding : findings) {
-    text += fmt::format("\n{} ({}): {}\n", finding.title, with_separators(std::ssize(finding.lines)), finding.meaning);
-    for (size_t line = 0; line < std::min(kMostListed, finding.lines.size()); ++line)
+    text += fmt::format("\n{} ({}): {}\n", finding.title, with_separators(std::ssize(finding.lines)),
+                        finding.meaning);
+    for (size_t line = 0; line < std::min(kMostLinesShown, finding.lines.size()); ++line)
       text += "  " + printable(finding.lines[line], 1000) + "\n";
-    if (finding.lines.size() > kMostListed)
-      text += fmt::format("  and {} more (--json lists all)\n", with_separators(std::ssize(finding.lines) - 10));
+    if (finding.lines.size() > kMostLinesShown)
+      text += fmt::format("  and {} more (--json lists all)\n",
+                          with_separators(static_cast<int64_t>(finding.lines.size() - kMostLinesShown)));
   }
   return text;
 }
@@ -136,7 +143,8 @@ nlohmann::ordered_json check_json(const DataCheck& check) {
   using nlohmann::ordered_json;
   const auto example = [&](size_t index) {
     const CheckedExample& one = check.examples[index];
-    ordered_json json = {{check.files.empty() ? "example" : "file", check.title_of(index)}, {"part", name_of(one.part)}};
+    ordered_json json = {{check.files.empty() ? "example" : "file", check.title_of(index)},
+                         {"part", name_of(one.part)}};
     if (one.label >= 0) json["class"] = check.classes[static_cast<size_t>(one.label)];
     return json;
   };
@@ -145,7 +153,9 @@ nlohmann::ordered_json check_json(const DataCheck& check) {
     for (const size_t one : examples) json.push_back(example(one));
     return json;
   };
-  ordered_json json = {{"dataset", check.dataset}, {"source", check.source}, {"sound", check.is_sound()},
+  ordered_json json = {{"dataset", check.dataset},
+                       {"source", check.source},
+                       {"sound", check.is_sound()},
                        {"examples", check.examples.size()}};
   const auto counts = check.counts();
   json["parts"] = ordered_json::object();
@@ -177,7 +187,8 @@ nlohmann::ordered_json check_json(const DataCheck& check) {
   }
   if (check.dataset == "csv") {
     json["columns"] = ordered_json::array();
-    for (const auto& [column, what] : check.columns) json["columns"].push_back({{"column", column}, {"finding", what}});
+    for (const auto& [column, what] : check.columns)
+      json["columns"].push_back({{"column", column}, {"finding", what}});
     json["refused"] = check.refused;
   }
   return json;

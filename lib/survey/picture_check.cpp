@@ -4,12 +4,11 @@
 
 #include "core/checksum.h"
 #include "core/error.h"
-#include "core/files.h"
-#include "core/text.h"
-#include "data/image_folder.h"
 #include "images/image_file.h"
 #include "images/image_set.h"
 #include "images/look.h"
+#include "pictures/archives.h"
+#include "pictures/image_folder.h"
 #include "survey/check_kinds.h"
 #include "survey/same_examples.h"
 
@@ -30,21 +29,21 @@ SizeRange range_of(std::vector<int64_t> sides) {
 }
 
 // The message without the file's name at its beginning.
-std::string reason_of(const Error& error, const std::filesystem::path& path) {
-  const std::string what = error.what(), name = printable(path.string(), 1000) + ": ";
+std::string reason_of(const Error& error, const std::string& title) {
+  const std::string what = error.what(), name = title + ": ";
   return what.starts_with(name) ? what.substr(name.size()) : what;
 }
 
 class PictureChecker {
  public:
-  PictureChecker(DataCheck& check, const ImageFolder& folder) : check_(check), folder_(folder) {
-    seen_.resize(folder.images.size());
+  PictureChecker(DataCheck& check, const PictureList& list) : check_(check), list_(list) {
+    seen_.resize(list.pictures.size());
   }
 
   void look_at(size_t at) {
-    const std::filesystem::path path = folder_.root / folder_.images[at].path;
+    const ImageFile& file = list_.pictures[at].file;
     try {
-      const std::string bytes = read_file(path, kMaxImageFileBytes, ExitCode::kData);
+      const std::string bytes = read_image_bytes(list_.root, file);
       const ImageFacts facts = image_facts(bytes);
       const at::Tensor image = decode_image_file(bytes);
       Checksum sum;
@@ -56,13 +55,14 @@ class PictureChecker {
     } catch (const Error& error) {
       if (error.code() == ExitCode::kDisk) throw;
       const std::lock_guard lock(mutex_);
-      check_.broken.push_back({at, reason_of(error, path)});
+      check_.broken.push_back({at, reason_of(error, title_of(list_.root, file))});
     }
   }
 
   void finish() {
-    std::sort(check_.broken.begin(), check_.broken.end(),
-              [](const BrokenExample& one, const BrokenExample& other) { return one.example < other.example; });
+    std::sort(
+        check_.broken.begin(), check_.broken.end(),
+        [](const BrokenExample& one, const BrokenExample& other) { return one.example < other.example; });
     std::sort(check_.turned.begin(), check_.turned.end());
     for (auto& [colours, pictures] : check_.odd_colours) std::sort(pictures.begin(), pictures.end());
     std::vector<bool> readable;
@@ -85,7 +85,7 @@ class PictureChecker {
 
  private:
   DataCheck& check_;
-  const ImageFolder& folder_;
+  const PictureList& list_;
   std::vector<SeenPicture> seen_;
   std::mutex mutex_;  // for what all threads add to
 };
@@ -93,25 +93,27 @@ class PictureChecker {
 }  // namespace
 
 void check_pictures(DataCheck& check, const DataSpec& spec, int64_t threads, const OnPrepared& on_progress) {
-  const ImageFolder folder = list_image_folder(check.source, spec);
-  for (const FolderImage& image : folder.images) {
-    check.files.push_back(image.path);
-    check.examples.push_back({DataPart::kUnused, image.label, -1});
+  const PictureList list =
+      check.dataset == "tar" ? list_archives(check.source, spec) : list_image_folder(check.source, spec);
+  check.root = list.root;
+  for (const ListedPicture& picture : list.pictures) {
+    check.files.push_back(picture.file);
+    check.examples.push_back({DataPart::kUnused, picture.label, -1});
   }
   const auto put = [&](const std::vector<int64_t>& pictures, DataPart part) {
     for (const int64_t picture : pictures) check.examples[static_cast<size_t>(picture)].part = part;
   };
-  put(folder.train, DataPart::kTrain);
-  put(folder.validation, DataPart::kValidation);
-  put(folder.test, DataPart::kTest);
-  PictureChecker checker(check, folder);
+  put(list.train, DataPart::kTrain);
+  put(list.validation, DataPart::kValidation);
+  put(list.test, DataPart::kTest);
+  PictureChecker checker(check, list);
   std::mutex mutex;
   int64_t done = 0;
-  for_each_image(folder.images.size(), threads, [&](size_t at) {
-    checker.look_at(at);
+  for_each_image(std::ssize(list.pictures), threads, [&](int64_t at) {
+    checker.look_at(static_cast<size_t>(at));
     if (!on_progress) return;
     const std::lock_guard lock(mutex);
-    on_progress(++done, std::ssize(folder.images));
+    on_progress(++done, std::ssize(list.pictures));
   });
   checker.finish();
 }

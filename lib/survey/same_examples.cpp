@@ -50,7 +50,8 @@ uint64_t piece_of(uint64_t hash, size_t piece) {
 
 }  // namespace
 
-std::vector<SameExamples> find_copies(const std::vector<uint64_t>& contents, const std::vector<bool>& readable) {
+std::vector<SameExamples> find_copies(const std::vector<uint64_t>& contents,
+                                      const std::vector<bool>& readable) {
   std::vector<size_t> order = readable_ones(readable);
   std::sort(order.begin(), order.end(), [&](size_t one, size_t other) {
     return std::pair(contents[one], one) < std::pair(contents[other], other);
@@ -59,8 +60,9 @@ std::vector<SameExamples> find_copies(const std::vector<uint64_t>& contents, con
   for (size_t begin = 0, end; begin < order.size(); begin = end) {
     for (end = begin + 1; end < order.size() && contents[order[end]] == contents[order[begin]];) ++end;
     if (end - begin > 1)
-      groups.push_back({true, {order.begin() + static_cast<std::ptrdiff_t>(begin),
-                               order.begin() + static_cast<std::ptrdiff_t>(end)}});
+      groups.push_back({true,
+                        {order.begin() + static_cast<std::ptrdiff_t>(begin),
+                         order.begin() + static_cast<std::ptrdiff_t>(end)}});
   }
   sort_groups(groups);
   return groups;
@@ -76,12 +78,14 @@ std::vector<SameExamples> find_alike(const std::vector<Look>& looks, const std::
   for (size_t piece = 0; piece < kPieces; ++piece) {
     std::vector<size_t> order = all;
     std::sort(order.begin(), order.end(), [&](size_t one, size_t other) {
-      return std::pair(piece_of(looks[one].across, piece), one) < std::pair(piece_of(looks[other].across, piece), other);
+      return std::pair(piece_of(looks[one].across, piece), one) <
+             std::pair(piece_of(looks[other].across, piece), other);
     });
     for (size_t one = 0; one < order.size(); ++one) {
       const uint64_t wanted = piece_of(looks[order[one]].across, piece);
       const size_t last = std::min(order.size(), one + 1 + kMostCompared);
-      for (size_t other = one + 1; other < last && piece_of(looks[order[other]].across, piece) == wanted; ++other) {
+      for (size_t other = one + 1; other < last && piece_of(looks[order[other]].across, piece) == wanted;
+           ++other) {
         if (look_alike(looks[order[one]], looks[order[other]])) sets.join(order[one], order[other]);
       }
     }

@@ -21,7 +21,8 @@ bool is_target(const CsvParts& parts, const RawColumn& column) {
 }
 
 int64_t missing_in(const RawColumn& column) {
-  return std::count_if(column.values.begin(), column.values.end(), [](double value) { return std::isnan(value); });
+  return std::count_if(column.values.begin(), column.values.end(),
+                       [](double value) { return std::isnan(value); });
 }
 
 bool is_constant(const RawColumn& column) {
@@ -42,7 +43,8 @@ bool tells(const RawColumn& column, const RawColumn& target) {
     const double one = column.values[row], other = target.values[row];
     if (std::isnan(one) || std::isnan(other)) continue;
     any = true;
-    if (forward.emplace(one, other).first->second != other || back.emplace(other, one).first->second != one) return false;
+    if (forward.emplace(one, other).first->second != other || back.emplace(other, one).first->second != one)
+      return false;
   }
   return any;
 }
@@ -64,24 +66,27 @@ void check_columns(DataCheck& check, const CsvParts& parts, bool fills_missing) 
   for (const RawColumn& column : table.columns) {
     const int64_t missing = missing_in(column);
     if (missing > 0) {
-      check.columns.emplace_back(column.name, fmt::format("{} of {} values are missing", with_separators(missing),
-                                                          with_separators(table.rows)));
+      check.columns.emplace_back(
+          column.name,
+          fmt::format("{} of {} values are missing", with_separators(missing), with_separators(table.rows)));
       if (is_target(parts, column))
         check.refused.push_back(fmt::format("the target '{}' is missing in {}; remove them",
                                             printable(column.name, 100), counted(missing, "row")));
       else if (!fills_missing)
-        check.refused.push_back(fmt::format("values of '{}' are missing; data.missing: mean fills in the mean of the "
-                                            "training examples",
-                                            printable(column.name, 100)));
+        check.refused.push_back(
+            fmt::format("values of '{}' are missing; data.missing: mean fills in the mean of the "
+                        "training examples",
+                        printable(column.name, 100)));
     }
     if (is_constant(column)) {
       check.columns.emplace_back(column.name, "the same value in every row: nothing can be learned from it");
     } else if (!is_target(parts, column) && parts.format.targets.size() == 1) {
       const bool same = parts.format.classes.empty() ? equals(column, *target) : tells(column, *target);
       if (same)
-        check.columns.emplace_back(column.name, fmt::format("says the target '{}' in every row; is it known when "
-                                                            "something is to be predicted? data.ignore leaves it out",
-                                                            printable(target->name, 100)));
+        check.columns.emplace_back(column.name,
+                                   fmt::format("says the target '{}' in every row; is it known when "
+                                               "something is to be predicted? data.ignore leaves it out",
+                                               printable(target->name, 100)));
     }
   }
 }
@@ -120,11 +125,13 @@ int64_t label_of(const CsvParts& parts, const RawColumn& target, size_t row) {
   return at == classes.end() ? -1 : at - classes.begin();
 }
 
-void add_rows(DataCheck& check, std::vector<uint64_t>& contents, const CsvParts& parts, const RawTable& table) {
+void add_rows(DataCheck& check, std::vector<uint64_t>& contents, const CsvParts& parts,
+              const RawTable& table) {
   const auto target = std::find_if(table.columns.begin(), table.columns.end(),
                                    [&](const RawColumn& column) { return is_target(parts, column); });
   for (int64_t row = 0; row < table.rows; ++row)
-    check.examples.push_back({DataPart::kUnused, label_of(parts, *target, static_cast<size_t>(row)), row + 1});
+    check.examples.push_back(
+        {DataPart::kUnused, label_of(parts, *target, static_cast<size_t>(row)), row + 1});
   const std::vector<uint64_t> more = contents_of(parts, table);
   contents.insert(contents.end(), more.begin(), more.end());
 }
