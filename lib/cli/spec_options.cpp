@@ -169,7 +169,10 @@ void CommandLine::add_init() {
 void CommandLine::add_data() {
   CLI::App* command =
       app.add_subcommand("data", "Look at a job's data before it trains: check them, or show batches");
-  command->require_subcommand(1);
+  command->require_subcommand(0, 1);
+  command->callback([command] {
+    if (command->get_subcommands().empty()) throw CLI::ValidationError("say what to do: check or show");
+  });
   CLI::App* check = command->add_subcommand("check",
                                             "Read all of it once: broken files, copies, what leaks from test "
                                             "to training, classes, sizes, odd columns");

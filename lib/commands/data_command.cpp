@@ -12,6 +12,7 @@
 #include "commands/report_problems.h"
 #include "core/files.h"
 #include "core/text.h"
+#include "data/picture_dataset.h"
 #include "display/chart.h"
 #include "host/cores.h"
 #include "images/fit.h"
@@ -59,6 +60,7 @@ class BatchPages {
  public:
   BatchPages(const JobPlan& job, const Dataset& dataset, int64_t epoch)
       : job_(job), normalisation_(normalisation_of(job.spec.data)) {
+    if (is_picture_dataset(job.data.name)) files_ = list_pictures(job.data, job.spec.data);
     for (int64_t rank = 0; rank < job.runs.back().replicas; ++rank) {
       LoaderOptions options = train_options(job, job.runs.back(), rank);
       options.prefetch = 0;
@@ -92,13 +94,23 @@ class BatchPages {
         ++shown_;
         const std::string title = fmt::format("example {}", *index);
         html += page_picture(png_file(pixels_of(batch.inputs[row], normalisation_)), title,
-                             target_text(job_.data, batch.targets[row]), {title});
+                             target_text(job_.data, batch.targets[row]), lines_about(*index));
       }
     }
     return html;
   }
 
+  std::vector<std::string> lines_about(int64_t index) const {
+    std::vector<std::string> lines = {fmt::format("example {}", index)};
+    if (files_) {
+      const int64_t picture = files_->train[static_cast<size_t>(index)];
+      lines.push_back(title_of({}, files_->pictures[static_cast<size_t>(picture)].file));
+    }
+    return lines;
+  }
+
   const JobPlan& job_;
+  std::optional<PictureList> files_ = {};  // of pictures in files
   const Normalisation normalisation_;
   std::vector<std::unique_ptr<ShareLoader>> loaders_;
   int64_t shown_ = 0;

@@ -19,7 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMostLookedAt = 200;
-constexpr int64_t kLargestFirstSide = 128;  // pixels
+constexpr int64_t kLargestFirstSide = 128;   // pixels
+constexpr int64_t kSmallestPhotograph = 32;  // pixels; smaller ones may be letters
 constexpr int kMostSeeds = 1000;
 
 std::vector<fs::path> subfolders_of(const fs::path& folder) {
@@ -185,6 +186,11 @@ std::optional<FoundData> find_pictures(const fs::path& place) {
   const bool grey = sizes.grey == std::ssize(sizes.sizes);
   if (grey)
     found.say("data.image.channels", 1, "1: the pictures looked at are all grey; 3: red, green and blue");
+  if (!grey && std::min(size[0], size[1]) >= kSmallestPhotograph)
+    found.say("data.augment", {"flip"},
+              "half of the training pictures are mirrored, drawn anew in every epoch: more to learn from. "
+              "Leave it out "
+              "where left and right matter, as in writing");
   DatasetInfo info;
   info.image_shape = {grey ? 1 : 3, size[0], size[1]};
   info.classes = std::ssize(all.classes);

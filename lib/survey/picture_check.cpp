@@ -7,8 +7,6 @@
 #include "images/image_file.h"
 #include "images/image_set.h"
 #include "images/look.h"
-#include "pictures/archives.h"
-#include "pictures/image_folder.h"
 #include "survey/check_kinds.h"
 #include "survey/same_examples.h"
 
@@ -92,9 +90,8 @@ class PictureChecker {
 
 }  // namespace
 
-void check_pictures(DataCheck& check, const DataSpec& spec, int64_t threads, const OnPrepared& on_progress) {
-  const PictureList list =
-      check.dataset == "tar" ? list_archives(check.source, spec) : list_image_folder(check.source, spec);
+void check_pictures(DataCheck& check, const PictureList& list, int64_t threads,
+                    const OnPrepared& on_progress) {
   check.root = list.root;
   for (const ListedPicture& picture : list.pictures) {
     check.files.push_back(picture.file);

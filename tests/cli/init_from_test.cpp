@@ -69,6 +69,7 @@ TEST_CASE("init --from a folder of pictures, with whatever else lies there") {
                  ContainsSubstring("\nname: photos\n") && ContainsSubstring("\n  path: photos/flowers\n") &&
                  ContainsSubstring("\n    size: [64, 64]\n") && ContainsSubstring("\n    fit: crop\n") &&
                  ContainsSubstring("\n    test: 0.2\n") && ContainsSubstring("\n  kind: cnn\n") &&
+                 ContainsSubstring("\n  augment:\n    - {kind: flip") &&
                  ContainsSubstring("\n    kind: cross_entropy\n"));
   CHECK_THAT(text, !ContainsSubstring("fallback") && !ContainsSubstring("channels: 1"));
   // What a user says replaces what was chosen.
@@ -94,13 +95,13 @@ TEST_CASE("init --from chooses the size, channels and parts by the pictures") {
   }
   const std::string digits = newcomer.spec_from("digits");
   CHECK_THAT(digits, ContainsSubstring("channels: 1\n") && ContainsSubstring("size: [21, 21]\n") &&
-                         !ContainsSubstring("split"));
+                         !ContainsSubstring("split") && !ContainsSubstring("augment"));
   const std::string large = "P6 400 300 255\n" + std::string(400 * 300 * 3, 'x');
   newcomer.write("large/a/1.ppm", large);
   newcomer.write("large/b/1.ppm", large);
-  CHECK_THAT(
-      newcomer.spec_from("large"),  // each part has a picture, however few there are
-      ContainsSubstring("size: [128, 128]\n") && ContainsSubstring("are all of 300 x 400 pixels. 128 is enough"));
+  CHECK_THAT(newcomer.spec_from("large"),  // each part has a picture, however few there are
+             ContainsSubstring("size: [128, 128]\n") &&
+                 ContainsSubstring("are all of 300 x 400 pixels. 128 is enough"));
   newcomer.write("large/a/broken.png", "no PNG");
   CHECK_THAT(newcomer.run({"init", "--from", "large"}).errors,
              ContainsSubstring("1 looked at cannot be read"));
