@@ -193,7 +193,8 @@ Dataset load_csv(const DataSpec& spec) {
   info.class_names = format.classes;
   info.classes = std::ssize(format.classes);
   if (format.classes.empty()) info.target_names = format.targets;
-  if (info.classes == 1) refuse_data(parts.table.path.string(), "all training examples are of the same class");
+  if (info.classes == 1)
+    refuse_data(parts.table.path.string(), "all training examples are of the same class");
   if (spec.classes && info.classes > 0 && *spec.classes != info.classes)
     throw FieldError("data.classes", fmt::format("{}, but column '{}' has {}", *spec.classes,
                                                  printable(format.targets.front(), 100), info.classes));

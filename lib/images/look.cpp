@@ -27,7 +27,8 @@ uint64_t differences(const at::Tensor& small, int64_t first_row, int64_t first_c
 
 Look look_of(const at::Tensor& image) {
   // In two steps: a large picture is scaled only once.
-  const at::Tensor medium = fit_images(image, {image.size(1), kSmall * kLarge, kSmall * kLarge}, Fit::kStretch);
+  const at::Tensor medium =
+      fit_images(image, {image.size(1), kSmall * kLarge, kSmall * kLarge}, Fit::kStretch);
   const at::Tensor wide = fit_images(medium, {1, kSmall, kLarge}, Fit::kStretch).contiguous();
   const at::Tensor high = fit_images(medium, {1, kLarge, kSmall}, Fit::kStretch).contiguous();
   return {differences(wide, 0, 1, 1), differences(high, 1, 0, kSmall)};

@@ -58,10 +58,9 @@ std::string confused_pairs(const ModelReport& model) {
 }
 
 std::string picture(const Mistake& mistake) {
-  return page_picture(
-      mistake.png, fmt::format("example {}", mistake.index), mistake.truth,
-      {fmt::format("taken for {} ({:.1f} %; {}: {:.1f} %)", mistake.prediction, 100 * mistake.probability,
-                   mistake.truth, 100 * mistake.of_truth)});
+  return page_picture(mistake.png, fmt::format("example {}", mistake.index), mistake.truth,
+                      {fmt::format("taken for {} ({:.1f} %; {}: {:.1f} %)", mistake.prediction,
+                                   100 * mistake.probability, mistake.truth, 100 * mistake.of_truth)});
 }
 
 }  // namespace

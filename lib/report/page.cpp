@@ -104,9 +104,8 @@ std::string base64(const std::string& bytes) {
 }  // namespace
 
 std::string page_begin(const std::string& title, const std::string& by) {
-  return kHead +
-         fmt::format("<title>{3}: {0}</title>\n{1}{2}</head>\n<body>\n<main>\n<h1>{0}</h1>\n",
-                     markup_text(title), kChartStyle, kPageStyle, markup_text(by));
+  return kHead + fmt::format("<title>{3}: {0}</title>\n{1}{2}</head>\n<body>\n<main>\n<h1>{0}</h1>\n",
+                             markup_text(title), kChartStyle, kPageStyle, markup_text(by));
 }
 
 bool is_report_page(const std::string& page) {
@@ -140,9 +139,9 @@ std::string page_tile(const std::string& title, const std::string& value) {
 
 std::string page_picture(const std::string& png, const std::string& title, const std::string& bold,
                          const std::vector<std::string>& lines) {
-  std::string html = fmt::format(
-      "<li><img alt=\"{0}\" title=\"{0}\" src=\"data:image/png;base64,{1}\"/><b>{2}</b>", markup_text(title),
-      base64(png), markup_text(bold));
+  std::string html =
+      fmt::format("<li><img alt=\"{0}\" title=\"{0}\" src=\"data:image/png;base64,{1}\"/><b>{2}</b>",
+                  markup_text(title), base64(png), markup_text(bold));
   for (const std::string& line : lines) html += "<span>" + markup_text(line) + "</span>";
   return html + "</li>\n";
 }

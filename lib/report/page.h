@@ -22,8 +22,8 @@ std::string page_table(const TableRows& rows, bool of_text = false);
 // A number with its name; tiles belong into an element of the class "tiles".
 std::string page_tile(const std::string& title, const std::string& value);
 
-// A picture, given as a whole PNG file, with a line of bold text below it and others of plain text. Pictures belong
-// into a list of the class "pictures".
+// A picture, given as a whole PNG file, with a line of bold text below it and others of plain text. Pictures
+// belong into a list of the class "pictures".
 std::string page_picture(const std::string& png, const std::string& title, const std::string& bold,
                          const std::vector<std::string>& lines);
 

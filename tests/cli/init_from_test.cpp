@@ -1,6 +1,7 @@
 // init --from: a spec for what a folder or a file holds, which can be planned as it is.
 #include <ATen/ATen.h>
 
+#include <cstdlib>
 #include <regex>
 
 #include "catch.h"
@@ -161,6 +162,30 @@ TEST_CASE("init --from arrays") {
   write_safetensors(newcomer.folder / "c.safetensors", {{"x_train", inputs}, {"y_train", at::randn({60})}},
                     {});
   CHECK_THAT(newcomer.spec_from("c.safetensors"), ContainsSubstring("kind: mean_squared_error\n"));
+}
+
+TEST_CASE("init --from archives of pictures, which data check reads too") {
+  const Newcomer newcomer;
+  at::manual_seed(3);
+  for (int i = 0; i < 12; ++i) {
+    const std::string key = "files/" + std::to_string(100 + i);
+    newcomer.write(key + ".png", png_file(at::randint(0, 256, {3, 24, 24}, at::kByte)));
+    newcomer.write(key + ".cls", i % 3 == 0 ? "rose" : "tulip");
+  }
+  newcomer.write("files/105.png", "no PNG");
+  fs::create_directories(newcomer.folder / "shards");
+  REQUIRE(std::system(
+              ("cd '" + (newcomer.folder / "files").string() + "' && tar -cf ../shards/a.tar *").c_str()) ==
+          0);
+  CHECK_THAT(
+      newcomer.spec_from("shards"),
+      ContainsSubstring("\n  dataset: tar\n") && ContainsSubstring("\n    size: [24, 24]\n") &&
+          ContainsSubstring("12 pictures of 2 classes: rose (4), tulip (8); 1 looked at cannot be read"));
+  const Outcome checked = newcomer.run({"data", "check", "job.yaml", "--out", "check.html"});
+  CHECK(checked.exit_code == 3);
+  CHECK_THAT(checked.output,
+             ContainsSubstring("broken (1): cannot be read; training ends with an error\n  ") &&
+                 ContainsSubstring("a.tar: 105.png: no PNG"));
 }
 
 TEST_CASE("init --from says what it looked for where there is nothing it knows") {
