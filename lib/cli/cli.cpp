@@ -56,6 +56,7 @@ CommandLine::CommandLine() {
   add_sweep();
   add_bench();
   add_doctor();
+  add_data();
   add_cache();
   add_completion();
   add_replica();

@@ -18,6 +18,7 @@ struct CommandLine {
   RunOptions run;
   PlanOptions plan;
   CacheCommandOptions cache;
+  DataOptions data;
   SweepCommandOptions sweep;
   BenchOptions bench;
   DoctorCommandOptions doctor;
@@ -56,6 +57,7 @@ struct CommandLine {
   void add_compare();
   void add_report();
   void add_cache();
+  void add_data();
   void add_completion();
   void add_sweep();
   void add_bench();

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <set>
 #include <sstream>
 #include <utility>
@@ -39,18 +40,28 @@ std::vector<std::string> values_of(CLI::Option& option) {
   return values;
 }
 
+// Adds the options that `app` has and `command` has not yet.
+void add_options_of(CLI::App& app, Command& command) {
+  for (CLI::Option* option : app.get_options()) {
+    if (option->get_group().empty()) continue;  // hidden
+    for (const std::string& name : option->get_lnames()) {
+      const bool known = std::any_of(command.options.begin(), command.options.end(),
+                                     [&name](const Option& other) { return other.name == name; });
+      if (known) continue;
+      command.options.push_back(
+          {name, option->get_description(), option->get_items_expected_max() > 0, values_of(*option)});
+    }
+  }
+}
+
 std::vector<Command> visible_commands(CLI::App& app) {
   std::vector<Command> commands;
   for (CLI::App* sub :
        app.get_subcommands([](CLI::App* candidate) { return !candidate->get_group().empty(); })) {
     Command command{sub->get_name(), sub->get_description(), {}};
-    for (CLI::Option* option : sub->get_options()) {
-      if (option->get_group().empty()) continue;  // hidden
-      for (const std::string& name : option->get_lnames()) {
-        command.options.push_back(
-            {name, option->get_description(), option->get_items_expected_max() > 0, values_of(*option)});
-      }
-    }
+    add_options_of(*sub, command);
+    for (CLI::App* part : sub->get_subcommands([](CLI::App*) { return true; }))
+      add_options_of(*part, command);
     commands.push_back(std::move(command));
   }
   return commands;
@@ -58,7 +69,10 @@ std::vector<Command> visible_commands(CLI::App& app) {
 
 // What the first argument of a command may be, where that is one of a few words.
 std::vector<std::pair<std::string, std::vector<std::string>>> first_arguments() {
-  return {{"completion", completion_shells()}, {"configs", shipped_config_names()}, {"bench", {"allreduce"}}};
+  return {{"completion", completion_shells()},
+          {"configs", shipped_config_names()},
+          {"bench", {"allreduce"}},
+          {"data", {"check", "show"}}};
 }
 
 std::string option_words(const Command& command) {
@@ -158,7 +172,7 @@ std::string bash_functions(const std::vector<Command>& commands) {
     script += fmt::format("    {}) words=\"$words {}\" ;;\n", command, join(arguments, " "));
   script += R"script(  esac
   case "$command" in
-    configs) if [ "$COMP_CWORD" -eq 2 ]; then option=-; else option=files; fi ;;
+    configs|data) if [ "$COMP_CWORD" -eq 2 ]; then option=-; else option=files; fi ;;
     ''|completion|bench) option=- ;;
     eval|export|inspect|compare|report) option=runs ;;
     predict) if [ "$COMP_CWORD" -eq 2 ]; then option=runs; else option=files; fi ;;

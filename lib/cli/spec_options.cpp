@@ -166,6 +166,41 @@ void CommandLine::add_init() {
   command->callback([this] { action = [this] { return init_command(init); }; });
 }
 
+void CommandLine::add_data() {
+  CLI::App* command =
+      app.add_subcommand("data", "Look at a job's data before it trains: check them, or show batches");
+  command->require_subcommand(0, 1);
+  command->callback([command] {
+    if (command->get_subcommands().empty()) throw CLI::ValidationError("say what to do: check or show");
+  });
+  CLI::App* check = command->add_subcommand("check",
+                                            "Read all of it once: broken files, copies, what leaks from test "
+                                            "to training, classes, sizes, odd columns");
+  CLI::App* show =
+      command->add_subcommand("show", "Write a page with batches of pictures as the model gets them");
+  for (CLI::App* one : {check, show}) {
+    add_spec(one, data.spec.spec);
+    add_overrides(one, data.spec.overrides);
+    one->add_option("--output", data.out)->type_name("FILE")->group("");  // another name of --out
+    one->add_flag("--overwrite", data.overwrite,
+                  "Replace the file whatever it is; an earlier page of dtrain is always replaced");
+  }
+  check->add_option("--out", data.out, "Write a page with the pictures in question, too")->type_name("FILE");
+  check->add_flag("--json", data.json, "Print the same as JSON, with all that was found");
+  check->footer(exit_code_help({{ExitCode::kDone, "all examples can be read"},
+                                {ExitCode::kData, "some cannot, or there is no such data"}}));
+  show->add_option("--out", data.out, "The page (default: batches.html in this folder)")->type_name("FILE");
+  show->add_option("--epoch", data.epoch, "Of which epoch, counted from 0 (default: 0)")
+      ->check(CLI::Range(int64_t{0}, int64_t{1'000'000}))
+      ->type_name("N");
+  show->add_option("--batches", data.batches, "How many, from the first (default: 1)")
+      ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
+      ->type_name("N");
+  show->footer(exit_code_help());
+  check->callback([this] { action = [this] { return data_check_command(data); }; });
+  show->callback([this] { action = [this] { return data_show_command(data); }; });
+}
+
 void CommandLine::add_configs() {
   CLI::App* command = app.add_subcommand("configs", "List the example jobs inside the program, or copy one");
   command->add_option("NAME", configs.name, "The job to copy")->type_name("");

@@ -17,7 +17,14 @@ bool is_option(const std::string& word) { return word.size() > 1 && word[0] == '
 
 const CLI::App& innermost(const CLI::App& app) {
   const auto commands = app.get_subcommands();
-  return commands.empty() ? app : *commands.front();
+  return commands.empty() ? app : innermost(*commands.front());
+}
+
+// "data check"
+std::string path_of(const CLI::App& command, const CLI::App& app) {
+  const CLI::App* parent = command.get_parent();
+  return parent == nullptr || parent == &app ? command.get_name()
+                                             : path_of(*parent, app) + " " + command.get_name();
 }
 
 // The field that a user means by --epochs or --learning-rate; empty if there is none.
@@ -95,7 +102,7 @@ std::string explain_option(const CLI::Option& option, const CLI::ParseError& err
 std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   const CLI::App& command = innermost(app);
   const std::string called =
-      &command == &app ? app.get_name() : fmt::format("{} {}", app.get_name(), command.get_name());
+      &command == &app ? app.get_name() : fmt::format("{} {}", app.get_name(), path_of(command, app));
   const std::string word = left_over(app);
   const CLI::Option* option = option_of(command, error);
   const std::string why = !word.empty()       ? explain_left_over(command, word)

@@ -114,6 +114,15 @@ struct ConfigsOptions {
   bool overwrite = false;
 };
 
+struct DataOptions {
+  SpecOptions spec;
+  std::optional<std::string> out;  // the page; of show: nullopt: batches.html
+  bool overwrite = false;
+  bool json = false;    // check
+  int64_t epoch = 0;    // show
+  int64_t batches = 1;  // show
+};
+
 struct BenchOptions {
   int64_t replicas = 2;
   std::string communication = "gloo,shared_memory";
@@ -135,6 +144,8 @@ struct DoctorCommandOptions {
 ExitCode run_command(const RunOptions& options);
 ExitCode validate_command(const std::vector<std::string>& specs, const Overrides& overrides, bool json);
 ExitCode plan_command(const PlanOptions& options);
+ExitCode data_check_command(const DataOptions& options);
+ExitCode data_show_command(const DataOptions& options);
 ExitCode cache_command(const CacheCommandOptions& options);
 ExitCode init_command(InitOptions options);
 ExitCode configs_command(const ConfigsOptions& options);

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <iostream>
+#include <utility>
 
 #include "core/clock.h"
 #include "core/terminal.h"
@@ -15,38 +16,34 @@ namespace {
 constexpr double kSecondsBetween = 0.2;
 constexpr double kLong = 2;  // seconds, after which a user wonders
 
-class Preparation {
- public:
-  void on_progress(int64_t done, int64_t all) {
-    const double now = steady_seconds();
-    if (now < next_ && done < all) return;
-    next_ = now + kSecondsBetween;
-    const std::string text =
-        fmt::format("decoding pictures, once: {} of {}", with_separators(done), with_separators(all));
-    if (on_terminal_) {
-      std::cerr << '\r' << text << std::flush;
-      drawn_ = true;
-    } else if (!told_ && now - begin_ > kLong) {
-      std::cerr << "dtrain: " << text << std::endl;
-      told_ = true;
-    }
-  }
-  ~Preparation() {
-    if (drawn_) std::cerr << "\r\x1b[K" << std::flush;
-  }
-
- private:
-  const bool on_terminal_ = is_terminal(STDERR_FILENO);
-  const double begin_ = steady_seconds();
-  double next_ = begin_;
-  bool drawn_ = false;
-  bool told_ = false;
-};
-
 }  // namespace
 
+CountingLine::CountingLine(std::string what)
+    : what_(std::move(what)),
+      on_terminal_(is_terminal(STDERR_FILENO)),
+      begin_(steady_seconds()),
+      next_(begin_) {}
+
+CountingLine::~CountingLine() {
+  if (drawn_) std::cerr << "\r\x1b[K" << std::flush;
+}
+
+void CountingLine::on_progress(int64_t done, int64_t all) {
+  const double now = steady_seconds();
+  if (now < next_ && done < all) return;
+  next_ = now + kSecondsBetween;
+  const std::string text = fmt::format("{}: {} of {}", what_, with_separators(done), with_separators(all));
+  if (on_terminal_) {
+    std::cerr << '\r' << text << std::flush;
+    drawn_ = true;
+  } else if (!told_ && now - begin_ > kLong) {
+    std::cerr << "dtrain: " << text << std::endl;
+    told_ = true;
+  }
+}
+
 void prepare_data(const JobPlan& job, bool quiet) {
-  Preparation preparation;
+  CountingLine preparation("decoding pictures, once");
   OnPrepared on_progress;
   if (!quiet) on_progress = [&preparation](int64_t done, int64_t all) { preparation.on_progress(done, all); };
   prepare_dataset(job.data, job.spec.data, on_progress);

@@ -1,12 +1,34 @@
-// What a user sees while pictures are put into the cache.
+// What a user sees while pictures are read, one after the other.
 #pragma once
+
+#include <cstdint>
+#include <string>
 
 #include "plan/job_plan.h"
 
 namespace dtrain {
 
-// prepare_dataset() for the job, with its progress on standard error: a line that changes on a terminal,
-// elsewhere one line if it takes long. `quiet`: shows nothing.
+// How far work on many things is, on standard error: a line that changes on a terminal and goes with this
+// object, elsewhere one line if it takes long.
+class CountingLine {
+ public:
+  explicit CountingLine(std::string what);  // "checking pictures"
+  ~CountingLine();
+  CountingLine(const CountingLine&) = delete;
+  CountingLine& operator=(const CountingLine&) = delete;
+
+  void on_progress(int64_t done, int64_t all);
+
+ private:
+  const std::string what_;
+  const bool on_terminal_;
+  const double begin_;
+  double next_;
+  bool drawn_ = false;
+  bool told_ = false;
+};
+
+// prepare_dataset() for the job, with its progress. `quiet`: shows nothing.
 void prepare_data(const JobPlan& job, bool quiet);
 
 }  // namespace dtrain

@@ -5,11 +5,11 @@
 #include <iostream>
 
 #include "commands/commands.h"
+#include "commands/page_file.h"
 #include "commands/report_problems.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "inference/model_reports.h"
-#include "report/page.h"
 #include "report/report.h"
 #include "report/sweep_report.h"
 #include "runs/require_folder.h"
@@ -18,8 +18,6 @@ namespace dtrain {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr int64_t kMostPageBytes = int64_t{1} << 30;
 
 std::string page_of(const ReportOptions& options) {
   const fs::path sweep = fs::path(options.runs.front()) / "sweep.json";
@@ -37,22 +35,11 @@ std::string page_of(const ReportOptions& options) {
   return report_page(runs, models);
 }
 
-bool is_report(const fs::path& file) {
-  return fs::is_regular_file(fs::symlink_status(file)) &&
-         is_report_page(read_file(file, kMostPageBytes, ExitCode::kUsage));
-}
-
 }  // namespace
 
 ExitCode report_command(const ReportOptions& options) {
   const fs::path file = options.out.value_or("report.html");
-  if (!options.overwrite && fs::exists(fs::symlink_status(file)) && !is_report(file)) {
-    throw Error(
-        ExitCode::kUsage,
-        fmt::format("{} is there already, and not made by dtrain report: --overwrite replaces it, --out "
-                    "names another",
-                    file.string()));
-  }
+  require_own_page(file, options.overwrite, "dtrain report");
   write_file_atomically(file, page_of(options));
   std::cout << printable(file.string(), 1000) << '\n';
   return ExitCode::kDone;

@@ -21,10 +21,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kTar = "tar";
 
-PictureList list_pictures(const DatasetInfo& info, const DataSpec& spec) {
-  return info.name == kTar ? list_archives(info.source, spec) : list_image_folder(info.source, spec);
-}
-
 DatasetInfo info_of(const PictureList& all, const fs::path& place, const DataSpec& spec) {
   DatasetInfo info;
   info.source = place.string();
@@ -52,6 +48,10 @@ ImageCacheOptions cache_options(const DataSpec& spec) {
 }  // namespace
 
 bool is_picture_dataset(const std::string& name) { return name == "image_folder" || name == kTar; }
+
+PictureList list_pictures(const DatasetInfo& info, const DataSpec& spec) {
+  return info.name == kTar ? list_archives(info.source, spec) : list_image_folder(info.source, spec);
+}
 
 std::optional<DatasetInfo> find_image_folder(const fs::path& place, const DataSpec& spec) {
   std::error_code none;

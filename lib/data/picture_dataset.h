@@ -7,6 +7,7 @@
 #include <string>
 
 #include "data/dataset.h"
+#include "pictures/picture_list.h"
 
 namespace dtrain {
 
@@ -18,6 +19,9 @@ bool is_picture_dataset(const std::string& name);
 // is no such folder (of a tar: or file). Throws as list_image_folder() and list_archives() do.
 std::optional<DatasetInfo> find_image_folder(const std::filesystem::path& place, const DataSpec& spec);
 std::optional<DatasetInfo> find_archives(const std::filesystem::path& place, const DataSpec& spec);
+
+// Lists the pictures at info.source, which find_dataset() has found.
+PictureList list_pictures(const DatasetInfo& info, const DataSpec& spec);
 
 // Opens the pictures at info.source. They are in the cache (images/image_cache.h), where they are put now if
 // they are not, or with spec.cache none decoded when they are needed.

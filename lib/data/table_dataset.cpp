@@ -39,12 +39,6 @@ std::string location_of(const DataSpec& spec) {
   return *spec.path;
 }
 
-// Which rows of the files are which examples. Without test rows of their own they are rows of the training
-// file.
-struct Rows {
-  std::vector<int64_t> train, validation, test;
-};
-
 std::vector<int64_t> first_rows(int64_t count) {
   std::vector<int64_t> rows(static_cast<size_t>(count));
   std::iota(rows.begin(), rows.end(), int64_t{0});
@@ -76,8 +70,8 @@ std::vector<int64_t> take_test_part(const SplitSpec& split, std::vector<int64_t>
 }
 
 // The rows of the training file. `has_test`: the test part has a file of its own.
-Rows divide_rows(const DataSpec& spec, int64_t train_rows, bool has_test) {
-  Rows rows;
+ExampleRows divide_rows(const DataSpec& spec, int64_t train_rows, bool has_test) {
+  ExampleRows rows;
   rows.train = first_rows(train_rows);
   if (has_test && spec.split.test)
     throw FieldError("data.split.test", "there is a test part already, in a file of its own; leave this out");
@@ -115,7 +109,7 @@ ExampleSourcePtr part_of(const ExampleSourcePtr& source, const std::vector<int64
 }
 
 Dataset dataset_of(DatasetInfo info, const ExampleSourcePtr& train, const ExampleSourcePtr& test,
-                   const Rows& rows) {
+                   const ExampleRows& rows) {
   info.train_examples = std::ssize(rows.train);
   info.validation_examples = std::ssize(rows.validation);
   info.test_examples = std::ssize(rows.test);
@@ -164,7 +158,9 @@ TableWish wish_of(const DataSpec& spec) {
   return wish;
 }
 
-Dataset load_csv(const DataSpec& spec) {
+}  // namespace
+
+CsvParts read_csv_parts(const DataSpec& spec) {
   const fs::path path = location_of(spec);
   const bool is_folder = fs::is_directory(path);
   const fs::path train_file = is_folder ? csv_in(path, "train") : path;
@@ -172,36 +168,44 @@ Dataset load_csv(const DataSpec& spec) {
   if (train_file.empty()) refuse_data(path.string(), "there is no train.csv or train.csv.gz in this folder");
   if (!fs::exists(train_file)) refuse_data(path.string(), "there is no such file or folder");
 
-  std::optional<TableFormat> format;
-  if (!spec.saved_table.empty()) format = table_format_of(saved_table_dataset(spec));
-  const RawTable table =
-      format ? read_raw_table(train_file, *format, true) : read_raw_table(train_file, wish_of(spec));
-  Rows rows = divide_rows(spec, table.rows, !test_file.empty());
-  if (!format) format = make_table_format(table, wish_of(spec), rows.train);
-  std::optional<RawTable> test_table;
+  const bool saved = !spec.saved_table.empty();
+  CsvParts parts;
+  if (saved) parts.format = table_format_of(saved_table_dataset(spec));
+  parts.table =
+      saved ? read_raw_table(train_file, parts.format, true) : read_raw_table(train_file, wish_of(spec));
+  parts.rows = divide_rows(spec, parts.table.rows, !test_file.empty());
+  if (!saved) parts.format = make_table_format(parts.table, wish_of(spec), parts.rows.train);
   if (!test_file.empty()) {
-    test_table = read_raw_table(test_file, *format, true);
-    rows.test = rows_of_test_file(spec, test_table->rows);
+    parts.test = read_raw_table(test_file, parts.format, true);
+    parts.rows.test = rows_of_test_file(spec, parts.test->rows);
   }
+  return parts;
+}
 
+namespace {
+
+Dataset load_csv(const DataSpec& spec) {
+  const CsvParts parts = read_csv_parts(spec);
+  const TableFormat& format = parts.format;
   DatasetInfo info;
   info.name = info.requested = spec.dataset;
-  info.source = path.string();
-  info.class_names = format->classes;
-  info.classes = std::ssize(format->classes);
-  if (format->classes.empty()) info.target_names = format->targets;
-  if (info.classes == 1) refuse_data(train_file.string(), "all training examples are of the same class");
+  info.source = location_of(spec);
+  info.class_names = format.classes;
+  info.classes = std::ssize(format.classes);
+  if (format.classes.empty()) info.target_names = format.targets;
+  if (info.classes == 1)
+    refuse_data(parts.table.path.string(), "all training examples are of the same class");
   if (spec.classes && info.classes > 0 && *spec.classes != info.classes)
     throw FieldError("data.classes", fmt::format("{}, but column '{}' has {}", *spec.classes,
-                                                 printable(format->targets.front(), 100), info.classes));
+                                                 printable(format.targets.front(), 100), info.classes));
   const auto source_of = [&](const RawTable& raw) {
-    TableTensors tensors = encode_table(raw, *format, /*with_targets=*/true);
+    TableTensors tensors = encode_table(raw, format, /*with_targets=*/true);
     return make_number_source({std::move(tensors.inputs), std::move(tensors.targets)});
   };
-  const ExampleSourcePtr train = source_of(table);
-  const ExampleSourcePtr test = test_table ? source_of(*test_table) : nullptr;
-  Dataset dataset = dataset_of(std::move(info), train, test, rows);
-  dataset.info.table = saved_text(dataset.info, table_format_text(*format));
+  const ExampleSourcePtr train = source_of(parts.table);
+  const ExampleSourcePtr test = parts.test ? source_of(*parts.test) : nullptr;
+  Dataset dataset = dataset_of(std::move(info), train, test, parts.rows);
+  dataset.info.table = saved_text(dataset.info, table_format_text(format));
   return dataset;
 }
 
@@ -327,7 +331,7 @@ Dataset load_arrays(const DataSpec& spec, bool checks_numbers) {
   info.source = path;
   if (train.labels.dim() == 1) info.classes = count_classes(path, spec, train, test);
   if (std::ssize(spec.class_names) == info.classes) info.class_names = spec.class_names;
-  Rows rows = divide_rows(spec, train.size(), test.has_value());
+  ExampleRows rows = divide_rows(spec, train.size(), test.has_value());
   if (test) rows.test = rows_of_test_file(spec, test->size());
   Dataset dataset = dataset_of(std::move(info), source_of(train), test ? source_of(*test) : nullptr, rows);
   dataset.info.table = saved_text(dataset.info, "");

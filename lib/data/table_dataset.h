@@ -1,9 +1,13 @@
 // Datasets of a user's own numbers: `arrays` (NumPy, safetensors) and `csv`.
 #pragma once
 
+#include <cstdint>
+#include <optional>
 #include <string>
+#include <vector>
 
 #include "data/dataset.h"
+#include "tables/csv_table.h"
 #include "tables/table_format.h"
 
 namespace dtrain {
@@ -20,6 +24,21 @@ Dataset load_table_dataset(const DataSpec& spec);
 // What spec.saved_table says, for what needs no data. Throws Error(kCheckpoint) if it is not what dtrain
 // saves.
 DatasetInfo saved_table_dataset(const DataSpec& spec);
+
+// Which rows of the files are which examples. Without test rows of their own they are rows of the training
+// file.
+struct ExampleRows {
+  std::vector<int64_t> train, validation, test;
+};
+
+// The files of a csv dataset before they become tensors: values may still be missing.
+struct CsvParts {
+  RawTable table;
+  std::optional<RawTable> test = {};  // of a file of its own
+  ExampleRows rows;
+  TableFormat format;
+};
+CsvParts read_csv_parts(const DataSpec& spec);
 
 // The format of a csv dataset's columns.
 TableFormat table_format_of(const DatasetInfo& info);

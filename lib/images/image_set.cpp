@@ -24,12 +24,6 @@ void compute_alone() {
   if (set != nullptr) set(1);
 }
 
-// "pictures/rose/1.jpg", or "shards/train-0.tar: 000001.jpg"
-std::string title_of(const std::filesystem::path& root, const ImageFile& file) {
-  const std::string path = printable((root / file.path).string(), 1000);
-  return file.member.empty() ? path : path + ": " + printable(file.member, 1000);
-}
-
 void read_fitted(const ImageSet& set, const ImageFile& file, uint8_t* out) {
   const at::Tensor image = read_image(set.root, file);
   try {
@@ -42,10 +36,24 @@ void read_fitted(const ImageSet& set, const ImageFile& file, uint8_t* out) {
 
 }  // namespace
 
-at::Tensor read_image(const std::filesystem::path& root, const ImageFile& file) {
-  if (file.member.empty()) return read_image_file(root / file.path);
+std::string title_of(const std::filesystem::path& root, const ImageFile& file) {
+  const std::string path = printable((root / file.path).string(), 1000);
+  return file.member.empty() ? path : path + ": " + printable(file.member, 1000);
+}
+
+std::string read_image_bytes(const std::filesystem::path& root, const ImageFile& file) {
+  if (file.member.empty()) return read_file(root / file.path, kMaxImageFileBytes, ExitCode::kData);
   try {
-    return decode_image_file(read_file_part(root / file.path, file.offset, file.bytes, ExitCode::kData));
+    return read_file_part(root / file.path, file.offset, file.bytes, ExitCode::kData);
+  } catch (const Error& error) {
+    throw Error(error.code(), title_of(root, file) + ": " + error.what());
+  }
+}
+
+at::Tensor read_image(const std::filesystem::path& root, const ImageFile& file) {
+  const std::string bytes = read_image_bytes(root, file);
+  try {
+    return decode_image_file(bytes);
   } catch (const Error& error) {
     throw Error(error.code(), title_of(root, file) + ": " + error.what());
   }

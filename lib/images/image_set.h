@@ -33,6 +33,12 @@ struct ImageSet {
   int64_t bytes_of_one() const { return shape[0] * shape[1] * shape[2]; }
 };
 
+// The name of an image for messages: "pictures/rose/1.jpg", or "shards/train-0.tar: 000001.jpg".
+std::string title_of(const std::filesystem::path& root, const ImageFile& file);
+
+// The bytes of the image's file. Throws Error(kData) that names it.
+std::string read_image_bytes(const std::filesystem::path& root, const ImageFile& file);
+
 // The image as read_image_file() returns it, which throws for it in the same way.
 at::Tensor read_image(const std::filesystem::path& root, const ImageFile& file);
 

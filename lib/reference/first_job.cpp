@@ -42,7 +42,8 @@ std::vector<std::string> example_data(const FirstJob& job) {
   std::vector<std::string> data;
   if (is_answer(job, "data.dataset", "csv")) data.assign(std::begin(kFirstTable), std::end(kFirstTable));
   if (is_answer(job, "data.dataset", "arrays")) data.push_back(kFirstArrays);
-  if (is_answer(job, "data.dataset", "image_folder")) data = kFirstPictures;
+  if (is_answer(job, "data.dataset", "image_folder") || is_answer(job, "data.dataset", "tar"))
+    data = kFirstPictures;
   if (is_answer(job, "data.dataset", "idx")) data.push_back(kFirstIdxFolder);
   if (!job.answers.contains("data.dataset") || is_answer(job, "data.dataset", "mnist"))
     data.push_back(kFirstFallback);

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <string_view>
 #include <tuple>
 
 #include "core/text.h"
@@ -15,20 +14,6 @@ namespace {
 
 constexpr size_t kMostInMatrix = 40;  // classes; of more only the pairs that are confused most are shown
 constexpr size_t kMostPairs = 20;
-
-// RFC 4648, section 4.
-std::string base64(const std::string& bytes) {
-  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-  std::string text;
-  for (size_t at = 0; at < bytes.size(); at += 3) {
-    uint32_t bits = 0;
-    const size_t count = std::min<size_t>(3, bytes.size() - at);
-    for (size_t i = 0; i < 3; ++i)
-      bits = bits << 8U | (i < count ? static_cast<unsigned char>(bytes[at + i]) : 0U);
-    for (size_t i = 0; i < 4; ++i) text += i <= count ? kDigits[bits >> (18 - 6 * i) & 63U] : '=';
-  }
-  return text;
-}
 
 // Right predictions are blue, wrong ones red, the more of the class's examples the stronger.
 std::string cell(int64_t count, int64_t of, bool right) {
@@ -73,11 +58,9 @@ std::string confused_pairs(const ModelReport& model) {
 }
 
 std::string picture(const Mistake& mistake) {
-  return fmt::format(
-      "<li><img alt=\"example {0}\" title=\"example {0}\" src=\"data:image/png;base64,{1}\"/><b>{2}</b>"
-      "<span>taken for {3} ({4:.1f} %; {2}: {5:.1f} %)</span></li>\n",
-      mistake.index, base64(mistake.png), markup_text(mistake.truth), markup_text(mistake.prediction),
-      100 * mistake.probability, 100 * mistake.of_truth);
+  return page_picture(mistake.png, fmt::format("example {}", mistake.index), mistake.truth,
+                      {fmt::format("taken for {} ({:.1f} %; {}: {:.1f} %)", mistake.prediction,
+                                   100 * mistake.probability, mistake.truth, 100 * mistake.of_truth)});
 }
 
 }  // namespace

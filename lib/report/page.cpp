@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <string_view>
+
 #include "core/version.h"
 #include "display/chart.h"
 
@@ -84,12 +87,25 @@ constexpr const char* kPageStyle = R"(<style>
 </style>
 )";
 
+// RFC 4648, section 4.
+std::string base64(const std::string& bytes) {
+  constexpr std::string_view kDigits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+  std::string text;
+  for (size_t at = 0; at < bytes.size(); at += 3) {
+    uint32_t bits = 0;
+    const size_t count = std::min<size_t>(3, bytes.size() - at);
+    for (size_t i = 0; i < 3; ++i)
+      bits = bits << 8U | (i < count ? static_cast<unsigned char>(bytes[at + i]) : 0U);
+    for (size_t i = 0; i < 4; ++i) text += i <= count ? kDigits[bits >> (18 - 6 * i) & 63U] : '=';
+  }
+  return text;
+}
+
 }  // namespace
 
-std::string page_begin(const std::string& title) {
-  return kHead +
-         fmt::format("<title>dtrain report: {0}</title>\n{1}{2}</head>\n<body>\n<main>\n<h1>{0}</h1>\n",
-                     markup_text(title), kChartStyle, kPageStyle);
+std::string page_begin(const std::string& title, const std::string& by) {
+  return kHead + fmt::format("<title>{3}: {0}</title>\n{1}{2}</head>\n<body>\n<main>\n<h1>{0}</h1>\n",
+                             markup_text(title), kChartStyle, kPageStyle, markup_text(by));
 }
 
 bool is_report_page(const std::string& page) {
@@ -119,6 +135,15 @@ std::string page_heading(const std::string& text) { return "<h2>" + markup_text(
 std::string page_tile(const std::string& title, const std::string& value) {
   return fmt::format("<div class=\"tile\"><b>{}</b><span>{}</span></div>\n", markup_text(value),
                      markup_text(title));
+}
+
+std::string page_picture(const std::string& png, const std::string& title, const std::string& bold,
+                         const std::vector<std::string>& lines) {
+  std::string html =
+      fmt::format("<li><img alt=\"{0}\" title=\"{0}\" src=\"data:image/png;base64,{1}\"/><b>{2}</b>",
+                  markup_text(title), base64(png), markup_text(bold));
+  for (const std::string& line : lines) html += "<span>" + markup_text(line) + "</span>";
+  return html + "</li>\n";
 }
 
 std::string page_legend(const std::vector<std::pair<std::string, size_t>>& series) {

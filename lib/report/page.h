@@ -11,7 +11,8 @@ namespace dtrain {
 // The first row has the headings of the columns, and the first column those of the rows.
 using TableRows = std::vector<std::vector<std::string>>;
 
-std::string page_begin(const std::string& title);  // up to and including the heading
+// Up to and including the heading. `by` is the command that makes the page.
+std::string page_begin(const std::string& title, const std::string& by = "dtrain report");
 std::string page_end();
 // Whether page_begin() has made this page's beginning, in this version of dtrain or another.
 bool is_report_page(const std::string& page);
@@ -20,6 +21,11 @@ std::string page_heading(const std::string& text);
 std::string page_table(const TableRows& rows, bool of_text = false);
 // A number with its name; tiles belong into an element of the class "tiles".
 std::string page_tile(const std::string& title, const std::string& value);
+
+// A picture, given as a whole PNG file, with a line of bold text below it and others of plain text. Pictures
+// belong into a list of the class "pictures".
+std::string page_picture(const std::string& png, const std::string& title, const std::string& bold,
+                         const std::vector<std::string>& lines);
 
 // Names with the numbers of their colours (series_colour()).
 std::string page_legend(const std::vector<std::pair<std::string, size_t>>& series);

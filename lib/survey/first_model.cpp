@@ -3,8 +3,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
-#include <numeric>
 
 #include "core/text.h"
 #include "survey/found_kinds.h"
@@ -16,7 +14,6 @@ constexpr int64_t kFirstBatch = 32;
 constexpr int64_t kFewExamples = 512;  // below, one process is enough
 constexpr size_t kMostListed = 12;     // classes in a comment
 constexpr int64_t kImbalance = 4;      // times, from which on it is worth a word
-constexpr int64_t kCountedAtOnce = 1024;
 
 bool is_picture_shape(const std::vector<int64_t>& shape) {
   return shape.size() == 3 && std::min(shape[1], shape[2]) >= 8;
@@ -127,19 +124,8 @@ void note_imbalance(FoundData& found, const std::vector<int64_t>& counts) {
 }
 
 std::vector<int64_t> count_classes(const ExampleSource& source, int64_t classes) {
-  std::vector<int64_t> counts(static_cast<size_t>(classes));
-  for (int64_t begin = 0; begin < source.size(); begin += kCountedAtOnce) {
-    std::vector<int64_t> indices(static_cast<size_t>(std::min(kCountedAtOnce, source.size() - begin)));
-    std::iota(indices.begin(), indices.end(), begin);
-    std::vector<int64_t> shape = source.shape().vec();
-    shape.insert(shape.begin(), std::ssize(indices));
-    ExampleSlot slot{at::empty(shape, source.has_pixels() ? at::kByte : at::kFloat),
-                     at::empty({std::ssize(indices)}, at::kLong)};
-    source.read(indices, {}, slot);
-    for (int64_t i = 0; i < slot.targets.size(0); ++i)
-      ++counts[static_cast<size_t>(slot.targets.const_data_ptr<int64_t>()[i])];
-  }
-  return counts;
+  const at::Tensor counts = at::bincount(source.classes(), /*weights=*/{}, classes).contiguous();
+  return {counts.const_data_ptr<int64_t>(), counts.const_data_ptr<int64_t>() + counts.numel()};
 }
 
 }  // namespace dtrain

@@ -16,8 +16,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr int64_t kMostBytesCounted = int64_t{4} << 30;  // larger arrays are not read to count their classes
-
 bool is_zero_or_one(const ExampleSource& source) {
   const auto all = source.in_memory();
   return all && all->labels.eq(0).logical_or(all->labels.eq(1)).all().item<bool>();
@@ -46,10 +44,8 @@ FoundData describe(const DataSpec& spec, const std::string& what) {
   std::vector<int64_t> counts;
   if (data.info.classes > 0) {
     found.title += ", " + counted(data.info.classes, "class");
-    if (data.info.stored_bytes() <= kMostBytesCounted) {
-      counts = count_classes(*data.train, data.info.classes);
-      found.title += "; to train on: " + class_counts_text(data.info.class_names, counts);
-    }
+    counts = count_classes(*data.train, data.info.classes);
+    found.title += "; to train on: " + class_counts_text(data.info.class_names, counts);
   } else {
     found.title += ", each with " + counted(data.info.targets, "number") + " to predict";
   }

@@ -5,9 +5,10 @@
 #include <system_error>
 
 #include "core/error.h"
-#include "core/files.h"
 #include "core/text.h"
 #include "images/image_file.h"
+#include "images/image_set.h"
+#include "pictures/archives.h"
 #include "pictures/image_folder.h"
 #include "spec/field_error.h"
 #include "survey/found_kinds.h"
@@ -18,7 +19,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMostLookedAt = 200;
-constexpr int64_t kLargestFirstSide = 128;  // pixels
+constexpr int64_t kLargestFirstSide = 128;   // pixels
+constexpr int64_t kSmallestPhotograph = 32;  // pixels; smaller ones may be letters
 constexpr int kMostSeeds = 1000;
 
 std::vector<fs::path> subfolders_of(const fs::path& folder) {
@@ -67,9 +69,9 @@ Sizes look_at_sizes(const PictureList& all) {
   Sizes found;
   const size_t count = std::min(kMostLookedAt, all.pictures.size());
   for (size_t i = 0; i < count; ++i) {
-    const fs::path path = all.root / all.pictures[i * all.pictures.size() / count].file.path;
+    const ImageFile& file = all.pictures[i * all.pictures.size() / count].file;
     try {
-      const ImageFacts facts = image_facts(read_file(path, kMaxImageFileBytes, ExitCode::kData));
+      const ImageFacts facts = image_facts(read_image_bytes(all.root, file));
       found.sizes.emplace_back(facts.height, facts.width);
       if (facts.lies_on_its_side()) std::swap(found.sizes.back().first, found.sizes.back().second);
       if (facts.colours.substr(0, 4) == "grey") ++found.grey;
@@ -81,7 +83,7 @@ Sizes look_at_sizes(const PictureList& all) {
     throw Error(ExitCode::kData,
                 fmt::format("{}: none of the {} looked at can be read, such as {}",
                             printable(all.root.string(), 1000), counted(found.unreadable, "picture"),
-                            printable(all.pictures.front().file.path, 1000)));
+                            title_of(all.root, all.pictures.front().file)));
   return found;
 }
 
@@ -123,17 +125,22 @@ std::vector<int64_t> choose_size(FoundData& found, const Sizes& sizes) {
   return {side, side};
 }
 
-// A part for the test, where the folder has none. With few pictures a seed may draw none at all.
-PictureList list_with_test_part(FoundData& found) {
+using ListPictures = PictureList (*)(const fs::path& place, const DataSpec& spec);
+
+// The pictures, with a part for the test drawn where they have none. With few pictures a seed may draw none
+// at all.
+PictureList list_with_test_part(FoundData& found, ListPictures list) {
   DataSpec spec;
-  std::error_code none;
-  if (fs::is_directory(found.place / "train", none) && fs::is_directory(found.place / "test", none))
-    return list_image_folder(found.place, spec);
+  try {
+    return list(found.place, spec);
+  } catch (const FieldError& error) {
+    if (error.field() != kTestField) throw;
+  }
   spec.split.test = kFirstTestPart;
   for (;; ++spec.split.seed) {
     try {
-      PictureList all = list_image_folder(found.place, spec);
-      found.say("data.split.test", kFirstTestPart,
+      PictureList all = list(found.place, spec);
+      found.say(kTestField, kFirstTestPart,
                 std::string(kTestPartNote) +
                     "; the pictures' names decide which, so that a new one moves no other");
       if (spec.split.seed != SplitSpec().seed)
@@ -145,20 +152,32 @@ PictureList list_with_test_part(FoundData& found) {
   }
 }
 
+// Whether there is a .tar file, which may be the place itself.
+bool has_archive(const fs::path& place) {
+  std::error_code code, gone;
+  if (place.extension() == ".tar") return fs::is_regular_file(place, code);
+  for (fs::directory_iterator entry(place, code), end; !code && entry != end; entry.increment(code)) {
+    if (entry->path().extension() == ".tar" && entry->is_regular_file(gone)) return true;
+  }
+  return false;
+}
+
 }  // namespace
 
 std::optional<FoundData> find_pictures(const fs::path& place) {
-  if (!has_classes(place) && !has_classes(place / "train")) return std::nullopt;
+  const bool folder = has_classes(place) || has_classes(place / "train");
+  if (!folder && !has_archive(place)) return std::nullopt;
   FoundData found;
   found.place = place;
-  const PictureList all = list_with_test_part(found);
+  const PictureList all = list_with_test_part(found, folder ? list_image_folder : list_archives);
   std::vector<int64_t> counts(all.classes.size());
   for (const ListedPicture& picture : all.pictures) ++counts[static_cast<size_t>(picture.label)];
   found.title =
       fmt::format("{} of {}: {}", counted(std::ssize(all.pictures), "picture"),
                   counted(std::ssize(all.classes), "class"), class_counts_text(all.classes, counts));
-  found.say("data.dataset", "image_folder",
-            "a folder of pictures for each class, which has the folder's name");
+  found.say("data.dataset", folder ? "image_folder" : "tar",
+            folder ? "a folder of pictures for each class, which has the folder's name"
+                   : "pictures in archives: KEY.jpg, and KEY.cls with the class");
   const Sizes sizes = look_at_sizes(all);
   if (sizes.unreadable > 0)
     found.title += fmt::format("; {} looked at cannot be read: dtrain data check names all of them",
@@ -167,6 +186,11 @@ std::optional<FoundData> find_pictures(const fs::path& place) {
   const bool grey = sizes.grey == std::ssize(sizes.sizes);
   if (grey)
     found.say("data.image.channels", 1, "1: the pictures looked at are all grey; 3: red, green and blue");
+  if (!grey && std::min(size[0], size[1]) >= kSmallestPhotograph)
+    found.say("data.augment", {"flip"},
+              "half of the training pictures are mirrored, drawn anew in every epoch: more to learn from. "
+              "Leave it out "
+              "where left and right matter, as in writing");
   DatasetInfo info;
   info.image_shape = {grey ? 1 : 3, size[0], size[1]};
   info.classes = std::ssize(all.classes);

@@ -1,6 +1,7 @@
 // init --from: a spec for what a folder or a file holds, which can be planned as it is.
 #include <ATen/ATen.h>
 
+#include <cstdlib>
 #include <regex>
 
 #include "catch.h"
@@ -66,9 +67,10 @@ TEST_CASE("init --from a folder of pictures, with whatever else lies there") {
   const std::string text = newcomer.spec_from("photos/");
   CHECK_THAT(text,
              ContainsSubstring("# For photos/flowers: 32 pictures of 2 classes: rose (12), tulip (20)\n") &&
-                 ContainsSubstring("\nname: flowers\n") && ContainsSubstring("\n  path: photos/flowers\n") &&
+                 ContainsSubstring("\nname: photos\n") && ContainsSubstring("\n  path: photos/flowers\n") &&
                  ContainsSubstring("\n    size: [64, 64]\n") && ContainsSubstring("\n    fit: crop\n") &&
                  ContainsSubstring("\n    test: 0.2\n") && ContainsSubstring("\n  kind: cnn\n") &&
+                 ContainsSubstring("\n  augment:\n    - {kind: flip") &&
                  ContainsSubstring("\n    kind: cross_entropy\n"));
   CHECK_THAT(text, !ContainsSubstring("fallback") && !ContainsSubstring("channels: 1"));
   // What a user says replaces what was chosen.
@@ -94,13 +96,13 @@ TEST_CASE("init --from chooses the size, channels and parts by the pictures") {
   }
   const std::string digits = newcomer.spec_from("digits");
   CHECK_THAT(digits, ContainsSubstring("channels: 1\n") && ContainsSubstring("size: [21, 21]\n") &&
-                         !ContainsSubstring("split"));
+                         !ContainsSubstring("split") && !ContainsSubstring("augment"));
   const std::string large = "P6 400 300 255\n" + std::string(400 * 300 * 3, 'x');
   newcomer.write("large/a/1.ppm", large);
   newcomer.write("large/b/1.ppm", large);
-  CHECK_THAT(
-      newcomer.spec_from("large"),  // each part has a picture, however few there are
-      ContainsSubstring("size: [128, 128]\n") && ContainsSubstring("half of them up to 300. 128 is enough"));
+  CHECK_THAT(newcomer.spec_from("large"),  // each part has a picture, however few there are
+             ContainsSubstring("size: [128, 128]\n") &&
+                 ContainsSubstring("are all of 300 x 400 pixels. 128 is enough"));
   newcomer.write("large/a/broken.png", "no PNG");
   CHECK_THAT(newcomer.run({"init", "--from", "large"}).errors,
              ContainsSubstring("1 looked at cannot be read"));
@@ -160,6 +162,30 @@ TEST_CASE("init --from arrays") {
   write_safetensors(newcomer.folder / "c.safetensors", {{"x_train", inputs}, {"y_train", at::randn({60})}},
                     {});
   CHECK_THAT(newcomer.spec_from("c.safetensors"), ContainsSubstring("kind: mean_squared_error\n"));
+}
+
+TEST_CASE("init --from archives of pictures, which data check reads too") {
+  const Newcomer newcomer;
+  at::manual_seed(3);
+  for (int i = 0; i < 12; ++i) {
+    const std::string key = "files/" + std::to_string(100 + i);
+    newcomer.write(key + ".png", png_file(at::randint(0, 256, {3, 24, 24}, at::kByte)));
+    newcomer.write(key + ".cls", i % 3 == 0 ? "rose" : "tulip");
+  }
+  newcomer.write("files/105.png", "no PNG");
+  fs::create_directories(newcomer.folder / "shards");
+  REQUIRE(std::system(
+              ("cd '" + (newcomer.folder / "files").string() + "' && tar -cf ../shards/a.tar *").c_str()) ==
+          0);
+  CHECK_THAT(
+      newcomer.spec_from("shards"),
+      ContainsSubstring("\n  dataset: tar\n") && ContainsSubstring("\n    size: [24, 24]\n") &&
+          ContainsSubstring("12 pictures of 2 classes: rose (4), tulip (8); 1 looked at cannot be read"));
+  const Outcome checked = newcomer.run({"data", "check", "job.yaml", "--out", "check.html"});
+  CHECK(checked.exit_code == 3);
+  CHECK_THAT(checked.output,
+             ContainsSubstring("broken (1): cannot be read; training ends with an error\n  ") &&
+                 ContainsSubstring("a.tar: 105.png: no PNG"));
 }
 
 TEST_CASE("init --from says what it looked for where there is nothing it knows") {

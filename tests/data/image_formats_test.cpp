@@ -8,6 +8,7 @@
 #include "files.h"
 #include "images/fit.h"
 #include "images/image_file.h"
+#include "images/look.h"
 
 namespace dtrain {
 namespace {
@@ -93,6 +94,28 @@ TEST_CASE("a photograph is turned as its EXIF orientation says") {
   const at::Tensor wide = at::arange(48, at::kByte).expand({16, 48}).contiguous();
   const std::string turned = with_orientation(jpeg_file(wide, TJPF_GRAY, TJSAMP_GRAY), 6);
   CHECK(decoded(turned).sizes() == at::IntArrayRef({1, 1, 48, 16}));
+  const ImageFacts facts = image_facts(turned);
+  CHECK(facts.format == "JPEG");
+  CHECK(facts.width == 48);
+  CHECK(facts.height == 16);
+  CHECK(facts.colours == "grey");
+  CHECK(facts.orientation == 6);
+  CHECK(facts.lies_on_its_side());
+}
+
+TEST_CASE("pictures look alike at another size and brightness, and others do not") {
+  at::manual_seed(5);
+  const at::Tensor seeds = at::randint(0, 200, {20, 3, 6, 6}, at::kByte);
+  const auto picture = [&](int64_t index, int64_t height, int64_t width) {
+    return fit_images(seeds.narrow(0, index, 1), {3, height, width}, Fit::kStretch);
+  };
+  for (int64_t index = 0; index < 20; ++index) {
+    const Look look = look_of(picture(index, 120, 160));
+    CHECK(look_alike(look, look_of(picture(index, 60, 80))));
+    CHECK(look_alike(look, look_of(picture(index, 120, 160) + 40)));
+    for (int64_t other = 0; other < index; ++other)
+      CHECK_FALSE(look_alike(look, look_of(picture(other, 120, 160))));
+  }
 }
 
 TEST_CASE("a damaged EXIF segment is read to its end and no further") {

@@ -1,0 +1,183 @@
+// data check and data show: what a job's data are like.
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <iostream>
+
+#include "commands/commands.h"
+#include "commands/page_file.h"
+#include "commands/preparation.h"
+#include "commands/report_problems.h"
+#include "core/files.h"
+#include "core/text.h"
+#include "data/picture_dataset.h"
+#include "display/chart.h"
+#include "host/cores.h"
+#include "images/fit.h"
+#include "images/image_file.h"
+#include "loader/batches.h"
+#include "metrics/event.h"
+#include "report/page.h"
+#include "survey/findings.h"
+#include "train/assembly.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int64_t kMostShown = 1024;      // pictures on a page
+constexpr int64_t kLargestShown = 160;    // pixels of a side: larger pictures are made smaller
+constexpr size_t kMostTargetNumbers = 8;  // of an example, in words
+
+// What the model gets, as pixels again: uint8 [channels, height, width].
+at::Tensor pixels_of(const at::Tensor& input, const Normalisation& normalisation) {
+  at::Tensor shown = input.to(at::kFloat).narrow(0, 0, input.size(0) == 3 ? 3 : 1).clone();
+  for (int64_t channel = 0; channel < shown.size(0); ++channel)
+    shown[channel].mul_(normalisation.standard_deviation_of(channel)).add_(normalisation.mean_of(channel));
+  shown = shown.mul_(255).round_().clamp_(0, 255).to(at::kByte);
+  const int64_t side = std::max(shown.size(1), shown.size(2));
+  if (side <= kLargestShown) return shown;
+  const auto scaled = [side](int64_t length) { return std::max<int64_t>(1, length * kLargestShown / side); };
+  return fit_images(shown.unsqueeze(0), {shown.size(0), scaled(shown.size(1)), scaled(shown.size(2))},
+                    Fit::kStretch)[0];
+}
+
+// "rose"; of a mixture of classes the parts of each; of numbers the numbers.
+std::string target_text(const DatasetInfo& data, const at::Tensor& target) {
+  if (target.dim() == 0) return class_title(data, target.item<int64_t>());
+  std::vector<std::string> parts;
+  for (int64_t i = 0; i < target.size(0) && parts.size() < kMostTargetNumbers; ++i) {
+    const auto number = target[i].item<double>();
+    if (data.classes == 0) parts.push_back(fmt::format("{:g}", number));
+    if (data.classes > 0 && number > 0)
+      parts.push_back(fmt::format("{} {:.2f}", class_title(data, i), number));
+  }
+  return join(parts);
+}
+
+class BatchPages {
+ public:
+  BatchPages(const JobPlan& job, const Dataset& dataset, int64_t epoch)
+      : job_(job), normalisation_(normalisation_of(job.spec.data)) {
+    if (is_picture_dataset(job.data.name)) files_ = list_pictures(job.data, job.spec.data);
+    for (int64_t rank = 0; rank < job.runs.back().replicas; ++rank) {
+      LoaderOptions options = train_options(job, job.runs.back(), rank);
+      options.prefetch = 0;
+      loaders_.push_back(std::make_unique<ShareLoader>(dataset.train, options));
+      loaders_.back()->start_epoch(epoch);
+    }
+  }
+
+  // The next batch with the part of each replica, or nothing after the end of the epoch.
+  std::string next() {
+    std::string html;
+    for (size_t rank = 0; rank < loaders_.size(); ++rank) {
+      const std::optional<Share> share = loaders_[rank]->next();
+      if (!share) return "";
+      html += page_heading(fmt::format("step {}, replica {}", share->step, rank));
+      html += "<ul class=\"pictures\">\n" + pictures_in(*share) + "</ul>\n";
+    }
+    return html;
+  }
+  int64_t shown() const { return shown_; }
+  bool is_full() const { return shown_ >= kMostShown; }
+
+ private:
+  std::string pictures_in(const Share& share) {
+    std::string html;
+    auto index = share.indices.begin();
+    for (const MicroBatch& micro_batch : share.micro_batches) {
+      const Batch batch = micro_batch.assemble();
+      for (int64_t row = 0; row < batch.size(); ++row, ++index) {
+        if (is_full()) return html;
+        ++shown_;
+        const std::string title = fmt::format("example {}", *index);
+        html += page_picture(png_file(pixels_of(batch.inputs[row], normalisation_)), title,
+                             target_text(job_.data, batch.targets[row]), lines_about(*index));
+      }
+    }
+    return html;
+  }
+
+  std::vector<std::string> lines_about(int64_t index) const {
+    std::vector<std::string> lines = {fmt::format("example {}", index)};
+    if (files_) {
+      const int64_t picture = files_->train[static_cast<size_t>(index)];
+      lines.push_back(title_of({}, files_->pictures[static_cast<size_t>(picture)].file));
+    }
+    return lines;
+  }
+
+  const JobPlan& job_;
+  std::optional<PictureList> files_ = {};  // of pictures in files
+  const Normalisation normalisation_;
+  std::vector<std::unique_ptr<ShareLoader>> loaders_;
+  int64_t shown_ = 0;
+};
+
+// The spec's job with its data found; prints the problems and returns nullopt if it has any.
+std::optional<JobPlan> job_of(const SpecOptions& options) {
+  LoadedSpec loaded = load_spec(options.spec, options.overrides);
+  report_notes(loaded.notes, std::cerr);
+  JobPlan job = plan_job(loaded, find_dataset);
+  if (loaded.ok()) return job;
+  report_problems(loaded.problems, std::cerr);
+  return std::nullopt;
+}
+
+}  // namespace
+
+ExitCode data_check_command(const DataOptions& options) {
+  if (options.out) require_own_page(*options.out, options.overwrite, "dtrain data check");
+  LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
+  report_notes(loaded.notes, std::cerr);
+  if (!loaded.ok()) {
+    report_problems(loaded.problems, std::cerr);
+    return ExitCode::kUsage;
+  }
+  const DataCheck check = [&] {
+    CountingLine line("checking examples");
+    return check_data(loaded.spec.data, static_cast<uint64_t>(loaded.spec.seed), available_cores(),
+                      [&line](int64_t done, int64_t all) { line.on_progress(done, all); });
+  }();
+  std::cout << (options.json ? event_text(check_json(check)) + "\n" : check_text(check));
+  if (options.out) {
+    write_file_atomically(*options.out, check_page(check));
+    if (!options.json) std::cout << '\n' << printable(*options.out, 1000) << '\n';
+  }
+  return check.is_sound() ? ExitCode::kDone : ExitCode::kData;
+}
+
+ExitCode data_show_command(const DataOptions& options) {
+  const std::string file = options.out.value_or("batches.html");
+  require_own_page(file, options.overwrite, "dtrain data show");
+  const std::optional<JobPlan> job = job_of(options.spec);
+  if (!job) return ExitCode::kUsage;
+  if (!job->data.has_pixels || job->data.image_shape.size() != 3)
+    throw Error(
+        ExitCode::kUsage,
+        fmt::format("the examples of {} are numbers, of which there are no pictures", job->data.name));
+  prepare_data(*job, /*quiet=*/false);
+  const Dataset dataset = load_dataset(job->spec.data, static_cast<uint64_t>(job->spec.seed));
+  BatchPages pages(*job, dataset, options.epoch);
+  std::string html =
+      page_begin(job->spec.name, "dtrain data show") +
+      fmt::format(
+          "<p class=\"note\">{}</p>\n",
+          markup_text(fmt::format("epoch {} of {}, as the model gets it", options.epoch, job->data.source),
+                      1000));
+  for (int64_t batch = 0; batch < options.batches && !pages.is_full(); ++batch) {
+    const std::string next = pages.next();
+    if (next.empty()) break;
+    html += next;
+  }
+  if (pages.is_full())
+    html += fmt::format("<p class=\"note\">Only the first {} pictures are shown.</p>\n", kMostShown);
+  write_file_atomically(file, html + page_end());
+  std::cout << fmt::format("{}: {} of epoch {}\n", printable(file, 1000), counted(pages.shown(), "picture"),
+                           options.epoch);
+  return ExitCode::kDone;
+}
+
+}  // namespace dtrain
