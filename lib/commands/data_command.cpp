@@ -43,17 +43,19 @@ at::Tensor pixels_of(const at::Tensor& input, const Normalisation& normalisation
                     Fit::kStretch)[0];
 }
 
-// "rose"; of a mixture of classes the parts of each; of numbers the numbers.
-std::string target_text(const DatasetInfo& data, const at::Tensor& target) {
-  if (target.dim() == 0) return class_title(data, target.item<int64_t>());
-  std::vector<std::string> parts;
-  for (int64_t i = 0; i < target.size(0) && parts.size() < kMostTargetNumbers; ++i) {
-    const auto number = target[i].item<double>();
-    if (data.classes == 0) parts.push_back(fmt::format("{:g}", number));
-    if (data.classes > 0 && number > 0)
-      parts.push_back(fmt::format("{} {:.2f}", class_title(data, i), number));
+// "2 rose"; of a mixed picture "2 rose 0.70, 4 tulip 0.30"; of numbers the numbers.
+std::string target_text(const DatasetInfo& data, const Batch& batch, int64_t row) {
+  const at::Tensor target = batch.targets[row];
+  if (batch.is_mixed()) {
+    const auto share = batch.shares[row].item<double>();
+    return fmt::format("{} {:.2f}, {} {:.2f}", class_title(data, target.item<int64_t>()), share,
+                       class_title(data, batch.other_targets[row].item<int64_t>()), 1 - share);
   }
-  return join(parts);
+  if (data.classes > 0) return class_title(data, target.item<int64_t>());
+  std::vector<std::string> numbers;
+  for (int64_t i = 0; i < target.size(0) && numbers.size() < kMostTargetNumbers; ++i)
+    numbers.push_back(fmt::format("{:g}", target[i].item<double>()));
+  return join(numbers);
 }
 
 class BatchPages {
@@ -94,7 +96,7 @@ class BatchPages {
         ++shown_;
         const std::string title = fmt::format("example {}", *index);
         html += page_picture(png_file(pixels_of(batch.inputs[row], normalisation_)), title,
-                             target_text(job_.data, batch.targets[row]), lines_about(*index));
+                             target_text(job_.data, batch, row), lines_about(*index));
       }
     }
     return html;

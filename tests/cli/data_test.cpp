@@ -1,7 +1,9 @@
 // data check and data show: a job's data before it trains.
 #include <ATen/ATen.h>
 
+#include <iterator>
 #include <nlohmann/json.hpp>
+#include <regex>
 
 #include "catch.h"
 #include "command_line.h"
@@ -198,6 +200,16 @@ TEST_CASE("data show writes what the model gets as pictures") {
   CHECK(found == 12);
   CHECK_THAT(page, ContainsSubstring("step 1, replica 0"));
   CHECK(pictures.run({"data", "show", "job.yaml"}).output == "batches.html: 8 pictures of epoch 0\n");
+  const Outcome mixed =
+      pictures.run({"data", "show", "job.yaml", "--out", "m.html", "--set", "data.augment=[mixup]"});
+  INFO(mixed.errors);
+  CHECK(mixed.exit_code == 0);
+  // The two classes of a picture, and their shares, which add up to 1.
+  const std::string mixture = content_of(pictures.folder / "m.html");
+  static const std::regex kShares(
+      "<b>[01] [a-z &;]+ (0\\.[5-9][0-9]|1\\.00), [01] [a-z &;]+ 0\\.[0-5][0-9]</b>");
+  CHECK(std::distance(std::sregex_iterator(mixture.begin(), mixture.end(), kShares),
+                      std::sregex_iterator()) == 8);
   pictures.folder.write("table.csv", "a,b\n1,2\n3,4\n5,6\n");
   pictures.folder.write("table.yaml",
                         "data: {dataset: csv, path: table.csv, target: b, split: {test: 0.4}}\n"
