@@ -310,6 +310,22 @@ void Trainer::evaluate(int64_t epochs) {
   evaluation_ = {metrics.begin(), metrics.end()};
   reporter_.on_evaluation(epochs, step_, steady_seconds() - start, sums);
   require_finite(sums.loss(), "evaluation loss");  // the last update alone can spoil the weights
+  require_watched(metrics);
+}
+
+void Trainer::require_watched(const MetricValues& metrics) const {
+  const JobSpec& spec = job_.spec;
+  const ScheduleSpec& schedule = spec.train.schedule;
+  for (const std::optional<std::string>& metric :
+       {spec.checkpoint.best.metric, spec.callbacks.early_stopping.metric,
+        schedule.kind == "reduce_on_plateau" ? std::optional(schedule.metric) : std::nullopt}) {
+    if (metric && !find_metric(metrics, *metric))
+      throw Error(
+          ExitCode::kData,
+          fmt::format("the evaluated examples have no {}, which the job goes by: their targets are all "
+                      "the same; evaluate others, or go by another metric",
+                      *metric));
+  }
 }
 
 void Trainer::test(int64_t epochs) {

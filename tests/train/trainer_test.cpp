@@ -62,6 +62,15 @@ TEST_CASE("evaluation comes every so many epochs and after the last") {
   }
 }
 
+TEST_CASE("a metric that the evaluated examples do not have is nothing to go by") {
+  Training training({"callbacks.early_stopping.metric=macro_f1"});  // which the stand-in does not count
+  const auto [code, message] = training.failure();
+  CHECK(code == ExitCode::kData);
+  CHECK_THAT(message, ContainsSubstring("the evaluated examples have no macro_f1, which the job goes by"));
+  Training other({"callbacks.early_stopping.metric=accuracy"});
+  CHECK_NOTHROW(other.run());
+}
+
 TEST_CASE("a run without test data never evaluates") {
   Training training;
   training.run(/*evaluates=*/false);
