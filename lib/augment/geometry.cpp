@@ -90,7 +90,7 @@ struct Neighbours {
     const auto value = [at](int64_t offset) { return static_cast<float>(at[offset]); };
     const float above = value(0) + (value(1) - value(0)) * right;
     const float below = value(stride) + (value(stride + 1) - value(stride)) * right;
-    return static_cast<uint8_t>(above + (below - above) * down + 0.5F);
+    return nearest_pixel(above + (below - above) * down);
   }
 };
 
@@ -150,8 +150,7 @@ void scale_box_up(Picture& picture, const Box& box) {
       below.scale(from, row.second, columns);
       const float* first = above.values.data();
       const float* second = below.values.data();
-      for (int64_t x = 0; x < width; ++x)
-        to[x] = static_cast<uint8_t>(first[x] + (second[x] - first[x]) * row.part + 0.5F);
+      for (int64_t x = 0; x < width; ++x) to[x] = nearest_pixel(first[x] + (second[x] - first[x]) * row.part);
       to += width;
     }
   }

@@ -47,8 +47,7 @@ void mix(const Mixture& mixture, const PictureShape& shape, const uint8_t* pictu
   if (!mixture.box) {
     const auto own = static_cast<float>(mixture.share), rest = static_cast<float>(1 - mixture.share);
     for (int64_t i = 0; i < bytes; ++i)
-      mixed[i] = static_cast<uint8_t>(static_cast<float>(picture[i]) * own +
-                                      static_cast<float>(partner[i]) * rest + 0.5F);
+      mixed[i] = nearest_pixel(static_cast<float>(picture[i]) * own + static_cast<float>(partner[i]) * rest);
     return;
   }
   std::copy_n(picture, bytes, mixed);

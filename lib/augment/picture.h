@@ -34,4 +34,10 @@ struct Picture {
   void swap() { std::swap(pixels, spare); }
 };
 
+// The pixel nearest to a value from 0 to 255. std::lround() would be exact below 0 too, and is a call for
+// each pixel, which compilers do not vectorise.
+inline uint8_t nearest_pixel(float value) {
+  return static_cast<uint8_t>(value + 0.5F);  // NOLINT(bugprone-incorrect-roundings)
+}
+
 }  // namespace dtrain
