@@ -71,7 +71,7 @@ std::string groups_section(const DataCheck& check, ContactSheet& sheet, const st
   return page_heading(title) + fmt::format("<p class=\"note\">{}</p>\n", markup_text(meaning)) + html;
 }
 
-std::string lines_section(const Finding& finding) {
+std::string lines_section(const DataFinding& finding) {
   TableRows rows = {{finding.title}};
   for (size_t line = 0; line < std::min(kMostLines, finding.lines.size()); ++line)
     rows.push_back({finding.lines[line]});
@@ -88,8 +88,8 @@ std::string check_page(const DataCheck& check) {
   html +=
       page_tile(check.files.empty() ? "examples" : "pictures", with_separators(std::ssize(check.examples)));
   html += page_tile("cannot be read", with_separators(std::ssize(check.broken)));
-  const std::vector<Finding> findings = findings_of(check);
-  for (const Finding& finding : findings) {
+  const std::vector<DataFinding> findings = findings_of(check);
+  for (const DataFinding& finding : findings) {
     if (finding.title == "leaked" || finding.title == "several classes")
       html += page_tile(finding.title, with_separators(std::ssize(finding.lines)));
   }
@@ -98,7 +98,7 @@ std::string check_page(const DataCheck& check) {
     html += fmt::format("<p class=\"note\">{}</p>\n", markup_text(sizes));
   html += page_heading("Examples") + page_table(class_rows(check));
   if (check.files.empty()) {
-    for (const Finding& finding : findings) html += lines_section(finding);
+    for (const DataFinding& finding : findings) html += lines_section(finding);
     return html + page_end();
   }
   ContactSheet sheet(check);
@@ -109,7 +109,7 @@ std::string check_page(const DataCheck& check) {
                          [&](const SameExamples& group) { return ambiguous(group) && !leaked(group); });
   html += groups_section(check, sheet, "The same", "copies, and pictures that look alike",
                          [&](const SameExamples& group) { return !ambiguous(group) && !leaked(group); });
-  for (const Finding& finding : findings) {
+  for (const DataFinding& finding : findings) {
     if (finding.title == "broken") html += lines_section(finding);
   }
   for (const auto& [colours, pictures] : check.odd_colours)

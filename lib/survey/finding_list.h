@@ -9,13 +9,13 @@
 
 namespace dtrain {
 
-struct Finding {
+struct DataFinding {
   std::string title;
   std::string meaning;
   std::vector<std::string> lines;  // at least one
 };
 
-std::vector<Finding> findings_of(const DataCheck& check);
+std::vector<DataFinding> findings_of(const DataCheck& check);
 
 // A heading, a row for each class, and the sums: the examples of each part that there is.
 TableRows class_rows(const DataCheck& check);

@@ -51,8 +51,8 @@ TableRows class_rows(const DataCheck& check) {
   return rows;
 }
 
-std::vector<Finding> findings_of(const DataCheck& check) {
-  std::vector<Finding> findings;
+std::vector<DataFinding> findings_of(const DataCheck& check) {
+  std::vector<DataFinding> findings;
   const auto titles = [&](const std::vector<size_t>& examples) {
     std::vector<std::string> lines;
     for (const size_t example : examples) lines.push_back(check.title_of(example));
@@ -125,9 +125,9 @@ std::string check_text(const DataCheck& check) {
     for (size_t column = 1; column < row.size(); ++column) text += fmt::format("{:>12}", row[column]);
     text += "\n";
   }
-  const std::vector<Finding> findings = findings_of(check);
+  const std::vector<DataFinding> findings = findings_of(check);
   if (findings.empty()) return text + "\nnothing odd was found\n";
-  for (const Finding& finding : findings) {
+  for (const DataFinding& finding : findings) {
     text += fmt::format("\n{} ({}): {}\n", finding.title, with_separators(std::ssize(finding.lines)),
                         finding.meaning);
     for (size_t line = 0; line < std::min(kMostLinesShown, finding.lines.size()); ++line)

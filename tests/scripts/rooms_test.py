@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """Holds the rooms of lib/ to CMakeLists.txt: all share one include path, so the compiler would let any room use any other.
 
-Every #include of another room has to be of one that the room's LINK line names, directly or through others, and no room
-or file may outgrow its bounds. Prints each violation; exits with 1 if there is one.
+Every #include of another room has to be of one that the room's LINK line names, directly or through others, no room or
+file may outgrow its bounds, and no two headers may define a type of one name: in one program the functions of one would
+be called with the other, which the linker does not notice. Prints each violation; exits with 1 if there is one.
 """
 import pathlib
 import re
@@ -32,6 +33,16 @@ def closure(rooms, name):
     return reached
 
 
+def double_types(root):
+    defined = {}
+    for path in sorted((root / "lib").rglob("*.h")):
+        where = path.relative_to(root)
+        for name in re.findall(r"^(?:struct|class|enum class) (\w+)[^;{()]*\{", path.read_text(), re.MULTILINE):
+            if name in defined:
+                yield f"{where}: {name} is also a type of {defined[name]}"
+            defined[name] = where
+
+
 def problems_of(root):
     rooms = linked_rooms((root / "CMakeLists.txt").read_text())
     for name, links in rooms.items():
@@ -43,6 +54,7 @@ def problems_of(root):
     for name in sorted(rooms):
         if name in closure(rooms, name):
             yield f"CMakeLists.txt: room {name} uses itself through others"
+    yield from double_types(root)
     for folder in sorted(path for path in (root / "lib").iterdir() if path.is_dir()):
         if folder.name not in allowed:
             yield f"lib/{folder.name}: no dtrain_room() in CMakeLists.txt"
