@@ -50,7 +50,7 @@ const Format& format_of(const std::string& bytes) {
 ImageFacts image_facts(const std::string& bytes) { return format_of(bytes).look(bytes); }
 
 at::Tensor decode_image_file(const std::string& bytes) {
-  return format_of(bytes).decode(bytes).permute({2, 0, 1}).unsqueeze(0).contiguous();
+  return format_of(bytes).decode(bytes).permute({2, 0, 1}).unsqueeze(0);
 }
 
 at::Tensor read_image_file(const std::filesystem::path& path) {
