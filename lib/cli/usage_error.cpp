@@ -60,6 +60,15 @@ std::string left_over(const CLI::App& app) {
   return words.empty() ? "" : words.front();
 }
 
+// The names of its commands, without hidden ones.
+std::vector<std::string> commands_of(const CLI::App& app) {
+  std::vector<std::string> names;
+  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+    if (!command->get_group().empty()) names.push_back(command->get_name());
+  }
+  return names;
+}
+
 std::string explain_left_over(const CLI::App& command, const std::string& word) {
   if (is_option(word)) {
     const std::string name = word.substr(0, word.find('='));
@@ -67,6 +76,10 @@ std::string explain_left_over(const CLI::App& command, const std::string& word) 
       return fmt::format("{} goes after the command, before any --", printable(name, 60));
     return fmt::format("unknown option '{}'{}", printable(name, 60), option_advice(command, name));
   }
+  const std::vector<std::string> parts = commands_of(command);
+  if (!parts.empty())
+    return fmt::format("unknown command '{}'; known: {}{}", printable(word, 200), join(parts),
+                       did_you_mean(word, parts));
   const bool is_assignment =
       word.find('=') != std::string::npos && command.get_option_no_throw("--set") != nullptr;
   return fmt::format("unexpected argument '{}'{}", printable(word, 200),
@@ -114,11 +127,9 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
 std::optional<std::string> unknown_command(const CLI::App& app, int argc, char** argv) {
   if (argc < 2 || argv[1][0] == '-') return std::nullopt;
   const std::string word = argv[1];
-  std::vector<std::string> known;
-  for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-    if (command->get_name() == word) return std::nullopt;
-    if (!command->get_group().empty()) known.push_back(command->get_name());
-  }
+  const auto is_it = [&word](const CLI::App* command) { return command->get_name() == word; };
+  if (!app.get_subcommands(is_it).empty()) return std::nullopt;
+  const std::vector<std::string> known = commands_of(app);
   const std::string extension = std::filesystem::path(word).extension();
   const std::string meant = extension == ".yaml" || extension == ".yml"
                                 ? fmt::format("; to train it: dtrain run {}", printable(word))

@@ -385,9 +385,7 @@ const EventTable<OverheadEvent>& OverheadEvent::table() {
   using E = OverheadEvent;
   static const EventTable<E> table{
       "overhead",
-      "while the overhead is measured, and what it came to, for the terminal and the comparison; not written "
-      "to "
-      "any file",
+      "while the overhead is measured, with the result in the last one; not written to any file",
       {{"step", &E::step, "", "how many of its steps are made"},
        {"steps", &E::steps, "steps", "of each of the two strategies"},
        {"overhead", &E::overhead, "", "see [formulas](#formulas)", "at the end, when steps were timed"},

@@ -203,7 +203,8 @@ TEST_CASE("a stopped rank is missed after the timeout, by name") {
       if (++rounds == 10) ::raise(SIGSTOP);
     });
   });
-  const auto group = make_shared_memory_group(host_for_children(port), 0, 2, 300ms);
+  // The other rank has to come within that time too, on a machine with much else to do.
+  const auto group = make_shared_memory_group(host_for_children(port), 0, 2, 2s);
   const double start = steady_seconds();
   try {
     all_reduce_for_ever(*group);
@@ -213,8 +214,8 @@ TEST_CASE("a stopped rank is missed after the timeout, by name") {
                ContainsSubstring("rank 1 ") && ContainsSubstring("did not come in time"));
   }
   const double seconds = steady_seconds() - start;
-  CHECK(seconds > 0.3);
-  CHECK(seconds < 5);
+  CHECK(seconds > 2);
+  CHECK(seconds < 7);
 }
 
 TEST_CASE("more ranks than cores sum right") {

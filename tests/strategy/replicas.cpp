@@ -183,6 +183,12 @@ JobSpec small_spec() {
   return spec;
 }
 
+JobSpec with_batch(JobSpec spec, int64_t per_replica, int64_t accumulate_steps) {
+  spec.batch.per_replica = per_replica;
+  spec.batch.accumulate_steps = accumulate_steps;
+  return spec;
+}
+
 double relative_difference(const Variables& a, const Variables& b) {
   REQUIRE(a.size() == b.size());
   double difference = 0;

@@ -36,6 +36,9 @@ std::vector<Decision> agree_with_threads(const JobSpec& spec, const Dataset& dat
 // A spec for a small synthetic dataset: 8x8 images, 5 classes.
 JobSpec small_spec();
 
+// The same with another batch.
+JobSpec with_batch(JobSpec spec, int64_t per_replica, int64_t accumulate_steps = 1);
+
 // The largest absolute difference of two lists of variables over the largest absolute value in them.
 double relative_difference(const Variables& a, const Variables& b);
 

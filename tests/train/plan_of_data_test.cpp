@@ -1,0 +1,84 @@
+// What the data has to say to a plan.
+#include "catch.h"
+#include "core/error.h"
+#include "planned_jobs.h"
+#include "spec/field_error.h"
+
+namespace dtrain {
+namespace {
+
+TEST_CASE("steps follow from what a validation part leaves, and a part that leaves nothing is said") {
+  const std::string text =
+      "batch: {per_replica: 4}\ndata:\n  dataset: synthetic\n  train_examples: 18\n  split:\n"
+      "    validation: ";
+  LoadedSpec loaded = spec_of(text + "0.25\n");
+  const JobPlan job = plan_job(loaded, find_dataset);
+  REQUIRE(loaded.ok());
+  CHECK(job.data.train_examples == 14);
+  CHECK(job.data.validation_examples == 4);
+  CHECK(job.runs.back().steps_per_epoch == 4);
+  CHECK(job.runs.back().evaluates);
+  loaded = spec_of(text + "0.99999999\n");
+  plan_job(loaded, find_dataset);
+  CHECK(problems_of(loaded) ==
+        "spec:6:5: data.split.validation: takes 18 of the 18 training examples and leaves none to train on; "
+        "use a smaller part or more data.train_examples\n");
+  // A batch that the whole would fill.
+  loaded = spec_of(
+      "batch: {per_replica: 15}\ndata: {dataset: synthetic, train_examples: 18, split: {validation: 0.25}, "
+      "drop_remainder: true}\n");
+  plan_job(loaded, find_dataset);
+  CHECK_THAT(problems_of(loaded), ContainsSubstring("a global batch of 15 never fills from 14 examples"));
+}
+
+TEST_CASE("what the data holds against the spec is a problem of the spec") {
+  const auto too_many = [](const DataSpec&) -> DatasetInfo {
+    throw FieldError("data.train_examples", "70000 is more than there are");
+  };
+  LoadedSpec loaded = spec_of("batch: {per_replica: 8}\ndata:\n  train_examples: 70000\n");
+  plan_job(loaded, too_many);
+  CHECK(problems_of(loaded) == "spec:3:3: data.train_examples: 70000 is more than there are\n");
+
+  const auto unplaced = [](const DataSpec&) -> DatasetInfo {
+    throw Error(ExitCode::kUsage, "pixels: too many");
+  };
+  loaded = spec_of("batch: {per_replica: 8}\ndata: {shuffle: false}\n");
+  plan_job(loaded, unplaced);
+  CHECK(problems_of(loaded) == "spec:2:1: data: pixels: too many\n");
+
+  const auto damaged = [](const DataSpec&) -> DatasetInfo { throw Error(ExitCode::kData, "damaged"); };
+  loaded = spec_of("batch: {per_replica: 8}\n");
+  CHECK_THROWS_AS(plan_job(loaded, damaged), Error);
+}
+
+TEST_CASE("operations that cannot be done to the examples are problems of the spec") {
+  const auto problems = [](const std::string& operation, const DatasetInfo& data = mnist()) {
+    return problems_in("batch: {per_replica: 8}\ndata: {augment: [" + operation + "]}\n", std::nullopt, data);
+  };
+  CHECK(problems("flip, {kind: color_jitter, hue: 0.1}, mixup").empty());
+  CHECK(problems("{kind: random_crop, padding: 27, padding_mode: reflect}").empty());
+  CHECK_THAT(problems("flip, {kind: random_crop, padding: 28, padding_mode: reflect}"),
+             ContainsSubstring("data.augment[1].padding: 28 is more than a picture with a side of 28 pixels "
+                               "has to reflect; at most 27"));
+  DatasetInfo many = mnist();
+  many.image_shape = {4, 8, 8};
+  CHECK_THAT(problems("{kind: color_jitter, hue: 0.1}", many), ContainsSubstring("have 4 channels"));
+  DatasetInfo numbers = mnist();
+  numbers.has_pixels = false;
+  CHECK_THAT(problems("flip", numbers),
+             ContainsSubstring("data.augment: changes pictures, and the examples"));
+  DatasetInfo predicted = mnist();
+  predicted.targets = 1;
+  CHECK_THAT(problems("flip, cutmix", predicted),
+             ContainsSubstring("data.augment[1].kind: cutmix mixes the classes of two pictures"));
+}
+
+TEST_CASE("data is not looked for when the spec has problems of its own") {
+  LoadedSpec loaded = parse_spec("batch: {per_replica: 0}\n", "spec");
+  REQUIRE(loaded.problems.size() == 1);
+  plan_job(loaded, [](const DataSpec&) -> DatasetInfo { throw Error(ExitCode::kData, "looked for"); });
+  CHECK(loaded.problems.size() == 1);
+}
+
+}  // namespace
+}  // namespace dtrain
