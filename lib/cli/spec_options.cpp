@@ -141,8 +141,8 @@ void CommandLine::add_init() {
       command
           ->add_option(
               "--from", init.from,
-              "Look at this data, and write a spec for it: a folder of pictures, a CSV file, arrays (.npy, "
-              ".npz, .safetensors), IDX or CIFAR files")
+              "Look at this data, and write a spec for it: a folder or .tar files of pictures, a CSV file, "
+              "arrays (.npy, .npz, .safetensors), IDX or CIFAR files")
           ->type_name("PATH");
   for (const FirstQuestion& question : first_questions()) {
     const FieldInfo& field = *find_field(job_fields(), question.path);

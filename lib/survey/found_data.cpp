@@ -24,6 +24,7 @@ constexpr const char* kLookedFor =
     "looked for:\n"
     "  a folder of pictures for each class (CLASS/*.jpg, .png, .webp, .ppm), or such folders in train/ and "
     "test/\n"
+    "  archives of pictures: .tar files, with KEY.jpg and KEY.cls for each\n"
     "  a table: a .csv or .csv.gz file, or train.csv and perhaps test.csv\n"
     "  arrays: x_train.npy and y_train.npy, or an .npz or .safetensors file with these names\n"
     "  the IDX files of MNIST (train-images-idx3-ubyte, ...), or the binary files of CIFAR "
@@ -81,7 +82,7 @@ std::optional<FoundData> look_here(const fs::path& place) {
   const std::string name = path.filename().string();
   if (is_picture_name(name))
     refuse_data_at(path, "one picture; name the folder that has a folder of pictures for each class");
-  for (const char* packed : {".zip", ".tar", ".tgz", ".gz", ".xz", ".bz2", ".7z", ".rar"}) {
+  for (const char* packed : {".zip", ".tgz", ".gz", ".xz", ".bz2", ".7z", ".rar"}) {
     if (path.extension() == packed) refuse_data_at(path, "an archive; unpack it, and name the folder");
   }
   refuse_data_at(path, std::string("no data that dtrain can read; ") + kLookedFor);

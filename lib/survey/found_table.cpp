@@ -24,10 +24,10 @@ constexpr std::array kTargetNames = {"target",  "label",    "labels",    "class"
                                      "score",   "survived", "diagnosis", "quality"};
 // And one that numbers the rows.
 constexpr std::array kNumberNames = {"id", "index", "row", "rowid", "rownumber", "number", "no", "unnamed:0"};
-constexpr int64_t kMostWholeClasses =
-    20;                                // more different whole numbers than that are amounts, and not classes
-constexpr int64_t kRowsOfAClass = 10;  // so are fewer rows for each
-constexpr size_t kMostNamed = 20;      // columns in a comment
+// More different whole numbers than that are amounts, and not classes; so are fewer rows for each.
+constexpr int64_t kMostWholeClasses = 20;
+constexpr int64_t kRowsOfAClass = 10;
+constexpr size_t kMostNamed = 20;  // columns in a comment
 
 std::string plain_name(const std::string& name) {
   std::string plain;
@@ -121,7 +121,9 @@ bool has_column(const fs::path& file, const std::string& name) {
                      [&](const ColumnSummary& column) { return column.name == name; });
 }
 
-void say_columns(FoundData& found, const CsvSummary& summary, const ColumnSummary& target) {
+// Returns the columns that are ignored.
+std::vector<std::string> say_columns(FoundData& found, const CsvSummary& summary,
+                                     const ColumnSummary& target) {
   std::vector<std::string> ignored;
   std::string missing;
   for (const ColumnSummary& column : summary.columns) {
@@ -144,6 +146,7 @@ void say_columns(FoundData& found, const CsvSummary& summary, const ColumnSummar
             "some values are missing, as in the column {}: the mean of the training examples takes their "
             "place",
             printable(missing, 60)));
+  return ignored;
 }
 
 // What the loss is, by the target. Returns what the data are of, for its title.
@@ -204,10 +207,7 @@ std::optional<FoundData> find_table(const fs::path& place) {
   found.say("data.target", target->name,
             fmt::format("the column to predict, {}; to predict another, write its name here, one of: {}", why,
                         names_of(summary)));
-  say_columns(found, summary, *target);
-  for (const ColumnSummary& column : summary.columns) {
-    if (column.name != target->name && identifies(column, summary.rows)) spec.ignore.push_back(column.name);
-  }
+  spec.ignore = say_columns(found, summary, *target);
   spec.missing = "mean";  // whether there are any or not
   if (test.empty()) {
     spec.split.test = kFirstTestPart;
