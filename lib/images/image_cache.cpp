@@ -35,6 +35,7 @@ constexpr int64_t kHeaderBytes = 4096;  // JSON, then zeros; the images follow, 
 constexpr const char* kSuffix = ".images";
 constexpr const char* kPartial = ".partial";
 constexpr const char* kLock = ".lock";
+constexpr double kBytesOfGigabyte = 1e9;
 constexpr auto kLookAgain = std::chrono::milliseconds(50);
 
 [[noreturn]] void fail_on(const fs::path& path, const std::string& what, int error) {
@@ -87,6 +88,7 @@ std::string key_of(const ImageSet& set) {
   add(kFormat);
   add(set.fit);
   for (const int64_t side : set.shape) add(side);
+  if (set.scaled_decoding) add(set.scaled_decoding);
   std::string looked_at;  // many images of an archive follow each other
   struct stat status {};
   for (const ImageFile& file : set.files) {
@@ -109,9 +111,11 @@ std::string key_of(const ImageSet& set) {
   return sum.text();
 }
 
+std::string root_of(const fs::path& root) { return fs::absolute(root).lexically_normal().string(); }
+
 std::string header_of(const ImageSet& set) {
   nlohmann::ordered_json header = {{"format", kFormat}, {"images", set.files.size()}, {"shape", set.shape}};
-  header["root"] = fs::absolute(set.root).lexically_normal().string();
+  header["root"] = root_of(set.root);
   std::string text = header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (std::ssize(text) >= kHeaderBytes) {  // an endless path
     header["root"] = "";
@@ -124,7 +128,7 @@ std::string header_of(const ImageSet& set) {
 void require_room(const ImageSet& set, const fs::path& folder, int64_t bytes, double most_gigabytes) {
   const std::string need =
       fmt::format("the {} take {} decoded", counted(std::ssize(set.files), "picture"), human_bytes(bytes));
-  if (static_cast<double>(bytes) > most_gigabytes * 1e9)
+  if (static_cast<double>(bytes) > most_gigabytes * kBytesOfGigabyte)
     throw Error(ExitCode::kUsage,
                 fmt::format("data.cache_gigabytes: {}, and the limit is {:g} GB; raise it, use a "
                             "smaller data.image.size, or data.cache: none",
@@ -213,6 +217,23 @@ fs::path image_cache_folder() {
 
 int64_t image_cache_bytes(int64_t images, int64_t bytes_of_one) {
   return kHeaderBytes + images * bytes_of_one;
+}
+
+bool can_cache_images(int64_t bytes, double most_gigabytes, const fs::path& root) {
+  if (static_cast<double>(bytes) > most_gigabytes * kBytesOfGigabyte) return false;
+  try {
+    fs::path folder = image_cache_folder();
+    const std::string all = root_of(root);
+    const std::vector<CachedImages> files = list_image_caches();
+    if (std::any_of(files.begin(), files.end(),
+                    [&](const CachedImages& file) { return file.bytes == bytes && file.root == all; }))
+      return true;
+    while (!fs::exists(folder)) folder = folder.parent_path();
+    return ::access(folder.c_str(), W_OK) == 0 &&
+           fs::space(folder).available >= static_cast<uintmax_t>(bytes);
+  } catch (const std::exception&) {  // there is no such folder
+    return false;
+  }
 }
 
 at::Tensor cached_images(const ImageSet& set, const ImageCacheOptions& options) {

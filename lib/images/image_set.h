@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "images/fit.h"
+#include "images/image_file.h"
 
 namespace dtrain {
 
@@ -29,6 +30,7 @@ struct ImageSet {
   std::vector<ImageFile> files;
   std::vector<int64_t> shape;  // channels, height, width of every example
   Fit fit = Fit::kStretch;
+  bool scaled_decoding = false;  // a JPEG is decoded at a fraction of its size that is not below `shape`
 
   int64_t bytes_of_one() const { return shape[0] * shape[1] * shape[2]; }
 };
@@ -40,7 +42,7 @@ std::string title_of(const std::filesystem::path& root, const ImageFile& file);
 std::string read_image_bytes(const std::filesystem::path& root, const ImageFile& file);
 
 // The image as read_image_file() returns it, which throws for it in the same way.
-at::Tensor read_image(const std::filesystem::path& root, const ImageFile& file);
+at::Tensor read_image(const std::filesystem::path& root, const ImageFile& file, SmallestSize smallest = {});
 
 // Calls `work` with 0 to count - 1, each once, on at most `threads` threads. Each computes alone: LibTorch
 // uses no other threads there. Throws what one of the calls has thrown; some others are then not made.
