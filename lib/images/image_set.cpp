@@ -44,7 +44,9 @@ std::string title_of(const std::filesystem::path& root, const ImageFile& file) {
 std::string read_image_bytes(const std::filesystem::path& root, const ImageFile& file) {
   if (file.member.empty()) return read_file(root / file.path, kMaxImageFileBytes, ExitCode::kData);
   try {
-    return read_file_part(root / file.path, file.offset, file.bytes, ExitCode::kData);
+    const std::filesystem::path archive =
+        file.unpacked.empty() ? root / file.path : std::filesystem::path(file.unpacked);
+    return read_file_part(archive, file.offset, file.bytes, ExitCode::kData);
   } catch (const Error& error) {
     throw Error(error.code(), title_of(root, file) + ": " + error.what());
   }

@@ -15,12 +15,13 @@
 
 namespace dtrain {
 
-// An image in a file of its own, or in an archive that is not packed.
+// An image in a file of its own, or in an archive.
 struct ImageFile {
   std::string path;         // below the set's root
   std::string member = {};  // its name in the archive `path`; empty: the file is the image
   int64_t offset = 0;       // of its bytes in the archive
   int64_t bytes = 0;
+  std::string unpacked = {};  // where the archive is unpacked; empty: it is not packed
 
   bool operator==(const ImageFile&) const = default;
 };
