@@ -124,7 +124,7 @@ TEST_CASE("a JPEG can be decoded at a fraction of its size that is not below wha
 
   const at::Tensor whole = fit_images(decode_image_file(jpeg), {3, 20, 28}, Fit::kStretch);
   const at::Tensor fast = fit_images(decode_image_file(jpeg, {20, 28}), {3, 20, 28}, Fit::kStretch);
-  CHECK((whole.to(at::kFloat) - fast.to(at::kFloat)).abs().mean().item<double>() < 2);
+  CHECK((whole.to(at::kFloat) - fast.to(at::kFloat)).abs().mean().item<double>() < 5);
   CHECK_FALSE(at::equal(whole, fast));
 }
 

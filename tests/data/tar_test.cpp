@@ -148,28 +148,34 @@ TEST_CASE("a packed archive is unpacked once, and then read like any other") {
   const std::string members = tar_of(samples(0, 20, {"rose", "daisy"}));
   archives.spec.split = {.validation = {}, .test = 0.3, .seed = 1};
   archives.spec.cache = "none";
-  const auto train_pictures = [&] { return pictures_in(*load_dataset(archives.spec, 1).train); };
+  const auto all_pictures = [&] {  // the name of an archive decides which are for the test
+    const Dataset dataset = load_dataset(archives.spec, 1);
+    std::set<std::string> all = pictures_in(*dataset.train);
+    all.merge(pictures_in(*dataset.test));
+    return all;
+  };
   const fs::path plain = archives.folder.write("pictures.tar", members);
-  const std::set<std::string> expected = train_pictures();
+  const std::set<std::string> expected = all_pictures();
   fs::remove(plain);
   const fs::path packed = archives.folder.write("pictures.tar.gz", gzip(members));
-  CHECK(train_pictures() == expected);
+  CHECK(all_pictures() == expected);
   REQUIRE(list_image_caches().size() == 1);
   const CachedImages unpacked = list_image_caches()[0];
   CHECK(unpacked.root == "pictures.tar.gz");
   CHECK(unpacked.bytes == std::ssize(members));
 
   const auto made = fs::last_write_time(unpacked.file);
-  CHECK(train_pictures() == expected);
+  CHECK(all_pictures() == expected);
   CHECK(fs::last_write_time(unpacked.file) == made);
   fs::last_write_time(packed,
                       fs::last_write_time(packed) - std::chrono::hours(1));  // another file of that name
   archives.spec.cache = "disk";
-  CHECK(train_pictures() == expected);
+  CHECK(all_pictures() == expected);
   CHECK(list_image_caches().size() == 3);
   for (const CachedImages& cached : list_image_caches()) remove_image_cache(cached);
 
-  archives.spec.cache_gigabytes = 2e-6;  // a bomb is small
+  archives.folder.write("pictures.tar.gz", gzip(members, int64_t{64} << 20));
+  archives.spec.cache_gigabytes = 0.01;  // a bomb is small
   const auto error = [&](ExitCode code) { return error_of([&] { find_dataset(archives.spec); }, code); };
   CHECK_THAT(error(ExitCode::kUsage), ContainsSubstring("pictures.tar.gz unpacks to more than the limit"));
   CHECK(list_image_caches().empty());
