@@ -26,7 +26,8 @@ class Layout {
     size_ += whole_lines_of(numbers);
   }
   at::Tensor allocate() {
-    at::Tensor memory = at::zeros({size_ + kLine}, at::kFloat);  // even a piece without numbers has an address
+    at::Tensor memory =
+        at::zeros({size_ + kLine}, at::kFloat);  // even a piece without numbers has an address
     for (const auto& [place, offset] : pieces_) *place = memory.mutable_data_ptr<float>() + offset;
     return memory;
   }
