@@ -1,6 +1,7 @@
 #include "compiled/program.h"
 
 #include <ATen/ATen.h>
+#include <ATen/record_function.h>
 
 #include <algorithm>
 #include <map>
@@ -35,6 +36,17 @@ class Layout {
  private:
   std::vector<std::pair<float**, int64_t>> pieces_;
   int64_t size_ = 0;
+};
+
+// Shows the passes of a layer in profiles, as LibTorch shows its operations.
+class Recorded {
+ public:
+  Recorded(at::RecordScope scope, const PlacedLayer& layer) : record_(scope) {
+    if (record_.isActive()) record_.before(layer.name.c_str());
+  }
+
+ private:
+  at::RecordFunction record_;
 };
 
 struct Parameter {
@@ -131,13 +143,17 @@ void Program::lay_out() {
 
 const at::Tensor& Program::forward(const at::Tensor& inputs) {
   steps_.front().work.input = inputs.const_data_ptr<float>();
-  for (const auto& [passes, work] : steps_) passes->forward(work);
+  for (const auto& [passes, work] : steps_) {
+    const Recorded recorded(at::RecordScope::FUNCTION, *work.layer);
+    passes->forward(work);
+  }
   return outputs_;
 }
 
 void Program::backward(bool adds) {
   for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
     const auto& [passes, work] = *step;
+    const Recorded recorded(at::RecordScope::BACKWARD_FUNCTION, *work.layer);
     if (passes->backward_weights != nullptr) passes->backward_weights(work, adds);
     if (work.input_gradient == nullptr) break;  // of every layer before it, too
     passes->backward_input(work);

@@ -9,6 +9,7 @@
 
 #include "catch.h"
 #include "compiled/eligibility.h"
+#include "kernels/matrices.h"
 #include "models/layer_kinds.h"
 #include "models/layer_specs.h"
 #include "models/variables.h"
@@ -72,6 +73,7 @@ double error_of(const at::Tensor& actual, const at::Tensor& exact) {
 }
 
 TEST_CASE("a program computes what autograd does in float64, for each list of layers and batch") {
+  const OnlyUse only(GENERATE(from_range(available_instructions())));
   const int64_t examples = GENERATE(0, 1, 13, 64);
   for (const std::vector<LayerSpec>& layers : compiled_cases()) {
     const LayerPlan plan = place_layers(layers, {1, 2, 3}, 5);
