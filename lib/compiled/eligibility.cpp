@@ -12,11 +12,16 @@ std::string reason_not_to_compile(const std::vector<PlacedLayer>& layers, const 
   if (dtype != "float32") return fmt::format("model.dtype: {}", dtype);
   if (train.precision != "float32") return fmt::format("train.precision: {}", train.precision);
   for (size_t i = 0; i < layers.size(); ++i) {
-    const PlacedLayer& layer = layers[i];
-    if (find_layer_passes(layer.spec.kind) == nullptr)
-      return fmt::format("layer {} ({}) has no compiled form", layer.name, layer.spec.kind);
-    if (layer.input != static_cast<int64_t>(i) - 1)
-      return fmt::format("layer {} has another input than the layer before it", layer.name);
+    if (layers[i].input != static_cast<int64_t>(i) - 1)
+      return fmt::format("layer {} has another input than the layer before it", layers[i].name);
+  }
+  for (size_t i = 0; i < layers.size();) {
+    const LayerMatch match = match_layers(layers, i);
+    const std::string& kind = layers[i].spec.kind;
+    if (match.passes == nullptr)
+      return fmt::format("layer {} ({}) has no compiled form{}", layers[i].name, kind,
+                         kind == "conv2d" ? " without a relu and a 2x2 max_pool2d after it" : "");
+    i += match.layers;
   }
   return "";
 }

@@ -4,8 +4,10 @@
 
 #include <vector>
 
+#include "kernels/conv_block.h"
 #include "kernels/dense.h"
 #include "kernels/elementwise.h"
+#include "models/shapes.h"
 
 namespace dtrain {
 namespace {
@@ -105,13 +107,68 @@ const std::vector<LayerPasses> kPasses = {
     {.kind = "dropout", .forward = dropout, .backward_input = dropout_to_input, .kept = numbers_of},
 };
 
+ConvBlock conv_block(const LayerWork& work) {
+  const PlacedLayer& layer = *work.layer;
+  const Window2d window = conv2d_window(layer.spec, layer.input_shape);
+  return {.examples = work.examples,
+          .channels = layer.input_shape[0],
+          .height = layer.input_shape[1],
+          .width = layer.input_shape[2],
+          .filters = layer.output_shape[0],
+          .kernel = window.size,
+          .stride = window.stride,
+          .padded_above = window.rows.before,
+          .padded_left = window.columns.before,
+          .rows = window.rows.output,
+          .columns = window.columns.output};
+}
+
+static_assert(sizeof(int32_t) == sizeof(float));  // winners are kept where numbers are
+int32_t* winners_of(const LayerWork& work) { return reinterpret_cast<int32_t*>(work.kept); }
+
+void conv(const LayerWork& work) {
+  conv_block_forward(conv_block(work), work.input, work.weight.const_data_ptr<float>(),
+                     work.bias.defined() ? work.bias.const_data_ptr<float>() : nullptr, work.output,
+                     winners_of(work), work.scratch);
+}
+
+void conv_to_input(const LayerWork& work) {
+  conv_block_backward_input(conv_block(work), work.output_gradient, winners_of(work),
+                            work.weight.const_data_ptr<float>(), work.input_gradient, work.scratch);
+}
+
+void conv_to_weights(const LayerWork& work, bool adds) {
+  conv_block_backward_weights(conv_block(work), work.input, work.output_gradient, winners_of(work),
+                              work.weight_gradient, work.bias_gradient, adds, work.scratch);
+}
+
+const LayerPasses kConvBlock = {
+    .kind = "conv2d",
+    .forward = conv,
+    .backward_input = conv_to_input,
+    .backward_weights = conv_to_weights,
+    .reads_input = true,
+    .scratch = [](const LayerWork& work) { return conv_block_scratch(conv_block(work)); },
+    .kept = [](const LayerWork& work) { return conv_block_winners(conv_block(work)); }};
+
+bool is_conv_block(const std::vector<PlacedLayer>& layers, size_t first) {
+  if (first + 2 >= layers.size()) return false;
+  const PlacedLayer &conv = layers[first], &pool = layers[first + 2];
+  if (conv.spec.kind != "conv2d" || conv.spec.groups != 1 || layers[first + 1].spec.kind != "relu" ||
+      pool.spec.kind != "max_pool2d")
+    return false;
+  const Window2d window = pool2d_window(pool.spec, pool.input_shape);
+  return window.size == 2 && window.stride == 2 && window.is_unpadded();
+}
+
 }  // namespace
 
-const LayerPasses* find_layer_passes(const std::string& kind) {
+LayerMatch match_layers(const std::vector<PlacedLayer>& layers, size_t first) {
+  if (is_conv_block(layers, first)) return {&kConvBlock, 3};
   for (const LayerPasses& passes : kPasses) {
-    if (passes.kind == kind) return &passes;
+    if (passes.kind == layers[first].spec.kind) return {&passes};
   }
-  return nullptr;
+  return {};
 }
 
 }  // namespace dtrain

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "models/layers.h"
 
@@ -41,7 +42,14 @@ struct LayerPasses {
   int64_t (*kept)(const LayerWork& work) = nullptr;                      // how many numbers; null: none
 };
 
-// The entry of this kind, or nullptr: a model with such a layer cannot be compiled.
-const LayerPasses* find_layer_passes(const std::string& kind);
+// The passes of one or several layers at once.
+struct LayerMatch {
+  const LayerPasses* passes = nullptr;  // null: the layer has none, and a model with it cannot be compiled
+  size_t layers = 1;
+};
+
+// Those of the layers from number `first` on, each of which gets the output of the one before it. A conv2d
+// has some together with the relu and the 2x2 max_pool2d after it.
+LayerMatch match_layers(const std::vector<PlacedLayer>& layers, size_t first);
 
 }  // namespace dtrain

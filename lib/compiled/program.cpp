@@ -81,14 +81,17 @@ void Program::add_layers(const Model& model, const std::vector<at::Tensor>& grad
   size_t number = 0;
   for (const auto& named : model.named_parameters())
     parameters[named.key()] = {named.value(), gradients[number++].mutable_data_ptr<float>()};
-  for (const PlacedLayer& layer : model.layers()) {
-    const LayerPasses* const passes = find_layer_passes(layer.spec.kind);
+  const std::vector<PlacedLayer>& layers = model.layers();
+  for (size_t i = 0, next = 0; i < layers.size(); i = next) {
+    const auto [passes, together] = match_layers(layers, i);
+    next = i + together;
     if (passes->forward == nullptr) continue;
+    const PlacedLayer& layer = layers[i];
     LayerWork& work = steps_.emplace_back(Step{passes, {}}).work;
     work.layer = &layer;
     work.examples = examples_;
     work.inputs = bounded_product(layer.input_shape);
-    work.outputs = bounded_product(layer.output_shape);
+    work.outputs = bounded_product(layers[next - 1].output_shape);
     if (passes->backward_weights == nullptr) continue;
     const Parameter& weight = parameters[layer.name + ".weight"];
     const Parameter& bias = parameters[layer.name + ".bias"];  // undefined without one

@@ -20,6 +20,7 @@ namespace {
 constexpr int64_t kRows = 48;
 constexpr int64_t kColumns = 256;
 constexpr int64_t kDepth = 208;
+constexpr int64_t kNumbersACall = 4096;        // of b
 constexpr int64_t kOperationsATask = 1 << 20;  // less is not worth a second thread
 
 #ifdef DTRAIN_HAS_BRGEMM
@@ -33,12 +34,14 @@ void multiply_rows(int64_t rows, int64_t n, int64_t k, const float* a, const flo
 }
 
 void multiply_blocks(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c, bool adds) {
-  const int64_t blocks = (m + kRows - 1) / kRows;
-  const int64_t grain = std::max<int64_t>(1, kOperationsATask / (2 * kRows * n * k));
+  // Calls that have little to do are not worth their price.
+  const int64_t rows = kRows * std::max<int64_t>(1, kNumbersACall / (n * k));
+  const int64_t blocks = (m + rows - 1) / rows;
+  const int64_t grain = std::max<int64_t>(1, kOperationsATask / (2 * rows * n * k));
   at::parallel_for(0, blocks, grain, [&](int64_t first, int64_t last) {
     for (int64_t block = first; block < last; ++block) {
-      const int64_t row = block * kRows;
-      multiply_rows(std::min(kRows, m - row), n, k, a + row * k, b, c + row * n, adds);
+      const int64_t row = block * rows;
+      multiply_rows(std::min(rows, m - row), n, k, a + row * k, b, c + row * n, adds);
     }
   });
 }

@@ -23,7 +23,9 @@ LayerSpec dropping(double rate) {
   return spec;
 }
 
-// Lists of layers from 2 x 3 inputs to 5 outputs. The orders differ in what can work in place.
+const Shape kInputShape = {1, 5, 6};
+
+// Lists of layers from 5 x 6 inputs to 5 outputs. The orders differ in what can work in place.
 const std::vector<std::vector<LayerSpec>>& compiled_cases() {
   static const std::vector<std::vector<LayerSpec>> cases = {
       {layer("flatten"), dense(5)},
@@ -33,6 +35,12 @@ const std::vector<std::vector<LayerSpec>>& compiled_cases() {
       {layer("tanh"), layer("gelu"), layer("flatten"), layer("flatten"), dense(5), layer("tanh")},
       {layer("flatten"), dense(9), layer("relu"), dropping(0.4), dense(7), dropping(0.5), dense(5)},
       {layer("flatten"), dropping(0), dense(5), layer("gelu")},
+      {conv2d(4, 2), layer("relu"), pool2d("max_pool2d", 2), layer("flatten"), dense(5)},
+      {with_padding(conv2d(3, 3), "same"), layer("relu"), pool2d("max_pool2d", 2), layer("tanh"),
+       layer("flatten"), without_bias(dense(7)), layer("relu"), dense(5)},
+      {with_padding(without_bias(conv2d(16, 3)), "symmetric"), layer("relu"), pool2d("max_pool2d", 2),
+       with_padding(conv2d(4, 2), "same"), layer("relu"), with_stride(pool2d("max_pool2d", 2), 2),
+       layer("flatten"), dense(5)},
   };
   return cases;
 }
@@ -76,9 +84,9 @@ TEST_CASE("a program computes what autograd does in float64, for each list of la
   const OnlyUse only(GENERATE(from_range(available_instructions())));
   const int64_t examples = GENERATE(0, 1, 13, 64);
   for (const std::vector<LayerSpec>& layers : compiled_cases()) {
-    const LayerPlan plan = place_layers(layers, {1, 2, 3}, 5);
+    const LayerPlan plan = place_layers(layers, kInputShape, 5);
     REQUIRE(plan.problems.empty());
-    INFO(examples << " examples, " << layers.size() << " layers from " << layers[1].kind);
+    INFO(examples << " examples, " << layers.size() << " layers from " << layers[0].kind);
     const auto model = build_model(plan, at::kFloat, 3), exact = build_model(plan, at::kDouble, 3);
     write_variables(*exact, [&] {
       Variables all = copy_variables(*model);
@@ -89,7 +97,7 @@ TEST_CASE("a program computes what autograd does in float64, for each list of la
     const std::vector<at::Tensor> gradients = allocate_gradients(*model);
     Program program(*model, examples, gradients);
     at::manual_seed(1);
-    const at::Tensor inputs = at::randn({examples, 1, 2, 3});
+    const at::Tensor inputs = at::randn({examples, 1, 5, 6});
     const at::Tensor kept = inputs.clone();
     // In float64 other numbers would be drawn.
     const bool draws = std::any_of(layers.begin(), layers.end(),
@@ -107,22 +115,22 @@ TEST_CASE("a program computes what autograd does in float64, for each list of la
 }
 
 TEST_CASE("a program follows its parameters when they move to other memory") {
-  const LayerPlan plan = place_layers({layer("flatten"), dense(5)}, {1, 2, 3}, 5);
+  const LayerPlan plan = place_layers({layer("flatten"), dense(5)}, kInputShape, 5);
   const auto model = build_model(plan, at::kFloat, 3);
   const std::vector<at::Tensor> gradients = allocate_gradients(*model);
   Program program(*model, 4, gradients);
   for (at::Tensor& parameter : model->parameters()) parameter.set_data(parameter.detach() + 1);
-  const at::Tensor inputs = at::ones({4, 1, 2, 3});
+  const at::Tensor inputs = at::ones({4, 1, 5, 6});
   CHECK(at::allclose(program.forward(inputs), model->forward(inputs)));
 }
 
 TEST_CASE("not-a-number and infinity pass through a program") {
   const LayerPlan plan = place_layers(
-      {layer("flatten"), dense(20), layer("relu"), dense(9), layer("relu"), dense(5)}, {1, 2, 3}, 5);
+      {layer("flatten"), dense(20), layer("relu"), dense(9), layer("relu"), dense(5)}, kInputShape, 5);
   const auto model = build_model(plan, at::kFloat, 3);
   const std::vector<at::Tensor> gradients = allocate_gradients(*model);
   Program program(*model, 3, gradients);
-  at::Tensor inputs = at::ones({3, 1, 2, 3});
+  at::Tensor inputs = at::ones({3, 1, 5, 6});
   inputs[1][0][1][1] =
       GENERATE(std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity());
   const at::Tensor outputs = compiled_pass(program, gradients, inputs).outputs;
@@ -150,7 +158,12 @@ TEST_CASE("what cannot be compiled is named") {
   train.step = "eager";
   CHECK(reason(plain, "float32", train) == "train.step: eager");
   CHECK(reason({named(conv2d(4), "first"), layer("flatten"), dense(5)}) ==
-        "layer first (conv2d) has no compiled form");
+        "layer first (conv2d) has no compiled form without a relu and a 2x2 max_pool2d after it");
+  CHECK(reason({conv2d(4), layer("relu"), pool2d("max_pool2d", 2), layer("flatten"), dense(5)}) == "");
+  CHECK(reason({layer("batch_norm"), layer("flatten"), dense(5)}) ==
+        "layer batch_norm (batch_norm) has no compiled form");
+  CHECK(reason({conv2d(4), layer("relu"), pool2d("max_pool2d", 3), layer("flatten"), dense(5)}) ==
+        "layer conv2d (conv2d) has no compiled form without a relu and a 2x2 max_pool2d after it");
   CHECK(reason({layer("flatten"), named(dense(5), "a"), dense(5), named(from(dense(5), "a"), "b")}) ==
         "layer b has another input than the layer before it");
 }

@@ -46,6 +46,19 @@ TEST_CASE("200 compiled steps are 200 eager ones, with each optimizer and the pa
   CHECK(relative_difference(again.variables, compiled.variables) == 0);
 }
 
+TEST_CASE("200 compiled steps of a convolutional model are 200 eager ones") {
+  JobSpec spec = with_batch(compiled_spec(), 32);
+  spec.model.kind = "cnn";
+  spec.model.filters = {4};
+  spec.model.hidden = {16};
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto compiled = train_with_threads(spec, dataset, 1, 200);
+  require_same_training(compiled, eager(spec, dataset, 1, 200), 1e-4);
+  CHECK(compiled.losses.back() < compiled.losses.front());
+  const auto many = train_with_threads(with_batch(spec, 16), dataset, 2, 200);
+  CHECK(relative_difference(many.variables, compiled.variables) < 1e-4);
+}
+
 TEST_CASE("what a step does besides is the same in a compiled one") {
   JobSpec spec = with_batch(compiled_spec(), 12, /*accumulate_steps=*/2);
   const std::string what = GENERATE("accumulation", "clipping", "smoothing", "weights of classes", "averages",
