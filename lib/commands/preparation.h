@@ -31,4 +31,8 @@ class CountingLine {
 // prepare_dataset() for the job, with its progress. `quiet`: shows nothing.
 void prepare_data(const JobPlan& job, bool quiet);
 
+// Measures what the job's spec wants measured of the training pictures, and puts the numbers in their place.
+// Reads all of these pictures, which prepare_data() has made quick. Nothing without such a wish.
+void measure_data(JobPlan& job, bool quiet);
+
 }  // namespace dtrain

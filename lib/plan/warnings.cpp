@@ -50,6 +50,10 @@ std::vector<std::string> plan_warnings(const JobPlan& job, std::optional<int64_t
         fmt::format("the learning rate is scaled {:.3g}-fold from the first update on, with which "
                     "training may diverge; set train.learning_rate_scaling.warmup_steps",
                     rate.factor));
+  if (job.spec.data.sampling == "balanced" && job.spec.train.loss.class_weights.balanced)
+    warnings.push_back(
+        "data.sampling: balanced and class_weights: balanced correct the same thing, so that rare classes "
+        "count for more than the others; leave one of them out");
   const std::string norm = constant_norm(job, run);
   if (!norm.empty())
     warnings.push_back(

@@ -63,6 +63,7 @@ const Choices kDecayExclusions{"exclusion", {"biases_and_norms", "none"}};
 const Choices kPrecisions{"precision", {"float32", "bf16_mixed", "fp16_mixed"}};
 const Choices kStalenessRules{"rule", {"none", "inverse"}};
 const Choices kCudaData{"place", {"auto", "resident", "uploaded"}};
+const Choices kSamplings{"sampling", {"natural", "balanced"}};
 const Choices kTargetKinds{"kind", {"auto", "classes", "numbers"}};
 const Choices kMissing{"way", {"error", "mean"}};
 const Choices kCaches{"cache", {"auto", "disk", "none"}};
@@ -163,6 +164,9 @@ const Fields<JobSpec>& job_fields() {
       JOB(data.fallback, .doc = "the dataset to use if no files of the first are found; the run says so",
           .choices = &dataset_kinds(), .word = "none"),
       JOB(data.shuffle, .doc = "train in a new random order every epoch"),
+      JOB(data.sampling, .doc = "natural: an epoch has each training example once; balanced: it has as many of each "
+          "class, those of rare classes several times ([rare classes](data.md#rare-classes))",
+          .choices = &kSamplings),
       JOB(data.drop_remainder, .doc = "leave out the last step of an epoch if it is smaller than a global batch"),
       JOB(data.train_examples, .doc = "use only this many of the training examples, the first ones",
           .unit = "examples", .bounds = between(1, 1e9), .word = "all"),
@@ -184,11 +188,14 @@ const Fields<JobSpec>& job_fields() {
       JOB(data.image.channels, .doc = "3: red, green and blue; 1: grey", .bounds = between(1, 3),
           .when = kPictures),
       JOB(data.image.mean, .doc = "subtracted from pixels, after they are scaled to 0..1: one number for all channels, "
-          "or one for each; imagenet: 0.485, 0.456, 0.406", .bounds = between(-1e6, 1e6), .length = {1, 4096},
-          .word = "imagenet", .one_or_more = true, .numbers = {0.485, 0.456, 0.406}, .otherwise = "`data.mean`"),
+          "or one for each; imagenet: 0.485, 0.456, 0.406; measured: that of each channel of the training pictures, "
+          "which is kept with the model", .bounds = between(-1e6, 1e6), .length = {1, 4096}, .one_or_more = true,
+          .named = {{"imagenet", {{0.485, 0.456, 0.406}}}, {"measured", {.measured = true}}},
+          .otherwise = "`data.mean`"),
       JOB(data.image.standard_deviation, .doc = "divides pixels, after the mean is subtracted; imagenet: 0.229, 0.224, "
-          "0.225", .bounds = between(1e-6, 1e6), .length = {1, 4096}, .word = "imagenet", .one_or_more = true,
-          .numbers = {0.229, 0.224, 0.225}, .otherwise = "`data.standard_deviation`"),
+          "0.225; measured: as above", .bounds = between(1e-6, 1e6), .length = {1, 4096}, .one_or_more = true,
+          .named = {{"imagenet", {{0.229, 0.224, 0.225}}}, {"measured", {.measured = true}}},
+          .otherwise = "`data.standard_deviation`"),
       JOB(data.augment, .doc = "what is done to pictures before they are trained on, at random, in this order "
           "([augmentation](data.md#augmentation)); a plain word is the kind", .length = {0, 32}),
       JOB(data.split.test, .doc = "keep this part of the examples for the test, where there is no folder `test/` or "
@@ -287,6 +294,8 @@ const Fields<JobSpec>& job_fields() {
           "weights, optimizer and evaluations stay in float32; fp16 scales the loss "
           "([training](training.md#precision))",
           .choices = &kPrecisions),
+      JOB(train.channels_last, .doc = "keep images in memory as [n, height, width, channels], with which many "
+          "convolutions are faster, on cores and on GPUs ([training](training.md#memory-layout))"),
       JOB(train.clip_norm, .doc = "a gradient (summed over the replicas) with a larger norm is scaled down to this "
           "norm; 0: none",
           .bounds = between(0, 1e12)),
@@ -419,8 +428,6 @@ const Fields<JobSpec>& job_fields() {
       JOB(cuda.data, .doc = "where examples are stored: resident keeps all of them in the GPU's memory, uploaded "
           "sends each batch; auto is resident if they take at most a quarter of the free memory and are not augmented",
           .choices = &kCudaData),
-      JOB(cuda.channels_last, .doc = "keep images in memory as [n, height, width, channels], with which convolutions "
-          "in half precision are fastest"),
       JOB(cuda.tf32, .doc = "float32 matrix products and convolutions with TensorFloat-32: faster, 10 bits of "
           "mantissa"),
       JOB(cuda.cudnn_benchmark, .doc = "try cuDNN's algorithms for each convolution and use the fastest; runs then "

@@ -31,7 +31,6 @@ struct StrategySpec {
 struct CudaSpec {
   bool graphs = true;
   std::string data = "auto";  // auto | resident | uploaded
-  bool channels_last = false;
   bool tf32 = false;
   bool cudnn_benchmark = false;
 };
@@ -43,13 +42,19 @@ struct SplitSpec {
   int64_t seed = 1;
 };
 
+// A number for all channels or one for each, or those that the training pictures have.
+struct ChannelNumbers {
+  std::vector<double> values = {};  // empty: not given, or not measured yet
+  bool measured = false;            // by the training pictures; false once `values` has what was measured
+};
+
 // How pictures become the model's inputs.
 struct ImageSpec {
-  std::vector<int64_t> size;               // image_folder, tar: height, width
-  std::string fit = "stretch";             // image_folder, tar: stretch | crop | pad
-  int64_t channels = 3;                    // image_folder, tar: 1 | 3
-  std::vector<double> mean;                // for all channels or for each; empty: DataSpec::mean
-  std::vector<double> standard_deviation;  // the same
+  std::vector<int64_t> size;          // image_folder, tar: height, width
+  std::string fit = "stretch";        // image_folder, tar: stretch | crop | pad
+  int64_t channels = 3;               // image_folder, tar: 1 | 3
+  ChannelNumbers mean;                // not given: DataSpec::mean
+  ChannelNumbers standard_deviation;  // the same
 };
 
 // One operation on pictures. Only the fields that its kind uses may be written; augment_fields() in fields.h
@@ -76,6 +81,7 @@ struct DataSpec {
   std::optional<std::string> path;
   std::optional<std::string> fallback;
   bool shuffle = true;
+  std::string sampling = "natural";  // natural | balanced
   bool drop_remainder = false;
   std::optional<int64_t> train_examples;     // nullopt: all
   std::optional<int64_t> test_examples;      // nullopt: all
@@ -206,6 +212,7 @@ struct TrainSpec {
   OptimizerSpec optimizer;
   LossSpec loss;
   std::string precision = "float32";  // of forward and backward: float32 | bf16_mixed | fp16_mixed
+  bool channels_last = false;         // memory layout of images
   double clip_norm = 0;               // 0: not clipped
   double label_smoothing = 0;
   WeightAverageSpec ema;

@@ -210,6 +210,17 @@ TEST_CASE("data show writes what the model gets as pictures") {
       "<b>[01] [a-z &;]+ (0\\.[5-9][0-9]|1\\.00), [01] [a-z &;]+ 0\\.[0-5][0-9]</b>");
   CHECK(std::distance(std::sregex_iterator(mixture.begin(), mixture.end(), kShares),
                       std::sregex_iterator()) == 8);
+  // The rare class's one picture as often as the other's six.
+  for (const char* name : {"1", "2", "3", "4", "5"})
+    fs::remove(pictures.folder / ("pictures/train/rose & co/" + std::string(name) + ".png"));
+  const Outcome balanced =
+      pictures.run({"data", "show", "job.yaml", "--out", "c.html", "--batches", "9", "--set",
+                    "data.sampling=balanced", "--set", "data.image.mean=measured"});
+  CHECK_THAT(balanced.errors, ContainsSubstring("the training pictures have a mean of ["));
+  CHECK(balanced.output == "c.html: 7 pictures of epoch 0\n");
+  const std::string twice = content_of(pictures.folder / "c.html");
+  static const std::regex kRare("<b>1 rose");
+  CHECK(std::distance(std::sregex_iterator(twice.begin(), twice.end(), kRare), std::sregex_iterator()) == 3);
   pictures.folder.write("table.csv", "a,b\n1,2\n3,4\n5,6\n");
   pictures.folder.write("table.yaml",
                         "data: {dataset: csv, path: table.csv, target: b, split: {test: 0.4}}\n"

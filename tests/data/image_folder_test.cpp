@@ -187,7 +187,7 @@ TEST_CASE("a folder that is no set of pictures is refused, with the place of the
   pictures.spec.classes = std::nullopt;
   pictures.spec.split.test = 1e-9;
   CHECK_THAT(pictures.error(ExitCode::kUsage), ContainsSubstring("data.split.test: takes 0 of 60 pictures"));
-  pictures.spec.image.mean = {0.1, 0.2};
+  pictures.spec.image.mean.values = {0.1, 0.2};
   pictures.spec.split.test = 0.5;
   CHECK_THAT(pictures.error(ExitCode::kUsage), ContainsSubstring("data.image.mean: has 2 numbers"));
 }

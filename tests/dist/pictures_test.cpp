@@ -1,9 +1,14 @@
 // Jobs on folders of pictures.
 #include <ATen/ATen.h>
 
+#include <numeric>
+
 #include "catch.h"
+#include "data/dataset.h"
 #include "images/image_file.h"
 #include "job.h"
+#include "job_file/load.h"
+#include "spec/normalisation.h"
 
 namespace dtrain {
 namespace {
@@ -117,6 +122,49 @@ TEST_CASE("predict sees pictures as training does, with the classes' names, with
         file.parent_path().filename() == prediction.at("predictions").at(0).at("name").get<std::string>();
   }
   CHECK(right == all.at("correct").get<int64_t>() + train.at("correct").get<int64_t>());
+}
+
+// The mean of the pixels of each channel of the training part, scaled to 0..1.
+at::Tensor mean_of_pixels(const PictureJob& job) {
+  LoadedSpec loaded = load_spec(job.spec_file(), {"data.cache=none"});
+  const ExampleSourcePtr train = load_dataset(loaded.spec.data, 0).train;
+  std::vector<int64_t> all(static_cast<size_t>(train->size()));
+  std::iota(all.begin(), all.end(), 0);
+  ExampleSlot slot{at::empty({train->size(), 3, 8, 8}, at::kByte), at::empty({train->size()}, at::kLong)};
+  train->read(all, {}, slot);
+  return slot.inputs.to(at::kDouble).div_(255).mean({0, 2, 3});
+}
+
+TEST_CASE("what is measured of the pictures is kept with the model, for exports and predictions") {
+  const PictureJob job;
+  const Arguments measured = {"data.image.mean=measured", "data.image.standard_deviation=measured"};
+  job.trained("run", measured);
+  job.trained("read", measured + Arguments{"data.cache=none"});
+  CHECK(weights_of(job.folder() / "run") == weights_of(job.folder() / "read"));
+  const JobSpec spec = load_spec(job.folder() / "run" / "spec.yaml").spec;
+  REQUIRE(spec.data.image.mean.values.size() == 3);
+  CHECK(at::allclose(at::tensor(spec.data.image.mean.values), mean_of_pixels(job), 0, 0.6e-6));
+
+  const Finished evaluated = job.start({"eval", job.folder() / "run", "--json", "--split", "train"});
+  REQUIRE(evaluated.exit_code == 0);
+  fs::rename(job.folder() / "pictures", job.folder() / "moved");
+  Arguments predict = {"predict", job.folder() / "run", "--json", "--top", "1"};
+  for (const char* name : {"blue", "green", "red"}) {
+    for (const auto& entry : fs::directory_iterator(job.folder() / "moved" / name))
+      predict.push_back(entry.path());
+  }
+  const Finished predicted = job.start(predict);
+  INFO(predicted.errors);
+  CHECK(predicted.exit_code == 0);
+  const std::string exported = job.folder() / "model.safetensors";
+  REQUIRE(
+      job.start({"export", job.folder() / "run", "--format", "safetensors", "--out", exported}).exit_code ==
+      0);
+  CHECK_THAT(content_of(exported),
+             ContainsSubstring("\"mean\":\"" + text_of(spec.data.image.mean.values) + "\""));
+  const Finished again = job.start({"eval", job.folder() / "run", "--set", "data.image.mean=measured"});
+  CHECK(again.exit_code == 2);
+  CHECK_THAT(again.errors, ContainsSubstring("a trained model keeps the numbers that were measured for it"));
 }
 
 TEST_CASE("a newcomer's folder becomes a job, a model and predictions") {
