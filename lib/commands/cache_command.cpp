@@ -5,6 +5,7 @@
 
 #include "commands/commands.h"
 #include "core/text.h"
+#include "images/cache_file.h"
 #include "images/image_cache.h"
 #include "metrics/event.h"
 
@@ -20,8 +21,9 @@ Event cache_json(const CachedImages& cached) {
 }
 
 std::string cache_line(const CachedImages& cached) {
-  const std::string what = cached.root.empty()
-                               ? "unfinished, or damaged"
+  const std::string what = cached.root.empty() ? "unfinished, or damaged"
+                           : cached.images == 0
+                               ? printable(cached.root, 1000) + ", unpacked"
                                : fmt::format("{} of [{}] from {}", counted(cached.images, "picture"),
                                              fmt::join(cached.shape, ", "), printable(cached.root, 1000));
   return fmt::format("{:>10}  {}", human_bytes(cached.bytes), what);
@@ -39,7 +41,7 @@ ExitCode cache_command(const CacheCommandOptions& options) {
     files.push_back(cache_json(cached));
     bytes += cached.bytes;
   }
-  const std::string folder = image_cache_folder().string();
+  const std::string folder = cache_folder().string();
   if (options.json) {
     std::cout << event_text(Event{
                      {"folder", folder}, {"bytes", bytes}, {"cleared", options.clear}, {"files", files}})

@@ -35,7 +35,11 @@ DatasetInfo info_of(const PictureList& all, const fs::path& place, const DataSpe
 
 // All pictures, whatever the job uses of them: jobs with other parts then share one file of the cache.
 ImageSet image_set_of(const PictureList& all, const DatasetInfo& info, const DataSpec& spec) {
-  ImageSet set{.root = all.root, .files = {}, .shape = info.image_shape, .fit = fit_of(spec.image.fit)};
+  ImageSet set{.root = all.root,
+               .files = {},
+               .shape = info.image_shape,
+               .fit = fit_of(spec.image.fit),
+               .scaled_decoding = spec.image.scaled_decoding};
   for (const ListedPicture& picture : all.pictures) set.files.push_back(picture.file);
   return set;
 }
@@ -85,6 +89,12 @@ void prepare_pictures(const DatasetInfo& info, const DataSpec& spec, const OnPre
   ImageCacheOptions options = cache_options(spec);
   options.on_progress = on_progress;
   cached_images(image_set_of(list_pictures(info, spec), info, spec), options);
+}
+
+bool can_cache_pictures(const DatasetInfo& info, const DataSpec& spec) {
+  const ImageSet set = image_set_of(list_pictures(info, spec), info, spec);
+  return can_cache_images(image_cache_bytes(std::ssize(set.files), set.bytes_of_one()), spec.cache_gigabytes,
+                          set.root);
 }
 
 int64_t picture_cache_bytes(const DatasetInfo& info, const DataSpec& spec) {

@@ -3,27 +3,23 @@
 #include <ATen/ATen.h>
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/file.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
-#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <system_error>
-#include <thread>
-#include <utility>
 
 #include "core/checksum.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
+#include "images/cache_file.h"
 
 namespace dtrain {
 namespace {
@@ -33,44 +29,6 @@ namespace fs = std::filesystem;
 constexpr int kFormat = 1;              // of the files, and of how their images are decoded and scaled
 constexpr int64_t kHeaderBytes = 4096;  // JSON, then zeros; the images follow, aligned to a page
 constexpr const char* kSuffix = ".images";
-constexpr const char* kPartial = ".partial";
-constexpr const char* kLock = ".lock";
-constexpr auto kLookAgain = std::chrono::milliseconds(50);
-
-[[noreturn]] void fail_on(const fs::path& path, const std::string& what, int error) {
-  throw Error(
-      file_failure_code(error),
-      fmt::format("{}: {}: {}; XDG_CACHE_HOME names another folder for the cache, and data.cache: none does "
-                  "without",
-                  printable(path.string(), 1000), what, std::strerror(error)));
-}
-
-// An open file. The lock that a process holds on it ends with the process.
-class OpenFile {
- public:
-  OpenFile(const fs::path& path, int flags)
-      : path_(path), descriptor_(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0644)) {}
-  ~OpenFile() {
-    if (is_open()) ::close(descriptor_);
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-
-  bool is_open() const { return descriptor_ >= 0; }
-  int descriptor() const { return descriptor_; }
-  void check(bool worked, const char* what) const {
-    if (!worked) fail_on(path_, what, errno);
-  }
-  int64_t size() const {
-    struct stat status {};
-    check(::fstat(descriptor_, &status) == 0, "cannot look at it");
-    return status.st_size;
-  }
-
- private:
-  const fs::path path_;
-  const int descriptor_;
-};
 
 // The bytes of a whole file in memory, until the last copy of the pointer is gone.
 std::shared_ptr<uint8_t> map_file(const OpenFile& file, int64_t bytes, int protection) {
@@ -87,6 +45,7 @@ std::string key_of(const ImageSet& set) {
   add(kFormat);
   add(set.fit);
   for (const int64_t side : set.shape) add(side);
+  if (set.scaled_decoding) add(set.scaled_decoding);
   std::string looked_at;  // many images of an archive follow each other
   struct stat status {};
   for (const ImageFile& file : set.files) {
@@ -109,9 +68,11 @@ std::string key_of(const ImageSet& set) {
   return sum.text();
 }
 
+std::string root_of(const fs::path& root) { return fs::absolute(root).lexically_normal().string(); }
+
 std::string header_of(const ImageSet& set) {
   nlohmann::ordered_json header = {{"format", kFormat}, {"images", set.files.size()}, {"shape", set.shape}};
-  header["root"] = fs::absolute(set.root).lexically_normal().string();
+  header["root"] = root_of(set.root);
   std::string text = header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
   if (std::ssize(text) >= kHeaderBytes) {  // an endless path
     header["root"] = "";
@@ -121,69 +82,28 @@ std::string header_of(const ImageSet& set) {
   return text;
 }
 
-void require_room(const ImageSet& set, const fs::path& folder, int64_t bytes, double most_gigabytes) {
-  const std::string need =
-      fmt::format("the {} take {} decoded", counted(std::ssize(set.files), "picture"), human_bytes(bytes));
-  if (static_cast<double>(bytes) > most_gigabytes * 1e9)
-    throw Error(ExitCode::kUsage,
-                fmt::format("data.cache_gigabytes: {}, and the limit is {:g} GB; raise it, use a "
-                            "smaller data.image.size, or data.cache: none",
-                            need, most_gigabytes));
-  std::error_code code;
-  const fs::space_info space = fs::space(folder, code);
-  if (!code && space.available < static_cast<uintmax_t>(bytes))
-    throw Error(
-        ExitCode::kDisk,
-        fmt::format("{}: {}, and the disk has {} left; make room, set XDG_CACHE_HOME to a larger disk, or "
-                    "use data.cache: none",
-                    printable(folder.string(), 1000), need,
-                    human_bytes(static_cast<int64_t>(space.available))));
-}
-
-// Decodes the images into a file of another name first, so that the cache never has half of them.
-void make_file(const ImageSet& set, const fs::path& path, int64_t bytes, const ImageCacheOptions& options) {
-  const fs::path partial = path.string() + kPartial;
-  const OpenFile file(partial, O_RDWR | O_CREAT | O_TRUNC);
-  file.check(file.is_open(), "cannot be made");
-  try {
-    const int failed = ::posix_fallocate(file.descriptor(), 0, bytes);  // a full disk is found now
-    if (failed != 0) fail_on(partial, "cannot be made", failed);
-    const std::shared_ptr<uint8_t> memory = map_file(file, bytes, PROT_READ | PROT_WRITE);
-    const std::string header = header_of(set);
-    std::copy(header.begin(), header.end(), memory.get());
-    std::vector<int64_t> all(set.files.size());
-    std::iota(all.begin(), all.end(), int64_t{0});
-    int64_t done = 0;
-    read_image_set(set, all, memory.get() + kHeaderBytes, options.threads, [&] {
-      if (options.on_progress) options.on_progress(++done, std::ssize(all));
-    });
-    file.check(::fsync(file.descriptor()) == 0, "cannot be written");
-    file.check(::rename(partial.c_str(), path.c_str()) == 0, "cannot be renamed");
-  } catch (...) {
-    ::unlink(partial.c_str());
-    throw;
-  }
+void decode_into(const OpenFile& file, const ImageSet& set, int64_t bytes, const ImageCacheOptions& options) {
+  file.reserve(bytes);  // a full disk is found now
+  const std::shared_ptr<uint8_t> memory = map_file(file, bytes, PROT_READ | PROT_WRITE);
+  const std::string header = header_of(set);
+  std::copy(header.begin(), header.end(), memory.get());
+  std::vector<int64_t> all(set.files.size());
+  std::iota(all.begin(), all.end(), int64_t{0});
+  int64_t done = 0;
+  read_image_set(set, all, memory.get() + kHeaderBytes, options.threads, [&] {
+    if (options.on_progress) options.on_progress(++done, std::ssize(all));
+  });
 }
 
 // Whether the file is there and whole.
 bool is_complete(const OpenFile& file, int64_t bytes) { return file.is_open() && file.size() == bytes; }
 
-// Makes the file unless another process does so meanwhile. The lock of one that dies is free at once.
-void make_once(const ImageSet& set, const fs::path& path, int64_t bytes, const ImageCacheOptions& options) {
-  const fs::path lock_path = path.string() + kLock;
-  const OpenFile lock(lock_path, O_RDWR | O_CREAT);
-  lock.check(lock.is_open(), "cannot be made");
-  while (::flock(lock.descriptor(), LOCK_EX | LOCK_NB) != 0) {
-    lock.check(errno == EWOULDBLOCK || errno == EINTR, "cannot be locked");
-    std::this_thread::sleep_for(kLookAgain);
-  }
-  if (is_complete(OpenFile(path, O_RDONLY), bytes)) return;
-  make_file(set, path, bytes, options);
-  ::unlink(lock_path.c_str());  // who waits for it finds the file
-}
-
 CachedImages described(const fs::path& path, int64_t bytes) {
   CachedImages cached{.file = path, .bytes = bytes, .root = {}, .images = 0, .shape = {}};
+  if (path.extension() == kUnpackedArchive) {  // KEY.NAME.unpacked
+    const std::string name = path.stem().string();
+    cached.root = name.substr(name.find('.') + 1);
+  }
   if (path.extension() != kSuffix) return cached;
   const OpenFile file(path, O_RDONLY);
   std::string header(static_cast<size_t>(kHeaderBytes), '\0');
@@ -202,30 +122,37 @@ CachedImages described(const fs::path& path, int64_t bytes) {
 
 }  // namespace
 
-fs::path image_cache_folder() {
-  const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && *cache != '\0') return fs::path(cache) / "dtrain" / "data";
-  const char* home = std::getenv("HOME");
-  if (home != nullptr && *home != '\0') return fs::path(home) / ".cache" / "dtrain" / "data";
-  throw Error(ExitCode::kUsage,
-              "there is no place for decoded pictures: set HOME or XDG_CACHE_HOME, or use data.cache: none");
-}
-
 int64_t image_cache_bytes(int64_t images, int64_t bytes_of_one) {
   return kHeaderBytes + images * bytes_of_one;
+}
+
+bool can_cache_images(int64_t bytes, double most_gigabytes, const fs::path& root) {
+  if (static_cast<double>(bytes) > most_gigabytes * 1e9) return false;
+  try {
+    fs::path folder = cache_folder();
+    const std::string all = root_of(root);
+    const std::vector<CachedImages> files = list_image_caches();
+    if (std::any_of(files.begin(), files.end(),
+                    [&](const CachedImages& file) { return file.bytes == bytes && file.root == all; }))
+      return true;
+    while (!fs::exists(folder)) folder = folder.parent_path();
+    return ::access(folder.c_str(), W_OK) == 0 &&
+           fs::space(folder).available >= static_cast<uintmax_t>(bytes);
+  } catch (const std::exception&) {  // there is no such folder
+    return false;
+  }
 }
 
 at::Tensor cached_images(const ImageSet& set, const ImageCacheOptions& options) {
   const auto images = static_cast<int64_t>(set.files.size());
   const int64_t bytes = image_cache_bytes(images, set.bytes_of_one());
-  const fs::path folder = image_cache_folder();
-  const fs::path path = folder / (key_of(set) + kSuffix);
-  if (!is_complete(OpenFile(path, O_RDONLY), bytes)) {
-    std::error_code code;
-    fs::create_directories(folder, code);
-    if (code) fail_on(folder, "cannot be made", code.value());
-    require_room(set, folder, bytes, options.most_gigabytes);
-    make_once(set, path, bytes, options);
+  const fs::path path = cache_folder() / (key_of(set) + kSuffix);
+  const auto is_there = [&] { return is_complete(OpenFile(path, O_RDONLY), bytes); };
+  if (!is_there()) {
+    require_cache_room(bytes, options.most_gigabytes,
+                       fmt::format("the {} take {} decoded", counted(images, "picture"), human_bytes(bytes)),
+                       "use a smaller data.image.size, or data.cache: none");
+    make_cache_file(path, is_there, [&](const OpenFile& file) { decode_into(file, set, bytes, options); });
   }
   const OpenFile file(path, O_RDONLY);
   file.check(file.is_open(), "cannot be opened");
@@ -238,23 +165,24 @@ at::Tensor cached_images(const ImageSet& set, const ImageCacheOptions& options) 
 std::vector<CachedImages> list_image_caches() {
   std::vector<CachedImages> found;
   std::error_code code;
-  for (fs::directory_iterator entry(image_cache_folder(), code), end; !code && entry != end;
+  for (fs::directory_iterator entry(cache_folder(), code), end; !code && entry != end;
        entry.increment(code)) {
     const fs::path extension = entry->path().extension();
-    if (extension != kSuffix && extension != kPartial) continue;
+    if (extension != kSuffix && extension != kPartialCacheFile && extension != kUnpackedArchive) continue;
     std::error_code gone;
     const auto bytes = static_cast<int64_t>(entry->file_size(gone));
     if (!gone) found.push_back(described(entry->path(), bytes));
   }
   if (code && code != std::errc::no_such_file_or_directory)
-    fail_on(image_cache_folder(), "cannot be read", code.value());
+    fail_on_cache(cache_folder(), "cannot be read", code.value());
   std::sort(found.begin(), found.end(),
             [](const CachedImages& one, const CachedImages& other) { return one.file < other.file; });
   return found;
 }
 
 void remove_image_cache(const CachedImages& cached) {
-  if (::unlink(cached.file.c_str()) != 0 && errno != ENOENT) fail_on(cached.file, "cannot be removed", errno);
+  if (::unlink(cached.file.c_str()) != 0 && errno != ENOENT)
+    fail_on_cache(cached.file, "cannot be removed", errno);
 }
 
 }  // namespace dtrain

@@ -13,11 +13,12 @@
 
 namespace dtrain {
 
-// ${XDG_CACHE_HOME:-~/.cache}/dtrain/data. Throws Error(kUsage) if neither variable (HOME) is set.
-std::filesystem::path image_cache_folder();
-
 // The bytes of the file for a set of that many images.
 int64_t image_cache_bytes(int64_t images, int64_t bytes_of_one);
+
+// Whether a file of that many bytes for images below `root` is allowed and fits on the disk, or is there
+// already.
+bool can_cache_images(int64_t bytes, double most_gigabytes, const std::filesystem::path& root);
 
 struct ImageCacheOptions {
   double most_gigabytes = 50;  // data.cache_gigabytes
@@ -33,12 +34,12 @@ struct ImageCacheOptions {
 // Error(kDisk) if the disk is too small.
 at::Tensor cached_images(const ImageSet& set, const ImageCacheOptions& options);
 
-// A file of the cache.
+// A file of the cache: images, or an unpacked archive.
 struct CachedImages {
   std::filesystem::path file;
   int64_t bytes = 0;
-  std::string root;  // of the images it was made from; empty: it is unfinished or damaged
-  int64_t images = 0;
+  std::string root;    // of the images it was made from, or the archive's name; empty: unfinished or damaged
+  int64_t images = 0;  // 0: an archive
   std::vector<int64_t> shape;
 };
 

@@ -53,6 +53,7 @@ struct ImageSpec {
   std::vector<int64_t> size;          // image_folder, tar: height, width
   std::string fit = "stretch";        // image_folder, tar: stretch | crop | pad
   int64_t channels = 3;               // image_folder, tar: 1 | 3
+  bool scaled_decoding = false;       // image_folder, tar
   ChannelNumbers mean;                // not given: DataSpec::mean
   ChannelNumbers standard_deviation;  // the same
 };

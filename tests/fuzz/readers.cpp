@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <numeric>
 #include <stdexcept>
@@ -9,6 +10,7 @@
 #include "checkpoint/safetensors.h"
 #include "core/error.h"
 #include "files.h"
+#include "images/image_cache.h"
 #include "images/image_file.h"
 #include "job_file/load.h"
 #include "pictures/archives.h"
@@ -86,9 +88,13 @@ void read_safetensors(const fs::path& path) {
 }
 
 void read_archive(const fs::path& path) {
+  static const TemporaryFolder folder;
+  ::setenv("XDG_CACHE_HOME", folder.path().c_str(), 1);  // where packed ones are unpacked
+  for (const CachedImages& unpacked : list_image_caches()) remove_image_cache(unpacked);
   DataSpec spec;
   spec.split.test = 0.5;
   spec.split.seed = 1;
+  spec.cache_gigabytes = 0.01;
   try {
     const PictureList list = list_archives(path, spec);
     for (const ListedPicture& picture : list.pictures) sum_of(read_image(list.root, picture.file));
