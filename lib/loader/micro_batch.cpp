@@ -42,7 +42,7 @@ Batch MicroBatch::assemble() const {
   if (stored_.inputs.scalar_type() == at::kByte) {
     batch.inputs = normalised(batch.inputs, format_);
   } else if (format_.channels_last && batch.inputs.dim() == 4) {
-    batch.inputs = batch.inputs.contiguous(at::MemoryFormat::ChannelsLast);
+    batch.inputs = batch.inputs.clone(at::MemoryFormat::ChannelsLast);  // one channel's strides, too
   }
   return batch;
 }
