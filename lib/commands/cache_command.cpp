@@ -12,18 +12,23 @@ namespace dtrain {
 namespace {
 
 Event cache_json(const CachedImages& cached) {
-  return {{"file", cached.file.string()},
-          {"bytes", cached.bytes},
-          {"source", cached.root},
-          {"images", cached.images},
-          {"shape", cached.shape}};
+  Event json = {{"file", cached.file.string()},
+                {"bytes", cached.bytes},
+                {"source", cached.root},
+                {"images", cached.images},
+                {"shape", cached.shape}};
+  if (cached.bad) json["bad"] = *cached.bad;
+  return json;
 }
 
 std::string cache_line(const CachedImages& cached) {
-  const std::string what = cached.root.empty()
-                               ? "unfinished, or damaged"
-                               : fmt::format("{} of [{}] from {}", counted(cached.images, "picture"),
-                                             fmt::join(cached.shape, ", "), printable(cached.root, 1000));
+  const std::string what =
+      cached.root.empty() ? "unfinished, or damaged"
+      : cached.bad
+          ? fmt::format("list of {} that cannot be read, of {} from {}", with_separators(*cached.bad),
+                        counted(cached.images, "picture"), printable(cached.root, 1000))
+          : fmt::format("{} of [{}] from {}", counted(cached.images, "picture"),
+                        fmt::join(cached.shape, ", "), printable(cached.root, 1000));
   return fmt::format("{:>10}  {}", human_bytes(cached.bytes), what);
 }
 

@@ -9,6 +9,7 @@
 #include "inference/evaluate_replicas.h"
 #include "inference/evaluation_text.h"
 #include "inference/find_checkpoint.h"
+#include "plan/warnings.h"
 
 namespace dtrain {
 namespace {
@@ -29,13 +30,15 @@ ExitCode eval_command(const EvalOptions& options) {
   report_warnings(point.warnings, std::cerr);
   const EvaluationJob evaluation{point.checkpoint, overrides_of(options), options.replicas, options.split};
   LoadedSpec loaded;
-  const JobPlan job = job_of_checkpoint(point.checkpoint, evaluation.overrides, find_dataset, loaded);
+  JobPlan job = job_of_checkpoint(point.checkpoint, evaluation.overrides, find_dataset, loaded);
   report_notes(loaded.notes, std::cerr);
+  if (loaded.ok() && prepare_data(job.data, job.spec.data, /*quiet=*/options.json))
+    job = job_of_checkpoint(point.checkpoint, evaluation.overrides, find_dataset, loaded);
   if (!loaded.ok()) {
     report_problems(loaded.problems, std::cerr);
     return ExitCode::kUsage;
   }
-  prepare_data(job, /*quiet=*/options.json);
+  report_warnings(data_warnings(job), std::cerr);
   EvaluationSums sums;
   if (options.replicas == 1) {
     sums = evaluate_alone(evaluation, job);

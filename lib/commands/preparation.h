@@ -28,7 +28,8 @@ class CountingLine {
   bool told_ = false;
 };
 
-// prepare_dataset() for the job, with its progress. `quiet`: shows nothing.
-void prepare_data(const JobPlan& job, bool quiet);
+// prepare_dataset(), with its progress. `quiet`: shows nothing. Returns whether find_dataset() now knows more
+// than `data`: the job has to be planned again.
+bool prepare_data(const DatasetInfo& data, const DataSpec& spec, bool quiet);
 
 }  // namespace dtrain

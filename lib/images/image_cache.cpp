@@ -33,6 +33,8 @@ namespace fs = std::filesystem;
 constexpr int kFormat = 1;              // of the files, and of how their images are decoded and scaled
 constexpr int64_t kHeaderBytes = 4096;  // JSON, then zeros; the images follow, aligned to a page
 constexpr const char* kSuffix = ".images";
+constexpr const char* kListSuffix = ".bad";
+constexpr int64_t kMostListBytes = int64_t{1} << 30;
 constexpr const char* kPartial = ".partial";
 constexpr const char* kLock = ".lock";
 constexpr auto kLookAgain = std::chrono::milliseconds(50);
@@ -40,8 +42,8 @@ constexpr auto kLookAgain = std::chrono::milliseconds(50);
 [[noreturn]] void fail_on(const fs::path& path, const std::string& what, int error) {
   throw Error(
       file_failure_code(error),
-      fmt::format("{}: {}: {}; XDG_CACHE_HOME names another folder for the cache, and data.cache: none does "
-                  "without",
+      fmt::format("{}: {}: {}; XDG_CACHE_HOME names another folder for the cache; data.cache: none, with "
+                  "data.on_bad_example: error, does without",
                   printable(path.string(), 1000), what, std::strerror(error)));
 }
 
@@ -89,15 +91,21 @@ std::string key_of(const ImageSet& set) {
   for (const int64_t side : set.shape) add(side);
   std::string looked_at;  // many images of an archive follow each other
   struct stat status {};
+  int fault = 0;
   for (const ImageFile& file : set.files) {
     if (file.path != looked_at) {
       const fs::path path = set.root / file.path;
-      if (::stat(path.c_str(), &status) != 0)
-        throw Error(file_failure_code(errno, ExitCode::kData),
-                    fmt::format("{}: {}", printable(path.string(), 1000), std::strerror(errno)));
+      status = {};
+      const bool readable =
+          ::stat(path.c_str(), &status) == 0 && ::faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) == 0;
+      fault = readable ? 0 : errno;
+      if (file_failure_code(fault, ExitCode::kData) == ExitCode::kDisk)
+        throw Error(ExitCode::kDisk,
+                    fmt::format("{}: {}", printable(path.string(), 1000), std::strerror(fault)));
       looked_at = file.path;
     }
     sum.add(file.path.c_str(), file.path.size() + 1);
+    if (fault != 0) add(fault);  // such as a link to nowhere
     add(status.st_size);
     add(status.st_mtim.tv_sec);
     add(status.st_mtim.tv_nsec);
@@ -140,8 +148,52 @@ void require_room(const ImageSet& set, const fs::path& folder, int64_t bytes, do
                     human_bytes(static_cast<int64_t>(space.available))));
 }
 
-// Decodes the images into a file of another name first, so that the cache never has half of them.
-void make_file(const ImageSet& set, const fs::path& path, int64_t bytes, const ImageCacheOptions& options) {
+// Reads all images into `out`, which may be nullptr. `bad`: gets those that cannot be read, which otherwise
+// are an error.
+void read_all(const ImageSet& set, uint8_t* out, const ImageCacheOptions& options, BadImages* bad) {
+  std::vector<int64_t> all(set.files.size());
+  std::iota(all.begin(), all.end(), int64_t{0});
+  int64_t done = 0;
+  ImageCalls calls;
+  if (options.on_progress)
+    calls.on_image = [&done, &options, &all] { options.on_progress(++done, std::ssize(all)); };
+  if (bad != nullptr)
+    calls.on_bad = [bad](int64_t at, const std::string& fault) { bad->push_back({at, fault}); };
+  read_image_set(set, all, out, options.threads, calls);
+  if (bad == nullptr) return;
+  std::sort(bad->begin(), bad->end(),
+            [](const BadImage& one, const BadImage& other) { return one.index < other.index; });
+}
+
+// Closes the gaps that bad images leave between the others.
+void close_gaps(const ImageSet& set, uint8_t* images, const BadImages& bad) {
+  auto next = bad.begin();
+  int64_t kept = 0;
+  for (int64_t index = 0; index < std::ssize(set.files); ++index) {
+    if (next != bad.end() && next->index == index) {
+      ++next;
+      continue;
+    }
+    const int64_t bytes = set.bytes_of_one();
+    if (kept < index) std::copy_n(images + index * bytes, bytes, images + kept * bytes);
+    ++kept;
+  }
+}
+
+fs::path file_for(const ImageSet& set) { return image_cache_folder() / (key_of(set) + kSuffix); }
+
+// What was read belongs to the files as they were before.
+void require_unchanged(const ImageSet& set, const fs::path& file) {
+  if (file_for(set) == file) return;
+  throw Error(ExitCode::kData,
+              printable(set.root.string(), 1000) +
+                  ": pictures have changed while they were read; start again when none does");
+}
+
+// Decodes the images into a file of another name first, so that the cache never has half of them. `bad`: gets
+// those that cannot be read, and the file becomes that of the others.
+void make_file(const ImageSet& set, fs::path path, int64_t bytes, const ImageCacheOptions& options,
+               BadImages* bad) {
   const fs::path partial = path.string() + kPartial;
   const OpenFile file(partial, O_RDWR | O_CREAT | O_TRUNC);
   file.check(file.is_open(), "cannot be made");
@@ -149,14 +201,20 @@ void make_file(const ImageSet& set, const fs::path& path, int64_t bytes, const I
     const int failed = ::posix_fallocate(file.descriptor(), 0, bytes);  // a full disk is found now
     if (failed != 0) fail_on(partial, "cannot be made", failed);
     const std::shared_ptr<uint8_t> memory = map_file(file, bytes, PROT_READ | PROT_WRITE);
-    const std::string header = header_of(set);
+    read_all(set, memory.get() + kHeaderBytes, options, bad);
+    std::string header = header_of(set);
+    if (bad != nullptr && !bad->empty()) {
+      const ImageSet others = without(set, *bad);
+      close_gaps(set, memory.get() + kHeaderBytes, *bad);
+      const fs::path of_others = file_for(others);
+      require_unchanged(set, path);
+      path = of_others;
+      header = header_of(others);
+      file.check(::ftruncate(file.descriptor(),
+                             image_cache_bytes(std::ssize(others.files), set.bytes_of_one())) == 0,
+                 "cannot be made smaller");
+    }
     std::copy(header.begin(), header.end(), memory.get());
-    std::vector<int64_t> all(set.files.size());
-    std::iota(all.begin(), all.end(), int64_t{0});
-    int64_t done = 0;
-    read_image_set(set, all, memory.get() + kHeaderBytes, options.threads, [&] {
-      if (options.on_progress) options.on_progress(++done, std::ssize(all));
-    });
     file.check(::fsync(file.descriptor()) == 0, "cannot be written");
     file.check(::rename(partial.c_str(), path.c_str()) == 0, "cannot be renamed");
   } catch (...) {
@@ -168,8 +226,10 @@ void make_file(const ImageSet& set, const fs::path& path, int64_t bytes, const I
 // Whether the file is there and whole.
 bool is_complete(const OpenFile& file, int64_t bytes) { return file.is_open() && file.size() == bytes; }
 
-// Makes the file unless another process does so meanwhile. The lock of one that dies is free at once.
-void make_once(const ImageSet& set, const fs::path& path, int64_t bytes, const ImageCacheOptions& options) {
+// Calls `make`, which makes the file `path` or what stands for it, unless `is_made` says that another process
+// has done so meanwhile. The lock of one that dies is free at once.
+void make_once(const fs::path& path, const std::function<bool()>& is_made,
+               const std::function<void()>& make) {
   const fs::path lock_path = path.string() + kLock;
   const OpenFile lock(lock_path, O_RDWR | O_CREAT);
   lock.check(lock.is_open(), "cannot be made");
@@ -177,13 +237,73 @@ void make_once(const ImageSet& set, const fs::path& path, int64_t bytes, const I
     lock.check(errno == EWOULDBLOCK || errno == EINTR, "cannot be locked");
     std::this_thread::sleep_for(kLookAgain);
   }
-  if (is_complete(OpenFile(path, O_RDONLY), bytes)) return;
-  make_file(set, path, bytes, options);
+  if (is_made()) return;
+  make();
   ::unlink(lock_path.c_str());  // who waits for it finds the file
 }
 
+void make_cache_folder() {
+  const fs::path folder = image_cache_folder();
+  std::error_code code;
+  fs::create_directories(folder, code);
+  if (code) fail_on(folder, "cannot be made", code.value());
+}
+
+// A list of bad images as it is kept; nullopt: there is none, or it is another program's.
+struct BadList {
+  std::string root;
+  int64_t images = 0;
+  BadImages bad;
+};
+
+std::optional<BadList> read_bad_list(const fs::path& path) {
+  std::error_code none;
+  if (!fs::exists(path, none)) return std::nullopt;
+  const auto json = nlohmann::json::parse(read_file(path, kMostListBytes, ExitCode::kDisk), nullptr,
+                                          /*allow_exceptions=*/false);
+  BadList list;
+  try {
+    json.at("root").get_to(list.root);
+    json.at("images").get_to(list.images);
+    for (const auto& [index, fault] : json.at("bad").get<std::vector<std::pair<int64_t, std::string>>>()) {
+      if (index < (list.bad.empty() ? 0 : list.bad.back().index + 1) || index >= list.images)
+        return std::nullopt;
+      list.bad.push_back({index, fault});
+    }
+  } catch (const nlohmann::json::exception&) {
+    return std::nullopt;
+  }
+  return list;
+}
+
+void write_bad_list(const fs::path& path, const ImageSet& set, const BadImages& bad) {
+  nlohmann::ordered_json json = {{"root", fs::absolute(set.root).lexically_normal().string()},
+                                 {"images", set.files.size()},
+                                 {"bad", nlohmann::ordered_json::array()}};
+  for (const BadImage& one : bad) json["bad"].push_back({one.index, one.fault});
+  write_file_atomically(path, json.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+}
+
+// What the file or the list of the set's cache says of its bad images.
+std::optional<BadImages> known_by(const ImageSet& set, const fs::path& images, const fs::path& list) {
+  const auto count = std::ssize(set.files);
+  if (is_complete(OpenFile(images, O_RDONLY), image_cache_bytes(count, set.bytes_of_one())))
+    return BadImages();  // no image was a bad one
+  const std::optional<BadList> kept = read_bad_list(list);
+  if (!kept || kept->images != count) return std::nullopt;
+  return kept->bad;
+}
+
 CachedImages described(const fs::path& path, int64_t bytes) {
-  CachedImages cached{.file = path, .bytes = bytes, .root = {}, .images = 0, .shape = {}};
+  CachedImages cached{.file = path, .bytes = bytes, .root = {}, .images = 0, .shape = {}, .bad = {}};
+  if (path.extension() == kListSuffix) {
+    if (const std::optional<BadList> list = read_bad_list(path)) {
+      cached.root = list->root;
+      cached.images = list->images;
+      cached.bad = std::ssize(list->bad);
+    }
+    return cached;
+  }
   if (path.extension() != kSuffix) return cached;
   const OpenFile file(path, O_RDONLY);
   std::string header(static_cast<size_t>(kHeaderBytes), '\0');
@@ -195,7 +315,7 @@ CachedImages described(const fs::path& path, int64_t bytes) {
     json.at("shape").get_to(cached.shape);
     json.at("root").get_to(cached.root);
   } catch (const nlohmann::json::exception&) {  // another program's
-    return {.file = path, .bytes = bytes, .root = {}, .images = 0, .shape = {}};
+    return {.file = path, .bytes = bytes, .root = {}, .images = 0, .shape = {}, .bad = {}};
   }
   return cached;
 }
@@ -215,17 +335,48 @@ int64_t image_cache_bytes(int64_t images, int64_t bytes_of_one) {
   return kHeaderBytes + images * bytes_of_one;
 }
 
+ImageSet without(const ImageSet& set, const BadImages& bad) {
+  ImageSet others{.root = set.root, .files = {}, .shape = set.shape, .fit = set.fit};
+  auto next = bad.begin();
+  for (int64_t index = 0; index < std::ssize(set.files); ++index) {
+    const bool is_bad = next != bad.end() && next->index == index;
+    is_bad ? static_cast<void>(++next) : others.files.push_back(set.files[static_cast<size_t>(index)]);
+  }
+  return others;
+}
+
+std::optional<BadImages> known_bad_images(const ImageSet& set) {
+  const fs::path images = file_for(set);
+  return known_by(set, images, fs::path(images).replace_extension(kListSuffix));
+}
+
+BadImages find_bad_images(const ImageSet& set, const ImageCacheOptions& options, bool caches) {
+  const fs::path images = file_for(set), list = fs::path(images).replace_extension(kListSuffix);
+  std::optional<BadImages> bad = known_by(set, images, list);
+  if (bad) return *bad;
+  make_cache_folder();
+  const int64_t bytes = image_cache_bytes(std::ssize(set.files), set.bytes_of_one());
+  if (caches) require_room(set, image_cache_folder(), bytes, options.most_gigabytes);
+  make_once(
+      images, [&] { return (bad = known_by(set, images, list)).has_value(); },
+      [&] {
+        bad = BadImages();
+        caches ? make_file(set, images, bytes, options, &*bad) : read_all(set, nullptr, options, &*bad);
+        require_unchanged(set, images);
+        write_bad_list(list, set, *bad);
+      });
+  return *bad;
+}
+
 at::Tensor cached_images(const ImageSet& set, const ImageCacheOptions& options) {
   const auto images = static_cast<int64_t>(set.files.size());
   const int64_t bytes = image_cache_bytes(images, set.bytes_of_one());
-  const fs::path folder = image_cache_folder();
-  const fs::path path = folder / (key_of(set) + kSuffix);
-  if (!is_complete(OpenFile(path, O_RDONLY), bytes)) {
-    std::error_code code;
-    fs::create_directories(folder, code);
-    if (code) fail_on(folder, "cannot be made", code.value());
-    require_room(set, folder, bytes, options.most_gigabytes);
-    make_once(set, path, bytes, options);
+  const fs::path path = file_for(set);
+  const auto is_made = [&] { return is_complete(OpenFile(path, O_RDONLY), bytes); };
+  if (!is_made()) {
+    make_cache_folder();
+    require_room(set, image_cache_folder(), bytes, options.most_gigabytes);
+    make_once(path, is_made, [&] { make_file(set, path, bytes, options, /*bad=*/nullptr); });
   }
   const OpenFile file(path, O_RDONLY);
   file.check(file.is_open(), "cannot be opened");
@@ -241,7 +392,7 @@ std::vector<CachedImages> list_image_caches() {
   for (fs::directory_iterator entry(image_cache_folder(), code), end; !code && entry != end;
        entry.increment(code)) {
     const fs::path extension = entry->path().extension();
-    if (extension != kSuffix && extension != kPartial) continue;
+    if (extension != kSuffix && extension != kPartial && extension != kListSuffix) continue;
     std::error_code gone;
     const auto bytes = static_cast<int64_t>(entry->file_size(gone));
     if (!gone) found.push_back(described(entry->path(), bytes));

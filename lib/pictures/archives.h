@@ -8,10 +8,10 @@
 
 namespace dtrain {
 
-// Lists the archives at `place`: one .tar file, or those of a folder, by name. The names say which part an
-// archive belongs to: "train", "test", and "val" or "validation" between dots, hyphens and underscores;
-// others are for training. A .cls file has the class, a number from 0 or a word; numbers can get names by
-// spec.class_names. Other files of an example are left out.
+// Lists the archives at `place`, for divided(): one .tar file, or those of a folder, by name. The names say
+// which part an archive belongs to: "train", "test", and "val" or "validation" between dots, hyphens and
+// underscores; others are for training. A .cls file has the class, a number from 0 or a word; numbers can get
+// names by spec.class_names. Other files of an example are left out.
 //
 // The archives are not packed, so that a picture is read where it lies; nothing is unpacked, and names of
 // members are names only. Throws Error(kData) that names the archive and the member: damaged, packed (with
