@@ -5,6 +5,7 @@
 
 #include "commands/commands.h"
 #include "core/text.h"
+#include "images/cache_file.h"
 #include "images/image_cache.h"
 #include "metrics/event.h"
 
@@ -21,15 +22,19 @@ Event cache_json(const CachedImages& cached) {
   return json;
 }
 
+std::string content_of(const CachedImages& cached) {
+  const std::string root = printable(cached.root, 1000);
+  if (cached.root.empty()) return "unfinished, or damaged";
+  const std::string pictures = counted(cached.images, "picture");
+  if (cached.bad)
+    return fmt::format("list of {} that cannot be read, of {} from {}", with_separators(*cached.bad),
+                       pictures, root);
+  if (cached.images == 0) return root + ", unpacked";
+  return fmt::format("{} of [{}] from {}", pictures, fmt::join(cached.shape, ", "), root);
+}
+
 std::string cache_line(const CachedImages& cached) {
-  const std::string what =
-      cached.root.empty() ? "unfinished, or damaged"
-      : cached.bad
-          ? fmt::format("list of {} that cannot be read, of {} from {}", with_separators(*cached.bad),
-                        counted(cached.images, "picture"), printable(cached.root, 1000))
-          : fmt::format("{} of [{}] from {}", counted(cached.images, "picture"),
-                        fmt::join(cached.shape, ", "), printable(cached.root, 1000));
-  return fmt::format("{:>10}  {}", human_bytes(cached.bytes), what);
+  return fmt::format("{:>10}  {}", human_bytes(cached.bytes), content_of(cached));
 }
 
 }  // namespace
@@ -44,7 +49,7 @@ ExitCode cache_command(const CacheCommandOptions& options) {
     files.push_back(cache_json(cached));
     bytes += cached.bytes;
   }
-  const std::string folder = image_cache_folder().string();
+  const std::string folder = cache_folder().string();
   if (options.json) {
     std::cout << event_text(Event{
                      {"folder", folder}, {"bytes", bytes}, {"cleared", options.clear}, {"files", files}})

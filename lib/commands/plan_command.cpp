@@ -164,6 +164,8 @@ void print_plan(const JobPlan& job) {
                               : "not known: none was read yet, and all are counted; dtrain run reads them");
   if (const int64_t bytes = prepared_bytes(data, job.spec.data); bytes > 0)
     print_line("cache", fmt::format("{} of decoded pictures on the disk", human_bytes(bytes)));
+  else if (is_picture_dataset(data.name))
+    print_line("cache", "none: pictures are decoded whenever a batch needs them");
   print_line("input",
              fmt::format("{} {}, {}", to_string(data.image_shape), data.has_pixels ? "uint8" : "numbers",
                          data.targets > 0 ? counted(data.targets, "number") + " to predict"

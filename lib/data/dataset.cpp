@@ -372,6 +372,11 @@ void prepare_dataset(const DatasetInfo& info, const DataSpec& spec, const OnPrep
   if (is_picture_dataset(info.name) && !info.source.empty()) prepare_pictures(info, spec, on_progress);
 }
 
+std::string resolve_cache(const DatasetInfo& info, const DataSpec& spec) {
+  if (spec.cache != "auto" || !is_picture_dataset(info.name) || info.source.empty()) return spec.cache;
+  return can_cache_pictures(info, spec) ? "disk" : "none";
+}
+
 int64_t prepared_bytes(const DatasetInfo& info, const DataSpec& spec) {
   return is_picture_dataset(info.name) && spec.cache != "none" ? picture_cache_bytes(info, spec) : 0;
 }

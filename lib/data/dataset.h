@@ -96,6 +96,10 @@ using OnPrepared = std::function<void(int64_t done, int64_t all)>;
 // dataset that is not there. Throws as load_dataset() does.
 void prepare_dataset(const DatasetInfo& info, const DataSpec& spec, const OnPrepared& on_progress = {});
 
+// spec.cache with `auto` resolved: "disk" where such a file is allowed and fits on the disk, else "none".
+// Other values, and those of datasets without such a file, stay as they are.
+std::string resolve_cache(const DatasetInfo& info, const DataSpec& spec);
+
 // How large the file is that prepare_dataset() makes; 0: it makes none.
 int64_t prepared_bytes(const DatasetInfo& info, const DataSpec& spec);
 

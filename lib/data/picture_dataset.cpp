@@ -42,7 +42,8 @@ ImageSet image_set_of(const PictureList& all, const DataSpec& spec) {
   ImageSet set{.root = all.root,
                .files = {},
                .shape = {spec.image.channels, spec.image.size.at(0), spec.image.size.at(1)},
-               .fit = fit_of(spec.image.fit)};
+               .fit = fit_of(spec.image.fit),
+               .scaled_decoding = spec.image.scaled_decoding};
   for (const ListedPicture& picture : all.pictures) set.files.push_back(picture.file);
   return set;
 }
@@ -160,6 +161,12 @@ void prepare_pictures(const DatasetInfo& info, const DataSpec& spec, const OnPre
                     "; dtrain data check names all such pictures, and data.on_bad_example: skip "
                     "leaves them out");
   }
+}
+
+bool can_cache_pictures(const DatasetInfo& info, const DataSpec& spec) {
+  const ImageSet set = image_set_of(listed(info.name, info.source, spec, Reading::kBefore).list, spec);
+  return can_cache_images(image_cache_bytes(std::ssize(set.files), set.bytes_of_one()), spec.cache_gigabytes,
+                          set.root);
 }
 
 int64_t picture_cache_bytes(const DatasetInfo& info, const DataSpec& spec) {

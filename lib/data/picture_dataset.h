@@ -35,6 +35,9 @@ Dataset load_pictures(const DatasetInfo& info, const DataSpec& spec);
 // spec.on_bad_example skip finds those that cannot be read, as list_pictures() does.
 void prepare_pictures(const DatasetInfo& info, const DataSpec& spec, const OnPrepared& on_progress);
 
+// Whether their file is allowed in the cache and fits on the disk, or is there already.
+bool can_cache_pictures(const DatasetInfo& info, const DataSpec& spec);
+
 // The bytes of their file in the cache: of all pictures at info.source, or if that is empty, of those of
 // `info`.
 int64_t picture_cache_bytes(const DatasetInfo& info, const DataSpec& spec);

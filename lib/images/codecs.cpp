@@ -11,13 +11,17 @@ namespace dtrain {
 
 void refuse_image(const std::string& fault) { throw Error(ExitCode::kData, fault); }
 
-at::Tensor rows_of_pixels(int64_t width, int64_t height, int64_t channels) {
+void require_size(int64_t width, int64_t height) {
   const bool fits = width >= 1 && height >= 1 && width <= kMaxImageSide && height <= kMaxImageSide &&
                     width * height <= kMaxImagePixels;
   if (!fits) {
     refuse_image(fmt::format("{} x {} pixels, where sides of 1 to {} and {} pixels in all can be read", width,
                              height, with_separators(kMaxImageSide), with_separators(kMaxImagePixels)));
   }
+}
+
+at::Tensor rows_of_pixels(int64_t width, int64_t height, int64_t channels) {
+  require_size(width, height);
   return at::empty({height, width, channels}, at::kByte);
 }
 

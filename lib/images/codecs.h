@@ -18,6 +18,9 @@ at::Tensor decode_png(const std::string& bytes);
 at::Tensor decode_pnm(const std::string& bytes);
 at::Tensor decode_webp(const std::string& bytes);  // of an animation the first frame
 
+// The same at the smallest fraction of its size (a half, a quarter, an eighth) that is not below `smallest`.
+at::Tensor decode_jpeg_smaller(const std::string& bytes, SmallestSize smallest);
+
 // Each tells what the header of such a file says. They throw as the above; the size may be beyond the limits.
 ImageFacts jpeg_facts(const std::string& bytes);
 ImageFacts png_facts(const std::string& bytes);
@@ -27,7 +30,10 @@ ImageFacts webp_facts(const std::string& bytes);
 // Throws Error(kData) with that text.
 [[noreturn]] void refuse_image(const std::string& fault);
 
-// Memory for an image of this size. Throws Error(kData) if it is beyond the limits.
+// Throws Error(kData) if an image of this size is beyond the limits.
+void require_size(int64_t width, int64_t height);
+
+// Memory for an image of this size. Throws as require_size().
 at::Tensor rows_of_pixels(int64_t width, int64_t height, int64_t channels);
 
 // Red, green, blue and opacity, uint8 [height, width, 4], on white: uint8 [height, width, 3].

@@ -10,15 +10,17 @@
 #include <string>
 #include <vector>
 
+#include "images/bad_list.h"
 #include "images/image_set.h"
 
 namespace dtrain {
 
-// ${XDG_CACHE_HOME:-~/.cache}/dtrain/data. Throws Error(kUsage) if neither variable (HOME) is set.
-std::filesystem::path image_cache_folder();
-
 // The bytes of the file for a set of that many images.
 int64_t image_cache_bytes(int64_t images, int64_t bytes_of_one);
+
+// Whether a file of that many bytes for images below `root` is allowed and fits on the disk, or is there
+// already.
+bool can_cache_images(int64_t bytes, double most_gigabytes, const std::filesystem::path& root);
 
 struct ImageCacheOptions {
   double most_gigabytes = 50;  // data.cache_gigabytes
@@ -27,23 +29,14 @@ struct ImageCacheOptions {
   std::function<void(int64_t done, int64_t all)> on_progress = {};
 };
 
-// An image of a set that cannot be read: its place in the set, and why.
-struct BadImage {
-  int64_t index = 0;
-  std::string fault;
-};
-using BadImages = std::vector<BadImage>;  // in the order of the set
-
-// Those of `set` that cannot be read. The first call for images with these names, sizes, times of change,
-// shape and fit reads all of them, and keeps the list in the cache, even an empty one; another process that
-// does so is waited for. `caches`: what can be read then goes into the file of cached_images() for the set
-// without the others. Throws like cached_images(), but not for an image.
+// The images of `set` that cannot be read. The first call for images with these names, sizes, times of
+// change, shape and fit reads all of them, and keeps the list in the cache, even an empty one; another
+// process that does so is waited for. `caches`: what can be read then goes into the file of cached_images()
+// for the set without the others. Throws like cached_images(), but not for an image.
 BadImages find_bad_images(const ImageSet& set, const ImageCacheOptions& options, bool caches);
 
 // The same as far as it is known; nullopt: the images were not read yet.
 std::optional<BadImages> known_bad_images(const ImageSet& set);
-
-ImageSet without(const ImageSet& set, const BadImages& bad);
 
 // All images of `set`, uint8 [n, channels, height, width], mapped from its file: they must not be written to.
 // Makes the file first if there is none for images with these names, sizes, times of change, shape and fit,
@@ -52,12 +45,12 @@ ImageSet without(const ImageSet& set, const BadImages& bad);
 // Error(kDisk) if the disk is too small.
 at::Tensor cached_images(const ImageSet& set, const ImageCacheOptions& options);
 
-// A file of the cache.
+// A file of the cache: images, or an unpacked archive.
 struct CachedImages {
   std::filesystem::path file;
   int64_t bytes = 0;
-  std::string root;  // of the images it was made from; empty: it is unfinished or damaged
-  int64_t images = 0;
+  std::string root;    // of the images it was made from, or the archive's name; empty: unfinished or damaged
+  int64_t images = 0;  // 0: an archive
   std::vector<int64_t> shape;
   std::optional<int64_t> bad;  // of a list of images that cannot be read: how many of `images`
 };

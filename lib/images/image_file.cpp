@@ -18,13 +18,14 @@ struct Format {
   at::Tensor (*decode)(const std::string& bytes);
   ImageFacts (*look)(const std::string& bytes);
   std::string fault = {};  // why such files cannot be read
+  at::Tensor (*decode_smaller)(const std::string& bytes, SmallestSize smallest) = nullptr;  // null: cannot
 };
 
 const std::vector<Format>& formats() {
   using namespace std::string_literals;
   static const std::vector<Format> table = {
       {"\x89PNG", decode_png, png_facts},
-      {"\xff\xd8\xff", decode_jpeg, jpeg_facts},
+      {"\xff\xd8\xff", decode_jpeg, jpeg_facts, "", decode_jpeg_smaller},
       {"P5", decode_pnm, pnm_facts},
       {"P6", decode_pnm, pnm_facts},
       {"RIFF", decode_webp, webp_facts},
@@ -49,14 +50,17 @@ const Format& format_of(const std::string& bytes) {
 
 ImageFacts image_facts(const std::string& bytes) { return format_of(bytes).look(bytes); }
 
-at::Tensor decode_image_file(const std::string& bytes) {
-  return format_of(bytes).decode(bytes).permute({2, 0, 1}).unsqueeze(0);
+at::Tensor decode_image_file(const std::string& bytes, SmallestSize smallest) {
+  const Format& format = format_of(bytes);
+  const bool shrinks = format.decode_smaller != nullptr && smallest.height > 0 && smallest.width > 0;
+  const at::Tensor pixels = shrinks ? format.decode_smaller(bytes, smallest) : format.decode(bytes);
+  return pixels.permute({2, 0, 1}).unsqueeze(0);
 }
 
-at::Tensor read_image_file(const std::filesystem::path& path) {
+at::Tensor read_image_file(const std::filesystem::path& path, SmallestSize smallest) {
   const std::string bytes = read_file(path, kMaxImageFileBytes, ExitCode::kData);
   try {
-    return decode_image_file(bytes);
+    return decode_image_file(bytes, smallest);
   } catch (const Error& error) {
     throw Error(error.code(), printable(path.string(), 1000) + ": " + error.what());
   }

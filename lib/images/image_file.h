@@ -26,19 +26,27 @@ struct ImageFacts {
   bool lies_on_its_side() const { return orientation >= 5; }
 };
 
+// How small an image may become while it is decoded. A format with a quick way to decode at a fraction of the
+// size (JPEG: a half, a quarter, an eighth) then uses the smallest one that has at least these sides. 0: the
+// size is kept.
+struct SmallestSize {
+  int64_t height = 0;
+  int64_t width = 0;
+};
+
 // Of the bytes of a whole image file; pixels are not decoded. Throws Error(kData) with the fault, without a
 // file name.
 ImageFacts image_facts(const std::string& bytes);
 
 // The image in the bytes of a whole file, as read_image_file() returns it; errors have no file name.
-at::Tensor decode_image_file(const std::string& bytes);
+at::Tensor decode_image_file(const std::string& bytes, SmallestSize smallest = {});
 
 // The image as uint8 [1, channels, height, width], channels 1 (grey) or 3 (red, green, blue). A photograph is
 // turned as the orientation in its EXIF metadata says (JPEG), inks become colours (CMYK), transparent pixels
 // are blended with white, 16-bit samples are reduced to 8 bits, and of an animation (WebP) only the first
 // frame is read. Any number of threads may read at once. Throws Error(kData) that names the file and the
 // fault.
-at::Tensor read_image_file(const std::filesystem::path& path);
+at::Tensor read_image_file(const std::filesystem::path& path, SmallestSize smallest = {});
 
 // A PNG file of one image, uint8 [channels, height, width] with 1 or 3 channels.
 std::string png_file(const at::Tensor& image);

@@ -11,7 +11,6 @@
 #include "core/files.h"
 #include "core/parallel.h"
 #include "core/text.h"
-#include "images/image_file.h"
 
 namespace dtrain {
 namespace {
@@ -25,7 +24,8 @@ void compute_alone() {
 }
 
 void read_fitted(const ImageSet& set, const ImageFile& file, uint8_t* out) {
-  const at::Tensor image = read_image(set.root, file);
+  const SmallestSize smallest{.height = set.shape[1], .width = set.shape[2]};
+  const at::Tensor image = read_image(set.root, file, set.scaled_decoding ? smallest : SmallestSize());
   try {
     const at::Tensor fitted = fit_images(image, set.shape, set.fit);
     if (out != nullptr) std::copy_n(fitted.const_data_ptr<uint8_t>(), fitted.numel(), out);
@@ -49,16 +49,18 @@ std::string fault_of(const Error& error, const std::string& title) {
 std::string read_image_bytes(const std::filesystem::path& root, const ImageFile& file) {
   if (file.member.empty()) return read_file(root / file.path, kMaxImageFileBytes, ExitCode::kData);
   try {
-    return read_file_part(root / file.path, file.offset, file.bytes, ExitCode::kData);
+    const std::filesystem::path archive =
+        file.unpacked.empty() ? root / file.path : std::filesystem::path(file.unpacked);
+    return read_file_part(archive, file.offset, file.bytes, ExitCode::kData);
   } catch (const Error& error) {
     throw Error(error.code(), title_of(root, file) + ": " + error.what());
   }
 }
 
-at::Tensor read_image(const std::filesystem::path& root, const ImageFile& file) {
+at::Tensor read_image(const std::filesystem::path& root, const ImageFile& file, SmallestSize smallest) {
   const std::string bytes = read_image_bytes(root, file);
   try {
-    return decode_image_file(bytes);
+    return decode_image_file(bytes, smallest);
   } catch (const Error& error) {
     throw Error(error.code(), title_of(root, file) + ": " + error.what());
   }

@@ -12,15 +12,17 @@
 
 #include "core/error.h"
 #include "images/fit.h"
+#include "images/image_file.h"
 
 namespace dtrain {
 
-// An image in a file of its own, or in an archive that is not packed.
+// An image in a file of its own, or in an archive.
 struct ImageFile {
   std::string path;         // below the set's root
   std::string member = {};  // its name in the archive `path`; empty: the file is the image
   int64_t offset = 0;       // of its bytes in the archive
   int64_t bytes = 0;
+  std::string unpacked = {};  // where the archive is unpacked; empty: it is not packed
 
   bool operator==(const ImageFile&) const = default;
 };
@@ -30,6 +32,7 @@ struct ImageSet {
   std::vector<ImageFile> files;
   std::vector<int64_t> shape;  // channels, height, width of every example
   Fit fit = Fit::kStretch;
+  bool scaled_decoding = false;  // a JPEG is decoded at a fraction of its size that is not below `shape`
 
   int64_t bytes_of_one() const { return shape[0] * shape[1] * shape[2]; }
 };
@@ -44,7 +47,7 @@ std::string fault_of(const Error& error, const std::string& title);
 std::string read_image_bytes(const std::filesystem::path& root, const ImageFile& file);
 
 // The image as read_image_file() returns it, which throws for it in the same way.
-at::Tensor read_image(const std::filesystem::path& root, const ImageFile& file);
+at::Tensor read_image(const std::filesystem::path& root, const ImageFile& file, SmallestSize smallest = {});
 
 // Calls `work` with 0 to count - 1, each once, on at most `threads` threads. Each computes alone: LibTorch
 // uses no other threads there. Throws what one of the calls has thrown; some others are then not made.

@@ -5,6 +5,7 @@
 #include <memory>
 #include <new>
 #include <type_traits>
+#include <utility>
 
 #include "images/codecs.h"
 #include "images/exif.h"
@@ -56,6 +57,18 @@ class JpegHeader {
   const std::unique_ptr<std::remove_pointer_t<tjhandle>, int (*)(tjhandle)> decoder_;
 };
 
+// The fractions are those that libjpeg-turbo has SIMD code for.
+tjscalingfactor factor_for(const JpegHeader& header, SmallestSize smallest) {
+  constexpr tjscalingfactor kWhole{1, 1};
+  if (smallest.height <= 0 || smallest.width <= 0) return kWhole;
+  for (const tjscalingfactor factor : {tjscalingfactor{1, 8}, tjscalingfactor{1, 4}, tjscalingfactor{1, 2}}) {
+    if (TJSCALED(header.height, factor) >= smallest.height &&
+        TJSCALED(header.width, factor) >= smallest.width)
+      return factor;
+  }
+  return kWhole;
+}
+
 }  // namespace
 
 ImageFacts jpeg_facts(const std::string& bytes) {
@@ -64,17 +77,24 @@ ImageFacts jpeg_facts(const std::string& bytes) {
   return {"JPEG", header.width, header.height, colours, exif_orientation(bytes)};
 }
 
-at::Tensor decode_jpeg(const std::string& bytes) {
+at::Tensor decode_jpeg(const std::string& bytes) { return decode_jpeg_smaller(bytes, {}); }
+
+at::Tensor decode_jpeg_smaller(const std::string& bytes, SmallestSize smallest) {
   const JpegHeader header(bytes);
+  const int orientation = exif_orientation(bytes);
+  if (orientation >= 5) std::swap(smallest.height, smallest.width);  // it lies on its side
   const int form = header.has_inks() ? TJPF_CMYK : header.colours == TJCS_GRAY ? TJPF_GRAY : TJPF_RGB;
-  at::Tensor pixels = rows_of_pixels(header.width, header.height, tjPixelSize[form]);
+  require_size(header.width, header.height);  // of the file: it is decoded whole, whatever comes out
+  const tjscalingfactor factor = factor_for(header, smallest);
+  const int width = TJSCALED(header.width, factor), height = TJSCALED(header.height, factor);
+  at::Tensor pixels = rows_of_pixels(width, height, tjPixelSize[form]);
   // Warnings mean that data is missing or damaged. The number of scans is limited because a small file could
   // have very many.
   constexpr int kStrict = TJFLAG_STOPONWARNING | TJFLAG_LIMITSCANS | TJFLAG_ACCURATEDCT;
   header.check(tjDecompress2(header.decoder(), reinterpret_cast<const unsigned char*>(bytes.data()),
-                             bytes.size(), pixels.mutable_data_ptr<uint8_t>(), header.width,
-                             /*pitch=*/0, header.height, form, kStrict));
-  return upright(header.has_inks() ? from_inverted_cmyk(pixels) : pixels, exif_orientation(bytes));
+                             bytes.size(), pixels.mutable_data_ptr<uint8_t>(), width, /*pitch=*/0, height,
+                             form, kStrict));
+  return upright(header.has_inks() ? from_inverted_cmyk(pixels) : pixels, orientation);
 }
 
 }  // namespace dtrain

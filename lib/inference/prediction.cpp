@@ -53,9 +53,11 @@ std::vector<std::vector<ClassProbability>> Predictor::predict(const at::Tensor& 
 
 void Predictor::predict_file(const std::filesystem::path& path, bool resize, int64_t top,
                              const std::function<void(const Prediction&)>& on_prediction) const {
-  const at::Tensor images = read_images_of_any_file(path);
   // As for training, where that was from pictures of any size.
   const ImageSpec& image = job_.spec.data.image;
+  SmallestSize smallest;
+  if (image.scaled_decoding) smallest = {.height = image.size.at(0), .width = image.size.at(1)};
+  const at::Tensor images = read_images_of_any_file(path, smallest);
   const Fit fit = !image.size.empty() ? fit_of(image.fit) : resize ? Fit::kStretch : Fit::kRefuse;
   const int64_t count = images.size(0);
   const int64_t at_once = job_.spec.evaluate.batch_per_replica;

@@ -18,6 +18,7 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "images/image_file.h"
+#include "pictures/packed_archive.h"
 #include "yaml/yaml_tree.h"
 
 namespace dtrain {
@@ -50,13 +51,12 @@ std::pair<std::string, std::string> split_name(const std::string& name) {
 // Reads the members of one archive in order.
 class TarReader {
  public:
-  explicit TarReader(const fs::path& path)
+  // `path`: the archive for messages; `plain`: where it can be read, not packed.
+  TarReader(const fs::path& path, const fs::path& plain)
       : path_(path), archive_(::archive_read_new(), ::archive_read_free) {
     if (!archive_) throw std::bad_alloc();
-    std::error_code none;
-    if (!fs::is_regular_file(path, none)) refuse_path(path, "is not a regular file");
     ::archive_read_support_format_tar(archive_.get());
-    if (::archive_read_open_filename(archive_.get(), path.c_str(), kReadAtOnce) != ARCHIVE_OK) fail();
+    if (::archive_read_open_filename(archive_.get(), plain.c_str(), kReadAtOnce) != ARCHIVE_OK) fail();
   }
 
   // Calls `take` with each regular file: its name, and where its bytes are.
@@ -95,9 +95,7 @@ class TarReader {
   [[noreturn]] void fail() const {
     const char* const text = ::archive_error_string(archive_.get());
     refuse_path(path_,
-                fmt::format("is no tar archive that can be read ({}); one that is packed, such as .tar.gz, "
-                            "has to be unpacked to .tar first",
-                            printable(text ? text : "cut off")));
+                fmt::format("is no tar archive that can be read: {}", printable(text ? text : "cut off")));
   }
 
   const fs::path& path_;
@@ -107,15 +105,19 @@ class TarReader {
 // Collects the pictures of archives, each with the word that names its class.
 class ArchiveList {
  public:
-  explicit ArchiveList(fs::path root) : root_(std::move(root)) {}
+  ArchiveList(fs::path root, double most_gigabytes)
+      : root_(std::move(root)), most_gigabytes_(most_gigabytes) {}
 
   // Adds the pictures of an archive, and returns their indices.
   std::vector<int64_t> add(const std::string& file) {
     const fs::path path = root_ / file;
     const size_t before = pictures_.size();
     std::error_code none;
-    const auto size = static_cast<int64_t>(fs::file_size(path, none));
-    TarReader reader(path);
+    if (!fs::is_regular_file(path, none)) refuse_path(path, "is not a regular file");
+    const fs::path unpacked = is_packed(path) ? unpacked_archive(path, most_gigabytes_) : fs::path();
+    const fs::path& plain = unpacked.empty() ? path : unpacked;
+    const auto size = static_cast<int64_t>(fs::file_size(plain, none));
+    TarReader reader(path, plain);
     Sample sample;
     reader.read_all([&](ImageFile member) {
       auto [key, extension] = split_name(member.member);
@@ -128,6 +130,7 @@ class ArchiveList {
       if (member.bytes > kMaxImageFileBytes || member.offset > size - member.bytes)
         refuse_member(path, member.member, "does not fit its archive, which is cut off or damaged");
       member.path = file;
+      member.unpacked = unpacked.string();
       sample.picture = std::move(member);
     });
     finish(path, sample);
@@ -193,6 +196,7 @@ class ArchiveList {
   }
 
   fs::path root_;
+  const double most_gigabytes_;  // that a packed archive may have
   std::vector<ListedPicture> pictures_;
   std::vector<std::string> words_;  // the class of each picture
 };
@@ -212,12 +216,12 @@ std::vector<std::string> archives_in(const fs::path& folder) {
   std::error_code code;
   for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
     const std::string name = entry->path().filename().string();
-    if (!is_left_out(name) && entry->path().extension() == ".tar") names.push_back(name);
+    if (!is_left_out(name) && is_archive_name(name)) names.push_back(name);
   }
   if (code)
     throw Error(file_failure_code(code.value(), ExitCode::kData),
                 fmt::format("{}: cannot be read: {}", printable(folder.string(), 1000), code.message()));
-  if (names.empty()) refuse_path(folder, "has no archives (*.tar)");
+  if (names.empty()) refuse_path(folder, "has no archives (*.tar, *.tar.gz, *.tgz, *.tar.zst, ...)");
   std::sort(names.begin(), names.end());
   return names;
 }
@@ -228,13 +232,20 @@ void append(std::vector<int64_t>& to, const std::vector<int64_t>& from) {
 
 }  // namespace
 
+bool is_archive_name(const std::string& name) {
+  static const std::vector<std::string> endings = {".tar",    ".tar.gz",  ".tgz",    ".tar.bz2",
+                                                   ".tar.xz", ".tar.zst", ".tar.lz4"};
+  return std::any_of(endings.begin(), endings.end(),
+                     [&name](const std::string& ending) { return name.ends_with(ending); });
+}
+
 PictureList list_archives(const fs::path& place, const DataSpec& spec) {
   std::error_code none;
   const bool folder = fs::is_directory(place, none);
   const fs::path root = folder ? place : place.parent_path();
   const std::vector<std::string> names =
       folder ? archives_in(place) : std::vector<std::string>{place.filename().string()};
-  ArchiveList archives(root);
+  ArchiveList archives(root, spec.cache_gigabytes);
   std::vector<int64_t> train, validation, test;
   for (const std::string& name : names) {
     const bool is_validation = has_word(name, "val") || has_word(name, "validation");

@@ -304,6 +304,7 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
   // spec.
   if (data.classes > 0) plan.spec.data.classes = data.classes;
   if (data.table.empty()) plan.spec.data.class_names = data.class_names;
+  if (plan.spec.cuda.data != "resident") plan.spec.data.cache = resolve_cache(data, plan.spec.data);
   check_targets(loaded, data);
   check_top(loaded, data);
   plan.spec.train.loss.class_weights = resolve_class_weights(loaded, data);

@@ -185,6 +185,9 @@ const Fields<JobSpec>& job_fields() {
           "keeps them and adds black bars", .choices = &kFits, .when = kPictures),
       JOB(data.image.channels, .doc = "3: red, green and blue; 1: grey", .bounds = between(1, 3),
           .when = kPictures),
+      JOB(data.image.scaled_decoding, .doc = "decode a JPEG at a half, a quarter or an eighth of its size, if that is "
+          "not below `data.image.size`: large photographs are read several times as fast, with slightly other pixels",
+          .when = kPictures),
       JOB(data.image.mean, .doc = "subtracted from pixels, after they are scaled to 0..1: one number for all channels, "
           "or one for each; imagenet: 0.485, 0.456, 0.406", .bounds = between(-1e6, 1e6), .length = {1, 4096},
           .word = "imagenet", .one_or_more = true, .numbers = {0.485, 0.456, 0.406}, .otherwise = "`data.mean`"),
@@ -211,8 +214,8 @@ const Fields<JobSpec>& job_fields() {
           "for each channel", .bounds = between(-1e6, 1e6)),
       JOB(data.standard_deviation, .doc = "divides pixels, after the mean is subtracted",
           .bounds = between(1e-6, 1e6)),
-      JOB(data.cache, .doc = "auto, disk: decode and scale the pictures once, into a file that all replicas and later "
-          "runs share (`dtrain cache`); none: whenever a batch needs them", .choices = &kCaches, .when = kPictures),
+      JOB(data.cache, .doc = "disk: decode and scale the pictures once, into a file that all replicas and later runs "
+          "share (`dtrain cache`); none: whenever a batch needs them; auto: disk, if the file fits there", .choices = &kCaches, .when = kPictures),
       JOB(data.cache_gigabytes, .doc = "how large that file may be", .unit = "GB", .bounds = above_zero_to(1e6),
           .when = kPictures),
       JOB(data.on_bad_example, .doc = "what a picture that cannot be read does: error: it ends the job; skip: it is left "

@@ -48,6 +48,7 @@ struct ImageSpec {
   std::vector<int64_t> size;               // image_folder, tar: height, width
   std::string fit = "stretch";             // image_folder, tar: stretch | crop | pad
   int64_t channels = 3;                    // image_folder, tar: 1 | 3
+  bool scaled_decoding = false;            // image_folder, tar
   std::vector<double> mean;                // for all channels or for each; empty: DataSpec::mean
   std::vector<double> standard_deviation;  // the same
 };

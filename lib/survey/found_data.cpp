@@ -82,7 +82,7 @@ std::optional<FoundData> look_here(const fs::path& place) {
   const std::string name = path.filename().string();
   if (is_picture_name(name))
     refuse_data_at(path, "one picture; name the folder that has a folder of pictures for each class");
-  for (const char* packed : {".zip", ".tgz", ".gz", ".xz", ".bz2", ".7z", ".rar"}) {
+  for (const char* packed : {".zip", ".gz", ".xz", ".bz2", ".zst", ".7z", ".rar"}) {
     if (path.extension() == packed) refuse_data_at(path, "an archive; unpack it, and name the folder");
   }
   refuse_data_at(path, std::string("no data that dtrain can read; ") + kLookedFor);

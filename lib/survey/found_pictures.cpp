@@ -152,12 +152,12 @@ PictureList list_with_test_part(FoundData& found, ListPictures list) {
   }
 }
 
-// Whether there is a .tar file, which may be the place itself.
+// Whether there is an archive, which may be the place itself.
 bool has_archive(const fs::path& place) {
   std::error_code code, gone;
-  if (place.extension() == ".tar") return fs::is_regular_file(place, code);
+  if (is_archive_name(place.filename().string())) return fs::is_regular_file(place, code);
   for (fs::directory_iterator entry(place, code), end; !code && entry != end; entry.increment(code)) {
-    if (entry->path().extension() == ".tar" && entry->is_regular_file(gone)) return true;
+    if (is_archive_name(entry->path().filename().string()) && entry->is_regular_file(gone)) return true;
   }
   return false;
 }

@@ -112,12 +112,12 @@ at::Tensor read_labels(const std::filesystem::path& path, int64_t count, int64_t
   return labels;
 }
 
-at::Tensor read_images_of_any_file(const std::filesystem::path& path) {
+at::Tensor read_images_of_any_file(const std::filesystem::path& path, SmallestSize smallest) {
   const auto begins_as_idx = [&path] {
     PackedFile file(path);
     return read_word(file) == kImageMagic;
   };
-  return begins_as_idx() ? read_images(path, read_image_header(path).count) : read_image_file(path);
+  return begins_as_idx() ? read_images(path, read_image_header(path).count) : read_image_file(path, smallest);
 }
 
 }  // namespace dtrain

@@ -7,6 +7,8 @@
 #include <cstdint>
 #include <filesystem>
 
+#include "images/image_file.h"
+
 namespace dtrain {
 
 // Limits on what a header may declare. A larger file is refused before anything is allocated.
@@ -42,6 +44,6 @@ at::Tensor read_labels(const std::filesystem::path& path, int64_t count, int64_t
 // The images of a file from a user: all those of an IDX file of images, or the one of an image file
 // (images/image_file.h), uint8 [n, channels, height, width]. Throws Error(kData) that names the file and the
 // fault.
-at::Tensor read_images_of_any_file(const std::filesystem::path& path);
+at::Tensor read_images_of_any_file(const std::filesystem::path& path, SmallestSize smallest = {});
 
 }  // namespace dtrain

@@ -1,5 +1,6 @@
-"""Reads the same pictures with dtrain, torchvision and tf.data on the same cores, in turn, and writes a Markdown table.
-Started by scripts/bench_peers --only data."""
+"""Reads the same pictures with dtrain, torchvision and tf.data on the same cores, in turn (--only data), or trains
+configs/flowers_mirrored.yaml on them in dtrain and Keras (--only flowers), and writes a Markdown table. Started by
+scripts/bench_peers."""
 
 import argparse
 import datetime
@@ -16,37 +17,55 @@ BATCH = 64  # pictures of a step, over all replicas or workers
 WINDOW = 20  # steps
 WINDOWS = 8  # timed, of each run
 WARM_UP = 3  # windows
-COPIES = 20  # of each picture, so that an epoch is long
+COPIES = 20  # of each picture that is read, so that an epoch is long
 
 
-def contenders(options, pictures):
-    peers = ["--pictures", str(pictures), "--batch", str(BATCH), "--steps", "{steps}", "--window", "{window}"]
-    python = {peer: str(options.environments / peer / "bin" / "python") for peer in ("torch", "tensorflow")}
+class Contenders:
+    """All read `pictures`, in batches of BATCH."""
 
-    def other(name, environment, script, size=128):
-        command = [python[environment], str(HERE / script), *peers, "--size", str(size)]
-        return run_peers.Contender(name, 1, command, environment={"OMP_NUM_THREADS": "1"})
+    def __init__(self, options, pictures):
+        self.options = options
+        self.pictures = pictures
 
-    def dtrain(name, size=128, **fields):
+    def peer(self, name, environment, script, size=128, **variables):
+        python = self.options.environments / environment / "bin" / "python"
+        command = [str(python), str(HERE / script), "--pictures", str(self.pictures), "--batch", str(BATCH)]
+        command += ["--steps", "{steps}", "--window", "{window}", "--size", str(size)]
+        return run_peers.Contender(name, 1, command, environment=variables)
+
+    def dtrain(self, name, job, size=128, **fields):
         settings = {
-            "data.path": pictures,
+            "data.path": self.pictures,
             "data.image.size": f"[{size}, {size}]",
             "train.max_steps": "{steps}",
             "metrics.every_steps": "{window}",
             **{path.replace("__", "."): value for path, value in fields.items()},
         }
-        command = [str(options.program), "run", str(HERE / "data.yaml"), "--json", "--run-dir", "{directory}/run"]
+        command = [str(self.options.program), "run", str(job), "--json", "--run-dir", "{directory}/run"]
         for path, value in settings.items():
             command += ["--set", f"{path}={value}"]
         return run_peers.Contender(name, 1, command)
 
-    return [
-        dtrain("dtrain, decoding", data__cache="none"),
-        other("torchvision, 2 workers", "torch", "torchvision_data.py"),
-        other("tf.data, 2 threads, no antialiasing", "tensorflow", "tf_data.py"),
-        dtrain("dtrain, cached", data__cache="disk"),
-        dtrain("dtrain, cached, 256 pixels", 256, data__cache="disk"),
-    ]
+    def readers(self):
+        job = HERE / "data.yaml"
+        return [
+            self.dtrain("dtrain, decoding", job, data__cache="none"),
+            self.dtrain("dtrain, decoding at a fraction", job, data__cache="none", data__image__scaled_decoding="true"),
+            self.peer("torchvision, 2 workers", "torch", "torchvision_data.py", OMP_NUM_THREADS="1"),
+            self.peer("tf.data, 2 threads, no antialiasing", "tensorflow", "tf_data.py"),
+            self.dtrain("dtrain, cached", job, data__cache="disk"),
+            self.dtrain("dtrain, cached, 256 pixels", job, 256, data__cache="disk"),
+        ]
+
+    def networks(self):
+        job = HERE.parents[1] / "configs" / "flowers_mirrored.yaml"
+        endless = {"train__epochs": 1000000, "evaluate__every_epochs": 1000000, "compare__baseline": "none"}
+        return [
+            self.dtrain("dtrain, 2 replicas", job, **endless),
+            self.peer("Keras MirroredStrategy, 2 replicas", "tensorflow", "tf_flowers.py"),
+            self.dtrain("dtrain, one device, one thread", job, **endless, strategy__kind="one_device", strategy__replicas=1,
+                        strategy__threads_per_replica=1, batch__per_replica=BATCH),
+        ]
 
 
 def pictures_per_second(contender):
@@ -70,7 +89,7 @@ def table(names, rates):
         f"{run_peers.processor()}, {len(os.sched_getaffinity(0))} cores; {run_peers.system()}; "
         f"{datetime.date.today().isoformat()}. Medians (lowest to highest).",
         "",
-        "| reader | pictures/s | of dtrain, decoding |",
+        f"| who | pictures/s | of {names[0]} |",
         "| --- | ---: | ---: |",
     ]
     for name in names:
@@ -84,16 +103,20 @@ def main():
     parser.add_argument("--program", type=pathlib.Path, required=True)
     parser.add_argument("--environments", type=pathlib.Path, required=True)
     parser.add_argument("--pictures", type=pathlib.Path, required=True)
+    parser.add_argument("--only", choices=["data", "flowers"], required=True)
     parser.add_argument("--rounds", type=int, required=True)
     parser.add_argument("--out", type=pathlib.Path)
     options = parser.parse_args()
 
     with tempfile.TemporaryDirectory(prefix="bench-data-") as folder:
-        pictures = pathlib.Path(folder) / "pictures"
-        pictures.mkdir()
-        copy_pictures(options.pictures, pictures)
         os.environ["XDG_CACHE_HOME"] = str(pathlib.Path(folder) / "cache")
-        everyone = contenders(options, pictures)
+        if options.only == "data":
+            pictures = pathlib.Path(folder) / "pictures"
+            pictures.mkdir()
+            copy_pictures(options.pictures, pictures)
+            everyone = Contenders(options, pictures).readers()
+        else:
+            everyone = Contenders(options, options.pictures.resolve()).networks()
         names = [contender.name for contender in everyone]
         rates = {name: [] for name in names}
         for number in range(options.rounds):

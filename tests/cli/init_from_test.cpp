@@ -199,8 +199,8 @@ TEST_CASE("init --from says what it looked for where there is nothing it knows")
              ContainsSubstring("an empty folder; looked for:\n  a folder of pictures"));
   newcomer.write("text/notes.txt", "");
   CHECK_THAT(newcomer.refused("text"), ContainsSubstring("no data that dtrain can read; looked for:"));
-  newcomer.write("archive.tar.gz", "");
-  CHECK_THAT(newcomer.refused("archive.tar.gz"), ContainsSubstring("an archive; unpack it"));
+  newcomer.write("archive.zip", "");
+  CHECK_THAT(newcomer.refused("archive.zip"), ContainsSubstring("an archive; unpack it"));
   newcomer.write_pictures("loose", 2, 8, 8);
   CHECK_THAT(newcomer.refused("loose"), ContainsSubstring("2 pictures, but no folders of classes"));
   CHECK_THAT(newcomer.refused("loose/picture0.png"), ContainsSubstring("one picture; name the folder"));

@@ -246,6 +246,19 @@ TEST_CASE("what a maker that was killed left behind is in nobody's way") {
   CHECK(content_of(file) == whole);
 }
 
+TEST_CASE("auto caches pictures on the disk if their file fits there") {
+  Pictures pictures;
+  pictures.write_three_classes("", 4);
+  pictures.spec.split.test = 0.5;
+  const DatasetInfo info = find_dataset(pictures.spec);
+  REQUIRE(pictures.spec.cache == "auto");
+  CHECK(resolve_cache(info, pictures.spec) == "disk");
+  pictures.spec.cache_gigabytes = 1e-6;
+  CHECK(resolve_cache(info, pictures.spec) == "none");
+  pictures.spec.cache = "disk";  // asked for: too large a file is an error then
+  CHECK(resolve_cache(info, pictures.spec) == "disk");
+}
+
 TEST_CASE("a cache larger than allowed is refused with the field to change") {
   Pictures pictures;
   pictures.write_three_classes("", 3);

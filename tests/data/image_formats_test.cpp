@@ -103,6 +103,31 @@ TEST_CASE("a photograph is turned as its EXIF orientation says") {
   CHECK(facts.lies_on_its_side());
 }
 
+TEST_CASE("a JPEG can be decoded at a fraction of its size that is not below what is needed") {
+  at::manual_seed(6);
+  const at::Tensor seeds = at::randint(0, 256, {1, 3, 6, 8}, at::kByte);
+  const at::Tensor smooth = fit_images(seeds, {3, 96, 130}, Fit::kStretch);
+  const std::string jpeg = jpeg_file(smooth[0].permute({1, 2, 0}).contiguous(), TJPF_RGB, TJSAMP_444);
+  const auto sides = [](const std::string& bytes, int64_t height, int64_t width) {
+    return decode_image_file(bytes, {.height = height, .width = width}).sizes().slice(2).vec();
+  };
+  using Sides = std::vector<int64_t>;
+  CHECK(sides(jpeg, 0, 0) == Sides{96, 130});
+  CHECK(sides(jpeg, 49, 20) == Sides{96, 130});
+  CHECK(sides(jpeg, 48, 65) == Sides{48, 65});
+  CHECK(sides(jpeg, 24, 34) == Sides{48, 65});
+  CHECK(sides(jpeg, 20, 20) == Sides{24, 33});  // 130 / 4, rounded up
+  CHECK(sides(jpeg, 1, 1) == Sides{12, 17});
+  CHECK(sides(with_orientation(jpeg, 6), 60, 40) == Sides{65, 48});  // on its side
+  CHECK(sides(with_orientation(jpeg, 6), 40, 60) == Sides{130, 96});
+  CHECK(sides(png_file(smooth[0]), 1, 1) == Sides{96, 130});  // no other format can
+
+  const at::Tensor whole = fit_images(decode_image_file(jpeg), {3, 20, 28}, Fit::kStretch);
+  const at::Tensor fast = fit_images(decode_image_file(jpeg, {20, 28}), {3, 20, 28}, Fit::kStretch);
+  CHECK((whole.to(at::kFloat) - fast.to(at::kFloat)).abs().mean().item<double>() < 5);
+  CHECK_FALSE(at::equal(whole, fast));
+}
+
 TEST_CASE("pictures look alike at another size and brightness, and others do not") {
   at::manual_seed(5);
   const at::Tensor seeds = at::randint(0, 200, {20, 3, 6, 6}, at::kByte);

@@ -1,0 +1,112 @@
+#include "images/cache_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <system_error>
+#include <thread>
+
+#include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr const char* kLock = ".lock";
+constexpr auto kLookAgain = std::chrono::milliseconds(50);
+
+}  // namespace
+
+fs::path cache_folder() {
+  const char* cache = std::getenv("XDG_CACHE_HOME");
+  if (cache != nullptr && *cache != '\0') return fs::path(cache) / "dtrain" / "data";
+  const char* home = std::getenv("HOME");
+  if (home != nullptr && *home != '\0') return fs::path(home) / ".cache" / "dtrain" / "data";
+  throw Error(ExitCode::kUsage,
+              "there is no place for decoded pictures: set HOME or XDG_CACHE_HOME, or use data.cache: none");
+}
+
+void fail_on_cache(const fs::path& path, const std::string& what, int error) {
+  throw Error(
+      file_failure_code(error),
+      fmt::format("{}: {}: {}; XDG_CACHE_HOME names another folder for the cache; data.cache: none, with "
+                  "data.on_bad_example: error, does without",
+                  printable(path.string(), 1000), what, std::strerror(error)));
+}
+
+OpenFile::OpenFile(const fs::path& path, int flags)
+    : path_(path), descriptor_(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0644)) {}
+
+OpenFile::~OpenFile() {
+  if (is_open()) ::close(descriptor_);
+}
+
+void OpenFile::check(bool worked, const char* what) const {
+  if (!worked) fail_on_cache(path_, what, errno);
+}
+
+int64_t OpenFile::size() const {
+  struct stat status {};
+  check(::fstat(descriptor_, &status) == 0, "cannot look at it");
+  return status.st_size;
+}
+
+void OpenFile::reserve(int64_t bytes) const {
+  const int failed = ::posix_fallocate(descriptor_, 0, bytes);
+  if (failed != 0) fail_on_cache(path_, "cannot be made", failed);
+}
+
+void require_cache_room(int64_t bytes, double most_gigabytes, const std::string& need,
+                        const std::string& instead) {
+  const fs::path folder = cache_folder();
+  std::error_code code;
+  fs::create_directories(folder, code);
+  if (code) fail_on_cache(folder, "cannot be made", code.value());
+  if (static_cast<double>(bytes) > most_gigabytes * 1e9)
+    throw Error(ExitCode::kUsage,
+                fmt::format("data.cache_gigabytes: {}, and the limit is {:g} GB; raise it, {}", need,
+                            most_gigabytes, instead));
+  const fs::space_info space = fs::space(folder, code);
+  if (!code && space.available < static_cast<uintmax_t>(bytes))
+    throw Error(
+        ExitCode::kDisk,
+        fmt::format("{}: {}, and the disk has {} left; make room, set XDG_CACHE_HOME to a larger disk, {}",
+                    printable(folder.string(), 1000), need,
+                    human_bytes(static_cast<int64_t>(space.available)), instead));
+}
+
+void make_cache_file(const fs::path& path, const std::function<bool()>& is_there,
+                     const std::function<void(const OpenFile& file)>& make) {
+  const fs::path lock_path = path.string() + kLock;
+  const OpenFile lock(lock_path, O_RDWR | O_CREAT);  // a lock ends with the process that holds it
+  lock.check(lock.is_open(), "cannot be made");
+  while (::flock(lock.descriptor(), LOCK_EX | LOCK_NB) != 0) {
+    lock.check(errno == EWOULDBLOCK || errno == EINTR, "cannot be locked");
+    std::this_thread::sleep_for(kLookAgain);
+  }
+  if (is_there()) return;
+  const fs::path partial = path.string() + kPartialCacheFile;
+  const OpenFile file(partial, O_RDWR | O_CREAT | O_TRUNC);
+  file.check(file.is_open(), "cannot be made");
+  try {
+    make(file);
+    file.check(::fsync(file.descriptor()) == 0, "cannot be written");
+    file.check(::rename(partial.c_str(), path.c_str()) == 0, "cannot be renamed");
+  } catch (...) {
+    ::unlink(partial.c_str());
+    throw;
+  }
+  ::unlink(lock_path.c_str());  // who waits for it finds the file
+}
+
+}  // namespace dtrain

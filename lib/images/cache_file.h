@@ -1,0 +1,56 @@
+// Files of this user's cache, which are made once, whole or not at all, and shared by all processes.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <string>
+
+namespace dtrain {
+
+// ${XDG_CACHE_HOME:-~/.cache}/dtrain/data. Throws Error(kUsage) if neither variable (HOME) is set.
+std::filesystem::path cache_folder();
+
+// Of files that are not whole yet, or were left behind by a process that was killed.
+inline constexpr const char* kPartialCacheFile = ".partial";
+
+// Of archives that were packed (pictures/packed_archive.h).
+inline constexpr const char* kUnpackedArchive = ".unpacked";
+
+// Throws what that errno of a file of the cache means, with what to do about it.
+[[noreturn]] void fail_on_cache(const std::filesystem::path& path, const std::string& what, int error);
+
+// A file, as long as it is open.
+class OpenFile {
+ public:
+  // `flags` of open(2). Links are not followed.
+  OpenFile(const std::filesystem::path& path, int flags);
+  ~OpenFile();
+  OpenFile(const OpenFile&) = delete;
+  OpenFile& operator=(const OpenFile&) = delete;
+
+  bool is_open() const { return descriptor_ >= 0; }
+  int descriptor() const { return descriptor_; }
+  const std::filesystem::path& path() const { return path_; }
+  // The following throw as fail_on_cache().
+  void check(bool worked, const char* what) const;  // by errno
+  int64_t size() const;
+  void reserve(int64_t bytes) const;  // so that a full disk is found now
+
+ private:
+  const std::filesystem::path path_;
+  const int descriptor_;
+};
+
+// Makes the folder if there is none. Throws Error(kUsage) that names data.cache_gigabytes if `bytes` are more
+// than it allows, Error(kDisk) if the disk is too small. `need` tells in the message what takes them ("the 9
+// pictures take 1 GB decoded"), `instead` what else to do.
+void require_cache_room(int64_t bytes, double most_gigabytes, const std::string& need,
+                        const std::string& instead);
+
+// Makes the file `path` unless `is_there`. `make` writes into a file of another name, which is renamed then.
+// If another process makes it meanwhile, waits for that; one that dies is no hindrance.
+void make_cache_file(const std::filesystem::path& path, const std::function<bool()>& is_there,
+                     const std::function<void(const OpenFile& file)>& make);
+
+}  // namespace dtrain

@@ -1,0 +1,129 @@
+#include "pictures/packed_archive.h"
+
+#include <archive.h>
+#include <archive_entry.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <system_error>
+
+#include "core/checksum.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
+#include "images/cache_file.h"
+#include "pictures/picture_list.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kUnpackedAtOnce = size_t{1} << 20;
+
+// The bytes of a packed file, unpacked, from its begin to its end.
+class UnpackingReader {
+ public:
+  explicit UnpackingReader(const fs::path& path)
+      : path_(path), archive_(::archive_read_new(), ::archive_read_free) {
+    if (!archive_) throw std::bad_alloc();
+    // One by one: "all" would also start other programs.
+    ::archive_read_support_filter_gzip(archive_.get());
+    ::archive_read_support_filter_bzip2(archive_.get());
+    ::archive_read_support_filter_xz(archive_.get());
+    ::archive_read_support_filter_zstd(archive_.get());
+    ::archive_read_support_filter_lz4(archive_.get());
+    ::archive_read_support_format_raw(archive_.get());
+    ::archive_read_support_format_empty(archive_.get());
+    archive_entry* entry = nullptr;
+    if (::archive_read_open_filename(archive_.get(), path.c_str(), kUnpackedAtOnce) != ARCHIVE_OK) fail();
+    const int begun = ::archive_read_next_header(archive_.get(), &entry);
+    if (begun != ARCHIVE_OK && begun != ARCHIVE_EOF) fail();
+  }
+
+  bool is_packed() const { return ::archive_filter_code(archive_.get(), 0) != ARCHIVE_FILTER_NONE; }
+
+  // The next bytes, into memory of `size` bytes; 0: these were all.
+  size_t read(char* bytes, size_t size) {
+    const la_ssize_t count = ::archive_read_data(archive_.get(), bytes, size);
+    if (count < 0) fail();
+    return static_cast<size_t>(count);
+  }
+
+ private:
+  [[noreturn]] void fail() const {
+    const char* const text = ::archive_error_string(archive_.get());
+    refuse_path(path_, fmt::format("cannot be unpacked: {}", printable(text ? text : "cut off")));
+  }
+
+  const fs::path& path_;
+  std::unique_ptr<archive, decltype(&::archive_read_free)> archive_;
+};
+
+void write_all(const OpenFile& file, const char* bytes, size_t count) {
+  while (count > 0) {
+    const ssize_t written = ::write(file.descriptor(), bytes, count);
+    if (written < 0 && errno == EINTR) continue;
+    file.check(written >= 0, "cannot be written");
+    bytes += written;
+    count -= static_cast<size_t>(written);
+  }
+}
+
+void unpack(const fs::path& path, const OpenFile& file, double most_gigabytes) {
+  UnpackingReader reader(path);
+  const std::unique_ptr<char[]> bytes(new char[kUnpackedAtOnce]);
+  double written = 0;
+  while (const size_t count = reader.read(bytes.get(), kUnpackedAtOnce)) {
+    written += static_cast<double>(count);
+    if (written > most_gigabytes * 1e9)
+      throw Error(ExitCode::kUsage,
+                  fmt::format("data.cache_gigabytes: {} unpacks to more than the limit of {:g} GB; raise it",
+                              printable(path.string(), 1000), most_gigabytes));
+    write_all(file, bytes.get(), count);
+  }
+}
+
+// Of the archive's name, size and time of change.
+std::string key_of_archive(const fs::path& archive) {
+  std::error_code code;
+  const std::string name = fs::absolute(archive).lexically_normal().string();
+  const uintmax_t size = fs::file_size(archive, code);
+  const auto changed = fs::last_write_time(archive, code).time_since_epoch().count();
+  if (code)
+    throw Error(file_failure_code(code.value(), ExitCode::kData),
+                fmt::format("{}: {}", printable(archive.string(), 1000), code.message()));
+  Checksum sum;
+  sum.add(name.c_str(), name.size() + 1);
+  sum.add(&size, sizeof size);
+  sum.add(&changed, sizeof changed);
+  return sum.text();
+}
+
+}  // namespace
+
+bool is_packed(const fs::path& archive) { return UnpackingReader(archive).is_packed(); }
+
+fs::path unpacked_archive(const fs::path& archive, double most_gigabytes) {
+  const fs::path path = cache_folder() / fmt::format("{}.{}{}", key_of_archive(archive),
+                                                     archive.filename().string(), kUnpackedArchive);
+  const auto is_there = [&path] {
+    std::error_code none;
+    return fs::exists(path, none);
+  };
+  if (is_there()) return path;
+  std::error_code none;
+  const uintmax_t packed = fs::file_size(archive, none);
+  require_cache_room(none ? 0 : static_cast<int64_t>(packed), most_gigabytes,
+                     fmt::format("{} has to be unpacked", printable(archive.string(), 1000)),
+                     "or unpack it yourself");
+  make_cache_file(path, is_there, [&](const OpenFile& file) { unpack(archive, file, most_gigabytes); });
+  return path;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,17 @@
+// Tar archives that are packed, such as .tar.gz: nothing in them can be read without all that comes before.
+#pragma once
+
+#include <filesystem>
+
+namespace dtrain {
+
+// Whether the bytes of the file are packed, whatever its name: by gzip, bzip2, xz, zstd or lz4. Throws
+// Error(kData) that names the file if it cannot be read.
+bool is_packed(const std::filesystem::path& archive);
+
+// A packed archive as plain tar in the cache (images/cache_file.h), where it is unpacked now if it is not
+// there: for files of this name, size and time of change once. Throws Error(kData) that names a damaged
+// archive, and Error(kUsage) if it unpacks to more than `most_gigabytes` (data.cache_gigabytes).
+std::filesystem::path unpacked_archive(const std::filesystem::path& archive, double most_gigabytes);
+
+}  // namespace dtrain

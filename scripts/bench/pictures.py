@@ -1,0 +1,100 @@
+"""Compares the decoded and scaled pixels in dtrain's cache with Pillow's and torchvision's. Started by
+scripts/check_pictures."""
+
+import collections
+import os
+import pathlib
+import shutil
+import subprocess
+import sys
+
+import numpy
+import PIL.Image
+import torch
+from torchvision.transforms.v2 import functional
+
+HEADER = 4096  # bytes of a file of the cache before the pixels
+JOB = """
+data:
+  {{dataset: image_folder, path: {path}, split: {{test: 0.5}},
+  image: {{size: {size}, fit: {fit}, scaled_decoding: {scaled}}}}}
+batch: {{per_replica: 1}}
+model: {{kind: mlp, hidden: []}}
+train: {{max_steps: 0}}
+checkpoint: {{final: false}}
+"""
+
+
+def pixels_of(program, pictures, folder, size, fit="stretch", scaled="false"):
+    """All pictures by class and name as dtrain decodes them, [n, 3, height, width]."""
+    job, cache = folder / "job.yaml", folder / "cache"
+    shutil.rmtree(cache, ignore_errors=True)
+    job.write_text(JOB.format(path=pictures, size=size, fit=fit, scaled=scaled))
+    subprocess.run(
+        [program, "run", job, "--run-dir", folder / f"run-{len(list(folder.iterdir()))}"],
+        env={**os.environ, "XDG_CACHE_HOME": str(cache)},
+        check=True,
+        capture_output=True,
+    )
+    (file,) = (cache / "dtrain" / "data").glob("*.images")
+    return numpy.fromfile(file, numpy.uint8, offset=HEADER).reshape(-1, 3, *size)
+
+
+def open_picture(path):
+    return torch.from_numpy(numpy.asarray(PIL.Image.open(path).convert("RGB")).copy()).permute(2, 0, 1)
+
+
+def scaled_by_torchvision(path, size, fit):
+    picture = open_picture(path)
+    if fit == "stretch":
+        return functional.resize(picture, list(size), antialias=True)
+    _, height, width = picture.shape
+    factor = max(size[0] / height, size[1] / width)
+    sides = [max(size[0], round(height * factor)), max(size[1], round(width * factor))]
+    covering = functional.resize(picture, sides, antialias=True)
+    top, left = (sides[0] - size[0]) // 2, (sides[1] - size[1]) // 2  # center_crop() rounds half a pixel to even
+    return covering[:, top : top + size[0], left : left + size[1]]
+
+
+def report(name, ours, theirs, most_on_average, most):
+    differences = [numpy.abs(one.astype(int) - other.numpy().astype(int)) for one, other in zip(ours, theirs)]
+    average = numpy.mean([difference.mean() for difference in differences])
+    largest = max(difference.max() for difference in differences)
+    passed = average <= most_on_average and largest <= most
+    print(
+        f"{'ok    ' if passed else 'FAILED'} {name}: {len(ours)} pictures, {average:.4f} levels of 255 on average, "
+        f"at most {largest} (targets: {most_on_average}, {most})"
+    )
+    return passed
+
+
+def main():
+    program, pictures, folder = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
+    paths = sorted(pictures.glob("*/*.jpg"), key=lambda path: (path.parent.name, path.name))
+    results = []
+
+    # Those of the most frequent size are compared without scaling.
+    sizes = {path: PIL.Image.open(path).size for path in paths}
+    width, height = collections.Counter(sizes.values()).most_common(1)[0][0]
+    same = [path for path in paths if sizes[path] == (width, height)]
+    chosen = folder / "chosen"
+    for index, path in enumerate(same):
+        (chosen / f"class{index % 2}").mkdir(parents=True, exist_ok=True)
+        shutil.copy(path, chosen / f"class{index % 2}" / path.name)
+    decoded = pixels_of(program, chosen, folder, [height, width])
+    theirs = [open_picture(path) for path in sorted(chosen.glob("*/*.jpg"))]
+    results.append(report("decoded, against Pillow", decoded, theirs, 1, 255))
+
+    for fit in ("stretch", "crop"):
+        size = [128, 128]
+        ours = pixels_of(program, pictures, folder, size, fit)
+        theirs = [scaled_by_torchvision(path, size, fit) for path in paths]
+        results.append(report(f"decoded and scaled ({fit}), against Pillow and torchvision", ours, theirs, 1, 255))
+        if fit == "stretch":
+            fast = pixels_of(program, pictures, folder, size, fit, "true")
+            results.append(report("with scaled_decoding, against the same", fast, theirs, 5, 255))
+    sys.exit(0 if all(results) else 1)
+
+
+if __name__ == "__main__":
+    main()
