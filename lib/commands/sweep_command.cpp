@@ -55,8 +55,10 @@ ExitCode sweep_command(const SweepCommandOptions& options) {
         ExitCode::kUsage,
         fmt::format("a sweep starts its own processes, on this host: run it without {}",
                     place.source == "environment" ? "a launcher (RANK or WORLD_SIZE is set)" : place.source));
-  DatasetInfo data = find_dataset(loaded.spec.data);
-  if (prepare_data(data, loaded.spec.data, options.quiet)) data = find_dataset(loaded.spec.data);
+  DataSpec spec = loaded.spec.data;
+  DatasetInfo data = find_dataset(spec);
+  spec.cache = resolve_cache(data, spec);
+  if (prepare_data(data, spec, options.quiet)) data = find_dataset(spec);
   PlannedSweep planned = plan_sweep(loaded.spec, data, sweep_options(options));
   planned.sweep.directory = make_sweep_folder(options, loaded.spec.name).string();
   const std::string program = own_program().string();

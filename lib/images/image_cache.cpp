@@ -171,6 +171,10 @@ BadImages cache_readable(const ImageSet& set, const ImageCacheOptions& options) 
         path = file_for(without(set, bad));
         require_unchanged(set, file_of_all);
       });
+  if (bad.size() == set.files.size()) {
+    ::unlink(nameless.c_str());
+    return bad;
+  }
   if (::rename(nameless.c_str(), path.c_str()) != 0) fail_on_cache(path, "cannot be renamed", errno);
   return bad;
 }
@@ -253,10 +257,13 @@ BadImages find_bad_images(const ImageSet& set, const ImageCacheOptions& options,
   if (is_known()) return *bad;
   require_cache_room(0, options.most_gigabytes, "the list of bad pictures", "free some");
   make_cache_file(list, is_known, [&](const OpenFile& file) {
-    bad = BadImages();
-    caches ? static_cast<void>(bad = cache_readable(set, options)) : read_all(set, nullptr, options, &*bad);
+    if (caches) {
+      bad = cache_readable(set, options);
+    } else {
+      read_all(set, nullptr, options, &bad.emplace());
+    }
     require_unchanged(set, images);
-    const std::string text = text_of({root_of(set.root), std::ssize(set.files), *bad});
+    const std::string text = text_of(BadList{root_of(set.root), std::ssize(set.files), *bad});
     file.check(write_all(file.descriptor(), text.data(), text.size()), "cannot be written");
   });
   return *bad;
