@@ -9,6 +9,7 @@
 #include "core/own_program.h"
 #include "inference/evaluate_replicas.h"
 #include "inference/evaluation_text.h"
+#include "plan/warnings.h"
 
 namespace dtrain {
 namespace {
@@ -26,12 +27,14 @@ Overrides overrides_of(const EvalOptions& options) {
 
 ExitCode eval_command(const EvalOptions& options) {
   const Overrides overrides = overrides_of(options);
-  const auto opened = open_checkpoint(options.checkpoint, overrides, find_dataset);
+  auto opened = open_checkpoint(options.checkpoint, overrides, find_dataset);
+  if (opened && prepare_data(opened->job.data, opened->job.spec.data, /*quiet=*/options.json))
+    opened = open_checkpoint(options.checkpoint, overrides, find_dataset);
   if (!opened) return ExitCode::kUsage;
   const ResumePoint& point = opened->point;
   const JobPlan& job = opened->job;
   const EvaluationJob evaluation{point.checkpoint, overrides, options.replicas, options.split};
-  prepare_data(job, /*quiet=*/options.json);
+  report_warnings(data_warnings(job), std::cerr);
   EvaluationSums sums;
   if (options.replicas == 1) {
     sums = evaluate_alone(evaluation, job);

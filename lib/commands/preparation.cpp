@@ -46,11 +46,12 @@ void CountingLine::on_progress(int64_t done, int64_t all) {
   }
 }
 
-void prepare_data(const JobPlan& job, bool quiet) {
+bool prepare_data(const DatasetInfo& data, const DataSpec& spec, bool quiet) {
   CountingLine preparation("decoding pictures, once");
   OnPrepared on_progress;
   if (!quiet) on_progress = [&preparation](int64_t done, int64_t all) { preparation.on_progress(done, all); };
-  prepare_dataset(job.data, job.spec.data, on_progress);
+  prepare_dataset(data, spec, on_progress);
+  return !data.bad.known;
 }
 
 void measure_data(JobPlan& job, bool quiet) {

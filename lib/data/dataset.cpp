@@ -313,6 +313,18 @@ std::string counts_of(const DatasetInfo& info) {
                      with_separators(info.test_examples));
 }
 
+std::string fingerprint_of(const DatasetInfo& info) {
+  if (info.bad.count == 0) return counts_of(info);
+  return fmt::format("{}, without {} that cannot be read (checksum of the names {})", counts_of(info),
+                     with_separators(info.bad.count), info.bad.names.substr(0, 8));
+}
+
+std::string bad_examples_text(const BadExamples& bad) {
+  const int64_t more = bad.count - std::ssize(bad.first);
+  return fmt::format("{} cannot be read: {}{}", counted(bad.count, "picture"), join(bad.first, "; "),
+                     more > 0 ? fmt::format("; and {} more", with_separators(more)) : "");
+}
+
 std::string class_title(const DatasetInfo& info, int64_t label) {
   if (info.class_names.empty()) return std::to_string(label);
   return fmt::format("{} {}", label, info.class_names[static_cast<size_t>(label)]);

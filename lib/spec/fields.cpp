@@ -22,6 +22,7 @@ const Condition kDatasetOfFiles{
     {"data.dataset"},
     {"mnist", "fashion_mnist", "cifar10", "cifar100", "idx", "image_folder", "tar", "arrays", "csv"}};
 const Condition kPictures{{"data.dataset"}, {"image_folder", "tar"}};
+const Condition kSkipping{{"data.on_bad_example"}, {"skip"}};
 const Condition kCsv{{"data.dataset"}, {"csv"}};
 const Condition kDividing{{"data.dataset"}, {"image_folder", "tar", "arrays", "csv"}};
 const Condition kSgd{{"train.optimizer.kind"}, {"sgd"}};
@@ -67,6 +68,7 @@ const Choices kSamplings{"sampling", {"natural", "balanced"}};
 const Choices kTargetKinds{"kind", {"auto", "classes", "numbers"}};
 const Choices kMissing{"way", {"error", "mean"}};
 const Choices kCaches{"cache", {"auto", "disk", "none"}};
+const Choices kBadExamples{"way", {"error", "skip"}};
 const Choices kFits{"fit", {"stretch", "crop", "pad"}};
 const Choices kDevices{"device", {"auto", "cpu", "cuda"}};
 
@@ -223,6 +225,11 @@ const Fields<JobSpec>& job_fields() {
           "share (`dtrain cache`); none: whenever a batch needs them; auto: disk, if the file fits there", .choices = &kCaches, .when = kPictures),
       JOB(data.cache_gigabytes, .doc = "how large that file may be", .unit = "GB", .bounds = above_zero_to(1e6),
           .when = kPictures),
+      JOB(data.on_bad_example, .doc = "what a picture that cannot be read does: error: it ends the job; skip: it is left "
+          "out, for which all pictures are read once, before the job begins ([bad pictures](data.md#bad-pictures))",
+          .choices = &kBadExamples, .when = kPictures),
+      JOB(data.bad_examples_allowed, .doc = "how many pictures may be left out; more are an error", .unit = "pictures",
+          .bounds = between(0, 1e9), .when = kSkipping),
       JOB(data.prefetch, .doc = "how many batches a separate thread prepares ahead of training, which helps if a core "
           "has nothing else to do; 0: none; auto: 2 of pictures without a cache, else none", .unit = "batches",
           .bounds = between(0, 1024), .word = "auto"),

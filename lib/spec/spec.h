@@ -95,12 +95,14 @@ struct DataSpec {
   std::optional<int64_t> classes;            // nullopt: auto, those of the labels, at most 10
   std::vector<std::string> class_names;      // by class; empty: the dataset's own
   ImageSpec image;
-  std::vector<AugmentSpec> augment;  // of training examples, in this order
-  double mean = 0;                   // subtracted after scaling to 0..1
-  double standard_deviation = 1;     // divided by, after the mean
-  std::optional<int64_t> prefetch;   // batches; nullopt: auto, 2 of pictures that are not cached, else 0
-  std::string cache = "auto";        // image_folder, tar: auto | disk | none
-  double cache_gigabytes = 50;       // image_folder, tar
+  std::vector<AugmentSpec> augment;      // of training examples, in this order
+  double mean = 0;                       // subtracted after scaling to 0..1
+  double standard_deviation = 1;         // divided by, after the mean
+  std::optional<int64_t> prefetch;       // batches; nullopt: auto, 2 of pictures that are not cached, else 0
+  std::string cache = "auto";            // image_folder, tar: auto | disk | none
+  double cache_gigabytes = 50;           // image_folder, tar
+  std::string on_bad_example = "error";  // image_folder, tar: error | skip
+  int64_t bad_examples_allowed = 100;    // image_folder, tar
 
   // No field of a spec: what a checkpoint keeps of the arrays or csv that its model was trained on
   // (DatasetInfo::table). Empty: the training part decides.
