@@ -43,3 +43,22 @@ target_include_directories(LibTorch::cpu SYSTEM INTERFACE "${PROJECT_BINARY_DIR}
   "${LIBTORCH_INCLUDE_DIR}" "${LIBTORCH_INCLUDE_DIR}/torch/csrc/api/include" "${GLOO_INCLUDE_DIR}")
 target_link_libraries(LibTorch::cpu INTERFACE "${LIBTORCH_CPU_LIBRARY}" "${LIBTORCH_C10_LIBRARY}")
 target_compile_definitions(LibTorch::cpu INTERFACE USE_C10D_GLOO USE_DISTRIBUTED)
+
+# dtrain_find_block_products(TARGET): whether LibTorch has the function that runs oneDNN's matrix products. It is an
+# internal one, which another version may not have; without it products are LibTorch's usual ones.
+function(dtrain_find_block_products target)
+  include(CheckCXXSourceCompiles)
+  set(CMAKE_REQUIRED_INCLUDES "${LIBTORCH_INCLUDE_DIR}")
+  set(CMAKE_REQUIRED_LIBRARIES "${LIBTORCH_CPU_LIBRARY}" "${LIBTORCH_C10_LIBRARY}")
+  set(CMAKE_REQUIRED_FLAGS "-std=c++20")
+  check_cxx_source_compiles([[
+    #include <ATen/native/CPUBlas.h>
+    int main() {
+      const float number = 1;
+      float sum = 0;
+      at::native::cpublas::brgemm(1, 1, 1, 1, 1, 1, true, &number, &number, &sum);
+    }]] DTRAIN_HAS_BRGEMM)
+  if(DTRAIN_HAS_BRGEMM)
+    target_compile_definitions(${target} PRIVATE DTRAIN_HAS_BRGEMM)
+  endif()
+endfunction()

@@ -9,6 +9,8 @@
 #include "core/clock.h"
 #include "core/version.h"
 #include "host/machine.h"
+#include "kernels/products.h"
+#include "plan/planned_step.h"
 
 namespace dtrain {
 namespace {
@@ -126,6 +128,10 @@ void RunReporter::on_run_start(int64_t step) {
   start.parameters = job_.model.parameters();
   start.dtype = job_.spec.model.dtype;
   start.precision = job_.spec.train.precision;
+  const PlannedStep step_plan = planned_step(job_);
+  start.execution = step_plan.execution;
+  if (!step_plan.reason.empty()) start.execution_reason = step_plan.reason;
+  if (job_.device_of(0) == "cpu") start.products = products_in_use();
   start.seed = job_.spec.seed;
   start.host = own_host_name();
   start.processor = processor_name();

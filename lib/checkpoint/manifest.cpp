@@ -99,6 +99,7 @@ TrainingState training_state_from(const Json& json) {
   state.table = json.value("table", "");  // missing in checkpoints of older versions of dtrain
   state.dtrain = json.at("dtrain").get<std::string>();
   state.libtorch = json.at("libtorch").get<std::string>();
+  state.arithmetic = json.value("arithmetic", "");  // missing in checkpoints of older versions of dtrain
   return state;
 }
 
@@ -172,7 +173,8 @@ ordered_json to_json(const TrainingState& state) {
           {"spec", state.spec},
           {"table", state.table},
           {"dtrain", state.dtrain},
-          {"libtorch", state.libtorch}};
+          {"libtorch", state.libtorch},
+          {"arithmetic", state.arithmetic}};
 }
 
 std::string manifest_text(const Manifest& manifest) {

@@ -37,6 +37,7 @@ struct TrainingState {
   std::string table;   // DatasetInfo::table; empty: the model was not trained on a user's arrays or csv
   std::string dtrain;  // the versions that saved the checkpoint
   std::string libtorch;
+  std::string arithmetic;  // arithmetic_of() the job (plan/planned_step.h); empty: not known
 
   bool operator==(const TrainingState&) const = default;
 };

@@ -21,7 +21,7 @@ using PartsSummed = std::function<void(const std::vector<size_t>&)>;
 
 // The calls of an optimizer step, in this order:
 //   zero_gradients();
-//   for each micro-batch: prepare(whether it is the last); forward; backward;
+//   for each micro-batch: prepare(whether it is the last); forward; backward (or put_gradient() of each);
 //   finish();
 //   run the optimizer on the values of parts(): on each when finish() reports it, or on all afterwards;
 //   share_update();
@@ -40,6 +40,10 @@ class GradientReducer {
   virtual void zero_gradients() = 0;
   // Call before the forward pass of a micro-batch. Only the backward pass of the last one communicates.
   virtual void prepare(bool last) = 0;
+  // Instead of a backward pass of autograd: this is the gradient of parameter `parameter`, summed over this
+  // rank's micro-batches. Call it once for each parameter, the last ones first, between prepare(true) and
+  // finish(). The reducer may read and change the gradient until the next zero_gradients().
+  virtual void put_gradient(size_t parameter, const at::Tensor& gradient) = 0;
   // Call after the last backward pass. Returns when the gradient of each of this rank's parts is the sum over
   // all ranks and micro-batches. If `summed` is not empty, it is called for every part once, possibly while
   // the sums of other parts are still in transit. Throws Error(kPeerLost) if a peer is gone.

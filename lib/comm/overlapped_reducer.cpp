@@ -119,6 +119,13 @@ void OverlappedReducer::prepare(bool last) {
   buckets_.clear();
 }
 
+// c10d's Reducer listens to autograd, which gets a graph that passes this gradient on to the parameter.
+void OverlappedReducer::put_gradient(size_t parameter, const at::Tensor& gradient) {
+  const at::Tensor& variable = parameters_[parameter];
+  with_peer_errors("summing gradients",
+                   [&] { variable.view_as(variable).backward(gradient, /*retain_graph=*/false); });
+}
+
 void OverlappedReducer::finish(const PartsSummed& summed) {
   on_wait_();
   const at::NoGradGuard no_grad;

@@ -46,6 +46,7 @@ class OverlappedReducer : public GradientReducer {
   bool is_divided() const override { return false; }
   void zero_gradients() override;
   void prepare(bool last) override;
+  void put_gradient(size_t parameter, const at::Tensor& gradient) override;
   void finish(const PartsSummed& summed) override;
   void share_update() override {}
 

@@ -96,6 +96,10 @@ void ShardedReducer::zero_gradients() { drop_gradients_of(parameters_); }
 
 void ShardedReducer::prepare(bool /*last*/) {}
 
+void ShardedReducer::put_gradient(size_t parameter, const at::Tensor& gradient) {
+  parameters_[parameter].mutable_grad() = gradient;
+}
+
 void ShardedReducer::finish(const PartsSummed& summed) {
   std::vector<at::Tensor> local;
   for (size_t i = 0; i < parameters_.size(); ++i) local.push_back(local_gradient(i));

@@ -41,6 +41,7 @@ class ShardedReducer : public GradientReducer {
   bool is_divided() const override { return true; }
   void zero_gradients() override;
   void prepare(bool last) override;
+  void put_gradient(size_t parameter, const at::Tensor& gradient) override;
   void finish(const PartsSummed& summed) override;
   void share_update() override;
 

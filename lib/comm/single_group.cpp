@@ -14,6 +14,9 @@ class SingleReducer : public GradientReducer {
   bool is_divided() const override { return false; }
   void zero_gradients() override { drop_gradients_of(parameters_); }
   void prepare(bool /*last*/) override {}
+  void put_gradient(size_t parameter, const at::Tensor& gradient) override {
+    parameters_[parameter].mutable_grad() = gradient;
+  }
   void finish(const PartsSummed& summed) override {
     if (summed && !parts_.empty()) summed(all_of(parts_.size()));
   }

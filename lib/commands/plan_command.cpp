@@ -12,6 +12,7 @@
 #include "display/learning_rate_chart.h"
 #include "plan/job_plan.h"
 #include "plan/memory_estimate.h"
+#include "plan/planned_step.h"
 #include "plan/warnings.h"
 #include "spec/print.h"
 
@@ -75,11 +76,14 @@ ordered_json plan_json(const JobPlan& job) {
   }
   ordered_json runs = ordered_json::array();
   for (const RunPlan& run : job.runs) runs.push_back(run_json(job, run));
+  const PlannedStep step = planned_step(job);
   return {{"name", job.spec.name},
           {"spec", print_spec(job.spec)},
           {"data", data_json(job.data, job.spec.data)},
           {"layers", layers},
           {"parameters", job.model.parameters()},
+          {"execution", step.execution},
+          {"execution_reason", step.reason},
           {"bytes_per_all_reduce", job.bytes_per_all_reduce()},
           {"runs", runs}};
 }
@@ -172,6 +176,7 @@ void print_plan(const JobPlan& job) {
                                           : fmt::format("{} classes", data.classes)));
   if (!job.spec.data.augment.empty()) print_line("augmentation", augmentation_text(job.spec));
   std::cout << "\nmodel\n" << summary_table(job.model, job.bytes_per_parameter);
+  print_line("step", planned_step(job).text());
   for (const RunPlan& run : job.runs) print_run(job, run);
   std::cout << "\nevery field, resolved\n" << print_spec(job.spec);
 }

@@ -94,6 +94,10 @@ std::string start_banner(const RunStartEvent& start, const ConsoleOptions& optio
   add_row("source", show_text(start.dataset_source));
   block += fallback_note(start, options);
   add_row("model", fmt::format("{} parameters, {}", show_count(start.parameters), show_text(start.dtype)));
+  if (start.execution) {
+    const auto& reason = start.execution_reason;
+    add_row("step", show_text(start.execution) + (reason ? ": " + printable(*reason) : ""));
+  }
   add_row("seed", start.seed ? std::to_string(*start.seed) : "-");
   add_row("step timing", timing(start));
   add_row("versions",

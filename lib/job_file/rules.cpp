@@ -199,6 +199,9 @@ class Rules {
           fmt::format("{} keeps its variables in the host's memory and trains on the CPU; use "
                       "cpu, or strategy.kind mirrored",
                       strategy.kind));
+    if (on_gpus && usable("train.step") && spec_.train.step == "compiled")
+      add("train.step",
+          "compiled steps run on processors; leave it out: cuda.graphs records the steps of a GPU");
     if (!usable("strategy.communication")) return;
     if (on_gpus && strategy.communication == "shared_memory")
       add("strategy.communication", "shared_memory joins replicas on the CPU; between GPUs use auto or nccl");

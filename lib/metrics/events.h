@@ -116,6 +116,9 @@ struct RunStartEvent : EventHead {
   std::optional<int64_t> parameters;
   std::optional<std::string> dtype;
   std::optional<std::string> precision;
+  std::optional<std::string> execution;
+  std::optional<std::string> execution_reason;
+  std::optional<std::string> products;
   std::optional<int64_t> seed;
   std::optional<std::string> host;
   std::optional<std::string> processor;

@@ -30,8 +30,9 @@ bool is_done_by_next(const std::vector<PlacedLayer>& placed, size_t i) {
 
 class LayerGraph final : public Model {
  public:
-  LayerGraph(const LayerPlan& plan, WeightMaker weights) : values_(plan.layers.size() + 1) {
-    const std::vector<PlacedLayer>& placed = plan.layers;
+  LayerGraph(const LayerPlan& plan, WeightMaker weights)
+      : placed_(plan.layers), values_(plan.layers.size() + 1) {
+    const std::vector<PlacedLayer>& placed = placed_;
     bool rectifies = false;
     for (size_t i = 0; i < placed.size(); ++i) {
       if (i + 1 < placed.size() && is_done_by_next(placed, i)) {
@@ -72,6 +73,8 @@ class LayerGraph final : public Model {
     }
   }
 
+  const std::vector<PlacedLayer>& layers() const override { return placed_; }
+
  private:
   struct Step {
     std::shared_ptr<Layer> layer = nullptr;
@@ -91,6 +94,7 @@ class LayerGraph final : public Model {
     }
   }
 
+  std::vector<PlacedLayer> placed_;
   std::vector<Step> steps_;
   size_t values_;
   MovingStatistics statistics_;  // of all layers

@@ -22,6 +22,8 @@ class Model : public torch::nn::Module {
   // From now on, batch_norm uses the statistics of all replicas' batches together in training. Every replica
   // must then make the same forward and backward passes, with empty batches if necessary.
   virtual void synchronise(const GatherRows& gather) = 0;
+  // What it was built from.
+  virtual const std::vector<PlacedLayer>& layers() const = 0;
 };
 
 // Builds the modules and initialises them from `seed` alone: the same seed gives the same bits on every

@@ -7,7 +7,6 @@
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/layer_norm.h>
-#include <ATen/ops/linear.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/mean.h>
 #include <ATen/ops/native_batch_norm.h>
@@ -21,6 +20,7 @@
 #include <array>
 #include <limits>
 
+#include "models/dense_product.h"
 #include "models/pooling.h"
 #include "models/shapes.h"
 
@@ -91,7 +91,7 @@ class Dense final : public Weighted {
  public:
   Dense(const PlacedLayer& layer, WeightMaker& weights)
       : Weighted(layer.spec, {layer.spec.units, layer.input_shape[0]}, weights) {}
-  at::Tensor forward(const at::Tensor& input) override { return at::linear(input, weight_, bias_); }
+  at::Tensor forward(const at::Tensor& input) override { return dense_product(input, weight_, bias_); }
 };
 
 class MaxPool2d final : public Layer {

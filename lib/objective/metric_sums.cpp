@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <utility>
 #include <vector>
@@ -48,6 +49,13 @@ void MetricSums::add_batch(const Objective& objective, const at::Tensor& outputs
   at::Tensor batch = at::full({kOwn + own}, targets.size(0), options);  // the examples
   batch.select(0, kLoss).copy_(loss_sum);
   objective.sum_up(outputs, targets, batch.narrow(0, kOwn, own));
+  add(values_, std::move(batch));
+}
+
+void MetricSums::add_sums(const ObjectiveInfo& objective, const std::vector<double>& sums) {
+  objective_ = &objective;
+  at::Tensor batch = at::empty({std::ssize(sums)}, at::kDouble);
+  std::copy(sums.begin(), sums.end(), batch.mutable_data_ptr<double>());
   add(values_, std::move(batch));
 }
 

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "objective/objective.h"
 
@@ -25,6 +26,8 @@ class MetricSums {
   // Adds one batch. `loss_sum` is the sum of its losses (a scalar).
   void add_batch(const Objective& objective, const at::Tensor& outputs, const at::Tensor& targets,
                  const at::Tensor& loss_sum);
+  // Adds the sums of one batch, in the order of ObjectiveInfo::sum_names().
+  void add_sums(const ObjectiveInfo& objective, const std::vector<double>& sums);
   // Adds one batch of an evaluation: its evaluation loss, and what evaluations count besides.
   void add_evaluated(const Objective& objective, const at::Tensor& outputs, const at::Tensor& targets);
   // Adds sums of the same objective. Afterwards these sums are on the device of `other`.

@@ -329,6 +329,11 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
   strategy.replicas = count.total;
   plan.devices = assign_devices(strategy, count.here, host);
   plan.communication = resolve_communication(loaded, plan.devices);
+  if (plan.spec.train.step == "compiled" && !plan.devices.empty() && plan.device_of(0) != "cpu")
+    loaded.problems.push_back(loaded.problem_at(
+        "train.step", fmt::format("compiled steps run on processors, and these replicas are on {}; leave it "
+                                  "out: cuda.graphs records the steps of a GPU",
+                                  join(plan.devices))));
   if (!strategy.threads_per_replica)
     strategy.threads_per_replica = std::max<int64_t>(1, available_cores() / count.here);
   const auto add_run = [&](RunKind kind, const std::string& how, int64_t replicas) {

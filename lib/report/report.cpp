@@ -134,6 +134,8 @@ std::string environment_of(const std::vector<NamedCourse>& courses) {
   add_start("processor", &RunStartEvent::processor);
   add_start("dtrain", &RunStartEvent::dtrain);
   add_start("LibTorch", &RunStartEvent::libtorch);
+  add_start("steps", &RunStartEvent::execution);
+  add_start("matrix products", &RunStartEvent::products);
   add_start("strategy", &RunStartEvent::strategy);
   add_start("replicas", &RunStartEvent::replicas);
   add_start("parameter servers", &RunStartEvent::servers);

@@ -61,6 +61,7 @@ const Choices kBaselines{"baseline", {"none", "one_device"}};
 const Choices kCommunications{"communication", {"auto", "shared_memory", "gloo", "nccl"}};
 const Choices kCompressions{"compression", {"none", "bf16", "fp16"}};
 const Choices kDecayExclusions{"exclusion", {"biases_and_norms", "none"}};
+const Choices kSteps{"way", {"auto", "compiled", "eager"}};
 const Choices kPrecisions{"precision", {"float32", "bf16_mixed", "fp16_mixed"}};
 const Choices kStalenessRules{"rule", {"none", "inverse"}};
 const Choices kCudaData{"place", {"auto", "resident", "uploaded"}};
@@ -300,6 +301,9 @@ const Fields<JobSpec>& job_fields() {
           "list for the classes in order (of binary_cross_entropy for the targets 0 and 1), numbers by the classes' "
           "names (those left out weigh 1), or balanced: training examples / (classes * those of the class)",
           .bounds = between(0, 1e6), .length = {0, 100000}, .when = kOfClasses),
+      JOB(train.step, .doc = "how a step is computed on a processor: compiled, by a program made once from the layers, or "
+          "eager, operation by operation. auto, compiled: compiled wherever it can be ([training](training.md#steps))",
+          .choices = &kSteps),
       JOB(train.precision, .doc = "bf16_mixed, fp16_mixed: convolutions and dense layers compute in 16 bits while "
           "weights, optimizer and evaluations stay in float32; fp16 scales the loss "
           "([training](training.md#precision))",

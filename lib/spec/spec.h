@@ -214,6 +214,7 @@ struct TrainSpec {
   std::optional<int64_t> max_steps;  // nullopt: no limit
   OptimizerSpec optimizer;
   LossSpec loss;
+  std::string step = "auto";          // how it is computed on a processor: auto | compiled | eager
   std::string precision = "float32";  // of forward and backward: float32 | bf16_mixed | fp16_mixed
   bool channels_last = false;         // memory layout of images
   double clip_norm = 0;               // 0: not clipped

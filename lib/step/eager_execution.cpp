@@ -3,7 +3,6 @@
 #include <ATen/ATen.h>
 
 #include "step/autocast.h"
-#include "step/step_execution.h"
 #include "store/peer_errors.h"
 
 namespace dtrain {
@@ -53,14 +52,13 @@ class EagerExecution : public StepExecution {
   StepParts parts_;
 };
 
-// The sum of the losses; of a mixed example, of those of its two targets, each as much as its share.
-at::Tensor loss_of(const Objective& objective, const at::Tensor& outputs, const Batch& batch) {
+}  // namespace
+
+at::Tensor loss_of_batch(const Objective& objective, const at::Tensor& outputs, const Batch& batch) {
   if (!batch.is_mixed()) return objective.training_loss(outputs, batch.targets);
   return at::dot(objective.training_losses(outputs, batch.targets), batch.shares) +
          at::dot(objective.training_losses(outputs, batch.other_targets), 1 - batch.shares);
 }
-
-}  // namespace
 
 ForwardPass training_pass(Model& model, const TrainSpec& train, const Objective& objective,
                           const Batch& batch) {
@@ -70,10 +68,10 @@ ForwardPass training_pass(Model& model, const TrainSpec& train, const Objective&
     outputs = model.forward(batch.inputs);
   }
   outputs = outputs.to(batch.inputs.scalar_type());  // full precision, because the loss sums many numbers
-  return {outputs, loss_of(objective, outputs, batch)};
+  return {outputs, loss_of_batch(objective, outputs, batch)};
 }
 
-std::unique_ptr<StepExecution> make_step_execution(const StepParts& parts) {
+std::unique_ptr<StepExecution> make_eager_execution(const StepParts& parts) {
   return std::make_unique<EagerExecution>(parts);
 }
 

@@ -1,10 +1,13 @@
 // Computes steps with LibTorch's autograd, operation by operation.
 #pragma once
 
+#include <memory>
+
 #include "loader/batches.h"
 #include "models/model.h"
 #include "objective/objective.h"
 #include "spec/spec.h"
+#include "step/step_execution.h"
 
 namespace dtrain {
 
@@ -18,5 +21,12 @@ struct ForwardPass {
 // loss_sum / share.global_examples, summed over micro-batches and replicas.
 ForwardPass training_pass(Model& model, const TrainSpec& train, const Objective& objective,
                           const Batch& batch);
+
+// The training loss of outputs [n, ...], a scalar: the sum of the losses; of a mixed example, of those of its
+// two targets, each as much as its share.
+at::Tensor loss_of_batch(const Objective& objective, const at::Tensor& outputs, const Batch& batch);
+
+// Computes steps on `parts`, which must outlive it.
+std::unique_ptr<StepExecution> make_eager_execution(const StepParts& parts);
 
 }  // namespace dtrain

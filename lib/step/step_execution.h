@@ -22,6 +22,7 @@ struct StepParts {
   const TrainSpec& train;
   const Objective& objective;
   LossScale* loss_scale = nullptr;  // may be null
+  bool on_processor = true;         // the variables are not in the memory of a device
 };
 
 class StepExecution {
@@ -39,7 +40,8 @@ class StepExecution {
   virtual MetricSums evaluate(const Share& share) = 0;
 };
 
-// Computes steps on `parts`, which must outlive it, with autograd, operation by operation.
+// Computes steps on `parts`, which must outlive it: compiled if the variables are on the processor and
+// reason_not_to_compile() has none, else with autograd, operation by operation.
 std::unique_ptr<StepExecution> make_step_execution(const StepParts& parts);
 
 }  // namespace dtrain

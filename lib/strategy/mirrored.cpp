@@ -26,6 +26,7 @@ class Mirrored : public Strategy {
         loss_scale_(std::move(parts.loss_scale)),
         observers_(std::move(parts.observers)),
         check_every_(parts.check_every),
+        on_processor_(parts.accelerator == nullptr),
         device_(parts.accelerator ? parts.accelerator->device() : at::Device(at::kCPU)),
         recorder_(parts.record_steps && !loss_scale_ ? parts.accelerator : nullptr),
         pacer_(device_, parts.timeout),
@@ -134,7 +135,7 @@ class Mirrored : public Strategy {
 
  private:
   StepParts step_parts() {
-    return {*model_, *group_, *reducer_, *clock_, train_, *objective_, loss_scale_.get()};
+    return {*model_, *group_, *reducer_, *clock_, train_, *objective_, loss_scale_.get(), on_processor_};
   }
 
   MetricSums make_step(const Share& share, const std::vector<GradientLook>& looks) {
@@ -202,6 +203,7 @@ class Mirrored : public Strategy {
   std::shared_ptr<LossScale> loss_scale_;
   std::vector<GradientObserver> observers_;
   std::optional<int64_t> check_every_;
+  bool on_processor_;
   at::Device device_;
   StepRecorder recorder_;
   StepPacer pacer_;

@@ -9,7 +9,9 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/signals.h"
+#include "core/text.h"
 #include "job_file/load.h"
+#include "plan/planned_step.h"
 #include "spec/print.h"
 
 namespace dtrain {
@@ -91,6 +93,13 @@ void Trainer::resume(const Resumption& from) {
   if (state.position > 0) epoch_sums_ = restored_sums(state.pass_sums);  // a complete pass was reported
   if (leads_) window_ = restored_sums(state.window_sums);  // they are summed over the replicas already
   callbacks_.restore(state.callbacks);
+  const std::string arithmetic = arithmetic_of(job_);
+  if (leads_ && !state.arithmetic.empty() && state.arithmetic != arithmetic)
+    callbacks_.on_event(message_event(
+        run_,
+        fmt::format("the checkpoint's steps were {}, and these are {}: the same training, but not to the "
+                    "last bit",
+                    printable(state.arithmetic), arithmetic)));
   if (deciding_) ended_ = decide().end;  // a callback may have ended it before
 }
 
@@ -266,6 +275,7 @@ TrainingState Trainer::state(int64_t epoch, const MetricSums& window) const {
   state.metrics = evaluation_;
   state.replicas = run_.replicas;
   state.spec = print_spec(job_.spec);
+  state.arithmetic = arithmetic_of(job_);
   state.table = job_.data.table;
   return state;
 }

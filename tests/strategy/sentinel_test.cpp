@@ -19,10 +19,11 @@ namespace {
 
 constexpr int kSteps = 6;
 
-// The lowest bit of the mantissa of a float32 parameter's last element.
+// A low bit of the mantissa of a float32 parameter's last element. The lowest ones would be lost again when
+// updates are rounded.
 void flip_a_bit(const at::Tensor& parameter) {
   auto* const bits = static_cast<uint32_t*>(parameter.mutable_data_ptr());
-  bits[parameter.numel() - 1] ^= 1;
+  bits[parameter.numel() - 1] ^= 1U << 6;
 }
 
 // In place of CHECK, which is for one thread only.

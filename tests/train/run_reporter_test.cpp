@@ -61,6 +61,7 @@ TEST_CASE("run_start has every number of the run") {
       {"parameters", 16 * 5 + 5 + 5 * 3 + 3},
       {"dtype", "float32"},
       {"precision", "float32"},
+      {"execution", "compiled"},
       {"seed", 42},
       {"skipped_steps", 4},
       {"dtrain", kVersion},
@@ -71,7 +72,8 @@ TEST_CASE("run_start has every number of the run") {
     CHECK(start[key] == value);
   }
   CHECK_THAT(start["libtorch"].get<std::string>(), ContainsSubstring("."));
-  for (const char* key : {"host", "processor"}) CHECK_FALSE(start[key].get<std::string>().empty());
+  for (const char* key : {"host", "processor", "products"})
+    CHECK_FALSE(start[key].get<std::string>().empty());
 }
 
 TEST_CASE("a training loss that ends above where it began is told once, with the field to change") {

@@ -224,6 +224,28 @@ TEST_CASE("a training that goes on trains the rest, each example once, and repor
   }
 }
 
+TEST_CASE("a training that goes on with steps of another arithmetic says so once") {
+  Training whole({"checkpoint.every_steps=4"});
+  whole.run();
+  Checkpoint checkpoint = load_checkpoint(list_checkpoints(whole.folder / "checkpoints").at(0).path);
+  CHECK_THAT(checkpoint.state.arithmetic, ContainsSubstring("compiled, "));
+  const auto messages_after = [&](const std::string& arithmetic) {
+    checkpoint.state.arithmetic = arithmetic;
+    Training rest;
+    rest.strategy.steps_before = checkpoint.state.step;
+    const Resumption from{checkpoint.state, {checkpoint.model, checkpoint.optimizer}};
+    rest.run(/*evaluates=*/true, &from);
+    std::vector<std::string> texts;
+    for (const Event& event : rest.sink.of("message")) texts.push_back(event.at("text"));
+    return texts;
+  };
+  CHECK(messages_after(checkpoint.state.arithmetic).empty());
+  CHECK(messages_after("").empty());  // it is not known
+  const std::vector<std::string> texts = messages_after("eager, mm");
+  REQUIRE(texts.size() == 1);
+  CHECK_THAT(texts[0], ContainsSubstring("the checkpoint's steps were eager, mm, and these are compiled, "));
+}
+
 TEST_CASE("a replica that stands elsewhere than the checkpoint goes on from its own step") {
   using Case = std::pair<int64_t, Numbers>;
   Resumption from;

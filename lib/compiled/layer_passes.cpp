@@ -1,0 +1,117 @@
+#include "compiled/layer_passes.h"
+
+#include <ATen/ATen.h>
+
+#include <vector>
+
+#include "kernels/dense.h"
+#include "kernels/elementwise.h"
+
+namespace dtrain {
+namespace {
+
+DenseSize dense_size(const LayerWork& work) { return {work.examples, work.inputs, work.outputs}; }
+
+int64_t scratch_of_dense(const LayerWork& work) { return dense_scratch(dense_size(work)); }
+
+void dense(const LayerWork& work) {
+  dense_forward(dense_size(work), work.input, work.weight.const_data_ptr<float>(),
+                work.bias.defined() ? work.bias.const_data_ptr<float>() : nullptr, work.output, work.scratch);
+}
+
+void dense_to_input(const LayerWork& work) {
+  dense_backward_input(dense_size(work), work.output_gradient, work.weight.const_data_ptr<float>(),
+                       work.input_gradient);
+}
+
+void dense_to_weights(const LayerWork& work, bool adds) {
+  dense_backward_weights(dense_size(work), work.input, work.output_gradient, work.weight_gradient,
+                         work.bias_gradient, adds, work.scratch);
+}
+
+int64_t numbers_of(const LayerWork& work) { return work.examples * work.outputs; }
+
+void relu(const LayerWork& work) { rectify(numbers_of(work), work.input, work.output); }
+
+void relu_to_input(const LayerWork& work) {
+  rectify_gradient(numbers_of(work), work.output, work.output_gradient, work.input_gradient);
+}
+
+// The others are LibTorch's own operations: their functions of a number, not the calls, take the time.
+at::Tensor view(const LayerWork& work, const float* data) {
+  return at::from_blob(const_cast<float*>(data), {work.examples, work.outputs}, at::kFloat);
+}
+
+void gelu(const LayerWork& work) {
+  at::Tensor output = view(work, work.output);
+  at::gelu_out(output, view(work, work.input), "none");
+}
+
+void gelu_to_input(const LayerWork& work) {
+  at::Tensor gradient = view(work, work.input_gradient);
+  at::gelu_backward_out(gradient, view(work, work.output_gradient), view(work, work.input), "none");
+}
+
+void tanh(const LayerWork& work) {
+  at::Tensor output = view(work, work.output);
+  at::tanh_out(output, view(work, work.input));
+}
+
+void tanh_to_input(const LayerWork& work) {
+  at::Tensor gradient = view(work, work.input_gradient);
+  at::tanh_backward_out(gradient, view(work, work.output_gradient), view(work, work.output));
+}
+
+void sigmoid(const LayerWork& work) {
+  at::Tensor output = view(work, work.output);
+  at::sigmoid_out(output, view(work, work.input));
+}
+
+void sigmoid_to_input(const LayerWork& work) {
+  at::Tensor gradient = view(work, work.input_gradient);
+  at::sigmoid_backward_out(gradient, view(work, work.output_gradient), view(work, work.output));
+}
+
+// Draws what at::dropout would draw from the same generator.
+void dropout(const LayerWork& work) {
+  const double rate = work.layer->spec.rate;
+  at::Tensor noise = view(work, work.kept);
+  if (rate == 0 || work.examples == 0) {
+    noise.fill_(1);
+  } else {
+    noise.bernoulli_(1 - rate).div_(1 - rate);
+  }
+  at::Tensor output = view(work, work.output);
+  at::mul_out(output, view(work, work.input), noise);
+}
+
+void dropout_to_input(const LayerWork& work) {
+  at::Tensor gradient = view(work, work.input_gradient);
+  at::mul_out(gradient, view(work, work.output_gradient), view(work, work.kept));
+}
+
+const std::vector<LayerPasses> kPasses = {
+    {.kind = "flatten"},
+    {.kind = "dense",
+     .forward = dense,
+     .backward_input = dense_to_input,
+     .backward_weights = dense_to_weights,
+     .reads_input = true,
+     .scratch = scratch_of_dense},
+    {.kind = "relu", .forward = relu, .backward_input = relu_to_input, .reads_output = true},
+    {.kind = "gelu", .forward = gelu, .backward_input = gelu_to_input, .reads_input = true},
+    {.kind = "tanh", .forward = tanh, .backward_input = tanh_to_input, .reads_output = true},
+    {.kind = "sigmoid", .forward = sigmoid, .backward_input = sigmoid_to_input, .reads_output = true},
+    {.kind = "dropout", .forward = dropout, .backward_input = dropout_to_input, .kept = numbers_of},
+};
+
+}  // namespace
+
+const LayerPasses* find_layer_passes(const std::string& kind) {
+  for (const LayerPasses& passes : kPasses) {
+    if (passes.kind == kind) return &passes;
+  }
+  return nullptr;
+}
+
+}  // namespace dtrain

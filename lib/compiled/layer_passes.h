@@ -1,0 +1,47 @@
+// How each kind of layer computes in a compiled step: one entry for each kind.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <string>
+
+#include "models/layers.h"
+
+namespace dtrain {
+
+// One layer of a model, for a fixed number of examples. Values and their gradients are float32, row-major
+// [examples, inputs or outputs].
+struct LayerWork {
+  const PlacedLayer* layer = nullptr;
+  int64_t examples = 0;
+  int64_t inputs = 0;
+  int64_t outputs = 0;
+  at::Tensor weight;  // undefined: the layer has none
+  at::Tensor bias;
+  float* weight_gradient = nullptr;
+  float* bias_gradient = nullptr;
+  const float* input = nullptr;
+  float* output = nullptr;
+  float* output_gradient = nullptr;
+  float* input_gradient = nullptr;  // null: nobody needs it
+  float* kept = nullptr;            // what backward needs of forward besides input and output
+  float* scratch = nullptr;         // shared with other layers: does not last
+};
+
+struct LayerPasses {
+  std::string kind;
+  void (*forward)(const LayerWork& work) = nullptr;  // null: the output is the input
+  // Of a layer without weights, input_gradient may be output_gradient.
+  void (*backward_input)(const LayerWork& work) = nullptr;
+  void (*backward_weights)(const LayerWork& work, bool adds) = nullptr;  // null: there are none
+  bool reads_input = false;                                              // in backward
+  bool reads_output = false;                                             // in backward
+  int64_t (*scratch)(const LayerWork& work) = nullptr;                   // how many numbers; null: none
+  int64_t (*kept)(const LayerWork& work) = nullptr;                      // how many numbers; null: none
+};
+
+// The entry of this kind, or nullptr: a model with such a layer cannot be compiled.
+const LayerPasses* find_layer_passes(const std::string& kind);
+
+}  // namespace dtrain

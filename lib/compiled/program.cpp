@@ -1,0 +1,163 @@
+#include "compiled/program.h"
+
+#include <ATen/ATen.h>
+#include <ATen/record_function.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "models/shapes.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int64_t kLine = 16;  // numbers in a cache line
+
+// Every piece of memory begins a cache line.
+int64_t whole_lines_of(int64_t numbers) { return (numbers + kLine - 1) / kLine * kLine; }
+
+// Pieces of one memory, whose places are known when all have been asked for.
+class Layout {
+ public:
+  // `place` gets the address of `numbers` numbers in allocate(), and must not move until then.
+  void add(float** place, int64_t numbers) {
+    pieces_.emplace_back(place, size_);
+    size_ += whole_lines_of(numbers);
+  }
+  at::Tensor allocate() {
+    at::Tensor memory =
+        at::zeros({size_ + kLine}, at::kFloat);  // even a piece without numbers has an address
+    for (const auto& [place, offset] : pieces_) *place = memory.mutable_data_ptr<float>() + offset;
+    return memory;
+  }
+
+ private:
+  std::vector<std::pair<float**, int64_t>> pieces_;
+  int64_t size_ = 0;
+};
+
+// Shows the passes of a layer in profiles, as LibTorch shows its operations.
+class Recorded {
+ public:
+  Recorded(at::RecordScope scope, const PlacedLayer& layer) : record_(scope) {
+    if (record_.isActive()) record_.before(layer.name.c_str());
+  }
+
+ private:
+  at::RecordFunction record_;
+};
+
+struct Parameter {
+  at::Tensor values;
+  float* gradient = nullptr;
+};
+
+}  // namespace
+
+std::vector<at::Tensor> allocate_gradients(const Model& model) {
+  const std::vector<at::Tensor> parameters = model.parameters();
+  int64_t size = 0;
+  for (const at::Tensor& parameter : parameters) size += whole_lines_of(parameter.numel());
+  const at::Tensor memory = at::zeros({size}, at::kFloat);
+  std::vector<at::Tensor> gradients;
+  int64_t begin = 0;
+  for (const at::Tensor& parameter : parameters) {
+    gradients.push_back(memory.narrow(0, begin, parameter.numel()).view(parameter.sizes()));
+    begin += whole_lines_of(parameter.numel());
+  }
+  return gradients;
+}
+
+Program::Program(const Model& model, int64_t examples, const std::vector<at::Tensor>& gradients)
+    : examples_(examples) {
+  add_layers(model, gradients);
+  lay_out();
+}
+
+void Program::add_layers(const Model& model, const std::vector<at::Tensor>& gradients) {
+  std::map<std::string, Parameter> parameters;
+  size_t number = 0;
+  for (const auto& named : model.named_parameters())
+    parameters[named.key()] = {named.value(), gradients[number++].mutable_data_ptr<float>()};
+  for (const PlacedLayer& layer : model.layers()) {
+    const LayerPasses* const passes = find_layer_passes(layer.spec.kind);
+    if (passes->forward == nullptr) continue;
+    LayerWork& work = steps_.emplace_back(Step{passes, {}}).work;
+    work.layer = &layer;
+    work.examples = examples_;
+    work.inputs = bounded_product(layer.input_shape);
+    work.outputs = bounded_product(layer.output_shape);
+    if (passes->backward_weights == nullptr) continue;
+    const Parameter& weight = parameters[layer.name + ".weight"];
+    const Parameter& bias = parameters[layer.name + ".bias"];  // undefined without one
+    work.weight = weight.values;
+    work.weight_gradient = weight.gradient;
+    work.bias = bias.values;
+    work.bias_gradient = bias.gradient;
+  }
+}
+
+// The gradient of a value takes the place of the gradient of what a layer without weights makes of it, and
+// the value itself that of its result if no backward pass reads it.
+void Program::lay_out() {
+  Layout layout;
+  float* scratch = nullptr;
+  int64_t scratch_size = 0;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    auto& [passes, work] = steps_[i];
+    const bool in_place = i > 0 && !passes->reads_input && !steps_[i - 1].passes->reads_output;
+    if (!in_place) layout.add(&work.output, examples_ * work.outputs);
+    const bool passes_on = i + 1 < steps_.size() && steps_[i + 1].passes->backward_weights == nullptr;
+    if (!passes_on) layout.add(&work.output_gradient, examples_ * work.outputs);
+    if (passes->kept != nullptr) layout.add(&work.kept, passes->kept(work));
+    if (passes->scratch != nullptr) scratch_size = std::max(scratch_size, passes->scratch(work));
+  }
+  layout.add(&scratch, scratch_size);
+  memory_ = layout.allocate();
+
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    LayerWork& work = steps_[i].work;
+    work.scratch = scratch;
+    if (i > 0) work.input = steps_[i - 1].work.output;
+    if (work.output == nullptr) work.output = steps_[i - 1].work.output;
+  }
+  for (size_t i = steps_.size() - 1; i > 0; --i) {
+    float*& before = steps_[i - 1].work.output_gradient;
+    if (before == nullptr) before = steps_[i].work.output_gradient;
+  }
+  bool is_needed = false;  // the gradient of a layer's input: by a layer with weights before it
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    if (is_needed) steps_[i].work.input_gradient = steps_[i - 1].work.output_gradient;
+    is_needed = is_needed || steps_[i].passes->backward_weights != nullptr;
+  }
+  const LayerWork& last = steps_.back().work;
+  const auto view_of = [&](const float* data) {
+    return memory_.narrow(0, data - memory_.const_data_ptr<float>(), examples_ * last.outputs)
+        .view({examples_, last.outputs});
+  };
+  outputs_ = view_of(last.output);
+  output_gradient_ = view_of(last.output_gradient);
+}
+
+const at::Tensor& Program::forward(const at::Tensor& inputs) {
+  steps_.front().work.input = inputs.const_data_ptr<float>();
+  for (const auto& [passes, work] : steps_) {
+    const Recorded recorded(at::RecordScope::FUNCTION, *work.layer);
+    passes->forward(work);
+  }
+  return outputs_;
+}
+
+void Program::backward(bool adds) {
+  for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
+    const auto& [passes, work] = *step;
+    const Recorded recorded(at::RecordScope::BACKWARD_FUNCTION, *work.layer);
+    if (passes->backward_weights != nullptr) passes->backward_weights(work, adds);
+    if (work.input_gradient == nullptr) break;  // of every layer before it, too
+    passes->backward_input(work);
+  }
+}
+
+}  // namespace dtrain

@@ -1,0 +1,48 @@
+// A model's forward and backward pass as a list of calls over memory that is laid out once.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <vector>
+
+#include "compiled/layer_passes.h"
+#include "models/model.h"
+
+namespace dtrain {
+
+// The gradients of a model's parameters: one tensor for each, in the model's order, all in one memory.
+std::vector<at::Tensor> allocate_gradients(const Model& model);
+
+// The passes over a batch of `examples`. Nothing is allocated from step to step, and neither LibTorch's
+// dispatcher nor autograd is involved. The model is one for which reason_not_to_compile() is empty.
+class Program {
+ public:
+  // Gradients of parameters go to `gradients`. Both arguments must outlive the program.
+  Program(const Model& model, int64_t examples, const std::vector<at::Tensor>& gradients);
+
+  // `inputs`: [examples, the model's input shape], which must last until backward(). Returns the outputs,
+  // [examples, outputs], a view of the program's memory.
+  const at::Tensor& forward(const at::Tensor& inputs);
+  // Where the caller of backward() writes the gradient of the outputs.
+  const at::Tensor& output_gradient() const { return output_gradient_; }
+  // `adds`: the gradients of the parameters are added to what is there. Destroys outputs and their gradient.
+  void backward(bool adds);
+
+ private:
+  struct Step {
+    const LayerPasses* passes;
+    LayerWork work;
+  };
+
+  void add_layers(const Model& model, const std::vector<at::Tensor>& gradients);
+  void lay_out();
+
+  std::vector<Step> steps_;  // of the layers that compute something: flatten does not
+  int64_t examples_;
+  at::Tensor memory_;  // of all values between layers, their gradients and what layers keep
+  at::Tensor outputs_;
+  at::Tensor output_gradient_;
+};
+
+}  // namespace dtrain

@@ -1,0 +1,30 @@
+#include "kernels/elementwise.h"
+
+#include "kernels/instructions.h"
+
+namespace dtrain {
+namespace {
+
+// The comparisons are false of not-a-number, as LibTorch's are.
+struct Rectify {
+  [[gnu::always_inline]] static void run(int64_t count, const float* from, float* to) {
+    for (int64_t i = 0; i < count; ++i) to[i] = from[i] < 0 ? 0.0F : from[i];
+  }
+};
+
+struct RectifyGradient {
+  [[gnu::always_inline]] static void run(int64_t count, const float* rectified, const float* gradient,
+                                         float* to) {
+    for (int64_t i = 0; i < count; ++i) to[i] = rectified[i] <= 0 ? 0.0F : gradient[i];
+  }
+};
+
+}  // namespace
+
+void rectify(int64_t count, const float* from, float* to) { run_kernel<Rectify>(count, from, to); }
+
+void rectify_gradient(int64_t count, const float* rectified, const float* gradient, float* to) {
+  run_kernel<RectifyGradient>(count, rectified, gradient, to);
+}
+
+}  // namespace dtrain

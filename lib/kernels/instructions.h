@@ -1,0 +1,43 @@
+// One source of a loop, compiled for several kinds of processors and chosen while the program runs.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace dtrain {
+
+// Vectors of 4, 8 and 16 numbers.
+enum class Instructions { kPortable, kAvx2, kAvx512 };
+
+// The widest vectors that this processor has, or what only_use() has set.
+Instructions instructions();
+// For tests: every kernel runs with `chosen`, which the processor must have; nullopt: with the widest.
+void only_use(std::optional<Instructions> chosen);
+// "portable", "AVX2", "AVX-512".
+std::string to_string(Instructions instructions);
+
+// Kernel::run() is inlined into each of these, and so compiled for their instructions. It must be a static
+// function that is always inlined, and may call only such.
+template <class Kernel, class... Arguments>
+[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,prefer-vector-width=512")]] void run_with_avx512(
+    Arguments... arguments) {
+  Kernel::run(arguments...);
+}
+template <class Kernel, class... Arguments>
+[[gnu::target("avx2,fma")]] void run_with_avx2(Arguments... arguments) {
+  Kernel::run(arguments...);
+}
+
+template <class Kernel, class... Arguments>
+void run_kernel(Arguments... arguments) {
+  switch (instructions()) {
+    case Instructions::kAvx512:
+      return run_with_avx512<Kernel>(arguments...);
+    case Instructions::kAvx2:
+      return run_with_avx2<Kernel>(arguments...);
+    case Instructions::kPortable:
+      return Kernel::run(arguments...);
+  }
+}
+
+}  // namespace dtrain

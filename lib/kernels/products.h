@@ -1,0 +1,23 @@
+// Products of matrices of float32 at the speed of the processor's widest vectors.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace dtrain {
+
+// Whether products use oneDNN's kernels, through a function inside LibTorch: that function was there when
+// dtrain was built, and this processor has AVX-512. LibTorch's own products (MKL) are written for Intel's
+// processors; on others they leave half of the speed unused. It depends on the processor's features alone,
+// not on its load, because the two ways differ in the last bits of a product.
+bool has_block_products();
+
+// "brgemm" (oneDNN's kernels) or "mm" (LibTorch's own).
+std::string products_in_use();
+
+// c = a b, or with `adds` c += a b: a [m, k], b [k, n], c [m, n], row-major, without gaps. Any size may be 0.
+// Each number is summed in the order of k, so that neither m, n nor the number of threads changes a bit of
+// it. Not-a-number and infinity count as in any sum.
+void multiply(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c, bool adds);
+
+}  // namespace dtrain

@@ -1,0 +1,65 @@
+#include "kernels/transpose.h"
+
+#include <cstring>
+#include <utility>
+
+#include "kernels/instructions.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int kSide = 16;  // of a block that fits into registers
+
+using Row [[gnu::vector_size(kSide * sizeof(float))]] = float;
+
+using Lanes = std::make_integer_sequence<int, kSide>;
+
+// Of two rows that are kStep apart, exchanges the lanes of the first that have the bit kStep with those of
+// the second that do not.
+template <int kStep, int... kLane>
+[[gnu::always_inline]] inline void exchange(Row& first, Row& second, std::integer_sequence<int, kLane...>) {
+  const Row upper = first, lower = second;
+  constexpr int kSecond = kSide;  // the lanes of `lower` are numbered after those of `upper`
+  first = __builtin_shufflevector(upper, lower, ((kLane & kStep) != 0 ? kSecond + kLane - kStep : kLane)...);
+  second = __builtin_shufflevector(upper, lower, ((kLane & kStep) != 0 ? kSecond + kLane : kLane + kStep)...);
+}
+
+template <int kStep>
+[[gnu::always_inline]] inline void exchange_all(Row* rows) {
+  for (int i = 0; i < kSide; ++i) {
+    if ((i & kStep) == 0) exchange<kStep>(rows[i], rows[i + kStep], Lanes());
+  }
+}
+
+[[gnu::always_inline]] inline void transpose_block(const float* from, int64_t from_stride, float* to,
+                                                   int64_t to_stride) {
+  Row rows[kSide];
+  for (int i = 0; i < kSide; ++i) std::memcpy(&rows[i], from + i * from_stride, sizeof(Row));
+  exchange_all<1>(rows);
+  exchange_all<2>(rows);
+  exchange_all<4>(rows);
+  exchange_all<8>(rows);
+  for (int i = 0; i < kSide; ++i) std::memcpy(to + i * to_stride, &rows[i], sizeof(Row));
+}
+
+struct Transpose {
+  [[gnu::always_inline]] static void run(int64_t rows, int64_t columns, const float* from, float* to) {
+    const int64_t whole_rows = rows / kSide * kSide, whole_columns = columns / kSide * kSide;
+    for (int64_t row = 0; row < whole_rows; row += kSide) {
+      for (int64_t column = 0; column < whole_columns; column += kSide)
+        transpose_block(from + row * columns + column, columns, to + column * rows + row, rows);
+    }
+    for (int64_t row = 0; row < rows; ++row) {
+      for (int64_t column = row < whole_rows ? whole_columns : 0; column < columns; ++column)
+        to[column * rows + row] = from[row * columns + column];
+    }
+  }
+};
+
+}  // namespace
+
+void transpose(int64_t rows, int64_t columns, const float* from, float* to) {
+  run_kernel<Transpose>(rows, columns, from, to);
+}
+
+}  // namespace dtrain

@@ -1,0 +1,24 @@
+// How the steps of a job are computed.
+#pragma once
+
+#include <string>
+
+#include "plan/job_plan.h"
+
+namespace dtrain {
+
+struct PlannedStep {
+  std::string execution;  // compiled | eager | recorded
+  std::string reason;     // why it is eager; empty: it is not
+  // "compiled", "eager: layer conv2d (conv2d) has no compiled form"
+  std::string text() const { return reason.empty() ? execution : execution + ": " + reason; }
+};
+
+// Of a job whose devices are known.
+PlannedStep planned_step(const JobPlan& job);
+
+// What decides the last bits of what a step computes on a processor: how steps are computed, and with which
+// matrix products (kernels/products.h). "compiled, brgemm"
+std::string arithmetic_of(const JobPlan& job);
+
+}  // namespace dtrain

@@ -1,0 +1,114 @@
+#include "step/compiled_execution.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <map>
+#include <vector>
+
+#include "compiled/program.h"
+#include "core/error.h"
+#include "kernels/softmax_loss.h"
+#include "step/eager_execution.h"
+
+namespace dtrain {
+namespace {
+
+void require_classes(const at::Tensor& targets, int64_t classes) {
+  const int64_t* const all = targets.const_data_ptr<int64_t>();
+  for (int64_t i = 0; i < targets.numel(); ++i) {
+    if (all[i] < 0 || all[i] >= classes)
+      throw Error(ExitCode::kBug,
+                  fmt::format("an example of class {} in a model of {} classes", all[i], classes));
+  }
+}
+
+class CompiledExecution : public StepExecution {
+ public:
+  explicit CompiledExecution(const StepParts& parts)
+      : parts_(parts), eager_(make_eager_execution(parts)), gradients_(allocate_gradients(parts.model)) {
+    for (const double weight : parts.train.loss.class_weights.weights)
+      class_weights_.push_back(static_cast<float>(weight));
+  }
+
+  MetricSums gradients(const Share& share, const PartsSummed& summed) override {
+    parts_.clock.enter(Phase::kCompute);
+    MetricSums sums;
+    parts_.reducer.zero_gradients();
+    const double scale = parts_.loss_scale ? parts_.loss_scale->value() : 1;
+    const size_t count = share.micro_batches.size();
+    if (count == 0) {
+      for (const at::Tensor& gradient : gradients_) gradient.zero_();
+    }
+    for (size_t i = 0; i < count; ++i) {
+      const Batch batch = share.micro_batches[i].assemble();
+      parts_.reducer.prepare(/*last=*/i + 1 == count);
+      pass(batch, scale / static_cast<double>(share.global_examples), /*adds=*/i > 0, sums);
+    }
+    for (size_t parameter = gradients_.size(); parameter-- > 0;)
+      parts_.reducer.put_gradient(parameter, gradients_[parameter]);
+    parts_.clock.enter(Phase::kCommunicate);
+    parts_.reducer.finish(summed);
+    return sums;
+  }
+
+  MetricSums evaluate(const Share& share) override { return eager_->evaluate(share); }
+
+ private:
+  // Forward and backward over a micro-batch; every example's loss is multiplied by `weight`.
+  void pass(const Batch& batch, double weight, bool adds, MetricSums& sums) {
+    Program& program = program_for(batch.size());
+    const at::Tensor inputs = batch.inputs.contiguous();
+    const at::Tensor& outputs = program.forward(inputs);
+    if (parts_.objective.info().name == "cross_entropy" && !batch.is_mixed()) {
+      softmax(outputs, batch.targets.contiguous(), weight, program.output_gradient(), sums);
+    } else {
+      by_autograd(outputs, batch, weight, program.output_gradient(), sums);
+    }
+    program.backward(adds);
+  }
+
+  // For the few sizes that occur: whole micro-batches, and the last ones of an epoch.
+  Program& program_for(int64_t examples) {
+    std::unique_ptr<Program>& program = programs_[examples];
+    if (!program) program = std::make_unique<Program>(parts_.model, examples, gradients_);
+    return *program;
+  }
+
+  void softmax(const at::Tensor& outputs, const at::Tensor& targets, double weight, at::Tensor gradient,
+               MetricSums& sums) const {
+    const int64_t classes = outputs.size(1);
+    require_classes(targets, classes);
+    const SoftmaxLoss loss{classes, static_cast<float>(parts_.train.label_smoothing),
+                           class_weights_.empty() ? nullptr : class_weights_.data()};
+    const SoftmaxSums own = softmax_loss(loss, outputs.size(0), outputs.const_data_ptr<float>(),
+                                         targets.const_data_ptr<int64_t>(), static_cast<float>(weight),
+                                         gradient.mutable_data_ptr<float>());
+    sums.add_sums(parts_.objective.info(),
+                  {own.loss, static_cast<double>(outputs.size(0)), static_cast<double>(own.hits)});
+  }
+
+  // Any objective, as eager steps compute it. Autograd sees the outputs only.
+  void by_autograd(const at::Tensor& outputs, const Batch& batch, double weight, at::Tensor gradient,
+                   MetricSums& sums) const {
+    const at::Tensor leaf = outputs.detach().requires_grad_();
+    const at::Tensor loss_sum = loss_of_batch(parts_.objective, leaf, batch);
+    loss_sum.backward(at::full_like(loss_sum, weight));
+    gradient.copy_(leaf.grad());
+    sums.add_batch(parts_.objective, leaf, batch.targets, loss_sum);
+  }
+
+  StepParts parts_;
+  std::unique_ptr<StepExecution> eager_;
+  std::vector<at::Tensor> gradients_;                     // of each parameter
+  std::map<int64_t, std::unique_ptr<Program>> programs_;  // by the number of examples
+  std::vector<float> class_weights_;                      // empty: all are 1
+};
+
+}  // namespace
+
+std::unique_ptr<StepExecution> make_compiled_execution(const StepParts& parts) {
+  return std::make_unique<CompiledExecution>(parts);
+}
+
+}  // namespace dtrain

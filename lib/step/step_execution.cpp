@@ -1,0 +1,18 @@
+#include "step/step_execution.h"
+
+#include "compiled/eligibility.h"
+#include "step/compiled_execution.h"
+#include "step/eager_execution.h"
+
+namespace dtrain {
+
+std::unique_ptr<StepExecution> make_step_execution(const StepParts& parts) {
+  const std::vector<at::Tensor> parameters = parts.model.parameters();
+  const bool is_double = !parameters.empty() && parameters.front().scalar_type() == at::kDouble;
+  const bool compiles =
+      parts.on_processor &&
+      reason_not_to_compile(parts.model.layers(), is_double ? "float64" : "float32", parts.train).empty();
+  return compiles ? make_compiled_execution(parts) : make_eager_execution(parts);
+}
+
+}  // namespace dtrain

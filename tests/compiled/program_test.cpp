@@ -1,0 +1,159 @@
+// Programs against autograd in float64, for every kind of layer that can be compiled.
+#include "compiled/program.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "catch.h"
+#include "compiled/eligibility.h"
+#include "kernels/matrices.h"
+#include "models/layer_kinds.h"
+#include "models/layer_specs.h"
+#include "models/variables.h"
+
+namespace dtrain {
+namespace {
+
+LayerSpec dropping(double rate) {
+  LayerSpec spec = layer("dropout");
+  spec.rate = rate;
+  return spec;
+}
+
+// Lists of layers from 2 x 3 inputs to 5 outputs. The orders differ in what can work in place.
+const std::vector<std::vector<LayerSpec>>& compiled_cases() {
+  static const std::vector<std::vector<LayerSpec>> cases = {
+      {layer("flatten"), dense(5)},
+      {layer("flatten"), without_bias(dense(33)), layer("relu"), dense(5)},
+      {layer("relu"), layer("flatten"), dense(17), layer("tanh"), layer("relu"), dense(5)},
+      {layer("flatten"), dense(9), layer("gelu"), layer("sigmoid"), dense(8), layer("sigmoid"), dense(5)},
+      {layer("tanh"), layer("gelu"), layer("flatten"), layer("flatten"), dense(5), layer("tanh")},
+      {layer("flatten"), dense(9), layer("relu"), dropping(0.4), dense(7), dropping(0.5), dense(5)},
+      {layer("flatten"), dropping(0), dense(5), layer("gelu")},
+  };
+  return cases;
+}
+
+struct Passed {
+  at::Tensor outputs;
+  std::vector<at::Tensor> gradients;
+};
+
+// A loss that depends on every output differently.
+at::Tensor slope(int64_t examples) { return at::linspace(-1, 2, examples * 5, at::kDouble).view({-1, 5}); }
+
+Passed eager_pass(Model& model, const at::Tensor& inputs) {
+  at::manual_seed(5);
+  Passed passed;
+  model.zero_grad();
+  passed.outputs = model.forward(inputs);
+  (passed.outputs * slope(inputs.size(0))).sum().backward();
+  for (const at::Tensor& parameter : model.parameters()) passed.gradients.push_back(parameter.grad().clone());
+  return passed;
+}
+
+Passed compiled_pass(Program& program, const std::vector<at::Tensor>& gradients, const at::Tensor& inputs,
+                     bool adds = false) {
+  at::manual_seed(5);
+  Passed passed;
+  passed.outputs = program.forward(inputs).clone();
+  at::Tensor gradient = program.output_gradient();
+  gradient.copy_(slope(inputs.size(0)));
+  program.backward(adds);
+  for (const at::Tensor& each : gradients) passed.gradients.push_back(each.clone());
+  return passed;
+}
+
+double error_of(const at::Tensor& actual, const at::Tensor& exact) {
+  if (exact.numel() == 0) return 0;
+  return (actual - exact).abs().max().item<double>() / std::max(exact.abs().max().item<double>(), 1e-3);
+}
+
+TEST_CASE("a program computes what autograd does in float64, for each list of layers and batch") {
+  const OnlyUse only(GENERATE(from_range(available_instructions())));
+  const int64_t examples = GENERATE(0, 1, 13, 64);
+  for (const std::vector<LayerSpec>& layers : compiled_cases()) {
+    const LayerPlan plan = place_layers(layers, {1, 2, 3}, 5);
+    REQUIRE(plan.problems.empty());
+    INFO(examples << " examples, " << layers.size() << " layers from " << layers[1].kind);
+    const auto model = build_model(plan, at::kFloat, 3), exact = build_model(plan, at::kDouble, 3);
+    write_variables(*exact, [&] {
+      Variables all = copy_variables(*model);
+      for (auto& [name, tensor] : all) tensor = tensor.to(at::kDouble);
+      return all;
+    }());
+    CHECK(reason_not_to_compile(model->layers(), "float32", TrainSpec()) == "");
+    const std::vector<at::Tensor> gradients = allocate_gradients(*model);
+    Program program(*model, examples, gradients);
+    at::manual_seed(1);
+    const at::Tensor inputs = at::randn({examples, 1, 2, 3});
+    const at::Tensor kept = inputs.clone();
+    // In float64 other numbers would be drawn.
+    const bool draws = std::any_of(layers.begin(), layers.end(),
+                                   [](const LayerSpec& each) { return each.kind == "dropout"; });
+    const Passed expected = eager_pass(draws ? *model : *exact, draws ? inputs : inputs.to(at::kDouble));
+    for (const bool adds : {false, true}) {
+      const Passed passed = compiled_pass(program, gradients, inputs, adds);
+      CHECK(error_of(passed.outputs, expected.outputs) < 1e-5);
+      REQUIRE(passed.gradients.size() == expected.gradients.size());
+      for (size_t i = 0; i < passed.gradients.size(); ++i)
+        CHECK(error_of(passed.gradients[i], expected.gradients[i] * (adds ? 2 : 1)) < 1e-5);
+    }
+    CHECK(at::equal(inputs, kept));  // nothing works in place there
+  }
+}
+
+TEST_CASE("a program follows its parameters when they move to other memory") {
+  const LayerPlan plan = place_layers({layer("flatten"), dense(5)}, {1, 2, 3}, 5);
+  const auto model = build_model(plan, at::kFloat, 3);
+  const std::vector<at::Tensor> gradients = allocate_gradients(*model);
+  Program program(*model, 4, gradients);
+  for (at::Tensor& parameter : model->parameters()) parameter.set_data(parameter.detach() + 1);
+  const at::Tensor inputs = at::ones({4, 1, 2, 3});
+  CHECK(at::allclose(program.forward(inputs), model->forward(inputs)));
+}
+
+TEST_CASE("not-a-number and infinity pass through a program") {
+  const LayerPlan plan = place_layers(
+      {layer("flatten"), dense(20), layer("relu"), dense(9), layer("relu"), dense(5)}, {1, 2, 3}, 5);
+  const auto model = build_model(plan, at::kFloat, 3);
+  const std::vector<at::Tensor> gradients = allocate_gradients(*model);
+  Program program(*model, 3, gradients);
+  at::Tensor inputs = at::ones({3, 1, 2, 3});
+  inputs[1][0][1][1] =
+      GENERATE(std::numeric_limits<float>::quiet_NaN(), std::numeric_limits<float>::infinity());
+  const at::Tensor outputs = compiled_pass(program, gradients, inputs).outputs;
+  CHECK_FALSE(outputs[1].isfinite().any().item<bool>());
+  CHECK(outputs[0].isfinite().all().item<bool>());
+  CHECK_FALSE(gradients[0].isfinite().all().item<bool>());
+}
+
+TEST_CASE("what cannot be compiled is named") {
+  const auto reason = [](const std::vector<LayerSpec>& layers, const std::string& dtype = "float32",
+                         const TrainSpec& train = {}) {
+    const LayerPlan plan = place_layers(layers, {1, 8, 8}, 0);
+    REQUIRE(plan.problems.empty());
+    return reason_not_to_compile(plan.layers, dtype, train);
+  };
+  const std::vector<LayerSpec> plain = {layer("flatten"), dense(5)};
+  CHECK(reason(plain) == "");
+  CHECK(reason(plain, "float64") == "model.dtype: float64");
+  TrainSpec train;
+  train.step = "compiled";
+  CHECK(reason(plain, "float32", train) == "");
+  train.precision = "bf16_mixed";
+  CHECK(reason(plain, "float32", train) == "train.precision: bf16_mixed");
+  train = {};
+  train.step = "eager";
+  CHECK(reason(plain, "float32", train) == "train.step: eager");
+  CHECK(reason({named(conv2d(4), "first"), layer("flatten"), dense(5)}) ==
+        "layer first (conv2d) has no compiled form");
+  CHECK(reason({layer("flatten"), named(dense(5), "a"), dense(5), named(from(dense(5), "a"), "b")}) ==
+        "layer b has another input than the layer before it");
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,113 @@
+// Matrix products, transposes and dense layers against float64, with every kind of instructions.
+#include "kernels/products.h"
+
+#include <ATen/Parallel.h>
+
+#include <limits>
+
+#include "catch.h"
+#include "kernels/dense.h"
+#include "kernels/matrices.h"
+#include "kernels/transpose.h"
+
+namespace dtrain {
+namespace {
+
+constexpr double kTolerance = 1e-5;
+
+float* data_of(at::Tensor& tensor) { return tensor.mutable_data_ptr<float>(); }
+const float* data_of(const at::Tensor& tensor) { return tensor.const_data_ptr<float>(); }
+
+TEST_CASE("products agree with float64 at odd and empty sizes, replaced and added to") {
+  const OnlyUse only(GENERATE(from_range(available_instructions())));
+  for (const auto& [m, n, k] : std::vector<std::tuple<int64_t, int64_t, int64_t>>{{1, 1, 1},
+                                                                                  {1, 10, 128},
+                                                                                  {64, 256, 784},
+                                                                                  {33, 17, 401},
+                                                                                  {5, 300, 7},
+                                                                                  {3, 2, 0},
+                                                                                  {0, 4, 4},
+                                                                                  {4, 0, 4}}) {
+    INFO(to_string(instructions()) << ": " << m << " x " << n << " x " << k);
+    const at::Tensor a = random_matrix(m, k, 1), b = random_matrix(k, n, 2), before = random_matrix(m, n, 3);
+    const at::Tensor exact = at::mm(a.to(at::kDouble), b.to(at::kDouble));
+    at::Tensor product = at::full({m, n}, std::numeric_limits<float>::quiet_NaN());  // is not read
+    multiply(m, n, k, data_of(a), data_of(b), data_of(product), /*adds=*/false);
+    CHECK(relative_error(product, exact) < kTolerance);
+    at::Tensor sum = before.clone();
+    multiply(m, n, k, data_of(a), data_of(b), data_of(sum), /*adds=*/true);
+    CHECK(relative_error(sum, exact + before) < kTolerance);
+  }
+}
+
+TEST_CASE("neither the other rows of a product nor the number of threads change a bit of a row") {
+  const at::Tensor a = random_matrix(200, 500, 1), b = random_matrix(500, 300, 2);
+  at::Tensor alone = at::empty({3, 300}), all = at::empty({200, 300}), threaded = at::empty({200, 300});
+  multiply(3, 300, 500, data_of(a), data_of(b), data_of(alone), /*adds=*/false);
+  const int threads = at::get_num_threads();
+  at::set_num_threads(1);
+  multiply(200, 300, 500, data_of(a), data_of(b), data_of(all), /*adds=*/false);
+  at::set_num_threads(2);
+  multiply(200, 300, 500, data_of(a), data_of(b), data_of(threaded), /*adds=*/false);
+  at::set_num_threads(threads);
+  if (!has_block_products()) return;  // LibTorch's own products promise neither
+  CHECK(at::equal(alone, all.narrow(0, 0, 3)));
+  CHECK(at::equal(threaded, all));
+}
+
+TEST_CASE("not-a-number and infinity reach every number of a product that they belong to, and no other") {
+  at::Tensor a = random_matrix(20, 300, 1);
+  const at::Tensor b = random_matrix(300, 40, 2).abs_();
+  a[7][299] = std::numeric_limits<float>::quiet_NaN();
+  a[9][0] = std::numeric_limits<float>::infinity();
+  at::Tensor product = at::empty({20, 40});
+  multiply(20, 40, 300, data_of(a), data_of(b), data_of(product), /*adds=*/false);
+  CHECK(product[7].isnan().all().item<bool>());
+  CHECK(product[9].isinf().all().item<bool>());
+  CHECK(product.isfinite().sum().item<int64_t>() == 18 * 40);
+}
+
+TEST_CASE("a transpose moves every bit to its place, at odd and empty sizes") {
+  const OnlyUse only(GENERATE(from_range(available_instructions())));
+  for (const auto& [rows, columns] : std::vector<std::pair<int64_t, int64_t>>{
+           {16, 16}, {64, 784}, {1, 50}, {50, 1}, {17, 33}, {15, 47}, {0, 3}, {3, 0}}) {
+    INFO(to_string(instructions()) << ": " << rows << " x " << columns);
+    const at::Tensor from = random_matrix(rows, columns, 1);
+    at::Tensor to = at::empty({columns, rows});
+    transpose(rows, columns, data_of(from), data_of(to));
+    CHECK(at::equal(to, from.t()));
+  }
+}
+
+TEST_CASE("a dense layer and its gradients agree with float64, for small and large batches") {
+  const OnlyUse only(GENERATE(from_range(available_instructions())));
+  for (const DenseSize size : {DenseSize{64, 784, 256}, DenseSize{1, 7, 5}, DenseSize{500, 20, 10},
+                               DenseSize{31, 401, 3}, DenseSize{0, 4, 3}}) {
+    INFO(to_string(instructions()) << ": " << size.examples << " of " << size.inputs << " to "
+                                   << size.outputs);
+    const at::Tensor x = random_matrix(size.examples, size.inputs, 1),
+                     w = random_matrix(size.outputs, size.inputs, 2),
+                     b = random_matrix(1, size.outputs, 3)[0],
+                     g = random_matrix(size.examples, size.outputs, 4);
+    const at::Tensor x64 = x.to(at::kDouble), w64 = w.to(at::kDouble), g64 = g.to(at::kDouble);
+    at::Tensor scratch = at::empty({dense_scratch(size)});
+    at::Tensor y = at::empty_like(g), of_x = at::empty_like(x), of_w = at::zeros_like(w),
+               of_b = at::zeros_like(b);
+    dense_forward(size, data_of(x), data_of(w), data_of(b), data_of(y), data_of(scratch));
+    CHECK(relative_error(y, at::linear(x64, w64, b.to(at::kDouble))) < kTolerance);
+    dense_forward(size, data_of(x), data_of(w), nullptr, data_of(y), data_of(scratch));
+    CHECK(relative_error(y, at::linear(x64, w64)) < kTolerance);
+    dense_backward_input(size, data_of(g), data_of(w), data_of(of_x));
+    CHECK(relative_error(of_x, at::mm(g64, w64)) < kTolerance);
+    for (const bool adds : {false, true}) {
+      dense_backward_weights(size, data_of(x), data_of(g), data_of(of_w), data_of(of_b), adds,
+                             data_of(scratch));
+      const double times = adds ? 2 : 1;
+      CHECK(relative_error(of_w, at::mm(g64.t(), x64) * times) < kTolerance);
+      CHECK(relative_error(of_b, g64.sum(0) * times) < kTolerance);
+    }
+  }
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,115 @@
+// Compiled steps against eager ones, and against each other over replicas.
+#include <ATen/ATen.h>
+
+#include <cmath>
+#include <limits>
+
+#include "catch.h"
+#include "strategy/replicas.h"
+
+namespace dtrain {
+namespace {
+
+JobSpec compiled_spec() {
+  JobSpec spec = small_spec();
+  spec.train.step = "compiled";
+  return spec;
+}
+
+TrainingResult eager(JobSpec spec, const Dataset& dataset, int replicas, int steps) {
+  spec.train.step = "eager";
+  return train_with_threads(spec, dataset, replicas, steps);
+}
+
+void require_same_training(const TrainingResult& a, const TrainingResult& b, double tolerance) {
+  REQUIRE(a.losses.size() == b.losses.size());
+  for (size_t i = 0; i < a.losses.size(); ++i) {
+    INFO("step " << i);
+    CHECK(a.losses[i] == Approx(b.losses[i]).epsilon(tolerance));
+  }
+  CHECK(relative_difference(a.variables, b.variables) < tolerance);
+  CHECK(a.examples == b.examples);
+  REQUIRE(a.evaluation_metrics.size() == b.evaluation_metrics.size());
+  CHECK(a.evaluation_loss == Approx(b.evaluation_loss).epsilon(tolerance));
+}
+
+TEST_CASE("200 compiled steps are 200 eager ones, with each optimizer and the partial batches between") {
+  JobSpec spec = with_batch(compiled_spec(), 32);  // the last batch of an epoch has 24
+  spec.train.optimizer.kind = GENERATE("sgd", "rmsprop", "adam", "adamw");
+  spec.train.optimizer.learning_rate = spec.train.optimizer.kind == "sgd" ? 0.05 : 0.001;
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto compiled = train_with_threads(spec, dataset, 1, 200);
+  require_same_training(compiled, eager(spec, dataset, 1, 200), 1e-4);
+  CHECK(compiled.losses.back() < compiled.losses.front());
+  const auto again = train_with_threads(spec, dataset, 1, 200);
+  CHECK(again.losses == compiled.losses);  // the same seed, the same bits
+  CHECK(relative_difference(again.variables, compiled.variables) == 0);
+}
+
+TEST_CASE("what a step does besides is the same in a compiled one") {
+  JobSpec spec = with_batch(compiled_spec(), 12, /*accumulate_steps=*/2);
+  const std::string what = GENERATE("accumulation", "clipping", "smoothing", "weights of classes", "averages",
+                                    "activations", "dropout", "mixup");
+  INFO(what);
+  if (what == "clipping") spec.train.clip_norm = 0.1;
+  if (what == "smoothing") spec.train.label_smoothing = 0.2;
+  if (what == "weights of classes") spec.train.loss.class_weights.weights = {1, 3, 0.5, 1, 2};
+  if (what == "averages") spec.train.ema.decay = 0.9;
+  if (what == "activations") spec.model.activation = GENERATE("gelu", "tanh", "sigmoid");
+  if (what == "dropout") spec.model.dropout = 0.3;
+  if (what == "mixup") {
+    spec.data.augment.emplace_back().kind = "mixup";
+    spec.data.augment[0].alpha = 0.4;
+  }
+  const Dataset dataset = load_dataset(spec.data, 1);
+  at::manual_seed(3);
+  const auto compiled = train_with_threads(spec, dataset, 1, 60);
+  at::manual_seed(3);
+  require_same_training(compiled, eager(spec, dataset, 1, 60), 1e-4);
+}
+
+TEST_CASE("compiled replicas equal one with the whole batch, however they communicate") {
+  JobSpec spec = compiled_spec();
+  spec.data.train_examples = GENERATE(600, 101, 49);  // of global batches of 24: 0, 5 and 1 are left
+  const int replicas = GENERATE(2, 3);
+  const std::string how = GENERATE("gloo", "shared_memory", "central_storage", "hosts");
+  INFO(how << ", " << replicas << " replicas, " << *spec.data.train_examples << " examples");
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto one = train_with_threads(with_batch(spec, 24), dataset, 1, 20);
+  JobSpec shared = with_batch(spec, 24 / replicas);
+  if (how == "hosts") {
+    for (int host = 0; host < replicas; ++host)
+      shared.hosts.push_back(std::string(1, static_cast<char>('a' + host)));
+  } else if (how == "central_storage") {
+    shared.strategy.kind = how;
+  } else {
+    shared.strategy.communication = how;
+  }
+  const auto many = train_with_threads(shared, dataset, replicas, 20);
+  CHECK(relative_difference(one.variables, many.variables) < 1e-5);
+  CHECK(one.examples == many.examples);
+  CHECK(many.evaluation_loss == Approx(one.evaluation_loss).epsilon(1e-5));
+}
+
+TEST_CASE("an eager training goes on with compiled steps and the other way round") {
+  JobSpec spec = with_batch(compiled_spec(), 24);
+  spec.train.optimizer.kind = "adam";
+  spec.train.optimizer.learning_rate = 0.002;
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto whole = eager(spec, dataset, 1, 40);
+  JobSpec first = spec, second = spec;
+  (GENERATE(false, true) ? first : second).train.step = "eager";
+  const auto begun = train_with_threads(first, dataset, 1, 20);
+  const auto ended = train_with_threads(second, dataset, 1, 40, &begun.collected, 20);
+  CHECK(relative_difference(whole.variables, ended.variables) < 1e-4);
+}
+
+TEST_CASE("a compiled step that is not finite has a loss that is not") {
+  JobSpec spec = with_batch(compiled_spec(), 24);
+  spec.train.optimizer.learning_rate = 1e30;
+  const auto diverged = train_with_threads(spec, load_dataset(spec.data, 1), 1, 10);
+  CHECK_FALSE(std::isfinite(diverged.losses.back()));
+}
+
+}  // namespace
+}  // namespace dtrain
