@@ -1,6 +1,6 @@
-// What data.augment does to the examples of a job. All that is random is a function of the job's seed, the
-// epoch, the example's index and the operation's position in the list, so it depends neither on threads and
-// replicas nor on what was read before.
+// What data.augment does to the examples of a job. All that is random is a function of the job's seed, of
+// which showing of which example it is, and of the operation's position in the list, so it depends neither on
+// threads and replicas nor on what was read before.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,26 @@
 
 namespace dtrain {
 
+// An example as an epoch shows it.
+struct Showing {
+  int64_t epoch = 0;  // from 0
+  int64_t example = 0;
+  int64_t repeat = 0;  // how often the epoch has shown the example before
+};
+
 // Any number of threads may use one at once.
 class Augmenter {
  public:
   Augmenter(const std::vector<AugmentSpec>& operations, const PictureShape& shape, uint64_t seed);
 
-  // Changes, by the operations on single pictures, that of example `example`, uint8 [channels, height,
-  // width], as epoch `epoch` (from 0) has it.
-  void change(int64_t epoch, int64_t example, uint8_t* pixels) const;
+  // Changes, by the operations on single pictures, the example's picture, uint8 [channels, height, width].
+  void change(const Showing& showing, uint8_t* pixels) const;
 
   // Whether pictures are mixed after that.
   bool mixes() const { return !mixing_.empty(); }
   // With which other example of its global batch of `batch` examples that example is mixed, and how. nullopt:
   // with none.
-  std::optional<Mixture> mixture(int64_t epoch, int64_t example, int64_t batch) const;
+  std::optional<Mixture> mixture(const Showing& showing, int64_t batch) const;
 
  private:
   struct Step {
@@ -36,7 +42,7 @@ class Augmenter {
     std::unique_ptr<Operation> operation;
   };
 
-  RandomGenerator random_of(int64_t epoch, int64_t example, size_t position) const;
+  RandomGenerator random_of(const Showing& showing, size_t position) const;
 
   PictureShape shape_;
   uint64_t seed_;

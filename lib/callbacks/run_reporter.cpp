@@ -121,6 +121,7 @@ void RunReporter::on_run_start(int64_t step) {
   start.train_examples = data.train_examples;
   if (data.has_validation()) start.validation_examples = data.validation_examples;
   start.test_examples = data.test_examples;
+  if (job_.spec.data.on_bad_example == "skip") start.bad_examples = data.bad.count;
   start.dataset = data.name;
   start.dataset_source = data.source;
   if (data.is_fallback()) start.dataset_requested = data.requested;

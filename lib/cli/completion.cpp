@@ -92,7 +92,7 @@ std::vector<std::string> values_of(const Field<JobSpec>& field) {
   std::vector<std::string> values;
   if (field.choices) values = field.choices->built;
   if (std::holds_alternative<MemberOf<JobSpec, bool>>(field.member)) values = {"true", "false"};
-  if (!field.word.empty()) values.push_back(field.word);
+  for (const std::string& word : field.words()) values.push_back(word);
   return values;
 }
 

@@ -13,20 +13,28 @@ namespace dtrain {
 namespace {
 
 Event cache_json(const CachedImages& cached) {
-  return {{"file", cached.file.string()},
-          {"bytes", cached.bytes},
-          {"source", cached.root},
-          {"images", cached.images},
-          {"shape", cached.shape}};
+  Event json = {{"file", cached.file.string()},
+                {"bytes", cached.bytes},
+                {"source", cached.root},
+                {"images", cached.images},
+                {"shape", cached.shape}};
+  if (cached.bad) json["bad"] = *cached.bad;
+  return json;
+}
+
+std::string content_of(const CachedImages& cached) {
+  const std::string root = printable(cached.root, 1000);
+  if (cached.root.empty()) return "unfinished, or damaged";
+  const std::string pictures = counted(cached.images, "picture");
+  if (cached.bad)
+    return fmt::format("list of {} that cannot be read, of {} from {}", with_separators(*cached.bad),
+                       pictures, root);
+  if (cached.images == 0) return root + ", unpacked";
+  return fmt::format("{} of [{}] from {}", pictures, fmt::join(cached.shape, ", "), root);
 }
 
 std::string cache_line(const CachedImages& cached) {
-  const std::string what = cached.root.empty() ? "unfinished, or damaged"
-                           : cached.images == 0
-                               ? printable(cached.root, 1000) + ", unpacked"
-                               : fmt::format("{} of [{}] from {}", counted(cached.images, "picture"),
-                                             fmt::join(cached.shape, ", "), printable(cached.root, 1000));
-  return fmt::format("{:>10}  {}", human_bytes(cached.bytes), what);
+  return fmt::format("{:>10}  {}", human_bytes(cached.bytes), content_of(cached));
 }
 
 }  // namespace

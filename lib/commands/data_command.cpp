@@ -19,6 +19,7 @@
 #include "images/image_file.h"
 #include "loader/batches.h"
 #include "metrics/event.h"
+#include "plan/warnings.h"
 #include "report/page.h"
 #include "survey/findings.h"
 #include "train/assembly.h"
@@ -32,7 +33,8 @@ constexpr size_t kMostTargetNumbers = 8;  // of an example, in words
 
 // What the model gets, as pixels again: uint8 [channels, height, width].
 at::Tensor pixels_of(const at::Tensor& input, const Normalisation& normalisation) {
-  at::Tensor shown = input.to(at::kFloat).narrow(0, 0, input.size(0) == 3 ? 3 : 1).clone();
+  at::Tensor shown =
+      input.to(at::kFloat).narrow(0, 0, input.size(0) == 3 ? 3 : 1).clone(at::MemoryFormat::Contiguous);
   for (int64_t channel = 0; channel < shown.size(0); ++channel)
     shown[channel].mul_(normalisation.standard_deviation_of(channel)).add_(normalisation.mean_of(channel));
   shown = shown.mul_(255).round_().clamp_(0, 255).to(at::kByte);
@@ -118,11 +120,21 @@ class BatchPages {
   int64_t shown_ = 0;
 };
 
-// The spec's job with its data found; prints the problems and returns nullopt if it has any.
+void require_pictures(const DatasetInfo& data) {
+  if (data.has_pixels && data.image_shape.size() == 3) return;
+  throw Error(ExitCode::kUsage,
+              fmt::format("the examples of {} are numbers, of which there are no pictures", data.name));
+}
+
+// The spec's job with its data found and prepared; prints the problems and returns nullopt if it has any.
 std::optional<JobPlan> job_of(const SpecOptions& options) {
   LoadedSpec loaded = load_spec(options.spec, options.overrides);
   report_notes(loaded.notes, std::cerr);
   JobPlan job = plan_job(loaded, find_dataset);
+  if (loaded.ok()) {
+    require_pictures(job.data);
+    if (prepare_data(job.data, job.spec.data, /*quiet=*/false)) job = plan_job(loaded, find_dataset);
+  }
   if (loaded.ok()) return job;
   report_problems(loaded.problems, std::cerr);
   return std::nullopt;
@@ -154,13 +166,10 @@ ExitCode data_check_command(const DataOptions& options) {
 ExitCode data_show_command(const DataOptions& options) {
   const std::string file = options.out.value_or("batches.html");
   require_own_page(file, options.overwrite, "dtrain data show");
-  const std::optional<JobPlan> job = job_of(options.spec);
+  std::optional<JobPlan> job = job_of(options.spec);
   if (!job) return ExitCode::kUsage;
-  if (!job->data.has_pixels || job->data.image_shape.size() != 3)
-    throw Error(
-        ExitCode::kUsage,
-        fmt::format("the examples of {} are numbers, of which there are no pictures", job->data.name));
-  prepare_data(*job, /*quiet=*/false);
+  report_warnings(data_warnings(*job), std::cerr);
+  measure_data(*job, /*quiet=*/false);
   const Dataset dataset = load_dataset(job->spec.data, static_cast<uint64_t>(job->spec.seed));
   BatchPages pages(*job, dataset, options.epoch);
   std::string html =

@@ -2,13 +2,14 @@
 #include <iostream>
 #include <nlohmann/json.hpp>
 
+#include "commands/checkpoint_job.h"
 #include "commands/commands.h"
 #include "commands/preparation.h"
 #include "commands/report_problems.h"
 #include "core/own_program.h"
 #include "inference/evaluate_replicas.h"
 #include "inference/evaluation_text.h"
-#include "inference/find_checkpoint.h"
+#include "plan/warnings.h"
 
 namespace dtrain {
 namespace {
@@ -25,17 +26,15 @@ Overrides overrides_of(const EvalOptions& options) {
 }  // namespace
 
 ExitCode eval_command(const EvalOptions& options) {
-  const ResumePoint point = find_checkpoint(options.checkpoint);
-  report_warnings(point.warnings, std::cerr);
-  const EvaluationJob evaluation{point.checkpoint, overrides_of(options), options.replicas, options.split};
-  LoadedSpec loaded;
-  const JobPlan job = job_of_checkpoint(point.checkpoint, evaluation.overrides, find_dataset, loaded);
-  report_notes(loaded.notes, std::cerr);
-  if (!loaded.ok()) {
-    report_problems(loaded.problems, std::cerr);
-    return ExitCode::kUsage;
-  }
-  prepare_data(job, /*quiet=*/options.json);
+  const Overrides overrides = overrides_of(options);
+  auto opened = open_checkpoint(options.checkpoint, overrides, find_dataset);
+  if (opened && prepare_data(opened->job.data, opened->job.spec.data, /*quiet=*/options.json))
+    opened = open_checkpoint(options.checkpoint, overrides, find_dataset);
+  if (!opened) return ExitCode::kUsage;
+  const ResumePoint& point = opened->point;
+  const JobPlan& job = opened->job;
+  const EvaluationJob evaluation{point.checkpoint, overrides, options.replicas, options.split};
+  report_warnings(data_warnings(job), std::cerr);
   EvaluationSums sums;
   if (options.replicas == 1) {
     sums = evaluate_alone(evaluation, job);

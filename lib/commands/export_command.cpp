@@ -4,14 +4,12 @@
 #include <iostream>
 #include <utility>
 
+#include "commands/checkpoint_job.h"
 #include "commands/commands.h"
-#include "commands/report_problems.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "export/onnx.h"
 #include "export/torchscript.h"
-#include "inference/evaluation.h"
-#include "inference/find_checkpoint.h"
 #include "inference/model_description.h"
 
 namespace dtrain {
@@ -56,14 +54,10 @@ void write_safetensors_file(const std::filesystem::path& path, const NamedTensor
 
 ExitCode export_command(const ExportOptions& options) {
   require_fitting(options);
-  const ResumePoint point = find_checkpoint(options.checkpoint);
-  report_warnings(point.warnings, std::cerr);
-  LoadedSpec loaded;
-  const JobPlan job = job_of_checkpoint(point.checkpoint, {}, describe_dataset, loaded);
-  if (!loaded.ok()) {
-    report_problems(loaded.problems, std::cerr);
-    return ExitCode::kUsage;
-  }
+  const auto opened = open_checkpoint(options.checkpoint, {}, describe_dataset);
+  if (!opened) return ExitCode::kUsage;
+  const ResumePoint& point = opened->point;
+  const JobPlan& job = opened->job;
   const std::string extension = options.format == "torchscript" ? "pt" : options.format;
   const std::filesystem::path path = options.out.value_or(fmt::format("{}.{}", job.spec.name, extension));
   if (!options.overwrite) require_absent(path, "--out names another");

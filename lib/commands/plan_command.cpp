@@ -47,6 +47,10 @@ ordered_json run_json(const JobPlan& job, const RunPlan& run) {
           {"memory_bytes_per_replica", memory_json(estimate_memory(job, run), run.batch.per_replica)}};
 }
 
+bool skips_bad_examples(const DataSpec& spec) {
+  return is_picture_dataset(spec.dataset) && spec.on_bad_example == "skip";
+}
+
 ordered_json data_json(const DatasetInfo& data, const DataSpec& spec) {
   ordered_json json = {{"dataset", data.name},    {"requested", data.requested},
                        {"source", data.source},   {"image_shape", data.image_shape},
@@ -55,6 +59,10 @@ ordered_json data_json(const DatasetInfo& data, const DataSpec& spec) {
   if (data.has_validation()) json["validation_examples"] = data.validation_examples;
   json["test_examples"] = data.test_examples;
   if (const int64_t bytes = prepared_bytes(data, spec); bytes > 0) json["cache_bytes"] = bytes;
+  if (skips_bad_examples(spec)) {
+    const bool known = data.bad.known && !data.source.empty();
+    json["bad_examples"] = known ? ordered_json(data.bad.count) : ordered_json();
+  }
   return json;
 }
 
@@ -154,6 +162,10 @@ void print_plan(const JobPlan& job) {
              fmt::format("{} to train on, {}{} to {}", with_separators(data.train_examples),
                          split ? with_separators(data.validation_examples) + " to validate on, " : "",
                          with_separators(data.test_examples), split ? "test at the end" : "evaluate"));
+  if (skips_bad_examples(job.spec.data) && !data.source.empty())
+    print_line("bad pictures",
+               data.bad.known ? fmt::format("{} left out", with_separators(data.bad.count))
+                              : "not known: none was read yet, and all are counted; dtrain run reads them");
   if (const int64_t bytes = prepared_bytes(data, job.spec.data); bytes > 0)
     print_line("cache", fmt::format("{} of decoded pictures on the disk", human_bytes(bytes)));
   else if (is_picture_dataset(data.name))

@@ -4,11 +4,10 @@
 #include <functional>
 #include <iostream>
 
+#include "commands/checkpoint_job.h"
 #include "commands/commands.h"
 #include "commands/report_problems.h"
 #include "core/text.h"
-#include "inference/evaluation.h"
-#include "inference/find_checkpoint.h"
 #include "inference/prediction.h"
 #include "inference/table_prediction.h"
 #include "metrics/event.h"
@@ -75,14 +74,10 @@ void predict_rows(const TablePredictor& predictor, const PredictOptions& options
 }  // namespace
 
 ExitCode predict_command(const PredictOptions& options) {
-  const ResumePoint point = find_checkpoint(options.checkpoint);
-  report_warnings(point.warnings, std::cerr);
-  LoadedSpec loaded;
-  const JobPlan job = job_of_checkpoint(point.checkpoint, {}, describe_dataset, loaded);
-  if (!loaded.ok()) {
-    report_problems(loaded.problems, std::cerr);
-    return ExitCode::kUsage;
-  }
+  const auto opened = open_checkpoint(options.checkpoint, {}, describe_dataset);
+  if (!opened) return ExitCode::kUsage;
+  const ResumePoint& point = opened->point;
+  const JobPlan& job = opened->job;
   if (options.threshold && job.spec.train.loss.kind != "binary_cross_entropy")
     throw Error(ExitCode::kUsage,
                 fmt::format("--threshold is for models of binary_cross_entropy, and this one's "

@@ -9,6 +9,10 @@
 #include "core/clock.h"
 #include "core/terminal.h"
 #include "core/text.h"
+#include "data/picture_dataset.h"
+#include "data/pixel_statistics.h"
+#include "host/cores.h"
+#include "spec/normalisation.h"
 
 namespace dtrain {
 namespace {
@@ -42,11 +46,30 @@ void CountingLine::on_progress(int64_t done, int64_t all) {
   }
 }
 
-void prepare_data(const JobPlan& job, bool quiet) {
+bool prepare_data(const DatasetInfo& data, const DataSpec& spec, bool quiet) {
   CountingLine preparation("decoding pictures, once");
   OnPrepared on_progress;
   if (!quiet) on_progress = [&preparation](int64_t done, int64_t all) { preparation.on_progress(done, all); };
-  prepare_dataset(job.data, job.spec.data, on_progress);
+  prepare_dataset(data, spec, on_progress);
+  return !data.bad.known;
+}
+
+void measure_data(JobPlan& job, bool quiet) {
+  DataSpec& spec = job.spec.data;
+  if (!measures_pixels(spec)) return;
+  const Dataset dataset = load_dataset(spec, static_cast<uint64_t>(job.spec.seed));
+  const bool decodes = is_picture_dataset(job.data.name) && spec.cache == "none";  // with threads of its own
+  {
+    CountingLine line("measuring the training pictures");
+    OnPrepared on_progress;
+    if (!quiet) on_progress = [&line](int64_t done, int64_t all) { line.on_progress(done, all); };
+    set_measured(spec, measure_pixels(*dataset.train, decodes ? 1 : available_cores(), on_progress));
+  }
+  const Normalisation by = normalisation_of(spec);
+  if (!quiet)
+    std::cerr << fmt::format("dtrain: the training pictures have a mean of {} and a standard deviation of {}",
+                             text_of(by.mean), text_of(by.standard_deviation))
+              << std::endl;
 }
 
 }  // namespace dtrain

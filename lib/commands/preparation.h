@@ -28,7 +28,12 @@ class CountingLine {
   bool told_ = false;
 };
 
-// prepare_dataset() for the job, with its progress. `quiet`: shows nothing.
-void prepare_data(const JobPlan& job, bool quiet);
+// prepare_dataset(), with its progress. `quiet`: shows nothing. Returns whether find_dataset() now knows more
+// than `data`: the job has to be planned again.
+bool prepare_data(const DatasetInfo& data, const DataSpec& spec, bool quiet);
+
+// Measures what the job's spec wants measured of the training pictures, and puts the numbers in their place.
+// Reads all of these pictures, which prepare_data() has made quick. Nothing without such a wish.
+void measure_data(JobPlan& job, bool quiet);
 
 }  // namespace dtrain

@@ -82,14 +82,19 @@ ExitCode run_command(const RunOptions& options) {
                                                strategy_traits(spec.strategy.kind).is_synchronous)
                                   : Place{};
   if (!place.replica || place.replica->rank == 0) report_notes(loaded.notes, std::cerr);
-  const JobPlan job = plan_job(loaded, find_dataset, launched_by(place));
+  JobPlan job = plan_job(loaded, find_dataset, launched_by(place));
+  if (loaded.ok()) {
+    require_devices(job.devices, find_devices(job.spec.strategy));
+    if (!options.quiet) announce(place);
+    const bool speaks = !options.quiet && (!place.replica || place.replica->local_rank == 0);
+    if (prepare_data(job.data, job.spec.data, !speaks))
+      job = plan_job(loaded, find_dataset, launched_by(place));
+  }
   if (!loaded.ok()) {
     report_problems(loaded.problems, std::cerr);
     return ExitCode::kUsage;
   }
-  require_devices(job.devices, find_devices(job.spec.strategy));
-  if (!options.quiet) announce(place);
-  if (!place.replica) prepare_data(job, options.quiet);  // a launcher's replicas do so for themselves
+  measure_data(job, options.quiet || (place.replica && place.replica->rank != 0));
   const MeetingOptions meeting{job_token(), say, options.resume.has_value()};
   const JobResult result = take_part(job, place, meeting, options);
   if (result.code != ExitCode::kDone)

@@ -5,6 +5,7 @@
 #include <iostream>
 
 #include "commands/commands.h"
+#include "commands/preparation.h"
 #include "commands/report_problems.h"
 #include "core/own_program.h"
 #include "core/signals.h"
@@ -54,7 +55,11 @@ ExitCode sweep_command(const SweepCommandOptions& options) {
         ExitCode::kUsage,
         fmt::format("a sweep starts its own processes, on this host: run it without {}",
                     place.source == "environment" ? "a launcher (RANK or WORLD_SIZE is set)" : place.source));
-  PlannedSweep planned = plan_sweep(loaded.spec, find_dataset(loaded.spec.data), sweep_options(options));
+  DataSpec spec = loaded.spec.data;
+  DatasetInfo data = find_dataset(spec);
+  spec.cache = resolve_cache(data, spec);
+  if (prepare_data(data, spec, options.quiet)) data = find_dataset(spec);
+  PlannedSweep planned = plan_sweep(loaded.spec, data, sweep_options(options));
   planned.sweep.directory = make_sweep_folder(options, loaded.spec.name).string();
   const std::string program = own_program().string();
   std::ostream nowhere(nullptr);

@@ -14,7 +14,8 @@ enum class SeedPurpose : uint64_t {
   kReplica = 3,
   kSynthetic = 4,
   kSplit = 5,
-  kAugment = 6
+  kAugment = 6,
+  kBalance = 7
 };
 
 // Derives from the job's seed a seed for one purpose and index (epoch, rank, ...), using SplitMix64's

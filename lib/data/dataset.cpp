@@ -84,7 +84,7 @@ const std::vector<Entry>& entries() {
        50000,
        10000,
        "",
-       "unpack the binary version of https://www.cs.toronto.edu/~kriz/cifar.html into datasets/cifar10",
+       "scripts/fetch_dataset cifar10",
        {"airplane", "automobile", "bird", "cat", "deer", "dog", "frog", "horse", "ship", "truck"}},
       {"cifar100",
        find_cifar100_files,
@@ -94,7 +94,7 @@ const std::vector<Entry>& entries() {
        50000,
        10000,
        "",
-       "unpack the binary version of https://www.cs.toronto.edu/~kriz/cifar.html into datasets/cifar100"},
+       "scripts/fetch_dataset cifar100"},
       {"idx", find_idx, load_idx, kMostIdxClasses, {1, 28, 28}, 60000, 10000, "", "correct data.path"},
       {"image_folder",
        find_image_folder,
@@ -180,9 +180,12 @@ std::vector<std::string> names_of(const DatasetInfo& info, const Entry& entry, c
   return std::ssize(names) == info.classes ? names : std::vector<std::string>();
 }
 
-void require_channels(const char* field, const std::vector<double>& numbers, const DatasetInfo& info) {
-  if (numbers.size() <= 1 || std::ssize(numbers) == info.image_shape[0]) return;
-  throw FieldError(field, fmt::format("has {} numbers, and the images of {} have {}", numbers.size(),
+void require_channels(const char* field, const ChannelNumbers& numbers, const DatasetInfo& info) {
+  if (numbers.measured && !info.has_pixels)
+    throw FieldError(
+        field, fmt::format("measures pixels, and the examples of {} are numbers; leave it out", info.name));
+  if (numbers.values.size() <= 1 || std::ssize(numbers.values) == info.image_shape[0]) return;
+  throw FieldError(field, fmt::format("has {} numbers, and the images of {} have {}", numbers.values.size(),
                                       info.name, counted(info.image_shape[0], "channel")));
 }
 
@@ -308,6 +311,18 @@ std::string counts_of(const DatasetInfo& info) {
       info.has_validation() ? fmt::format(", {} validation", with_separators(info.validation_examples)) : "";
   return fmt::format("{} training{} and {} test examples", with_separators(info.train_examples), validation,
                      with_separators(info.test_examples));
+}
+
+std::string fingerprint_of(const DatasetInfo& info) {
+  if (info.bad.count == 0) return counts_of(info);
+  return fmt::format("{}, without {} that cannot be read (checksum of the names {})", counts_of(info),
+                     with_separators(info.bad.count), info.bad.names.substr(0, 8));
+}
+
+std::string bad_examples_text(const BadExamples& bad) {
+  const int64_t more = bad.count - std::ssize(bad.first);
+  return fmt::format("{} cannot be read: {}{}", counted(bad.count, "picture"), join(bad.first, "; "),
+                     more > 0 ? fmt::format("; and {} more", with_separators(more)) : "");
 }
 
 std::string class_title(const DatasetInfo& info, int64_t label) {

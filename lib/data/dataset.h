@@ -12,6 +12,14 @@
 
 namespace dtrain {
 
+// Pictures that cannot be read, which data.on_bad_example: skip leaves out of all parts.
+struct BadExamples {
+  int64_t count = 0;
+  std::vector<std::string> first = {};  // a few: the file, and why
+  std::string names = {};               // a checksum of their names; empty: there are none
+  bool known = true;                    // false: the pictures were not read yet
+};
+
 // What is known about a dataset before its pixels are read.
 struct DatasetInfo {
   std::string name;       // the dataset that is used
@@ -27,6 +35,7 @@ struct DatasetInfo {
   std::vector<std::string> target_names = {};  // of these numbers; may be empty
   bool has_pixels = true;                      // inputs are pixels, and not numbers
   std::string table = {};                      // arrays, csv: what is kept with a model (table_dataset.h)
+  BadExamples bad = {};
   // Of all examples as they are stored, in bytes.
   int64_t stored_bytes() const;
   bool is_fallback() const { return name != requested; }
@@ -48,6 +57,13 @@ struct Dataset {
 // "54,000 training, 6,000 validation and 10,000 test examples"
 std::string counts_of(const DatasetInfo& info);
 
+// The same, and which pictures are left out: "..., without 2 that cannot be read (names 8f14e45f)". Equal for
+// data with the same counts and the same bad examples.
+std::string fingerprint_of(const DatasetInfo& info);
+
+// "2 pictures cannot be read: rose/1.png: the file is empty; tulip/7.png: ..."
+std::string bad_examples_text(const BadExamples& bad);
+
 // "7", or "7 Sneaker" if the classes have names.
 std::string class_title(const DatasetInfo& info, int64_t label);
 
@@ -60,7 +76,7 @@ const std::vector<std::string>& dataset_names();
 // that fetches the dataset; Error(kData) if there is no folder spec.path, even with a fallback; Error(kUsage)
 // for an unknown name, if the spec asks for more examples than the dataset has, or if its validation part
 // leaves none to train on. Incomplete or damaged files are an error; they are never skipped in favour of the
-// next folder.
+// next folder. Pictures that spec.on_bad_example leaves out are counted unless `bad.known`.
 DatasetInfo find_dataset(const DataSpec& spec);
 
 // Like find_dataset, but if no files are found, returns the published counts and shape with an empty
@@ -75,7 +91,8 @@ Dataset load_dataset(const DataSpec& spec, uint64_t seed);
 using OnPrepared = std::function<void(int64_t done, int64_t all)>;
 
 // Does once what takes long, so that load_dataset() is quick, here and in other processes of this host:
-// decodes the pictures of an image_folder into the cache, if spec.cache asks for it. Does nothing for a
+// decodes the pictures of an image_folder into the cache, if spec.cache asks for it, and finds those that
+// cannot be read, if spec.on_bad_example leaves them out: find_dataset() then knows them. Does nothing for a
 // dataset that is not there. Throws as load_dataset() does.
 void prepare_dataset(const DatasetInfo& info, const DataSpec& spec, const OnPrepared& on_progress = {});
 

@@ -1,12 +1,15 @@
 #include "data/picture_dataset.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <system_error>
 #include <thread>
 #include <utility>
 
+#include "core/checksum.h"
+#include "core/text.h"
 #include "data/image_source.h"
 #include "data/memory_source.h"
 #include "data/split.h"
@@ -21,32 +24,88 @@ namespace fs = std::filesystem;
 
 constexpr const char* kTar = "tar";
 
-DatasetInfo info_of(const PictureList& all, const fs::path& place, const DataSpec& spec) {
-  DatasetInfo info;
-  info.source = place.string();
-  info.image_shape = {spec.image.channels, spec.image.size.at(0), spec.image.size.at(1)};
-  info.classes = std::ssize(all.classes);
-  info.class_names = all.classes;
-  info.train_examples = std::ssize(all.train);
-  info.validation_examples = std::ssize(all.validation);
-  info.test_examples = std::ssize(all.test);
-  return info;
-}
+constexpr size_t kMostNamed = 3;
+
+// Where what is wrong with pictures is known from.
+enum class Reading {
+  kBefore,  // as far as they were read before
+  kNow      // they are read, unless they were
+};
+
+struct ListedPictures {
+  PictureList list;
+  BadExamples bad;
+};
 
 // All pictures, whatever the job uses of them: jobs with other parts then share one file of the cache.
-ImageSet image_set_of(const PictureList& all, const DatasetInfo& info, const DataSpec& spec) {
+ImageSet image_set_of(const PictureList& all, const DataSpec& spec) {
   ImageSet set{.root = all.root,
                .files = {},
-               .shape = info.image_shape,
+               .shape = {spec.image.channels, spec.image.size.at(0), spec.image.size.at(1)},
                .fit = fit_of(spec.image.fit),
                .scaled_decoding = spec.image.scaled_decoding};
   for (const ListedPicture& picture : all.pictures) set.files.push_back(picture.file);
   return set;
 }
 
-ImageCacheOptions cache_options(const DataSpec& spec) {
+ImageCacheOptions cache_options(const DataSpec& spec, const OnPrepared& on_progress = {}) {
   return {.most_gigabytes = spec.cache_gigabytes,
-          .threads = std::max<int64_t>(1, std::thread::hardware_concurrency())};
+          .threads = std::max<int64_t>(1, std::thread::hardware_concurrency()),
+          .on_progress = on_progress};
+}
+
+BadExamples described(const PictureList& all, const BadImages& bad) {
+  BadExamples examples;
+  examples.count = std::ssize(bad);
+  Checksum names;
+  for (const BadImage& one : bad) {
+    const std::string title = title_of({}, all.pictures[static_cast<size_t>(one.index)].file);
+    names.add(title.c_str(), title.size() + 1);
+    if (examples.first.size() < kMostNamed)
+      examples.first.push_back(title + ": " + printable(one.fault, 1000));
+  }
+  if (!bad.empty()) examples.names = names.text();
+  return examples;
+}
+
+// Leaves out the pictures that cannot be read.
+void leave_out_bad(ListedPictures& all, const DataSpec& spec, Reading reading,
+                   const OnPrepared& on_progress) {
+  const ImageSet set = image_set_of(all.list, spec);
+  const std::optional<BadImages> bad =
+      reading == Reading::kBefore
+          ? known_bad_images(set)
+          : find_bad_images(set, cache_options(spec, on_progress), spec.cache != "none");
+  all.bad.known = bad.has_value();
+  if (!bad || bad->empty()) return;
+  all.bad = described(all.list, *bad);
+  if (reading == Reading::kNow && all.bad.count > spec.bad_examples_allowed)
+    refuse_path(all.list.root,
+                bad_examples_text(all.bad) +
+                    fmt::format("; data.bad_examples_allowed is {}: mend or remove them, or raise it",
+                                with_separators(spec.bad_examples_allowed)));
+  all.list = without(all.list, *bad);
+}
+
+ListedPictures listed(const std::string& name, const fs::path& place, const DataSpec& spec, Reading reading,
+                      const OnPrepared& on_progress = {}) {
+  ListedPictures all{name == kTar ? list_archives(place, spec) : list_image_folder(place, spec), {}};
+  if (spec.on_bad_example == "skip") leave_out_bad(all, spec, reading, on_progress);
+  all.list = divided(std::move(all.list), spec);
+  return all;
+}
+
+DatasetInfo info_of(const ListedPictures& all, const fs::path& place, const DataSpec& spec) {
+  DatasetInfo info;
+  info.source = place.string();
+  info.image_shape = {spec.image.channels, spec.image.size.at(0), spec.image.size.at(1)};
+  info.classes = std::ssize(all.list.classes);
+  info.class_names = all.list.classes;
+  info.train_examples = std::ssize(all.list.train);
+  info.validation_examples = std::ssize(all.list.validation);
+  info.test_examples = std::ssize(all.list.test);
+  info.bad = all.bad;
+  return info;
 }
 
 }  // namespace
@@ -54,52 +113,66 @@ ImageCacheOptions cache_options(const DataSpec& spec) {
 bool is_picture_dataset(const std::string& name) { return name == "image_folder" || name == kTar; }
 
 PictureList list_pictures(const DatasetInfo& info, const DataSpec& spec) {
-  return info.name == kTar ? list_archives(info.source, spec) : list_image_folder(info.source, spec);
+  return listed(info.name, info.source, spec, Reading::kNow).list;
 }
 
 std::optional<DatasetInfo> find_image_folder(const fs::path& place, const DataSpec& spec) {
   std::error_code none;
   if (!fs::is_directory(place, none)) return std::nullopt;
-  return info_of(list_image_folder(place, spec), place, spec);
+  return info_of(listed("image_folder", place, spec, Reading::kBefore), place, spec);
 }
 
 std::optional<DatasetInfo> find_archives(const fs::path& place, const DataSpec& spec) {
   std::error_code none;
   if (!fs::exists(place, none)) return std::nullopt;
-  return info_of(list_archives(place, spec), place, spec);
+  return info_of(listed(kTar, place, spec, Reading::kBefore), place, spec);
 }
 
 Dataset load_pictures(const DatasetInfo& info, const DataSpec& spec) {
-  PictureList all = list_pictures(info, spec);
-  ImageSet set = image_set_of(all, info, spec);
+  ListedPictures listed_now = listed(info.name, info.source, spec, Reading::kNow);
+  DatasetInfo now = info_of(listed_now, info.source, spec);
+  now.name = info.name;
+  now.requested = info.requested;
+  PictureList& all = listed_now.list;
+  ImageSet set = image_set_of(all, spec);
   at::Tensor labels = at::empty({std::ssize(all.pictures)}, at::kLong);
   std::transform(all.pictures.begin(), all.pictures.end(), labels.mutable_data_ptr<int64_t>(),
                  [](const ListedPicture& picture) { return picture.label; });
   const ExampleSourcePtr images = spec.cache == "none"
                                       ? make_image_source(std::move(set), labels)
                                       : make_memory_source({cached_images(set, cache_options(spec)), labels});
-  Dataset dataset{info, make_selection(images, std::move(all.train)),
+  Dataset dataset{now, make_selection(images, std::move(all.train)),
                   make_selection(images, std::move(all.test))};
   if (!all.validation.empty()) dataset.validation = make_selection(images, std::move(all.validation));
   return dataset;
 }
 
 void prepare_pictures(const DatasetInfo& info, const DataSpec& spec, const OnPrepared& on_progress) {
-  if (spec.cache == "none") return;
-  ImageCacheOptions options = cache_options(spec);
-  options.on_progress = on_progress;
-  cached_images(image_set_of(list_pictures(info, spec), info, spec), options);
+  const bool caches = spec.cache != "none";
+  if (!caches && spec.on_bad_example != "skip") return;
+  const PictureList all = listed(info.name, info.source, spec, Reading::kNow, on_progress).list;
+  if (!caches) return;
+  try {
+    cached_images(image_set_of(all, spec), cache_options(spec, on_progress));
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kData) throw;
+    throw Error(error.code(),
+                std::string(error.what()) +
+                    "; dtrain data check names all such pictures, and data.on_bad_example: skip "
+                    "leaves them out");
+  }
 }
 
 bool can_cache_pictures(const DatasetInfo& info, const DataSpec& spec) {
-  const ImageSet set = image_set_of(list_pictures(info, spec), info, spec);
+  const ImageSet set = image_set_of(listed(info.name, info.source, spec, Reading::kBefore).list, spec);
   return can_cache_images(image_cache_bytes(std::ssize(set.files), set.bytes_of_one()), spec.cache_gigabytes,
                           set.root);
 }
 
 int64_t picture_cache_bytes(const DatasetInfo& info, const DataSpec& spec) {
   int64_t images = info.train_examples + info.validation_examples + info.test_examples;
-  if (!info.source.empty()) images = std::ssize(list_pictures(info, spec).pictures);
+  if (!info.source.empty())
+    images = std::ssize(listed(info.name, info.source, spec, Reading::kBefore).list.pictures);
   return image_cache_bytes(images, info.image_shape[0] * info.image_shape[1] * info.image_shape[2]);
 }
 

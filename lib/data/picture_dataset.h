@@ -15,19 +15,24 @@ namespace dtrain {
 // needed.
 bool is_picture_dataset(const std::string& name);
 
-// What is known of the pictures at `place`, with everything that the spec asks for. Returns nullopt if there
-// is no such folder (of a tar: or file). Throws as list_image_folder() and list_archives() do.
+// What is known of the pictures at `place`, with everything that the spec asks for. None is read: with
+// spec.on_bad_example skip, what cannot be read is left out as far as it is known. Returns nullopt if there
+// is no such folder (of a tar: or file). Throws as list_image_folder(), list_archives() and divided() do.
 std::optional<DatasetInfo> find_image_folder(const std::filesystem::path& place, const DataSpec& spec);
 std::optional<DatasetInfo> find_archives(const std::filesystem::path& place, const DataSpec& spec);
 
-// Lists the pictures at info.source, which find_dataset() has found.
+// Lists and divides the pictures at info.source, which find_dataset() has found. With spec.on_bad_example
+// skip without those that cannot be read, for which all are read now if they were not before. Throws
+// Error(kData) if they are more than spec.bad_examples_allowed.
 PictureList list_pictures(const DatasetInfo& info, const DataSpec& spec);
 
 // Opens the pictures at info.source. They are in the cache (images/image_cache.h), where they are put now if
-// they are not, or with spec.cache none decoded when they are needed.
+// they are not, or with spec.cache none decoded when they are needed. Left out is what list_pictures() leaves
+// out.
 Dataset load_pictures(const DatasetInfo& info, const DataSpec& spec);
 
-// Puts the pictures into the cache if they are not there, unless spec.cache is none.
+// Puts the pictures into the cache if they are not there, unless spec.cache is none, and with
+// spec.on_bad_example skip finds those that cannot be read, as list_pictures() does.
 void prepare_pictures(const DatasetInfo& info, const DataSpec& spec, const OnPrepared& on_progress);
 
 // Whether their file is allowed in the cache and fits on the disk, or is there already.

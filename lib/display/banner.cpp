@@ -85,9 +85,12 @@ std::string start_banner(const RunStartEvent& start, const ConsoleOptions& optio
                       show_counted(start.steps_per_epoch, "step"), show_count(start.total_steps)));
   const std::string validation =
       start.validation_examples ? fmt::format(", {} validation", show_count(start.validation_examples)) : "";
+  const std::string bad = start.bad_examples.value_or(0) > 0 ? fmt::format(", without {} that cannot be read",
+                                                                           show_count(start.bad_examples))
+                                                             : "";
   add_row("dataset",
-          fmt::format("{}, {} training{} and {} test examples", show_text(start.dataset),
-                      show_count(start.train_examples), validation, show_count(start.test_examples)));
+          fmt::format("{}, {} training{} and {} test examples{}", show_text(start.dataset),
+                      show_count(start.train_examples), validation, show_count(start.test_examples), bad));
   add_row("source", show_text(start.dataset_source));
   block += fallback_note(start, options);
   add_row("model", fmt::format("{} parameters, {}", show_count(start.parameters), show_text(start.dtype)));

@@ -31,12 +31,14 @@ std::string show_overhead(const ComparisonEvent& comparison) {
   return text;
 }
 
-// The metrics that either run has, without those of evaluations alone; the loss in any case.
+// The metrics that either run has; of those that evaluations alone have only what both have. The loss in any
+// case.
 std::vector<std::string> names_of_metrics(const MetricValues& left, const MetricValues& right) {
   std::vector<std::string> names;
   for (const MetricInfo& metric : known_metrics()) {
-    if (metric.is_of_evaluations()) continue;
-    if (metric.name == "loss" || find_metric(left, metric.name) || find_metric(right, metric.name))
+    const bool in_left = find_metric(left, metric.name).has_value();
+    const bool in_right = find_metric(right, metric.name).has_value();
+    if (metric.is_of_evaluations() ? in_left && in_right : metric.name == "loss" || in_left || in_right)
       names.push_back(metric.name);
   }
   return names;

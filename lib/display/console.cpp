@@ -279,7 +279,8 @@ std::string Console::evaluation_lines(const RunEndEvent& event) const {
 
 void Console::on_comparison(const ComparisonEvent& event) {
   print(in_lines(comparison_table(event)) +
-        coloured(kBold, in_lines(printable(event.verdict.value_or(""), kTextLimit), 0)) + "\n");
+        coloured(kBold, in_lines(printable(event.verdict.value_or(""), kTextLimit), 0)) +
+        (options_.quiet ? "\n" : "\n\n"));
 }
 
 void Console::on_warning(const WarningEvent& event) {

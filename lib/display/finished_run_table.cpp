@@ -88,6 +88,16 @@ std::vector<Row> number_rows(const RunsComparison& comparison) {
               show_metric),
       numbers("best " + metric, of_each([&](const FinishedRun& run) { return run.best(metric); }),
               show_metric)};
+  const auto add_others = [&](const std::string& part, const auto& value_of) {
+    for (const MetricInfo& other : known_metrics()) {
+      const auto values = of_each([&](const FinishedRun& run) { return value_of(run, other.name); });
+      const bool all =
+          std::all_of(values.begin(), values.end(), [](const auto& one) { return one.has_value(); });
+      if (all && other.name != "loss" && other.name != metric)
+        rows.push_back(numbers(part + " " + other.name, values, show_metric));
+    }
+  };
+  add_others("evaluation", [](const FinishedRun& run, const std::string& name) { return run.last(name); });
   if (const std::optional<double> target = comparison.target)
     rows.push_back(numbers(fmt::format("time to {} {}", metric, show_metric(target)),
                            of_each([&](const FinishedRun& run) { return run.seconds_to(metric, *target); }),
@@ -102,6 +112,7 @@ std::vector<Row> number_rows(const RunsComparison& comparison) {
         numbers("test loss", of_each([](const FinishedRun& run) { return run.test("loss"); }), show_metric));
     rows.push_back(numbers("test " + metric,
                            of_each([&](const FinishedRun& run) { return run.test(metric); }), show_metric));
+    add_others("test", [](const FinishedRun& run, const std::string& name) { return run.test(name); });
   }
   Row restarts = {"restarts (seconds lost)"};
   bool any = false;

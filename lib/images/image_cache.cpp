@@ -29,6 +29,7 @@ namespace fs = std::filesystem;
 constexpr int kFormat = 1;              // of the files, and of how their images are decoded and scaled
 constexpr int64_t kHeaderBytes = 4096;  // JSON, then zeros; the images follow, aligned to a page
 constexpr const char* kSuffix = ".images";
+constexpr const char* kListSuffix = ".bad";
 
 // The bytes of a whole file in memory, until the last copy of the pointer is gone.
 std::shared_ptr<uint8_t> map_file(const OpenFile& file, int64_t bytes, int protection) {
@@ -48,15 +49,21 @@ std::string key_of(const ImageSet& set) {
   if (set.scaled_decoding) add(set.scaled_decoding);
   std::string looked_at;  // many images of an archive follow each other
   struct stat status {};
+  int fault = 0;
   for (const ImageFile& file : set.files) {
     if (file.path != looked_at) {
       const fs::path path = set.root / file.path;
-      if (::stat(path.c_str(), &status) != 0)
-        throw Error(file_failure_code(errno, ExitCode::kData),
-                    fmt::format("{}: {}", printable(path.string(), 1000), std::strerror(errno)));
+      status = {};
+      const bool readable =
+          ::stat(path.c_str(), &status) == 0 && ::faccessat(AT_FDCWD, path.c_str(), R_OK, AT_EACCESS) == 0;
+      fault = readable ? 0 : errno;
+      if (file_failure_code(fault, ExitCode::kData) == ExitCode::kDisk)
+        throw Error(ExitCode::kDisk,
+                    fmt::format("{}: {}", printable(path.string(), 1000), std::strerror(fault)));
       looked_at = file.path;
     }
     sum.add(file.path.c_str(), file.path.size() + 1);
+    if (fault != 0) add(fault);  // such as a link to nowhere
     add(status.st_size);
     add(status.st_mtim.tv_sec);
     add(status.st_mtim.tv_nsec);
@@ -82,24 +89,119 @@ std::string header_of(const ImageSet& set) {
   return text;
 }
 
-void decode_into(const OpenFile& file, const ImageSet& set, int64_t bytes, const ImageCacheOptions& options) {
-  file.reserve(bytes);  // a full disk is found now
-  const std::shared_ptr<uint8_t> memory = map_file(file, bytes, PROT_READ | PROT_WRITE);
-  const std::string header = header_of(set);
-  std::copy(header.begin(), header.end(), memory.get());
+fs::path file_for(const ImageSet& set) { return cache_folder() / (key_of(set) + kSuffix); }
+
+void require_room(const ImageSet& set, int64_t bytes, const ImageCacheOptions& options) {
+  require_cache_room(
+      bytes, options.most_gigabytes,
+      fmt::format("the {} take {} decoded", counted(std::ssize(set.files), "picture"), human_bytes(bytes)),
+      "use a smaller data.image.size, or data.cache: none");
+}
+
+// Reads all images into `out`, which may be nullptr. `bad`: gets those that cannot be read, which otherwise
+// are an error.
+void read_all(const ImageSet& set, uint8_t* out, const ImageCacheOptions& options, BadImages* bad) {
   std::vector<int64_t> all(set.files.size());
   std::iota(all.begin(), all.end(), int64_t{0});
   int64_t done = 0;
-  read_image_set(set, all, memory.get() + kHeaderBytes, options.threads, [&] {
-    if (options.on_progress) options.on_progress(++done, std::ssize(all));
-  });
+  ImageCalls calls;
+  if (options.on_progress)
+    calls.on_image = [&done, &options, &all] { options.on_progress(++done, std::ssize(all)); };
+  if (bad != nullptr)
+    calls.on_bad = [bad](int64_t at, const std::string& fault) { bad->push_back({at, fault}); };
+  read_image_set(set, all, out, options.threads, calls);
+  if (bad == nullptr) return;
+  std::sort(bad->begin(), bad->end(),
+            [](const BadImage& one, const BadImage& other) { return one.index < other.index; });
+}
+
+// Closes the gaps that bad images leave between the others.
+void close_gaps(const ImageSet& set, uint8_t* images, const BadImages& bad) {
+  const int64_t bytes = set.bytes_of_one();
+  auto next = bad.begin();
+  int64_t kept = 0;
+  for (int64_t index = 0; index < std::ssize(set.files); ++index) {
+    if (next != bad.end() && next->index == index) {
+      ++next;
+      continue;
+    }
+    if (kept < index) std::copy_n(images + index * bytes, bytes, images + kept * bytes);
+    ++kept;
+  }
+}
+
+// `bad`: gets the images that cannot be read, and the file becomes that of the others.
+void decode_into(const OpenFile& file, const ImageSet& set, int64_t bytes, const ImageCacheOptions& options,
+                 BadImages* bad = nullptr) {
+  file.reserve(bytes);  // a full disk is found now
+  const std::shared_ptr<uint8_t> memory = map_file(file, bytes, PROT_READ | PROT_WRITE);
+  read_all(set, memory.get() + kHeaderBytes, options, bad);
+  std::string header = header_of(set);
+  if (bad != nullptr && !bad->empty()) {
+    close_gaps(set, memory.get() + kHeaderBytes, *bad);
+    const ImageSet others = without(set, *bad);
+    header = header_of(others);
+    const int64_t left = image_cache_bytes(std::ssize(others.files), set.bytes_of_one());
+    file.check(::ftruncate(file.descriptor(), left) == 0, "cannot be made smaller");
+  }
+  std::copy(header.begin(), header.end(), memory.get());
+}
+
+// What was read belongs to the files as they were before.
+void require_unchanged(const ImageSet& set, const fs::path& file) {
+  if (file_for(set) == file) return;
+  throw Error(ExitCode::kData,
+              printable(set.root.string(), 1000) +
+                  ": pictures have changed while they were read; start again when none does");
+}
+
+// Makes the file of those images that can be read, and returns the others.
+BadImages cache_readable(const ImageSet& set, const ImageCacheOptions& options) {
+  const int64_t bytes = image_cache_bytes(std::ssize(set.files), set.bytes_of_one());
+  require_room(set, bytes, options);
+  const fs::path file_of_all = file_for(set);
+  // Only when all are read it is known which images the file is of, which decides its name.
+  const fs::path nameless = fs::path(file_of_all).replace_extension(std::string(".read") + kPartialCacheFile);
+  fs::path path;
+  BadImages bad;
+  make_cache_file(
+      nameless, [] { return false; },
+      [&](const OpenFile& file) {
+        decode_into(file, set, bytes, options, &bad);
+        path = file_for(without(set, bad));
+        require_unchanged(set, file_of_all);
+      });
+  if (bad.size() == set.files.size()) {
+    ::unlink(nameless.c_str());
+    return bad;
+  }
+  if (::rename(nameless.c_str(), path.c_str()) != 0) fail_on_cache(path, "cannot be renamed", errno);
+  return bad;
 }
 
 // Whether the file is there and whole.
 bool is_complete(const OpenFile& file, int64_t bytes) { return file.is_open() && file.size() == bytes; }
 
+// What the file or the list of the set's cache says of its bad images.
+std::optional<BadImages> known_by(const ImageSet& set, const fs::path& images, const fs::path& list) {
+  const auto count = std::ssize(set.files);
+  if (is_complete(OpenFile(images, O_RDONLY), image_cache_bytes(count, set.bytes_of_one())))
+    return BadImages();  // no image was a bad one
+  const std::optional<BadList> kept = read_bad_list(list);
+  if (!kept || kept->images != count) return std::nullopt;
+  return kept->bad;
+}
+
 CachedImages described(const fs::path& path, int64_t bytes) {
-  CachedImages cached{.file = path, .bytes = bytes, .root = {}, .images = 0, .shape = {}};
+  CachedImages cached{.file = path, .bytes = bytes, .root = {}, .images = 0, .shape = {}, .bad = {}};
+  if (path.extension() == kListSuffix) {
+    if (const std::optional<BadList> list = read_bad_list(path)) {
+      cached.root = list->root;
+      cached.images = list->images;
+      cached.bad = std::ssize(list->bad);
+    }
+    return cached;
+  }
   if (path.extension() == kUnpackedArchive) {  // KEY.NAME.unpacked
     const std::string name = path.stem().string();
     cached.root = name.substr(name.find('.') + 1);
@@ -115,7 +217,7 @@ CachedImages described(const fs::path& path, int64_t bytes) {
     json.at("shape").get_to(cached.shape);
     json.at("root").get_to(cached.root);
   } catch (const nlohmann::json::exception&) {  // another program's
-    return {.file = path, .bytes = bytes, .root = {}, .images = 0, .shape = {}};
+    return {.file = path, .bytes = bytes, .root = {}, .images = 0, .shape = {}, .bad = {}};
   }
   return cached;
 }
@@ -143,15 +245,37 @@ bool can_cache_images(int64_t bytes, double most_gigabytes, const fs::path& root
   }
 }
 
+std::optional<BadImages> known_bad_images(const ImageSet& set) {
+  const fs::path images = file_for(set);
+  return known_by(set, images, fs::path(images).replace_extension(kListSuffix));
+}
+
+BadImages find_bad_images(const ImageSet& set, const ImageCacheOptions& options, bool caches) {
+  const fs::path images = file_for(set), list = fs::path(images).replace_extension(kListSuffix);
+  std::optional<BadImages> bad;
+  const auto is_known = [&] { return (bad = known_by(set, images, list)).has_value(); };
+  if (is_known()) return *bad;
+  require_cache_room(0, options.most_gigabytes, "the list of bad pictures", "free some");
+  make_cache_file(list, is_known, [&](const OpenFile& file) {
+    if (caches) {
+      bad = cache_readable(set, options);
+    } else {
+      read_all(set, nullptr, options, &bad.emplace());
+    }
+    require_unchanged(set, images);
+    const std::string text = text_of(BadList{root_of(set.root), std::ssize(set.files), *bad});
+    file.check(write_all(file.descriptor(), text.data(), text.size()), "cannot be written");
+  });
+  return *bad;
+}
+
 at::Tensor cached_images(const ImageSet& set, const ImageCacheOptions& options) {
   const auto images = static_cast<int64_t>(set.files.size());
   const int64_t bytes = image_cache_bytes(images, set.bytes_of_one());
-  const fs::path path = cache_folder() / (key_of(set) + kSuffix);
+  const fs::path path = file_for(set);
   const auto is_there = [&] { return is_complete(OpenFile(path, O_RDONLY), bytes); };
   if (!is_there()) {
-    require_cache_room(bytes, options.most_gigabytes,
-                       fmt::format("the {} take {} decoded", counted(images, "picture"), human_bytes(bytes)),
-                       "use a smaller data.image.size, or data.cache: none");
+    require_room(set, bytes, options);
     make_cache_file(path, is_there, [&](const OpenFile& file) { decode_into(file, set, bytes, options); });
   }
   const OpenFile file(path, O_RDONLY);
@@ -168,7 +292,9 @@ std::vector<CachedImages> list_image_caches() {
   for (fs::directory_iterator entry(cache_folder(), code), end; !code && entry != end;
        entry.increment(code)) {
     const fs::path extension = entry->path().extension();
-    if (extension != kSuffix && extension != kPartialCacheFile && extension != kUnpackedArchive) continue;
+    if (extension != kSuffix && extension != kListSuffix && extension != kPartialCacheFile &&
+        extension != kUnpackedArchive)
+      continue;
     std::error_code gone;
     const auto bytes = static_cast<int64_t>(entry->file_size(gone));
     if (!gone) found.push_back(described(entry->path(), bytes));

@@ -6,9 +6,11 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "images/bad_list.h"
 #include "images/image_set.h"
 
 namespace dtrain {
@@ -27,6 +29,15 @@ struct ImageCacheOptions {
   std::function<void(int64_t done, int64_t all)> on_progress = {};
 };
 
+// The images of `set` that cannot be read. The first call for images with these names, sizes, times of
+// change, shape and fit reads all of them, and keeps the list in the cache, even an empty one; another
+// process that does so is waited for. `caches`: what can be read then goes into the file of cached_images()
+// for the set without the others. Throws like cached_images(), but not for an image.
+BadImages find_bad_images(const ImageSet& set, const ImageCacheOptions& options, bool caches);
+
+// The same as far as it is known; nullopt: the images were not read yet.
+std::optional<BadImages> known_bad_images(const ImageSet& set);
+
 // All images of `set`, uint8 [n, channels, height, width], mapped from its file: they must not be written to.
 // Makes the file first if there is none for images with these names, sizes, times of change, shape and fit,
 // or waits for another process that makes it. The bytes are those of read_image_set(). Throws Error(kData)
@@ -41,6 +52,7 @@ struct CachedImages {
   std::string root;    // of the images it was made from, or the archive's name; empty: unfinished or damaged
   int64_t images = 0;  // 0: an archive
   std::vector<int64_t> shape;
+  std::optional<int64_t> bad;  // of a list of images that cannot be read: how many of `images`
 };
 
 // By name; empty if there is no cache.

@@ -28,7 +28,7 @@ void read_fitted(const ImageSet& set, const ImageFile& file, uint8_t* out) {
   const at::Tensor image = read_image(set.root, file, set.scaled_decoding ? smallest : SmallestSize());
   try {
     const at::Tensor fitted = fit_images(image, set.shape, set.fit);
-    std::copy_n(fitted.const_data_ptr<uint8_t>(), fitted.numel(), out);
+    if (out != nullptr) std::copy_n(fitted.const_data_ptr<uint8_t>(), fitted.numel(), out);
   } catch (const Error& error) {
     throw Error(error.code(), title_of(set.root, file) + ": " + error.what());
   }
@@ -39,6 +39,11 @@ void read_fitted(const ImageSet& set, const ImageFile& file, uint8_t* out) {
 std::string title_of(const std::filesystem::path& root, const ImageFile& file) {
   const std::string path = printable((root / file.path).string(), 1000);
   return file.member.empty() ? path : path + ": " + printable(file.member, 1000);
+}
+
+std::string fault_of(const Error& error, const std::string& title) {
+  const std::string what = error.what(), name = title + ": ";
+  return what.starts_with(name) ? what.substr(name.size()) : what;
 }
 
 std::string read_image_bytes(const std::filesystem::path& root, const ImageFile& file) {
@@ -69,14 +74,20 @@ void for_each_image(int64_t count, int64_t threads, const std::function<void(int
 }
 
 void read_image_set(const ImageSet& set, std::span<const int64_t> indices, uint8_t* out, int64_t threads,
-                    const std::function<void()>& on_image) {
-  std::mutex mutex;  // for on_image
+                    const ImageCalls& calls) {
+  std::mutex mutex;  // for the calls
   for_each_image(std::ssize(indices), threads, [&](int64_t at) {
-    read_fitted(set, set.files[static_cast<size_t>(indices[static_cast<size_t>(at)])],
-                out + at * set.bytes_of_one());
-    if (!on_image) return;
+    const ImageFile& file = set.files[static_cast<size_t>(indices[static_cast<size_t>(at)])];
+    try {
+      read_fitted(set, file, out == nullptr ? nullptr : out + at * set.bytes_of_one());
+    } catch (const Error& error) {
+      if (!calls.on_bad || error.code() != ExitCode::kData) throw;
+      const std::lock_guard lock(mutex);
+      calls.on_bad(at, fault_of(error, title_of(set.root, file)));
+    }
+    if (!calls.on_image) return;
     const std::lock_guard lock(mutex);
-    on_image();
+    calls.on_image();
   });
 }
 

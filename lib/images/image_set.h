@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "core/error.h"
 #include "images/fit.h"
 #include "images/image_file.h"
 
@@ -39,6 +40,9 @@ struct ImageSet {
 // The name of an image for messages: "pictures/rose/1.jpg", or "shards/train-0.tar: 000001.jpg".
 std::string title_of(const std::filesystem::path& root, const ImageFile& file);
 
+// The message of an error about the image of that title, without the title at its beginning.
+std::string fault_of(const Error& error, const std::string& title);
+
 // The bytes of the image's file. Throws Error(kData) that names it.
 std::string read_image_bytes(const std::filesystem::path& root, const ImageFile& file);
 
@@ -49,11 +53,19 @@ at::Tensor read_image(const std::filesystem::path& root, const ImageFile& file, 
 // uses no other threads there. Throws what one of the calls has thrown; some others are then not made.
 void for_each_image(int64_t count, int64_t threads, const std::function<void(int64_t at)>& work);
 
+// What read_image_set() calls, by one thread at a time.
+struct ImageCalls {
+  std::function<void()> on_image = {};  // after each image
+  // For an image that cannot be read, instead of throwing: its place in `indices`, and why. What `out` has of
+  // it is not defined.
+  std::function<void(int64_t at, const std::string& fault)> on_bad = {};
+};
+
 // Reads the images `indices` of the set, fitted to its shape, into `out`, which has room for exactly that
-// many, one after the other. Uses at most `threads` threads; the bytes are the same with any number.
-// `on_image` is called after each image, by one thread at a time. Throws the error of one of the images that
-// cannot be read, Error(kData) that names its file.
+// many, one after the other; nullptr: only reads them. Uses at most `threads` threads; the bytes are the same
+// with any number. Throws the error of one of the images that cannot be read, Error(kData) that names its
+// file; with `calls.on_bad` only Error(kDisk), which is no fault of an image.
 void read_image_set(const ImageSet& set, std::span<const int64_t> indices, uint8_t* out, int64_t threads,
-                    const std::function<void()>& on_image = {});
+                    const ImageCalls& calls = {});
 
 }  // namespace dtrain

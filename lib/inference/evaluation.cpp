@@ -6,6 +6,7 @@
 #include <numeric>
 
 #include "core/error.h"
+#include "data/pixel_statistics.h"
 #include "loader/batches.h"
 #include "models/variables.h"
 #include "objective/metric_sums.h"
@@ -54,6 +55,9 @@ JobPlan job_of_checkpoint(const std::filesystem::path& checkpoint, const Overrid
   const TrainingState state = read_manifest(checkpoint).state;
   loaded = parse_spec(state.spec, "the checkpoint's spec", overrides);
   loaded.spec.data.saved_table = state.table;
+  if (measures_pixels(loaded.spec.data))
+    loaded.problems.push_back(loaded.problem_at(
+        "data.image", "a trained model keeps the numbers that were measured for it; leave out `measured`"));
   JobPlan job = plan_job(loaded, look);
   if (loaded.ok()) require_model_of(job, checkpoint);
   return job;

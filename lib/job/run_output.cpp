@@ -186,7 +186,7 @@ std::string RunOutput::next_commands() const {
   const std::filesystem::path& run = directory_.path();
   std::vector<std::string> commands = {"report"};
   if (checkpoint_step_ >= 0) commands = {"eval", "predict", "report", "export --format onnx"};
-  std::string text = fmt::format("\nThe run is in {}. Next:\n", run.string());
+  std::string text = fmt::format("The run is in {}. Next:\n", run.string());
   for (const std::string& command : commands) {
     text += fmt::format("  {}{}\n", command_on(command, run), command == "predict" ? " FILE..." : "");
   }

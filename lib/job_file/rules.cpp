@@ -341,6 +341,8 @@ class Rules {
     if (usable("data.standard_deviation") && data.standard_deviation != 1 &&
         usable("data.image.standard_deviation"))
       add("data.image.standard_deviation", "says what data.standard_deviation says; write one of them");
+    if (usable("data.sampling") && data.sampling == "balanced" && usable("data.shuffle") && !data.shuffle)
+      add("data.shuffle", "data.sampling: balanced draws the examples in a random order; leave this out");
     if (usable("data.split.test") && usable("data.split.validation") &&
         data.split.test.value_or(0) + data.split.validation.value_or(0) >= 1)
       add("data.split.test", "leaves, with data.split.validation, nothing to train on");

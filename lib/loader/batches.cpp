@@ -8,14 +8,13 @@
 #include <exception>
 #include <future>
 #include <mutex>
-#include <numeric>
 #include <span>
 #include <string>
 #include <thread>
 #include <utility>
 
 #include "core/error.h"
-#include "core/random.h"
+#include "loader/example_order.h"
 #include "loader/example_reader.h"
 
 namespace dtrain {
@@ -43,8 +42,7 @@ void check(const ExampleSource* source, const LoaderOptions& options) {
 class ShareLoader::Implementation {
  public:
   Implementation(ExampleSourcePtr source, const LoaderOptions& options)
-      : source_(std::move(source)), options_(options) {
-    check(source_.get(), options_);
+      : source_(std::move(source)), options_(options), examples_(order_by(source_.get(), options_)) {
     if (options_.assembly != Assembly::kResident) reader_.emplace(source_, options_);
     if (options_.assembly == Assembly::kResident) {
       const std::optional<LabelledImages> all = source_->in_memory();
@@ -64,7 +62,7 @@ class ShareLoader::Implementation {
     epoch_ = epoch;
     order_ = order_of(epoch);
     if (options_.assembly == Assembly::kResident) {
-      rows_ = at::tensor(order_, at::kLong).to(options_.device);
+      rows_ = at::tensor(order_.examples, at::kLong).to(options_.device);
       prepare_order(epoch + 1);
     }
     next_step_ = first_step;
@@ -82,16 +80,21 @@ class ShareLoader::Implementation {
   }
 
  private:
-  std::vector<int64_t> order_of(int64_t epoch) {
+  static ExampleOrder order_by(const ExampleSource* source, const LoaderOptions& options) {
+    check(source, options);
+    return {*source, options};
+  }
+
+  EpochOrder order_of(int64_t epoch) {
     if (next_order_.valid() && next_epoch_ == epoch) return next_order_.get();
-    return epoch_order(source_->size(), options_.shuffle, options_.seed, epoch);
+    return examples_.of(epoch);
   }
 
   // Runs during the current epoch: between two epochs the device would have to wait for it.
   void prepare_order(int64_t epoch) {
-    if (!options_.shuffle) return;
+    if (!examples_.changes()) return;
     next_epoch_ = epoch;
-    next_order_ = std::async(std::launch::async, epoch_order, source_->size(), true, options_.seed, epoch);
+    next_order_ = std::async(std::launch::async, [this, epoch] { return examples_.of(epoch); });
   }
 
   // Numbers are stored as the model computes with them.
@@ -139,7 +142,8 @@ class ShareLoader::Implementation {
     Share share;
     share.global_examples = whole.size();
     share.step = step;
-    share.indices.assign(order_.begin() + mine.begin, order_.begin() + mine.end);
+    const auto first = order_.examples.begin();
+    share.indices.assign(first + mine.begin, first + mine.end);
     const int64_t largest = share_of(whole, /*rank=*/0, plan.replicas).size();
     for (int64_t done = 0; done < largest; done += plan.per_replica) {
       const int64_t begin = std::min(mine.begin + done, mine.end);
@@ -149,14 +153,20 @@ class ShareLoader::Implementation {
     return share;
   }
 
+  // Empty if there are no entries.
+  static std::span<const int64_t> part_of(std::span<const int64_t> entries, Range range) {
+    if (entries.empty()) return {};
+    return entries.subspan(static_cast<size_t>(range.begin), static_cast<size_t>(range.size()));
+  }
+
   // The examples at `positions` of the order, which are within the step `whole`.
   MicroBatch micro_batch(Range whole, Range positions) const {
     if (!reader_)
       return {Batch{stored_.images, stored_.labels}, options_.format,
               rows_.narrow(0, positions.begin, positions.size())};
-    const std::span<const int64_t> order(order_);
     return reader_->read({epoch_,
-                          order.subspan(static_cast<size_t>(whole.begin), static_cast<size_t>(whole.size())),
+                          part_of(order_.examples, whole),
+                          part_of(order_.repeats, whole),
                           {positions.begin - whole.begin, positions.end - whole.begin}});
   }
 
@@ -167,14 +177,15 @@ class ShareLoader::Implementation {
 
   const ExampleSourcePtr source_;
   const LoaderOptions options_;
+  const ExampleOrder examples_;
   std::optional<ExampleReader> reader_;  // nullopt: kResident
   LabelledImages stored_;                // kResident: on the device
   at::Tensor rows_;                      // kResident: order_, on the device
-  std::vector<int64_t> order_;           // of this epoch; written only while no thread runs
+  EpochOrder order_;                     // of this epoch; written only while no thread runs
   int64_t epoch_ = 0;
   int64_t next_step_ = 0;   // the step that next() returns
   int64_t next_epoch_ = 0;  // its order is prepared in next_order_
-  std::future<std::vector<int64_t>> next_order_;
+  std::future<EpochOrder> next_order_;
 
   std::mutex mutex_;                     // guards ready_ and failure_
   std::condition_variable_any changed_;  // notified when ready_ or failure_ changes
@@ -195,14 +206,5 @@ void ShareLoader::start_epoch(int64_t epoch, int64_t first_step) {
 std::optional<Share> ShareLoader::next() { return implementation_->next(); }
 
 int64_t ShareLoader::steps_per_epoch() const { return implementation_->steps(); }
-
-std::vector<int64_t> epoch_order(int64_t examples, bool shuffle, uint64_t seed, int64_t epoch) {
-  if (shuffle) {
-    return random_permutation(examples, derive_seed(seed, SeedPurpose::kOrder, static_cast<uint64_t>(epoch)));
-  }
-  std::vector<int64_t> order(static_cast<size_t>(examples));
-  std::iota(order.begin(), order.end(), int64_t{0});
-  return order;
-}
 
 }  // namespace dtrain

@@ -45,7 +45,4 @@ class ShareLoader {
   std::unique_ptr<Implementation> implementation_;
 };
 
-// The order of an epoch: a permutation of 0..examples-1 seeded by (seed, epoch), or the identity.
-std::vector<int64_t> epoch_order(int64_t examples, bool shuffle, uint64_t seed, int64_t epoch);
-
 }  // namespace dtrain

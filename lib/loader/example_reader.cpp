@@ -45,11 +45,16 @@ PictureShape picture_shape(const ExampleSource& source) {
   return {source.shape()[0], source.shape()[1], source.shape()[2]};
 }
 
-std::span<const int64_t> part_of(std::span<const int64_t> examples, Range range) {
-  return examples.subspan(static_cast<size_t>(range.begin), static_cast<size_t>(range.size()));
+std::span<const int64_t> own_examples(const ExamplePlace& place) {
+  return place.step.subspan(static_cast<size_t>(place.own.begin), static_cast<size_t>(place.own.size()));
 }
 
 }  // namespace
+
+Showing ExamplePlace::at(int64_t position) const {
+  const auto index = static_cast<size_t>(position);
+  return {epoch, step[index], repeats.empty() ? 0 : repeats[index]};
+}
 
 ExampleReader::ExampleReader(ExampleSourcePtr source, const LoaderOptions& options)
     : source_(std::move(source)), options_(options) {
@@ -65,11 +70,10 @@ MicroBatch ExampleReader::read(const ExamplePlace& place) const {
   } else {
     const bool stays_stored = !values_.defined() && source_->has_pixels();
     ExampleSlot slot = slot_of(place.own.size(), stays_stored ? at::kByte : options_.format.dtype);
-    source_->read(part_of(place.step, place.own), values_, slot);
+    source_->read(own_examples(place), values_, slot);
     batch = {std::move(slot.inputs), std::move(slot.targets)};
   }
-  return options_.assembly == Assembly::kOnHost ? MicroBatch(std::move(batch))
-                                                : MicroBatch(std::move(batch), options_.format);
+  return MicroBatch(std::move(batch), options_.format);
 }
 
 ExampleSlot ExampleReader::slot_of(int64_t count, at::ScalarType dtype) const {
@@ -83,12 +87,12 @@ ExampleSlot ExampleReader::slot_of(int64_t count, at::ScalarType dtype) const {
 }
 
 Batch ExampleReader::read_augmented(const ExamplePlace& place) const {
-  const std::span<const int64_t> examples = part_of(place.step, place.own);
+  const std::span<const int64_t> examples = own_examples(place);
   ExampleSlot slot = slot_of(std::ssize(examples), at::kByte);
   source_->read(examples, {}, slot);
   const at::Tensor numbers = numbers_for(slot.inputs);
   for_each(std::ssize(examples), [&](int64_t row) {
-    augmenter_->change(place.epoch, examples[static_cast<size_t>(row)], row_of(slot.inputs, row));
+    augmenter_->change(place.at(place.own.begin + row), row_of(slot.inputs, row));
     normalise(slot.inputs, row, numbers);
   });
   return {numbers, slot.targets};
@@ -96,26 +100,28 @@ Batch ExampleReader::read_augmented(const ExamplePlace& place) const {
 
 // What the examples of a micro-batch are mixed with.
 struct ExampleReader::Partners {
-  std::vector<int64_t> examples;  // those of the micro-batch, then partners that are not among them
+  std::vector<int64_t> examples;   // those of the micro-batch, then partners that are not among them
+  std::vector<int64_t> positions;  // theirs in the step
   std::vector<std::optional<Mixture>> mixtures;  // of each of the micro-batch
   std::vector<int64_t> rows;                     // of its partner in `examples`
 };
 
 ExampleReader::Partners ExampleReader::partners_of(const ExamplePlace& place) const {
-  const std::span<const int64_t> own = part_of(place.step, place.own);
-  Partners partners{{own.begin(), own.end()}, {}, {}};
+  Partners partners;
   std::map<int64_t, int64_t> row_at;  // by the position in the step
-  for (int64_t row = 0; row < place.own.size(); ++row) row_at[place.own.begin + row] = row;
-  for (const int64_t example : own) {
-    partners.mixtures.push_back(augmenter_->mixture(place.epoch, example, std::ssize(place.step)));
-    const auto& mixture = partners.mixtures.back();
-    if (!mixture) {
-      partners.rows.push_back(0);
-      continue;
+  const auto row_of_position = [&](int64_t position) {
+    const auto [at, is_new] = row_at.emplace(position, std::ssize(partners.examples));
+    if (is_new) {
+      partners.examples.push_back(place.step[static_cast<size_t>(position)]);
+      partners.positions.push_back(position);
     }
-    const auto [at, is_new] = row_at.emplace(mixture->partner, std::ssize(partners.examples));
-    if (is_new) partners.examples.push_back(place.step[static_cast<size_t>(mixture->partner)]);
-    partners.rows.push_back(at->second);
+    return at->second;
+  };
+  for (int64_t position = place.own.begin; position < place.own.end; ++position) row_of_position(position);
+  for (int64_t position = place.own.begin; position < place.own.end; ++position) {
+    partners.mixtures.push_back(augmenter_->mixture(place.at(position), std::ssize(place.step)));
+    const auto& mixture = partners.mixtures.back();
+    partners.rows.push_back(mixture ? row_of_position(mixture->partner) : 0);
   }
   return partners;
 }
@@ -127,7 +133,7 @@ Batch ExampleReader::read_mixed(const ExamplePlace& place) const {
   ExampleSlot all = slot_of(std::ssize(partners.examples), at::kByte);
   source_->read(partners.examples, {}, all);
   for_each(std::ssize(partners.examples), [&](int64_t row) {
-    augmenter_->change(place.epoch, partners.examples[static_cast<size_t>(row)], row_of(all.inputs, row));
+    augmenter_->change(place.at(partners.positions[static_cast<size_t>(row)]), row_of(all.inputs, row));
   });
   const ExampleSlot mixed = slot_of(count, at::kByte);
   Batch batch{numbers_for(mixed.inputs), mixed.targets, at::empty_like(mixed.targets),

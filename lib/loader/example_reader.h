@@ -19,8 +19,11 @@ namespace dtrain {
 // Which examples a micro-batch has.
 struct ExamplePlace {
   int64_t epoch = 0;
-  std::span<const int64_t> step;  // the examples of the step, over all replicas: indices of the source
-  Range own;                      // those of the micro-batch, positions in `step`
+  std::span<const int64_t> step;     // the examples of the step, over all replicas: indices of the source
+  std::span<const int64_t> repeats;  // how often the epoch has had each of them before; empty: never
+  Range own;                         // those of the micro-batch, positions in `step`
+
+  Showing at(int64_t position) const;
 };
 
 // For Assembly::kOnHost and kUploaded. Any number of threads may use one at once.

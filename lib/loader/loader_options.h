@@ -21,6 +21,7 @@ struct LoaderOptions {
   BatchPlan plan;
   int64_t rank = 0;
   bool shuffle = true;
+  bool balanced = false;  // every class as often as another; then shuffled in any case
   uint64_t seed = 0;
   PixelFormat format;
   Assembly assembly = Assembly::kOnHost;

@@ -39,7 +39,11 @@ Batch MicroBatch::assemble() const {
     batch.inputs = stored_.inputs.index_select(0, rows_);
     batch.targets = stored_.targets.index_select(0, rows_);
   }
-  if (stored_.inputs.scalar_type() == at::kByte) batch.inputs = normalised(batch.inputs, format_);
+  if (stored_.inputs.scalar_type() == at::kByte) {
+    batch.inputs = normalised(batch.inputs, format_);
+  } else if (format_.channels_last && batch.inputs.dim() == 4) {
+    batch.inputs = batch.inputs.clone(at::MemoryFormat::ChannelsLast);  // one channel's strides, too
+  }
   return batch;
 }
 
@@ -65,9 +69,8 @@ void MicroBatch::copy_from(const MicroBatch& other) {
 }
 
 MicroBatch MicroBatch::to(at::Device device) const {
-  return {each_of(stored_,
-                  [device](const at::Tensor& tensor) { return tensor.to(device, /*non_blocking=*/true); }),
-          format_};
+  const auto send = [device](const at::Tensor& tensor) { return tensor.to(device, /*non_blocking=*/true); };
+  return MicroBatch(each_of(stored_, send), format_);
 }
 
 }  // namespace dtrain

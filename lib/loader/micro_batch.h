@@ -31,10 +31,9 @@ struct PixelFormat {
 // record and replay.
 class MicroBatch {
  public:
-  // From normalised examples.
-  explicit MicroBatch(Batch batch) : stored_(std::move(batch)) {}
-  // From stored examples: inputs are uint8 [n, channels, height, width] or numbers as they are.
-  MicroBatch(Batch stored, const PixelFormat& format) : stored_(std::move(stored)), format_(format) {}
+  // Inputs are uint8 [n, channels, height, width], which assemble() normalises, or numbers as they are.
+  explicit MicroBatch(Batch stored, const PixelFormat& format = {})
+      : stored_(std::move(stored)), format_(format) {}
   // From the rows `rows` (int64 [n]) of stored examples, which are not mixed.
   MicroBatch(Batch stored, const PixelFormat& format, at::Tensor rows)
       : stored_(std::move(stored)), rows_(std::move(rows)), format_(format) {}

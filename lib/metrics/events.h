@@ -109,6 +109,7 @@ struct RunStartEvent : EventHead {
   std::optional<int64_t> train_examples;
   std::optional<int64_t> validation_examples;
   std::optional<int64_t> test_examples;
+  std::optional<int64_t> bad_examples;
   std::optional<std::string> dataset;
   std::optional<std::string> dataset_source;
   std::optional<std::string> dataset_requested;

@@ -100,12 +100,17 @@ class MaxPool2d final : public Layer {
   at::Tensor forward(const at::Tensor& input) override {
     const bool plain = window_.size == 2 && window_.stride == 2 && window_.is_unpadded();
     const bool known = input.scalar_type() == at::kFloat || input.scalar_type() == at::kDouble;
-    if (plain && known && input.device().is_cpu()) return max_pool2x2(input.contiguous(), rectify_);
+    if (plain && known && input.device().is_cpu() && !lies_channels_last(input))
+      return max_pool2x2(input.contiguous(), rectify_);
     // The maximum of rectified numbers is the rectified maximum; there are fewer maxima to rectify.
     return rectify_ ? at::relu(pool(input)) : pool(input);
   }
 
  private:
+  // Which LibTorch's own pooling keeps.
+  static bool lies_channels_last(const at::Tensor& input) {
+    return input.is_contiguous(at::MemoryFormat::ChannelsLast) && !input.is_contiguous();
+  }
   at::Tensor pool(const at::Tensor& input) const {
     const at::Tensor cells = padded(input, window_, -std::numeric_limits<double>::infinity());
     return at::max_pool2d(cells, size_of(window_), stride_of(window_), padding_of(window_));

@@ -261,7 +261,6 @@ PictureList list_archives(const fs::path& place, const DataSpec& spec) {
   all.validation = std::move(validation);
   all.test = std::move(test);
   check_picture_classes(all, spec);
-  divide(all, spec);
   return all;
 }
 

@@ -35,8 +35,10 @@ std::vector<NamedEntry> entries_in(const fs::path& folder) {
     if (is_left_out(name)) continue;
     if (!is_clean_text(name, at) || name.find_first_of("\t\r\n") != std::string::npos)
       refuse_path(entry->path(), "its name is not UTF-8 text; rename it");
-    found.push_back({name, entry->is_directory(code)});
+    const bool is_folder = entry->is_directory(code);
+    if (code && is_picture_name(name)) code.clear();  // a link to nowhere is a picture that cannot be read
     check(entry->path());
+    found.push_back({name, is_folder});
   }
   check(folder);
   std::sort(found.begin(), found.end(),
@@ -126,7 +128,6 @@ PictureList list_image_folder(const fs::path& folder, const DataSpec& spec) {
                             "such folders in train/ and test/",
                             counted(std::ssize(all.classes), "class folder")));
   check_picture_classes(all, spec);
-  divide(all, spec);
   return all;
 }
 

@@ -8,10 +8,10 @@
 namespace dtrain {
 
 // Lists the pictures of a folder with a folder for each class, or with such a folder in each of train/, test/
-// and validation/, by class and name, and divides them as `spec` asks. Throws Error(kData) that names the
-// file or folder: it cannot be read, its name is not UTF-8, a class without pictures, a folder inside of a
-// class, classes that are not the same in each part or not spec.class_names. Throws FieldError for a part
-// that would be empty, or that the folder and the spec both give.
+// and validation/, by class and name, for divided(). Throws Error(kData) that names the file or folder: the
+// folder cannot be read, its name is not UTF-8, a class without pictures, a folder inside of a class, classes
+// that are not the same in each part or not spec.class_names. Throws FieldError for a part that the folder
+// and the spec both give. Whether a picture can be read is not looked at: it may be a link to nowhere.
 PictureList list_image_folder(const std::filesystem::path& folder, const DataSpec& spec);
 
 }  // namespace dtrain

@@ -77,6 +77,16 @@ class Division {
   const DataSpec& spec_;
 };
 
+// For a class of a part of which no picture can be read, such as `lost`.
+[[noreturn]] void refuse_lost_class(const PictureList& all, size_t label, int64_t lost,
+                                    const BadImages& bad) {
+  const auto one = std::lower_bound(bad.begin(), bad.end(), lost,
+                                    [](const BadImage& any, int64_t index) { return any.index < index; });
+  refuse_path(all.root,
+              fmt::format("no picture of the class '{}' can be read; {}: {}", printable(all.classes[label]),
+                          title_of({}, all.pictures[static_cast<size_t>(lost)].file), one->fault));
+}
+
 }  // namespace
 
 bool is_left_out(const std::string& name) { return name.starts_with('.') || name == "__MACOSX"; }
@@ -99,7 +109,36 @@ void refuse_both(const fs::path& folder, const char* field, bool is_drawn) {
                                printable(folder.string(), 1000)));
 }
 
-void divide(PictureList& all, const DataSpec& spec) {
+PictureList without(const PictureList& all, const BadImages& bad) {
+  PictureList left{
+      .root = all.root, .classes = all.classes, .pictures = {}, .train = {}, .validation = {}, .test = {}};
+  std::vector<int64_t> places;  // in left.pictures; -1: it is left out
+  auto next = bad.begin();
+  for (int64_t index = 0; index < std::ssize(all.pictures); ++index) {
+    const bool is_bad = next != bad.end() && next->index == index;
+    if (is_bad) ++next;
+    places.push_back(is_bad ? -1 : std::ssize(left.pictures));
+    if (!is_bad) left.pictures.push_back(all.pictures[static_cast<size_t>(index)]);
+  }
+  for (const auto part : {&PictureList::train, &PictureList::validation, &PictureList::test}) {
+    std::vector<int64_t> lost(all.classes.size(), -1);  // by class: the first that is left out
+    std::vector<bool> has(all.classes.size());          // whether there is another one
+    for (const int64_t index : all.*part) {
+      const auto label = static_cast<size_t>(all.pictures[static_cast<size_t>(index)].label);
+      const int64_t place = places[static_cast<size_t>(index)];
+      if (place < 0 && lost[label] < 0) lost[label] = index;
+      if (place < 0) continue;
+      has[label] = true;
+      (left.*part).push_back(place);
+    }
+    for (size_t label = 0; label < lost.size(); ++label) {
+      if (lost[label] >= 0 && !has[label]) refuse_lost_class(all, label, lost[label], bad);
+    }
+  }
+  return left;
+}
+
+PictureList divided(PictureList all, const DataSpec& spec) {
   const Division division(all, spec);
   if (spec.split.test) all.test = division.take(all.train, *spec.split.test, Draw::kTest, kTestField);
   if (all.test.empty())
@@ -112,6 +151,7 @@ void divide(PictureList& all, const DataSpec& spec) {
   if (spec.split.validation)
     all.validation = division.take(all.train, *spec.split.validation, Draw::kValidation, kValidationField);
   division.mix(all.validation, std::nullopt, kValidationField);
+  return all;
 }
 
 void check_picture_classes(const PictureList& all, const DataSpec& spec) {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "images/image_cache.h"
 #include "images/image_set.h"
 #include "spec/spec.h"
 
@@ -18,9 +19,9 @@ struct ListedPicture {
   int64_t label = 0;
 };
 
-// The parts are indices of `pictures`, in an order that mixes the classes. data.split.seed and the pictures'
-// names alone decide the order, and which picture belongs to which part, where data.split asks for one: a new
-// picture moves no other one.
+// The parts are indices of `pictures`, after divided() in an order that mixes the classes. data.split.seed
+// and the pictures' names alone decide the order, and which picture belongs to which part, where data.split
+// asks for one: a new picture moves no other one.
 struct PictureList {
   std::filesystem::path root;
   std::vector<std::string> classes;  // ascending
@@ -42,10 +43,14 @@ inline constexpr const char* kTestField = "data.split.test";
 inline constexpr const char* kValidationField = "data.split.validation";
 void refuse_both(const std::filesystem::path& folder, const char* field, bool is_drawn);
 
+// Leaves out the pictures `bad`, places in all.pictures. Throws Error(kData) for a class that has no picture
+// left in a part.
+PictureList without(const PictureList& all, const BadImages& bad);
+
 // Completes a list whose `train` has all pictures that belong to no other part: draws the parts that
 // spec.split asks for, mixes each, and keeps as many as spec.train_examples and spec.test_examples say.
 // Throws FieldError for a part that would be empty, or too small for such a limit.
-void divide(PictureList& all, const DataSpec& spec);
+PictureList divided(PictureList all, const DataSpec& spec);
 
 // Throws Error(kData) for too many classes, or others than spec.class_names, and FieldError for another
 // number of classes than spec.classes.

@@ -159,6 +159,14 @@ void check_top(LoadedSpec& loaded, const DatasetInfo& data) {
   }
 }
 
+void check_sampling(LoadedSpec& loaded, const DatasetInfo& data) {
+  if (loaded.spec.data.sampling != "balanced" || data.classes > 0) return;
+  loaded.problems.push_back(loaded.problem_at(
+      "data.sampling", fmt::format("balanced draws every class as often as another, and the targets of {} "
+                                   "are numbers; leave it out",
+                                   data.name)));
+}
+
 // Checks that the operations of data.augment can be done to the examples.
 void check_augment(LoadedSpec& loaded, const DatasetInfo& data) {
   const std::vector<AugmentSpec>& operations = loaded.spec.data.augment;
@@ -308,6 +316,7 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
   check_targets(loaded, data);
   check_top(loaded, data);
   plan.spec.train.loss.class_weights = resolve_class_weights(loaded, data);
+  check_sampling(loaded, data);
   check_augment(loaded, data);
   plan.model = resolve_model(loaded, data);
   plan.bytes_per_parameter = bytes_per_parameter(plan.spec.model);

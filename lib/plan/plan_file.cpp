@@ -33,6 +33,8 @@ ordered_json data_to_json(const DatasetInfo& data) {
           {"targets", data.targets},
           {"target_names", data.target_names},
           {"has_pixels", data.has_pixels},
+          {"bad_examples", data.bad.count},
+          {"bad_names", data.bad.names},
           {"table", data.table}};
 }
 
@@ -50,6 +52,8 @@ DatasetInfo data_from(const json& document) {
   document.at("targets").get_to(data.targets);
   document.at("target_names").get_to(data.target_names);
   document.at("has_pixels").get_to(data.has_pixels);
+  data.bad.count = document.value("bad_examples", int64_t{0});  // plans of earlier runs have none
+  data.bad.names = document.value("bad_names", "");
   document.at("table").get_to(data.table);
   return data;
 }

@@ -28,11 +28,20 @@ std::string constant_norm(const JobPlan& job, const RunPlan& run) {
 
 }  // namespace
 
+std::vector<std::string> data_warnings(const JobPlan& job) {
+  const BadExamples& bad = job.data.bad;
+  if (bad.count == 0) return {};
+  const int64_t allowed = job.spec.data.bad_examples_allowed;
+  if (bad.count <= allowed) return {bad_examples_text(bad) + "; left out (data.on_bad_example: skip)"};
+  return {fmt::format("{}; data.bad_examples_allowed is {}: the job would not begin", bad_examples_text(bad),
+                      with_separators(allowed))};
+}
+
 std::vector<std::string> plan_warnings(const JobPlan& job, std::optional<int64_t> here) {
   const RunPlan& run = job.runs.back();
   const int64_t hosts = std::max<int64_t>(1, std::ssize(job.spec.hosts));
   const int64_t processes = here.value_or((run.processes() + hosts - 1) / hosts);
-  std::vector<std::string> warnings;
+  std::vector<std::string> warnings = data_warnings(job);
   if (processes > available_cores() && job.device_of(0) == "cpu")
     warnings.push_back(
         fmt::format("{} processes share {} here, and wait for each other; lower {}", processes,
@@ -50,6 +59,10 @@ std::vector<std::string> plan_warnings(const JobPlan& job, std::optional<int64_t
         fmt::format("the learning rate is scaled {:.3g}-fold from the first update on, with which "
                     "training may diverge; set train.learning_rate_scaling.warmup_steps",
                     rate.factor));
+  if (job.spec.data.sampling == "balanced" && job.spec.train.loss.class_weights.balanced)
+    warnings.push_back(
+        "data.sampling: balanced and class_weights: balanced correct the same thing, so that rare classes "
+        "count for more than the others; leave one of them out");
   const std::string norm = constant_norm(job, run);
   if (!norm.empty())
     warnings.push_back(

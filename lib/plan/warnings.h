@@ -12,8 +12,12 @@ namespace dtrain {
 
 // A line for each doubtful number of the job's distributed run, with the field to change: more processes than
 // cores, a batch larger than the training data, a learning rate scaled more than 8-fold without warmup,
-// batch_norm with one example. `here`: processes on this host; by default the job's, divided among the hosts
-// of its spec.
+// batch_norm with one example, pictures that are left out. `here`: processes on this host; by default the
+// job's, divided among the hosts of its spec.
 std::vector<std::string> plan_warnings(const JobPlan& job, std::optional<int64_t> here = {});
+
+// Of these lines the one about pictures that cannot be read, if there are any: they are left out, or more
+// than allowed.
+std::vector<std::string> data_warnings(const JobPlan& job);
 
 }  // namespace dtrain

@@ -112,11 +112,15 @@ struct TypeText {
                                : "list of names";
   }
   std::string of(const std::vector<LayerSpec>*) const { return "list of layers"; }
+  std::string of(const ChannelNumbers*) const { return of(static_cast<const std::vector<double>*>(nullptr)); }
   std::string of(const ClassWeights*) const { return "list of numbers, numbers by name, or `balanced`"; }
   std::string of(const std::vector<AugmentSpec>*) const { return "list of operations"; }
 
  private:
-  std::string or_word() const { return field.word.empty() ? "" : ", or `" + field.word + "`"; }
+  std::string or_word() const {
+    const std::vector<std::string> words = field.words();
+    return words.empty() ? "" : ", or `" + join(words, "`, or `") + "`";
+  }
   static std::string choices(const std::vector<std::string>& names) {
     return "`" + join(names, "`, `") + "`";
   }

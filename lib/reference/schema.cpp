@@ -27,7 +27,7 @@ ordered_json with_bounds(ordered_json schema, const Bounds& bounds) {
 
 ordered_json scalar(const FieldInfo& field, const ordered_json& type) {
   ordered_json choices = ordered_json::array({type});
-  if (!field.word.empty()) choices.push_back({{"enum", {field.word}}});
+  if (const auto words = field.words(); !words.empty()) choices.push_back({{"enum", words}});
   choices.push_back({{"$ref", "#/definitions/variable"}});
   return {{"anyOf", choices}};
 }
@@ -68,6 +68,9 @@ struct TypeSchema {
     }
     const ordered_json device = {{"type", "string"}, {"pattern", "^(" + field.pattern + ")$"}};
     return {{"anyOf", {{{"enum", field.choices->built}}, device, list(device)}}};
+  }
+  ordered_json of(const ChannelNumbers*) const {
+    return of(static_cast<const std::vector<double>*>(nullptr));
   }
   ordered_json of(const ClassWeights*) const {
     const ordered_json number = of(static_cast<const double*>(nullptr));

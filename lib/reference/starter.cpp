@@ -61,7 +61,7 @@ std::vector<std::string> comment_on(const FieldInfo& field) {
   if (field.choices) limits.push_back("one of " + join(field.choices->built));
   const std::string bounds = bounds_text(field.bounds);
   if (!bounds.empty()) limits.push_back(bounds + (field.unit.empty() ? "" : " " + field.unit));
-  if (!field.word.empty()) limits.push_back("or " + field.word);
+  for (const std::string& word : field.words()) limits.push_back("or " + word);
   for (const std::string& line : limits.empty() ? limits : lines_of("(" + join(limits) + ")"))
     lines.push_back(line);
   return lines;

@@ -146,6 +146,7 @@ std::string environment_of(const std::vector<NamedCourse>& courses) {
   add_start("training examples", &RunStartEvent::train_examples);
   add_start("validation examples", &RunStartEvent::validation_examples);
   add_start("test examples", &RunStartEvent::test_examples);
+  add_start("bad examples, left out", &RunStartEvent::bad_examples);
   add_start("global batch", &RunStartEvent::global_batch);
   add_start("learning rate", &RunStartEvent::learning_rate_derivation);
   add_start("steps", &RunStartEvent::total_steps);

@@ -44,7 +44,7 @@ std::vector<std::string> different_training(const JobSpec& now, const JobSpec& s
 
 bool has_same_order(const JobSpec& now, const JobSpec& saved) {
   return saved.seed == now.seed && saved.data.shuffle == now.data.shuffle &&
-         saved.data.drop_remainder == now.data.drop_remainder;
+         saved.data.sampling == now.data.sampling && saved.data.drop_remainder == now.data.drop_remainder;
 }
 
 }  // namespace dtrain

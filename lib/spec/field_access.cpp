@@ -36,6 +36,14 @@ ordered_json value_json(const FieldInfo& field, const std::vector<double>& numbe
                                : ordered_json(numbers);
 }
 
+ordered_json value_json(const FieldInfo& field, const ChannelNumbers& numbers) {
+  if (!numbers.measured) return value_json(field, numbers.values);
+  for (const auto& [name, meant] : field.named) {
+    if (meant.measured) return name;
+  }
+  return {};
+}
+
 template <class Entry>
 ordered_json entries_json(const std::vector<Entry>& entries) {
   ordered_json list = ordered_json::array();
@@ -94,6 +102,13 @@ std::string named_elsewhere(const std::string& name) {
 }
 
 }  // namespace
+
+std::vector<std::string> FieldInfo::words() const {
+  std::vector<std::string> all;
+  if (!word.empty()) all.push_back(word);
+  for (const auto& [name, numbers] : named) all.push_back(name);
+  return all;
+}
 
 bool Bounds::contain(double value) const {
   if (minimum && (open_minimum ? value <= *minimum : value < *minimum)) return false;

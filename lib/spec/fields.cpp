@@ -22,6 +22,7 @@ const Condition kDatasetOfFiles{
     {"data.dataset"},
     {"mnist", "fashion_mnist", "cifar10", "cifar100", "idx", "image_folder", "tar", "arrays", "csv"}};
 const Condition kPictures{{"data.dataset"}, {"image_folder", "tar"}};
+const Condition kSkipping{{"data.on_bad_example"}, {"skip"}};
 const Condition kCsv{{"data.dataset"}, {"csv"}};
 const Condition kDividing{{"data.dataset"}, {"image_folder", "tar", "arrays", "csv"}};
 const Condition kSgd{{"train.optimizer.kind"}, {"sgd"}};
@@ -64,9 +65,11 @@ const Choices kSteps{"way", {"auto", "compiled", "eager"}};
 const Choices kPrecisions{"precision", {"float32", "bf16_mixed", "fp16_mixed"}};
 const Choices kStalenessRules{"rule", {"none", "inverse"}};
 const Choices kCudaData{"place", {"auto", "resident", "uploaded"}};
+const Choices kSamplings{"sampling", {"natural", "balanced"}};
 const Choices kTargetKinds{"kind", {"auto", "classes", "numbers"}};
 const Choices kMissing{"way", {"error", "mean"}};
 const Choices kCaches{"cache", {"auto", "disk", "none"}};
+const Choices kBadExamples{"way", {"error", "skip"}};
 const Choices kFits{"fit", {"stretch", "crop", "pad"}};
 const Choices kDevices{"device", {"auto", "cpu", "cuda"}};
 
@@ -164,6 +167,9 @@ const Fields<JobSpec>& job_fields() {
       JOB(data.fallback, .doc = "the dataset to use if no files of the first are found; the run says so",
           .choices = &dataset_kinds(), .word = "none"),
       JOB(data.shuffle, .doc = "train in a new random order every epoch"),
+      JOB(data.sampling, .doc = "natural: an epoch has each training example once; balanced: it has as many of each "
+          "class, those of rare classes several times ([rare classes](data.md#rare-classes))",
+          .choices = &kSamplings),
       JOB(data.drop_remainder, .doc = "leave out the last step of an epoch if it is smaller than a global batch"),
       JOB(data.train_examples, .doc = "use only this many of the training examples, the first ones",
           .unit = "examples", .bounds = between(1, 1e9), .word = "all"),
@@ -188,11 +194,14 @@ const Fields<JobSpec>& job_fields() {
           "not below `data.image.size`: large photographs are read several times as fast, with slightly other pixels",
           .when = kPictures),
       JOB(data.image.mean, .doc = "subtracted from pixels, after they are scaled to 0..1: one number for all channels, "
-          "or one for each; imagenet: 0.485, 0.456, 0.406", .bounds = between(-1e6, 1e6), .length = {1, 4096},
-          .word = "imagenet", .one_or_more = true, .numbers = {0.485, 0.456, 0.406}, .otherwise = "`data.mean`"),
+          "or one for each; imagenet: 0.485, 0.456, 0.406; measured: that of each channel of the training pictures, "
+          "which is kept with the model", .bounds = between(-1e6, 1e6), .length = {1, 4096}, .one_or_more = true,
+          .named = {{"imagenet", {{0.485, 0.456, 0.406}}}, {"measured", {.measured = true}}},
+          .otherwise = "`data.mean`"),
       JOB(data.image.standard_deviation, .doc = "divides pixels, after the mean is subtracted; imagenet: 0.229, 0.224, "
-          "0.225", .bounds = between(1e-6, 1e6), .length = {1, 4096}, .word = "imagenet", .one_or_more = true,
-          .numbers = {0.229, 0.224, 0.225}, .otherwise = "`data.standard_deviation`"),
+          "0.225; measured: as above", .bounds = between(1e-6, 1e6), .length = {1, 4096}, .one_or_more = true,
+          .named = {{"imagenet", {{0.229, 0.224, 0.225}}}, {"measured", {.measured = true}}},
+          .otherwise = "`data.standard_deviation`"),
       JOB(data.augment, .doc = "what is done to pictures before they are trained on, at random, in this order "
           "([augmentation](data.md#augmentation)); a plain word is the kind", .length = {0, 32}),
       JOB(data.split.test, .doc = "keep this part of the examples for the test, where there is no folder `test/` or "
@@ -217,6 +226,11 @@ const Fields<JobSpec>& job_fields() {
           "share (`dtrain cache`); none: whenever a batch needs them; auto: disk, if the file fits there", .choices = &kCaches, .when = kPictures),
       JOB(data.cache_gigabytes, .doc = "how large that file may be", .unit = "GB", .bounds = above_zero_to(1e6),
           .when = kPictures),
+      JOB(data.on_bad_example, .doc = "what a picture that cannot be read does: error: it ends the job; skip: it is left "
+          "out, for which all pictures are read once, before the job begins ([bad pictures](data.md#bad-pictures))",
+          .choices = &kBadExamples, .when = kPictures),
+      JOB(data.bad_examples_allowed, .doc = "how many pictures may be left out; more are an error", .unit = "pictures",
+          .bounds = between(0, 1e9), .when = kSkipping),
       JOB(data.prefetch, .doc = "how many batches a separate thread prepares ahead of training, which helps if a core "
           "has nothing else to do; 0: none; auto: 2 of pictures without a cache, else none", .unit = "batches",
           .bounds = between(0, 1024), .word = "auto"),
@@ -294,6 +308,8 @@ const Fields<JobSpec>& job_fields() {
           "weights, optimizer and evaluations stay in float32; fp16 scales the loss "
           "([training](training.md#precision))",
           .choices = &kPrecisions),
+      JOB(train.channels_last, .doc = "keep images in memory as [n, height, width, channels], with which many "
+          "convolutions are faster, on cores and on GPUs ([training](training.md#memory-layout))"),
       JOB(train.clip_norm, .doc = "a gradient (summed over the replicas) with a larger norm is scaled down to this "
           "norm; 0: none",
           .bounds = between(0, 1e12)),
@@ -426,8 +442,6 @@ const Fields<JobSpec>& job_fields() {
       JOB(cuda.data, .doc = "where examples are stored: resident keeps all of them in the GPU's memory, uploaded "
           "sends each batch; auto is resident if they take at most a quarter of the free memory and are not augmented",
           .choices = &kCudaData),
-      JOB(cuda.channels_last, .doc = "keep images in memory as [n, height, width, channels], with which convolutions "
-          "in half precision are fastest"),
       JOB(cuda.tf32, .doc = "float32 matrix products and convolutions with TensorFloat-32: faster, 10 bits of "
           "mantissa"),
       JOB(cuda.cudnn_benchmark, .doc = "try cuDNN's algorithms for each convolution and use the fastest; runs then "

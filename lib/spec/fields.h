@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
@@ -62,15 +63,17 @@ struct FieldInfo {
   ListLength length = {};    // for lists
   std::string pattern = {};  // for text: a regular expression that must match the whole text
   std::string word = {};     // for optional fields: the word for "not given"
-  // For lists of numbers or texts: a single one may be written in place of a list with one entry. `word` then
-  // stands for `numbers`.
+  // For lists of numbers or texts: a single one may be written in place of a list with one entry.
   bool one_or_more = false;
-  std::vector<double> numbers = {};
+  std::map<std::string, ChannelNumbers> named = {};  // for numbers of channels: words for some of them
   std::string otherwise = {};  // for optional fields without a word: what applies if not given
   Condition when = {};
   bool required = false;     // must be given wherever `when` holds
   bool file_system = false;  // for text: it names a file or folder
   bool common = false;       // most specs need it: docs/spec.md shows it before all others
+
+  // What may be written in place of a value: `word`, and the names of `named`.
+  std::vector<std::string> words() const;
 };
 
 template <class Spec, class T>
@@ -83,7 +86,8 @@ using Accessor =
                  MemberOf<Spec, std::optional<double>>, MemberOf<Spec, std::optional<std::string>>,
                  MemberOf<Spec, std::vector<int64_t>>, MemberOf<Spec, std::vector<double>>,
                  MemberOf<Spec, std::vector<std::string>>, MemberOf<Spec, std::vector<LayerSpec>>,
-                 MemberOf<Spec, ClassWeights>, MemberOf<Spec, std::vector<AugmentSpec>>>;
+                 MemberOf<Spec, ChannelNumbers>, MemberOf<Spec, ClassWeights>,
+                 MemberOf<Spec, std::vector<AugmentSpec>>>;
 
 template <class Spec>
 struct Field : FieldInfo {

@@ -3,11 +3,14 @@
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "core/error.h"
+
 namespace dtrain {
 
 Normalisation normalisation_of(const DataSpec& data) {
-  const auto chosen = [](const std::vector<double>& list, double one) {
-    return list.empty() ? std::vector<double>{one} : list;
+  const auto chosen = [](const ChannelNumbers& numbers, double one) {
+    if (numbers.measured) throw Error(ExitCode::kBug, "the training pictures are not measured yet");
+    return numbers.values.empty() ? std::vector<double>{one} : numbers.values;
   };
   return {chosen(data.image.mean, data.mean), chosen(data.image.standard_deviation, data.standard_deviation)};
 }

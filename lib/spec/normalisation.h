@@ -25,7 +25,7 @@ struct Normalisation {
   }
 };
 
-// data.image.mean, or else data.mean, and so on.
+// data.image.mean, or else data.mean, and so on. Throws Error(kBug) if they are still to be measured.
 Normalisation normalisation_of(const DataSpec& data);
 
 // "0.5", or "[0.485, 0.456, 0.406]".

@@ -31,7 +31,6 @@ struct StrategySpec {
 struct CudaSpec {
   bool graphs = true;
   std::string data = "auto";  // auto | resident | uploaded
-  bool channels_last = false;
   bool tf32 = false;
   bool cudnn_benchmark = false;
 };
@@ -43,14 +42,20 @@ struct SplitSpec {
   int64_t seed = 1;
 };
 
+// A number for all channels or one for each, or those that the training pictures have.
+struct ChannelNumbers {
+  std::vector<double> values = {};  // empty: not given, or not measured yet
+  bool measured = false;            // by the training pictures; false once `values` has what was measured
+};
+
 // How pictures become the model's inputs.
 struct ImageSpec {
-  std::vector<int64_t> size;               // image_folder, tar: height, width
-  std::string fit = "stretch";             // image_folder, tar: stretch | crop | pad
-  int64_t channels = 3;                    // image_folder, tar: 1 | 3
-  bool scaled_decoding = false;            // image_folder, tar
-  std::vector<double> mean;                // for all channels or for each; empty: DataSpec::mean
-  std::vector<double> standard_deviation;  // the same
+  std::vector<int64_t> size;          // image_folder, tar: height, width
+  std::string fit = "stretch";        // image_folder, tar: stretch | crop | pad
+  int64_t channels = 3;               // image_folder, tar: 1 | 3
+  bool scaled_decoding = false;       // image_folder, tar
+  ChannelNumbers mean;                // not given: DataSpec::mean
+  ChannelNumbers standard_deviation;  // the same
 };
 
 // One operation on pictures. Only the fields that its kind uses may be written; augment_fields() in fields.h
@@ -77,6 +82,7 @@ struct DataSpec {
   std::optional<std::string> path;
   std::optional<std::string> fallback;
   bool shuffle = true;
+  std::string sampling = "natural";  // natural | balanced
   bool drop_remainder = false;
   std::optional<int64_t> train_examples;     // nullopt: all
   std::optional<int64_t> test_examples;      // nullopt: all
@@ -89,12 +95,14 @@ struct DataSpec {
   std::optional<int64_t> classes;            // nullopt: auto, those of the labels, at most 10
   std::vector<std::string> class_names;      // by class; empty: the dataset's own
   ImageSpec image;
-  std::vector<AugmentSpec> augment;  // of training examples, in this order
-  double mean = 0;                   // subtracted after scaling to 0..1
-  double standard_deviation = 1;     // divided by, after the mean
-  std::optional<int64_t> prefetch;   // batches; nullopt: auto, 2 of pictures that are not cached, else 0
-  std::string cache = "auto";        // image_folder, tar: auto | disk | none
-  double cache_gigabytes = 50;       // image_folder, tar
+  std::vector<AugmentSpec> augment;      // of training examples, in this order
+  double mean = 0;                       // subtracted after scaling to 0..1
+  double standard_deviation = 1;         // divided by, after the mean
+  std::optional<int64_t> prefetch;       // batches; nullopt: auto, 2 of pictures that are not cached, else 0
+  std::string cache = "auto";            // image_folder, tar: auto | disk | none
+  double cache_gigabytes = 50;           // image_folder, tar
+  std::string on_bad_example = "error";  // image_folder, tar: error | skip
+  int64_t bad_examples_allowed = 100;    // image_folder, tar
 
   // No field of a spec: what a checkpoint keeps of the arrays or csv that its model was trained on
   // (DatasetInfo::table). Empty: the training part decides.
@@ -208,6 +216,7 @@ struct TrainSpec {
   LossSpec loss;
   std::string step = "auto";          // how it is computed on a processor: auto | compiled | eager
   std::string precision = "float32";  // of forward and backward: float32 | bf16_mixed | fp16_mixed
+  bool channels_last = false;         // memory layout of images
   double clip_norm = 0;               // 0: not clipped
   double label_smoothing = 0;
   WeightAverageSpec ema;

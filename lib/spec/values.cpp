@@ -86,7 +86,14 @@ bool has_length(const YamlNode& list, const ListLength& length, const std::strin
 ValueReader::ValueReader(const FieldInfo& field, const YamlNode& node, std::string path, ReportProblem report)
     : field_(field), node_(node), path_(std::move(path)), report_(std::move(report)) {}
 
-std::string ValueReader::or_word() const { return field_.word.empty() ? "" : " or " + field_.word; }
+// " or auto", ", imagenet or measured"; empty if there are no words.
+std::string ValueReader::or_word() const {
+  std::vector<std::string> words = field_.words();
+  if (words.empty()) return "";
+  const std::string last = words.back();
+  words.pop_back();
+  return (words.empty() ? "" : ", " + join(words)) + " or " + last;
+}
 
 // The scalar's text with variables replaced. `plain`: the scalar may be something other than text.
 bool ValueReader::scalar(const std::string& expected, std::string& text, bool& plain) const {
@@ -151,7 +158,7 @@ void ValueReader::read(int64_t& value) const {
     problem(fmt::format("expected {}, got {}, which is too large", expected, in_quotes(text)));
   } else if (!number) {
     std::string hint = integer_hint(text);
-    if (hint.empty() && !field_.word.empty()) hint = did_you_mean(text, {field_.word});
+    if (hint.empty()) hint = did_you_mean(text, field_.words());
     problem(fmt::format("expected {}, got {}{}", expected, in_quotes(text), hint));
   } else if (within_bounds(static_cast<double>(*number), text)) {
     value = *number;
@@ -171,8 +178,8 @@ void ValueReader::read(double& value) const {
              text == ".nan") {
     problem(fmt::format("expected a finite number, got {}", in_quotes(text)));
   } else if (!number) {
-    const std::string hint = field_.word.empty() ? "" : did_you_mean(text, {field_.word});
-    problem(fmt::format("expected {}, got {}{}", expected, in_quotes(text), hint));
+    problem(
+        fmt::format("expected {}, got {}{}", expected, in_quotes(text), did_you_mean(text, field_.words())));
   } else if (within_bounds(*number, text)) {
     value = *number;
   }
@@ -242,20 +249,26 @@ void ValueReader::read(std::vector<int64_t>& value) const {
 }
 
 void ValueReader::read(std::vector<double>& value) const {
-  if (field_.one_or_more && node_.complaint.empty() && node_.kind == YamlNode::Kind::kScalar)
-    return read_one(value);
+  if (field_.one_or_more && node_.complaint.empty() && node_.kind == YamlNode::Kind::kScalar) {
+    std::optional<double> number;
+    read_optional(number);
+    if (number) value = {*number};
+    return;
+  }
   read_list(value, "a list of numbers such as [0.01, 0.001]");
 }
 
-// A number in place of a list, or the word for a list.
-void ValueReader::read_one(std::vector<double>& value) const {
-  std::optional<double> number;
-  read_optional(number);
-  if (number) {
-    value = {*number};
-  } else if (expand_variables(node_.text).text == field_.word) {
-    value = field_.numbers;
+void ValueReader::read(ChannelNumbers& numbers) const {
+  if (node_.complaint.empty() && node_.kind == YamlNode::Kind::kScalar) {
+    const auto named = field_.named.find(expand_variables(node_.text).text);
+    if (named != field_.named.end()) {
+      numbers = named->second;
+      return;
+    }
   }
+  std::vector<double> values;
+  read(values);
+  if (!values.empty()) numbers = {.values = values};
 }
 
 void ValueReader::read(std::vector<std::string>& texts) const {

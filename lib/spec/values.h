@@ -32,12 +32,12 @@ class ValueReader {
   void read(std::vector<int64_t>& value) const;
   void read(std::vector<double>& value) const;
   void read(std::vector<std::string>& texts) const;
+  void read(ChannelNumbers& numbers) const;
   void read(ClassWeights& weights) const;
 
  private:
   bool scalar(const std::string& expected, std::string& text, bool& plain) const;
   bool list(const std::string& expected) const;
-  void read_one(std::vector<double>& value) const;
   void read_devices(std::vector<std::string>& devices) const;
   bool within_bounds(double value, const std::string& text) const;
   std::string or_word() const;

@@ -96,14 +96,16 @@ DataCheck check_data(const DataSpec& spec, uint64_t seed, int64_t threads, const
     check.source = spec.path.value_or("");
     check_table(check, spec);
   } else {
-    const DatasetInfo info = find_dataset(spec);
+    DataSpec of_all = spec;
+    of_all.on_bad_example = "error";  // none is left out
+    const DatasetInfo info = find_dataset(of_all);
     check.dataset = info.name;
     check.source = info.source;
     check.classes = info.class_names;
     for (int64_t label = std::ssize(check.classes); label < info.classes; ++label)
       check.classes.push_back(std::to_string(label));
     if (is_picture_dataset(info.name)) {
-      check_pictures(check, list_pictures(info, spec), threads, on_progress);
+      check_pictures(check, list_pictures(info, of_all), threads, on_progress);
     } else {
       check_examples(check, load_dataset(spec, seed), on_progress);
     }

@@ -132,14 +132,14 @@ using ListPictures = PictureList (*)(const fs::path& place, const DataSpec& spec
 PictureList list_with_test_part(FoundData& found, ListPictures list) {
   DataSpec spec;
   try {
-    return list(found.place, spec);
+    return divided(list(found.place, spec), spec);
   } catch (const FieldError& error) {
     if (error.field() != kTestField) throw;
   }
   spec.split.test = kFirstTestPart;
   for (;; ++spec.split.seed) {
     try {
-      PictureList all = list(found.place, spec);
+      PictureList all = divided(list(found.place, spec), spec);
       found.say(kTestField, kFirstTestPart,
                 std::string(kTestPartNote) +
                     "; the pictures' names decide which, so that a new one moves no other");

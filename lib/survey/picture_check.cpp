@@ -26,12 +26,6 @@ SizeRange range_of(std::vector<int64_t> sides) {
   return {sides.front(), sides[sides.size() / 2], sides.back()};
 }
 
-// The message without the file's name at its beginning.
-std::string reason_of(const Error& error, const std::string& title) {
-  const std::string what = error.what(), name = title + ": ";
-  return what.starts_with(name) ? what.substr(name.size()) : what;
-}
-
 class PictureChecker {
  public:
   PictureChecker(DataCheck& check, const PictureList& list) : check_(check), list_(list) {
@@ -53,7 +47,7 @@ class PictureChecker {
     } catch (const Error& error) {
       if (error.code() == ExitCode::kDisk) throw;
       const std::lock_guard lock(mutex_);
-      check_.broken.push_back({at, reason_of(error, title_of(list_.root, file))});
+      check_.broken.push_back({at, fault_of(error, title_of(list_.root, file))});
     }
   }
 

@@ -43,7 +43,7 @@ StrategyParts strategy_parts(const JobPlan& job, std::unique_ptr<ProcessGroup> g
   parts.model = initial_model(job);
   parts.train = job.spec.train;
   if (accelerator) parts.model->to(accelerator->device());
-  if (accelerator && job.spec.cuda.channels_last) lay_channels_last(*parts.model);
+  if (accelerator && job.spec.train.channels_last) lay_channels_last(*parts.model);
   parts.accelerator = std::move(accelerator);
   // Gloo takes gradients through the processor, which a recording cannot hold.
   parts.record_steps = job.spec.cuda.graphs && job.communication != "gloo";
@@ -74,7 +74,6 @@ void assemble_on(const Accelerator& accelerator, const JobPlan& job, LoaderOptio
       (cuda.data == "resident" || (cuda.data == "auto" && fits(job.data, accelerator.memory())));
   options.device = accelerator.device();
   options.assembly = resident ? Assembly::kResident : Assembly::kUploaded;
-  options.format.channels_last = cuda.channels_last;
   if (resident) options.prefetch = 0;  // there is nothing to prepare
   if (!resident && options.prefetch == 0) options.prefetch = kUploadedAhead;
 }
@@ -88,6 +87,7 @@ LoaderOptions loader_options(const JobPlan& job, const RunPlan& run, int64_t ran
   options.rank = rank;
   options.shuffle = job.spec.data.shuffle;
   options.seed = static_cast<uint64_t>(job.spec.seed);
+  options.format.channels_last = job.spec.train.channels_last;
   options.format.normalisation = normalisation_of(job.spec.data);
   options.format.dtype = dtype_from_name(job.spec.model.dtype);
   options.prefetch = job.spec.data.prefetch.value_or(decodes_while_reading(job) ? kDecodedAhead : 0);
@@ -99,7 +99,9 @@ LoaderOptions loader_options(const JobPlan& job, const RunPlan& run, int64_t ran
 
 LoaderOptions train_options(const JobPlan& job, const RunPlan& run, int64_t rank,
                             const Accelerator* accelerator) {
-  return loader_options(job, run, rank, accelerator, job.spec.data.augment);
+  LoaderOptions options = loader_options(job, run, rank, accelerator, job.spec.data.augment);
+  options.balanced = job.spec.data.sampling == "balanced";
+  return options;
 }
 
 bool evaluates_on(const RunPlan& run, int64_t rank) {

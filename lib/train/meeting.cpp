@@ -164,7 +164,7 @@ Member member_of(const JobPlan& job, const Range& ranks, const std::string& host
       member.addresses.push_back(address);
   }
   member.spec = comparable(job.spec, options.resumes);
-  member.data = fmt::format("{} ({})", job.data.name, counts_of(job.data));
+  member.data = fmt::format("{} ({})", job.data.name, fingerprint_of(job.data));
   member.version = kVersion;
   member.libtorch = TORCH_VERSION;
   member.machine = machine_id();

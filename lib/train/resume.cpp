@@ -131,11 +131,11 @@ void require_resumable(const JobPlan& job, const TrainingState& state, const std
   }
   if (state.position > 0 && !saved.ok()) differences.push_back("its spec is not one of this dtrain");
   if (state.position > 0 && saved.ok() && !has_same_order(job.spec, saved.spec)) {
-    differences.push_back(
-        fmt::format("it is from within an epoch, and seed, data.shuffle and data.drop_remainder decide "
-                    "which examples are left of that; use --set seed={} --set data.shuffle={} --set "
-                    "data.drop_remainder={}",
-                    saved.spec.seed, saved.spec.data.shuffle, saved.spec.data.drop_remainder));
+    differences.push_back(fmt::format(
+        "it is from within an epoch, and seed, data.shuffle, data.sampling and "
+        "data.drop_remainder decide which examples are left of that; use --set seed={} --set "
+        "data.shuffle={} --set data.sampling={} --set data.drop_remainder={}",
+        saved.spec.seed, saved.spec.data.shuffle, saved.spec.data.sampling, saved.spec.data.drop_remainder));
   }
   if (differences.empty()) return;
   throw Error(other_model.empty() ? ExitCode::kUsage : ExitCode::kCheckpoint,

@@ -38,7 +38,8 @@ MODELS = {
     "blocks": "model: {kind: layers, layers: [{kind: conv2d, filters: 8, padding: same, activation: gelu, name: stem},"
               " {kind: conv2d, filters: 8, kernel_size: 5, padding: same, groups: 8}, {kind: layer_norm},"
               " {kind: conv2d, filters: 16, kernel_size: 1, activation: gelu}, {kind: conv2d, filters: 8, kernel_size: 1},"
-              " {kind: add, with: stem}, {kind: flatten}, {kind: layer_norm}, {kind: dense, units: 10}]}",
+              " {kind: add, with: stem}, {kind: flatten}, {kind: layer_norm}, {kind: dense, units: 16, activation: tanh},"
+              " {kind: dense, units: 10}]}",
     "double": "model: {kind: mlp, hidden: [16], dtype: float64}",
 }
 

@@ -25,7 +25,7 @@ AugmentSpec operation(const std::string& kind) {
 
 std::vector<uint8_t> changed(const Augmenter& augmenter, int64_t epoch, int64_t example,
                              std::vector<uint8_t> pixels = noise(kShape)) {
-  augmenter.change(epoch, example, pixels.data());
+  augmenter.change({epoch, example}, pixels.data());
   return pixels;
 }
 
@@ -86,6 +86,13 @@ TEST_CASE("seed, epoch, example and position decide what is done, and nothing el
       CHECK_FALSE(seen.contains(changed(other, epoch, example)));
     }
   }
+  // An example that an epoch shows again is another picture; the first showing is that of an epoch without
+  // repeats.
+  for (int64_t example = 0; example < 10; ++example) {
+    std::vector<uint8_t> again = noise(kShape);
+    augmenter.change({.epoch = 2, .example = example, .repeat = 1}, again.data());
+    CHECK(again != changed(augmenter, 2, example));
+  }
   // The same operation twice draws twice.
   AugmentSpec always = operation("random_crop");
   const Augmenter once({always}, kShape, 3), twice({always, always}, kShape, 3);
@@ -123,7 +130,7 @@ TEST_CASE("random erasing leaves everything but one box, which has the fill's va
   double areas = 0;
   for (int64_t example = 0; example < 500; ++example) {
     std::vector<uint8_t> after = before;
-    augmenter.change(0, example, after.data());
+    augmenter.change({0, example}, after.data());
     int64_t top = 30, bottom = -1, left = 40, right = -1, erased = 0;
     for (int64_t i = 0; i < 1200; ++i) {
       REQUIRE(after[static_cast<size_t>(i)] == after[static_cast<size_t>(i + 1200)]);
@@ -188,7 +195,7 @@ TEST_CASE("every operation that a spec can name exists, and keeps within a pictu
     const Augmenter augmenter({operation(kind)}, dot, 1);
     for (int64_t example = 0; example < 20; ++example) {
       std::vector<uint8_t> pixels = {10, 20, 30, 77};
-      augmenter.change(0, example, pixels.data());
+      augmenter.change({0, example}, pixels.data());
       CHECK(pixels[3] == 77);
     }
   }

@@ -91,14 +91,14 @@ TEST_CASE("the mixture of an example is a function of seed, epoch and example") 
   const Augmenter augmenter(list, kMixed, 3), same(list, kMixed, 3), other(list, kMixed, 4);
   int64_t equal = 0;
   for (int64_t example = 0; example < 100; ++example) {
-    const auto mixture = augmenter.mixture(2, example, 50);
-    CHECK(mixture->share == same.mixture(2, example, 50)->share);
-    CHECK(mixture->partner == same.mixture(2, example, 50)->partner);
-    equal += mixture->share == other.mixture(2, example, 50)->share ? 1 : 0;
-    equal += mixture->share == augmenter.mixture(3, example, 50)->share ? 1 : 0;
+    const auto mixture = augmenter.mixture({2, example}, 50);
+    CHECK(mixture->share == same.mixture({2, example}, 50)->share);
+    CHECK(mixture->partner == same.mixture({2, example}, 50)->partner);
+    equal += mixture->share == other.mixture({2, example}, 50)->share ? 1 : 0;
+    equal += mixture->share == augmenter.mixture({3, example}, 50)->share ? 1 : 0;
   }
   CHECK(equal < 5);
-  CHECK_FALSE(Augmenter({mixing("flip")}, kMixed, 3).mixture(0, 0, 5));
+  CHECK_FALSE(Augmenter({mixing("flip")}, kMixed, 3).mixture({0, 0}, 5));
 }
 
 }  // namespace

@@ -107,12 +107,35 @@ TEST_CASE("data check names broken files, copies, leaks and pictures of two clas
     ++shown;
   CHECK(shown == 5);  // two pairs, and the grey one
   const std::string text = pictures.run({"data", "check", "job.yaml", "--out", "check.html"}).output;
-  CHECK_THAT(text, ContainsSubstring(
-                       "\nbroken (2): cannot be read; training ends with an error\n  train/daisy/cut.png") &&
+  CHECK_THAT(text, ContainsSubstring("\nbroken (2): cannot be read; training ends with an error, or leaves "
+                                     "them out (data.on_bad_example: "
+                                     "skip)\n  train/daisy/cut.png") &&
                        ContainsSubstring("\nleaked (2): ") && ContainsSubstring("\nseveral classes (1): ") &&
                        ContainsSubstring("train/daisy/copy.png (train), test/daisy/0.png (test)\n"));
   pictures.folder.write("mine.html", "mine");
   CHECK(pictures.run({"data", "check", "job.yaml", "--out", "mine.html"}).exit_code == 2);
+}
+
+TEST_CASE("data check names what there is no reading of, such as links to nowhere") {
+  const PictureFolder pictures;
+  const fs::path rose = pictures.folder / "pictures/train/rose & co";
+  fs::create_symlink("nowhere", rose / "nowhere.jpg");
+  fs::create_symlink("loop.png", rose / "loop.png");
+  fs::create_symlink("0.png", rose / "link.png");  // to a picture
+  const Outcome checked = pictures.run({"data", "check", "job.yaml", "--json"});
+  INFO(checked.errors);
+  CHECK(checked.exit_code == 3);
+  const json found = json::parse(checked.output);
+  CHECK(found.at("examples") == 19);
+  REQUIRE(found.at("broken").size() == 2);
+  CHECK(found.at("broken")[0].at("file") == "train/rose & co/loop.png");
+  CHECK_THAT(found.at("broken")[0].at("reason").get<std::string>(), ContainsSubstring("symbolic links"));
+  CHECK(found.at("broken")[1].at("file") == "train/rose & co/nowhere.jpg");
+  CHECK_THAT(found.at("broken")[1].at("reason").get<std::string>(), ContainsSubstring("No such file"));
+  // Whether training would leave them out changes nothing.
+  const Outcome again =
+      pictures.run({"data", "check", "job.yaml", "--json", "--set", "data.on_bad_example=skip"});
+  CHECK(json::parse(again.output).at("broken") == found.at("broken"));
 }
 
 TEST_CASE("data check of a table: missing values, columns that say nothing or too much, rows in two parts") {
@@ -210,6 +233,17 @@ TEST_CASE("data show writes what the model gets as pictures") {
       "<b>[01] [a-z &;]+ (0\\.[5-9][0-9]|1\\.00), [01] [a-z &;]+ 0\\.[0-5][0-9]</b>");
   CHECK(std::distance(std::sregex_iterator(mixture.begin(), mixture.end(), kShares),
                       std::sregex_iterator()) == 8);
+  // The rare class's one picture as often as the other's six.
+  for (const char* name : {"1", "2", "3", "4", "5"})
+    fs::remove(pictures.folder / ("pictures/train/rose & co/" + std::string(name) + ".png"));
+  const Outcome balanced =
+      pictures.run({"data", "show", "job.yaml", "--out", "c.html", "--batches", "9", "--set",
+                    "data.sampling=balanced", "--set", "data.image.mean=measured"});
+  CHECK_THAT(balanced.errors, ContainsSubstring("the training pictures have a mean of ["));
+  CHECK(balanced.output == "c.html: 7 pictures of epoch 0\n");
+  const std::string twice = content_of(pictures.folder / "c.html");
+  static const std::regex kRare("<b>1 rose");
+  CHECK(std::distance(std::sregex_iterator(twice.begin(), twice.end(), kRare), std::sregex_iterator()) == 3);
   pictures.folder.write("table.csv", "a,b\n1,2\n3,4\n5,6\n");
   pictures.folder.write("table.yaml",
                         "data: {dataset: csv, path: table.csv, target: b, split: {test: 0.4}}\n"

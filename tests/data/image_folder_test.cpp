@@ -4,7 +4,6 @@
 #include <sys/stat.h>
 
 #include <fstream>
-#include <numeric>
 #include <set>
 
 #include "catch.h"
@@ -12,6 +11,7 @@
 #include "data/dataset.h"
 #include "data/image_source.h"
 #include "data/memory_source.h"
+#include "data/picture_files.h"
 #include "files.h"
 #include "images/image_cache.h"
 #include "images/image_file.h"
@@ -21,57 +21,6 @@ namespace {
 
 using namespace test;
 namespace fs = std::filesystem;
-
-// Pictures of a size of their own, each with its own pixels.
-void write_picture(const fs::path& path, int number) {
-  fs::create_directories(path.parent_path());
-  at::manual_seed(static_cast<uint64_t>(number));
-  write_file(path, png_file(at::randint(0, 256, {3, 5 + number % 7, 4 + number % 5}, at::kByte)));
-}
-
-void write_class(const fs::path& folder, int pictures, int first = 0) {
-  for (int number = first; number < first + pictures; ++number)
-    write_picture(folder / ("picture " + std::to_string(number) + ".png"), number);
-}
-
-// A folder of three classes, and a cache of its own.
-struct Pictures {
-  TemporaryFolder temporary;
-  Environment cache{"XDG_CACHE_HOME", (temporary.path() / "cache").c_str()};
-  fs::path folder = temporary.path() / "pictures";
-  DataSpec spec;
-
-  Pictures() {
-    spec.dataset = "image_folder";
-    spec.path = folder.string();
-    spec.image.size = {6, 8};
-  }
-  void write_three_classes(const std::string& part = "", int pictures = 20) const {
-    int first = part == "test" ? 1000 : 0;
-    for (const char* name : {"tulip", "daisy", "rose"})
-      write_class(folder / part / name, pictures, first += 100);
-  }
-  std::string error(ExitCode code = ExitCode::kData) const {
-    return error_of([this] { find_dataset(spec); }, code);
-  }
-};
-
-std::set<std::string> names_of(const PictureList& all, const std::vector<int64_t>& part) {
-  std::set<std::string> names;
-  for (const int64_t index : part) names.insert(all.pictures[static_cast<size_t>(index)].file.path);
-  return names;
-}
-
-// All examples of a source, as stored.
-LabelledImages all_of(const ExampleSource& source) {
-  std::vector<int64_t> shape = source.shape().vec();
-  shape.insert(shape.begin(), source.size());
-  ExampleSlot slot{at::empty(shape, at::kByte), at::empty({source.size()}, at::kLong)};
-  std::vector<int64_t> indices(static_cast<size_t>(source.size()));
-  std::iota(indices.begin(), indices.end(), int64_t{0});
-  source.read(indices, {}, slot);
-  return {slot.inputs, slot.targets};
-}
 
 TEST_CASE("a folder of classes is a dataset, with names and parts that the files' names decide") {
   Pictures pictures;
@@ -88,14 +37,14 @@ TEST_CASE("a folder of classes is a dataset, with names and parts that the files
   CHECK(info.test_examples > 8);
   CHECK(info.validation_examples > 3);
 
-  const PictureList before = list_image_folder(pictures.folder, pictures.spec);
+  const PictureList before = divided(list_image_folder(pictures.folder, pictures.spec), pictures.spec);
   std::set<std::string> all = names_of(before, before.train);
   for (const auto& part : {before.validation, before.test}) all.merge(names_of(before, part));
   CHECK(all.size() == 60);  // each picture is in exactly one part
 
   // A new picture moves no other one.
   write_picture(pictures.folder / "daisy" / "a new one.png", 7);
-  const PictureList after = list_image_folder(pictures.folder, pictures.spec);
+  const PictureList after = divided(list_image_folder(pictures.folder, pictures.spec), pictures.spec);
   for (const auto part : {&PictureList::train, &PictureList::validation, &PictureList::test}) {
     std::set<std::string> now = names_of(after, after.*part);
     now.erase("daisy/a new one.png");
@@ -103,7 +52,7 @@ TEST_CASE("a folder of classes is a dataset, with names and parts that the files
   }
   pictures.spec.split.seed = 4;
   CHECK(names_of(after, after.test) !=
-        names_of(after, list_image_folder(pictures.folder, pictures.spec).test));
+        names_of(after, divided(list_image_folder(pictures.folder, pictures.spec), pictures.spec).test));
 }
 
 TEST_CASE("a limit takes the first pictures of an order that mixes the classes") {
@@ -112,7 +61,7 @@ TEST_CASE("a limit takes the first pictures of an order that mixes the classes")
   pictures.spec.split.test = 0.2;
   pictures.spec.train_examples = 15;
   pictures.spec.test_examples = 4;
-  const PictureList few = list_image_folder(pictures.folder, pictures.spec);
+  const PictureList few = divided(list_image_folder(pictures.folder, pictures.spec), pictures.spec);
   CHECK(few.train.size() == 15);
   CHECK(few.test.size() == 4);
   std::set<int64_t> labels;
@@ -172,9 +121,9 @@ TEST_CASE("a folder that is no set of pictures is refused, with the place of the
   write_picture(pictures.folder / "rose" / "\xff\xfe.png", 1);
   CHECK_THAT(pictures.error(), ContainsSubstring("its name is not UTF-8 text"));
   fs::remove(pictures.folder / "rose" / "\xff\xfe.png");
-  fs::create_symlink("loop.png", pictures.folder / "rose" / "loop.png");
-  CHECK_THAT(pictures.error(), ContainsSubstring("rose/loop.png: cannot be read"));
-  fs::remove(pictures.folder / "rose" / "loop.png");
+  fs::create_symlink("loop", pictures.folder / "rose" / "loop");  // a folder inside of a class?
+  CHECK_THAT(pictures.error(), ContainsSubstring("rose/loop: cannot be read"));
+  fs::remove(pictures.folder / "rose" / "loop");
   fs::create_directory_symlink("..", pictures.folder / "up");  // would lead back for ever
   CHECK_THAT(pictures.error(), ContainsSubstring("a folder inside of a class"));
   fs::remove(pictures.folder / "up");
@@ -187,7 +136,7 @@ TEST_CASE("a folder that is no set of pictures is refused, with the place of the
   pictures.spec.classes = std::nullopt;
   pictures.spec.split.test = 1e-9;
   CHECK_THAT(pictures.error(ExitCode::kUsage), ContainsSubstring("data.split.test: takes 0 of 60 pictures"));
-  pictures.spec.image.mean = {0.1, 0.2};
+  pictures.spec.image.mean.values = {0.1, 0.2};
   pictures.spec.split.test = 0.5;
   CHECK_THAT(pictures.error(ExitCode::kUsage), ContainsSubstring("data.image.mean: has 2 numbers"));
 }
@@ -207,7 +156,7 @@ TEST_CASE("cached or not, with any number of threads, the examples have the same
   CHECK(at::equal(cached.labels, read.labels));
   CHECK(cached.images.to(at::kFloat).std().item<double>() > 10);
 
-  const PictureList all = list_image_folder(pictures.folder, pictures.spec);
+  const PictureList all = divided(list_image_folder(pictures.folder, pictures.spec), pictures.spec);
   ImageSet set{.root = all.root, .files = {}, .shape = {3, 6, 8}, .fit = fit_of(pictures.spec.image.fit)};
   for (const ListedPicture& picture : all.pictures) set.files.push_back(picture.file);
   std::vector<at::Tensor> results;

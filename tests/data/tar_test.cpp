@@ -16,6 +16,7 @@ namespace dtrain {
 namespace {
 
 using namespace test;
+using Catch::Matchers::StartsWith;
 namespace fs = std::filesystem;
 
 // A member of a tar archive in the format of POSIX.1-1988 (ustar), padded to blocks of 512 bytes.
@@ -119,12 +120,32 @@ TEST_CASE("the shards of a folder are a dataset, and their names say which part 
   CHECK_THAT(error_of([&] { find_dataset(archives.spec); }), ContainsSubstring("its classes are 0, 1, 2"));
 }
 
+TEST_CASE("a picture of an archive that cannot be read is left out, cached or not") {
+  Archives archives;
+  archives.folder.write("train.tar",
+                        tar_of(samples(0, 6, {"0", "1"}) + tar_member("shard/bad.cls", "1") +
+                               tar_member("shard/bad.png", "no picture") + samples(6, 8, {"0", "1"})));
+  archives.folder.write("test.tar", tar_of(samples(8, 10, {"0", "1"})));
+  archives.spec.cache = GENERATE("none", "disk");
+  archives.spec.on_bad_example = "skip";
+  const Dataset dataset = load_dataset(archives.spec, 1);
+  REQUIRE(dataset.info.bad.first.size() == 1);
+  CHECK_THAT(dataset.info.bad.first[0], StartsWith("train.tar: shard/bad.png: no PNG, JPEG"));
+  std::set<std::string> expected;
+  for (int number = 0; number < 8; ++number) {
+    const at::Tensor picture = shard_picture(number);
+    expected.emplace(static_cast<const char*>(picture.const_data_ptr()), picture.nbytes());
+  }
+  CHECK(pictures_in(*dataset.train) == expected);
+  CHECK(dataset.test->size() == 2);
+}
+
 TEST_CASE("one archive is divided as its keys decide, and classes may be words") {
   Archives archives;
   const fs::path file = archives.folder.write("pictures.tar", tar_of(samples(0, 40, {"rose", "daisy"})));
   archives.spec.path = file.string();
   archives.spec.split = {.validation = {}, .test = 0.3, .seed = 1};
-  const PictureList before = list_archives(file, archives.spec);
+  const PictureList before = divided(list_archives(file, archives.spec), archives.spec);
   CHECK(before.classes == std::vector<std::string>{"daisy", "rose"});
   CHECK(before.pictures[0].label == 1);
   CHECK(before.pictures[1].label == 0);
@@ -137,7 +158,7 @@ TEST_CASE("one archive is divided as its keys decide, and classes may be words")
   };
   archives.folder.write("pictures.tar",
                         tar_of(samples(40, 41, {"rose", "daisy"}) + samples(0, 40, {"rose", "daisy"})));
-  const PictureList after = list_archives(file, archives.spec);
+  const PictureList after = divided(list_archives(file, archives.spec), archives.spec);
   std::set<std::string> test = keys(after, after.test);
   test.erase("shard/40.PNG");
   CHECK(test == keys(before, before.test));

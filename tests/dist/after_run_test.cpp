@@ -21,6 +21,7 @@ TEST_CASE("after any run its folder and the next commands are shown, and these w
   INFO(run.output << run.errors);
   REQUIRE(run.exit_code == 0);
   const std::string folder = job.run_folder().string();
+  CHECK_THAT(run.output, ContainsSubstring("\n\nThe run is in ") && !ContainsSubstring("\n\n\n"));
   CHECK_THAT(run.output, ContainsSubstring("The run is in " + folder + ". Next:") &&
                              ContainsSubstring("dtrain eval " + folder) &&
                              ContainsSubstring("dtrain predict " + folder + " FILE...\n") &&

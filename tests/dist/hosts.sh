@@ -38,6 +38,7 @@ same_losses() { # same_losses RUN: as the reference, within 1e-6
     paste <(echo "$wanted") <(echo "$found") |
     awk '{ d = $1 - $2; if (d > 1e-6 || d < -1e-6) { print "  losses differ:", $0; bad = 1 } } END { exit bad }'
 }
+weights() { cat "$work/$1"/checkpoints/step-*/model.safetensors 2>/dev/null | sha256sum; }
 # sends_like_a_ring RUN HOSTS: 2 (n - 1) / n times the 50,890 gradients of 8 bytes, whatever the replicas of a host
 sends_like_a_ring() {
   grep '"event":"run_end"' "$work/$1/metrics.jsonl" | grep -o '"bytes_sent":[0-9]*' | cut -d: -f2 |
@@ -125,6 +126,50 @@ test_mpirun_by_hand() {
     -x DTRAIN_JOB_TOKEN -x MASTER_ADDR "$program" run "$work/job.yaml" --run-dir "$work/round"
   claim "mpirun by node: ends well" ends 0 "$last"
   claim "mpirun by node: equals one process" same_losses round
+}
+
+# Pictures with pixels drawn at random, and one that cannot be read: two replicas have the same weights to the last bit
+# however they are started. What the sum of two is does not depend on their order.
+test_pictures() {
+  local class number name
+  for class in cat dog; do
+    mkdir -p "$work/pictures/$class"
+    for number in {1..20}; do
+      { printf 'P6 9 7 255\n' && head -c 189 /dev/urandom; } >"$work/pictures/$class/$number.ppm"
+    done
+  done
+  ln -s nowhere "$work/pictures/dog/link.ppm"
+  cat >"$work/pictures.yaml" <<'SPEC'
+name: pictures
+strategy: {kind: multi_worker_mirrored, replicas: 2, threads_per_replica: 1, timeout_seconds: 6}
+network: {rendezvous_timeout_seconds: 30}
+data:
+  dataset: image_folder
+  path: pictures
+  image: {size: [8, 8]}
+  split: {test: 0.3}
+  on_bad_example: skip
+  augment: [random_resized_crop, flip, mixup]
+batch: {global: 8}
+model: {kind: mlp, hidden: [8]}
+train: {epochs: 2}
+SPEC
+  new_job
+  start pictures red "$program" run "$work/pictures.yaml" --run-dir "$work/pictures-here"
+  claim "pictures: a supervisor ends well" ends 0 "$last"
+  start pictures red mpirun -np 2 "$program" run "$work/pictures.yaml" --run-dir "$work/pictures-mpirun"
+  claim "pictures: mpirun ends well" ends 0 "$last"
+  printf '%s slots=1\n' red green >"$work/hostfile"
+  start pictures red "${launch_mpirun[@]}" --hostfile "$work/hostfile" "$work/pictures.yaml" \
+    --run-dir "$work/pictures-mpirun2"
+  claim "pictures: mpirun on two hosts ends well" ends 0 "$last"
+  start pictures red "${launch_ssh[@]}" --hosts red,green "$work/pictures.yaml" --run-dir "$work/pictures-ssh"
+  claim "pictures: two hosts end well" ends 0 "$last"
+  for name in mpirun mpirun2 ssh; do
+    claim "pictures: $name has the supervisor's weights" test "$(weights "pictures-$name")" == "$(weights pictures-here)"
+    claim "pictures: $name left one out" grep -q '"bad_examples":1' "$work/pictures-$name/metrics.jsonl"
+  done
+  claim "pictures: there are weights" test "$(weights pictures-here)" != "$(weights nowhere)"
 }
 
 test_wrong_spec() {
@@ -367,7 +412,7 @@ echo "$token" >"$work/token"
 make_network
 on red "$program" run "$work/job.yaml" --run-dir "$work/reference" --set strategy.kind=one_device >"$work/reference.out" 2>&1
 claim "the reference runs" losses reference >/dev/null
-parts=(doctor "equivalence 2" mpirun_by_hand "equivalence 3" wrong_spec refusals strangers stop slurm servers lost_hosts)
+parts=(doctor "equivalence 2" mpirun_by_hand pictures "equivalence 3" wrong_spec refusals strangers stop slurm servers lost_hosts)
 for part in "${parts[@]}"; do
   read -r name argument <<<"$part"
   if ((${#wanted[@]} == 0)) || [[ " ${wanted[*]} " == *" $name "* ]]; then "test_$name" "$argument"; fi

@@ -50,6 +50,21 @@ TEST_CASE("launched processes do what dtrain run does") {
   }
 }
 
+TEST_CASE("launched processes measure the pixels that a supervisor measures") {
+  const Arguments measured = Job::set({"data.image.mean=measured", "data.image.standard_deviation=measured"});
+  const Job launched, supervised;
+  const Ranks ranks = launch(launched, 2, measured);
+  const Finished first = ranks[0]->wait();
+  INFO(first.errors);
+  REQUIRE(first.exit_code == 0);
+  CHECK_THAT(first.errors, ContainsSubstring("dtrain: the training pictures have a mean of 0."));
+  CHECK_THAT(ranks[1]->wait().errors, !ContainsSubstring("mean"));
+  REQUIRE(run_program(supervised.run(measured)).exit_code == 0);
+  const std::string spec = content_of(supervised.run_folder() / "spec.yaml");
+  CHECK_THAT(spec, ContainsSubstring("    mean: 0.") && !ContainsSubstring("measured"));
+  CHECK(content_of(launched.run_folder() / "spec.yaml") == spec);
+}
+
 TEST_CASE("three launched processes without a baseline, over gloo") {
   const Job job;
   const Ranks ranks = launch(job, 3, Job::set({"strategy.replicas=auto", "strategy.communication=gloo"}));

@@ -1,9 +1,20 @@
 // Jobs on folders of pictures.
 #include <ATen/ATen.h>
 
+#include <csignal>
+#include <map>
+#include <memory>
+#include <numeric>
+#include <utility>
+
 #include "catch.h"
+#include "data/dataset.h"
+#include "hosts.h"
 #include "images/image_file.h"
 #include "job.h"
+#include "job_file/load.h"
+#include "resumable.h"
+#include "spec/normalisation.h"
 
 namespace dtrain {
 namespace {
@@ -119,6 +130,49 @@ TEST_CASE("predict sees pictures as training does, with the classes' names, with
   CHECK(right == all.at("correct").get<int64_t>() + train.at("correct").get<int64_t>());
 }
 
+// The mean of the pixels of each channel of the training part, scaled to 0..1.
+at::Tensor mean_of_pixels(const PictureJob& job) {
+  LoadedSpec loaded = load_spec(job.spec_file(), {"data.cache=none"});
+  const ExampleSourcePtr train = load_dataset(loaded.spec.data, 0).train;
+  std::vector<int64_t> all(static_cast<size_t>(train->size()));
+  std::iota(all.begin(), all.end(), 0);
+  ExampleSlot slot{at::empty({train->size(), 3, 8, 8}, at::kByte), at::empty({train->size()}, at::kLong)};
+  train->read(all, {}, slot);
+  return slot.inputs.to(at::kDouble).div_(255).mean({0, 2, 3});
+}
+
+TEST_CASE("what is measured of the pictures is kept with the model, for exports and predictions") {
+  const PictureJob job;
+  const Arguments measured = {"data.image.mean=measured", "data.image.standard_deviation=measured"};
+  job.trained("run", measured);
+  job.trained("read", measured + Arguments{"data.cache=none"});
+  CHECK(weights_of(job.folder() / "run") == weights_of(job.folder() / "read"));
+  const JobSpec spec = load_spec(job.folder() / "run" / "spec.yaml").spec;
+  REQUIRE(spec.data.image.mean.values.size() == 3);
+  CHECK(at::allclose(at::tensor(spec.data.image.mean.values), mean_of_pixels(job), 0, 0.6e-6));
+
+  const Finished evaluated = job.start({"eval", job.folder() / "run", "--json", "--split", "train"});
+  REQUIRE(evaluated.exit_code == 0);
+  fs::rename(job.folder() / "pictures", job.folder() / "moved");
+  Arguments predict = {"predict", job.folder() / "run", "--json", "--top", "1"};
+  for (const char* name : {"blue", "green", "red"}) {
+    for (const auto& entry : fs::directory_iterator(job.folder() / "moved" / name))
+      predict.push_back(entry.path());
+  }
+  const Finished predicted = job.start(predict);
+  INFO(predicted.errors);
+  CHECK(predicted.exit_code == 0);
+  const std::string exported = job.folder() / "model.safetensors";
+  REQUIRE(
+      job.start({"export", job.folder() / "run", "--format", "safetensors", "--out", exported}).exit_code ==
+      0);
+  CHECK_THAT(content_of(exported),
+             ContainsSubstring("\"mean\":\"" + text_of(spec.data.image.mean.values) + "\""));
+  const Finished again = job.start({"eval", job.folder() / "run", "--set", "data.image.mean=measured"});
+  CHECK(again.exit_code == 2);
+  CHECK_THAT(again.errors, ContainsSubstring("a trained model keeps the numbers that were measured for it"));
+}
+
 TEST_CASE("a newcomer's folder becomes a job, a model and predictions") {
   PictureJob job;
   job.options.working_folder = job.folder();
@@ -167,6 +221,70 @@ TEST_CASE("augmented pictures train to the same bits cached or not, ahead or not
   CHECK(weights_of(job.folder() / "whole") == weights_of(job.folder() / "first part"));
 }
 
+TEST_CASE("augmented pictures that are killed in mid-epoch go on to the same weights bit for bit") {
+  const PictureJob whole, killed;
+  const Arguments steps = {kAugmented, "checkpoint.every_steps=2", "train.epochs=12"};
+  whole.trained("run", steps);
+  Program program(killed.run(Job::set(steps)), killed.options);
+  wait_for_checkpoint(killed, 20);
+  program.send(SIGKILL);
+  program.wait();
+  REQUIRE(killed.is_gone());
+  const Finished resumed = killed.start({"run", "--resume", killed.run_folder(), "--json"});
+  INFO(resumed.errors);
+  REQUIRE(resumed.exit_code == 0);
+  const Event start = killed.events("run_start").back();
+  const auto from = start.at("resumed_step").get<int64_t>();
+  CHECK(from >= 20);
+  CHECK(from < start.at("total_steps").get<int64_t>());
+  CHECK(result_of(killed) == result_of(whole));
+}
+
+// Two processes of one job: ranks that a launcher has started, or the supervisors of two hosts. Each place
+// has a cache of its own, as on other machines.
+std::vector<ProgramOptions> two_places(const PictureJob& job, bool are_hosts) {
+  const std::string port = free_port();
+  std::vector<ProgramOptions> places(2);
+  for (int index = 0; index < 2; ++index) {
+    const std::string number = std::to_string(index);
+    std::map<std::string, std::string>& environment = places[static_cast<size_t>(index)].environment;
+    if (are_hosts)
+      environment = {{"TF_CONFIG", tf_config(2, index, port)}, {"DTRAIN_JOB_TOKEN", "a token for both"}};
+    else
+      environment = {{"RANK", number},          {"LOCAL_RANK", number},       {"WORLD_SIZE", "2"},
+                     {"LOCAL_WORLD_SIZE", "2"}, {"MASTER_ADDR", "127.0.0.1"}, {"MASTER_PORT", port}};
+    environment["XDG_CACHE_HOME"] = (job.folder() / ("cache of " + number)).string();
+  }
+  return places;
+}
+
+// Runs the job in two places, and returns how both ended.
+std::vector<Finished> run_in(const std::vector<ProgramOptions>& places, const PictureJob& job,
+                             const std::vector<Arguments>& arguments) {
+  std::vector<std::unique_ptr<Program>> programs;
+  for (size_t index = 0; index < places.size(); ++index)
+    programs.push_back(std::make_unique<Program>(job.run(kSeveral + arguments[index]), places[index]));
+  std::vector<Finished> ended;
+  for (const auto& program : programs) ended.push_back(program->wait());
+  return ended;
+}
+
+TEST_CASE("launched processes and two hosts train on augmented pictures to the bits of one supervisor") {
+  const PictureJob supervised;
+  // What the sum of two is does not depend on their order.
+  const Arguments steps = {kAugmented, "strategy.threads_per_replica=1", "train.epochs=2"};
+  supervised.trained("run", steps);
+  for (const bool are_hosts : {false, true}) {
+    const PictureJob spread;
+    const Arguments arguments = Job::set(steps);
+    for (const Finished& end : run_in(two_places(spread, are_hosts), spread, {arguments, arguments})) {
+      INFO(end.errors);
+      REQUIRE(end.exit_code == 0);
+    }
+    CHECK(weights_of(spread.run_folder()) == weights_of(supervised.run_folder()));
+  }
+}
+
 TEST_CASE("a damaged picture ends the job before it begins, and later where nothing is cached") {
   const PictureJob job;
   const fs::path bad = job.picture("green", 40);
@@ -178,6 +296,85 @@ TEST_CASE("a damaged picture ends the job before it begins, and later where noth
     CHECK(fs::exists(job.run_folder()) == (std::string(cache) == "none"));
   }
   CHECK(job.is_gone());
+}
+
+// Cuts off two pictures, and puts a link to nowhere beside the others.
+void damage(const PictureJob& job) {
+  for (const auto& [name, number] : {std::pair{"green", 40}, {"red", 77}}) {
+    const fs::path bad = job.picture(name, number);
+    fs::resize_file(bad, 50);
+  }
+  fs::create_symlink("nowhere", job.folder() / "pictures/blue/nowhere.jpg");
+}
+
+void mend(const PictureJob& job) {
+  fs::remove(job.picture("green", 40));
+  fs::remove(job.picture("red", 77));
+  fs::remove(job.folder() / "pictures/blue/nowhere.jpg");
+}
+
+TEST_CASE("pictures that cannot be read are left out, named and counted, as if they were not there") {
+  const PictureJob job;
+  damage(job);
+  const Arguments skip = {"data.on_bad_example=skip", "train.epochs=1"};
+  const auto planned = [&] {
+    const Finished plan = job.start(Arguments{"plan", job.spec_file(), "--json"} + Job::set(skip));
+    INFO(plan.errors);
+    REQUIRE(plan.exit_code == 0);
+    return Event::parse(plan.output).at("data");
+  };
+  CHECK(planned().at("bad_examples").is_null());
+  const Finished few = job.start(job.run(Job::set(skip + Arguments{"data.bad_examples_allowed=2"})));
+  CHECK(few.exit_code == 3);
+  CHECK_THAT(few.errors,
+             ContainsSubstring("3 pictures cannot be read: blue/nowhere.jpg: cannot open: No such") &&
+                 ContainsSubstring("data.bad_examples_allowed is 2"));
+  CHECK_FALSE(fs::exists(job.run_folder()));
+
+  const Finished run = job.start(job.run(Job::set(skip)));
+  INFO(run.errors);
+  REQUIRE(run.exit_code == 0);
+  CHECK_THAT(run.output, ContainsSubstring("WARNING: 3 pictures cannot be read: blue/nowhere.jpg: ") &&
+                             ContainsSubstring("without 3 that cannot be read"));
+  const Event start = job.event("run_start", "distributed"), plan = planned();
+  CHECK(start.at("bad_examples") == 3);
+  CHECK(plan.at("bad_examples") == 3);
+  int64_t examples = 0;
+  for (const char* part : {"train_examples", "validation_examples", "test_examples"}) {
+    CHECK(start.at(part) == plan.at(part));
+    examples += start.at(part).get<int64_t>();
+  }
+  CHECK(examples == 88);
+  job.trained("read", skip + Arguments{"data.cache=none"});
+  CHECK(weights_of(job.folder() / "read") == weights_of(job.run_folder()));
+  const Finished evaluated = job.start({"eval", job.run_folder(), "--replicas", "2", "--json"});
+  CHECK(evaluated.exit_code == 0);
+  CHECK_THAT(evaluated.errors, ContainsSubstring("WARNING: 3 pictures cannot be read"));
+
+  mend(job);
+  job.trained("mended", {"train.epochs=1"});
+  CHECK(weights_of(job.folder() / "mended") == weights_of(job.run_folder()));
+}
+
+TEST_CASE("hosts that leave out the same pictures train, and others are refused on all of them") {
+  const PictureJob job;
+  damage(job);
+  const bool same = GENERATE(true, false);
+  fs::copy(job.folder() / "pictures", job.folder() / "others",
+           fs::copy_options::recursive | fs::copy_options::copy_symlinks);
+  if (!same) {  // as many, of the same class
+    write_file(job.folder() / "others/green/40.png", content_of(job.picture("green", 41)));
+    write_file(job.folder() / "others/green/41.png", "");
+  }
+  const Arguments skip = {"data.on_bad_example=skip", "train.epochs=1"};
+  const Arguments other = {"data.path=" + (job.folder() / "others").string()};
+  for (const Finished& end :
+       run_in(two_places(job, /*are_hosts=*/true), job, {Job::set(skip), Job::set(skip + other)})) {
+    INFO(end.errors);
+    CHECK(end.exit_code == (same ? 0 : 2));
+    CHECK((end.errors.find("without 3 that cannot be read (checksum of the names") == std::string::npos) ==
+          same);
+  }
 }
 
 }  // namespace

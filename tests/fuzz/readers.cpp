@@ -96,7 +96,7 @@ void read_archive(const fs::path& path) {
   spec.split.seed = 1;
   spec.cache_gigabytes = 0.01;
   try {
-    const PictureList list = list_archives(path, spec);
+    const PictureList list = divided(list_archives(path, spec), spec);
     for (const ListedPicture& picture : list.pictures) sum_of(read_image(list.root, picture.file));
   } catch (const FieldError& error) {  // too few pictures for two parts
     throw Error(ExitCode::kData, error.what());

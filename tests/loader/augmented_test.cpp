@@ -145,7 +145,7 @@ TEST_CASE("what is shown is the augmented picture, normalised") {
   const Augmenter augmenter(options.augment, {3, 96, 80}, options.seed);
   for (const auto& [label, input] : all) {
     at::Tensor pixels = pictures.images[label].clone();
-    augmenter.change(2, label, pixels.mutable_data_ptr<uint8_t>());
+    augmenter.change({2, label}, pixels.mutable_data_ptr<uint8_t>());
     const at::Tensor mean = at::tensor({0.4, 0.5, 0.6}, at::kDouble).view({3, 1, 1});
     const at::Tensor deviation = at::tensor({0.3, 0.2, 0.1}, at::kDouble).view({3, 1, 1});
     CHECK(at::allclose(input, (pixels.to(at::kDouble) / 255 - mean) / deviation, 1e-12, 1e-12));

@@ -15,6 +15,7 @@
 #include "data/data_files.h"
 #include "data/memory_source.h"
 #include "data/split.h"
+#include "loader/example_order.h"
 
 using namespace dtrain;
 using namespace dtrain::test;
@@ -194,9 +195,14 @@ TEST_CASE("a device that assembles batches itself comes to the same examples and
       }
     }
   }
+  const at::Tensor plain = inputs_of(epoch_of(images, options)[0]);
   options.format.channels_last = true;
-  const at::Tensor inputs = epoch_of(images, options)[0].micro_batches[0].assemble().inputs;
-  CHECK(inputs.is_contiguous(at::MemoryFormat::ChannelsLast));
+  for (const Assembly assembly : {Assembly::kOnHost, Assembly::kResident, Assembly::kUploaded}) {
+    options.assembly = assembly;
+    const Share share = epoch_of(images, options)[0];
+    CHECK(share.micro_batches[0].assemble().inputs.strides() == at::IntArrayRef({12, 1, 3, 1}));
+    CHECK(at::allclose(inputs_of(share), plain, 1e-6, 1e-6));
+  }
 }
 
 TEST_CASE("a selection is loaded like a source of its examples alone, wherever batches are assembled") {

@@ -161,6 +161,16 @@ overhead at equal replicas                           5.0 % +- 1.2
 )");
 }
 
+TEST_CASE("metrics that evaluations alone have are compared where both runs have them") {
+  RunSummary left = baseline(), right = distributed();
+  left.metrics.emplace_back("top_5_accuracy", 0.99);
+  right.metrics.emplace_back("top_5_accuracy", 0.98);
+  left.metrics.emplace_back("macro_f1", 0.5);
+  const std::string table = comparison_table(comparison_event(compare_runs(left, right)));
+  CHECK_THAT(table, ContainsSubstring("evaluation top_5_accuracy       0.9900       0.9800   0.990\n"));
+  CHECK_THAT(table, !ContainsSubstring("macro_f1"));
+}
+
 TEST_CASE("with a validation part the comparison is of the test, and shows both") {
   SummaryCollector collector;
   for (const auto& [run, replicas, accuracy] :

@@ -111,6 +111,21 @@ TEST_CASE("the test of a run with a validation part stands beside its evaluation
   CHECK_THAT(runs_table(compare_finished_runs({plain, plain})), !ContainsSubstring("test accuracy"));
 }
 
+TEST_CASE("what all runs have measured is compared") {
+  const TemporaryFolder folder;
+  FinishedRun one = read_finished_run(make_split_run(folder.path() / "a", {0.5, 0.9}, 0.8));
+  one.final_metrics.emplace_back("macro_f1", 0.5);
+  one.final_test->metrics.emplace_back("macro_f1", 0.6);
+  FinishedRun two = one;
+  two.final_metrics.back().second = 0.25;
+  const std::string table = runs_table(compare_finished_runs({one, two}));
+  INFO(table);
+  CHECK_THAT(table, ContainsSubstring("evaluation macro_f1") && ContainsSubstring("0.2500 (0.500)") &&
+                        ContainsSubstring("test macro_f1"));
+  two.final_metrics.pop_back();
+  CHECK_THAT(runs_table(compare_finished_runs({one, two})), !ContainsSubstring("evaluation macro_f1"));
+}
+
 TEST_CASE("evaluations of a validation part are compared with their like, tests with tests") {
   const TemporaryFolder folder;
   const FinishedRun good = read_finished_run(make_split_run(folder.path() / "good", {0.9}, 0.9));

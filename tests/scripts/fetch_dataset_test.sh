@@ -12,7 +12,7 @@ claim "the usage is shown" contains "$err" "scripts/fetch_dataset NAME"
 
 capture "$fetch" mnsit "$work/unknown"
 claim "an unknown name is bad usage" [ "$status" = 2 ]
-claim "the known names are listed" contains "$err" "no dataset 'mnsit' (known: mnist, fashion_mnist)"
+claim "the known names are listed" contains "$err" "no dataset 'mnsit' (known: mnist, fashion_mnist, cifar10, cifar100)"
 claim "no folder is made for an unknown name" [ ! -e "$work/unknown" ]
 
 DTRAIN_MIRRORS="file://$work/none file://$work/neither" capture "$fetch" mnist "$work/unreachable"
@@ -43,6 +43,29 @@ touch "$work/file"
 DTRAIN_MIRRORS="file://$fashion" capture "$fetch" fashion_mnist "$work/file/below"
 claim "a folder that cannot be made is a failure" [ "$status" = 3 ]
 claim "and is named" contains "$err" "$work/file/below cannot be written to"
+
+# An archive: a stand-in for md5sum takes this one for the published one.
+mkdir "$work/cifar" "$work/tools" "$work/cifar/cifar-100-binary"
+printf '#!/bin/sh\necho "03b5dce01913d631647c71ecec9e9cb8  any"\n' >"$work/tools/md5sum"
+chmod +x "$work/tools/md5sum"
+truncate -s 153700000 "$work/cifar/cifar-100-binary/train.bin"
+truncate -s 30740000 "$work/cifar/cifar-100-binary/test.bin"
+echo apple >"$work/cifar/cifar-100-binary/fine_label_names.txt"
+tar -C "$work/cifar" -I "gzip -1" -cf "$work/cifar/cifar-100-binary.tar.gz" cifar-100-binary
+
+DTRAIN_MIRRORS="file://$work/cifar" capture "$fetch" cifar100 "$work/unpacked"
+claim "another archive than the published one is refused" [ "$status" = 3 ]
+claim "and thrown away" contains "$err" "checksum mismatch"
+claim "so that nothing is left of it" [ -z "$(ls -A "$work/unpacked")" ]
+DTRAIN_MIRRORS="file://$work/none file://$work/cifar" PATH="$work/tools:$PATH" capture "$fetch" cifar100 "$work/unpacked"
+claim "the right archive is unpacked" [ "$status" = 0 ]
+claim "into the files that dtrain reads" [ "$(ls -A "$work/unpacked")" = "$(printf 'test.bin\ntrain.bin')" ]
+DTRAIN_MIRRORS="file://$work/none" capture "$fetch" cifar100 "$work/unpacked"
+claim "what is there is kept without asking a mirror" [ "$status" = 0 ]
+truncate -s -1 "$work/unpacked/test.bin"
+DTRAIN_MIRRORS="file://$work/none" capture "$fetch" cifar100 "$work/unpacked"
+claim "a file of another size is not" [ "$status" = 3 ]
+claim "and what to put there is said" contains "$err" "put its .bin files into"
 
 if [[ ! -d $fashion ]]; then
   echo "skipped: what needs Debian's dataset-fashion-mnist"

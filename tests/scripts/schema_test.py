@@ -35,7 +35,7 @@ BEYOND_THE_SCHEMA = {
     "data_fallback_synthetic", "data_split_seed_only", "data_tables_fallback",
     "devices_central_storage", "devices_mixed", "devices_shared_memory", "nccl_on_cpu",
     "one_device_baseline", "parameter_server_histograms", "parameter_server_inspect", "parameter_server_step_options",
-    "parameter_server_together", "precision", "precision_fp16",
+    "parameter_server_together", "precision", "precision_fp16", "sampling_in_order",
 }
 
 

@@ -78,12 +78,12 @@ TEST_CASE("what lies in memory as channels_last is collected and restored as the
   const Dataset dataset = load_dataset(spec.data, 42);
   const TrainingResult host = train_with_threads(spec, dataset, replicas, kStepsInAll);
   spec.strategy.devices = {"cuda"};
-  spec.cuda.channels_last = true;
+  spec.train.channels_last = true;
   const TrainingResult before = train_with_threads(spec, dataset, replicas, kFirst);
   const TrainingResult after =
       train_with_threads(spec, dataset, replicas, kStepsInAll, &before.collected, kFirst);
   CHECK(relative_difference(host.variables, after.variables) < 1e-12);
-  spec.cuda.channels_last = false;
+  spec.train.channels_last = false;
   const TrainingResult plain =
       train_with_threads(spec, dataset, replicas, kStepsInAll, &before.collected, kFirst);
   CHECK(relative_difference(host.variables, plain.variables) < 1e-12);

@@ -128,6 +128,25 @@ TEST_CASE("a convolutional model is equivalent too") {
   require_equal(spec, 2, 12, 1e-12);
 }
 
+TEST_CASE("images that lie in memory by pixels train the same weights, whatever the strategy") {
+  JobSpec spec = small_spec();
+  spec.model.dtype = "float64";
+  spec.model.kind = "cnn";
+  spec.model.filters = {4, 6};
+  spec.model.hidden = {16};
+  spec.data.shape = {3, 12, 10};
+  const auto [kind, communication] = GENERATE(table<std::string, std::string>(
+      {{"mirrored", "shared_memory"}, {"mirrored", "gloo"}, {"central_storage", "auto"}}));
+  spec.strategy.kind = kind;
+  spec.strategy.communication = communication;
+  spec = with_batch(spec, 24);
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const TrainingResult plain = train_with_threads(spec, dataset, 2, kSteps);
+  spec.train.channels_last = true;
+  const TrainingResult by_pixels = train_with_threads(spec, dataset, 2, kSteps);
+  CHECK(relative_difference(plain.variables, by_pixels.variables) < 1e-12);
+}
+
 TEST_CASE("a partial last batch keeps replicas equivalent") {
   JobSpec spec = small_spec();
   spec.model.dtype = "float64";

@@ -35,7 +35,7 @@ std::unique_ptr<Strategy> build(const JobSpec& spec, const Dataset& dataset,
   if (on_fake_gpu(spec)) {
     parts.accelerator = std::make_shared<test::FakeAccelerator>();
     parts.record_steps = spec.cuda.graphs;
-    if (spec.cuda.channels_last) lay_channels_last(*parts.model);
+    if (spec.train.channels_last) lay_channels_last(*parts.model);
   }
   if (spec.strategy.compress == "bf16") parts.reducer.wire_type = at::kBFloat16;
   if (spec.strategy.compress == "fp16") parts.reducer.wire_type = at::kHalf;
@@ -48,7 +48,7 @@ LoaderOptions loader_options(const JobSpec& spec, const BatchPlan& plan, int ran
   options.rank = rank;
   options.seed = static_cast<uint64_t>(spec.seed);
   options.format.dtype = dtype_from_name(spec.model.dtype);
-  options.format.channels_last = spec.cuda.channels_last;
+  options.format.channels_last = spec.train.channels_last;
   options.augment = spec.data.augment;
   if (on_fake_gpu(spec))
     options.assembly = spec.cuda.data == "uploaded" ? Assembly::kUploaded : Assembly::kResident;

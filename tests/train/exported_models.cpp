@@ -16,7 +16,7 @@ ExportedModel exported_model(const std::vector<LayerSpec>& layers, at::ScalarTyp
   made.image = {2, 7, 8};
   made.plan = place_layers(layers, made.image, 3);
   REQUIRE(made.plan.problems.empty());
-  made.data.image.mean = mean;
+  made.data.image.mean.values = mean;
   made.data.standard_deviation = 0.353;
   const auto model = build_model(made.plan, type, 1);
   made.variables = copy_variables(*model);

@@ -10,6 +10,7 @@
 #include "comm/group_threads.h"
 #include "core/error.h"
 #include "display/inspection_table.h"
+#include "loader/example_order.h"
 #include "small_jobs.h"
 #include "train/assembly.h"
 

@@ -1,6 +1,8 @@
 // What the data has to say to a plan.
 #include "catch.h"
 #include "core/error.h"
+#include "core/text.h"
+#include "plan/warnings.h"
 #include "planned_jobs.h"
 #include "spec/field_error.h"
 
@@ -49,6 +51,27 @@ TEST_CASE("what the data holds against the spec is a problem of the spec") {
   const auto damaged = [](const DataSpec&) -> DatasetInfo { throw Error(ExitCode::kData, "damaged"); };
   loaded = spec_of("batch: {per_replica: 8}\n");
   CHECK_THROWS_AS(plan_job(loaded, damaged), Error);
+}
+
+TEST_CASE("classes can be balanced, and pixels measured, where there are some") {
+  DatasetInfo data = mnist();
+  CHECK(problems_in("batch: {per_replica: 8}\ndata: {sampling: balanced}\n", std::nullopt, data).empty());
+  data.classes = 0;
+  data.targets = 3;
+  CHECK_THAT(problems_in("batch: {per_replica: 8}\ndata: {sampling: balanced}\ntrain: {loss: huber}\n",
+                         std::nullopt, data),
+             ContainsSubstring("spec:2:8: data.sampling: balanced draws every class as often as another, and "
+                               "the targets of mnist are numbers; leave it out"));
+}
+
+TEST_CASE("to correct rare classes twice is doubtful") {
+  const auto warnings = [](const std::string& sampling) {
+    LoadedSpec loaded = spec_of("batch: {per_replica: 8}\ndata: {dataset: synthetic, sampling: " + sampling +
+                                "}\ntrain: {loss: {kind: cross_entropy, class_weights: balanced}}\n");
+    return join(plan_warnings(plan_job(loaded, find_dataset)));
+  };
+  CHECK_THAT(warnings("balanced"), ContainsSubstring("correct the same thing"));
+  CHECK_THAT(warnings("natural"), !ContainsSubstring("correct the same thing"));
 }
 
 TEST_CASE("operations that cannot be done to the examples are problems of the spec") {

@@ -125,6 +125,7 @@ TEST_CASE("what would train on other examples is refused, with the fix") {
   CHECK_NOTHROW(require_resumable(job, state));
   CHECK_THAT(refusal(small_job({"seed=1"})), ContainsSubstring("--set seed=42"));
   CHECK_THAT(refusal(small_job({"data.shuffle=false"})), ContainsSubstring("--set data.shuffle=true"));
+  CHECK_THAT(refusal(small_job({"data.sampling=balanced"})), ContainsSubstring("data.sampling=natural"));
 }
 
 TEST_CASE("another validation part is refused, with the fix, also between two epochs") {

@@ -1,0 +1,28 @@
+// What the pixels of the training pictures are like (data.image.mean: measured).
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "data/dataset.h"
+
+namespace dtrain {
+
+// Of each channel, scaled to 0..1 and to six decimals. Made from sums of integers: the same numbers on every
+// host and with any number of threads.
+struct PixelStatistics {
+  std::vector<double> mean;
+  std::vector<double> standard_deviation;  // of all pixels; 1 for a channel whose pixels are all the same
+};
+
+// Of all pixels of `source`, which has pixels and at least one example. `on_progress` is told of examples.
+PixelStatistics measure_pixels(const ExampleSource& source, int64_t threads,
+                               const OnPrepared& on_progress = {});
+
+// Whether something in the spec is to be measured.
+bool measures_pixels(const DataSpec& spec);
+
+// Puts what was measured in its place.
+void set_measured(DataSpec& spec, const PixelStatistics& measured);
+
+}  // namespace dtrain

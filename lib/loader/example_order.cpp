@@ -1,0 +1,90 @@
+#include "loader/example_order.h"
+
+#include <ATen/core/Tensor.h>
+
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "core/error.h"
+#include "core/random.h"
+
+namespace dtrain {
+namespace {
+
+std::vector<int64_t> repeats_in(const std::vector<int64_t>& order) {
+  std::vector<int64_t> seen(order.size(), 0);
+  std::vector<int64_t> repeats;
+  repeats.reserve(order.size());
+  for (const int64_t example : order) repeats.push_back(seen[static_cast<size_t>(example)]++);
+  return repeats;
+}
+
+}  // namespace
+
+BalancedClasses::BalancedClasses(const at::Tensor& classes, uint64_t seed) : seed_(seed) {
+  if (!classes.defined()) throw Error(ExitCode::kBug, "only examples of classes can be balanced");
+  const at::Tensor labels = classes.contiguous();
+  const int64_t* const label = labels.const_data_ptr<int64_t>();
+  examples_ = labels.size(0);
+  std::map<int64_t, std::vector<int64_t>> members;
+  for (int64_t example = 0; example < examples_; ++example) members[label[example]].push_back(example);
+  for (auto& [number, of_class] : members) classes_.push_back({number, std::move(of_class)});
+}
+
+// How many places the class at `position` has had in the epochs before `epoch`.
+int64_t BalancedClasses::places_before(int64_t epoch, int64_t position) const {
+  const int64_t classes = std::ssize(classes_);
+  const int64_t left_over = epoch * (examples_ % classes);
+  return epoch * (examples_ / classes) + (left_over + classes - 1 - position) / classes;
+}
+
+// The examples at the places `begin` to `end`, counted over all epochs.
+void BalancedClasses::add_places(const Class& from, int64_t begin, int64_t end,
+                                 std::vector<int64_t>& examples) const {
+  const int64_t count = std::ssize(from.members);
+  const uint64_t seed = derive_seed(seed_, SeedPurpose::kBalance, static_cast<uint64_t>(from.label));
+  for (int64_t place = begin; place < end;) {
+    const int64_t round = place / count;
+    const std::vector<int64_t> order =
+        random_permutation(count, derive_seed(seed, SeedPurpose::kBalance, static_cast<uint64_t>(round)));
+    for (; place < end && place / count == round; ++place) {
+      const int64_t member = order[static_cast<size_t>(place % count)];
+      examples.push_back(from.members[static_cast<size_t>(member)]);
+    }
+  }
+}
+
+std::vector<int64_t> BalancedClasses::examples_of(int64_t epoch) const {
+  std::vector<int64_t> examples;
+  examples.reserve(static_cast<size_t>(examples_));
+  for (int64_t position = 0; position < std::ssize(classes_); ++position)
+    add_places(classes_[static_cast<size_t>(position)], places_before(epoch, position),
+               places_before(epoch + 1, position), examples);
+  return examples;
+}
+
+ExampleOrder::ExampleOrder(const ExampleSource& source, const LoaderOptions& options)
+    : examples_(source.size()), shuffle_(options.shuffle || options.balanced), seed_(options.seed) {
+  if (options.balanced) balanced_ = std::make_shared<BalancedClasses>(source.classes(), seed_);
+}
+
+EpochOrder ExampleOrder::of(int64_t epoch) const {
+  EpochOrder order{epoch_order(examples_, shuffle_, seed_, epoch), {}};
+  if (!balanced_) return order;
+  const std::vector<int64_t> drawn = balanced_->examples_of(epoch);
+  for (int64_t& place : order.examples) place = drawn[static_cast<size_t>(place)];
+  order.repeats = repeats_in(order.examples);
+  return order;
+}
+
+std::vector<int64_t> epoch_order(int64_t examples, bool shuffle, uint64_t seed, int64_t epoch) {
+  if (shuffle) {
+    return random_permutation(examples, derive_seed(seed, SeedPurpose::kOrder, static_cast<uint64_t>(epoch)));
+  }
+  std::vector<int64_t> order(static_cast<size_t>(examples));
+  std::iota(order.begin(), order.end(), int64_t{0});
+  return order;
+}
+
+}  // namespace dtrain

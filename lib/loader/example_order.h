@@ -1,0 +1,67 @@
+// Which examples an epoch has, and in which order: a function of the seed and the epoch alone. So all
+// replicas know it, and so does a run that goes on in the middle of an epoch.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <vector>
+
+#include "data/example_source.h"
+#include "loader/loader_options.h"
+
+namespace dtrain {
+
+// The examples of an epoch in the order of training.
+struct EpochOrder {
+  std::vector<int64_t> examples;  // indices of the source, as many as it has examples
+  // For each of them how often the epoch has had it before. Empty: no example comes twice.
+  std::vector<int64_t> repeats;
+};
+
+// Of each class its examples, in rounds: a round has each of them once, in an order of its own. An epoch goes
+// on where the one before it has stopped. So no example comes a third time before all of its class have come
+// twice, and a class with more examples than it has places shows all of them in the course of some epochs.
+class BalancedClasses {
+ public:
+  // `classes`: int64 [n], the class of each example.
+  BalancedClasses(const at::Tensor& classes, uint64_t seed);
+
+  // The n examples of an epoch, class by class. Each class that has examples gets n / (their number) places;
+  // the places that are left over go to one class after the other, from epoch to epoch in turn.
+  std::vector<int64_t> examples_of(int64_t epoch) const;
+
+ private:
+  struct Class {
+    int64_t label = 0;
+    std::vector<int64_t> members;
+  };
+
+  int64_t places_before(int64_t epoch, int64_t position) const;
+  void add_places(const Class& from, int64_t begin, int64_t end, std::vector<int64_t>& examples) const;
+
+  uint64_t seed_;
+  int64_t examples_ = 0;
+  std::vector<Class> classes_;  // those with examples
+};
+
+// Any number of threads may use one at once.
+class ExampleOrder {
+ public:
+  // As options.shuffle and options.balanced say. Throws Error(kBug) if classes are to be balanced and there
+  // are none.
+  ExampleOrder(const ExampleSource& source, const LoaderOptions& options);
+
+  EpochOrder of(int64_t epoch) const;
+  bool changes() const { return shuffle_; }  // from epoch to epoch
+
+ private:
+  int64_t examples_;
+  bool shuffle_;
+  uint64_t seed_;
+  std::shared_ptr<const BalancedClasses> balanced_;  // null: each example comes once
+};
+
+// A permutation of 0..examples-1 seeded by (seed, epoch), or the identity.
+std::vector<int64_t> epoch_order(int64_t examples, bool shuffle, uint64_t seed, int64_t epoch);
+
+}  // namespace dtrain
