@@ -155,6 +155,9 @@ TEST_CASE("what cannot be compiled is named") {
   train.precision = "bf16_mixed";
   CHECK(reason(plain, "float32", train) == "train.precision: bf16_mixed");
   train = {};
+  train.channels_last = true;
+  CHECK(reason(plain, "float32", train) == "train.channels_last: true");
+  train = {};
   train.step = "eager";
   CHECK(reason(plain, "float32", train) == "train.step: eager");
   CHECK(reason({named(conv2d(4), "first"), layer("flatten"), dense(5)}) ==
