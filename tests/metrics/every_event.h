@@ -42,6 +42,7 @@ inline RunStartEvent run_start() {
   event.train_examples = 60000;
   event.validation_examples = 6;
   event.test_examples = 10000;
+  event.bad_examples = 3;
   event.dataset = "fashion_mnist";
   event.dataset_source = "data";
   event.dataset_requested = "mnist";
@@ -65,7 +66,7 @@ inline constexpr const char* kRunStart =
     R"("threads_per_replica":3,"global_batch":128,"per_replica_batch":64,"accumulate_steps":1,)"
     R"("learning_rate":0.5,"learning_rate_derivation":"0.25 x 2","warmup_steps":7,"steps_per_epoch":469,)"
     R"("epochs":2,"total_steps":938,"resumed_step":10,"train_examples":60000,"validation_examples":6,)"
-    R"("test_examples":10000,"dataset":"fashion_mnist","dataset_source":"data","dataset_requested":"mnist",)"
+    R"("test_examples":10000,"bad_examples":3,"dataset":"fashion_mnist","dataset_source":"data","dataset_requested":"mnist",)"
     R"("parameters":235146,"dtype":"float32","precision":"bf16_mixed",)"
     R"("execution":"eager","execution_reason":"train.precision: bf16_mixed","products":"brgemm",)"
     R"("seed":42,"host":"here",)"

@@ -44,9 +44,10 @@ auto members_of(const RunPlan& run) {
 
 auto members_of(const DatasetInfo& data) {
   const auto& [name, requested, source, image_shape, classes, train_examples, validation_examples,
-               test_examples, class_names, targets, target_names, has_pixels, table] = data;
+               test_examples, class_names, targets, target_names, has_pixels, table, bad] = data;
   return std::tuple(name, requested, source, image_shape, classes, train_examples, validation_examples,
-                    test_examples, class_names, targets, target_names, has_pixels, table);
+                    test_examples, class_names, targets, target_names, has_pixels, table, bad.count,
+                    bad.names);
 }
 
 void check_equal(const JobPlan& job, const JobPlan& other) {
