@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 #include <spdlog/spdlog.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <thread>
@@ -27,6 +28,7 @@ namespace {
 
 constexpr int kServerSide = 0;
 constexpr int kWorkerSide = 1;
+constexpr auto kLateArrival = std::chrono::seconds(1);  // after a stop signal
 
 std::chrono::milliseconds timeout_of(const JobPlan& job) {
   return to_milliseconds(job.spec.strategy.timeout_seconds);
@@ -70,14 +72,16 @@ class Arrivals {
       : context_(context), server_(server), met_(static_cast<size_t>(context.run.replicas), -1) {}
 
   // Waits for a process of the worker that it has not met yet. Throws Error(kPeerLost) when none comes in
-  // time.
+  // time, which is short once the job is to stop: a worker that had not begun to connect has ended then.
   std::unique_ptr<PairChannel> meet_worker(int worker) {
     const StorePtr store = context_.store->clone();
-    const auto deadline = std::chrono::steady_clock::now() + timeout_of(context_.job);
+    auto deadline = std::chrono::steady_clock::now() + timeout_of(context_.job);
     int& met = met_[static_cast<size_t>(worker)];
     int restart = newest(*store, worker);
     for (; restart <= met; restart = newest(*store, worker)) {
-      if (std::chrono::steady_clock::now() > deadline) throw Error(ExitCode::kPeerLost, "it did not come");
+      const auto now = std::chrono::steady_clock::now();
+      if (stop_signals_received() > 0) deadline = std::min(deadline, now + kLateArrival);
+      if (now > deadline) throw Error(ExitCode::kPeerLost, "it did not come");
       std::this_thread::sleep_for(std::chrono::milliseconds(10));
     }
     met = restart;
@@ -168,6 +172,9 @@ ServerConnections connect_to_servers(const ReplicaContext& context) {
   const RunPlan& run = context.run;
   const int worker = context.identity.rank;
   const int restart = context.identity.restart;
+  // From here on a worker that is to stop meets every server first: one that it has told to expect it would
+  // wait.
+  if (saves_checkpoints(context.job, run)) catch_first_stop_signals();
   meet_all(context);
   ServerConnections servers;
   servers.worker = worker;

@@ -123,7 +123,8 @@ void train(const ReplicaContext& context, const Dataset& dataset,
   const bool leads = context.leads();
   Connections connections = connect(context, membership, activity);
   activity.doing(Activity::kBuilding);
-  if (saves_checkpoints(job, run)) catch_first_stop_signals();
+  // A worker of parameter servers has done so before it connected.
+  if (saves_checkpoints(job, run) && !run.is_asynchronous()) catch_first_stop_signals();
   const auto clock = std::make_shared<PhaseClock>();
   std::optional<Resumption> from;
   if (files.resumes && run.traits().resumes) from = resume_from(files.checkpoint, store, leads, "resume");

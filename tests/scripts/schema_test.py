@@ -30,7 +30,8 @@ BEYOND_THE_SCHEMA = {
     "hosts_of_servers", "hosts_twice", "one_device_list", "one_device_replicas", "optimizer_nesterov",
     "parameter_server_batch", "parameter_server_devices", "parameter_server_staleness", "schedule_piecewise_lengths",
     # features that exclude each other, which are neither "only when" nor "required when" (lib/job_file/rules.cpp)
-    "central_storage_gloo", "checkpoint_both", "compiled_on_gpu", "compress_shared_memory", "data_augment_resident", "data_augment_rules",
+    "central_storage_gloo", "checkpoint_both", "compiled_on_gpu", "compress_shared_memory",
+    "data_augment_resident", "data_augment_rules",
     "data_fallback_same",
     "data_fallback_synthetic", "data_split_seed_only", "data_tables_fallback",
     "devices_central_storage", "devices_mixed", "devices_shared_memory", "nccl_on_cpu",
