@@ -1,6 +1,7 @@
 // Compiled steps against eager ones, and against each other over replicas.
 #include <ATen/ATen.h>
 #include <ATen/Context.h>
+#include <ATen/Parallel.h>
 
 #include <cmath>
 #include <limits>
@@ -17,13 +18,23 @@ JobSpec compiled_spec() {
   return spec;
 }
 
-// As replicas do it: without it, these small models take most of their time for numbers below 1e-38.
-class DenormalsFlushed {
+// As in a replica: without denormal numbers, for which these small models take most of their time, and with
+// one thread.
+class AsInReplica {
  public:
-  DenormalsFlushed() { at::globalContext().setFlushDenormal(true); }
-  ~DenormalsFlushed() { at::globalContext().setFlushDenormal(false); }
-  DenormalsFlushed(const DenormalsFlushed&) = delete;
-  DenormalsFlushed& operator=(const DenormalsFlushed&) = delete;
+  AsInReplica() : threads_(at::get_num_threads()) {
+    at::globalContext().setFlushDenormal(true);
+    at::set_num_threads(1);
+  }
+  ~AsInReplica() {
+    at::globalContext().setFlushDenormal(false);
+    at::set_num_threads(threads_);
+  }
+  AsInReplica(const AsInReplica&) = delete;
+  AsInReplica& operator=(const AsInReplica&) = delete;
+
+ private:
+  int threads_;
 };
 
 TrainingResult eager(JobSpec spec, const Dataset& dataset, int replicas, int steps) {
@@ -44,7 +55,7 @@ void require_same_training(const TrainingResult& a, const TrainingResult& b, dou
 }
 
 TEST_CASE("200 compiled steps are 200 eager ones, with each optimizer and the partial batches between") {
-  const DenormalsFlushed flushed;
+  const AsInReplica as_in_replica;
   JobSpec spec = with_batch(compiled_spec(), 32);  // the last batch of an epoch has 24
   spec.train.optimizer.kind = GENERATE("sgd", "rmsprop", "adam", "adamw");
   spec.train.optimizer.learning_rate = spec.train.optimizer.kind == "sgd" ? 0.05 : 0.001;
@@ -58,7 +69,7 @@ TEST_CASE("200 compiled steps are 200 eager ones, with each optimizer and the pa
 }
 
 TEST_CASE("200 compiled steps of a convolutional model are 200 eager ones") {
-  const DenormalsFlushed flushed;
+  const AsInReplica as_in_replica;
   JobSpec spec = with_batch(compiled_spec(), 32);
   spec.model.kind = "cnn";
   spec.model.filters = {4};
@@ -72,6 +83,7 @@ TEST_CASE("200 compiled steps of a convolutional model are 200 eager ones") {
 }
 
 TEST_CASE("what a step does besides is the same in a compiled one") {
+  const AsInReplica as_in_replica;
   JobSpec spec = with_batch(compiled_spec(), 12, /*accumulate_steps=*/2);
   const std::string what = GENERATE("accumulation", "clipping", "smoothing", "weights of classes", "averages",
                                     "activations", "dropout", "mixup");
@@ -94,6 +106,7 @@ TEST_CASE("what a step does besides is the same in a compiled one") {
 }
 
 TEST_CASE("compiled replicas equal one with the whole batch, however they communicate") {
+  const AsInReplica as_in_replica;
   JobSpec spec = compiled_spec();
   spec.data.train_examples = GENERATE(600, 101, 49);  // of global batches of 24: 0, 5 and 1 are left
   const int replicas = GENERATE(2, 3);
