@@ -4,6 +4,16 @@
 #include "kernels/products.h"
 
 namespace dtrain {
+namespace {
+
+// Between hosts and over gloo, buckets of gradients are sent as soon as autograd has made them. A compiled
+// step sends them after backward.
+bool sends_during_backward(const JobPlan& job) {
+  const std::string& kind = job.spec.strategy.kind;
+  return kind == "multi_worker_mirrored" || (kind == "mirrored" && job.communication == "gloo");
+}
+
+}  // namespace
 
 PlannedStep planned_step(const JobPlan& job) {
   const JobSpec& spec = job.spec;
@@ -13,7 +23,9 @@ PlannedStep planned_step(const JobPlan& job) {
     if (spec.train.precision == "fp16_mixed") return {"eager", "train.precision: fp16_mixed"};
     return {"recorded", ""};
   }
-  const std::string reason = reason_not_to_compile(job.model.layers, spec.model.dtype, spec.train);
+  std::string reason = reason_not_to_compile(job.model.layers, spec.model.dtype, spec.train);
+  if (reason.empty() && spec.train.step == "auto" && sends_during_backward(job))
+    reason = "gradients are sent while backward computes the next ones";
   return {reason.empty() ? "compiled" : "eager", reason};
 }
 

@@ -9,6 +9,7 @@
 #include "models/model.h"
 #include "models/variables.h"
 #include "plan/class_weights.h"
+#include "plan/planned_step.h"
 
 namespace dtrain {
 namespace {
@@ -23,6 +24,7 @@ bool decodes_while_reading(const JobPlan& job) {
 
 TrainSpec training_of(const JobPlan& job, const ExampleSource& examples) {
   TrainSpec train = job.spec.train;
+  if (planned_step(job).execution == "eager") train.step = "eager";
   ClassWeights& weights = train.loss.class_weights;
   if (weights.balanced) weights.weights = balanced_weights(examples.classes(), job.data.classes);
   return train;

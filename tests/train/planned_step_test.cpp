@@ -15,6 +15,12 @@ TEST_CASE("steps are compiled where they can be, and else it is told why not") {
   CHECK(step_of({}) == "compiled");
   CHECK(step_of({"train.step=compiled"}) == "compiled");
   CHECK(step_of({"train.step=eager"}) == "eager: train.step: eager");
+  CHECK_THAT(step_of({"strategy.kind=multi_worker_mirrored"}),
+             ContainsSubstring("eager: gradients are sent while"));
+  CHECK(step_of({"strategy.kind=multi_worker_mirrored", "train.step=compiled"}) == "compiled");
+  CHECK(step_of({"strategy.kind=mirrored", "strategy.replicas=2"}) == "compiled");
+  CHECK_THAT(step_of({"strategy.kind=mirrored", "strategy.replicas=2", "strategy.communication=gloo"}),
+             ContainsSubstring("eager: gradients are sent while"));
   CHECK(step_of({"model.dtype=float64"}) == "eager: model.dtype: float64");
   CHECK(step_of({"model.kind=cnn", "data.shape=[1, 8, 8]"}) == "compiled");
   const std::vector<std::string> residual = {"model.kind=resnet", "data.shape=[3, 32, 32]",
