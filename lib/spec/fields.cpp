@@ -191,7 +191,7 @@ const Fields<JobSpec>& job_fields() {
       JOB(data.image.channels, .doc = "3: red, green and blue; 1: grey", .bounds = between(1, 3),
           .when = kPictures),
       JOB(data.image.scaled_decoding, .doc = "decode a JPEG at a half, a quarter or an eighth of its size, if that is "
-          "not below `data.image.size`: large photographs are read several times as fast, with slightly other pixels",
+          "not below `data.image.size`: large photographs are read faster, with slightly other pixels",
           .when = kPictures),
       JOB(data.image.mean, .doc = "subtracted from pixels, after they are scaled to 0..1: one number for all channels, "
           "or one for each; imagenet: 0.485, 0.456, 0.406; measured: that of each channel of the training pictures, "
