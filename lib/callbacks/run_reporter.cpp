@@ -128,7 +128,7 @@ void RunReporter::on_run_start(int64_t step) {
   start.parameters = job_.model.parameters();
   start.dtype = job_.spec.model.dtype;
   start.precision = job_.spec.train.precision;
-  const PlannedStep step_plan = planned_step(job_);
+  const PlannedStep step_plan = planned_step(job_, run_);
   start.execution = step_plan.execution;
   if (!step_plan.reason.empty()) start.execution_reason = step_plan.reason;
   if (job_.device_of(0) == "cpu") start.products = products_in_use();

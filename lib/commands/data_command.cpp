@@ -169,7 +169,7 @@ ExitCode data_show_command(const DataOptions& options) {
   std::optional<JobPlan> job = job_of(options.spec);
   if (!job) return ExitCode::kUsage;
   report_warnings(data_warnings(*job), std::cerr);
-  measure_data(*job, /*quiet=*/false);
+  measure_data(job->data, job->spec, /*quiet=*/false);
   const Dataset dataset = load_dataset(job->spec.data, static_cast<uint64_t>(job->spec.seed));
   BatchPages pages(*job, dataset, options.epoch);
   std::string html =

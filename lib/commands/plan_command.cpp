@@ -76,7 +76,7 @@ ordered_json plan_json(const JobPlan& job) {
   }
   ordered_json runs = ordered_json::array();
   for (const RunPlan& run : job.runs) runs.push_back(run_json(job, run));
-  const PlannedStep step = planned_step(job);
+  const PlannedStep step = planned_step(job, job.runs.back());
   return {{"name", job.spec.name},
           {"spec", print_spec(job.spec)},
           {"data", data_json(job.data, job.spec.data)},
@@ -176,7 +176,7 @@ void print_plan(const JobPlan& job) {
                                           : fmt::format("{} classes", data.classes)));
   if (!job.spec.data.augment.empty()) print_line("augmentation", augmentation_text(job.spec));
   std::cout << "\nmodel\n" << summary_table(job.model, job.bytes_per_parameter);
-  print_line("step", planned_step(job).text());
+  print_line("step", planned_step(job, job.runs.back()).text());
   for (const RunPlan& run : job.runs) print_run(job, run);
   std::cout << "\nevery field, resolved\n" << print_spec(job.spec);
 }

@@ -54,11 +54,11 @@ bool prepare_data(const DatasetInfo& data, const DataSpec& spec, bool quiet) {
   return !data.bad.known;
 }
 
-void measure_data(JobPlan& job, bool quiet) {
-  DataSpec& spec = job.spec.data;
+void measure_data(const DatasetInfo& data, JobSpec& job, bool quiet) {
+  DataSpec& spec = job.data;
   if (!measures_pixels(spec)) return;
-  const Dataset dataset = load_dataset(spec, static_cast<uint64_t>(job.spec.seed));
-  const bool decodes = is_picture_dataset(job.data.name) && spec.cache == "none";  // with threads of its own
+  const Dataset dataset = load_dataset(spec, static_cast<uint64_t>(job.seed));
+  const bool decodes = is_picture_dataset(data.name) && spec.cache_in_use() == "none";  // with own threads
   {
     CountingLine line("measuring the training pictures");
     OnPrepared on_progress;

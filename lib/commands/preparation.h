@@ -32,8 +32,8 @@ class CountingLine {
 // than `data`: the job has to be planned again.
 bool prepare_data(const DatasetInfo& data, const DataSpec& spec, bool quiet);
 
-// Measures what the job's spec wants measured of the training pictures, and puts the numbers in their place.
+// Measures what the spec wants measured of the training pictures, and puts the numbers in their place.
 // Reads all of these pictures, which prepare_data() has made quick. Nothing without such a wish.
-void measure_data(JobPlan& job, bool quiet);
+void measure_data(const DatasetInfo& data, JobSpec& job, bool quiet);
 
 }  // namespace dtrain

@@ -94,7 +94,7 @@ ExitCode run_command(const RunOptions& options) {
     report_problems(loaded.problems, std::cerr);
     return ExitCode::kUsage;
   }
-  measure_data(job, options.quiet || (place.replica && place.replica->rank != 0));
+  measure_data(job.data, job.spec, options.quiet || (place.replica && place.replica->rank != 0));
   const MeetingOptions meeting{job_token(), say, options.resume.has_value()};
   const JobResult result = take_part(job, place, meeting, options);
   if (result.code != ExitCode::kDone)

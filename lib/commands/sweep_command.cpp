@@ -55,11 +55,12 @@ ExitCode sweep_command(const SweepCommandOptions& options) {
         ExitCode::kUsage,
         fmt::format("a sweep starts its own processes, on this host: run it without {}",
                     place.source == "environment" ? "a launcher (RANK or WORLD_SIZE is set)" : place.source));
-  DataSpec spec = loaded.spec.data;
-  DatasetInfo data = find_dataset(spec);
-  spec.cache = resolve_cache(data, spec);
-  if (prepare_data(data, spec, options.quiet)) data = find_dataset(spec);
-  PlannedSweep planned = plan_sweep(loaded.spec, data, sweep_options(options));
+  JobSpec spec = loaded.spec;
+  DatasetInfo data = find_dataset(spec.data);
+  spec.data.resolved_cache = resolve_cache(data, spec.data);
+  if (prepare_data(data, spec.data, options.quiet)) data = find_dataset(spec.data);
+  measure_data(data, spec, options.quiet);
+  PlannedSweep planned = plan_sweep(spec, data, sweep_options(options));
   planned.sweep.directory = make_sweep_folder(options, loaded.spec.name).string();
   const std::string program = own_program().string();
   std::ostream nowhere(nullptr);

@@ -14,8 +14,9 @@ namespace dtrain {
 // The gradients of a model's parameters: one tensor for each, in the model's order, all in one memory.
 std::vector<at::Tensor> allocate_gradients(const Model& model);
 
-// The passes over a batch of `examples`. Nothing is allocated from step to step, and neither LibTorch's
-// dispatcher nor autograd is involved. The model is one for which reason_not_to_compile() is empty.
+// The passes over a batch of `examples`, without autograd. Values have their places from the beginning; a few
+// kinds of layers call LibTorch's functions on them. The model is one for which reason_not_to_compile() is
+// empty.
 class Program {
  public:
   // Gradients of parameters go to `gradients`. Both arguments must outlive the program.

@@ -381,7 +381,7 @@ std::string resolve_cache(const DatasetInfo& info, const DataSpec& spec) {
 }
 
 int64_t prepared_bytes(const DatasetInfo& info, const DataSpec& spec) {
-  return is_picture_dataset(info.name) && spec.cache != "none" ? picture_cache_bytes(info, spec) : 0;
+  return is_picture_dataset(info.name) && spec.cache_in_use() != "none" ? picture_cache_bytes(info, spec) : 0;
 }
 
 }  // namespace dtrain

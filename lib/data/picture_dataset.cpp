@@ -75,7 +75,7 @@ void leave_out_bad(ListedPictures& all, const DataSpec& spec, Reading reading,
   const std::optional<BadImages> bad =
       reading == Reading::kBefore
           ? known_bad_images(set)
-          : find_bad_images(set, cache_options(spec, on_progress), spec.cache != "none");
+          : find_bad_images(set, cache_options(spec, on_progress), spec.cache_in_use() != "none");
   all.bad.known = bad.has_value();
   if (!bad || bad->empty()) return;
   all.bad = described(all.list, *bad);
@@ -138,7 +138,7 @@ Dataset load_pictures(const DatasetInfo& info, const DataSpec& spec) {
   at::Tensor labels = at::empty({std::ssize(all.pictures)}, at::kLong);
   std::transform(all.pictures.begin(), all.pictures.end(), labels.mutable_data_ptr<int64_t>(),
                  [](const ListedPicture& picture) { return picture.label; });
-  const ExampleSourcePtr images = spec.cache == "none"
+  const ExampleSourcePtr images = spec.cache_in_use() == "none"
                                       ? make_image_source(std::move(set), labels)
                                       : make_memory_source({cached_images(set, cache_options(spec)), labels});
   Dataset dataset{now, make_selection(images, std::move(all.train)),
@@ -148,7 +148,7 @@ Dataset load_pictures(const DatasetInfo& info, const DataSpec& spec) {
 }
 
 void prepare_pictures(const DatasetInfo& info, const DataSpec& spec, const OnPrepared& on_progress) {
-  const bool caches = spec.cache != "none";
+  const bool caches = spec.cache_in_use() != "none";
   if (!caches && spec.on_bad_example != "skip") return;
   const PictureList all = listed(info.name, info.source, spec, Reading::kNow, on_progress).list;
   if (!caches) return;
@@ -164,9 +164,8 @@ void prepare_pictures(const DatasetInfo& info, const DataSpec& spec, const OnPre
 }
 
 bool can_cache_pictures(const DatasetInfo& info, const DataSpec& spec) {
-  const ImageSet set = image_set_of(listed(info.name, info.source, spec, Reading::kBefore).list, spec);
-  return can_cache_images(image_cache_bytes(std::ssize(set.files), set.bytes_of_one()), spec.cache_gigabytes,
-                          set.root);
+  const PictureList all = listed(info.name, info.source, spec, Reading::kBefore).list;
+  return can_cache_images(image_set_of(all, spec), spec.cache_gigabytes);
 }
 
 int64_t picture_cache_bytes(const DatasetInfo& info, const DataSpec& spec) {

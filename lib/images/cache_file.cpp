@@ -29,9 +29,9 @@ constexpr auto kLookAgain = std::chrono::milliseconds(50);
 
 fs::path cache_folder() {
   const char* cache = std::getenv("XDG_CACHE_HOME");
-  if (cache != nullptr && *cache != '\0') return fs::path(cache) / "dtrain" / "data";
+  if (cache != nullptr && *cache != '\0') return fs::absolute(cache) / "dtrain" / "data";
   const char* home = std::getenv("HOME");
-  if (home != nullptr && *home != '\0') return fs::path(home) / ".cache" / "dtrain" / "data";
+  if (home != nullptr && *home != '\0') return fs::absolute(home) / ".cache" / "dtrain" / "data";
   throw Error(ExitCode::kUsage,
               "there is no place for decoded pictures: set HOME or XDG_CACHE_HOME, or use data.cache: none");
 }

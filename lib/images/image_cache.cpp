@@ -228,18 +228,17 @@ int64_t image_cache_bytes(int64_t images, int64_t bytes_of_one) {
   return kHeaderBytes + images * bytes_of_one;
 }
 
-bool can_cache_images(int64_t bytes, double most_gigabytes, const fs::path& root) {
+bool can_cache_images(const ImageSet& set, double most_gigabytes) {
+  const int64_t bytes = image_cache_bytes(std::ssize(set.files), set.bytes_of_one());
   if (static_cast<double>(bytes) > most_gigabytes * 1e9) return false;
   try {
     fs::path folder = cache_folder();
-    const std::string all = root_of(root);
-    const std::vector<CachedImages> files = list_image_caches();
-    if (std::any_of(files.begin(), files.end(),
-                    [&](const CachedImages& file) { return file.bytes == bytes && file.root == all; }))
-      return true;
     while (!fs::exists(folder)) folder = folder.parent_path();
-    return ::access(folder.c_str(), W_OK) == 0 &&
-           fs::space(folder).available >= static_cast<uintmax_t>(bytes);
+    if (::access(folder.c_str(), W_OK) == 0 && fs::space(folder).available >= static_cast<uintmax_t>(bytes))
+      return true;
+    const fs::path path = file_for(set);
+    return is_complete(OpenFile(path, O_RDONLY), bytes) ||
+           is_complete(OpenFile(path.string() + kPartialCacheFile, O_RDONLY), bytes);
   } catch (const std::exception&) {  // there is no such folder
     return false;
   }

@@ -18,9 +18,8 @@ namespace dtrain {
 // The bytes of the file for a set of that many images.
 int64_t image_cache_bytes(int64_t images, int64_t bytes_of_one);
 
-// Whether a file of that many bytes for images below `root` is allowed and fits on the disk, or is there
-// already.
-bool can_cache_images(int64_t bytes, double most_gigabytes, const std::filesystem::path& root);
+// Whether the file of `set` is allowed and fits on the disk, or is there already, or is being made.
+bool can_cache_images(const ImageSet& set, double most_gigabytes);
 
 struct ImageCacheOptions {
   double most_gigabytes = 50;  // data.cache_gigabytes

@@ -49,9 +49,10 @@ std::string fault_of(const Error& error, const std::string& title) {
 std::string read_image_bytes(const std::filesystem::path& root, const ImageFile& file) {
   if (file.member.empty()) return read_file(root / file.path, kMaxImageFileBytes, ExitCode::kData);
   try {
-    const std::filesystem::path archive =
-        file.unpacked.empty() ? root / file.path : std::filesystem::path(file.unpacked);
-    return read_file_part(archive, file.offset, file.bytes, ExitCode::kData);
+    if (file.unpacked.empty())
+      return read_file_part(root / file.path, file.offset, file.bytes, ExitCode::kData);
+    // In the cache: not the picture's fault.
+    return read_file_part(file.unpacked, file.offset, file.bytes, ExitCode::kDisk);
   } catch (const Error& error) {
     throw Error(error.code(), title_of(root, file) + ": " + error.what());
   }

@@ -106,7 +106,7 @@ class TarReader {
 class ArchiveList {
  public:
   ArchiveList(fs::path root, double most_gigabytes)
-      : root_(std::move(root)), most_gigabytes_(most_gigabytes) {}
+      : root_(std::move(root)), left_gigabytes_(most_gigabytes) {}
 
   // Adds the pictures of an archive, and returns their indices.
   std::vector<int64_t> add(const std::string& file) {
@@ -114,7 +114,8 @@ class ArchiveList {
     const size_t before = pictures_.size();
     std::error_code none;
     if (!fs::is_regular_file(path, none)) refuse_path(path, "is not a regular file");
-    const fs::path unpacked = is_packed(path) ? unpacked_archive(path, most_gigabytes_) : fs::path();
+    const fs::path unpacked = is_packed(path) ? unpacked_archive(path, left_gigabytes_) : fs::path();
+    if (!unpacked.empty()) left_gigabytes_ -= static_cast<double>(fs::file_size(unpacked, none)) / 1e9;
     const fs::path& plain = unpacked.empty() ? path : unpacked;
     const auto size = static_cast<int64_t>(fs::file_size(plain, none));
     TarReader reader(path, plain);
@@ -196,7 +197,7 @@ class ArchiveList {
   }
 
   fs::path root_;
-  const double most_gigabytes_;  // that a packed archive may have
+  double left_gigabytes_;  // that packed archives may still take
   std::vector<ListedPicture> pictures_;
   std::vector<std::string> words_;  // the class of each picture
 };
@@ -223,6 +224,13 @@ std::vector<std::string> archives_in(const fs::path& folder) {
                 fmt::format("{}: cannot be read: {}", printable(folder.string(), 1000), code.message()));
   if (names.empty()) refuse_path(folder, "has no archives (*.tar, *.tar.gz, *.tgz, *.tar.zst, ...)");
   std::sort(names.begin(), names.end());
+  std::map<std::string, std::string> seen;  // by the name without its packing
+  for (const std::string& name : names) {
+    const auto [other, is_new] = seen.emplace(unpacked_name(name), name);
+    if (!is_new)
+      refuse_path(folder, fmt::format("{} and {} are one archive, packed and not; remove one of them",
+                                      printable(other->second), printable(name)));
+  }
   return names;
 }
 

@@ -107,6 +107,14 @@ std::string key_of_archive(const fs::path& archive) {
 
 }  // namespace
 
+std::string unpacked_name(const std::string& name) {
+  if (name.ends_with(".tgz")) return name.substr(0, name.size() - 3) + "tar";
+  for (const std::string packing : {".gz", ".bz2", ".xz", ".zst", ".lz4"}) {
+    if (name.ends_with(".tar" + packing)) return name.substr(0, name.size() - packing.size());
+  }
+  return name;
+}
+
 bool is_packed(const fs::path& archive) { return UnpackingReader(archive).is_packed(); }
 
 fs::path unpacked_archive(const fs::path& archive, double most_gigabytes) {

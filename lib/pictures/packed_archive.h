@@ -2,8 +2,12 @@
 #pragma once
 
 #include <filesystem>
+#include <string>
 
 namespace dtrain {
+
+// The name of the archive when it is not packed: "a.tar" for "a.tar.gz" and "a.tgz"; other names stay.
+std::string unpacked_name(const std::string& name);
 
 // Whether the bytes of the file are packed, whatever its name: by gzip, bzip2, xz, zstd or lz4. Throws
 // Error(kData) that names the file if it cannot be read.

@@ -12,6 +12,7 @@
 #include "core/error.h"
 #include "core/random.h"
 #include "core/text.h"
+#include "pictures/packed_archive.h"
 #include "spec/field_error.h"
 
 namespace dtrain {
@@ -29,7 +30,9 @@ uint64_t drawn(const ListedPicture& picture, int64_t seed, Draw draw) {
       derive_seed(static_cast<uint64_t>(seed), SeedPurpose::kSplit, static_cast<uint64_t>(draw));
   Checksum sum;
   sum.add(&start, sizeof start);
-  sum.add(picture.file.path.data(), picture.file.path.size());
+  // Packing an archive moves no picture.
+  const std::string name = picture.file.member.empty() ? picture.file.path : unpacked_name(picture.file.path);
+  sum.add(name.data(), name.size());
   sum.add(picture.file.member.data(), picture.file.member.size());
   return sum.number();
 }

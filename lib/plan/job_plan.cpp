@@ -86,6 +86,7 @@ void check_roles(LoadedSpec& loaded, const Launched& launched) {
 struct ReplicaCount {
   int64_t total = 1;  // replicas that train
   int64_t here = 1;   // processes on this host, or on the host with the most
+  bool spans_hosts = false;
 };
 
 ReplicaCount resolve_replicas(LoadedSpec& loaded, const Launched& launched, const HostDevices& host) {
@@ -97,7 +98,7 @@ ReplicaCount resolve_replicas(LoadedSpec& loaded, const Launched& launched, cons
       check_spans_hosts(loaded, fmt::format("{} started {} processes, {} of them here", launched.by,
                                             *launched.replicas, here));
     if (!strategy_traits(strategy.kind).is_synchronous) return {strategy.workers, here};
-    return {*launched.replicas, here};
+    return {*launched.replicas, here, here < *launched.replicas};
   }
   const int64_t hosts = launched.hosts.value_or(std::max<int64_t>(1, std::ssize(loaded.spec.hosts)));
   if (hosts > 1 && loaded.ok()) check_spans_hosts(loaded, fmt::format("{} lists {}", launched.by, hosts));
@@ -111,7 +112,7 @@ ReplicaCount resolve_replicas(LoadedSpec& loaded, const Launched& launched, cons
   if (total % hosts != 0)
     loaded.problems.push_back(loaded.problem_at(
         "strategy.replicas", fmt::format("is {}, which {} hosts cannot share evenly", total, hosts)));
-  return {total, std::max<int64_t>(1, total / hosts)};
+  return {total, std::max<int64_t>(1, total / hosts), hosts > 1};
 }
 
 // How replicas on the plan's devices exchange tensors.
@@ -312,7 +313,7 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
   // spec.
   if (data.classes > 0) plan.spec.data.classes = data.classes;
   if (data.table.empty()) plan.spec.data.class_names = data.class_names;
-  if (plan.spec.cuda.data != "resident") plan.spec.data.cache = resolve_cache(data, plan.spec.data);
+  if (plan.spec.cuda.data != "resident") plan.spec.data.resolved_cache = resolve_cache(data, plan.spec.data);
   check_targets(loaded, data);
   check_top(loaded, data);
   plan.spec.train.loss.class_weights = resolve_class_weights(loaded, data);
@@ -329,6 +330,7 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
   strategy.replicas = count.total;
   plan.devices = assign_devices(strategy, count.here, host);
   plan.communication = resolve_communication(loaded, plan.devices);
+  plan.spans_hosts = count.spans_hosts;
   if (plan.spec.train.step == "compiled" && !plan.devices.empty() && plan.device_of(0) != "cpu")
     loaded.problems.push_back(loaded.problem_at(
         "train.step", fmt::format("compiled steps run on processors, and these replicas are on {}; leave it "

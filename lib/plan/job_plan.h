@@ -57,6 +57,7 @@ struct JobPlan {
   int64_t bytes_per_parameter = 4;
   std::vector<std::string> devices;  // of the replicas of this host, by local rank: "cpu", "cuda:1"
   std::string communication;         // the spec's choice, or what auto means on these devices
+  bool spans_hosts = false;          // the distributed run's replicas are on several hosts
   std::vector<RunPlan> runs;         // in the order of execution; the distributed run is last
 
   const std::string& device_of(int local_rank) const {

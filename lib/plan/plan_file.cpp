@@ -116,6 +116,8 @@ JobPlan parse_plan(const json& document) {
   job.bytes_per_parameter = bytes_per_parameter(job.spec.model);
   document.at("devices").get_to(job.devices);
   document.at("communication").get_to(job.communication);
+  document.at("spans_hosts").get_to(job.spans_hosts);
+  document.at("cache").get_to(job.spec.data.resolved_cache);
   for (const json& run : document.at("runs")) job.runs.push_back(run_from(run, job.spec.train));
   if (job.devices.empty() || job.runs.empty() || !job.model.problems.empty())
     throw Error(ExitCode::kUsage, "it has no devices, no runs or no model that can be built");
@@ -133,6 +135,8 @@ ordered_json to_json(const JobPlan& job) {
           {"data", data_to_json(job.data)},
           {"devices", job.devices},
           {"communication", job.communication},
+          {"spans_hosts", job.spans_hosts},
+          {"cache", job.spec.data.resolved_cache},
           {"runs", runs}};
 }
 

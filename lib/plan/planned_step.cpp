@@ -8,14 +8,14 @@ namespace {
 
 // Between hosts and over gloo, buckets of gradients are sent as soon as autograd has made them. A compiled
 // step sends them after backward.
-bool sends_during_backward(const JobPlan& job) {
-  const std::string& kind = job.spec.strategy.kind;
-  return kind == "multi_worker_mirrored" || (kind == "mirrored" && job.communication == "gloo");
+bool sends_during_backward(const JobPlan& job, const RunPlan& run) {
+  if (run.replicas == 1 || run.is_asynchronous()) return false;
+  return job.communication == "gloo" || job.spans_hosts;
 }
 
 }  // namespace
 
-PlannedStep planned_step(const JobPlan& job) {
+PlannedStep planned_step(const JobPlan& job, const RunPlan& run) {
   const JobSpec& spec = job.spec;
   if (job.device_of(0) != "cpu") {
     if (!spec.cuda.graphs) return {"eager", "cuda.graphs: false"};
@@ -24,13 +24,13 @@ PlannedStep planned_step(const JobPlan& job) {
     return {"recorded", ""};
   }
   std::string reason = reason_not_to_compile(job.model.layers, spec.model.dtype, spec.train);
-  if (reason.empty() && spec.train.step == "auto" && sends_during_backward(job))
+  if (reason.empty() && spec.train.step == "auto" && sends_during_backward(job, run))
     reason = "gradients are sent while backward computes the next ones";
   return {reason.empty() ? "compiled" : "eager", reason};
 }
 
-std::string arithmetic_of(const JobPlan& job) {
-  const std::string execution = planned_step(job).execution;
+std::string arithmetic_of(const JobPlan& job, const RunPlan& run) {
+  const std::string execution = planned_step(job, run).execution;
   return job.device_of(0) == "cpu" ? execution + ", " + products_in_use() : execution;
 }
 

@@ -28,6 +28,22 @@ std::string constant_norm(const JobPlan& job, const RunPlan& run) {
 
 }  // namespace
 
+namespace {
+
+// Of pictures that have no cache although nobody has asked for that.
+std::string uncached_warning(const JobPlan& job) {
+  DataSpec cached = job.spec.data;
+  if (cached.cache != "auto" || cached.cache_in_use() != "none") return "";
+  cached.resolved_cache = "disk";
+  return fmt::format(
+      "the decoded pictures take {}, which data.cache_gigabytes ({:g}) or the disk of the cache has no "
+      "room for: they are decoded whenever a batch needs them, which is slow; `dtrain cache --clear` "
+      "makes room",
+      human_bytes(prepared_bytes(job.data, cached)), cached.cache_gigabytes);
+}
+
+}  // namespace
+
 std::vector<std::string> data_warnings(const JobPlan& job) {
   const BadExamples& bad = job.data.bad;
   if (bad.count == 0) return {};
@@ -42,6 +58,7 @@ std::vector<std::string> plan_warnings(const JobPlan& job, std::optional<int64_t
   const int64_t hosts = std::max<int64_t>(1, std::ssize(job.spec.hosts));
   const int64_t processes = here.value_or((run.processes() + hosts - 1) / hosts);
   std::vector<std::string> warnings = data_warnings(job);
+  if (const std::string uncached = uncached_warning(job); !uncached.empty()) warnings.push_back(uncached);
   if (processes > available_cores() && job.device_of(0) == "cpu")
     warnings.push_back(
         fmt::format("{} processes share {} here, and wait for each other; lower {}", processes,

@@ -104,6 +104,9 @@ struct DataSpec {
   std::string on_bad_example = "error";  // image_folder, tar: error | skip
   int64_t bad_examples_allowed = 100;    // image_folder, tar
 
+  // No field of a spec: what a plan made of `cache: auto`. Empty: it is not planned.
+  std::string resolved_cache = {};
+  const std::string& cache_in_use() const { return resolved_cache.empty() ? cache : resolved_cache; }
   // No field of a spec: what a checkpoint keeps of the arrays or csv that its model was trained on
   // (DatasetInfo::table). Empty: the training part decides.
   std::string saved_table = {};

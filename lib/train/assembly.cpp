@@ -17,14 +17,14 @@ namespace {
 constexpr int64_t kDecodedAhead = 2;  // batches: pictures are decoded while the replica computes
 
 bool decodes_while_reading(const JobPlan& job) {
-  return is_picture_dataset(job.data.name) && job.spec.data.cache == "none";
+  return is_picture_dataset(job.data.name) && job.spec.data.cache_in_use() == "none";
 }
 
 }  // namespace
 
-TrainSpec training_of(const JobPlan& job, const ExampleSource& examples) {
+TrainSpec training_of(const JobPlan& job, const RunPlan& run, const ExampleSource& examples) {
   TrainSpec train = job.spec.train;
-  if (planned_step(job).execution == "eager") train.step = "eager";
+  if (planned_step(job, run).execution == "eager") train.step = "eager";
   ClassWeights& weights = train.loss.class_weights;
   if (weights.balanced) weights.weights = balanced_weights(examples.classes(), job.data.classes);
   return train;

@@ -20,7 +20,7 @@ StrategyParts strategy_parts(const JobPlan& job, std::unique_ptr<ProcessGroup> g
 
 // What training minimises and how: the job's, with balanced class weights as numbers, by the training
 // examples.
-TrainSpec training_of(const JobPlan& job, const ExampleSource& examples);
+TrainSpec training_of(const JobPlan& job, const RunPlan& run, const ExampleSource& examples);
 
 // The model before training: the same on every process.
 std::shared_ptr<Model> initial_model(const JobPlan& job);

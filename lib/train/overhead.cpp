@@ -45,7 +45,7 @@ int64_t overhead_steps(const JobPlan& job, const RunPlan& run) {
 
 void measure_overhead(const JobPlan& job, const RunPlan& run, const Dataset& dataset, EventSink& sink,
                       const std::shared_ptr<Accelerator>& accelerator, const std::function<double()>& clock) {
-  const TrainSpec train = training_of(job, *dataset.train);
+  const TrainSpec train = training_of(job, run, *dataset.train);
   Contestant baseline(job, job.spec.compare.baseline, train, accelerator);
   Contestant contender(job, run.strategy, train, accelerator);
   ShareLoader shares(dataset.train, train_options(job, run, /*rank=*/0, accelerator.get()));

@@ -172,10 +172,10 @@ ServerConnections connect_to_servers(const ReplicaContext& context) {
   const RunPlan& run = context.run;
   const int worker = context.identity.rank;
   const int restart = context.identity.restart;
+  meet_all(context);
   // From here on a worker that is to stop meets every server first: one that it has told to expect it would
   // wait.
   if (saves_checkpoints(context.job, run)) catch_first_stop_signals();
-  meet_all(context);
   ServerConnections servers;
   servers.worker = worker;
   servers.workers = static_cast<int>(run.replicas);

@@ -36,6 +36,9 @@ namespace {
 // How far the sums of the same gradients may differ, relative to their norm.
 double gradient_tolerance(const StrategyParts& parts) {
   if (parts.reducer.wire_type) return *parts.reducer.wire_type == at::kHalf ? 1e-3 : 1e-2;
+  // The inspection computes with autograd. Where two pixels of a pooling window, or a number and 0, differ by
+  // a rounding only, a compiled step may take the other one.
+  if (parts.train.step != "eager") return 1e-3;
   return parts.model->parameters().front().scalar_type() == at::kDouble ? 1e-12 : 1e-5;
 }
 
@@ -131,7 +134,7 @@ void train(const ReplicaContext& context, const Dataset& dataset,
   const auto traffic = traffic_of(connections);
   StrategyParts parts = strategy_parts(job, std::move(connections.group), clock, accelerator);
   parts.servers = std::move(connections.servers);
-  parts.train = training_of(job, *dataset.train);
+  parts.train = training_of(job, run, *dataset.train);
   const std::shared_ptr<const LossScale> loss_scale = parts.loss_scale;
   CallbackList callbacks({job, run, files.folder, sink}, leads);
   if (leads && !from) {  // the others get what rank 0 has

@@ -93,7 +93,7 @@ void Trainer::resume(const Resumption& from) {
   if (state.position > 0) epoch_sums_ = restored_sums(state.pass_sums);  // a complete pass was reported
   if (leads_) window_ = restored_sums(state.window_sums);  // they are summed over the replicas already
   callbacks_.restore(state.callbacks);
-  const std::string arithmetic = arithmetic_of(job_);
+  const std::string arithmetic = arithmetic_of(job_, run_);
   if (leads_ && !state.arithmetic.empty() && state.arithmetic != arithmetic)
     callbacks_.on_event(message_event(
         run_,
@@ -275,7 +275,7 @@ TrainingState Trainer::state(int64_t epoch, const MetricSums& window) const {
   state.metrics = evaluation_;
   state.replicas = run_.replicas;
   state.spec = print_spec(job_.spec);
-  state.arithmetic = arithmetic_of(job_);
+  state.arithmetic = arithmetic_of(job_, run_);
   state.table = job_.data.table;
   return state;
 }

@@ -253,6 +253,10 @@ TEST_CASE("auto caches pictures on the disk if their file fits there") {
   const DatasetInfo info = find_dataset(pictures.spec);
   REQUIRE(pictures.spec.cache == "auto");
   CHECK(resolve_cache(info, pictures.spec) == "disk");
+  {
+    const Environment relative("XDG_CACHE_HOME", "no-such-folder");
+    CHECK(resolve_cache(info, pictures.spec) == "disk");
+  }
   pictures.spec.cache_gigabytes = 1e-6;
   CHECK(resolve_cache(info, pictures.spec) == "none");
   pictures.spec.cache = "disk";  // asked for: too large a file is an error then

@@ -60,6 +60,16 @@ TEST_CASE("a sweep measures every point as often as asked, in turn") {
   CHECK(job.is_gone(0));
 }
 
+TEST_CASE("a sweep measures the pictures once, where its spec wants that") {
+  const Job job;
+  const Finished run = run_program(
+      sweep(job, Arguments{"--replicas", "1", "--repeats", "1", "--steps", "20"} +
+                     Job::set({"data.image.mean=measured", "data.image.standard_deviation=measured"})));
+  INFO(run.errors);
+  CHECK(run.exit_code == 0);
+  CHECK_THAT(run.errors, ContainsSubstring("the training pictures have a mean of"));
+}
+
 TEST_CASE("points that cannot be made are rows, and the others are measured") {
   const Job job;
   const Finished run = run_program(sweep(job, {"--replicas", "1,3", "--mode", "strong", "--batch", "16",
