@@ -47,9 +47,10 @@ sends_like_a_ring() {
 }
 steps_of() { [[ -s $work/$1/metrics.jsonl ]] && grep -q '"event":"step"' "$work/$1/metrics.jsonl"; }
 replicas_on() { on "$1" pgrep -c -f "^$program (replica|run)"; }
+is_free() { test "$(replicas_on "$1")" == 0; }
 nothing_left() {
   for name in "${names[@]}"; do
-    until_true 5 test "$(replicas_on "$name")" == 0 || return 1
+    until_true 5 is_free "$name" || return 1
   done
 }
 tf_config() { # tf_config INDEX NAME...
