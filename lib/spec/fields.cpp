@@ -223,11 +223,13 @@ const Fields<JobSpec>& job_fields() {
       JOB(data.standard_deviation, .doc = "divides pixels, after the mean is subtracted",
           .bounds = between(1e-6, 1e6)),
       JOB(data.cache, .doc = "disk: decode and scale the pictures once, into a file that all replicas and later runs "
-          "share (`dtrain cache`); none: whenever a batch needs them; auto: disk, if the file fits there", .choices = &kCaches, .when = kPictures),
+          "share (`dtrain cache`); none: whenever a batch needs them; auto: disk, if the file fits there",
+          .choices = &kCaches, .when = kPictures),
       JOB(data.cache_gigabytes, .doc = "how large that file may be", .unit = "GB", .bounds = above_zero_to(1e6),
           .when = kPictures),
-      JOB(data.on_bad_example, .doc = "what a picture that cannot be read does: error: it ends the job; skip: it is left "
-          "out, for which all pictures are read once, before the job begins ([bad pictures](data.md#bad-pictures))",
+      JOB(data.on_bad_example, .doc = "what a picture that cannot be read does: error: it ends the job; skip: it is "
+          "left out, for which all pictures are read once, before the job begins "
+          "([bad pictures](data.md#bad-pictures))",
           .choices = &kBadExamples, .when = kPictures),
       JOB(data.bad_examples_allowed, .doc = "how many pictures may be left out; more are an error", .unit = "pictures",
           .bounds = between(0, 1e9), .when = kSkipping),
@@ -301,8 +303,9 @@ const Fields<JobSpec>& job_fields() {
           "list for the classes in order (of binary_cross_entropy for the targets 0 and 1), numbers by the classes' "
           "names (those left out weigh 1), or balanced: training examples / (classes * those of the class)",
           .bounds = between(0, 1e6), .length = {0, 100000}, .when = kOfClasses),
-      JOB(train.step, .doc = "how a step is computed on a processor: compiled, by a program made once from the layers, or "
-          "eager, operation by operation; auto: compiled where it can be and is faster ([training](training.md#steps))",
+      JOB(train.step, .doc = "how a step is computed on a processor: compiled, by a program made once from the layers, "
+          "or eager, operation by operation; auto: compiled where it can be and is faster "
+          "([training](training.md#steps))",
           .choices = &kSteps),
       JOB(train.precision, .doc = "bf16_mixed, fp16_mixed: convolutions and dense layers compute in 16 bits while "
           "weights, optimizer and evaluations stay in float32; fp16 scales the loss "
