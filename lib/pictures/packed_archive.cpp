@@ -2,12 +2,8 @@
 
 #include <archive.h>
 #include <archive_entry.h>
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
-#include <cerrno>
-#include <cstring>
 #include <memory>
 #include <new>
 #include <system_error>
@@ -25,6 +21,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kUnpackedAtOnce = size_t{1} << 20;
+constexpr size_t kMostOfName = 100;  // bytes of the archive's, for `dtrain cache`
 
 // The bytes of a packed file, unpacked, from its begin to its end.
 class UnpackingReader {
@@ -65,16 +62,6 @@ class UnpackingReader {
   std::unique_ptr<archive, decltype(&::archive_read_free)> archive_;
 };
 
-void write_all(const OpenFile& file, const char* bytes, size_t count) {
-  while (count > 0) {
-    const ssize_t written = ::write(file.descriptor(), bytes, count);
-    if (written < 0 && errno == EINTR) continue;
-    file.check(written >= 0, "cannot be written");
-    bytes += written;
-    count -= static_cast<size_t>(written);
-  }
-}
-
 void unpack(const fs::path& path, const OpenFile& file, double most_gigabytes) {
   UnpackingReader reader(path);
   const std::unique_ptr<char[]> bytes(new char[kUnpackedAtOnce]);
@@ -85,7 +72,7 @@ void unpack(const fs::path& path, const OpenFile& file, double most_gigabytes) {
       throw Error(ExitCode::kUsage,
                   fmt::format("data.cache_gigabytes: {} unpacks to more than the limit of {:g} GB; raise it",
                               printable(path.string(), 1000), most_gigabytes));
-    write_all(file, bytes.get(), count);
+    file.check(write_all(file.descriptor(), bytes.get(), count), "cannot be written");
   }
 }
 
@@ -118,8 +105,9 @@ std::string unpacked_name(const std::string& name) {
 bool is_packed(const fs::path& archive) { return UnpackingReader(archive).is_packed(); }
 
 fs::path unpacked_archive(const fs::path& archive, double most_gigabytes) {
-  const fs::path path = cache_folder() / fmt::format("{}.{}{}", key_of_archive(archive),
-                                                     archive.filename().string(), kUnpackedArchive);
+  const std::string name = archive.filename().string().substr(0, kMostOfName);
+  const fs::path path =
+      cache_folder() / fmt::format("{}.{}{}", key_of_archive(archive), name, kUnpackedArchive);
   const auto is_there = [&path] {
     std::error_code none;
     return fs::exists(path, none);

@@ -57,7 +57,8 @@ def scaled_by_torchvision(path, size, fit):
 
 
 def report(name, ours, theirs, most_on_average, most):
-    differences = [numpy.abs(one.astype(int) - other.numpy().astype(int)) for one, other in zip(ours, theirs)]
+    pairs = zip(ours, theirs, strict=True)
+    differences = [numpy.abs(one.astype(int) - other.numpy().astype(int)) for one, other in pairs]
     average = numpy.mean([difference.mean() for difference in differences])
     largest = max(difference.max() for difference in differences)
     passed = average <= most_on_average and largest <= most
