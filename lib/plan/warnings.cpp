@@ -26,10 +26,6 @@ std::string constant_norm(const JobPlan& job, const RunPlan& run) {
   return "";
 }
 
-}  // namespace
-
-namespace {
-
 // Of pictures that have no cache although nobody has asked for that.
 std::string uncached_warning(const JobPlan& job) {
   DataSpec cached = job.spec.data;

@@ -54,6 +54,20 @@ batch: {per_replica: 8}
   Outcome run(std::vector<std::string> arguments) const { return dtrain_command(arguments, there); }
 };
 
+TEST_CASE("a plan without room for the decoded pictures says so, and leaves the spec as it is") {
+  const PictureFolder pictures;
+  const Outcome roomy = pictures.run({"plan", "job.yaml"});
+  CHECK(roomy.exit_code == 0);
+  CHECK_THAT(roomy.output,
+             ContainsSubstring("of decoded pictures on the disk") && ContainsSubstring("cache: auto"));
+  CHECK_THAT(roomy.errors, !ContainsSubstring("room"));
+  const Outcome narrow = pictures.run({"plan", "job.yaml", "--set", "data.cache_gigabytes=1e-6"});
+  CHECK(narrow.exit_code == 0);
+  CHECK_THAT(narrow.output, ContainsSubstring("none: pictures are decoded whenever a batch needs them") &&
+                                ContainsSubstring("cache: auto"));
+  CHECK_THAT(narrow.errors, ContainsSubstring("has no room for: they are decoded whenever"));
+}
+
 TEST_CASE("data check finds nothing odd in sound pictures that all differ") {
   const PictureFolder pictures;
   const Outcome checked = pictures.run({"data", "check", "job.yaml"});
