@@ -19,6 +19,7 @@ Event cache_json(const CachedImages& cached) {
                 {"images", cached.images},
                 {"shape", cached.shape}};
   if (cached.bad) json["bad"] = *cached.bad;
+  if (cached.in_memory) json["in_memory"] = true;
   return json;
 }
 
@@ -30,7 +31,8 @@ std::string content_of(const CachedImages& cached) {
     return fmt::format("list of {} that cannot be read, of {} from {}", with_separators(*cached.bad),
                        pictures, root);
   if (cached.images == 0) return root + ", unpacked";
-  return fmt::format("{} of [{}] from {}", pictures, fmt::join(cached.shape, ", "), root);
+  return fmt::format("{} of [{}] from {}{}", pictures, fmt::join(cached.shape, ", "), root,
+                     cached.in_memory ? ", in the memory of a job that runs" : "");
 }
 
 std::string cache_line(const CachedImages& cached) {

@@ -167,7 +167,9 @@ void print_plan(const JobPlan& job) {
                data.bad.known ? fmt::format("{} left out", with_separators(data.bad.count))
                               : "not known: none was read yet, and all are counted; dtrain run reads them");
   if (const int64_t bytes = prepared_bytes(data, job.spec.data); bytes > 0)
-    print_line("cache", fmt::format("{} of decoded pictures on the disk", human_bytes(bytes)));
+    print_line("cache", fmt::format("{} of decoded pictures {}", human_bytes(bytes),
+                                    job.spec.data.cache_in_use() == "memory" ? "in memory, of each host"
+                                                                             : "on the disk"));
   else if (is_picture_dataset(data.name))
     print_line("cache", "none: pictures are decoded whenever a batch needs them");
   print_line("input",

@@ -14,6 +14,7 @@
 #include "data/memory_source.h"
 #include "data/split.h"
 #include "images/image_cache.h"
+#include "images/image_memory.h"
 #include "pictures/archives.h"
 #include "pictures/image_folder.h"
 
@@ -54,6 +55,12 @@ ImageCacheOptions cache_options(const DataSpec& spec, const OnPrepared& on_progr
           .on_progress = on_progress};
 }
 
+// The decoded pictures of a job that caches them.
+at::Tensor decoded(const ImageSet& set, const DataSpec& spec, const OnPrepared& on_progress = {}) {
+  const ImageCacheOptions options = cache_options(spec, on_progress);
+  return spec.cache_in_use() == "memory" ? images_in_memory(set, options) : cached_images(set, options);
+}
+
 BadExamples described(const PictureList& all, const BadImages& bad) {
   BadExamples examples;
   examples.count = std::ssize(bad);
@@ -75,7 +82,7 @@ void leave_out_bad(ListedPictures& all, const DataSpec& spec, Reading reading,
   const std::optional<BadImages> bad =
       reading == Reading::kBefore
           ? known_bad_images(set)
-          : find_bad_images(set, cache_options(spec, on_progress), spec.cache_in_use() != "none");
+          : find_bad_images(set, cache_options(spec, on_progress), spec.cache_in_use() == "disk");
   all.bad.known = bad.has_value();
   if (!bad || bad->empty()) return;
   all.bad = described(all.list, *bad);
@@ -140,7 +147,7 @@ Dataset load_pictures(const DatasetInfo& info, const DataSpec& spec) {
                  [](const ListedPicture& picture) { return picture.label; });
   const ExampleSourcePtr images = spec.cache_in_use() == "none"
                                       ? make_image_source(std::move(set), labels)
-                                      : make_memory_source({cached_images(set, cache_options(spec)), labels});
+                                      : make_memory_source({decoded(set, spec), labels});
   Dataset dataset{now, make_selection(images, std::move(all.train)),
                   make_selection(images, std::move(all.test))};
   if (!all.validation.empty()) dataset.validation = make_selection(images, std::move(all.validation));
@@ -153,7 +160,7 @@ void prepare_pictures(const DatasetInfo& info, const DataSpec& spec, const OnPre
   const PictureList all = listed(info.name, info.source, spec, Reading::kNow, on_progress).list;
   if (!caches) return;
   try {
-    cached_images(image_set_of(all, spec), cache_options(spec, on_progress));
+    decoded(image_set_of(all, spec), spec, on_progress);
   } catch (const Error& error) {
     if (error.code() != ExitCode::kData) throw;
     throw Error(error.code(),
@@ -172,7 +179,7 @@ int64_t picture_cache_bytes(const DatasetInfo& info, const DataSpec& spec) {
   int64_t images = info.train_examples + info.validation_examples + info.test_examples;
   if (!info.source.empty())
     images = std::ssize(listed(info.name, info.source, spec, Reading::kBefore).list.pictures);
-  return image_cache_bytes(images, info.image_shape[0] * info.image_shape[1] * info.image_shape[2]);
+  return image_block_bytes(images, info.image_shape[0] * info.image_shape[1] * info.image_shape[2]);
 }
 
 }  // namespace dtrain

@@ -45,11 +45,7 @@ void fail_on_cache(const fs::path& path, const std::string& what, int error) {
 }
 
 OpenFile::OpenFile(const fs::path& path, int flags)
-    : path_(path), descriptor_(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0644)) {}
-
-OpenFile::~OpenFile() {
-  if (is_open()) ::close(descriptor_);
-}
+    : path_(path), file_(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0644)) {}
 
 void OpenFile::check(bool worked, const char* what) const {
   if (!worked) fail_on_cache(path_, what, errno);
@@ -57,12 +53,12 @@ void OpenFile::check(bool worked, const char* what) const {
 
 int64_t OpenFile::size() const {
   struct stat status {};
-  check(::fstat(descriptor_, &status) == 0, "cannot look at it");
+  check(::fstat(descriptor(), &status) == 0, "cannot look at it");
   return status.st_size;
 }
 
 void OpenFile::reserve(int64_t bytes) const {
-  const int failed = ::posix_fallocate(descriptor_, 0, bytes);
+  const int failed = ::posix_fallocate(descriptor(), 0, bytes);
   if (failed != 0) fail_on_cache(path_, "cannot be made", failed);
 }
 

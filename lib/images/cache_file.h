@@ -5,6 +5,9 @@
 #include <filesystem>
 #include <functional>
 #include <string>
+#include <utility>
+
+#include "core/descriptor.h"
 
 namespace dtrain {
 
@@ -17,6 +20,9 @@ inline constexpr const char* kPartialCacheFile = ".partial";
 // Of archives that were packed (pictures/packed_archive.h).
 inline constexpr const char* kUnpackedArchive = ".unpacked";
 
+// Of files that tell where images are in memory (images/image_memory.h).
+inline constexpr const char* kNoteOfMemory = ".memory";
+
 // Throws what that errno of a file of the cache means, with what to do about it.
 [[noreturn]] void fail_on_cache(const std::filesystem::path& path, const std::string& what, int error);
 
@@ -25,12 +31,11 @@ class OpenFile {
  public:
   // `flags` of open(2). Links are not followed.
   OpenFile(const std::filesystem::path& path, int flags);
-  ~OpenFile();
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
+  // One that is open already; `name` is for messages.
+  OpenFile(std::string name, Descriptor file) : path_(std::move(name)), file_(std::move(file)) {}
 
-  bool is_open() const { return descriptor_ >= 0; }
-  int descriptor() const { return descriptor_; }
+  bool is_open() const { return file_.get() >= 0; }
+  int descriptor() const { return file_.get(); }
   const std::filesystem::path& path() const { return path_; }
   // The following throw as fail_on_cache().
   void check(bool worked, const char* what) const;  // by errno
@@ -38,8 +43,8 @@ class OpenFile {
   void reserve(int64_t bytes) const;  // so that a full disk is found now
 
  private:
-  const std::filesystem::path path_;
-  const int descriptor_;
+  std::filesystem::path path_;
+  Descriptor file_;
 };
 
 // Makes the folder if there is none. Throws Error(kUsage) that names data.cache_gigabytes if `bytes` are more

@@ -5,28 +5,18 @@
 
 #include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <optional>
 #include <string>
 #include <vector>
 
 #include "images/bad_list.h"
+#include "images/image_block.h"
 #include "images/image_set.h"
 
 namespace dtrain {
 
-// The bytes of the file for a set of that many images.
-int64_t image_cache_bytes(int64_t images, int64_t bytes_of_one);
-
 // Whether the file of `set` is allowed and fits on the disk, or is there already, or is being made.
 bool can_cache_images(const ImageSet& set, double most_gigabytes);
-
-struct ImageCacheOptions {
-  double most_gigabytes = 50;  // data.cache_gigabytes
-  int64_t threads = 1;         // that make the file
-  // While the file is made, by one thread at a time: how many of how many images are done.
-  std::function<void(int64_t done, int64_t all)> on_progress = {};
-};
 
 // The images of `set` that cannot be read. The first call for images with these names, sizes, times of
 // change, shape and fit reads all of them, and keeps the list in the cache, even an empty one; another
@@ -52,6 +42,7 @@ struct CachedImages {
   int64_t images = 0;  // 0: an archive
   std::vector<int64_t> shape;
   std::optional<int64_t> bad;  // of a list of images that cannot be read: how many of `images`
+  bool in_memory = false;      // the file only tells where; the memory ends with the processes that use it
 };
 
 // By name; empty if there is no cache.

@@ -34,6 +34,15 @@ bool shares_memory(const JobPlan& job, const RunPlan& run) {
   return run.replicas > 1 && !run.is_asynchronous() && on_one_host && job.spec.hosts.size() < 2;
 }
 
+// Pictures are read when they are needed, or shared by the replicas of a host.
+int64_t data_bytes(const JobPlan& job, const RunPlan& run) {
+  if (!is_picture_dataset(job.data.name)) return job.data.stored_bytes();
+  if (job.spec.data.cache_in_use() != "memory") return 0;
+  const int64_t hosts = std::max<int64_t>(1, std::ssize(job.spec.hosts));
+  const int64_t sharing = std::max<int64_t>(1, run.replicas / hosts);
+  return prepared_bytes(job.data, job.spec.data) / sharing;
+}
+
 int64_t per_example(const JobPlan& job) {
   const bool mixed = job.spec.train.precision != "float32";
   const int64_t bytes = mixed ? 2 : job.bytes_per_parameter;
@@ -56,9 +65,7 @@ MemoryEstimate estimate_memory(const JobPlan& job, const RunPlan& run) {
   const bool one_copy = strategy_traits(run.strategy).shares_variables;
   MemoryEstimate estimate;
   estimate.program = kProgramBytes;
-  const DatasetInfo& data = job.data;
-  estimate.data =
-      is_picture_dataset(data.name) ? 0 : data.stored_bytes();  // pictures are read when they are needed
+  estimate.data = data_bytes(job, run);
   estimate.parameters = parameters + job.model.buffers() * job.bytes_per_parameter;
   // Shared memory has one area of gradients per replica, and one area of parameters for all.
   if (shared && one_copy) estimate.parameters /= replicas;

@@ -34,7 +34,7 @@ std::string uncached_warning(const JobPlan& job) {
   return fmt::format(
       "the decoded pictures take {}, which data.cache_gigabytes ({:g}) or the disk of the cache has no "
       "room for: they are decoded whenever a batch needs them, which is slow; `dtrain cache --clear` "
-      "makes room",
+      "makes room, and data.cache: memory needs none there",
       human_bytes(prepared_bytes(job.data, cached)), cached.cache_gigabytes);
 }
 

@@ -68,7 +68,7 @@ const Choices kCudaData{"place", {"auto", "resident", "uploaded"}};
 const Choices kSamplings{"sampling", {"natural", "balanced"}};
 const Choices kTargetKinds{"kind", {"auto", "classes", "numbers"}};
 const Choices kMissing{"way", {"error", "mean"}};
-const Choices kCaches{"cache", {"auto", "disk", "none"}};
+const Choices kCaches{"cache", {"auto", "disk", "memory", "none"}};
 const Choices kBadExamples{"way", {"error", "skip"}};
 const Choices kFits{"fit", {"stretch", "crop", "pad"}};
 const Choices kDevices{"device", {"auto", "cpu", "cuda"}};
@@ -223,9 +223,10 @@ const Fields<JobSpec>& job_fields() {
       JOB(data.standard_deviation, .doc = "divides pixels, after the mean is subtracted",
           .bounds = between(1e-6, 1e6)),
       JOB(data.cache, .doc = "disk: decode and scale the pictures once, into a file that all replicas and later runs "
-          "share (`dtrain cache`); none: whenever a batch needs them; auto: disk, if the file fits there",
+          "share (`dtrain cache`); memory: once for each run of the program, into memory that the replicas of a "
+          "host share; none: whenever a batch needs them; auto: disk, if the file fits there, else none",
           .choices = &kCaches, .when = kPictures),
-      JOB(data.cache_gigabytes, .doc = "how large that file may be", .unit = "GB", .bounds = above_zero_to(1e6),
+      JOB(data.cache_gigabytes, .doc = "how much the decoded pictures may take", .unit = "GB", .bounds = above_zero_to(1e6),
           .when = kPictures),
       JOB(data.on_bad_example, .doc = "what a picture that cannot be read does: error: it ends the job; skip: it is "
           "left out, for which all pictures are read once, before the job begins "

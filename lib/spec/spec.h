@@ -99,7 +99,7 @@ struct DataSpec {
   double mean = 0;                       // subtracted after scaling to 0..1
   double standard_deviation = 1;         // divided by, after the mean
   std::optional<int64_t> prefetch;       // batches; nullopt: auto, 2 of pictures that are not cached, else 0
-  std::string cache = "auto";            // image_folder, tar: auto | disk | none
+  std::string cache = "auto";            // image_folder, tar: auto | disk | memory | none
   double cache_gigabytes = 50;           // image_folder, tar
   std::string on_bad_example = "error";  // image_folder, tar: error | skip
   int64_t bad_examples_allowed = 100;    // image_folder, tar

@@ -66,6 +66,8 @@ TEST_CASE("a plan without room for the decoded pictures says so, and leaves the 
   CHECK_THAT(narrow.output, ContainsSubstring("none: pictures are decoded whenever a batch needs them") &&
                                 ContainsSubstring("cache: auto"));
   CHECK_THAT(narrow.errors, ContainsSubstring("has no room for: they are decoded whenever"));
+  const Outcome memory = pictures.run({"plan", "job.yaml", "--set", "data.cache=memory"});
+  CHECK_THAT(memory.output, ContainsSubstring("of decoded pictures in memory, of each host"));
 }
 
 TEST_CASE("data check finds nothing odd in sound pictures that all differ") {
