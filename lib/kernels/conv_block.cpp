@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "kernels/conv_direct.h"
 #include "kernels/instructions.h"
 #include "kernels/parallel_blocks.h"
 #include "kernels/products.h"
@@ -14,7 +15,6 @@ namespace {
 // The images are cut into this many groups, whatever the number of threads, and the groups' gradients are
 // added in order: the number of threads changes no bit.
 constexpr int64_t kGroups = 8;
-constexpr int32_t kNobody = 4;  // the maximum is rectified
 
 int64_t whole_lines(int64_t numbers) { return (numbers + 15) / 16 * 16; }
 
@@ -25,22 +25,38 @@ struct Workplace {
   float* planes;    // [filters, pixels]
   float* pixels;    // [pixels, filters]
   float* maxima;    // [maxima, filters]
-  float* gradient;  // [window, filters], then [filters]: of the weight, transposed, and of the bias
+  float* gradient;  // of the weight, as turn_weight() has it, and [filters] of the bias
 
+  static int64_t columns_size(const ConvBlock& block) {
+    return whole_lines(std::max(block.pixels() * block.window(), direct_scratch(block)));
+  }
   static int64_t size(const ConvBlock& block) {
-    return whole_lines(block.pixels() * block.window()) + 2 * whole_lines(block.pixels() * block.filters) +
+    return columns_size(block) + 2 * whole_lines(block.pixels() * block.filters) +
            whole_lines(block.maxima() * block.filters) + whole_lines((block.window() + 1) * block.filters);
   }
   static Workplace of(const ConvBlock& block, float* memory) {
     Workplace place{};
     place.columns = memory;
-    place.planes = place.columns + whole_lines(block.pixels() * block.window());
+    place.planes = place.columns + columns_size(block);
     place.pixels = place.planes + whole_lines(block.pixels() * block.filters);
     place.maxima = place.pixels + whole_lines(block.pixels() * block.filters);
     place.gradient = place.maxima + whole_lines(block.maxima() * block.filters);
     return place;
   }
 };
+
+// The weight, [filters, window], with filters innermost: all together, or in groups.
+int64_t lanes_of(const ConvBlock& block) { return is_direct(block) ? direct_lanes(block) : block.filters; }
+void turn_weight(const ConvBlock& block, const float* weight, float* turned) {
+  const int64_t lanes = lanes_of(block), of_group = lanes * block.window();
+  for (int64_t at = 0; at < block.filters * block.window(); at += of_group)
+    transpose(lanes, block.window(), weight + at, turned + at);
+}
+void turn_back(const ConvBlock& block, const float* turned, float* weight) {
+  const int64_t lanes = lanes_of(block), of_group = lanes * block.window();
+  for (int64_t at = 0; at < block.filters * block.window(); at += of_group)
+    transpose(block.window(), lanes, turned + at, weight + at);
+}
 
 // Calls visit(begin, end, from) for each row of `columns`, of `block.columns` numbers: those from `begin` to
 // `end` are the numbers `from`, `from` + stride, ... of the image; the others are padding.
@@ -109,7 +125,7 @@ struct Maxima {
             winner = wins ? k + 1 : winner;
           }
           maxima[i] = best < 0 ? 0.0F : best;
-          winners[i] = best <= 0 ? kNobody : winner;
+          winners[i] = best <= 0 ? kNoWinner : winner;
         }
         maxima += filters;
         winners += filters;
@@ -165,6 +181,29 @@ void spread_gradient(const ConvBlock& block, const float* output_gradient, const
   run_kernel<Spread>(&block, static_cast<const float*>(place.maxima), winners, place.pixels);
 }
 
+// Leaves the maxima in `place`.
+void forward_by_products(const ConvBlock& block, const float* image, const float* weight, const float* bias,
+                         int32_t* winners, const Workplace& place) {
+  gather_columns(block, image, place.columns);
+  for (int64_t filter = 0; bias != nullptr && filter < block.filters; ++filter)
+    std::fill_n(place.planes + filter * block.pixels(), block.pixels(), bias[filter]);
+  multiply(block.filters, block.pixels(), block.window(), weight, place.columns, place.planes,
+           /*adds=*/bias != nullptr);
+  transpose(block.filters, block.pixels(), place.planes, place.pixels);
+  run_kernel<Maxima>(&block, static_cast<const float*>(place.pixels), place.maxima, winners);
+}
+
+// Adds to the gradients in `place`.
+void weights_by_products(const ConvBlock& block, const float* image, const float* output_gradient,
+                         const int32_t* winners, const Workplace& place) {
+  spread_gradient(block, output_gradient, winners, place);
+  gather_columns(block, image, place.columns);
+  multiply(block.window(), block.filters, block.pixels(), place.columns, place.pixels, place.gradient,
+           /*adds=*/true);
+  run_kernel<AddColumns>(block.pixels(), block.filters, static_cast<const float*>(place.pixels),
+                         place.gradient + block.window() * block.filters);
+}
+
 struct ImageSizes {
   int64_t input;
   int64_t output;
@@ -187,7 +226,8 @@ void for_each_image(
 }  // namespace
 
 int64_t conv_block_scratch(const ConvBlock& block) {
-  return kGroups * Workplace::size(block) + 2 * whole_lines(block.window() * block.filters);
+  const int64_t weight = whole_lines(block.window() * block.filters);
+  return kGroups * Workplace::size(block) + weight + std::max(weight, whole_lines(block.filters));
 }
 
 int64_t conv_block_winners(const ConvBlock& block) { return block.examples * block.maxima() * block.filters; }
@@ -195,15 +235,21 @@ int64_t conv_block_winners(const ConvBlock& block) { return block.examples * blo
 void conv_block_forward(const ConvBlock& block, const float* input, const float* weight, const float* bias,
                         float* output, int32_t* winners, float* scratch) {
   const ImageSizes sizes(block);
+  const bool direct = is_direct(block);
+  float* const turned = scratch + kGroups * Workplace::size(block);
+  float* const start = turned + whole_lines(block.window() * block.filters);
+  if (direct) {
+    turn_weight(block, weight, turned);
+    bias != nullptr ? std::copy_n(bias, block.filters, start) : std::fill_n(start, block.filters, 0.0F);
+  }
   for_each_image(block, scratch, [&](const Workplace& place, int64_t image) {
-    gather_columns(block, input + image * sizes.input, place.columns);
-    for (int64_t filter = 0; bias != nullptr && filter < block.filters; ++filter)
-      std::fill_n(place.planes + filter * block.pixels(), block.pixels(), bias[filter]);
-    multiply(block.filters, block.pixels(), block.window(), weight, place.columns, place.planes,
-             /*adds=*/bias != nullptr);
-    transpose(block.filters, block.pixels(), place.planes, place.pixels);
-    run_kernel<Maxima>(&block, static_cast<const float*>(place.pixels), place.maxima,
-                       winners + image * sizes.output);
+    const float* const from = input + image * sizes.input;
+    int32_t* const winning = winners + image * sizes.output;
+    if (direct) {
+      direct_forward(block, from, turned, start, place.maxima, winning, place.columns);
+    } else {
+      forward_by_products(block, from, weight, bias, winning, place);
+    }
     transpose(block.maxima(), block.filters, place.maxima, output + image * sizes.output);
   });
 }
@@ -227,17 +273,22 @@ void conv_block_backward_weights(const ConvBlock& block, const float* input, con
                                  bool adds, float* scratch) {
   const ImageSizes sizes(block);
   const int64_t numbers = block.window() * block.filters;
+  const bool direct = is_direct(block);
   float* const turned = scratch + kGroups * Workplace::size(block);
   float* const straight = turned + whole_lines(numbers);
   for_each_image(
       block, scratch,
       [&](const Workplace& place, int64_t image) {
-        spread_gradient(block, output_gradient + image * sizes.output, winners + image * sizes.output, place);
-        gather_columns(block, input + image * sizes.input, place.columns);
-        multiply(block.window(), block.filters, block.pixels(), place.columns, place.pixels, place.gradient,
-                 /*adds=*/true);
-        run_kernel<AddColumns>(block.pixels(), block.filters, static_cast<const float*>(place.pixels),
-                               place.gradient + numbers);
+        const float* const from = input + image * sizes.input;
+        const float* const gradient = output_gradient + image * sizes.output;
+        const int32_t* const winning = winners + image * sizes.output;
+        if (direct) {
+          transpose(block.filters, block.maxima(), gradient, place.maxima);
+          direct_backward_weights(block, from, place.maxima, winning, place.gradient,
+                                  place.gradient + numbers, place.columns);
+        } else {
+          weights_by_products(block, from, gradient, winning, place);
+        }
       },
       [&](const Workplace& place) { std::fill_n(place.gradient, numbers + block.filters, 0.0F); });
   std::fill_n(turned, numbers, 0.0F);
@@ -248,7 +299,7 @@ void conv_block_backward_weights(const ConvBlock& block, const float* input, con
     for (int64_t i = 0; bias_gradient != nullptr && i < block.filters; ++i)
       bias_gradient[i] += place.gradient[numbers + i];
   }
-  transpose(block.window(), block.filters, turned, straight);
+  turn_back(block, turned, straight);
   for (int64_t i = 0; i < numbers; ++i)
     weight_gradient[i] = adds ? weight_gradient[i] + straight[i] : straight[i];
 }

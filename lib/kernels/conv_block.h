@@ -28,6 +28,9 @@ struct ConvBlock {
   int64_t window() const { return channels * kernel * kernel; }  // numbers that make a pixel
 };
 
+// Instead of 0 to 3, which of the four pixels a maximum is: none, for it is rectified.
+inline constexpr int32_t kNoWinner = 4;
+
 // How many numbers each of the functions below needs as `scratch`, and how many int32 forward leaves in
 // `winners` for backward.
 int64_t conv_block_scratch(const ConvBlock& block);

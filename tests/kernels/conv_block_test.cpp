@@ -37,7 +37,9 @@ const std::vector<BlockCase>& block_cases() {
       {block_of(9, 1, 28, 32, 3, 1, 0, 0), 0}, {block_of(2, 3, 9, 5, 3, 1, 1, 1), 1},
       {block_of(1, 2, 12, 17, 5, 2, 2, 2), 2}, {block_of(3, 4, 7, 3, 2, 1, 0, 1), 1},
       {block_of(17, 2, 5, 16, 1, 1, 0, 0), 0}, {block_of(2, 1, 11, 4, 4, 3, 1, 2), 2},
-      {block_of(0, 3, 8, 4, 3, 1, 1, 1), 1},
+      {block_of(0, 3, 8, 4, 3, 1, 1, 1), 1},   {block_of(9, 3, 10, 48, 3, 1, 1, 1), 1},
+      {block_of(5, 2, 11, 16, 5, 1, 2, 2), 2}, {block_of(1, 1, 6, 32, 5, 1, 0, 1), 1},
+      {block_of(3, 17, 6, 16, 3, 1, 1, 1), 1},
   };
   return cases;
 }
@@ -126,6 +128,13 @@ TEST_CASE("not-a-number wins the maximum of a block, and its gradient passes") {
   CHECK(run.output.isinf().sum().item<int64_t>() == 1);
   CHECK(run.of_weight.isnan().all().item<bool>());
   CHECK(run.of_input[0][0][1][0].item<float>() == 1);
+
+  const OnlyUse only(GENERATE(from_range(available_instructions())));
+  const ConvBlock direct = block_of(1, 1, 4, 16, 3, 1, 0, 0);
+  const BlockRun wide =
+      run_block(direct, x, at::ones({16, 1, 3, 3}), at::zeros({16}), at::ones({1, 16, 1, 1}));
+  CHECK(wide.output.isnan().all().item<bool>());
+  CHECK(wide.of_weight.isnan().any(1).any(1).any(1).all().item<bool>());
 }
 
 }  // namespace

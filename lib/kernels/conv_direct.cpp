@@ -1,0 +1,210 @@
+#include "kernels/conv_direct.h"
+
+#include <algorithm>
+#include <bit>
+#include <type_traits>
+#include <utility>
+
+#include "kernels/instructions.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int64_t kMostChannels = 16;
+// Filters at a time: two vectors of AVX-512 have enough sums under way.
+constexpr int64_t kWide = 32, kNarrow = 16;
+
+// Of an image with its padding.
+int64_t padded_height(const ConvBlock& block) { return block.rows - 1 + block.kernel; }
+int64_t padded_width(const ConvBlock& block) { return block.columns - 1 + block.kernel; }
+
+bool is_padded(const ConvBlock& block) {
+  return padded_height(block) != block.height || padded_width(block) != block.width;
+}
+
+// The image, or a copy with its padding in `scratch`.
+const float* padded(const ConvBlock& block, const float* image, float* scratch) {
+  if (!is_padded(block)) return image;
+  const int64_t height = padded_height(block), width = padded_width(block);
+  std::fill_n(scratch, block.channels * height * width, 0.0F);
+  for (int64_t channel = 0; channel < block.channels; ++channel) {
+    for (int64_t y = 0; y < block.height; ++y)
+      std::copy_n(image + (channel * block.height + y) * block.width, block.width,
+                  scratch + (channel * height + y + block.padded_above) * width + block.padded_left);
+  }
+  return scratch;
+}
+
+// The pixels of one channel that four neighbouring windows see, of which a maximum is taken.
+template <int64_t kKernel>
+struct Patch {
+  static constexpr int64_t kSide = kKernel + 1;
+  float pixels[kSide * kSide];
+
+  [[gnu::always_inline]] Patch(const float* corner, int64_t width) {
+    for (int64_t y = 0; y < kSide; ++y) {
+      for (int64_t x = 0; x < kSide; ++x) pixels[y * kSide + x] = corner[y * width + x];
+    }
+  }
+  // What window 0 to 3 has at one of its places.
+  template <size_t kPlace, int64_t kWindow>
+  [[gnu::always_inline]] float at() const {
+    constexpr int64_t place = kPlace;
+    return pixels[(place / kKernel + kWindow / 2) * kSide + place % kKernel + kWindow % 2];
+  }
+};
+
+template <int64_t kKernel>
+using Places = std::make_index_sequence<static_cast<size_t>(kKernel* kKernel)>;
+
+// Adds to four sums of a filter what one channel gives. `weight` is that of the first place.
+template <int64_t kLanes, int64_t kKernel, size_t... kPlaces>
+[[gnu::always_inline]] inline void add_windows(const Patch<kKernel>& patch, const float* weight, float& sum0,
+                                               float& sum1, float& sum2, float& sum3,
+                                               std::index_sequence<kPlaces...>) {
+  ((sum0 += weight[kPlaces * kLanes] * patch.template at<kPlaces, 0>(),
+    sum1 += weight[kPlaces * kLanes] * patch.template at<kPlaces, 1>(),
+    sum2 += weight[kPlaces * kLanes] * patch.template at<kPlaces, 2>(),
+    sum3 += weight[kPlaces * kLanes] * patch.template at<kPlaces, 3>()),
+   ...);
+}
+
+// Four sums each of some filters, and what becomes of them.
+template <int64_t kLanes>
+struct Sums {
+  float at[4][kLanes];
+
+  [[gnu::always_inline]] void take_maxima(float* __restrict maxima, int32_t* __restrict winners) const {
+    for (int64_t i = 0; i < kLanes; ++i) {
+      float best = at[0][i];
+      int32_t winner = 0;
+      for (int32_t k = 1; k < 4; ++k) {
+        const bool wins = at[k][i] > best || at[k][i] != at[k][i];
+        best = wins ? at[k][i] : best;
+        winner = wins ? k : winner;
+      }
+      maxima[i] = best < 0 ? 0.0F : best;
+      winners[i] = best <= 0 ? kNoWinner : winner;
+    }
+  }
+};
+
+template <int64_t kKernel, int64_t kLanes>
+struct Forward {
+  [[gnu::always_inline]] static void run(const ConvBlock* block, const float* image, const float* weight,
+                                         const float* bias, float* maxima, int32_t* winners) {
+    const int64_t filters = block->filters, width = padded_width(*block);
+    const int64_t plane = padded_height(*block) * width;
+    for (int64_t y = 0; y < block->rows / 2; ++y) {
+      for (int64_t x = 0; x < block->columns / 2; ++x) {
+        for (int64_t filter = 0; filter < filters; filter += kLanes) {
+          const float* corner = image + 2 * (y * width + x);
+          const float* of_channel = weight + filter * block->window();
+          Sums<kLanes> sums;
+          for (float* sum : sums.at) std::copy_n(bias + filter, kLanes, sum);
+          for (int64_t channel = 0; channel < block->channels; ++channel) {
+            const Patch<kKernel> patch(corner, width);
+            for (int64_t i = 0; i < kLanes; ++i)
+              add_windows<kLanes>(patch, of_channel + i, sums.at[0][i], sums.at[1][i], sums.at[2][i],
+                                  sums.at[3][i], Places<kKernel>());
+            corner += plane;
+            of_channel += kKernel * kKernel * kLanes;
+          }
+          sums.take_maxima(maxima, winners);
+          maxima += kLanes;
+          winners += kLanes;
+        }
+      }
+    }
+  }
+};
+
+// The gradient of a maximum if it comes from that pixel, else 0, without a branch.
+[[gnu::always_inline]] inline float where(bool is_winner, float gradient) {
+  return std::bit_cast<float>(std::bit_cast<int32_t>(gradient) & -static_cast<int32_t>(is_winner));
+}
+
+// Adds to the gradients of one channel's weights of a filter what the gradient of a maximum gives.
+template <int64_t kLanes, int64_t kKernel, size_t... kPlaces>
+[[gnu::always_inline]] inline void add_gradients(const Patch<kKernel>& patch, float gradient, int32_t winner,
+                                                 float* __restrict weight, std::index_sequence<kPlaces...>) {
+  const float of0 = where(winner == 0, gradient), of1 = where(winner == 1, gradient),
+              of2 = where(winner == 2, gradient), of3 = where(winner == 3, gradient);
+  ((weight[kPlaces * kLanes] = weight[kPlaces * kLanes] + of0 * patch.template at<kPlaces, 0>() +
+                               of1 * patch.template at<kPlaces, 1>() + of2 * patch.template at<kPlaces, 2>() +
+                               of3 * patch.template at<kPlaces, 3>()),
+   ...);
+}
+
+template <int64_t kKernel, int64_t kLanes>
+struct BackwardWeights {
+  [[gnu::always_inline]] static void run(const ConvBlock* block, const float* image, const float* gradient,
+                                         const int32_t* winners, float* __restrict weight_gradient,
+                                         float* __restrict bias_gradient) {
+    const int64_t filters = block->filters, width = padded_width(*block);
+    const int64_t plane = padded_height(*block) * width;
+    for (int64_t y = 0; y < block->rows / 2; ++y) {
+      for (int64_t x = 0; x < block->columns / 2; ++x) {
+        for (int64_t filter = 0; filter < filters; filter += kLanes) {
+          const float* corner = image + 2 * (y * width + x);
+          float* of_channel = weight_gradient + filter * block->window();
+          for (int64_t channel = 0; channel < block->channels; ++channel) {
+            const Patch<kKernel> patch(corner, width);
+            for (int64_t i = 0; i < kLanes; ++i)
+              add_gradients<kLanes>(patch, gradient[i], winners[i], of_channel + i, Places<kKernel>());
+            corner += plane;
+            of_channel += kKernel * kKernel * kLanes;
+          }
+          for (int64_t i = 0; i < kLanes; ++i)
+            bias_gradient[filter + i] += where(winners[i] != kNoWinner, gradient[i]);
+          gradient += kLanes;
+          winners += kLanes;
+        }
+      }
+    }
+  }
+};
+
+// Calls call(kernel, lanes), both as constants.
+template <class Call>
+void with_sizes(const ConvBlock& block, const Call& call) {
+  const auto with_lanes = [&](auto kernel) {
+    direct_lanes(block) == kWide ? call(kernel, std::integral_constant<int64_t, kWide>())
+                                 : call(kernel, std::integral_constant<int64_t, kNarrow>());
+  };
+  block.kernel == 3 ? with_lanes(std::integral_constant<int64_t, 3>())
+                    : with_lanes(std::integral_constant<int64_t, 5>());
+}
+
+}  // namespace
+
+bool is_direct(const ConvBlock& block) {
+  return (block.kernel == 3 || block.kernel == 5) && block.stride == 1 && block.channels <= kMostChannels &&
+         block.filters % kNarrow == 0;
+}
+
+int64_t direct_lanes(const ConvBlock& block) { return block.filters % kWide == 0 ? kWide : kNarrow; }
+
+int64_t direct_scratch(const ConvBlock& block) {
+  return is_padded(block) ? block.channels * padded_height(block) * padded_width(block) : 0;
+}
+
+void direct_forward(const ConvBlock& block, const float* image, const float* weight, const float* bias,
+                    float* maxima, int32_t* winners, float* scratch) {
+  const float* const from = padded(block, image, scratch);
+  with_sizes(block, [&](auto kernel, auto lanes) {
+    run_kernel<Forward<kernel, lanes>>(&block, from, weight, bias, maxima, winners);
+  });
+}
+
+void direct_backward_weights(const ConvBlock& block, const float* image, const float* maxima_gradient,
+                             const int32_t* winners, float* weight_gradient, float* bias_gradient,
+                             float* scratch) {
+  const float* const from = padded(block, image, scratch);
+  with_sizes(block, [&](auto kernel, auto lanes) {
+    run_kernel<BackwardWeights<kernel, lanes>>(&block, from, maxima_gradient, winners, weight_gradient,
+                                               bias_gradient);
+  });
+}
+
+}  // namespace dtrain
