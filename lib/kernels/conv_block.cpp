@@ -204,6 +204,16 @@ void weights_by_products(const ConvBlock& block, const float* image, const float
                          place.gradient + block.window() * block.filters);
 }
 
+// `turned`: the weight, [window, filters].
+void input_by_products(const ConvBlock& block, const float* output_gradient, const int32_t* winners,
+                       const float* turned, float* image_gradient, const Workplace& place) {
+  spread_gradient(block, output_gradient, winners, place);
+  transpose(block.pixels(), block.filters, place.pixels, place.planes);
+  multiply(block.window(), block.pixels(), block.filters, turned, place.planes, place.columns,
+           /*adds=*/false);
+  scatter_columns(block, place.columns, image_gradient);
+}
+
 struct ImageSizes {
   int64_t input;
   int64_t output;
@@ -257,14 +267,25 @@ void conv_block_forward(const ConvBlock& block, const float* input, const float*
 void conv_block_backward_input(const ConvBlock& block, const float* output_gradient, const int32_t* winners,
                                const float* weight, float* input_gradient, float* scratch) {
   const ImageSizes sizes(block);
-  float* const turned = scratch + kGroups * Workplace::size(block);  // the weight, [window, filters]
-  transpose(block.filters, block.window(), weight, turned);
+  const bool direct = has_direct_input(block);
+  float* const turned = scratch + kGroups * Workplace::size(block);
+  if (direct) {
+    const int64_t of_filter = block.window(), places = block.kernel * block.kernel;
+    for (int64_t at = 0; at < block.filters * of_filter; at += of_filter)
+      transpose(block.channels, places, weight + at, turned + at);
+  } else {
+    transpose(block.filters, block.window(), weight, turned);
+  }
   for_each_image(block, scratch, [&](const Workplace& place, int64_t image) {
-    spread_gradient(block, output_gradient + image * sizes.output, winners + image * sizes.output, place);
-    transpose(block.pixels(), block.filters, place.pixels, place.planes);
-    multiply(block.window(), block.pixels(), block.filters, turned, place.planes, place.columns,
-             /*adds=*/false);
-    scatter_columns(block, place.columns, input_gradient + image * sizes.input);
+    const float* const gradient = output_gradient + image * sizes.output;
+    const int32_t* const winning = winners + image * sizes.output;
+    float* const to = input_gradient + image * sizes.input;
+    if (direct) {
+      transpose(block.filters, block.maxima(), gradient, place.maxima);
+      direct_backward_input(block, place.maxima, winning, turned, to, place.columns);
+    } else {
+      input_by_products(block, gradient, winning, turned, to, place);
+    }
   });
 }
 

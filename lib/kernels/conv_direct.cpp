@@ -10,17 +10,9 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kMostChannels = 16;
+constexpr int64_t kMostWeights = 40'000;  // more do not stay near enough to the core
 // Filters at a time: two vectors of AVX-512 have enough sums under way.
 constexpr int64_t kWide = 32, kNarrow = 16;
-
-// Of an image with its padding.
-int64_t padded_height(const ConvBlock& block) { return block.rows - 1 + block.kernel; }
-int64_t padded_width(const ConvBlock& block) { return block.columns - 1 + block.kernel; }
-
-bool is_padded(const ConvBlock& block) {
-  return padded_height(block) != block.height || padded_width(block) != block.width;
-}
 
 // The image, or a copy with its padding in `scratch`.
 const float* padded(const ConvBlock& block, const float* image, float* scratch) {
@@ -179,14 +171,14 @@ void with_sizes(const ConvBlock& block, const Call& call) {
 }  // namespace
 
 bool is_direct(const ConvBlock& block) {
-  return (block.kernel == 3 || block.kernel == 5) && block.stride == 1 && block.channels <= kMostChannels &&
-         block.filters % kNarrow == 0;
+  return (block.kernel == 3 || block.kernel == 5) && block.stride == 1 && block.filters % kNarrow == 0 &&
+         block.window() * block.filters <= kMostWeights;
 }
 
 int64_t direct_lanes(const ConvBlock& block) { return block.filters % kWide == 0 ? kWide : kNarrow; }
 
 int64_t direct_scratch(const ConvBlock& block) {
-  return is_padded(block) ? block.channels * padded_height(block) * padded_width(block) : 0;
+  return 2 * block.channels * padded_height(block) * padded_width(block);
 }
 
 void direct_forward(const ConvBlock& block, const float* image, const float* weight, const float* bias,

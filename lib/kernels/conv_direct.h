@@ -1,5 +1,5 @@
-// The parts of a convolution block (kernels/conv_block.h) for images of few channels, where a matrix product
-// would be too narrow: sums stay in registers from the pixels of the image to the maximum.
+// The parts of a convolution block (kernels/conv_block.h) for small windows and few filters, without matrix
+// products: sums stay in registers from the pixels of the image to the maximum.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,14 @@ bool is_direct(const ConvBlock& block);
 // How many numbers each of them needs as `scratch`.
 int64_t direct_scratch(const ConvBlock& block);
 
-// Weights are in groups of so many filters, [filters / lanes, window, lanes].
+// Of an image with its padding.
+inline int64_t padded_height(const ConvBlock& block) { return block.rows - 1 + block.kernel; }
+inline int64_t padded_width(const ConvBlock& block) { return block.columns - 1 + block.kernel; }
+inline bool is_padded(const ConvBlock& block) {
+  return padded_height(block) != block.height || padded_width(block) != block.width;
+}
+
+// In the next two, weights are in groups of so many filters, [filters / lanes, window, lanes].
 int64_t direct_lanes(const ConvBlock& block);
 
 // One image, [channels, height, width]. `maxima` and `winners` are [maxima, filters].
@@ -25,5 +32,13 @@ void direct_forward(const ConvBlock& block, const float* image, const float* wei
 void direct_backward_weights(const ConvBlock& block, const float* image, const float* maxima_gradient,
                              const int32_t* winners, float* weight_gradient, float* bias_gradient,
                              float* scratch);
+
+// Whether the next function can compute a block that is_direct().
+bool has_direct_input(const ConvBlock& block);
+
+// The gradient of one image from that of the maxima. Here the weight is [filters, kernel, kernel, channels].
+// Passes over those filters only whose maximum was not rectified, and their pixel only.
+void direct_backward_input(const ConvBlock& block, const float* maxima_gradient, const int32_t* winners,
+                           const float* weight, float* image_gradient, float* scratch);
 
 }  // namespace dtrain

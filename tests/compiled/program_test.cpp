@@ -86,7 +86,7 @@ TEST_CASE("a program computes what autograd does in float64, for each list of la
   for (const std::vector<LayerSpec>& layers : compiled_cases()) {
     const LayerPlan plan = place_layers(layers, kInputShape, 5);
     REQUIRE(plan.problems.empty());
-    INFO(examples << " examples, " << layers.size() << " layers from " << layers[0].kind);
+    INFO(to_string(instructions()) << ": " << examples << " examples, " << layers.size() << " layers from " << layers[0].kind);
     const auto model = build_model(plan, at::kFloat, 3), exact = build_model(plan, at::kDouble, 3);
     write_variables(*exact, [&] {
       Variables all = copy_variables(*model);
@@ -96,7 +96,7 @@ TEST_CASE("a program computes what autograd does in float64, for each list of la
     CHECK(reason_not_to_compile(model->layers(), "float32", TrainSpec()) == "");
     const std::vector<at::Tensor> gradients = allocate_gradients(*model);
     Program program(*model, examples, gradients);
-    at::manual_seed(1);
+    at::manual_seed(2);  // with 1, two numbers of which a maximum is taken differ by 1e-8
     const at::Tensor inputs = at::randn({examples, 1, 5, 6});
     const at::Tensor kept = inputs.clone();
     // In float64 other numbers would be drawn.
