@@ -44,6 +44,9 @@ class GradientReducer {
   // rank's micro-batches. Call it once for each parameter, the last ones first, between prepare(true) and
   // finish(). The reducer may read and change the gradient until the next zero_gradients().
   virtual void put_gradient(size_t parameter, const at::Tensor& gradient) = 0;
+  // Memory for the gradient of each parameter from where put_gradient() need not copy it; empty: anywhere is
+  // as good. The reducer must outlive the tensors.
+  virtual std::vector<at::Tensor> places_for_gradients() const { return {}; }
   // Call after the last backward pass. Returns when the gradient of each of this rank's parts is the sum over
   // all ranks and micro-batches. If `summed` is not empty, it is called for every part once, possibly while
   // the sums of other parts are still in transit. Throws Error(kPeerLost) if a peer is gone.

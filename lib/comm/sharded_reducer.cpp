@@ -48,6 +48,7 @@ ShardedReducer::ShardedReducer(const std::vector<at::Tensor>& parameters, Placem
 // No tensor may outlive the segment whose memory it uses.
 ShardedReducer::~ShardedReducer() {
   zero_gradients();
+  for (ParameterPart& part : parts_) part.values.mutable_grad() = at::Tensor();
   if (placement_ != Placement::kShared) return;
   for (at::Tensor& parameter : parameters_) parameter.set_data(parameter.detach().clone());
 }
@@ -72,8 +73,9 @@ void ShardedReducer::make_parts() {
     const auto begin = static_cast<int64_t>(piece.within) / element;
     const auto count = static_cast<int64_t>(piece.bytes) / element;
     at::Tensor values = flat.narrow(0, begin, count);
-    values.mutable_grad() = at::zeros_like(values);
-    sums_.push_back(data_of(values.grad()));
+    // No other rank reads this part of this rank's area.
+    values.mutable_grad() =
+        at::from_blob(gradients(rank_) + piece.offset, values.sizes(), values.options().requires_grad(false));
     parts_.push_back({piece.parameter, begin, std::move(values)});
   }
 }
@@ -100,18 +102,29 @@ void ShardedReducer::put_gradient(size_t parameter, const at::Tensor& gradient) 
   parameters_[parameter].mutable_grad() = gradient;
 }
 
+// Those of this rank's area.
+std::vector<at::Tensor> ShardedReducer::places_for_gradients() const {
+  std::vector<at::Tensor> places;
+  std::byte* place = gradients(rank_);
+  for (const at::Tensor& parameter : parameters_) {
+    places.push_back(at::from_blob(place, parameter.sizes(), parameter.options().requires_grad(false)));
+    place += whole_lines(parameter.nbytes());
+  }
+  return places;
+}
+
 void ShardedReducer::finish(const PartsSummed& summed) {
   std::vector<at::Tensor> local;
   for (size_t i = 0; i < parameters_.size(); ++i) local.push_back(local_gradient(i));
   for (const Piece& piece : pieces_) {
-    if (piece.owner == rank_) continue;
-    std::memcpy(gradients(rank_) + piece.offset, data_of(local[piece.parameter]) + piece.within, piece.bytes);
+    std::byte* const from = data_of(local[piece.parameter]) + piece.within;
+    std::byte* const to = gradients(rank_) + piece.offset;
+    if (piece.owner != rank_ && from != to) std::memcpy(to, from, piece.bytes);
   }
   on_wait_();
   wait_for_peers();  // the others' gradients for this rank are there, and all have finished the last step
-  size_t part = 0;
   for (const Piece& piece : pieces_) {
-    if (piece.owner == rank_) sum(piece, data_of(local[piece.parameter]) + piece.within, sums_[part++]);
+    if (piece.owner == rank_) sum(piece, data_of(local[piece.parameter]) + piece.within);
   }
   if (summed && !parts_.empty()) summed(all_of(parts_.size()));
 }
@@ -149,13 +162,13 @@ at::Tensor ShardedReducer::local_gradient(size_t parameter) const {
 }
 
 // Sums in the order of the ranks, so that the same gradients always give the same bits.
-void ShardedReducer::sum(const Piece& piece, const std::byte* own, std::byte* sum) {
+void ShardedReducer::sum(const Piece& piece, const std::byte* own) {
   std::vector<const std::byte*> inputs;
   for (int other = 0; other < size_; ++other) {
     inputs.push_back(other == rank_ ? own : gradients(other) + piece.offset);
   }
   const at::ScalarType type = parameters_[piece.parameter].scalar_type();
-  sum_arrays(type, inputs, {sum}, piece.bytes / at::elementSize(type));
+  sum_arrays(type, inputs, {gradients(rank_) + piece.offset}, piece.bytes / at::elementSize(type));
 }
 
 void ShardedReducer::wait_for_peers() {

@@ -42,6 +42,7 @@ class ShardedReducer : public GradientReducer {
   void zero_gradients() override;
   void prepare(bool last) override;
   void put_gradient(size_t parameter, const at::Tensor& gradient) override;
+  std::vector<at::Tensor> places_for_gradients() const override;
   void finish(const PartsSummed& summed) override;
   void share_update() override;
 
@@ -62,7 +63,7 @@ class ShardedReducer : public GradientReducer {
   std::byte* variables() const;          // the last area
   std::byte* values_of(const Piece& piece) const;
   at::Tensor local_gradient(size_t parameter) const;
-  void sum(const Piece& piece, const std::byte* own, std::byte* sum);
+  void sum(const Piece& piece, const std::byte* own);
   void wait_for_peers();
 
   std::vector<at::Tensor> parameters_;
@@ -75,8 +76,7 @@ class ShardedReducer : public GradientReducer {
   std::vector<Piece> pieces_;
   size_t area_bytes_ = 0;
   std::vector<ParameterPart> parts_;
-  std::vector<std::byte*> sums_;  // for each part
-  SharedSegment segment_;         // one area of gradients for each rank, and one of variables
+  SharedSegment segment_;  // one area of gradients for each rank, and one of variables
 };
 
 }  // namespace dtrain

@@ -17,13 +17,23 @@ template <typename T>
 using SumOf = std::conditional_t<std::is_same_v<T, c10::Half> || std::is_same_v<T, c10::BFloat16>, float, T>;
 
 // Two inputs and at most two outputs is the commonest case. One pass hides the time to fetch cache lines that
-// another core wrote, which saves a third of the time.
+// another core wrote, which saves a third of the time. An output may be an input, so the compiler makes
+// vectors only of a few sums in a memory of their own.
 template <typename T>
 void sum_two(const T* first, const T* second, T* out, T* copy, size_t count) {
-  for (size_t i = 0; i < count; ++i) {
-    const T sum = static_cast<T>(static_cast<SumOf<T>>(first[i]) + static_cast<SumOf<T>>(second[i]));
-    out[i] = sum;
-    copy[i] = sum;
+  constexpr size_t kAtOnce = 64;
+  size_t begin = 0;
+  for (; begin + kAtOnce <= count; begin += kAtOnce) {
+    T sums[kAtOnce];
+    for (size_t i = 0; i < kAtOnce; ++i)
+      sums[i] =
+          static_cast<T>(static_cast<SumOf<T>>(first[begin + i]) + static_cast<SumOf<T>>(second[begin + i]));
+    std::copy_n(sums, kAtOnce, out + begin);
+    if (copy != out) std::copy_n(sums, kAtOnce, copy + begin);
+  }
+  for (; begin < count; ++begin) {
+    out[begin] = static_cast<T>(static_cast<SumOf<T>>(first[begin]) + static_cast<SumOf<T>>(second[begin]));
+    copy[begin] = out[begin];
   }
 }
 

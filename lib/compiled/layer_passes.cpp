@@ -104,7 +104,11 @@ const std::vector<LayerPasses> kPasses = {
     {.kind = "gelu", .forward = gelu, .backward_input = gelu_to_input, .reads_input = true},
     {.kind = "tanh", .forward = tanh, .backward_input = tanh_to_input, .reads_output = true},
     {.kind = "sigmoid", .forward = sigmoid, .backward_input = sigmoid_to_input, .reads_output = true},
-    {.kind = "dropout", .forward = dropout, .backward_input = dropout_to_input, .kept = numbers_of},
+    {.kind = "dropout",
+     .forward = dropout,
+     .backward_input = dropout_to_input,
+     .only_in_training = true,
+     .kept = numbers_of},
 };
 
 ConvBlock conv_block(const LayerWork& work) {

@@ -36,10 +36,11 @@ struct LayerPasses {
   // Of a layer without weights, input_gradient may be output_gradient.
   void (*backward_input)(const LayerWork& work) = nullptr;
   void (*backward_weights)(const LayerWork& work, bool adds) = nullptr;  // null: there are none
-  bool reads_input = false;                                              // in backward
-  bool reads_output = false;                                             // in backward
-  int64_t (*scratch)(const LayerWork& work) = nullptr;                   // how many numbers; null: none
-  int64_t (*kept)(const LayerWork& work) = nullptr;                      // how many numbers; null: none
+  bool only_in_training = false;                        // in evaluation the output is the input
+  bool reads_input = false;                             // in backward
+  bool reads_output = false;                            // in backward
+  int64_t (*scratch)(const LayerWork& work) = nullptr;  // how many numbers; null: none
+  int64_t (*kept)(const LayerWork& work) = nullptr;     // how many numbers; null: none
 };
 
 // The passes of one or several layers at once.

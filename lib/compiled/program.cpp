@@ -72,20 +72,27 @@ std::vector<at::Tensor> allocate_gradients(const Model& model) {
 
 Program::Program(const Model& model, int64_t examples, const std::vector<at::Tensor>& gradients)
     : examples_(examples) {
-  add_layers(model, gradients);
-  lay_out();
+  add_layers(model, &gradients);
+  lay_out(/*goes_back=*/true);
 }
 
-void Program::add_layers(const Model& model, const std::vector<at::Tensor>& gradients) {
+Program::Program(const Model& model, int64_t examples) : examples_(examples) {
+  add_layers(model, nullptr);
+  lay_out(/*goes_back=*/false);
+}
+
+void Program::add_layers(const Model& model, const std::vector<at::Tensor>* gradients) {
   std::map<std::string, Parameter> parameters;
   size_t number = 0;
-  for (const auto& named : model.named_parameters())
-    parameters[named.key()] = {named.value(), gradients[number++].mutable_data_ptr<float>()};
+  for (const auto& named : model.named_parameters()) {
+    float* const gradient = gradients == nullptr ? nullptr : (*gradients)[number++].mutable_data_ptr<float>();
+    parameters[named.key()] = {named.value(), gradient};
+  }
   const std::vector<PlacedLayer>& layers = model.layers();
   for (size_t i = 0, next = 0; i < layers.size(); i = next) {
     const auto [passes, together] = match_layers(layers, i);
     next = i + together;
-    if (passes->forward == nullptr) continue;
+    if (passes->forward == nullptr || (gradients == nullptr && passes->only_in_training)) continue;
     const PlacedLayer& layer = layers[i];
     LayerWork& work = steps_.emplace_back(Step{passes, {}}).work;
     work.layer = &layer;
@@ -104,7 +111,7 @@ void Program::add_layers(const Model& model, const std::vector<at::Tensor>& grad
 
 // The gradient of a value takes the place of the gradient of what a layer without weights makes of it, and
 // the value itself that of its result if no backward pass reads it.
-void Program::lay_out() {
+void Program::lay_out(bool goes_back) {
   Layout layout;
   float* scratch = nullptr;
   int64_t scratch_size = 0;
@@ -113,7 +120,7 @@ void Program::lay_out() {
     const bool in_place = i > 0 && !passes->reads_input && !steps_[i - 1].passes->reads_output;
     if (!in_place) layout.add(&work.output, examples_ * work.outputs);
     const bool passes_on = i + 1 < steps_.size() && steps_[i + 1].passes->backward_weights == nullptr;
-    if (!passes_on) layout.add(&work.output_gradient, examples_ * work.outputs);
+    if (goes_back && !passes_on) layout.add(&work.output_gradient, examples_ * work.outputs);
     if (passes->kept != nullptr) layout.add(&work.kept, passes->kept(work));
     if (passes->scratch != nullptr) scratch_size = std::max(scratch_size, passes->scratch(work));
   }
@@ -141,7 +148,7 @@ void Program::lay_out() {
         .view({examples_, last.outputs});
   };
   outputs_ = view_of(last.output);
-  output_gradient_ = view_of(last.output_gradient);
+  if (goes_back) output_gradient_ = view_of(last.output_gradient);
 }
 
 const at::Tensor& Program::forward(const at::Tensor& inputs) {

@@ -19,8 +19,10 @@ std::vector<at::Tensor> allocate_gradients(const Model& model);
 // empty.
 class Program {
  public:
-  // Gradients of parameters go to `gradients`. Both arguments must outlive the program.
+  // For training. Gradients of parameters go to `gradients`. Both arguments must outlive the program.
   Program(const Model& model, int64_t examples, const std::vector<at::Tensor>& gradients);
+  // For evaluation: without dropout, and forward() only.
+  Program(const Model& model, int64_t examples);
 
   // `inputs`: [examples, the model's input shape], which must last until backward(). Returns the outputs,
   // [examples, outputs], a view of the program's memory.
@@ -36,8 +38,9 @@ class Program {
     LayerWork work;
   };
 
-  void add_layers(const Model& model, const std::vector<at::Tensor>& gradients);
-  void lay_out();
+  // `gradients` is null in evaluation.
+  void add_layers(const Model& model, const std::vector<at::Tensor>* gradients);
+  void lay_out(bool goes_back);
 
   std::vector<Step> steps_;  // of the layers that compute something: flatten does not
   int64_t examples_;

@@ -1,5 +1,6 @@
 #include "kernels/transpose.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -44,14 +45,20 @@ template <int kStep>
 
 struct Transpose {
   [[gnu::always_inline]] static void run(int64_t rows, int64_t columns, const float* from, float* to) {
-    const int64_t whole_rows = rows / kSide * kSide, whole_columns = columns / kSide * kSide;
-    for (int64_t row = 0; row < whole_rows; row += kSide) {
-      for (int64_t column = 0; column < whole_columns; column += kSide)
-        transpose_block(from + row * columns + column, columns, to + column * rows + row, rows);
+    if (rows < kSide || columns < kSide) {
+      for (int64_t row = 0; row < rows; ++row) {
+        for (int64_t column = 0; column < columns; ++column)
+          to[column * rows + row] = from[row * columns + column];
+      }
+      return;
     }
-    for (int64_t row = 0; row < rows; ++row) {
-      for (int64_t column = row < whole_rows ? whole_columns : 0; column < columns; ++column)
-        to[column * rows + row] = from[row * columns + column];
+    // The last blocks overlap those before them, where a side is no multiple of a block's.
+    for (int64_t next_row = 0; next_row < rows; next_row += kSide) {
+      const int64_t row = std::min(next_row, rows - kSide);
+      for (int64_t next_column = 0; next_column < columns; next_column += kSide) {
+        const int64_t column = std::min(next_column, columns - kSide);
+        transpose_block(from + row * columns + column, columns, to + column * rows + row, rows);
+      }
     }
   }
 };

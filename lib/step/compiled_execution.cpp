@@ -26,7 +26,8 @@ void require_classes(const at::Tensor& targets, int64_t classes) {
 class CompiledExecution : public StepExecution {
  public:
   explicit CompiledExecution(const StepParts& parts)
-      : parts_(parts), eager_(make_eager_execution(parts)), gradients_(allocate_gradients(parts.model)) {
+      : parts_(parts), gradients_(parts.reducer.places_for_gradients()) {
+    if (gradients_.empty()) gradients_ = allocate_gradients(parts.model);
     for (const double weight : parts.train.loss.class_weights.weights)
       class_weights_.push_back(static_cast<float>(weight));
   }
@@ -52,7 +53,18 @@ class CompiledExecution : public StepExecution {
     return sums;
   }
 
-  MetricSums evaluate(const Share& share) override { return eager_->evaluate(share); }
+  MetricSums evaluate(const Share& share) override {
+    const at::NoGradGuard no_grad;
+    MetricSums sums;
+    for (const MicroBatch& micro_batch : share.micro_batches) {
+      const Batch batch = micro_batch.assemble();
+      const at::Tensor inputs = batch.inputs.contiguous();
+      std::unique_ptr<Program>& program = evaluations_[batch.size()];
+      if (!program) program = std::make_unique<Program>(parts_.model, batch.size());
+      sums.add_evaluated(parts_.objective, program->forward(inputs), batch.targets);
+    }
+    return sums;
+  }
 
  private:
   // Forward and backward over a micro-batch; every example's loss is multiplied by `weight`.
@@ -99,10 +111,11 @@ class CompiledExecution : public StepExecution {
   }
 
   StepParts parts_;
-  std::unique_ptr<StepExecution> eager_;
-  std::vector<at::Tensor> gradients_;                     // of each parameter
-  std::map<int64_t, std::unique_ptr<Program>> programs_;  // by the number of examples
-  std::vector<float> class_weights_;                      // empty: all are 1
+  std::vector<at::Tensor> gradients_;  // of each parameter
+  // By the number of examples.
+  std::map<int64_t, std::unique_ptr<Program>> programs_;
+  std::map<int64_t, std::unique_ptr<Program>> evaluations_;
+  std::vector<float> class_weights_;  // empty: all are 1
 };
 
 }  // namespace

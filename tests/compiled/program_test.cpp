@@ -86,7 +86,8 @@ TEST_CASE("a program computes what autograd does in float64, for each list of la
   for (const std::vector<LayerSpec>& layers : compiled_cases()) {
     const LayerPlan plan = place_layers(layers, kInputShape, 5);
     REQUIRE(plan.problems.empty());
-    INFO(to_string(instructions()) << ": " << examples << " examples, " << layers.size() << " layers from " << layers[0].kind);
+    INFO(to_string(instructions()) << ": " << examples << " examples, " << layers.size() << " layers from "
+                                   << layers[0].kind);
     const auto model = build_model(plan, at::kFloat, 3), exact = build_model(plan, at::kDouble, 3);
     write_variables(*exact, [&] {
       Variables all = copy_variables(*model);
@@ -111,6 +112,20 @@ TEST_CASE("a program computes what autograd does in float64, for each list of la
         CHECK(error_of(passed.gradients[i], expected.gradients[i] * (adds ? 2 : 1)) < 1e-5);
     }
     CHECK(at::equal(inputs, kept));  // nothing works in place there
+  }
+}
+
+TEST_CASE("a program of an evaluation computes what the model does, without dropout") {
+  const OnlyUse only(GENERATE(from_range(available_instructions())));
+  for (const std::vector<LayerSpec>& layers : compiled_cases()) {
+    const auto model = build_model(place_layers(layers, kInputShape, 5), at::kFloat, 3);
+    model->eval();
+    Program program(*model, 13);
+    const at::Tensor inputs = at::randn({13, 1, 5, 6}), kept = inputs.clone();
+    const at::Tensor expected = model->forward(inputs).detach();
+    CHECK(error_of(program.forward(inputs), expected) < 1e-5);
+    CHECK(error_of(program.forward(inputs), expected) < 1e-5);
+    CHECK(at::equal(inputs, kept));
   }
 }
 
