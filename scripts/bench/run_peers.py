@@ -24,6 +24,7 @@ WARM_UP = 2  # windows
 STEPS_OF_WINDOW = {"mlp": 200, "cnn": 50}
 TIMEOUT = 600  # seconds, of one run
 PEAK = "VmHWM"
+PEERS = {"torch": "torch", "tensorflow": "tensorflow-cpu", "jax": "jax"}  # environments, and the packages to name
 
 
 @dataclasses.dataclass
@@ -43,11 +44,16 @@ class Run:
 
 
 def contenders(options):
-    python = {peer: str(options.environments / peer / "bin" / "python") for peer in ("torch", "tensorflow")}
-    peer_options = ["--model={model}", f"--data={options.data}", f"--batch={BATCH}", "--replicas=2"]
-    peer_options += ["--steps={steps}", "--window={window}"]
+    python = {peer: str(options.environments / peer / "bin" / "python") for peer in PEERS}
+
+    def workload(replicas):
+        work = ["--model={model}", f"--data={options.data}", f"--batch={BATCH}", "--steps={steps}", "--window={window}"]
+        return [*work, f"--replicas={replicas}"]
+
+    by_hand = [str(options.libtorch), "{model}", options.dataset, str(options.data), str(BATCH), "{steps}", "{window}"]
+    jax = [python["jax"], str(HERE / "jax_scan.py")]
     torchrun = [python["torch"], "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
-    tensorflow = [python["tensorflow"], str(HERE / "tensorflow_mirrored.py"), *peer_options]
+    tensorflow = [python["tensorflow"], str(HERE / "tensorflow_mirrored.py"), *workload(2)]
 
     def dtrain(name, replicas, kind):
         settings = {
@@ -68,12 +74,16 @@ def contenders(options):
         Contender(
             "PyTorch DDP, 2 ranks",
             2,
-            [*torchrun, str(HERE / "torch_ddp.py"), *peer_options],
+            [*torchrun, str(HERE / "torch_ddp.py"), *workload(2)],
             environment={"OMP_NUM_THREADS": "1"},
         ),
         Contender("TensorFlow, own loop, 2 replicas", 2, [*tensorflow, "--loop=steps"], False),
         Contender("TensorFlow, Keras fit, 2 replicas", 2, [*tensorflow, "--loop=fit"], False),
+        Contender("JAX, 2 devices", 2, [*jax, *workload(2)], False),
         dtrain("dtrain, one device", 1, "one_device"),
+        Contender("JAX, one core", 1, [*jax, *workload(1)]),
+        Contender("LibTorch by hand, one core", 1, by_hand),
+        Contender("torch.compile, one core", 1, [python["torch"], str(HERE / "torch_compile.py"), *workload(1)]),
     ]
 
 
@@ -156,23 +166,24 @@ def spread(values, form):
     return f"{form.format(statistics.median(values))} ({form.format(min(values))} to {form.format(max(values))})"
 
 
-def table(model, names, runs):
+def table(model, everyone, runs):
     """One row a contender: medians over the rounds, the lowest and the highest beside them."""
-    ours = statistics.median(run.examples_per_second for run in runs[names[0]])
+    rate_of = {name: statistics.median(run.examples_per_second for run in of_name) for name, of_name in runs.items()}
+    ours = {one.replicas: rate_of[one.name] for one in everyone if one.name.startswith("dtrain")}
     lines = [
         f"| {model.upper()} | examples/s | dtrain is faster by | first step, s | memory a replica, MB |",
         "| --- | ---: | ---: | ---: | ---: |",
     ]
-    for name in names:
+    for contender in everyone:
+        name = contender.name
         rates = [run.examples_per_second for run in runs[name]]
-        ratio = "" if name.startswith("dtrain") else f"{ours / statistics.median(rates):.2f} x"
+        ratio = "" if name.startswith("dtrain") else f"{ours[contender.replicas] / rate_of[name]:.2f} x"
         lines.append(
             f"| {name} | {spread(rates, '{:,.0f}')} | {ratio} | "
             f"{spread([run.first_step for run in runs[name]], '{:.2f}')} | "
             f"{statistics.median(run.peak_memory for run in runs[name]) / 1e6:,.0f} |"
         )
-    alone = statistics.median(run.examples_per_second for run in runs[names[-1]])
-    lines.append(f"\nScaling efficiency of dtrain at 2 replicas (weak): {ours / alone / 2:.2f}.\n")
+    lines.append(f"\nScaling efficiency of dtrain at 2 replicas (weak): {ours[2] / ours[1] / 2:.2f}.\n")
     return lines
 
 
@@ -193,13 +204,15 @@ def system():
 
 def heading(options, names):
     show = "import importlib.metadata as m; print(m.version('{}'))"
-    bin_of = options.environments
-    torch = version_of([bin_of / "torch/bin/python", "-c", show.format("torch")])
-    tensorflow = version_of([bin_of / "tensorflow/bin/python", "-c", show.format("tensorflow-cpu")])
+    versions = {
+        peer: version_of([options.environments / peer / "bin/python", "-c", show.format(package)])
+        for peer, package in PEERS.items()
+    }
     return [
         f"{processor()}, {len(os.sched_getaffinity(0))} cores; {system()}; "
         f"{datetime.date.today().isoformat()}.",
-        f"{version_of([options.program, '--version'])}; PyTorch {torch}; TensorFlow {tensorflow}; "
+        f"{version_of([options.program, '--version'])}; PyTorch {versions['torch']}; "
+        f"TensorFlow {versions['tensorflow']}; JAX {versions['jax']}; "
         f"data: {options.dataset}; {options.rounds} rounds, {len(names)} contenders in turn. Medians (lowest to highest).",
         "",
     ]
@@ -208,6 +221,7 @@ def heading(options, names):
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", type=pathlib.Path, required=True)
+    parser.add_argument("--libtorch", type=pathlib.Path, required=True, help="the program of libtorch_by_hand.cpp")
     parser.add_argument("--environments", type=pathlib.Path, required=True)
     parser.add_argument("--data", type=pathlib.Path, required=True)
     parser.add_argument("--dataset", required=True)
@@ -236,7 +250,7 @@ def main():
                 )
     lines = heading(options, names)
     for model in models:
-        lines += table(model, names, runs[model])
+        lines += table(model, everyone, runs[model])
     text = "\n".join(lines)
     print(text)
     if options.out:
