@@ -121,7 +121,7 @@ TEST_CASE("over hosts a leader that does not come is an error of its kind on eve
           if (error.code() == ExitCode::kPeerLost) ++peer_lost;
         }
       },
-      std::chrono::milliseconds(500), 2);
+      std::chrono::seconds(2), 2);
   CHECK(peer_lost == 3);
 }
 
