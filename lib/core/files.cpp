@@ -9,7 +9,9 @@
 #include <array>
 #include <cerrno>
 #include <cstring>
+#include <optional>
 #include <utility>
+#include <vector>
 
 #include "core/text.h"
 
@@ -28,6 +30,20 @@ struct Descriptor {
   const int error = errno;
   throw Error(file_failure_code(error, code),
               fmt::format("{}: {}: {}", path.string(), what, std::strerror(error)));
+}
+
+constexpr size_t kMostNeighbours = 1000;
+
+// "; did you mean 'FOLDER/NAME'?" of a file beside the one that is missing.
+std::string similar_file(const std::filesystem::path& missing) {
+  const std::filesystem::path folder = missing.parent_path();
+  std::vector<std::string> names;
+  std::error_code none;
+  for (std::filesystem::directory_iterator entry(folder.empty() ? "." : folder, none), end;
+       !none && entry != end && names.size() < kMostNeighbours; entry.increment(none))
+    names.push_back(entry->path().filename().string());
+  const std::optional<std::string> closest = closest_word(missing.filename().string(), names);
+  return closest ? fmt::format("; did you mean '{}'?", printable((folder / *closest).string())) : "";
 }
 
 }  // namespace
@@ -119,6 +135,9 @@ std::string read_input(const std::filesystem::path& path, const std::string& nam
                        ExitCode code) {
   const bool is_standard = path == "-";
   std::error_code none;
+  if (!is_standard && ::access(path.c_str(), F_OK) != 0 && errno == ENOENT)
+    throw Error(
+        code, fmt::format("{}: cannot open: {}{}", path.string(), std::strerror(ENOENT), similar_file(path)));
   if (!is_standard && !std::filesystem::is_fifo(path, none)) return read_file(path, limit, code);
   const Descriptor file{is_standard ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
                                     : ::open(path.c_str(), O_RDONLY | O_CLOEXEC)};

@@ -62,16 +62,26 @@ void OpenFile::reserve(int64_t bytes) const {
   if (failed != 0) fail_on_cache(path_, "cannot be made", failed);
 }
 
-void require_cache_room(int64_t bytes, double most_gigabytes, const std::string& need,
-                        const std::string& instead) {
-  const fs::path folder = cache_folder();
+void make_cache_folder() {
   std::error_code code;
-  fs::create_directories(folder, code);
-  if (code) fail_on_cache(folder, "cannot be made", code.value());
+  fs::create_directories(cache_folder(), code);
+  if (code) fail_on_cache(cache_folder(), "cannot be made", code.value());
+}
+
+void require_cache_limit(int64_t bytes, double most_gigabytes, const std::string& need,
+                         const std::string& instead) {
   if (static_cast<double>(bytes) > most_gigabytes * 1e9)
     throw Error(ExitCode::kUsage,
                 fmt::format("data.cache_gigabytes: {}, and the limit is {:g} GB; raise it, {}", need,
                             most_gigabytes, instead));
+}
+
+void require_cache_room(int64_t bytes, double most_gigabytes, const std::string& need,
+                        const std::string& instead) {
+  make_cache_folder();
+  require_cache_limit(bytes, most_gigabytes, need, instead);
+  const fs::path folder = cache_folder();
+  std::error_code code;
   const fs::space_info space = fs::space(folder, code);
   if (!code && space.available < static_cast<uintmax_t>(bytes))
     throw Error(

@@ -47,9 +47,15 @@ class OpenFile {
   Descriptor file_;
 };
 
-// Makes the folder if there is none. Throws Error(kUsage) that names data.cache_gigabytes if `bytes` are more
-// than it allows, Error(kDisk) if the disk is too small. `need` tells in the message what takes them ("the 9
-// pictures take 1 GB decoded"), `instead` what else to do.
+// Makes the folder if there is none.
+void make_cache_folder();
+
+// Throws Error(kUsage) that names data.cache_gigabytes if `bytes` are more than it allows. `need` tells in
+// the message what takes them ("the 9 pictures take 1 GB decoded"), `instead` what else to do.
+void require_cache_limit(int64_t bytes, double most_gigabytes, const std::string& need,
+                         const std::string& instead);
+
+// The same, and makes the folder, and throws Error(kDisk) if the disk is too small.
 void require_cache_room(int64_t bytes, double most_gigabytes, const std::string& need,
                         const std::string& instead);
 

@@ -51,12 +51,8 @@ OpenFile make_memory(const ImageSet& set, const std::string& key, const ImageCac
 void require_room(const ImageSet& set, double most_gigabytes) {
   const int64_t bytes = image_block_bytes(std::ssize(set.files), set.bytes_of_one());
   const std::string instead = "use a smaller data.image.size, or data.cache: disk";
-  require_cache_room(0, most_gigabytes, "", "");  // makes the folder
-  if (static_cast<double>(bytes) > most_gigabytes * 1e9)
-    throw Error(ExitCode::kUsage,
-                fmt::format("data.cache_gigabytes: {}, and the limit is {:g} GB; raise it, {}",
-                            need_of_images(set), most_gigabytes, instead));
-  if (!is_room_in_memory(bytes, most_gigabytes))
+  require_cache_limit(bytes, most_gigabytes, need_of_images(set), instead);
+  if (static_cast<double>(bytes) > kMostOfMemory * static_cast<double>(memory_for_all()))
     throw Error(ExitCode::kUsage,
                 fmt::format("data.cache: memory: {}, which is too much for the {} of this host; {}",
                             need_of_images(set), human_bytes(memory_for_all()), instead));
@@ -95,11 +91,6 @@ std::optional<OpenFile> find_image_memory(const fs::path& note) {
   return file;
 }
 
-bool is_room_in_memory(int64_t bytes, double most_gigabytes) {
-  const auto needed = static_cast<double>(bytes);
-  return needed <= most_gigabytes * 1e9 && needed <= kMostOfMemory * static_cast<double>(memory_for_all());
-}
-
 at::Tensor images_in_memory(const ImageSet& set, const ImageCacheOptions& options) {
   static std::mutex one_at_a_time;
   static std::unique_ptr<KeptImages> kept;
@@ -111,6 +102,7 @@ at::Tensor images_in_memory(const ImageSet& set, const ImageCacheOptions& option
   if (is_there()) return map_image_block(*found, set);
   if (kept && kept->note() != note) kept.reset();  // before the next ones take memory
   require_room(set, options.most_gigabytes);
+  make_cache_folder();
   make_cache_file(note, is_there, [&](const OpenFile& file) {
     OpenFile memory = make_memory(set, key, options);
     found.emplace(memory_name(key), Descriptor(::fcntl(memory.descriptor(), F_DUPFD_CLOEXEC, 0)));

@@ -23,7 +23,4 @@ at::Tensor images_in_memory(const ImageSet& set, const ImageCacheOptions& option
 // The memory that `note`, such a file, tells of; nullopt: its process has ended.
 std::optional<OpenFile> find_image_memory(const std::filesystem::path& note);
 
-// Whether images_in_memory() allows that many bytes.
-bool is_room_in_memory(int64_t bytes, double most_gigabytes);
-
 }  // namespace dtrain

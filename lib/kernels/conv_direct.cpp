@@ -81,33 +81,40 @@ struct Sums {
   }
 };
 
+// Calls visit(corner, filter, at) for each maximum and each group of filters, of which that is the first:
+// `corner` is the first pixel that the maximum sees, `at` its place among the maxima.
+template <int64_t kLanes, class Visit>
+[[gnu::always_inline]] inline void for_each_group(const ConvBlock& block, const float* image,
+                                                  const Visit& visit) {
+  const int64_t filters = block.filters, width = padded_width(block);
+  int64_t at = 0;
+  for (int64_t y = 0; y < block.rows / 2; ++y) {
+    for (int64_t x = 0; x < block.columns / 2; ++x) {
+      for (int64_t filter = 0; filter < filters; filter += kLanes, at += kLanes)
+        visit(image + 2 * (y * width + x), filter, at);
+    }
+  }
+}
+
 template <int64_t kKernel, int64_t kLanes>
 struct Forward {
   [[gnu::always_inline]] static void run(const ConvBlock* block, const float* image, const float* weight,
                                          const float* bias, float* maxima, int32_t* winners) {
-    const int64_t filters = block->filters, width = padded_width(*block);
-    const int64_t plane = padded_height(*block) * width;
-    for (int64_t y = 0; y < block->rows / 2; ++y) {
-      for (int64_t x = 0; x < block->columns / 2; ++x) {
-        for (int64_t filter = 0; filter < filters; filter += kLanes) {
-          const float* corner = image + 2 * (y * width + x);
-          const float* of_channel = weight + filter * block->window();
+    const int64_t width = padded_width(*block), plane = padded_height(*block) * width;
+    const int64_t channels = block->channels, window = block->window();
+    for_each_group<kLanes>(
+        *block, image, [=](const float* corner, int64_t filter, int64_t at) __attribute__((always_inline)) {
           Sums<kLanes> sums;
           for (float* sum : sums.at) std::copy_n(bias + filter, kLanes, sum);
-          for (int64_t channel = 0; channel < block->channels; ++channel) {
-            const Patch<kKernel> patch(corner, width);
+          for (int64_t channel = 0; channel < channels; ++channel) {
+            const Patch<kKernel> patch(corner + channel * plane, width);
+            const float* const of_channel = weight + filter * window + channel * kKernel * kKernel * kLanes;
             for (int64_t i = 0; i < kLanes; ++i)
               add_windows<kLanes>(patch, of_channel + i, sums.at[0][i], sums.at[1][i], sums.at[2][i],
                                   sums.at[3][i], Places<kKernel>());
-            corner += plane;
-            of_channel += kKernel * kKernel * kLanes;
           }
-          sums.take_maxima(maxima, winners);
-          maxima += kLanes;
-          winners += kLanes;
-        }
-      }
-    }
+          sums.take_maxima(maxima + at, winners + at);
+        });
   }
 };
 
@@ -128,32 +135,39 @@ template <int64_t kLanes, int64_t kKernel, size_t... kPlaces>
    ...);
 }
 
+// What is known of the maxima of some filters, in memory that nothing else points to.
+template <int64_t kLanes>
+struct Group {
+  float gradient[kLanes];
+  int32_t winners[kLanes];
+
+  [[gnu::always_inline]] Group(const float* gradients, const int32_t* their_winners) {
+    std::copy_n(gradients, kLanes, gradient);
+    std::copy_n(their_winners, kLanes, winners);
+  }
+};
+
 template <int64_t kKernel, int64_t kLanes>
 struct BackwardWeights {
   [[gnu::always_inline]] static void run(const ConvBlock* block, const float* image, const float* gradient,
-                                         const int32_t* winners, float* __restrict weight_gradient,
-                                         float* __restrict bias_gradient) {
-    const int64_t filters = block->filters, width = padded_width(*block);
-    const int64_t plane = padded_height(*block) * width;
-    for (int64_t y = 0; y < block->rows / 2; ++y) {
-      for (int64_t x = 0; x < block->columns / 2; ++x) {
-        for (int64_t filter = 0; filter < filters; filter += kLanes) {
-          const float* corner = image + 2 * (y * width + x);
-          float* of_channel = weight_gradient + filter * block->window();
-          for (int64_t channel = 0; channel < block->channels; ++channel) {
-            const Patch<kKernel> patch(corner, width);
+                                         const int32_t* winners, float* weight_gradient,
+                                         float* bias_gradient) {
+    const int64_t width = padded_width(*block), plane = padded_height(*block) * width;
+    const int64_t channels = block->channels, window = block->window();
+    for_each_group<kLanes>(
+        *block, image, [=](const float* corner, int64_t filter, int64_t at) __attribute__((always_inline)) {
+          Group<kLanes> group(gradient + at, winners + at);
+          for (int64_t channel = 0; channel < channels; ++channel) {
+            const Patch<kKernel> patch(corner + channel * plane, width);
+            float* const of_channel =
+                weight_gradient + filter * window + channel * kKernel * kKernel * kLanes;
             for (int64_t i = 0; i < kLanes; ++i)
-              add_gradients<kLanes>(patch, gradient[i], winners[i], of_channel + i, Places<kKernel>());
-            corner += plane;
-            of_channel += kKernel * kKernel * kLanes;
+              add_gradients<kLanes>(patch, group.gradient[i], group.winners[i], of_channel + i,
+                                    Places<kKernel>());
           }
           for (int64_t i = 0; i < kLanes; ++i)
-            bias_gradient[filter + i] += where(winners[i] != kNoWinner, gradient[i]);
-          gradient += kLanes;
-          winners += kLanes;
-        }
-      }
-    }
+            bias_gradient[filter + i] += where(group.winners[i] != kNoWinner, group.gradient[i]);
+        });
   }
 };
 

@@ -44,6 +44,8 @@ TEST_CASE("a spec that cannot be read") {
   const TemporaryFolder folder;
   check_refused({"missing.yaml"}, "missing.yaml: cannot open: No such file or directory\n1 problem\n",
                 folder);
+  write_file(folder / "messing.yaml", "");
+  check_refused({"missing.yaml"}, "directory; did you mean 'messing.yaml'?\n1 problem\n", folder);
   check_refused({""}, "No such file or directory", folder);
   check_refused({"."}, ".: a folder; name a file\n1 problem\n", folder);
   check_refused({"/dev/zero"}, "/dev/zero: not a regular file", folder);

@@ -183,6 +183,38 @@ TEST_CASE("over shared memory every element is updated by one rank, and all see 
   CHECK(updated == 3 * (1 + 300 + 17 + 64 + 5));
 }
 
+TEST_CASE("gradients are summed over ranks, in the places that the reducer has for them and in others") {
+  const Placement placement = GENERATE(Placement::kCopies, Placement::kShared);
+  const bool in_place = GENERATE(true, false);
+  std::atomic<int> right = 0;
+  with_ranks("shared_memory", 3, [&](ProcessGroup& group) {
+    const std::vector<at::Tensor> parameters = {at::ones({5}).requires_grad_(),
+                                                at::ones({40, 7}).requires_grad_()};
+    PhaseClock clock;
+    const auto reducer = group.make_gradient_reducer(parameters, {.placement = placement}, clock);
+    std::vector<at::Tensor> gradients = reducer->places_for_gradients();
+    bool all_right = gradients.size() == parameters.size();
+    for (size_t i = 0; all_right && i < parameters.size(); ++i) {
+      all_right = gradients[i].sizes() == parameters[i].sizes();
+      if (!in_place) gradients[i] = gradients[i].clone();
+    }
+    for (int step = 1; step <= 3; ++step) {
+      reducer->zero_gradients();
+      reducer->prepare(true);
+      for (size_t i = parameters.size(); i-- > 0;) {
+        gradients[i].fill_(step * (1 + group.rank()));
+        reducer->put_gradient(i, gradients[i]);
+      }
+      reducer->finish({});
+      for (const ParameterPart& part : reducer->parts())
+        all_right = all_right && at::equal(part.values.grad(), at::full_like(part.values, 6.0F * step));
+      reducer->share_update();
+    }
+    if (all_right) ++right;
+  });
+  CHECK(right == 3);
+}
+
 TEST_CASE("one copy of the parameters is one memory, with the values of rank 0") {
   std::atomic<int> right = 0;
   with_ranks("shared_memory", 2, [&](ProcessGroup& group) {

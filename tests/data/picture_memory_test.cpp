@@ -38,7 +38,11 @@ TEST_CASE("pictures in memory are those of the disk, shared by processes, and ta
 
   const std::optional<OpenFile> memory = find_image_memory(listed[0].file);
   REQUIRE(memory);
-  CHECK(::ftruncate(memory->descriptor(), 0) != 0);  // nobody can take it from those who read it
+  // Nobody can take it from those who read it, or change it.
+  const Descriptor writer(::open(content_of(listed[0].file).c_str(), O_RDWR | O_CLOEXEC));
+  REQUIRE(writer.get() >= 0);
+  CHECK(::ftruncate(writer.get(), 0) != 0);
+  CHECK(::pwrite(writer.get(), "x", 1, 5000) < 0);
   const pid_t child = ::fork();
   if (child == 0) {
     const std::optional<OpenFile> shared = find_image_memory(listed[0].file);
