@@ -25,6 +25,7 @@ Event cache_json(const CachedImages& cached) {
 
 std::string content_of(const CachedImages& cached) {
   const std::string root = printable(cached.root, 1000);
+  if (cached.root.empty() && cached.in_memory) return "of a job that has ended, or runs on another host";
   if (cached.root.empty()) return "unfinished, or damaged";
   const std::string pictures = counted(cached.images, "picture");
   if (cached.bad)

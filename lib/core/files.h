@@ -31,8 +31,8 @@ std::string read_file(const std::filesystem::path& path, int64_t limit, ExitCode
 std::string read_file_part(const std::filesystem::path& path, int64_t offset, int64_t bytes, ExitCode code);
 
 // The same as read_file() for what a user names as input: `path` may also be a pipe, or "-" for the standard
-// input. Messages call it `name`; where it is missing, they name a file beside it that is spelled alike. Waits
-// until the pipe's writer is done.
+// input. Messages call it `name`; where it is missing, they name a file beside it that is spelled alike.
+// Waits until the pipe's writer is done.
 std::string read_input(const std::filesystem::path& path, const std::string& name, int64_t limit,
                        ExitCode code);
 

@@ -11,12 +11,15 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <utility>
 
+#include "core/checksum.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "host/host_memory.h"
+#include "host/hosts.h"
 
 namespace dtrain {
 namespace {
@@ -25,6 +28,15 @@ namespace fs = std::filesystem;
 
 constexpr double kMostOfMemory = 0.75;
 constexpr int64_t kLongestNote = 100;  // bytes of a file that tells where images are
+
+// The same in all processes that see each other in /proc, and only there: hosts may share a cache.
+std::string place_name() {
+  Checksum sum;
+  std::error_code none;
+  for (const std::string& part : {machine_id(), fs::read_symlink("/proc/self/ns/pid", none).string()})
+    sum.add(part.c_str(), part.size() + 1);
+  return sum.text();
+}
 
 std::string memory_name(const std::string& key) { return "dtrain-pictures-" + key; }
 
@@ -95,7 +107,7 @@ at::Tensor images_in_memory(const ImageSet& set, const ImageCacheOptions& option
   static std::mutex one_at_a_time;
   static std::unique_ptr<KeptImages> kept;
   const std::lock_guard lock(one_at_a_time);
-  const std::string key = image_block_key(set);
+  const std::string key = image_block_key(set) + "." + place_name();
   const fs::path note = cache_folder() / (key + kNoteOfMemory);
   std::optional<OpenFile> found;
   const auto is_there = [&] { return (found = find_image_memory(note)).has_value(); };
