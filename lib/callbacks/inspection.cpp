@@ -13,6 +13,7 @@
 
 #include "callbacks/forwarding_strategy.h"
 #include "core/error.h"
+#include "models/variables.h"
 #include "step/eager_execution.h"
 
 namespace dtrain {
@@ -97,7 +98,7 @@ StepInspection::StepInspection(std::shared_ptr<Model> model, const TrainSpec& tr
 
 void StepInspection::look_at_share(const Share& share) {
   const Untouched untouched(*model_);
-  const std::vector<at::Tensor> parameters = model_->parameters();
+  const std::vector<at::Tensor> parameters = tensors_of(trained_parameters(*model_));
   model_->train();
   own_ = at::zeros_like(flat_parameters());
   loss_sum_ = 0;
@@ -112,7 +113,7 @@ void StepInspection::look_at_share(const Share& share) {
 void StepInspection::look_at_gradients(const GradientReducer& reducer) {
   std::vector<int64_t> begins;
   int64_t begin = 0;
-  for (const at::Tensor& parameter : model_->parameters()) {
+  for (const auto& [name, parameter] : trained_parameters(*model_)) {
     begins.push_back(begin);
     begin += parameter.numel();
   }
@@ -153,7 +154,9 @@ InspectEvent StepInspection::conclude(InspectEvent event, int64_t step, const Sh
   return event;
 }
 
-at::Tensor StepInspection::flat_parameters() const { return flat_double(model_->parameters()); }
+at::Tensor StepInspection::flat_parameters() const {
+  return flat_double(tensors_of(trained_parameters(*model_)));
+}
 
 // One row for each replica. Each writes its row into a table of zeros; the tables are then summed.
 std::vector<InspectedReplica> StepInspection::replica_rows(const Share& share, double weight_norm) const {

@@ -113,6 +113,7 @@ void RunReporter::on_run_start(int64_t step) {
   start.learning_rate = learning_rate.scaled;
   start.learning_rate_derivation = learning_rate.derivation;
   start.warmup_steps = learning_rate.warmup_steps;
+  if (!run_.phases.front().name.empty()) start.phases = std::ssize(run_.phases);
   start.steps_per_epoch = run_.steps_per_epoch;
   start.epochs = run_.epochs;
   start.total_steps = run_.total_steps;
@@ -144,6 +145,27 @@ void RunReporter::on_run_start(int64_t step) {
         "replicas share a GPU, which NCCL does not support: they exchange gradients through the host's "
         "memory, by gloo, and none is recorded; for tests, not for speed");
   }
+}
+
+void RunReporter::on_phase(int64_t step, const PhasePlan& phase, double seconds) {
+  auto event = begin_event<PhaseEvent>(run_.name());
+  event.phase = &phase - run_.phases.data() + 1;
+  event.phases = std::ssize(run_.phases);
+  event.name = phase.name;
+  event.step = step;
+  event.learning_rate = phase.learning_rate.scaled;
+  event.learning_rate_derivation = phase.learning_rate.derivation;
+  event.trained_parameters = phase.parameters;
+  event.parameters = job_.model.parameters();
+  event.gradient_bytes = job_.bytes_per_all_reduce(phase);
+  const PlannedStep step_plan = planned_step(job_, run_, phase);
+  event.execution = step_plan.execution;
+  if (!step_plan.reason.empty()) event.execution_reason = step_plan.reason;
+  if (phase.features.layers > 0) {
+    event.feature_bytes = phase.features.bytes;
+    event.feature_seconds = seconds;
+  }
+  sink_.on_event(encode(event));
 }
 
 void RunReporter::on_warning(const std::string& text) {
@@ -259,8 +281,9 @@ void RunReporter::warn_if_worse() {
       fmt::format("the training loss rose from {:.4g} at the beginning to {:.4g} in the last epoch; a lower "
                   "{} usually helps",
                   *first_loss_, *last_loss_,
-                  job_.spec.train.schedule.kind == "piecewise" ? "train.schedule.values"
-                                                               : "train.optimizer.learning_rate"));
+                  !job_.spec.phases.empty()                      ? "learning_rate of the phases"
+                  : job_.spec.train.schedule.kind == "piecewise" ? "train.schedule.values"
+                                                                 : "train.optimizer.learning_rate"));
 }
 
 void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<WorkersReport>& workers) {

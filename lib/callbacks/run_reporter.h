@@ -42,6 +42,8 @@ class RunReporter {
 
   // `step`: optimizer steps done before, if the run resumes.
   void on_run_start(int64_t step = 0);
+  // A phase begins after `step` steps of the run; `seconds`: what preparing its examples took.
+  void on_phase(int64_t step, const PhasePlan& phase, double seconds);
   // Bytes sent and received since the last step are counted for no step.
   void leave_out_traffic() { traffic_so_far_ = traffic_(); }
   // One optimizer step (1-based over the run) is done. `seconds`: the time since the previous step, by phase;

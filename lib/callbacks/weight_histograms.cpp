@@ -5,6 +5,8 @@
 #include <cmath>
 #include <utility>
 
+#include "models/variables.h"
+
 namespace dtrain {
 namespace {
 
@@ -54,7 +56,7 @@ Histogram histogram_from(const at::Tensor& sums, const at::Tensor& extremes, con
 std::vector<NamedHistogram> histograms_of(const Model& model, const GradientReducer& reducer,
                                           ProcessGroup& group) {
   const at::NoGradGuard no_grad;
-  const auto parameters = model.named_parameters();
+  const Variables parameters = trained_parameters(model);
   const auto count = static_cast<int64_t>(parameters.size());
   const auto buckets = static_cast<int64_t>(histogram_limits().size());
   // Two rows for each parameter: weights, gradients.
@@ -74,7 +76,7 @@ std::vector<NamedHistogram> histograms_of(const Model& model, const GradientRedu
 
   std::vector<NamedHistogram> histograms;
   for (int64_t row = 0; row < 2 * count; ++row) {
-    const std::string& name = parameters[static_cast<size_t>(row / 2)].key();
+    const std::string& name = parameters[static_cast<size_t>(row / 2)].first;
     histograms.push_back({(row % 2 == 0 ? "weights/" : "gradients/") + name,
                           histogram_from(sums[row], extremes.select(1, row), counts.select(1, row))});
   }

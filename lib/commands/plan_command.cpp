@@ -28,8 +28,34 @@ ordered_json memory_json(const MemoryEstimate& memory, int64_t batch) {
           {"total", memory.with_batch(batch)}};
 }
 
+ordered_json phase_json(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
+  ordered_json trained = ordered_json::array();
+  for (size_t i = 0; i < job.model.layers.size(); ++i) {
+    if (phase.layers.each[i] && job.model.layers[i].parameters > 0)
+      trained.push_back(job.model.layers[i].name);
+  }
+  const PlannedStep step = planned_step(job, run, phase);
+  return {{"name", phase.name},
+          {"first_step", phase.first_step},
+          {"steps", phase.steps},
+          {"learning_rate", phase.learning_rate.scaled},
+          {"learning_rate_derivation", phase.learning_rate.derivation},
+          {"trained_layers", trained},
+          {"trained_parameters", phase.parameters},
+          {"bytes_per_all_reduce", job.bytes_per_all_reduce(phase)},
+          {"feature_layers", phase.features.layers},
+          {"feature_bytes", phase.features.bytes},
+          {"feature_reason", phase.features.reason},
+          {"execution", step.execution},
+          {"execution_reason", step.reason}};
+}
+
 ordered_json run_json(const JobPlan& job, const RunPlan& run) {
   const LearningRate& learning_rate = run.phases.front().learning_rate;
+  ordered_json phases = ordered_json::array();
+  for (const PhasePlan& phase : run.phases) {
+    if (!phase.name.empty()) phases.push_back(phase_json(job, run, phase));
+  }
   return {{"run", run.name()},
           {"strategy", run.strategy},
           {"replicas", run.replicas},
@@ -41,6 +67,7 @@ ordered_json run_json(const JobPlan& job, const RunPlan& run) {
           {"learning_rate", learning_rate.scaled},
           {"learning_rate_derivation", learning_rate.derivation},
           {"warmup_steps", learning_rate.warmup_steps},
+          {"phases", phases},
           {"steps_per_epoch", run.steps_per_epoch},
           {"epochs", run.epochs},
           {"total_steps", run.total_steps},
@@ -84,7 +111,7 @@ ordered_json plan_json(const JobPlan& job) {
           {"parameters", job.model.parameters()},
           {"execution", step.execution},
           {"execution_reason", step.reason},
-          {"bytes_per_all_reduce", job.bytes_per_all_reduce()},
+          {"bytes_per_all_reduce", job.bytes_per_all_reduce(job.runs.back().phases.front())},
           {"runs", runs}};
 }
 
@@ -108,6 +135,31 @@ void print_memory(const JobPlan& job, const RunPlan& run) {
              fmt::format("{} per replica, with all replicas on this host", with_separators(fits)));
 }
 
+// What the frozen layers at the beginning make of the examples, in a phase that has some.
+void print_features(const FeaturePlan& features) {
+  if (features.layers > 0)
+    print_line("features", fmt::format("{} numbers an example, {} in memory, computed once by the first {}",
+                                       with_separators(features.numbers), human_bytes(features.bytes),
+                                       counted(features.layers, "layer")));
+  if (!features.reason.empty()) print_line("features", "computed in every step: " + features.reason);
+}
+
+void print_phase(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
+  if (!phase.name.empty()) {
+    std::cout << " " << phase_title(run.phases, phase) << "\n";
+    print_line("steps", fmt::format("{} from step {}", with_separators(phase.steps),
+                                    with_separators(phase.first_step + 1)));
+    print_line("trains", fmt::format("{} of {} parameters", with_separators(phase.parameters),
+                                     with_separators(job.model.parameters())));
+    print_features(phase.features);
+    if (run.phases.size() > 1) print_line("step", planned_step(job, run, phase).text());
+  }
+  print_line("learning rate", phase.learning_rate.derivation);
+  print_line("warmup", counted(phase.learning_rate.warmup_steps, "step"));
+  if (run.replicas > 1 && !run.is_asynchronous())
+    print_line("bytes per all-reduce", human_bytes(job.bytes_per_all_reduce(phase)));
+}
+
 void print_run(const JobPlan& job, const RunPlan& run) {
   const BatchPlan& batch = run.batch;
   std::cout << fmt::format("\n{} run: {}, {} x {}\n", run.name(), run.strategy,
@@ -115,10 +167,7 @@ void print_run(const JobPlan& job, const RunPlan& run) {
   print_line("global batch", fmt::format("{} = {} per replica x {} x {}", batch.global, batch.per_replica,
                                          counted(batch.replicas, "replica"),
                                          counted(batch.accumulate_steps, "accumulation step")));
-  for (const PhasePlan& phase : run.phases) {
-    print_line("learning rate", phase.learning_rate.derivation);
-    print_line("warmup", counted(phase.learning_rate.warmup_steps, "step"));
-  }
+  for (const PhasePlan& phase : run.phases) print_phase(job, run, phase);
   const int64_t last = batch.step_range(run.steps_per_epoch - 1, job.data.train_examples).size();
   print_line("steps per epoch",
              fmt::format("{}{}", with_separators(run.steps_per_epoch),
@@ -128,11 +177,9 @@ void print_run(const JobPlan& job, const RunPlan& run) {
   if (run.traits().trains) print_memory(job, run);
   if (run.is_asynchronous()) {
     print_line("servers", with_separators(run.servers));
+    const std::string bytes = human_bytes(job.bytes_per_all_reduce(run.phases.front()));
     print_line("bytes per step",
-               fmt::format("{} of variables received, {} of gradients sent, each worker",
-                           human_bytes(job.bytes_per_all_reduce()), human_bytes(job.bytes_per_all_reduce())));
-  } else if (run.replicas > 1) {
-    print_line("bytes per all-reduce", human_bytes(job.bytes_per_all_reduce()));
+               fmt::format("{} of variables received, {} of gradients sent, each worker", bytes, bytes));
   }
 }
 
@@ -187,7 +234,7 @@ void print_plan(const JobPlan& job) {
 void plot_learning_rate(const JobPlan& job, const std::string& file) {
   const RunPlan& run = job.runs.back();
   if (run.total_steps == 0) throw Error(ExitCode::kUsage, "train.max_steps is 0: no learning rate to draw");
-  const std::string& kind = job.spec.train.schedule.kind;
+  const std::string& kind = run.phases.front().learning_rate.curve.spec().kind;
   const LearningRateCurve curve{
       .title = fmt::format("{}: learning rate of the {} run{}", job.spec.name, run.name(),
                            kind == "reduce_on_plateau" ? ", as long as evaluations get better" : ""),

@@ -7,16 +7,16 @@
 namespace dtrain {
 
 std::string reason_not_to_compile(const std::vector<PlacedLayer>& layers, const std::string& dtype,
-                                  const TrainSpec& train) {
+                                  const TrainSpec& train, size_t first) {
   if (train.step == "eager") return "train.step: eager";
   if (dtype != "float32") return fmt::format("model.dtype: {}", dtype);
   if (train.precision != "float32") return fmt::format("train.precision: {}", train.precision);
   if (train.channels_last) return "train.channels_last: true";
-  for (size_t i = 0; i < layers.size(); ++i) {
+  for (size_t i = first; i < layers.size(); ++i) {
     if (layers[i].input != static_cast<int64_t>(i) - 1)
       return fmt::format("layer {} has another input than the layer before it", layers[i].name);
   }
-  for (size_t i = 0; i < layers.size();) {
+  for (size_t i = first; i < layers.size();) {
     const LayerMatch match = match_layers(layers, i);
     const std::string& kind = layers[i].spec.kind;
     if (match.passes == nullptr)

@@ -8,8 +8,9 @@
 
 namespace dtrain {
 
-// Why a step of this model on a processor is not compiled; empty: it is. `dtype` is the spec's model.dtype.
+// Why a step of this model on a processor is not compiled; empty: it is. `dtype` is the spec's model.dtype;
+// `first`: the first of the layers that a step computes.
 std::string reason_not_to_compile(const std::vector<PlacedLayer>& layers, const std::string& dtype,
-                                  const TrainSpec& train);
+                                  const TrainSpec& train, size_t first = 0);
 
 }  // namespace dtrain

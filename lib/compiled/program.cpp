@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "models/shapes.h"
+#include "models/variables.h"
 
 namespace dtrain {
 namespace {
@@ -57,7 +58,7 @@ struct Parameter {
 }  // namespace
 
 std::vector<at::Tensor> allocate_gradients(const Model& model) {
-  const std::vector<at::Tensor> parameters = model.parameters();
+  const std::vector<at::Tensor> parameters = tensors_of(trained_parameters(model));
   int64_t size = 0;
   for (const at::Tensor& parameter : parameters) size += whole_lines_of(parameter.numel());
   const at::Tensor memory = at::zeros({size}, at::kFloat);
@@ -85,11 +86,12 @@ void Program::add_layers(const Model& model, const std::vector<at::Tensor>* grad
   std::map<std::string, Parameter> parameters;
   size_t number = 0;
   for (const auto& named : model.named_parameters()) {
-    float* const gradient = gradients == nullptr ? nullptr : (*gradients)[number++].mutable_data_ptr<float>();
+    const bool trained = gradients != nullptr && named.value().requires_grad();
+    float* const gradient = trained ? (*gradients)[number++].mutable_data_ptr<float>() : nullptr;
     parameters[named.key()] = {named.value(), gradient};
   }
   const std::vector<PlacedLayer>& layers = model.layers();
-  for (size_t i = 0, next = 0; i < layers.size(); i = next) {
+  for (size_t i = static_cast<size_t>(model.first_layer()), next = i; i < layers.size(); i = next) {
     const auto [passes, together] = match_layers(layers, i);
     next = i + together;
     if (passes->forward == nullptr || (gradients == nullptr && passes->only_in_training)) continue;
@@ -137,10 +139,10 @@ void Program::lay_out(bool goes_back) {
     float*& before = steps_[i - 1].work.output_gradient;
     if (before == nullptr) before = steps_[i].work.output_gradient;
   }
-  bool is_needed = false;  // the gradient of a layer's input: by a layer with weights before it
+  bool is_needed = false;  // the gradient of a layer's input: by a trained layer before it
   for (size_t i = 0; i < steps_.size(); ++i) {
     if (is_needed) steps_[i].work.input_gradient = steps_[i - 1].work.output_gradient;
-    is_needed = is_needed || steps_[i].passes->backward_weights != nullptr;
+    is_needed = is_needed || steps_[i].work.weight_gradient != nullptr;
   }
   const LayerWork& last = steps_.back().work;
   const auto view_of = [&](const float* data) {
@@ -164,7 +166,7 @@ void Program::backward(bool adds) {
   for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
     const auto& [passes, work] = *step;
     const Recorded recorded(at::RecordScope::BACKWARD_FUNCTION, *work.layer);
-    if (passes->backward_weights != nullptr) passes->backward_weights(work, adds);
+    if (work.weight_gradient != nullptr) passes->backward_weights(work, adds);
     if (work.input_gradient == nullptr) break;  // of every layer before it, too
     passes->backward_input(work);
   }

@@ -11,7 +11,8 @@
 
 namespace dtrain {
 
-// The gradients of a model's parameters: one tensor for each, in the model's order, all in one memory.
+// The gradients of a model's trained parameters: one tensor for each, in the model's order, all in one
+// memory.
 std::vector<at::Tensor> allocate_gradients(const Model& model);
 
 // The passes over a batch of `examples`, without autograd. Values have their places from the beginning; a few
@@ -19,13 +20,14 @@ std::vector<at::Tensor> allocate_gradients(const Model& model);
 // empty.
 class Program {
  public:
-  // For training. Gradients of parameters go to `gradients`. Both arguments must outlive the program.
+  // For training. Gradients of the trained parameters go to `gradients`. Both arguments must outlive the
+  // program.
   Program(const Model& model, int64_t examples, const std::vector<at::Tensor>& gradients);
   // For evaluation: without dropout, and forward() only.
   Program(const Model& model, int64_t examples);
 
-  // `inputs`: [examples, the model's input shape], which must last until backward(). Returns the outputs,
-  // [examples, outputs], a view of the program's memory.
+  // `inputs`: [examples, the input shape of the model's first layer], which must last until backward().
+  // Returns the outputs, [examples, outputs], a view of the program's memory.
   const at::Tensor& forward(const at::Tensor& inputs);
   // Where the caller of backward() writes the gradient of the outputs.
   const at::Tensor& output_gradient() const { return output_gradient_; }

@@ -79,10 +79,10 @@ std::string start_banner(const RunStartEvent& start, const ConsoleOptions& optio
                                      bound ? fmt::format("at most {}", *bound) : "without a bound"));
   }
   add_row(start.replicas == 1 ? "batch" : "global batch", global_batch(start));
-  add_row("learning rate", learning_rate(start));
-  add_row("training",
-          fmt::format("{} of {}: {} in all", show_counted(start.epochs, "epoch"),
-                      show_counted(start.steps_per_epoch, "step"), show_count(start.total_steps)));
+  if (!start.phases) add_row("learning rate", learning_rate(start));
+  add_row("training", fmt::format("{} of {}: {} in all{}", show_counted(start.epochs, "epoch"),
+                                  show_counted(start.steps_per_epoch, "step"), show_count(start.total_steps),
+                                  start.phases ? ", in " + show_counted(start.phases, "phase") : ""));
   const std::string validation =
       start.validation_examples ? fmt::format(", {} validation", show_count(start.validation_examples)) : "";
   const std::string bad = start.bad_examples.value_or(0) > 0 ? fmt::format(", without {} that cannot be read",
@@ -103,6 +103,19 @@ std::string start_banner(const RunStartEvent& start, const ConsoleOptions& optio
   add_row("versions",
           fmt::format("dtrain {}, LibTorch {}", show_text(start.dtrain), show_text(start.libtorch)));
   return block;
+}
+
+std::string phase_line(const PhaseEvent& event) {
+  const std::string number = show_count(event.phase);
+  const std::string name = event.name && *event.name != number ? " (" + show_text(event.name) + ")" : "";
+  std::string text = fmt::format("PHASE {} of {}{}: trains {} of {} parameters, learning rate {}", number,
+                                 show_count(event.phases), name, show_count(event.trained_parameters),
+                                 show_count(event.parameters),
+                                 printable(event.learning_rate_derivation.value_or("-"), 1000));
+  if (event.feature_bytes)
+    text += fmt::format("; what the frozen layers make of the examples takes {}, computed in {}",
+                        human_bytes(*event.feature_bytes), show_duration(event.feature_seconds));
+  return text;
 }
 
 }  // namespace dtrain

@@ -71,6 +71,7 @@ void Console::on_event(const Event& event) {
   handle(event, &Console::on_step);
   handle(event, &Console::on_progress);
   handle(event, &Console::on_epoch);
+  handle(event, &Console::on_phase);
   handle(event, &Console::on_eval);
   handle(event, &Console::on_inspect);
   handle(event, &Console::on_overhead);
@@ -155,6 +156,11 @@ void Console::on_epoch(const EpochEvent& event) {
   progress_.epoch_is_over = true;
   pending_ = options_.is_terminal && !options_.quiet && training_;
   on_tick();
+}
+
+void Console::on_phase(const PhaseEvent& event) {
+  print_row();
+  if (!options_.quiet) print(in_lines(phase_line(event)) + "\n");
 }
 
 void Console::on_eval(const EvalEvent& event) {

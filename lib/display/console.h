@@ -57,6 +57,7 @@ class Console : public EventSink {
   void on_step(const StepEvent& event);
   void on_progress(const ProgressEvent& event);
   void on_epoch(const EpochEvent& event);
+  void on_phase(const PhaseEvent& event);
   void on_eval(const EvalEvent& event);
   void on_inspect(const InspectEvent& event);
   void on_overhead(const OverheadEvent& event);

@@ -128,7 +128,8 @@ class SpecReader {
     std::visit(
         [&](auto member) {
           if constexpr (std::is_same_v<decltype(member), MemberOf<Spec, std::vector<LayerSpec>>> ||
-                        std::is_same_v<decltype(member), MemberOf<Spec, std::vector<AugmentSpec>>>) {
+                        std::is_same_v<decltype(member), MemberOf<Spec, std::vector<AugmentSpec>>> ||
+                        std::is_same_v<decltype(member), MemberOf<Spec, std::vector<PhaseSpec>>>) {
             read_entries(field, entry.value, member(spec));
           } else {
             ValueReader(field, entry.value, path, report_here).read(member(spec));
@@ -178,7 +179,7 @@ class SpecReader {
         unknown.push_back(&entry.key);
       }
     }
-    const auto names = fields_of_kind(of.fields, spec.kind);  // if there is no kind, only "kind"
+    const auto names = fields_of_kind(of.fields, of.kind_of(spec));  // if there is no kind, only "kind"
     for (const YamlNode* key : unknown) {
       const std::string name = printable(key->text, 60);
       const std::string meant = flooded() ? "" : did_you_mean(name, names);

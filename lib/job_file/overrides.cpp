@@ -88,7 +88,7 @@ void drop_alternatives(YamlNode& section, const std::string& path) {
   }
 }
 
-// The path of a field of a layer or an operation: model.layers[INDEX].NAME.
+// The path of a field of a layer, an operation or a phase: model.layers[INDEX].NAME.
 struct EntryFieldPath {
   std::string list;
   size_t index;
@@ -96,7 +96,7 @@ struct EntryFieldPath {
 };
 
 std::optional<EntryFieldPath> entry_field_path(const std::string& path) {
-  static const std::regex kEntryField(R"((model\.layers|data\.augment)\[(\d{1,4})\]\.(\w+))");
+  static const std::regex kEntryField(R"((model\.layers|data\.augment|phases)\[(\d{1,4})\]\.(\w+))");
   std::smatch match;
   if (path.size() > kMaxPathBytes || !std::regex_match(path, match, kEntryField)) return std::nullopt;
   return EntryFieldPath{match[1], std::stoul(match[2]), match[3]};
@@ -112,16 +112,21 @@ std::string unknown_field_of(const EntryList<Entry>& list, const std::string& na
 
 // The entry of a list that `path` is about, or nullptr and what is wrong.
 YamlNode* entry_at(YamlNode& root, const EntryFieldPath& path, std::string& problem) {
-  const bool is_layer = path.list == entry_list<LayerSpec>().path;
-  YamlEntry* const section = find_entry(root, path.list.substr(0, path.list.find('.')));
-  YamlEntry* const list =
-      section ? find_entry(section->value, path.list.substr(path.list.find('.') + 1)) : nullptr;
+  const size_t dot = path.list.find('.');
+  YamlEntry* list = find_entry(root, path.list.substr(0, dot));
+  if (list && dot != std::string::npos) list = find_entry(list->value, path.list.substr(dot + 1));
   const size_t count = list ? list->value.items.size() : 0;
-  problem = is_layer ? unknown_field_of(entry_list<LayerSpec>(), path.name)
-                     : unknown_field_of(entry_list<AugmentSpec>(), path.name);
+  const bool is_layer = path.list == entry_list<LayerSpec>().path;
+  const bool is_phase = path.list == entry_list<PhaseSpec>().path;
+  problem = is_layer   ? unknown_field_of(entry_list<LayerSpec>(), path.name)
+            : is_phase ? unknown_field_of(entry_list<PhaseSpec>(), path.name)
+                       : unknown_field_of(entry_list<AugmentSpec>(), path.name);
   if (!problem.empty()) return nullptr;
   if (path.index < count) return &list->value.items[path.index];
-  problem = fmt::format("there is no such {}; {} has {}, counted from 0", is_layer ? "layer" : "operation",
+  problem = fmt::format("there is no such {}; {} has {}, counted from 0",
+                        is_layer   ? "layer"
+                        : is_phase ? "phase"
+                                   : "operation",
                         path.list, count);
   return nullptr;
 }
@@ -175,8 +180,9 @@ bool is_word_list(const std::string& path) {
 }
 
 bool decides_about_others(const std::string& path) {
-  if (may_be_word(path)) return true;
-  if (const auto of_entry = entry_field_path(path)) return of_entry->name == "kind";
+  if (may_be_word(path) || path == "phases") return true;
+  if (const auto of_entry = entry_field_path(path))
+    return of_entry->name == (of_entry->list == "phases" ? "schedule" : "kind");
   return std::any_of(job_fields().begin(), job_fields().end(), [&](const FieldInfo& field) {
     return std::find(field.when.paths.begin(), field.when.paths.end(), path) != field.when.paths.end();
   });

@@ -10,7 +10,8 @@
 #include <vector>
 
 #include "core/text.h"
-#include "kinds/objectives.h"
+#include "job_file/rule_base.h"
+#include "job_file/training_rules.h"
 #include "kinds/strategies.h"
 #include "spec/fields.h"
 #include "yaml/yaml_text.h"
@@ -21,16 +22,15 @@ namespace {
 constexpr int64_t kMaxGlobalBatch = 1'000'000'000;
 constexpr int64_t kMaxExampleValues = int64_t{1} << 24;
 
-class Rules {
+class Rules : private RuleBase {
  public:
-  explicit Rules(LoadedSpec& loaded) : loaded_(loaded), spec_(loaded.spec) {
-    for (const Problem& problem : loaded.problems) faulty_.push_back(problem.path);
-  }
+  explicit Rules(LoadedSpec& loaded) : RuleBase(loaded) {}
 
   void check() {
     check_conditions(job_fields(), spec_, "");
     check_entries(spec_.model.layers);
     check_entries(spec_.data.augment);
+    check_entries(spec_.phases);
     check_batch();
     check_strategy();
     check_model();
@@ -38,34 +38,13 @@ class Rules {
     check_hosts();
     check_data();
     check_augment();
-    check_train();
     check_checkpoint();
     check_callbacks();
   }
 
  private:
-  // Whether `path` itself, a section around it, or an entry of its list could not be read.
-  bool has_problem(const std::string& path) const {
-    const auto within = [](const std::string& inner, const std::string& outer) {
-      return !outer.empty() && inner.compare(0, outer.size(), outer) == 0 &&
-             (inner.size() == outer.size() || inner[outer.size()] == '.' || inner[outer.size()] == '[');
-    };
-    return std::any_of(faulty_.begin(), faulty_.end(), [&](const std::string& faulty) {
-      return within(path, faulty) || (faulty.find('[') != std::string::npos && within(faulty, path));
-    });
-  }
-  // Whether anything within the section could not be read, known fields or not.
-  bool any_faulty_in(const std::string& section) const {
-    return std::any_of(faulty_.begin(), faulty_.end(),
-                       [&](const std::string& path) { return path.rfind(section + ".", 0) == 0; });
-  }
-  bool is_written(const std::string& path) const { return loaded_.positions.contains(path); }
   // A list names the devices, and therefore also sets the number of replicas.
   bool lists_devices() const { return is_written("strategy.devices[0]") && !has_problem("strategy.devices"); }
-  bool usable(const std::string& path) const { return is_written(path) && !has_problem(path); }
-  void add(const std::string& path, const std::string& text) {
-    loaded_.problems.push_back(loaded_.problem_at(path, text));
-  }
 
   template <class Entry>
   void check_entries(const std::vector<Entry>& entries) {
@@ -92,22 +71,31 @@ class Rules {
 
   std::string does_not_apply(const Fields<JobSpec>& fields, const FieldInfo& field,
                              const JobSpec& spec) const {
+    if (field.without_phases && !spec.phases.empty())
+      return "each of the phases has its own; write it there, and leave it out here";
     const std::string& selector = field.when.paths.front();
     return fmt::format("applies only when {}; here {} is {}", condition_text(field.when), selector,
                        to_json(*find_field(fields, selector), spec).get<std::string>());
   }
   template <class Entry>
   std::string does_not_apply(const Fields<Entry>& fields, const FieldInfo&, const Entry& entry) const {
-    return fmt::format("{} {} do not use it; they use: {}", entry.kind, entry_list<Entry>().many,
-                       join(fields_of_kind(fields, entry.kind)));
+    const EntryList<Entry>& list = entry_list<Entry>();
+    const std::string kind = list.kind_of(entry);
+    return fmt::format("{} {} do not use it; they use: {}",
+                       list.selector == "kind" ? kind : list.selector + ": " + kind, list.many,
+                       join(fields_of_kind(fields, kind)));
   }
   std::string missing(const FieldInfo& field, const JobSpec&) const {
     return fmt::format("missing; it is required when {}", condition_text(field.when));
   }
   template <class Entry>
   std::string missing(const FieldInfo& field, const Entry& entry) const {
-    if (field.path == "kind") return "missing; known kinds: " + join(entry_list<Entry>().kinds.built);
-    return fmt::format("missing; {} {} need it", entry.kind, entry_list<Entry>().many);
+    const EntryList<Entry>& list = entry_list<Entry>();
+    if (field.path == "kind") return "missing; known kinds: " + join(list.kinds.built);
+    return fmt::format(
+        "missing; {} {} need it",
+        list.selector == "kind" ? list.kind_of(entry) : list.selector + ": " + list.kind_of(entry),
+        list.many);
   }
 
   void check_batch() {
@@ -401,80 +389,15 @@ class Rules {
       if (interval && first.empty()) first = path;
     }
   }
-
-  void check_schedule() {
-    const ScheduleSpec& schedule = spec_.train.schedule;
-    if (schedule.kind != "piecewise" || !usable("train.schedule.boundaries")) return;
-    const std::vector<int64_t>& boundaries = schedule.boundaries;
-    const auto descent = std::adjacent_find(boundaries.begin(), boundaries.end(), std::greater_equal<>());
-    if (descent != boundaries.end()) {
-      add(fmt::format("train.schedule.boundaries[{}]", descent + 1 - boundaries.begin()),
-          fmt::format("{} does not come after {}; boundaries ascend", *(descent + 1), *descent));
-    }
-    if (usable("train.schedule.values") && schedule.values.size() != boundaries.size() + 1) {
-      add("train.schedule.values",
-          fmt::format(
-              "has {} entries for {} boundaries; there is one value before the first boundary and one "
-              "after each, so {}",
-              schedule.values.size(), boundaries.size(), boundaries.size() + 1));
-    }
-  }
-
-  void check_precision() {
-    const std::string& precision = spec_.train.precision;
-    if (!usable("train.precision") || precision == "float32") return;
-    if (!has_problem("model.dtype") && spec_.model.dtype != "float32")
-      add("train.precision", fmt::format("{} keeps the weights in float32, and model.dtype is {}", precision,
-                                         spec_.model.dtype));
-    if (precision == "fp16_mixed" && usable("metrics.inspect_step") && spec_.metrics.inspect_step)
-      add("metrics.inspect_step",
-          "compares gradients to the last digits, which the loss scale of fp16_mixed changes; use bf16_mixed "
-          "or float32");
-  }
-
-  // Reports metrics that the loss does not have.
-  void check_metrics() {
-    if (has_problem("train.loss.kind")) return;
-    const ObjectiveInfo& objective = objective_info(spec_.train.loss.kind);
-    std::vector<std::string> names;
-    for (const MetricInfo& metric : objective.all_metrics()) names.push_back(metric.name);
-    for (const char* path :
-         {"checkpoint.best.metric", "callbacks.early_stopping.metric", "train.schedule.metric"}) {
-      if (!usable(path)) continue;
-      const std::string metric = to_json(*find_field(job_fields(), path), spec_).get<std::string>();
-      if (metric == "none" || std::find(names.begin(), names.end(), metric) != names.end()) continue;
-      add(path, fmt::format("{} has no {}; its metrics: {}", objective.name, metric, join(names)));
-    }
-  }
-
-  void check_loss() {
-    const LossSpec& loss = spec_.train.loss;
-    const auto weights = loss.class_weights.weights.size();
-    if (usable("train.loss.class_weights") && loss.kind == "binary_cross_entropy" && weights != 0 &&
-        weights != 2 && loss.class_weights.names.empty())
-      add("train.loss.class_weights",
-          fmt::format("has {} entries; binary_cross_entropy takes two, for the targets 0 and 1", weights));
-  }
-
-  void check_train() {
-    check_metrics();
-    check_loss();
-    check_schedule();
-    check_precision();
-    const TrainSpec& train = spec_.train;
-    if (usable("train.optimizer.nesterov") && train.optimizer.nesterov && train.optimizer.kind == "sgd" &&
-        !has_problem("train.optimizer.kind") && !has_problem("train.optimizer.momentum") &&
-        train.optimizer.momentum == 0)
-      add("train.optimizer.nesterov", "needs train.optimizer.momentum above 0, such as 0.9");
-  }
-
-  LoadedSpec& loaded_;
-  const JobSpec& spec_;
-  std::vector<std::string> faulty_;  // paths that had a problem before any rule was checked
 };
 
 }  // namespace
 
-void check_rules(LoadedSpec& loaded) { Rules(loaded).check(); }
+void check_rules(LoadedSpec& loaded) {
+  Rules rules(loaded);
+  TrainingRules of_training(loaded);
+  rules.check();
+  of_training.check();
+}
 
 }  // namespace dtrain

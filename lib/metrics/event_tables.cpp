@@ -77,6 +77,10 @@ const EventTable<RunStartEvent>& RunStartEvent::table() {
        {"learning_rate", &E::learning_rate, "", "after scaling"},
        {"learning_rate_derivation", &E::learning_rate_derivation, "", "how it was computed, in words"},
        {"warmup_steps", &E::warmup_steps, "steps", "over how many the learning rate rises at the beginning"},
+       {"phases", &E::phases, "",
+        "how many [phases](transfer.md#phases) the training has; the learning rate is that "
+        "of the first",
+        "with `phases`"},
        {"steps_per_epoch", &E::steps_per_epoch, "steps", ""},
        {"epochs", &E::epochs, "", ""},
        {"total_steps", &E::total_steps, "steps", ""},
@@ -147,6 +151,29 @@ const EventTable<EpochEvent>& EpochEvent::table() {
        {"phases_ms", &E::phases_ms, "ms", "where a step of rank 0 spends its time, as in `run_end`"},
        {"", &E::device, "", ""},
        {"", &E::traffic, "", ""}}};
+  return table;
+}
+
+const EventTable<PhaseEvent>& PhaseEvent::table() {
+  using E = PhaseEvent;
+  static const char* const kKept = "when features are [kept](transfer.md#features-kept-in-memory)";
+  static const EventTable<E> table{
+      "phase",
+      "when a [phase](transfer.md#phases) begins, or goes on after a resume; only with `phases`",
+      {{"phase", &E::phase, "", "its number, from 1"},
+       {"phases", &E::phases, "", "how many there are"},
+       {"name", &E::name, "", ""},
+       {"step", &E::step, "", "complete steps of the run"},
+       {"learning_rate", &E::learning_rate, "", "after scaling"},
+       {"learning_rate_derivation", &E::learning_rate_derivation, "", "how it was computed, in words"},
+       {"trained_parameters", &E::trained_parameters, "", "the others are frozen"},
+       {"parameters", &E::parameters, "", "of the model"},
+       {"gradient_bytes", &E::gradient_bytes, "bytes",
+        "of the gradients that the replicas sum in a step: those of the trained parameters"},
+       {"execution", &E::execution, "", "as in `run_start`"},
+       {"execution_reason", &E::execution_reason, "", "why steps are eager", "when they are"},
+       {"feature_bytes", &E::feature_bytes, "bytes", "of what the frozen layers make of all examples", kKept},
+       {"feature_seconds", &E::feature_seconds, "s", "what computing it took", kKept}}};
   return table;
 }
 

@@ -150,6 +150,7 @@ std::optional<T> decode(const Event& event) {
 DTRAIN_EVENT(RunStartEvent);
 DTRAIN_EVENT(StepEvent);
 DTRAIN_EVENT(EpochEvent);
+DTRAIN_EVENT(PhaseEvent);
 DTRAIN_EVENT(EvalEvent);
 DTRAIN_EVENT(InspectEvent);
 DTRAIN_EVENT(CheckpointEvent);

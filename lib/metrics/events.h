@@ -102,6 +102,7 @@ struct RunStartEvent : EventHead {
   std::optional<double> learning_rate;
   std::optional<std::string> learning_rate_derivation;
   std::optional<int64_t> warmup_steps;
+  std::optional<int64_t> phases;
   std::optional<int64_t> steps_per_epoch;
   std::optional<int64_t> epochs;
   std::optional<int64_t> total_steps;
@@ -156,6 +157,24 @@ struct EpochEvent : EventHead {
   StepTraffic traffic;
 
   static const EventTable<EpochEvent>& table();
+};
+
+struct PhaseEvent : EventHead {
+  std::optional<int64_t> phase;
+  std::optional<int64_t> phases;
+  std::optional<std::string> name;
+  std::optional<int64_t> step;
+  std::optional<double> learning_rate;
+  std::optional<std::string> learning_rate_derivation;
+  std::optional<int64_t> trained_parameters;
+  std::optional<int64_t> parameters;
+  std::optional<int64_t> gradient_bytes;
+  std::optional<std::string> execution;
+  std::optional<std::string> execution_reason;
+  std::optional<int64_t> feature_bytes;
+  std::optional<double> feature_seconds;
+
+  static const EventTable<PhaseEvent>& table();
 };
 
 struct EvalEvent : EventHead {

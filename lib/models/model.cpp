@@ -1,5 +1,6 @@
 #include "models/model.h"
 
+#include <ATen/core/grad_mode.h>
 #include <ATen/ops/add.h>
 #include <fmt/format.h>
 
@@ -55,17 +56,29 @@ class LayerGraph final : public Model {
   }
 
   at::Tensor forward(at::Tensor input) override {
-    std::vector<at::Tensor> values(values_);
-    values[0] = std::move(input);
-    for (const Step& step : steps_) {
-      const at::Tensor& from = values[step.input];
-      at::Tensor output = step.with ? from + values[*step.with] : step.layer->forward(from);
-      for (const size_t value : step.last_uses) values[value].reset();
-      values[step.output] = std::move(output);
-    }
+    const at::Tensor output = compute(std::move(input), first_, std::ssize(placed_));
     statistics_.move();
-    return values[steps_.back().output];
+    return output;
   }
+
+  void train_layers(const TrainedLayers& layers) override {
+    first_ = layers.first;
+    for (size_t i = 0; i < placed_.size(); ++i) {
+      const bool trained = layers.each.empty() || layers.each[i];
+      Layer* const layer = layer_at(i);
+      if (layer == nullptr) continue;
+      layer->freeze(!trained);
+      for (at::Tensor& parameter : layer->parameters()) parameter.requires_grad_(trained);
+    }
+  }
+
+  at::Tensor features(at::Tensor input, int64_t layers) override {
+    const at::NoGradGuard no_grad;
+    eval();
+    return compute(std::move(input), 0, layers);
+  }
+
+  int64_t first_layer() const override { return first_; }
 
   void synchronise(const GatherRows& gather) override {
     for (const Step& step : steps_) {
@@ -84,6 +97,27 @@ class LayerGraph final : public Model {
     std::vector<size_t> last_uses = {};  // values that no later step needs
   };
 
+  // The module of layer `i`; null for add, and for a relu that the pooling after it does.
+  Layer* layer_at(size_t i) const {
+    const auto step =
+        std::find_if(steps_.begin(), steps_.end(), [i](const Step& any) { return any.output == i + 1; });
+    return step == steps_.end() ? nullptr : step->layer.get();
+  }
+
+  // What the layers from `first` to before `end` make of the input of `first`.
+  at::Tensor compute(at::Tensor input, int64_t first, int64_t end) {
+    std::vector<at::Tensor> values(values_);
+    values[value_of(first - 1)] = std::move(input);
+    for (const Step& step : steps_) {
+      if (step.output <= value_of(first - 1) || step.output > value_of(end - 1)) continue;
+      const at::Tensor& from = values[step.input];
+      at::Tensor output = step.with ? from + values[*step.with] : step.layer->forward(from);
+      for (const size_t value : step.last_uses) values[value].reset();
+      values[step.output] = std::move(output);
+    }
+    return values[value_of(end - 1)];
+  }
+
   void find_last_uses() {
     std::vector<bool> needed(values_, false);
     for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
@@ -97,6 +131,7 @@ class LayerGraph final : public Model {
   std::vector<PlacedLayer> placed_;
   std::vector<Step> steps_;
   size_t values_;
+  int64_t first_ = 0;
   MovingStatistics statistics_;  // of all layers
 };
 

@@ -14,6 +14,12 @@
 
 namespace dtrain {
 
+// Which layers are trained and computed in a phase of the training.
+struct TrainedLayers {
+  std::vector<bool> each = {};  // by layer; empty: all
+  int64_t first = 0;  // forward() begins with this layer, and gets its input, which the layers before it made
+};
+
 // Layers from input to output. The input of each is the output of the layer before it, or of the layer that
 // it names. forward: [n, input shape] -> logits [n, classes].
 class Model : public torch::nn::Module {
@@ -22,6 +28,14 @@ class Model : public torch::nn::Module {
   // From now on, batch_norm uses the statistics of all replicas' batches together in training. Every replica
   // must then make the same forward and backward passes, with empty batches if necessary.
   virtual void synchronise(const GatherRows& gather) = 0;
+  // From now on, trains these layers. The parameters of the others need no gradient, and a batch_norm among
+  // them uses its moving statistics in training too, and keeps them. All layers before `layers.first` must be
+  // among those, and what comes after may use their output only.
+  virtual void train_layers(const TrainedLayers& layers) = 0;
+  // What the first `layers` layers make of `input`, in evaluation mode and without gradients.
+  virtual at::Tensor features(at::Tensor input, int64_t layers) = 0;
+  // The layer that forward() begins with.
+  virtual int64_t first_layer() const = 0;
   // What it was built from.
   virtual const std::vector<PlacedLayer>& layers() const = 0;
 };

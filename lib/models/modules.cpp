@@ -175,10 +175,12 @@ class BatchNorm final : public Layer {
   }
   void synchronise(const GatherRows& gather) override { gather_ = gather; }
   void leave_statistics_to(MovingStatistics& all) override { left_to_ = &all; }
+  void freeze(bool frozen) override { frozen_ = frozen; }
 
   at::Tensor forward(const at::Tensor& input) override {
-    if (is_training() && gather_) return synchronised(input);
-    if (!is_training() || input.size(0) == 0) {
+    const bool uses_batch = is_training() && !frozen_;
+    if (uses_batch && gather_) return synchronised(input);
+    if (!uses_batch || input.size(0) == 0) {
       return at::batch_norm(input, weight_, bias_, running_mean_, running_var_, /*training=*/false,
                             /*momentum=*/0, epsilon_, /*cudnn_enabled=*/true);
     }
@@ -203,6 +205,7 @@ class BatchNorm final : public Layer {
 
   GatherRows gather_;                    // empty: the statistics are of this replica only
   MovingStatistics* left_to_ = nullptr;  // null: this layer updates its own
+  bool frozen_ = false;
   double momentum_;
   double epsilon_;
   at::Tensor weight_;

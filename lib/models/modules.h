@@ -19,6 +19,8 @@ class Layer : public torch::nn::Module {
   virtual at::Tensor forward(const at::Tensor& input) = 0;
   // From now on, batch statistics are computed over all replicas' batches together.
   virtual void synchronise(const GatherRows& /*gather*/) {}
+  // Whether it keeps its moving statistics in training, too, and uses them. At first it does not.
+  virtual void freeze(bool /*frozen*/) {}
   // From now on, forward() only adds to `all`, which must outlive the layer's use; the caller of forward()
   // then updates the moving averages with all.move().
   virtual void leave_statistics_to(MovingStatistics& /*all*/) {}

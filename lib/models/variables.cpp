@@ -33,6 +33,31 @@ Variables named_variables(const Model& model) {
   return all;
 }
 
+Variables trained_parameters(const Model& model) {
+  Variables trained;
+  for (const auto& item : model.named_parameters()) {
+    if (item.value().requires_grad()) trained.emplace_back(item.key(), item.value());
+  }
+  return trained;
+}
+
+std::vector<at::Tensor> tensors_of(const Variables& variables) {
+  std::vector<at::Tensor> tensors;
+  for (const auto& [name, tensor] : variables) tensors.push_back(tensor);
+  return tensors;
+}
+
+Variables moving_buffers(const Model& model) {
+  Variables moving;
+  for (const auto& layer : model.named_children()) {
+    const std::vector<at::Tensor> parameters = layer.value()->parameters();
+    if (parameters.empty() || !parameters.front().requires_grad()) continue;
+    for (const auto& buffer : layer.value()->named_buffers())
+      moving.emplace_back(layer.key() + "." + buffer.key(), buffer.value());
+  }
+  return moving;
+}
+
 Variables copy_variables(const Model& model) {
   const at::NoGradGuard no_grad;
   Variables copies = named_variables(model);

@@ -16,6 +16,13 @@ using Variables = std::vector<std::pair<std::string, at::Tensor>>;
 // The model's own tensors: all parameters, then all buffers, in the model's order.
 Variables named_variables(const Model& model);
 
+// The parameters that are trained (Model::train_layers), in the model's order: those that require a gradient.
+Variables trained_parameters(const Model& model);
+std::vector<at::Tensor> tensors_of(const Variables& variables);
+
+// The buffers that training changes: the moving statistics of layers whose parameters are trained.
+Variables moving_buffers(const Model& model);
+
 // Copies of the model's variables, as named_variables() lists them.
 Variables copy_variables(const Model& model);
 

@@ -213,8 +213,8 @@ LayerPlan resolve_model(LoadedSpec& loaded, const DatasetInfo& data) {
   return plan;
 }
 
-RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, RunKind kind, const std::string& strategy,
-                    int64_t replicas, int64_t threads) {
+RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const LayerPlan& model, RunKind kind,
+                    const std::string& strategy, int64_t replicas, int64_t threads) {
   const JobSpec& spec = loaded.spec;
   RunPlan plan;
   plan.kind = kind;
@@ -241,7 +241,7 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, RunKind kind, c
                     plan.batch.global, data.train_examples)));
     return plan;
   }
-  plan.total_steps = plan.steps_per_epoch * spec.train.epochs;
+  plan.total_steps = steps_of(spec, plan.steps_per_epoch);
   if (spec.train.max_steps) plan.total_steps = std::min(plan.total_steps, *spec.train.max_steps);
   if (!traits_of(kind).trains) plan.total_steps = kOverheadSteps;
   const bool observed = traits_of(kind).is_observed;
@@ -256,10 +256,13 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, RunKind kind, c
                           fmt::format("is {}, but the job has {}", *spec.callbacks.profile.start_step,
                                       counted(plan.total_steps, "step"))));
   }
-  plan.phases = phases_of(plan, spec.train);
-  if (spec.train.schedule.kind == "reduce_on_plateau" && data.evaluated_examples() == 0) {
+  plan.phases = phases_of(spec, data, model, length_of(plan));
+  for (size_t i = 0; i < plan.phases.size(); ++i) {
+    if (plan.phases[i].learning_rate.curve.spec().kind != "reduce_on_plateau" ||
+        data.evaluated_examples() > 0)
+      continue;
     loaded.problems.push_back(loaded.problem_at(
-        "train.schedule.kind",
+        spec.phases.empty() ? "train.schedule.kind" : fmt::format("phases[{}].schedule", i),
         "reduce_on_plateau goes by evaluations, and there are no test examples; use another schedule, or "
         "data.split.validation"));
   }
@@ -284,13 +287,10 @@ int64_t bytes_per_parameter(const ModelSpec& model) {
   return static_cast<int64_t>(at::elementSize(dtype_from_name(model.dtype)));
 }
 
-std::vector<PhasePlan> phases_of(const RunPlan& run, const TrainSpec& train) {
-  // The batch of one update. In asynchronous training, every replica makes its own updates.
-  const int64_t update_batch = run.is_asynchronous() ? run.batch.global / run.replicas : run.batch.global;
-  return {
-      {.first_step = 0,
-       .steps = run.total_steps,
-       .learning_rate = resolve_learning_rate(train, update_batch, {run.steps_per_epoch, run.total_steps})}};
+RunLength length_of(const RunPlan& run) {
+  // In asynchronous training, every replica makes its own updates.
+  return {run.steps_per_epoch, run.total_steps,
+          run.is_asynchronous() ? run.batch.global / run.replicas : run.batch.global};
 }
 
 const PhasePlan& RunPlan::phase_of(int64_t step) const {
@@ -320,6 +320,8 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
   check_sampling(loaded, data);
   check_augment(loaded, data);
   plan.model = resolve_model(loaded, data);
+  check_phases(loaded, plan.model);
+  if (!plan.model.problems.empty() || !loaded.ok()) return plan;
   plan.bytes_per_parameter = bytes_per_parameter(plan.spec.model);
   const EarlyStoppingSpec& early = plan.spec.callbacks.early_stopping;
   BestCheckpointSpec& best = plan.spec.checkpoint.best;
@@ -339,7 +341,8 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
   if (!strategy.threads_per_replica)
     strategy.threads_per_replica = std::max<int64_t>(1, available_cores() / count.here);
   const auto add_run = [&](RunKind kind, const std::string& how, int64_t replicas) {
-    plan.runs.push_back(resolve_run(loaded, data, kind, how, replicas, *strategy.threads_per_replica));
+    plan.runs.push_back(
+        resolve_run(loaded, data, plan.model, kind, how, replicas, *strategy.threads_per_replica));
   };
   // First, because every problem of the single-replica runs is a problem of this run too; it is then reported
   // once.

@@ -9,20 +9,13 @@
 #include "data/dataset.h"
 #include "job_file/load.h"
 #include "models/layers.h"
-#include "optim/learning_rate.h"
+#include "plan/phases.h"
 #include "plan/run_kind.h"
 #include "spec/batch_plan.h"
 
 namespace dtrain {
 
 constexpr int64_t kOverheadSteps = 200;  // for each of the two measurements of the overhead
-
-// A part of a training with its own learning rate.
-struct PhasePlan {
-  int64_t first_step = 0;      // 0-based over the run
-  int64_t steps = 0;           // optimizer steps
-  LearningRate learning_rate;  // its steps are counted from the phase's first
-};
 
 // One training run of the job.
 struct RunPlan {
@@ -63,8 +56,10 @@ struct JobPlan {
   const std::string& device_of(int local_rank) const {
     return devices[static_cast<size_t>(local_rank) % devices.size()];
   }
-  // The bytes of the gradients that are summed over the replicas in every optimizer step.
-  int64_t bytes_per_all_reduce() const { return model.parameters() * bytes_per_parameter; }
+  // The bytes of the gradients that are summed over the replicas in every optimizer step of a phase.
+  int64_t bytes_per_all_reduce(const PhasePlan& phase) const {
+    return phase.parameters * bytes_per_parameter;
+  }
 };
 
 // What a launcher, not the spec, decides about the job's processes.
@@ -76,11 +71,11 @@ struct Launched {
   std::string by = "the launcher";       // name of the launcher in messages
 };
 
-// These are derived from a spec and its data: the model's layers, with their problems, and the phases of a
-// run whose replicas, batch and steps are known.
+// These are derived from a spec and its data: the model's layers, with their problems, and how long a run is
+// whose replicas, batch and steps are known.
 LayerPlan layers_of(const JobSpec& spec, const DatasetInfo& data);
 int64_t bytes_per_parameter(const ModelSpec& model);
-std::vector<PhasePlan> phases_of(const RunPlan& run, const TrainSpec& train);
+RunLength length_of(const RunPlan& run);
 
 // Resolves a spec for the given data. Whatever cannot be resolved is appended to `loaded.problems`; the plan
 // is then not usable. What `launched` leaves open is decided by the spec and the number of cores.

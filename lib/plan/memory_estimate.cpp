@@ -43,6 +43,23 @@ int64_t data_bytes(const JobPlan& job, const RunPlan& run) {
   return prepared_bytes(job.data, job.spec.data) / sharing;
 }
 
+// The parameters that the phase with the most trains.
+int64_t most_trained(const RunPlan& run) {
+  int64_t most = 0;
+  for (const PhasePlan& phase : run.phases) most = std::max(most, phase.parameters);
+  return most;
+}
+
+// Those of the phase that keeps the most, in memory that the replicas of a host share.
+int64_t feature_bytes(const JobPlan& job, const RunPlan& run) {
+  int64_t most = 0;
+  for (const PhasePlan& phase : run.phases) {
+    if (phase.features.layers > 0) most = std::max(most, phase.features.bytes);
+  }
+  const int64_t hosts = std::max<int64_t>(1, std::ssize(job.spec.hosts));
+  return most / std::max<int64_t>(1, run.replicas / hosts);
+}
+
 int64_t per_example(const JobPlan& job) {
   const bool mixed = job.spec.train.precision != "float32";
   const int64_t bytes = mixed ? 2 : job.bytes_per_parameter;
@@ -60,20 +77,21 @@ int64_t per_example(const JobPlan& job) {
 
 MemoryEstimate estimate_memory(const JobPlan& job, const RunPlan& run) {
   const int64_t parameters = job.model.parameters() * job.bytes_per_parameter;
+  const int64_t trained = most_trained(run) * job.bytes_per_parameter;
   const int64_t replicas = run.replicas;
   const bool shared = shares_memory(job, run);
   const bool one_copy = strategy_traits(run.strategy).shares_variables;
   MemoryEstimate estimate;
   estimate.program = kProgramBytes;
-  estimate.data = data_bytes(job, run);
+  estimate.data = data_bytes(job, run) + feature_bytes(job, run);
   estimate.parameters = parameters + job.model.buffers() * job.bytes_per_parameter;
   // Shared memory has one area of gradients per replica, and one area of parameters for all.
   if (shared && one_copy) estimate.parameters /= replicas;
-  estimate.gradients = parameters;
-  if (shared) estimate.gradients += parameters + (one_copy ? 0 : parameters / replicas);
-  if (!shared && replicas > 1) estimate.gradients += parameters;  // in transit
+  estimate.gradients = trained;
+  if (shared) estimate.gradients += trained + (one_copy ? 0 : trained / replicas);
+  if (!shared && replicas > 1) estimate.gradients += trained;  // in transit
   if (!run.is_asynchronous())
-    estimate.optimizer = remembered(job.spec.train) * parameters / (shared ? replicas : 1);
+    estimate.optimizer = remembered(job.spec.train) * trained / (shared ? replicas : 1);
   estimate.per_example = per_example(job);
   return estimate;
 }

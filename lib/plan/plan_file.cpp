@@ -82,7 +82,7 @@ RunKind kind_from(const std::string& name) {
   throw Error(ExitCode::kUsage, fmt::format("there is no run named '{}'", name));
 }
 
-RunPlan run_from(const json& document, const TrainSpec& train) {
+RunPlan run_from(const json& document, const JobPlan& job) {
   RunPlan run;
   run.kind = kind_from(document.at("run").get<std::string>());
   document.at("strategy").get_to(run.strategy);
@@ -99,7 +99,7 @@ RunPlan run_from(const json& document, const TrainSpec& train) {
   document.at("epochs").get_to(run.epochs);
   document.at("total_steps").get_to(run.total_steps);
   document.at("evaluates").get_to(run.evaluates);
-  run.phases = phases_of(run, train);
+  run.phases = phases_of(job.spec, job.data, job.model, length_of(run));
   return run;
 }
 
@@ -118,7 +118,7 @@ JobPlan parse_plan(const json& document) {
   document.at("communication").get_to(job.communication);
   document.at("spans_hosts").get_to(job.spans_hosts);
   document.at("cache").get_to(job.spec.data.resolved_cache);
-  for (const json& run : document.at("runs")) job.runs.push_back(run_from(run, job.spec.train));
+  for (const json& run : document.at("runs")) job.runs.push_back(run_from(run, job));
   if (job.devices.empty() || job.runs.empty() || !job.model.problems.empty())
     throw Error(ExitCode::kUsage, "it has no devices, no runs or no model that can be built");
   return job;

@@ -16,6 +16,10 @@ bool sends_during_backward(const JobPlan& job, const RunPlan& run) {
 }  // namespace
 
 PlannedStep planned_step(const JobPlan& job, const RunPlan& run) {
+  return planned_step(job, run, run.phases.front());
+}
+
+PlannedStep planned_step(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
   const JobSpec& spec = job.spec;
   if (job.device_of(0) != "cpu") {
     if (!spec.cuda.graphs) return {"eager", "cuda.graphs: false"};
@@ -23,14 +27,16 @@ PlannedStep planned_step(const JobPlan& job, const RunPlan& run) {
     if (spec.train.precision == "fp16_mixed") return {"eager", "train.precision: fp16_mixed"};
     return {"recorded", ""};
   }
-  std::string reason = reason_not_to_compile(job.model.layers, spec.model.dtype, spec.train);
+  std::string reason = reason_not_to_compile(job.model.layers, spec.model.dtype, spec.train,
+                                             static_cast<size_t>(phase.layers.first));
   if (reason.empty() && spec.train.step == "auto" && sends_during_backward(job, run))
     reason = "gradients are sent while backward computes the next ones";
   return {reason.empty() ? "compiled" : "eager", reason};
 }
 
-std::string arithmetic_of(const JobPlan& job, const RunPlan& run) {
-  const std::string execution = planned_step(job, run).execution;
+std::string arithmetic_of(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
+  std::string execution = planned_step(job, run, phase).execution;
+  if (phase.features.layers > 0) execution += " from kept features";
   return job.device_of(0) == "cpu" ? execution + ", " + products_in_use() : execution;
 }
 

@@ -14,11 +14,12 @@ struct PlannedStep {
   std::string text() const { return reason.empty() ? execution : execution + ": " + reason; }
 };
 
-// Of a run of a job whose devices are known.
+// Of a phase of a run of a job whose devices are known; without one, of the first.
+PlannedStep planned_step(const JobPlan& job, const RunPlan& run, const PhasePlan& phase);
 PlannedStep planned_step(const JobPlan& job, const RunPlan& run);
 
 // What decides the last bits of what a step computes on a processor: how steps are computed, and with which
 // matrix products (kernels/products.h). "compiled, brgemm"
-std::string arithmetic_of(const JobPlan& job, const RunPlan& run);
+std::string arithmetic_of(const JobPlan& job, const RunPlan& run, const PhasePlan& phase);
 
 }  // namespace dtrain

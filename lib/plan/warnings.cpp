@@ -38,6 +38,25 @@ std::string uncached_warning(const JobPlan& job) {
       human_bytes(prepared_bytes(job.data, cached)), cached.cache_gigabytes);
 }
 
+std::string crowded_warning(const RunPlan& run, int64_t processes) {
+  return fmt::format("{} processes share {} here, and wait for each other; lower {}", processes,
+                     counted(available_cores(), "core"),
+                     run.is_asynchronous() ? "strategy.workers or strategy.servers" : "strategy.replicas");
+}
+
+// Of a learning rate that is high from the first update of a phase on.
+std::string scaling_warning(const RunPlan& run) {
+  for (const PhasePlan& phase : run.phases) {
+    const LearningRate& rate = phase.learning_rate;
+    if (rate.factor <= kMostScaledWithoutWarmup || rate.warmup_steps > 0) continue;
+    return fmt::format(
+        "the learning rate is scaled {:.3g}-fold from the first update on, with which training may diverge; "
+        "set train.learning_rate_scaling.warmup_steps",
+        rate.factor);
+  }
+  return "";
+}
+
 }  // namespace
 
 std::vector<std::string> data_warnings(const JobPlan& job) {
@@ -54,31 +73,23 @@ std::vector<std::string> plan_warnings(const JobPlan& job, std::optional<int64_t
   const int64_t hosts = std::max<int64_t>(1, std::ssize(job.spec.hosts));
   const int64_t processes = here.value_or((run.processes() + hosts - 1) / hosts);
   std::vector<std::string> warnings = data_warnings(job);
-  if (const std::string uncached = uncached_warning(job); !uncached.empty()) warnings.push_back(uncached);
-  if (processes > available_cores() && job.device_of(0) == "cpu")
-    warnings.push_back(
-        fmt::format("{} processes share {} here, and wait for each other; lower {}", processes,
-                    counted(available_cores(), "core"),
-                    run.is_asynchronous() ? "strategy.workers or strategy.servers" : "strategy.replicas"));
+  const auto add = [&warnings](const std::string& text) {
+    if (!text.empty()) warnings.push_back(text);
+  };
+  add(uncached_warning(job));
+  if (processes > available_cores() && job.device_of(0) == "cpu") add(crowded_warning(run, processes));
   if (run.batch.global > job.data.train_examples)
-    warnings.push_back(
+    add(
         fmt::format("the global batch of {} is larger than the {} training examples, so that an epoch "
                     "is one update; lower batch.{}",
                     with_separators(run.batch.global), with_separators(job.data.train_examples),
                     job.spec.batch.global ? "global" : "per_replica"));
-  const LearningRate& rate = run.phases.front().learning_rate;
-  if (rate.factor > kMostScaledWithoutWarmup && rate.warmup_steps == 0)
-    warnings.push_back(
-        fmt::format("the learning rate is scaled {:.3g}-fold from the first update on, with which "
-                    "training may diverge; set train.learning_rate_scaling.warmup_steps",
-                    rate.factor));
+  add(scaling_warning(run));
   if (job.spec.data.sampling == "balanced" && job.spec.train.loss.class_weights.balanced)
-    warnings.push_back(
-        "data.sampling: balanced and class_weights: balanced correct the same thing, so that rare classes "
+    add("data.sampling: balanced and class_weights: balanced correct the same thing, so that rare classes "
         "count for more than the others; leave one of them out");
-  const std::string norm = constant_norm(job, run);
-  if (!norm.empty())
-    warnings.push_back(
+  if (const std::string norm = constant_norm(job, run); !norm.empty())
+    add(
         fmt::format("{} (batch_norm) gets one example at a time, whose mean it subtracts: its output is "
                     "constant in training; raise batch.per_replica{}",
                     norm, run.replicas > 1 ? ", or set train.sync_batch_norm" : ""));

@@ -115,6 +115,10 @@ struct TypeText {
   std::string of(const ChannelNumbers*) const { return of(static_cast<const std::vector<double>*>(nullptr)); }
   std::string of(const ClassWeights*) const { return "list of numbers, numbers by name, or `balanced`"; }
   std::string of(const std::vector<AugmentSpec>*) const { return "list of operations"; }
+  std::string of(const std::vector<PhaseSpec>*) const { return "list of phases"; }
+  std::string of(const TrainableSpec*) const {
+    return "`all`, `head`, name, list of names, or `{last_layers: N}`";
+  }
 
  private:
   std::string or_word() const {
@@ -178,15 +182,18 @@ std::string common_text() {
 template <class Entry>
 std::string entries_text(const EntryList<Entry>& list, const std::string& introduction,
                          const std::string& example) {
-  std::string text =
-      fmt::format("\n## `{}`\n\n{}\n\n| Kind | Fields |\n|---|---|\n", list.path, introduction);
-  for (const std::string& kind : list.kinds.built) {
+  std::string text = fmt::format("\n## `{}`\n\n{}\n", list.path, introduction);
+  const bool has_kinds = list.selector == "kind";  // which else is one field among others
+  if (has_kinds) text += "\n| Kind | Fields |\n|---|---|\n";
+  for (const std::string& kind : has_kinds ? list.kinds.built : std::vector<std::string>()) {
     std::vector<std::string> names = fields_of_kind(list.fields, kind);
     names.erase(names.begin());
     text += fmt::format("| `{}` | {} |\n", kind, names.empty() ? "" : "`" + join(names, "`, `") + "`");
   }
   text += std::string("\n") + kTableHead;
-  for (const auto& field : list.fields) text += row(field, field.path, "");
+  for (const auto& field : list.fields) {
+    text += row(field, field.path, has_kinds ? "" : applies_text(field));
+  }
   return text + "\n```yaml\n" + example + "```\n";
 }
 
@@ -216,6 +223,15 @@ const char* const kAugmentExample = R"(data:
     - {kind: mixup, alpha: 0.4}
 )";
 
+const char* const kPhasesIntroduction =
+    R"(One entry a phase, in the order in which they are trained, instead of `train.epochs` and `train.schedule`.
+[Phases](transfer.md#phases) says what changes from one to the next.)";
+
+const char* const kPhasesExample = R"(phases:
+  - {epochs: 3, trainable: head, learning_rate: 1.0e-3}
+  - {epochs: 10, trainable: {last_layers: 10}, learning_rate: 1.0e-5, schedule: cosine}
+)";
+
 // The section's own fields, then those of its subsections.
 std::string section_text(const std::string& section) {
   std::string rows;
@@ -223,8 +239,7 @@ std::string section_text(const std::string& section) {
   for (const std::string& name : names_in_section(section)) {
     const std::string path = path_in(section, name);
     if (const auto* field = find_field(job_fields(), path)) {
-      const bool conditional = !field->when.paths.empty();
-      rows += row(*field, name, conditional ? "; only when `" + condition_text(field->when) + "`" : "");
+      rows += row(*field, name, applies_text(*field));
     } else {
       subsections += section_text(path);
     }
@@ -237,6 +252,7 @@ std::string section_text(const std::string& section) {
   if (section == "model") text += entries_text(entry_list<LayerSpec>(), kLayersIntroduction, kLayersExample);
   if (section == "data")
     text += entries_text(entry_list<AugmentSpec>(), kAugmentIntroduction, kAugmentExample);
+  if (section.empty()) text += entries_text(entry_list<PhaseSpec>(), kPhasesIntroduction, kPhasesExample);
   return text + subsections;
 }
 

@@ -87,16 +87,16 @@ std::string head_text() {
 
 std::string events_markdown() {
   return kEventsBegin +
-         head_text<RunStartEvent, StepEvent, EpochEvent, EvalEvent, CheckpointEvent, MachineEvent,
+         head_text<RunStartEvent, StepEvent, EpochEvent, PhaseEvent, EvalEvent, CheckpointEvent, MachineEvent,
                    WarningEvent, MessageEvent, RestartEvent, WorkerLostEvent, InspectEvent, RunEndEvent,
                    ComparisonEvent>() +
-         text_of<RunStartEvent>() + text_of<StepEvent>() + text_of<EpochEvent>() + text_of<EvalEvent>() +
-         text_of<CheckpointEvent>() + text_of<MachineEvent>() + text_of<WarningEvent>() +
-         text_of<MessageEvent>() + text_of<RestartEvent>() + text_of<WorkerLostEvent>() +
-         text_of<InspectEvent>() + text_of<InspectedReplica>() + text_of<RunEndEvent>() +
-         text_of<ValidationSummary>() + text_of<StalenessSummary>() + text_of<WorkerSummary>() +
-         text_of<ComparisonEvent>() + text_of<ComparedRun>() + text_of<ProgressEvent>() +
-         text_of<OverheadEvent>() + kEventsEnd;
+         text_of<RunStartEvent>() + text_of<StepEvent>() + text_of<EpochEvent>() + text_of<PhaseEvent>() +
+         text_of<EvalEvent>() + text_of<CheckpointEvent>() + text_of<MachineEvent>() +
+         text_of<WarningEvent>() + text_of<MessageEvent>() + text_of<RestartEvent>() +
+         text_of<WorkerLostEvent>() + text_of<InspectEvent>() + text_of<InspectedReplica>() +
+         text_of<RunEndEvent>() + text_of<ValidationSummary>() + text_of<StalenessSummary>() +
+         text_of<WorkerSummary>() + text_of<ComparisonEvent>() + text_of<ComparedRun>() +
+         text_of<ProgressEvent>() + text_of<OverheadEvent>() + kEventsEnd;
 }
 
 }  // namespace dtrain

@@ -82,6 +82,15 @@ struct TypeSchema {
   ordered_json of(const std::vector<AugmentSpec>*) const {
     return list({{"anyOf", {{{"enum", augment_kinds().built}}, {{"$ref", "#/definitions/operation"}}}}});
   }
+  ordered_json of(const std::vector<PhaseSpec>*) const { return list({{"$ref", "#/definitions/phase"}}); }
+  ordered_json of(const TrainableSpec*) const {
+    const ordered_json name = {{"type", "string"}, {"pattern", "^" + field.pattern + "$"}};
+    const ordered_json last = {{"type", "object"},
+                               {"properties", {{"last_layers", of(static_cast<const int64_t*>(nullptr))}}},
+                               {"required", {"last_layers"}},
+                               {"additionalProperties", false}};
+    return {{"anyOf", {name, {{"$ref", "#/definitions/variable"}}, list(name), last}}};
+  }
 
  private:
   ordered_json list(const ordered_json& item) const {
@@ -126,7 +135,7 @@ ordered_json section_schema(const std::string& section) {
   return schema;
 }
 
-// Each kind of entry allows and requires its own fields.
+// Each kind of entry allows and requires its own fields. Without a selector it is of the default kind.
 template <class Entry>
 ordered_json entry_schema(const EntryList<Entry>& list) {
   ordered_json properties = ordered_json::object();
@@ -138,14 +147,16 @@ ordered_json entry_schema(const EntryList<Entry>& list) {
     for (const std::string& name : names) {
       if (find_field(list.fields, name)->required) required.push_back(name);
     }
-    kinds.push_back({{"if", {{"properties", {{"kind", {{"const", kind}}}}}}},
-                     {"then", {{"propertyNames", {{"enum", names}}}, {"required", required}}}});
+    ordered_json is_kind = {{"properties", {{list.selector, {{"const", kind}}}}}};
+    if (kind != list.kind_of(Entry())) is_kind["required"] = {list.selector};
+    kinds.push_back(
+        {{"if", is_kind}, {"then", {{"propertyNames", {{"enum", names}}}, {"required", required}}}});
   }
-  return {{"type", "object"},
-          {"properties", properties},
-          {"required", {"kind"}},
-          {"additionalProperties", false},
-          {"allOf", kinds}};
+  ordered_json schema = {{"type", "object"}, {"properties", properties}};
+  if (find_field(list.fields, list.selector)->required) schema["required"] = {list.selector};
+  schema["additionalProperties"] = false;
+  schema["allOf"] = kinds;
+  return schema;
 }
 
 // {"properties": {"train": {"properties": {"epochs": `value`}, "required": ["epochs"]}}, "required":
@@ -186,8 +197,10 @@ ordered_json holds(const Condition& condition, bool for_certain) {
 ordered_json conditions() {
   ordered_json rules = ordered_json::array();
   for (const auto& field : job_fields()) {
-    if (field.when.paths.empty()) continue;
     const ordered_json is_written = written(field.path, ordered_json::object());
+    if (field.without_phases)
+      rules.push_back({{"if", {{"required", {"phases"}}}}, {"then", {{"not", is_written}}}});
+    if (field.when.paths.empty()) continue;
     rules.push_back({{"if", {{"not", holds(field.when, false)}}}, {"then", {{"not", is_written}}}});
     if (field.required) rules.push_back({{"if", holds(field.when, true)}, {"then", is_written}});
   }
@@ -204,7 +217,8 @@ std::string json_schema() {
        {{"variable",
          {{"description", "an environment variable"}, {"type", "string"}, {"pattern", kVariablePattern}}},
         {"layer", entry_schema(entry_list<LayerSpec>())},
-        {"operation", entry_schema(entry_list<AugmentSpec>())}}}};
+        {"operation", entry_schema(entry_list<AugmentSpec>())},
+        {"phase", entry_schema(entry_list<PhaseSpec>())}}}};
   schema.update(section_schema(""));
   schema["allOf"] = conditions();
   return schema.dump(2) + "\n";

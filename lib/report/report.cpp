@@ -198,6 +198,22 @@ std::vector<NamedPhases> phases_of(const std::vector<NamedCourse>& courses) {
   return all;
 }
 
+std::string bytes_text(const std::optional<int64_t>& bytes) { return bytes ? human_bytes(*bytes) : "-"; }
+
+// What each phase of the training trained; empty if no run had any.
+std::string phases_table(const std::vector<NamedCourse>& courses) {
+  Rows rows = {{"", "Phase", "Begins after step", "Trained parameters", "Of", "Learning rate",
+                "Gradients in a step", "Features kept"}};
+  for (const NamedCourse& of : courses) {
+    for (const PhaseEvent& phase : of.course->phases)
+      rows.push_back({of.name, show_text(phase.name), show_count(phase.step),
+                      show_count(phase.trained_parameters), show_count(phase.parameters),
+                      phase.learning_rate_derivation.value_or("-"), bytes_text(phase.gradient_bytes),
+                      bytes_text(phase.feature_bytes)});
+  }
+  return rows.size() == 1 ? "" : page_heading("Phases of the training") + page_table(rows);
+}
+
 std::string several(const std::vector<RunHistory>& runs) {
   std::vector<FinishedRun> finished;
   for (const RunHistory& run : runs) finished.push_back(run.finished);
@@ -240,6 +256,7 @@ std::string report_page(const std::vector<RunHistory>& runs, const std::vector<M
     if (!charts.empty())
       html += page_heading(heading) + above + "<div class=\"charts\">\n" + charts + "</div>\n";
   };
+  html += phases_table(courses);
   add_charts("Curves", legend(courses), course_charts(courses, are_multiplied_down(runs)));
   if (alone && !models.empty()) html += mistakes_section(models.front());
   const std::string phases = phase_bars(phases_of(courses));

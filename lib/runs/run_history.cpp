@@ -42,6 +42,13 @@ MachinePoint point_of(const MachineEvent& machine) {
           number(machine.memory_total_bytes)};
 }
 
+// A resumed run tells of the phase that it goes on with a second time.
+void take_phase(RunCourse& course, const PhaseEvent& phase) {
+  const bool is_new = std::none_of(course.phases.begin(), course.phases.end(),
+                                   [&](const PhaseEvent& known) { return known.phase == phase.phase; });
+  if (is_new) course.phases.push_back(phase);
+}
+
 void take_into_courses(RunHistory& history, const Event& event) {
   const std::string run = place_of(event).run.value_or("");
   if (run != "baseline" && run != "distributed") return;
@@ -53,6 +60,7 @@ void take_into_courses(RunHistory& history, const Event& event) {
   }
   if (const auto epoch = decode<EpochEvent>(event); epoch && epoch->phases_ms)
     course_of(history, run).epochs.push_back({epoch->epoch.value_or(0), *epoch->phases_ms});
+  if (const auto phase = decode<PhaseEvent>(event)) take_phase(course_of(history, run), *phase);
   if (decode<EpochEvent>(event) || decode<EvalEvent>(event)) course_of(history, run).evaluations.take(event);
 }
 

@@ -42,6 +42,7 @@ struct RunCourse {
   std::vector<StepPoint> steps;
   std::vector<EpochPhases> epochs;  // those that have their phases
   EvaluationSeries evaluations;
+  std::vector<PhaseEvent> phases;  // the first event of each; empty: the spec has no phases
 };
 
 struct RunHistory {

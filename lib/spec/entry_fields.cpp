@@ -1,4 +1,5 @@
-// The tables of the fields of layers and of operations on pictures.
+// The tables of the fields of layers, of operations on pictures and of phases.
+#include "kinds/objectives.h"
 #include "spec/field_table.h"
 #include "spec/fields.h"
 
@@ -8,6 +9,9 @@ namespace {
 const Choices kPaddings{"padding", {"valid", "same", "symmetric"}};
 const Choices kDirections{"direction", {"horizontal", "vertical"}};
 const Choices kPaddingModes{"mode", {"zero", "reflect"}};
+const Choices kPhaseUnits{"unit", {"epochs", "steps"}};
+const Choices kPhaseMetrics{"metric", metric_names()};
+const Choices kFeatureCaches{"cache", {"auto", "none"}};
 
 }  // namespace
 
@@ -126,6 +130,82 @@ const Fields<AugmentSpec>& augment_fields() {
   return fields;
 }
 
+#define PHASE(...) FIELD(PhaseSpec, __VA_ARGS__)
+// A field of the phase's schedule, which is written beside the others.
+#define OF_SCHEDULE(member, ...)                                                             \
+  Field<PhaseSpec> {                                                                         \
+    FieldInfo{__VA_ARGS__},                                                                  \
+        Accessor<PhaseSpec>(+[](PhaseSpec & spec) -> auto& { return spec.schedule.member; }) \
+  }
+
+const Fields<PhaseSpec>& phase_fields() {
+  static const Condition counted{{"schedule"},
+                                 {"piecewise", "step", "exponential", "cosine", "polynomial", "one_cycle"}};
+  static const Condition one_rate{
+      {"schedule"},
+      {"constant", "step", "exponential", "cosine", "polynomial", "one_cycle", "reduce_on_plateau"}};
+  static const Condition piecewise{{"schedule"}, {"piecewise"}};
+  static const Condition repeated{{"schedule"}, {"step", "exponential"}};
+  static const Condition multiplied{{"schedule"}, {"step", "exponential", "reduce_on_plateau"}};
+  static const Condition stretched{{"schedule"}, {"cosine", "polynomial", "one_cycle"}};
+  static const Condition polynomial{{"schedule"}, {"polynomial"}};
+  static const Condition one_cycle{{"schedule"}, {"one_cycle"}};
+  static const Condition ending{{"schedule"}, {"cosine", "polynomial", "one_cycle", "reduce_on_plateau"}};
+  static const Condition plateau{{"schedule"}, {"reduce_on_plateau"}};
+  // clang-format off
+  static const Fields<PhaseSpec> fields = {
+      PHASE(name, .doc = "what reports call it", .pattern = "[A-Za-z0-9][A-Za-z0-9_. -]{0,63}",
+            .otherwise = "its number"),
+      PHASE(epochs, .doc = "how long it lasts: passes over the training examples", .unit = "epochs",
+            .bounds = between(1, 1e6), .otherwise = "`steps`"),
+      PHASE(steps, .doc = "how long it lasts, instead of `epochs`", .unit = "steps", .bounds = between(1, 1e12),
+            .otherwise = "`epochs`"),
+      PHASE(trainable, .doc = "the layers that are trained; the others stay as they are, moving statistics too. "
+            "head: the last layer with parameters; last_layers: so many at the end of the list that `dtrain plan` "
+            "shows; names may have a `*` for any text", .bounds = between(1, 10000), .length = {1, 1000},
+            .pattern = "[A-Za-z0-9_*]{1,64}"),
+      PHASE(learning_rate, .doc = "before scaling, warmup and schedule", .bounds = above_zero_to(1e6),
+            .otherwise = "`train.optimizer.learning_rate`", .when = one_rate),
+      PHASE(cache_features, .doc = "auto: what the frozen layers before the first trained one make of an example is "
+            "computed once and kept, where it is always the same and fits into memory ([features]("
+            "transfer.md#features-kept-in-memory)); none: it is computed in every step", .choices = &kFeatureCaches),
+      OF_SCHEDULE(kind, .path = "schedule", .doc = "how the learning rate changes during the phase; this and the "
+                  "following fields are as in [`train.schedule`](#trainschedule), counted from the phase's first "
+                  "step", .choices = &schedule_kinds()),
+      OF_SCHEDULE(unit, .path = "unit", .doc = "what `boundaries`, `every` and `over` count", .choices = &kPhaseUnits,
+                  .when = counted),
+      OF_SCHEDULE(boundaries, .path = "boundaries", .doc = "after how many epochs (or steps) each next one of "
+                  "`values` begins; ascending", .bounds = between(1, 1e12), .length = {1, 100}, .when = piecewise,
+                  .required = true),
+      OF_SCHEDULE(values, .path = "values", .doc = "the learning rates, before scaling and warmup",
+                  .bounds = above_zero_to(1e6), .length = {2, 101}, .when = piecewise, .required = true),
+      OF_SCHEDULE(every, .path = "every", .doc = "epochs (or steps) between multiplications of the rate by `factor`",
+                  .bounds = between(1, 1e12), .when = repeated),
+      OF_SCHEDULE(factor, .path = "factor", .doc = "multiplies the learning rate", .bounds = {0.0, 1.0, true, true},
+                  .when = multiplied),
+      OF_SCHEDULE(over, .path = "over", .doc = "epochs (or steps) until the curve ends; all: the whole phase",
+                  .bounds = between(1, 1e12), .word = "all", .when = stretched),
+      OF_SCHEDULE(power, .path = "power", .doc = "the power of the polynomial", .bounds = above_zero_to(100),
+                  .when = polynomial),
+      OF_SCHEDULE(initial_factor, .path = "initial_factor", .doc = "the first rate, as a part of `learning_rate`",
+                  .bounds = {0.0, 1.0, true, false}, .when = one_cycle),
+      OF_SCHEDULE(peak_at, .path = "peak_at", .doc = "where the rate is at its highest, as a part of `over`",
+                  .bounds = {0.0, 1.0, true, true}, .when = one_cycle),
+      OF_SCHEDULE(final_factor, .path = "final_factor", .doc = "the lowest rate, as a part of `learning_rate`",
+                  .bounds = {0.0, 1.0, false, true}, .when = ending),
+      OF_SCHEDULE(metric, .path = "metric", .doc = "the metric of the evaluations that should improve",
+                  .choices = &kPhaseMetrics, .when = plateau),
+      OF_SCHEDULE(patience, .path = "patience", .doc = "reduce the rate after this many evaluations in a row without "
+                  "improvement", .unit = "evaluations", .bounds = between(1, 1e6), .when = plateau),
+      OF_SCHEDULE(cooldown, .path = "cooldown", .doc = "how many evaluations after a reduction do not count",
+                  .unit = "evaluations", .bounds = between(0, 1e6), .when = plateau),
+      OF_SCHEDULE(min_delta, .path = "min_delta", .doc = "the smallest change of the metric that is an improvement",
+                  .bounds = between(0, 1e6), .when = plateau),
+  };
+  // clang-format on
+  return fields;
+}
+
 template <>
 const EntryList<LayerSpec>& entry_list() {
   static const EntryList<LayerSpec> list{"model.layers", "a layer",     "layers", "{kind: dense, units: 10}",
@@ -138,6 +218,14 @@ const EntryList<AugmentSpec>& entry_list() {
   static const EntryList<AugmentSpec> list{"data.augment",  "an operation",
                                            "operations",    "{kind: random_crop, padding: 4}",
                                            augment_kinds(), augment_fields()};
+  return list;
+}
+
+template <>
+const EntryList<PhaseSpec>& entry_list() {
+  static const EntryList<PhaseSpec> list{
+      "phases",         "a phase",      "phases",  "{epochs: 3, trainable: head, learning_rate: 1.0e-3}",
+      schedule_kinds(), phase_fields(), "schedule"};
   return list;
 }
 

@@ -74,6 +74,16 @@ ordered_json value_json(const FieldInfo&, const std::vector<AugmentSpec>& operat
   return entries_json(operations);
 }
 
+ordered_json value_json(const FieldInfo&, const std::vector<PhaseSpec>& phases) {
+  return entries_json(phases);
+}
+
+ordered_json value_json(const FieldInfo&, const TrainableSpec& trainable) {
+  if (trainable.last_layers) return {{"last_layers", *trainable.last_layers}};
+  return trainable.layers.size() == 1 ? ordered_json(trainable.layers.front())
+                                      : ordered_json(trainable.layers);
+}
+
 template <class T>
 ordered_json value_json(const FieldInfo&, const T& value) {
   return value;
@@ -132,6 +142,9 @@ ordered_json to_json(const Field<Spec>& field, const Spec& spec) {
 
 template <class Spec>
 bool applies(const Fields<Spec>& fields, const FieldInfo& field, const Spec& spec) {
+  if constexpr (std::is_same_v<Spec, JobSpec>) {
+    if (field.without_phases && !spec.phases.empty()) return false;
+  }
   if (field.when.paths.empty()) return true;
   return std::any_of(field.when.paths.begin(), field.when.paths.end(), [&](const std::string& path) {
     return contains(field.when.values, to_json(*find_field(fields, path), spec).template get<std::string>());
@@ -141,12 +154,24 @@ bool applies(const Fields<Spec>& fields, const FieldInfo& field, const Spec& spe
 template const Field<JobSpec>* find_field(const Fields<JobSpec>&, const std::string&);
 template const Field<LayerSpec>* find_field(const Fields<LayerSpec>&, const std::string&);
 template const Field<AugmentSpec>* find_field(const Fields<AugmentSpec>&, const std::string&);
+template const Field<PhaseSpec>* find_field(const Fields<PhaseSpec>&, const std::string&);
 template ordered_json to_json(const Field<JobSpec>&, const JobSpec&);
 template ordered_json to_json(const Field<LayerSpec>&, const LayerSpec&);
 template ordered_json to_json(const Field<AugmentSpec>&, const AugmentSpec&);
+template ordered_json to_json(const Field<PhaseSpec>&, const PhaseSpec&);
 template bool applies(const Fields<JobSpec>&, const FieldInfo&, const JobSpec&);
 template bool applies(const Fields<LayerSpec>&, const FieldInfo&, const LayerSpec&);
 template bool applies(const Fields<AugmentSpec>&, const FieldInfo&, const AugmentSpec&);
+template bool applies(const Fields<PhaseSpec>&, const FieldInfo&, const PhaseSpec&);
+
+template <class Entry>
+std::string EntryList<Entry>::kind_of(const Entry& entry) const {
+  return to_json(*find_field(fields, selector), entry).template get<std::string>();
+}
+
+template std::string EntryList<LayerSpec>::kind_of(const LayerSpec&) const;
+template std::string EntryList<AugmentSpec>::kind_of(const AugmentSpec&) const;
+template std::string EntryList<PhaseSpec>::kind_of(const PhaseSpec&) const;
 
 template <class Entry>
 std::vector<std::string> fields_of_kind(const Fields<Entry>& fields, const std::string& kind) {
@@ -159,6 +184,7 @@ std::vector<std::string> fields_of_kind(const Fields<Entry>& fields, const std::
 
 template std::vector<std::string> fields_of_kind(const Fields<LayerSpec>&, const std::string&);
 template std::vector<std::string> fields_of_kind(const Fields<AugmentSpec>&, const std::string&);
+template std::vector<std::string> fields_of_kind(const Fields<PhaseSpec>&, const std::string&);
 
 std::vector<std::string> names_in_section(const std::string& section) {
   const std::string prefix = section.empty() ? "" : section + ".";
@@ -198,6 +224,12 @@ std::string suggest_field(const std::string& path) {
 
 std::string condition_text(const Condition& condition) {
   return join(condition.paths, " or ") + " is " + join(condition.values, " or ");
+}
+
+std::string applies_text(const FieldInfo& field) {
+  std::string text = field.when.paths.empty() ? "" : "; only when `" + condition_text(field.when) + "`";
+  if (field.without_phases) text += "; not with `phases`";
+  return text;
 }
 
 std::string bounds_text(const Bounds& bounds) {

@@ -272,7 +272,7 @@ const Fields<JobSpec>& job_fields() {
           "their initial values. none: take all, which must then be exactly those of the model", .word = "none"),
 
       JOB(train.epochs, .doc = "passes over the training examples", .unit = "epochs", .bounds = between(1, 1e6),
-          .common = true),
+          .common = true, .without_phases = true),
       JOB(train.max_steps, .doc = "stop after this many updates, whatever `epochs` is; 0: only evaluate and "
           "save the weights that training would begin with", .unit = "steps", .bounds = between(0, 1e12),
           .word = "none"),
@@ -331,38 +331,41 @@ const Fields<JobSpec>& job_fields() {
       JOB(train.learning_rate_scaling.warmup_steps, .doc = "the learning rate rises linearly over this many updates, "
           "up to that of the schedule", .unit = "steps", .bounds = between(0, 1e9)),
       JOB(train.schedule.kind, .doc = "how the learning rate changes while training; [schedules](schedules.md) has the "
-          "formulas", .choices = &schedule_kinds()),
+          "formulas", .choices = &schedule_kinds(), .without_phases = true),
       JOB(train.schedule.unit, .doc = "what `boundaries`, `every` and `over` count: passes over the training "
-          "examples, or updates", .choices = &kScheduleUnits, .when = kCounted),
+          "examples, or updates", .choices = &kScheduleUnits, .when = kCounted, .without_phases = true),
       JOB(train.schedule.boundaries, .doc = "after how many epochs (or steps) each next one of `values` begins; "
           "ascending",
-          .bounds = between(1, 1e12), .length = {1, 100}, .when = kPiecewise, .required = true),
+          .bounds = between(1, 1e12), .length = {1, 100}, .when = kPiecewise, .required = true, .without_phases = true),
       JOB(train.schedule.values, .doc = "the learning rates, before scaling and warmup; one more than `boundaries`",
-          .bounds = above_zero_to(1e6), .length = {2, 101}, .when = kPiecewise, .required = true),
+          .bounds = above_zero_to(1e6), .length = {2, 101}, .when = kPiecewise, .required = true, .without_phases = true),
       JOB(train.schedule.every, .doc = "epochs (or steps) between multiplications of the rate by `factor`; "
-          "`exponential` multiplies it gradually", .bounds = between(1, 1e12), .when = kRepeated),
+          "`exponential` multiplies it gradually", .bounds = between(1, 1e12), .when = kRepeated, .without_phases = true),
       JOB(train.schedule.factor, .doc = "multiplies the learning rate", .bounds = {0.0, 1.0, true, true},
-          .when = kMultiplied),
+          .when = kMultiplied, .without_phases = true),
       JOB(train.schedule.over, .doc = "epochs (or steps) until the curve ends; the rate then stays; all: the whole "
-          "training", .bounds = between(1, 1e12), .word = "all", .when = kStretched),
+          "training", .bounds = between(1, 1e12), .word = "all", .when = kStretched, .without_phases = true),
       JOB(train.schedule.power, .doc = "the power of the polynomial; 1 is a straight line",
           .bounds = above_zero_to(100),
-          .when = kPolynomial),
+          .when = kPolynomial, .without_phases = true),
       JOB(train.schedule.initial_factor, .doc = "the first rate, as a part of `learning_rate`",
-          .bounds = {0.0, 1.0, true, false}, .when = kOneCycle),
+          .bounds = {0.0, 1.0, true, false}, .when = kOneCycle, .without_phases = true),
       JOB(train.schedule.peak_at, .doc = "where the rate is at its highest, as a part of `over`",
-          .bounds = {0.0, 1.0, true, true}, .when = kOneCycle),
+          .bounds = {0.0, 1.0, true, true}, .when = kOneCycle, .without_phases = true),
       JOB(train.schedule.final_factor, .doc = "the lowest rate, at the end, as a part of `learning_rate`",
-          .bounds = {0.0, 1.0, false, true}, .when = kEnding),
+          .bounds = {0.0, 1.0, false, true}, .when = kEnding, .without_phases = true),
       JOB(train.schedule.metric, .doc = "the metric of the evaluations that should improve",
           .choices = &kEvaluatedMetrics,
-          .when = kPlateau),
+          .when = kPlateau, .without_phases = true),
       JOB(train.schedule.patience, .doc = "reduce the rate after this many evaluations in a row without improvement",
-          .unit = "evaluations", .bounds = between(1, 1e6), .when = kPlateau),
+          .unit = "evaluations", .bounds = between(1, 1e6), .when = kPlateau, .without_phases = true),
       JOB(train.schedule.cooldown, .doc = "how many evaluations after a reduction do not count", .unit = "evaluations",
-          .bounds = between(0, 1e6), .when = kPlateau),
+          .bounds = between(0, 1e6), .when = kPlateau, .without_phases = true),
       JOB(train.schedule.min_delta, .doc = "the smallest change of the metric that is an improvement",
-          .bounds = between(0, 1e6), .when = kPlateau),
+          .bounds = between(0, 1e6), .when = kPlateau, .without_phases = true),
+
+      JOB(phases, .doc = "parts of the training, each with layers and a learning rate of its own ([phases](#phases)); "
+          "without any, all layers are trained for `train.epochs`", .length = {0, 100}),
 
       JOB(evaluate.every_epochs, .doc = "epochs between evaluations; the last epoch is always evaluated",
           .unit = "epochs",

@@ -68,9 +68,10 @@ struct FieldInfo {
   std::map<std::string, ChannelNumbers> named = {};  // for numbers of channels: words for some of them
   std::string otherwise = {};  // for optional fields without a word: what applies if not given
   Condition when = {};
-  bool required = false;     // must be given wherever `when` holds
-  bool file_system = false;  // for text: it names a file or folder
-  bool common = false;       // most specs need it: docs/spec.md shows it before all others
+  bool required = false;        // must be given wherever `when` holds
+  bool file_system = false;     // for text: it names a file or folder
+  bool common = false;          // most specs need it: docs/spec.md shows it before all others
+  bool without_phases = false;  // for a job without `phases` only, which have their own
 
   // What may be written in place of a value: `word`, and the names of `named`.
   std::vector<std::string> words() const;
@@ -87,7 +88,8 @@ using Accessor =
                  MemberOf<Spec, std::vector<int64_t>>, MemberOf<Spec, std::vector<double>>,
                  MemberOf<Spec, std::vector<std::string>>, MemberOf<Spec, std::vector<LayerSpec>>,
                  MemberOf<Spec, ChannelNumbers>, MemberOf<Spec, ClassWeights>,
-                 MemberOf<Spec, std::vector<AugmentSpec>>>;
+                 MemberOf<Spec, std::vector<AugmentSpec>>, MemberOf<Spec, TrainableSpec>,
+                 MemberOf<Spec, std::vector<PhaseSpec>>>;
 
 template <class Spec>
 struct Field : FieldInfo {
@@ -102,8 +104,9 @@ using Fields = std::vector<Field<Spec>>;
 const Fields<JobSpec>& job_fields();
 const Fields<LayerSpec>& layer_fields();
 const Fields<AugmentSpec>& augment_fields();
+const Fields<PhaseSpec>& phase_fields();
 
-// A list of the job whose entries have fields of their own, which depend on their `kind`.
+// A list of the job whose entries have fields of their own, which depend on one of them, mostly `kind`.
 template <class Entry>
 struct EntryList {
   std::string path;     // "model.layers"
@@ -112,9 +115,12 @@ struct EntryList {
   std::string example;  // "{kind: dense, units: 10}"
   const Choices& kinds;
   const Fields<Entry>& fields;
+  std::string selector = "kind";  // the field that decides which others apply; its choices are `kinds`
+  // The selector's value in an entry; "" if it is required and was not given.
+  std::string kind_of(const Entry& entry) const;
 };
 
-// Of LayerSpec and AugmentSpec.
+// Of LayerSpec, AugmentSpec and PhaseSpec.
 template <class Entry>
 const EntryList<Entry>& entry_list();
 
@@ -149,6 +155,8 @@ std::string suggest_field(const std::string& path);
 
 // "model.kind is mlp or cnn"
 std::string condition_text(const Condition& condition);
+// When `field` applies, as documents show it: "; only when `model.kind is mlp`"; empty: always.
+std::string applies_text(const FieldInfo& field);
 
 // "1 to 1024", "at least 0", "above 0, at most 10"; empty if there are no bounds.
 std::string bounds_text(const Bounds& bounds);

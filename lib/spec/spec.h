@@ -228,6 +228,24 @@ struct TrainSpec {
   ScheduleSpec schedule;
 };
 
+// Which layers are trained, from the list that `dtrain plan` shows.
+struct TrainableSpec {
+  // Names; * stands for any text, all for all layers, head for the last one that has parameters.
+  std::vector<std::string> layers = {"all"};
+  std::optional<int64_t> last_layers = {};  // instead of names: so many at the end of the list
+};
+
+// A part of a training with layers and a learning rate of its own. One of epochs and steps is given.
+struct PhaseSpec {
+  std::optional<std::string> name;  // nullopt: its number
+  std::optional<int64_t> epochs;
+  std::optional<int64_t> steps;
+  TrainableSpec trainable;
+  std::optional<double> learning_rate;  // nullopt: the optimizer's
+  ScheduleSpec schedule;                // its epochs and steps are counted from the phase's first
+  std::string cache_features = "auto";  // auto | none
+};
+
 struct EvaluateSpec {
   int64_t every_epochs = 1;
   int64_t batch_per_replica = 256;
@@ -313,6 +331,7 @@ struct JobSpec {
   BatchSpec batch;
   ModelSpec model;
   TrainSpec train;
+  std::vector<PhaseSpec> phases;  // empty: one, of train.epochs, with train.schedule
   EvaluateSpec evaluate;
   CheckpointSpec checkpoint;
   ChecksSpec checks;

@@ -312,6 +312,28 @@ void ValueReader::read(ClassWeights& weights) const {
   weights = given;
 }
 
+void ValueReader::read(TrainableSpec& trainable) const {
+  const char* const kExpected =
+      "all, head, a list of layers such as [conv2d_4, dense*], or {last_layers: 10}";
+  TrainableSpec given;
+  if (node_.complaint.empty() && node_.kind == YamlNode::Kind::kMap) {
+    if (node_.entries.size() != 1 || node_.entries.front().key.text != "last_layers")
+      return problem(fmt::format("expected {}", kExpected));
+    int64_t count = 0;
+    ValueReader(field_, node_.entries.front().value, path_in(path_, "last_layers"), report_).read(count);
+    if (count > 0) trainable = {.last_layers = count};
+    return;
+  }
+  if (node_.complaint.empty() && node_.kind == YamlNode::Kind::kScalar) {
+    given.layers = {""};
+    read(given.layers.front());
+  } else {
+    given.layers.clear();
+    read_list(given.layers, kExpected);
+  }
+  if (!given.layers.empty() && !given.layers.front().empty()) trainable = given;
+}
+
 void ValueReader::read_devices(std::vector<std::string>& devices) const {
   const bool is_word = node_.kind == YamlNode::Kind::kScalar;
   if (!is_word && !list("auto, cpu, cuda, or a list of devices such as [\"cuda:0\", \"cuda:1\"]")) return;

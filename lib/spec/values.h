@@ -34,6 +34,7 @@ class ValueReader {
   void read(std::vector<std::string>& texts) const;
   void read(ChannelNumbers& numbers) const;
   void read(ClassWeights& weights) const;
+  void read(TrainableSpec& trainable) const;
 
  private:
   bool scalar(const std::string& expected, std::string& text, bool& plain) const;

@@ -32,10 +32,10 @@ at::Tensor in_memory_order(const at::Tensor& tensor) { return tensor.as_strided(
 void collect_optimizer(const Replica& replica, Variables& all) {
   const bool divided = replica.reducer.is_divided();
   const std::vector<ParameterPart>& parts = replica.reducer.parts();
-  const auto parameters = replica.model.named_parameters();
+  const Variables parameters = trained_parameters(replica.model);
   for (const OptimizerMemory& memory : replica.optimizer.memory()) {
     std::vector<at::Tensor> whole;
-    for (const auto& item : parameters) whole.push_back(at::zeros_like(item.value()));
+    for (const auto& [name, parameter] : parameters) whole.push_back(at::zeros_like(parameter));
     for (size_t i = 0; i < parts.size() && (divided || replica.group.rank() == kRoot); ++i) {
       const ParameterPart& part = parts[i];
       in_memory_order(whole[part.parameter])
@@ -45,7 +45,7 @@ void collect_optimizer(const Replica& replica, Variables& all) {
     for (size_t i = 0; i < whole.size(); ++i) {
       if (divided) gather(replica.group, whole[i]);
       if (replica.group.rank() == kRoot)  // the other ranks need only one at a time
-        all.emplace_back(fmt::format("{}{}.{}", kOptimizer, memory.name, parameters[i].key()), whole[i]);
+        all.emplace_back(fmt::format("{}{}.{}", kOptimizer, memory.name, parameters[i].first), whole[i]);
       whole[i].reset();
     }
   }
@@ -139,8 +139,8 @@ class Saved {
 void require_optimizer(const Replica& replica, const Saved& saved) {
   size_t count = 1;
   for (const OptimizerMemory& memory : replica.optimizer.memory()) {
-    for (const auto& item : replica.model.named_parameters()) {
-      saved.require(fmt::format("{}{}.{}", kOptimizer, memory.name, item.key()), item.value());
+    for (const auto& [name, parameter] : trained_parameters(replica.model)) {
+      saved.require(fmt::format("{}{}.{}", kOptimizer, memory.name, name), parameter);
       ++count;
     }
   }
@@ -153,11 +153,11 @@ void require_optimizer(const Replica& replica, const Saved& saved) {
 
 void restore_optimizer(const Replica& replica, Saved& saved) {
   const std::vector<ParameterPart>& parts = replica.reducer.parts();
-  const auto parameters = replica.model.named_parameters();
+  const Variables parameters = trained_parameters(replica.model);
   for (const OptimizerMemory& memory : replica.optimizer.memory()) {
     for (size_t i = 0; i < parameters.size(); ++i) {
-      const at::Tensor& like = parameters[i].value();
-      const std::string name = fmt::format("{}{}.{}", kOptimizer, memory.name, parameters[i].key());
+      const at::Tensor& like = parameters[i].second;
+      const std::string name = fmt::format("{}{}.{}", kOptimizer, memory.name, parameters[i].first);
       const at::Tensor whole = in_memory_order(at::empty_like(like).copy_(saved.share(name, like)));
       for (size_t part = 0; part < parts.size(); ++part) {
         const ParameterPart& own = parts[part];
@@ -182,9 +182,8 @@ void restore_loss_scale(const Replica& replica, Saved& saved) {
 // Returns whether each replica got its own buffers back.
 bool restore_buffers(const Replica& replica, Saved& saved) {
   bool own = false;
-  for (const auto& item : replica.model.named_buffers()) {
-    at::Tensor buffer = item.value();
-    const at::Tensor row = saved.row(kBuffer + item.key(), buffer, /*all=*/true);
+  for (auto& [name, buffer] : moving_buffers(replica.model)) {
+    const at::Tensor row = saved.row(kBuffer + name, buffer, /*all=*/true);
     if (!row.defined()) continue;
     buffer.copy_(row);
     own = true;
@@ -203,9 +202,9 @@ CollectedVariables collect(const Replica& replica, bool buffers_agree) {
     all.training.emplace_back(generator_name(device), gather_rows(replica.group, generator_state(device)));
   if (buffers_agree) return all;
   std::map<std::string, at::Tensor> copies(all.model.begin(), all.model.end());
-  for (const auto& item : replica.model.named_buffers()) {
-    all.training.emplace_back(kBuffer + item.key(), gather_rows(replica.group, item.value()));
-    at::Tensor& mean = copies.at(item.key());
+  for (const auto& [name, buffer] : moving_buffers(replica.model)) {
+    all.training.emplace_back(kBuffer + name, gather_rows(replica.group, buffer));
+    at::Tensor& mean = copies.at(name);
     replica.group.all_reduce_sum(mean);
     mean.div_(replica.group.size());
   }

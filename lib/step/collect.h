@@ -36,7 +36,7 @@ struct Replica {
 // all replicas. If not, `model` gets their mean, and `training` keeps each replica's own buffers.
 //
 // `training` contains "optimizer.MEMORY.PARAMETER" for each memory of the optimizer (for example "average")
-// and each parameter; "optimizer.steps"; "loss_scale" if there is one; and with one row per replica
+// and each trained parameter; "optimizer.steps"; "loss_scale" if there is one; and with one row per replica
 // "replicas.generator" (the state of LibTorch's CPU generator), on GPUs also "replicas.cuda_generator", and
 // "replicas.buffer.BUFFER".
 CollectedVariables collect(const Replica& replica, bool buffers_agree);

@@ -16,6 +16,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "host/machine.h"
+#include "models/variables.h"
 #include "step/gather_rows.h"
 
 namespace dtrain {
@@ -136,12 +137,12 @@ std::vector<Sentinel::Finding> Sentinel::exchange(Finding own) {
 void Sentinel::require_unbroken(const std::vector<Finding>& findings) const {
   for (size_t rank = 0; rank < findings.size(); ++rank) {
     if (findings[rank].broken < 0) continue;
-    const auto parameters = model_.named_parameters();
+    const Variables parameters = trained_parameters(model_);
     throw Error(ExitCode::kDisagree,
                 fmt::format("memory of {} is corrupt: '{}' or what the optimizer remembers of it is no "
                             "longer what the last update made it{}",
                             named(findings, {rank}),
-                            parameters[static_cast<size_t>(findings[rank].broken)].key(), kAfterCorruption));
+                            parameters[static_cast<size_t>(findings[rank].broken)].first, kAfterCorruption));
   }
 }
 

@@ -34,6 +34,11 @@ MetricSums StepRecorder::run(const Share& share, const Step& step) {
   return sums;
 }
 
+void StepRecorder::forget() {
+  steps_.clear();
+  recording_.reset();
+}
+
 void StepRecorder::record(const Share& share, const Step& step) {
   recording_.emplace();
   recording_->share.global_examples = share.global_examples;

@@ -35,6 +35,8 @@ class StepRecorder {
   // Returns the sums of `step(share)`. In every call, `step` must be the same function of the share and of
   // its state in device memory. Throws Error(kBug) if the device refuses to record it.
   MetricSums run(const Share& share, const Step& step);
+  // From now on `step` is another function.
+  void forget();
 
  private:
   struct Recording {

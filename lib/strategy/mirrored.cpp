@@ -30,10 +30,9 @@ class Mirrored : public Strategy {
         device_(parts.accelerator ? parts.accelerator->device() : at::Device(at::kCPU)),
         recorder_(parts.record_steps && !loss_scale_ ? parts.accelerator : nullptr),
         pacer_(device_, parts.timeout),
-        reducer_(group_->make_gradient_reducer(model_->parameters(), parts.reducer, *clock_)),
-        execution_(make_step_execution(step_parts())) {
+        reducer_options_(parts.reducer) {
     if (train_.sync_batch_norm) synchronise_statistics(*model_, *group_, *clock_);
-    make_optimizer_of_parts();
+    prepare_steps();
   }
 
   int64_t place_variables() override {
@@ -41,9 +40,20 @@ class Mirrored : public Strategy {
     std::vector<at::Tensor> all;
     for (const auto& [name, tensor] : named_variables(*model_)) all.push_back(tensor.detach());
     group_->broadcast(all, /*root=*/0);
-    if (average_ != nullptr) average_->begin();
-    optimizer_->begin();
+    begin_optimizer();
     return 0;
+  }
+
+  void begin_phase(const TrainedLayers& layers) override {
+    pacer_.wait_for_all();
+    show_average(false);
+    agree_on_buffers();
+    own_buffers_.clear();
+    group_->barrier();  // no replica reads memory any more that this one is about to leave
+    recorder_.forget();
+    model_->train_layers(layers);
+    prepare_steps();
+    begin_optimizer();
   }
 
   MetricSums train_step(const Share& share, const StepContext& context) override {
@@ -134,6 +144,24 @@ class Mirrored : public Strategy {
   }
 
  private:
+  // Makes what a step needs for the parameters that are trained.
+  void prepare_steps() {
+    sentinel_.reset();
+    average_ = nullptr;
+    optimizer_.reset();
+    execution_.reset();
+    reducer_.reset();
+    reducer_ =
+        group_->make_gradient_reducer(tensors_of(trained_parameters(*model_)), reducer_options_, *clock_);
+    execution_ = make_step_execution(step_parts());
+    make_optimizer_of_parts();
+  }
+
+  void begin_optimizer() {
+    if (average_ != nullptr) average_->begin();
+    optimizer_->begin();
+  }
+
   StepParts step_parts() {
     return {*model_, *group_, *reducer_, *clock_, train_, *objective_, loss_scale_.get(), on_processor_};
   }
@@ -147,10 +175,10 @@ class Mirrored : public Strategy {
   void make_optimizer_of_parts() {
     std::vector<at::Tensor> values;
     std::vector<bool> decayed;
-    const std::vector<at::Tensor> parameters = model_->parameters();
+    const Variables parameters = trained_parameters(*model_);
     for (const ParameterPart& part : reducer_->parts()) {
       values.push_back(part.values);
-      decayed.push_back(decays(train_.optimizer, parameters[part.parameter]));
+      decayed.push_back(decays(train_.optimizer, parameters[part.parameter].second));
     }
     std::unique_ptr<Optimizer> optimizer = make_optimizer(train_.optimizer, values, decayed);
     if (train_.ema.decay != 0) {
@@ -178,7 +206,7 @@ class Mirrored : public Strategy {
   void agree_on_buffers() {
     if (buffers_agree_) return;
     const at::NoGradGuard no_grad;
-    for (at::Tensor& buffer : model_->buffers()) {
+    for (auto& [name, buffer] : moving_buffers(*model_)) {
       own_buffers_.push_back(buffer.clone());
       group_->all_reduce_sum(buffer);
       buffer.div_(group_->size());
@@ -189,8 +217,8 @@ class Mirrored : public Strategy {
   void take_back_buffers() {
     if (own_buffers_.empty()) return;
     const at::NoGradGuard no_grad;
-    const std::vector<at::Tensor> buffers = model_->buffers();
-    for (size_t i = 0; i < buffers.size(); ++i) buffers[i].copy_(own_buffers_[i]);
+    const Variables buffers = moving_buffers(*model_);
+    for (size_t i = 0; i < buffers.size(); ++i) buffers[i].second.copy_(own_buffers_[i]);
     own_buffers_.clear();
     buffers_agree_ = false;
   }
@@ -207,6 +235,7 @@ class Mirrored : public Strategy {
   at::Device device_;
   StepRecorder recorder_;
   StepPacer pacer_;
+  ReducerOptions reducer_options_;
   std::unique_ptr<GradientReducer> reducer_;  // refers to the group and the clock: destroyed before them
   std::unique_ptr<StepExecution> execution_;
   std::unique_ptr<WatchedOptimizer> optimizer_;  // updates the reducer's parts

@@ -139,6 +139,10 @@ class ParameterServer : public Strategy {
       servers_.emplace_back(std::move(channels[i]), divided[i], parameters_.front().scalar_type());
   }
 
+  void begin_phase(const TrainedLayers& /*layers*/) override {
+    throw Error(ExitCode::kBug, "workers of parameter servers know one phase");
+  }
+
   int64_t place_variables() override {
     join_servers();
     return take_place({.request = Request::kRead});

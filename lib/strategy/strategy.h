@@ -54,6 +54,9 @@ class Strategy {
   // this replica has made before. That is more than zero only if it returns to variables that other processes
   // keep.
   virtual int64_t place_variables() = 0;
+  // Called between two steps: from now on trains `layers` with a new optimizer. Collective. All replicas get
+  // the same moving statistics, the mean of theirs. The first phase is that of StrategyParts::model.
+  virtual void begin_phase(const TrainedLayers& layers) = 0;
   // One optimizer step on this replica's share of a global batch. Returns the sums of this replica alone. If
   // replicas train asynchronously, replica 0 gets the sums of all replicas since its last step.
   virtual MetricSums train_step(const Share& share, const StepContext& context) = 0;

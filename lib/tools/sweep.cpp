@@ -46,6 +46,11 @@ JobSpec common_spec(JobSpec spec, const SweepOptions& options) {
     strategy.threads_per_replica = std::max<int64_t>(1, available_cores() / options.replicas.back());
   strategy.devices.resize(1);  // a list would determine the number of replicas
   spec.train.epochs = kEndless;
+  if (!spec.phases.empty()) {  // the first one is timed
+    spec.phases.resize(1);
+    spec.phases[0].steps.reset();
+    spec.phases[0].epochs = kEndless;
+  }
   spec.train.max_steps = spec.metrics.skip_steps + options.steps;
   // A job always evaluates at its end, so make that as short as possible.
   spec.data.test_examples = 1;

@@ -1,5 +1,6 @@
 #include "train/assembly.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
@@ -24,7 +25,10 @@ bool decodes_while_reading(const JobPlan& job) {
 
 TrainSpec training_of(const JobPlan& job, const RunPlan& run, const ExampleSource& examples) {
   TrainSpec train = job.spec.train;
-  if (planned_step(job, run).execution == "eager") train.step = "eager";
+  const auto is_eager = [&](const PhasePlan& phase) {
+    return planned_step(job, run, phase).execution == "eager";
+  };
+  if (std::all_of(run.phases.begin(), run.phases.end(), is_eager)) train.step = "eager";
   ClassWeights& weights = train.loss.class_weights;
   if (weights.balanced) weights.weights = balanced_weights(examples.classes(), job.data.classes);
   return train;

@@ -20,11 +20,14 @@ struct Contestant {
   std::unique_ptr<Strategy> strategy;
   std::vector<double> seconds;  // of each step that counts
 
-  Contestant(const JobPlan& job, const std::string& kind, const TrainSpec& train,
+  Contestant(const JobPlan& job, const RunPlan& run, const std::string& kind, const TrainSpec& train,
              const std::shared_ptr<Accelerator>& accelerator) {
     StrategyParts parts =
         strategy_parts(job, make_single_group(), std::make_shared<PhaseClock>(), accelerator);
     parts.train = train;
+    TrainedLayers layers = run.phases.front().layers;
+    layers.first = 0;  // what is measured does not depend on where the inputs of the trained layers come from
+    parts.model->train_layers(layers);
     strategy = make_strategy(kind, std::move(parts));
     strategy->place_variables();
   }
@@ -46,8 +49,8 @@ int64_t overhead_steps(const JobPlan& job, const RunPlan& run) {
 void measure_overhead(const JobPlan& job, const RunPlan& run, const Dataset& dataset, EventSink& sink,
                       const std::shared_ptr<Accelerator>& accelerator, const std::function<double()>& clock) {
   const TrainSpec train = training_of(job, run, *dataset.train);
-  Contestant baseline(job, job.spec.compare.baseline, train, accelerator);
-  Contestant contender(job, run.strategy, train, accelerator);
+  Contestant baseline(job, run, job.spec.compare.baseline, train, accelerator);
+  Contestant contender(job, run, run.strategy, train, accelerator);
   ShareLoader shares(dataset.train, train_options(job, run, /*rank=*/0, accelerator.get()));
   const int64_t steps = overhead_steps(job, run);
   auto report = begin_event<OverheadEvent>(run.name());

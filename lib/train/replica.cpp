@@ -5,6 +5,8 @@
 #include <ATen/Parallel.h>
 #include <malloc.h>
 
+#include <algorithm>
+#include <memory>
 #include <optional>
 #include <string>
 
@@ -23,6 +25,7 @@
 #include "step/clipping.h"
 #include "train/assembly.h"
 #include "train/describe_exception.h"
+#include "train/features.h"
 #include "train/membership.h"
 #include "train/overhead.h"
 #include "train/parameter_servers.h"
@@ -120,6 +123,24 @@ std::function<Traffic()> traffic_of(const Connections& connections) {
   };
 }
 
+// This replica's examples in a phase, or what the frozen layers make of them.
+ReplicaShares shares_of(const ReplicaContext& context, const Dataset& examples, const PhasePlan& phase,
+                        Model& model, const Accelerator* accelerator) {
+  const auto& [job, run, identity, store, files, board, sink] = context;
+  const bool keeps = phase.features.layers > 0;
+  const Dataset dataset = keeps ? with_features(context, phase, model, examples) : examples;
+  LoaderOptions options = train_options(job, run, identity.rank, accelerator);
+  if (keeps) options.prefetch = 0;
+  ReplicaShares shares{std::make_unique<ShareLoader>(dataset.train, options)};
+  if (!evaluates_on(run, identity.rank)) return shares;
+  options = evaluation_options(job, run, identity.rank, accelerator);
+  if (keeps) options.prefetch = 0;
+  shares.evaluated =
+      std::make_unique<ShareLoader>(dataset.validation ? dataset.validation : dataset.test, options);
+  if (job.data.has_final_test()) shares.final_test = std::make_unique<ShareLoader>(dataset.test, options);
+  return shares;
+}
+
 void train(const ReplicaContext& context, const Dataset& dataset,
            const std::shared_ptr<Accelerator>& accelerator, Membership& membership, ActivityLog& activity) {
   const auto& [job, run, identity, store, files, board, sink] = context;
@@ -143,22 +164,20 @@ void train(const ReplicaContext& context, const Dataset& dataset,
   }
   if (leads && !from && job.spec.train.loss.class_weights.balanced)
     sink.on_event(message_event(run, balanced_line(job.data, parts.train.loss.class_weights.weights)));
+  // Of the last step made, or of the first to make.
+  parts.model->train_layers(run.phase_of(from ? std::max<int64_t>(0, from->state.step - 1) : 0).layers);
+  const std::shared_ptr<Model> model = parts.model;
   RunReporter reporter(job, run, callbacks, traffic, accelerator.get(), loss_scale);
   const auto strategy = strategy_of(context, membership, reporter, callbacks, std::move(parts));
   // The heap keeps what is freed (core/memory.h), which pays from step to step; what building the strategy
   // took, a whole copy of the variables in central_storage, is not needed again.
   ::malloc_trim(0);
-  ShareLoader train_shares(dataset.train, train_options(job, run, identity.rank, accelerator.get()));
-  std::optional<ShareLoader> evaluated, final_test;
-  if (evaluates_on(run, identity.rank)) {
-    const LoaderOptions options = evaluation_options(job, run, identity.rank, accelerator.get());
-    evaluated.emplace(dataset.validation ? dataset.validation : dataset.test, options);
-    if (job.data.has_final_test()) final_test.emplace(dataset.test, options);
-  }
+  const MakeShares make_shares = [&](const PhasePlan& phase) {
+    return shares_of(context, dataset, phase, *model, accelerator.get());
+  };
   RunCheckpoints checkpoints(job, run, checkpoint_folder(files.folder), leads, callbacks, store);
-  Trainer trainer(job, run, {*strategy, *clock},
-                  {train_shares, evaluated ? &*evaluated : nullptr, final_test ? &*final_test : nullptr},
-                  {reporter, checkpoints, callbacks, activity}, leads);
+  Trainer trainer(job, run, {*strategy, *clock}, make_shares, {reporter, checkpoints, callbacks, activity},
+                  leads);
   trainer.run(from ? &*from : nullptr);
 }
 

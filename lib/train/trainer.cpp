@@ -17,13 +17,11 @@
 namespace dtrain {
 
 Trainer::Trainer(const JobPlan& job, const RunPlan& run, const SteppingParts& stepping,
-                 const ReplicaShares& shares, const RunRecords& records, bool leads)
+                 MakeShares make_shares, const RunRecords& records, bool leads)
     : job_(job),
       run_(run),
       strategy_(stepping.strategy),
-      train_(shares.train),
-      evaluated_(shares.evaluated),
-      final_test_(shares.final_test),
+      make_shares_(std::move(make_shares)),
       clock_(stepping.clock),
       reporter_(records.reporter),
       checkpoints_(records.checkpoints),
@@ -53,7 +51,7 @@ void Trainer::run(const Resumption* from) {
   }
   if (run_.total_steps == 0) keep_initial_weights();
   if (restores_best()) restore_best();
-  if (final_test_ != nullptr) test(epoch);
+  if (shares().final_test != nullptr) test(epoch);
   strategy_.finish();
   checkpoints_.finish();  // however long the disk takes, nobody waits for it
   activity_.doing(Activity::kFinished);
@@ -61,7 +59,7 @@ void Trainer::run(const Resumption* from) {
 }
 
 void Trainer::keep_initial_weights() {
-  if (evaluated_ != nullptr) evaluate(/*epochs=*/0);
+  if (shares().evaluated != nullptr) evaluate(/*epochs=*/0);
   if (checkpoints_.are_saved_at_end()) save(/*epoch=*/0);
 }
 
@@ -73,8 +71,10 @@ bool Trainer::restores_best() const {
 
 void Trainer::restore_best() {
   activity_.doing(Activity::kSaving);
-  const std::optional<Resumption> best = checkpoints_.return_to_best(step_);
+  std::optional<Resumption> best = checkpoints_.return_to_best(step_);
   if (!best) return;
+  // Nothing is trained any more, and the optimizer of another phase would not fit this one's.
+  best->variables.training.clear();
   const TrainingState& state = best->state;
   strategy_.restore_variables(best->variables, state.step);
   reporter_.on_best(state.metrics);
@@ -88,12 +88,14 @@ void Trainer::restore_best() {
 void Trainer::resume(const Resumption& from) {
   const TrainingState& state = from.state;
   go_to(strategy_.restore_variables(from.variables, state.step), state);
-  begin_phase_of(std::max<int64_t>(0, step_ - 1));  // of the last step made, whose schedule was saved
+  phase_ =
+      &run_.phase_of(std::max<int64_t>(0, step_ - 1));  // of the last step made, whose schedule was saved
+  learning_rate_ = LearningRateSchedule(phase_->learning_rate);
   learning_rate_.restore(state.schedule);
   if (state.position > 0) epoch_sums_ = restored_sums(state.pass_sums);  // a complete pass was reported
   if (leads_) window_ = restored_sums(state.window_sums);  // they are summed over the replicas already
   callbacks_.restore(state.callbacks);
-  const std::string arithmetic = arithmetic_of(job_, run_);
+  const std::string arithmetic = arithmetic_of(job_, run_, *phase_);
   if (leads_ && !state.arithmetic.empty() && state.arithmetic != arithmetic)
     callbacks_.on_event(message_event(
         run_,
@@ -107,11 +109,24 @@ MetricSums Trainer::restored_sums(const std::map<std::string, double>& sums) con
   return sums.empty() ? MetricSums() : MetricSums(objective_info(job_.spec.train.loss.kind), sums);
 }
 
-void Trainer::begin_phase_of(int64_t step) {
+bool Trainer::enter_phase_of(int64_t step) {
   const PhasePlan& phase = run_.phase_of(step);
-  if (&phase == phase_) return;
-  phase_ = &phase;
-  learning_rate_ = LearningRateSchedule(phase.learning_rate);
+  if (&phase != phase_) {
+    phase_ = &phase;
+    learning_rate_ = LearningRateSchedule(phase.learning_rate);
+    strategy_.begin_phase(phase.layers);
+    shares_.reset();
+  }
+  if (shares_) return false;
+  const double start = steady_seconds();
+  shares();
+  if (!phase.name.empty()) reporter_.on_phase(step, phase, steady_seconds() - start);
+  return true;
+}
+
+ReplicaShares& Trainer::shares() {
+  if (!shares_) shares_ = make_shares_(*phase_);
+  return *shares_;
 }
 
 double Trainer::learning_rate_at(int64_t step) const { return learning_rate_.at(step - phase_->first_step); }
@@ -131,18 +146,23 @@ void Trainer::train_epoch(int64_t epoch) {
   const int64_t first_step = step_ - position_ / run_.batch.global;
   double learning_rate = 0;
   if (position_ == 0) epoch_sums_ = MetricSums();
+  enter_phase_of(step_);
   clock_.start();
   reporter_.leave_out_traffic();
-  train_.start_epoch(epoch, position_ / run_.batch.global);
+  shares().train->start_epoch(epoch, position_ / run_.batch.global);
   while (step_ < run_.total_steps && !ended_) {
+    if (!pass_is_complete() && enter_phase_of(step_)) {
+      shares().train->start_epoch(epoch, position_ / run_.batch.global);
+      clock_.start();
+      reporter_.leave_out_traffic();
+    }
     activity_.at_step(step_ + 1);
     activity_.doing(Activity::kWaitingForData);
     clock_.enter(Phase::kDataWait);
-    const std::optional<Share> share = train_.next();
+    const std::optional<Share> share = shares().train->next();
     if (!share) break;
 
     activity_.doing(Activity::kComputing);
-    begin_phase_of(step_);
     learning_rate = learning_rate_at(step_);
     window_.add(strategy_.train_step(*share, {step_ + 1, learning_rate}));
     ++step_;
@@ -275,7 +295,7 @@ TrainingState Trainer::state(int64_t epoch, const MetricSums& window) const {
   state.metrics = evaluation_;
   state.replicas = run_.replicas;
   state.spec = print_spec(job_.spec);
-  state.arithmetic = arithmetic_of(job_, run_);
+  state.arithmetic = arithmetic_of(job_, run_, *phase_);
   state.table = job_.data.table;
   return state;
 }
@@ -314,7 +334,7 @@ void Trainer::require_finite(double loss, const char* of) {
 
 void Trainer::evaluate(int64_t epochs) {
   const double start = steady_seconds();
-  const MetricSums sums = pass_over(*evaluated_, job_.data.evaluated_examples());
+  const MetricSums sums = pass_over(*shares().evaluated, job_.data.evaluated_examples());
   const MetricValues metrics = sums.metrics();
   learning_rate_.on_evaluation(metrics);  // the same sums on every replica
   evaluation_ = {metrics.begin(), metrics.end()};
@@ -325,7 +345,7 @@ void Trainer::evaluate(int64_t epochs) {
 
 void Trainer::require_watched(const MetricValues& metrics) const {
   const JobSpec& spec = job_.spec;
-  const ScheduleSpec& schedule = spec.train.schedule;
+  const ScheduleSpec& schedule = phase_->learning_rate.curve.spec();
   for (const std::optional<std::string>& metric :
        {spec.checkpoint.best.metric, spec.callbacks.early_stopping.metric,
         schedule.kind == "reduce_on_plateau" ? std::optional(schedule.metric) : std::nullopt}) {
@@ -340,7 +360,7 @@ void Trainer::require_watched(const MetricValues& metrics) const {
 
 void Trainer::test(int64_t epochs) {
   const double start = steady_seconds();
-  const MetricSums sums = pass_over(*final_test_, job_.data.test_examples);
+  const MetricSums sums = pass_over(*shares().final_test, job_.data.test_examples);
   reporter_.on_final_test(epochs, step_, steady_seconds() - start, sums);
   require_finite(sums.loss(), "test loss");
 }
@@ -357,7 +377,7 @@ MetricSums Trainer::pass_over(ShareLoader& examples, int64_t count) {
 }
 
 bool Trainer::evaluation_is_due(int64_t epoch) const {
-  if (evaluated_ == nullptr) return false;
+  if (shares_->evaluated == nullptr) return false;
   return (epoch + 1) % job_.spec.evaluate.every_epochs == 0 || epoch + 1 == run_.epochs || ended_;
 }
 

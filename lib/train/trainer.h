@@ -4,6 +4,8 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <memory>
+#include <optional>
 #include <string>
 
 #include "callbacks/callbacks.h"
@@ -37,12 +39,17 @@ struct SteppingParts {
   PhaseClock& clock;
 };
 
-// This replica's examples.
+// This replica's examples in a phase.
 struct ReplicaShares {
-  ShareLoader& train;
-  ShareLoader* evaluated;             // during training; nullptr: this replica does not evaluate
-  ShareLoader* final_test = nullptr;  // after it; nullptr: there is no evaluation of its own at the end
+  std::unique_ptr<ShareLoader> train;
+  std::unique_ptr<ShareLoader> evaluated = {};  // during training; null: this replica does not evaluate
+  std::unique_ptr<ShareLoader> final_test =
+      {};  // after it; null: there is no evaluation of its own at the end
 };
+
+// Makes them when the phase begins: the variables have their values, and the strategy knows the layers.
+// Collective.
+using MakeShares = std::function<ReplicaShares(const PhasePlan&)>;
 
 // Where the progress of the training is reported and saved.
 struct RunRecords {
@@ -55,7 +62,8 @@ struct RunRecords {
 class Trainer {
  public:
   // All of it outlives the trainer. `leads`: this is rank 0.
-  Trainer(const JobPlan& job, const RunPlan& run, const SteppingParts& stepping, const ReplicaShares& shares,
+  // The strategy was made for the phase of `from`, or for the first.
+  Trainer(const JobPlan& job, const RunPlan& run, const SteppingParts& stepping, MakeShares make_shares,
           const RunRecords& records, bool leads);
 
   // Trains to the end of the plan, from the start or from where `from` was saved. Collective. Throws on every
@@ -70,7 +78,10 @@ class Trainer {
   bool restores_best() const;
   void restore_best();
   MetricSums restored_sums(const std::map<std::string, double>& sums) const;
-  void begin_phase_of(int64_t step);  // 0-based over the run
+  // Begins the phase of step `step` (0-based over the run), if it is not under way. Returns whether it has
+  // now begun. Collective.
+  bool enter_phase_of(int64_t step);
+  ReplicaShares& shares();
   double learning_rate_at(int64_t step) const;
   // Moves to step `step` of this replica, counted as in `from`.
   void go_to(int64_t step, const TrainingState& from);
@@ -110,18 +121,17 @@ class Trainer {
   const JobPlan& job_;
   const RunPlan& run_;
   Strategy& strategy_;
-  ShareLoader& train_;
-  ShareLoader* evaluated_;
-  ShareLoader* final_test_;
+  MakeShares make_shares_;
   PhaseClock& clock_;
   RunReporter& reporter_;
   RunCheckpoints& checkpoints_;
   CallbackList& callbacks_;
   ActivityLog& activity_;
-  bool leads_;                          // rank 0
-  bool deciding_;                       // there may be something to decide during the run
-  const PhasePlan* phase_;              // of the last step
-  LearningRateSchedule learning_rate_;  // of that phase
+  bool leads_;                           // rank 0
+  bool deciding_;                        // there may be something to decide during the run
+  const PhasePlan* phase_;               // of the last step
+  LearningRateSchedule learning_rate_;   // of that phase
+  std::optional<ReplicaShares> shares_;  // of that phase; nullopt: it has not begun in this process
   Decisions decisions_;
   int64_t first_epoch_ = 0;
   int64_t step_ = 0;           // optimizer steps done

@@ -35,6 +35,7 @@ inline RunStartEvent run_start() {
   event.learning_rate = 0.5;
   event.learning_rate_derivation = "0.25 x 2";
   event.warmup_steps = 7;
+  event.phases = 2;
   event.steps_per_epoch = 469;
   event.epochs = 2;
   event.total_steps = 938;
@@ -64,7 +65,7 @@ inline constexpr const char* kRunStart =
     R"({"event":"run_start","time":"2026-01-31T12:00:00.000Z","run":"baseline","name":"small","folder":"/runs/small",)"
     R"("strategy":"parameter_server","replicas":2,"devices":["cpu","cuda:0"],"servers":1,"max_staleness":4,)"
     R"("threads_per_replica":3,"global_batch":128,"per_replica_batch":64,"accumulate_steps":1,)"
-    R"("learning_rate":0.5,"learning_rate_derivation":"0.25 x 2","warmup_steps":7,"steps_per_epoch":469,)"
+    R"("learning_rate":0.5,"learning_rate_derivation":"0.25 x 2","warmup_steps":7,"phases":2,"steps_per_epoch":469,)"
     R"("epochs":2,"total_steps":938,"resumed_step":10,"train_examples":60000,"validation_examples":6,)"
     R"("test_examples":10000,"bad_examples":3,"dataset":"fashion_mnist","dataset_source":"data","dataset_requested":"mnist",)"
     R"("parameters":235146,"dtype":"float32","precision":"bf16_mixed",)"
@@ -111,6 +112,29 @@ inline constexpr const char* kEpoch =
     R"("phases_ms":{"data_wait":0.5,"compute":1.5,"communicate":0.25,"update":0.125,"wait_for_peers":0.0},)"
     R"("device_memory_bytes":5,"device_memory_total_bytes":10,)"
     R"("device_utilisation":0.5,"bytes_sent":1000,"bytes_received":2000})";
+
+inline PhaseEvent phase() {
+  auto event = event_of<PhaseEvent>();
+  event.phase = 1;
+  event.phases = 2;
+  event.name = "head";
+  event.step = 0;
+  event.learning_rate = 0.001;
+  event.learning_rate_derivation = "0.0005 x 2";
+  event.trained_parameters = 1290;
+  event.parameters = 235146;
+  event.gradient_bytes = 5160;
+  event.execution = "eager";
+  event.execution_reason = "train.step: eager";
+  event.feature_bytes = 65536;
+  event.feature_seconds = 1.5;
+  return event;
+}
+inline constexpr const char* kPhase =
+    R"({"event":"phase","time":"2026-01-31T12:00:00.000Z","run":"distributed","phase":1,"phases":2,"name":"head",)"
+    R"("step":0,"learning_rate":0.001,"learning_rate_derivation":"0.0005 x 2",)"
+    R"("trained_parameters":1290,"parameters":235146,"gradient_bytes":5160,"execution":"eager",)"
+    R"("execution_reason":"train.step: eager","feature_bytes":65536,"feature_seconds":1.5})";
 
 inline EvalEvent evaluation() {
   auto event = event_of<EvalEvent>();
@@ -309,6 +333,7 @@ void for_each(const Check& check) {
   check(run_start(), kRunStart);
   check(step(), kStep);
   check(epoch(), kEpoch);
+  check(phase(), kPhase);
   check(evaluation(), kEval);
   check(inspection(), kInspect);
   check(checkpoint(), kCheckpoint);

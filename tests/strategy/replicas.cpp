@@ -20,7 +20,7 @@ namespace {
 bool on_fake_gpu(const JobSpec& spec) { return spec.strategy.devices.front() == "cuda"; }
 
 std::unique_ptr<Strategy> build(const JobSpec& spec, const Dataset& dataset,
-                                std::unique_ptr<ProcessGroup> group) {
+                                std::unique_ptr<ProcessGroup> group, const TrainedLayers& layers = {}) {
   const int64_t outputs = dataset.info.targets > 0 ? dataset.info.targets : dataset.info.classes;
   const LayerPlan plan = place_layers(expand_layers(spec.model, outputs), dataset.info.image_shape, outputs);
   if (!plan.problems.empty()) throw std::runtime_error(plan.problems.front().text);
@@ -28,6 +28,7 @@ std::unique_ptr<Strategy> build(const JobSpec& spec, const Dataset& dataset,
   // A different seed for every rank: place_variables has to make them equal.
   parts.model =
       build_model(plan, dtype_from_name(spec.model.dtype), static_cast<uint64_t>(spec.seed + group->rank()));
+  parts.model->train_layers(layers);
   parts.train = spec.train;
   if (spec.train.precision == "fp16_mixed") parts.loss_scale = std::make_shared<LossScale>();
   parts.group = std::move(group);
@@ -68,13 +69,18 @@ MetricSums evaluate(Strategy& strategy, const Dataset& dataset, const JobSpec& s
 }
 
 TrainingResult train_one(const JobSpec& spec, const Dataset& dataset, std::unique_ptr<ProcessGroup> group,
-                         int steps, const CollectedVariables* from, int first, bool evaluates_between) {
+                         int steps, const CollectedVariables* from, int first, bool evaluates_between,
+                         const std::vector<PhaseChange>& phases) {
   TrainingResult result;
+  TrainedLayers begun;  // of the last step made, or of the first to make
+  for (const PhaseChange& phase : phases) {
+    if (phase.step < std::max(1, first)) begun = phase.layers;
+  }
   const int rank = group->rank();
   const int replicas = group->size();
   const BatchPlan plan = resolve_batch(spec, replicas);
   const LearningRate rate = resolve_learning_rate(spec.train, plan.global, {1, steps});
-  const auto strategy = build(spec, dataset, std::move(group));
+  const auto strategy = build(spec, dataset, std::move(group), begun);
   if (from == nullptr) {
     strategy->place_variables();
   } else {
@@ -86,6 +92,9 @@ TrainingResult train_one(const JobSpec& spec, const Dataset& dataset, std::uniqu
     loader.start_epoch(epoch);
     for (std::optional<Share> share; step < steps && (share = loader.next()); ++step) {
       if (step < first) continue;
+      for (const PhaseChange& phase : phases) {
+        if (phase.step == step && step > 0) strategy->begin_phase(phase.layers);
+      }
       const MetricSums sums =
           strategy->sum_over_replicas(strategy->train_step(*share, {step + 1, rate.at(step)}));
       result.losses.push_back(sums.loss());
@@ -141,13 +150,14 @@ void with_ranks(const JobSpec& spec, int replicas,
 }  // namespace
 
 TrainingResult train_with_threads(const JobSpec& spec, const Dataset& dataset, int replicas, int steps,
-                                  const CollectedVariables* from, int first, bool evaluates_between) {
+                                  const CollectedVariables* from, int first, bool evaluates_between,
+                                  const std::vector<PhaseChange>& phases) {
   if (replicas == 1)
-    return train_one(spec, dataset, make_single_group(), steps, from, first, evaluates_between);
+    return train_one(spec, dataset, make_single_group(), steps, from, first, evaluates_between, phases);
   std::vector<TrainingResult> results(static_cast<size_t>(replicas));
   with_ranks(spec, replicas, [&](int rank, std::unique_ptr<ProcessGroup> group) {
     results[static_cast<size_t>(rank)] =
-        train_one(spec, dataset, std::move(group), steps, from, first, evaluates_between);
+        train_one(spec, dataset, std::move(group), steps, from, first, evaluates_between, phases);
   });
   for (const TrainingResult& other : results) {
     REQUIRE(bit_identical(results.front().variables, other.variables));

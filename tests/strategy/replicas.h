@@ -10,6 +10,12 @@
 
 namespace dtrain {
 
+// From step `step` (0-based) on, only some layers are trained.
+struct PhaseChange {
+  int step = 0;
+  TrainedLayers layers;
+};
+
 struct TrainingResult {
   Variables variables;            // the model's
   CollectedVariables collected;   // before the evaluation: those and the rest, on rank 0
@@ -24,10 +30,12 @@ struct TrainingResult {
 // spread evenly over `spec.hosts`, then an evaluation. The result is that of rank 0; the variables of every
 // other rank are required to be bit-identical. With `from`, which was collected after `first` steps, the
 // training goes on from there; what the last step is stays. With `devices: cuda` the replicas are on
-// stand-ins for GPUs, whose memory is the host's. `evaluates_between`: after every step too.
+// stand-ins for GPUs, whose memory is the host's. `evaluates_between`: after every step too. `phases`, by
+// step, change what is trained; `from` is of a step of the last of them that began before it.
 TrainingResult train_with_threads(const JobSpec& spec, const Dataset& dataset, int replicas, int steps,
                                   const CollectedVariables* from = nullptr, int first = 0,
-                                  bool evaluates_between = false);
+                                  bool evaluates_between = false,
+                                  const std::vector<PhaseChange>& phases = {});
 
 // What replicas agree on, by rank, of which each wants its own.
 std::vector<Decision> agree_with_threads(const JobSpec& spec, const Dataset& dataset,

@@ -48,6 +48,7 @@ class FakeStrategy : public Strategy {
     calls.push_back("place");
     return own_step.value_or(0);
   }
+  void begin_phase(const TrainedLayers&) override { calls.push_back("phase"); }
   MetricSums train_step(const Share& share, const StepContext& context) override {
     calls.push_back("train");
     const int64_t step = context.step;
@@ -133,19 +134,22 @@ struct Training {
 
   void run(bool evaluates = true, const Resumption* from = nullptr) {
     const RunPlan& plan = job.runs.back();
-    ShareLoader train(dataset.train, train_options(job, plan, 0));
-    ShareLoader evaluated(dataset.validation ? dataset.validation : dataset.test,
-                          evaluation_options(job, plan, 0));
-    ShareLoader test(dataset.test, evaluation_options(job, plan, 0));
+    const MakeShares make_shares = [&](const PhasePlan&) {
+      ReplicaShares shares{std::make_unique<ShareLoader>(dataset.train, train_options(job, plan, 0))};
+      if (!evaluates) return shares;
+      const LoaderOptions options = evaluation_options(job, plan, 0);
+      shares.evaluated =
+          std::make_unique<ShareLoader>(dataset.validation ? dataset.validation : dataset.test, options);
+      if (job.data.has_final_test()) shares.final_test = std::make_unique<ShareLoader>(dataset.test, options);
+      return shares;
+    };
     CallbackList callbacks({job, plan, folder / "", sink}, /*leads=*/true);
     RunReporter reporter(job, plan, callbacks);
     ActivityLog activity(*board, 0);
     PhaseClock clock;
     RunCheckpoints checkpoints(job, plan, folder / "checkpoints", /*leads=*/true, callbacks, nullptr);
-    Trainer(
-        job, plan, {strategy, clock},
-        {train, evaluates ? &evaluated : nullptr, evaluates && job.data.has_final_test() ? &test : nullptr},
-        {reporter, checkpoints, callbacks, activity}, /*leads=*/true)
+    Trainer(job, plan, {strategy, clock}, make_shares, {reporter, checkpoints, callbacks, activity},
+            /*leads=*/true)
         .run(from);
   }
 

@@ -53,7 +53,7 @@ TEST_CASE("the published example has the published numbers") {
   CHECK(names_of_runs(job) ==
         std::vector<std::string>{"baseline one_device", "overhead mirrored", "distributed mirrored"});
   CHECK(job.model.parameters() == 235146);  // 784x256+256 + 256x128+128 + 128x10+10
-  CHECK(job.bytes_per_all_reduce() == 4 * 235146);
+  CHECK(job.bytes_per_all_reduce(job.runs.back().phases.front()) == 4 * 235146);
 
   const RunPlan& baseline = job.runs[0];
   CHECK(baseline.replicas == 1);
@@ -297,8 +297,12 @@ TEST_CASE("the learning rate is scaled by the global batch of each run") {
 
 TEST_CASE("bytes of an all-reduce follow the type of the weights") {
   const std::string spec = "batch: {per_replica: 8}\nmodel: {kind: mlp, hidden: [], dtype: ";
-  CHECK(plan_of(spec + "float32}\n").bytes_per_all_reduce() == 4 * 7850);  // 784 x 10 + 10
-  CHECK(plan_of(spec + "float64}\n").bytes_per_all_reduce() == 8 * 7850);
+  const auto bytes_of = [&](const std::string& dtype) {
+    const JobPlan job = plan_of(spec + dtype + "}\n");
+    return job.bytes_per_all_reduce(job.runs.back().phases.front());
+  };
+  CHECK(bytes_of("float32") == 4 * 7850);  // 784 x 10 + 10
+  CHECK(bytes_of("float64") == 8 * 7850);
 }
 
 TEST_CASE("shape problems are placed at the layer") {

@@ -111,14 +111,19 @@ void divide_into_phases(RunPlan& run) {
   TrainSpec train;
   train.optimizer.learning_rate = 0.5;
   train.learning_rate_scaling.warmup_steps = 2;
-  const PhasePlan first{0, 7, resolve_learning_rate(train, 4, {5, 7})};
+  PhasePlan first, second;
+  first.steps = 7;
+  first.learning_rate = resolve_learning_rate(train, 4, {5, 7});
   train.optimizer.learning_rate = 0.25;
   train.learning_rate_scaling.warmup_steps = 0;
   train.schedule.kind = "step";
   train.schedule.unit = "steps";
   train.schedule.every = 3;
   train.schedule.factor = 0.5;
-  run.phases = {first, {7, run.total_steps - 7, resolve_learning_rate(train, 4, {5, run.total_steps - 7})}};
+  second.first_step = 7;
+  second.steps = run.total_steps - 7;
+  second.learning_rate = resolve_learning_rate(train, 4, {5, second.steps});
+  run.phases = {first, second};
 }
 
 TEST_CASE("each phase of a run has its own learning rate, and a run resumes in any of them") {

@@ -262,15 +262,17 @@ TEST_CASE("a real strategy learns the synthetic classes through the trainer") {
   const RunPlan& plan = training.job.runs.back();
   const auto clock = std::make_shared<PhaseClock>();
   const auto strategy = make_strategy("one_device", strategy_parts(training.job, make_single_group(), clock));
-  ShareLoader train(training.dataset.train, train_options(training.job, plan, 0));
-  ShareLoader test(training.dataset.test, evaluation_options(training.job, plan, 0));
+  const MakeShares make_shares = [&](const PhasePlan&) {
+    const Dataset& data = training.dataset;
+    return ReplicaShares{std::make_unique<ShareLoader>(data.train, train_options(training.job, plan, 0)),
+                         std::make_unique<ShareLoader>(data.test, evaluation_options(training.job, plan, 0))};
+  };
   CallbackList callbacks({training.job, plan, training.folder / "", training.sink}, /*leads=*/true);
   RunReporter reporter(training.job, plan, callbacks);
   ActivityLog activity(*training.board, 0);
   RunCheckpoints checkpoints(training.job, plan, training.folder / "checkpoints", /*leads=*/true,
                              training.sink, nullptr);
-  Trainer(training.job, plan, {*strategy, *clock}, {train, &test},
-          {reporter, checkpoints, callbacks, activity},
+  Trainer(training.job, plan, {*strategy, *clock}, make_shares, {reporter, checkpoints, callbacks, activity},
           /*leads=*/true)
       .run();
   CHECK(training.values<double>("eval", "accuracy").back() > 0.9);

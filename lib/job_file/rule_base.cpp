@@ -1,0 +1,26 @@
+#include "job_file/rule_base.h"
+
+#include <algorithm>
+
+namespace dtrain {
+
+RuleBase::RuleBase(LoadedSpec& loaded) : loaded_(loaded), spec_(loaded.spec) {
+  for (const Problem& problem : loaded.problems) faulty_.push_back(problem.path);
+}
+
+bool RuleBase::has_problem(const std::string& path) const {
+  const auto within = [](const std::string& inner, const std::string& outer) {
+    return !outer.empty() && inner.compare(0, outer.size(), outer) == 0 &&
+           (inner.size() == outer.size() || inner[outer.size()] == '.' || inner[outer.size()] == '[');
+  };
+  return std::any_of(faulty_.begin(), faulty_.end(), [&](const std::string& faulty) {
+    return within(path, faulty) || (faulty.find('[') != std::string::npos && within(faulty, path));
+  });
+}
+
+bool RuleBase::any_faulty_in(const std::string& section) const {
+  return std::any_of(faulty_.begin(), faulty_.end(),
+                     [&](const std::string& path) { return path.rfind(section + ".", 0) == 0; });
+}
+
+}  // namespace dtrain

@@ -1,0 +1,23 @@
+// The rules of a spec between the fields of `train` and `phases`.
+#pragma once
+
+#include "job_file/rule_base.h"
+
+namespace dtrain {
+
+class TrainingRules : private RuleBase {
+ public:
+  explicit TrainingRules(LoadedSpec& loaded) : RuleBase(loaded) {}
+  void check();
+
+ private:
+  // `section`: where the schedule is written.
+  void check_schedule(const std::string& section, const ScheduleSpec& schedule);
+  void check_phases();
+  void check_precision();
+  // Reports metrics that the loss does not have.
+  void check_metrics();
+  void check_loss();
+};
+
+}  // namespace dtrain

@@ -1,0 +1,200 @@
+#include "plan/phases.h"
+
+#include <fmt/format.h>
+#include <fnmatch.h>
+
+#include <algorithm>
+#include <functional>
+#include <numeric>
+
+#include "core/text.h"
+#include "host/host_memory.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int64_t kPartForFeatures = 4;  // one part in so many of the host's memory
+
+// The last layer that has parameters; -1: none has.
+int64_t head_of(const LayerPlan& model) {
+  for (int64_t i = std::ssize(model.layers) - 1; i >= 0; --i) {
+    if (model.layers[static_cast<size_t>(i)].parameters > 0) return i;
+  }
+  return -1;
+}
+
+bool names_layer(const std::string& pattern, const LayerPlan& model, size_t layer) {
+  if (pattern == "all") return true;
+  if (pattern == "head") return static_cast<int64_t>(layer) == head_of(model);
+  return ::fnmatch(pattern.c_str(), model.layers[layer].name.c_str(), 0) == 0;
+}
+
+bool is_known(const std::string& name, const LayerPlan& model) {
+  for (size_t layer = 0; layer < model.layers.size(); ++layer) {
+    if (names_layer(name, model, layer)) return true;
+  }
+  return false;
+}
+
+std::vector<bool> trained_layers(const TrainableSpec& trainable, const LayerPlan& model) {
+  const size_t count = model.layers.size();
+  std::vector<bool> trained(count, false);
+  for (size_t i = 0; i < count; ++i) {
+    trained[i] = trainable.last_layers
+                     ? static_cast<int64_t>(count - i) <= *trainable.last_layers
+                     : std::any_of(trainable.layers.begin(), trainable.layers.end(),
+                                   [&](const std::string& name) { return names_layer(name, model, i); });
+  }
+  return trained;
+}
+
+int64_t parameters_of(const std::vector<bool>& trained, const LayerPlan& model) {
+  int64_t parameters = 0;
+  for (size_t i = 0; i < model.layers.size(); ++i) {
+    if (trained[i]) parameters += model.layers[i].parameters;
+  }
+  return parameters;
+}
+
+// How many layers at the beginning train nothing and draw nothing, so that the rest sees only the output of
+// the last of them.
+int64_t feature_layers(const std::vector<bool>& trained, const LayerPlan& model) {
+  const std::vector<PlacedLayer>& layers = model.layers;
+  int64_t count = 0;
+  while (count < std::ssize(layers)) {
+    const PlacedLayer& next = layers[static_cast<size_t>(count)];
+    if ((trained[static_cast<size_t>(count)] && next.parameters > 0) || next.spec.kind == "dropout") break;
+    ++count;
+  }
+  const auto is_only_input = [&](int64_t end) {
+    return std::all_of(layers.begin() + end, layers.end(), [end](const PlacedLayer& layer) {
+      const bool adds = layer.spec.kind == "add";
+      return layer.input >= end - 1 && (!adds || layer.with >= end - 1);
+    });
+  };
+  while (count > 0 && !is_only_input(count)) --count;
+  return count;
+}
+
+bool computes(const LayerPlan& model, int64_t layers) {
+  return std::any_of(model.layers.begin(), model.layers.begin() + layers,
+                     [](const PlacedLayer& layer) { return layer.parameters > 0; });
+}
+
+// Why the features of a phase that has frozen layers at the beginning are not kept; empty: they are.
+std::string reason_not_to_keep(const JobSpec& spec, const PhaseSpec& phase, int64_t bytes) {
+  if (phase.cache_features == "none") return "cache_features: none";
+  if (!spec.data.augment.empty()) return "data.augment changes the pictures in every epoch";
+  if (spec.train.precision != "float32") return "train.precision: " + spec.train.precision;
+  const std::vector<std::string>& devices = spec.strategy.devices;
+  if (std::any_of(devices.begin(), devices.end(),
+                  [](const std::string& name) { return name != "cpu" && name != "auto"; }))
+    return "GPUs compute them in every step";
+  const int64_t room = memory_for_all() / kPartForFeatures;
+  if (bytes > room)
+    return fmt::format("they take {}, and a quarter of the memory here is {}", human_bytes(bytes),
+                       human_bytes(room));
+  return "";
+}
+
+FeaturePlan features_of(const JobSpec& spec, const PhaseSpec& phase, const DatasetInfo& data,
+                        const LayerPlan& model, const std::vector<bool>& trained) {
+  FeaturePlan features;
+  const int64_t layers = feature_layers(trained, model);
+  if (layers == 0 || !computes(model, layers)) return features;
+  const Shape& shape = model.layers[static_cast<size_t>(layers - 1)].output_shape;
+  features.numbers = std::accumulate(shape.begin(), shape.end(), int64_t{1}, std::multiplies<>());
+  const int64_t examples = data.train_examples + data.validation_examples + data.test_examples;
+  const int64_t width = spec.model.dtype == "float64" ? 8 : 4;
+  features.bytes = examples * features.numbers * width;
+  features.reason = reason_not_to_keep(spec, phase, features.bytes);
+  if (features.reason.empty()) features.layers = layers;
+  return features;
+}
+
+// The training options with the phase's own learning rate.
+TrainSpec training_in(const TrainSpec& train, const PhaseSpec& phase) {
+  TrainSpec own = train;
+  own.optimizer.learning_rate = phase.learning_rate.value_or(train.optimizer.learning_rate);
+  own.schedule = phase.schedule;
+  return own;
+}
+
+int64_t steps_of_phase(const PhaseSpec& phase, int64_t steps_per_epoch) {
+  return phase.steps ? *phase.steps : phase.epochs.value_or(1) * steps_per_epoch;
+}
+
+std::string layer_suggestion(const std::string& name, const LayerPlan& model) {
+  std::vector<std::string> names;
+  for (const PlacedLayer& layer : model.layers) {
+    if (layer.parameters > 0) names.push_back(layer.name);
+  }
+  const std::string meant = did_you_mean(name, names);
+  return meant.empty() ? "; dtrain plan lists the layers" : meant;
+}
+
+}  // namespace
+
+int64_t steps_of(const JobSpec& spec, int64_t steps_per_epoch) {
+  if (spec.phases.empty()) return spec.train.epochs * steps_per_epoch;
+  int64_t steps = 0;
+  for (const PhaseSpec& phase : spec.phases) steps += steps_of_phase(phase, steps_per_epoch);
+  return steps;
+}
+
+void check_phases(LoadedSpec& loaded, const LayerPlan& model) {
+  if (!model.problems.empty()) return;
+  for (size_t i = 0; i < loaded.spec.phases.size(); ++i) {
+    const TrainableSpec& trainable = loaded.spec.phases[i].trainable;
+    const std::string path = fmt::format("phases[{}].trainable", i);
+    const auto add = [&](const std::string& text) {
+      loaded.problems.push_back(loaded.problem_at(path, text));
+    };
+    bool all_known = true;
+    for (const std::string& name : trainable.layers) {
+      if (trainable.last_layers || is_known(name, model)) continue;
+      add(fmt::format("no layer is named '{}'{}", printable(name), layer_suggestion(name, model)));
+      all_known = false;
+    }
+    if (all_known && parameters_of(trained_layers(trainable, model), model) == 0)
+      add("these layers have no parameters to train; dtrain plan lists the layers and their parameters");
+  }
+}
+
+std::vector<PhasePlan> phases_of(const JobSpec& spec, const DatasetInfo& data, const LayerPlan& model,
+                                 const RunLength& run) {
+  if (spec.phases.empty()) {
+    PhasePlan only;
+    only.steps = run.total_steps;
+    only.learning_rate =
+        resolve_learning_rate(spec.train, run.update_batch, {run.steps_per_epoch, run.total_steps});
+    only.parameters = model.parameters();
+    return {only};
+  }
+  std::vector<PhasePlan> phases;
+  int64_t begin = 0;
+  for (size_t i = 0; i < spec.phases.size() && (i == 0 || begin < run.total_steps); ++i) {
+    const PhaseSpec& phase = spec.phases[i];
+    const int64_t whole = steps_of_phase(phase, run.steps_per_epoch);
+    PhasePlan& plan = phases.emplace_back();
+    plan.name = phase.name.value_or(std::to_string(i + 1));
+    plan.first_step = begin;
+    plan.steps = std::min(whole, run.total_steps - begin);
+    plan.learning_rate =
+        resolve_learning_rate(training_in(spec.train, phase), run.update_batch, {run.steps_per_epoch, whole});
+    plan.layers.each = trained_layers(phase.trainable, model);
+    plan.parameters = parameters_of(plan.layers.each, model);
+    plan.features = features_of(spec, phase, data, model, plan.layers.each);
+    plan.layers.first = plan.features.layers;
+    begin += whole;
+  }
+  return phases;
+}
+
+std::string phase_title(const std::vector<PhasePlan>& phases, const PhasePlan& phase) {
+  const auto number = std::to_string(&phase - phases.data() + 1);
+  const std::string name = phase.name == number ? "" : fmt::format(" ({})", phase.name);
+  return fmt::format("phase {} of {}{}", number, phases.size(), name);
+}
+
+}  // namespace dtrain

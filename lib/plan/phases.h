@@ -1,0 +1,57 @@
+// The phases of a training: which layers each one trains, for how long and with which learning rate.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "data/dataset.h"
+#include "job_file/load.h"
+#include "models/layers.h"
+#include "models/model.h"
+#include "optim/learning_rate.h"
+#include "spec/spec.h"
+
+namespace dtrain {
+
+// What the frozen layers at the beginning of a model make of every example, computed once and kept in memory
+// that the replicas of a host share.
+struct FeaturePlan {
+  int64_t layers = 0;   // so many of the model's layers compute it; 0: nothing is kept
+  int64_t numbers = 0;  // of an example
+  int64_t bytes = 0;    // of all examples that are trained on or evaluated
+  std::string reason;   // why nothing is kept although layers at the beginning are frozen; empty: other cases
+};
+
+struct PhasePlan {
+  std::string name;            // the spec's, or its number from 1; empty: the spec has no phases
+  int64_t first_step = 0;      // 0-based over the run
+  int64_t steps = 0;           // optimizer steps
+  LearningRate learning_rate;  // its steps are counted from the phase's first
+  TrainedLayers layers;        // those that are trained; `first` is FeaturePlan::layers
+  int64_t parameters = 0;      // that are trained
+  FeaturePlan features;
+};
+
+// How long a run is, and what each of its updates is made of.
+struct RunLength {
+  int64_t steps_per_epoch = 0;
+  int64_t total_steps = 0;
+  int64_t update_batch = 0;  // examples of one update
+};
+
+// How many optimizer steps the spec's phases, or its epochs, take.
+int64_t steps_of(const JobSpec& spec, int64_t steps_per_epoch);
+
+// Adds what is wrong with the spec's phases, given the model, to the problems: names that no layer has, or
+// nothing to train.
+void check_phases(LoadedSpec& loaded, const LayerPlan& model);
+
+// The phases of a run of a job whose phases have no problems. They cover the run, and are at least one.
+std::vector<PhasePlan> phases_of(const JobSpec& spec, const DatasetInfo& data, const LayerPlan& model,
+                                 const RunLength& run);
+
+// "phase 2 of 3 (head)", or "phase 2 of 3" if it has no name but its number.
+std::string phase_title(const std::vector<PhasePlan>& phases, const PhasePlan& phase);
+
+}  // namespace dtrain

@@ -1,0 +1,118 @@
+// Phases of a training that train some of the layers.
+#include <ATen/ATen.h>
+
+#include "catch.h"
+#include "strategy/replicas.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int kPhaseSteps = 24;
+constexpr int kSecond = 9, kThird = 17;  // the first steps of these phases
+
+LayerSpec of_kind(const std::string& kind) {
+  LayerSpec spec;
+  spec.kind = kind;
+  return spec;
+}
+
+// conv2d, batch_norm, relu, flatten, dense, relu, dense
+JobSpec normed_network() {
+  JobSpec spec = small_spec();
+  spec.model.kind = "layers";
+  spec.model.dtype = "float64";
+  spec.model.layers = {of_kind("conv2d"), of_kind("batch_norm"), of_kind("relu"), of_kind("flatten"),
+                       of_kind("dense"),  of_kind("relu"),       of_kind("dense")};
+  spec.model.layers[0].filters = 4;
+  spec.model.layers[1].momentum = 0.9;
+  spec.model.layers[4].units = 16;
+  spec.model.layers[6].units = 5;
+  spec.train.sync_batch_norm = true;
+  spec.train.optimizer.kind = "adam";
+  spec.train.optimizer.learning_rate = 0.01;
+  return spec;
+}
+
+// The head; what comes after the convolution; all but the convolution's own weights.
+const std::vector<PhaseChange> kThreePhases = {
+    {0, {.each = {false, false, false, false, false, false, true}}},
+    {kSecond, {.each = {false, false, false, false, true, false, true}}},
+    {kThird, {.each = {false, true, false, false, true, false, true}}}};
+
+at::Tensor variable_of(const Variables& variables, const std::string& name) {
+  for (const auto& [own, tensor] : variables) {
+    if (own == name) return tensor;
+  }
+  return {};
+}
+
+TEST_CASE("replicas that train in phases equal one replica with the whole batch in float64 to 1e-12") {
+  JobSpec spec = normed_network();
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto one = train_with_threads(with_batch(spec, 24), dataset, 1, kPhaseSteps, nullptr, 0,
+                                      /*between=*/false, kThreePhases);
+  CHECK(one.losses.back() < one.losses.front());
+  const int replicas = GENERATE(2, 3);
+  const std::string kind = GENERATE("mirrored", "central_storage");
+  spec.strategy.kind = kind;
+  spec.strategy.communication = kind == "mirrored" ? GENERATE("gloo", "shared_memory") : "shared_memory";
+  const auto many =
+      train_with_threads(with_batch(spec, 24 / replicas), dataset, replicas, kPhaseSteps, nullptr, 0,
+                         /*evaluates_between=*/GENERATE(false, true), kThreePhases);
+  CHECK(relative_difference(one.variables, many.variables) < 1e-12);
+}
+
+TEST_CASE("what a phase does not train keeps every bit, moving statistics too, on any number of replicas") {
+  const JobSpec spec = with_batch(normed_network(), 8);
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const int replicas = GENERATE(1, 2, 3);
+  const auto train = [&](int steps) {
+    return train_with_threads(spec, dataset, replicas, steps, nullptr, 0, /*between=*/true, kThreePhases)
+        .variables;
+  };
+  const Variables first = train(1), head = train(kSecond), more = train(kThird), end = train(kPhaseSteps);
+  for (const auto& [name, tensor] : first) {
+    INFO(name);
+    const bool is_head = name.rfind("dense_1.", 0) == 0, is_dense = name.rfind("dense", 0) == 0;
+    CHECK(at::equal(variable_of(head, name), tensor) == !is_head);
+    CHECK(at::equal(variable_of(more, name), variable_of(head, name)) == !is_dense);
+    CHECK(at::equal(variable_of(end, name), variable_of(more, name)) ==
+          (name == "conv2d.weight" || name == "conv2d.bias"));
+  }
+}
+
+TEST_CASE("a phase remembers only what it trains, and goes on from there with the same bits") {
+  const JobSpec spec = with_batch(normed_network(), 12);
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto whole = train_with_threads(spec, dataset, 2, kPhaseSteps, nullptr, 0, false, kThreePhases);
+  const int at = GENERATE(4, kSecond, 12, kThird, 20);  // in the middle of each phase, and between two
+  const auto begun = train_with_threads(spec, dataset, 2, at, nullptr, 0, false, kThreePhases);
+  for (const auto& [name, tensor] : begun.collected.training) {
+    const bool trained = name.find(".dense_1.") != std::string::npos ||
+                         (at > kSecond && name.find(".dense.") != std::string::npos) ||
+                         (at > kThird && name.find(".batch_norm.") != std::string::npos);
+    CHECK((trained || name.rfind("optimizer.", 0) != 0 || name == "optimizer.steps"));
+  }
+  const auto rest =
+      train_with_threads(spec, dataset, 2, kPhaseSteps, &begun.collected, at, false, kThreePhases);
+  for (const auto& [name, tensor] : whole.variables)
+    CHECK(at::equal(variable_of(rest.variables, name), tensor));
+}
+
+TEST_CASE("a compiled step that trains some of the layers comes to the weights of an eager one") {
+  JobSpec spec = with_batch(small_spec(), 16);
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const int replicas = GENERATE(1, 2);
+  const std::vector<PhaseChange> phases = {{0, {.each = {false, false, false, true, false, false}}},
+                                           {8, {.each = {false, true, false, false, false, true}}}};
+  spec.train.step = "eager";
+  const auto eager = train_with_threads(spec, dataset, replicas, 16, nullptr, 0, false, phases);
+  spec.train.step = "compiled";
+  const auto compiled = train_with_threads(spec, dataset, replicas, 16, nullptr, 0, false, phases);
+  CHECK(relative_difference(eager.variables, compiled.variables) < 1e-5);
+  const auto initial = train_with_threads(spec, dataset, replicas, 0);
+  CHECK(relative_difference(eager.variables, initial.variables) > 1e-3);
+}
+
+}  // namespace
+}  // namespace dtrain
