@@ -369,6 +369,8 @@ const Fields<JobSpec>& job_fields() {
           .bounds = between(1, 1e6)),
       JOB(evaluate.batch_per_replica, .doc = "examples in one forward pass of an evaluation", .unit = "examples",
           .bounds = between(1, 1e6)),
+      JOB(evaluate.flip, .doc = "evaluations and predictions average what the model says of a picture and of its mirror "
+          "image ([flips](evaluation.md#flips)); it takes twice the time"),
 
       JOB(checkpoint.every_epochs, .doc = "epochs between checkpoints; give at most one of the three",
           .unit = "epochs", .bounds = between(1, 1e6), .word = "none", .common = true),
