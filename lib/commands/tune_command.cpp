@@ -4,6 +4,7 @@
 #include <iostream>
 
 #include "commands/commands.h"
+#include "commands/preparation.h"
 #include "commands/report_problems.h"
 #include "core/signals.h"
 #include "display/tune_table.h"
@@ -66,6 +67,7 @@ std::optional<fs::path> begin_tune(const TuneCommandOptions& options) {
   }
   const fs::path folder = make_tune_folder(options, planned.tune.name);
   planned.tune.directory = folder.string();
+  prepare_data(planned.first.data, planned.first.spec.data, options.quiet);  // once, not in several trials
   save_tune(planned);
   return folder;
 }

@@ -9,7 +9,6 @@
 #include "core/shell.h"
 #include "core/text.h"
 #include "host/cores.h"
-#include "plan/job_plan.h"
 #include "runs/finished_run.h"
 #include "spec/print.h"
 #include "tools/tune.h"
@@ -133,6 +132,7 @@ PlannedTune plan_tune(const std::filesystem::path& spec, const Overrides& overri
       if (notes.insert(note).second) planned.notes.push_back(note);
     }
     if (tune.trials.empty()) {
+      planned.first = job;
       tune.name = loaded.spec.name;
       tune.metric = options.metric.value_or(own_metric(loaded.spec));
       tune.of_validation = job.data.has_validation();

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "job_file/load.h"
+#include "plan/job_plan.h"
 #include "runs/tune_results.h"
 #include "tools/search_space.h"
 
@@ -27,6 +28,7 @@ struct TuneOptions {
 struct PlannedTune {
   Tune tune;  // without its directory
   std::vector<std::string> specs;
+  JobPlan first;                   // the job of the first trial
   std::vector<std::string> notes;  // a line for each field of the file that was dropped
 };
 
