@@ -54,6 +54,8 @@ CommandLine::CommandLine() {
   add_compare();
   add_report();
   add_sweep();
+  add_tune();
+  add_find_lr();
   add_bench();
   add_doctor();
   add_data();

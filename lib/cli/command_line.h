@@ -20,6 +20,8 @@ struct CommandLine {
   CacheCommandOptions cache;
   DataOptions data;
   SweepCommandOptions sweep;
+  TuneCommandOptions tune;
+  RateCommandOptions rates;
   BenchOptions bench;
   DoctorCommandOptions doctor;
   std::string benchmark;
@@ -60,6 +62,8 @@ struct CommandLine {
   void add_data();
   void add_completion();
   void add_sweep();
+  void add_tune();
+  void add_find_lr();
   void add_bench();
   void add_doctor();
   void add_replica();

@@ -142,9 +142,9 @@ std::string bash_functions(const std::vector<Command>& commands) {
     name="${word%%=*}" begin="${word%%=*}="
   fi
   if [[ "$name" == --* ]]; then option="$name" name=""; fi
-  if [ "$option" = --set ] && [ -n "$name" ]; then
+  if [[ "$option" == --set || "$option" == --try ]] && [ -n "$name" ]; then
     values="$(_dtrain_values "$name")"
-  elif [ "$option" = --set ]; then
+  elif [[ "$option" == --set || "$option" == --try ]]; then
     values=")script" + join(settable_paths(), " ") +
                        R"script("
     compopt -o nospace 2>/dev/null
@@ -233,9 +233,9 @@ std::string fish_script(const std::vector<Command>& commands) {
     script += fmt::format("complete -c dtrain -n __fish_use_subcommand -f -a {} -d {}\n", command.name,
                           in_single_quotes(command.description));
     for (const Option& option : command.options) {
-      const std::string values = option.name == "set"     ? "(__dtrain_settings)"
-                                 : option.name == "unset" ? "(__dtrain_fields)"
-                                                          : join(option.values, " ");
+      const std::string values = option.name == "set" || option.name == "try" ? "(__dtrain_settings)"
+                                 : option.name == "unset"                     ? "(__dtrain_fields)"
+                                                                              : join(option.values, " ");
       script +=
           fmt::format("complete -c dtrain -n '__fish_seen_subcommand_from {}' -l {}{}{} -d {}\n",
                       command.name, option.name, option.takes_value ? " -r" : "",

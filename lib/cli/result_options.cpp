@@ -135,10 +135,10 @@ void CommandLine::add_compare() {
 }
 
 void CommandLine::add_report() {
-  CLI::App* command = app.add_subcommand(
-      "report",
-      "Make one HTML page of runs, or of a sweep: curves, mistakes, where time goes, environment, spec");
-  command->add_option("RUN", report.runs, "The folders of one run or more, or of a sweep")
+  CLI::App* command = app.add_subcommand("report",
+                                         "Make one HTML page of runs, or of a sweep or tune: curves, "
+                                         "mistakes, where time goes, environment, spec");
+  command->add_option("RUN", report.runs, "The folders of one run or more, or of a sweep or tune")
       ->required()
       ->expected(1, static_cast<int>(kMostReported))
       ->type_name("");

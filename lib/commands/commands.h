@@ -101,6 +101,31 @@ struct SweepCommandOptions {
   bool quiet = false;
 };
 
+struct TuneCommandOptions {
+  SpecOptions spec;
+  std::vector<std::string> tries;  // "PATH=VALUE,..."
+  std::optional<int64_t> random;
+  int64_t seed = 1;
+  std::optional<std::string> metric;
+  int64_t halving = 0;
+  int64_t trials_at_once = 1;
+  std::optional<std::string> out;
+  std::optional<std::string> resume;  // the folder
+  bool json = false;
+  bool quiet = false;
+};
+
+struct RateCommandOptions {
+  SpecOptions spec;
+  double from = 1e-7;
+  double to = 10;
+  int64_t steps = 100;
+  std::optional<std::string> out;  // the page
+  bool overwrite = false;
+  bool json = false;
+  bool quiet = false;
+};
+
 struct InitOptions {
   std::optional<std::string> file;  // nullopt: job.yaml, or with `from` the standard output
   std::optional<std::string> from;  // data to look at
@@ -158,6 +183,8 @@ ExitCode report_command(const ReportOptions& options);
 ExitCode export_command(const ExportOptions& options);
 ExitCode inspect_command(const std::string& checkpoint, bool json);
 ExitCode sweep_command(const SweepCommandOptions& options);
+ExitCode tune_command(const TuneCommandOptions& options);
+ExitCode find_lr_command(const RateCommandOptions& options);
 ExitCode bench_command(const BenchOptions& options);
 ExitCode bench_replica_command(const BenchOptions& options);
 ExitCode doctor_command(const DoctorCommandOptions& options);

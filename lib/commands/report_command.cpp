@@ -12,6 +12,7 @@
 #include "inference/model_reports.h"
 #include "report/report.h"
 #include "report/sweep_report.h"
+#include "report/tune_report.h"
 #include "runs/require_folder.h"
 
 namespace dtrain {
@@ -22,6 +23,8 @@ namespace fs = std::filesystem;
 std::string page_of(const ReportOptions& options) {
   const fs::path sweep = fs::path(options.runs.front()) / "sweep.json";
   if (options.runs.size() == 1 && fs::exists(sweep)) return sweep_page(read_sweep(sweep));
+  const fs::path tune = fs::path(options.runs.front()) / "tune.json";
+  if (options.runs.size() == 1 && fs::exists(tune)) return tune_page(read_tune(tune));
   std::vector<RunHistory> runs;
   std::vector<ModelReport> models;
   for (const std::string& folder : options.runs) {

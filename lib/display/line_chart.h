@@ -36,7 +36,8 @@ struct LineChart {
   std::vector<ChartLine> lines = {};
   std::vector<ChartRing> rings = {};
   ChartScale scale = ChartScale::kFromZero;
-  double x_end = 0;  // the x axis extends at least to here
+  double x_end = 0;   // the x axis extends at least to here
+  double x_unit = 0;  // above 0: x is a power of ten above this, and marks are labelled as x_unit * 10^x
   double width = 900;
   double height = 420;
   bool tells_values = false;  // each point shows its value when the pointer is over it

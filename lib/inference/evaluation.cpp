@@ -9,6 +9,7 @@
 #include "data/pixel_statistics.h"
 #include "loader/batches.h"
 #include "models/variables.h"
+#include "objective/evaluated_outputs.h"
 #include "objective/metric_sums.h"
 #include "objective/objective.h"
 #include "train/assembly.h"
@@ -70,8 +71,10 @@ std::shared_ptr<Model> trained_model(const JobPlan& job, const NamedTensors& var
   return model;
 }
 
-at::Tensor finite_outputs(Model& model, const at::Tensor& inputs) {
-  at::Tensor outputs = model.forward(inputs).to(at::kDouble);
+at::Tensor finite_outputs(const JobSpec& job, Model& model, const at::Tensor& inputs) {
+  at::Tensor outputs =
+      evaluated_outputs(*make_objective(job.train), job.evaluate.flip, inputs,
+                        [&](const at::Tensor& some) { return model.forward(some).to(at::kDouble); });
   if (at::isfinite(outputs).all().item<bool>()) return outputs;
   std::string why = "they are too large for an example";
   for (const auto& [name, tensor] : named_variables(model)) {
@@ -127,7 +130,7 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSou
     for (const MicroBatch& micro_batch : share->micro_batches) {
       const Batch batch = micro_batch.assemble();
       // In double precision, so that the sum does not depend on how the examples were shared.
-      const at::Tensor outputs = finite_outputs(model, batch.inputs);
+      const at::Tensor outputs = finite_outputs(job.spec, model, batch.inputs);
       sums.add_evaluated(*objective, outputs, batch.targets);
       if (confusion.numel() > 0)
         confusion +=

@@ -50,9 +50,10 @@ JobPlan job_of_checkpoint(const std::filesystem::path& checkpoint, const Overrid
 // model's.
 std::shared_ptr<Model> trained_model(const JobPlan& job, const NamedTensors& variables);
 
-// The model's outputs for inputs [n, ...], as float64 [n, classes], or [n, numbers to predict]. Throws
-// Error(kCheckpoint) if one of the outputs is not finite: such a model cannot be used.
-at::Tensor finite_outputs(Model& model, const at::Tensor& inputs);
+// The outputs of the job's model for inputs [n, ...], as float64 [n, classes], or [n, numbers to predict];
+// with evaluate.flip as evaluated_outputs() says. Throws Error(kCheckpoint) if one of the outputs is not
+// finite: such a model cannot be used.
+at::Tensor finite_outputs(const JobSpec& job, Model& model, const at::Tensor& inputs);
 
 // The probabilities of the classes, [n, classes], by their logits: [n, classes], or of two classes [n, 1].
 at::Tensor class_probabilities(const at::Tensor& logits);

@@ -80,8 +80,8 @@ Mistakes find_mistakes(const JobPlan& job, const std::filesystem::path& checkpoi
       const Batch batch = micro_batch.assemble();
       const std::vector<int64_t> indices(index, index + batch.size());
       index += batch.size();
-      count_mistakes(found, batch.targets, class_probabilities(finite_outputs(*model, batch.inputs)), indices,
-                     most_shown);
+      const at::Tensor outputs = finite_outputs(job.spec, *model, batch.inputs);
+      count_mistakes(found, batch.targets, class_probabilities(outputs), indices, most_shown);
     }
   }
   for (WrongExample& example : found.worst) example.image = pixels_of(*examples, example.index);

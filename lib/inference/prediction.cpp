@@ -38,7 +38,7 @@ std::vector<std::vector<ClassProbability>> Predictor::predict(const at::Tensor& 
   while (const std::optional<Share> share = loader.next()) {
     for (const MicroBatch& micro_batch : share->micro_batches) {
       const Batch batch = micro_batch.assemble();
-      const at::Tensor probabilities = class_probabilities(finite_outputs(*model_, batch.inputs));
+      const at::Tensor probabilities = class_probabilities(finite_outputs(job_.spec, *model_, batch.inputs));
       const at::Tensor labels = order_of(probabilities, top);
       const at::Tensor values = probabilities.gather(1, labels);
       for (int64_t row = 0; row < batch.size(); ++row) {

@@ -67,7 +67,7 @@ void TablePredictor::predict_file(
   const int64_t at_once = job_.spec.evaluate.batch_per_replica;
   for (int64_t begin = 0; begin < inputs.size(0); begin += at_once) {
     const at::Tensor some = inputs.narrow(0, begin, std::min(at_once, inputs.size(0) - begin)).to(type);
-    at::Tensor outputs = finite_outputs(*model_, some);
+    at::Tensor outputs = finite_outputs(job_.spec, *model_, some);
     if (classes) {
       outputs = class_probabilities(outputs);
     } else if (job_.spec.train.loss.kind == "binary_cross_entropy") {

@@ -5,6 +5,7 @@
 #include "callbacks/callbacks.h"
 #include "checkpoint/retention.h"
 #include "core/files.h"
+#include "core/shell.h"
 #include "core/text.h"
 #include "runs/rewind.h"
 #include "spec/print.h"
@@ -170,13 +171,7 @@ void RunOutput::record_start(RunStartEvent start) {
 }
 
 std::string command_on(const std::string& command, const std::filesystem::path& run) {
-  const std::string path = run.string();
-  const bool plain = std::all_of(path.begin(), path.end(), [](unsigned char c) {
-    return std::isalnum(c) != 0 || std::string("/._-+,:@%").find(static_cast<char>(c)) != std::string::npos;
-  });
-  std::string quoted;
-  for (const char c : path) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return "dtrain " + command + " " + (plain ? path : "'" + quoted + "'");
+  return "dtrain " + command + " " + shell_word(run.string());
 }
 
 std::string resume_command(const std::filesystem::path& run) { return command_on("run --resume", run); }

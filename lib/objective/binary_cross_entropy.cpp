@@ -41,6 +41,11 @@ class BinaryCrossEntropy : public Objective {
     sums.select(0, kPredictedPositives).copy_(predicted.sum());
     sums.select(0, kPositives).copy_(positive.sum());
   }
+  // The logarithm of p / (1 - p), both in logarithms, so that no p is rounded to 0 or 1. The halves cancel.
+  at::Tensor averaged(const at::Tensor& logits, const at::Tensor& others) const override {
+    return at::logaddexp(at::log_sigmoid(logits), at::log_sigmoid(others)) -
+           at::logaddexp(at::log_sigmoid(-logits), at::log_sigmoid(-others));
+  }
   at::Tensor count(const at::Tensor& logits, const at::Tensor& targets) const override {
     const at::Tensor positive = as_numbers(targets, logits) > 0.5;
     const at::Tensor predicted = logits > 0;

@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <cmath>
+
 namespace dtrain {
 namespace {
 
@@ -33,6 +35,9 @@ class CrossEntropy : public Objective {
     at::eq_out(hits, logits.argmax(1), targets);
     at::Tensor correct = sums.select(0, 0);
     at::sum_out(correct, hits, at::IntArrayRef{0});
+  }
+  at::Tensor averaged(const at::Tensor& logits, const at::Tensor& others) const override {
+    return at::logaddexp(logits.log_softmax(1), others.log_softmax(1)) - std::log(2.0);
   }
   at::Tensor count(const at::Tensor& logits, const at::Tensor& targets) const override {
     const at::Tensor predicted = logits.argmax(1);

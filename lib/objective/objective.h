@@ -27,6 +27,9 @@ class Objective {
   // device of `outputs`. Uses few operations: for a small batch, a device takes longer to start an operation
   // than to compute it.
   virtual void sum_up(const at::Tensor& outputs, const at::Tensor& targets, const at::Tensor& sums) const = 0;
+  // The outputs that stand for the mean of what two outputs of the same examples predict: of probabilities,
+  // the logits of their mean; of numbers, their mean.
+  virtual at::Tensor averaged(const at::Tensor& outputs, const at::Tensor& others) const = 0;
   // What an evaluation counts of these examples, int64 [rows, columns] as kinds/counts.h describes; an
   // undefined tensor if nothing. The size depends on the number of outputs alone, so that a batch without
   // examples counts as many zeros.

@@ -168,6 +168,15 @@ void check_sampling(LoadedSpec& loaded, const DatasetInfo& data) {
                                    data.name)));
 }
 
+bool are_pictures(const DatasetInfo& data) { return data.has_pixels && data.image_shape.size() == 3; }
+
+void check_flip(LoadedSpec& loaded, const DatasetInfo& data) {
+  if (!loaded.spec.evaluate.flip || are_pictures(data)) return;
+  loaded.problems.push_back(loaded.problem_at(
+      "evaluate.flip",
+      fmt::format("flips pictures, and the examples of {} are numbers; leave it out", data.name)));
+}
+
 // Checks that the operations of data.augment can be done to the examples.
 void check_augment(LoadedSpec& loaded, const DatasetInfo& data) {
   const std::vector<AugmentSpec>& operations = loaded.spec.data.augment;
@@ -175,7 +184,7 @@ void check_augment(LoadedSpec& loaded, const DatasetInfo& data) {
     const std::string path = fmt::format("data.augment[{}].{}", index, name);
     loaded.problems.push_back(loaded.problem_at(path, text));
   };
-  if (!operations.empty() && (!data.has_pixels || data.image_shape.size() != 3)) {
+  if (!operations.empty() && !are_pictures(data)) {
     loaded.problems.push_back(loaded.problem_at(
         "data.augment",
         fmt::format("changes pictures, and the examples of {} are numbers; leave it out", data.name)));
@@ -319,6 +328,7 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
   plan.spec.train.loss.class_weights = resolve_class_weights(loaded, data);
   check_sampling(loaded, data);
   check_augment(loaded, data);
+  check_flip(loaded, data);
   plan.model = resolve_model(loaded, data);
   check_phases(loaded, plan.model);
   if (!plan.model.problems.empty() || !loaded.ok()) return plan;

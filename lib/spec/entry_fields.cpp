@@ -175,10 +175,10 @@ const Fields<PhaseSpec>& phase_fields() {
       OF_SCHEDULE(unit, .path = "unit", .doc = "what `boundaries`, `every` and `over` count", .choices = &kPhaseUnits,
                   .when = counted),
       OF_SCHEDULE(boundaries, .path = "boundaries", .doc = "after how many epochs (or steps) each next one of "
-                  "`values` begins; ascending", .bounds = between(1, 1e12), .length = {1, 100}, .when = piecewise,
+                  "`values` begins; ascending", .bounds = between(1, 1e12), .length = {1, 10000}, .when = piecewise,
                   .required = true),
       OF_SCHEDULE(values, .path = "values", .doc = "the learning rates, before scaling and warmup",
-                  .bounds = above_zero_to(1e6), .length = {2, 101}, .when = piecewise, .required = true),
+                  .bounds = above_zero_to(1e6), .length = {2, 10001}, .when = piecewise, .required = true),
       OF_SCHEDULE(every, .path = "every", .doc = "epochs (or steps) between multiplications of the rate by `factor`",
                   .bounds = between(1, 1e12), .when = repeated),
       OF_SCHEDULE(factor, .path = "factor", .doc = "multiplies the learning rate", .bounds = {0.0, 1.0, true, true},

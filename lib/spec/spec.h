@@ -249,6 +249,7 @@ struct PhaseSpec {
 struct EvaluateSpec {
   int64_t every_epochs = 1;
   int64_t batch_per_replica = 256;
+  bool flip = false;  // of pictures
 };
 
 struct BestCheckpointSpec {

@@ -9,6 +9,7 @@
 #include "compiled/program.h"
 #include "core/error.h"
 #include "kernels/softmax_loss.h"
+#include "objective/evaluated_outputs.h"
 #include "step/eager_execution.h"
 
 namespace dtrain {
@@ -58,10 +59,13 @@ class CompiledExecution : public StepExecution {
     MetricSums sums;
     for (const MicroBatch& micro_batch : share.micro_batches) {
       const Batch batch = micro_batch.assemble();
-      const at::Tensor inputs = batch.inputs.contiguous();
       std::unique_ptr<Program>& program = evaluations_[batch.size()];
       if (!program) program = std::make_unique<Program>(parts_.model, batch.size());
-      sums.add_evaluated(parts_.objective, program->forward(inputs), batch.targets);
+      const at::Tensor outputs =
+          evaluated_outputs(parts_.objective, parts_.flip, batch.inputs, [&](const at::Tensor& inputs) {
+            return program->forward(inputs.contiguous()).clone();  // its memory is that of the next pass
+          });
+      sums.add_evaluated(parts_.objective, outputs, batch.targets);
     }
     return sums;
   }

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "objective/evaluated_outputs.h"
 #include "step/autocast.h"
 #include "store/peer_errors.h"
 
@@ -43,7 +44,10 @@ class EagerExecution : public StepExecution {
     parts_.model.eval();
     for (const MicroBatch& micro_batch : share.micro_batches) {
       const Batch batch = micro_batch.assemble();
-      sums.add_evaluated(parts_.objective, parts_.model.forward(batch.inputs), batch.targets);
+      const at::Tensor outputs =
+          evaluated_outputs(parts_.objective, parts_.flip, batch.inputs,
+                            [this](const at::Tensor& inputs) { return parts_.model.forward(inputs); });
+      sums.add_evaluated(parts_.objective, outputs, batch.targets);
     }
     return sums;
   }

@@ -130,7 +130,15 @@ class ParameterServer : public Strategy {
         workers_(parts.servers.workers),
         on_wait_(std::move(parts.servers.on_wait)),
         reducer_(group_->make_gradient_reducer(parameters_, parts.reducer, *clock_)),
-        step_parts_{*model_, *group_, *reducer_, *clock_, train_, *objective_},
+        step_parts_{
+            .model = *model_,
+            .group = *group_,
+            .reducer = *reducer_,
+            .clock = *clock_,
+            .train = train_,
+            .objective = *objective_,
+            .flip = parts.flip,
+        },
         execution_(make_step_execution(step_parts_)) {
     auto& channels = parts.servers.channels;
     const auto divided =

@@ -17,6 +17,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/shell.h"
 #include "core/signals.h"
 
 namespace dtrain {
@@ -41,13 +42,6 @@ std::string content_of(const Descriptor& file) {
   return text;
 }
 
-// Quotes the text for a POSIX shell.
-std::string quoted(const std::string& text) {
-  std::string result = "'";
-  for (const char c : text) c == '\'' ? result += "'\\''" : result += c;
-  return result + "'";
-}
-
 [[noreturn]] void become_ssh(char* const* arguments, int input, int output, int errors) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);
   ::dup2(input, STDIN_FILENO);
@@ -69,7 +63,7 @@ RemoteCommand::RemoteCommand(const std::string& host, const std::vector<std::str
   std::vector<std::string> all = {"ssh", "-T", "-o", "BatchMode=yes", "-o", "ConnectTimeout=10"};
   if (ssh_configuration) all.insert(all.end(), {"-F", *ssh_configuration});
   all.insert(all.end(), {"--", host});
-  for (const std::string& argument : arguments) all.push_back(quoted(argument));
+  for (const std::string& argument : arguments) all.push_back(shell_word(argument));
   std::vector<char*> pointers;
   for (std::string& text : all) pointers.push_back(text.data());
   pointers.push_back(nullptr);

@@ -115,6 +115,8 @@ TEST_CASE("bash and zsh complete commands, options, shells and files") {
       {{"export", "--format", "o"}, {"onnx"}},
       {{"export", "--format=o"}, {"--format=onnx"}},
       {{"sweep", "job.yaml", "--mode", ""}, {"weak", "strong"}},
+      {{"tune", "job.yaml", "--try", "train.optimizer.ki"}, {"train.optimizer.kind="}},
+      {{"tune", "job.yaml", "--try", "data.train_examples=a"}, {"data.train_examples=all"}},
       {{"init", "--dataset", "f"}, {"fashion_mnist"}},
       {{"configs", "mnist_mi"}, {"mnist_mirrored"}},
       {{"configs", "mnist_mirrored", "ot"}, {"other.yaml"}},

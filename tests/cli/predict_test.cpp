@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 
 #include <cmath>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 
@@ -12,6 +13,7 @@
 #include "files.h"
 #include "job_file/load.h"
 #include "saved_run.h"
+#include "spec/print.h"
 
 namespace dtrain {
 namespace {
@@ -41,6 +43,31 @@ std::vector<nlohmann::json> lines_of(const std::string& output) {
   std::istringstream text(output);
   for (std::string line; std::getline(text, line);) lines.push_back(nlohmann::json::parse(line));
   return lines;
+}
+
+TEST_CASE("a job that flips predicts the mean of what it says of a picture and of its mirror image") {
+  const TemporaryFolder folder;
+  const std::filesystem::path plain = save_run(folder.path());
+  const std::filesystem::path flips = save_run(folder / "flips", [](Checkpoint& checkpoint) {
+    LoadedSpec loaded = parse_spec(kSavedSpec, "spec", {"evaluate.flip=true"});
+    checkpoint.state.spec = print_spec(loaded.spec);
+  });
+  const at::Tensor image = test_examples().images[0];
+  const std::string as_is = folder.write("as_is.pgm", pgm(image));
+  const std::string mirrored = folder.write("mirrored.pgm", pgm(image.flip({2})));
+  const auto probabilities = [](const std::filesystem::path& run, const std::string& file) {
+    std::map<int, double> by_class;
+    const auto lines = lines_of(dtrain_command({"predict", run, file, "--json"}).output);
+    for (const auto& each : lines.at(0).at("predictions"))
+      by_class[each.at("class")] = each.at("probability");
+    return by_class;
+  };
+  const auto one = probabilities(plain, as_is), other = probabilities(plain, mirrored);
+  CHECK(one != other);
+  for (const auto& file : {as_is, mirrored}) {
+    const auto mean = probabilities(flips, file);
+    for (const int label : {0, 1, 2}) CHECK(mean.at(label) == Approx((one.at(label) + other.at(label)) / 2));
+  }
 }
 
 TEST_CASE("predict says of each image what eval counts of it") {

@@ -7,6 +7,8 @@
 #include <limits>
 
 #include "catch.h"
+#include "data/memory_source.h"
+#include "models/variables.h"
 #include "strategy/replicas.h"
 
 namespace dtrain {
@@ -147,6 +149,34 @@ TEST_CASE("a compiled step that is not finite has a loss that is not") {
   spec.train.optimizer.learning_rate = 1e30;
   const auto diverged = train_with_threads(spec, load_dataset(spec.data, 1), 1, 10);
   CHECK_FALSE(std::isfinite(diverged.losses.back()));
+}
+
+TEST_CASE("evaluations that flip average the probabilities of the pictures and their mirror images") {
+  const AsInReplica as_in_replica;
+  JobSpec spec = with_batch(compiled_spec(), 12);
+  spec.train.step = GENERATE("compiled", "eager");
+  spec.train.channels_last = GENERATE(false, true) && spec.train.step == "eager";
+  spec.strategy.communication = "shared_memory";
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto plain = train_with_threads(spec, dataset, 2, 10);
+  spec.evaluate.flip = true;
+  const auto flipped = train_with_threads(spec, dataset, 2, 10);
+
+  const at::NoGradGuard no_grad;
+  const LayerPlan plan = place_layers(expand_layers(spec.model, 5), dataset.info.image_shape, 5);
+  const auto model = build_model(plan, at::kFloat, 1);
+  write_variables(*model, flipped.variables);
+  model->eval();
+  const LabelledImages& examples = images_of(*dataset.test);
+  const at::Tensor pictures = examples.images.to(at::kFloat) / 255;
+  const at::Tensor mean =
+      (model->forward(pictures).softmax(1) + model->forward(pictures.flip({3})).softmax(1)) / 2;
+  const at::Tensor labels = examples.labels.unsqueeze(1);
+  CHECK(flipped.evaluation_loss == Approx(-mean.log().gather(1, labels).mean().item<double>()).epsilon(1e-5));
+  CHECK(find_metric(flipped.evaluation_metrics, "accuracy").value() ==
+        Approx(mean.argmax(1).eq(examples.labels).to(at::kDouble).mean().item<double>()));
+  CHECK(std::abs(flipped.evaluation_loss - plain.evaluation_loss) > 1e-3);
+  CHECK(flipped.losses == plain.losses);
 }
 
 }  // namespace

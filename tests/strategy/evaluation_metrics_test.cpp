@@ -163,5 +163,21 @@ TEST_CASE("a step of training has no metrics of evaluations, and neither have lo
   CHECK(evaluated("huber", numbers, numbers).size() == 4);
 }
 
+TEST_CASE("averaged outputs stand for the mean of the probabilities, also where these are nearly 0 or 1") {
+  at::manual_seed(5);
+  const double scale = GENERATE(1.0, 200.0);
+  const at::Tensor one = at::randn({40, 3}, at::kDouble) * scale;
+  const at::Tensor other = at::randn({40, 3}, at::kDouble) * scale;
+  const auto averaged = [&](const std::string& loss) {
+    const at::Tensor outputs = make_objective(evaluated_with(loss))->averaged(one, other);
+    CHECK(at::isfinite(outputs).all().item<bool>());
+    return outputs;
+  };
+  const auto same = [](const at::Tensor& a, const at::Tensor& b) { return at::allclose(a, b, 1e-10, 1e-14); };
+  CHECK(same(averaged("cross_entropy").softmax(1), (one.softmax(1) + other.softmax(1)) / 2));
+  CHECK(same(averaged("binary_cross_entropy").sigmoid(), (one.sigmoid() + other.sigmoid()) / 2));
+  CHECK(same(averaged("huber"), (one + other) / 2));
+}
+
 }  // namespace
 }  // namespace dtrain

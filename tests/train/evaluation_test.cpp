@@ -108,6 +108,24 @@ TEST_CASE("any part of the data can be evaluated, if there is one") {
   CHECK_THROWS_AS(load_examples(small_job(), "validation"), Error);
 }
 
+TEST_CASE("an evaluation that flips averages the probabilities of pictures and their mirror images") {
+  const JobPlan job = small_job({"evaluate.flip=true", "data.test_examples=40"});
+  const ExampleSourcePtr source = load_examples(job);
+  const LabelledImages& examples = images_of(*source);
+  const at::NoGradGuard no_grad;
+  const auto model = trained_model(job, some_variables(job));
+  const at::Tensor pictures = examples.images.to(at::kFloat) / 255;
+  const auto probabilities = [&](const at::Tensor& of) {
+    return model->forward(of).to(at::kDouble).softmax(1);
+  };
+  const at::Tensor mean = (probabilities(pictures) + probabilities(pictures.flip({3}))) / 2;
+  const double loss = -mean.log().gather(1, examples.labels.unsqueeze(1)).mean().item<double>();
+  const int ranks = GENERATE(1, 3);
+  const Evaluation result = evaluation_from(evaluate(job, source, ranks), job);
+  CHECK(find_metric(result.metrics, "loss").value() == Approx(loss).epsilon(1e-6));
+  CHECK(result.correct() == mean.argmax(1).eq(examples.labels).sum().item<int64_t>());
+}
+
 TEST_CASE("variables of another model are not evaluated") {
   const JobPlan job = small_job();
   CHECK_THROWS_AS(trained_model(job, some_variables(small_job({"model.hidden=[6]"}))), Error);

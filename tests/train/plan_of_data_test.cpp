@@ -96,6 +96,15 @@ TEST_CASE("operations that cannot be done to the examples are problems of the sp
              ContainsSubstring("data.augment[1].kind: cutmix mixes the classes of two pictures"));
 }
 
+TEST_CASE("only pictures have mirror images to evaluate") {
+  const std::string flip = "batch: {per_replica: 8}\nevaluate: {flip: true}\n";
+  CHECK(problems_in(flip, std::nullopt, mnist()).empty());
+  DatasetInfo numbers = mnist();
+  numbers.has_pixels = false;
+  CHECK_THAT(problems_in(flip, std::nullopt, numbers),
+             ContainsSubstring("evaluate.flip: flips pictures, and the examples of mnist are numbers"));
+}
+
 TEST_CASE("data is not looked for when the spec has problems of its own") {
   LoadedSpec loaded = parse_spec("batch: {per_replica: 0}\n", "spec");
   REQUIRE(loaded.problems.size() == 1);

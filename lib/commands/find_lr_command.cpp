@@ -1,0 +1,49 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <iostream>
+
+#include "commands/commands.h"
+#include "commands/page_file.h"
+#include "commands/report_problems.h"
+#include "core/files.h"
+#include "core/signals.h"
+#include "display/rate_plot.h"
+#include "identity/place.h"
+#include "plan/job_plan.h"
+#include "report/rate_report.h"
+#include "runs/run_directory.h"
+#include "tools/find_rate.h"
+
+namespace dtrain {
+
+ExitCode find_lr_command(const RateCommandOptions& options) {
+  leave_write_errors_to_writers();
+  catch_requests();
+  LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
+  report_notes(loaded.notes, std::cerr);
+  plan_job(loaded, find_dataset);
+  if (!loaded.ok()) {
+    report_problems(loaded.problems, std::cerr);
+    return ExitCode::kUsage;
+  }
+  const Place place = find_place(loaded.spec.hosts, loaded.spec.network.port);
+  if (place.replica || place.host)
+    throw Error(ExitCode::kUsage,
+                "a range test starts its own processes, on this host: run it without a launcher and hosts");
+  if (options.out) require_own_page(*options.out, options.overwrite, "dtrain find-lr");
+  RateTest test{.name = loaded.spec.name, .from = options.from, .to = options.to, .steps = options.steps};
+  RunDirectoryOptions directory;
+  directory.name = loaded.spec.name + "-find-lr";
+  const std::filesystem::path folder = make_folder_of_run(directory);
+  if (!options.quiet)
+    std::cerr << fmt::format("dtrain: {} steps with learning rates from {:g} to {:g}, in {}", test.steps,
+                             test.from, test.to, folder.string())
+              << std::endl;
+  run_rate_test(loaded.spec, folder, test);
+  if (options.out) write_file_atomically(*options.out, rate_page(test));
+  std::cout << (options.json ? event_text(rate_document(test), 2) + "\n" : rate_plot(test)) << std::flush;
+  return test.end == RateTestEnd::kStopped ? ExitCode::kStopped : ExitCode::kDone;
+}
+
+}  // namespace dtrain

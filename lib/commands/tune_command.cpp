@@ -1,0 +1,104 @@
+#include <fmt/format.h>
+
+#include <filesystem>
+#include <iostream>
+
+#include "commands/commands.h"
+#include "commands/preparation.h"
+#include "commands/report_problems.h"
+#include "core/signals.h"
+#include "display/tune_table.h"
+#include "identity/place.h"
+#include "runs/require_folder.h"
+#include "runs/run_directory.h"
+#include "tools/tune.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+void require_no_launcher() {
+  const Place place = find_place({}, std::nullopt);
+  if (place.replica || place.host)
+    throw Error(ExitCode::kUsage, "a tune starts its own processes, on this host: run it without a launcher");
+}
+
+fs::path make_tune_folder(const TuneCommandOptions& options, const std::string& job) {
+  RunDirectoryOptions directory;
+  directory.name = job + "-tune";
+  if (options.out) directory.directory = *options.out;
+  const fs::path folder = make_folder_of_run(directory);
+  std::error_code error;
+  if (fs::is_empty(folder, error) && !error) return folder;
+  throw Error(
+      ExitCode::kUsage,
+      fs::exists(folder / "tune.json")
+          ? fmt::format("{0}: has a tune; dtrain tune --resume {0} goes on with it, or choose another "
+                        "folder with --out",
+                        folder.string())
+          : folder.string() + ": is not an empty folder; choose another with --out");
+}
+
+// The folder of the planned tune; nullopt if there are problems, which are printed.
+std::optional<fs::path> begin_tune(const TuneCommandOptions& options) {
+  std::vector<Problem> problems;
+  TuneOptions plan;
+  plan.fields = read_tries(options.tries, problems);
+  for (const std::string& set : options.spec.overrides.set) {
+    for (const TriedField& field : plan.fields) {
+      if (set.rfind(field.path + "=", 0) == 0)
+        problems.push_back({"--try", 0, 0, field.path, "is set too; leave out one of --try and --set"});
+    }
+  }
+  plan.random = options.random;
+  plan.seed = options.seed;
+  plan.metric = options.metric;
+  plan.halving = options.halving;
+  plan.at_once = options.trials_at_once;
+  if (problems.empty() && options.spec.spec == "-")
+    throw Error(ExitCode::kUsage, "a tune reads its spec once for each trial: name a file, not -");
+  PlannedTune planned;
+  if (problems.empty()) planned = plan_tune(options.spec.spec, options.spec.overrides, plan, problems);
+  report_notes(planned.notes, std::cerr);
+  if (!problems.empty()) {
+    report_problems(problems, std::cerr);
+    return std::nullopt;
+  }
+  const fs::path folder = make_tune_folder(options, planned.tune.name);
+  planned.tune.directory = folder.string();
+  prepare_data(planned.first.data, planned.first.spec.data, options.quiet);  // once, not in several trials
+  save_tune(planned);
+  return folder;
+}
+
+}  // namespace
+
+ExitCode tune_command(const TuneCommandOptions& options) {
+  leave_write_errors_to_writers();
+  catch_requests();
+  require_no_launcher();
+  fs::path folder;
+  if (options.resume) {
+    folder = *options.resume;
+    require_folder(folder, ExitCode::kUsage);
+    if (!fs::exists(folder / "tune.json"))
+      throw Error(ExitCode::kUsage, folder.string() + ": is not the folder of a tune; it has no tune.json");
+  } else {
+    const std::optional<fs::path> made = begin_tune(options);
+    if (!made) return ExitCode::kUsage;
+    folder = *made;
+  }
+  std::ostream nowhere(nullptr);
+  const ExitCode code = run_tune(folder, options.quiet ? nowhere : std::cerr);
+  const Tune tune = read_tune(folder / "tune.json");
+  std::cout << (options.json ? event_text(tune_document(tune), 2) + "\n" : tune_table(tune)) << std::flush;
+  if (!std::cout)
+    std::cerr << "dtrain: standard output cannot be written; the results are in " << folder.string()
+              << std::endl;
+  if (code == ExitCode::kStopped)
+    std::cerr << "dtrain: stopped; dtrain tune --resume " << folder.string() << " goes on" << std::endl;
+  return code;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,118 @@
+#include "display/tune_table.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/shell.h"
+#include "core/text.h"
+#include "metrics/show.h"
+
+namespace dtrain {
+namespace {
+
+constexpr size_t kWidestCell = 40;
+
+// The last part of the path, unless another field has the same.
+std::string column_of(const Tune& tune, const std::string& field) {
+  const auto last = [](const std::string& path) { return path.substr(path.rfind('.') + 1); };
+  const auto alike = std::count_if(tune.fields.begin(), tune.fields.end(),
+                                   [&](const std::string& other) { return last(other) == last(field); });
+  return alike == 1 ? last(field) : field;
+}
+
+std::string outcome_of(const Tune& tune, size_t trial) {
+  const TuneTrial& one = tune.trials[trial];
+  if (one.error.empty()) return status_of(tune, trial);
+  return fmt::format("failed, exit code {}: {}", static_cast<int>(one.exit_code), printable(one.error));
+}
+
+std::string in_csv(const std::string& text) {
+  if (text.find_first_of(",\"\r\n") == std::string::npos) return text;
+  std::string quoted = "\"";
+  for (const char c : text) quoted += c == '"' ? std::string("\"\"") : std::string(1, c);
+  return quoted + "\"";
+}
+
+}  // namespace
+
+std::vector<std::vector<std::string>> tune_rows(const Tune& tune) {
+  std::vector<std::vector<std::string>> rows = {{"rank", "trial"}};
+  for (const std::string& field : tune.fields)
+    rows[0].push_back(printable(column_of(tune, field), kWidestCell));
+  rows[0].insert(rows[0].end(), {tune.metric, "epochs", "seconds", "outcome"});
+  for (const size_t i : ranking(tune)) {
+    const TuneTrial& trial = tune.trials[i];
+    const bool scored = trial.error.empty() && !trial.scores.empty();
+    std::vector<std::string> row = {scored ? std::to_string(rows.size()) : "-", fmt::format("{:03}", i + 1)};
+    for (const std::string& value : trial.values) row.push_back(printable(value, kWidestCell));
+    row.push_back(scored ? show_metric(trial.scores.back()) : "-");
+    row.push_back(show_count(trial.epochs));
+    row.push_back(fmt::format("{:.1f}", trial.seconds));
+    row.push_back(outcome_of(tune, i));
+    rows.push_back(std::move(row));
+  }
+  return rows;
+}
+
+std::vector<std::string> tune_sentences(const Tune& tune) {
+  const std::string part = tune.of_validation ? "validation part" : "test examples";
+  std::vector<std::string> sentences = {fmt::format(
+      "{} of {}, {} at once; {} of the {} after training, {} is better",
+      tune.random ? "random search" : "grid", show_counted(std::ssize(tune.trials), "trial"), tune.at_once,
+      tune.metric, part, metric_info(tune.metric).higher_is_better ? "higher" : "lower")};
+  if (tune.epochs.size() > 1) {
+    std::vector<std::string> rungs;
+    for (size_t i = 0; i < tune.epochs.size(); ++i) {
+      const size_t trials = trials_of_rung(tune, i).size();
+      if (trials > 0) rungs.push_back(fmt::format("{} to epoch {}", trials, tune.epochs[i]));
+    }
+    sentences.push_back(fmt::format("halving, one in {} goes on: {}", tune.halving, join(rungs, ", then ")));
+  }
+  if (!tune.of_validation)
+    sentences.push_back(
+        "NOTE: the test examples chose, so the best value is too good to expect of new data; keep a part of "
+        "the "
+        "training examples to choose by with --set data.split.validation=0.1");
+  return sentences;
+}
+
+std::string tune_table(const Tune& tune) {
+  const auto rows = tune_rows(tune);
+  std::vector<size_t> widths(rows[0].size());
+  for (const auto& row : rows) {
+    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
+  }
+  std::string text = fmt::format("# tune of {}\n", printable(tune.name));
+  for (const std::string& sentence : tune_sentences(tune)) text += "# " + sentence + "\n";
+  for (size_t i = 0; i < rows.size(); ++i) {
+    text += i == 0 ? "#" : " ";
+    for (size_t column = 0; column + 1 < widths.size(); ++column)
+      text += fmt::format(" {:>{}}", rows[i][column], widths[column]);
+    text += "  " + rows[i].back() + "\n";
+  }
+  const auto best = best_trial(tune);
+  if (!best) return text + "# no trial has a result\n";
+  const std::string folder = tune.directory + "/" + trial_folder(*best);
+  text += fmt::format("# the best, {}, is in {}\n", trial_folder(*best), printable(folder, 1000));
+  text += "# trained anew, whole: " + printable(command_of(tune, *best), 4000) + "\n";
+  return text + fmt::format("# tune.json, tune.csv and tune.svg are in {}; a page: dtrain report {}\n",
+                            printable(tune.directory, 1000), printable(shell_word(tune.directory), 1000));
+}
+
+std::string tune_csv(const Tune& tune) {
+  std::string text = "trial,status";
+  for (const std::string& field : tune.fields) text += "," + in_csv(field);
+  text += "," + tune.metric + ",epochs,seconds,exit_code,error\n";
+  for (const size_t i : ranking(tune)) {
+    const TuneTrial& trial = tune.trials[i];
+    text += trial_folder(i) + "," + status_of(tune, i);
+    for (const std::string& value : trial.values) text += "," + in_csv(value);
+    const bool scored = trial.error.empty() && !trial.scores.empty();
+    text += fmt::format(",{},{},{},{},{}\n", scored ? fmt::format("{}", trial.scores.back()) : "",
+                        trial.epochs, trial.seconds, static_cast<int>(trial.exit_code), in_csv(trial.error));
+  }
+  return text;
+}
+
+}  // namespace dtrain

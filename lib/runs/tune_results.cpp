@@ -1,0 +1,175 @@
+#include "runs/tune_results.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/clock.h"
+#include "core/files.h"
+#include "core/shell.h"
+#include "core/version.h"
+#include "kinds/objectives.h"
+
+namespace dtrain {
+namespace {
+
+bool has_result(const TuneTrial& trial) { return trial.error.empty() && !trial.scores.empty(); }
+
+// How many trials a rung trains.
+size_t size_of_rung(const Tune& tune, size_t rung) {
+  size_t count = tune.trials.size();
+  for (size_t i = 0; i < rung; ++i) count /= static_cast<size_t>(tune.halving);
+  return std::max<size_t>(1, count);
+}
+
+Event trial_event(const Tune& tune, size_t index) {
+  const TuneTrial& trial = tune.trials[index];
+  Event event = {{"directory", trial_folder(index)}, {"status", status_of(tune, index)}};
+  event["values"] = Event::object();
+  for (size_t i = 0; i < tune.fields.size(); ++i) event["values"][tune.fields[i]] = trial.values[i];
+  if (has_result(trial)) event[tune.metric] = trial.scores.back();
+  event["epochs"] = trial.epochs;
+  event["seconds"] = trial.seconds;
+  event["scores"] = trial.scores;
+  event["evaluations"] = Event::array();
+  for (const auto& [epoch, value] : trial.course)
+    event["evaluations"].push_back({{"epoch", epoch}, {"value", value}});
+  if (!trial.error.empty()) {
+    event["exit_code"] = static_cast<int>(trial.exit_code);
+    event["error"] = trial.error;
+  }
+  event["command"] = command_of(tune, index);
+  return event;
+}
+
+TuneTrial trial_from(const Event& event, const std::vector<std::string>& fields) {
+  TuneTrial trial;
+  for (const std::string& field : fields)
+    trial.values.push_back(event.at("values").at(field).get<std::string>());
+  event.at("scores").get_to(trial.scores);
+  event.at("epochs").get_to(trial.epochs);
+  event.at("seconds").get_to(trial.seconds);
+  for (const Event& point : event.at("evaluations"))
+    trial.course.emplace_back(point.at("epoch").get<int64_t>(), as_number(point.at("value")).value_or(0));
+  if (event.contains("error")) {
+    event.at("error").get_to(trial.error);
+    trial.exit_code = static_cast<ExitCode>(event.at("exit_code").get<int>());
+  }
+  return trial;
+}
+
+Tune tune_from(const Event& document) {
+  Tune tune;
+  document.at("name").get_to(tune.name);
+  document.at("directory").get_to(tune.directory);
+  document.at("command").get_to(tune.command);
+  document.at("fields").get_to(tune.fields);
+  document.at("metric").get_to(tune.metric);
+  metric_info(tune.metric);  // throws if there is none
+  tune.of_validation = document.at("part") == "validation";
+  tune.random = document.at("search") == "random";
+  document.at("seed").get_to(tune.seed);
+  document.at("halving").get_to(tune.halving);
+  document.at("rung_epochs").get_to(tune.epochs);
+  document.at("trials_at_once").get_to(tune.at_once);
+  for (const Event& trial : document.at("trials")) tune.trials.push_back(trial_from(trial, tune.fields));
+  if (tune.epochs.empty() || (tune.epochs.size() > 1 && tune.halving < 2) || tune.at_once < 1)
+    throw Error(ExitCode::kUsage, "no rungs");
+  return tune;
+}
+
+}  // namespace
+
+std::string trial_folder(size_t trial) { return fmt::format("trial-{:03}", trial + 1); }
+
+std::vector<size_t> trials_of_rung(const Tune& tune, size_t rung) {
+  std::vector<size_t> trials;
+  for (size_t i = 0; i < tune.trials.size(); ++i) {
+    const TuneTrial& trial = tune.trials[i];
+    // One that failed in a later rung took its place in it.
+    if (rung == 0 || trial.scores.size() >= rung) trials.push_back(i);
+  }
+  if (rung == 0) return trials;
+  std::stable_sort(trials.begin(), trials.end(), [&](size_t a, size_t b) {
+    return is_better(tune.metric, "auto", tune.trials[a].scores[rung - 1], tune.trials[b].scores[rung - 1]);
+  });
+  trials.resize(std::min(trials.size(), size_of_rung(tune, rung)));
+  std::sort(trials.begin(), trials.end());
+  return trials;
+}
+
+std::vector<size_t> ranking(const Tune& tune) {
+  std::vector<size_t> order(tune.trials.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  const auto comes_before = [&](size_t a, size_t b) {
+    const TuneTrial &one = tune.trials[a], &other = tune.trials[b];
+    if (one.error.empty() != other.error.empty()) return one.error.empty();
+    if (!has_result(one) || one.scores.size() != other.scores.size())
+      return one.scores.size() > other.scores.size();
+    return is_better(tune.metric, "auto", one.scores.back(), other.scores.back());
+  };
+  std::stable_sort(order.begin(), order.end(), comes_before);
+  return order;
+}
+
+std::optional<size_t> best_trial(const Tune& tune) {
+  const std::vector<size_t> order = ranking(tune);
+  if (order.empty() || !has_result(tune.trials[order.front()])) return std::nullopt;
+  return order.front();
+}
+
+std::string status_of(const Tune& tune, size_t trial) {
+  const TuneTrial& one = tune.trials[trial];
+  const size_t rung = one.scores.size();
+  if (!one.error.empty()) return "failed";
+  if (rung == tune.epochs.size()) return "trained";
+  if (rung == 0) return "unfinished";
+  // It is dropped once all trials of its rung have ended and others went on.
+  for (const size_t i : trials_of_rung(tune, rung - 1)) {
+    if (tune.trials[i].error.empty() && tune.trials[i].scores.size() < rung) return "unfinished";
+  }
+  const std::vector<size_t> next = trials_of_rung(tune, rung);
+  return std::find(next.begin(), next.end(), trial) == next.end() ? "dropped" : "unfinished";
+}
+
+std::string command_of(const Tune& tune, size_t trial) {
+  std::string command = tune.command;
+  for (size_t i = 0; i < tune.fields.size(); ++i)
+    command += " --set " + shell_word(tune.fields[i] + "=" + tune.trials[trial].values[i]);
+  return command;
+}
+
+Event tune_document(const Tune& tune) {
+  Event document = {{"name", tune.name},
+                    {"time", utc_time()},
+                    {"directory", tune.directory},
+                    {"command", tune.command},
+                    {"metric", tune.metric},
+                    {"part", tune.of_validation ? "validation" : "test"},
+                    {"search", tune.random ? "random" : "grid"},
+                    {"seed", tune.seed},
+                    {"halving", tune.halving},
+                    {"rung_epochs", tune.epochs},
+                    {"trials_at_once", tune.at_once},
+                    {"dtrain", kVersion},
+                    {"fields", tune.fields}};
+  if (const auto best = best_trial(tune)) {
+    document["best"] = trial_folder(*best);
+    document["best_command"] = command_of(tune, *best);
+  }
+  document["trials"] = Event::array();
+  for (size_t i = 0; i < tune.trials.size(); ++i) document["trials"].push_back(trial_event(tune, i));
+  return document;
+}
+
+Tune read_tune(const std::filesystem::path& file) {
+  constexpr int64_t kMostBytes = int64_t{256} << 20;
+  const std::string text = read_file(file, kMostBytes, ExitCode::kUsage);
+  try {
+    return tune_from(Event::parse(text));
+  } catch (const std::exception&) {
+    throw Error(ExitCode::kUsage, fmt::format("{} is damaged; start the tune again", file.string()));
+  }
+}
+
+}  // namespace dtrain

@@ -1,0 +1,66 @@
+// The trials of a tune, what they came to, and which of them is the best.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "core/error.h"
+#include "metrics/event.h"
+
+namespace dtrain {
+
+// One set of values, and how far its run has come.
+struct TuneTrial {
+  std::vector<std::string> values;  // of Tune::fields
+  std::vector<double> scores = {};  // of the metric, after each rung that it has completed
+  int64_t epochs = 0;               // trained
+  double seconds = 0;               // of training and evaluations
+  std::vector<std::pair<int64_t, double>> course = {};  // epoch and metric of each evaluation
+  ExitCode exit_code = ExitCode::kDone;
+  std::string error = {};  // one line; empty unless its run failed
+};
+
+struct Tune {
+  std::string name;       // of the job
+  std::string directory;  // has the trials' folders and the results
+  std::string command;    // "dtrain run job.yaml --set ...", which trains the job without a trial's values
+  std::vector<std::string> fields;
+  std::string metric;
+  bool of_validation = false;   // whether the validation part judges; else the test examples do
+  bool random = false;          // drawn at random and not a grid
+  int64_t seed = 0;             // of what is drawn
+  int64_t halving = 0;          // keep one in so many trials after each rung; 0: there is one rung
+  std::vector<int64_t> epochs;  // of each rung; 0: those of the trial's own spec
+  int64_t at_once = 1;
+  std::vector<TuneTrial> trials;
+};
+
+// "trial-007": the folder of a trial's run, within the tune's.
+std::string trial_folder(size_t trial);
+
+// The trials that rung `rung` trains, in their order: all of the first one, and of each later one the best of
+// the rung before.
+std::vector<size_t> trials_of_rung(const Tune& tune, size_t rung);
+
+// The trials, the best first: those that came furthest, and of these by the metric. Those without a result
+// come after them, and the failed ones last.
+std::vector<size_t> ranking(const Tune& tune);
+
+// The best of the trials that have a result.
+std::optional<size_t> best_trial(const Tune& tune);
+
+// "trained", "dropped" after an earlier rung than the last, "failed", or "unfinished".
+std::string status_of(const Tune& tune, size_t trial);
+
+// The command that trains the job with a trial's values.
+std::string command_of(const Tune& tune, size_t trial);
+
+// The contents of tune.json, and the inverse. read_tune() throws Error(kUsage) if the file cannot be read.
+Event tune_document(const Tune& tune);
+Tune read_tune(const std::filesystem::path& file);
+
+}  // namespace dtrain

@@ -1,0 +1,22 @@
+// Makes a learning-rate range test of a job.
+#pragma once
+
+#include <filesystem>
+#include <ostream>
+
+#include "runs/rate_test.h"
+#include "spec/spec.h"
+
+namespace dtrain {
+
+// The job as the test trains it: as many steps as the test has, one after the other with its own rate, each
+// reported; nothing is compared, saved, or evaluated before the end. Model, data, batch, optimizer and
+// strategy stay.
+JobSpec rate_test_job(JobSpec job, const RateTest& test);
+
+// Trains the job by `dtrain run` in `folder`, which is empty, until the test is over, and takes the losses
+// into `test`. A stop signal ends it, and then `test.end` is kStopped. Throws the Error with which the run
+// failed otherwise.
+void run_rate_test(const JobSpec& job, const std::filesystem::path& folder, RateTest& test);
+
+}  // namespace dtrain

@@ -1,0 +1,243 @@
+// Tunes and range tests from the command line to the files that they leave.
+#include <csignal>
+
+#include "catch.h"
+#include "job.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+// Learns within a few epochs, each a hundredth of a second.
+constexpr const char* kLearnable = R"(name: learnable
+strategy: {kind: one_device, threads_per_replica: 1}
+data: {dataset: synthetic, train_examples: 400, test_examples: 100, shape: [1, 4, 4], classes: 4,
+       split: {validation: 0.25}}
+batch: {per_replica: 16}
+model: {kind: mlp, hidden: [16]}
+train: {epochs: 2, optimizer: {kind: sgd, learning_rate: 0.1}}
+)";
+
+class TuneJob {
+ public:
+  TuneJob() : job_(kLearnable) {}
+
+  fs::path folder() const { return job_.run_folder(); }
+  fs::path trial(const std::string& number) const { return folder() / ("trial-" + number); }
+  Arguments tune(const Arguments& more) const {
+    return Arguments{"tune", job_.spec_file().string(), "--out", folder().string()} + more;
+  }
+  Arguments resume() const { return {"tune", "--resume", folder().string()}; }
+  Event document() const { return Event::parse(content_of(folder() / "tune.json")); }
+  Event summary(const fs::path& run) const {
+    return Event::parse(content_of(run / "summary.json"))["distributed"]["run_end"];
+  }
+  const Job& job() const { return job_; }
+
+ private:
+  Job job_;
+};
+
+// The events of a run, of one kind.
+std::vector<Event> events_of(const fs::path& run, const std::string& kind) {
+  std::vector<Event> events;
+  for (const std::string& line : lines_of(content_of(run / "metrics.jsonl"))) {
+    const Event event = Event::parse(line);
+    if (event["event"] == kind) events.push_back(event);
+  }
+  return events;
+}
+
+TEST_CASE("a tune trains every combination and names the best by the validation part") {
+  const TuneJob tuned;
+  const Finished run = run_program(tuned.tune({"--try", "train.optimizer.learning_rate=1e-4,0.1", "--try",
+                                               "model.hidden=[8],[16,8]", "--trials-at-once", "2"}));
+  INFO(run.errors);
+  REQUIRE(run.exit_code == 0);
+  const Event document = tuned.document();
+  CHECK(document["part"] == "validation");
+  CHECK(document["metric"] == "accuracy");
+  REQUIRE(document["trials"].size() == 4);
+  double best = 0;
+  for (const Event& trial : document["trials"]) {
+    const fs::path folder = tuned.folder() / trial["directory"].get<std::string>();
+    const Event end = tuned.summary(folder);
+    CHECK(trial["status"] == "trained");
+    CHECK(trial["epochs"] == 2);
+    CHECK(trial["accuracy"] == end["validation"]["accuracy"]);
+    CHECK(trial["evaluations"].size() == 2);
+    best = std::max(best, trial["accuracy"].get<double>());
+  }
+  CHECK(document["trials"][3]["values"]["train.optimizer.learning_rate"] == "0.1");
+  CHECK_THAT(content_of(tuned.trial("004") / "spec.yaml"), ContainsSubstring("hidden: [16, 8]"));
+  const std::string winner = document["best"];
+  CHECK(tuned.summary(tuned.folder() / winner)["validation"]["accuracy"] == best);
+  CHECK_THAT(run.output, ContainsSubstring("# the best, " + winner) && !ContainsSubstring("NOTE"));
+  CHECK(run_program({"compare", tuned.trial("001").string(), tuned.trial("002").string()}).exit_code == 0);
+  const fs::path page = tuned.job().folder() / "page.html";
+  CHECK(run_program({"report", tuned.folder().string(), "--out", page.string()}).exit_code == 0);
+  CHECK_THAT(content_of(page), ContainsSubstring("tune of learnable"));
+  CHECK(tuned.job().is_gone(0));
+
+  const Finished again = run_program(tuned.tune({"--try", "train.epochs=1"}));
+  CHECK(again.exit_code == 2);
+  CHECK_THAT(again.errors, ContainsSubstring("has a tune; dtrain tune --resume"));
+}
+
+TEST_CASE("the best of a halved tune is what the whole training would have been, schedule and all") {
+  const TuneJob tuned;
+  const Finished run = run_program(
+      tuned.tune(Arguments{"--try", "train.optimizer.learning_rate=0.2,1e-5,0.1,1e-6", "--halving", "2"} +
+                 Job::set({"train.epochs=4", "train.schedule.kind=cosine"})));
+  INFO(run.errors);
+  REQUIRE(run.exit_code == 0);
+  const Event document = tuned.document();
+  CHECK(document["rung_epochs"] == Event({1, 2, 4}));
+  std::vector<int64_t> epochs;
+  for (const Event& trial : document["trials"]) epochs.push_back(trial["epochs"]);
+  std::sort(epochs.begin(), epochs.end());
+  CHECK(epochs == std::vector<int64_t>{1, 1, 2, 4});
+  const fs::path winner = tuned.folder() / document["best"].get<std::string>();
+  std::vector<int64_t> trained;
+  for (const Event& event : events_of(winner, "epoch")) trained.push_back(event["epoch"]);
+  CHECK(trained == std::vector<int64_t>{1, 2, 3, 4});  // none twice
+
+  const std::string spec = (tuned.folder() / "specs" / (winner.filename().string() + ".yaml")).string();
+  const fs::path whole = tuned.job().folder() / "whole";
+  REQUIRE(run_program({"run", spec, "--run-dir", whole.string(), "--quiet"}).exit_code == 0);
+  CHECK(tuned.summary(whole)["validation"] == tuned.summary(winner)["validation"]);
+  CHECK(events_of(whole, "epoch").back()["learning_rate"] ==
+        events_of(winner, "epoch").back()["learning_rate"]);
+}
+
+TEST_CASE("a trial that diverges is a row with its reason, and a tune of such trials fails") {
+  const TuneJob tuned;
+  const Arguments fragile =
+      Job::set({"model.hidden=[16,16,16]", "model.activation=gelu", "data.split.validation=none"});
+  const Finished run =
+      run_program(tuned.tune(Arguments{"--try", "train.optimizer.learning_rate=1e6,1e-3"} + fragile));
+  INFO(run.errors);
+  CHECK(run.exit_code == 0);
+  const Event document = tuned.document();
+  CHECK(document["trials"][0]["status"] == "failed");
+  CHECK(document["trials"][0]["exit_code"] == 6);
+  CHECK_THAT(document["trials"][0]["error"].get<std::string>(), ContainsSubstring("training diverged"));
+  CHECK(document["best"] == "trial-002");
+  CHECK_THAT(run.output, ContainsSubstring("failed, exit code 6: ") &&
+                             ContainsSubstring("NOTE: the test examples chose"));
+  const Finished all = run_program(Arguments{"tune", tuned.job().spec_file().string(), "--out",
+                                             (tuned.job().folder() / "all").string(), "--try",
+                                             "train.optimizer.learning_rate=1e6", "--quiet"} +
+                                   fragile);
+  CHECK(all.exit_code == 6);
+  CHECK(all.errors.empty());
+  CHECK_THAT(all.output, ContainsSubstring("# no trial has a result"));
+}
+
+// Three trials of some thousand steps.
+Arguments long_trials() {
+  return Arguments{"--try", "train.optimizer.learning_rate=0.1,0.01,0.001"} +
+         Job::set({"train.epochs=300", "evaluate.every_epochs=100", "checkpoint.every_epochs=5"});
+}
+
+void require_one_training_each(const TuneJob& tuned) {
+  for (const std::string number : {"001", "002", "003"}) {
+    CHECK(events_of(tuned.trial(number), "epoch").size() == 300);
+    CHECK(tuned.summary(tuned.trial(number))["status"] == "completed");
+  }
+}
+
+TEST_CASE("a tune that was stopped goes on where its trials were") {
+  const TuneJob tuned;
+  Program program(tuned.tune(long_trials()));
+  REQUIRE(eventually(30, [&] { return fs::exists(tuned.trial("001") / "checkpoints"); }));
+  program.send(SIGINT);
+  const Finished stopped = program.wait();
+  INFO(stopped.errors);
+  REQUIRE(stopped.exit_code == 75);
+  CHECK_THAT(stopped.errors,
+             ContainsSubstring("dtrain tune --resume " + tuned.folder().string() + " goes on"));
+  CHECK(tuned.job().is_gone());
+  CHECK_FALSE(fs::exists(tuned.trial("003")));
+  const Finished resumed = run_program(tuned.resume());
+  INFO(resumed.errors);
+  CHECK(resumed.exit_code == 0);
+  require_one_training_each(tuned);
+  for (const Event& trial : tuned.document()["trials"]) CHECK(trial["status"] == "trained");
+}
+
+TEST_CASE("a tune that was killed leaves nothing running, and repeats no trial that has ended") {
+  const TuneJob tuned;
+  Program program(tuned.tune(long_trials()));
+  REQUIRE(eventually(30, [&] { return fs::exists(tuned.trial("002") / "checkpoints"); }));
+  program.send(SIGKILL);
+  program.wait();
+  CHECK(tuned.job().is_gone());
+  const std::string first = content_of(tuned.trial("001") / "metrics.jsonl");
+  const Finished resumed = run_program(tuned.resume());
+  INFO(resumed.errors);
+  CHECK(resumed.exit_code == 0);
+  CHECK(content_of(tuned.trial("001") / "metrics.jsonl") == first);
+  require_one_training_each(tuned);
+  const Finished nothing_left = run_program(tuned.resume() + Arguments{"--json"});
+  CHECK(nothing_left.exit_code == 0);
+  CHECK(nothing_left.errors.empty());
+  CHECK(Event::parse(nothing_left.output)["trials"] == tuned.document()["trials"]);
+}
+
+TEST_CASE("two tunes do not work in one folder") {
+  const TuneJob tuned;
+  Program program(tuned.tune(Arguments{"--try", "train.optimizer.learning_rate=0.1"} + kEndless));
+  REQUIRE(eventually(30, [&] { return fs::exists(tuned.trial("001")); }));
+  const Finished other = run_program(tuned.resume());
+  CHECK(other.exit_code == 2);
+  CHECK_THAT(other.errors, ContainsSubstring("another dtrain tune works in this folder"));
+  program.send(SIGTERM);
+  CHECK(program.wait().exit_code == 75);
+}
+
+TEST_CASE("a range test trains from the first weights, with a rate that grows from step to step") {
+  const Job job(kLearnable);
+  ProgramOptions here;
+  here.working_folder = job.folder().string();
+  const fs::path page = job.folder() / "page.html";
+  const Finished run = run_program({"find-lr", job.spec_file().string(), "--from", "1e-4", "--to", "1000",
+                                    "--steps", "141", "--json", "--out", page.string()},
+                                   here);
+  INFO(run.errors);
+  REQUIRE(run.exit_code == 0);
+  const Event document = Event::parse(run.output);
+  CHECK_THAT(content_of(page), ContainsSubstring("learning rates of learnable"));
+  const auto& points = document["points"];
+  REQUIRE(points.size() > 20);
+  const fs::path folder = *fs::directory_iterator(job.folder() / "runs");
+  const std::vector<Event> steps = events_of(folder / "run", "step");
+  REQUIRE(steps.size() >= points.size());
+  for (size_t i = 0; i < points.size(); ++i) {
+    const double rate = 1e-4 * std::pow(10, static_cast<double>(i) / 20);
+    CHECK(points[i]["learning_rate"].get<double>() == Approx(rate));
+    CHECK(steps[i]["learning_rate"].get<double>() == Approx(rate));
+    CHECK(points[i]["loss"] == steps[i]["loss"]);
+  }
+  // A step's loss is that before its update, so the first one is that of any training of the job.
+  REQUIRE(run_program(job.run({"--quiet", "--set", "metrics.every_steps=1"})).exit_code == 0);
+  CHECK(events_of(job.run_folder(), "step").front()["loss"] == points[0]["loss"]);
+  CHECK(document["learning_rate"] > 1e-3);
+  CHECK(document["learning_rate"] < 3);
+  CHECK(job.is_gone(0));
+}
+
+TEST_CASE("a range test of a job that cannot train fails as the job does") {
+  const Job job(kLearnable);
+  ProgramOptions here;
+  here.working_folder = job.folder().string();
+  const Finished run = run_program(
+      Arguments{"find-lr", job.spec_file().string()} + Job::set({"model.weights=" + job.folder().string()}),
+      here);
+  CHECK(run.exit_code == 7);
+  CHECK(run.output.empty());
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,114 @@
+// Which trials of a tune go on, which is the best, and what is shown of them.
+#include "runs/tune_results.h"
+
+#include "catch.h"
+#include "display/tune_chart.h"
+#include "display/tune_table.h"
+#include "files.h"
+#include "report/tune_report.h"
+
+namespace dtrain {
+namespace {
+
+// Of 7 trials, three rungs with a factor of 2: 7, 3 and 1. The second has failed in the first rung.
+Tune halved_tune() {
+  Tune tune;
+  tune.name = "mine";
+  tune.directory = "runs/mine";
+  tune.command = "dtrain run job.yaml";
+  tune.fields = {"train.optimizer.learning_rate", "model.hidden"};
+  tune.metric = "accuracy";
+  tune.halving = 2;
+  tune.epochs = {1, 2, 4};
+  for (const double score : {0.5, 0.0, 0.9, 0.7, 0.8, 0.6, 0.1}) {
+    TuneTrial trial{.values = {std::to_string(score), "[8, 8]"}, .scores = {score}};
+    trial.epochs = 1;
+    trial.course = {{1, score}};
+    tune.trials.push_back(trial);
+  }
+  tune.trials[1].scores.clear();
+  tune.trials[1].exit_code = ExitCode::kDiverged;
+  tune.trials[1].error = "the loss is not finite, \"so\"";
+  return tune;
+}
+
+using Indices = std::vector<size_t>;
+
+TEST_CASE("the best of a rung go on to the next one") {
+  Tune tune = halved_tune();
+  CHECK(trials_of_rung(tune, 0) == Indices{0, 1, 2, 3, 4, 5, 6});
+  CHECK(trials_of_rung(tune, 1) == Indices{2, 3, 4});
+  CHECK(status_of(tune, 0) == "dropped");
+  CHECK(status_of(tune, 1) == "failed");
+  CHECK(status_of(tune, 2) == "unfinished");
+  tune.trials[2].scores.push_back(0.91);
+  tune.trials[3].scores.push_back(0.95);
+  CHECK(trials_of_rung(tune, 1) == Indices{2, 3, 4});  // whatever has been trained of it
+  CHECK(status_of(tune, 2) == "unfinished");           // the fifth could still be better or worse
+  tune.trials[4].scores.push_back(0.2);
+  CHECK(trials_of_rung(tune, 2) == Indices{3});
+  CHECK(status_of(tune, 2) == "dropped");
+  tune.trials[3].scores.push_back(0.3);
+  CHECK(status_of(tune, 3) == "trained");
+  // Those that came furthest are before those with a better value after fewer epochs.
+  CHECK(ranking(tune) == Indices{3, 2, 4, 5, 0, 6, 1});
+  CHECK(best_trial(tune) == size_t{3});
+}
+
+TEST_CASE("where less is better, the lowest value is the best") {
+  Tune tune = halved_tune();
+  tune.metric = "loss";
+  CHECK(trials_of_rung(tune, 1) == Indices{0, 5, 6});
+  CHECK(best_trial(tune) == size_t{6});
+}
+
+TEST_CASE("a tune without results has no best trial") {
+  Tune tune = halved_tune();
+  for (TuneTrial& trial : tune.trials) trial.scores.clear();
+  CHECK_FALSE(best_trial(tune));
+  CHECK_THAT(tune_table(tune), ContainsSubstring("# no trial has a result"));
+}
+
+TEST_CASE("a tune is read as it was written") {
+  const TemporaryFolder folder;
+  Tune tune = halved_tune();
+  tune.random = true;
+  tune.seed = 9;
+  tune.of_validation = true;
+  tune.at_once = 3;
+  const Event document = tune_document(tune);
+  CHECK(document["best"] == "trial-003");
+  CHECK(document["best_command"] ==
+        "dtrain run job.yaml --set train.optimizer.learning_rate=0.900000 --set 'model.hidden=[8, 8]'");
+  Event again = tune_document(read_tune(folder.write("tune.json", event_text(document))));
+  again["time"] = document["time"];
+  CHECK(again == document);
+  for (const std::string damaged : {"{", "{}", "[]"})
+    CHECK_THROWS_WITH(read_tune(folder.write("tune.json", damaged)), ContainsSubstring("is damaged"));
+}
+
+TEST_CASE("what is shown of a tune") {
+  const Tune tune = halved_tune();
+  const std::string table = tune_table(tune);
+  CHECK_THAT(table, ContainsSubstring("grid of 7 trials, 1 at once; accuracy of the test examples") &&
+                        ContainsSubstring("NOTE: the test examples chose") &&
+                        ContainsSubstring("7 to epoch 1, then 3 to epoch 2") &&
+                        ContainsSubstring("   1   003") &&
+                        ContainsSubstring("failed, exit code 6: the loss is not finite") &&
+                        ContainsSubstring("# the best, trial-003, is in runs/mine/trial-003") &&
+                        ContainsSubstring("# trained anew, whole: dtrain run job.yaml --set train"));
+  CHECK_THAT(tune_csv(tune),
+             ContainsSubstring("trial-002,failed,0.000000,\"[8, 8]\",,1,0,6,\"the loss is not "
+                               "finite, \"\"so\"\"\"\n"));
+  CHECK_THAT(tune_chart(tune), ContainsSubstring("trial-003: learning_rate 0.900000, hidden [8, 8]"));
+  CHECK(tune_legend(tune).size() == 6);
+  const std::string page = tune_page(tune);
+  CHECK_THAT(page, ContainsSubstring("tune of mine") && ContainsSubstring("<svg") &&
+                       ContainsSubstring("best accuracy") && ContainsSubstring("the best trained anew"));
+  Tune judged = tune;
+  judged.of_validation = true;
+  CHECK_THAT(tune_table(judged), !ContainsSubstring("NOTE"));
+}
+
+}  // namespace
+}  // namespace dtrain
