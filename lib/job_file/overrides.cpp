@@ -88,7 +88,7 @@ void drop_alternatives(YamlNode& section, const std::string& path) {
   }
 }
 
-// The path of a field of a layer or an operation: model.layers[INDEX].NAME.
+// The path of a field of a layer or an operation: model.layers[INDEX].NAME. Layers are in two lists.
 struct EntryFieldPath {
   std::string list;
   size_t index;
@@ -96,7 +96,7 @@ struct EntryFieldPath {
 };
 
 std::optional<EntryFieldPath> entry_field_path(const std::string& path) {
-  static const std::regex kEntryField(R"((model\.layers|data\.augment)\[(\d{1,4})\]\.(\w+))");
+  static const std::regex kEntryField(R"((model\.layers|model\.head|data\.augment)\[(\d{1,4})\]\.(\w+))");
   std::smatch match;
   if (path.size() > kMaxPathBytes || !std::regex_match(path, match, kEntryField)) return std::nullopt;
   return EntryFieldPath{match[1], std::stoul(match[2]), match[3]};
@@ -112,7 +112,7 @@ std::string unknown_field_of(const EntryList<Entry>& list, const std::string& na
 
 // The entry of a list that `path` is about, or nullptr and what is wrong.
 YamlNode* entry_at(YamlNode& root, const EntryFieldPath& path, std::string& problem) {
-  const bool is_layer = path.list == entry_list<LayerSpec>().path;
+  const bool is_layer = path.list != entry_list<AugmentSpec>().path;
   YamlEntry* const section = find_entry(root, path.list.substr(0, path.list.find('.')));
   YamlEntry* const list =
       section ? find_entry(section->value, path.list.substr(path.list.find('.') + 1)) : nullptr;

@@ -6,6 +6,7 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "architectures/architectures.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "host/cores.h"
@@ -205,9 +206,11 @@ void check_augment(LoadedSpec& loaded, const DatasetInfo& data) {
 LayerPlan resolve_model(LoadedSpec& loaded, const DatasetInfo& data) {
   const ModelSpec& model = loaded.spec.model;
   LayerPlan plan = layers_of(loaded.spec, data);
+  const size_t head = model.head.empty() ? SIZE_MAX : architecture_of(model, /*outputs=*/1).head;
   for (const LayerProblem& problem : plan.problems) {
-    const std::string path =
-        model.kind == "layers" ? fmt::format("model.layers[{}]", problem.layer) : "model";
+    const std::string path = model.kind == "layers"  ? fmt::format("model.layers[{}]", problem.layer)
+                             : problem.layer >= head ? fmt::format("model.head[{}]", problem.layer - head)
+                                                     : "model";
     loaded.problems.push_back(loaded.problem_at(path, problem.text));
   }
   return plan;

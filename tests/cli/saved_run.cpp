@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "architectures/architectures.h"
 #include "catch.h"
 #include "job_file/load.h"
 #include "models/model.h"
