@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <map>
+#include <set>
 
 #include "checkpoint/checkpoint.h"
 #include "core/error.h"
@@ -96,39 +97,49 @@ class Matcher {
       : spec_(job.spec.model), names_(job), prefix_(spec_.weights_prefix.value_or("")) {
     is_translated_ = names_.translate(model, weights.variables);
     left_ = {weights.variables.begin(), weights.variables.end()};
-    for (const auto& [name, own] : named_variables(model)) match(name, own);
+    const Variables own = named_variables(model);
+    for (const auto& [name, tensor] : own) {
+      if (may_be_new(name, tensor)) new_layers_.insert(WeightNames::layer_of(name));
+    }
+    for (const auto& [name, tensor] : own) match(name, tensor);
     sort_the_rest(weights);
   }
 
   Match result;
 
  private:
+  // Why the file's variable of this name cannot be the model's, or an empty string.
+  std::string misfit(const std::string& name, const at::Tensor& own) const {
+    const auto found = left_.find(name);
+    if (found == left_.end()) return name + " is not in the file";
+    const at::Tensor& theirs = found->second;
+    if (theirs.sizes() == own.sizes() && theirs.scalar_type() == own.scalar_type()) return "";
+    return fmt::format("{} is {} in the file, {} here", name, outline_text(theirs), outline_text(own));
+  }
+
+  // Whether a variable does not fit and need not: it is of the head, and what is in the file is for other
+  // outputs or for nothing here.
+  bool may_be_new(const std::string& name, const at::Tensor& own) const {
+    if (!names_.is_of_head(name) || misfit(name, own).empty()) return false;
+    const auto found = left_.find(name);
+    return !spec_.include_top ||
+           (found == left_.end() ? is_translated_ : differ_in_outputs(own, found->second));
+  }
+
   void match(const std::string& name, const at::Tensor& own) {
     if (name.rfind(prefix_, 0) != 0) {
       result.initial.push_back(name);
       return;
     }
-    const bool is_head = names_.is_of_head(name);
-    const auto found = left_.find(name);
-    if (found == left_.end()) {
-      if (is_head && (is_translated_ || !spec_.include_top)) {
-        result.new_head.push_back(name + " is not in the file");
-      } else {
-        result.problems.push_back(fmt::format("it has no '{}'", name));
-      }
-      return;
-    }
-    const at::Tensor theirs = found->second;
-    left_.erase(found);
-    if (theirs.sizes() == own.sizes() && theirs.scalar_type() == own.scalar_type()) {
-      result.pairs.emplace_back(own, theirs);
-    } else if (is_head && (differ_in_outputs(own, theirs) || !spec_.include_top)) {
-      result.new_head.push_back(
-          fmt::format("{} is {} in the file, {} here", name, outline_text(theirs), outline_text(own)));
+    const std::string why = misfit(name, own);
+    if (new_layers_.count(WeightNames::layer_of(name)) > 0) {
+      result.new_head.push_back(why.empty() ? name : why);
+    } else if (why.empty()) {
+      result.pairs.emplace_back(own, left_.at(name));
     } else {
-      result.problems.push_back(
-          fmt::format("its '{}' is {}, the model's {}", name, outline_text(theirs), outline_text(own)));
+      result.problems.push_back(why);
     }
+    left_.erase(name);
   }
 
   // What of the file is not used, and whether that is a problem.
@@ -157,6 +168,7 @@ class Matcher {
   WeightNames names_;
   std::string prefix_;
   bool is_translated_ = false;
+  std::set<std::string> new_layers_;  // of the model's head; all of such a layer keeps its initial values
   std::map<std::string, at::Tensor> left_;  // of the file
 };
 

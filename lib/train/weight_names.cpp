@@ -5,16 +5,10 @@
 #include "architectures/architectures.h"
 
 namespace dtrain {
-namespace {
-
-// "layer1.0.bn1" and "weight" of "layer1.0.bn1.weight".
-std::pair<std::string, std::string> layer_and_variable(const std::string& name) {
-  const size_t dot = name.rfind('.');
-  if (dot == std::string::npos) return {"", name};
-  return {name.substr(0, dot), name.substr(dot + 1)};
+std::string WeightNames::layer_of(const std::string& variable) {
+  const size_t dot = variable.rfind('.');
+  return dot == std::string::npos ? "" : variable.substr(0, dot);
 }
-
-}  // namespace
 
 WeightNames::WeightNames(const JobPlan& job) {
   const Architecture model = architecture_of(job.spec.model, /*outputs=*/1);
@@ -33,11 +27,11 @@ WeightNames::WeightNames(const JobPlan& job) {
 }
 
 bool WeightNames::is_of_head(const std::string& variable) const {
-  return head_.count(layer_and_variable(variable).first) > 0;
+  return head_.count(layer_of(variable)) > 0;
 }
 
 bool WeightNames::is_of_left_out_top(const std::string& variable) const {
-  return left_out_.count(layer_and_variable(variable).first) > 0;
+  return left_out_.count(layer_of(variable)) > 0;
 }
 
 bool WeightNames::translate(const Model& model, Variables& variables) const {
@@ -45,17 +39,15 @@ bool WeightNames::translate(const Model& model, Variables& variables) const {
   const auto is_own = [&](const auto& variable) {
     return std::any_of(own.begin(), own.end(), [&](const auto& one) { return one.first == variable.first; });
   };
-  const auto is_known = [&](const auto& variable) {
-    return own_names_.count(layer_and_variable(variable.first).first) > 0;
-  };
+  const auto is_known = [&](const auto& variable) { return own_names_.count(layer_of(variable.first)) > 0; };
   if (std::any_of(variables.begin(), variables.end(), is_own)) return false;
   if (std::none_of(variables.begin(), variables.end(), is_known)) return false;
   Variables translated;
   for (const auto& [name, tensor] : variables) {
-    const auto [layer, variable] = layer_and_variable(name);
-    if (variable == "num_batches_tracked") continue;
+    const std::string layer = layer_of(name), variable = name.substr(layer.size());
+    if (variable == ".num_batches_tracked") continue;
     const auto found = own_names_.find(layer);
-    translated.emplace_back(found == own_names_.end() ? name : found->second + "." + variable, tensor);
+    translated.emplace_back(found == own_names_.end() ? name : found->second + variable, tensor);
   }
   variables = std::move(translated);
   return true;

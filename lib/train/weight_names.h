@@ -14,7 +14,10 @@ class WeightNames {
  public:
   explicit WeightNames(const JobPlan& job);
 
-  // Whether the layers with these names are the head: what belongs to the job's data, not to the network.
+  // "layer1.0.bn1" of "layer1.0.bn1.weight".
+  static std::string layer_of(const std::string& variable);
+
+  // Whether one of the model's variables is of its head (Architecture::head).
   bool is_of_head(const std::string& variable) const;
   // Whether `variable` belongs to the network's own top, by torchvision's name, and the model is without it.
   bool is_of_left_out_top(const std::string& variable) const;

@@ -206,6 +206,20 @@ def check_numbers(tensors):
             raise Refusal(f"'{name}' has negative variances")
 
 
+def convert(file, out, channels="bgr"):
+    """Prints what it found. Raises Refusal, or what PyTorch and Keras raise for a damaged file."""
+    if file.suffix in (".pth", ".pt"):
+        found, tensors, metadata = from_torch(file)
+    else:
+        found, tensors, metadata = from_keras(file, channels)
+    check_numbers(tensors)
+    parameters = sum(
+        tensor.size for name, tensor in tensors.items() if not name.rpartition(".")[2].startswith("running_")
+    )
+    safetensors_file.write(out, tensors, {**metadata, "source": f"{file.name}: {found}"})
+    print(f"{file}: {found}, {parameters:,} parameters; written to {out}")
+
+
 def main():
     parser = argparse.ArgumentParser(prog="convert_weights")
     parser.add_argument("file", type=pathlib.Path)
@@ -213,19 +227,9 @@ def main():
     parser.add_argument("--channels", choices=["bgr", "rgb"], default="bgr")
     options = parser.parse_args()
     try:
-        if options.file.suffix in (".pth", ".pt"):
-            found, tensors, metadata = from_torch(options.file)
-        else:
-            found, tensors, metadata = from_keras(options.file, options.channels)
-        check_numbers(tensors)
+        convert(options.file, options.out, options.channels)
     except Exception as error:  # the readers of both raise errors of many kinds for a damaged file
         sys.exit(f"convert_weights: {options.file}: {error}")
-    parameters = sum(
-        tensor.size for name, tensor in tensors.items() if not name.rpartition(".")[2].startswith("running_")
-    )
-    metadata["source"] = f"{options.file.name}: {found}"
-    safetensors_file.write(options.out, tensors, metadata)
-    print(f"{options.file}: {found}, {parameters:,} parameters; written to {options.out}")
 
 
 if __name__ == "__main__":

@@ -102,8 +102,8 @@ TEST_CASE("weights of another model are refused with every difference, and nothi
   const std::string text = refusal(job);
   INFO(text);
   CHECK_THAT(text, ContainsSubstring("does not fit the model:") &&
-                       ContainsSubstring("is Float [6, 16], the model's") &&
-                       ContainsSubstring("it has no '") && ContainsSubstring("model.weights_prefix"));
+                       ContainsSubstring("is Float [6, 16] in the file, Float [5, 16] here") &&
+                       ContainsSubstring(" is not in the file") && ContainsSubstring("model.weights_prefix"));
   const auto model = initial_model(job);
   CHECK_THROWS_AS(start_from_weights(job, *model), Error);
   CHECK(marked(*model).empty());
@@ -129,6 +129,26 @@ TEST_CASE("a head for other classes keeps its initial values, and this is said")
   job = small_job({"model.hidden=[]"});
   job.spec.model.weights = alone.file.string();
   CHECK_THAT(refusal(job), ContainsSubstring("nothing of it would be used: "));
+}
+
+TEST_CASE("a layer of a head of one's own starts from the file as a whole or not at all") {
+  const auto job_with = [](const std::string& first) {
+    return small_job(
+        {"model.kind=lenet5", "data.shape=[1, 16, 16]", "model.include_top=false",
+         "model.head=[{kind: " + first + "}, {kind: dense, units: 4}, {kind: dense, units: 3}]"});
+  };
+  const Saved saved(job_with("flatten"));
+  JobPlan job = job_with("global_avg_pool2d");
+  job.spec.model.weights = saved.file.string();
+  require_weights(job);
+  const auto model = initial_model(job);
+  const std::vector<std::string> lines = start_from_weights(job, *model)->lines;
+  REQUIRE(lines.size() == 2);
+  CHECK(lines[1] ==
+        "the head keeps its initial values: dense.weight is Float [4, 64] in the file, Float [4, 16] here, "
+        "dense.bias");
+  CHECK(marked(*model) == std::vector<std::string>{"conv2d.weight", "conv2d.bias", "conv2d_1.weight",
+                                                   "conv2d_1.bias", "dense_1.weight", "dense_1.bias"});
 }
 
 // A network that torchvision has, and a file with its names: each number is kMark.
@@ -198,7 +218,7 @@ TEST_CASE("torchvision's weights of another network are refused with every diffe
   const TorchvisionFile file(small_job(kNetwork));
   job.spec.model.weights = file.path.string();
   CHECK_THAT(refusal(job),
-             ContainsSubstring("it has no 'conv2d.weight'") && ContainsSubstring("the model has no "));
+             ContainsSubstring("conv2d.weight is not in the file") && ContainsSubstring("the model has no "));
   // What the script has noted of Keras' bottlenecks.
   job = small_job(kNetwork);
   const TorchvisionFile strided(job, 1000, {{"bottleneck_stride", "first"}});
