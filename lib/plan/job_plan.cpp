@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "host/cores.h"
+#include "kinds/models.h"
 #include "kinds/objectives.h"
 #include "kinds/strategies.h"
 #include "models/model.h"
@@ -211,7 +212,11 @@ LayerPlan resolve_model(LoadedSpec& loaded, const DatasetInfo& data) {
     const std::string path = model.kind == "layers"  ? fmt::format("model.layers[{}]", problem.layer)
                              : problem.layer >= head ? fmt::format("model.head[{}]", problem.layer - head)
                                                      : "model";
-    loaded.problems.push_back(loaded.problem_at(path, problem.text));
+    const bool is_of_network = path == "model" && model_traits(model.kind).is_published;
+    loaded.problems.push_back(
+        loaded.problem_at(path, is_of_network ? fmt::format("{} does not take inputs of {}: {}", model.kind,
+                                                            to_string(data.image_shape), problem.text)
+                                              : problem.text));
   }
   return plan;
 }
