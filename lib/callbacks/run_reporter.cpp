@@ -93,6 +93,11 @@ RunReporter::RunReporter(const JobPlan& job, const RunPlan& run, EventSink& sink
       loss_scale_(std::move(loss_scale)),
       run_timer_(job.spec.metrics.skip_steps) {}
 
+void RunReporter::starts_from(const std::string& weights, const std::string& sha256) {
+  weights_ = weights;
+  weights_sha256_ = sha256;
+}
+
 void RunReporter::on_run_start(int64_t step) {
   started_ = window_started_ = steady_seconds();
   const DatasetInfo& data = job_.data;
@@ -127,6 +132,8 @@ void RunReporter::on_run_start(int64_t step) {
   start.dataset_source = data.source;
   if (data.is_fallback()) start.dataset_requested = data.requested;
   start.parameters = job_.model.parameters();
+  start.weights = weights_;
+  start.weights_sha256 = weights_sha256_;
   start.dtype = job_.spec.model.dtype;
   start.precision = job_.spec.train.precision;
   const PlannedStep step_plan = planned_step(job_, run_);

@@ -40,6 +40,8 @@ class RunReporter {
       std::function<Traffic()> traffic = [] { return Traffic(); }, const Accelerator* accelerator = nullptr,
       std::shared_ptr<const LossScale> loss_scale = nullptr);
 
+  // Of the file with the initial weights; before on_run_start().
+  void starts_from(const std::string& weights, const std::string& sha256);
   // `step`: optimizer steps done before, if the run resumes.
   void on_run_start(int64_t step = 0);
   // A phase begins after `step` steps of the run; `seconds`: what preparing its examples took.
@@ -79,6 +81,7 @@ class RunReporter {
   SentSteps window_sent_, epoch_sent_, run_sent_;
   std::shared_ptr<const LossScale> loss_scale_;
   void warn_if_worse();
+  std::optional<std::string> weights_, weights_sha256_;
   std::optional<double> gradient_norm_;
   std::optional<double> first_loss_;  // of the first window; nullopt if the run resumed
   std::optional<double> last_loss_;   // of the last epoch

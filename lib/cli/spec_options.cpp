@@ -8,7 +8,7 @@
 #include "core/text.h"
 #include "reference/exit_code_help.h"
 #include "spec/fields.h"
-#include "train/resume.h"
+#include "start/resume.h"
 
 namespace dtrain {
 namespace {

@@ -103,6 +103,11 @@ class Graph {
     initializers_ += bytes(5, tensor(name, value));
     return name;
   }
+  at::Tensor matrix(const std::vector<std::vector<double>>& rows) const {
+    std::vector<at::Tensor> list;
+    for (const std::vector<double>& row : rows) list.push_back(at::tensor(row, type_));
+    return at::stack(list);
+  }
   at::Tensor scalar(double value) const { return at::scalar_tensor(value, type_); }
   // One number, or one for each channel in a shape that fits images.
   at::Tensor by_channel(const std::vector<double>& values) const {
@@ -175,6 +180,27 @@ void translate_global_avg_pool2d(Graph& graph, const PlacedLayer& layer) {
   graph.add("Flatten", layer.name, {}, {attribute("axis", int64_t{1})});
 }
 
+// ONNX has no such layer: each row of pixels, and then each column, times a matrix of shares.
+void translate_adaptive_avg_pool2d(Graph& graph, const PlacedLayer& layer) {
+  const auto shrink = [&](const char* side, int64_t input) {
+    const std::string name = layer.name + "." + side;
+    graph.add(
+        "MatMul", name,
+        {graph.constant(name + "_shares", graph.matrix(adaptive_shares(input, layer.spec.output_size)).t())});
+  };
+  const std::vector<int64_t> turned = {0, 1, 3, 2};
+  shrink("columns", layer.input_shape[2]);
+  graph.add("Transpose", layer.name + ".turned", {}, {attribute("perm", turned)});
+  shrink("rows", layer.input_shape[1]);
+  graph.add("Transpose", layer.name, {}, {attribute("perm", turned)});
+}
+
+void translate_relu6(Graph& graph, const PlacedLayer& layer) {
+  graph.add("Clip", layer.name,
+            {graph.constant(layer.name + ".least", graph.scalar(0)),
+             graph.constant(layer.name + ".most", graph.scalar(6))});
+}
+
 void translate_add(Graph& graph, const PlacedLayer& layer) {
   graph.add("Add", layer.name, {graph.output_of(layer.with)});
 }
@@ -215,20 +241,23 @@ void add_normalisation(Graph& graph, const DataSpec& data, bool uint8, at::Scala
             {graph.constant("normalise.standard_deviation", graph.by_channel(by.standard_deviation))});
 }
 
-const std::map<std::string, Translate> kTranslations = {{"dense", translate_dense},
-                                                        {"conv2d", translate_conv2d},
-                                                        {"max_pool2d", translate_max_pool2d},
-                                                        {"avg_pool2d", translate_avg_pool2d},
-                                                        {"global_avg_pool2d", translate_global_avg_pool2d},
-                                                        {"add", translate_add},
-                                                        {"flatten", translate_flatten},
-                                                        {"relu", translate_as<kRelu>},
-                                                        {"gelu", translate_as<kGelu>},
-                                                        {"tanh", translate_as<kTanh>},
-                                                        {"sigmoid", translate_as<kSigmoid>},
-                                                        {"batch_norm", translate_batch_norm},
-                                                        {"layer_norm", translate_layer_norm},
-                                                        {"dropout", leave_out}};
+const std::map<std::string, Translate> kTranslations = {
+    {"dense", translate_dense},
+    {"conv2d", translate_conv2d},
+    {"max_pool2d", translate_max_pool2d},
+    {"avg_pool2d", translate_avg_pool2d},
+    {"global_avg_pool2d", translate_global_avg_pool2d},
+    {"adaptive_avg_pool2d", translate_adaptive_avg_pool2d},
+    {"relu6", translate_relu6},
+    {"add", translate_add},
+    {"flatten", translate_flatten},
+    {"relu", translate_as<kRelu>},
+    {"gelu", translate_as<kGelu>},
+    {"tanh", translate_as<kTanh>},
+    {"sigmoid", translate_as<kSigmoid>},
+    {"batch_norm", translate_batch_norm},
+    {"layer_norm", translate_layer_norm},
+    {"dropout", leave_out}};
 
 }  // namespace
 

@@ -109,6 +109,12 @@ std::string translate_global_avg_pool2d(const PlacedLayer&, const Variables&) {
   return "torch.mean(x, [2, 3])";
 }
 
+std::string translate_adaptive_avg_pool2d(const PlacedLayer& layer, const Variables&) {
+  return fmt::format("torch.adaptive_avg_pool2d(x, {})", pair(layer.spec.output_size));
+}
+
+std::string translate_relu6(const PlacedLayer&, const Variables&) { return "torch.hardtanh(x, 0, 6)"; }
+
 std::string translate_add(const PlacedLayer& layer, const Variables&) { return "x + " + kept(layer.with); }
 
 std::string translate_flatten(const PlacedLayer&, const Variables&) { return "torch.flatten(x, 1)"; }
@@ -130,20 +136,23 @@ std::string translate_layer_norm(const PlacedLayer& layer, const Variables& vari
 
 std::string leave_out(const PlacedLayer&, const Variables&) { return ""; }
 
-const std::map<std::string, Translate> kTranslations = {{"dense", translate_dense},
-                                                        {"conv2d", translate_conv2d},
-                                                        {"max_pool2d", translate_max_pool2d},
-                                                        {"avg_pool2d", translate_avg_pool2d},
-                                                        {"global_avg_pool2d", translate_global_avg_pool2d},
-                                                        {"add", translate_add},
-                                                        {"flatten", translate_flatten},
-                                                        {"relu", translate_as<kRelu>},
-                                                        {"gelu", translate_as<kGelu>},
-                                                        {"tanh", translate_as<kTanh>},
-                                                        {"sigmoid", translate_as<kSigmoid>},
-                                                        {"batch_norm", translate_batch_norm},
-                                                        {"layer_norm", translate_layer_norm},
-                                                        {"dropout", leave_out}};
+const std::map<std::string, Translate> kTranslations = {
+    {"dense", translate_dense},
+    {"conv2d", translate_conv2d},
+    {"max_pool2d", translate_max_pool2d},
+    {"avg_pool2d", translate_avg_pool2d},
+    {"global_avg_pool2d", translate_global_avg_pool2d},
+    {"adaptive_avg_pool2d", translate_adaptive_avg_pool2d},
+    {"relu6", translate_relu6},
+    {"add", translate_add},
+    {"flatten", translate_flatten},
+    {"relu", translate_as<kRelu>},
+    {"gelu", translate_as<kGelu>},
+    {"tanh", translate_as<kTanh>},
+    {"sigmoid", translate_as<kSigmoid>},
+    {"batch_norm", translate_batch_norm},
+    {"layer_norm", translate_layer_norm},
+    {"dropout", leave_out}};
 
 // A module like Python's: it has a training flag, although this model does the same in both modes.
 Module make_module(const std::string& name, const std::shared_ptr<torch::jit::CompilationUnit>& unit) {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "checkpoint/retention.h"
-#include "train/resume.h"
+#include "start/resume.h"
 
 namespace dtrain {
 

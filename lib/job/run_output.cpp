@@ -9,9 +9,9 @@
 #include "core/text.h"
 #include "runs/rewind.h"
 #include "spec/print.h"
+#include "start/warm_start.h"
 #include "train/assembly.h"
 #include "train/overhead.h"
-#include "train/warm_start.h"
 
 namespace dtrain {
 namespace {

@@ -18,7 +18,7 @@
 #include "plan/job_plan.h"
 #include "runs/comparison.h"
 #include "runs/run_directory.h"
-#include "train/resume.h"
+#include "start/resume.h"
 
 namespace dtrain {
 

@@ -88,7 +88,7 @@ void drop_alternatives(YamlNode& section, const std::string& path) {
   }
 }
 
-// The path of a field of a layer, an operation or a phase: model.layers[INDEX].NAME.
+// The path of a field of a layer, an operation or a phase: model.layers[INDEX].NAME. Layers are in two lists.
 struct EntryFieldPath {
   std::string list;
   size_t index;
@@ -96,7 +96,8 @@ struct EntryFieldPath {
 };
 
 std::optional<EntryFieldPath> entry_field_path(const std::string& path) {
-  static const std::regex kEntryField(R"((model\.layers|data\.augment|phases)\[(\d{1,4})\]\.(\w+))");
+  static const std::regex kEntryField(
+      R"((model\.layers|model\.head|data\.augment|phases)\[(\d{1,4})\]\.(\w+))");
   std::smatch match;
   if (path.size() > kMaxPathBytes || !std::regex_match(path, match, kEntryField)) return std::nullopt;
   return EntryFieldPath{match[1], std::stoul(match[2]), match[3]};
@@ -116,8 +117,8 @@ YamlNode* entry_at(YamlNode& root, const EntryFieldPath& path, std::string& prob
   YamlEntry* list = find_entry(root, path.list.substr(0, dot));
   if (list && dot != std::string::npos) list = find_entry(list->value, path.list.substr(dot + 1));
   const size_t count = list ? list->value.items.size() : 0;
-  const bool is_layer = path.list == entry_list<LayerSpec>().path;
   const bool is_phase = path.list == entry_list<PhaseSpec>().path;
+  const bool is_layer = !is_phase && path.list != entry_list<AugmentSpec>().path;
   problem = is_layer   ? unknown_field_of(entry_list<LayerSpec>(), path.name)
             : is_phase ? unknown_field_of(entry_list<PhaseSpec>(), path.name)
                        : unknown_field_of(entry_list<AugmentSpec>(), path.name);

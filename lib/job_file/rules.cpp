@@ -1,6 +1,7 @@
 #include "job_file/rules.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <functional>
@@ -12,6 +13,7 @@
 #include "core/text.h"
 #include "job_file/rule_base.h"
 #include "job_file/training_rules.h"
+#include "kinds/models.h"
 #include "kinds/strategies.h"
 #include "spec/fields.h"
 #include "yaml/yaml_text.h"
@@ -28,9 +30,10 @@ class Rules : private RuleBase {
 
   void check() {
     check_conditions(job_fields(), spec_, "");
-    check_entries(spec_.model.layers);
-    check_entries(spec_.data.augment);
-    check_entries(spec_.phases);
+    check_entries("model.layers", spec_.model.layers);
+    check_entries("model.head", spec_.model.head);
+    check_entries("data.augment", spec_.data.augment);
+    check_entries("phases", spec_.phases);
     check_batch();
     check_strategy();
     check_model();
@@ -47,10 +50,9 @@ class Rules : private RuleBase {
   bool lists_devices() const { return is_written("strategy.devices[0]") && !has_problem("strategy.devices"); }
 
   template <class Entry>
-  void check_entries(const std::vector<Entry>& entries) {
-    const EntryList<Entry>& list = entry_list<Entry>();
+  void check_entries(const std::string& path, const std::vector<Entry>& entries) {
     for (size_t i = 0; i < entries.size(); ++i)
-      check_conditions(list.fields, entries[i], fmt::format("{}[{}]", list.path, i));
+      check_conditions(entry_list<Entry>().fields, entries[i], fmt::format("{}[{}]", path, i));
   }
 
   // Reports fields that are written but do not apply, and required fields that are missing.
@@ -169,9 +171,17 @@ class Rules : private RuleBase {
   }
 
   void check_model() {
-    const int64_t depth = spec_.model.depth;
-    if (usable("model.depth") && depth != 18 && depth != 34 && depth != 50)
-      add("model.depth", fmt::format("there is no residual network of {} layers; use 18, 34 or 50", depth));
+    const ModelSpec& model = spec_.model;
+    if (usable("model.depth") && !has_problem("model.kind")) {
+      const std::vector<int64_t>& known = model_traits(model.kind).depths;
+      if (!known.empty() && std::find(known.begin(), known.end(), *model.depth) == known.end())
+        add("model.depth", fmt::format("there is no {} of {} layers; use one of {}", model.kind, *model.depth,
+                                       fmt::join(known, ", ")));
+    }
+    if (!model.head.empty() && model.include_top && usable("model.head"))
+      add("model.head",
+          "takes the place of the network's own last layers, and model.include_top is true; add include_top: "
+          "false, or leave it out");
   }
 
   void check_devices() {

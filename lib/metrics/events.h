@@ -115,6 +115,8 @@ struct RunStartEvent : EventHead {
   std::optional<std::string> dataset_source;
   std::optional<std::string> dataset_requested;
   std::optional<int64_t> parameters;
+  std::optional<std::string> weights;
+  std::optional<std::string> weights_sha256;
   std::optional<std::string> dtype;
   std::optional<std::string> precision;
   std::optional<std::string> execution;

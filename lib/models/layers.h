@@ -39,10 +39,6 @@ struct LayerPlan {
   int64_t buffers() const;
 };
 
-// The layers of a model spec: its own list, or the layers of a named model (mlp, cnn, resnet), which ends
-// with a dense layer of `outputs` units. Throws Error(kUsage) for an unknown kind of model.
-std::vector<LayerSpec> expand_layers(const ModelSpec& spec, int64_t outputs);
-
 // Infers every shape from the input shape. A layer with an activation becomes two, the second of which has
 // the activation's kind; where a later layer names the first, it gets the output of the second. If `outputs`
 // > 0, the last output must be [outputs], because `needed_for` ("10 classes need"; without it, as many
@@ -56,9 +52,8 @@ std::string summary_table(const LayerPlan& plan, int64_t bytes_per_parameter);
 // "[1, 28, 28]"
 std::string to_string(const Shape& shape);
 
-// The implemented choices: a spec's layer `kind`, model `kind` and `initializer` accept exactly these.
+// The implemented choices: a spec's layer `kind` and `initializer` accept exactly these.
 const std::vector<std::string>& layer_kinds_built();
-const std::vector<std::string>& model_kinds_built();
 const std::vector<std::string>& initializers_built();
 
 }  // namespace dtrain

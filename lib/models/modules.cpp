@@ -1,11 +1,13 @@
 #include "models/modules.h"
 
+#include <ATen/ops/adaptive_avg_pool2d.h>
 #include <ATen/ops/avg_pool2d.h>
 #include <ATen/ops/batch_norm.h>
 #include <ATen/ops/constant_pad_nd.h>
 #include <ATen/ops/conv2d.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/gelu.h>
+#include <ATen/ops/hardtanh.h>
 #include <ATen/ops/layer_norm.h>
 #include <ATen/ops/max_pool2d.h>
 #include <ATen/ops/mean.h>
@@ -144,6 +146,18 @@ class GlobalAvgPool2d final : public Layer {
   at::Tensor forward(const at::Tensor& input) override { return at::mean(input, {2, 3}); }
 };
 
+class AdaptiveAvgPool2d final : public Layer {
+ public:
+  explicit AdaptiveAvgPool2d(int64_t size) : size_({size, size}) {}
+  at::Tensor forward(const at::Tensor& input) override {
+    const bool is_there = input.size(2) == size_[0] && input.size(3) == size_[1];
+    return is_there ? input : at::adaptive_avg_pool2d(input, size_);
+  }
+
+ private:
+  Pair size_;
+};
+
 class Flatten final : public Layer {
  public:
   explicit Flatten(int64_t features) : features_(features) {}
@@ -272,12 +286,20 @@ std::shared_ptr<Layer> make_global_avg_pool2d(const PlacedLayer&, WeightMaker&) 
   return std::make_shared<GlobalAvgPool2d>();
 }
 
+std::shared_ptr<Layer> make_adaptive_avg_pool2d(const PlacedLayer& layer, WeightMaker&) {
+  return std::make_shared<AdaptiveAvgPool2d>(layer.spec.output_size);
+}
+
 std::shared_ptr<Layer> make_flatten(const PlacedLayer& layer, WeightMaker&) {
   return std::make_shared<Flatten>(layer.output_shape[0]);
 }
 
 std::shared_ptr<Layer> make_relu(const PlacedLayer&, WeightMaker&) {
   return std::make_shared<Activation>(at::relu);
+}
+
+std::shared_ptr<Layer> make_relu6(const PlacedLayer&, WeightMaker&) {
+  return std::make_shared<Activation>([](const at::Tensor& input) { return at::hardtanh(input, 0, 6); });
 }
 
 std::shared_ptr<Layer> make_gelu(const PlacedLayer&, WeightMaker&) {

@@ -38,6 +38,9 @@ std::shared_ptr<Layer> make_avg_pool2d(const PlacedLayer& layer, WeightMaker& we
 // Outputs the mean of each channel.
 std::shared_ptr<Layer> make_global_avg_pool2d(const PlacedLayer& layer, WeightMaker& weights);
 
+// As PyTorch's AdaptiveAvgPool2d.
+std::shared_ptr<Layer> make_adaptive_avg_pool2d(const PlacedLayer& layer, WeightMaker& weights);
+
 // A relu and the max_pool2d after it in one layer: the same values with a quarter of the relu's work.
 std::shared_ptr<Layer> make_rectified_max_pool2d(const PlacedLayer& pool);
 
@@ -45,7 +48,8 @@ std::shared_ptr<Layer> make_rectified_max_pool2d(const PlacedLayer& pool);
 std::shared_ptr<Layer> make_flatten(const PlacedLayer& layer, WeightMaker& weights);
 
 std::shared_ptr<Layer> make_relu(const PlacedLayer& layer, WeightMaker& weights);
-std::shared_ptr<Layer> make_gelu(const PlacedLayer& layer, WeightMaker& weights);  // exact: x * Phi(x)
+std::shared_ptr<Layer> make_relu6(const PlacedLayer& layer, WeightMaker& weights);  // min(max(x, 0), 6)
+std::shared_ptr<Layer> make_gelu(const PlacedLayer& layer, WeightMaker& weights);   // exact: x * Phi(x)
 std::shared_ptr<Layer> make_tanh(const PlacedLayer& layer, WeightMaker& weights);
 std::shared_ptr<Layer> make_sigmoid(const PlacedLayer& layer, WeightMaker& weights);
 

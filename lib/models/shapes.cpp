@@ -132,6 +132,23 @@ LayerSizes place_global_pool2d(const LayerSpec&, const Shape& input) {
   return {{input[0]}, 0, 0, ""};
 }
 
+LayerSizes place_adaptive_pool2d(const LayerSpec& spec, const Shape& input) {
+  if (input.size() != 3)
+    return fault(fmt::format("expects an input of [channels, height, width] but gets {}", to_string(input)));
+  if (auto problem = range_problem("output_size", spec.output_size); !problem.empty()) return fault(problem);
+  return {{input[0], spec.output_size, spec.output_size}, 0, 0, ""};
+}
+
+std::vector<std::vector<double>> adaptive_shares(int64_t input, int64_t output) {
+  std::vector<std::vector<double>> shares;
+  for (int64_t i = 0; i < output; ++i) {
+    const int64_t begin = i * input / output, end = ((i + 1) * input + output - 1) / output;
+    std::vector<double>& row = shares.emplace_back(input, 0.0);
+    std::fill(row.begin() + begin, row.begin() + end, 1.0 / static_cast<double>(end - begin));
+  }
+  return shares;
+}
+
 LayerSizes place_flatten(const LayerSpec&, const Shape& input) {
   return {{bounded_product(input)}, 0, 0, ""};
 }

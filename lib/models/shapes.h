@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <vector>
 
 #include "models/layers.h"
 
@@ -30,6 +31,7 @@ struct LayerSizes {
 LayerSizes place_conv2d(const LayerSpec& spec, const Shape& input);
 LayerSizes place_pool2d(const LayerSpec& spec, const Shape& input);
 LayerSizes place_global_pool2d(const LayerSpec& spec, const Shape& input);
+LayerSizes place_adaptive_pool2d(const LayerSpec& spec, const Shape& input);
 LayerSizes place_flatten(const LayerSpec& spec, const Shape& input);
 LayerSizes place_dense(const LayerSpec& spec, const Shape& input);
 LayerSizes place_batch_norm(const LayerSpec& spec, const Shape& input);
@@ -59,5 +61,9 @@ struct Window2d {
 // (size - 1) / 2 cells on every side, as PyTorch's models do.
 Window2d conv2d_window(const LayerSpec& spec, const Shape& input);
 Window2d pool2d_window(const LayerSpec& spec, const Shape& input);
+
+// How much of each of `input` cells in a row belongs to each of `output` means: [output][input]. The cells of
+// a mean are those that lie under it, whole, as in PyTorch's AdaptiveAvgPool2d.
+std::vector<std::vector<double>> adaptive_shares(int64_t input, int64_t output);
 
 }  // namespace dtrain

@@ -6,9 +6,11 @@
 #include <iterator>
 #include <nlohmann/json.hpp>
 
+#include "architectures/architectures.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "host/cores.h"
+#include "kinds/models.h"
 #include "kinds/objectives.h"
 #include "kinds/strategies.h"
 #include "models/model.h"
@@ -214,10 +216,16 @@ void check_augment(LoadedSpec& loaded, const DatasetInfo& data) {
 LayerPlan resolve_model(LoadedSpec& loaded, const DatasetInfo& data) {
   const ModelSpec& model = loaded.spec.model;
   LayerPlan plan = layers_of(loaded.spec, data);
+  const size_t head = model.head.empty() ? SIZE_MAX : architecture_of(model, /*outputs=*/1).head;
   for (const LayerProblem& problem : plan.problems) {
-    const std::string path =
-        model.kind == "layers" ? fmt::format("model.layers[{}]", problem.layer) : "model";
-    loaded.problems.push_back(loaded.problem_at(path, problem.text));
+    const std::string path = model.kind == "layers"  ? fmt::format("model.layers[{}]", problem.layer)
+                             : problem.layer >= head ? fmt::format("model.head[{}]", problem.layer - head)
+                                                     : "model";
+    const bool is_of_network = path == "model" && model_traits(model.kind).is_published;
+    loaded.problems.push_back(
+        loaded.problem_at(path, is_of_network ? fmt::format("{} does not take inputs of {}: {}", model.kind,
+                                                            to_string(data.image_shape), problem.text)
+                                              : problem.text));
   }
   return plan;
 }
@@ -331,7 +339,6 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
   check_flip(loaded, data);
   plan.model = resolve_model(loaded, data);
   check_phases(loaded, plan.model);
-  if (!plan.model.problems.empty() || !loaded.ok()) return plan;
   plan.bytes_per_parameter = bytes_per_parameter(plan.spec.model);
   const EarlyStoppingSpec& early = plan.spec.callbacks.early_stopping;
   BestCheckpointSpec& best = plan.spec.checkpoint.best;

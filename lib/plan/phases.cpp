@@ -7,6 +7,7 @@
 #include <functional>
 #include <numeric>
 
+#include "architectures/architectures.h"
 #include "core/text.h"
 #include "host/host_memory.h"
 
@@ -15,35 +16,42 @@ namespace {
 
 constexpr int64_t kPartForFeatures = 4;  // one part in so many of the host's memory
 
-// The last layer that has parameters; -1: none has.
-int64_t head_of(const LayerPlan& model) {
-  for (int64_t i = std::ssize(model.layers) - 1; i >= 0; --i) {
-    if (model.layers[static_cast<size_t>(i)].parameters > 0) return i;
+// The number of the first layer of the model's head in the plan, where an activation is a layer of its own.
+size_t head_of(const ModelSpec& spec) {
+  const Architecture model = architecture_of(spec, /*outputs=*/1);
+  size_t placed = 0;
+  for (size_t i = 0; i < model.head; ++i) placed += model.layers[i].activation ? 2 : 1;
+  return placed;
+}
+
+// The model of a job: what its phases choose layers of.
+struct PhasedModel {
+  const LayerPlan& plan;
+  size_t head;
+
+  size_t size() const { return plan.layers.size(); }
+  bool names(const std::string& pattern, size_t layer) const {
+    if (pattern == "all") return true;
+    if (pattern == "head") return layer >= head;
+    return ::fnmatch(pattern.c_str(), plan.layers[layer].name.c_str(), 0) == 0;
   }
-  return -1;
-}
+};
 
-bool names_layer(const std::string& pattern, const LayerPlan& model, size_t layer) {
-  if (pattern == "all") return true;
-  if (pattern == "head") return static_cast<int64_t>(layer) == head_of(model);
-  return ::fnmatch(pattern.c_str(), model.layers[layer].name.c_str(), 0) == 0;
-}
-
-bool is_known(const std::string& name, const LayerPlan& model) {
-  for (size_t layer = 0; layer < model.layers.size(); ++layer) {
-    if (names_layer(name, model, layer)) return true;
+bool is_known(const std::string& name, const PhasedModel& model) {
+  for (size_t layer = 0; layer < model.size(); ++layer) {
+    if (model.names(name, layer)) return true;
   }
   return false;
 }
 
-std::vector<bool> trained_layers(const TrainableSpec& trainable, const LayerPlan& model) {
-  const size_t count = model.layers.size();
+std::vector<bool> trained_layers(const TrainableSpec& trainable, const PhasedModel& model) {
+  const size_t count = model.size();
   std::vector<bool> trained(count, false);
   for (size_t i = 0; i < count; ++i) {
     trained[i] = trainable.last_layers
                      ? static_cast<int64_t>(count - i) <= *trainable.last_layers
                      : std::any_of(trainable.layers.begin(), trainable.layers.end(),
-                                   [&](const std::string& name) { return names_layer(name, model, i); });
+                                   [&](const std::string& name) { return model.names(name, i); });
   }
   return trained;
 }
@@ -143,7 +151,8 @@ int64_t steps_of(const JobSpec& spec, int64_t steps_per_epoch) {
 }
 
 void check_phases(LoadedSpec& loaded, const LayerPlan& model) {
-  if (!model.problems.empty()) return;
+  if (!model.problems.empty() || loaded.spec.phases.empty()) return;
+  const PhasedModel phased{model, head_of(loaded.spec.model)};
   for (size_t i = 0; i < loaded.spec.phases.size(); ++i) {
     const TrainableSpec& trainable = loaded.spec.phases[i].trainable;
     const std::string path = fmt::format("phases[{}].trainable", i);
@@ -152,11 +161,11 @@ void check_phases(LoadedSpec& loaded, const LayerPlan& model) {
     };
     bool all_known = true;
     for (const std::string& name : trainable.layers) {
-      if (trainable.last_layers || is_known(name, model)) continue;
+      if (trainable.last_layers || is_known(name, phased)) continue;
       add(fmt::format("no layer is named '{}'{}", printable(name), layer_suggestion(name, model)));
       all_known = false;
     }
-    if (all_known && parameters_of(trained_layers(trainable, model), model) == 0)
+    if (all_known && parameters_of(trained_layers(trainable, phased), model) == 0)
       add("these layers have no parameters to train; dtrain plan lists the layers and their parameters");
   }
 }
@@ -171,6 +180,7 @@ std::vector<PhasePlan> phases_of(const JobSpec& spec, const DatasetInfo& data, c
     only.parameters = model.parameters();
     return {only};
   }
+  const PhasedModel phased{model, head_of(spec.model)};
   std::vector<PhasePlan> phases;
   int64_t begin = 0;
   for (size_t i = 0; i < spec.phases.size() && (i == 0 || begin < run.total_steps); ++i) {
@@ -182,7 +192,7 @@ std::vector<PhasePlan> phases_of(const JobSpec& spec, const DatasetInfo& data, c
     plan.steps = std::min(whole, run.total_steps - begin);
     plan.learning_rate =
         resolve_learning_rate(training_in(spec.train, phase), run.update_batch, {run.steps_per_epoch, whole});
-    plan.layers.each = trained_layers(phase.trainable, model);
+    plan.layers.each = trained_layers(phase.trainable, phased);
     plan.parameters = parameters_of(plan.layers.each, model);
     plan.features = features_of(spec, phase, data, model, plan.layers.each);
     plan.layers.first = plan.features.layers;

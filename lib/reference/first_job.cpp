@@ -26,6 +26,8 @@ constexpr const char* kFirstIdxFolder = "data.path=datasets/idx";
 // So that a first run trains where nothing has been fetched.
 constexpr const char* kFirstFallback = "data.fallback=fashion_mnist";
 
+constexpr const char* kFirstImagesForVgg = "data.dataset=cifar10";  // those of MNIST are too small
+
 constexpr const char* kFirstTable[] = {"data.path=data.csv", "data.target=target", "data.split.test=0.2"};
 constexpr const char* kFirstArrays = "data.path=data.npz";
 
@@ -45,7 +47,9 @@ std::vector<std::string> example_data(const FirstJob& job) {
   if (is_answer(job, "data.dataset", "image_folder") || is_answer(job, "data.dataset", "tar"))
     data = kFirstPictures;
   if (is_answer(job, "data.dataset", "idx")) data.push_back(kFirstIdxFolder);
-  if (!job.answers.contains("data.dataset") || is_answer(job, "data.dataset", "mnist"))
+  if (!job.answers.contains("data.dataset") && is_answer(job, "model.kind", "vgg"))
+    data.push_back(kFirstImagesForVgg);
+  else if (!job.answers.contains("data.dataset") || is_answer(job, "data.dataset", "mnist"))
     data.push_back(kFirstFallback);
   return data;
 }

@@ -6,7 +6,11 @@
 #include <openssl/evp.h>
 #include <sys/random.h>
 
+#include <algorithm>
+#include <memory>
+
 #include "core/error.h"
+#include "core/files.h"
 
 namespace dtrain {
 namespace {
@@ -30,6 +34,22 @@ std::string sha256(const std::string& message) {
   if (!EVP_Q_digest(nullptr, "SHA256", nullptr, message.data(), message.size(), data_of(digest), nullptr))
     refuse("SHA-256");
   return digest;
+}
+
+std::string sha256_of_file(const std::filesystem::path& path) {
+  constexpr int64_t kPiece = int64_t{16} << 20;
+  std::error_code failed;
+  const auto size = static_cast<int64_t>(std::filesystem::file_size(path, failed));
+  if (failed) throw Error(file_failure_code(failed.value()), path.string() + ": " + failed.message());
+  const std::unique_ptr<EVP_MD_CTX, decltype(&EVP_MD_CTX_free)> digest(EVP_MD_CTX_new(), EVP_MD_CTX_free);
+  if (!digest || !EVP_DigestInit_ex(digest.get(), EVP_sha256(), nullptr)) refuse("SHA-256");
+  for (int64_t offset = 0; offset < size; offset += kPiece) {
+    const std::string piece = read_file_part(path, offset, std::min(kPiece, size - offset), ExitCode::kUsage);
+    if (!EVP_DigestUpdate(digest.get(), piece.data(), piece.size())) refuse("SHA-256");
+  }
+  std::string bytes(kSha256Bytes, '\0');
+  if (!EVP_DigestFinal_ex(digest.get(), data_of(bytes), nullptr)) refuse("SHA-256");
+  return bytes;
 }
 
 std::string hmac_sha256(const std::string& key, const std::string& message) {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <filesystem>
 #include <string>
 
 namespace dtrain {
@@ -10,6 +11,9 @@ constexpr size_t kSha256Bytes = 32;
 
 // SHA-256 (FIPS 180-4) as 32 raw bytes. Throws Error(kUsage) if OpenSSL's configuration disables SHA-256.
 std::string sha256(const std::string& message);
+
+// The same of a file's bytes. Throws also Error(kDisk, kUsage) if it cannot be read.
+std::string sha256_of_file(const std::filesystem::path& path);
 
 // HMAC-SHA-256 (RFC 2104) as 32 raw bytes. Throws like sha256().
 std::string hmac_sha256(const std::string& key, const std::string& message);

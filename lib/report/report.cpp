@@ -151,6 +151,8 @@ std::string environment_of(const std::vector<NamedCourse>& courses) {
   add_start("learning rate", &RunStartEvent::learning_rate_derivation);
   add_start("steps", &RunStartEvent::total_steps);
   add_start("parameters", &RunStartEvent::parameters);
+  add_start("starts from", &RunStartEvent::weights);
+  add_start("SHA-256 of these weights", &RunStartEvent::weights_sha256);
   add_start("type of numbers", &RunStartEvent::dtype);
   add_start("seed", &RunStartEvent::seed);
   add("ended as", [](const RunCourse& course) { return show_text(course.end.status); });

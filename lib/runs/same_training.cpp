@@ -10,9 +10,11 @@
 namespace dtrain {
 namespace {
 
+bool lists_layers(const std::string& path) { return path == "model.layers" || path == "model.head"; }
+
 // Of a model's layers, what changes neither their variables nor what they compute from them.
-std::string text_of_layers(const JobSpec& spec) {
-  nlohmann::ordered_json layers = to_json(*find_field(job_fields(), "model.layers"), spec);
+std::string text_of_layers(const JobSpec& spec, const std::string& path) {
+  nlohmann::ordered_json layers = to_json(*find_field(job_fields(), path), spec);
   for (auto& layer : layers) {
     for (const char* name : {"initializer", "rate"}) layer.erase(name);
   }
@@ -24,7 +26,7 @@ std::string text_of_layers(const JobSpec& spec) {
 std::vector<std::string> different_training(const JobSpec& now, const JobSpec& saved) {
   std::vector<std::string> differences;
   const auto differ = [&](const std::string& path) {
-    if (path == "model.layers") return text_of_layers(now) != text_of_layers(saved);
+    if (lists_layers(path)) return text_of_layers(now, path) != text_of_layers(saved, path);
     const auto* field = find_field(job_fields(), path);
     return to_json(*field, now) != to_json(*field, saved);
   };
@@ -35,9 +37,9 @@ std::vector<std::string> different_training(const JobSpec& now, const JobSpec& s
     const bool of_training = field.path == "train.loss.kind" || field.path == "train.optimizer.kind";
     if ((!of_model && !of_training) || !differ(field.path)) continue;
     const std::string was = to_json(field, saved).dump(), is = to_json(field, now).dump();
-    differences.push_back(field.path == "model.layers" ? "model.layers has other layers"
-                                                       : fmt::format("{} is {}, and was {}", field.path,
-                                                                     printable(is), printable(was)));
+    differences.push_back(lists_layers(field.path) ? field.path + " has other layers"
+                                                   : fmt::format("{} is {}, and was {}", field.path,
+                                                                 printable(is), printable(was)));
   }
   return differences;
 }

@@ -18,8 +18,8 @@ const Choices kFeatureCaches{"cache", {"auto", "none"}};
 const Choices& layer_kinds() {
   static const Choices choices{
       "layer",
-      {"conv2d", "max_pool2d", "avg_pool2d", "global_avg_pool2d", "flatten", "dense", "relu", "gelu", "tanh",
-       "sigmoid", "batch_norm", "layer_norm", "dropout", "add"}};
+      {"conv2d", "max_pool2d", "avg_pool2d", "global_avg_pool2d", "adaptive_avg_pool2d", "flatten", "dense",
+       "relu", "relu6", "gelu", "tanh", "sigmoid", "batch_norm", "layer_norm", "dropout", "add"}};
   return choices;
 }
 
@@ -38,6 +38,7 @@ const Fields<LayerSpec>& layer_fields() {
   static const Condition weighted{{"kind"}, {"conv2d", "dense"}};
   static const Condition sliding{{"kind"}, {"conv2d", "max_pool2d", "avg_pool2d"}};
   static const Condition pools{{"kind"}, {"max_pool2d", "avg_pool2d"}};
+  static const Condition adaptive{{"kind"}, {"adaptive_avg_pool2d"}};
   static const Condition conv2d{{"kind"}, {"conv2d"}};
   static const Condition dense{{"kind"}, {"dense"}};
   static const Condition dropout{{"kind"}, {"dropout"}};
@@ -60,6 +61,9 @@ const Fields<LayerSpec>& layer_fields() {
       LAYER(padding, .doc = "valid: none; same: zeros, so that a stride of 1 keeps the size, the odd one at the end "
           "as in TensorFlow; symmetric: half the window on every side, as in PyTorch; an average leaves padded cells "
           "out, as PyTorch's does with count_include_pad=False", .choices = &kPaddings, .when = sliding),
+      LAYER(output_size, .doc = "height and width of the output: each of its pixels is the mean of the part of the "
+          "input that lies under it, as in PyTorch", .unit = "pixels", .bounds = between(1, 1024), .when = adaptive,
+            .required = true),
       LAYER(groups, .doc = "the input channels and the filters are divided into this many groups, and each filter sees "
           "the channels of its own group only; as many groups as channels: a depthwise convolution. Both numbers "
           "must be multiples of it", .bounds = between(1, 1e6), .when = conv2d),
@@ -161,7 +165,7 @@ const Fields<PhaseSpec>& phase_fields() {
       PHASE(steps, .doc = "how long it lasts, instead of `epochs`", .unit = "steps", .bounds = between(1, 1e12),
             .otherwise = "`epochs`"),
       PHASE(trainable, .doc = "the layers that are trained; the others stay as they are, moving statistics too. "
-            "head: the last layer with parameters; last_layers: so many at the end of the list that `dtrain plan` "
+            "head: the last dense or conv2d layer, or what follows a network without its top; last_layers: so many at the end of the list that `dtrain plan` "
             "shows; names may have a `*` for any text", .bounds = between(1, 10000), .length = {1, 1000},
             .pattern = "[A-Za-z0-9_*]{1,64}"),
       PHASE(learning_rate, .doc = "before scaling, warmup and schedule", .bounds = above_zero_to(1e6),

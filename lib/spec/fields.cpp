@@ -2,6 +2,7 @@
 // here.
 #include "spec/fields.h"
 
+#include "kinds/models.h"
 #include "kinds/objectives.h"
 #include "kinds/strategies.h"
 #include "spec/field_table.h"
@@ -13,10 +14,16 @@ const Condition kReplicated{
     {"strategy.kind"}, strategies_where([](const StrategyTraits& traits) { return traits.is_synchronous; })};
 const Condition kParameterServer{
     {"strategy.kind"}, strategies_where([](const StrategyTraits& traits) { return !traits.is_synchronous; })};
-const Condition kNamedModel{{"model.kind"}, {"mlp", "cnn"}};
+const Condition kHidden{{"model.kind"}, {"mlp", "cnn"}};
 const Condition kCnn{{"model.kind"}, {"cnn"}};
-const Condition kResnet{{"model.kind"}, {"resnet"}};
-const Condition kInitialized{{"model.kind"}, {"mlp", "cnn", "resnet"}};
+const Condition kBottlenecks{{"model.kind"},
+                             models_where([](const ModelTraits& traits) { return traits.is_bottleneck; })};
+const Condition kDeep{{"model.kind"},
+                      models_where([](const ModelTraits& traits) { return !traits.depths.empty(); })};
+const Condition kPublished{{"model.kind"},
+                           models_where([](const ModelTraits& traits) { return traits.is_published; })};
+const Condition kNamed{{"model.kind"},
+                       models_where([](const ModelTraits& traits) { return traits.kind != "layers"; })};
 const Condition kSynthetic{{"data.dataset", "data.fallback"}, {"synthetic"}};
 const Condition kDatasetOfFiles{
     {"data.dataset"},
@@ -51,6 +58,7 @@ const Condition kOfClasses{{"train.loss.kind"}, {"cross_entropy", "binary_cross_
 const Condition kScaled{{"train.learning_rate_scaling.rule"}, {"linear", "sqrt"}};
 
 const Choices kStems{"stem", {"large", "small"}};
+const Choices kBottleneckStrides{"stride", {"middle", "first"}};
 const Choices kDtypes{"dtype", {"float32", "float64"}};
 const Choices kScalingRules{"scaling rule", {"none", "linear", "sqrt"}};
 const Choices kScheduleUnits{"unit", {"epochs", "steps"}};
@@ -89,12 +97,12 @@ const Choices& dataset_kinds() {
 }
 
 const Choices& model_kinds() {
-  static const Choices choices{"model", {"mlp", "cnn", "resnet", "layers"}};
+  static const Choices choices{"model", models_where([](const ModelTraits&) { return true; })};
   return choices;
 }
 
 const Choices& activation_kinds() {
-  static const Choices choices{"activation", {"relu", "gelu", "tanh", "sigmoid"}};
+  static const Choices choices{"activation", {"relu", "relu6", "gelu", "tanh", "sigmoid"}};
   return choices;
 }
 
@@ -245,29 +253,39 @@ const Fields<JobSpec>& job_fields() {
       JOB(batch.accumulate_steps, .doc = "passes whose gradients are summed before one update", .unit = "passes",
           .bounds = between(1, 10000)),
 
-      JOB(model.kind, .doc = "mlp: dense layers; cnn: convolutions, then dense layers; resnet: residual blocks of "
-          "convolutions; layers: a list of your own",
-          .choices = &model_kinds(), .common = true),
+      JOB(model.kind, .doc = "mlp: dense layers; cnn: convolutions, then dense layers; layers: a list of your own; the "
+          "others: [published networks](models.md)", .choices = &model_kinds(), .common = true),
       JOB(model.hidden, .doc = "units of each hidden dense layer", .unit = "units", .bounds = between(1, 1e6),
-          .length = {0, 100}, .when = kNamedModel),
+          .length = {0, 100}, .when = kHidden),
       JOB(model.filters, .doc = "filters of each convolution, which a 2x2 max pooling follows", .unit = "filters",
           .bounds = between(1, 1e6), .length = {1, 100}, .when = kCnn),
       JOB(model.kernel_size, .doc = "height and width of the convolutions' kernels", .unit = "pixels",
           .bounds = between(1, 1024), .when = kCnn),
-      JOB(model.depth, .doc = "18 or 34: blocks of two 3x3 convolutions; 50: blocks of three, of which the outer ones "
-          "are 1x1", .bounds = between(18, 50), .when = kResnet),
+      JOB(model.depth, .doc = "layers with weights: resnet 18, 34, 50 or 101; cifar_resnet 20, 32, 44, 56 or 110; "
+          "wide_resnet 50 or 101; vgg 11, 13, 16 or 19", .unit = "layers", .bounds = between(11, 110),
+          .otherwise = "resnet: 18; cifar_resnet: 20; wide_resnet: 50; vgg: 16", .when = kDeep),
       JOB(model.stem, .doc = "large: a convolution of 7x7 and a pooling, each with a stride of 2, for images of 100 "
-          "pixels and more; small: a convolution of 3x3", .choices = &kStems, .when = kResnet),
-      JOB(model.activation, .doc = "after every hidden layer", .choices = &activation_kinds(), .when = kNamedModel),
-      JOB(model.dropout, .doc = "the share of hidden units set to zero while training",
-          .bounds = zero_to_below_one(), .when = kNamedModel),
+          "pixels and more; small: a convolution of 3x3", .choices = &kStems, .when = kBottlenecks),
+      JOB(model.bottleneck_stride, .doc = "which convolution of a block of three has the stride; middle: the 3x3 one, "
+          "as in torchvision (v1.5); first: the 1x1 one, as in the paper and in Keras (v1)",
+          .choices = &kBottleneckStrides, .when = kBottlenecks),
+      JOB(model.batch_norm, .doc = "normalise after each convolution", .when = {{"model.kind"}, {"vgg"}}),
+      JOB(model.include_top, .doc = "false: without the network's own last layers; `head` takes their place",
+          .when = kPublished),
+      JOB(model.head, .doc = "with `include_top: false`: the [layers](#modellayers) after the network's last feature "
+          "maps, of which the last gives the outputs; `[]`: global_avg_pool2d, dropout (`model.dropout`), dense",
+          .length = {0, 100}, .when = kPublished),
+      JOB(model.activation, .doc = "after every hidden layer", .choices = &activation_kinds(), .when = kHidden),
+      JOB(model.dropout, .doc = "the share of hidden units, or of a published network's units before "
+          "its dense layers, set to zero while training", .bounds = zero_to_below_one(), .when = kNamed),
       JOB(model.initializer, .doc = "the distribution of the initial weights; biases start at zero",
-          .choices = &initializer_kinds(), .when = kInitialized),
+          .choices = &initializer_kinds(), .when = kNamed),
       JOB(model.layers, .doc = "the layers from input to output ([layers](#modellayers))", .length = {1, 1000},
           .when = {{"model.kind"}, {"layers"}}, .required = true),
       JOB(model.dtype, .doc = "the type of weights and activations", .choices = &kDtypes),
       JOB(model.weights, .doc = "start from the weights of this run, checkpoint or .safetensors file of `dtrain "
-          "export` instead of initial ones; relative to the spec", .word = "none", .file_system = true),
+          "export` or [scripts/convert_weights](models.md#pretrained-weights) instead of initial ones; relative to the "
+          "spec", .word = "none", .file_system = true),
       JOB(model.weights_prefix, .doc = "take only the variables whose names begin so, such as `conv2d`; the rest keep "
           "their initial values. none: take all, which must then be exactly those of the model", .word = "none"),
 

@@ -134,6 +134,7 @@ struct LayerSpec {
   double rate = 0.5;                           // dropout
   double momentum = 0.99;                      // batch_norm
   double epsilon = 1e-3;                       // batch_norm, layer_norm
+  int64_t output_size = 1;                     // adaptive_avg_pool2d
   std::optional<std::string> with;             // add: a layer's name
   std::optional<std::string> name;             // nullopt: kind and number
   std::optional<std::string> from;             // a layer's name; nullopt: the layer before it
@@ -142,10 +143,14 @@ struct LayerSpec {
 struct ModelSpec {
   std::string kind = "mlp";
   std::vector<int64_t> hidden = {128};
-  std::vector<int64_t> filters = {32};  // cnn
-  int64_t kernel_size = 3;              // cnn
-  int64_t depth = 18;                   // resnet: 18 | 34 | 50
-  std::string stem = "large";           // resnet: large | small
+  std::vector<int64_t> filters = {32};       // cnn
+  int64_t kernel_size = 3;                   // cnn
+  std::optional<int64_t> depth;              // kinds/models.h says which; nullopt: the usual one
+  std::string stem = "large";                // resnet, wide_resnet: large | small
+  std::string bottleneck_stride = "middle";  // resnet, wide_resnet: middle | first
+  bool batch_norm = false;                   // vgg
+  bool include_top = true;                   // of a published network
+  std::vector<LayerSpec> head;               // instead of its top; empty: pooled features and a dense layer
   std::string activation = "relu";
   double dropout = 0;
   std::string initializer = "glorot_uniform";
@@ -230,7 +235,7 @@ struct TrainSpec {
 
 // Which layers are trained, from the list that `dtrain plan` shows.
 struct TrainableSpec {
-  // Names; * stands for any text, all for all layers, head for the last one that has parameters.
+  // Names; * stands for any text, all for all layers, head for those that belong to the data.
   std::vector<std::string> layers = {"all"};
   std::optional<int64_t> last_layers = {};  // instead of names: so many at the end of the list
 };

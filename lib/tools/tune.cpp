@@ -20,8 +20,8 @@
 #include "job/restarts.h"
 #include "metrics/show.h"
 #include "runs/finished_run.h"
+#include "start/resume.h"
 #include "tools/child_run.h"
-#include "train/resume.h"
 
 namespace dtrain {
 namespace {

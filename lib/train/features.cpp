@@ -74,7 +74,10 @@ LoaderOptions part_options(const ReplicaContext& context) {
   return options;
 }
 
-int64_t numbers_of(const ExampleSourcePtr& source) { return source ? source->size() * source->targets() : 0; }
+// How many numbers the features and the targets of a part of the dataset are.
+int64_t numbers_of(const ExampleSourcePtr& source, int64_t features) {
+  return source ? source->size() * (features + source->targets()) : 0;
+}
 
 class FeatureMaker {
  public:
@@ -84,8 +87,8 @@ class FeatureMaker {
         dtype_(dtype_from_name(context.job.spec.model.dtype)),
         shape_(context.job.model.layers[static_cast<size_t>(phase.features.layers - 1)].output_shape),
         options_(part_options(context)),
-        memory_(std::make_shared<HostMemory>(context, "features of phase " + phase.name,
-                                             phase.features.bytes + target_bytes(dataset))),
+        memory_(std::make_shared<HostMemory>(context, fmt::format("features from step {}", phase.first_step),
+                                             bytes_of(dataset))),
         places_(memory_) {}
 
   ExampleSourcePtr make(const ExampleSourcePtr& source) {
@@ -105,9 +108,10 @@ class FeatureMaker {
   }
 
  private:
-  int64_t target_bytes(const Dataset& dataset) const {
-    const int64_t numbers =
-        numbers_of(dataset.train) + numbers_of(dataset.validation) + numbers_of(dataset.test);
+  int64_t bytes_of(const Dataset& dataset) const {
+    int64_t numbers = 0;
+    for (const ExampleSourcePtr& part : {dataset.train, dataset.validation, dataset.test})
+      numbers += numbers_of(part, phase_.features.numbers);
     return numbers * static_cast<int64_t>(at::elementSize(dtype_));
   }
 

@@ -15,13 +15,13 @@
 #include "core/error.h"
 #include "core/signals.h"
 #include "parameter_server/parameter_service.h"
+#include "start/warm_start.h"
 #include "store/peer_errors.h"
 #include "strategy/parameter_server.h"
 #include "train/assembly.h"
 #include "train/meeting.h"
 #include "train/membership.h"
 #include "train/run_checkpoints.h"
-#include "train/warm_start.h"
 
 namespace dtrain {
 namespace {

@@ -22,6 +22,7 @@
 #include "plan/class_weights.h"
 #include "plan/devices.h"
 #include "plan/memory_estimate.h"
+#include "start/warm_start.h"
 #include "step/clipping.h"
 #include "train/assembly.h"
 #include "train/describe_exception.h"
@@ -31,7 +32,6 @@
 #include "train/parameter_servers.h"
 #include "train/run_checkpoints.h"
 #include "train/trainer.h"
-#include "train/warm_start.h"
 
 namespace dtrain {
 namespace {
@@ -158,9 +158,10 @@ void train(const ReplicaContext& context, const Dataset& dataset,
   parts.train = training_of(job, run, *dataset.train);
   const std::shared_ptr<const LossScale> loss_scale = parts.loss_scale;
   CallbackList callbacks({job, run, files.folder, sink}, leads);
-  if (leads && !from) {  // the others get what rank 0 has
-    for (const std::string& line : start_from_weights(job, *parts.model))
-      sink.on_event(message_event(run, line));
+  std::optional<WeightsRead> weights;
+  if (leads && !from) weights = start_from_weights(job, *parts.model);  // the others get what rank 0 has
+  if (weights) {
+    for (const std::string& line : weights->lines) sink.on_event(message_event(run, line));
   }
   if (leads && !from && job.spec.train.loss.class_weights.balanced)
     sink.on_event(message_event(run, balanced_line(job.data, parts.train.loss.class_weights.weights)));
@@ -168,6 +169,7 @@ void train(const ReplicaContext& context, const Dataset& dataset,
   parts.model->train_layers(run.phase_of(from ? std::max<int64_t>(0, from->state.step - 1) : 0).layers);
   const std::shared_ptr<Model> model = parts.model;
   RunReporter reporter(job, run, callbacks, traffic, accelerator.get(), loss_scale);
+  if (weights) reporter.starts_from(weights->file, weights->sha256);
   const auto strategy = strategy_of(context, membership, reporter, callbacks, std::move(parts));
   // The heap keeps what is freed (core/memory.h), which pays from step to step; what building the strategy
   // took, a whole copy of the variables in central_storage, is not needed again.

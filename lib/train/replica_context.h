@@ -4,9 +4,9 @@
 #include "identity/identity.h"
 #include "metrics/event.h"
 #include "plan/job_plan.h"
+#include "start/resume.h"
 #include "store/store.h"
 #include "supervise/status_board.h"
-#include "train/resume.h"
 
 namespace dtrain {
 

@@ -153,7 +153,7 @@ TEST_CASE("bash completes a value though it takes the = for a word") {
   const std::vector<Completion> tries = {
       {{"run", "--set", "strategy.kind", "=", "mi"}, {"mirrored"}},
       {{"run", "--set", "data.shuffle", "="}, {"true", "false"}},
-      {{"run", "job.yaml", "--set", "model.kind", "=", "c"}, {"cnn"}},
+      {{"run", "job.yaml", "--set", "model.kind", "=", "cn"}, {"cnn"}},
       {{"export", "run", "--format", "=", "t"}, {"torchscript"}},
   };
   const std::vector<Words> found = complete_in("bash", folder, tries);

@@ -6,7 +6,7 @@
 #include "command_line.h"
 #include "files.h"
 #include "saved_run.h"
-#include "train/resume.h"
+#include "start/resume.h"
 
 namespace dtrain {
 namespace {

@@ -2,12 +2,13 @@
 
 #include <ATen/ATen.h>
 
+#include "architectures/architectures.h"
 #include "catch.h"
 #include "job_file/load.h"
 #include "models/model.h"
 #include "models/variables.h"
 #include "spec/print.h"
-#include "train/resume.h"
+#include "start/resume.h"
 
 namespace dtrain {
 

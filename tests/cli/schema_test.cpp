@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "architectures/architectures.h"
 #include "catch.h"
 #include "command_line.h"
 #include "data/dataset.h"

@@ -8,6 +8,7 @@
 #include "catch.h"
 #include "checkpoint/retention.h"
 #include "job.h"
+#include "rendezvous/crypto.h"
 #include "resumable.h"
 
 namespace dtrain {
@@ -108,6 +109,10 @@ TEST_CASE("a run starts from the weights of another, whatever the strategy") {
   CHECK(second.event("run_end", "distributed").at("loss").get<double>() ==
         Approx(first.event("run_end", "distributed").at("loss").get<double>()).epsilon(1e-6));
   CHECK_THAT(run.output, ContainsSubstring("variables start from " + first.run_folder().string()));
+  const Event start = second.event("run_start", "distributed");
+  const std::filesystem::path file = start.at("weights").get<std::string>();
+  CHECK(file.parent_path() == list_checkpoints(checkpoints_of(first)).back().path);
+  CHECK(start.at("weights_sha256") == hexadecimal(sha256_of_file(file)));
   const Finished refused = run_program(Job().run(Job::set({weights, "model.hidden=[3]"})));
   CHECK(refused.exit_code == 7);
   CHECK_THAT(refused.errors, ContainsSubstring("does not fit the model:"));

@@ -1,6 +1,8 @@
 #include "rendezvous/crypto.h"
 
 #include "catch.h"
+#include "core/files.h"
+#include "files.h"
 
 namespace dtrain {
 namespace {
@@ -12,6 +14,18 @@ TEST_CASE("SHA-256 of the standard's examples") {  // FIPS 180-2, appendix B; an
         "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
   CHECK(hexadecimal(sha256(std::string(1000000, 'a'))) ==
         "cdc76e5c9914fb9281a1c7e284d73e67f1809a48a497200e046d39ccc7112cd0");
+}
+
+TEST_CASE("SHA-256 of a file is that of its bytes") {
+  const TemporaryFolder folder;
+  const std::string million(1000000, 'a');
+  std::string large;  // more than is read at once
+  for (int i = 0; i < 17; ++i) large += million;
+  for (const std::string& content : {std::string(), million, large}) {
+    write_file_atomically(folder / "file", content);
+    CHECK(hexadecimal(sha256_of_file(folder / "file")) == hexadecimal(sha256(content)));
+  }
+  CHECK_THROWS_AS(sha256_of_file(folder / "none"), Error);
 }
 
 TEST_CASE("HMAC of the standard's examples") {  // RFC 4231, cases 1, 2, 3, 6

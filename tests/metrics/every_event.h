@@ -48,6 +48,8 @@ inline RunStartEvent run_start() {
   event.dataset_source = "data";
   event.dataset_requested = "mnist";
   event.parameters = 235146;
+  event.weights = "/a/first.safetensors";
+  event.weights_sha256 = "e3b0c442";
   event.dtype = "float32";
   event.precision = "bf16_mixed";
   event.execution = "eager";
@@ -68,7 +70,8 @@ inline constexpr const char* kRunStart =
     R"("learning_rate":0.5,"learning_rate_derivation":"0.25 x 2","warmup_steps":7,"phases":2,"steps_per_epoch":469,)"
     R"("epochs":2,"total_steps":938,"resumed_step":10,"train_examples":60000,"validation_examples":6,)"
     R"("test_examples":10000,"bad_examples":3,"dataset":"fashion_mnist","dataset_source":"data","dataset_requested":"mnist",)"
-    R"("parameters":235146,"dtype":"float32","precision":"bf16_mixed",)"
+    R"("parameters":235146,"weights":"/a/first.safetensors","weights_sha256":"e3b0c442",)"
+    R"("dtype":"float32","precision":"bf16_mixed",)"
     R"("execution":"eager","execution_reason":"train.precision: bf16_mixed","products":"brgemm",)"
     R"("seed":42,"host":"here",)"
     R"("processor":"a processor","skipped_steps":10,"dtrain":"0.1.0","libtorch":"2.11.0"})";

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "architectures/architectures.h"
 #include "catch.h"
 #include "models/layers.h"
 

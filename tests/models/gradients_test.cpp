@@ -53,6 +53,7 @@ const std::vector<GradientCase>& gradient_cases() {
       {with_padding(pool2d("avg_pool2d", 2), "same"), {2, 3, 5}},
       {with_padding(with_stride(pool2d("avg_pool2d", 3), 1), "same"), {2, 3, 4}},
       {layer("relu"), {6}},
+      {layer("relu6"), {6}},
       {layer("gelu"), {6}},
       {layer("tanh"), {6}},
       {layer("sigmoid"), {6}},
@@ -63,6 +64,8 @@ const std::vector<GradientCase>& gradient_cases() {
       {in_groups(conv2d(4, 2), 2), {2, 3, 4}},
       {layer("dropout"), {6}},
       {layer("global_avg_pool2d"), {2, 3, 4}},
+      {adaptive(3), {2, 4, 7}},
+      {adaptive(3), {2, 2, 1}},
   };
   return cases;
 }

@@ -32,6 +32,12 @@ inline LayerSpec pool2d(const std::string& kind, int64_t pool_size) {
   return spec;
 }
 
+inline LayerSpec adaptive(int64_t output_size) {
+  LayerSpec spec = layer("adaptive_avg_pool2d");
+  spec.output_size = output_size;
+  return spec;
+}
+
 inline LayerSpec with_stride(LayerSpec spec, int64_t stride) {
   spec.stride = stride;
   return spec;

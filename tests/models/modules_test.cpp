@@ -31,6 +31,8 @@ TEST_CASE("activations") {
     return difference(make_layer(layer(kind), {5})->forward(x), tensor(expected, {1, 5}));
   };
   CHECK(apply("relu", [](double v) { return v > 0 ? v : 0; }) == 0);
+  CHECK(difference(make_layer(layer("relu6"), {4})->forward(tensor({-1, 3, 6, 7}, {1, 4})),
+                   tensor({0, 3, 6, 6}, {1, 4})) == 0);
   CHECK(apply("tanh", [](double v) { return std::tanh(v); }) < 1e-15);
   CHECK(apply("sigmoid", [](double v) { return 1 / (1 + std::exp(-v)); }) < 1e-15);
   CHECK(apply("gelu", [](double v) { return v / 2 * (1 + std::erf(v / std::sqrt(2.0))); }) < 1e-15);
@@ -43,6 +45,19 @@ TEST_CASE("flatten is a view in row-major order") {
   CHECK(y.sizes() == at::IntArrayRef({2, 60}));
   CHECK(y.data_ptr() == x.data_ptr());
   CHECK(y[1][37].item<double>() == x[1][1][3][2].item<double>());
+}
+
+TEST_CASE("adaptive pooling averages the cells under each pixel of its output") {
+  const auto pool = make_layer(adaptive(2), {1, 3, 4});
+  // Rows 0-1 and 1-2, columns 0-1 and 2-3.
+  CHECK(difference(pool->forward(counting(3, 4)), tensor({3.5, 5.5, 7.5, 9.5}, {1, 1, 2, 2})) == 0);
+  const at::Tensor x = noise({2, 3, 5, 8});
+  for (const int64_t size : {1, 3, 7, 11}) {
+    CHECK(difference(make_layer(adaptive(size), {3, 5, 8})->forward(x),
+                     at::adaptive_avg_pool2d(x, {size, size})) == 0);
+  }
+  const at::Tensor same = noise({2, 3, 7, 7});
+  CHECK(difference(make_layer(adaptive(7), {3, 7, 7})->forward(same), same) == 0);
 }
 
 TEST_CASE("valid pooling drops what does not fill a window") {

@@ -1,4 +1,7 @@
 // Named models, known parameter counts and the summary.
+#include <algorithm>
+
+#include "architectures/architectures.h"
 #include "catch.h"
 #include "core/error.h"
 #include "models/layer_specs.h"
@@ -56,17 +59,170 @@ TEST_CASE("cnn: conv2d, activation and pool per filter count, then an mlp") {
   CHECK(layers[2].pool_size == 2);
 }
 
-TEST_CASE("resnet: the published numbers of parameters") {
-  // torchvision's models of 1,000 classes.
-  for (const auto& [depth, parameters] :
-       std::vector<std::pair<int64_t, int64_t>>{{18, 11'689'512}, {34, 21'797'672}, {50, 25'557'032}}) {
-    ModelSpec spec;
-    spec.kind = "resnet";
-    spec.depth = depth;
-    const LayerPlan plan = place_layers(expand_layers(spec, 1000), {3, 224, 224}, 1000);
-    for (const LayerProblem& problem : plan.problems) FAIL(problem.text);
-    CHECK(plan.parameters() == parameters);
-    CHECK(plan.layers[plan.layers.size() - 2].input_shape == Shape{depth == 50 ? 2048 : 512, 7, 7});
+LayerPlan plan_of(const ModelSpec& spec, const Shape& image, int64_t classes) {
+  LayerPlan plan = place_layers(expand_layers(spec, classes), image, classes);
+  for (const LayerProblem& problem : plan.problems) FAIL(problem.text);
+  return plan;
+}
+
+ModelSpec model_of_kind(const std::string& kind, std::optional<int64_t> depth = {}) {
+  ModelSpec spec;
+  spec.kind = kind;
+  spec.depth = depth;
+  return spec;
+}
+
+TEST_CASE("published networks have their published numbers of parameters") {
+  struct Published {
+    const char* kind;
+    std::optional<int64_t> depth;
+    bool batch_norm;
+    int64_t parameters;
+  };
+  // torchvision's models of 1,000 classes (torchvision.models, "num_params").
+  const std::vector<Published> networks = {
+      {"resnet", 18, false, 11'689'512},      {"resnet", 34, false, 21'797'672},
+      {"resnet", 50, false, 25'557'032},      {"resnet", 101, false, 44'549'160},
+      {"wide_resnet", 50, false, 68'883'240}, {"wide_resnet", 101, false, 126'886'696},
+      {"vgg", 11, false, 132'863'336},        {"vgg", 13, false, 133'047'848},
+      {"vgg", 16, false, 138'357'544},        {"vgg", 19, false, 143'667'240},
+      {"vgg", 11, true, 132'868'840},         {"vgg", 13, true, 133'053'736},
+      {"vgg", 16, true, 138'365'992},         {"vgg", 19, true, 143'678'248},
+      {"mobilenet_v2", {}, false, 3'504'872}};
+  for (const Published& network : networks) {
+    INFO(network.kind << " " << network.depth.value_or(0));
+    ModelSpec spec = model_of_kind(network.kind, network.depth);
+    spec.batch_norm = network.batch_norm;
+    CHECK(plan_of(spec, {3, 224, 224}, 1000).parameters() == network.parameters);
+  }
+  // Of 10 classes. He et al. have 0.27 M and 0.85 M in table 6, without the projections of the shortcuts,
+  // which are 2,752; LeNet-5 as in the usual reconstructions.
+  CHECK(plan_of(model_of_kind("cifar_resnet", 20), {3, 32, 32}, 10).parameters() == 269'722 + 2'752);
+  CHECK(plan_of(model_of_kind("cifar_resnet", 56), {3, 32, 32}, 10).parameters() == 853'018 + 2'752);
+  CHECK(plan_of(model_of_kind("lenet5"), {1, 28, 28}, 10).parameters() == 61'706);
+}
+
+TEST_CASE("a named model without a depth has the usual one") {
+  for (const auto& [kind, depth] : std::vector<std::pair<const char*, int64_t>>{
+           {"resnet", 18}, {"cifar_resnet", 20}, {"wide_resnet", 50}, {"vgg", 16}}) {
+    CHECK(plan_of(model_of_kind(kind), {3, 64, 64}, 5).parameters() ==
+          plan_of(model_of_kind(kind, depth), {3, 64, 64}, 5).parameters());
+  }
+}
+
+TEST_CASE("the sizes of a network's feature maps are the published ones") {
+  const auto before_pool = [](const ModelSpec& spec, int64_t side) {
+    const LayerPlan plan = plan_of(spec, {3, side, side}, 7);
+    for (const PlacedLayer& layer : plan.layers)
+      if (layer.spec.kind == "global_avg_pool2d" || layer.spec.kind == "adaptive_avg_pool2d")
+        return layer.input_shape;
+    return Shape{};
+  };
+  CHECK(before_pool(model_of_kind("resnet", 18), 224) == Shape{512, 7, 7});
+  CHECK(before_pool(model_of_kind("resnet", 50), 224) == Shape{2048, 7, 7});
+  CHECK(before_pool(model_of_kind("wide_resnet", 50), 224) == Shape{2048, 7, 7});
+  CHECK(before_pool(model_of_kind("vgg", 16), 224) == Shape{512, 7, 7});
+  CHECK(before_pool(model_of_kind("mobilenet_v2"), 224) == Shape{1280, 7, 7});
+  CHECK(before_pool(model_of_kind("cifar_resnet", 56), 32) == Shape{64, 8, 8});
+}
+
+TEST_CASE("the stride of a bottleneck is where the spec says") {
+  ModelSpec spec = model_of_kind("resnet", 50);
+  const auto strides = [&] {
+    std::vector<std::pair<int64_t, int64_t>> list;  // kernel size and stride of each strided convolution
+    for (const LayerSpec& one : expand_layers(spec, 10))
+      if (one.kind == "conv2d" && one.stride != 1) list.emplace_back(one.kernel_size, *one.stride);
+    return list;
+  };
+  const std::pair<int64_t, int64_t> stem = {7, 2}, first = {1, 2}, middle = {3, 2}, shortcut = {1, 2};
+  CHECK(strides() == std::vector{stem, middle, shortcut, middle, shortcut, middle, shortcut});
+  spec.bottleneck_stride = "first";
+  CHECK(strides() == std::vector{stem, first, shortcut, first, shortcut, first, shortcut});
+  CHECK(plan_of(spec, {3, 224, 224}, 1000).parameters() == 25'557'032);
+}
+
+TEST_CASE(
+    "without its top, a network ends with its pooled feature maps and a dense layer, or with the head "
+    "given") {
+  ModelSpec spec = model_of_kind("vgg", 16);
+  spec.include_top = false;
+  spec.dropout = 0.5;
+  Architecture made = architecture_of(spec, 3);
+  CHECK(kinds(made.layers).at(made.head - 1) == "max_pool2d");
+  const auto head_of = [](const Architecture& of) {
+    const auto all = kinds(of.layers);
+    return std::vector<std::string>(all.begin() + static_cast<long>(of.head), all.end());
+  };
+  CHECK(head_of(made) == std::vector<std::string>{"global_avg_pool2d", "dropout", "dense"});
+  CHECK(plan_of(spec, {3, 64, 64}, 3).parameters() == 14'714'688 + 3 * 513);
+  spec.head = {layer("flatten"), dense(3)};
+  made = architecture_of(spec, 3);
+  CHECK(head_of(made) == std::vector<std::string>{"flatten", "dense"});
+
+  // With its top, only the last dense layer is of the job's classes.
+  spec.include_top = true;
+  spec.head = {};
+  CHECK(head_of(architecture_of(spec, 3)) == std::vector<std::string>{"dense"});
+  spec = model_of_kind("layers");
+  spec.layers = {layer("flatten"), dense(5), layer("relu"), dense(3), layer("batch_norm")};
+  CHECK(architecture_of(spec, 3).head == 3);
+}
+
+TEST_CASE("the layers with variables have torchvision's names, and no others") {
+  const auto names = [](const ModelSpec& spec) {
+    const Architecture made = architecture_of(spec, 10);
+    std::vector<std::string> list;
+    for (size_t i = 0; i < made.layers.size(); ++i) {
+      const std::string& kind = made.layers[i].kind;
+      const bool weighted = kind == "conv2d" || kind == "dense" || kind == "batch_norm";
+      CHECK(weighted == !made.torchvision[i].empty());
+      if (weighted) list.push_back(made.torchvision[i]);
+    }
+    return list;
+  };
+  const auto has = [](const std::vector<std::string>& list, const std::string& name) {
+    return std::count(list.begin(), list.end(), name) == 1;
+  };
+  const auto resnet18 = names(model_of_kind("resnet", 18));
+  CHECK(std::vector<std::string>(resnet18.begin(), resnet18.begin() + 6) ==
+        std::vector<std::string>{"conv1", "bn1", "layer1.0.conv1", "layer1.0.bn1", "layer1.0.conv2",
+                                 "layer1.0.bn2"});
+  CHECK(resnet18.size() == 41);
+  const auto resnet50 = names(model_of_kind("resnet", 50));
+  for (const char* name :
+       {"layer1.0.downsample.0", "layer3.5.conv3", "layer4.0.downsample.1", "layer4.2.bn3", "fc"})
+    CHECK(has(resnet50, name));
+  CHECK(names(model_of_kind("wide_resnet", 50)) == resnet50);
+  const auto vgg11 = names(model_of_kind("vgg", 11));
+  CHECK(vgg11 == std::vector<std::string>{"features.0", "features.3", "features.6", "features.8",
+                                          "features.11", "features.13", "features.16", "features.18",
+                                          "classifier.0", "classifier.3", "classifier.6"});
+  ModelSpec normalised = model_of_kind("vgg", 16);
+  normalised.batch_norm = true;
+  CHECK(has(names(normalised), "features.41"));
+  const auto mobilenet = names(model_of_kind("mobilenet_v2"));
+  for (const char* name : {"features.0.1", "features.1.conv.0.0", "features.1.conv.1", "features.1.conv.2",
+                           "features.2.conv.1.1", "features.17.conv.3", "features.18.0", "classifier.1"})
+    CHECK(has(mobilenet, name));
+  CHECK(mobilenet.size() == 105);
+}
+
+TEST_CASE("dropout is before the dense layers of every published network, and nowhere else") {
+  for (const auto& [kind, layers] : std::vector<std::pair<const char*, long>>{{"lenet5", 1},
+                                                                              {"vgg", 2},
+                                                                              {"resnet", 1},
+                                                                              {"cifar_resnet", 1},
+                                                                              {"wide_resnet", 1},
+                                                                              {"mobilenet_v2", 1}}) {
+    INFO(kind);
+    ModelSpec spec = model_of_kind(kind);
+    const auto without = kinds(expand_layers(spec, 10));
+    CHECK(std::count(without.begin(), without.end(), "dropout") == 0);
+    spec.dropout = 0.2;
+    const auto with = kinds(expand_layers(spec, 10));
+    CHECK(std::count(with.begin(), with.end(), "dropout") == layers);
+    CHECK(with.size() == without.size() + static_cast<size_t>(layers));
+    CHECK(with.at(with.size() - 2) == "dropout");
   }
 }
 
@@ -98,11 +254,12 @@ TEST_CASE("an unknown kind of model is an error that lists the known ones") {
   } catch (const Error& error) {
     CHECK(error.code() == ExitCode::kUsage);
     CHECK(error.what() ==
-          std::string("unknown model kind 'mpl'; known: mlp, cnn, resnet, layers; did you mean 'mlp'?"));
+          std::string("unknown model kind 'mpl'; known: mlp, cnn, lenet5, vgg, resnet, "
+                      "cifar_resnet, wide_resnet, mobilenet_v2, layers; did you mean 'mlp'?"));
   }
 }
 
-TEST_CASE("published models have their published parameter counts") {
+TEST_CASE("an mlp and a cnn have their known parameter counts") {
   ModelSpec mlp;
   mlp.hidden = {256, 128};
   CHECK(place_layers(expand_layers(mlp, 10), {1, 28, 28}, 10).parameters() == 235'146);

@@ -7,6 +7,7 @@
 #include <thread>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 
+#include "architectures/architectures.h"
 #include "catch.h"
 #include "comm/fake_accelerator.h"
 #include "comm/group_threads.h"

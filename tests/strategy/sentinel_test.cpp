@@ -8,6 +8,7 @@
 #include <thread>
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 
+#include "architectures/architectures.h"
 #include "catch.h"
 #include "comm/group_threads.h"
 #include "core/error.h"

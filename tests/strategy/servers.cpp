@@ -6,6 +6,7 @@
 #include <torch/csrc/distributed/c10d/HashStore.hpp>
 #include <torch/csrc/distributed/c10d/PrefixStore.hpp>
 
+#include "architectures/architectures.h"
 #include "catch.h"
 #include "optim/learning_rate.h"
 #include "strategy/parameter_server.h"

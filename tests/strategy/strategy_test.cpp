@@ -4,6 +4,7 @@
 
 #include <cmath>
 
+#include "architectures/architectures.h"
 #include "catch.h"
 #include "core/error.h"
 #include "models/variables.h"

@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "architectures/architectures.h"
 #include "catch.h"
 #include "comm/fake_accelerator.h"
 #include "step/clipping.h"

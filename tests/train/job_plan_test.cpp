@@ -330,6 +330,22 @@ TEST_CASE("shape problems of a named model are placed at the model") {
              ContainsSubstring("spec:2:1: model: conv2d"));
 }
 
+TEST_CASE(
+    "a network that images are too small for says so, and its head's problems are placed at the layer") {
+  CHECK_THAT(problems_in("batch: {per_replica: 8}\n"
+                         "model: {kind: vgg}\n"),
+             ContainsSubstring("spec:2:1: model: vgg does not take inputs of [1, 28, 28]: max_pool2d_4"));
+  const std::string of_head = problems_in(
+      "batch: {per_replica: 8}\n"
+      "model:\n"
+      "  kind: cifar_resnet\n"
+      "  include_top: false\n"
+      "  head:\n"
+      "    - {kind: global_avg_pool2d}\n"
+      "    - {kind: dense, units: 9}\n");
+  CHECK_THAT(of_head, ContainsSubstring("spec:7:7: model.head[1]: ") && ContainsSubstring("[9]"));
+}
+
 TEST_CASE("problems of different kinds are listed together") {
   const std::string problems = problems_in(
       "strategy: {kind: mirrored, replicas: 2}\nbatch: {per_replica: 8}\n"

@@ -114,6 +114,10 @@ at::Tensor softmax(const Operands& in, const OnnxAttributes& attributes) {
 
 at::Tensor same(const Operands& in, const OnnxAttributes&) { return in[0]; }
 at::Tensor rectified(const Operands& in, const OnnxAttributes&) { return at::clamp_min(in[0], 0); }
+at::Tensor clipped(const Operands& in, const OnnxAttributes&) {
+  return at::minimum(at::maximum(in[0], in[1]), in[2]);
+}
+at::Tensor product_of(const Operands& in, const OnnxAttributes&) { return at::matmul(in[0], in[1]); }
 at::Tensor gelu_of(const Operands& in, const OnnxAttributes&) {
   return in[0] * 0.5 * (1 + at::erf(in[0] / std::sqrt(2.0)));
 }
@@ -135,6 +139,7 @@ const std::map<std::string, OnnxOperator> kOperators = {
     {"AveragePool", {average_pool, 1, 1, {"count_include_pad", "kernel_shape", "pads", "strides"}}},
     {"BatchNormalization", {batch_normalization, 5, 5, {"epsilon"}}},
     {"Cast", {cast, 1, 1, {"to"}}},
+    {"Clip", {clipped, 3, 3, {}}},
     {"Conv", {conv, 2, 3, {"group", "kernel_shape", "pads", "strides"}}},
     {"Div", {quotient_of, 2, 2, {}}},
     {"Flatten", {flatten_to_matrix, 1, 1, {"axis"}}},
@@ -143,6 +148,7 @@ const std::map<std::string, OnnxOperator> kOperators = {
     {"GlobalAveragePool", {global_average_pool, 1, 1, {}}},
     {"Identity", {same, 1, 1, {}}},
     {"LayerNormalization", {layer_normalization, 3, 3, {"epsilon"}}},
+    {"MatMul", {product_of, 2, 2, {}}},
     {"MaxPool", {max_pool, 1, 1, {"kernel_shape", "pads", "strides"}}},
     {"Relu", {rectified, 1, 1, {}}},
     {"Sigmoid", {sigmoid_of, 1, 1, {}}},

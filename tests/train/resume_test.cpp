@@ -1,4 +1,4 @@
-#include "train/resume.h"
+#include "start/resume.h"
 #include "spec/print.h"
 
 #include "job/run_output.h"

@@ -58,7 +58,7 @@ TEST_CASE("features are kept up to what is trained, drawn, or used past it") {
   };
   CHECK(features("{epochs: 1, trainable: head}").layers == 6);  // the dropout draws anew in each step
   CHECK(features("{epochs: 1, trainable: head}").bytes == 70000 * 4 * 4);
-  CHECK(features("{epochs: 1, trainable: conv2d}").layers == 3);
+  CHECK(features("{epochs: 1, trainable: conv2d_1}").layers == 3);
   CHECK(features("{epochs: 1, trainable: batch_norm}").layers == 1);
   CHECK(features("{epochs: 1, trainable: stem}").layers == 0);
   CHECK(features("{epochs: 1}").reason.empty());

@@ -1,0 +1,51 @@
+// A list of layers while it is written.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "spec/spec.h"
+
+namespace dtrain {
+
+// A square kernel over symmetrically padded images.
+struct ConvolutionOptions {
+  int64_t filters = 0;
+  int64_t size = 3;
+  int64_t stride = 1;
+  int64_t groups = 1;
+  std::optional<std::string> from = {};  // the layer whose output it reads; nullopt: the one before
+};
+
+// `torchvision` is torchvision's name of the layer; it stays empty where there is none.
+class LayerList {
+ public:
+  explicit LayerList(const ModelSpec& model) : model_(model) {}
+
+  const ModelSpec& model() const { return model_; }
+
+  void add(const LayerSpec& layer, const std::string& torchvision = "");
+  void add(const std::string& kind);  // with the kind's defaults
+  void add_pool(const std::string& kind, int64_t size, int64_t stride, const std::string& padding);
+  void add_sum(const std::string& with);
+  void add_dense(int64_t units, const std::string& torchvision = "");
+  void add_dropout();  // with the model's rate, if it has one
+  void add_convolution(const ConvolutionOptions& options, bool use_bias, const std::string& torchvision = "");
+  // With torchvision's numbers, which are ResNet's of 2016.
+  void add_batch_norm(const std::string& torchvision = "");
+
+  // Gives the last layer a name, which others may use.
+  void name_last(const std::string& name) { layers_.back().name = name; }
+
+  const std::vector<LayerSpec>& layers() const { return layers_; }
+  const std::vector<std::string>& torchvision() const { return torchvision_; }
+
+ private:
+  const ModelSpec& model_;
+  std::vector<LayerSpec> layers_;
+  std::vector<std::string> torchvision_;
+};
+
+}  // namespace dtrain

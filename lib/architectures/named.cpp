@@ -1,0 +1,121 @@
+// The table of the models that a spec may name.
+#include <fmt/format.h>
+
+#include "architectures/architectures.h"
+#include "architectures/networks.h"
+#include "core/error.h"
+#include "core/text.h"
+
+namespace dtrain {
+namespace {
+
+// flatten, then dense, activation and dropout for each hidden layer.
+void mlp_base(LayerList& list) {
+  list.add("flatten");
+  for (const int64_t units : list.model().hidden) {
+    list.add_dense(units);
+    list.add(list.model().activation);
+    list.add_dropout();
+  }
+}
+
+// conv2d, activation and 2x2 max_pool2d for each number of filters, then the layers of an mlp.
+void cnn_base(LayerList& list) {
+  const ModelSpec& model = list.model();
+  for (const int64_t filters : model.filters) {
+    LayerSpec convolution;
+    convolution.kind = "conv2d";
+    convolution.filters = filters;
+    convolution.kernel_size = model.kernel_size;
+    convolution.initializer = model.initializer;
+    list.add(convolution);
+    list.add(model.activation);
+    list.add("max_pool2d");
+  }
+  mlp_base(list);
+}
+
+void dense_top(LayerList& list, int64_t outputs) { list.add_dense(outputs); }
+
+void own_list(LayerList& list) {
+  for (const LayerSpec& layer : list.model().layers) list.add(layer);
+}
+
+void no_top(LayerList&, int64_t) {}
+
+// What a network without its own top ends with, unless the spec says otherwise.
+void pooled_head(LayerList& list, int64_t outputs) {
+  list.add("global_avg_pool2d");
+  list.add_dropout();
+  list.add_dense(outputs);
+}
+
+struct ModelKind {
+  std::string name;
+  void (*base)(LayerList& list);
+  void (*top)(LayerList& list, int64_t outputs);
+};
+
+const std::vector<ModelKind>& model_kind_table() {
+  static const std::vector<ModelKind> kinds = {
+      {"mlp", mlp_base, dense_top},
+      {"cnn", cnn_base, dense_top},
+      {"lenet5", lenet5_base, lenet5_top},
+      {"vgg", vgg_base, vgg_top},
+      {"resnet", resnet_base, resnet_top},
+      {"cifar_resnet", cifar_resnet_base, resnet_top},
+      {"wide_resnet", wide_resnet_base, resnet_top},
+      {"mobilenet_v2", mobilenet_v2_base, mobilenet_v2_top},
+      {"layers", own_list, no_top},
+  };
+  return kinds;
+}
+
+const ModelKind& find_model_kind(const std::string& name) {
+  for (const ModelKind& kind : model_kind_table()) {
+    if (kind.name == name) return kind;
+  }
+  const auto& known = model_kinds_built();
+  throw Error(ExitCode::kUsage, fmt::format("unknown model kind '{}'; known: {}{}", printable(name),
+                                            join(known), did_you_mean(name, known)));
+}
+
+// The number of the last layer with weights.
+size_t last_weighted(const std::vector<LayerSpec>& layers) {
+  for (size_t i = layers.size(); i > 0; --i) {
+    if (layers[i - 1].kind == "dense" || layers[i - 1].kind == "conv2d") return i - 1;
+  }
+  return layers.size();
+}
+
+}  // namespace
+
+const std::vector<std::string>& model_kinds_built() {
+  static const std::vector<std::string> names = [] {
+    std::vector<std::string> list;
+    for (const ModelKind& kind : model_kind_table()) list.push_back(kind.name);
+    return list;
+  }();
+  return names;
+}
+
+Architecture architecture_of(const ModelSpec& spec, int64_t outputs) {
+  const ModelKind& kind = find_model_kind(spec.kind);
+  LayerList list(spec);
+  kind.base(list);
+  const size_t base = list.layers().size();
+  if (spec.include_top) {
+    kind.top(list, outputs);
+  } else if (spec.head.empty()) {
+    pooled_head(list, outputs);
+  } else {
+    for (const LayerSpec& layer : spec.head) list.add(layer);
+  }
+  return {list.layers(), spec.include_top ? last_weighted(list.layers()) : base, list.torchvision()};
+}
+
+std::vector<LayerSpec> expand_layers(const ModelSpec& spec, int64_t outputs) {
+  return architecture_of(spec, outputs).layers;
+}
+
+}  // namespace dtrain

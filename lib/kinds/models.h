@@ -1,0 +1,27 @@
+// What is known of each kind of model by its name. lib/architectures makes their lists of layers.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <vector>
+
+namespace dtrain {
+
+struct ModelTraits {
+  std::string kind;                  // model.kind
+  std::vector<int64_t> depths = {};  // model.depth is one of them; empty: the kind has no depth
+  int64_t usual_depth = 0;           // if the spec gives none
+  bool is_published = false;         // a known network: it can do without its top, and names its variables
+  bool is_bottleneck = false;        // residual blocks of three convolutions, at depths of 50 and more
+};
+
+const std::vector<ModelTraits>& model_traits();
+
+// Throws Error(kBug) if the name is not in the table, because specs are checked before.
+const ModelTraits& model_traits(const std::string& kind);
+
+// The names of the models for which `holds` returns true.
+std::vector<std::string> models_where(const std::function<bool(const ModelTraits&)>& holds);
+
+}  // namespace dtrain
