@@ -90,6 +90,17 @@ class WithoutTop(torch.nn.Sequential):
         super().__init__(network.features, pool, torch.nn.Linear(512, CLASSES, dtype=torch.float64))
 
 
+def last_norm(module):
+    """The last batch normalisation of what a residual block adds; None for other modules."""
+    if isinstance(module, torchvision.models.resnet.Bottleneck):
+        return module.bn3
+    if isinstance(module, torchvision.models.resnet.BasicBlock):
+        return module.bn2
+    if isinstance(module, torchvision.models.mobilenetv2.InvertedResidual) and module.use_res_connect:
+        return module.conv[-1]
+    return None
+
+
 def make_network(name):
     """torchvision's model with other numbers than those that normalisations begin with."""
     torch.manual_seed(1)
@@ -106,8 +117,8 @@ def make_network(name):
                 torch.nn.init.uniform_(values, low, high)
     # As in trained networks, blocks add little to what they get: else 100 layers amplify rounding a million times.
     for module in network.modules():
-        if isinstance(module, (torchvision.models.resnet.BasicBlock, torchvision.models.resnet.Bottleneck)):
-            last = module.bn3 if hasattr(module, "bn3") else module.bn2
+        last = last_norm(module)
+        if last:
             torch.nn.init.uniform_(last.weight, 0.05, 0.15)
     return network
 
@@ -209,8 +220,8 @@ def check_torchvision(program, folder, data, name, model):
     ours, theirs = saved_variables(run), final_variables(network, before, pixels)
     same_shapes = [value.shape for value in ours.values()] == [value.shape for _, value in theirs]
     worst = max(map(difference, ours.values(), (value for _, value in theirs))) if same_shapes else float("inf")
-    moved = min(difference(before[key], value) for key, value in theirs)
-    report(f"{name}, {len(ours)} variables after them, each moved by {moved:.0e} or more", worst, MOST)
+    moved = numpy.median([difference(before[key], value) for key, value in theirs])
+    report(f"{name}, {len(ours)} variables after them, half of which moved by {moved:.0e} or more", worst, MOST)
 
 
 def check_keras(program, folder, python):
