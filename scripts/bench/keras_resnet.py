@@ -1,4 +1,4 @@
-"""Writes Keras' ResNet-50 with random weights in each format that Keras has, images, and its outputs for them. Started by
+"""Writes Keras' ResNet-50 with random weights in each format that Keras has, images, and its outputs. Started by
 scripts/check_models: keras_resnet.py FOLDER"""
 
 import pathlib
