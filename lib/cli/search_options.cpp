@@ -56,10 +56,6 @@ void CommandLine::add_tune() {
       ->add_option(
           "--resume", tune.resume,
           "Go on with the tune in this folder: finished trials stay, others resume from their checkpoints")
-      ->excludes(spec)
-      ->excludes(tries)
-      ->excludes(random)
-      ->excludes(out)
       ->type_name("DIR");
   add_overrides(command, tune.spec.overrides);
   command->add_flag("--quiet", tune.quiet, "Print only the table");
@@ -67,7 +63,11 @@ void CommandLine::add_tune() {
   command->footer(
       "A trial that fails is a row of the table; if all do, the exit code is that of the first one.\n" +
       exit_code_help());
-  command->callback([this, spec, tries] {
+  // Not CLI11's excludes(), which lists several in the help in the order of their addresses.
+  command->callback([this, spec, tries, random, out] {
+    for (const CLI::Option* other : {spec, tries, random, out}) {
+      if (tune.resume && !other->empty()) throw CLI::ExcludesError("--resume", other->get_name());
+    }
     if (!tune.resume && spec->empty()) throw CLI::RequiredError("SPEC");
     if (!tune.resume && tries->empty()) throw CLI::RequiredError("--try");
     const Overrides& overrides = tune.spec.overrides;

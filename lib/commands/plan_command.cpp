@@ -144,6 +144,11 @@ void print_features(const FeaturePlan& features) {
   if (!features.reason.empty()) print_line("features", "computed in every step: " + features.reason);
 }
 
+void print_all_reduce(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
+  if (run.replicas > 1 && !run.is_asynchronous())
+    print_line("bytes per all-reduce", human_bytes(job.bytes_per_all_reduce(phase)));
+}
+
 void print_phase(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
   if (!phase.name.empty()) {
     std::cout << " " << phase_title(run.phases, phase) << "\n";
@@ -156,8 +161,7 @@ void print_phase(const JobPlan& job, const RunPlan& run, const PhasePlan& phase)
   }
   print_line("learning rate", phase.learning_rate.derivation);
   print_line("warmup", counted(phase.learning_rate.warmup_steps, "step"));
-  if (run.replicas > 1 && !run.is_asynchronous())
-    print_line("bytes per all-reduce", human_bytes(job.bytes_per_all_reduce(phase)));
+  if (!phase.name.empty()) print_all_reduce(job, run, phase);
 }
 
 void print_run(const JobPlan& job, const RunPlan& run) {
@@ -181,6 +185,7 @@ void print_run(const JobPlan& job, const RunPlan& run) {
     print_line("bytes per step",
                fmt::format("{} of variables received, {} of gradients sent, each worker", bytes, bytes));
   }
+  if (run.phases.front().name.empty()) print_all_reduce(job, run, run.phases.front());
 }
 
 // "flip {probability: 0.1}, rotate {degrees: 15}"

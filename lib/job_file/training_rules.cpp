@@ -42,9 +42,11 @@ void TrainingRules::check_phases() {
     check_schedule(base, spec_.phases[i].schedule);
   }
   if (!strategy_traits(spec_.strategy.kind).is_synchronous && !has_problem("strategy.kind"))
-    add("phases",
-        "workers of parameter servers train each at its own pace and have no common moment at which "
-        "a phase begins; use mirrored, multi_worker_mirrored, central_storage or one_device");
+    add("strategy.kind",
+        fmt::format(
+            "{} has no phases: its workers train each at its own pace, with no common moment at which one "
+            "begins; use mirrored, multi_worker_mirrored, central_storage or one_device, or leave out phases",
+            spec_.strategy.kind));
 }
 
 void TrainingRules::check_precision() {

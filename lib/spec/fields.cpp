@@ -354,11 +354,14 @@ const Fields<JobSpec>& job_fields() {
           "examples, or updates", .choices = &kScheduleUnits, .when = kCounted, .without_phases = true),
       JOB(train.schedule.boundaries, .doc = "after how many epochs (or steps) each next one of `values` begins; "
           "ascending",
-          .bounds = between(1, 1e12), .length = {1, 10000}, .when = kPiecewise, .required = true, .without_phases = true),
+          .bounds = between(1, 1e12), .length = {1, 10000}, .when = kPiecewise, .required = true,
+          .without_phases = true),
       JOB(train.schedule.values, .doc = "the learning rates, before scaling and warmup; one more than `boundaries`",
-          .bounds = above_zero_to(1e6), .length = {2, 10001}, .when = kPiecewise, .required = true, .without_phases = true),
+          .bounds = above_zero_to(1e6), .length = {2, 10001}, .when = kPiecewise, .required = true,
+          .without_phases = true),
       JOB(train.schedule.every, .doc = "epochs (or steps) between multiplications of the rate by `factor`; "
-          "`exponential` multiplies it gradually", .bounds = between(1, 1e12), .when = kRepeated, .without_phases = true),
+          "`exponential` multiplies it gradually", .bounds = between(1, 1e12), .when = kRepeated,
+          .without_phases = true),
       JOB(train.schedule.factor, .doc = "multiplies the learning rate", .bounds = {0.0, 1.0, true, true},
           .when = kMultiplied, .without_phases = true),
       JOB(train.schedule.over, .doc = "epochs (or steps) until the curve ends; the rate then stays; all: the whole "
@@ -390,7 +393,8 @@ const Fields<JobSpec>& job_fields() {
           .bounds = between(1, 1e6)),
       JOB(evaluate.batch_per_replica, .doc = "examples in one forward pass of an evaluation", .unit = "examples",
           .bounds = between(1, 1e6)),
-      JOB(evaluate.flip, .doc = "evaluations and predictions average what the model says of a picture and of its mirror "
+      JOB(evaluate.flip,
+          .doc = "evaluations and predictions average what the model says of a picture and of its mirror "
           "image ([flips](evaluation.md#flips)); it takes twice the time"),
 
       JOB(checkpoint.every_epochs, .doc = "epochs between checkpoints; give at most one of the three",

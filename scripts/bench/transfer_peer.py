@@ -37,8 +37,7 @@ def freeze(model, trained):
     return [parameter for parameter in model.parameters() if parameter.requires_grad]
 
 
-def train_phase(parallel, parameters, learning_rate, batches):
-    optimizer = torch.optim.Adam(parameters, lr=learning_rate)
+def train_phase(parallel, optimizer, batches):
     loss_of = nn.CrossEntropyLoss()
     for inputs, targets in batches:
         optimizer.zero_grad(set_to_none=True)
@@ -53,12 +52,13 @@ def main():
     dist.init_process_group("gloo")
     rank, replicas = dist.get_rank(), dist.get_world_size()
     data = numpy.load(os.path.join(folder, "data.npz"))
-    images = torch.from_numpy(data["features"]).contiguous(memory_format=torch.channels_last)
-    labels = torch.from_numpy(data["targets"])
+    images = torch.from_numpy(data["x_train"]).contiguous(memory_format=torch.channels_last)
+    labels = torch.from_numpy(data["y_train"])
     torch.manual_seed(42)
     model = make_model(images.shape[1]).to(memory_format=torch.channels_last)
     parameters = freeze(model, trained)
     parallel = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
+    optimizer = torch.optim.Adam(parameters, lr=1e-3)
     seconds = []
     for epoch in range(epochs):
         order = torch.randperm(len(images), generator=torch.Generator().manual_seed(epoch))
@@ -67,8 +67,7 @@ def main():
         start = time.perf_counter()
         train_phase(
             parallel,
-            parameters,
-            1e-3,
+            optimizer,
             ((images[order[begin : begin + batch]], labels[order[begin : begin + batch]]) for begin in begins),
         )
         dist.barrier()

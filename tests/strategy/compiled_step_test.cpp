@@ -6,6 +6,7 @@
 #include <cmath>
 #include <limits>
 
+#include "architectures/architectures.h"
 #include "catch.h"
 #include "data/memory_source.h"
 #include "models/variables.h"
