@@ -2,11 +2,13 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
 #include <csignal>
 
 #include "catch.h"
 #include "checkpoint/retention.h"
 #include "checkpoint/safetensors.h"
+#include "hosts.h"
 #include "job.h"
 #include "resumable.h"
 
@@ -114,6 +116,24 @@ TEST_CASE("what a phase freezes keeps its bits and is not sent, whatever shares 
       phases[1].at("gradient_bytes").get<int64_t>() - phases[0].at("gradient_bytes").get<int64_t>();
   CHECK(spared == 4 * (8 * 9 + 8 + 2 * 8));
   CHECK(sent_second - sent_first >= spared);  // in a ring each replica sends 4/3 of the bytes
+}
+
+TEST_CASE("hosts that train in phases keep the features of all examples each, and train what one host does") {
+  const Job spread(kSpecInPhases), here(kSpecInPhases);
+  // batch_norm with the statistics of all replicas, which do not depend on how they are spread.
+  const Arguments four = Job::set(
+      {"strategy.replicas=4", "train.sync_batch_norm=true", "model.dtype=float64", "model.layers[5].rate=0"});
+  Hosts hosts(spread, 2);
+  Program& b = hosts.start(1, four);
+  Program& a = hosts.start(0, four);
+  const Finished first = a.wait(60), second = b.wait();
+  INFO(first.errors << second.errors);
+  REQUIRE(first.exit_code == 0);
+  REQUIRE(second.exit_code == 0);
+  REQUIRE(run_program(here.run(four)).exit_code == 0);
+  CHECK(spread.events("phase", "distributed")[0].contains("feature_bytes"));
+  const double loss = spread.event("run_end", "distributed").at("loss");
+  CHECK(std::abs(loss - here.event("run_end", "distributed").at("loss").get<double>()) < 1e-9);
 }
 
 TEST_CASE("phases end as the spec says in a comparison, too") {
