@@ -181,9 +181,10 @@ bool is_word_list(const std::string& path) {
 }
 
 bool decides_about_others(const std::string& path) {
-  if (may_be_word(path) || path == "phases") return true;
+  const EntryList<PhaseSpec>& phases = entry_list<PhaseSpec>();
+  if (may_be_word(path) || path == phases.path) return true;
   if (const auto of_entry = entry_field_path(path))
-    return of_entry->name == (of_entry->list == "phases" ? "schedule" : "kind");
+    return of_entry->name == (of_entry->list == phases.path ? phases.selector : "kind");
   return std::any_of(job_fields().begin(), job_fields().end(), [&](const FieldInfo& field) {
     return std::find(field.when.paths.begin(), field.when.paths.end(), path) != field.when.paths.end();
   });

@@ -79,13 +79,18 @@ class Rules : private RuleBase {
     return fmt::format("applies only when {}; here {} is {}", condition_text(field.when), selector,
                        to_json(*find_field(fields, selector), spec).get<std::string>());
   }
+  // "dense layers", "schedule: cosine phases"
+  template <class Entry>
+  static std::string entries_like(const Entry& entry) {
+    const EntryList<Entry>& list = entry_list<Entry>();
+    const std::string by = list.selector == "kind" ? "" : list.selector + ": ";
+    return by + list.kind_of(entry) + " " + list.many;
+  }
   template <class Entry>
   std::string does_not_apply(const Fields<Entry>& fields, const FieldInfo&, const Entry& entry) const {
     const EntryList<Entry>& list = entry_list<Entry>();
-    const std::string kind = list.kind_of(entry);
-    return fmt::format("{} {} do not use it; they use: {}",
-                       list.selector == "kind" ? kind : list.selector + ": " + kind, list.many,
-                       join(fields_of_kind(fields, kind)));
+    return fmt::format("{} do not use it; they use: {}", entries_like(entry),
+                       join(fields_of_kind(fields, list.kind_of(entry))));
   }
   std::string missing(const FieldInfo& field, const JobSpec&) const {
     return fmt::format("missing; it is required when {}", condition_text(field.when));
@@ -94,10 +99,7 @@ class Rules : private RuleBase {
   std::string missing(const FieldInfo& field, const Entry& entry) const {
     const EntryList<Entry>& list = entry_list<Entry>();
     if (field.path == "kind") return "missing; known kinds: " + join(list.kinds.built);
-    return fmt::format(
-        "missing; {} {} need it",
-        list.selector == "kind" ? list.kind_of(entry) : list.selector + ": " + list.kind_of(entry),
-        list.many);
+    return fmt::format("missing; {} need it", entries_like(entry));
   }
 
   void check_batch() {

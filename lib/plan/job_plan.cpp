@@ -230,9 +230,11 @@ LayerPlan resolve_model(LoadedSpec& loaded, const DatasetInfo& data) {
   return plan;
 }
 
-RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const LayerPlan& model, RunKind kind,
+// `placed` has the devices of the replicas and the model.
+RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const JobPlan& placed, RunKind kind,
                     const std::string& strategy, int64_t replicas, int64_t threads) {
-  const JobSpec& spec = loaded.spec;
+  JobSpec spec = loaded.spec;
+  spec.strategy.devices = placed.devices;  // what auto means
   RunPlan plan;
   plan.kind = kind;
   plan.strategy = strategy;
@@ -273,7 +275,7 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const LayerPlan
                           fmt::format("is {}, but the job has {}", *spec.callbacks.profile.start_step,
                                       counted(plan.total_steps, "step"))));
   }
-  plan.phases = phases_of(spec, data, model, length_of(plan));
+  plan.phases = phases_of(spec, data, placed.model, length_of(plan));
   for (size_t i = 0; i < plan.phases.size(); ++i) {
     if (plan.phases[i].learning_rate.curve.spec().kind != "reduce_on_plateau" ||
         data.evaluated_examples() > 0)
@@ -358,8 +360,7 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
   if (!strategy.threads_per_replica)
     strategy.threads_per_replica = std::max<int64_t>(1, available_cores() / count.here);
   const auto add_run = [&](RunKind kind, const std::string& how, int64_t replicas) {
-    plan.runs.push_back(
-        resolve_run(loaded, data, plan.model, kind, how, replicas, *strategy.threads_per_replica));
+    plan.runs.push_back(resolve_run(loaded, data, plan, kind, how, replicas, *strategy.threads_per_replica));
   };
   // First, because every problem of the single-replica runs is a problem of this run too; it is then reported
   // once.

@@ -95,8 +95,7 @@ std::string reason_not_to_keep(const JobSpec& spec, const PhaseSpec& phase, int6
   if (!spec.data.augment.empty()) return "data.augment changes the pictures in every epoch";
   if (spec.train.precision != "float32") return "train.precision: " + spec.train.precision;
   const std::vector<std::string>& devices = spec.strategy.devices;
-  if (std::any_of(devices.begin(), devices.end(),
-                  [](const std::string& name) { return name != "cpu" && name != "auto"; }))
+  if (std::any_of(devices.begin(), devices.end(), [](const std::string& name) { return name != "cpu"; }))
     return "GPUs compute them in every step";
   const int64_t room = memory_for_all() / kPartForFeatures;
   if (bytes > room)

@@ -99,7 +99,9 @@ RunPlan run_from(const json& document, const JobPlan& job) {
   document.at("epochs").get_to(run.epochs);
   document.at("total_steps").get_to(run.total_steps);
   document.at("evaluates").get_to(run.evaluates);
-  run.phases = phases_of(job.spec, job.data, job.model, length_of(run));
+  JobSpec spec = job.spec;
+  spec.strategy.devices = job.devices;  // what auto means
+  run.phases = phases_of(spec, job.data, job.model, length_of(run));
   return run;
 }
 

@@ -165,9 +165,9 @@ const Fields<PhaseSpec>& phase_fields() {
       PHASE(steps, .doc = "how long it lasts, instead of `epochs`", .unit = "steps", .bounds = between(1, 1e12),
             .otherwise = "`epochs`"),
       PHASE(trainable, .doc = "the layers that are trained; the others stay as they are, moving statistics too. "
-            "head: the last dense or conv2d layer, or what follows a network without its top; last_layers: so many at the "
-            "end of the list that `dtrain plan` shows; names may have a `*` for any text", .bounds = between(1, 10000), .length = {1, 1000},
-            .pattern = "[A-Za-z0-9_*]{1,64}"),
+            "head: the last dense or conv2d layer, or what follows a network without its top; last_layers: so many at "
+            "the end of the list that `dtrain plan` shows; names may have a `*` for any text",
+            .bounds = between(1, 10000), .length = {1, 1000}, .pattern = "[A-Za-z0-9_*]{1,64}"),
       PHASE(learning_rate, .doc = "before scaling, warmup and schedule", .bounds = above_zero_to(1e6),
             .otherwise = "`train.optimizer.learning_rate`", .when = one_rate),
       PHASE(cache_features, .doc = "auto: what the frozen layers before the first trained one make of an example is "

@@ -1,6 +1,7 @@
 // Phases of a training: their plan, and the trainer that goes through them.
 #include "catch.h"
 #include "fake_training.h"
+#include "plan/plan_file.h"
 #include "planned_jobs.h"
 
 namespace dtrain {
@@ -79,6 +80,16 @@ TEST_CASE("augmented pictures and 16 bits have no features to keep") {
   };
   CHECK_THAT(reason("data: {augment: [flip]}\n"), ContainsSubstring("data.augment"));
   CHECK_THAT(reason("train: {precision: bf16_mixed}\n"), ContainsSubstring("train.precision: bf16_mixed"));
+}
+
+TEST_CASE("on GPUs no features are kept, whatever the spec calls the devices") {
+  JobPlan job = with_phases("  - {epochs: 1, trainable: head}\n");
+  CHECK(plan_from(to_json(job)).runs.back().phases[0].features.layers == 6);
+  job.devices = {"cuda:0"};  // what auto means on another machine
+  const PhasePlan phase = plan_from(to_json(job)).runs.back().phases[0];
+  CHECK(phase.features.layers == 0);
+  CHECK(phase.layers.first == 0);
+  CHECK_THAT(phase.features.reason, ContainsSubstring("GPUs"));
 }
 
 TEST_CASE("layers that are not there, or have nothing to train, are problems at their place") {
