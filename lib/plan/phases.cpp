@@ -132,7 +132,7 @@ int64_t steps_of_phase(const PhaseSpec& phase, int64_t steps_per_epoch) {
 }
 
 std::string layer_suggestion(const std::string& name, const LayerPlan& model) {
-  std::vector<std::string> names;
+  std::vector<std::string> names = {"head", "all"};
   for (const PlacedLayer& layer : model.layers) {
     if (layer.parameters > 0) names.push_back(layer.name);
   }

@@ -97,6 +97,7 @@ TEST_CASE("layers that are not there, or have nothing to train, are problems at 
     return problems_in(kNormedNetwork + ("phases: [{epochs: 1, trainable: " + trainable + "}]\n"));
   };
   CHECK_THAT(problems("[densee]"), ContainsSubstring("no layer is named 'densee'; did you mean 'dense'?"));
+  CHECK_THAT(problems("haed"), ContainsSubstring("no layer is named 'haed'; did you mean 'head'?"));
   CHECK_THAT(problems("[relu*, inner]"), ContainsSubstring("no layer is named 'relu*'"));
   CHECK_THAT(problems("[inner]"), ContainsSubstring("these layers have no parameters to train"));
   CHECK(problems("[stem, head]").empty());
