@@ -63,7 +63,6 @@ function(dtrain_cuda_module target)
   target_link_libraries(${target} PRIVATE LibTorch::cpu "${LIBTORCH_CUDA_LIBRARY}" "${LIBTORCH_C10_CUDA_LIBRARY}"
                                           "${CUDA_RUNTIME_LIBRARY}")
   target_link_options(${target} PRIVATE -Wl,--allow-shlib-undefined)
-  include(GNUInstallDirs)
   set_target_properties(${target} PROPERTIES CXX_VISIBILITY_PRESET hidden INSTALL_RPATH "$ORIGIN")
-  install(TARGETS ${target} LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/dtrain)
+  install(TARGETS ${target} LIBRARY DESTINATION lib/dtrain)
 endfunction()

@@ -38,10 +38,25 @@ find_path(FMT_INCLUDE_DIR fmt/format.h)
 file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/include_first")
 file(CREATE_LINK "${FMT_INCLUDE_DIR}/fmt" "${PROJECT_BINARY_DIR}/include_first/fmt" SYMBOLIC)
 
+# Of a LibTorch in the cache, the build folder gets links of its own (copies on another disk). The cache is in the home
+# of who builds, often root's, where others cannot read: so they can run what is built, in a moved checkout too.
+set(libraries "${LIBTORCH_CPU_LIBRARY}" "${LIBTORCH_C10_LIBRARY}")
+if(LIBTORCH_CPU_LIBRARY STREQUAL "${fetched}/lib/libtorch_cpu.so")
+  file(GLOB fetched_libraries "${fetched}/lib/*.so*")
+  list(FILTER fetched_libraries EXCLUDE REGEX "_cuda\\.so$")
+  file(MAKE_DIRECTORY "${PROJECT_BINARY_DIR}/libtorch")
+  foreach(library IN LISTS fetched_libraries)
+    get_filename_component(name "${library}" NAME)
+    file(CREATE_LINK "${library}" "${PROJECT_BINARY_DIR}/libtorch/${name}" COPY_ON_ERROR)
+  endforeach()
+  set(libraries "${PROJECT_BINARY_DIR}/libtorch/libtorch_cpu.so" "${PROJECT_BINARY_DIR}/libtorch/libc10.so")
+endif()
+set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
+
 add_library(LibTorch::cpu INTERFACE IMPORTED)
 target_include_directories(LibTorch::cpu SYSTEM INTERFACE "${PROJECT_BINARY_DIR}/include_first"
   "${LIBTORCH_INCLUDE_DIR}" "${LIBTORCH_INCLUDE_DIR}/torch/csrc/api/include" "${GLOO_INCLUDE_DIR}")
-target_link_libraries(LibTorch::cpu INTERFACE "${LIBTORCH_CPU_LIBRARY}" "${LIBTORCH_C10_LIBRARY}")
+target_link_libraries(LibTorch::cpu INTERFACE ${libraries})
 target_compile_definitions(LibTorch::cpu INTERFACE USE_C10D_GLOO USE_DISTRIBUTED)
 
 # dtrain_find_block_products(TARGET): whether LibTorch has the function that runs oneDNN's matrix products. It is an

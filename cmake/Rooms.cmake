@@ -39,18 +39,3 @@ function(dtrain_use_torch_header target)
   endif()
   target_precompile_headers(${target} REUSE_FROM dtrain_torch_header)
 endfunction()
-
-# Installs the program with every library it needs but the C and C++ runtimes beside it, found by a relative path: the
-# tree can be moved.
-function(dtrain_install target)
-  include(GNUInstallDirs)
-  set_target_properties(${target} PROPERTIES INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}/dtrain")
-  install(TARGETS ${target} RUNTIME_DEPENDENCY_SET needed RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
-  install(RUNTIME_DEPENDENCY_SET needed
-          PRE_EXCLUDE_REGEXES "^ld-linux" "^lib(c|m|dl|rt|util|pthread|gcc_s|stdc\\+\\+|asan|ubsan)\\.so"
-          LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}/dtrain)
-  install(FILES LICENSE DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/dtrain)
-  get_filename_component(torch "${LIBTORCH_INCLUDE_DIR}/../.." ABSOLUTE)
-  file(GLOB licences "${torch}/torch-*.dist-info" "${torch}/nvidia_cuda_*.dist-info")
-  install(DIRECTORY ${licences} DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/dtrain FILES_MATCHING PATTERN "licenses/*")
-endfunction()

@@ -67,7 +67,7 @@ class Profiled : public ForwardingStrategy {
   // On rank 0: writes all traces to one file.
   void write(bool waits) {
     std::string events = trace_.events();
-    for (int64_t rank = 1; rank < context_.run.replicas; ++rank) {
+    for (int64_t rank = 1; rank < context_.run.training_processes(); ++rank) {
       if (!waits && !context_.store->check({key_of(rank)})) continue;
       with_peer_errors("collecting the profile", [&] {
         if (waits) context_.store->wait({key_of(rank)}, timeout());

@@ -131,6 +131,7 @@ void RunReporter::on_run_start(int64_t step) {
   start.dataset = data.name;
   start.dataset_source = data.source;
   if (data.is_fallback()) start.dataset_requested = data.requested;
+  if (!job_.fallback.empty()) start.strategy_fallback = job_.fallback;
   start.parameters = job_.model.parameters();
   start.weights = weights_;
   start.weights_sha256 = weights_sha256_;

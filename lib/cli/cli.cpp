@@ -1,19 +1,19 @@
 #include "cli/cli.h"
 
 #include <fmt/format.h>
-#include <torch/headeronly/version.h>
 
 #include <iostream>
 
 #include "cli/command_line.h"
 #include "cli/completion.h"
+#include "cli/manual.h"
 #include "cli/usage_error.h"
+#include "cli/version_text.h"
 #include "commands/report_problems.h"
 #include "core/files.h"
 #include "core/memory.h"
 #include "core/standard_streams.h"
 #include "core/text.h"
-#include "core/version.h"
 #include "reference/exit_code_help.h"
 #include "train/describe_exception.h"
 
@@ -37,8 +37,12 @@ void add_bench_options(CLI::App* command, BenchOptions& bench) {
 }  // namespace
 
 CommandLine::CommandLine() {
-  app.set_version_flag("--version", fmt::format("dtrain {} (LibTorch {})", kVersion, TORCH_VERSION),
-                       "Print the versions of dtrain and LibTorch and exit");
+  const CLI::Option* verbose =
+      app.add_flag("--verbose")
+          ->description("With --version: print what is inside, and under which licences");
+  app.set_version_flag(
+      "--version", [verbose] { return verbose->count() > 0 ? long_version() : short_version(); },
+      "Print the versions of dtrain and LibTorch and exit");
   app.require_subcommand(0, 1);
   app.option_defaults()->disable_flag_override();  // otherwise --json=no would mean --json
   add_run();
@@ -61,6 +65,7 @@ CommandLine::CommandLine() {
   add_data();
   add_cache();
   add_completion();
+  add_manual();
   add_replica();
   // Set after the commands, which would inherit it otherwise.
   app.footer("Start with: dtrain init job.yaml, then dtrain run job.yaml; dtrain configs has examples\n\n" +
@@ -74,6 +79,24 @@ void CommandLine::add_completion() {
   command->callback([this] {
     action = [this] {
       std::cout << completion_script(app, shell);
+      return ExitCode::kDone;
+    };
+  });
+}
+
+void CommandLine::add_manual() {
+  CLI::App* command = app.add_subcommand("manual", "Print a manual page: dtrain manual run | man -l -");
+  command->add_option("COMMAND", manual.command, "The command that it is about (default: dtrain as a whole)")
+      ->type_name("");
+  command->add_option("--out", manual.folder, "Write all pages into this folder instead")
+      ->type_name("FOLDER");
+  command->callback([this] {
+    action = [this] {
+      if (manual.folder.empty())
+        std::cout << manual_page(app, manual.command);
+      else
+        for (const auto& [name, page] : manual_pages(app))
+          write_file_atomically(std::filesystem::path(manual.folder) / name, page);
       return ExitCode::kDone;
     };
   });
@@ -134,6 +157,10 @@ void CommandLine::add_doctor() {
   command->callback([this] { action = [this] { return doctor_command(doctor); }; });
   host->add_option("--index", doctor.index)->required();
   host->callback([this] { action = [this] { return doctor_host_command(doctor); }; });
+  CLI::App* tpus = app.add_subcommand("tpu-devices", "What a plugin finds; started by dtrain");
+  tpus->group("");  // hidden
+  tpus->add_option("PLUGIN", doctor.plugin)->required();
+  tpus->callback([this] { action = [this] { return tpu_devices_command(doctor.plugin); }; });
 }
 
 void CommandLine::add_replica() {

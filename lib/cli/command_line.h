@@ -36,6 +36,10 @@ struct CommandLine {
   CompareOptions compare;
   ReportOptions report;
   std::string shell;
+  struct {
+    std::string command;  // empty: the program
+    std::string folder;   // empty: standard output
+  } manual;
   std::string checkpoint;
   bool json = false;
   bool markdown = false;
@@ -61,6 +65,7 @@ struct CommandLine {
   void add_cache();
   void add_data();
   void add_completion();
+  void add_manual();
   void add_sweep();
   void add_tune();
   void add_find_lr();

@@ -173,7 +173,7 @@ std::string bash_functions(const std::vector<Command>& commands) {
   script += R"script(  esac
   case "$command" in
     configs|data) if [ "$COMP_CWORD" -eq 2 ]; then option=-; else option=files; fi ;;
-    ''|completion|bench) option=- ;;
+    ''|completion|manual|bench) option=- ;;
     eval|export|inspect|compare|report) option=runs ;;
     predict) if [ "$COMP_CWORD" -eq 2 ]; then option=runs; else option=files; fi ;;
     *) option=files ;;
@@ -202,10 +202,14 @@ std::string bash_script(const std::vector<Command>& commands) {
 }
 
 std::string zsh_script(const std::vector<Command>& commands) {
-  return "# zsh completion of dtrain: eval \"$(dtrain completion zsh)\"\n"
+  // As a file of $fpath it is the function _dtrain, of which the last line is the first call.
+  return "#compdef dtrain\n"
+         "# zsh completion of dtrain: eval \"$(dtrain completion zsh)\"\n"
          "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }\n"
          "autoload -Uz bashcompinit && bashcompinit\n" +
-         bash_functions(commands) + "complete -o filenames -F _dtrain dtrain\n";
+         bash_functions(commands) +
+         "complete -o filenames -F _dtrain dtrain\n"
+         "[ \"${funcstack[1]}\" != _dtrain ] || _bash_complete -o filenames -F _dtrain\n";
 }
 
 std::string in_single_quotes(const std::string& text) {

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 #include <utility>
+#include <vector>
 
 #include "cli/command_line.h"
 #include "core/text.h"
@@ -15,6 +16,16 @@ namespace {
 
 constexpr const char* kSignals =
     "Signals: INT, TERM, HUP save and stop; USR1 saves; QUIT tells what every replica is doing.\n";
+
+// Throws if more than one of these is given.
+void require_at_most_one(const std::vector<const CLI::Option*>& options) {
+  const CLI::Option* first = nullptr;
+  for (const CLI::Option* option : options) {
+    if (option->empty()) continue;
+    if (first != nullptr) throw CLI::ExcludesError(first->get_name(), option->get_name());
+    first = option;
+  }
+}
 
 CLI::Option* add_spec(CLI::App* command, std::string& spec) {
   return command->add_option("SPEC", spec, "The job spec (YAML); - is the standard input")
@@ -109,14 +120,26 @@ void CommandLine::add_plan() {
   CLI::Option* spec = add_spec(command, plan.spec.spec)->required(false);
   add_overrides(command, plan.spec.overrides);
   CLI::Option* json = command->add_flag("--json", plan.json, "Print the plan as JSON");
-  command
-      ->add_option("--plot-lr", plan.plot_learning_rate,
-                   "Only draw the learning rate of the distributed run: on the terminal, or to a file (.svg)")
-      ->expected(0, 1)
-      ->default_str("")
-      ->type_name("[FILE]")
-      ->excludes(json);
-  command->callback([this, spec] {
+  CLI::Option* explain =
+      command->add_flag("--explain", plan.explain,
+                        "Also compute each layer on this machine: its time, and its part of the peak");
+  CLI::Option* plotted = command->add_option(
+      "--plot-lr", plan.plot_learning_rate,
+      "Only draw the learning rate of the distributed run: on the terminal, or to a file (.svg)");
+  plotted->expected(0, 1)->default_str("")->type_name("[FILE]");
+  CLI::Option* written = command->add_option(
+      "--stablehlo", plan.stablehlo,
+      "Only write the distributed run's training step and forward pass as StableHLO, the language "
+      "of compilers for TPUs, into this folder");
+  written->type_name("FOLDER");
+  CLI::Option* compiled = command->add_option(
+      "--compile-for", plan.compile_for,
+      "Only compile the programs of a job on TPUs for these, which need not be here, such as v5e:2x2");
+  compiled->type_name("TOPOLOGY");
+  command->callback([=, this] {
+    // By hand: CLI11 shows options that exclude each other in the order of their addresses.
+    require_at_most_one({explain, plotted, written, compiled});
+    require_at_most_one({json, plotted, written});
     std::optional<std::string>& plot = plan.plot_learning_rate;
     // In "plan --plot-lr job.yaml" the word after the option is the spec, if no other word is.
     if (spec->empty()) {

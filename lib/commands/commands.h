@@ -46,7 +46,10 @@ struct CacheCommandOptions {
 struct PlanOptions {
   SpecOptions spec;
   bool json = false;
+  bool explain = false;                           // measures the layers
   std::optional<std::string> plot_learning_rate;  // the file, or "" for the terminal
+  std::optional<std::string> compile_for;         // a topology of TPUs, "v5e:2x2"
+  std::optional<std::string> stablehlo;           // the folder for the texts of the job's programs
 };
 
 struct EvalOptions {
@@ -162,7 +165,8 @@ struct DoctorCommandOptions {
   std::optional<std::string> ssh_configuration;
   std::optional<std::string> program;
   int64_t port = 29400;
-  int64_t index = 0;  // doctor-host
+  int64_t index = 0;   // doctor-host
+  std::string plugin;  // tpu-devices
   bool json = false;
 };
 
@@ -189,6 +193,7 @@ ExitCode bench_command(const BenchOptions& options);
 ExitCode bench_replica_command(const BenchOptions& options);
 ExitCode doctor_command(const DoctorCommandOptions& options);
 ExitCode doctor_host_command(const DoctorCommandOptions& options);
+ExitCode tpu_devices_command(const std::string& plugin);
 ExitCode replica_command(const ReplicaOptions& options);
 
 }  // namespace dtrain

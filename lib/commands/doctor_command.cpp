@@ -6,6 +6,7 @@
 #include "core/own_program.h"
 #include "core/signals.h"
 #include "core/text.h"
+#include "device/tpu.h"
 #include "host/hosts.h"
 #include "tools/doctor.h"
 
@@ -57,6 +58,16 @@ ExitCode doctor_command(const DoctorCommandOptions& options) {
   if (!options.json)
     std::cout << (wrong == 0 ? "all is well\n" : fmt::format("{} to do\n", wrong)) << std::flush;
   return wrong == 0 ? ExitCode::kDone : ExitCode::kUsage;
+}
+
+ExitCode tpu_devices_command(const std::string& plugin) {
+  try {
+    std::cout << survey_plugin(plugin) << std::endl;
+    return ExitCode::kDone;
+  } catch (const Error& error) {
+    std::cout << event_text(Event{{"problem", error.what()}}) << std::endl;
+    return error.code();
+  }
 }
 
 ExitCode doctor_host_command(const DoctorCommandOptions& options) {

@@ -4,6 +4,7 @@
 #include <iostream>
 #include <utility>
 
+#include "checkpoint/checkpoint.h"
 #include "commands/checkpoint_job.h"
 #include "commands/commands.h"
 #include "core/error.h"

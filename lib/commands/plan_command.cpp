@@ -1,20 +1,25 @@
 #include <fmt/format.h>
 
+#include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
 
 #include "commands/commands.h"
+#include "commands/compile_ahead.h"
 #include "commands/report_problems.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "data/dataset.h"
 #include "data/picture_dataset.h"
 #include "display/learning_rate_chart.h"
+#include "plan/device_programs.h"
 #include "plan/job_plan.h"
 #include "plan/memory_estimate.h"
 #include "plan/planned_step.h"
 #include "plan/warnings.h"
 #include "spec/print.h"
+#include "tools/fit_batch.h"
+#include "tools/layer_speed.h"
 
 namespace dtrain {
 namespace {
@@ -113,6 +118,21 @@ ordered_json plan_json(const JobPlan& job) {
           {"execution_reason", step.reason},
           {"bytes_per_all_reduce", job.bytes_per_all_reduce(job.runs.back().phases.front())},
           {"runs", runs}};
+}
+
+ordered_json speed_json(const ModelSpeed& speed) {
+  ordered_json layers = ordered_json::array();
+  for (const LayerSpeed& layer : speed.layers) {
+    layers.push_back({{"name", layer.name},
+                      {"operations", layer.operations},
+                      {"forward_seconds", layer.forward_seconds},
+                      {"backward_seconds", layer.backward_seconds}});
+  }
+  return {{"execution", speed.execution},
+          {"examples", speed.examples},
+          {"threads", speed.threads},
+          {"peak_operations_per_second", speed.peak},
+          {"layers", layers}};
 }
 
 void print_line(const std::string& label, const std::string& value) {
@@ -235,6 +255,34 @@ void print_plan(const JobPlan& job) {
   std::cout << "\nevery field, resolved\n" << print_spec(job.spec);
 }
 
+// A layer's line; `peak` is 0 where nothing can be compared with it.
+std::string speed_line(const LayerSpeed& layer, double peak) {
+  std::string line = fmt::format("  {:<32.32} {:>10.3f} {:>10.3f}", layer.name, layer.forward_seconds * 1e3,
+                                 layer.backward_seconds * 1e3);
+  if (layer.operations > 0 && layer.seconds() > 0) {
+    const double reached = layer.operations / layer.seconds();
+    line += fmt::format(" {:>10.3f} {:>10.1f} {:>8.0f} %", layer.operations / 1e9, reached / 1e9,
+                        reached / peak * 100);
+  }
+  return line + "\n";
+}
+
+void print_speed(const ModelSpeed& speed) {
+  std::cout << fmt::format(
+      "\nlayers, measured: {}, {} on {}; matrix products reach {:.0f} GFLOP/s there\n"
+      "  {:<32} {:>10} {:>10} {:>10} {:>10} {:>10}\n",
+      speed.execution, counted(speed.examples, "example"), counted(speed.threads, "thread"), speed.peak / 1e9,
+      "layer", "forward ms", "back ms", "GFLOP", "GFLOP/s", "of these");
+  LayerSpeed all{.name = "all"};
+  for (const LayerSpeed& layer : speed.layers) {
+    std::cout << speed_line(layer, speed.peak);
+    all.operations += layer.operations;
+    all.forward_seconds += layer.forward_seconds;
+    all.backward_seconds += layer.backward_seconds;
+  }
+  std::cout << speed_line(all, speed.peak);
+}
+
 // Draws the learning rate of the distributed run to `file`, or to the terminal if that is empty.
 void plot_learning_rate(const JobPlan& job, const std::string& file) {
   const RunPlan& run = job.runs.back();
@@ -255,23 +303,53 @@ void plot_learning_rate(const JobPlan& job, const std::string& file) {
   }
 }
 
+// Writes what a device with a compiler of its own would compute into `folder`, which it makes.
+void write_programs(const JobPlan& job, const std::filesystem::path& folder) {
+  const auto files = device_program_files(job);
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);
+  if (error) {
+    throw Error(file_failure_code(error.value()),
+                fmt::format("cannot create {}: {}", printable(folder.string(), 1000), error.message()));
+  }
+  for (const auto& [name, text] : files) {
+    write_file_atomically(folder / name, text);
+    std::cout << printable((folder / name).string(), 1000) << '\n';
+  }
+}
+
 }  // namespace
 
 ExitCode plan_command(const PlanOptions& options) {
   LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
   report_notes(loaded.notes, std::cerr);
-  const JobPlan job = plan_job(loaded, describe_dataset);
+  if (options.compile_for) expect_topology(loaded.spec.strategy, *options.compile_for);
+  JobPlan job = plan_job(loaded, describe_dataset);
+  if (loaded.ok() && job.spec.batch.per_replica == kLargestThatFits) {
+    std::cerr
+        << "dtrain: batch.per_replica: auto is measured when a run begins; this plan has what fits by the "
+           "estimate of its memory\n";
+    loaded.spec.batch.per_replica = estimated_fit(job);
+    job = plan_job(loaded, describe_dataset);
+  }
   if (!loaded.ok()) {
     report_problems(loaded.problems, std::cerr);
     return ExitCode::kUsage;
   }
   report_warnings(plan_warnings(job), std::cerr);
-  if (options.plot_learning_rate) {
+  if (options.compile_for) {
+    compile_ahead(job, *options.compile_for, options.json);
+  } else if (options.stablehlo) {
+    write_programs(job, *options.stablehlo);
+  } else if (options.plot_learning_rate) {
     plot_learning_rate(job, *options.plot_learning_rate);
   } else if (options.json) {
-    std::cout << plan_json(job).dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+    ordered_json document = plan_json(job);
+    if (options.explain) document["measured"] = speed_json(measure_layers(job));
+    std::cout << document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
   } else {
     print_plan(job);
+    if (options.explain) print_speed(measure_layers(job));
   }
   return ExitCode::kDone;
 }

@@ -2,6 +2,7 @@
 #include <unistd.h>
 
 #include <iostream>
+#include <utility>
 
 #include "commands/commands.h"
 #include "commands/preparation.h"
@@ -9,12 +10,14 @@
 #include "core/own_program.h"
 #include "core/signals.h"
 #include "core/terminal.h"
+#include "core/text.h"
 #include "data/dataset.h"
 #include "identity/place.h"
 #include "identity/token.h"
 #include "job/job.h"
 #include "kinds/strategies.h"
 #include "plan/devices.h"
+#include "tools/fit_batch.h"
 
 namespace dtrain {
 namespace {
@@ -59,6 +62,26 @@ void announce(const Place& place) {
                     place.host->hosts.size(), source, place.host->hosts.front(), place.host->port));
 }
 
+// The job with as many examples a pass as fit, where its spec leaves that to dtrain.
+JobPlan with_fitting_batch(LoadedSpec& loaded, JobPlan job, const Place& place, bool quiet) {
+  if (job.spec.batch.per_replica != kLargestThatFits) return job;
+  if (place.replica || place.host)
+    throw Error(
+        ExitCode::kUsage,
+        "batch.per_replica: auto measures on one host, with processes of its own: write a number where a "
+        "launcher starts them");
+  const auto progress = [quiet](const std::string& line) {
+    if (!quiet) say("batch.per_replica: auto: " + line);
+  };
+  loaded.spec.data = job.spec.data;  // with what was measured
+  loaded.spec.batch.per_replica = measured_fit(job, progress);
+  JobPlan fitting = plan_job(loaded, find_dataset, launched_by(place));
+  const BatchPlan& batch = fitting.runs.back().batch;
+  progress(fmt::format("{} fit; accumulate_steps is {}", with_separators(batch.per_replica),
+                       batch.accumulate_steps));
+  return fitting;
+}
+
 JobResult take_part(const JobPlan& job, const Place& place, const MeetingOptions& meeting,
                     const RunOptions& options) {
   if (place.replica)
@@ -95,6 +118,7 @@ ExitCode run_command(const RunOptions& options) {
     return ExitCode::kUsage;
   }
   measure_data(job.data, job.spec, options.quiet || (place.replica && place.replica->rank != 0));
+  job = with_fitting_batch(loaded, std::move(job), place, options.quiet);
   const MeetingOptions meeting{job_token(), say, options.resume.has_value()};
   const JobResult result = take_part(job, place, meeting, options);
   if (result.code != ExitCode::kDone)

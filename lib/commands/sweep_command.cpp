@@ -56,6 +56,11 @@ ExitCode sweep_command(const SweepCommandOptions& options) {
         fmt::format("a sweep starts its own processes, on this host: run it without {}",
                     place.source == "environment" ? "a launcher (RANK or WORLD_SIZE is set)" : place.source));
   JobSpec spec = loaded.spec;
+  if (spec.batch.per_replica == kLargestThatFits)
+    throw Error(
+        ExitCode::kUsage,
+        "batch.per_replica: auto: a sweep compares numbers of replicas with a batch that it knows; use "
+        "--set batch.per_replica=NUMBER");
   DatasetInfo data = find_dataset(spec.data);
   spec.data.resolved_cache = resolve_cache(data, spec.data);
   if (prepare_data(data, spec.data, options.quiet)) data = find_dataset(spec.data);

@@ -11,7 +11,9 @@ std::string reason_not_to_compile(const std::vector<PlacedLayer>& layers, const 
   if (train.step == "eager") return "train.step: eager";
   if (dtype != "float32") return fmt::format("model.dtype: {}", dtype);
   if (train.precision != "float32") return fmt::format("train.precision: {}", train.precision);
-  if (train.channels_last) return "train.channels_last: true";
+  // Numbers in a row have but one layout.
+  const bool of_images = first < layers.size() && layers[first].input_shape.size() > 1;
+  if (train.channels_last && of_images) return "train.channels_last: true";
   for (size_t i = first; i < layers.size(); ++i) {
     if (layers[i].input != static_cast<int64_t>(i) - 1)
       return fmt::format("layer {} has another input than the layer before it", layers[i].name);

@@ -15,7 +15,8 @@ enum class SeedPurpose : uint64_t {
   kSynthetic = 4,
   kSplit = 5,
   kAugment = 6,
-  kBalance = 7
+  kBalance = 7,
+  kStep = 8
 };
 
 // Derives from the job's seed a seed for one purpose and index (epoch, rank, ...), using SplitMix64's

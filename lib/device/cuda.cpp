@@ -5,17 +5,14 @@
 #include <fmt/format.h>
 #include <torch/headeronly/version.h>
 
-#include <cstdlib>
 #include <string>
-#include <system_error>
 
 #include "core/error.h"
 #include "core/version.h"
+#include "device/module_library.h"
 
 namespace dtrain {
 namespace {
-
-constexpr const char* kModule = "libdtrain_cuda.so";
 
 using OpenFunction = Accelerator* (*)(int, const AcceleratorOptions&);
 
@@ -52,14 +49,7 @@ OpenFunction load() {
 }  // namespace
 
 std::optional<std::filesystem::path> find_cuda_module() {
-  if (const char* path = std::getenv("DTRAIN_CUDA_MODULE"); path != nullptr && *path != '\0') return path;
-  std::error_code no_proc;  // in which case nobody knows where the program is
-  const std::filesystem::path own = std::filesystem::read_symlink("/proc/self/exe", no_proc).parent_path();
-  if (no_proc) return std::nullopt;
-  for (const auto& folder : {own, own / "../lib/dtrain"}) {
-    if (std::filesystem::exists(folder / kModule)) return folder / kModule;
-  }
-  return std::nullopt;
+  return find_module_library("DTRAIN_CUDA_MODULE", "libdtrain_cuda.so");
 }
 
 std::shared_ptr<Accelerator> open_cuda(int index, const AcceleratorOptions& options) {

@@ -54,15 +54,24 @@ std::string timing(const RunStartEvent& start) {
                      start.skipped_steps == 1 ? "one" : show_count(start.skipped_steps));
 }
 
+std::string note(const std::string& text, const ConsoleOptions& options) {
+  const std::string lines = wrapped("NOTE: " + text, width_of(options), 2);
+  return (options.colour ? kYellow + lines + kPlain : lines) + "\n";
+}
+
 }  // namespace
 
-std::string fallback_note(const RunStartEvent& start, const ConsoleOptions& options) {
-  if (!start.dataset_requested) return "";
-  const std::string text = fmt::format(
-      "NOTE: dataset {} was not found; this run uses the fallback {}, and its numbers are not those of {}",
-      show_text(start.dataset_requested), show_text(start.dataset), show_text(start.dataset_requested));
-  const std::string lines = wrapped(text, width_of(options), 2);
-  return (options.colour ? kYellow + lines + kPlain : lines) + "\n";
+std::string fallback_notes(const RunStartEvent& start, const ConsoleOptions& options) {
+  std::string notes;
+  if (start.dataset_requested)
+    notes += note(
+        fmt::format(
+            "dataset {} was not found; this run uses the fallback {}, and its numbers are not those of {}",
+            show_text(start.dataset_requested), show_text(start.dataset), show_text(start.dataset_requested)),
+        options);
+  if (start.strategy_fallback)
+    notes += note("mirrored takes the place of tpu: " + printable(*start.strategy_fallback, 1000), options);
+  return notes;
 }
 
 std::string start_banner(const RunStartEvent& start, const ConsoleOptions& options) {
@@ -92,7 +101,7 @@ std::string start_banner(const RunStartEvent& start, const ConsoleOptions& optio
           fmt::format("{}, {} training{} and {} test examples{}", show_text(start.dataset),
                       show_count(start.train_examples), validation, show_count(start.test_examples), bad));
   add_row("source", show_text(start.dataset_source));
-  block += fallback_note(start, options);
+  block += fallback_notes(start, options);
   add_row("model", fmt::format("{} parameters, {}", show_count(start.parameters), show_text(start.dtype)));
   if (start.execution) {
     const auto& reason = start.execution_reason;

@@ -11,8 +11,8 @@ namespace dtrain {
 // The lines of text for a run_start event.
 std::string start_banner(const RunStartEvent& start, const ConsoleOptions& options);
 
-// One line that says that a fallback dataset is used in place of the requested one; empty if it is not.
-std::string fallback_note(const RunStartEvent& start, const ConsoleOptions& options);
+// A note for each fallback: a dataset in place of the one asked for, mirrored in place of tpu. Empty: none.
+std::string fallback_notes(const RunStartEvent& start, const ConsoleOptions& options);
 
 // "PHASE 1 of 2 (head): trains 5,130 of 11,181,642 parameters, learning rate 0.001 (no scaling)"
 std::string phase_line(const PhaseEvent& event);

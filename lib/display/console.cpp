@@ -121,7 +121,7 @@ void Console::on_run_start(const RunStartEvent& event) {
   training_ = true;
   headed_ = false;
   if (options_.quiet) {
-    if (!noted_) print(fallback_note(event, options_));
+    if (!noted_) print(fallback_notes(event, options_));
     noted_ = true;
     return;
   }

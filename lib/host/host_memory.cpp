@@ -39,6 +39,12 @@ std::optional<fs::path> memory_cgroup(const fs::path& root) {
   return std::nullopt;
 }
 
+std::optional<int64_t> limit_of(__rlimit_resource_t resource) {
+  rlimit limit{};
+  if (::getrlimit(resource, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
+  return static_cast<int64_t>(limit.rlim_cur);
+}
+
 }  // namespace
 
 int64_t memory_for_all(const fs::path& root) {
@@ -53,11 +59,8 @@ int64_t memory_for_all(const fs::path& root) {
   return least;
 }
 
-std::optional<int64_t> address_space_limit() {
-  rlimit limit{};
-  if (::getrlimit(RLIMIT_AS, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return std::nullopt;
-  return static_cast<int64_t>(limit.rlim_cur);
-}
+std::optional<int64_t> address_space_limit() { return limit_of(RLIMIT_AS); }
+std::optional<int64_t> data_limit() { return limit_of(RLIMIT_DATA); }
 
 MemoryInUse memory_in_use() {
   std::ifstream file("/proc/self/statm");

@@ -13,6 +13,8 @@ int64_t memory_for_all(const std::filesystem::path& root = "/");
 
 // How many bytes of address space this process may have (ulimit -v); nullopt: unlimited.
 std::optional<int64_t> address_space_limit();
+// How many bytes of its own it may have (ulimit -d); nullopt: unlimited.
+std::optional<int64_t> data_limit();
 
 // The memory that this process uses now, in bytes.
 struct MemoryInUse {

@@ -29,6 +29,13 @@ int required_number(const char* name, int64_t lowest, int64_t highest) {
   return static_cast<int>(*number);
 }
 
+// What starts the pods of a job, such as Kubeflow's PyTorchJob, knows nothing of processes inside them: it
+// counts pods.
+bool is_one_process_of_a_pod() {
+  return environment_text("KUBERNETES_SERVICE_HOST") && !environment_text("LOCAL_RANK") &&
+         !environment_text("LOCAL_WORLD_SIZE");
+}
+
 void read_master(Identity& identity) {
   const auto master = environment_host("MASTER_ADDR");
   if (!master) fail_missing("MASTER_ADDR");
@@ -69,8 +76,11 @@ std::optional<Identity> identity_from_environment() {
   Identity identity;
   identity.world_size = required_number("WORLD_SIZE", 1, kMaxWorldSize);
   identity.rank = required_number("RANK", 0, kMaxWorldSize - 1);
-  identity.local_world_size = required_number("LOCAL_WORLD_SIZE", 1, kMaxWorldSize);
-  identity.local_rank = required_number("LOCAL_RANK", 0, kMaxWorldSize - 1);
+  const bool is_pod = is_one_process_of_a_pod();
+  if (!is_pod) {
+    identity.local_world_size = required_number("LOCAL_WORLD_SIZE", 1, kMaxWorldSize);
+    identity.local_rank = required_number("LOCAL_RANK", 0, kMaxWorldSize - 1);
+  }
   check_below("RANK", identity.rank, "WORLD_SIZE", identity.world_size);
   check_below("LOCAL_RANK", identity.local_rank, "LOCAL_WORLD_SIZE", identity.local_world_size);
   if (identity.local_world_size > identity.world_size) {
@@ -93,6 +103,8 @@ std::optional<Identity> identity_from_environment() {
     identity.hosts = static_cast<int>(environment_number("DTRAIN_HOSTS", 1, kMaxWorldSize).value_or(1));
     check_below("DTRAIN_HOST_INDEX", identity.host, "DTRAIN_HOSTS", identity.hosts);
     identity.restart = static_cast<int>(environment_number("DTRAIN_RESTART", 0, kMostRestarts).value_or(0));
+  } else if (is_pod) {
+    identity.source = "Kubernetes";
   } else {
     identity.source = environment_text("TORCHELASTIC_RUN_ID") ? "torchrun" : "environment";
   }

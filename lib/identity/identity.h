@@ -21,7 +21,7 @@ struct Identity {
   // there is no store at the master's address and port.
   std::string local_store = {};
   bool agent_store = false;  // torchrun's agent or our supervisor serves a store at the master's port
-  std::string source;        // "dtrain", "torchrun", "environment", "Open MPI", "PMI", "Slurm"
+  std::string source;        // "dtrain", "torchrun", "Kubernetes", "environment", "Open MPI", "PMI", "Slurm"
 
   // The address to which the sockets of this job on this host are bound, and the addresses of all its hosts:
   // only these may connect. `members` is empty on one host, where loopback already keeps others out.
@@ -39,7 +39,9 @@ struct Identity {
 // supervisor: DTRAIN_STORE (in place of MASTER_ADDR and MASTER_PORT), DTRAIN_ADDRESS, DTRAIN_MEMBERS,
 // DTRAIN_HOST_INDEX, DTRAIN_HOSTS and DTRAIN_RESTART. Returns nullopt if neither RANK nor WORLD_SIZE is set.
 // If a variable is missing, malformed or contradicts another, throws an Error(kUsage) that names it.
-// TORCHELASTIC_USE_AGENT_STORE=True means that torchrun's agent serves a store.
+// TORCHELASTIC_USE_AGENT_STORE=True means that torchrun's agent serves a store. In a pod of Kubernetes
+// (KUBERNETES_SERVICE_HOST is set) LOCAL_RANK and LOCAL_WORLD_SIZE may both be missing: the pod has one
+// process.
 std::optional<Identity> identity_from_environment();
 
 // The environment variables from which identity_from_environment() reads this identity; a supervisor serves

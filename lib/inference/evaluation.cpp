@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "data/pixel_statistics.h"
+#include "kinds/strategies.h"
 #include "loader/batches.h"
 #include "models/variables.h"
 #include "objective/evaluated_outputs.h"
@@ -59,6 +60,8 @@ JobPlan job_of_checkpoint(const std::filesystem::path& checkpoint, const Overrid
   if (measures_pixels(loaded.spec.data))
     loaded.problems.push_back(loaded.problem_at(
         "data.image", "a trained model keeps the numbers that were measured for it; leave out `measured`"));
+  // The processor evaluates: it takes no TPU and no plugin.
+  if (strategy_traits(loaded.spec.strategy.kind).one_process) loaded.spec.strategy = StrategySpec();
   JobPlan job = plan_job(loaded, look);
   if (loaded.ok()) require_model_of(job, checkpoint);
   return job;

@@ -14,16 +14,6 @@ namespace {
   throw Error(ExitCode::kUsage, "the job cannot go on without the lost hosts: " + why);
 }
 
-// The least number of micro-batches a step with which `replicas` share the global batch evenly and none of
-// them is larger than before; 0 when there is none.
-int64_t accumulation(const BatchPlan& before, int64_t replicas) {
-  for (int64_t steps = before.accumulate_steps; replicas * steps <= before.global; ++steps) {
-    const int64_t parts = replicas * steps;
-    if (before.global % parts == 0 && before.global / parts <= before.per_replica) return steps;
-  }
-  return 0;
-}
-
 }  // namespace
 
 JobPlan with_fewer_hosts(const JobPlan& job, const std::vector<std::string>& hosts, size_t hosts_before) {
@@ -38,14 +28,14 @@ JobPlan with_fewer_hosts(const JobPlan& job, const std::vector<std::string>& hos
   if (replicas < *job.spec.restarts.min_replicas)
     refuse(fmt::format("{} would be left, and restarts.min_replicas is {}", counted(replicas, "replica"),
                        *job.spec.restarts.min_replicas));
-  const int64_t accumulate_steps = accumulation(run.batch, replicas);
-  if (accumulate_steps == 0)
+  if (run.batch.global % replicas != 0)
     refuse(fmt::format("{} replicas cannot share the global batch of {} evenly", replicas, run.batch.global));
+  // No micro-batch is larger than before: each replica accumulates more of them.
   std::vector<std::string> overrides = {fmt::format("strategy.replicas={}", replicas),
                                         fmt::format("batch.global={}", run.batch.global),
-                                        fmt::format("batch.accumulate_steps={}", accumulate_steps)};
+                                        fmt::format("batch.per_replica={}", run.batch.per_replica)};
   if (!job.spec.hosts.empty()) overrides.push_back(fmt::format("hosts=[{}]", join(hosts)));
-  LoadedSpec loaded = parse_spec(print_spec(job.spec), "the job's spec", overrides);
+  LoadedSpec loaded = parse_spec(print_spec(job.spec), "the job's spec", {overrides, {"batch"}});
   JobPlan fewer;
   if (loaded.ok()) fewer = plan_job(loaded, job.data, {.hosts = count, .by = "the list of hosts left"});
   if (!loaded.ok()) refuse(loaded.problems.front().to_string());

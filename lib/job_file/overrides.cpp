@@ -74,7 +74,7 @@ const std::vector<std::vector<std::string>> kAlternatives = {
     {"checkpoint.every_epochs", "checkpoint.every_steps", "checkpoint.every_minutes"},
 };
 
-// Removes the alternatives to the field at `path` from its section.
+// Removes the alternatives to the field at `path`, which the file does not have, from its section.
 void drop_alternatives(YamlNode& section, const std::string& path) {
   const std::string prefix = path.substr(0, path.rfind('.') + 1);
   for (const auto& ways : kAlternatives) {
@@ -153,8 +153,11 @@ std::string set_at(YamlNode& root, const std::string& path, YamlNode value) {
   const size_t dot = path.rfind('.');
   YamlNode* const section = section_at(root, dot == std::string::npos ? "" : path.substr(0, dot));
   if (!section) return "";
-  set_entry(*section, path.substr(dot == std::string::npos ? 0 : dot + 1), std::move(value));
-  drop_alternatives(*section, path);
+  const std::string name = path.substr(dot == std::string::npos ? 0 : dot + 1);
+  const bool is_auto = value.kind == YamlNode::Kind::kScalar && value.text == "auto";  // no way by itself
+  const bool is_new = find_entry(*section, name) == nullptr;
+  set_entry(*section, name, std::move(value));
+  if (is_new && !is_auto) drop_alternatives(*section, path);
   return "";
 }
 

@@ -12,6 +12,7 @@
 
 #include "core/text.h"
 #include "job_file/rule_base.h"
+#include "job_file/tpu_rules.h"
 #include "job_file/training_rules.h"
 #include "kinds/models.h"
 #include "kinds/strategies.h"
@@ -104,10 +105,15 @@ class Rules : private RuleBase {
 
   void check_batch() {
     const BatchSpec& batch = spec_.batch;
-    if (is_written("batch.per_replica") && is_written("batch.global")) {
-      add("batch.global", "give batch.global or batch.per_replica, not both");
-      return;
-    }
+    const bool both = is_written("batch.per_replica") && is_written("batch.global");
+    const bool is_auto = usable("batch.per_replica") && batch.per_replica == kLargestThatFits;
+    if (both && is_written("batch.accumulate_steps"))
+      add("batch.accumulate_steps",
+          "follows from batch.global and batch.per_replica: leave it or one of them out");
+    if (is_auto && !both)
+      add("batch.per_replica", "auto needs batch.global, which stays as it is however many examples fit");
+    if (is_auto && !spec_.hosts.empty())
+      add("batch.per_replica", "auto measures one host; write a number for a job of several");
     if (!is_written("batch.per_replica") && !is_written("batch.global")) {
       if (!has_problem("batch"))
         add("batch", "missing; give batch.per_replica or batch.global, such as per_replica: 64");
@@ -120,17 +126,18 @@ class Rules : private RuleBase {
     const bool served = strategy_is([](const StrategyTraits& traits) { return !traits.is_synchronous; });
     const int64_t replicas =
         served ? spec_.strategy.workers : spec_.strategy.replicas.value_or(lists_devices() ? devices : 1);
-    const int64_t parts = replicas * batch.accumulate_steps;
+    const int64_t accumulated = batch.accumulate_steps.value_or(1);
+    const int64_t parts = replicas * accumulated;
     if (usable("batch.global") && *batch.global % parts != 0) {
       add("batch.global",
           fmt::format(
               "{} is not a multiple of {}, the replicas times accumulate_steps; or use batch.per_replica",
               *batch.global, parts));
     }
-    if (usable("batch.per_replica") && *batch.per_replica * parts > kMaxGlobalBatch) {
+    if (usable("batch.per_replica") && !both && *batch.per_replica * parts > kMaxGlobalBatch) {
       add("batch.per_replica",
           fmt::format("makes a global batch of {} x {} replicas x {} accumulated; at most {}",
-                      *batch.per_replica, replicas, batch.accumulate_steps, kMaxGlobalBatch));
+                      *batch.per_replica, replicas, accumulated, kMaxGlobalBatch));
     }
   }
 
@@ -408,8 +415,10 @@ class Rules : private RuleBase {
 void check_rules(LoadedSpec& loaded) {
   Rules rules(loaded);
   TrainingRules of_training(loaded);
+  TpuRules of_tpus(loaded);
   rules.check();
   of_training.check();
+  of_tpus.check();
 }
 
 }  // namespace dtrain

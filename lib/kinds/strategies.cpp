@@ -12,7 +12,7 @@ const std::vector<StrategyTraits>& table() {
       {.kind = "multi_worker_mirrored", .spans_hosts = true},
       {.kind = "central_storage", .runs_on_gpus = false, .shares_variables = true},
       {.kind = "parameter_server", .is_synchronous = false, .spans_hosts = true, .runs_on_gpus = false},
-      {.kind = "tpu", .is_built = false},
+      {.kind = "tpu", .one_process = true, .runs_on_gpus = false},
   };
   return all;
 }
@@ -29,15 +29,7 @@ const StrategyTraits& strategy_traits(const std::string& kind) {
 std::vector<std::string> strategies_where(const std::function<bool(const StrategyTraits&)>& holds) {
   std::vector<std::string> names;
   for (const StrategyTraits& traits : table()) {
-    if (traits.is_built && holds(traits)) names.push_back(traits.kind);
-  }
-  return names;
-}
-
-std::vector<std::string> planned_strategies() {
-  std::vector<std::string> names;
-  for (const StrategyTraits& traits : table()) {
-    if (!traits.is_built) names.push_back(traits.kind);
+    if (holds(traits)) names.push_back(traits.kind);
   }
   return names;
 }

@@ -8,9 +8,9 @@
 namespace dtrain {
 
 struct StrategyTraits {
-  std::string kind;      // strategy.kind
-  bool is_built = true;  // false: planned
+  std::string kind;  // strategy.kind
   bool has_one_replica = false;
+  bool one_process = false;       // all replicas are computed by one process, on devices that a plugin drives
   bool is_synchronous = true;     // replicas make each update together; otherwise servers hold the variables
   bool spans_hosts = false;       // replicas may be on several hosts
   bool runs_on_gpus = true;       // the variables are on the devices where replicas compute
@@ -20,9 +20,7 @@ struct StrategyTraits {
 // Throws Error(kBug) if the name is not in the table, because specs are checked before.
 const StrategyTraits& strategy_traits(const std::string& kind);
 
-// The names of the strategies that are built and for which `holds` returns true.
+// The names of the strategies for which `holds` returns true.
 std::vector<std::string> strategies_where(const std::function<bool(const StrategyTraits&)>& holds);
-// The names of the planned strategies.
-std::vector<std::string> planned_strategies();
 
 }  // namespace dtrain

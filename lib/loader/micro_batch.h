@@ -40,6 +40,8 @@ class MicroBatch {
 
   int64_t size() const { return rows_.defined() ? rows_.size(0) : stored_.size(); }
   Batch assemble() const;
+  // What assemble() makes a batch of, if that is not rows of something larger.
+  const Batch& stored() const { return stored_; }
 
   // copy() makes a micro-batch of the same kind and size; the part that changes from step to step has its own
   // memory. copy_from() fills that memory.

@@ -91,6 +91,7 @@ struct RunStartEvent : EventHead {
   std::optional<std::string> name;
   std::optional<std::string> folder;
   std::optional<std::string> strategy;
+  std::optional<std::string> strategy_fallback;
   std::optional<int64_t> replicas;
   std::optional<std::vector<std::string>> devices;
   std::optional<int64_t> servers;

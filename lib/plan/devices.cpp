@@ -21,6 +21,10 @@ bool is_gpu(const std::string& device) { return device.rfind(kGpu, 0) == 0; }
 // "cuda:1" -> 1
 int number_of(const std::string& gpu) { return std::stoi(gpu.substr(kGpu.size() + 1)); }
 
+constexpr const char* kTpuPrefix = "tpu:";
+
+bool computes_on_tpus(const StrategySpec& strategy) { return strategy_traits(strategy.kind).one_process; }
+
 std::string gpu_name(int64_t number) { return fmt::format("{}:{}", kGpu, number); }
 
 // Whether the strategy's variables are on the devices where the replicas compute.
@@ -32,6 +36,10 @@ bool runs_on_gpus(const StrategySpec& strategy) {
 
 HostDevices find_devices(const StrategySpec& strategy) {
   HostDevices host;
+  if (computes_on_tpus(strategy)) {
+    host.tpus = survey_tpus(strategy.plugin);
+    return host;
+  }
   if (strategy.devices.front() == "cpu") return host;
   host.survey = survey_gpus();
   host.has_module = find_cuda_module().has_value();
@@ -52,7 +60,9 @@ std::vector<std::string> assign_devices(const StrategySpec& strategy, int64_t re
   const auto gpus = static_cast<int64_t>(host.survey.gpus.size());
   std::vector<std::string> devices;
   for (int64_t replica = 0; replica < replicas; ++replica) {
-    if (word == kGpu) {
+    if (computes_on_tpus(strategy)) {
+      devices.push_back(kTpuPrefix + std::to_string(replica));
+    } else if (word == kGpu) {
       devices.push_back(gpu_name(replica % std::max<int64_t>(gpus, 1)));
     } else if (word == "auto") {
       devices.push_back(gpus_for(strategy, host).value_or(0) >= replicas ? gpu_name(replica) : "cpu");
@@ -68,7 +78,25 @@ std::string automatic_communication(const std::vector<std::string>& devices) {
   return std::set<std::string>(devices.begin(), devices.end()).size() == devices.size() ? "nccl" : "gloo";
 }
 
+namespace {
+
+void require_tpus(int64_t count, const TpuSurvey& tpus) {
+  if (tpus.devices == 0)
+    throw Error(
+        ExitCode::kUsage,
+        fmt::format("strategy.kind: tpu cannot be used: {} (strategy.fallback: true trains with mirrored "
+                    "instead)",
+                    tpus.none_why));
+  if (count > tpus.devices)
+    throw Error(ExitCode::kUsage,
+                fmt::format("strategy.replicas is {}, and {} has {} here; use as many, or auto", count,
+                            tpus.plugin, counted(tpus.devices, "device")));
+}
+
+}  // namespace
+
 void require_devices(const std::vector<std::string>& devices, const HostDevices& host) {
+  if (devices.front().rfind(kTpuPrefix, 0) == 0) return require_tpus(std::ssize(devices), host.tpus);
   for (const std::string& device : devices) {
     if (!is_gpu(device)) continue;
     const std::vector<Gpu>& gpus = host.survey.gpus;

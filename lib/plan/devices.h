@@ -8,25 +8,27 @@
 #include <vector>
 
 #include "device/accelerator.h"
+#include "device/tpu.h"
 #include "host/gpus.h"
 #include "spec/spec.h"
 
 namespace dtrain {
 
-// The GPUs of this host, and whether dtrain can use them.
+// The GPUs or the TPUs of this host, and whether dtrain can use them.
 struct HostDevices {
   GpuSurvey survey;
   bool has_module = false;  // dtrain's CUDA module; without it no GPU can be used
+  TpuSurvey tpus;
 };
 
-// Looks for GPUs only if `strategy` may use them.
+// Looks only for what `strategy` may use.
 HostDevices find_devices(const StrategySpec& strategy);
 
 // The default number of replicas that a host trains on GPUs; nullopt if it uses no GPU.
 std::optional<int64_t> gpus_for(const StrategySpec& strategy, const HostDevices& host);
 
-// The device of each of `replicas` replicas of this host, by local rank: "cpu", "cuda:1". `auto` means GPUs
-// if each replica gets its own. Does not require that the GPUs exist: planning needs none.
+// The device of each of `replicas` replicas of this host, by local rank: "cpu", "cuda:1", "tpu:0". `auto`
+// means GPUs if each replica gets its own. Does not require that the GPUs exist: planning needs none.
 std::vector<std::string> assign_devices(const StrategySpec& strategy, int64_t replicas,
                                         const HostDevices& host);
 
@@ -34,11 +36,12 @@ std::vector<std::string> assign_devices(const StrategySpec& strategy, int64_t re
 // some share one, "auto" on the CPU.
 std::string automatic_communication(const std::vector<std::string>& devices);
 
-// Throws Error(kUsage) with the reason if one of the devices is a GPU that this host or this build cannot
-// use.
+// Throws Error(kUsage) with the reason if one of the devices is a GPU or a TPU that this host or this build
+// cannot use.
 void require_devices(const std::vector<std::string>& devices, const HostDevices& host);
 
-// The accelerator for a replica on `device`; null on the CPU. Throws like open_cuda().
+// The accelerator for a replica on `device`; null on the CPU and for TPUs, which the strategy drives itself.
+// Throws like open_cuda().
 std::shared_ptr<Accelerator> open_device(const std::string& device, const CudaSpec& options);
 
 }  // namespace dtrain

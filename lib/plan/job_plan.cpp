@@ -18,6 +18,7 @@
 #include "plan/devices.h"
 #include "spec/field_error.h"
 #include "spec/fields.h"
+#include "stablehlo/program.h"
 
 namespace dtrain {
 namespace {
@@ -32,7 +33,13 @@ void check_started(LoadedSpec& loaded, const Launched& launched) {
     loaded.problems.push_back(loaded.problem_at(path, text));
   };
   const StrategyTraits& traits = strategy_traits(strategy.kind);
-  if (!traits.is_synchronous) {
+  if (traits.one_process) {
+    if (started == 1) return;
+    add("strategy.kind",
+        fmt::format("{} drives all devices of a host from one process, but {} started {}; use no "
+                    "launcher",
+                    strategy.kind, launched.by, started));
+  } else if (!traits.is_synchronous) {
     if (started == strategy.workers + strategy.servers) return;
     add("strategy.workers",
         fmt::format("{} workers and {} servers are {} processes, but {} started {}", strategy.workers,
@@ -93,6 +100,11 @@ struct ReplicaCount {
 
 ReplicaCount resolve_replicas(LoadedSpec& loaded, const Launched& launched, const HostDevices& host) {
   const StrategySpec& strategy = loaded.spec.strategy;
+  if (strategy_traits(strategy.kind).one_process) {
+    if (launched.replicas) check_started(loaded, launched);
+    const int64_t devices = strategy.replicas.value_or(std::max<int64_t>(host.tpus.devices, 1));
+    return {devices, devices};
+  }
   if (launched.replicas) {
     check_started(loaded, launched);
     const int64_t here = launched.here.value_or(*launched.replicas);
@@ -230,6 +242,22 @@ LayerPlan resolve_model(LoadedSpec& loaded, const DatasetInfo& data) {
   return plan;
 }
 
+// The default strategy takes the place of tpu, with as many replicas.
+void fall_back(StrategySpec& strategy) {
+  strategy.kind = "mirrored";
+  strategy.plugin.reset();
+  strategy.fallback = false;
+}
+
+void check_lowering(LoadedSpec& loaded, const JobPlan& plan) {
+  if (!plan.model.problems.empty()) return;
+  const std::string reason = reason_not_to_lower(plan.model, plan.spec.train);
+  if (!reason.empty())
+    loaded.problems.push_back(loaded.problem_at(
+        "strategy.kind",
+        fmt::format("{} has no program for {}; use mirrored", plan.spec.strategy.kind, reason)));
+}
+
 // `placed` has the devices of the replicas and the model.
 RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const JobPlan& placed, RunKind kind,
                     const std::string& strategy, int64_t replicas, int64_t threads) {
@@ -239,6 +267,7 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const JobPlan& 
   plan.kind = kind;
   plan.strategy = strategy;
   plan.replicas = replicas;
+  plan.one_process = strategy_traits(strategy).one_process;
   plan.threads_per_replica = threads;
   plan.evaluates = traits_of(kind).trains && data.evaluated_examples() > 0;
   try {
@@ -247,6 +276,13 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const JobPlan& 
     loaded.problems.push_back(loaded.problem_at(error.field(), error.text()));
     return plan;
   }
+  if (plan.one_process && plan.batch.accumulate_steps > 1)
+    loaded.problems.push_back(loaded.problem_at(
+        "batch.per_replica",
+        fmt::format(
+            "{} computes a device's share of a batch in one pass, and the {} run would make {} with {}; "
+            "leave it out",
+            strategy, plan.name(), plan.batch.accumulate_steps, counted(replicas, "device"))));
   if (!strategy_traits(strategy).is_synchronous) {
     plan.servers = spec.strategy.servers;
     plan.worker_restarts = spec.strategy.restart_workers;
@@ -326,6 +362,13 @@ double RunPlan::learning_rate_at(int64_t step) const {
 
 JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& launched) {
   JobPlan plan;
+  HostDevices host = find_devices(loaded.spec.strategy);
+  plan.plugin = host.tpus.plugin;
+  if (loaded.spec.strategy.fallback && host.tpus.devices == 0) {
+    plan.fallback = host.tpus.none_why;
+    fall_back(loaded.spec.strategy);
+    host = find_devices(loaded.spec.strategy);
+  }
   plan.spec = loaded.spec;
   plan.data = data;
   // So that the model of a checkpoint does not depend on other files. Those of tables are kept beside the
@@ -346,7 +389,6 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
   BestCheckpointSpec& best = plan.spec.checkpoint.best;
   if (early.restore_best && !best.metric) best.metric = early.metric;
   StrategySpec& strategy = plan.spec.strategy;
-  const HostDevices host = find_devices(strategy);
   const ReplicaCount count = resolve_replicas(loaded, launched, host);
   strategy.replicas = count.total;
   plan.devices = assign_devices(strategy, count.here, host);
@@ -357,8 +399,10 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
         "train.step", fmt::format("compiled steps run on processors, and these replicas are on {}; leave it "
                                   "out: cuda.graphs records the steps of a GPU",
                                   join(plan.devices))));
+  const bool one_process = strategy_traits(strategy.kind).one_process;
+  if (one_process) check_lowering(loaded, plan);
   if (!strategy.threads_per_replica)
-    strategy.threads_per_replica = std::max<int64_t>(1, available_cores() / count.here);
+    strategy.threads_per_replica = std::max<int64_t>(1, available_cores() / (one_process ? 1 : count.here));
   const auto add_run = [&](RunKind kind, const std::string& how, int64_t replicas) {
     plan.runs.push_back(resolve_run(loaded, data, plan, kind, how, replicas, *strategy.threads_per_replica));
   };
@@ -366,10 +410,11 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
   // once.
   add_run(RunKind::kDistributed, strategy.kind, *strategy.replicas);
   if (loaded.ok() && plan.spec.compare.baseline != "none") {
-    add_run(RunKind::kBaseline, plan.spec.compare.baseline, 1);
+    // With one_device a job on TPUs is compared with one of them.
+    add_run(RunKind::kBaseline, one_process ? strategy.kind : plan.spec.compare.baseline, 1);
     // The cost of the strategy itself is measured in one process, where it has nothing to distribute.
     const bool trains = plan.runs.front().total_steps > 0;
-    if (trains && *strategy.replicas > 1 && strategy_traits(strategy.kind).is_synchronous)
+    if (trains && *strategy.replicas > 1 && strategy_traits(strategy.kind).is_synchronous && !one_process)
       add_run(RunKind::kOverhead, strategy.kind, 1);
   }
   std::rotate(plan.runs.begin(), plan.runs.begin() + 1, plan.runs.end());

@@ -21,7 +21,8 @@ constexpr int64_t kOverheadSteps = 200;  // for each of the two measurements of 
 struct RunPlan {
   RunKind kind = RunKind::kDistributed;
   std::string strategy;
-  int64_t replicas = 1;         // processes that train
+  int64_t replicas = 1;         // that train; each a process, or with `one_process` a device
+  bool one_process = false;     // computes all replicas
   int64_t worker_restarts = 0;  // how often a dead worker is started again
   int64_t servers = 0;          // processes that hold variables; if any, training is asynchronous
   int64_t threads_per_replica = 1;
@@ -34,7 +35,8 @@ struct RunPlan {
 
   const std::string& name() const { return name_of(kind); }
   const RunTraits& traits() const { return traits_of(kind); }
-  int64_t processes() const { return replicas + servers; }
+  int64_t training_processes() const { return one_process ? 1 : replicas; }
+  int64_t processes() const { return training_processes() + servers; }
   // The ranks on host `host` of `hosts`, in order, divided as evenly as possible.
   Range ranks_on(int64_t host, int64_t hosts) const { return share_of({0, processes()}, host, hosts); }
   bool is_asynchronous() const { return servers > 0; }
@@ -48,7 +50,9 @@ struct JobPlan {
   DatasetInfo data;
   LayerPlan model;
   int64_t bytes_per_parameter = 4;
-  std::vector<std::string> devices;  // of the replicas of this host, by local rank: "cpu", "cuda:1"
+  std::vector<std::string> devices;  // of the replicas of this host, by local rank: "cpu", "cuda:1", "tpu:0"
+  std::string plugin;                // of tpu: the library that drives the devices; empty: none was found
+  std::string fallback;              // why mirrored takes the place of tpu; empty: it does not
   std::string communication;         // the spec's choice, or what auto means on these devices
   bool spans_hosts = false;          // the distributed run's replicas are on several hosts
   std::vector<RunPlan> runs;         // in the order of execution; the distributed run is last

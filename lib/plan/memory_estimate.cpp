@@ -31,7 +31,7 @@ int64_t remembered(const TrainSpec& train) {
 
 bool shares_memory(const JobPlan& job, const RunPlan& run) {
   const bool on_one_host = job.communication == "shared_memory" || job.communication == "auto";
-  return run.replicas > 1 && !run.is_asynchronous() && on_one_host && job.spec.hosts.size() < 2;
+  return run.training_processes() > 1 && !run.is_asynchronous() && on_one_host && job.spec.hosts.size() < 2;
 }
 
 // Pictures are read when they are needed, or shared by the replicas of a host.
@@ -119,8 +119,7 @@ std::string memory_advice(const JobPlan& job, const RunPlan& run, const MemoryIn
     fits = std::min(fits, largest_batch(estimate, *limit, own + at_start.address_space));
   if (fits == 0) return text + "; not even a batch of 1 fits here: use a smaller model or fewer replicas";
   if (fits >= batch) return text + ", which should fit: others use the memory, too";
-  int64_t steps = (batch + fits - 1) / fits;
-  while (batch % steps != 0) ++steps;
+  const int64_t steps = fewest_passes(batch, fits);
   text += fmt::format(
       "; {} examples fit here: for the same update use --set batch.per_replica={} --set "
       "batch.accumulate_steps={}",

@@ -62,6 +62,7 @@ ordered_json run_to_json(const RunPlan& run) {
   return {{"run", run.name()},
           {"strategy", run.strategy},
           {"replicas", run.replicas},
+          {"one_process", run.one_process},
           {"servers", run.servers},
           {"worker_restarts", run.worker_restarts},
           {"threads_per_replica", run.threads_per_replica},
@@ -87,6 +88,7 @@ RunPlan run_from(const json& document, const JobPlan& job) {
   run.kind = kind_from(document.at("run").get<std::string>());
   document.at("strategy").get_to(run.strategy);
   document.at("replicas").get_to(run.replicas);
+  document.at("one_process").get_to(run.one_process);
   document.at("servers").get_to(run.servers);
   document.at("worker_restarts").get_to(run.worker_restarts);
   document.at("threads_per_replica").get_to(run.threads_per_replica);
@@ -117,6 +119,8 @@ JobPlan parse_plan(const json& document) {
   job.model = layers_of(job.spec, job.data);
   job.bytes_per_parameter = bytes_per_parameter(job.spec.model);
   document.at("devices").get_to(job.devices);
+  document.at("plugin").get_to(job.plugin);
+  document.at("fallback").get_to(job.fallback);
   document.at("communication").get_to(job.communication);
   document.at("spans_hosts").get_to(job.spans_hosts);
   document.at("cache").get_to(job.spec.data.resolved_cache);
@@ -136,6 +140,8 @@ ordered_json to_json(const JobPlan& job) {
           {"spec", print_spec(job.spec)},
           {"data", data_to_json(job.data)},
           {"devices", job.devices},
+          {"plugin", job.plugin},
+          {"fallback", job.fallback},
           {"communication", job.communication},
           {"spans_hosts", job.spans_hosts},
           {"cache", job.spec.data.resolved_cache},

@@ -1,5 +1,7 @@
 #include "plan/planned_step.h"
 
+#include <filesystem>
+
 #include "compiled/eligibility.h"
 #include "kernels/products.h"
 
@@ -21,6 +23,10 @@ PlannedStep planned_step(const JobPlan& job, const RunPlan& run) {
 
 PlannedStep planned_step(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
   const JobSpec& spec = job.spec;
+  if (run.one_process) {
+    const std::string plugin = std::filesystem::path(job.plugin).filename();
+    return {"stablehlo", plugin.empty() ? "no plugin was found" : "compiled by " + plugin};
+  }
   if (job.device_of(0) != "cpu") {
     if (!spec.cuda.graphs) return {"eager", "cuda.graphs: false"};
     if (job.communication == "gloo") return {"eager", "gloo cannot be recorded"};

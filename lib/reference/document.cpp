@@ -70,8 +70,8 @@ A new kind drops what the file has only for the old one, such as sgd's `momentum
 train.optimizer.kind=adam`, and a note on standard error names each field that is dropped. What contradicts itself
 within the file, or among several `--set`, is an error. `--unset path` removes a field or a section of the file.
 
-Setting `batch.global` replaces the file's `batch.per_replica`, and the other way round; so do the intervals of
-`checkpoint`. A field with a word such as `auto`, `all` or `none` is reset by that word.
+Setting `batch.global` replaces the file's `batch.per_replica`, and the other way round, unless the file has both; so
+do the intervals of `checkpoint`. A field with a word such as `auto`, `all` or `none` is reset by that word.
 
 ## Environment variables and paths
 

@@ -131,7 +131,7 @@ ordered_json section_schema(const std::string& section) {
   if (may_be_word(section))
     schema.update(
         {{"type", {"object", "string"}}, {"if", {{"type", "string"}}}, {"then", properties["kind"]}});
-  if (section == "batch") schema["oneOf"] = {{{"required", {"per_replica"}}}, {{"required", {"global"}}}};
+  if (section == "batch") schema["anyOf"] = {{{"required", {"per_replica"}}}, {{"required", {"global"}}}};
   return schema;
 }
 

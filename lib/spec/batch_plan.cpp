@@ -25,14 +25,24 @@ Range BatchPlan::step_range(int64_t step, int64_t examples) const {
   return {step * global, std::min((step + 1) * global, examples)};
 }
 
+int64_t fewest_passes(int64_t examples, int64_t at_most) {
+  int64_t passes = (examples + at_most - 1) / at_most;
+  while (examples % passes != 0) ++passes;
+  return passes;
+}
+
 BatchPlan resolve_batch(const JobSpec& spec, int64_t replicas) {
+  const BatchSpec& batch = spec.batch;
   BatchPlan plan;
   plan.replicas = replicas;
-  plan.accumulate_steps = spec.batch.accumulate_steps;
+  plan.accumulate_steps = batch.accumulate_steps.value_or(1);
+  const bool limited = batch.global && batch.per_replica.value_or(kLargestThatFits) != kLargestThatFits;
+  if (limited && *batch.global % replicas == 0)
+    plan.accumulate_steps = fewest_passes(*batch.global / replicas, *batch.per_replica);
   plan.drop_remainder = spec.data.drop_remainder;
   const int64_t parts = replicas * plan.accumulate_steps;
-  if (spec.batch.global) {
-    plan.global = *spec.batch.global;
+  if (batch.global) {
+    plan.global = *batch.global;
     if (plan.global % parts != 0) {
       throw FieldError(
           "batch.global",
@@ -42,7 +52,7 @@ BatchPlan resolve_batch(const JobSpec& spec, int64_t replicas) {
     }
     plan.per_replica = plan.global / parts;
   } else {
-    plan.per_replica = spec.batch.per_replica.value_or(32);
+    plan.per_replica = batch.per_replica.value_or(32);
     plan.global = plan.per_replica * parts;
   }
   return plan;

@@ -33,8 +33,12 @@ struct BatchPlan {
   Range step_range(int64_t step, int64_t examples) const;
 };
 
-// Resolves the spec's `batch` section for a number of replicas. Throws Error(kUsage) if batch.global cannot
-// be divided into equal micro-batches.
+// The fewest equal passes over `examples` with at most `at_most` examples each.
+int64_t fewest_passes(int64_t examples, int64_t at_most);
+
+// Resolves the spec's `batch` section for a number of replicas. With both `global` and `per_replica`, makes
+// the fewest equal micro-batches of at most `per_replica` examples; if that is kLargestThatFits, one. Throws
+// Error(kUsage) if batch.global cannot be divided into equal micro-batches.
 BatchPlan resolve_batch(const JobSpec& spec, int64_t replicas);
 
 }  // namespace dtrain

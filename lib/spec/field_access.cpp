@@ -19,8 +19,11 @@ bool contains(const std::vector<std::string>& words, const std::string& word) {
 
 template <class T>
 ordered_json value_json(const FieldInfo& field, const std::optional<T>& value) {
+  if constexpr (std::is_same_v<T, int64_t>) {
+    if (field.word_number && value == field.word_number) return field.word;
+  }
   if (value) return *value;
-  return field.word.empty() ? ordered_json() : ordered_json(field.word);
+  return field.word.empty() || field.word_number ? ordered_json() : ordered_json(field.word);
 }
 
 // A list of choices (devices) with one entry is written as a single word.

@@ -12,6 +12,11 @@ namespace {
 
 const Condition kReplicated{
     {"strategy.kind"}, strategies_where([](const StrategyTraits& traits) { return traits.is_synchronous; })};
+const Condition kExchanging{{"strategy.kind"}, strategies_where([](const StrategyTraits& traits) {
+                              return traits.is_synchronous && !traits.one_process;
+                            })};
+const Condition kTpu{{"strategy.kind"},
+                     strategies_where([](const StrategyTraits& traits) { return traits.one_process; })};
 const Condition kParameterServer{
     {"strategy.kind"}, strategies_where([](const StrategyTraits& traits) { return !traits.is_synchronous; })};
 const Condition kHidden{{"model.kind"}, {"mlp", "cnn"}};
@@ -84,8 +89,7 @@ const Choices kDevices{"device", {"auto", "cpu", "cuda"}};
 }  // namespace
 
 const Choices& strategy_kinds() {
-  static const Choices choices{"strategy", strategies_where([](const StrategyTraits&) { return true; }),
-                               planned_strategies()};
+  static const Choices choices{"strategy", strategies_where([](const StrategyTraits&) { return true; })};
   return choices;
 }
 
@@ -137,7 +141,8 @@ const Fields<JobSpec>& job_fields() {
 
       JOB(strategy.kind, .doc = "where variables live and how the replicas' gradients become one update",
           .choices = &strategy_kinds(), .common = true),
-      JOB(strategy.replicas, .doc = "processes that train, each with a copy of the model, on all hosts together",
+      JOB(strategy.replicas, .doc = "processes that train, each with a copy of the model, on all hosts together; of "
+          "tpu, devices",
           .bounds = between(1, 1024), .word = "auto", .when = kReplicated, .common = true),
       JOB(strategy.devices, .doc = "where replicas run: a word for all of them (cuda: each on a GPU of its own; "
           "auto: GPUs where they can be used, else cpu), or a list with one device for each replica of a host",
@@ -146,13 +151,13 @@ const Fields<JobSpec>& job_fields() {
           .bounds = between(1, 1024), .word = "auto"),
       JOB(strategy.communication, .doc = "how replicas exchange tensors: auto is shared_memory on one host, and nccl "
           "between GPUs; gloo goes through sockets, overlaps with the backward pass, and is what several hosts use",
-          .choices = &kCommunications, .when = kReplicated),
+          .choices = &kCommunications, .when = kExchanging),
       JOB(strategy.timeout_seconds, .doc = "how long replicas wait for each other before the job ends", .unit = "s",
           .bounds = above_zero_to(86400)),
       JOB(strategy.bucket_megabytes, .doc = "gradients are exchanged over gloo in buckets of about this size",
-          .unit = "MB", .bounds = above_zero_to(4096), .when = kReplicated),
+          .unit = "MB", .bounds = above_zero_to(4096), .when = kExchanging),
       JOB(strategy.compress, .doc = "the type in which gradients are sent between hosts, or through gloo: half the "
-          "bytes, and sums of that precision", .choices = &kCompressions, .when = kReplicated),
+          "bytes, and sums of that precision", .choices = &kCompressions, .when = kExchanging),
       JOB(strategy.workers, .doc = "processes that train, each on its own", .bounds = between(1, 1024),
           .when = kParameterServer, .required = true),
       JOB(strategy.servers, .doc = "processes that hold the variables and update them", .bounds = between(1, 1024),
@@ -166,6 +171,10 @@ const Fields<JobSpec>& job_fields() {
           .unit = "KiB", .bounds = between(1, 1 << 30), .when = kParameterServer),
       JOB(strategy.restart_workers, .doc = "how many times each worker is started again when it dies, except worker "
           "0, without which the job ends", .unit = "times", .bounds = between(0, 1000), .when = kParameterServer),
+      JOB(strategy.plugin, .doc = "the library that drives the TPUs, or other devices of [PJRT](tpu.md#plugins); auto: "
+          "$TPU_LIBRARY_PATH, else libtpu where it is usually installed", .word = "auto", .when = kTpu),
+      JOB(strategy.fallback, .doc = "where no TPU can be used, train with mirrored instead, and say so",
+          .when = kTpu),
 
       JOB(data.dataset, .doc = "the examples to train and evaluate on; arrays and csv are [your own "
           "numbers](tables.md); synthetic ones are for benchmarks",
@@ -246,12 +255,14 @@ const Fields<JobSpec>& job_fields() {
           "has nothing else to do; 0: none; auto: 2 of pictures without a cache, else none", .unit = "batches",
           .bounds = between(0, 1024), .word = "auto"),
 
-      JOB(batch.per_replica, .doc = "examples in one forward and backward pass of a replica; give this or `global`",
-          .unit = "examples", .bounds = between(1, 1e6), .otherwise = "from `global`", .common = true),
+      JOB(batch.per_replica, .doc = "examples in one forward and backward pass of a replica, with `global` at most; "
+          "give this or `global` or both; auto, with `global`: as many as fit into memory, "
+          "[measured](training.md#batches) when a run begins", .unit = "examples", .bounds = between(1, 1e6),
+          .word = "auto", .word_number = kLargestThatFits, .otherwise = "from `global`", .common = true),
       JOB(batch.global, .doc = "examples of one update over all replicas and accumulated passes; give this or "
-          "`per_replica`", .unit = "examples", .bounds = between(1, 1e9), .otherwise = "from `per_replica`"),
+          "`per_replica` or both", .unit = "examples", .bounds = between(1, 1e9), .otherwise = "from `per_replica`"),
       JOB(batch.accumulate_steps, .doc = "passes whose gradients are summed before one update", .unit = "passes",
-          .bounds = between(1, 10000)),
+          .bounds = between(1, 10000), .otherwise = "1; with `per_replica` and `global` as many as that takes"),
 
       JOB(model.kind, .doc = "mlp: dense layers; cnn: convolutions, then dense layers; layers: a list of your own; the "
           "others: [published networks](models.md)", .choices = &model_kinds(), .common = true),

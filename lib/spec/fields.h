@@ -17,9 +17,8 @@ namespace dtrain {
 
 // The names that a field accepts.
 struct Choices {
-  std::string noun;                       // "strategy", for messages
-  std::vector<std::string> built;         // accepted
-  std::vector<std::string> planned = {};  // known, but refused because they are not built yet
+  std::string noun;                // "strategy", for messages
+  std::vector<std::string> built;  // accepted
 };
 
 const Choices& strategy_kinds();
@@ -63,6 +62,8 @@ struct FieldInfo {
   ListLength length = {};    // for lists
   std::string pattern = {};  // for text: a regular expression that must match the whole text
   std::string word = {};     // for optional fields: the word for "not given"
+  // For optional integers: the word stands for this number, and "not given" has no word.
+  std::optional<int64_t> word_number = {};
   // For lists of numbers or texts: a single one may be written in place of a list with one entry.
   bool one_or_more = false;
   std::map<std::string, ChannelNumbers> named = {};  // for numbers of channels: words for some of them
@@ -128,7 +129,8 @@ const EntryList<Entry>& entry_list();
 template <class Spec>
 const Field<Spec>* find_field(const Fields<Spec>& fields, const std::string& path);
 
-// The field's value as JSON. nullopt becomes the field's word, or null if it has none.
+// The field's value as JSON. What the field's word stands for becomes the word, and nullopt without a word
+// null.
 template <class Spec>
 nlohmann::ordered_json to_json(const Field<Spec>& field, const Spec& spec);
 

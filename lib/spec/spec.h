@@ -25,6 +25,8 @@ struct StrategySpec {
   std::string staleness_learning_rate = "none";  // parameter_server: none | inverse
   int64_t min_shard_kib = 256;                   // parameter_server
   int64_t restart_workers = 0;                   // parameter_server: for each worker
+  std::optional<std::string> plugin;             // tpu; nullopt: auto, where libtpu usually is
+  bool fallback = false;                         // tpu: train with mirrored where there is none
 };
 
 // Settings for replicas on GPUs.
@@ -112,10 +114,12 @@ struct DataSpec {
   std::string saved_table = {};
 };
 
+constexpr int64_t kLargestThatFits = 0;  // batch.per_replica: auto
+
 struct BatchSpec {
   std::optional<int64_t> per_replica;
   std::optional<int64_t> global;
-  int64_t accumulate_steps = 1;
+  std::optional<int64_t> accumulate_steps;  // nullopt: 1, or what the other two make of it
 };
 
 // One layer. Only the fields that its kind uses may be written; layer_fields() in fields.h lists them.

@@ -51,8 +51,6 @@ std::string boolean_hint(std::string text) {
 }
 
 std::string unknown_choice(const Choices& choices, const std::string& text) {
-  if (is_one_of(choices.planned, text))
-    return fmt::format("{} '{}' is not built yet; built: {}", choices.noun, text, join(choices.built));
   return fmt::format("unknown {} {}; known: {}{}", choices.noun, in_quotes(text), join(choices.built),
                      did_you_mean(text, choices.built));
 }
@@ -217,6 +215,7 @@ template <class T>
 void ValueReader::read_optional(std::optional<T>& value) const {
   if (!field_.word.empty() && node_.complaint.empty() && expand_variables(node_.text).text == field_.word) {
     value = std::nullopt;
+    if constexpr (std::is_same_v<T, int64_t>) value = field_.word_number;
     return;
   }
   T given{};

@@ -6,6 +6,7 @@
 #include "strategy/mirrored.h"
 #include "strategy/one_device.h"
 #include "strategy/parameter_server.h"
+#include "strategy/tpu.h"
 
 namespace dtrain {
 namespace {
@@ -13,9 +14,12 @@ namespace {
 using Factory = std::unique_ptr<Strategy> (*)(StrategyParts);
 
 const std::vector<std::pair<std::string, Factory>> kStrategies = {
-    {"one_device", make_one_device},           {"mirrored", make_mirrored},
+    {"one_device", make_one_device},
+    {"mirrored", make_mirrored},
     {"multi_worker_mirrored", make_mirrored},  // over a group that spans hosts
-    {"central_storage", make_central_storage}, {"parameter_server", make_parameter_server},
+    {"central_storage", make_central_storage},
+    {"parameter_server", make_parameter_server},
+    {"tpu", make_tpu},
 };
 
 }  // namespace

@@ -1,10 +1,9 @@
 // A strategy owns where variables live and how the replicas' gradients become one update. It never reads
 // data, writes files or prints.
 //
-// The interface is designed for all six strategies of tf.distribute. one_device, mirrored,
-// multi_worker_mirrored (which differs from mirrored only in its group), central_storage and parameter_server
-// are implemented; tpu would compile the whole step. A step is one call, because a GPU may replay it as a
-// graph.
+// The interface serves all six strategies of tf.distribute. multi_worker_mirrored differs from mirrored only
+// in its group; tpu compiles the whole step. A step is one call, because a GPU may replay it as a graph, and
+// a TPU runs it as one program.
 #pragma once
 
 #include <ATen/core/Tensor.h>
@@ -26,6 +25,7 @@
 #include "objective/metric_sums.h"
 #include "optim/optimizer.h"
 #include "parameter_server/update_ledger.h"
+#include "stablehlo/program.h"
 #include "step/collect.h"
 #include "step/loss_scale.h"
 #include "step/train_step.h"
@@ -102,6 +102,15 @@ struct ServerConnections {
   std::function<void()> on_wait = [] {};  // called before waiting for a server
 };
 
+// What the strategy tpu compiles, and for which devices.
+struct ProgramParts {
+  std::string plugin;  // the library that drives the devices
+  LayerPlan model;
+  ProgramForm form;            // of a training step
+  int64_t evaluated_rows = 1;  // of each device, in evaluations
+  uint64_t seed = 0;           // the job's
+};
+
 // What a strategy is made from. The strategy takes ownership of the model and the group. The clock, to which
 // its steps report their phases, is shared with the training loop.
 struct StrategyParts {
@@ -109,6 +118,7 @@ struct StrategyParts {
   TrainSpec train;                                  // the optimizer and the other options of a step
   std::unique_ptr<ProcessGroup> group;              // parameter_server: has only this worker
   ServerConnections servers = {};                   // parameter_server
+  ProgramParts programs = {};                       // tpu
   std::shared_ptr<LossScale> loss_scale = nullptr;  // for fp16_mixed; shared with the loop
   ReducerOptions reducer;
   std::vector<GradientObserver> observers = {};

@@ -20,6 +20,7 @@
 #include "data/dataset.h"
 #include "data/memory_source.h"
 #include "device/cuda.h"
+#include "device/tpu.h"
 #include "host/cores.h"
 #include "host/gpus.h"
 #include "host/hosts.h"
@@ -83,6 +84,20 @@ Finding devices() {
   return found(
       "devices", find_cuda_module().has_value(), fmt::format("{}; {}", cpu, join(gpus)),
       "this dtrain lacks its module for GPUs: build it where the CUDA toolkit is found (docs/gpu.md)");
+}
+
+// Finds "8 tpu devices by /usr/lib/libtpu.so", or why there are none, which is something to fix only where a
+// device node says that there is one.
+Finding tpus() {
+  const TpuSurvey survey = survey_tpus(std::nullopt);
+  const auto module = find_tpu_module();
+  const std::string built = module ? "the module for TPUs is here" : "no module for TPUs";
+  if (survey.devices == 0)
+    return found("TPUs", count_tpu_nodes() == 0, fmt::format("none: {}; {}", survey.none_why, built),
+                 "see docs/tpu.md");
+  return found("TPUs", true,
+               fmt::format("{} of {} by {}", counted(survey.devices, "device"), printable(survey.platform),
+                           printable(survey.plugin, 1000)));
 }
 
 Finding cores() {
@@ -205,6 +220,7 @@ void examine_this_host(const DoctorOptions& options, const OnFinding& on_finding
   look("program", program);
   look("LibTorch", libtorch);
   look("devices", devices);
+  look("TPUs", tpus);
   look("cores", cores);
   look("memory", memory);
   look("shared memory", shared_memory);

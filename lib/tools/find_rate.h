@@ -9,10 +9,8 @@
 
 namespace dtrain {
 
-// The job as the test trains it: as many steps as the test has, one after the other with its own rate, each
-// reported; nothing is compared, saved, or evaluated before the end. Model, data, batch, optimizer and
-// strategy stay.
-JobSpec rate_test_job(JobSpec job, const RateTest& test);
+// The first steps of the job (tools/first_steps.h), as many as the test has, each with its own rate.
+JobSpec rate_test_job(const JobSpec& job, const RateTest& test);
 
 // Trains the job by `dtrain run` in `folder`, which is empty, until the test is over, and takes the losses
 // into `test`. A stop signal ends it, and then `test.end` is kStopped. Throws the Error with which the run

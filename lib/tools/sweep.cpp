@@ -31,11 +31,14 @@ std::vector<int64_t> batches_of(const JobSpec& spec, const SweepOptions& options
 }
 
 SweepPoint make_point(const JobSpec& spec, int64_t replicas, int64_t batch, bool strong) {
-  const int64_t parts = replicas * spec.batch.accumulate_steps;
+  const int64_t parts = replicas * spec.batch.accumulate_steps.value_or(1);
   SweepPoint point;
   point.replicas = replicas;
   point.global_batch = strong ? batch : batch * parts;
-  if (point.global_batch % parts == 0) point.per_replica_batch = point.global_batch / parts;
+  if (point.global_batch % parts != 0) return point;
+  const int64_t share = point.global_batch / parts;
+  const bool limited = strong && spec.batch.global && spec.batch.per_replica;
+  point.per_replica_batch = limited ? share / fewest_passes(share, *spec.batch.per_replica) : share;
   return point;
 }
 
@@ -68,7 +71,8 @@ JobPlan plan_point(JobSpec spec, DatasetInfo data, bool strong, SweepPoint& poin
   data.train_examples += std::exchange(data.validation_examples, 0);  // see common_spec()
   data.test_examples = std::min(data.test_examples, spec.data.test_examples.value_or(data.test_examples));
   spec.strategy.replicas = spec.strategy.workers = point.replicas;
-  spec.batch.per_replica = strong ? std::nullopt : point.per_replica_batch;
+  // With both, a strong point's passes are at most as large as the spec's.
+  if (!strong || !spec.batch.global) spec.batch.per_replica = strong ? std::nullopt : point.per_replica_batch;
   spec.batch.global = strong ? std::optional(point.global_batch) : std::nullopt;
   LoadedSpec loaded = parse_spec(print_spec(spec), "sweep");
   JobPlan job;

@@ -10,6 +10,7 @@
 #include "models/model.h"
 #include "models/variables.h"
 #include "plan/class_weights.h"
+#include "plan/device_programs.h"
 #include "plan/planned_step.h"
 
 namespace dtrain {
@@ -22,6 +23,14 @@ bool decodes_while_reading(const JobPlan& job) {
 }
 
 }  // namespace
+
+ProgramParts program_parts(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
+  return {.plugin = job.plugin,
+          .model = job.model,
+          .form = program_form(job, run, phase),
+          .evaluated_rows = job.spec.evaluate.batch_per_replica,
+          .seed = static_cast<uint64_t>(job.spec.seed)};
+}
 
 TrainSpec training_of(const JobPlan& job, const RunPlan& run, const ExampleSource& examples) {
   TrainSpec train = job.spec.train;
@@ -85,6 +94,14 @@ void assemble_on(const Accelerator& accelerator, const JobPlan& job, LoaderOptio
   if (!resident && options.prefetch == 0) options.prefetch = kUploadedAhead;
 }
 
+// The same batches for one replica that takes all of each.
+BatchPlan as_one(BatchPlan plan) {
+  plan.replicas = 1;
+  plan.accumulate_steps = 1;
+  plan.per_replica = plan.global;
+  return plan;
+}
+
 LoaderOptions loader_options(const JobPlan& job, const RunPlan& run, int64_t rank,
                              const Accelerator* accelerator, std::vector<AugmentSpec> augment) {
   LoaderOptions options;
@@ -99,6 +116,10 @@ LoaderOptions loader_options(const JobPlan& job, const RunPlan& run, int64_t ran
   options.format.dtype = dtype_from_name(job.spec.model.dtype);
   options.prefetch = job.spec.data.prefetch.value_or(decodes_while_reading(job) ? kDecodedAhead : 0);
   if (accelerator != nullptr) assemble_on(*accelerator, job, options);
+  if (run.one_process) {  // which divides the whole batch among its devices itself, and normalises there
+    options.plan = as_one(options.plan);
+    options.assembly = Assembly::kUploaded;
+  }
   return options;
 }
 
@@ -125,6 +146,7 @@ LoaderOptions evaluation_options(const JobPlan& job, const RunPlan& run, int64_t
                            .accumulate_steps = 1,
                            .global = job.spec.evaluate.batch_per_replica * evaluating,
                            .drop_remainder = false};
+  if (run.one_process) options.plan = as_one(options.plan);
   return options;
 }
 

@@ -18,6 +18,9 @@ StrategyParts strategy_parts(const JobPlan& job, std::unique_ptr<ProcessGroup> g
                              std::shared_ptr<PhaseClock> clock,
                              std::shared_ptr<Accelerator> accelerator = {});
 
+// What strategy tpu compiles for a phase of a run.
+ProgramParts program_parts(const JobPlan& job, const RunPlan& run, const PhasePlan& phase);
+
 // What training minimises and how: the job's, with balanced class weights as numbers, by the training
 // examples.
 TrainSpec training_of(const JobPlan& job, const RunPlan& run, const ExampleSource& examples);

@@ -26,7 +26,7 @@ class Membership {
   std::unique_ptr<ProcessGroup> make_group();
 
   int64_t generation() const { return generation_; }  // of the last group; 0: there was none yet
-  int64_t size() const { return context_.run.replicas; }
+  int64_t size() const { return context_.run.training_processes(); }
 
  private:
   const ReplicaContext& context_;

@@ -166,7 +166,9 @@ void train(const ReplicaContext& context, const Dataset& dataset,
   if (leads && !from && job.spec.train.loss.class_weights.balanced)
     sink.on_event(message_event(run, balanced_line(job.data, parts.train.loss.class_weights.weights)));
   // Of the last step made, or of the first to make.
-  parts.model->train_layers(run.phase_of(from ? std::max<int64_t>(0, from->state.step - 1) : 0).layers);
+  const PhasePlan& first_phase = run.phase_of(from ? std::max<int64_t>(0, from->state.step - 1) : 0);
+  parts.model->train_layers(first_phase.layers);
+  if (run.one_process) parts.programs = program_parts(job, run, first_phase);
   const std::shared_ptr<Model> model = parts.model;
   RunReporter reporter(job, run, callbacks, traffic, accelerator.get(), loss_scale);
   if (weights) reporter.starts_from(weights->file, weights->sha256);

@@ -102,7 +102,8 @@ TEST_CASE("bash and zsh complete commands, options, shells and files") {
         "--json"}},
       {{"run", "--qu"}, {"--quiet"}},
       {{"run", "job.yaml", "--ov"}, {"--overwrite"}},
-      {{"plan", "--"}, {"--help", "--set", "--unset", "--json", "--plot-lr"}},
+      {{"plan", "--"},
+       {"--compile-for", "--explain", "--help", "--set", "--unset", "--json", "--plot-lr", "--stablehlo"}},
       // fields and values
       {{"run", "--set", "train.optimizer.ki"}, {"train.optimizer.kind="}},
       {{"run", "job.yaml", "--set", "strategy.kind=mi"}, {"strategy.kind=mirrored"}},

@@ -195,6 +195,56 @@ TEST_CASE("plan --plot-lr refuses what it cannot do") {
   refused({"plan"}, "SPEC is missing");
 }
 
+TEST_CASE("plan --stablehlo writes the programs of the distributed run, a step for each phase") {
+  const TemporaryFolder folder;
+  const std::string programs = folder / "made/programs";
+  const std::string job =
+      "data: {dataset: synthetic, shape: [1, 6, 6], classes: 3, train_examples: 40, test_examples: 8}\n"
+      "strategy: {kind: mirrored, replicas: 2, threads_per_replica: 1}\n"
+      "batch: {per_replica: 5}\n"
+      "model: {kind: mlp, hidden: [4]}\n";
+  const std::string spec = folder.write("job.yaml", job);
+  const Outcome outcome = dtrain_command({"plan", spec, "--stablehlo", programs});
+  INFO(outcome.errors);
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.output ==
+        programs + "/training_step.mlir\n" + programs + "/forward.mlir\n" + programs + "/signatures.json\n");
+  CHECK_THAT(content_of(programs + "/training_step.mlir"),
+             ContainsSubstring("mhlo.num_replicas = 2 : i32") && ContainsSubstring("tensor<5x1x6x6xui8>"));
+  const auto signatures = nlohmann::json::parse(content_of(programs + "/signatures.json"));
+  CHECK(signatures.at("forward").at("results").front() ==
+        nlohmann::json{{"name", "outputs"}, {"type", "Float"}, {"shape", {256, 3}}});
+
+  const std::string phased =
+      folder.write("phased.yaml", job + "phases: [{epochs: 1, trainable: {last_layers: 1}}, {epochs: 1}]\n");
+  CHECK(dtrain_command({"plan", phased, "--stablehlo", programs}).exit_code == 0);
+  CHECK(content_of(programs + "/training_step_1.mlir").size() <
+        content_of(programs + "/training_step_2.mlir").size());
+}
+
+TEST_CASE("plan --stablehlo refuses what has no program") {
+  const TemporaryFolder folder;
+  const std::string spec = write_falling(folder);
+  const auto refused = [&](const std::vector<std::string>& more, const std::string& why) {
+    std::vector<std::string> arguments = {"plan", spec, "--stablehlo", folder / "programs"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Outcome outcome = dtrain_command(arguments);
+    CHECK(outcome.exit_code == 2);
+    CHECK_THAT(outcome.errors, ContainsSubstring(why));
+    CHECK(!std::filesystem::exists(folder / "programs"));
+  };
+  refused({"--set", "train.precision=fp16_mixed"},
+          "train.precision: fp16_mixed cannot be written as StableHLO");
+  refused({"--set", "train.loss.class_weights=balanced"}, "write the weights as numbers");
+  refused({"--set", "batch.accumulate_steps=2"}, "a program makes one pass");
+  refused({"--json"}, "--json");
+  refused({"--plot-lr"}, "--plot-lr");
+  folder.write("file", "");
+  const Outcome taken = dtrain_command({"plan", spec, "--stablehlo", folder / "file/programs"});
+  CHECK(taken.exit_code == 2);
+  CHECK_THAT(taken.errors, ContainsSubstring("cannot create"));
+}
+
 TEST_CASE("planning starts no process and needs no data but tables") {
   const ShippedTables tables;
   for (const auto& entry : std::filesystem::directory_iterator(kConfigs)) {
@@ -237,6 +287,49 @@ TEST_CASE("the largest model that a spec can describe is planned, not built") {
                                                 "9") &&
                                  !ContainsSubstring("-1,") && !ContainsSubstring("-2,"));
   CHECK(outcome.cpu_seconds < 5);
+}
+
+// The layers that were measured, as "name operations".
+std::vector<std::string> measured(const std::string& model, std::string& execution) {
+  const TemporaryFolder folder;
+  const auto spec =
+      folder.write("job.yaml",
+                   "data: {dataset: synthetic, shape: [2, 8, 8], classes: 3}\nbatch: {per_replica: 5}\n"
+                   "model: {kind: layers, layers: [" +
+                       model + ", {kind: flatten}, {kind: dense, units: 3}]}\n");
+  const Outcome outcome = plan({"plan", spec.string(), "--explain", "--json"});
+  REQUIRE(outcome.exit_code == 0);
+  const auto document = nlohmann::json::parse(outcome.output)["measured"];
+  execution = document["execution"];
+  CHECK(document["examples"] == 5);
+  CHECK(document["peak_operations_per_second"].get<double>() > 1e8);
+  std::vector<std::string> layers;
+  for (const auto& layer : document["layers"]) {
+    const auto operations = layer["operations"].get<int64_t>();
+    layers.push_back(layer["name"].get<std::string>() + " " + std::to_string(operations));
+    if (operations == 0) continue;
+    CHECK(layer["forward_seconds"].get<double>() > 0);
+    CHECK(layer["backward_seconds"].get<double>() > 0);
+  }
+  return layers;
+}
+
+TEST_CASE("plan --explain counts the products of each layer, and times it as the step computes it") {
+  std::string execution;
+  // A convolution to 4 x 6 x 6 from 2 channels, forward and the gradient of its weight; the dense layer,
+  // which also has one of its input.
+  CHECK(measured("{kind: conv2d, filters: 4}, {kind: relu}, {kind: max_pool2d}", execution) ==
+        std::vector<std::string>{"conv2d + relu + max_pool2d " + std::to_string(2 * 5 * 2 * 4 * 36 * 18),
+                                 "flatten 0", "dense " + std::to_string(3 * 5 * 2 * 36 * 3)});
+  CHECK(execution == "compiled");
+  CHECK(measured(
+            "{kind: conv2d, filters: 4, groups: 2, name: a}, {kind: batch_norm}, {kind: conv2d, filters: 4, "
+            "padding: same}, {kind: add, with: a}",
+            execution) ==
+        std::vector<std::string>{"a " + std::to_string(2 * 5 * 2 * 4 * 36 * 9), "batch_norm 0",
+                                 "conv2d_1 " + std::to_string(3 * 5 * 2 * 4 * 36 * 36), "add 0", "flatten 0",
+                                 "dense " + std::to_string(3 * 5 * 2 * 144 * 3)});
+  CHECK(execution == "eager");
 }
 
 }  // namespace

@@ -79,19 +79,5 @@ TEST_CASE("a spec accepts exactly what is built") {
   CHECK(set_of(initializer_kinds().built) == set_of(initializers_built()));
 }
 
-TEST_CASE("a strategy that is not built yet is refused with those that are") {
-  const TemporaryFolder folder;
-  for (const std::string& planned : strategy_kinds().planned) {
-    INFO(planned);
-    const std::string spec =
-        folder.write("job.yaml", "batch: {per_replica: 8}\nstrategy: {kind: " + planned + "}\n");
-    const Outcome outcome = dtrain_command({"validate", spec});
-    CHECK(outcome.exit_code == 2);
-    CHECK_THAT(outcome.errors, ContainsSubstring("job.yaml:2:18: strategy.kind: ") &&
-                                   ContainsSubstring("not built yet") &&
-                                   ContainsSubstring("one_device, mirrored"));
-  }
-}
-
 }  // namespace
 }  // namespace dtrain

@@ -46,10 +46,11 @@ TEST_CASE("all that is wrong with the values that are tried is said at once") {
   const std::string errors =
       job.refused_tune({"--try", "train.optimizer.learning_rat=0.1,0.2", "--try",
                         "batch.per_replica=4,0,four", "--try", "model.hidden=[8],[-1]"});
-  CHECK_THAT(errors, ContainsSubstring("--try: train.optimizer.learning_rat: unknown field; did you mean "
-                                       "'train.optimizer.learning_rate'?") &&
-                         ContainsSubstring("--try: batch.per_replica: expected an integer, got 'four'") &&
-                         ContainsSubstring("--try: model.hidden[0]") && ContainsSubstring("4 problems"));
+  CHECK_THAT(errors,
+             ContainsSubstring("--try: train.optimizer.learning_rat: unknown field; did you mean "
+                               "'train.optimizer.learning_rate'?") &&
+                 ContainsSubstring("--try: batch.per_replica: expected an integer or auto, got 'four'") &&
+                 ContainsSubstring("--try: model.hidden[0]") && ContainsSubstring("4 problems"));
 }
 
 TEST_CASE("values of kinds that do not fit the rest of the spec are problems before anything starts") {

@@ -37,6 +37,35 @@ TEST_CASE("the version is that of the project and its LibTorch") {
   CHECK(outcome.errors.empty());
 }
 
+TEST_CASE("the long version says where to look, or what is inside") {
+  const Outcome outcome = dtrain_command({"--version", "--verbose"});
+  CHECK(outcome.exit_code == 0);
+  CHECK(outcome.output.find(dtrain_command({"--version"}).output) == 0);
+  CHECK_THAT(outcome.output, ContainsSubstring("Apache-2.0"));
+  CHECK_THAT(outcome.output, ContainsSubstring("docs/dependencies.md"));  // these tests are not installed
+  CHECK(dtrain_command({"--verbose", "--version"}).output == outcome.output);
+}
+
+TEST_CASE("every command has a manual page with its options") {
+  const TemporaryFolder folder;
+  REQUIRE(dtrain_command({"manual", "--out", (folder / "").string()}).exit_code == 0);
+  const std::string whole = dtrain_command({"manual"}).output;
+  CHECK(content_of(folder / "dtrain.1") == whole);
+  CHECK(whole.find(".TH DTRAIN 1 ") == 0);
+  CHECK_THAT(whole, ContainsSubstring("75 stopped by a signal"));
+  for (const std::string& name : commands()) {
+    INFO(name);
+    const std::string page = dtrain_command({"manual", name}).output;
+    CHECK(content_of(folder / ("dtrain-" + name + ".1")) == page);
+    CHECK_THAT(whole, ContainsSubstring(".BR dtrain\\-" + name + " (1)"));
+    const std::string help = dtrain_command({name, "--help"}).output;
+    const std::regex option("  (?:-h,)?--([a-z]+)");
+    for (std::sregex_iterator match(help.begin(), help.end(), option), end; match != end; ++match)
+      CHECK_THAT(page, ContainsSubstring("\\-\\-" + (*match)[1].str()));
+  }
+  CHECK(dtrain_command({"manual", "replica"}).exit_code == 2);  // hidden
+}
+
 TEST_CASE("help says what the program is, its commands, how to start and the exit codes") {
   const Outcome outcome = dtrain_command({"--help"});
   CHECK(outcome.exit_code == 0);

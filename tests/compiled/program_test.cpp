@@ -172,6 +172,8 @@ TEST_CASE("what cannot be compiled is named") {
   train = {};
   train.channels_last = true;
   CHECK(reason(plain, "float32", train) == "train.channels_last: true");
+  // A phase whose first layers have made features of the images.
+  CHECK(reason_not_to_compile(place_layers(plain, {1, 8, 8}, 0).layers, "float32", train, /*first=*/1) == "");
   train = {};
   train.step = "eager";
   CHECK(reason(plain, "float32", train) == "train.step: eager");

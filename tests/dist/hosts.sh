@@ -1,6 +1,7 @@
 #!/bin/bash
 # Jobs on hosts of their own: network namespaces that a bridge joins, each with its address, its name and its sshd.
 #   tests/dist/hosts.sh PROGRAM [PART...]     PROGRAM: the dtrain to test; PART: servers, lost_hosts, ..., else all
+# DTRAIN_TARBALL is what the part `install` brings to the hosts, else a small one that leads to PROGRAM.
 # Needs root, namespaces, ip and sshd, and says so (exit code 77) where something is missing. What it makes lives in a
 # temporary folder and in namespaces that end with their last process.
 set -uo pipefail
@@ -358,6 +359,74 @@ test_lost_hosts() {
   claim "lost hosts: nothing is left" nothing_left
 }
 
+# Hosts get dtrain from a tarball, each to a disk of its own (/run/data).
+make_tarball() { # make_tarball FILE WORD
+  mkdir -p "$work/tree/dtrain-$2/bin"
+  printf '#!/bin/bash\n# %s\nexec %q "$@"\n' "$2" "$program" >"$work/tree/dtrain-$2/bin/dtrain"
+  chmod +x "$work/tree/dtrain-$2/bin/dtrain"
+  tar -C "$work/tree" -cJf "$1" "dtrain-$2"
+}
+installed_on() { # installed_on HOST: how many versions
+  on "$1" find /run/data -path '*/bin/dtrain' 2>/dev/null | wc -l
+}
+test_install() {
+  local tarball=${DTRAIN_TARBALL:-$work/first.tar.xz} name
+  local install=("$sources/scripts/install_on_hosts" --ssh-config "$work/ssh_config" --hosts "red,green")
+  [[ -n ${DTRAIN_TARBALL:-} ]] || make_tarball "$tarball" first
+  make_tarball "$work/second.tar.xz" second
+  launch=("$sources/scripts/launch_ssh" --install "$tarball" --ssh-config "$work/ssh_config" --directory "$work")
+  new_job
+  for name in red green; do claim "install: $name has no dtrain" test "$(installed_on "$name")" == 0; done
+  start ssh red "${launch[@]}" --hosts red,green "$work/job.yaml" --run-dir "$work/installed" --set strategy.replicas=4
+  claim "install, ssh: hosts without dtrain train" ends 0 "$last"
+  claim "install, ssh: and equal one process" same_losses installed
+  for name in red green; do
+    claim "install: $name was brought it" contains "$work/ssh.out" "$name: bringing"
+    claim "install: $name has it" test "$(installed_on "$name")" == 1
+  done
+  new_job
+  start mpirun red "$sources/scripts/launch_mpirun" --install "$tarball" --hosts red:2,green:2 "$work/job.yaml" \
+    --run-dir "$work/installed-mpirun" --set strategy.replicas=4
+  claim "install, mpirun: trains" ends 0 "$last"
+  claim "install, mpirun: and equals one process" same_losses installed-mpirun
+  claim "install: it is brought once" lacks "$work/mpirun.out" bringing
+
+  # Two versions beside each other; one goes, the other stays.
+  start second red "${install[@]}" "$work/second.tar.xz"
+  claim "install: a second version" ends 0 "$last"
+  claim "install: stays beside the first" test "$(installed_on green)" == 2
+  claim "install: and runs" on green "$(sed -n 's/^green //p' "$work/second.out")" --version
+  start remove red "${install[@]}" --uninstall "$tarball"
+  claim "install: the first is removed" ends 0 "$last"
+  claim "install: and the second stays" test "$(on green find /run/data -path '*second*/bin/dtrain' | wc -l)" == 1
+  start remove red "${install[@]}" --uninstall "$work/second.tar.xz"
+  claim "install: the second is removed" ends 0 "$last"
+  for name in red green; do claim "install: nothing is left on $name" on "$name" test ! -e /run/data/dtrain; done
+
+  # What does not arrive whole is not used.
+  head -c 100 "$work/second.tar.xz" >"$work/broken.tar.xz"
+  start broken red "${install[@]}" "$work/broken.tar.xz"
+  claim "install: a broken tarball fails" ends 1 "$last"
+  claim "install: and says why" contains "$work/broken.out" "could not be unpacked"
+  claim "install: and leaves nothing" test -z "$(on green find /run/data -mindepth 2)"
+}
+
+# The environment of the pods of a PyTorchJob, as Kubeflow's operator makes it.
+test_pods() {
+  local pids=() index=0 host
+  new_job
+  for host in red green blue; do
+    start "pod-$host" "$host" env RANK="$index" WORLD_SIZE=3 MASTER_ADDR=red MASTER_PORT=23456 PYTHONUNBUFFERED=1 \
+      PET_NNODES=3 PET_NODE_RANK="$index" PET_NPROC_PER_NODE=1 KUBERNETES_SERVICE_HOST=10.77.0.99 \
+      DTRAIN_JOB_TOKEN="$token" "$program" run "$work/job.yaml" --run-dir "$work/pods"
+    pids+=("$last")
+    index=$((index + 1))
+  done
+  for index in "${!pids[@]}"; do claim "pods: number $index ends well" ends 0 "${pids[index]}"; done
+  claim "pods: equal one process" same_losses pods
+  claim "pods: say so" contains "$work/pod-red.out" "rank 0 of 3, 1 on this host (from Kubernetes)"
+}
+
 command_lines_with_token() {
   for name in "${names[@]}"; do on "$name" bash -c "grep -laFf '$work/token' /proc/[0-9]*/cmdline" 2>/dev/null; done
 }
@@ -413,7 +482,8 @@ echo "$token" >"$work/token"
 make_network
 on red "$program" run "$work/job.yaml" --run-dir "$work/reference" --set strategy.kind=one_device >"$work/reference.out" 2>&1
 claim "the reference runs" losses reference >/dev/null
-parts=(doctor "equivalence 2" mpirun_by_hand pictures "equivalence 3" wrong_spec refusals strangers stop slurm servers lost_hosts)
+parts=(doctor "equivalence 2" mpirun_by_hand pictures "equivalence 3" wrong_spec refusals strangers stop install pods
+  slurm servers lost_hosts)
 for part in "${parts[@]}"; do
   read -r name argument <<<"$part"
   if ((${#wanted[@]} == 0)) || [[ " ${wanted[*]} " == *" $name "* ]]; then "test_$name" "$argument"; fi

@@ -75,6 +75,7 @@ UsePAM no
 PasswordAuthentication no
 PermitRootLogin prohibit-password
 PidFile none
+SetEnv XDG_DATA_HOME=/run/data
 CONFIG
   # The first process is sshd itself: when it ends, everything of the host does.
   # shellcheck disable=SC2016 # the inner shell expands them

@@ -100,5 +100,35 @@ TEST_CASE("a replica without memory for its batch ends the job with advice that 
   CHECK(batch < 40000);
 }
 
+TEST_CASE("as many examples are computed at once as fit, and the global batch stays") {
+  const Job job(R"(
+name: fitting
+strategy: {kind: mirrored, replicas: 2, threads_per_replica: 1}
+data: {dataset: synthetic, shape: [4, 64, 64], classes: 4, train_examples: 2048, test_examples: 4}
+batch: {per_replica: auto, global: 2048}
+model:
+  kind: layers
+  layers: [{kind: tanh}, {kind: tanh}, {kind: tanh}, {kind: tanh}, {kind: flatten}, {kind: dense, units: 4}]
+train: {epochs: 1, step: eager}
+)");
+  ProgramOptions options;
+  options.before_exec = [] {  // ulimit -d
+    const rlimit limit{rlim_t{280} << 20, rlim_t{280} << 20};
+    ::setrlimit(RLIMIT_DATA, &limit);
+  };
+  const Finished run = run_program(job.run({}), options);
+  INFO(run.errors);
+  REQUIRE(run.exit_code == 0);
+  CHECK_THAT(run.errors, ContainsSubstring("per_replica: auto: trying"));
+  const Event start = Event::parse(content_of(job.run_folder() / "summary.json"))["distributed"]["run_start"];
+  CHECK(start["global_batch"] == 2048);
+  const auto passes = start["accumulate_steps"].get<int64_t>();
+  CHECK(passes > 1);
+  CHECK(start["per_replica_batch"] == 1024 / passes);
+  // A resumed run makes the same passes, without measuring again.
+  CHECK_THAT(content_of(job.run_folder() / "spec.yaml"),
+             ContainsSubstring("per_replica: " + std::to_string(1024 / passes)));
+}
+
 }  // namespace
 }  // namespace dtrain

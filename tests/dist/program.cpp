@@ -45,8 +45,9 @@ std::vector<std::string> environment_with(const std::map<std::string, std::strin
   }
   for (const char* name :
        {"RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE", "MASTER_ADDR", "MASTER_PORT",
-        "TORCHELASTIC_RUN_ID", "TORCHELASTIC_USE_AGENT_STORE", "TORCHELASTIC_RESTART_COUNT", "TF_CONFIG",
-        "DTRAIN_JOB_TOKEN", "DTRAIN_HOST_INDEX", "DTRAIN_DATA", "NO_COLOR", "OMP_NUM_THREADS"}) {
+        "TORCHELASTIC_RUN_ID", "KUBERNETES_SERVICE_HOST", "TORCHELASTIC_USE_AGENT_STORE",
+        "TORCHELASTIC_RESTART_COUNT", "TF_CONFIG", "DTRAIN_JOB_TOKEN", "DTRAIN_HOST_INDEX", "DTRAIN_DATA",
+        "NO_COLOR", "OMP_NUM_THREADS"}) {
     variables.erase(name);
   }
   for (const auto& [name, value] : added) variables[name] = value;

@@ -86,7 +86,7 @@ TEST_CASE("what a supervisor tells its replica is what the replica reads") {
 
 TEST_CASE("replicas of one host are told the name of a store, and no address") {
   auto variables = replica_environment(local_identity(1, 2, "0000f"), 1);
-  CHECK(variables.count("MASTER_ADDR") == 0);
+  CHECK_FALSE(variables.contains("MASTER_ADDR"));
   variables["DTRAIN_REPORT_FD"] = "3";
   const LauncherEnvironment environment(variables);
   const Identity read = identity_from_environment().value();
@@ -131,6 +131,36 @@ TEST_CASE("a missing variable is named") {
     variables.erase(name);
     CHECK_THAT(identity_refusal(variables), ContainsSubstring("no " + name + ";"));
   }
+}
+
+TEST_CASE("a pod of a PyTorchJob is a host with one process") {
+  Variables variables = {{"RANK", "1"},
+                         {"WORLD_SIZE", "3"},
+                         {"MASTER_PORT", "23456"},
+                         {"MASTER_ADDR", "mnist-master-0"},
+                         {"PYTHONUNBUFFERED", "1"},
+                         {"PET_NNODES", "3"},
+                         {"PET_NODE_RANK", "1"},
+                         {"PET_NPROC_PER_NODE", "1"},
+                         {"KUBERNETES_SERVICE_HOST", "10.96.0.1"}};
+  {
+    const LauncherEnvironment environment(variables);
+    const auto identity = identity_from_environment();
+    REQUIRE(identity);
+    CHECK(identity->source == "Kubernetes");
+    CHECK(identity->rank == 1);
+    CHECK(identity->world_size == 3);
+    CHECK(identity->local_rank == 0);
+    CHECK(identity->local_world_size == 1);
+    CHECK(identity->spans_hosts());
+    CHECK(identity->master_address == "mnist-master-0");
+    CHECK(identity->master_port == 23456);
+  }
+  variables["LOCAL_RANK"] = "0";  // torchrun in a pod tells both, or something is wrong
+  CHECK_THAT(identity_refusal(variables), ContainsSubstring("no LOCAL_WORLD_SIZE;"));
+  variables.erase("LOCAL_RANK");
+  variables.erase("KUBERNETES_SERVICE_HOST");
+  CHECK_THAT(identity_refusal(variables), ContainsSubstring("no LOCAL_WORLD_SIZE;"));
 }
 
 TEST_CASE("a malformed or contradicting variable is named with its value") {

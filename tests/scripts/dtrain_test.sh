@@ -66,6 +66,16 @@ sed -i 's/libtorch_cpu.so/libtorch_moved.so/' "$checkout/CMakeLists.txt"
 capture "$checkout/scripts/dtrain"
 claim "a LibTorch that is gone is looked for anew" [ "$out" = "now in $work/elsewhere" ]
 
+# As cmake/LibTorch.cmake makes them: those who cannot read the cache can run what is built.
+mkdir "$checkout/build/release/libtorch" && touch "$checkout/build/release/libtorch/libtorch_cpu.so"
+mv "$work/libtorch_moved.so" "$work/unreadable"
+before=$(setups)
+capture "$checkout/scripts/dtrain"
+claim "a build with links of its own to LibTorch needs no cache" [ "$out" = "now in $work/elsewhere" ]
+claim "and is not built again" [ "$(setups)" = "$before" ]
+rm -r "$checkout/build/release/libtorch"
+mv "$work/unreadable" "$work/libtorch_moved.so"
+
 mv "$checkout" "$work/moved"
 checkout=$work/moved
 capture "$checkout/scripts/dtrain"

@@ -17,7 +17,8 @@ if [[ $2 == unreachable ]]; then # found out once the other host can be stopped 
   exit 255
 fi
 echo "$2" >>"$WORK/hosts"
-FAKE_HOST=$2 exec env --default-signal=INT,TERM,HUP -u DTRAIN_JOB_TOKEN "${@:3}"
+if [[ -n ${LOSES_DATA:-} ]]; then exec < <(head -c 100); fi
+FAKE_HOST=$2 exec env --default-signal=INT,TERM,HUP -u DTRAIN_JOB_TOKEN bash -c "${*:3}"
 FAKE
 cat >"$work/bin/mpirun" <<'FAKE'
 #!/bin/bash
@@ -105,6 +106,30 @@ claim "slurm: starts dtrain" grep -qx /p/dtrain "$work/srun"
 rm "$work/srun"
 capture env DTRAIN_PROGRAM=/p/dtrain "$slurm_script" --dry-run "$work/job.yaml"
 claim "slurm: a dry run does nothing" test ! -e "$work/srun"
+
+# dtrain comes along.
+export XDG_DATA_HOME=$work/data
+mkdir -p "$work/tree/dtrain-1/bin"
+cp "$work/dtrain" "$work/tree/dtrain-1/bin/"
+tar -C "$work/tree" -cf "$work/dtrain-1.tar" dtrain-1
+installs=("$sources/scripts/install_on_hosts" --hosts "a,b")
+capture env LOSES_DATA=1 "${installs[@]}" "$work/dtrain-1.tar"
+claim "install: what is not what was sent is refused" test "$status" == 1
+claim "install: and the reason given" contains "$err" "SHA-256 differs"
+claim "install: and nothing is left of it" test -z "$(ls -A "$work/data/dtrain")"
+capture "$ssh_script" --install "$work/dtrain-1.tar" --directory "$work" --hosts a,b "$work/job.yaml"
+claim "install: ssh runs what it has brought" test "$status" == 0
+claim "install: on every host" contains "$out" "[b] out b 1 44"
+claim "install: which it says" contains "$err" "a: bringing dtrain-1.tar"
+capture "$mpirun_script" --install "$work/dtrain-1.tar" --hosts a:2,b:2 "$work/job.yaml"
+claim "install: mpirun runs it" grep -qx "$work/data/dtrain/dtrain-1-[0-9a-f]\{12\}/bin/dtrain" "$work/mpirun"
+claim "install: and brings it once" test "${err#*bringing}" == "$err"
+capture "$ssh_script" --install "$work/nothing.tar" --hosts a,b "$work/job.yaml"
+claim "install: there must be a tarball" contains "$err" "nothing.tar' cannot be read"
+claim "install: else nothing is started" test "$status" == 2
+capture "${installs[@]}" --uninstall "$work/dtrain-1.tar"
+claim "install: it can be removed" test "$status" == 0
+claim "install: and leaves nothing" test ! -e "$work/data/dtrain"
 
 for script in "$ssh_script" "$mpirun_script" "$slurm_script"; do
   capture "$script" --help

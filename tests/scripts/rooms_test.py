@@ -12,7 +12,7 @@ import sys
 MAX_PARTS = 25  # of a room; a header and its source are one
 MAX_ROOM_LINES = 2600
 MAX_FILE_LINES = 500
-LOADED = {"cuda": {"device"}}  # a library of its own, which is loaded, and the rooms that it may use
+LOADED = {"cuda": {"device"}, "pjrt": {"core", "device"}}  # libraries of their own, loaded, and the rooms they may use
 
 
 def linked_rooms(cmake):

@@ -26,7 +26,8 @@ BEYOND_THE_SCHEMA = {
     # the environment and the file system
     "environment_no_number", "environment_not_rescanned", "environment_unset", "path_home", "path_newline",
     # arithmetic and lists that must agree
-    "batch_indivisible", "batch_indivisible_devices", "bounds_global_product", "bounds_shape_product", "devices_count",
+    "batch_auto", "batch_auto_hosts", "batch_indivisible", "batch_indivisible_devices", "batch_passes",
+    "bounds_global_product", "bounds_shape_product", "devices_count",
     "hosts_of_servers", "hosts_twice", "one_device_list", "one_device_replicas", "optimizer_nesterov",
     "parameter_server_batch", "parameter_server_devices", "parameter_server_staleness", "schedule_piecewise_lengths",
     # features that exclude each other, which are neither "only when" nor "required when" (lib/job_file/rules.cpp)

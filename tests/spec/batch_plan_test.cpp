@@ -76,6 +76,23 @@ TEST_CASE("a batch given for a replica and one given for all resolve to the same
   CHECK(global.replicas == 3);
 }
 
+TEST_CASE("with a global batch and one of a replica, each replica makes the fewest equal passes") {
+  JobSpec spec;
+  spec.batch.global = 96;
+  spec.batch.per_replica = 20;
+  CHECK(resolve_batch(spec, 1).accumulate_steps == 6);  // of 16: 5 passes would not be equal
+  CHECK(resolve_batch(spec, 1).per_replica == 16);
+  CHECK(resolve_batch(spec, 3).accumulate_steps == 2);
+  CHECK(resolve_batch(spec, 3).global == 96);
+  spec.batch.per_replica = 200;
+  CHECK(resolve_batch(spec, 2).per_replica == 48);
+  spec.batch.per_replica = 7;  // of a prime share, only 1 example a pass is left
+  spec.batch.global = 13;
+  CHECK(resolve_batch(spec, 1).accumulate_steps == 13);
+  spec.batch.per_replica = kLargestThatFits;  // not measured yet
+  CHECK(resolve_batch(spec, 1).per_replica == 13);
+}
+
 TEST_CASE("a global batch that does not divide is an error that says what would") {
   JobSpec spec;
   spec.batch.global = 100;

@@ -115,7 +115,7 @@ TEST_CASE("variables are copied and written back, and mismatches refused") {
 
 TEST_CASE("an unknown strategy is refused and the known ones are listed") {
   CHECK(strategy_names() == std::vector<std::string>{"one_device", "mirrored", "multi_worker_mirrored",
-                                                     "central_storage", "parameter_server"});
+                                                     "central_storage", "parameter_server", "tpu"});
   StrategyParts parts;
   CHECK_THROWS_AS(make_strategy("quantum", std::move(parts)), Error);
 }

@@ -34,12 +34,12 @@ auto members_of(const std::vector<PhasePlan>& phases) {
 }
 
 auto members_of(const RunPlan& run) {
-  const auto& [kind, strategy, replicas, worker_restarts, servers, threads, batch, phases, steps_per_epoch,
-               epochs, total_steps, evaluates] = run;
+  const auto& [kind, strategy, replicas, one_process, worker_restarts, servers, threads, batch, phases,
+               steps_per_epoch, epochs, total_steps, evaluates] = run;
   const auto& [per_replica, batch_replicas, accumulate_steps, global, drop_remainder] = batch;
-  return std::tuple(kind, strategy, replicas, worker_restarts, servers, threads, per_replica, batch_replicas,
-                    accumulate_steps, global, drop_remainder, members_of(phases), steps_per_epoch, epochs,
-                    total_steps, evaluates);
+  return std::tuple(kind, strategy, replicas, one_process, worker_restarts, servers, threads, per_replica,
+                    batch_replicas, accumulate_steps, global, drop_remainder, members_of(phases),
+                    steps_per_epoch, epochs, total_steps, evaluates);
 }
 
 auto members_of(const DatasetInfo& data) {
@@ -83,6 +83,8 @@ TEST_CASE("a plan keeps what replicas must not find out anew") {
                            "train.max_steps=9", "train.schedule.kind=cosine", "data.split.validation=0.25"});
   job.devices = {"cuda:1", "cuda:3"};
   job.communication = "nccl";
+  job.plugin = "/opt/libtpu.so";
+  job.fallback = "this host has no TPU";
   job.spec.strategy.threads_per_replica = 7;
   job.runs.back().threads_per_replica = 7;
   job.data.source = "/data/with \"quotes\" and ${NAME}";
@@ -90,6 +92,8 @@ TEST_CASE("a plan keeps what replicas must not find out anew") {
   const JobPlan read = read_back(job);
   check_equal(job, read);
   CHECK(read.devices == job.devices);
+  CHECK(read.plugin == job.plugin);
+  CHECK(read.fallback == job.fallback);
   CHECK(read.data.source == job.data.source);
   CHECK(read.data.class_names == job.data.class_names);
   CHECK(read.spec.strategy.threads_per_replica == 7);

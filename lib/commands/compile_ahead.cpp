@@ -1,0 +1,97 @@
+#include "commands/compile_ahead.h"
+
+#include <fmt/format.h>
+
+#include <cstdlib>
+#include <iostream>
+#include <sstream>
+#include <vector>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "device/tpu.h"
+#include "kinds/strategies.h"
+#include "metrics/event.h"
+#include "plan/device_programs.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int64_t kMostDevices = 1024;
+
+// The product of the numbers after the colon; nullopt if there are none.
+std::optional<int64_t> devices_in(const std::string& topology) {
+  const size_t colon = topology.find(':');
+  if (colon == std::string::npos) return std::nullopt;
+  std::istringstream sizes(topology.substr(colon + 1));
+  int64_t devices = 1;
+  for (std::string size; std::getline(sizes, size, 'x');) {
+    const int64_t number = std::atoll(size.c_str());
+    if (number < 1 || number > kMostDevices) return std::nullopt;
+    devices *= number;
+  }
+  return devices <= kMostDevices ? std::optional(devices) : std::nullopt;
+}
+
+// So that libtpu asks no server that only hosts with TPUs have, and leaves no logs behind. What is set stays.
+void tell_libtpu() {
+  constexpr int kKeep = 0;
+  ::setenv("TPU_SKIP_MDS_QUERY", "1", kKeep);
+  ::setenv("TPU_WORKER_HOSTNAMES", "localhost", kKeep);
+  ::setenv("TPU_WORKER_ID", "0", kKeep);
+  ::setenv("TPU_LOG_DIR", "disabled", kKeep);
+  ::setenv("ALLOW_MULTIPLE_LIBTPU_LOAD", "1", kKeep);  // nothing is locked: no device is used
+}
+
+}  // namespace
+
+void expect_topology(StrategySpec& strategy, const std::string& topology) {
+  if (!strategy_traits(strategy.kind).one_process)
+    throw Error(
+        ExitCode::kUsage,
+        fmt::format("--compile-for compiles the programs of strategy.kind tpu, and this is {}; add --set "
+                    "strategy.kind=tpu",
+                    strategy.kind));
+  strategy.fallback = false;
+  if (!strategy.replicas) strategy.replicas = devices_in(topology);
+}
+
+void compile_ahead(const JobPlan& job, const std::string& topology, bool json) {
+  const auto plugin = find_tpu_plugin(job.spec.strategy.plugin);
+  if (!plugin)
+    throw Error(
+        ExitCode::kUsage,
+        "--compile-for: libtpu was not found; install it (pip install libtpu), or say where it is with "
+        "strategy.plugin or TPU_LIBRARY_PATH");
+  tell_libtpu();
+  const RunPlan& run = job.runs.back();
+  const auto compile = [&](const std::string& name, const DeviceProgram& program) {
+    const AheadProgram made = program_module().compile_ahead(*plugin, topology, program.text, run.replicas);
+    if (json) {
+      std::cout << event_text(Event{{"program", name},
+                                    {"topology", topology},
+                                    {"devices", run.replicas},
+                                    {"seconds", made.seconds},
+                                    {"code_bytes", made.code_bytes},
+                                    {"executable_bytes", made.serialised.size()},
+                                    {"text_bytes", program.text.size()}})
+                << std::endl;
+    } else {
+      std::cout << fmt::format("{:<28} {} for {}: {:.2f} s, {} of code, {} to load\n", name, topology,
+                               counted(run.replicas, "device"), made.seconds,
+                               made.code_bytes < 0 ? "-" : human_bytes(made.code_bytes),
+                               human_bytes(static_cast<int64_t>(made.serialised.size())))
+                << std::flush;
+    }
+  };
+  for (const PhasePlan& phase : run.phases) {
+    const std::string name = phase.name.empty() ? "" : fmt::format(" ({})", phase_title(run.phases, phase));
+    compile("training step" + name,
+            lower_training_step(job.model, job.spec.train, program_form(job, run, phase)));
+  }
+  ProgramForm form = program_form(job, run, run.phases.back());
+  form.rows = job.spec.evaluate.batch_per_replica;
+  compile("evaluation", lower_forward(job.model, form));
+}
+
+}  // namespace dtrain

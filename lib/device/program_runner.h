@@ -1,0 +1,75 @@
+// Programs in StableHLO that a plugin compiles and runs on its devices. The implementation is a module
+// library of its own (lib/pjrt), which drives any plugin of PJRT's C API and is loaded when a job asks for
+// TPUs.
+#pragma once
+
+#include <c10/core/ScalarType.h>
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace dtrain {
+
+// A tensor in the memory of a device.
+class DeviceTensor {
+ public:
+  virtual ~DeviceTensor() = default;
+  // Waits until it is computed and copies its `size` bytes, row-major, to `data`.
+  virtual void read(void* data, int64_t size) const = 0;
+};
+using DeviceTensorPtr = std::shared_ptr<const DeviceTensor>;
+
+// A dense, row-major tensor in the host's memory; float32, int32, uint32 or uint8.
+struct HostTensor {
+  const void* data = nullptr;
+  at::ScalarType type = at::kFloat;
+  std::vector<int64_t> shape;
+};
+
+using DeviceTensorList = std::vector<DeviceTensorPtr>;
+
+// A program loaded on as many devices as it has replicas.
+class LoadedProgram {
+ public:
+  virtual ~LoadedProgram() = default;
+  // Starts it on all devices and waits until it is done. By device: its arguments in the program's order, and
+  // what comes back its results. Arguments that the program's text donates can be used no more.
+  virtual std::vector<DeviceTensorList> run(const std::vector<DeviceTensorList>& arguments) = 0;
+  virtual int64_t code_bytes() const = 0;  // -1: the plugin does not tell
+};
+
+// A plugin's devices of this host. What a plugin reports as an error is thrown as Error: kMemory when a
+// device has too little, else kUsage while it is opened and kBug afterwards, with the plugin's words.
+class ProgramRunner {
+ public:
+  virtual ~ProgramRunner() = default;
+  virtual const std::string& platform() const = 0;  // "tpu", "cpu"
+  virtual int64_t devices() const = 0;              // at least one
+  // `text` is a StableHLO module whose @main has one version for `replicas` devices, the first ones.
+  virtual std::unique_ptr<LoadedProgram> compile(const std::string& text, int64_t replicas) = 0;
+  // The tensor's memory may be used again when it returns.
+  virtual DeviceTensorPtr send(const HostTensor& tensor, int64_t device) = 0;
+};
+
+// What a plugin makes of a program for devices that need not be there.
+struct AheadProgram {
+  double seconds = 0;
+  int64_t code_bytes = 0;  // -1: the plugin does not tell
+  std::string serialised;  // for a plugin of the same version
+};
+
+// What the module offers; `version` is that of dtrain which it was built with.
+class ProgramModule {
+ public:
+  virtual ~ProgramModule() = default;
+  // The plugin at `path` with all devices of this host. Throws Error(kUsage) with what to do when it cannot
+  // be loaded, is no plugin, speaks another version of PJRT's C API or has no devices.
+  virtual std::shared_ptr<ProgramRunner> open(const std::string& path) = 0;
+  // Compiles without devices for those of `topology`, in the plugin's words: "v5e:2x2". Throws Error(kUsage).
+  virtual AheadProgram compile_ahead(const std::string& path, const std::string& topology,
+                                     const std::string& text, int64_t replicas) = 0;
+};
+
+}  // namespace dtrain

@@ -1,0 +1,75 @@
+#include "plan/device_programs.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+
+#include "core/error.h"
+#include "models/model.h"
+
+namespace dtrain {
+namespace {
+
+using nlohmann::ordered_json;
+
+ordered_json tensors_json(const std::vector<TensorType>& tensors) {
+  ordered_json json = ordered_json::array();
+  for (const TensorType& tensor : tensors)
+    json.push_back({{"name", tensor.name}, {"type", c10::toString(tensor.type)}, {"shape", tensor.shape}});
+  return json;
+}
+
+ordered_json signature(const DeviceProgram& program) {
+  return {{"arguments", tensors_json(program.arguments)}, {"results", tensors_json(program.results)}};
+}
+
+[[noreturn]] void refuse(const std::string& why) { throw Error(ExitCode::kUsage, "StableHLO: " + why); }
+
+}  // namespace
+
+ProgramForm program_form(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
+  const DataSpec& data = job.spec.data;
+  if (data.image.mean.measured || data.image.standard_deviation.measured)
+    refuse("data.image: the mean and standard deviation have to be measured first; write them as numbers");
+  const auto mixes = [](const AugmentSpec& operation) {
+    return operation.kind == "mixup" || operation.kind == "cutmix";
+  };
+  return {.devices = run.replicas,
+          .rows = run.batch.per_replica,
+          .type = dtype_from_name(job.spec.model.dtype),
+          .pixels = job.data.has_pixels,
+          .normalisation = normalisation_of(data),
+          .targets = job.data.targets,
+          .mixed = std::any_of(data.augment.begin(), data.augment.end(), mixes),
+          .trained = phase.layers.each};
+}
+
+std::vector<std::pair<std::string, std::string>> device_program_files(const JobPlan& job) {
+  const RunPlan& run = job.runs.back();
+  const TrainSpec& train = job.spec.train;
+  if (const std::string reason = reason_not_to_lower(job.model, train); !reason.empty())
+    refuse(reason + " cannot be written as StableHLO");
+  if (train.loss.class_weights.balanced && train.loss.class_weights.weights.empty())
+    refuse("train.loss.class_weights: the classes have to be counted first; write the weights as numbers");
+  if (run.batch.accumulate_steps > 1)
+    refuse("batch.accumulate_steps: a program makes one pass; use larger batches or more replicas");
+  std::vector<std::pair<std::string, std::string>> files;
+  ordered_json signatures = ordered_json::object();
+  const auto add = [&](const std::string& name, const DeviceProgram& program) {
+    files.emplace_back(name + ".mlir", program.text);
+    signatures[name] = signature(program);
+  };
+  for (size_t i = 0; i < run.phases.size(); ++i) {
+    const std::string number = run.phases.size() == 1 ? "" : fmt::format("_{}", i + 1);
+    add("training_step" + number,
+        lower_training_step(job.model, train, program_form(job, run, run.phases[i])));
+  }
+  ProgramForm form = program_form(job, run, run.phases.back());
+  form.rows = job.spec.evaluate.batch_per_replica;
+  add("forward", lower_forward(job.model, form));
+  files.emplace_back("signatures.json", signatures.dump(2) + "\n");
+  return files;
+}
+
+}  // namespace dtrain

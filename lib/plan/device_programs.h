@@ -1,0 +1,22 @@
+// The programs of a job for devices that compile a whole training step.
+#pragma once
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "plan/job_plan.h"
+#include "stablehlo/program.h"
+
+namespace dtrain {
+
+// The form of a phase's programs: so many devices as the run has replicas, each with a replica's batch.
+// Throws Error(kUsage) if the pictures or classes have to be counted first.
+ProgramForm program_form(const JobPlan& job, const RunPlan& run, const PhasePlan& phase);
+
+// The files, by name, that `dtrain plan --stablehlo` writes for the distributed run: "training_step.mlir", or
+// one for each phase, "training_step_1.mlir"; "forward.mlir"; and "signatures.json", which has the names,
+// types and shapes of what each takes and gives. Throws Error(kUsage) if the job cannot be lowered.
+std::vector<std::pair<std::string, std::string>> device_program_files(const JobPlan& job);
+
+}  // namespace dtrain

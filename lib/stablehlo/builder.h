@@ -1,0 +1,136 @@
+// Writes a StableHLO module operation by operation: each returns the value that it defines, with its type.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "models/layers.h"
+
+namespace dtrain {
+
+class TextBuilder;
+
+// A tensor in the text of a module. Its type is checked when the module is compiled, not here.
+struct Value {
+  std::string name = {};     // "%12"; empty: there is none
+  std::string element = {};  // "f32", "f64", "bf16", "i32", "ui8", "ui32", "ui64", "i1"
+  Shape shape = {};          // {}: a number
+  TextBuilder* builder = nullptr;
+
+  explicit operator bool() const { return !name.empty(); }
+  std::string type() const;  // "tensor<32x10xf32>"
+  int64_t size(int64_t dimension) const { return shape[static_cast<size_t>(dimension)]; }
+  int64_t rank() const { return std::ssize(shape); }
+};
+
+// Element by element. One of the two may be a number.
+Value operator+(const Value& a, const Value& b);
+Value operator-(const Value& a, const Value& b);
+Value operator*(const Value& a, const Value& b);
+Value operator/(const Value& a, const Value& b);
+Value operator+(const Value& a, double b);
+Value operator-(const Value& a, double b);
+Value operator*(const Value& a, double b);
+Value operator/(const Value& a, double b);
+Value operator-(double a, const Value& b);
+Value operator-(const Value& a);
+
+// Windows that slide over the last two of four dimensions; the padding may be negative, which cuts.
+struct Sliding {
+  std::array<int64_t, 2> size = {1, 1};
+  std::array<int64_t, 2> stride = {1, 1};
+  std::array<std::array<int64_t, 2>, 2> padding = {};  // before and after, of rows and columns
+};
+
+// A convolution of `left` with the kernel `right`.
+struct Convolving {
+  Sliding window = {};  // without the size, which is that of the kernel
+  std::array<int64_t, 2> left_dilation = {1, 1};
+  std::array<int64_t, 2> right_dilation = {1, 1};
+  std::string dimensions = "[b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1]";
+  int64_t feature_groups = 1;
+  int64_t batch_groups = 1;
+};
+
+class TextBuilder {
+ public:
+  explicit TextBuilder(int64_t devices) : devices_(devices) {}
+
+  Value argument(const std::string& element, const Shape& shape);
+  // A line of its own for readers.
+  void comment(const std::string& text);
+
+  // All elements the same, or row by row.
+  Value constant(double number, const std::string& element, const Shape& shape = {});
+  Value constants(const std::vector<double>& numbers, const std::string& element, const Shape& shape);
+  Value like(const Value& value, double number) { return constant(number, value.element, value.shape); }
+  Value iota(const std::string& element, const Shape& shape, int64_t dimension);
+
+  // An operation whose result has the type of its operands, of which one may be a number.
+  Value apply(const std::string& operation, const Value& a);
+  Value apply(const std::string& operation, const Value& a, const Value& b);
+  Value error_function(const Value& a);
+  Value compare(const std::string& direction, const Value& a, const Value& b);  // EQ, NE, LT, LE, GT, GE
+  Value select(const Value& which, const Value& yes, const Value& no);
+  Value convert(const Value& value, const std::string& element);
+  Value bitcast(const Value& value, const std::string& element, const Shape& shape);
+
+  // Dimension i of `value` becomes dimension dimensions[i] of the result.
+  Value broadcast(const Value& value, const std::vector<int64_t>& dimensions, const Shape& shape);
+  Value reshape(const Value& value, const Shape& shape);
+  Value transpose(const Value& value, const std::vector<int64_t>& permutation);
+  Value reverse(const Value& value, const std::vector<int64_t>& dimensions);
+  // Puts `fill` before, after and between the elements of the last two of four dimensions.
+  Value pad(const Value& value, double fill, const std::array<std::array<int64_t, 2>, 2>& padding,
+            const std::array<int64_t, 2>& between = {0, 0});
+  // The elements [begin, begin + shape) of the last two of four dimensions.
+  Value slice(const Value& value, const std::array<int64_t, 2>& begin, const Shape& shape);
+  Value concatenate(const std::vector<Value>& values, int64_t dimension);
+
+  Value sum(const Value& value, const std::vector<int64_t>& dimensions);
+  Value maximum(const Value& value, const std::vector<int64_t>& dimensions);
+  Value minimum(const Value& value, const std::vector<int64_t>& dimensions);
+
+  // The sum over dimension `of_left` of the one and `of_right` of the other, in full precision. A product or
+  // convolution of bf16 is f32.
+  Value product(const Value& left, int64_t of_left, const Value& right, int64_t of_right);
+  Value convolution(const Value& left, const Value& right, const Convolving& how, const Shape& shape);
+  Value window_sum(const Value& value, const Sliding& window, const Shape& shape);
+  Value window_maximum(const Value& value, const Sliding& window, const Shape& shape);
+  // Adds each of `gradient` to where the first largest element of its window over `value` is; else zeros.
+  Value to_window_maximum(const Value& value, const Value& gradient, const Sliding& window);
+
+  // The sums over all devices, of values of one element type.
+  std::vector<Value> all_reduce(const std::vector<Value>& values);
+  int64_t devices() const { return devices_; }
+  Value device();  // its number: a ui32 number
+  // Random ui32 numbers, and only a function of `state`: ui64 [2], a key and the first number of a counter.
+  Value random_bits(const Value& state, const Shape& shape);
+
+  // The module whose @main has the arguments so far and gives `results`. `aliases` has for each argument the
+  // result that takes its memory, or -1.
+  std::string module(const std::string& name, const std::vector<Value>& results,
+                     const std::vector<int64_t>& aliases) const;
+
+ private:
+  Value fresh(const std::string& element, const Shape& shape);
+  Value define(const std::string& element, const Shape& shape, const std::string& operation);
+  Value literal(const std::string& text, const std::string& element, const Shape& shape);
+  Value reduce(const char* operation, double start, const Value& value,
+               const std::vector<int64_t>& dimensions);
+  Value reduce_window(const char* operation, double start, const Value& value, const Sliding& window,
+                      const Shape& shape);
+  // A function of two numbers, for operations that take one: "({ ... })".
+  std::string region(const std::string& operation, const std::string& element, const std::string& result);
+  std::pair<Value, Value> matched(const Value& a, const Value& b);
+
+  int64_t devices_;
+  int64_t count_ = 0;
+  std::vector<Value> arguments_;
+  std::string body_;
+};
+
+}  // namespace dtrain

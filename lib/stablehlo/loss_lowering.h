@@ -1,0 +1,30 @@
+// The losses as operations: the gradient of a model's outputs, and the sums of a step.
+#pragma once
+
+#include "objective/objective.h"
+#include "spec/spec.h"
+#include "stablehlo/builder.h"
+
+namespace dtrain {
+
+struct LossInputs {
+  Value outputs = {};        // [rows, outputs]
+  Value targets = {};        // i32 [rows] or [rows, outputs] of the outputs' type
+  Value weights = {};        // [rows] of the outputs' type, as shares and examples
+  Value examples = {};       // a number: of the global step
+  Value other_targets = {};  // of mixed examples, as shares
+  Value shares = {};
+};
+
+struct LoweredLoss {
+  Value gradient;  // of the outputs: of the weighted sum of the losses divided by `examples`
+  Value sums;      // [names] of this device, as ObjectiveInfo::sum_names() has them, of the outputs' type
+};
+
+// What Objective::training_losses() and sum_up() compute for `train`.
+LoweredLoss lower_loss(const TrainSpec& train, const LossInputs& inputs);
+
+// Whether lower_loss() knows the loss.
+bool is_loss_lowered(const std::string& kind);
+
+}  // namespace dtrain

@@ -1,0 +1,61 @@
+// A model's forward and backward pass as operations, from the list of its layers.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "models/layers.h"
+#include "stablehlo/builder.h"
+
+namespace dtrain {
+
+// How many random numbers each device, and each layer of it, has in a step.
+constexpr double kDrawsOfDevice = 0x1p52;
+constexpr double kDrawsOfLayer = 0x1p40;
+
+// What the layers of a program share.
+struct ModelScope {
+  TextBuilder& builder;
+  bool training = false;                        // else in evaluation mode, without gradients
+  bool synchronised = false;                    // batch_norm: over the rows of all devices
+  std::map<std::string, Value> variables = {};  // the model's, by name
+  // Of training alone:
+  std::string products = {};       // their operands' element, if not the model's (train.precision)
+  std::vector<bool> trained = {};  // by layer; empty: all
+  Value weights = {};              // [rows] of the model's type: 0 for rows that fill up
+  // What dropout draws: the key of the step's random numbers and the first of those of this device, ui64 [1].
+  Value key = {};
+  Value first_draw = {};
+  std::map<std::string, Value> moved = {};      // the new values of buffers that change, by name
+  std::map<std::string, Value> gradients = {};  // of this device, by the parameter's name
+
+  bool trains(size_t layer) const { return training && (trained.empty() || trained[layer]); }
+};
+
+// The outputs of a model for inputs [rows, ...], and what its backward pass needs.
+class LoweredModel {
+ public:
+  // Writes the forward pass. What the products' element is too coarse for is computed in the inputs'.
+  LoweredModel(ModelScope& scope, const LayerPlan& plan, const Value& inputs);
+  ~LoweredModel();
+  LoweredModel(const LoweredModel&) = delete;
+  LoweredModel& operator=(const LoweredModel&) = delete;
+  const Value& outputs() const;
+  // Writes the backward pass, from the gradient of the outputs, and fills scope.gradients: zeros for a
+  // parameter that the outputs do not depend on.
+  void backward(const Value& gradient);
+
+ private:
+  void use(int64_t value, const Value& gradient);
+
+  ModelScope& scope_;
+  const LayerPlan& plan_;
+  struct Step;
+  std::vector<Step> steps_;
+  std::vector<Value> values_;     // by layer
+  std::vector<Value> gradients_;  // of these
+};
+
+}  // namespace dtrain

@@ -1,0 +1,387 @@
+#include "strategy/tpu.h"
+
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "device/tpu.h"
+#include "models/variables.h"
+#include "objective/evaluated_outputs.h"
+#include "optim/decay_groups.h"
+#include "optim/weight_average.h"
+#include "spec/batch_plan.h"
+
+namespace dtrain {
+namespace {
+
+const std::string kReplicaBuffer = "replicas.buffer.";
+
+// A device's tensors by the names that programs give them.
+using DeviceState = std::map<std::string, DeviceTensorPtr>;
+
+std::string memory_name(const std::string& memory, const std::string& parameter) {
+  return fmt::format("optimizer.{}.{}", memory, parameter);
+}
+
+// Rows [range] of `tensor`, as `type`, filled up with zeros to `rows`.
+at::Tensor filled_up(const at::Tensor& tensor, Range range, int64_t rows, at::ScalarType type) {
+  const at::Tensor own = tensor.narrow(0, range.begin, range.size());
+  if (range.size() == rows) return own.to(type).contiguous();
+  std::vector<int64_t> shape = tensor.sizes().vec();
+  shape[0] = rows;
+  at::Tensor filled = at::zeros(shape, at::TensorOptions(type));
+  filled.narrow(0, 0, range.size()).copy_(own);
+  return filled;
+}
+
+class Tpu : public Strategy {
+ public:
+  explicit Tpu(StrategyParts parts)
+      : model_(std::move(parts.model)),
+        group_(std::move(parts.group)),
+        clock_(std::move(parts.clock)),
+        train_(std::move(parts.train)),
+        objective_(make_objective(train_)),
+        flip_(parts.flip),
+        programs_(std::move(parts.programs)),
+        runner_(program_module().open(programs_.plugin)),
+        devices_(static_cast<size_t>(programs_.form.devices)) {
+    if (programs_.form.devices > runner_->devices())
+      throw Error(
+          ExitCode::kUsage,
+          fmt::format("strategy.replicas is {}, and the plugin {} has {} devices; use at most as many",
+                      programs_.form.devices, programs_.plugin, runner_->devices()));
+    prepare_steps();
+  }
+
+  int64_t place_variables() override {
+    if (average_ != nullptr) average_->begin();
+    send_variables();
+    return 0;
+  }
+
+  void begin_phase(const TrainedLayers& layers) override {
+    fetch_variables();
+    model_->train_layers(layers);
+    programs_.form.trained = layers.each;
+    prepare_steps();
+    place_variables();
+  }
+
+  MetricSums train_step(const Share& share, const StepContext& context) override {
+    clock_->enter(Phase::kCompute);
+    evaluated_.clear();
+    optimizer_->set_steps(optimizer_->steps() + 1);
+    const Batch& batch = share.micro_batches.at(0).stored();
+    const uint64_t seed =
+        derive_seed(programs_.seed, SeedPurpose::kStep, static_cast<uint64_t>(context.step));
+    const at::Tensor halves = at::empty({2}, at::kInt);  // their bits are what counts
+    std::memcpy(halves.data_ptr(), &seed, sizeof seed);
+    const std::map<std::string, at::Tensor> same = {
+        {"step", number(static_cast<double>(optimizer_->steps()))},
+        {"learning_rate", number(context.learning_rate)},
+        {"examples", number(static_cast<double>(share.global_examples))},
+        {"seed", halves}};
+    const auto argument = [&](const TensorType& type, Range rows) {
+      const auto found = same.find(type.name);
+      return found != same.end() ? found->second : part_of(batch, type, rows);
+    };
+    const std::vector<DeviceTensorList> results = run(*step_, step_text_, devices_, batch.size(), argument);
+    for (size_t device = 0; device < devices_.size(); ++device) {
+      for (size_t i = 0; i + 1 < results[device].size(); ++i)
+        devices_[device][step_text_.results[i].name] = results[device][i];
+    }
+    MetricSums sums;
+    sums.add_sums(objective_->info(), sums_in(*results.front().back()));
+    clock_->enter(Phase::kUpdate);
+    return sums;
+  }
+
+  MetricSums evaluate(const Share& share) override {
+    prepare_evaluation();
+    MetricSums sums;
+    for (const MicroBatch& micro_batch : share.micro_batches) {
+      const Batch& batch = micro_batch.stored();
+      const at::Tensor outputs = evaluated_outputs(
+          *objective_, flip_, batch.inputs, [this](const at::Tensor& inputs) { return forward(inputs); });
+      sums.add_evaluated(*objective_, outputs, batch.targets);
+    }
+    return sums;
+  }
+
+  MetricSums sum_over_replicas(MetricSums sums) override {
+    sums.add(MetricSums(objective_->info()));  // there may have been no batches
+    return sums;
+  }
+
+  Decision agree(const Decision& own) override { return own; }
+
+  // Every device has made the same updates of the same sums: their copies have the same bits.
+  std::string check_variables() override {
+    for (const auto& [name, host] : state_on_host()) {
+      if (moves(name)) continue;  // each device's own
+      const at::Tensor first = at::empty_like(host);
+      read(name, 0, first);
+      for (size_t device = 1; device < devices_.size(); ++device) {
+        const at::Tensor other = at::empty_like(host);
+        read(name, device, other);
+        if (std::memcmp(first.data_ptr(), other.data_ptr(), first.nbytes()) != 0)
+          throw Error(
+              ExitCode::kDisagree,
+              fmt::format(
+                  "memory of device 0 or {} is corrupt: their copies of '{}' differ; --resume goes on "
+                  "from the last checkpoint",
+                  device, name));
+      }
+    }
+    return "";
+  }
+
+  CollectedVariables collect_variables() override {
+    fetch_variables();
+    exchange_average();
+    CollectedVariables all = collect(replica(), /*buffers_agree=*/true);
+    exchange_average();
+    if (buffers_agree()) return all;
+    for (const auto& [name, buffer] : moving_buffers(*model_))
+      all.training.emplace_back(kReplicaBuffer + name, at::stack(of_each_device(name, buffer)));
+    return all;
+  }
+
+  int64_t restore_variables(const CollectedVariables& variables, int64_t step) override {
+    const bool trains = !variables.training.empty();
+    if (!trains && !devices_.front().empty()) fetch_variables();  // what the optimizer remembers stays
+    restore(replica(), variables);
+    if (trains) exchange_average();
+    if (!trains && average_ != nullptr) average_->begin();
+    send_variables();
+    for (const auto& [name, rows] : variables.training) {
+      if (name.rfind(kReplicaBuffer, 0) != 0 || rows.size(0) != std::ssize(devices_)) continue;
+      const std::string buffer = name.substr(kReplicaBuffer.size());
+      for (size_t device = 0; device < devices_.size() && devices_[device].contains(buffer); ++device)
+        devices_[device][buffer] = send(rows[static_cast<int64_t>(device)], device);
+    }
+    return step;
+  }
+
+  std::optional<WorkersReport> end_training() override { return std::nullopt; }
+
+  void finish() override {}
+
+ private:
+  // Makes and compiles the program of a step for the parameters that are trained.
+  void prepare_steps() {
+    step_.reset();
+    forward_.reset();
+    average_ = nullptr;
+    optimizer_.reset();
+    reducer_ = group_->make_gradient_reducer(tensors_of(trained_parameters(*model_)), {}, *clock_);
+    std::vector<at::Tensor> values;
+    std::vector<bool> decayed;
+    for (const auto& [name, parameter] : trained_parameters(*model_)) {
+      values.push_back(parameter.detach());
+      decayed.push_back(decays(train_.optimizer, parameter));
+    }
+    optimizer_ = make_optimizer(train_.optimizer, values, decayed);
+    if (train_.ema.decay != 0) {
+      auto average = std::make_unique<WeightAverage>(std::move(optimizer_), values, train_.ema.decay);
+      average_ = average.get();
+      optimizer_ = std::move(average);
+    }
+    step_text_ = lower_training_step(programs_.model, train_, programs_.form);
+    step_ = runner_->compile(step_text_.text, programs_.form.devices);
+  }
+
+  // Saved models have the average of the weights, and the optimizer remembers those that training goes on
+  // with.
+  void exchange_average() {
+    if (average_ != nullptr) average_->exchange();
+  }
+
+  // Evaluations use the average of the weights, if there is one, and the mean of the moving statistics over
+  // the devices, which keep their own.
+  void prepare_evaluation() {
+    if (!evaluated_.empty()) return;
+    if (forward_ == nullptr) {
+      ProgramForm form = programs_.form;
+      form.rows = programs_.evaluated_rows;
+      forward_text_ = lower_forward(programs_.model, form);
+      forward_ = runner_->compile(forward_text_.text, form.devices);
+    }
+    evaluated_ = devices_;
+    for (DeviceState& state : evaluated_) {
+      if (average_ == nullptr) break;
+      for (const auto& [name, parameter] : trained_parameters(*model_))
+        state[name] = state.at(memory_name(WeightAverage::kMemory, name));
+    }
+    if (buffers_agree()) return;
+    for (const auto& [name, buffer] : moving_buffers(*model_)) {
+      const at::Tensor mean = mean_of(name, buffer);
+      for (size_t device = 0; device < devices_.size(); ++device)
+        evaluated_[device][name] = send(mean, device);
+    }
+  }
+
+  // [n, ...] for the inputs of n examples, which each device computes a share of.
+  at::Tensor forward(const at::Tensor& inputs) {
+    const auto argument = [&](const TensorType& type, Range rows) {
+      return filled_up(inputs, rows, programs_.evaluated_rows, type.type);
+    };
+    const std::vector<DeviceTensorList> results =
+        run(*forward_, forward_text_, evaluated_, inputs.size(0), argument);
+    std::vector<at::Tensor> parts;
+    for (size_t device = 0; device < devices_.size(); ++device) {
+      const TensorType& type = forward_text_.results.back();
+      const at::Tensor outputs = at::empty(type.shape, type.type);
+      results[device].back()->read(outputs.data_ptr(), static_cast<int64_t>(outputs.nbytes()));
+      parts.push_back(outputs.narrow(0, 0, share_of_device(device, inputs.size(0)).size()));
+    }
+    return at::cat(parts);
+  }
+
+  // Runs a program on the state of the devices and, of what is not in it, argument(type, the device's rows of
+  // n).
+  template <class Argument>
+  std::vector<DeviceTensorList> run(LoadedProgram& program, const DeviceProgram& text,
+                                    const std::vector<DeviceState>& states, int64_t n,
+                                    const Argument& argument) {
+    std::vector<DeviceTensorList> arguments(states.size());
+    for (size_t device = 0; device < states.size(); ++device) {
+      for (const TensorType& type : text.arguments) {
+        const auto kept = states[device].find(type.name);
+        arguments[device].push_back(
+            kept != states[device].end()
+                ? kept->second
+                : send(argument(type, share_of_device(device, n)), device, type.type));
+      }
+    }
+    return program.run(arguments);
+  }
+
+  Range share_of_device(size_t device, int64_t n) const {
+    return share_of({0, n}, static_cast<int64_t>(device), std::ssize(devices_));
+  }
+
+  // A device's rows of what a training step takes of a batch.
+  at::Tensor part_of(const Batch& batch, const TensorType& type, Range rows) const {
+    const int64_t all = programs_.form.rows;
+    if (type.name == "inputs") return filled_up(batch.inputs, rows, all, type.type);
+    if (type.name == "targets") return filled_up(batch.targets, rows, all, type.type);
+    if (type.name == "other_targets") return filled_up(batch.other_targets, rows, all, type.type);
+    if (type.name == "shares") return filled_up(batch.shares, rows, all, type.type);
+    if (type.name != "weights") throw Error(ExitCode::kBug, "a program asks for an unknown " + type.name);
+    at::Tensor weights = at::zeros({all});
+    weights.narrow(0, 0, rows.size()).fill_(1);
+    return weights;
+  }
+
+  static at::Tensor number(double value) { return at::scalar_tensor(value, at::kFloat); }
+
+  std::vector<double> sums_in(const DeviceTensor& tensor) const {
+    const at::Tensor sums = at::empty(step_text_.results.back().shape);
+    tensor.read(sums.data_ptr(), static_cast<int64_t>(sums.nbytes()));
+    const float* const numbers = sums.const_data_ptr<float>();
+    return {numbers, numbers + sums.numel()};
+  }
+
+  // The variables and what the optimizer remembers, by the names that programs and checkpoints give them.
+  Variables state_on_host() const {
+    Variables all;
+    for (const auto& [name, tensor] : named_variables(*model_)) all.emplace_back(name, tensor.detach());
+    const Variables trained = trained_parameters(*model_);
+    for (const OptimizerMemory& memory : optimizer_->memory()) {
+      for (size_t i = 0; i < trained.size(); ++i)
+        all.emplace_back(memory_name(memory.name, trained[i].first), memory.tensors[i]);
+    }
+    return all;
+  }
+
+  void send_variables() {
+    evaluated_.clear();
+    for (size_t device = 0; device < devices_.size(); ++device) {
+      devices_[device].clear();
+      for (const auto& [name, tensor] : state_on_host()) devices_[device][name] = send(tensor, device);
+    }
+  }
+
+  // Copies the state of device 0 to the host, and the mean of the moving statistics.
+  void fetch_variables() {
+    const at::NoGradGuard no_grad;
+    for (const auto& [name, tensor] : state_on_host()) read(name, 0, tensor);
+    if (buffers_agree()) return;
+    for (auto& [name, buffer] : moving_buffers(*model_)) buffer.copy_(mean_of(name, buffer));
+  }
+
+  // With sync_batch_norm all devices have the same moving statistics.
+  bool buffers_agree() const { return train_.sync_batch_norm || devices_.size() == 1; }
+
+  bool moves(const std::string& name) const {
+    if (buffers_agree()) return false;
+    const Variables moving = moving_buffers(*model_);
+    return std::any_of(moving.begin(), moving.end(), [&](const auto& each) { return each.first == name; });
+  }
+
+  std::vector<at::Tensor> of_each_device(const std::string& name, const at::Tensor& like) const {
+    std::vector<at::Tensor> all;
+    for (size_t device = 0; device < devices_.size(); ++device) {
+      all.push_back(at::empty_like(like));
+      read(name, device, all.back());
+    }
+    return all;
+  }
+
+  at::Tensor mean_of(const std::string& name, const at::Tensor& like) const {
+    at::Tensor mean = at::zeros_like(like);
+    for (const at::Tensor& each : of_each_device(name, like)) mean.add_(each);
+    return mean.div_(std::ssize(devices_));
+  }
+
+  void read(const std::string& name, size_t device, const at::Tensor& to) const {
+    if (to.is_contiguous()) {
+      devices_[device].at(name)->read(to.data_ptr(), static_cast<int64_t>(to.nbytes()));
+      return;
+    }
+    const at::Tensor rows = at::empty(to.sizes(), to.options());
+    read(name, device, rows);
+    to.copy_(rows);
+  }
+
+  DeviceTensorPtr send(const at::Tensor& tensor, size_t device,
+                       std::optional<at::ScalarType> type = std::nullopt) const {
+    const at::Tensor rows = tensor.contiguous();
+    return runner_->send({rows.const_data_ptr(), type.value_or(rows.scalar_type()), rows.sizes().vec()},
+                         static_cast<int64_t>(device));
+  }
+
+  Replica replica() { return {*model_, *group_, *reducer_, *optimizer_}; }
+
+  // The model and the optimizer hold the values of the last fetch; programs compute on the devices.
+  std::shared_ptr<Model> model_;
+  std::unique_ptr<ProcessGroup> group_;  // of this process alone
+  std::shared_ptr<PhaseClock> clock_;
+  TrainSpec train_;
+  std::unique_ptr<Objective> objective_;
+  bool flip_;  // evaluate.flip
+  ProgramParts programs_;
+  std::shared_ptr<ProgramRunner> runner_;
+  std::unique_ptr<GradientReducer> reducer_;  // names the parts of the optimizer; sums nothing
+  std::unique_ptr<Optimizer> optimizer_;
+  WeightAverage* average_ = nullptr;  // inside the optimizer; may be null
+  DeviceProgram step_text_;
+  std::unique_ptr<LoadedProgram> step_;
+  DeviceProgram forward_text_;
+  std::unique_ptr<LoadedProgram> forward_;  // null: not compiled yet
+  std::vector<DeviceState> devices_;
+  std::vector<DeviceState> evaluated_;  // what evaluations use; empty: to be made again
+};
+
+}  // namespace
+
+std::unique_ptr<Strategy> make_tpu(StrategyParts parts) { return std::make_unique<Tpu>(std::move(parts)); }
+
+}  // namespace dtrain

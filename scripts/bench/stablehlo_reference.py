@@ -1,0 +1,163 @@
+"""The layers, losses and optimizers of a spec in PyTorch, with everything that the documentation says of them: what
+scripts/bench/stablehlo.py compares with."""
+
+import torch
+import torch.nn.functional as F
+
+DEFAULTS = {
+    "kernel_size": 3,
+    "pool_size": 2,
+    "padding": "valid",
+    "groups": 1,
+    "use_bias": True,
+    "momentum": 0.99,
+    "epsilon": 1e-3,
+    "rate": 0.5,
+    "stride": None,
+}
+
+
+def windowed(x, size, stride, padding, fill):
+    """x padded as the spec says."""
+    if padding == "valid":
+        return x
+    sides = []
+    for cells in (x.shape[3], x.shape[2]):
+        if padding == "symmetric":
+            sides += [(size - 1) // 2] * 2
+        else:
+            total = max(0, ((cells - 1) // stride) * stride + size - cells)
+            sides += [total // 2, total - total // 2]
+    return F.pad(x, sides, value=fill)
+
+
+def batch_norm(x, layer, variables, trains):
+    name, given = layer["name"], x.dtype
+    x = x.to(variables[f"{name}.weight"].dtype)
+    dimensions = (0,) if x.dim() == 2 else (0, 2, 3)
+    mean, variance = variables[f"{name}.running_mean"], variables[f"{name}.running_var"]
+    if trains and len(x) > 0:
+        batch = x.mean(dimensions), x.var(dimensions, unbiased=False)
+        with torch.no_grad():
+            for old, new in zip((mean, variance), batch):
+                old.copy_(layer["momentum"] * old + (1 - layer["momentum"]) * new)
+        mean, variance = batch
+    shape = (1, -1) + (1,) * (x.dim() - 2)
+    x = (x - mean.view(shape)) / torch.sqrt(variance.view(shape) + layer["epsilon"])
+    x = x * variables[f"{name}.weight"].view(shape) + variables[f"{name}.bias"].view(shape)
+    return x.to(given)
+
+
+def forward(layers, variables, x, training, masks=None, frozen=()):
+    values, number = {}, -1
+    for given in layers:
+        layer = {**DEFAULTS, **given}
+        kind, name = layer["kind"], layer["name"]
+        number += 1
+        if "from" in layer:
+            x = values[layer["from"]]
+        size, pad = layer["pool_size"], layer["padding"]
+        stride = layer["stride"] or (size if "pool" in kind else 1)
+        if kind == "dense":
+            x = F.linear(x, variables[f"{name}.weight"], variables.get(f"{name}.bias"))
+        elif kind == "conv2d":
+            cells = windowed(x, layer["kernel_size"], stride, pad, 0)
+            x = F.conv2d(
+                cells, variables[f"{name}.weight"], variables.get(f"{name}.bias"), stride, 0, 1, layer["groups"]
+            )
+        elif kind == "max_pool2d":
+            x = F.max_pool2d(windowed(x, size, stride, pad, -torch.inf), size, stride)
+        elif kind == "avg_pool2d":
+            sums, ones = (
+                F.avg_pool2d(windowed(t, size, stride, pad, 0), size, stride, divisor_override=1)
+                for t in (x, torch.ones_like(x))
+            )
+            x = sums / ones
+        elif kind == "global_avg_pool2d":
+            x = x.mean((2, 3))
+        elif kind == "adaptive_avg_pool2d":
+            x = F.adaptive_avg_pool2d(x, layer["output_size"])
+        elif kind == "flatten":
+            x = x.flatten(1)
+        elif kind == "batch_norm":
+            x = batch_norm(x, layer, variables, training and name not in frozen)
+        elif kind == "layer_norm":
+            x = x.movedim(1, -1)
+            x = F.layer_norm(
+                x, x.shape[-1:], variables[f"{name}.weight"], variables[f"{name}.bias"], layer["epsilon"]
+            ).movedim(-1, 1)
+        elif kind == "dropout":
+            x = x * masks if training else x
+        elif kind == "add":
+            x = x + values[layer["with"]]
+        else:
+            x = {"relu": F.relu, "relu6": F.relu6, "gelu": F.gelu, "tanh": torch.tanh, "sigmoid": torch.sigmoid}[kind](
+                x
+            )
+        values[name] = x
+    return x
+
+
+def losses_of(train, outputs, targets):
+    """The training loss of each example."""
+    loss, smoothing = train.get("loss", {}), train.get("label_smoothing", 0)
+    weights = loss.get("class_weights")
+    kind = loss.get("kind", "cross_entropy")
+    if kind == "cross_entropy":
+        losses = F.cross_entropy(outputs, targets, reduction="none", label_smoothing=smoothing)
+        return losses * outputs.new_tensor(weights)[targets] if weights else losses
+    if kind == "binary_cross_entropy":
+        hard = targets.to(outputs.dtype).view_as(outputs)
+        weight = hard * (weights[1] - weights[0]) + weights[0] if weights else None
+        return F.binary_cross_entropy_with_logits(
+            outputs, hard * (1 - smoothing) + smoothing / 2, weight, reduction="none"
+        ).mean(1)
+    each = {
+        "mean_squared_error": F.mse_loss,
+        "mean_absolute_error": F.l1_loss,
+        "huber": lambda *a, **k: F.huber_loss(*a, delta=loss.get("delta", 1), **k),
+    }[kind]
+    return each(outputs, targets, reduction="none").mean(1)
+
+
+def own_sums(kind, outputs, targets):
+    """What a step sums besides the loss and the examples."""
+    if kind == "cross_entropy":
+        return [(outputs.argmax(1) == targets).sum()]
+    if kind == "binary_cross_entropy":
+        positive, predicted = targets.view_as(outputs) > 0.5, outputs > 0
+        return [
+            (positive == predicted).double().mean(1).sum(),
+            (positive & predicted).sum(),
+            predicted.sum(),
+            positive.sum(),
+        ]
+    errors = outputs - targets
+    return [t.mean(1).sum() for t in (errors.square(), errors.abs(), targets, targets.square())]
+
+
+def optimizer_of(train, parameters, rate):
+    spec = {
+        "kind": "adam",
+        "momentum": 0,
+        "nesterov": False,
+        "decay": 0.99,
+        "beta1": 0.9,
+        "beta2": 0.999,
+        "epsilon": 1e-8,
+        "weight_decay": 0,
+        "weight_decay_exclude": "biases_and_norms",
+        **train["optimizer"],
+    }
+    every = spec["weight_decay_exclude"] == "none"
+    groups = [
+        {"params": [p for p in parameters if p.dim() > 1 or every], "weight_decay": spec["weight_decay"]},
+        {"params": [p for p in parameters if p.dim() == 1 and not every], "weight_decay": 0},
+    ]
+    groups = [group for group in groups if group["params"]]
+    if spec["kind"] == "sgd":
+        return torch.optim.SGD(groups, rate, momentum=spec["momentum"], nesterov=spec["nesterov"])
+    if spec["kind"] == "rmsprop":
+        return torch.optim.RMSprop(groups, rate, alpha=spec["decay"], eps=spec["epsilon"], momentum=spec["momentum"])
+    made = torch.optim.AdamW if spec["kind"] == "adamw" else torch.optim.Adam
+    return made(groups, rate, betas=(spec["beta1"], spec["beta2"]), eps=spec["epsilon"])

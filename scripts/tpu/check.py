@@ -1,0 +1,304 @@
+"""What scripts/check_tpu checks: trainings on a plugin for processors against mirrored, failures, compiling for TPUs.
+
+Prints and writes a report; exits with 1 if anything is not as it should be.
+"""
+import argparse
+import json
+import os
+import pathlib
+import platform
+import re
+import signal
+import subprocess
+import sys
+import time
+
+FLAGS = "--xla_force_host_platform_device_count={}"
+DATA = "{dataset: mnist, fallback: fashion_mnist, train_examples: TRAIN, test_examples: 500}"
+EVERY_LAYER = """  kind: layers
+  layers:
+    - {kind: conv2d, filters: 8, kernel_size: 3, activation: relu, name: first}
+    - {kind: batch_norm}
+    - {kind: relu, name: kept}
+    - {kind: conv2d, filters: 8, kernel_size: 3, padding: same}
+    - {kind: add, with: kept}
+    - {kind: relu6}
+    - {kind: max_pool2d, pool_size: 2}
+    - {kind: conv2d, filters: 16, kernel_size: 3, groups: 8}
+    - {kind: gelu}
+    - {kind: avg_pool2d, pool_size: 2}
+    - {kind: layer_norm}
+    - {kind: adaptive_avg_pool2d, output_size: 3}
+    - {kind: tanh}
+    - {kind: flatten}
+    - {kind: dense, units: 32, activation: sigmoid}
+    - {kind: dense, units: 10}
+"""
+# A deeper one is no measure: from such weights mirrored itself is not the same in float32 and float64 after ten steps.
+RESIDUAL = """  kind: layers
+  layers:
+    - {kind: conv2d, filters: 8, kernel_size: 3, padding: same}
+    - {kind: batch_norm}
+    - {kind: relu, name: first}
+    - {kind: conv2d, filters: 8, kernel_size: 3, padding: same}
+    - {kind: batch_norm}
+    - {kind: relu}
+    - {kind: conv2d, filters: 8, kernel_size: 3, padding: same}
+    - {kind: batch_norm, name: second}
+    - {kind: add, with: first}
+    - {kind: relu, name: third}
+    - {kind: conv2d, filters: 16, kernel_size: 1, stride: 2, name: short, from: third}
+    - {kind: conv2d, filters: 16, kernel_size: 3, stride: 2, padding: same, from: third}
+    - {kind: batch_norm}
+    - {kind: add, with: short}
+    - {kind: relu}
+    - {kind: global_avg_pool2d}
+    - {kind: dense, units: 10}
+"""
+# name: (model, training examples of an epoch, batch of a replica, optimizer, tolerance of the losses of 50 steps)
+MODELS = {
+    # With Adam, whose first updates have one size however small a gradient is, a ReLU that a rounding moves to the
+    # other side of 0 shows in the fourth digit.
+    "MLP": ("  kind: mlp\n  hidden: [256, 128]\n", 3000, 64, "{kind: sgd, learning_rate: 0.05, momentum: 0.9}", 1e-5),
+    "CNN": ("  kind: cnn\n", 1500, 16, "{kind: adam, learning_rate: 1.0e-3}", 1e-4),
+    "every layer": (EVERY_LAYER, 1500, 16, "{kind: sgd, learning_rate: 0.02, momentum: 0.9}", 1e-3),
+    "residual": (RESIDUAL, 1500, 16, "{kind: sgd, learning_rate: 0.003, momentum: 0.9, weight_decay: 5.0e-4}", 1e-3),
+}
+
+
+class Check:
+    def __init__(self, options):
+        self.options = options
+        self.lines = []
+        self.failed = 0
+        self.runs = 0
+        self.started = time.time()
+
+    def say(self, line=""):
+        print(line, flush=True)
+        self.lines.append(line)
+
+    def claim(self, what, holds, found):
+        self.failed += not holds
+        self.say(f"| {what} | {found} | {'yes' if holds else '**no**'} |")
+
+    def attempt(self, what, body):
+        """`body` returns whether it holds, and what was found."""
+        try:
+            self.claim(what, *body())
+        except (RuntimeError, subprocess.TimeoutExpired) as error:
+            self.claim(what, False, str(error).strip().replace("\n", " ").replace("|", "/")[-300:])
+
+    def table(self, title, what="claim"):
+        self.say(f"\n## {title}\n\n| {what} | found | holds |\n| --- | --- | --- |")
+
+    def spec(self, model, examples, batch, optimizer, more=""):
+        path = self.options.folder / f"job{self.runs}.yaml"
+        path.write_text(f"name: check\nseed: 7\ndata: {DATA.replace('TRAIN', str(examples))}\n"
+                        f"batch: {{per_replica: {batch}}}\nmodel:\n{model}"
+                        f"train:\n  max_steps: 50\n  epochs: 1000\n  optimizer: {optimizer}\n"
+                        f"metrics: {{every_steps: 1, skip_steps: 0}}\nevaluate: {{every_epochs: 1}}\n{more}")
+        return path
+
+    def dtrain(self, *arguments, devices=4, variables=None, limit=300):
+        environment = dict(os.environ, XLA_FLAGS=FLAGS.format(devices), **(variables or {}))
+        return subprocess.run([str(self.options.program), *map(str, arguments)], env=environment, text=True,
+                              capture_output=True, timeout=limit, check=False)
+
+    def train(self, spec, *settings, devices=4, resume=None, run=None):
+        """Trains, and returns the run's folder, its losses by step, and the seconds that it took."""
+        self.runs += 1
+        folder = run or self.options.folder / f"run{self.runs}"
+        arguments = ["run", spec, "--run-dir", folder, "--quiet"] + (["--resume"] if resume else [])
+        for setting in settings:
+            arguments += ["--set", setting]
+        start = time.time()
+        done = self.dtrain(*arguments, devices=devices)
+        if done.returncode != 0:
+            raise RuntimeError(f"exit code {done.returncode}: {done.stderr[-2000:]}")
+        return folder, self.losses(folder), time.time() - start
+
+    def events(self, folder, kind):
+        lines = (folder / "metrics.jsonl").read_text().splitlines()
+        return [event for event in map(json.loads, lines) if event["event"] == kind]
+
+    def losses(self, folder):
+        return {event["step"]: event["loss"] for event in self.events(folder, "step")}
+
+    def on_plugin(self, devices):
+        return ["strategy.kind=tpu", f"strategy.replicas={devices}", f"strategy.plugin={self.options.plugin}"]
+
+    @staticmethod
+    def mirrored(replicas):
+        return ["strategy.kind=mirrored", f"strategy.replicas={replicas}", "strategy.threads_per_replica=1"]
+
+
+def difference(one, other):
+    if one.keys() != other.keys():
+        return float("inf")
+    return max(abs(one[step] - other[step]) / max(1.0, abs(other[step])) for step in one)
+
+
+def compare_trainings(check, names):
+    check.table("50 steps against mirrored", "model, devices: the largest difference of a loss (relative above 1)")
+    for name in names:
+        model, examples, batch, optimizer, tolerance = MODELS[name]
+
+        def compare(devices, job=(model, examples + 3, batch, optimizer), tolerance=tolerance):
+            # The devices' copies of the variables are compared bit for bit after each ten steps; the last batch of an
+            # epoch is smaller, and not as large for each device.
+            spec = check.spec(*job, "checks: {every_steps: 10}\n")
+            _, ours, took = check.train(spec, *check.on_plugin(devices), devices=devices)
+            _, theirs, _ = check.train(spec, *check.mirrored(devices))
+            worst = difference(ours, theirs)
+            return (worst <= tolerance and len(ours) == 50,
+                    f"{worst:.2g} over {len(ours)} steps, copies equal to the bit, {took:.1f} s")
+
+        for devices in (1, 2, 4):
+            check.attempt(f"{name}, {devices}: at most {tolerance:g}",
+                          lambda devices=devices, compare=compare: compare(devices))
+
+
+def exchange_checkpoints(check, names):
+    check.table("A checkpoint goes on under the other strategy",
+                "model: the largest difference of a loss of the next 5 steps, from the same run without a change")
+    for name in names:
+        model, examples, batch, optimizer, tolerance = MODELS[name]
+        spec = check.spec(model, examples, batch, optimizer, "checkpoint: {every_steps: 25, keep: 3}\n")
+
+        def exchange(first, second, spec=spec, tolerance=tolerance):
+            _, whole, _ = check.train(spec, *first, "train.max_steps=30", devices=2)
+            folder, _, _ = check.train(spec, *first, "train.max_steps=25", devices=2)
+            _, losses, _ = check.train(spec, *second, "train.max_steps=30", devices=2, resume=True, run=folder)
+            late = {step: loss for step, loss in losses.items() if step > 25}
+            worst = difference(late, {step: loss for step, loss in whole.items() if step > 25})
+            return worst <= tolerance and len(late) == 5, f"{worst:.2g}"
+
+        for first, second, title in ((check.mirrored(2), check.on_plugin(2), "mirrored, then tpu"),
+                                     (check.on_plugin(2), check.mirrored(2), "tpu, then mirrored"),
+                                     (check.on_plugin(2), check.on_plugin(2), "tpu, then tpu")):
+            check.attempt(f"{name}, {title}: at most {tolerance:g}",
+                          lambda first=first, second=second, exchange=exchange: exchange(first, second))
+
+
+def reach_accuracy(check):
+    check.table("Accuracy on MNIST, two devices", "model")
+
+    def reach(model, epochs, goal):
+        spec = check.options.folder / "accuracy.yaml"
+        spec.write_text(f"name: accuracy\nseed: 1\ndata: {{dataset: mnist, fallback: fashion_mnist}}\n"
+                        f"batch: {{per_replica: 64}}\nmodel:\n{model}"
+                        f"train: {{epochs: {epochs}, optimizer: {{kind: adam, learning_rate: 2.0e-3}}}}\n")
+        folder, _, took = check.train(spec, *check.on_plugin(2), devices=2)
+        accuracy = check.events(folder, "eval")[-1]["accuracy"]
+        dataset = check.events(folder, "run_start")[0]["dataset"]
+        return accuracy >= (goal if dataset == "mnist" else 0.8), f"{accuracy:.4f} on {dataset}, {took:.1f} s"
+
+    for name, epochs, goal in (("MLP", 3, 0.97), ("CNN", 2, 0.98)):
+        check.attempt(f"{name}: at least {goal} after {epochs} epochs",
+                      lambda name=name, epochs=epochs, goal=goal: reach(MODELS[name][0], epochs, goal))
+
+
+def fail(check):
+    check.table("Failures", "what is wrong")
+    spec = check.spec(*MODELS["MLP"][:4])
+
+    def failing(title, code, words, *settings, variables=None, devices=2):
+        done = check.dtrain("run", spec, "--run-dir", check.options.folder / "failing", "--overwrite", "--quiet",
+                            *[word for setting in settings for word in ("--set", setting)], variables=variables,
+                            devices=devices)
+        last = done.stderr.strip().splitlines()[-1] if done.stderr.strip() else ""
+        check.claim(f"{title}: exit code {code}", done.returncode == code and words in done.stderr,
+                    f"{done.returncode}: {last[:160]}".replace("|", "/"))
+
+    tpu = "strategy.kind=tpu"
+    failing("a plugin that is not there", 2, "cannot be loaded", tpu, "strategy.plugin=/no/such/plugin.so")
+    failing("a file that is no plugin", 2, "is no plugin", tpu,
+            f"strategy.plugin={check.options.program.parent}/libdtrain_tpu.so")
+    failing("libtpu without a TPU", 2, "jellyfish", tpu, f"strategy.plugin={check.options.libtpu}")
+    failing("more replicas than devices", 2, "strategy.replicas is 4", *check.on_plugin(4))
+    failing("no TPU, and none is named", 2, "tpu cannot be used", tpu)
+    folder, _, _ = check.train(spec, tpu, "strategy.fallback=true", "strategy.replicas=2")
+    start = check.events(folder, "run_start")[0]
+    check.claim("the same with strategy.fallback: mirrored trains", start["strategy"] == "mirrored" and
+                "strategy_fallback" in start, start.get("strategy_fallback", "not announced"))
+    kill(check)
+
+
+def kill(check):
+    spec = check.spec(*MODELS["MLP"][:4])
+    folder = check.options.folder / "killed"
+    command = [str(check.options.program), "run", str(spec), "--run-dir", str(folder), "--quiet"]
+    for setting in [*check.on_plugin(2), "train.max_steps=none"]:
+        command += ["--set", setting]
+    environment = dict(os.environ, XLA_FLAGS=FLAGS.format(2))
+    job = subprocess.Popen(command, env=environment, stderr=subprocess.PIPE, text=True)
+    children = []
+    for _ in range(300):
+        time.sleep(0.1)
+        found = subprocess.run(["ps", "-o", "pid=,args=", "--ppid", str(job.pid)], capture_output=True, text=True,
+                               check=False)
+        children = [int(line.split()[0]) for line in found.stdout.splitlines() if " replica " in line]
+        metrics = folder / "metrics.jsonl"
+        if children and metrics.exists() and '"step"' in metrics.read_text():
+            break
+    os.kill(children[0], signal.SIGKILL)
+    _, errors = job.communicate(timeout=60)
+    check.claim("the process that trains is killed: exit code 4", job.returncode == 4,
+                f"{job.returncode}: {errors.strip().splitlines()[-1][:160]}".replace("|", "/"))
+
+
+def compile_ahead(check):
+    root = pathlib.Path(__file__).resolve().parents[2]
+    check.table("Compiled by libtpu for v5e 2x2, four devices (float32)", "job")
+    variables = {"TPU_LIBRARY_PATH": str(check.options.libtpu)}
+
+    def compile_job(config):
+        plan = check.dtrain("plan", config, "--json")
+        if plan.returncode != 0:
+            return False, plan.stderr.strip().replace("\n", " ")[-200:]
+        text = json.loads(plan.stdout)["spec"]
+        for section in ("strategy", "cuda", "hosts", "compare", "network"):
+            text = re.sub(rf"^{section}:.*\n(?:^[ #-].*\n)*", "", text, flags=re.MULTILINE)
+        # What tpu does not take: the same update in one pass, in float32, in the layout that the compiler chooses.
+        names = "channels_last|precision|step|dtype|accumulate_steps|tensorboard_histograms|start_step"
+        text = re.sub(rf"^ +({names}):.*\n", "", text, flags=re.MULTILINE)
+        spec = check.options.folder / f"ahead-{config.stem}.yaml"
+        spec.write_text(text + "strategy: {kind: tpu}\n")
+        done = check.dtrain("plan", spec, "--compile-for", "v5e:2x2", "--json", variables=variables, limit=150)
+        made = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
+        found = "; ".join(f"{each['program']} {each['seconds']:.1f} s, {each['executable_bytes'] / 2**20:.1f} MiB"
+                          for each in made)
+        return (done.returncode == 0 and len(made) >= 2,
+                found or done.stderr.strip().replace("\n", " ").replace("|", "/")[-200:])
+
+    for config in sorted((root / "configs").glob("*.yaml")):
+        if not config.stem.startswith("table_") and config.stem != "multi_label":  # their tables are not here
+            check.attempt(config.stem, lambda config=config: compile_job(config))
+
+
+def main():
+    parser = argparse.ArgumentParser()
+    for name in ("program", "plugin", "libtpu", "folder", "report"):
+        parser.add_argument(f"--{name}", type=pathlib.Path, required=True)
+    parser.add_argument("--quick", action="store_true")
+    check = Check(parser.parse_args())
+    quick = check.options.quick
+    version = check.dtrain("--version").stdout.strip()
+    check.say(f"# The strategy tpu, without a TPU\n\n{version}, {platform.processor() or platform.machine()}, "
+              f"{os.cpu_count()} cores, {time.strftime('%Y-%m-%d')}. The devices are those of a plugin for processors.")
+    compare_trainings(check, ["MLP"] if quick else MODELS)
+    exchange_checkpoints(check, ["MLP"] if quick else ["MLP", "residual"])
+    fail(check)
+    if not quick:
+        reach_accuracy(check)
+        compile_ahead(check)
+    took = time.time() - check.started
+    check.say(f"\n{'All of it holds' if check.failed == 0 else f'{check.failed} do not hold'}, in {took:.0f} s.")
+    check.options.report.parent.mkdir(parents=True, exist_ok=True)
+    check.options.report.write_text("\n".join(check.lines) + "\n")
+    sys.exit(check.failed > 0)
+
+
+if __name__ == "__main__":
+    main()

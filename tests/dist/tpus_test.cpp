@@ -1,0 +1,103 @@
+// Jobs on TPUs where there is none: a plugin that computes nothing stands in. What they show is who is
+// refused and how, and what takes the place of tpu.
+#include "catch.h"
+#include "job.h"
+
+#ifdef DTRAIN_HAS_TPU  // else there is no module to drive the plugin
+
+namespace dtrain {
+namespace {
+
+const Arguments kOnTpu = Job::set({"strategy.kind=tpu"});
+
+ProgramOptions with_tpu_module(const std::map<std::string, std::string>& more = {}) {
+  ProgramOptions options;
+  options.environment = {{"TPU_LIBRARY_PATH", ""}, {"VIRTUAL_ENV", ""}};
+  for (const auto& [name, value] : more) options.environment[name] = value;
+  return options;
+}
+
+const std::string kFakePlugin = DTRAIN_FAKES "/pjrt_plugin.so";
+
+ProgramOptions with_fake_plugin(const std::string& failure = "") {
+  return with_tpu_module({{"TPU_LIBRARY_PATH", kFakePlugin}, {"FAKE_PJRT_FAILS", failure}});
+}
+
+void require_end(const Finished& finished, int exit_code, const std::string& why) {
+  INFO(finished.output << finished.errors);
+  CHECK(finished.exit_code == exit_code);
+  CHECK_THAT(finished.errors, ContainsSubstring(why));
+}
+
+TEST_CASE("a job on TPUs that are not there is refused before anything starts") {
+  const Job job;
+  const Arguments run = job.run({"--overwrite"}) + kOnTpu;
+  require_end(run_program(run, with_tpu_module({{"DTRAIN_TPU_MODULE", "/no/module.so"}})), 2,
+              "tpu cannot be used");
+  require_end(run_program(run + Job::set({"strategy.plugin=/no/plugin.so"}), with_tpu_module()), 2,
+              "the plugin /no/plugin.so cannot be used: it cannot be loaded");
+  require_end(run_program(run + Job::set({"strategy.replicas=3"}), with_fake_plugin()), 2,
+              "strategy.replicas is 3, and " + kFakePlugin + " has 2 devices here");
+  const Arguments in_passes = Job::set({"batch.global=64", "batch.per_replica=16", "strategy.replicas=2"});
+  require_end(run_program(run + in_passes, with_fake_plugin()), 2,
+              "the distributed run would make 2 with 2 devices");
+  require_end(run_program(run, with_fake_plugin("Client_Create=3")), 2, "asked to fail in Client_Create");
+  CHECK(job.events().empty());
+}
+
+TEST_CASE("what fails in a plugin ends the job with its exit code and words") {
+  const Job job;
+  const Arguments run = job.run({"--overwrite"}) + kOnTpu;
+  require_end(run_program(run, with_fake_plugin("Compile=3")), 1, "asked to fail in Compile");
+  require_end(run_program(run, with_fake_plugin("Compile=8")), 5, "out of memory on a device");
+  require_end(run_program(run, with_fake_plugin("BufferFromHostBuffer=8")), 5, "out of memory on a device");
+  require_end(run_program(run, with_fake_plugin("Execute=8")), 5, "out of memory on a device");
+  CHECK(job.processes().empty());
+}
+
+TEST_CASE("with strategy.fallback mirrored takes the place of tpu, and the run says so") {
+  const Job job;
+  const Finished finished = run_program(
+      job.run({"--overwrite"}) + kOnTpu +
+          Job::set({"strategy.fallback=true", "strategy.replicas=2", "strategy.plugin=/no/plugin.so"}),
+      with_tpu_module());
+  INFO(finished.output << finished.errors);
+  REQUIRE(finished.exit_code == 0);
+  CHECK_THAT(finished.output, ContainsSubstring("NOTE: mirrored takes the place of tpu"));
+  const Finished quiet = run_program(
+      job.run({"--overwrite", "--quiet"}) + kOnTpu +
+          Job::set({"strategy.fallback=true", "strategy.replicas=2", "strategy.plugin=/no/plugin.so"}),
+      with_tpu_module());
+  CHECK_THAT(quiet.output, ContainsSubstring("NOTE: mirrored takes the place of tpu"));
+  const Event start = job.event("run_start", "distributed");
+  CHECK(start.at("strategy") == "mirrored");
+  CHECK(start.at("replicas") == 2);
+  CHECK_THAT(start.at("strategy_fallback").get<std::string>(), ContainsSubstring("/no/plugin.so"));
+}
+
+TEST_CASE("a plan for TPUs has a process for all devices, and names the plugin") {
+  const Job job;
+  const Arguments plan = Arguments{"plan", job.spec_file().string()} + kOnTpu;
+  const Finished finished = run_program(plan, with_fake_plugin());
+  INFO(finished.errors);
+  REQUIRE(finished.exit_code == 0);
+  CHECK_THAT(finished.output, ContainsSubstring("stablehlo: compiled by pjrt_plugin.so"));
+  CHECK_THAT(finished.output, ContainsSubstring("tpu, 2 replicas"));
+  const Finished ahead =
+      run_program(plan + Job::set({"strategy.replicas=auto"}) + Arguments{"--compile-for", "fake:2x2"},
+                  with_fake_plugin());
+  INFO(ahead.errors);
+  CHECK(ahead.exit_code == 0);
+  CHECK_THAT(ahead.output, ContainsSubstring("training step") &&
+                               ContainsSubstring("fake:2x2 for 4 devices") &&
+                               ContainsSubstring("evaluation"));
+  require_end(run_program(plan + Arguments{"--compile-for", "v9:2x2"}, with_fake_plugin()), 2,
+              "no topology v9:2x2");
+  require_end(run_program({"plan", job.spec_file().string(), "--compile-for", "v5e:2x2"}, with_fake_plugin()),
+              2, "add --set strategy.kind=tpu");
+}
+
+}  // namespace
+}  // namespace dtrain
+
+#endif

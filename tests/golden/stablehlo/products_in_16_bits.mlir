@@ -1,0 +1,221 @@
+module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
+  func.func public @main(%arg0: tensor<2x1x3x3xf32> {tf.aliasing_output = 0 : i32}, %arg1: tensor<2xf32> {tf.aliasing_output = 1 : i32}, %arg2: tensor<2xf32> {tf.aliasing_output = 2 : i32}, %arg3: tensor<2xf32> {tf.aliasing_output = 3 : i32}, %arg4: tensor<3x2xf32> {tf.aliasing_output = 4 : i32}, %arg5: tensor<3xf32> {tf.aliasing_output = 5 : i32}, %arg6: tensor<2xf32> {tf.aliasing_output = 6 : i32}, %arg7: tensor<2xf32> {tf.aliasing_output = 7 : i32}, %arg8: tensor<f32>, %arg9: tensor<f32>, %arg10: tensor<f32>, %arg11: tensor<2xui32>, %arg12: tensor<2x1x4x4xf32>, %arg13: tensor<2xi32>, %arg14: tensor<2xf32>) -> (tensor<2x1x3x3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x2xf32>, tensor<3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3xf32>) {
+    // %arg0: first.weight
+    // %arg1: first.bias
+    // %arg2: batch_norm.weight
+    // %arg3: batch_norm.bias
+    // %arg4: dense.weight
+    // %arg5: dense.bias
+    // %arg6: batch_norm.running_mean
+    // %arg7: batch_norm.running_var
+    // %arg8: step
+    // %arg9: learning_rate
+    // %arg10: examples
+    // %arg11: seed
+    // %arg12: inputs
+    // %arg13: targets
+    // %arg14: weights
+    // forward: conv2d [2, 2, 2]
+    %0 = stablehlo.convert %arg12 : (tensor<2x1x4x4xf32>) -> tensor<2x1x4x4xbf16>
+    %1 = stablehlo.convert %arg0 : (tensor<2x1x3x3xf32>) -> tensor<2x1x3x3xbf16>
+    %2 = stablehlo.convolution(%0, %1) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [1, 1], pad = [[0, 0], [0, 0]], lhs_dilate = [1, 1], rhs_dilate = [1, 1]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64, precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]} : (tensor<2x1x4x4xbf16>, tensor<2x1x3x3xbf16>) -> tensor<2x2x2x2xf32>
+    %3 = stablehlo.broadcast_in_dim %arg1, dims = [1] : (tensor<2xf32>) -> tensor<2x2x2x2xf32>
+    %4 = stablehlo.add %2, %3 : tensor<2x2x2x2xf32>
+    %5 = stablehlo.convert %4 : (tensor<2x2x2x2xf32>) -> tensor<2x2x2x2xbf16>
+    // forward: batch_norm [2, 2, 2]
+    %6 = stablehlo.convert %5 : (tensor<2x2x2x2xbf16>) -> tensor<2x2x2x2xf32>
+    %7 = stablehlo.broadcast_in_dim %arg14, dims = [0] : (tensor<2xf32>) -> tensor<2x2x2x2xf32>
+    %8 = stablehlo.constant dense<0.0> : tensor<f32>
+    %9 = stablehlo.reduce(%arg14 init: %8) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+    %10 = stablehlo.constant dense<4.0> : tensor<f32>
+    %11 = stablehlo.multiply %9, %10 : tensor<f32>
+    %12 = stablehlo.multiply %6, %7 : tensor<2x2x2x2xf32>
+    %13 = stablehlo.constant dense<0.0> : tensor<f32>
+    %14 = stablehlo.reduce(%12 init: %13) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<2x2x2x2xf32>, tensor<f32>) -> tensor<2xf32>
+    %15 = stablehlo.constant dense<1.0> : tensor<f32>
+    %16 = stablehlo.maximum %11, %15 : tensor<f32>
+    %17 = stablehlo.broadcast_in_dim %16, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %18 = stablehlo.divide %14, %17 : tensor<2xf32>
+    %19 = stablehlo.broadcast_in_dim %18, dims = [1] : (tensor<2xf32>) -> tensor<2x2x2x2xf32>
+    %20 = stablehlo.subtract %6, %19 : tensor<2x2x2x2xf32>
+    %21 = stablehlo.multiply %20, %20 : tensor<2x2x2x2xf32>
+    %22 = stablehlo.multiply %21, %7 : tensor<2x2x2x2xf32>
+    %23 = stablehlo.constant dense<0.0> : tensor<f32>
+    %24 = stablehlo.reduce(%22 init: %23) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<2x2x2x2xf32>, tensor<f32>) -> tensor<2xf32>
+    %25 = stablehlo.broadcast_in_dim %16, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %26 = stablehlo.divide %24, %25 : tensor<2xf32>
+    %27 = stablehlo.constant dense<0.0> : tensor<f32>
+    %28 = stablehlo.compare GT, %11, %27, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %29 = stablehlo.subtract %18, %arg6 : tensor<2xf32>
+    %30 = stablehlo.constant dense<0.01> : tensor<2xf32>
+    %31 = stablehlo.multiply %29, %30 : tensor<2xf32>
+    %32 = stablehlo.add %arg6, %31 : tensor<2xf32>
+    %33 = stablehlo.select %28, %32, %arg6 : tensor<i1>, tensor<2xf32>
+    %34 = stablehlo.subtract %26, %arg7 : tensor<2xf32>
+    %35 = stablehlo.constant dense<0.01> : tensor<2xf32>
+    %36 = stablehlo.multiply %34, %35 : tensor<2xf32>
+    %37 = stablehlo.add %arg7, %36 : tensor<2xf32>
+    %38 = stablehlo.select %28, %37, %arg7 : tensor<i1>, tensor<2xf32>
+    %39 = stablehlo.constant dense<0.001> : tensor<2xf32>
+    %40 = stablehlo.add %26, %39 : tensor<2xf32>
+    %41 = stablehlo.rsqrt %40 : tensor<2xf32>
+    %42 = stablehlo.broadcast_in_dim %41, dims = [1] : (tensor<2xf32>) -> tensor<2x2x2x2xf32>
+    %43 = stablehlo.broadcast_in_dim %18, dims = [1] : (tensor<2xf32>) -> tensor<2x2x2x2xf32>
+    %44 = stablehlo.subtract %6, %43 : tensor<2x2x2x2xf32>
+    %45 = stablehlo.multiply %44, %42 : tensor<2x2x2x2xf32>
+    %46 = stablehlo.broadcast_in_dim %arg3, dims = [1] : (tensor<2xf32>) -> tensor<2x2x2x2xf32>
+    %47 = stablehlo.broadcast_in_dim %arg2, dims = [1] : (tensor<2xf32>) -> tensor<2x2x2x2xf32>
+    %48 = stablehlo.multiply %45, %47 : tensor<2x2x2x2xf32>
+    %49 = stablehlo.add %48, %46 : tensor<2x2x2x2xf32>
+    %50 = stablehlo.convert %49 : (tensor<2x2x2x2xf32>) -> tensor<2x2x2x2xbf16>
+    // forward: relu [2, 2, 2]
+    %51 = stablehlo.constant dense<0.0> : tensor<2x2x2x2xbf16>
+    %52 = stablehlo.maximum %50, %51 : tensor<2x2x2x2xbf16>
+    // forward: max_pool2d [2, 1, 1]
+    %53 = stablehlo.constant dense<0xFF80> : tensor<bf16>
+    %57 = "stablehlo.reduce_window"(%52, %53) <{padding = dense<[[0, 0], [0, 0], [0, 0], [0, 0]]> : tensor<4x2xi64>, window_dimensions = array<i64: 1, 1, 2, 2>, window_strides = array<i64: 1, 1, 2, 2>}> ({
+      ^bb0(%54: tensor<bf16>, %55: tensor<bf16>):
+        %56 = stablehlo.maximum %54, %55 : tensor<bf16>
+        stablehlo.return %56 : tensor<bf16>
+    }) : (tensor<2x2x2x2xbf16>, tensor<bf16>) -> tensor<2x2x1x1xbf16>
+    // forward: flatten [2]
+    %58 = stablehlo.reshape %57 : (tensor<2x2x1x1xbf16>) -> tensor<2x2xbf16>
+    // forward: dense [3]
+    %59 = stablehlo.convert %arg4 : (tensor<3x2xf32>) -> tensor<3x2xbf16>
+    %60 = stablehlo.dot_general %58, %59, contracting_dims = [1] x [1], precision = [HIGHEST, HIGHEST] : (tensor<2x2xbf16>, tensor<3x2xbf16>) -> tensor<2x3xf32>
+    %61 = stablehlo.broadcast_in_dim %arg5, dims = [1] : (tensor<3xf32>) -> tensor<2x3xf32>
+    %62 = stablehlo.add %60, %61 : tensor<2x3xf32>
+    %63 = stablehlo.convert %62 : (tensor<2x3xf32>) -> tensor<2x3xbf16>
+    // loss: cross_entropy
+    %64 = stablehlo.convert %63 : (tensor<2x3xbf16>) -> tensor<2x3xf32>
+    %65 = stablehlo.constant dense<0xFF800000> : tensor<f32>
+    %66 = stablehlo.reduce(%64 init: %65) applies stablehlo.maximum across dimensions = [1] : (tensor<2x3xf32>, tensor<f32>) -> tensor<2xf32>
+    %67 = stablehlo.broadcast_in_dim %66, dims = [0] : (tensor<2xf32>) -> tensor<2x3xf32>
+    %68 = stablehlo.subtract %64, %67 : tensor<2x3xf32>
+    %69 = stablehlo.exponential %68 : tensor<2x3xf32>
+    %70 = stablehlo.constant dense<0.0> : tensor<f32>
+    %71 = stablehlo.reduce(%69 init: %70) applies stablehlo.add across dimensions = [1] : (tensor<2x3xf32>, tensor<f32>) -> tensor<2xf32>
+    %72 = stablehlo.log %71 : tensor<2xf32>
+    %73 = stablehlo.broadcast_in_dim %72, dims = [0] : (tensor<2xf32>) -> tensor<2x3xf32>
+    %74 = stablehlo.subtract %68, %73 : tensor<2x3xf32>
+    %75 = stablehlo.broadcast_in_dim %71, dims = [0] : (tensor<2xf32>) -> tensor<2x3xf32>
+    %76 = stablehlo.divide %69, %75 : tensor<2x3xf32>
+    %77 = stablehlo.iota dim = 1 : tensor<2x3xi32>
+    %78 = stablehlo.broadcast_in_dim %66, dims = [0] : (tensor<2xf32>) -> tensor<2x3xf32>
+    %79 = stablehlo.broadcast_in_dim %arg13, dims = [0] : (tensor<2xi32>) -> tensor<2x3xi32>
+    %80 = stablehlo.compare EQ, %77, %79, SIGNED : (tensor<2x3xi32>, tensor<2x3xi32>) -> tensor<2x3xi1>
+    %81 = stablehlo.constant dense<0.0> : tensor<2x3xf32>
+    %82 = stablehlo.select %80, %74, %81 : tensor<2x3xi1>, tensor<2x3xf32>
+    %83 = stablehlo.constant dense<0.0> : tensor<f32>
+    %84 = stablehlo.reduce(%82 init: %83) applies stablehlo.add across dimensions = [1] : (tensor<2x3xf32>, tensor<f32>) -> tensor<2xf32>
+    %85 = stablehlo.negate %84 : tensor<2xf32>
+    %86 = stablehlo.convert %80 : (tensor<2x3xi1>) -> tensor<2x3xf32>
+    %87 = stablehlo.subtract %76, %86 : tensor<2x3xf32>
+    %88 = stablehlo.constant dense<0.0> : tensor<2xf32>
+    %89 = stablehlo.compare GT, %arg14, %88, FLOAT : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+    %90 = stablehlo.constant dense<0.0> : tensor<2xf32>
+    %91 = stablehlo.compare NE, %64, %64, FLOAT : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    %92 = stablehlo.compare EQ, %64, %78, FLOAT : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    %93 = stablehlo.or %92, %91 : tensor<2x3xi1>
+    %94 = stablehlo.constant dense<3> : tensor<2x3xi32>
+    %95 = stablehlo.select %93, %77, %94 : tensor<2x3xi1>, tensor<2x3xi32>
+    %96 = stablehlo.constant dense<2147483647> : tensor<i32>
+    %97 = stablehlo.reduce(%95 init: %96) applies stablehlo.minimum across dimensions = [1] : (tensor<2x3xi32>, tensor<i32>) -> tensor<2xi32>
+    %98 = stablehlo.compare EQ, %97, %arg13, SIGNED : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi1>
+    %99 = stablehlo.convert %98 : (tensor<2xi1>) -> tensor<2xf32>
+    %100 = stablehlo.select %89, %85, %90 : tensor<2xi1>, tensor<2xf32>
+    %101 = stablehlo.constant dense<0.0> : tensor<f32>
+    %102 = stablehlo.reduce(%100 init: %101) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+    %103 = stablehlo.reshape %102 : (tensor<f32>) -> tensor<1xf32>
+    %104 = stablehlo.select %89, %arg14, %90 : tensor<2xi1>, tensor<2xf32>
+    %105 = stablehlo.constant dense<0.0> : tensor<f32>
+    %106 = stablehlo.reduce(%104 init: %105) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+    %107 = stablehlo.reshape %106 : (tensor<f32>) -> tensor<1xf32>
+    %108 = stablehlo.select %89, %99, %90 : tensor<2xi1>, tensor<2xf32>
+    %109 = stablehlo.constant dense<0.0> : tensor<f32>
+    %110 = stablehlo.reduce(%108 init: %109) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+    %111 = stablehlo.reshape %110 : (tensor<f32>) -> tensor<1xf32>
+    %112 = stablehlo.broadcast_in_dim %arg10, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %113 = stablehlo.divide %arg14, %112 : tensor<2xf32>
+    %114 = stablehlo.broadcast_in_dim %113, dims = [0] : (tensor<2xf32>) -> tensor<2x3xf32>
+    %115 = stablehlo.multiply %87, %114 : tensor<2x3xf32>
+    %116 = stablehlo.concatenate %103, %107, %111, dim = 0 : (tensor<1xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<3xf32>
+    %117 = stablehlo.convert %115 : (tensor<2x3xf32>) -> tensor<2x3xbf16>
+    // backward: dense
+    %118 = stablehlo.dot_general %117, %58, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x3xbf16>, tensor<2x2xbf16>) -> tensor<3x2xf32>
+    %119 = stablehlo.convert %117 : (tensor<2x3xbf16>) -> tensor<2x3xf32>
+    %120 = stablehlo.constant dense<0.0> : tensor<f32>
+    %121 = stablehlo.reduce(%119 init: %120) applies stablehlo.add across dimensions = [0] : (tensor<2x3xf32>, tensor<f32>) -> tensor<3xf32>
+    %122 = stablehlo.dot_general %117, %59, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x3xbf16>, tensor<3x2xbf16>) -> tensor<2x2xf32>
+    %123 = stablehlo.convert %122 : (tensor<2x2xf32>) -> tensor<2x2xbf16>
+    // backward: flatten
+    %124 = stablehlo.reshape %123 : (tensor<2x2xbf16>) -> tensor<2x2x1x1xbf16>
+    // backward: max_pool2d
+    %125 = stablehlo.constant dense<0.0> : tensor<bf16>
+    %132 = "stablehlo.select_and_scatter"(%52, %124, %125) <{padding = dense<[[0, 0], [0, 0], [0, 0], [0, 0]]> : tensor<4x2xi64>, window_dimensions = array<i64: 1, 1, 2, 2>, window_strides = array<i64: 1, 1, 2, 2>}> ({
+      ^bb0(%126: tensor<bf16>, %127: tensor<bf16>):
+        %128 = stablehlo.compare GE, %126, %127, FLOAT : (tensor<bf16>, tensor<bf16>) -> tensor<i1>
+        stablehlo.return %128 : tensor<i1>
+    }, {
+      ^bb0(%129: tensor<bf16>, %130: tensor<bf16>):
+        %131 = stablehlo.add %129, %130 : tensor<bf16>
+        stablehlo.return %131 : tensor<bf16>
+    }) : (tensor<2x2x2x2xbf16>, tensor<2x2x1x1xbf16>, tensor<bf16>) -> tensor<2x2x2x2xbf16>
+    // backward: relu
+    %133 = stablehlo.constant dense<0.0> : tensor<2x2x2x2xbf16>
+    %134 = stablehlo.compare LE, %52, %133, FLOAT : (tensor<2x2x2x2xbf16>, tensor<2x2x2x2xbf16>) -> tensor<2x2x2x2xi1>
+    %135 = stablehlo.constant dense<0.0> : tensor<2x2x2x2xbf16>
+    %136 = stablehlo.select %134, %135, %132 : tensor<2x2x2x2xi1>, tensor<2x2x2x2xbf16>
+    // backward: batch_norm
+    %137 = stablehlo.convert %136 : (tensor<2x2x2x2xbf16>) -> tensor<2x2x2x2xf32>
+    %138 = stablehlo.multiply %137, %45 : tensor<2x2x2x2xf32>
+    %139 = stablehlo.constant dense<0.0> : tensor<f32>
+    %140 = stablehlo.reduce(%138 init: %139) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<2x2x2x2xf32>, tensor<f32>) -> tensor<2xf32>
+    %141 = stablehlo.constant dense<0.0> : tensor<f32>
+    %142 = stablehlo.reduce(%137 init: %141) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<2x2x2x2xf32>, tensor<f32>) -> tensor<2xf32>
+    %143 = stablehlo.broadcast_in_dim %16, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %144 = stablehlo.divide %140, %143 : tensor<2xf32>
+    %145 = stablehlo.broadcast_in_dim %144, dims = [1] : (tensor<2xf32>) -> tensor<2x2x2x2xf32>
+    %146 = stablehlo.multiply %45, %145 : tensor<2x2x2x2xf32>
+    %147 = stablehlo.broadcast_in_dim %16, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %148 = stablehlo.divide %142, %147 : tensor<2xf32>
+    %149 = stablehlo.broadcast_in_dim %148, dims = [1] : (tensor<2xf32>) -> tensor<2x2x2x2xf32>
+    %150 = stablehlo.subtract %137, %149 : tensor<2x2x2x2xf32>
+    %151 = stablehlo.subtract %150, %146 : tensor<2x2x2x2xf32>
+    %152 = stablehlo.multiply %41, %arg2 : tensor<2xf32>
+    %153 = stablehlo.broadcast_in_dim %152, dims = [1] : (tensor<2xf32>) -> tensor<2x2x2x2xf32>
+    %154 = stablehlo.multiply %151, %153 : tensor<2x2x2x2xf32>
+    %155 = stablehlo.multiply %154, %7 : tensor<2x2x2x2xf32>
+    %156 = stablehlo.convert %155 : (tensor<2x2x2x2xf32>) -> tensor<2x2x2x2xbf16>
+    // backward: conv2d
+    %157 = stablehlo.convolution(%0, %156) dim_numbers = [f, b, 0, 1]x[i, o, 0, 1]->[f, b, 0, 1], window = {stride = [1, 1], pad = [[0, 0], [0, 0]], lhs_dilate = [1, 1], rhs_dilate = [1, 1]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64, precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]} : (tensor<2x1x4x4xbf16>, tensor<2x2x2x2xbf16>) -> tensor<2x1x3x3xf32>
+    %158 = stablehlo.convert %156 : (tensor<2x2x2x2xbf16>) -> tensor<2x2x2x2xf32>
+    %159 = stablehlo.constant dense<0.0> : tensor<f32>
+    %160 = stablehlo.reduce(%158 init: %159) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<2x2x2x2xf32>, tensor<f32>) -> tensor<2xf32>
+    // update: first.weight
+    %161 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<2x1x3x3xf32>
+    %162 = stablehlo.multiply %161, %157 : tensor<2x1x3x3xf32>
+    %163 = stablehlo.subtract %arg0, %162 : tensor<2x1x3x3xf32>
+    // update: first.bias
+    %164 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %165 = stablehlo.multiply %164, %160 : tensor<2xf32>
+    %166 = stablehlo.subtract %arg1, %165 : tensor<2xf32>
+    // update: batch_norm.weight
+    %167 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %168 = stablehlo.multiply %167, %140 : tensor<2xf32>
+    %169 = stablehlo.subtract %arg2, %168 : tensor<2xf32>
+    // update: batch_norm.bias
+    %170 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %171 = stablehlo.multiply %170, %142 : tensor<2xf32>
+    %172 = stablehlo.subtract %arg3, %171 : tensor<2xf32>
+    // update: dense.weight
+    %173 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<3x2xf32>
+    %174 = stablehlo.multiply %173, %118 : tensor<3x2xf32>
+    %175 = stablehlo.subtract %arg4, %174 : tensor<3x2xf32>
+    // update: dense.bias
+    %176 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<3xf32>
+    %177 = stablehlo.multiply %176, %121 : tensor<3xf32>
+    %178 = stablehlo.subtract %arg5, %177 : tensor<3xf32>
+    return %163, %166, %169, %172, %175, %178, %33, %38, %116 : tensor<2x1x3x3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x2xf32>, tensor<3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3xf32>
+  }
+}

@@ -1,0 +1,438 @@
+module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 2 : i32} {
+  func.func public @main(%arg0: tensor<2x1x1x1xf32> {tf.aliasing_output = 0 : i32}, %arg1: tensor<2xf32> {tf.aliasing_output = 1 : i32}, %arg2: tensor<2xf32> {tf.aliasing_output = 2 : i32}, %arg3: tensor<2xf32> {tf.aliasing_output = 3 : i32}, %arg4: tensor<3x18xf32> {tf.aliasing_output = 4 : i32}, %arg5: tensor<3xf32> {tf.aliasing_output = 5 : i32}, %arg6: tensor<2xf32> {tf.aliasing_output = 6 : i32}, %arg7: tensor<2xf32> {tf.aliasing_output = 7 : i32}, %arg8: tensor<2x1x1x1xf32> {tf.aliasing_output = 8 : i32}, %arg9: tensor<2xf32> {tf.aliasing_output = 9 : i32}, %arg10: tensor<2xf32> {tf.aliasing_output = 10 : i32}, %arg11: tensor<2xf32> {tf.aliasing_output = 11 : i32}, %arg12: tensor<3x18xf32> {tf.aliasing_output = 12 : i32}, %arg13: tensor<3xf32> {tf.aliasing_output = 13 : i32}, %arg14: tensor<2x1x1x1xf32> {tf.aliasing_output = 14 : i32}, %arg15: tensor<2xf32> {tf.aliasing_output = 15 : i32}, %arg16: tensor<2xf32> {tf.aliasing_output = 16 : i32}, %arg17: tensor<2xf32> {tf.aliasing_output = 17 : i32}, %arg18: tensor<3x18xf32> {tf.aliasing_output = 18 : i32}, %arg19: tensor<3xf32> {tf.aliasing_output = 19 : i32}, %arg20: tensor<2x1x1x1xf32> {tf.aliasing_output = 20 : i32}, %arg21: tensor<2xf32> {tf.aliasing_output = 21 : i32}, %arg22: tensor<2xf32> {tf.aliasing_output = 22 : i32}, %arg23: tensor<2xf32> {tf.aliasing_output = 23 : i32}, %arg24: tensor<3x18xf32> {tf.aliasing_output = 24 : i32}, %arg25: tensor<3xf32> {tf.aliasing_output = 25 : i32}, %arg26: tensor<f32>, %arg27: tensor<f32>, %arg28: tensor<f32>, %arg29: tensor<2xui32>, %arg30: tensor<2x1x3x3xf32>, %arg31: tensor<2xi32>, %arg32: tensor<2xf32>, %arg33: tensor<2xi32>, %arg34: tensor<2xf32>) -> (tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<3xf32>) {
+    // %arg0: first.weight
+    // %arg1: first.bias
+    // %arg2: batch_norm.weight
+    // %arg3: batch_norm.bias
+    // %arg4: dense.weight
+    // %arg5: dense.bias
+    // %arg6: batch_norm.running_mean
+    // %arg7: batch_norm.running_var
+    // %arg8: optimizer.square_average.first.weight
+    // %arg9: optimizer.square_average.first.bias
+    // %arg10: optimizer.square_average.batch_norm.weight
+    // %arg11: optimizer.square_average.batch_norm.bias
+    // %arg12: optimizer.square_average.dense.weight
+    // %arg13: optimizer.square_average.dense.bias
+    // %arg14: optimizer.momentum.first.weight
+    // %arg15: optimizer.momentum.first.bias
+    // %arg16: optimizer.momentum.batch_norm.weight
+    // %arg17: optimizer.momentum.batch_norm.bias
+    // %arg18: optimizer.momentum.dense.weight
+    // %arg19: optimizer.momentum.dense.bias
+    // %arg20: optimizer.weights.first.weight
+    // %arg21: optimizer.weights.first.bias
+    // %arg22: optimizer.weights.batch_norm.weight
+    // %arg23: optimizer.weights.batch_norm.bias
+    // %arg24: optimizer.weights.dense.weight
+    // %arg25: optimizer.weights.dense.bias
+    // %arg26: step
+    // %arg27: learning_rate
+    // %arg28: examples
+    // %arg29: seed
+    // %arg30: inputs
+    // %arg31: targets
+    // %arg32: weights
+    // %arg33: other_targets
+    // %arg34: shares
+    // forward: conv2d [2, 3, 3]
+    %0 = stablehlo.convolution(%arg30, %arg0) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [1, 1], pad = [[0, 0], [0, 0]], lhs_dilate = [1, 1], rhs_dilate = [1, 1]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64, precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]} : (tensor<2x1x3x3xf32>, tensor<2x1x1x1xf32>) -> tensor<2x2x3x3xf32>
+    %1 = stablehlo.broadcast_in_dim %arg1, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
+    %2 = stablehlo.add %0, %1 : tensor<2x2x3x3xf32>
+    // forward: batch_norm [2, 3, 3]
+    %3 = stablehlo.broadcast_in_dim %arg32, dims = [0] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
+    %4 = stablehlo.constant dense<0.0> : tensor<f32>
+    %5 = stablehlo.reduce(%arg32 init: %4) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+    %6 = stablehlo.constant dense<9.0> : tensor<f32>
+    %7 = stablehlo.multiply %5, %6 : tensor<f32>
+    %8 = stablehlo.multiply %2, %3 : tensor<2x2x3x3xf32>
+    %9 = stablehlo.constant dense<0.0> : tensor<f32>
+    %10 = stablehlo.reduce(%8 init: %9) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<2x2x3x3xf32>, tensor<f32>) -> tensor<2xf32>
+    %14:2 = "stablehlo.all_reduce"(%7, %10) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({
+      ^bb0(%11: tensor<f32>, %12: tensor<f32>):
+        %13 = stablehlo.add %11, %12 : tensor<f32>
+        stablehlo.return %13 : tensor<f32>
+    }) : (tensor<f32>, tensor<2xf32>) -> (tensor<f32>, tensor<2xf32>)
+    %15 = stablehlo.constant dense<1.0> : tensor<f32>
+    %16 = stablehlo.maximum %14#0, %15 : tensor<f32>
+    %17 = stablehlo.broadcast_in_dim %16, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %18 = stablehlo.divide %14#1, %17 : tensor<2xf32>
+    %19 = stablehlo.broadcast_in_dim %18, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
+    %20 = stablehlo.subtract %2, %19 : tensor<2x2x3x3xf32>
+    %21 = stablehlo.multiply %20, %20 : tensor<2x2x3x3xf32>
+    %22 = stablehlo.multiply %21, %3 : tensor<2x2x3x3xf32>
+    %23 = stablehlo.constant dense<0.0> : tensor<f32>
+    %24 = stablehlo.reduce(%22 init: %23) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<2x2x3x3xf32>, tensor<f32>) -> tensor<2xf32>
+    %28:1 = "stablehlo.all_reduce"(%24) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({
+      ^bb0(%25: tensor<f32>, %26: tensor<f32>):
+        %27 = stablehlo.add %25, %26 : tensor<f32>
+        stablehlo.return %27 : tensor<f32>
+    }) : (tensor<2xf32>) -> (tensor<2xf32>)
+    %29 = stablehlo.broadcast_in_dim %16, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %30 = stablehlo.divide %28#0, %29 : tensor<2xf32>
+    %31 = stablehlo.constant dense<0.0> : tensor<f32>
+    %32 = stablehlo.compare GT, %14#0, %31, FLOAT : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    %33 = stablehlo.subtract %18, %arg6 : tensor<2xf32>
+    %34 = stablehlo.constant dense<0.01> : tensor<2xf32>
+    %35 = stablehlo.multiply %33, %34 : tensor<2xf32>
+    %36 = stablehlo.add %arg6, %35 : tensor<2xf32>
+    %37 = stablehlo.select %32, %36, %arg6 : tensor<i1>, tensor<2xf32>
+    %38 = stablehlo.subtract %30, %arg7 : tensor<2xf32>
+    %39 = stablehlo.constant dense<0.01> : tensor<2xf32>
+    %40 = stablehlo.multiply %38, %39 : tensor<2xf32>
+    %41 = stablehlo.add %arg7, %40 : tensor<2xf32>
+    %42 = stablehlo.select %32, %41, %arg7 : tensor<i1>, tensor<2xf32>
+    %43 = stablehlo.constant dense<0.001> : tensor<2xf32>
+    %44 = stablehlo.add %30, %43 : tensor<2xf32>
+    %45 = stablehlo.rsqrt %44 : tensor<2xf32>
+    %46 = stablehlo.broadcast_in_dim %45, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
+    %47 = stablehlo.broadcast_in_dim %18, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
+    %48 = stablehlo.subtract %2, %47 : tensor<2x2x3x3xf32>
+    %49 = stablehlo.multiply %48, %46 : tensor<2x2x3x3xf32>
+    %50 = stablehlo.broadcast_in_dim %arg3, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
+    %51 = stablehlo.broadcast_in_dim %arg2, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
+    %52 = stablehlo.multiply %49, %51 : tensor<2x2x3x3xf32>
+    %53 = stablehlo.add %52, %50 : tensor<2x2x3x3xf32>
+    // forward: relu [2, 3, 3]
+    %54 = stablehlo.constant dense<0.0> : tensor<2x2x3x3xf32>
+    %55 = stablehlo.maximum %53, %54 : tensor<2x2x3x3xf32>
+    // forward: add [2, 3, 3]
+    %56 = stablehlo.add %55, %2 : tensor<2x2x3x3xf32>
+    // forward: flatten [18]
+    %57 = stablehlo.reshape %56 : (tensor<2x2x3x3xf32>) -> tensor<2x18xf32>
+    // forward: dense [3]
+    %58 = stablehlo.dot_general %57, %arg4, contracting_dims = [1] x [1], precision = [HIGHEST, HIGHEST] : (tensor<2x18xf32>, tensor<3x18xf32>) -> tensor<2x3xf32>
+    %59 = stablehlo.broadcast_in_dim %arg5, dims = [1] : (tensor<3xf32>) -> tensor<2x3xf32>
+    %60 = stablehlo.add %58, %59 : tensor<2x3xf32>
+    // loss: cross_entropy
+    %61 = stablehlo.constant dense<0xFF800000> : tensor<f32>
+    %62 = stablehlo.reduce(%60 init: %61) applies stablehlo.maximum across dimensions = [1] : (tensor<2x3xf32>, tensor<f32>) -> tensor<2xf32>
+    %63 = stablehlo.broadcast_in_dim %62, dims = [0] : (tensor<2xf32>) -> tensor<2x3xf32>
+    %64 = stablehlo.subtract %60, %63 : tensor<2x3xf32>
+    %65 = stablehlo.exponential %64 : tensor<2x3xf32>
+    %66 = stablehlo.constant dense<0.0> : tensor<f32>
+    %67 = stablehlo.reduce(%65 init: %66) applies stablehlo.add across dimensions = [1] : (tensor<2x3xf32>, tensor<f32>) -> tensor<2xf32>
+    %68 = stablehlo.log %67 : tensor<2xf32>
+    %69 = stablehlo.broadcast_in_dim %68, dims = [0] : (tensor<2xf32>) -> tensor<2x3xf32>
+    %70 = stablehlo.subtract %64, %69 : tensor<2x3xf32>
+    %71 = stablehlo.broadcast_in_dim %67, dims = [0] : (tensor<2xf32>) -> tensor<2x3xf32>
+    %72 = stablehlo.divide %65, %71 : tensor<2x3xf32>
+    %73 = stablehlo.iota dim = 1 : tensor<2x3xi32>
+    %74 = stablehlo.broadcast_in_dim %62, dims = [0] : (tensor<2xf32>) -> tensor<2x3xf32>
+    %75 = stablehlo.broadcast_in_dim %arg31, dims = [0] : (tensor<2xi32>) -> tensor<2x3xi32>
+    %76 = stablehlo.compare EQ, %73, %75, SIGNED : (tensor<2x3xi32>, tensor<2x3xi32>) -> tensor<2x3xi1>
+    %77 = stablehlo.constant dense<0.0> : tensor<2x3xf32>
+    %78 = stablehlo.select %76, %70, %77 : tensor<2x3xi1>, tensor<2x3xf32>
+    %79 = stablehlo.constant dense<0.0> : tensor<f32>
+    %80 = stablehlo.reduce(%78 init: %79) applies stablehlo.add across dimensions = [1] : (tensor<2x3xf32>, tensor<f32>) -> tensor<2xf32>
+    %81 = stablehlo.negate %80 : tensor<2xf32>
+    %82 = stablehlo.convert %76 : (tensor<2x3xi1>) -> tensor<2x3xf32>
+    %83 = stablehlo.constant dense<0.0> : tensor<f32>
+    %84 = stablehlo.reduce(%70 init: %83) applies stablehlo.add across dimensions = [1] : (tensor<2x3xf32>, tensor<f32>) -> tensor<2xf32>
+    %85 = stablehlo.constant dense<0.033333335> : tensor<2xf32>
+    %86 = stablehlo.multiply %84, %85 : tensor<2xf32>
+    %87 = stablehlo.constant dense<0.9> : tensor<2xf32>
+    %88 = stablehlo.multiply %81, %87 : tensor<2xf32>
+    %89 = stablehlo.subtract %88, %86 : tensor<2xf32>
+    %90 = stablehlo.constant dense<0.9> : tensor<2x3xf32>
+    %91 = stablehlo.multiply %82, %90 : tensor<2x3xf32>
+    %92 = stablehlo.constant dense<0.033333335> : tensor<2x3xf32>
+    %93 = stablehlo.add %91, %92 : tensor<2x3xf32>
+    %94 = stablehlo.subtract %72, %93 : tensor<2x3xf32>
+    %95 = stablehlo.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>
+    %96 = stablehlo.constant dense<0.0> : tensor<2x3xf32>
+    %97 = stablehlo.broadcast_in_dim %95, dims = [1] : (tensor<3xf32>) -> tensor<2x3xf32>
+    %98 = stablehlo.select %76, %97, %96 : tensor<2x3xi1>, tensor<2x3xf32>
+    %99 = stablehlo.constant dense<0.0> : tensor<f32>
+    %100 = stablehlo.reduce(%98 init: %99) applies stablehlo.add across dimensions = [1] : (tensor<2x3xf32>, tensor<f32>) -> tensor<2xf32>
+    %101 = stablehlo.multiply %89, %100 : tensor<2xf32>
+    %102 = stablehlo.broadcast_in_dim %100, dims = [0] : (tensor<2xf32>) -> tensor<2x3xf32>
+    %103 = stablehlo.multiply %94, %102 : tensor<2x3xf32>
+    %104 = stablehlo.broadcast_in_dim %arg33, dims = [0] : (tensor<2xi32>) -> tensor<2x3xi32>
+    %105 = stablehlo.compare EQ, %73, %104, SIGNED : (tensor<2x3xi32>, tensor<2x3xi32>) -> tensor<2x3xi1>
+    %106 = stablehlo.constant dense<0.0> : tensor<2x3xf32>
+    %107 = stablehlo.select %105, %70, %106 : tensor<2x3xi1>, tensor<2x3xf32>
+    %108 = stablehlo.constant dense<0.0> : tensor<f32>
+    %109 = stablehlo.reduce(%107 init: %108) applies stablehlo.add across dimensions = [1] : (tensor<2x3xf32>, tensor<f32>) -> tensor<2xf32>
+    %110 = stablehlo.negate %109 : tensor<2xf32>
+    %111 = stablehlo.convert %105 : (tensor<2x3xi1>) -> tensor<2x3xf32>
+    %112 = stablehlo.constant dense<0.0> : tensor<f32>
+    %113 = stablehlo.reduce(%70 init: %112) applies stablehlo.add across dimensions = [1] : (tensor<2x3xf32>, tensor<f32>) -> tensor<2xf32>
+    %114 = stablehlo.constant dense<0.033333335> : tensor<2xf32>
+    %115 = stablehlo.multiply %113, %114 : tensor<2xf32>
+    %116 = stablehlo.constant dense<0.9> : tensor<2xf32>
+    %117 = stablehlo.multiply %110, %116 : tensor<2xf32>
+    %118 = stablehlo.subtract %117, %115 : tensor<2xf32>
+    %119 = stablehlo.constant dense<0.9> : tensor<2x3xf32>
+    %120 = stablehlo.multiply %111, %119 : tensor<2x3xf32>
+    %121 = stablehlo.constant dense<0.033333335> : tensor<2x3xf32>
+    %122 = stablehlo.add %120, %121 : tensor<2x3xf32>
+    %123 = stablehlo.subtract %72, %122 : tensor<2x3xf32>
+    %124 = stablehlo.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>
+    %125 = stablehlo.constant dense<0.0> : tensor<2x3xf32>
+    %126 = stablehlo.broadcast_in_dim %124, dims = [1] : (tensor<3xf32>) -> tensor<2x3xf32>
+    %127 = stablehlo.select %105, %126, %125 : tensor<2x3xi1>, tensor<2x3xf32>
+    %128 = stablehlo.constant dense<0.0> : tensor<f32>
+    %129 = stablehlo.reduce(%127 init: %128) applies stablehlo.add across dimensions = [1] : (tensor<2x3xf32>, tensor<f32>) -> tensor<2xf32>
+    %130 = stablehlo.multiply %118, %129 : tensor<2xf32>
+    %131 = stablehlo.broadcast_in_dim %129, dims = [0] : (tensor<2xf32>) -> tensor<2x3xf32>
+    %132 = stablehlo.multiply %123, %131 : tensor<2x3xf32>
+    %133 = stablehlo.constant dense<1.0> : tensor<2xf32>
+    %134 = stablehlo.subtract %133, %arg34 : tensor<2xf32>
+    %135 = stablehlo.multiply %130, %134 : tensor<2xf32>
+    %136 = stablehlo.multiply %101, %arg34 : tensor<2xf32>
+    %137 = stablehlo.add %136, %135 : tensor<2xf32>
+    %138 = stablehlo.broadcast_in_dim %134, dims = [0] : (tensor<2xf32>) -> tensor<2x3xf32>
+    %139 = stablehlo.multiply %132, %138 : tensor<2x3xf32>
+    %140 = stablehlo.broadcast_in_dim %arg34, dims = [0] : (tensor<2xf32>) -> tensor<2x3xf32>
+    %141 = stablehlo.multiply %103, %140 : tensor<2x3xf32>
+    %142 = stablehlo.add %141, %139 : tensor<2x3xf32>
+    %143 = stablehlo.constant dense<0.0> : tensor<2xf32>
+    %144 = stablehlo.compare GT, %arg32, %143, FLOAT : (tensor<2xf32>, tensor<2xf32>) -> tensor<2xi1>
+    %145 = stablehlo.constant dense<0.0> : tensor<2xf32>
+    %146 = stablehlo.compare NE, %60, %60, FLOAT : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    %147 = stablehlo.compare EQ, %60, %74, FLOAT : (tensor<2x3xf32>, tensor<2x3xf32>) -> tensor<2x3xi1>
+    %148 = stablehlo.or %147, %146 : tensor<2x3xi1>
+    %149 = stablehlo.constant dense<3> : tensor<2x3xi32>
+    %150 = stablehlo.select %148, %73, %149 : tensor<2x3xi1>, tensor<2x3xi32>
+    %151 = stablehlo.constant dense<2147483647> : tensor<i32>
+    %152 = stablehlo.reduce(%150 init: %151) applies stablehlo.minimum across dimensions = [1] : (tensor<2x3xi32>, tensor<i32>) -> tensor<2xi32>
+    %153 = stablehlo.compare EQ, %152, %arg31, SIGNED : (tensor<2xi32>, tensor<2xi32>) -> tensor<2xi1>
+    %154 = stablehlo.convert %153 : (tensor<2xi1>) -> tensor<2xf32>
+    %155 = stablehlo.select %144, %137, %145 : tensor<2xi1>, tensor<2xf32>
+    %156 = stablehlo.constant dense<0.0> : tensor<f32>
+    %157 = stablehlo.reduce(%155 init: %156) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+    %158 = stablehlo.reshape %157 : (tensor<f32>) -> tensor<1xf32>
+    %159 = stablehlo.select %144, %arg32, %145 : tensor<2xi1>, tensor<2xf32>
+    %160 = stablehlo.constant dense<0.0> : tensor<f32>
+    %161 = stablehlo.reduce(%159 init: %160) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+    %162 = stablehlo.reshape %161 : (tensor<f32>) -> tensor<1xf32>
+    %163 = stablehlo.select %144, %154, %145 : tensor<2xi1>, tensor<2xf32>
+    %164 = stablehlo.constant dense<0.0> : tensor<f32>
+    %165 = stablehlo.reduce(%163 init: %164) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+    %166 = stablehlo.reshape %165 : (tensor<f32>) -> tensor<1xf32>
+    %167 = stablehlo.broadcast_in_dim %arg28, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %168 = stablehlo.divide %arg32, %167 : tensor<2xf32>
+    %169 = stablehlo.broadcast_in_dim %168, dims = [0] : (tensor<2xf32>) -> tensor<2x3xf32>
+    %170 = stablehlo.multiply %142, %169 : tensor<2x3xf32>
+    %171 = stablehlo.concatenate %158, %162, %166, dim = 0 : (tensor<1xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<3xf32>
+    // backward: dense
+    %172 = stablehlo.dot_general %170, %57, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x3xf32>, tensor<2x18xf32>) -> tensor<3x18xf32>
+    %173 = stablehlo.constant dense<0.0> : tensor<f32>
+    %174 = stablehlo.reduce(%170 init: %173) applies stablehlo.add across dimensions = [0] : (tensor<2x3xf32>, tensor<f32>) -> tensor<3xf32>
+    %175 = stablehlo.dot_general %170, %arg4, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x3xf32>, tensor<3x18xf32>) -> tensor<2x18xf32>
+    // backward: flatten
+    %176 = stablehlo.reshape %175 : (tensor<2x18xf32>) -> tensor<2x2x3x3xf32>
+    // backward: add
+    // backward: relu
+    %177 = stablehlo.constant dense<0.0> : tensor<2x2x3x3xf32>
+    %178 = stablehlo.compare LE, %55, %177, FLOAT : (tensor<2x2x3x3xf32>, tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xi1>
+    %179 = stablehlo.constant dense<0.0> : tensor<2x2x3x3xf32>
+    %180 = stablehlo.select %178, %179, %176 : tensor<2x2x3x3xi1>, tensor<2x2x3x3xf32>
+    // backward: batch_norm
+    %181 = stablehlo.multiply %180, %49 : tensor<2x2x3x3xf32>
+    %182 = stablehlo.constant dense<0.0> : tensor<f32>
+    %183 = stablehlo.reduce(%181 init: %182) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<2x2x3x3xf32>, tensor<f32>) -> tensor<2xf32>
+    %184 = stablehlo.constant dense<0.0> : tensor<f32>
+    %185 = stablehlo.reduce(%180 init: %184) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<2x2x3x3xf32>, tensor<f32>) -> tensor<2xf32>
+    %189:2 = "stablehlo.all_reduce"(%183, %185) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({
+      ^bb0(%186: tensor<f32>, %187: tensor<f32>):
+        %188 = stablehlo.add %186, %187 : tensor<f32>
+        stablehlo.return %188 : tensor<f32>
+    }) : (tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>)
+    %190 = stablehlo.broadcast_in_dim %16, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %191 = stablehlo.divide %189#0, %190 : tensor<2xf32>
+    %192 = stablehlo.broadcast_in_dim %191, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
+    %193 = stablehlo.multiply %49, %192 : tensor<2x2x3x3xf32>
+    %194 = stablehlo.broadcast_in_dim %16, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %195 = stablehlo.divide %189#1, %194 : tensor<2xf32>
+    %196 = stablehlo.broadcast_in_dim %195, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
+    %197 = stablehlo.subtract %180, %196 : tensor<2x2x3x3xf32>
+    %198 = stablehlo.subtract %197, %193 : tensor<2x2x3x3xf32>
+    %199 = stablehlo.multiply %45, %arg2 : tensor<2xf32>
+    %200 = stablehlo.broadcast_in_dim %199, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
+    %201 = stablehlo.multiply %198, %200 : tensor<2x2x3x3xf32>
+    %202 = stablehlo.multiply %201, %3 : tensor<2x2x3x3xf32>
+    %203 = stablehlo.add %176, %202 : tensor<2x2x3x3xf32>
+    // backward: conv2d
+    %204 = stablehlo.convolution(%arg30, %203) dim_numbers = [f, b, 0, 1]x[i, o, 0, 1]->[f, b, 0, 1], window = {stride = [1, 1], pad = [[0, 0], [0, 0]], lhs_dilate = [1, 1], rhs_dilate = [1, 1]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64, precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]} : (tensor<2x1x3x3xf32>, tensor<2x2x3x3xf32>) -> tensor<2x1x1x1xf32>
+    %205 = stablehlo.constant dense<0.0> : tensor<f32>
+    %206 = stablehlo.reduce(%203 init: %205) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<2x2x3x3xf32>, tensor<f32>) -> tensor<2xf32>
+    // the sums over all devices
+    %210:7 = "stablehlo.all_reduce"(%204, %206, %183, %185, %172, %174, %171) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({
+      ^bb0(%207: tensor<f32>, %208: tensor<f32>):
+        %209 = stablehlo.add %207, %208 : tensor<f32>
+        stablehlo.return %209 : tensor<f32>
+    }) : (tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<3xf32>)
+    // clipping
+    %211 = stablehlo.multiply %210#0, %210#0 : tensor<2x1x1x1xf32>
+    %212 = stablehlo.constant dense<0.0> : tensor<f32>
+    %213 = stablehlo.reduce(%211 init: %212) applies stablehlo.add across dimensions = [0, 1, 2, 3] : (tensor<2x1x1x1xf32>, tensor<f32>) -> tensor<f32>
+    %214 = stablehlo.multiply %210#1, %210#1 : tensor<2xf32>
+    %215 = stablehlo.constant dense<0.0> : tensor<f32>
+    %216 = stablehlo.reduce(%214 init: %215) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+    %217 = stablehlo.add %213, %216 : tensor<f32>
+    %218 = stablehlo.multiply %210#2, %210#2 : tensor<2xf32>
+    %219 = stablehlo.constant dense<0.0> : tensor<f32>
+    %220 = stablehlo.reduce(%218 init: %219) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+    %221 = stablehlo.add %217, %220 : tensor<f32>
+    %222 = stablehlo.multiply %210#3, %210#3 : tensor<2xf32>
+    %223 = stablehlo.constant dense<0.0> : tensor<f32>
+    %224 = stablehlo.reduce(%222 init: %223) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+    %225 = stablehlo.add %221, %224 : tensor<f32>
+    %226 = stablehlo.multiply %210#4, %210#4 : tensor<3x18xf32>
+    %227 = stablehlo.constant dense<0.0> : tensor<f32>
+    %228 = stablehlo.reduce(%226 init: %227) applies stablehlo.add across dimensions = [0, 1] : (tensor<3x18xf32>, tensor<f32>) -> tensor<f32>
+    %229 = stablehlo.add %225, %228 : tensor<f32>
+    %230 = stablehlo.multiply %210#5, %210#5 : tensor<3xf32>
+    %231 = stablehlo.constant dense<0.0> : tensor<f32>
+    %232 = stablehlo.reduce(%230 init: %231) applies stablehlo.add across dimensions = [0] : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
+    %233 = stablehlo.add %229, %232 : tensor<f32>
+    %234 = stablehlo.sqrt %233 : tensor<f32>
+    %235 = stablehlo.constant dense<1.0e-06> : tensor<f32>
+    %236 = stablehlo.add %234, %235 : tensor<f32>
+    %237 = stablehlo.constant dense<1.0> : tensor<f32>
+    %238 = stablehlo.constant dense<1.0> : tensor<f32>
+    %239 = stablehlo.divide %238, %236 : tensor<f32>
+    %240 = stablehlo.minimum %239, %237 : tensor<f32>
+    %241 = stablehlo.broadcast_in_dim %240, dims = [] : (tensor<f32>) -> tensor<2x1x1x1xf32>
+    %242 = stablehlo.multiply %210#0, %241 : tensor<2x1x1x1xf32>
+    %243 = stablehlo.broadcast_in_dim %240, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %244 = stablehlo.multiply %210#1, %243 : tensor<2xf32>
+    %245 = stablehlo.broadcast_in_dim %240, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %246 = stablehlo.multiply %210#2, %245 : tensor<2xf32>
+    %247 = stablehlo.broadcast_in_dim %240, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %248 = stablehlo.multiply %210#3, %247 : tensor<2xf32>
+    %249 = stablehlo.broadcast_in_dim %240, dims = [] : (tensor<f32>) -> tensor<3x18xf32>
+    %250 = stablehlo.multiply %210#4, %249 : tensor<3x18xf32>
+    %251 = stablehlo.broadcast_in_dim %240, dims = [] : (tensor<f32>) -> tensor<3xf32>
+    %252 = stablehlo.multiply %210#5, %251 : tensor<3xf32>
+    // update: first.weight
+    %253 = stablehlo.multiply %242, %242 : tensor<2x1x1x1xf32>
+    %254 = stablehlo.constant dense<0.01> : tensor<2x1x1x1xf32>
+    %255 = stablehlo.multiply %253, %254 : tensor<2x1x1x1xf32>
+    %256 = stablehlo.constant dense<0.99> : tensor<2x1x1x1xf32>
+    %257 = stablehlo.multiply %arg8, %256 : tensor<2x1x1x1xf32>
+    %258 = stablehlo.add %257, %255 : tensor<2x1x1x1xf32>
+    %259 = stablehlo.sqrt %258 : tensor<2x1x1x1xf32>
+    %260 = stablehlo.constant dense<1.0e-08> : tensor<2x1x1x1xf32>
+    %261 = stablehlo.add %259, %260 : tensor<2x1x1x1xf32>
+    %262 = stablehlo.divide %242, %261 : tensor<2x1x1x1xf32>
+    %263 = stablehlo.constant dense<0.5> : tensor<2x1x1x1xf32>
+    %264 = stablehlo.multiply %arg14, %263 : tensor<2x1x1x1xf32>
+    %265 = stablehlo.add %264, %262 : tensor<2x1x1x1xf32>
+    %266 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<2x1x1x1xf32>
+    %267 = stablehlo.multiply %266, %265 : tensor<2x1x1x1xf32>
+    %268 = stablehlo.subtract %arg0, %267 : tensor<2x1x1x1xf32>
+    %269 = stablehlo.subtract %268, %arg20 : tensor<2x1x1x1xf32>
+    %270 = stablehlo.constant dense<0.1> : tensor<2x1x1x1xf32>
+    %271 = stablehlo.multiply %269, %270 : tensor<2x1x1x1xf32>
+    %272 = stablehlo.add %arg20, %271 : tensor<2x1x1x1xf32>
+    // update: first.bias
+    %273 = stablehlo.multiply %244, %244 : tensor<2xf32>
+    %274 = stablehlo.constant dense<0.01> : tensor<2xf32>
+    %275 = stablehlo.multiply %273, %274 : tensor<2xf32>
+    %276 = stablehlo.constant dense<0.99> : tensor<2xf32>
+    %277 = stablehlo.multiply %arg9, %276 : tensor<2xf32>
+    %278 = stablehlo.add %277, %275 : tensor<2xf32>
+    %279 = stablehlo.sqrt %278 : tensor<2xf32>
+    %280 = stablehlo.constant dense<1.0e-08> : tensor<2xf32>
+    %281 = stablehlo.add %279, %280 : tensor<2xf32>
+    %282 = stablehlo.divide %244, %281 : tensor<2xf32>
+    %283 = stablehlo.constant dense<0.5> : tensor<2xf32>
+    %284 = stablehlo.multiply %arg15, %283 : tensor<2xf32>
+    %285 = stablehlo.add %284, %282 : tensor<2xf32>
+    %286 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %287 = stablehlo.multiply %286, %285 : tensor<2xf32>
+    %288 = stablehlo.subtract %arg1, %287 : tensor<2xf32>
+    %289 = stablehlo.subtract %288, %arg21 : tensor<2xf32>
+    %290 = stablehlo.constant dense<0.1> : tensor<2xf32>
+    %291 = stablehlo.multiply %289, %290 : tensor<2xf32>
+    %292 = stablehlo.add %arg21, %291 : tensor<2xf32>
+    // update: batch_norm.weight
+    %293 = stablehlo.multiply %246, %246 : tensor<2xf32>
+    %294 = stablehlo.constant dense<0.01> : tensor<2xf32>
+    %295 = stablehlo.multiply %293, %294 : tensor<2xf32>
+    %296 = stablehlo.constant dense<0.99> : tensor<2xf32>
+    %297 = stablehlo.multiply %arg10, %296 : tensor<2xf32>
+    %298 = stablehlo.add %297, %295 : tensor<2xf32>
+    %299 = stablehlo.sqrt %298 : tensor<2xf32>
+    %300 = stablehlo.constant dense<1.0e-08> : tensor<2xf32>
+    %301 = stablehlo.add %299, %300 : tensor<2xf32>
+    %302 = stablehlo.divide %246, %301 : tensor<2xf32>
+    %303 = stablehlo.constant dense<0.5> : tensor<2xf32>
+    %304 = stablehlo.multiply %arg16, %303 : tensor<2xf32>
+    %305 = stablehlo.add %304, %302 : tensor<2xf32>
+    %306 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %307 = stablehlo.multiply %306, %305 : tensor<2xf32>
+    %308 = stablehlo.subtract %arg2, %307 : tensor<2xf32>
+    %309 = stablehlo.subtract %308, %arg22 : tensor<2xf32>
+    %310 = stablehlo.constant dense<0.1> : tensor<2xf32>
+    %311 = stablehlo.multiply %309, %310 : tensor<2xf32>
+    %312 = stablehlo.add %arg22, %311 : tensor<2xf32>
+    // update: batch_norm.bias
+    %313 = stablehlo.multiply %248, %248 : tensor<2xf32>
+    %314 = stablehlo.constant dense<0.01> : tensor<2xf32>
+    %315 = stablehlo.multiply %313, %314 : tensor<2xf32>
+    %316 = stablehlo.constant dense<0.99> : tensor<2xf32>
+    %317 = stablehlo.multiply %arg11, %316 : tensor<2xf32>
+    %318 = stablehlo.add %317, %315 : tensor<2xf32>
+    %319 = stablehlo.sqrt %318 : tensor<2xf32>
+    %320 = stablehlo.constant dense<1.0e-08> : tensor<2xf32>
+    %321 = stablehlo.add %319, %320 : tensor<2xf32>
+    %322 = stablehlo.divide %248, %321 : tensor<2xf32>
+    %323 = stablehlo.constant dense<0.5> : tensor<2xf32>
+    %324 = stablehlo.multiply %arg17, %323 : tensor<2xf32>
+    %325 = stablehlo.add %324, %322 : tensor<2xf32>
+    %326 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %327 = stablehlo.multiply %326, %325 : tensor<2xf32>
+    %328 = stablehlo.subtract %arg3, %327 : tensor<2xf32>
+    %329 = stablehlo.subtract %328, %arg23 : tensor<2xf32>
+    %330 = stablehlo.constant dense<0.1> : tensor<2xf32>
+    %331 = stablehlo.multiply %329, %330 : tensor<2xf32>
+    %332 = stablehlo.add %arg23, %331 : tensor<2xf32>
+    // update: dense.weight
+    %333 = stablehlo.multiply %250, %250 : tensor<3x18xf32>
+    %334 = stablehlo.constant dense<0.01> : tensor<3x18xf32>
+    %335 = stablehlo.multiply %333, %334 : tensor<3x18xf32>
+    %336 = stablehlo.constant dense<0.99> : tensor<3x18xf32>
+    %337 = stablehlo.multiply %arg12, %336 : tensor<3x18xf32>
+    %338 = stablehlo.add %337, %335 : tensor<3x18xf32>
+    %339 = stablehlo.sqrt %338 : tensor<3x18xf32>
+    %340 = stablehlo.constant dense<1.0e-08> : tensor<3x18xf32>
+    %341 = stablehlo.add %339, %340 : tensor<3x18xf32>
+    %342 = stablehlo.divide %250, %341 : tensor<3x18xf32>
+    %343 = stablehlo.constant dense<0.5> : tensor<3x18xf32>
+    %344 = stablehlo.multiply %arg18, %343 : tensor<3x18xf32>
+    %345 = stablehlo.add %344, %342 : tensor<3x18xf32>
+    %346 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<3x18xf32>
+    %347 = stablehlo.multiply %346, %345 : tensor<3x18xf32>
+    %348 = stablehlo.subtract %arg4, %347 : tensor<3x18xf32>
+    %349 = stablehlo.subtract %348, %arg24 : tensor<3x18xf32>
+    %350 = stablehlo.constant dense<0.1> : tensor<3x18xf32>
+    %351 = stablehlo.multiply %349, %350 : tensor<3x18xf32>
+    %352 = stablehlo.add %arg24, %351 : tensor<3x18xf32>
+    // update: dense.bias
+    %353 = stablehlo.multiply %252, %252 : tensor<3xf32>
+    %354 = stablehlo.constant dense<0.01> : tensor<3xf32>
+    %355 = stablehlo.multiply %353, %354 : tensor<3xf32>
+    %356 = stablehlo.constant dense<0.99> : tensor<3xf32>
+    %357 = stablehlo.multiply %arg13, %356 : tensor<3xf32>
+    %358 = stablehlo.add %357, %355 : tensor<3xf32>
+    %359 = stablehlo.sqrt %358 : tensor<3xf32>
+    %360 = stablehlo.constant dense<1.0e-08> : tensor<3xf32>
+    %361 = stablehlo.add %359, %360 : tensor<3xf32>
+    %362 = stablehlo.divide %252, %361 : tensor<3xf32>
+    %363 = stablehlo.constant dense<0.5> : tensor<3xf32>
+    %364 = stablehlo.multiply %arg19, %363 : tensor<3xf32>
+    %365 = stablehlo.add %364, %362 : tensor<3xf32>
+    %366 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<3xf32>
+    %367 = stablehlo.multiply %366, %365 : tensor<3xf32>
+    %368 = stablehlo.subtract %arg5, %367 : tensor<3xf32>
+    %369 = stablehlo.subtract %368, %arg25 : tensor<3xf32>
+    %370 = stablehlo.constant dense<0.1> : tensor<3xf32>
+    %371 = stablehlo.multiply %369, %370 : tensor<3xf32>
+    %372 = stablehlo.add %arg25, %371 : tensor<3xf32>
+    return %268, %288, %308, %328, %348, %368, %37, %42, %258, %278, %298, %318, %338, %358, %265, %285, %305, %325, %345, %365, %272, %292, %312, %332, %352, %372, %210#6 : tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<3xf32>
+  }
+}

@@ -1,0 +1,216 @@
+module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 1 : i32} {
+  func.func public @main(%arg0: tensor<4x2x3x3xf64> {tf.aliasing_output = 0 : i32}, %arg1: tensor<4xf64> {tf.aliasing_output = 1 : i32}, %arg2: tensor<4x2x3x3xf64> {tf.aliasing_output = 2 : i32}, %arg3: tensor<2x4xf64> {tf.aliasing_output = 3 : i32}, %arg4: tensor<2xf64> {tf.aliasing_output = 4 : i32}, %arg5: tensor<4x2x3x3xf64> {tf.aliasing_output = 5 : i32}, %arg6: tensor<4xf64> {tf.aliasing_output = 6 : i32}, %arg7: tensor<4x2x3x3xf64> {tf.aliasing_output = 7 : i32}, %arg8: tensor<2x4xf64> {tf.aliasing_output = 8 : i32}, %arg9: tensor<2xf64> {tf.aliasing_output = 9 : i32}, %arg10: tensor<f32>, %arg11: tensor<f32>, %arg12: tensor<f32>, %arg13: tensor<2xui32>, %arg14: tensor<3x2x12x10xf64>, %arg15: tensor<3xi32>, %arg16: tensor<3xf32>) -> (tensor<4x2x3x3xf64>, tensor<4xf64>, tensor<4x2x3x3xf64>, tensor<2x4xf64>, tensor<2xf64>, tensor<4x2x3x3xf64>, tensor<4xf64>, tensor<4x2x3x3xf64>, tensor<2x4xf64>, tensor<2xf64>, tensor<3xf32>) {
+    // %arg0: conv2d.weight
+    // %arg1: conv2d.bias
+    // %arg2: conv2d_1.weight
+    // %arg3: dense.weight
+    // %arg4: dense.bias
+    // %arg5: optimizer.momentum.conv2d.weight
+    // %arg6: optimizer.momentum.conv2d.bias
+    // %arg7: optimizer.momentum.conv2d_1.weight
+    // %arg8: optimizer.momentum.dense.weight
+    // %arg9: optimizer.momentum.dense.bias
+    // %arg10: step
+    %0 = stablehlo.convert %arg10 : (tensor<f32>) -> tensor<f64>
+    // %arg11: learning_rate
+    %1 = stablehlo.convert %arg11 : (tensor<f32>) -> tensor<f64>
+    // %arg12: examples
+    %2 = stablehlo.convert %arg12 : (tensor<f32>) -> tensor<f64>
+    // %arg13: seed
+    // %arg14: inputs
+    // %arg15: targets
+    // %arg16: weights
+    %3 = stablehlo.convert %arg16 : (tensor<3xf32>) -> tensor<3xf64>
+    // forward: conv2d [4, 6, 5]
+    %4 = stablehlo.convolution(%arg14, %arg0) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [2, 2], pad = [[0, 1], [0, 1]], lhs_dilate = [1, 1], rhs_dilate = [1, 1]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64, precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]} : (tensor<3x2x12x10xf64>, tensor<4x2x3x3xf64>) -> tensor<3x4x6x5xf64>
+    %5 = stablehlo.broadcast_in_dim %arg1, dims = [1] : (tensor<4xf64>) -> tensor<3x4x6x5xf64>
+    %6 = stablehlo.add %4, %5 : tensor<3x4x6x5xf64>
+    // forward: conv2d [4, 6, 5]
+    %7 = stablehlo.convolution(%6, %arg2) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [1, 1], pad = [[1, 1], [1, 1]], lhs_dilate = [1, 1], rhs_dilate = [1, 1]} {batch_group_count = 1 : i64, feature_group_count = 2 : i64, precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]} : (tensor<3x4x6x5xf64>, tensor<4x2x3x3xf64>) -> tensor<3x4x6x5xf64>
+    // forward: max_pool2d [4, 6, 5]
+    %8 = stablehlo.constant dense<0xFFF0000000000000> : tensor<f64>
+    %9 = stablehlo.pad %7, %8, low = [0, 0, 1, 1], high = [0, 0, 1, 1], interior = [0, 0, 0, 0] : (tensor<3x4x6x5xf64>, tensor<f64>) -> tensor<3x4x8x7xf64>
+    %10 = stablehlo.constant dense<0xFFF0000000000000> : tensor<f64>
+    %14 = "stablehlo.reduce_window"(%9, %10) <{padding = dense<[[0, 0], [0, 0], [0, 0], [0, 0]]> : tensor<4x2xi64>, window_dimensions = array<i64: 1, 1, 3, 3>, window_strides = array<i64: 1, 1, 1, 1>}> ({
+      ^bb0(%11: tensor<f64>, %12: tensor<f64>):
+        %13 = stablehlo.maximum %11, %12 : tensor<f64>
+        stablehlo.return %13 : tensor<f64>
+    }) : (tensor<3x4x8x7xf64>, tensor<f64>) -> tensor<3x4x6x5xf64>
+    // forward: avg_pool2d [4, 3, 3]
+    %15 = stablehlo.constant dense<[[4.0, 4.0, 2.0], [4.0, 4.0, 2.0], [4.0, 4.0, 2.0]]> : tensor<3x3xf64>
+    %16 = stablehlo.broadcast_in_dim %15, dims = [2, 3] : (tensor<3x3xf64>) -> tensor<3x4x3x3xf64>
+    %17 = stablehlo.constant dense<0.0> : tensor<f64>
+    %21 = "stablehlo.reduce_window"(%14, %17) <{padding = dense<[[0, 0], [0, 0], [0, 0], [0, 1]]> : tensor<4x2xi64>, window_dimensions = array<i64: 1, 1, 2, 2>, window_strides = array<i64: 1, 1, 2, 2>}> ({
+      ^bb0(%18: tensor<f64>, %19: tensor<f64>):
+        %20 = stablehlo.add %18, %19 : tensor<f64>
+        stablehlo.return %20 : tensor<f64>
+    }) : (tensor<3x4x6x5xf64>, tensor<f64>) -> tensor<3x4x3x3xf64>
+    %22 = stablehlo.divide %21, %16 : tensor<3x4x3x3xf64>
+    // forward: adaptive_avg_pool2d [4, 2, 2]
+    %23 = stablehlo.constant dense<[[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]> : tensor<2x3xf64>
+    %24 = stablehlo.constant dense<[[0.5, 0.5, 0.0], [0.0, 0.5, 0.5]]> : tensor<2x3xf64>
+    %25 = stablehlo.dot_general %22, %24, contracting_dims = [3] x [1], precision = [HIGHEST, HIGHEST] : (tensor<3x4x3x3xf64>, tensor<2x3xf64>) -> tensor<3x4x3x2xf64>
+    %26 = stablehlo.dot_general %25, %23, contracting_dims = [2] x [1], precision = [HIGHEST, HIGHEST] : (tensor<3x4x3x2xf64>, tensor<2x3xf64>) -> tensor<3x4x2x2xf64>
+    %27 = stablehlo.transpose %26, dims = [0, 1, 3, 2] : (tensor<3x4x2x2xf64>) -> tensor<3x4x2x2xf64>
+    // forward: global_avg_pool2d [4]
+    %28 = stablehlo.constant dense<0.0> : tensor<f64>
+    %29 = stablehlo.reduce(%27 init: %28) applies stablehlo.add across dimensions = [2, 3] : (tensor<3x4x2x2xf64>, tensor<f64>) -> tensor<3x4xf64>
+    %30 = stablehlo.constant dense<4.0> : tensor<3x4xf64>
+    %31 = stablehlo.divide %29, %30 : tensor<3x4xf64>
+    // forward: dense [2]
+    %32 = stablehlo.dot_general %31, %arg3, contracting_dims = [1] x [1], precision = [HIGHEST, HIGHEST] : (tensor<3x4xf64>, tensor<2x4xf64>) -> tensor<3x2xf64>
+    %33 = stablehlo.broadcast_in_dim %arg4, dims = [1] : (tensor<2xf64>) -> tensor<3x2xf64>
+    %34 = stablehlo.add %32, %33 : tensor<3x2xf64>
+    // loss: cross_entropy
+    %35 = stablehlo.constant dense<0xFFF0000000000000> : tensor<f64>
+    %36 = stablehlo.reduce(%34 init: %35) applies stablehlo.maximum across dimensions = [1] : (tensor<3x2xf64>, tensor<f64>) -> tensor<3xf64>
+    %37 = stablehlo.broadcast_in_dim %36, dims = [0] : (tensor<3xf64>) -> tensor<3x2xf64>
+    %38 = stablehlo.subtract %34, %37 : tensor<3x2xf64>
+    %39 = stablehlo.exponential %38 : tensor<3x2xf64>
+    %40 = stablehlo.constant dense<0.0> : tensor<f64>
+    %41 = stablehlo.reduce(%39 init: %40) applies stablehlo.add across dimensions = [1] : (tensor<3x2xf64>, tensor<f64>) -> tensor<3xf64>
+    %42 = stablehlo.log %41 : tensor<3xf64>
+    %43 = stablehlo.broadcast_in_dim %42, dims = [0] : (tensor<3xf64>) -> tensor<3x2xf64>
+    %44 = stablehlo.subtract %38, %43 : tensor<3x2xf64>
+    %45 = stablehlo.broadcast_in_dim %41, dims = [0] : (tensor<3xf64>) -> tensor<3x2xf64>
+    %46 = stablehlo.divide %39, %45 : tensor<3x2xf64>
+    %47 = stablehlo.iota dim = 1 : tensor<3x2xi32>
+    %48 = stablehlo.broadcast_in_dim %36, dims = [0] : (tensor<3xf64>) -> tensor<3x2xf64>
+    %49 = stablehlo.broadcast_in_dim %arg15, dims = [0] : (tensor<3xi32>) -> tensor<3x2xi32>
+    %50 = stablehlo.compare EQ, %47, %49, SIGNED : (tensor<3x2xi32>, tensor<3x2xi32>) -> tensor<3x2xi1>
+    %51 = stablehlo.constant dense<0.0> : tensor<3x2xf64>
+    %52 = stablehlo.select %50, %44, %51 : tensor<3x2xi1>, tensor<3x2xf64>
+    %53 = stablehlo.constant dense<0.0> : tensor<f64>
+    %54 = stablehlo.reduce(%52 init: %53) applies stablehlo.add across dimensions = [1] : (tensor<3x2xf64>, tensor<f64>) -> tensor<3xf64>
+    %55 = stablehlo.negate %54 : tensor<3xf64>
+    %56 = stablehlo.convert %50 : (tensor<3x2xi1>) -> tensor<3x2xf64>
+    %57 = stablehlo.subtract %46, %56 : tensor<3x2xf64>
+    %58 = stablehlo.constant dense<0.0> : tensor<3xf64>
+    %59 = stablehlo.compare GT, %3, %58, FLOAT : (tensor<3xf64>, tensor<3xf64>) -> tensor<3xi1>
+    %60 = stablehlo.constant dense<0.0> : tensor<3xf64>
+    %61 = stablehlo.compare NE, %34, %34, FLOAT : (tensor<3x2xf64>, tensor<3x2xf64>) -> tensor<3x2xi1>
+    %62 = stablehlo.compare EQ, %34, %48, FLOAT : (tensor<3x2xf64>, tensor<3x2xf64>) -> tensor<3x2xi1>
+    %63 = stablehlo.or %62, %61 : tensor<3x2xi1>
+    %64 = stablehlo.constant dense<2> : tensor<3x2xi32>
+    %65 = stablehlo.select %63, %47, %64 : tensor<3x2xi1>, tensor<3x2xi32>
+    %66 = stablehlo.constant dense<2147483647> : tensor<i32>
+    %67 = stablehlo.reduce(%65 init: %66) applies stablehlo.minimum across dimensions = [1] : (tensor<3x2xi32>, tensor<i32>) -> tensor<3xi32>
+    %68 = stablehlo.compare EQ, %67, %arg15, SIGNED : (tensor<3xi32>, tensor<3xi32>) -> tensor<3xi1>
+    %69 = stablehlo.convert %68 : (tensor<3xi1>) -> tensor<3xf64>
+    %70 = stablehlo.select %59, %55, %60 : tensor<3xi1>, tensor<3xf64>
+    %71 = stablehlo.constant dense<0.0> : tensor<f64>
+    %72 = stablehlo.reduce(%70 init: %71) applies stablehlo.add across dimensions = [0] : (tensor<3xf64>, tensor<f64>) -> tensor<f64>
+    %73 = stablehlo.reshape %72 : (tensor<f64>) -> tensor<1xf64>
+    %74 = stablehlo.select %59, %3, %60 : tensor<3xi1>, tensor<3xf64>
+    %75 = stablehlo.constant dense<0.0> : tensor<f64>
+    %76 = stablehlo.reduce(%74 init: %75) applies stablehlo.add across dimensions = [0] : (tensor<3xf64>, tensor<f64>) -> tensor<f64>
+    %77 = stablehlo.reshape %76 : (tensor<f64>) -> tensor<1xf64>
+    %78 = stablehlo.select %59, %69, %60 : tensor<3xi1>, tensor<3xf64>
+    %79 = stablehlo.constant dense<0.0> : tensor<f64>
+    %80 = stablehlo.reduce(%78 init: %79) applies stablehlo.add across dimensions = [0] : (tensor<3xf64>, tensor<f64>) -> tensor<f64>
+    %81 = stablehlo.reshape %80 : (tensor<f64>) -> tensor<1xf64>
+    %82 = stablehlo.broadcast_in_dim %2, dims = [] : (tensor<f64>) -> tensor<3xf64>
+    %83 = stablehlo.divide %3, %82 : tensor<3xf64>
+    %84 = stablehlo.broadcast_in_dim %83, dims = [0] : (tensor<3xf64>) -> tensor<3x2xf64>
+    %85 = stablehlo.multiply %57, %84 : tensor<3x2xf64>
+    %86 = stablehlo.concatenate %73, %77, %81, dim = 0 : (tensor<1xf64>, tensor<1xf64>, tensor<1xf64>) -> tensor<3xf64>
+    // backward: dense
+    %87 = stablehlo.dot_general %85, %31, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<3x2xf64>, tensor<3x4xf64>) -> tensor<2x4xf64>
+    %88 = stablehlo.constant dense<0.0> : tensor<f64>
+    %89 = stablehlo.reduce(%85 init: %88) applies stablehlo.add across dimensions = [0] : (tensor<3x2xf64>, tensor<f64>) -> tensor<2xf64>
+    %90 = stablehlo.dot_general %85, %arg3, contracting_dims = [1] x [0], precision = [HIGHEST, HIGHEST] : (tensor<3x2xf64>, tensor<2x4xf64>) -> tensor<3x4xf64>
+    // backward: global_avg_pool2d
+    %91 = stablehlo.constant dense<4.0> : tensor<3x4xf64>
+    %92 = stablehlo.divide %90, %91 : tensor<3x4xf64>
+    %93 = stablehlo.broadcast_in_dim %92, dims = [0, 1] : (tensor<3x4xf64>) -> tensor<3x4x2x2xf64>
+    // backward: adaptive_avg_pool2d
+    %94 = stablehlo.dot_general %93, %24, contracting_dims = [3] x [0], precision = [HIGHEST, HIGHEST] : (tensor<3x4x2x2xf64>, tensor<2x3xf64>) -> tensor<3x4x2x3xf64>
+    %95 = stablehlo.dot_general %94, %23, contracting_dims = [2] x [0], precision = [HIGHEST, HIGHEST] : (tensor<3x4x2x3xf64>, tensor<2x3xf64>) -> tensor<3x4x3x3xf64>
+    %96 = stablehlo.transpose %95, dims = [0, 1, 3, 2] : (tensor<3x4x3x3xf64>) -> tensor<3x4x3x3xf64>
+    // backward: avg_pool2d
+    %97 = stablehlo.divide %96, %16 : tensor<3x4x3x3xf64>
+    %98 = stablehlo.constant dense<0.0> : tensor<f64>
+    %99 = stablehlo.pad %97, %98, low = [0, 0, 1, 1], high = [0, 0, 1, 0], interior = [0, 0, 1, 1] : (tensor<3x4x3x3xf64>, tensor<f64>) -> tensor<3x4x7x6xf64>
+    %100 = stablehlo.constant dense<0.0> : tensor<f64>
+    %104 = "stablehlo.reduce_window"(%99, %100) <{padding = dense<[[0, 0], [0, 0], [0, 0], [0, 0]]> : tensor<4x2xi64>, window_dimensions = array<i64: 1, 1, 2, 2>, window_strides = array<i64: 1, 1, 1, 1>}> ({
+      ^bb0(%101: tensor<f64>, %102: tensor<f64>):
+        %103 = stablehlo.add %101, %102 : tensor<f64>
+        stablehlo.return %103 : tensor<f64>
+    }) : (tensor<3x4x7x6xf64>, tensor<f64>) -> tensor<3x4x6x5xf64>
+    // backward: max_pool2d
+    %105 = stablehlo.constant dense<0.0> : tensor<f64>
+    %112 = "stablehlo.select_and_scatter"(%9, %104, %105) <{padding = dense<[[0, 0], [0, 0], [0, 0], [0, 0]]> : tensor<4x2xi64>, window_dimensions = array<i64: 1, 1, 3, 3>, window_strides = array<i64: 1, 1, 1, 1>}> ({
+      ^bb0(%106: tensor<f64>, %107: tensor<f64>):
+        %108 = stablehlo.compare GE, %106, %107, FLOAT : (tensor<f64>, tensor<f64>) -> tensor<i1>
+        stablehlo.return %108 : tensor<i1>
+    }, {
+      ^bb0(%109: tensor<f64>, %110: tensor<f64>):
+        %111 = stablehlo.add %109, %110 : tensor<f64>
+        stablehlo.return %111 : tensor<f64>
+    }) : (tensor<3x4x8x7xf64>, tensor<3x4x6x5xf64>, tensor<f64>) -> tensor<3x4x8x7xf64>
+    %113 = stablehlo.slice %112 [0:3, 0:4, 1:7, 1:6] : (tensor<3x4x8x7xf64>) -> tensor<3x4x6x5xf64>
+    // backward: conv2d
+    %114 = stablehlo.convolution(%6, %113) dim_numbers = [f, b, 0, 1]x[i, o, 0, 1]->[f, b, 0, 1], window = {stride = [1, 1], pad = [[1, 1], [1, 1]], lhs_dilate = [1, 1], rhs_dilate = [1, 1]} {batch_group_count = 2 : i64, feature_group_count = 1 : i64, precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]} : (tensor<3x4x6x5xf64>, tensor<3x4x6x5xf64>) -> tensor<4x2x3x3xf64>
+    %115 = stablehlo.reverse %arg2, dims = [2, 3] : tensor<4x2x3x3xf64>
+    %116 = stablehlo.reshape %115 : (tensor<4x2x3x3xf64>) -> tensor<2x2x2x3x3xf64>
+    %117 = stablehlo.transpose %116, dims = [0, 2, 1, 3, 4] : (tensor<2x2x2x3x3xf64>) -> tensor<2x2x2x3x3xf64>
+    %118 = stablehlo.reshape %117 : (tensor<2x2x2x3x3xf64>) -> tensor<4x2x3x3xf64>
+    %119 = stablehlo.convolution(%113, %118) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [1, 1], pad = [[1, 1], [1, 1]], lhs_dilate = [1, 1], rhs_dilate = [1, 1]} {batch_group_count = 1 : i64, feature_group_count = 2 : i64, precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]} : (tensor<3x4x6x5xf64>, tensor<4x2x3x3xf64>) -> tensor<3x4x6x5xf64>
+    // backward: conv2d
+    %120 = stablehlo.convolution(%arg14, %119) dim_numbers = [f, b, 0, 1]x[i, o, 0, 1]->[f, b, 0, 1], window = {stride = [1, 1], pad = [[0, 1], [0, 1]], lhs_dilate = [1, 1], rhs_dilate = [2, 2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64, precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]} : (tensor<3x2x12x10xf64>, tensor<3x4x6x5xf64>) -> tensor<4x2x3x3xf64>
+    %121 = stablehlo.constant dense<0.0> : tensor<f64>
+    %122 = stablehlo.reduce(%119 init: %121) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<3x4x6x5xf64>, tensor<f64>) -> tensor<4xf64>
+    // update: conv2d.weight
+    %123 = stablehlo.constant dense<0.9> : tensor<4x2x3x3xf64>
+    %124 = stablehlo.multiply %arg5, %123 : tensor<4x2x3x3xf64>
+    %125 = stablehlo.add %124, %120 : tensor<4x2x3x3xf64>
+    %126 = stablehlo.constant dense<0.9> : tensor<4x2x3x3xf64>
+    %127 = stablehlo.multiply %125, %126 : tensor<4x2x3x3xf64>
+    %128 = stablehlo.add %120, %127 : tensor<4x2x3x3xf64>
+    %129 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f64>) -> tensor<4x2x3x3xf64>
+    %130 = stablehlo.multiply %129, %128 : tensor<4x2x3x3xf64>
+    %131 = stablehlo.subtract %arg0, %130 : tensor<4x2x3x3xf64>
+    // update: conv2d.bias
+    %132 = stablehlo.constant dense<0.9> : tensor<4xf64>
+    %133 = stablehlo.multiply %arg6, %132 : tensor<4xf64>
+    %134 = stablehlo.add %133, %122 : tensor<4xf64>
+    %135 = stablehlo.constant dense<0.9> : tensor<4xf64>
+    %136 = stablehlo.multiply %134, %135 : tensor<4xf64>
+    %137 = stablehlo.add %122, %136 : tensor<4xf64>
+    %138 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f64>) -> tensor<4xf64>
+    %139 = stablehlo.multiply %138, %137 : tensor<4xf64>
+    %140 = stablehlo.subtract %arg1, %139 : tensor<4xf64>
+    // update: conv2d_1.weight
+    %141 = stablehlo.constant dense<0.9> : tensor<4x2x3x3xf64>
+    %142 = stablehlo.multiply %arg7, %141 : tensor<4x2x3x3xf64>
+    %143 = stablehlo.add %142, %114 : tensor<4x2x3x3xf64>
+    %144 = stablehlo.constant dense<0.9> : tensor<4x2x3x3xf64>
+    %145 = stablehlo.multiply %143, %144 : tensor<4x2x3x3xf64>
+    %146 = stablehlo.add %114, %145 : tensor<4x2x3x3xf64>
+    %147 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f64>) -> tensor<4x2x3x3xf64>
+    %148 = stablehlo.multiply %147, %146 : tensor<4x2x3x3xf64>
+    %149 = stablehlo.subtract %arg2, %148 : tensor<4x2x3x3xf64>
+    // update: dense.weight
+    %150 = stablehlo.constant dense<0.9> : tensor<2x4xf64>
+    %151 = stablehlo.multiply %arg8, %150 : tensor<2x4xf64>
+    %152 = stablehlo.add %151, %87 : tensor<2x4xf64>
+    %153 = stablehlo.constant dense<0.9> : tensor<2x4xf64>
+    %154 = stablehlo.multiply %152, %153 : tensor<2x4xf64>
+    %155 = stablehlo.add %87, %154 : tensor<2x4xf64>
+    %156 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f64>) -> tensor<2x4xf64>
+    %157 = stablehlo.multiply %156, %155 : tensor<2x4xf64>
+    %158 = stablehlo.subtract %arg3, %157 : tensor<2x4xf64>
+    // update: dense.bias
+    %159 = stablehlo.constant dense<0.9> : tensor<2xf64>
+    %160 = stablehlo.multiply %arg9, %159 : tensor<2xf64>
+    %161 = stablehlo.add %160, %89 : tensor<2xf64>
+    %162 = stablehlo.constant dense<0.9> : tensor<2xf64>
+    %163 = stablehlo.multiply %161, %162 : tensor<2xf64>
+    %164 = stablehlo.add %89, %163 : tensor<2xf64>
+    %165 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f64>) -> tensor<2xf64>
+    %166 = stablehlo.multiply %165, %164 : tensor<2xf64>
+    %167 = stablehlo.subtract %arg4, %166 : tensor<2xf64>
+    %168 = stablehlo.convert %86 : (tensor<3xf64>) -> tensor<3xf32>
+    return %131, %140, %149, %158, %167, %125, %134, %143, %152, %161, %168 : tensor<4x2x3x3xf64>, tensor<4xf64>, tensor<4x2x3x3xf64>, tensor<2x4xf64>, tensor<2xf64>, tensor<4x2x3x3xf64>, tensor<4xf64>, tensor<4x2x3x3xf64>, tensor<2x4xf64>, tensor<2xf64>, tensor<3xf32>
+  }
+}
