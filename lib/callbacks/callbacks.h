@@ -25,6 +25,7 @@ class CallbackList : public EventSink {
   CallbackList(const CallbackContext& context, bool leads);
 
   void on_event(const Event& event) override;
+  void settle() override { context_.events.settle(); }
   void on_histograms(int64_t step, const std::vector<NamedHistogram>& histograms);
   // Whether any callback has a reason to end the training. The first time, the reason is sent as a message.
   bool want_to_end();

@@ -18,8 +18,9 @@ void give_way() { static_cast<void>(::setpriority(PRIO_PROCESS, 0, kNiceness)); 
 
 }  // namespace
 
-CheckpointWriter::CheckpointWriter(std::filesystem::path folder, const CheckpointSpec& spec)
-    : folder_(std::move(folder)), spec_(spec) {
+CheckpointWriter::CheckpointWriter(std::filesystem::path folder, const CheckpointSpec& spec,
+                                   std::function<void()> settle)
+    : folder_(std::move(folder)), spec_(spec), settle_(std::move(settle)) {
   remove_leftovers(folder_);
 }
 
@@ -27,6 +28,7 @@ void CheckpointWriter::save(Checkpoint checkpoint) {
   finish();
   writing_ = std::async(std::launch::async, [this, checkpoint = std::move(checkpoint)] {
     give_way();
+    settle_();
     save_checkpoint(folder_, checkpoint);
     if (checkpoint.state.suspicion.empty()) {
       remove_old_checkpoints(folder_, checkpoint.state.step, spec_);

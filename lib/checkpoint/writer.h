@@ -2,6 +2,7 @@
 #pragma once
 
 #include <filesystem>
+#include <functional>
 #include <future>
 
 #include "checkpoint/checkpoint.h"
@@ -12,8 +13,10 @@ namespace dtrain {
 // Writes at most one checkpoint at a time, on its own low-priority thread. Use one writer per folder.
 class CheckpointWriter {
  public:
-  // Removes what killed processes left in `folder`. The folder does not have to exist.
-  CheckpointWriter(std::filesystem::path folder, const CheckpointSpec& spec);
+  // Removes what killed processes left in `folder`. The folder does not have to exist. `settle` is called on
+  // the writer's thread before each checkpoint, which appears after it has returned.
+  CheckpointWriter(
+      std::filesystem::path folder, const CheckpointSpec& spec, std::function<void()> settle = [] {});
   // Waits for the current write. Errors of that write are lost; call finish() first to get them.
   ~CheckpointWriter() = default;
 
@@ -30,6 +33,7 @@ class CheckpointWriter {
  private:
   std::filesystem::path folder_;
   CheckpointSpec spec_;
+  std::function<void()> settle_;
   std::future<void> writing_;
 };
 

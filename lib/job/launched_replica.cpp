@@ -32,6 +32,7 @@ class StoppableSink : public EventSink {
     if (!ends_by_itself_ && stop_signals_received() > 0) throw Error(ExitCode::kStopped, kStoppedAtEvent);
     next_.on_event(event);
   }
+  void settle() override { next_.settle(); }
 
  private:
   EventSink& next_;

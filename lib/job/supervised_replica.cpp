@@ -18,11 +18,15 @@ namespace {
 // Sends events to the supervisor.
 class PipeSink : public EventSink {
  public:
-  explicit PipeSink(ReportPipe& pipe) : pipe_(pipe) {}
+  PipeSink(ReportPipe& pipe, const StatusBoard& board, int local_rank)
+      : pipe_(pipe), board_(board), local_rank_(local_rank) {}
   void on_event(const Event& event) override { pipe_.write(event_text(event)); }
+  void settle() override { pipe_.settle(board_, local_rank_); }
 
  private:
   ReportPipe& pipe_;
+  const StatusBoard& board_;
+  int local_rank_;
 };
 
 const RunPlan& find_run(const JobPlan& job, const std::string& name) {
@@ -48,7 +52,7 @@ void take_part(const std::filesystem::path& plan, const std::string& run_name, c
     const DatasetInfo& data = dataset.info;
     spdlog::info("{} of {} loaded from {}", counts_of(data), data.name, printable(data.source));
   }
-  PipeSink to_supervisor(pipe);
+  PipeSink to_supervisor(pipe, board, identity.local_rank);
   NullSink nobody;
   EventSink& sink = identity.rank == 0 || role.serves ? static_cast<EventSink&>(to_supervisor) : nobody;
   run_replica({job, run, identity, store, context, board, sink}, dataset);

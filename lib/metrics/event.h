@@ -31,6 +31,8 @@ class EventSink {
  public:
   virtual ~EventSink() = default;
   virtual void on_event(const Event& event) = 0;
+  // Returns when the events so far are where they belong, and not under way to another process.
+  virtual void settle() {}
   // Called about ten times a second, so that a progress bar can redraw itself.
   virtual void on_tick() {}
 };

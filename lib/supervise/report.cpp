@@ -2,17 +2,22 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
 #include <limits>
 #include <optional>
+#include <thread>
 
 #include "core/error.h"
 #include "host/environment.h"
 
 namespace dtrain {
 namespace {
+
+constexpr std::chrono::milliseconds kSettleInterval{1};
 
 // Refuses 0 to 2, the standard streams: no report pipe has these numbers.
 std::optional<int> environment_descriptor(const char* name) {
@@ -45,6 +50,17 @@ void ReportPipe::write(const std::string& line) {
     if (put < 0) return;  // EPIPE
     written += static_cast<size_t>(put);
   }
+  ++lines_;
+}
+
+bool ReportPipe::is_read() const {
+  pollfd pipe{descriptor_.get(), 0, 0};
+  return ::poll(&pipe, 1, 0) == 0;  // without a reader there is an error to report
+}
+
+void ReportPipe::settle(const StatusBoard& board, int rank) {
+  const uint64_t said = lines_;
+  while (board.reports(rank) < said && is_read()) std::this_thread::sleep_for(kSettleInterval);
 }
 
 std::unique_ptr<StatusBoard> board_from_environment() {

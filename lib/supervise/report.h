@@ -2,6 +2,8 @@
 // both.
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -23,10 +25,17 @@ class ReportPipe {
   // process ends with it. SIGPIPE must be ignored (core/signals.h).
   void write(const std::string& line);
 
+  // Returns when the supervisor has passed on all lines so far; it counts them in slot `rank` of `board`. At
+  // once if it is gone.
+  void settle(const StatusBoard& board, int rank);
+
  private:
   explicit ReportPipe(int descriptor) : descriptor_(descriptor) {}
+  bool is_read() const;  // whether there is a reader
+
   Descriptor descriptor_;
   std::mutex mutex_;
+  std::atomic<uint64_t> lines_{0};  // written
 };
 
 // Takes over the board named by DTRAIN_BOARD_FD. Returns nullptr if the variable is not set. Throws

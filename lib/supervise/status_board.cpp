@@ -53,6 +53,7 @@ char* map_board(int descriptor, int64_t replicas) {
 struct alignas(kCacheLine) StatusBoard::Slot {
   std::atomic<uint64_t> state{0};
   std::atomic<double> since{0};
+  std::atomic<uint64_t> reports{0};
   static_assert(std::atomic<uint64_t>::is_always_lock_free && std::atomic<double>::is_always_lock_free,
                 "a lock would live in one process only");
 };
@@ -135,22 +136,32 @@ StatusBoard::~StatusBoard() {
   ::close(descriptor_);
 }
 
-void StatusBoard::set(int rank, Activity activity, int64_t step) {
+StatusBoard::Slot& StatusBoard::slot(int rank) const {
   if (rank < 0 || rank >= replicas_)
     throw Error(ExitCode::kBug, fmt::format("status board: no rank {}", rank));
+  return slots_[rank];
+}
+
+void StatusBoard::set(int rank, Activity activity, int64_t step) {
+  Slot& own = slot(rank);
   const uint64_t state =
       static_cast<uint64_t>(activity) << kActivityShift | (static_cast<uint64_t>(step) & kStepMask);
-  slots_[rank].since.store(steady_seconds(), std::memory_order_relaxed);
-  slots_[rank].state.store(state, std::memory_order_release);
+  own.since.store(steady_seconds(), std::memory_order_relaxed);
+  own.state.store(state, std::memory_order_release);
 }
 
 ReplicaStatus StatusBoard::get(int rank) const {
-  if (rank < 0 || rank >= replicas_)
-    throw Error(ExitCode::kBug, fmt::format("status board: no rank {}", rank));
-  const uint64_t state = slots_[rank].state.load(std::memory_order_acquire);
+  const Slot& its = slot(rank);
+  const uint64_t state = its.state.load(std::memory_order_acquire);
   return {static_cast<Activity>(state >> kActivityShift), static_cast<int64_t>(state & kStepMask),
-          slots_[rank].since.load(std::memory_order_relaxed)};
+          its.since.load(std::memory_order_relaxed)};
 }
+
+void StatusBoard::count_report(int rank) { slot(rank).reports.fetch_add(1, std::memory_order_release); }
+
+void StatusBoard::forget_reports(int rank) { slot(rank).reports.store(0, std::memory_order_release); }
+
+uint64_t StatusBoard::reports(int rank) const { return slot(rank).reports.load(std::memory_order_acquire); }
 
 int StatusBoard::replicas() const { return replicas_; }
 

@@ -48,11 +48,19 @@ class StatusBoard {
 
   void set(int rank, Activity activity, int64_t step);
   ReplicaStatus get(int rank) const;
+
+  // The supervisor counts what it has read and passed on of a replica's reports (report.h), so that the
+  // replica can wait until everything it has said is kept. A new process in the slot begins with none.
+  void count_report(int rank);
+  void forget_reports(int rank);
+  uint64_t reports(int rank) const;
+
   int replicas() const;
   int descriptor() const;
 
  private:
   struct Slot;
+  Slot& slot(int rank) const;  // throws Error(kBug) if there is none
   StatusBoard(int descriptor, Slot* slots, int replicas);
   int descriptor_;
   Slot* slots_;

@@ -58,8 +58,7 @@ struct Loss {
 
 class Job {
  public:
-  Job(const std::vector<ReplicaProcess>& processes, const StatusBoard& board,
-      const SuperviseOptions& options);
+  Job(const std::vector<ReplicaProcess>& processes, StatusBoard& board, const SuperviseOptions& options);
   SuperviseResult run();
 
  private:
@@ -90,7 +89,7 @@ class Job {
   bool undisturbed() const { return phase_ == Phase::kRunning || phase_ == Phase::kGathering; }
 
   const ReapingScope reaping_;  // must outlive the replicas
-  const StatusBoard& board_;
+  StatusBoard& board_;
   const SuperviseOptions& options_;
   const int64_t kills_before_ = out_of_memory_kills();
   std::vector<Replica> replicas_;
@@ -108,8 +107,7 @@ class Job {
   std::optional<SuperviseResult> interruption_;
 };
 
-Job::Job(const std::vector<ReplicaProcess>& processes, const StatusBoard& board,
-         const SuperviseOptions& options)
+Job::Job(const std::vector<ReplicaProcess>& processes, StatusBoard& board, const SuperviseOptions& options)
     : board_(board), options_(options) {
   for (const ReplicaProcess& process : processes) {
     const int rank = alive_++;  // its number on this host
@@ -184,6 +182,7 @@ void Job::take_line(int rank, const std::string& line) {
     if (const auto given_up = parse_given_up_report(line)) take_given_up(*given_up);
   }
   if (options_.on_report) options_.on_report(options_.first_rank + rank, line);
+  board_.count_report(rank);
 }
 
 void Job::take_end(int rank, const ProcessEnd& end) {
@@ -251,6 +250,7 @@ void Job::end(Replica& replica, const std::string& reason) {
 void Job::start_again(int rank) {
   Replica& replica = replicas_[static_cast<size_t>(rank)];
   const ReplicaProcess process = restarted(*replica.plan, ++replica.restarts);
+  board_.forget_reports(rank);
   replica.process = std::make_unique<Process>(process, board_.descriptor());
   replica.lines = lines_of(rank);
   replica.outcome = {std::nullopt, std::nullopt, {}, process.log, process.name};
@@ -397,7 +397,7 @@ SuperviseResult stopped_by_signal(int signal, const std::string& host) {
   return result;
 }
 
-SuperviseResult supervise(const std::vector<ReplicaProcess>& processes, const StatusBoard& board,
+SuperviseResult supervise(const std::vector<ReplicaProcess>& processes, StatusBoard& board,
                           const SuperviseOptions& options) {
   if (board.replicas() < static_cast<int>(processes.size())) {
     throw Error(ExitCode::kBug,

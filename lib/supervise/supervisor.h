@@ -117,7 +117,7 @@ SuperviseResult stopped_by_signal(int signal, const std::string& host);
 //
 // SIGUSR1 is passed on to the first process once the board shows that it has started: what one replica
 // decides, all do. SIGQUIT is passed on to all processes. Processes start with both signals ignored.
-SuperviseResult supervise(const std::vector<ReplicaProcess>& processes, const StatusBoard& board,
+SuperviseResult supervise(const std::vector<ReplicaProcess>& processes, StatusBoard& board,
                           const SuperviseOptions& options);
 
 }  // namespace dtrain

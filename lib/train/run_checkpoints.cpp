@@ -53,7 +53,8 @@ RunCheckpoints::RunCheckpoints(const JobPlan& job, const RunPlan& run, const std
       last_time_(steady_seconds()) {
   if (!saves_ || !leads_) return;
   make_checkpoint_folder(folder_);
-  writer_ = std::make_unique<CheckpointWriter>(folder_, spec_);
+  // A run that resumes from a checkpoint reads the metrics up to there: they are in their file before it is.
+  writer_ = std::make_unique<CheckpointWriter>(folder_, spec_, [this] { sink_.settle(); });
 }
 
 bool RunCheckpoints::are_due_after_step(int64_t step) const {

@@ -33,6 +33,16 @@ TEST_CASE("the end of a writer waits for what it writes") {
   CHECK_NOTHROW(load_checkpoint(folder / "step-000000001"));
 }
 
+TEST_CASE("what a checkpoint builds on is settled before it appears") {
+  const TemporaryFolder folder;
+  std::vector<size_t> there;
+  CheckpointWriter writer(folder / "checkpoints", keeping(2),
+                          [&] { there.push_back(list_checkpoints(folder / "checkpoints").size()); });
+  for (const int64_t step : {1, 2}) writer.save(small_checkpoint(step));
+  writer.finish();
+  CHECK(there == std::vector<size_t>{0, 1});
+}
+
 TEST_CASE("an error comes with the next call, once, and writing goes on after it") {
   const TemporaryFolder folder;
   CheckpointWriter writer(folder / "checkpoints", {});

@@ -85,6 +85,31 @@ TEST_CASE("a supervisor that is gone is no error") {
   std::signal(SIGPIPE, before);
 }
 
+TEST_CASE("a pipe is settled when the supervisor has counted all its lines, or is gone") {
+  const auto before = std::signal(SIGPIPE, SIG_IGN);
+  TestPipe pipe = make_test_pipe();
+  const LauncherEnvironment environment(Variables{{"DTRAIN_REPORT_FD", std::to_string(pipe.write)}});
+  const auto report = ReportPipe::from_environment();
+  const auto board = StatusBoard::create(2);
+  report->settle(*board, 1);
+  report->write("{}");
+  report->write("{}");
+  std::thread supervisor([&] {
+    board->count_report(0);
+    board->count_report(0);
+    board->count_report(1);
+    board->count_report(1);
+  });
+  report->settle(*board, 1);
+  CHECK(board->reports(1) == 2);
+  supervisor.join();
+  board->forget_reports(1);
+  pipe.read.reset();
+  report->settle(*board, 1);
+  CHECK(board->reports(1) == 0);
+  std::signal(SIGPIPE, before);
+}
+
 TEST_CASE("a variable that names no pipe is refused by its name") {
   TestPipe pipe = make_test_pipe();
   const Descriptor writing(pipe.write);

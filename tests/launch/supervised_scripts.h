@@ -24,7 +24,7 @@ struct Run {
   double seconds = 0;
 };
 
-inline Run run_replicas(const std::vector<ReplicaProcess>& replicas, const StatusBoard& board,
+inline Run run_replicas(const std::vector<ReplicaProcess>& replicas, StatusBoard& board,
                         SuperviseOptions options = {}) {
   Run run;
   run.reports.resize(replicas.size());

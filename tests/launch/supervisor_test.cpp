@@ -76,6 +76,21 @@ TEST_CASE("reports keep their order, and a flood of them before death is read to
   CHECK(run.reports[1] == expected);
 }
 
+TEST_CASE("a report counts once it has been passed on") {
+  const TemporaryFolder folder;
+  const auto board = StatusBoard::create(2);
+  std::vector<uint64_t> counted;
+  SuperviseOptions options;
+  options.on_report = [&](int rank, const std::string&) {
+    CHECK(rank == 1);
+    counted.push_back(board->reports(1));
+  };
+  run_replicas(shell_replicas(folder, {"", "echo a >&3; echo b >&3"}), *board, options);
+  CHECK(counted == std::vector<uint64_t>{0, 1});
+  CHECK(board->reports(1) == 2);
+  CHECK(board->reports(0) == 0);
+}
+
 TEST_CASE("a huge report is dropped with a note") {
   const TemporaryFolder folder;
   const Run run =
