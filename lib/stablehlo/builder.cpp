@@ -229,12 +229,17 @@ Value TextBuilder::pad(const Value& value, double fill, const std::array<std::ar
                   fmt::join(between, ", "), value.type(), filler.type(), type.type()));
 }
 
-Value TextBuilder::slice(const Value& value, const std::array<int64_t, 2>& begin, const Shape& shape) {
+Value TextBuilder::slice(const Value& value, const std::array<int64_t, 2>& begin, const Shape& shape,
+                         int64_t stride) {
   const Value type = {"", value.element, shape, this};
+  std::string ranges;
+  for (size_t i = 0; i < 2; ++i) {
+    const int64_t end = begin[i] + (shape[i + 2] - 1) * stride + 1;
+    ranges += fmt::format(", {}:{}{}", begin[i], end, stride == 1 ? "" : fmt::format(":{}", stride));
+  }
   return define(value.element, shape,
-                fmt::format("stablehlo.slice {} [0:{}, 0:{}, {}:{}, {}:{}] : ({}) -> {}", value.name,
-                            shape[0], shape[1], begin[0], begin[0] + shape[2], begin[1], begin[1] + shape[3],
-                            value.type(), type.type()));
+                fmt::format("stablehlo.slice {} [0:{}, 0:{}{}] : ({}) -> {}", value.name, shape[0], shape[1],
+                            ranges, value.type(), type.type()));
 }
 
 Value TextBuilder::concatenate(const std::vector<Value>& values, int64_t dimension) {

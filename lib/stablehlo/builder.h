@@ -86,8 +86,9 @@ class TextBuilder {
   // Puts `fill` before, after and between the elements of the last two of four dimensions.
   Value pad(const Value& value, double fill, const std::array<std::array<int64_t, 2>, 2>& padding,
             const std::array<int64_t, 2>& between = {0, 0});
-  // The elements [begin, begin + shape) of the last two of four dimensions.
-  Value slice(const Value& value, const std::array<int64_t, 2>& begin, const Shape& shape);
+  // The elements of the last two of four dimensions from `begin` on, `stride` apart, as many as `shape` has.
+  Value slice(const Value& value, const std::array<int64_t, 2>& begin, const Shape& shape,
+              int64_t stride = 1);
   Value concatenate(const std::vector<Value>& values, int64_t dimension);
 
   Value sum(const Value& value, const std::vector<int64_t>& dimensions);

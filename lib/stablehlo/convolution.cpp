@@ -5,6 +5,9 @@
 namespace dtrain {
 namespace {
 
+// An image's. With so few, libtpu needs minutes to compile a convolution with a window as large as the image.
+constexpr int64_t kFewChannels = 4;
+
 using Sides = std::array<std::array<int64_t, 2>, 2>;
 
 Sides sides_of(const Window2d& window) {
@@ -38,9 +41,38 @@ Value input_gradient(const Value& gradient, const Value& weight, const Window2d&
   return builder.convolution(gradient, kernel, how, input);
 }
 
+// What each output cell sees of `input`, side by side: [size * size * channels, batch * rows * columns], with
+// the place in the window first.
+Value patches(const Value& input, const Window2d& window, const Shape& output) {
+  TextBuilder& builder = *input.builder;
+  const Value padded = builder.pad(input, 0, sides_of(window));
+  const Shape cells = {input.size(0), input.size(1), output[2], output[3]};
+  std::vector<Value> places;
+  for (int64_t row = 0; row < window.size; ++row) {
+    for (int64_t column = 0; column < window.size; ++column)
+      places.push_back(builder.slice(padded, {row, column}, cells, window.stride));
+  }
+  const Value all = builder.transpose(builder.concatenate(places, 1), {1, 0, 2, 3});
+  return builder.reshape(all, {all.size(0), cells[0] * cells[2] * cells[3]});
+}
+
+// The gradient of the kernel as one product of matrices.
+Value kernel_gradient_of_patches(const Value& gradient, const Value& input, const Window2d& window,
+                                 const Shape& kernel) {
+  TextBuilder& builder = *gradient.builder;
+  const Value seen = patches(input, window, gradient.shape);
+  const Value by_filter =
+      builder.reshape(builder.transpose(gradient, {1, 0, 2, 3}), {kernel[0], seen.size(1)});
+  const Value product = builder.product(by_filter, 1, seen, 1);
+  return builder.transpose(builder.reshape(product, {kernel[0], window.size, window.size, kernel[1]}),
+                           {0, 3, 1, 2});
+}
+
 // The gradient of the kernel: the input, its channels taken for examples, under the gradient of the output.
 Value kernel_gradient(const Value& gradient, const Value& input, const Window2d& window, int64_t groups,
                       const Shape& kernel) {
+  if (groups == 1 && kernel[1] <= kFewChannels)
+    return kernel_gradient_of_patches(gradient, input, window, kernel);
   Convolving how{.right_dilation = {window.stride, window.stride},
                  .dimensions = "[f, b, 0, 1]x[i, o, 0, 1]->[f, b, 0, 1]",
                  .batch_groups = groups};

@@ -28,6 +28,9 @@ def layer_cases():
         {"padding": padding, "stride": stride} for padding in ("valid", "same", "symmetric") for stride in (1, 2)
     ]
     middles = {f"conv2d {w}": [layer("conv2d", filters=6, kernel_size=3, **w)] for w in windows}
+    # With more channels the gradient of the kernel is another operation.
+    many = layer("conv2d", "many", filters=6)
+    middles |= {f"conv2d of many {w}": [many, layer("conv2d", filters=6, kernel_size=3, **w)] for w in windows}
     middles |= {f"conv2d of groups {w}": [layer("conv2d", filters=6, kernel_size=2, groups=2, **w)] for w in windows}
     middles["conv2d depthwise, no bias"] = [layer("conv2d", filters=8, groups=4, use_bias=False, padding="same")]
     middles["conv2d 1x1, stride 3"] = [layer("conv2d", filters=5, kernel_size=1, stride=3)]

@@ -188,34 +188,52 @@ module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replic
     %155 = stablehlo.multiply %154, %7 : tensor<2x2x2x2xf32>
     %156 = stablehlo.convert %155 : (tensor<2x2x2x2xf32>) -> tensor<2x2x2x2xbf16>
     // backward: conv2d
-    %157 = stablehlo.convolution(%0, %156) dim_numbers = [f, b, 0, 1]x[i, o, 0, 1]->[f, b, 0, 1], window = {stride = [1, 1], pad = [[0, 0], [0, 0]], lhs_dilate = [1, 1], rhs_dilate = [1, 1]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64, precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]} : (tensor<2x1x4x4xbf16>, tensor<2x2x2x2xbf16>) -> tensor<2x1x3x3xf32>
-    %158 = stablehlo.convert %156 : (tensor<2x2x2x2xbf16>) -> tensor<2x2x2x2xf32>
-    %159 = stablehlo.constant dense<0.0> : tensor<f32>
-    %160 = stablehlo.reduce(%158 init: %159) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<2x2x2x2xf32>, tensor<f32>) -> tensor<2xf32>
+    %157 = stablehlo.constant dense<0.0> : tensor<bf16>
+    %158 = stablehlo.pad %0, %157, low = [0, 0, 0, 0], high = [0, 0, 0, 0], interior = [0, 0, 0, 0] : (tensor<2x1x4x4xbf16>, tensor<bf16>) -> tensor<2x1x4x4xbf16>
+    %159 = stablehlo.slice %158 [0:2, 0:1, 0:2, 0:2] : (tensor<2x1x4x4xbf16>) -> tensor<2x1x2x2xbf16>
+    %160 = stablehlo.slice %158 [0:2, 0:1, 0:2, 1:3] : (tensor<2x1x4x4xbf16>) -> tensor<2x1x2x2xbf16>
+    %161 = stablehlo.slice %158 [0:2, 0:1, 0:2, 2:4] : (tensor<2x1x4x4xbf16>) -> tensor<2x1x2x2xbf16>
+    %162 = stablehlo.slice %158 [0:2, 0:1, 1:3, 0:2] : (tensor<2x1x4x4xbf16>) -> tensor<2x1x2x2xbf16>
+    %163 = stablehlo.slice %158 [0:2, 0:1, 1:3, 1:3] : (tensor<2x1x4x4xbf16>) -> tensor<2x1x2x2xbf16>
+    %164 = stablehlo.slice %158 [0:2, 0:1, 1:3, 2:4] : (tensor<2x1x4x4xbf16>) -> tensor<2x1x2x2xbf16>
+    %165 = stablehlo.slice %158 [0:2, 0:1, 2:4, 0:2] : (tensor<2x1x4x4xbf16>) -> tensor<2x1x2x2xbf16>
+    %166 = stablehlo.slice %158 [0:2, 0:1, 2:4, 1:3] : (tensor<2x1x4x4xbf16>) -> tensor<2x1x2x2xbf16>
+    %167 = stablehlo.slice %158 [0:2, 0:1, 2:4, 2:4] : (tensor<2x1x4x4xbf16>) -> tensor<2x1x2x2xbf16>
+    %168 = stablehlo.concatenate %159, %160, %161, %162, %163, %164, %165, %166, %167, dim = 1 : (tensor<2x1x2x2xbf16>, tensor<2x1x2x2xbf16>, tensor<2x1x2x2xbf16>, tensor<2x1x2x2xbf16>, tensor<2x1x2x2xbf16>, tensor<2x1x2x2xbf16>, tensor<2x1x2x2xbf16>, tensor<2x1x2x2xbf16>, tensor<2x1x2x2xbf16>) -> tensor<2x9x2x2xbf16>
+    %169 = stablehlo.transpose %168, dims = [1, 0, 2, 3] : (tensor<2x9x2x2xbf16>) -> tensor<9x2x2x2xbf16>
+    %170 = stablehlo.reshape %169 : (tensor<9x2x2x2xbf16>) -> tensor<9x8xbf16>
+    %171 = stablehlo.transpose %156, dims = [1, 0, 2, 3] : (tensor<2x2x2x2xbf16>) -> tensor<2x2x2x2xbf16>
+    %172 = stablehlo.reshape %171 : (tensor<2x2x2x2xbf16>) -> tensor<2x8xbf16>
+    %173 = stablehlo.dot_general %172, %170, contracting_dims = [1] x [1], precision = [HIGHEST, HIGHEST] : (tensor<2x8xbf16>, tensor<9x8xbf16>) -> tensor<2x9xf32>
+    %174 = stablehlo.reshape %173 : (tensor<2x9xf32>) -> tensor<2x3x3x1xf32>
+    %175 = stablehlo.transpose %174, dims = [0, 3, 1, 2] : (tensor<2x3x3x1xf32>) -> tensor<2x1x3x3xf32>
+    %176 = stablehlo.convert %156 : (tensor<2x2x2x2xbf16>) -> tensor<2x2x2x2xf32>
+    %177 = stablehlo.constant dense<0.0> : tensor<f32>
+    %178 = stablehlo.reduce(%176 init: %177) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<2x2x2x2xf32>, tensor<f32>) -> tensor<2xf32>
     // update: first.weight
-    %161 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<2x1x3x3xf32>
-    %162 = stablehlo.multiply %161, %157 : tensor<2x1x3x3xf32>
-    %163 = stablehlo.subtract %arg0, %162 : tensor<2x1x3x3xf32>
+    %179 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<2x1x3x3xf32>
+    %180 = stablehlo.multiply %179, %175 : tensor<2x1x3x3xf32>
+    %181 = stablehlo.subtract %arg0, %180 : tensor<2x1x3x3xf32>
     // update: first.bias
-    %164 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %165 = stablehlo.multiply %164, %160 : tensor<2xf32>
-    %166 = stablehlo.subtract %arg1, %165 : tensor<2xf32>
+    %182 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %183 = stablehlo.multiply %182, %178 : tensor<2xf32>
+    %184 = stablehlo.subtract %arg1, %183 : tensor<2xf32>
     // update: batch_norm.weight
-    %167 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %168 = stablehlo.multiply %167, %140 : tensor<2xf32>
-    %169 = stablehlo.subtract %arg2, %168 : tensor<2xf32>
+    %185 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %186 = stablehlo.multiply %185, %140 : tensor<2xf32>
+    %187 = stablehlo.subtract %arg2, %186 : tensor<2xf32>
     // update: batch_norm.bias
-    %170 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %171 = stablehlo.multiply %170, %142 : tensor<2xf32>
-    %172 = stablehlo.subtract %arg3, %171 : tensor<2xf32>
+    %188 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %189 = stablehlo.multiply %188, %142 : tensor<2xf32>
+    %190 = stablehlo.subtract %arg3, %189 : tensor<2xf32>
     // update: dense.weight
-    %173 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<3x2xf32>
-    %174 = stablehlo.multiply %173, %118 : tensor<3x2xf32>
-    %175 = stablehlo.subtract %arg4, %174 : tensor<3x2xf32>
+    %191 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<3x2xf32>
+    %192 = stablehlo.multiply %191, %118 : tensor<3x2xf32>
+    %193 = stablehlo.subtract %arg4, %192 : tensor<3x2xf32>
     // update: dense.bias
-    %176 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<3xf32>
-    %177 = stablehlo.multiply %176, %121 : tensor<3xf32>
-    %178 = stablehlo.subtract %arg5, %177 : tensor<3xf32>
-    return %163, %166, %169, %172, %175, %178, %33, %38, %116 : tensor<2x1x3x3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x2xf32>, tensor<3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3xf32>
+    %194 = stablehlo.broadcast_in_dim %arg9, dims = [] : (tensor<f32>) -> tensor<3xf32>
+    %195 = stablehlo.multiply %194, %121 : tensor<3xf32>
+    %196 = stablehlo.subtract %arg5, %195 : tensor<3xf32>
+    return %181, %184, %187, %190, %193, %196, %33, %38, %116 : tensor<2x1x3x3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x2xf32>, tensor<3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3xf32>
   }
 }

@@ -255,184 +255,194 @@ module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replic
     %202 = stablehlo.multiply %201, %3 : tensor<2x2x3x3xf32>
     %203 = stablehlo.add %176, %202 : tensor<2x2x3x3xf32>
     // backward: conv2d
-    %204 = stablehlo.convolution(%arg30, %203) dim_numbers = [f, b, 0, 1]x[i, o, 0, 1]->[f, b, 0, 1], window = {stride = [1, 1], pad = [[0, 0], [0, 0]], lhs_dilate = [1, 1], rhs_dilate = [1, 1]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64, precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]} : (tensor<2x1x3x3xf32>, tensor<2x2x3x3xf32>) -> tensor<2x1x1x1xf32>
-    %205 = stablehlo.constant dense<0.0> : tensor<f32>
-    %206 = stablehlo.reduce(%203 init: %205) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<2x2x3x3xf32>, tensor<f32>) -> tensor<2xf32>
+    %204 = stablehlo.constant dense<0.0> : tensor<f32>
+    %205 = stablehlo.pad %arg30, %204, low = [0, 0, 0, 0], high = [0, 0, 0, 0], interior = [0, 0, 0, 0] : (tensor<2x1x3x3xf32>, tensor<f32>) -> tensor<2x1x3x3xf32>
+    %206 = stablehlo.slice %205 [0:2, 0:1, 0:3, 0:3] : (tensor<2x1x3x3xf32>) -> tensor<2x1x3x3xf32>
+    %207 = stablehlo.concatenate %206, dim = 1 : (tensor<2x1x3x3xf32>) -> tensor<2x1x3x3xf32>
+    %208 = stablehlo.transpose %207, dims = [1, 0, 2, 3] : (tensor<2x1x3x3xf32>) -> tensor<1x2x3x3xf32>
+    %209 = stablehlo.reshape %208 : (tensor<1x2x3x3xf32>) -> tensor<1x18xf32>
+    %210 = stablehlo.transpose %203, dims = [1, 0, 2, 3] : (tensor<2x2x3x3xf32>) -> tensor<2x2x3x3xf32>
+    %211 = stablehlo.reshape %210 : (tensor<2x2x3x3xf32>) -> tensor<2x18xf32>
+    %212 = stablehlo.dot_general %211, %209, contracting_dims = [1] x [1], precision = [HIGHEST, HIGHEST] : (tensor<2x18xf32>, tensor<1x18xf32>) -> tensor<2x1xf32>
+    %213 = stablehlo.reshape %212 : (tensor<2x1xf32>) -> tensor<2x1x1x1xf32>
+    %214 = stablehlo.transpose %213, dims = [0, 3, 1, 2] : (tensor<2x1x1x1xf32>) -> tensor<2x1x1x1xf32>
+    %215 = stablehlo.constant dense<0.0> : tensor<f32>
+    %216 = stablehlo.reduce(%203 init: %215) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<2x2x3x3xf32>, tensor<f32>) -> tensor<2xf32>
     // the sums over all devices
-    %210:7 = "stablehlo.all_reduce"(%204, %206, %183, %185, %172, %174, %171) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({
-      ^bb0(%207: tensor<f32>, %208: tensor<f32>):
-        %209 = stablehlo.add %207, %208 : tensor<f32>
-        stablehlo.return %209 : tensor<f32>
+    %220:7 = "stablehlo.all_reduce"(%214, %216, %183, %185, %172, %174, %171) <{replica_groups = dense<[[0, 1]]> : tensor<1x2xi64>}> ({
+      ^bb0(%217: tensor<f32>, %218: tensor<f32>):
+        %219 = stablehlo.add %217, %218 : tensor<f32>
+        stablehlo.return %219 : tensor<f32>
     }) : (tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<3xf32>) -> (tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<3xf32>)
     // clipping
-    %211 = stablehlo.multiply %210#0, %210#0 : tensor<2x1x1x1xf32>
-    %212 = stablehlo.constant dense<0.0> : tensor<f32>
-    %213 = stablehlo.reduce(%211 init: %212) applies stablehlo.add across dimensions = [0, 1, 2, 3] : (tensor<2x1x1x1xf32>, tensor<f32>) -> tensor<f32>
-    %214 = stablehlo.multiply %210#1, %210#1 : tensor<2xf32>
-    %215 = stablehlo.constant dense<0.0> : tensor<f32>
-    %216 = stablehlo.reduce(%214 init: %215) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %217 = stablehlo.add %213, %216 : tensor<f32>
-    %218 = stablehlo.multiply %210#2, %210#2 : tensor<2xf32>
-    %219 = stablehlo.constant dense<0.0> : tensor<f32>
-    %220 = stablehlo.reduce(%218 init: %219) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %221 = stablehlo.add %217, %220 : tensor<f32>
-    %222 = stablehlo.multiply %210#3, %210#3 : tensor<2xf32>
-    %223 = stablehlo.constant dense<0.0> : tensor<f32>
-    %224 = stablehlo.reduce(%222 init: %223) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %225 = stablehlo.add %221, %224 : tensor<f32>
-    %226 = stablehlo.multiply %210#4, %210#4 : tensor<3x18xf32>
-    %227 = stablehlo.constant dense<0.0> : tensor<f32>
-    %228 = stablehlo.reduce(%226 init: %227) applies stablehlo.add across dimensions = [0, 1] : (tensor<3x18xf32>, tensor<f32>) -> tensor<f32>
-    %229 = stablehlo.add %225, %228 : tensor<f32>
-    %230 = stablehlo.multiply %210#5, %210#5 : tensor<3xf32>
-    %231 = stablehlo.constant dense<0.0> : tensor<f32>
-    %232 = stablehlo.reduce(%230 init: %231) applies stablehlo.add across dimensions = [0] : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
-    %233 = stablehlo.add %229, %232 : tensor<f32>
-    %234 = stablehlo.sqrt %233 : tensor<f32>
-    %235 = stablehlo.constant dense<1.0e-06> : tensor<f32>
-    %236 = stablehlo.add %234, %235 : tensor<f32>
-    %237 = stablehlo.constant dense<1.0> : tensor<f32>
-    %238 = stablehlo.constant dense<1.0> : tensor<f32>
-    %239 = stablehlo.divide %238, %236 : tensor<f32>
-    %240 = stablehlo.minimum %239, %237 : tensor<f32>
-    %241 = stablehlo.broadcast_in_dim %240, dims = [] : (tensor<f32>) -> tensor<2x1x1x1xf32>
-    %242 = stablehlo.multiply %210#0, %241 : tensor<2x1x1x1xf32>
-    %243 = stablehlo.broadcast_in_dim %240, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %244 = stablehlo.multiply %210#1, %243 : tensor<2xf32>
-    %245 = stablehlo.broadcast_in_dim %240, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %246 = stablehlo.multiply %210#2, %245 : tensor<2xf32>
-    %247 = stablehlo.broadcast_in_dim %240, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %248 = stablehlo.multiply %210#3, %247 : tensor<2xf32>
-    %249 = stablehlo.broadcast_in_dim %240, dims = [] : (tensor<f32>) -> tensor<3x18xf32>
-    %250 = stablehlo.multiply %210#4, %249 : tensor<3x18xf32>
-    %251 = stablehlo.broadcast_in_dim %240, dims = [] : (tensor<f32>) -> tensor<3xf32>
-    %252 = stablehlo.multiply %210#5, %251 : tensor<3xf32>
+    %221 = stablehlo.multiply %220#0, %220#0 : tensor<2x1x1x1xf32>
+    %222 = stablehlo.constant dense<0.0> : tensor<f32>
+    %223 = stablehlo.reduce(%221 init: %222) applies stablehlo.add across dimensions = [0, 1, 2, 3] : (tensor<2x1x1x1xf32>, tensor<f32>) -> tensor<f32>
+    %224 = stablehlo.multiply %220#1, %220#1 : tensor<2xf32>
+    %225 = stablehlo.constant dense<0.0> : tensor<f32>
+    %226 = stablehlo.reduce(%224 init: %225) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+    %227 = stablehlo.add %223, %226 : tensor<f32>
+    %228 = stablehlo.multiply %220#2, %220#2 : tensor<2xf32>
+    %229 = stablehlo.constant dense<0.0> : tensor<f32>
+    %230 = stablehlo.reduce(%228 init: %229) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+    %231 = stablehlo.add %227, %230 : tensor<f32>
+    %232 = stablehlo.multiply %220#3, %220#3 : tensor<2xf32>
+    %233 = stablehlo.constant dense<0.0> : tensor<f32>
+    %234 = stablehlo.reduce(%232 init: %233) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+    %235 = stablehlo.add %231, %234 : tensor<f32>
+    %236 = stablehlo.multiply %220#4, %220#4 : tensor<3x18xf32>
+    %237 = stablehlo.constant dense<0.0> : tensor<f32>
+    %238 = stablehlo.reduce(%236 init: %237) applies stablehlo.add across dimensions = [0, 1] : (tensor<3x18xf32>, tensor<f32>) -> tensor<f32>
+    %239 = stablehlo.add %235, %238 : tensor<f32>
+    %240 = stablehlo.multiply %220#5, %220#5 : tensor<3xf32>
+    %241 = stablehlo.constant dense<0.0> : tensor<f32>
+    %242 = stablehlo.reduce(%240 init: %241) applies stablehlo.add across dimensions = [0] : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
+    %243 = stablehlo.add %239, %242 : tensor<f32>
+    %244 = stablehlo.sqrt %243 : tensor<f32>
+    %245 = stablehlo.constant dense<1.0e-06> : tensor<f32>
+    %246 = stablehlo.add %244, %245 : tensor<f32>
+    %247 = stablehlo.constant dense<1.0> : tensor<f32>
+    %248 = stablehlo.constant dense<1.0> : tensor<f32>
+    %249 = stablehlo.divide %248, %246 : tensor<f32>
+    %250 = stablehlo.minimum %249, %247 : tensor<f32>
+    %251 = stablehlo.broadcast_in_dim %250, dims = [] : (tensor<f32>) -> tensor<2x1x1x1xf32>
+    %252 = stablehlo.multiply %220#0, %251 : tensor<2x1x1x1xf32>
+    %253 = stablehlo.broadcast_in_dim %250, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %254 = stablehlo.multiply %220#1, %253 : tensor<2xf32>
+    %255 = stablehlo.broadcast_in_dim %250, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %256 = stablehlo.multiply %220#2, %255 : tensor<2xf32>
+    %257 = stablehlo.broadcast_in_dim %250, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %258 = stablehlo.multiply %220#3, %257 : tensor<2xf32>
+    %259 = stablehlo.broadcast_in_dim %250, dims = [] : (tensor<f32>) -> tensor<3x18xf32>
+    %260 = stablehlo.multiply %220#4, %259 : tensor<3x18xf32>
+    %261 = stablehlo.broadcast_in_dim %250, dims = [] : (tensor<f32>) -> tensor<3xf32>
+    %262 = stablehlo.multiply %220#5, %261 : tensor<3xf32>
     // update: first.weight
-    %253 = stablehlo.multiply %242, %242 : tensor<2x1x1x1xf32>
-    %254 = stablehlo.constant dense<0.01> : tensor<2x1x1x1xf32>
-    %255 = stablehlo.multiply %253, %254 : tensor<2x1x1x1xf32>
-    %256 = stablehlo.constant dense<0.99> : tensor<2x1x1x1xf32>
-    %257 = stablehlo.multiply %arg8, %256 : tensor<2x1x1x1xf32>
-    %258 = stablehlo.add %257, %255 : tensor<2x1x1x1xf32>
-    %259 = stablehlo.sqrt %258 : tensor<2x1x1x1xf32>
-    %260 = stablehlo.constant dense<1.0e-08> : tensor<2x1x1x1xf32>
-    %261 = stablehlo.add %259, %260 : tensor<2x1x1x1xf32>
-    %262 = stablehlo.divide %242, %261 : tensor<2x1x1x1xf32>
-    %263 = stablehlo.constant dense<0.5> : tensor<2x1x1x1xf32>
-    %264 = stablehlo.multiply %arg14, %263 : tensor<2x1x1x1xf32>
-    %265 = stablehlo.add %264, %262 : tensor<2x1x1x1xf32>
-    %266 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<2x1x1x1xf32>
-    %267 = stablehlo.multiply %266, %265 : tensor<2x1x1x1xf32>
-    %268 = stablehlo.subtract %arg0, %267 : tensor<2x1x1x1xf32>
-    %269 = stablehlo.subtract %268, %arg20 : tensor<2x1x1x1xf32>
-    %270 = stablehlo.constant dense<0.1> : tensor<2x1x1x1xf32>
-    %271 = stablehlo.multiply %269, %270 : tensor<2x1x1x1xf32>
-    %272 = stablehlo.add %arg20, %271 : tensor<2x1x1x1xf32>
+    %263 = stablehlo.multiply %252, %252 : tensor<2x1x1x1xf32>
+    %264 = stablehlo.constant dense<0.01> : tensor<2x1x1x1xf32>
+    %265 = stablehlo.multiply %263, %264 : tensor<2x1x1x1xf32>
+    %266 = stablehlo.constant dense<0.99> : tensor<2x1x1x1xf32>
+    %267 = stablehlo.multiply %arg8, %266 : tensor<2x1x1x1xf32>
+    %268 = stablehlo.add %267, %265 : tensor<2x1x1x1xf32>
+    %269 = stablehlo.sqrt %268 : tensor<2x1x1x1xf32>
+    %270 = stablehlo.constant dense<1.0e-08> : tensor<2x1x1x1xf32>
+    %271 = stablehlo.add %269, %270 : tensor<2x1x1x1xf32>
+    %272 = stablehlo.divide %252, %271 : tensor<2x1x1x1xf32>
+    %273 = stablehlo.constant dense<0.5> : tensor<2x1x1x1xf32>
+    %274 = stablehlo.multiply %arg14, %273 : tensor<2x1x1x1xf32>
+    %275 = stablehlo.add %274, %272 : tensor<2x1x1x1xf32>
+    %276 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<2x1x1x1xf32>
+    %277 = stablehlo.multiply %276, %275 : tensor<2x1x1x1xf32>
+    %278 = stablehlo.subtract %arg0, %277 : tensor<2x1x1x1xf32>
+    %279 = stablehlo.subtract %278, %arg20 : tensor<2x1x1x1xf32>
+    %280 = stablehlo.constant dense<0.1> : tensor<2x1x1x1xf32>
+    %281 = stablehlo.multiply %279, %280 : tensor<2x1x1x1xf32>
+    %282 = stablehlo.add %arg20, %281 : tensor<2x1x1x1xf32>
     // update: first.bias
-    %273 = stablehlo.multiply %244, %244 : tensor<2xf32>
-    %274 = stablehlo.constant dense<0.01> : tensor<2xf32>
-    %275 = stablehlo.multiply %273, %274 : tensor<2xf32>
-    %276 = stablehlo.constant dense<0.99> : tensor<2xf32>
-    %277 = stablehlo.multiply %arg9, %276 : tensor<2xf32>
-    %278 = stablehlo.add %277, %275 : tensor<2xf32>
-    %279 = stablehlo.sqrt %278 : tensor<2xf32>
-    %280 = stablehlo.constant dense<1.0e-08> : tensor<2xf32>
-    %281 = stablehlo.add %279, %280 : tensor<2xf32>
-    %282 = stablehlo.divide %244, %281 : tensor<2xf32>
-    %283 = stablehlo.constant dense<0.5> : tensor<2xf32>
-    %284 = stablehlo.multiply %arg15, %283 : tensor<2xf32>
-    %285 = stablehlo.add %284, %282 : tensor<2xf32>
-    %286 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %287 = stablehlo.multiply %286, %285 : tensor<2xf32>
-    %288 = stablehlo.subtract %arg1, %287 : tensor<2xf32>
-    %289 = stablehlo.subtract %288, %arg21 : tensor<2xf32>
-    %290 = stablehlo.constant dense<0.1> : tensor<2xf32>
-    %291 = stablehlo.multiply %289, %290 : tensor<2xf32>
-    %292 = stablehlo.add %arg21, %291 : tensor<2xf32>
+    %283 = stablehlo.multiply %254, %254 : tensor<2xf32>
+    %284 = stablehlo.constant dense<0.01> : tensor<2xf32>
+    %285 = stablehlo.multiply %283, %284 : tensor<2xf32>
+    %286 = stablehlo.constant dense<0.99> : tensor<2xf32>
+    %287 = stablehlo.multiply %arg9, %286 : tensor<2xf32>
+    %288 = stablehlo.add %287, %285 : tensor<2xf32>
+    %289 = stablehlo.sqrt %288 : tensor<2xf32>
+    %290 = stablehlo.constant dense<1.0e-08> : tensor<2xf32>
+    %291 = stablehlo.add %289, %290 : tensor<2xf32>
+    %292 = stablehlo.divide %254, %291 : tensor<2xf32>
+    %293 = stablehlo.constant dense<0.5> : tensor<2xf32>
+    %294 = stablehlo.multiply %arg15, %293 : tensor<2xf32>
+    %295 = stablehlo.add %294, %292 : tensor<2xf32>
+    %296 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %297 = stablehlo.multiply %296, %295 : tensor<2xf32>
+    %298 = stablehlo.subtract %arg1, %297 : tensor<2xf32>
+    %299 = stablehlo.subtract %298, %arg21 : tensor<2xf32>
+    %300 = stablehlo.constant dense<0.1> : tensor<2xf32>
+    %301 = stablehlo.multiply %299, %300 : tensor<2xf32>
+    %302 = stablehlo.add %arg21, %301 : tensor<2xf32>
     // update: batch_norm.weight
-    %293 = stablehlo.multiply %246, %246 : tensor<2xf32>
-    %294 = stablehlo.constant dense<0.01> : tensor<2xf32>
-    %295 = stablehlo.multiply %293, %294 : tensor<2xf32>
-    %296 = stablehlo.constant dense<0.99> : tensor<2xf32>
-    %297 = stablehlo.multiply %arg10, %296 : tensor<2xf32>
-    %298 = stablehlo.add %297, %295 : tensor<2xf32>
-    %299 = stablehlo.sqrt %298 : tensor<2xf32>
-    %300 = stablehlo.constant dense<1.0e-08> : tensor<2xf32>
-    %301 = stablehlo.add %299, %300 : tensor<2xf32>
-    %302 = stablehlo.divide %246, %301 : tensor<2xf32>
-    %303 = stablehlo.constant dense<0.5> : tensor<2xf32>
-    %304 = stablehlo.multiply %arg16, %303 : tensor<2xf32>
-    %305 = stablehlo.add %304, %302 : tensor<2xf32>
-    %306 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %307 = stablehlo.multiply %306, %305 : tensor<2xf32>
-    %308 = stablehlo.subtract %arg2, %307 : tensor<2xf32>
-    %309 = stablehlo.subtract %308, %arg22 : tensor<2xf32>
-    %310 = stablehlo.constant dense<0.1> : tensor<2xf32>
-    %311 = stablehlo.multiply %309, %310 : tensor<2xf32>
-    %312 = stablehlo.add %arg22, %311 : tensor<2xf32>
+    %303 = stablehlo.multiply %256, %256 : tensor<2xf32>
+    %304 = stablehlo.constant dense<0.01> : tensor<2xf32>
+    %305 = stablehlo.multiply %303, %304 : tensor<2xf32>
+    %306 = stablehlo.constant dense<0.99> : tensor<2xf32>
+    %307 = stablehlo.multiply %arg10, %306 : tensor<2xf32>
+    %308 = stablehlo.add %307, %305 : tensor<2xf32>
+    %309 = stablehlo.sqrt %308 : tensor<2xf32>
+    %310 = stablehlo.constant dense<1.0e-08> : tensor<2xf32>
+    %311 = stablehlo.add %309, %310 : tensor<2xf32>
+    %312 = stablehlo.divide %256, %311 : tensor<2xf32>
+    %313 = stablehlo.constant dense<0.5> : tensor<2xf32>
+    %314 = stablehlo.multiply %arg16, %313 : tensor<2xf32>
+    %315 = stablehlo.add %314, %312 : tensor<2xf32>
+    %316 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %317 = stablehlo.multiply %316, %315 : tensor<2xf32>
+    %318 = stablehlo.subtract %arg2, %317 : tensor<2xf32>
+    %319 = stablehlo.subtract %318, %arg22 : tensor<2xf32>
+    %320 = stablehlo.constant dense<0.1> : tensor<2xf32>
+    %321 = stablehlo.multiply %319, %320 : tensor<2xf32>
+    %322 = stablehlo.add %arg22, %321 : tensor<2xf32>
     // update: batch_norm.bias
-    %313 = stablehlo.multiply %248, %248 : tensor<2xf32>
-    %314 = stablehlo.constant dense<0.01> : tensor<2xf32>
-    %315 = stablehlo.multiply %313, %314 : tensor<2xf32>
-    %316 = stablehlo.constant dense<0.99> : tensor<2xf32>
-    %317 = stablehlo.multiply %arg11, %316 : tensor<2xf32>
-    %318 = stablehlo.add %317, %315 : tensor<2xf32>
-    %319 = stablehlo.sqrt %318 : tensor<2xf32>
-    %320 = stablehlo.constant dense<1.0e-08> : tensor<2xf32>
-    %321 = stablehlo.add %319, %320 : tensor<2xf32>
-    %322 = stablehlo.divide %248, %321 : tensor<2xf32>
-    %323 = stablehlo.constant dense<0.5> : tensor<2xf32>
-    %324 = stablehlo.multiply %arg17, %323 : tensor<2xf32>
-    %325 = stablehlo.add %324, %322 : tensor<2xf32>
-    %326 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %327 = stablehlo.multiply %326, %325 : tensor<2xf32>
-    %328 = stablehlo.subtract %arg3, %327 : tensor<2xf32>
-    %329 = stablehlo.subtract %328, %arg23 : tensor<2xf32>
-    %330 = stablehlo.constant dense<0.1> : tensor<2xf32>
-    %331 = stablehlo.multiply %329, %330 : tensor<2xf32>
-    %332 = stablehlo.add %arg23, %331 : tensor<2xf32>
+    %323 = stablehlo.multiply %258, %258 : tensor<2xf32>
+    %324 = stablehlo.constant dense<0.01> : tensor<2xf32>
+    %325 = stablehlo.multiply %323, %324 : tensor<2xf32>
+    %326 = stablehlo.constant dense<0.99> : tensor<2xf32>
+    %327 = stablehlo.multiply %arg11, %326 : tensor<2xf32>
+    %328 = stablehlo.add %327, %325 : tensor<2xf32>
+    %329 = stablehlo.sqrt %328 : tensor<2xf32>
+    %330 = stablehlo.constant dense<1.0e-08> : tensor<2xf32>
+    %331 = stablehlo.add %329, %330 : tensor<2xf32>
+    %332 = stablehlo.divide %258, %331 : tensor<2xf32>
+    %333 = stablehlo.constant dense<0.5> : tensor<2xf32>
+    %334 = stablehlo.multiply %arg17, %333 : tensor<2xf32>
+    %335 = stablehlo.add %334, %332 : tensor<2xf32>
+    %336 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %337 = stablehlo.multiply %336, %335 : tensor<2xf32>
+    %338 = stablehlo.subtract %arg3, %337 : tensor<2xf32>
+    %339 = stablehlo.subtract %338, %arg23 : tensor<2xf32>
+    %340 = stablehlo.constant dense<0.1> : tensor<2xf32>
+    %341 = stablehlo.multiply %339, %340 : tensor<2xf32>
+    %342 = stablehlo.add %arg23, %341 : tensor<2xf32>
     // update: dense.weight
-    %333 = stablehlo.multiply %250, %250 : tensor<3x18xf32>
-    %334 = stablehlo.constant dense<0.01> : tensor<3x18xf32>
-    %335 = stablehlo.multiply %333, %334 : tensor<3x18xf32>
-    %336 = stablehlo.constant dense<0.99> : tensor<3x18xf32>
-    %337 = stablehlo.multiply %arg12, %336 : tensor<3x18xf32>
-    %338 = stablehlo.add %337, %335 : tensor<3x18xf32>
-    %339 = stablehlo.sqrt %338 : tensor<3x18xf32>
-    %340 = stablehlo.constant dense<1.0e-08> : tensor<3x18xf32>
-    %341 = stablehlo.add %339, %340 : tensor<3x18xf32>
-    %342 = stablehlo.divide %250, %341 : tensor<3x18xf32>
-    %343 = stablehlo.constant dense<0.5> : tensor<3x18xf32>
-    %344 = stablehlo.multiply %arg18, %343 : tensor<3x18xf32>
-    %345 = stablehlo.add %344, %342 : tensor<3x18xf32>
-    %346 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<3x18xf32>
-    %347 = stablehlo.multiply %346, %345 : tensor<3x18xf32>
-    %348 = stablehlo.subtract %arg4, %347 : tensor<3x18xf32>
-    %349 = stablehlo.subtract %348, %arg24 : tensor<3x18xf32>
-    %350 = stablehlo.constant dense<0.1> : tensor<3x18xf32>
-    %351 = stablehlo.multiply %349, %350 : tensor<3x18xf32>
-    %352 = stablehlo.add %arg24, %351 : tensor<3x18xf32>
+    %343 = stablehlo.multiply %260, %260 : tensor<3x18xf32>
+    %344 = stablehlo.constant dense<0.01> : tensor<3x18xf32>
+    %345 = stablehlo.multiply %343, %344 : tensor<3x18xf32>
+    %346 = stablehlo.constant dense<0.99> : tensor<3x18xf32>
+    %347 = stablehlo.multiply %arg12, %346 : tensor<3x18xf32>
+    %348 = stablehlo.add %347, %345 : tensor<3x18xf32>
+    %349 = stablehlo.sqrt %348 : tensor<3x18xf32>
+    %350 = stablehlo.constant dense<1.0e-08> : tensor<3x18xf32>
+    %351 = stablehlo.add %349, %350 : tensor<3x18xf32>
+    %352 = stablehlo.divide %260, %351 : tensor<3x18xf32>
+    %353 = stablehlo.constant dense<0.5> : tensor<3x18xf32>
+    %354 = stablehlo.multiply %arg18, %353 : tensor<3x18xf32>
+    %355 = stablehlo.add %354, %352 : tensor<3x18xf32>
+    %356 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<3x18xf32>
+    %357 = stablehlo.multiply %356, %355 : tensor<3x18xf32>
+    %358 = stablehlo.subtract %arg4, %357 : tensor<3x18xf32>
+    %359 = stablehlo.subtract %358, %arg24 : tensor<3x18xf32>
+    %360 = stablehlo.constant dense<0.1> : tensor<3x18xf32>
+    %361 = stablehlo.multiply %359, %360 : tensor<3x18xf32>
+    %362 = stablehlo.add %arg24, %361 : tensor<3x18xf32>
     // update: dense.bias
-    %353 = stablehlo.multiply %252, %252 : tensor<3xf32>
-    %354 = stablehlo.constant dense<0.01> : tensor<3xf32>
-    %355 = stablehlo.multiply %353, %354 : tensor<3xf32>
-    %356 = stablehlo.constant dense<0.99> : tensor<3xf32>
-    %357 = stablehlo.multiply %arg13, %356 : tensor<3xf32>
-    %358 = stablehlo.add %357, %355 : tensor<3xf32>
-    %359 = stablehlo.sqrt %358 : tensor<3xf32>
-    %360 = stablehlo.constant dense<1.0e-08> : tensor<3xf32>
-    %361 = stablehlo.add %359, %360 : tensor<3xf32>
-    %362 = stablehlo.divide %252, %361 : tensor<3xf32>
-    %363 = stablehlo.constant dense<0.5> : tensor<3xf32>
-    %364 = stablehlo.multiply %arg19, %363 : tensor<3xf32>
-    %365 = stablehlo.add %364, %362 : tensor<3xf32>
-    %366 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<3xf32>
-    %367 = stablehlo.multiply %366, %365 : tensor<3xf32>
-    %368 = stablehlo.subtract %arg5, %367 : tensor<3xf32>
-    %369 = stablehlo.subtract %368, %arg25 : tensor<3xf32>
-    %370 = stablehlo.constant dense<0.1> : tensor<3xf32>
-    %371 = stablehlo.multiply %369, %370 : tensor<3xf32>
-    %372 = stablehlo.add %arg25, %371 : tensor<3xf32>
-    return %268, %288, %308, %328, %348, %368, %37, %42, %258, %278, %298, %318, %338, %358, %265, %285, %305, %325, %345, %365, %272, %292, %312, %332, %352, %372, %210#6 : tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<3xf32>
+    %363 = stablehlo.multiply %262, %262 : tensor<3xf32>
+    %364 = stablehlo.constant dense<0.01> : tensor<3xf32>
+    %365 = stablehlo.multiply %363, %364 : tensor<3xf32>
+    %366 = stablehlo.constant dense<0.99> : tensor<3xf32>
+    %367 = stablehlo.multiply %arg13, %366 : tensor<3xf32>
+    %368 = stablehlo.add %367, %365 : tensor<3xf32>
+    %369 = stablehlo.sqrt %368 : tensor<3xf32>
+    %370 = stablehlo.constant dense<1.0e-08> : tensor<3xf32>
+    %371 = stablehlo.add %369, %370 : tensor<3xf32>
+    %372 = stablehlo.divide %262, %371 : tensor<3xf32>
+    %373 = stablehlo.constant dense<0.5> : tensor<3xf32>
+    %374 = stablehlo.multiply %arg19, %373 : tensor<3xf32>
+    %375 = stablehlo.add %374, %372 : tensor<3xf32>
+    %376 = stablehlo.broadcast_in_dim %arg27, dims = [] : (tensor<f32>) -> tensor<3xf32>
+    %377 = stablehlo.multiply %376, %375 : tensor<3xf32>
+    %378 = stablehlo.subtract %arg5, %377 : tensor<3xf32>
+    %379 = stablehlo.subtract %378, %arg25 : tensor<3xf32>
+    %380 = stablehlo.constant dense<0.1> : tensor<3xf32>
+    %381 = stablehlo.multiply %379, %380 : tensor<3xf32>
+    %382 = stablehlo.add %arg25, %381 : tensor<3xf32>
+    return %278, %298, %318, %338, %358, %378, %37, %42, %268, %288, %308, %328, %348, %368, %275, %295, %315, %335, %355, %375, %282, %302, %322, %342, %362, %382, %220#6 : tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<2x1x1x1xf32>, tensor<2xf32>, tensor<2xf32>, tensor<2xf32>, tensor<3x18xf32>, tensor<3xf32>, tensor<3xf32>
   }
 }

@@ -157,60 +157,78 @@ module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replic
     %118 = stablehlo.reshape %117 : (tensor<2x2x2x3x3xf64>) -> tensor<4x2x3x3xf64>
     %119 = stablehlo.convolution(%113, %118) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [1, 1], pad = [[1, 1], [1, 1]], lhs_dilate = [1, 1], rhs_dilate = [1, 1]} {batch_group_count = 1 : i64, feature_group_count = 2 : i64, precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]} : (tensor<3x4x6x5xf64>, tensor<4x2x3x3xf64>) -> tensor<3x4x6x5xf64>
     // backward: conv2d
-    %120 = stablehlo.convolution(%arg14, %119) dim_numbers = [f, b, 0, 1]x[i, o, 0, 1]->[f, b, 0, 1], window = {stride = [1, 1], pad = [[0, 1], [0, 1]], lhs_dilate = [1, 1], rhs_dilate = [2, 2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64, precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]} : (tensor<3x2x12x10xf64>, tensor<3x4x6x5xf64>) -> tensor<4x2x3x3xf64>
-    %121 = stablehlo.constant dense<0.0> : tensor<f64>
-    %122 = stablehlo.reduce(%119 init: %121) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<3x4x6x5xf64>, tensor<f64>) -> tensor<4xf64>
+    %120 = stablehlo.constant dense<0.0> : tensor<f64>
+    %121 = stablehlo.pad %arg14, %120, low = [0, 0, 0, 0], high = [0, 0, 1, 1], interior = [0, 0, 0, 0] : (tensor<3x2x12x10xf64>, tensor<f64>) -> tensor<3x2x13x11xf64>
+    %122 = stablehlo.slice %121 [0:3, 0:2, 0:11:2, 0:9:2] : (tensor<3x2x13x11xf64>) -> tensor<3x2x6x5xf64>
+    %123 = stablehlo.slice %121 [0:3, 0:2, 0:11:2, 1:10:2] : (tensor<3x2x13x11xf64>) -> tensor<3x2x6x5xf64>
+    %124 = stablehlo.slice %121 [0:3, 0:2, 0:11:2, 2:11:2] : (tensor<3x2x13x11xf64>) -> tensor<3x2x6x5xf64>
+    %125 = stablehlo.slice %121 [0:3, 0:2, 1:12:2, 0:9:2] : (tensor<3x2x13x11xf64>) -> tensor<3x2x6x5xf64>
+    %126 = stablehlo.slice %121 [0:3, 0:2, 1:12:2, 1:10:2] : (tensor<3x2x13x11xf64>) -> tensor<3x2x6x5xf64>
+    %127 = stablehlo.slice %121 [0:3, 0:2, 1:12:2, 2:11:2] : (tensor<3x2x13x11xf64>) -> tensor<3x2x6x5xf64>
+    %128 = stablehlo.slice %121 [0:3, 0:2, 2:13:2, 0:9:2] : (tensor<3x2x13x11xf64>) -> tensor<3x2x6x5xf64>
+    %129 = stablehlo.slice %121 [0:3, 0:2, 2:13:2, 1:10:2] : (tensor<3x2x13x11xf64>) -> tensor<3x2x6x5xf64>
+    %130 = stablehlo.slice %121 [0:3, 0:2, 2:13:2, 2:11:2] : (tensor<3x2x13x11xf64>) -> tensor<3x2x6x5xf64>
+    %131 = stablehlo.concatenate %122, %123, %124, %125, %126, %127, %128, %129, %130, dim = 1 : (tensor<3x2x6x5xf64>, tensor<3x2x6x5xf64>, tensor<3x2x6x5xf64>, tensor<3x2x6x5xf64>, tensor<3x2x6x5xf64>, tensor<3x2x6x5xf64>, tensor<3x2x6x5xf64>, tensor<3x2x6x5xf64>, tensor<3x2x6x5xf64>) -> tensor<3x18x6x5xf64>
+    %132 = stablehlo.transpose %131, dims = [1, 0, 2, 3] : (tensor<3x18x6x5xf64>) -> tensor<18x3x6x5xf64>
+    %133 = stablehlo.reshape %132 : (tensor<18x3x6x5xf64>) -> tensor<18x90xf64>
+    %134 = stablehlo.transpose %119, dims = [1, 0, 2, 3] : (tensor<3x4x6x5xf64>) -> tensor<4x3x6x5xf64>
+    %135 = stablehlo.reshape %134 : (tensor<4x3x6x5xf64>) -> tensor<4x90xf64>
+    %136 = stablehlo.dot_general %135, %133, contracting_dims = [1] x [1], precision = [HIGHEST, HIGHEST] : (tensor<4x90xf64>, tensor<18x90xf64>) -> tensor<4x18xf64>
+    %137 = stablehlo.reshape %136 : (tensor<4x18xf64>) -> tensor<4x3x3x2xf64>
+    %138 = stablehlo.transpose %137, dims = [0, 3, 1, 2] : (tensor<4x3x3x2xf64>) -> tensor<4x2x3x3xf64>
+    %139 = stablehlo.constant dense<0.0> : tensor<f64>
+    %140 = stablehlo.reduce(%119 init: %139) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<3x4x6x5xf64>, tensor<f64>) -> tensor<4xf64>
     // update: conv2d.weight
-    %123 = stablehlo.constant dense<0.9> : tensor<4x2x3x3xf64>
-    %124 = stablehlo.multiply %arg5, %123 : tensor<4x2x3x3xf64>
-    %125 = stablehlo.add %124, %120 : tensor<4x2x3x3xf64>
-    %126 = stablehlo.constant dense<0.9> : tensor<4x2x3x3xf64>
-    %127 = stablehlo.multiply %125, %126 : tensor<4x2x3x3xf64>
-    %128 = stablehlo.add %120, %127 : tensor<4x2x3x3xf64>
-    %129 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f64>) -> tensor<4x2x3x3xf64>
-    %130 = stablehlo.multiply %129, %128 : tensor<4x2x3x3xf64>
-    %131 = stablehlo.subtract %arg0, %130 : tensor<4x2x3x3xf64>
-    // update: conv2d.bias
-    %132 = stablehlo.constant dense<0.9> : tensor<4xf64>
-    %133 = stablehlo.multiply %arg6, %132 : tensor<4xf64>
-    %134 = stablehlo.add %133, %122 : tensor<4xf64>
-    %135 = stablehlo.constant dense<0.9> : tensor<4xf64>
-    %136 = stablehlo.multiply %134, %135 : tensor<4xf64>
-    %137 = stablehlo.add %122, %136 : tensor<4xf64>
-    %138 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f64>) -> tensor<4xf64>
-    %139 = stablehlo.multiply %138, %137 : tensor<4xf64>
-    %140 = stablehlo.subtract %arg1, %139 : tensor<4xf64>
-    // update: conv2d_1.weight
     %141 = stablehlo.constant dense<0.9> : tensor<4x2x3x3xf64>
-    %142 = stablehlo.multiply %arg7, %141 : tensor<4x2x3x3xf64>
-    %143 = stablehlo.add %142, %114 : tensor<4x2x3x3xf64>
+    %142 = stablehlo.multiply %arg5, %141 : tensor<4x2x3x3xf64>
+    %143 = stablehlo.add %142, %138 : tensor<4x2x3x3xf64>
     %144 = stablehlo.constant dense<0.9> : tensor<4x2x3x3xf64>
     %145 = stablehlo.multiply %143, %144 : tensor<4x2x3x3xf64>
-    %146 = stablehlo.add %114, %145 : tensor<4x2x3x3xf64>
+    %146 = stablehlo.add %138, %145 : tensor<4x2x3x3xf64>
     %147 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f64>) -> tensor<4x2x3x3xf64>
     %148 = stablehlo.multiply %147, %146 : tensor<4x2x3x3xf64>
-    %149 = stablehlo.subtract %arg2, %148 : tensor<4x2x3x3xf64>
+    %149 = stablehlo.subtract %arg0, %148 : tensor<4x2x3x3xf64>
+    // update: conv2d.bias
+    %150 = stablehlo.constant dense<0.9> : tensor<4xf64>
+    %151 = stablehlo.multiply %arg6, %150 : tensor<4xf64>
+    %152 = stablehlo.add %151, %140 : tensor<4xf64>
+    %153 = stablehlo.constant dense<0.9> : tensor<4xf64>
+    %154 = stablehlo.multiply %152, %153 : tensor<4xf64>
+    %155 = stablehlo.add %140, %154 : tensor<4xf64>
+    %156 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f64>) -> tensor<4xf64>
+    %157 = stablehlo.multiply %156, %155 : tensor<4xf64>
+    %158 = stablehlo.subtract %arg1, %157 : tensor<4xf64>
+    // update: conv2d_1.weight
+    %159 = stablehlo.constant dense<0.9> : tensor<4x2x3x3xf64>
+    %160 = stablehlo.multiply %arg7, %159 : tensor<4x2x3x3xf64>
+    %161 = stablehlo.add %160, %114 : tensor<4x2x3x3xf64>
+    %162 = stablehlo.constant dense<0.9> : tensor<4x2x3x3xf64>
+    %163 = stablehlo.multiply %161, %162 : tensor<4x2x3x3xf64>
+    %164 = stablehlo.add %114, %163 : tensor<4x2x3x3xf64>
+    %165 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f64>) -> tensor<4x2x3x3xf64>
+    %166 = stablehlo.multiply %165, %164 : tensor<4x2x3x3xf64>
+    %167 = stablehlo.subtract %arg2, %166 : tensor<4x2x3x3xf64>
     // update: dense.weight
-    %150 = stablehlo.constant dense<0.9> : tensor<2x4xf64>
-    %151 = stablehlo.multiply %arg8, %150 : tensor<2x4xf64>
-    %152 = stablehlo.add %151, %87 : tensor<2x4xf64>
-    %153 = stablehlo.constant dense<0.9> : tensor<2x4xf64>
-    %154 = stablehlo.multiply %152, %153 : tensor<2x4xf64>
-    %155 = stablehlo.add %87, %154 : tensor<2x4xf64>
-    %156 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f64>) -> tensor<2x4xf64>
-    %157 = stablehlo.multiply %156, %155 : tensor<2x4xf64>
-    %158 = stablehlo.subtract %arg3, %157 : tensor<2x4xf64>
+    %168 = stablehlo.constant dense<0.9> : tensor<2x4xf64>
+    %169 = stablehlo.multiply %arg8, %168 : tensor<2x4xf64>
+    %170 = stablehlo.add %169, %87 : tensor<2x4xf64>
+    %171 = stablehlo.constant dense<0.9> : tensor<2x4xf64>
+    %172 = stablehlo.multiply %170, %171 : tensor<2x4xf64>
+    %173 = stablehlo.add %87, %172 : tensor<2x4xf64>
+    %174 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f64>) -> tensor<2x4xf64>
+    %175 = stablehlo.multiply %174, %173 : tensor<2x4xf64>
+    %176 = stablehlo.subtract %arg3, %175 : tensor<2x4xf64>
     // update: dense.bias
-    %159 = stablehlo.constant dense<0.9> : tensor<2xf64>
-    %160 = stablehlo.multiply %arg9, %159 : tensor<2xf64>
-    %161 = stablehlo.add %160, %89 : tensor<2xf64>
-    %162 = stablehlo.constant dense<0.9> : tensor<2xf64>
-    %163 = stablehlo.multiply %161, %162 : tensor<2xf64>
-    %164 = stablehlo.add %89, %163 : tensor<2xf64>
-    %165 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f64>) -> tensor<2xf64>
-    %166 = stablehlo.multiply %165, %164 : tensor<2xf64>
-    %167 = stablehlo.subtract %arg4, %166 : tensor<2xf64>
-    %168 = stablehlo.convert %86 : (tensor<3xf64>) -> tensor<3xf32>
-    return %131, %140, %149, %158, %167, %125, %134, %143, %152, %161, %168 : tensor<4x2x3x3xf64>, tensor<4xf64>, tensor<4x2x3x3xf64>, tensor<2x4xf64>, tensor<2xf64>, tensor<4x2x3x3xf64>, tensor<4xf64>, tensor<4x2x3x3xf64>, tensor<2x4xf64>, tensor<2xf64>, tensor<3xf32>
+    %177 = stablehlo.constant dense<0.9> : tensor<2xf64>
+    %178 = stablehlo.multiply %arg9, %177 : tensor<2xf64>
+    %179 = stablehlo.add %178, %89 : tensor<2xf64>
+    %180 = stablehlo.constant dense<0.9> : tensor<2xf64>
+    %181 = stablehlo.multiply %179, %180 : tensor<2xf64>
+    %182 = stablehlo.add %89, %181 : tensor<2xf64>
+    %183 = stablehlo.broadcast_in_dim %1, dims = [] : (tensor<f64>) -> tensor<2xf64>
+    %184 = stablehlo.multiply %183, %182 : tensor<2xf64>
+    %185 = stablehlo.subtract %arg4, %184 : tensor<2xf64>
+    %186 = stablehlo.convert %86 : (tensor<3xf64>) -> tensor<3xf32>
+    return %149, %158, %167, %176, %185, %143, %152, %161, %170, %179, %186 : tensor<4x2x3x3xf64>, tensor<4xf64>, tensor<4x2x3x3xf64>, tensor<2x4xf64>, tensor<2xf64>, tensor<4x2x3x3xf64>, tensor<4xf64>, tensor<4x2x3x3xf64>, tensor<2x4xf64>, tensor<2xf64>, tensor<3xf32>
   }
 }
