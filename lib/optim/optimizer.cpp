@@ -232,6 +232,10 @@ const std::vector<std::pair<std::string, Factory>> kOptimizers = {
 
 }  // namespace
 
+std::string memory_name(const std::string& memory, const std::string& parameter) {
+  return "optimizer." + memory + "." + parameter;
+}
+
 void Optimizer::update() {
   if (size() == 0) return;  // kernels over lists reject empty lists
   std::vector<size_t> numbers(size());

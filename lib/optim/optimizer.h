@@ -18,6 +18,10 @@ struct OptimizerMemory {
   std::vector<at::Tensor> tensors;
 };
 
+// "optimizer.average.PARAMETER": what a parameter's tensor is called in checkpoints and in programs of
+// devices.
+std::string memory_name(const std::string& memory, const std::string& parameter);
+
 class Optimizer {
  public:
   virtual ~Optimizer() = default;

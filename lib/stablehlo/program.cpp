@@ -139,10 +139,6 @@ struct TrainingOutline {
   std::vector<std::string> memories;
 };
 
-std::string memory_name(const std::string& memory, const std::string& parameter) {
-  return "optimizer." + memory + "." + parameter;
-}
-
 // Scales the gradients down to a norm of at most `most` together, as step/clipping.h does.
 void clip(std::vector<Value>& gradients, double most) {
   if (most == 0 || gradients.empty()) return;

@@ -18,7 +18,6 @@ namespace {
 const std::string kOptimizer = "optimizer.";
 const std::string kSteps = "optimizer.steps";
 const std::string kLossScale = "loss_scale";
-const std::string kBuffer = "replicas.buffer.";
 constexpr int kRoot = 0;
 
 [[noreturn]] void refuse(const std::string& name, const std::string& why) {
@@ -45,7 +44,7 @@ void collect_optimizer(const Replica& replica, Variables& all) {
     for (size_t i = 0; i < whole.size(); ++i) {
       if (divided) gather(replica.group, whole[i]);
       if (replica.group.rank() == kRoot)  // the other ranks need only one at a time
-        all.emplace_back(fmt::format("{}{}.{}", kOptimizer, memory.name, parameters[i].first), whole[i]);
+        all.emplace_back(memory_name(memory.name, parameters[i].first), whole[i]);
       whole[i].reset();
     }
   }
@@ -140,7 +139,7 @@ void require_optimizer(const Replica& replica, const Saved& saved) {
   size_t count = 1;
   for (const OptimizerMemory& memory : replica.optimizer.memory()) {
     for (const auto& [name, parameter] : trained_parameters(replica.model)) {
-      saved.require(fmt::format("{}{}.{}", kOptimizer, memory.name, name), parameter);
+      saved.require(memory_name(memory.name, name), parameter);
       ++count;
     }
   }
@@ -157,7 +156,7 @@ void restore_optimizer(const Replica& replica, Saved& saved) {
   for (const OptimizerMemory& memory : replica.optimizer.memory()) {
     for (size_t i = 0; i < parameters.size(); ++i) {
       const at::Tensor& like = parameters[i].second;
-      const std::string name = fmt::format("{}{}.{}", kOptimizer, memory.name, parameters[i].first);
+      const std::string name = memory_name(memory.name, parameters[i].first);
       const at::Tensor whole = in_memory_order(at::empty_like(like).copy_(saved.share(name, like)));
       for (size_t part = 0; part < parts.size(); ++part) {
         const ParameterPart& own = parts[part];
@@ -183,7 +182,7 @@ void restore_loss_scale(const Replica& replica, Saved& saved) {
 bool restore_buffers(const Replica& replica, Saved& saved) {
   bool own = false;
   for (auto& [name, buffer] : moving_buffers(replica.model)) {
-    const at::Tensor row = saved.row(kBuffer + name, buffer, /*all=*/true);
+    const at::Tensor row = saved.row(kReplicaBuffer + name, buffer, /*all=*/true);
     if (!row.defined()) continue;
     buffer.copy_(row);
     own = true;
@@ -203,7 +202,7 @@ CollectedVariables collect(const Replica& replica, bool buffers_agree) {
   if (buffers_agree) return all;
   std::map<std::string, at::Tensor> copies(all.model.begin(), all.model.end());
   for (const auto& [name, buffer] : moving_buffers(replica.model)) {
-    all.training.emplace_back(kBuffer + name, gather_rows(replica.group, buffer));
+    all.training.emplace_back(kReplicaBuffer + name, gather_rows(replica.group, buffer));
     at::Tensor& mean = copies.at(name);
     replica.group.all_reduce_sum(mean);
     mean.div_(replica.group.size());

@@ -32,6 +32,9 @@ struct Replica {
   LossScale* loss_scale = nullptr;  // may be null
 };
 
+// Before the name of a buffer that each replica has its own values of.
+inline const std::string kReplicaBuffer = "replicas.buffer.";
+
 // Collective; see Strategy::collect_variables(). `buffers_agree`: whether the model's buffers are the same on
 // all replicas. If not, `model` gets their mean, and `training` keeps each replica's own buffers.
 //

@@ -19,14 +19,8 @@
 namespace dtrain {
 namespace {
 
-const std::string kReplicaBuffer = "replicas.buffer.";
-
 // A device's tensors by the names that programs give them.
 using DeviceState = std::map<std::string, DeviceTensorPtr>;
-
-std::string memory_name(const std::string& memory, const std::string& parameter) {
-  return fmt::format("optimizer.{}.{}", memory, parameter);
-}
 
 // Rows [range] of `tensor`, as `type`, filled up with zeros to `rows`.
 at::Tensor filled_up(const at::Tensor& tensor, Range range, int64_t rows, at::ScalarType type) {

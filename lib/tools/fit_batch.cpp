@@ -17,8 +17,8 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kSteps =
-    2;  // the second has all that steps keep from each other, such as the optimizer's memory
+// The second has all that steps keep from each other, such as the optimizer's memory.
+constexpr int64_t kSteps = 2;
 
 const RunPlan& measured_run(const JobPlan& job) { return job.runs.back(); }
 
