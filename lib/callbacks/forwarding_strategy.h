@@ -11,7 +11,9 @@ namespace dtrain {
 class ForwardingStrategy : public Strategy {
  public:
   int64_t place_variables() override { return inner_->place_variables(); }
-  void begin_phase(const TrainedLayers& layers) override { inner_->begin_phase(layers); }
+  bool begin_phase(int64_t number, const TrainedLayers& layers) override {
+    return inner_->begin_phase(number, layers);
+  }
   MetricSums train_step(const Share& share, const StepContext& context) override {
     return inner_->train_step(share, context);
   }

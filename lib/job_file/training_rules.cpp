@@ -41,12 +41,6 @@ void TrainingRules::check_phases() {
       add(base, "has no end; give epochs or steps, such as epochs: 5");
     check_schedule(base, spec_.phases[i].schedule);
   }
-  if (!strategy_traits(spec_.strategy.kind).is_synchronous && !has_problem("strategy.kind"))
-    add("strategy.kind",
-        fmt::format(
-            "{} has no phases: its workers train each at its own pace, with no common moment at which one "
-            "begins; use mirrored, multi_worker_mirrored, central_storage or one_device, or leave out phases",
-            spec_.strategy.kind));
 }
 
 void TrainingRules::check_precision() {

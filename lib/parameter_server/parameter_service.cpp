@@ -10,8 +10,6 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "kinds/objectives.h"
-#include "optim/decay_groups.h"
-#include "step/sentinel.h"
 
 namespace dtrain {
 namespace {
@@ -19,16 +17,6 @@ namespace {
 constexpr std::chrono::milliseconds kLookForReturns{100};
 
 }  // namespace
-
-std::vector<DecayRange> decay_ranges_of(const OptimizerSpec& optimizer, const Model& model,
-                                        const ServerPart& part) {
-  if (optimizer.weight_decay == 0) return {};
-  const std::vector<at::Tensor> parameters = model.parameters();
-  std::vector<DecayRange> decay_ranges;
-  for (const Piece& piece : part.pieces)
-    decay_ranges.push_back({piece.length, decays(optimizer, parameters[piece.parameter])});
-  return decay_ranges;
-}
 
 struct ParameterService::Session {
   int worker;
@@ -40,22 +28,12 @@ struct ParameterService::Session {
 
 ParameterService::ParameterService(at::Tensor values, const OptimizerSpec& optimizer, ServiceOptions options)
     : options_(std::move(options)),
-      values_(std::move(values)),
+      values_(std::move(values), optimizer, options_.clip_norm, options_.check_every),
       ledger_(options_.workers, options_.max_staleness),
       sessions_(static_cast<size_t>(options_.workers)),
       served_(static_cast<size_t>(options_.workers), true),
       lost_since_(static_cast<size_t>(options_.workers)) {
-  if (values_.numel() == 0) return;
-  std::vector<bool> decayed;
-  for (const DecayRange& range : options_.decay_ranges) {
-    lengths_.push_back(range.length);
-    decayed.push_back(range.decays);
-  }
-  if (lengths_.empty()) lengths_ = {values_.numel()}, decayed = {true};
-  pieces_ = values_.split_with_sizes(lengths_);
-  optimizer_ = std::make_unique<WatchedOptimizer>(make_optimizer(optimizer, pieces_, decayed), pieces_,
-                                                  GrowthBound(optimizer, options_.clip_norm));
-  optimizer_->begin();
+  values_.begin_phase(options_.phases.at(0).ranges);
 }
 
 void ParameterService::serve(const Connect& connect) {
@@ -132,7 +110,7 @@ void ParameterService::serve_and_note_end(int worker, const Connect& connect) {
 
 void ParameterService::serve_worker(int worker, const Connect& connect) {
   try {
-    Session session{worker, connect(worker), Message(values_.numel(), values_.scalar_type())};
+    Session session{worker, connect(worker), Message()};
     const OpenSession open(*this, session);
     if (!join(session)) return;
     take_back(worker);
@@ -154,11 +132,13 @@ bool ParameterService::answer(Session& session, const RequestHeader& request) {
     session.last_request = Clock::now();
   }
   switch (request.request) {
-    case Request::kRead:
-      read(session, request);
-      break;
     case Request::kAwait:
       await_restored(session);
+      break;
+    case Request::kBegin:
+      begin(session, request.phase);
+      break;
+    case Request::kRead:
       read(session, request);
       break;
     case Request::kUpdate:
@@ -207,17 +187,62 @@ bool ParameterService::join(Session& session) {
   RequestHeader request;
   if (!greeting.await_request(*session.channel, request)) return false;
   AnswerHeader header;
-  if (request.elements != values_.numel()) header.answer = Answer::kRefused;
-  header.elements = values_.numel();
+  const int64_t elements = values_.all().numel();
+  if (request.elements != elements) header.answer = Answer::kRefused;
+  header.elements = elements;
   greeting.send(*session.channel, header);
   return true;
 }
 
 // Waits for worker 0 to restore. If worker 0 dies instead, the job ends.
 void ParameterService::await_restored(Session& session) {
-  std::unique_lock lock(mutex_);
-  wait_for_others(
-      lock, session, [this] { return restored_; }, [](int /*worker*/) { return false; });
+  {
+    std::unique_lock lock(mutex_);
+    wait_for_others(
+        lock, session, [this] { return restored_; }, [](int /*worker*/) { return false; });
+  }
+  send(session, {});
+}
+
+void ParameterService::begin(Session& session, int64_t phase) {
+  if (phase < 0 || phase >= std::ssize(options_.phases))
+    throw Error(ExitCode::kPeerLost, "it asked for a phase that does not exist");
+  AnswerHeader header;
+  at::Tensor values;
+  int64_t elements = 0;
+  {
+    std::unique_lock lock(mutex_);
+    require_present(session.worker);
+    ledger_.reach_phase(session.worker, phase);
+    changed_.notify_all();
+    wait_for_others(
+        lock, session, [&] { return phase_has_begun(phase) || stopping_; },
+        [&](int worker) { return !ledger_.allows_phase(worker, phase); });
+    require_present(session.worker);
+    header.phase = static_cast<int32_t>(phase_);
+    header.steps = ledger_.done(session.worker);
+    values = values_.all().clone();
+    elements = values_.trained_elements();
+  }
+  changed_.notify_all();
+  send(session, header);
+  session.channel->send(values);
+  if (header.phase == phase) session.message = Message(elements, values.scalar_type());
+}
+
+// Begins the phase when every worker has come to it. Once the job is to stop none begins any more, so that no
+// server is a phase ahead of the checkpoint that worker 0 saves.
+bool ParameterService::phase_has_begun(int64_t phase) {
+  if (phase_ >= phase) return true;
+  if (stopping_ || somebody_may_return()) return false;
+  for (int worker = 0; worker < options_.workers; ++worker) {
+    if (!ledger_.allows_phase(worker, phase)) return false;
+  }
+  const ServerPhase& begun = options_.phases[static_cast<size_t>(phase)];
+  phase_ = phase;
+  values_.begin_phase(begun.ranges);
+  ledger_.begin_phase(begun.first_step);
+  return true;
 }
 
 void ParameterService::read(Session& session, const RequestHeader& request) {
@@ -225,8 +250,7 @@ void ParameterService::read(Session& session, const RequestHeader& request) {
   {
     const std::lock_guard lock(mutex_);
     require_present(session.worker);
-    session.message.values().copy_(values_);
-    header.steps = ledger_.done(session.worker);
+    values_.copy_trained(session.message.values());
     if (request.computes != 0) {
       ledger_.read(session.worker);
     } else {
@@ -253,7 +277,7 @@ void ParameterService::update(Session& session, const RequestHeader& request) {
     // With a staleness bound, a worker must read again after its update is made on all servers. Otherwise two
     // workers could wait for each other, each on a different server.
     if (!options_.max_staleness) {
-      session.message.values().copy_(values_);  // overwrites the gradient, which is no longer needed
+      values_.copy_trained(session.message.values());  // overwrites the gradient, which is no longer needed
       ledger_.read(session.worker);
       done.computes = 1;
     }
@@ -266,36 +290,8 @@ void ParameterService::make_update(Session& session, const RequestHeader& reques
   require_present(session.worker);
   done.staleness = ledger_.update(session.worker, request.sequence,
                                   static_cast<int64_t>(request.sums[kExamplesSum]), steady_seconds());
-  if (!optimizer_) return;
-  const std::vector<at::Tensor> gradients = session.message.values().split_with_sizes(lengths_);
-  for (size_t i = 0; i < pieces_.size(); ++i) pieces_[i].mutable_grad() = gradients[i];
   const double divisor = options_.divide_by_staleness ? 1.0 + static_cast<double>(done.staleness) : 1.0;
-  optimizer_->step(request.learning_rate / divisor);
-  check_values();
-}
-
-// A seal is tested by the next update, or by a collection of the values before it.
-void ParameterService::check_values() {
-  if (options_.check_every == 0) return;
-  require_unbroken();
-  if (ledger_.version() % options_.check_every != 0) return;
-  optimizer_->check_growth();  // implausible growth stays visible until the next collection
-  optimizer_->seal();
-}
-
-Growth ParameterService::check_growth() {
-  if (!optimizer_ || options_.check_every == 0) return {};
-  require_unbroken();
-  return optimizer_->check_growth();
-}
-
-void ParameterService::require_unbroken() {
-  optimizer_->test_seals();
-  if (!optimizer_->broken()) return;
-  throw Error(ExitCode::kDisagree,
-              std::string("memory of this server is corrupt: variables or what the optimizer remembers of "
-                          "them are no longer what the last update made them") +
-                  kAfterCorruption);
+  values_.update(session.message.values(), request.learning_rate / divisor, ledger_.version());
 }
 
 void ParameterService::skip(Session& session, const RequestHeader& request) {
@@ -317,10 +313,8 @@ void ParameterService::add_sums(const Session& session, const SentSums& sums, An
 
 // A consistent snapshot: the steps tell which updates are in the variables and which are not.
 ServerState ParameterService::copy_state() const {
-  std::vector<OptimizerMemory> memories;
-  if (optimizer_) memories = optimizer_->memory();
-  ServerState copy(std::ssize(memories), values_.numel(), values_.scalar_type(), options_.workers);
-  for (size_t i = 0; i < memories.size(); ++i) at::cat_out(copy.memories[i], memories[i].tensors);
+  ServerState copy(0, 0, values_.all().scalar_type(), options_.workers);
+  copy.memories = values_.memories();
   auto steps = copy.steps.accessor<int64_t, 1>();
   for (int worker = 0; worker < options_.workers; ++worker)
     steps[worker] = ledger_.is_lost(worker) ? -1 : ledger_.done(worker);
@@ -329,41 +323,45 @@ ServerState ParameterService::copy_state() const {
 
 void ParameterService::collect(Session& session) {
   AnswerHeader header;
+  at::Tensor values;
   std::optional<ServerState> state;
   Growth growth;
   {
     const std::lock_guard lock(mutex_);
-    growth = check_growth();
-    session.message.values().copy_(values_);
+    growth = values_.check_growth();
+    values = values_.all().clone();
     ledger_.forget_read(session.worker);
     state = copy_state();
     header.elements = std::ssize(state->memories);
-    header.steps = optimizer_ ? optimizer_->steps() : 0;
+    header.steps = values_.optimizer_steps();
   }
   changed_.notify_all();
   send(session, header);
+  session.channel->send(values);
   state->send(*session.channel);
   session.channel->send(at::tensor({growth.largest, growth.bound}, at::kDouble));
 }
 
+// Only worker 0 restores, while the others wait.
 void ParameterService::restore(Session& session, const RequestHeader& request) {
-  std::vector<OptimizerMemory> memories;  // their location never changes
-  if (optimizer_) memories = optimizer_->memory();
-  if (request.elements != 0 && request.elements != std::ssize(memories))
-    throw Error(ExitCode::kPeerLost, "what it restores is of another optimizer");
-  ServerState state(request.elements, values_.numel(), values_.scalar_type(), options_.workers);
+  if (request.phase < 0 || request.phase >= std::ssize(options_.phases))
+    throw Error(ExitCode::kPeerLost, "it restores a phase that does not exist");
+  at::Tensor values = at::empty_like(values_.all());
+  int64_t elements = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    phase_ = request.phase;
+    values_.begin_phase(options_.phases[static_cast<size_t>(phase_)].ranges);
+    elements = values_.trained_elements();
+    if (request.elements != 0 && request.elements != values_.memory_count())
+      throw Error(ExitCode::kPeerLost, "what it restores is of another optimizer");
+  }
+  session.channel->receive(values);
+  ServerState state(request.elements, elements, values.scalar_type(), options_.workers);
   state.receive(*session.channel);
   {
     const std::lock_guard lock(mutex_);
-    values_.copy_(session.message.values());
-    for (size_t i = 0; i < state.memories.size(); ++i) {
-      const auto pieces = state.memories[i].split_with_sizes(lengths_);
-      for (size_t piece = 0; piece < pieces.size(); ++piece) memories[i].tensors[piece].copy_(pieces[piece]);
-    }
-    if (optimizer_) {
-      optimizer_->set_steps(request.sequence);
-      optimizer_->begin();
-    }
+    values_.restore(values, state.memories, request.sequence);
     for (int worker = 0; worker < options_.workers; ++worker)
       ledger_.set_done(worker, state.steps[worker].item<int64_t>());
     restored_ = true;

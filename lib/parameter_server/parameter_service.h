@@ -19,26 +19,21 @@
 #include "comm/pair_channel.h"
 #include "models/model.h"
 #include "optim/optimizer.h"
-#include "parameter_server/partition.h"
+#include "parameter_server/served_values.h"
 #include "parameter_server/server_messages.h"
 #include "parameter_server/update_ledger.h"
-#include "step/watched_optimizer.h"
 
 namespace dtrain {
 
-// Consecutive elements of a server's part, and whether weight decay applies to them.
-struct DecayRange {
-  int64_t length = 0;
-  bool decays = true;
+// What a server trains in a phase of the training.
+struct ServerPhase {
+  int64_t first_step = 0;  // 0-based over the run, of each worker
+  std::vector<TrainedRange> ranges;
 };
-
-// The decay ranges of `part`; empty if weight decay makes no difference.
-std::vector<DecayRange> decay_ranges_of(const OptimizerSpec& optimizer, const Model& model,
-                                        const ServerPart& part);
 
 struct ServiceOptions {
   int workers = 1;
-  std::vector<DecayRange> decay_ranges = {};  // empty: decay applies to all
+  std::vector<ServerPhase> phases = {};  // at least one
   std::optional<int64_t> max_staleness;
   // An update with staleness s is made with its learning rate / (1 + s), after Zhang et al. 2016,
   // Staleness-aware Async-SGD for Distributed Deep Learning (arXiv:1511.05950), equation 4.
@@ -68,8 +63,7 @@ class ParameterService {
   // Connects to a worker. Waits until it succeeds, or throws Error(kPeerLost).
   using Connect = std::function<std::unique_ptr<PairChannel>(int worker)>;
 
-  // `values` [elements]: the initial values of this server's part. The optimizers work element by element, so
-  // training the parts on several servers equals training the whole.
+  // `values` [elements]: the initial values of this server's part.
   ParameterService(at::Tensor values, const OptimizerSpec& optimizer, ServiceOptions options);
 
   // Serves every worker, each in its own thread, until each has left or is lost and may not come back. A
@@ -77,7 +71,7 @@ class ParameterService {
   // workers were lost, Error(kDisagree) if the values are corrupt, and any other error of this server.
   void serve(const Connect& connect);
 
-  const at::Tensor& values() const { return values_; }
+  const at::Tensor& values() const { return values_.all(); }
   const UpdateLedger& ledger() const { return ledger_; }
 
  private:
@@ -98,16 +92,15 @@ class ParameterService {
   void take_back(int worker);
   // The first exchange; false if it did not take place.
   bool join(Session& session);
-  void read(Session& session, const RequestHeader& request);
   void await_restored(Session& session);
+  void begin(Session& session, int64_t phase);
+  bool phase_has_begun(int64_t phase);
+  void read(Session& session, const RequestHeader& request);
   void leave(Session& session);
   void update(Session& session, const RequestHeader& request);
   void skip(Session& session, const RequestHeader& request);
   void make_update(Session& session, const RequestHeader& request, AnswerHeader& done);
   void add_sums(const Session& session, const SentSums& sums, AnswerHeader& done);
-  void check_values();
-  void require_unbroken();
-  Growth check_growth();  // since the last check; empty if growth is not checked
   void collect(Session& session);
   void restore(Session& session, const RequestHeader& request);
   void end_training(Session& session);
@@ -124,12 +117,10 @@ class ParameterService {
   void stop(const std::exception_ptr& failure);
 
   const ServiceOptions options_;
-  at::Tensor values_;
-  std::vector<int64_t> lengths_;                 // of the decay ranges of the values
-  std::vector<at::Tensor> pieces_;               // the values of each decay range: the optimizer's parameters
-  std::unique_ptr<WatchedOptimizer> optimizer_;  // null: there are no values
 
-  std::mutex mutex_;                 // guards the members below, and the values
+  std::mutex mutex_;  // guards the members below
+  ServedValues values_;
+  int64_t phase_ = 0;                // under way
   std::condition_variable changed_;  // the ledger
   UpdateLedger ledger_;
   std::vector<Session*> sessions_;  // by worker; nullptr: not connected

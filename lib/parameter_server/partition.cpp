@@ -29,6 +29,14 @@ at::Tensor of_parameter(const Piece& piece, const at::Tensor& tensor) {
   return tensor.detach().view(-1).narrow(0, piece.begin, piece.length);
 }
 
+void set_offsets(ServerPart& part) {
+  part.elements = 0;
+  for (Piece& piece : part.pieces) {
+    piece.offset = part.elements;
+    part.elements += piece.length;
+  }
+}
+
 }  // namespace
 
 std::vector<ServerPart> partition_parameters(const std::vector<int64_t>& lengths, int64_t element_bytes,
@@ -48,13 +56,23 @@ std::vector<ServerPart> partition_parameters(const std::vector<int64_t>& lengths
     std::sort(part.pieces.begin(), part.pieces.end(), [](const Piece& a, const Piece& b) {
       return std::tie(a.parameter, a.begin) < std::tie(b.parameter, b.begin);
     });
-    int64_t offset = 0;
-    for (Piece& piece : part.pieces) {
-      piece.offset = offset;
-      offset += piece.length;
-    }
+    set_offsets(part);
   }
   return parts;
+}
+
+ServerPart trained_part(const ServerPart& whole, const std::vector<bool>& trained) {
+  std::vector<size_t> numbers;  // by parameter: how many trained ones come before it
+  size_t before = 0;
+  for (const bool is_trained : trained) numbers.push_back(is_trained ? before++ : before);
+  ServerPart part;
+  for (Piece piece : whole.pieces) {
+    if (!trained[piece.parameter]) continue;
+    piece.parameter = numbers[piece.parameter];
+    part.pieces.push_back(piece);
+  }
+  set_offsets(part);
+  return part;
 }
 
 void gather_pieces(const ServerPart& part, const std::vector<at::Tensor>& tensors, at::Tensor& flat) {

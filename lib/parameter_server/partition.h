@@ -29,6 +29,10 @@ struct ServerPart {
 std::vector<ServerPart> partition_parameters(const std::vector<int64_t>& lengths, int64_t element_bytes,
                                              int servers, int64_t min_shard_bytes);
 
+// The pieces of the trained ones among the parameters, as a part of these alone: what messages carry while
+// the others are frozen. `trained`: by parameter.
+ServerPart trained_part(const ServerPart& whole, const std::vector<bool>& trained);
+
 // Copies a server's pieces of `tensors` (one per parameter, contiguous) into `flat` [elements], and back.
 void gather_pieces(const ServerPart& part, const std::vector<at::Tensor>& tensors, at::Tensor& flat);
 void scatter_pieces(const ServerPart& part, const at::Tensor& flat, const std::vector<at::Tensor>& tensors);

@@ -13,18 +13,19 @@ namespace dtrain {
 
 enum class Request : int64_t {
   kJoin,         // the first request; gives the number of elements that the worker expects the server to hold
+  kAwait,        // answered once a kRestore was received
+  kBegin,        // begins a phase, answered once every worker asks for it; all values follow the answer
   kRead,         // asks for the variables; with `computes`, an update computed from them will follow
-  kAwait,        // the same, answered once a kRestore was received
   kUpdate,       // sends a gradient; the answer may have the variables for the next one
   kSkip,         // a step without an update
-  kCollect,      // asks for the server's variables, then its ServerState and its Growth
-  kRestore,      // sends the variables and the ServerState
+  kCollect,      // asks for all values, then the ServerState and the Growth
+  kRestore,      // sends all values, then the ServerState of a phase
   kEndTraining,  // no more updates; worker 0 is answered when no worker makes any more
   kReport,       // asks what the workers did
   kLeave,        // the last request
 };
 
-enum class Answer : int64_t {
+enum class Answer : int32_t {
   kDone,     // has the variables, or numbers follow, if they were asked for
   kWait,     // the server is alive but has to wait for other workers; another answer follows
   kRefused,  // the worker and the server do not run the same job
@@ -37,28 +38,30 @@ struct RequestHeader {
   Request request = Request::kRead;
   int64_t sequence = 0;  // kUpdate, kSkip: number of the step, from 1; kRestore: the optimizer's steps
   int64_t elements = 0;  // kJoin: the elements that it expects; kRestore: memories that follow
-  int64_t computes = 0;  // kRead: 0 or 1
+  int32_t computes = 0;  // kRead: 0 or 1
+  int32_t phase = 0;     // kBegin, kRestore: its number, from 0
   double learning_rate = 0;
   SentSums sums = {};  // kUpdate: sums of the step's batch
 };
 
 struct AnswerHeader {
   Answer answer = Answer::kDone;
+  int32_t phase = 0;      // kBegin: the server's; not that asked for if the worker is late or the job stops
   int64_t staleness = 0;  // kUpdate: staleness of the update
   // kJoin: elements that the server holds; kReport: numbers that follow; kCollect: memories that follow.
   int64_t elements = 0;
   SentSums sums = {};    // kUpdate, kSkip: of all workers since the last such answer to worker 0
-  int64_t steps = 0;     // kRead, kAwait: the worker's, as the server knows; kCollect: the optimizer's
+  int64_t steps = 0;     // kBegin: the worker's, as the server knows; kCollect: the optimizer's
   int32_t computes = 0;  // kUpdate: 1: has the variables, and the worker's next update uses them
   int32_t stopping = 0;  // 1: a worker left early because the job is to stop
 };
 
-// A message buffer: a header of 128 bytes and space for all elements that the server holds, whether used or
-// not, so that both sides know its size. It is one tensor, because each tensor costs gloo a handshake and
-// several thread switches.
+// A message buffer: a header of 128 bytes and space for all elements that the phase trains of those that the
+// server holds, whether used or not, so that both sides know its size. It is one tensor, because each tensor
+// costs gloo a handshake and several thread switches.
 class Message {
  public:
-  // kJoin and its answer have no elements, because the two sides may not agree on the number yet.
+  // Before a phase has begun, messages have no elements: the two sides may not agree on the number yet.
   explicit Message(int64_t elements = 0, at::ScalarType dtype = at::kFloat);
   at::Tensor& values() { return values_; }  // [elements]
 
@@ -75,7 +78,7 @@ class Message {
 
 // The state of a server besides the variables. It is sent one tensor after the other.
 struct ServerState {
-  std::vector<at::Tensor> memories;  // of the optimizer, each [elements]
+  std::vector<at::Tensor> memories;  // of the optimizer, each [elements that are trained]
   at::Tensor steps;                  // int64 [workers]: steps made by each worker, -1 if it is lost
 
   ServerState(int64_t count, int64_t elements, at::ScalarType dtype, int workers);

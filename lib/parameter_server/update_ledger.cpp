@@ -139,6 +139,15 @@ void UpdateLedger::skip(int worker, int64_t sequence) {
   of(worker).done = std::max(of(worker).done, sequence);
 }
 
+void UpdateLedger::reach_phase(int worker, int64_t phase) {
+  of(worker).computes_from.reset();
+  of(worker).phase = phase;
+}
+
+void UpdateLedger::begin_phase(int64_t steps) {
+  for (Worker& worker : workers_) worker.done = std::max(worker.done, steps);
+}
+
 void UpdateLedger::end_training(int worker) {
   of(worker).computes_from.reset();
   of(worker).ended = true;

@@ -83,6 +83,15 @@ class UpdateLedger {
   int64_t update(int worker, int64_t sequence, int64_t examples, double now);
   // Records a step without an update: the worker's share was empty.
   void skip(int worker, int64_t sequence);
+  // The worker has made its steps before phase `phase` (from 0): no update will come from what it has read.
+  void reach_phase(int worker, int64_t phase);
+  // Whether the worker needs not be waited for before the phase begins: it has come, has ended or is lost.
+  bool allows_phase(int worker, int64_t phase) const {
+    return !is_training(worker) || of(worker).phase >= phase;
+  }
+  // A phase begins, before which each worker was to make `steps` steps. Those that a lost worker did not make
+  // are not made any more.
+  void begin_phase(int64_t steps);
   // Sets the number of the worker's last step when training is resumed.
   void set_done(int worker, int64_t sequence) { of(worker).done = sequence; }
 
@@ -106,6 +115,7 @@ class UpdateLedger {
  private:
   struct Worker {
     int64_t done = 0;
+    int64_t phase = 0;                     // that it has reached
     std::optional<int64_t> computes_from;  // the version it has read
     bool ended = false;
     WorkerRecord record;

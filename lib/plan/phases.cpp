@@ -92,6 +92,8 @@ bool computes(const LayerPlan& model, int64_t layers) {
 // Why the features of a phase that has frozen layers at the beginning are not kept; empty: they are.
 std::string reason_not_to_keep(const JobSpec& spec, const PhaseSpec& phase, int64_t bytes) {
   if (phase.cache_features == "none") return "cache_features: none";
+  if (!strategy_traits(spec.strategy.kind).is_synchronous)
+    return "workers of parameter servers do not wait for each other to compute them";
   if (!spec.data.augment.empty()) return "data.augment changes the pictures in every epoch";
   if (spec.train.precision != "float32") return "train.precision: " + spec.train.precision;
   const std::vector<std::string>& devices = spec.strategy.devices;

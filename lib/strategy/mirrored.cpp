@@ -45,7 +45,7 @@ class Mirrored : public Strategy {
     return 0;
   }
 
-  void begin_phase(const TrainedLayers& layers) override {
+  bool begin_phase(int64_t /*number*/, const TrainedLayers& layers) override {
     pacer_.wait_for_all();
     show_average(false);
     agree_on_buffers();
@@ -55,6 +55,7 @@ class Mirrored : public Strategy {
     model_->train_layers(layers);
     prepare_steps();
     begin_optimizer();
+    return true;
   }
 
   MetricSums train_step(const Share& share, const StepContext& context) override {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <future>
+#include <limits>
 #include <map>
 
 #include "core/error.h"
@@ -27,7 +28,7 @@ constexpr int64_t kMostSteps = int64_t{1} << 53;
 class ServerLink {
  public:
   ServerLink(std::unique_ptr<PairChannel> channel, ServerPart part, at::ScalarType dtype)
-      : channel_(std::move(channel)), part_(std::move(part)), message_(part_.elements, dtype) {}
+      : channel_(std::move(channel)), part_(std::move(part)), dtype_(dtype) {}
 
   // The first exchange: checks that both sides have the same model.
   void join() {
@@ -51,9 +52,22 @@ class ServerLink {
     return header;
   }
 
+  // From now on messages carry what `phase` trains of the server's part.
+  void carry(ServerPart phase) {
+    trained_ = std::move(phase);
+    message_ = Message(trained_.elements, dtype_);
+  }
+
+  // Receives all values that the server holds [part().elements].
+  at::Tensor receive_all() {
+    at::Tensor values = new_values(part_);
+    channel_->receive(values);
+    return values;
+  }
+
   // Receives the rest of the answer to kCollect.
   ServerState receive_state(int64_t memories, int workers) {
-    ServerState state(memories, part_.elements, message_.values().scalar_type(), workers);
+    ServerState state(memories, trained_.elements, dtype_, workers);
     state.receive(*channel_);
     return state;
   }
@@ -64,11 +78,13 @@ class ServerLink {
     return {numbers[0], numbers[1]};
   }
 
-  // Sends the variables in values().
-  void restore(const ServerState& state, int64_t optimizer_steps) {
+  // Sends the server's values and the rest of its state.
+  void restore(const at::Tensor& values, const ServerState& state, int32_t phase, int64_t optimizer_steps) {
     message_.send(*channel_, RequestHeader{.request = Request::kRestore,
                                            .sequence = optimizer_steps,
-                                           .elements = std::ssize(state.memories)});
+                                           .elements = std::ssize(state.memories),
+                                           .phase = phase});
+    channel_->send(values);
     state.send(*channel_);
     message_.receive_answer(*channel_);
   }
@@ -82,11 +98,15 @@ class ServerLink {
 
   const std::string& name() const { return channel_->peer(); }
   const ServerPart& part() const { return part_; }
-  at::Tensor& values() { return message_.values(); }  // variables or gradients, to send or as received
+  const ServerPart& trained() const { return trained_; }
+  at::Tensor new_values(const ServerPart& part) const { return at::empty({part.elements}, dtype_); }
+  at::Tensor& values() { return message_.values(); }  // [trained().elements], variables or gradients
 
  private:
   std::unique_ptr<PairChannel> channel_;
   ServerPart part_;
+  at::ScalarType dtype_;
+  ServerPart trained_;  // of the phase; empty before the first one
   Message message_;
 };
 
@@ -121,39 +141,43 @@ class ParameterServer : public Strategy {
  public:
   explicit ParameterServer(StrategyParts parts)
       : model_(std::move(parts.model)),
-        parameters_(model_->parameters()),
+        trained_(tensors_of(trained_parameters(*model_))),
         group_(std::move(parts.group)),
         clock_(std::move(parts.clock)),
         train_(std::move(parts.train)),
         objective_(make_objective(train_)),
         worker_(parts.servers.worker),
         workers_(parts.servers.workers),
+        phase_(parts.servers.phase),
         on_wait_(std::move(parts.servers.on_wait)),
-        reducer_(group_->make_gradient_reducer(parameters_, parts.reducer, *clock_)),
-        step_parts_{
-            .model = *model_,
-            .group = *group_,
-            .reducer = *reducer_,
-            .clock = *clock_,
-            .train = train_,
-            .objective = *objective_,
-            .flip = parts.flip,
-        },
-        execution_(make_step_execution(step_parts_)) {
+        flip_(parts.flip),
+        reducer_options_(parts.reducer) {
+    prepare_steps();
     auto& channels = parts.servers.channels;
     const auto divided =
         partition_model(*model_, static_cast<int>(channels.size()), parts.servers.min_shard_bytes);
     for (size_t i = 0; i < channels.size(); ++i)
-      servers_.emplace_back(std::move(channels[i]), divided[i], parameters_.front().scalar_type());
+      servers_.emplace_back(std::move(channels[i]), divided[i], trained_.front().scalar_type());
   }
 
-  void begin_phase(const TrainedLayers& /*layers*/) override {
-    throw Error(ExitCode::kBug, "workers of parameter servers know one phase");
+  bool begin_phase(int64_t number, const TrainedLayers& layers) override {
+    clock_->enter(Phase::kCommunicate);
+    const std::vector<AnswerHeader> answers = ask_to_begin(static_cast<int32_t>(number));
+    const auto has_begun = [&](const AnswerHeader& answer) { return answer.phase == number; };
+    if (std::none_of(answers.begin(), answers.end(), has_begun)) return false;
+    if (!std::all_of(answers.begin(), answers.end(), has_begun))
+      throw Error(ExitCode::kPeerLost,
+                  "the job stops at a moment when only some servers have begun the phase");
+    phase_ = static_cast<int32_t>(number);
+    model_->train_layers(layers);
+    prepare_steps();
+    carry_trained();
+    return true;
   }
 
   int64_t place_variables() override {
     join_servers();
-    return take_place({.request = Request::kRead});
+    return take_place();
   }
 
   MetricSums train_step(const Share& share, const StepContext& context) override {
@@ -163,7 +187,7 @@ class ParameterServer : public Strategy {
     Share own = share;
     own.global_examples = examples_in(share);  // this worker's update is its own global batch
     MetricSums sums = execution_->gradients(own, {});
-    clip_gradient(step_parts_);
+    clip_gradient(step_parts());
     return send_update(sums, context.learning_rate);
   }
 
@@ -188,14 +212,14 @@ class ParameterServer : public Strategy {
   CollectedVariables collect_variables() override {
     if (worker_ != 0) return {};
     const auto answers = ask_all({.request = Request::kCollect});
-    take_variables();
+    receive_all();
     computes_ = false;
     const auto optimizer = whole_optimizer();
     at::Tensor steps = at::zeros({std::ssize(servers_), workers_}, at::kLong);
     std::vector<std::string> suspicions;
     for (size_t i = 0; i < servers_.size(); ++i) {
       ServerState state = servers_[i].receive_state(answers[i].elements, workers_);
-      copy_memories(*optimizer, servers_[i].part(), state, /*to_servers=*/false);
+      copy_memories(*optimizer, servers_[i].trained(), state, /*to_servers=*/false);
       const Growth growth = servers_[i].receive_growth();
       const std::string suspicion = suspicion_of(growth, "the largest weight of " + servers_[i].name());
       if (!suspicion.empty()) suspicions.push_back(suspicion);
@@ -211,7 +235,8 @@ class ParameterServer : public Strategy {
   int64_t restore_variables(const CollectedVariables& variables, int64_t step) override {
     join_servers();
     if (worker_ == 0) restore_servers(variables, step);
-    return take_place({.request = Request::kAwait});
+    ask_all({.request = Request::kAwait});
+    return take_place();
   }
 
   std::optional<WorkersReport> end_training() override {
@@ -253,13 +278,56 @@ class ParameterServer : public Strategy {
 
   // Reads the variables for the first time. One server may know of a step that another does not know of, if
   // an earlier process of this worker ended between sending to the two. That step is done again, and a server
-  // that has already made its update does not make it a second time.
-  int64_t take_place(const RequestHeader& request) {
-    const auto answers = ask_all(request);
-    take_variables();
-    steps_ = answers[0].steps;
-    for (const AnswerHeader& answer : answers) steps_ = std::min(steps_, answer.steps);
+  // that has already made its update does not make it a second time. Servers may be in a later phase than
+  // this one, if this worker comes back late. Its steps are then those before that phase, which the loop
+  // begins.
+  int64_t take_place() {
+    const std::vector<AnswerHeader> answers = ask_to_begin(phase_);
+    int32_t latest = 0;
+    for (const AnswerHeader& answer : answers) latest = std::max(latest, answer.phase);
+    steps_ = std::numeric_limits<int64_t>::max();
+    for (const AnswerHeader& answer : answers) {
+      if (answer.phase == latest) steps_ = std::min(steps_, answer.steps);
+    }
+    if (latest == phase_) carry_trained();
     return steps_;
+  }
+
+  // Waits until all workers have come to the phase, and takes the variables, which are then the same for all.
+  std::vector<AnswerHeader> ask_to_begin(int32_t phase) {
+    const std::vector<AnswerHeader> answers = ask_all({.request = Request::kBegin, .phase = phase});
+    receive_all();
+    computes_ = false;
+    return answers;
+  }
+
+  // Makes what a step needs for the parameters that are trained.
+  void prepare_steps() {
+    execution_.reset();
+    reducer_.reset();
+    trained_ = tensors_of(trained_parameters(*model_));
+    reducer_ = group_->make_gradient_reducer(trained_, reducer_options_, *clock_);
+    execution_ = make_step_execution(step_parts());
+  }
+
+  StepParts step_parts() {
+    return {.model = *model_,
+            .group = *group_,
+            .reducer = *reducer_,
+            .clock = *clock_,
+            .train = train_,
+            .objective = *objective_,
+            .flip = flip_};
+  }
+
+  ServerPart trained_part_of(const ServerLink& server) const {
+    std::vector<bool> trained;
+    for (const at::Tensor& parameter : model_->parameters()) trained.push_back(parameter.requires_grad());
+    return trained_part(server.part(), trained);
+  }
+
+  void carry_trained() {
+    for (ServerLink& server : servers_) server.carry(trained_part_of(server));
   }
 
   // An optimizer over whole parameters, so that its memories have the shapes in a checkpoint. Their contents
@@ -291,12 +359,14 @@ class ParameterServer : public Strategy {
     const int64_t memories = variables.training.empty() ? 0 : std::ssize(optimizer->memory());
     for (size_t i = 0; i < servers_.size(); ++i) {
       ServerLink& server = servers_[i];
-      ServerState state(server.part().elements > 0 ? memories : 0, server.part().elements,
-                        server.values().scalar_type(), workers_);
-      copy_memories(*optimizer, server.part(), state, /*to_servers=*/true);
+      const ServerPart trained = trained_part_of(server);
+      at::Tensor values = server.new_values(server.part());
+      gather_pieces(server.part(), model_->parameters(), values);
+      ServerState state(trained.elements > 0 ? memories : 0, trained.elements, values.scalar_type(),
+                        workers_);
+      copy_memories(*optimizer, trained, state, /*to_servers=*/true);
       state.steps.copy_(steps[static_cast<int64_t>(i)]);
-      gather_pieces(server.part(), parameters_, server.values());
-      server.restore(state, optimizer->steps());
+      server.restore(values, state, phase_, optimizer->steps());
     }
   }
 
@@ -316,8 +386,14 @@ class ParameterServer : public Strategy {
     return at::where(lost, all, steps);
   }
 
-  void take_variables() {
-    for (ServerLink& server : servers_) scatter_pieces(server.part(), server.values(), parameters_);
+  void receive_all() {
+    const std::vector<at::Tensor> parameters = model_->parameters();
+    for (ServerLink& server : servers_) scatter_pieces(server.part(), server.receive_all(), parameters);
+    up_to_date_ = true;
+  }
+
+  void take_trained() {
+    for (ServerLink& server : servers_) scatter_pieces(server.trained(), server.values(), trained_);
     up_to_date_ = true;
   }
 
@@ -325,21 +401,21 @@ class ParameterServer : public Strategy {
   void read(bool computes) {
     clock_->enter(Phase::kCommunicate);
     ask_all({.request = Request::kRead, .computes = computes ? 1 : 0});
-    take_variables();
+    take_trained();
     computes_ = computes;
   }
 
   MetricSums send_update(MetricSums& sums, double learning_rate) {
     clock_->enter(Phase::kCommunicate);
-    const std::vector<at::Tensor> gradients = gradients_of(parameters_);
-    for (ServerLink& server : servers_) gather_pieces(server.part(), gradients, server.values());
+    const std::vector<at::Tensor> gradients = gradients_of(trained_);
+    for (ServerLink& server : servers_) gather_pieces(server.trained(), gradients, server.values());
     const auto answers = ask_all({.request = Request::kUpdate,
                                   .sequence = steps_,
                                   .learning_rate = learning_rate,
                                   .sums = to_send(sums)});
     computes_ = answers.front().computes != 0;  // from the variables in the answers
     up_to_date_ = false;
-    if (computes_) take_variables();
+    if (computes_) take_trained();
     clock_->enter(Phase::kUpdate);
     return sums_to_tell(answers, sums);
   }
@@ -358,16 +434,18 @@ class ParameterServer : public Strategy {
   }
 
   std::shared_ptr<Model> model_;
-  std::vector<at::Tensor> parameters_;
+  std::vector<at::Tensor> trained_;  // the parameters of the phase
   std::unique_ptr<ProcessGroup> group_;
   std::shared_ptr<PhaseClock> clock_;
   TrainSpec train_;
   std::unique_ptr<Objective> objective_;
   int worker_;
   int workers_;
+  int32_t phase_;
   std::function<void()> on_wait_;
+  bool flip_;  // evaluate.flip
+  ReducerOptions reducer_options_;
   std::unique_ptr<GradientReducer> reducer_;  // refers to the group and the clock: destroyed before them
-  StepParts step_parts_;
   std::unique_ptr<StepExecution> execution_;
   std::vector<ServerLink> servers_;
   int64_t steps_ = 0;

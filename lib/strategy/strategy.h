@@ -54,9 +54,12 @@ class Strategy {
   // this replica has made before. That is more than zero only if it returns to variables that other processes
   // keep.
   virtual int64_t place_variables() = 0;
-  // Called between two steps: from now on trains `layers` with a new optimizer. Collective. All replicas get
-  // the same moving statistics, the mean of theirs. The first phase is that of StrategyParts::model.
-  virtual void begin_phase(const TrainedLayers& layers) = 0;
+  // Called between two steps: from now on, in phase `number` (from 0), trains `layers` with a new optimizer.
+  // Collective. All replicas get the same moving statistics, the mean of theirs. The first phase is that of
+  // StrategyParts::model. If replicas train asynchronously, waits until all have made their steps before the
+  // phase, and each keeps its own moving statistics. Returns false if the phase cannot begin, because a
+  // replica has left: the job is to stop.
+  virtual bool begin_phase(int64_t number, const TrainedLayers& layers) = 0;
   // One optimizer step on this replica's share of a global batch. Returns the sums of this replica alone. If
   // replicas train asynchronously, replica 0 gets the sums of all replicas since its last step.
   virtual MetricSums train_step(const Share& share, const StepContext& context) = 0;
@@ -99,6 +102,7 @@ struct ServerConnections {
   int workers = 1;
   std::vector<std::unique_ptr<PairChannel>> channels;  // by server
   int64_t min_shard_bytes = 1;
+  int32_t phase = 0;                      // number of that which StrategyParts::model begins with
   std::function<void()> on_wait = [] {};  // called before waiting for a server
 };
 

@@ -59,12 +59,13 @@ class Tpu : public Strategy {
     return 0;
   }
 
-  void begin_phase(const TrainedLayers& layers) override {
+  bool begin_phase(int64_t /*number*/, const TrainedLayers& layers) override {
     fetch_variables();
     model_->train_layers(layers);
     programs_.form.trained = layers.each;
     prepare_steps();
     place_variables();
+    return true;
   }
 
   MetricSums train_step(const Share& share, const StepContext& context) override {

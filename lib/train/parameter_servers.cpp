@@ -162,7 +162,10 @@ std::unique_ptr<ParameterService> make_service(const ReplicaContext& context, in
       partition_model(*model, static_cast<int>(run.servers), job.spec.strategy.min_shard_kib << 10);
   const ServerPart& own = parts[static_cast<size_t>(server)];
   const OptimizerSpec& optimizer = job.spec.train.optimizer;
-  options.decay_ranges = decay_ranges_of(optimizer, *model, own);
+  for (const PhasePlan& phase : run.phases) {
+    model->train_layers(phase.layers);
+    options.phases.push_back({phase.first_step, trained_ranges(optimizer, *model, own)});
+  }
   return std::make_unique<ParameterService>(initial_values(job, *model, own), optimizer, std::move(options));
 }
 

@@ -88,8 +88,9 @@ void Trainer::restore_best() {
 void Trainer::resume(const Resumption& from) {
   const TrainingState& state = from.state;
   go_to(strategy_.restore_variables(from.variables, state.step), state);
-  phase_ =
-      &run_.phase_of(std::max<int64_t>(0, step_ - 1));  // of the last step made, whose schedule was saved
+  // That of the last step made when it was saved, whose schedule was saved too. A worker of parameter servers
+  // may have made other steps of it.
+  phase_ = &run_.phase_of(std::max<int64_t>(0, state.step - 1));
   learning_rate_ = LearningRateSchedule(phase_->learning_rate);
   learning_rate_.restore(state.schedule);
   if (state.position > 0) epoch_sums_ = restored_sums(state.pass_sums);  // a complete pass was reported
@@ -109,12 +110,15 @@ MetricSums Trainer::restored_sums(const std::map<std::string, double>& sums) con
   return sums.empty() ? MetricSums() : MetricSums(objective_info(job_.spec.train.loss.kind), sums);
 }
 
-bool Trainer::enter_phase_of(int64_t step) {
+bool Trainer::enter_phase_of(int64_t step, int64_t epoch) {
   const PhasePlan& phase = run_.phase_of(step);
   if (&phase != phase_) {
+    if (!strategy_.begin_phase(&phase - run_.phases.data(), phase.layers)) {  // another worker has left
+      if (checkpoints_.are_saved()) save(epoch);
+      leave();
+    }
     phase_ = &phase;
     learning_rate_ = LearningRateSchedule(phase.learning_rate);
-    strategy_.begin_phase(phase.layers);
     shares_.reset();
   }
   if (shares_) return false;
@@ -146,12 +150,12 @@ void Trainer::train_epoch(int64_t epoch) {
   const int64_t first_step = step_ - position_ / run_.batch.global;
   double learning_rate = 0;
   if (position_ == 0) epoch_sums_ = MetricSums();
-  enter_phase_of(step_);
+  enter_phase_of(step_, epoch);
   clock_.start();
   reporter_.leave_out_traffic();
   shares().train->start_epoch(epoch, position_ / run_.batch.global);
   while (step_ < run_.total_steps && !ended_) {
-    if (!pass_is_complete() && enter_phase_of(step_)) {
+    if (!pass_is_complete() && enter_phase_of(step_, epoch)) {
       shares().train->start_epoch(epoch, position_ / run_.batch.global);
       clock_.start();
       reporter_.leave_out_traffic();

@@ -78,9 +78,9 @@ class Trainer {
   bool restores_best() const;
   void restore_best();
   MetricSums restored_sums(const std::map<std::string, double>& sums) const;
-  // Begins the phase of step `step` (0-based over the run), if it is not under way. Returns whether it has
-  // now begun. Collective.
-  bool enter_phase_of(int64_t step);
+  // Begins the phase of step `step` (0-based over the run) of epoch `epoch`, if it is not under way. Returns
+  // whether it has now begun. Collective. Leaves if it cannot begin.
+  bool enter_phase_of(int64_t step, int64_t epoch);
   ReplicaShares& shares();
   double learning_rate_at(int64_t step) const;
   // Moves to step `step` of this replica, counted as in `from`.

@@ -147,13 +147,5 @@ TEST_CASE("phases end as the spec says in a comparison, too") {
   CHECK_THAT(run.output, ContainsSubstring("PHASE 1 of 2 (top): trains 9,380 of 9,476 parameters"));
 }
 
-TEST_CASE("workers of parameter servers have no phases") {
-  const Job job(kSpecInPhases);
-  const Finished run = run_program(
-      job.run(Job::set({"strategy.kind=parameter_server", "strategy.workers=1", "strategy.servers=1"})));
-  CHECK(run.exit_code == 2);
-  CHECK_THAT(run.errors, ContainsSubstring("strategy.kind: parameter_server has no phases"));
-}
-
 }  // namespace
 }  // namespace dtrain

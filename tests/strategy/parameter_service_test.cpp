@@ -16,14 +16,21 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// A worker by hand: one server that holds `elements` numbers.
+// A worker by hand: one server that holds `elements` numbers, of which the first phase trains `trained`.
 class HandWorker {
  public:
-  HandWorker(const Servers& servers, int worker, int64_t elements)
-      : channel_(servers.channel(0, worker)), message_(elements, at::kDouble) {
-    Message greeting;
-    greeting.send(*channel_, RequestHeader{.request = Request::kJoin, .elements = elements});
-    CHECK(greeting.receive_answer(*channel_).answer == Answer::kDone);
+  HandWorker(const Servers& servers, int worker, int64_t elements, std::optional<int64_t> trained = {})
+      : channel_(servers.channel(0, worker)), all_(at::empty({elements}, at::kDouble)) {
+    message_.send(*channel_, RequestHeader{.request = Request::kJoin, .elements = elements});
+    CHECK(message_.receive_answer(*channel_).answer == Answer::kDone);
+    placed_ = begin(0, trained.value_or(elements));
+  }
+  // The phase trains `trained` numbers.
+  AnswerHeader begin(int32_t phase, int64_t trained) {
+    const AnswerHeader answer = ask({.request = Request::kBegin, .phase = phase});
+    channel_->receive(all_);
+    if (answer.phase == phase) message_ = Message(trained, at::kDouble);
+    return answer;
   }
   AnswerHeader ask(const RequestHeader& request) {
     message_.send(*channel_, request);
@@ -48,16 +55,20 @@ class HandWorker {
     ask({.request = Request::kLeave});
   }
   int waits() const { return waits_; }
+  const at::Tensor& all() const { return all_; }          // as a phase began
+  const AnswerHeader& placed() const { return placed_; }  // the first answer
 
  private:
   std::unique_ptr<PairChannel> channel_;
+  at::Tensor all_;
   Message message_;
+  AnswerHeader placed_;
   int waits_ = 0;
 };
 
 struct HandJob {
-  explicit HandJob(const ServiceOptions& options)
-      : servers(plain(), *model_of(plain()), options, 1), elements(count(*model_of(plain()))) {}
+  explicit HandJob(const ServiceOptions& options, const std::vector<PhaseChange>& phases = {})
+      : servers(plain(), *model_of(plain()), options, 1, phases), elements(count(*model_of(plain()))) {}
   static JobSpec plain() {
     JobSpec spec = spec_of(1);
     spec.train.optimizer.momentum = 0;
@@ -181,8 +192,8 @@ TEST_CASE("a worker that was lost comes back, and worker 0 waits for it at the e
     job.servers.incarnation = 1;
     is_there = true;
     HandWorker second(job.servers, 1, job.elements);
-    const AnswerHeader answer = second.ask({.request = Request::kRead, .computes = 1});
-    CHECK(answer.steps == 1);
+    CHECK(second.placed().steps == 1);
+    second.read();
     second.update(1, 1);  // was made before it was lost
     CHECK(second.value() == -1);
     std::thread chief([&] { first.ask({.request = Request::kEndTraining}); });
@@ -316,6 +327,115 @@ TEST_CASE("between other updates, or without checks, a server does not look") {
     if (options.check_every == 0 || step == 3) flip_a_bit(job.servers);
   }
   worker.leave();
+  job.servers.join();
+  CHECK(job.servers.failure(0).empty());
+}
+
+// flatten, dense, relu, ..., dense: the first dense layer, then the last.
+const std::vector<PhaseChange> kTwoPhases = {{0, {.each = {false, true, false, false, false, false}}},
+                                             {2, {.each = {false, false, false, false, false, true}}}};
+
+// The numbers of the layers that each phase trains.
+std::pair<int64_t, int64_t> trained_in_two_phases() {
+  const auto model = model_of(HandJob::plain());
+  std::vector<int64_t> counts;
+  for (const PhaseChange& phase : kTwoPhases) {
+    model->train_layers(phase.layers);
+    int64_t trained = 0;
+    for (const at::Tensor& parameter : model->parameters())
+      trained += parameter.requires_grad() ? parameter.numel() : 0;
+    counts.push_back(trained);
+  }
+  return {counts[0], counts[1]};
+}
+
+TEST_CASE("a phase begins when all have come to it, and then trains only what is its own") {
+  const auto [first_trained, second_trained] = trained_in_two_phases();
+  HandJob job(options_of(2), kTwoPhases);
+  HandWorker first(job.servers, 0, job.elements, first_trained);
+  HandWorker second(job.servers, 1, job.elements, first_trained);
+  for (int64_t step = 1; step <= 2; ++step) {
+    first.read();
+    first.update(step, 1);
+  }
+  std::atomic<bool> begun = false;
+  std::thread waiting([&] {
+    CHECK(first.begin(1, second_trained).phase == 1);
+    begun = true;
+  });
+  second.read();
+  second.update(1, 1);
+  CHECK_FALSE(begun);
+  second.ask({.request = Request::kSkip, .sequence = 2});
+  CHECK(second.begin(1, second_trained).steps == 2);
+  waiting.join();
+  CHECK(at::equal(first.all(), second.all()));
+  CHECK(first.all().sum().item<double>() == -3.0 * static_cast<double>(first_trained));
+  CHECK(first.read() == 0);  // what this phase trains was frozen
+  CHECK(first.update(3, 1).staleness == 0);
+  second.leave();
+  first.leave();
+  job.servers.join();
+  CHECK(job.servers.service(0).values().sum().item<double>() ==
+        -static_cast<double>(3 * first_trained + second_trained));
+}
+
+TEST_CASE("a phase does not wait for workers that are lost, and one that comes back late is told") {
+  const auto [first_trained, second_trained] = trained_in_two_phases();
+  ServiceOptions options = options_of(2, milliseconds(300));
+  options.returns = 1;
+  std::atomic<bool> is_there = false;
+  options.has_returned = [&](int worker) { return worker == 1 && is_there.exchange(false); };
+  std::promise<void> lost;
+  options.on_lost = [&](int, const std::string&) { lost.set_value(); };
+  HandJob job(options, kTwoPhases);
+  HandWorker first(job.servers, 0, job.elements, first_trained);
+  HandWorker(job.servers, 1, job.elements, first_trained).read();
+  lost.get_future().wait();
+  for (const int64_t step : {1, 2}) {
+    first.read();
+    first.update(step, 1);
+  }
+  CHECK(first.begin(1, second_trained).phase == 1);
+  CHECK(first.waits() > 0);  // it could have come back in time
+  job.servers.incarnation = 1;
+  is_there = true;
+  HandWorker second(job.servers, 1, job.elements, first_trained);
+  CHECK(second.placed().phase == 1);
+  CHECK(second.placed().steps == 2);
+  CHECK(second.begin(1, second_trained).phase == 1);
+  second.read();
+  second.update(3, 1);
+  CHECK(second.value() == -1);
+  second.leave();
+  first.leave();
+  job.servers.join();
+  CHECK(job.servers.failure(0).empty());
+}
+
+TEST_CASE("no phase begins once a worker has left because the job is to stop") {
+  const auto [first_trained, second_trained] = trained_in_two_phases();
+  HandJob job(options_of(3), kTwoPhases);
+  HandWorker first(job.servers, 0, job.elements, first_trained);
+  HandWorker second(job.servers, 1, job.elements, first_trained);
+  HandWorker third(job.servers, 2, job.elements, first_trained);
+  std::thread waiting([&, trained = second_trained] {
+    const AnswerHeader answer = first.begin(1, trained);
+    CHECK(answer.phase == 0);
+    CHECK(answer.stopping == 1);
+  });
+  third.ask({.request = Request::kLeave});
+  waiting.join();
+  CHECK(second.begin(1, second_trained).phase == 0);  // the last one that was missing
+  CHECK(first.ask({.request = Request::kCollect}).steps == 0);
+}
+
+TEST_CASE("a phase that does not exist loses the worker that asks for it") {
+  HandJob job(options_of(2));
+  HandWorker first(job.servers, 0, job.elements), second(job.servers, 1, job.elements);
+  const int32_t phase = GENERATE(-1, 1);
+  CHECK_THROWS_AS(second.begin(phase, job.elements), Error);
+  first.leave();
   job.servers.join();
   CHECK(job.servers.failure(0).empty());
 }

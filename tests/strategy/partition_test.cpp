@@ -81,5 +81,21 @@ TEST_CASE("pieces come back as they went out") {
   for (size_t i = 0; i < source.size(); ++i) CHECK(at::equal(source[i], target[i]));
 }
 
+TEST_CASE("of a part, what is trained is a part of its own") {
+  const auto parts = partition_parameters({8, 4, 6, 2}, 4, 2, 4);
+  for (const ServerPart& whole : parts) {
+    const ServerPart all = trained_part(whole, {true, true, true, true});
+    CHECK(all.elements == whole.elements);
+    CHECK(trained_part(whole, {false, false, false, false}).elements == 0);
+    const ServerPart some = trained_part(whole, {false, true, false, true});
+    REQUIRE(some.pieces.size() == 2);
+    CHECK(some.pieces[0].parameter == 0);  // among those that are trained
+    CHECK(some.pieces[1].parameter == 1);
+    CHECK(some.pieces[0].offset == 0);
+    CHECK(some.pieces[1].offset == some.pieces[0].length);
+    CHECK(some.elements == some.pieces[0].length + some.pieces[1].length);
+  }
+}
+
 }  // namespace
 }  // namespace dtrain

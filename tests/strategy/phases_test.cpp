@@ -3,6 +3,7 @@
 
 #include "catch.h"
 #include "strategy/replicas.h"
+#include "strategy/servers.h"
 
 namespace dtrain {
 namespace {
@@ -112,6 +113,62 @@ TEST_CASE("a compiled step that trains some of the layers comes to the weights o
   CHECK(relative_difference(eager.variables, compiled.variables) < 1e-5);
   const auto initial = train_with_threads(spec, dataset, replicas, 0);
   CHECK(relative_difference(eager.variables, initial.variables) > 1e-3);
+}
+
+// The same training by a worker, whose servers hold what is frozen too.
+JobSpec served_network(const std::string& optimizer) {
+  JobSpec spec = with_batch(normed_network(), 24);
+  spec.train.sync_batch_norm = false;
+  spec.train.optimizer.kind = optimizer;
+  spec.train.optimizer.weight_decay = 1e-2;
+  spec.strategy.kind = "parameter_server";
+  spec.strategy.workers = 1;
+  return spec;
+}
+
+TEST_CASE("one worker of parameter servers trains in phases what one device does, from any step on") {
+  const std::string optimizer = GENERATE("sgd", "adam");
+  const int count = GENERATE(1, 2, 3);
+  const JobSpec spec = served_network(optimizer);
+  JobSpec alone = spec;
+  alone.strategy.kind = "one_device";
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto one =
+      train_with_threads(alone, dataset, 1, kPhaseSteps, nullptr, 0, /*between=*/false, kThreePhases);
+  const auto serve = [&](int servers, int steps, const CollectedVariables* from, int first) {
+    Servers served(spec, *model_of(spec), options_of(1), servers, kThreePhases);
+    return train(spec, dataset, served, steps, from, first, kThreePhases).front();
+  };
+  const WorkerResult whole = serve(count, kPhaseSteps, nullptr, 0);
+  INFO(optimizer << " on " << count);
+  CHECK(relative_difference(whole.variables, one.variables) < 1e-12);
+  Variables remembered = whole.collected.training;  // the workers' steps are the last of them
+  REQUIRE(remembered.back().first == "workers.steps");
+  remembered.pop_back();
+  CHECK(relative_difference(remembered, one.collected.training) < 1e-12);
+  for (const int at : {4, kSecond, 12, kThird, 20}) {
+    const CollectedVariables begun = serve(count, at, nullptr, 0).collected;
+    CHECK(relative_difference(serve(count, kPhaseSteps, &begun, at).variables, whole.variables) == 0);
+    CHECK(relative_difference(serve(count % 3 + 1, kPhaseSteps, &begun, at).variables, whole.variables) <
+          1e-12);
+  }
+}
+
+TEST_CASE("workers of parameter servers leave what a phase freezes as it is") {
+  JobSpec spec = served_network("sgd");
+  spec.strategy.workers = 3;
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const auto serve = [&](int steps) {
+    Servers served(spec, *model_of(spec), options_of(3), 2, kThreePhases);
+    return train(spec, dataset, served, steps, nullptr, 0, kThreePhases).front().variables;
+  };
+  const Variables first = serve(1), head = serve(kSecond), end = serve(kPhaseSteps);
+  for (const auto& [name, tensor] : first) {
+    INFO(name);
+    if (name.rfind("dense_1.", 0) != 0) CHECK(at::equal(variable_of(head, name), tensor));
+    const bool never = name == "conv2d.weight" || name == "conv2d.bias";
+    CHECK(at::equal(variable_of(end, name), tensor) == never);
+  }
 }
 
 }  // namespace

@@ -94,8 +94,8 @@ TrainingResult train_one(const JobSpec& spec, const Dataset& dataset, std::uniqu
     loader.start_epoch(epoch);
     for (std::optional<Share> share; step < steps && (share = loader.next()); ++step) {
       if (step < first) continue;
-      for (const PhaseChange& phase : phases) {
-        if (phase.step == step && step > 0) strategy->begin_phase(phase.layers);
+      for (size_t i = 1; i < phases.size(); ++i) {
+        if (phases[i].step == step) CHECK(strategy->begin_phase(static_cast<int64_t>(i), phases[i].layers));
       }
       const MetricSums sums =
           strategy->sum_over_replicas(strategy->train_step(*share, {step + 1, rate.at(step)}));

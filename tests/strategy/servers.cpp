@@ -20,9 +20,13 @@ using std::chrono::milliseconds;
 constexpr int64_t kMinShard = 1024;  // small enough to divide the test's model
 
 WorkerResult train_worker(const JobSpec& spec, const Dataset& dataset, const Servers& servers, int worker,
-                          int steps, const CollectedVariables* from, int first) {
+                          int steps, const CollectedVariables* from, int first,
+                          const std::vector<PhaseChange>& phases) {
   WorkerResult result;
-  const auto strategy = make_worker(spec, servers, worker);
+  size_t begun = 0;  // of the last step made, or of the first to make
+  while (begun + 1 < phases.size() && phases[begun + 1].step < first) ++begun;
+  const auto strategy = make_worker(spec, servers, worker, static_cast<int32_t>(begun),
+                                    phases.empty() ? TrainedLayers() : phases[begun].layers);
   const int64_t steps_before =
       from == nullptr ? strategy->place_variables()
                       : strategy->restore_variables(worker == 0 ? *from : CollectedVariables(), first);
@@ -39,6 +43,10 @@ WorkerResult train_worker(const JobSpec& spec, const Dataset& dataset, const Ser
     loader.start_epoch(epoch);
     for (std::optional<Share> share; step < steps && (share = loader.next()); ++step) {
       if (step < first) continue;
+      if (begun + 1 < phases.size() && phases[begun + 1].step == step) {
+        ++begun;
+        CHECK(strategy->begin_phase(static_cast<int64_t>(begun), phases[begun].layers));
+      }
       const MetricSums sums =
           strategy->sum_over_replicas(strategy->train_step(*share, {step + 1, rate.at(step)}));
       result.losses.push_back(sums.loss());
@@ -54,14 +62,19 @@ WorkerResult train_worker(const JobSpec& spec, const Dataset& dataset, const Ser
 
 }  // namespace
 
-Servers::Servers(const JobSpec& spec, const Model& model, ServiceOptions options, int servers)
+Servers::Servers(const JobSpec& spec, Model& model, ServiceOptions options, int servers,
+                 const std::vector<PhaseChange>& phases)
     : store_(c10::make_intrusive<c10d::HashStore>()), timeout_(options.timeout), workers_(options.workers) {
   std::vector<at::Tensor> parameters;
   for (const at::Tensor& parameter : model.parameters()) parameters.push_back(parameter.detach());
   for (const ServerPart& part : partition_model(model, servers, kMinShard)) {
     at::Tensor values = at::zeros({part.elements}, parameters.front().scalar_type());
     gather_pieces(part, parameters, values);
-    options.decay_ranges = decay_ranges_of(spec.train.optimizer, model, part);
+    options.phases.clear();
+    for (const PhaseChange& phase : phases.empty() ? std::vector<PhaseChange>(1) : phases) {
+      model.train_layers(phase.layers);
+      options.phases.push_back({phase.step, trained_ranges(spec.train.optimizer, model, part)});
+    }
     services_.push_back(std::make_unique<ParameterService>(values, spec.train.optimizer, options));
   }
   failures_.resize(services_.size());
@@ -121,24 +134,29 @@ ServiceOptions options_of(int workers, milliseconds timeout) {
   return options;
 }
 
-std::unique_ptr<Strategy> make_worker(const JobSpec& spec, const Servers& servers, int worker) {
+std::unique_ptr<Strategy> make_worker(const JobSpec& spec, const Servers& servers, int worker, int32_t phase,
+                                      const TrainedLayers& layers) {
   StrategyParts parts;
   parts.model = model_of(spec);
+  parts.model->train_layers(layers);
   parts.train = spec.train;
   parts.group = make_single_group();
   parts.servers = servers.access(worker);
+  parts.servers.phase = phase;
   return make_strategy("parameter_server", std::move(parts));
 }
 
 std::vector<WorkerResult> train(const JobSpec& spec, const Dataset& dataset, Servers& servers, int steps,
-                                const CollectedVariables* from, int first) {
+                                const CollectedVariables* from, int first,
+                                const std::vector<PhaseChange>& phases) {
   std::vector<WorkerResult> results(static_cast<size_t>(spec.strategy.workers));
   std::vector<std::string> failures(results.size());
   std::vector<std::thread> threads;
   for (size_t worker = 0; worker < results.size(); ++worker) {
     threads.emplace_back([&, worker] {
       try {
-        results[worker] = train_worker(spec, dataset, servers, static_cast<int>(worker), steps, from, first);
+        results[worker] =
+            train_worker(spec, dataset, servers, static_cast<int>(worker), steps, from, first, phases);
       } catch (const std::exception& error) {
         failures[worker] = error.what();
       }

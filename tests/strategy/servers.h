@@ -11,6 +11,7 @@
 
 #include "data/dataset.h"
 #include "parameter_server/parameter_service.h"
+#include "strategy/replicas.h"
 #include "strategy/strategy.h"
 
 namespace dtrain {
@@ -18,7 +19,9 @@ namespace dtrain {
 // The servers of a job, each on a thread of its own.
 class Servers {
  public:
-  Servers(const JobSpec& spec, const Model& model, ServiceOptions options, int servers);
+  // `phases`: as in train(); all that are to come.
+  Servers(const JobSpec& spec, Model& model, ServiceOptions options, int servers,
+          const std::vector<PhaseChange>& phases = {});
   ~Servers() { join(); }
 
   std::unique_ptr<PairChannel> channel(int server, int worker) const { return meet(server, worker, 1); }
@@ -48,7 +51,9 @@ JobSpec spec_of(int workers);
 
 ServiceOptions options_of(int workers, std::chrono::milliseconds timeout = std::chrono::seconds(20));
 
-std::unique_ptr<Strategy> make_worker(const JobSpec& spec, const Servers& servers, int worker);
+// `phase`, `layers`: that it begins with.
+std::unique_ptr<Strategy> make_worker(const JobSpec& spec, const Servers& servers, int worker,
+                                      int32_t phase = 0, const TrainedLayers& layers = {});
 
 struct WorkerResult {
   std::vector<double> losses;
@@ -59,8 +64,10 @@ struct WorkerResult {
 };
 
 // Trains with a thread for each worker; the results are by worker. With `from`, which was collected after
-// `first` steps, training goes on from there, up to the same last step.
+// `first` steps, training goes on from there, up to the same last step. `phases`, by step, change what is
+// trained; `from` is of a step of the last of them that began before it.
 std::vector<WorkerResult> train(const JobSpec& spec, const Dataset& dataset, Servers& servers, int steps,
-                                const CollectedVariables* from = nullptr, int first = 0);
+                                const CollectedVariables* from = nullptr, int first = 0,
+                                const std::vector<PhaseChange>& phases = {});
 
 }  // namespace dtrain

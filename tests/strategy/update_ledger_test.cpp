@@ -115,6 +115,26 @@ TEST_CASE("a worker that comes back goes on after its last step, and makes none 
   CHECK(report.workers[1].returns == 0);
 }
 
+TEST_CASE("a phase waits for those that train, and no update from before it is still to come") {
+  UpdateLedger ledger(3, 2);
+  for (int worker = 0; worker < 3; ++worker) CHECK_FALSE(ledger.allows_phase(worker, 1));
+  ledger.read(0);
+  ledger.reach_phase(0, 1);
+  CHECK_FALSE(ledger.is_computing(0));
+  CHECK(ledger.allows_phase(0, 1));
+  CHECK_FALSE(ledger.allows_phase(0, 2));
+  ledger.lose(1);
+  CHECK(ledger.allows_phase(1, 1));
+  ledger.end_training(2);
+  CHECK(ledger.allows_phase(2, 1));
+  ledger.set_done(0, 9);
+  ledger.begin_phase(7);
+  CHECK(ledger.done(0) == 9);
+  CHECK(ledger.done(1) == 7);
+  ledger.take_back(1);
+  CHECK_FALSE(ledger.allows_phase(1, 2));
+}
+
 // Workers of random speeds read, compute and try to update, in every order that chance makes.
 TEST_CASE("the bound is never exceeded and somebody can always go on") {
   const int workers = GENERATE(1, 2, 3, 5, 9);

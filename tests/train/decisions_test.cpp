@@ -11,7 +11,7 @@ class OtherReplicas : public Strategy {
   Decision others;
   bool leads = true;
   int64_t place_variables() override { return 0; }
-  void begin_phase(const TrainedLayers&) override {}
+  bool begin_phase(int64_t, const TrainedLayers&) override { return true; }
   MetricSums train_step(const Share&, const StepContext&) override { return MetricSums(); }
   MetricSums evaluate(const Share&) override { return MetricSums(); }
   MetricSums sum_over_replicas(MetricSums own) override { return own; }

@@ -38,6 +38,7 @@ class FakeStrategy : public Strategy {
   std::vector<double> evaluation_losses;  // of the first evaluations, before evaluation_loss
   std::optional<double> test_loss;        // of the evaluation of small_job()'s 7 test examples, if it differs
   int64_t forgotten = 0;                  // examples that the sums of an evaluation lack
+  bool stops_at_phase = false;            // another worker has left when a phase is to begin
   int64_t failing_step = 0;               // throws instead
 
   std::vector<int64_t> checks;  // after which step the variables were checked
@@ -48,7 +49,10 @@ class FakeStrategy : public Strategy {
     calls.push_back("place");
     return own_step.value_or(0);
   }
-  void begin_phase(const TrainedLayers&) override { calls.push_back("phase"); }
+  bool begin_phase(int64_t, const TrainedLayers&) override {
+    calls.push_back("phase");
+    return !stops_at_phase;
+  }
   MetricSums train_step(const Share& share, const StepContext& context) override {
     calls.push_back("train");
     const int64_t step = context.step;

@@ -148,6 +148,27 @@ TEST_CASE("each phase of a run has its own learning rate, and a run resumes in a
   }
 }
 
+TEST_CASE("a phase that cannot begin, as another worker has left, ends the run with a checkpoint") {
+  const bool in_epoch = GENERATE(true, false);
+  Training training;
+  divide_into_phases(training.job.runs.back());
+  PhasePlan& second = training.job.runs.back().phases.back();
+  if (!in_epoch) second.first_step = 10;
+  training.strategy.stops_at_phase = true;
+  try {
+    training.run();
+    FAIL("went on");
+  } catch (const Error& error) {
+    CHECK(error.code() == ExitCode::kStopped);
+  }
+  const auto states = saved_in(training.folder / "checkpoints");
+  REQUIRE(states.size() == 1);
+  CHECK(states[0].step == second.first_step);
+  CHECK(states[0].epoch == second.first_step / 5);
+  CHECK(states[0].position == second.first_step % 5 * 4);
+  CHECK(states[0].learning_rate == 0.5);  // of the phase that it has not left
+}
+
 TEST_CASE("a checkpoint says where training stood") {
   Training training({"checkpoint.every_steps=4", "checkpoint.keep=100", "metrics.every_steps=3"});
   training.run();

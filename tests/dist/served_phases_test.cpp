@@ -1,0 +1,118 @@
+// Asynchronous jobs in phases: workers that stop, die and come back.
+#include <csignal>
+
+#include "catch.h"
+#include "checkpoint/retention.h"
+#include "job.h"
+#include "resumable.h"
+
+namespace dtrain {
+namespace {
+
+// 25 steps of each worker an epoch. The border of the phases is within the third one.
+const char* const kServedInPhases = R"(name: served_phases
+strategy: {kind: parameter_server, servers: 2, workers: 1, threads_per_replica: 1, min_shard_kib: 1}
+data: {dataset: synthetic, train_examples: 400, test_examples: 100, shape: [1, 8, 8], classes: 4}
+batch: {per_replica: 16}
+model:
+  kind: layers
+  layers:
+    - {kind: flatten}
+    - {kind: dense, units: 64}
+    - {kind: batch_norm}
+    - {kind: relu}
+    - {kind: dropout, rate: 0.25}
+    - {kind: dense, units: 4}
+train: {optimizer: {kind: adam, learning_rate: 0.003}}
+phases:
+  - {steps: 60, trainable: [dense_1], name: top}
+  - {epochs: 3, schedule: cosine}
+metrics: {every_steps: 5}
+checkpoint: {every_steps: 20, keep: 1000}
+)";
+
+const Job& whole_served() {
+  static const Job job(kServedInPhases);
+  static const Finished run = run_program(job.run());
+  INFO(run.output << run.errors);
+  REQUIRE(run.exit_code == 0);
+  return job;
+}
+
+TEST_CASE(
+    "a worker of parameter servers goes on with the same bits from within each phase and between them") {
+  const Job& whole = whole_served();
+  const auto events = whole.events("phase", "distributed");
+  REQUIRE(events.size() == 2);
+  CHECK(events[0].at("step") == 0);
+  CHECK_FALSE(events[0].contains("feature_bytes"));
+  CHECK(events[1].at("step") == 60);
+  CHECK(whole.event("run_end", "distributed").at("steps") == 135);
+  for (const int step : {40, 60, 80}) {
+    const Job job(kServedInPhases);
+    const auto checkpoint = checkpoints_of(whole) / checkpoint_name(step);
+    INFO(checkpoint);
+    const Finished run = run_program(job.run({"--resume", checkpoint.string()}));
+    INFO(run.output << run.errors);
+    CHECK(run.exit_code == 0);
+    CHECK(result_of(job) == result_of(whole));
+    CHECK(job.events("phase", "distributed").front().at("phase") == (step < 60 ? 1 : 2));
+  }
+}
+
+TEST_CASE("what a phase freezes is not sent to or by parameter servers") {
+  int64_t sent_first = INT64_MAX, sent_second = INT64_MAX;
+  for (const Event& step : whole_served().events("step", "distributed")) {
+    int64_t& sent = step.at("step").get<int64_t>() <= 60 ? sent_first : sent_second;
+    sent = std::min(sent, step.at("bytes_sent").get<int64_t>());
+  }
+  const int64_t frozen = 4 * (64 * 64 + 64 + 2 * 64);
+  CHECK(sent_second - sent_first == frozen);  // a gradient to each server, all of them together
+}
+
+// 1,500 steps of each worker in the first phase, then two epochs of 27.
+const Arguments kThreeWorkers = Job::set({"strategy.workers=3", "phases[0].steps=1500", "batch.per_replica=5",
+                                          "phases[1].epochs=2", "strategy.restart_workers=2"});
+constexpr int64_t kSteps = 1554;
+
+// The steps and the updates of a job of three workers that all live in the end.
+void check_all_made(const Job& job) {
+  const Event end = job.event("run_end", "distributed");
+  CHECK(end.at("status") == "completed");
+  for (const Event& worker : end.at("workers")) {
+    CHECK_FALSE(worker.contains("lost"));
+    CHECK(worker.at("updates") == kSteps);
+  }
+}
+
+TEST_CASE("a worker that is killed in a phase does the rest of it before the others begin the next one") {
+  const Job job(kServedInPhases);
+  Program program(job.run(kThreeWorkers));
+  job.wait_for_step();
+  ::kill(job.wait_for_replica(2).process, SIGKILL);
+  const Finished run = program.wait(60);
+  INFO(run.output << run.errors);
+  CHECK(run.exit_code == 0);
+  check_all_made(job);
+  CHECK(job.is_gone(0));
+}
+
+TEST_CASE("a job of several workers is stopped in a phase and goes on") {
+  const int worker = GENERATE(-1, 0, 2);  // -1: the supervisor
+  const Job job(kServedInPhases);
+  Program program(job.run(kThreeWorkers));
+  job.wait_for_step();
+  ::kill(worker < 0 ? program.process() : job.wait_for_replica(worker).process, SIGTERM);
+  const Finished stopped = program.wait(30);
+  INFO(stopped.output << stopped.errors);
+  CHECK(stopped.exit_code == 75);
+  CHECK(job.is_gone());
+  const Finished resumed = run_program({"run", "--resume", job.run_folder().string()});
+  INFO(resumed.output << resumed.errors);
+  REQUIRE(resumed.exit_code == 0);
+  CHECK(job.events("phase", "distributed").back().at("phase") == 2);
+  CHECK(job.event("run_end", "distributed").at("steps") == kSteps);
+}
+
+}  // namespace
+}  // namespace dtrain
