@@ -155,7 +155,19 @@ void RunReporter::on_run_start(int64_t step) {
   }
 }
 
+// The run's figures are those of its last phase: steps that train different layers have no common median.
+void RunReporter::begin_figures(int64_t step, const PhasePlan& phase) {
+  phase_ = &phase - run_.phases.data() + 1;
+  epoch_is_mixed_ = step % run_.steps_per_epoch != 0;
+  run_timer_ = StepTimer(job_.spec.metrics.skip_steps);
+  timed_steps_ = 0;
+  phases_ = MeanPhases();
+  run_sent_ = SentSteps();
+  epoch_seconds_.clear();
+}
+
 void RunReporter::on_phase(int64_t step, const PhasePlan& phase, double seconds) {
+  if (run_.phases.size() > 1 && !run_.is_asynchronous()) begin_figures(step, phase);
   auto event = begin_event<PhaseEvent>(run_.name());
   event.phase = &phase - run_.phases.data() + 1;
   event.phases = std::ssize(run_.phases);
@@ -187,9 +199,8 @@ void RunReporter::on_step(int64_t epoch, int64_t step, const PhaseTimes& seconds
   for (SentSteps* sent : {&window_sent_, &epoch_sent_, &run_sent_}) sent->add(traffic_so_far_ - before);
   run_timer_.add(seconds.total(), examples);
   epoch_steps_.add(seconds.total(), examples);
-  if (step == job_.spec.metrics.skip_steps + 1) {  // as in run_timer_: the steps so far were warm-up
-    phases_ = MeanPhases();
-  }
+  // As in run_timer_: the steps before were warm-up.
+  if (++timed_steps_ == job_.spec.metrics.skip_steps + 1) phases_ = MeanPhases();
   phases_.add(seconds);
   epoch_phases_.add(seconds);
   const double now = steady_seconds();
@@ -220,7 +231,7 @@ void RunReporter::on_window(int64_t epoch, int64_t step, double learning_rate, c
 
 void RunReporter::on_epoch(int64_t epoch, int64_t steps, double seconds, double learning_rate,
                            const MetricSums& sums) {
-  epoch_seconds_.push_back(seconds);
+  if (!std::exchange(epoch_is_mixed_, false)) epoch_seconds_.push_back(seconds);
   last_loss_ = sums.loss();
   auto line = begin_event<EpochEvent>(run_.name());
   line.epoch = epoch;
@@ -303,6 +314,7 @@ void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<
   end.epochs = epochs;
   end.steps = steps;
   end.seconds = steady_seconds() - started_;
+  end.phase = phase_;
   end.seconds_per_epoch = median(epoch_seconds_);
   end.speed = speed_of(rate);
   if (workers) add_workers(end, *workers);

@@ -71,6 +71,7 @@ class RunReporter {
   const RunPlan& run_;
   EventSink& sink_;
   const Accelerator* accelerator_;
+  void begin_figures(int64_t step, const PhasePlan& phase);
   DeviceUse device_use() const;
   void report_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums);
   // The rates of `timed`; where replicas work on their own, by what all of them did: `examples` in `seconds`.
@@ -87,6 +88,9 @@ class RunReporter {
   std::optional<double> last_loss_;   // of the last epoch
   bool resumed_ = false;
   StepTimer run_timer_;
+  int64_t timed_steps_ = 0;       // that it was given
+  bool epoch_is_mixed_ = false;   // a phase began within it
+  std::optional<int64_t> phase_;  // number of the phase, from 1; nullopt: there is one only
   SampledSteps epoch_steps_;
   MeanPhases phases_;  // of the steps that rates count
   MeanPhases epoch_phases_;

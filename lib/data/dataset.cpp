@@ -223,7 +223,7 @@ std::string describe_place(const fs::path& place) {
   const fs::file_status status = fs::status(place, code);
   const char* what = !fs::exists(status)        ? "no such folder"
                      : fs::is_directory(status) ? "none of its files"
-                                                : "not a folder";
+                                                : "not a folder; an archive must be unpacked";
   return fmt::format("{} ({})", printable(place.string(), 1000), what);
 }
 
@@ -247,13 +247,18 @@ bool has_wrong_path(const DataSpec& spec) {
   return spec.path && entry.find && fs::status(*spec.path, code).type() == fs::file_type::not_found;
 }
 
+// Nor is a folder that holds something else replaced.
+bool may_fall_back(const DataSpec& spec) {
+  return spec.fallback && (!spec.path || entry_named(spec.dataset).divides_itself);
+}
+
 // With the training examples not yet split.
 std::optional<DatasetInfo> search(const DataSpec& spec, std::vector<std::string>& looked_in) {
   const Entry& requested = entry_named(spec.dataset);
   const auto places = spec.path ? std::vector<fs::path>{*spec.path} : usual_places(requested);
   if (has_wrong_path(spec)) return std::nullopt;
   auto info = look_for(requested, places, spec, looked_in);
-  if (!info && spec.fallback) {
+  if (!info && may_fall_back(spec)) {
     const Entry& fallback = entry_named(*spec.fallback);
     info = look_for(fallback, usual_places(fallback), spec, looked_in);
   }
@@ -274,7 +279,7 @@ std::optional<DatasetInfo> search(const DataSpec& spec, std::vector<std::string>
   const char* root = std::getenv("DTRAIN_DATA");
   std::string message =
       fmt::format("dataset {}{} was not found; looked in:", spec.dataset,
-                  spec.fallback ? fmt::format(" (or its fallback {})", *spec.fallback) : "");
+                  may_fall_back(spec) ? fmt::format(" (or its fallback {})", *spec.fallback) : "");
   for (const std::string& place : looked_in) message += "\n  " + place;
   if (!root || !*root) message += "\n  ($DTRAIN_DATA is not set)";
   message +=

@@ -249,8 +249,9 @@ void Console::on_run_end(const RunEndEvent& event) {
   text = coloured(failed ? kRed : kBold, text) + "\n";
   if (event.speed.examples_per_second) {
     const int64_t skipped = event.skipped_steps.value_or(0);
-    text += fmt::format("  {} examples/s, {} ms a step (medians{})\n",
+    text += fmt::format("  {} examples/s, {} ms a step (medians{}{})\n",
                         show_rate(event.speed.examples_per_second), show_milliseconds(event.speed.step_ms),
+                        event.phase ? fmt::format(" of phase {}", *event.phase) : "",
                         skipped > 0 ? " without the first " + show_counted(skipped, "step") : "");
   }
   if (event.traffic.bytes_sent) {

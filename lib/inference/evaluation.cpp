@@ -76,7 +76,7 @@ std::shared_ptr<Model> trained_model(const JobPlan& job, const NamedTensors& var
 
 at::Tensor finite_outputs(const JobSpec& job, Model& model, const at::Tensor& inputs) {
   at::Tensor outputs =
-      evaluated_outputs(*make_objective(job.train), job.evaluate.flip, inputs,
+      evaluated_outputs(*make_objective(job.train), job.evaluate, inputs,
                         [&](const at::Tensor& some) { return model.forward(some).to(at::kDouble); });
   if (at::isfinite(outputs).all().item<bool>()) return outputs;
   std::string why = "they are too large for an example";

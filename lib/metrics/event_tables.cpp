@@ -318,6 +318,10 @@ const EventTable<RunEndEvent>& RunEndEvent::table() {
        {"epochs", &E::epochs, "", "how much was trained"},
        {"steps", &E::steps, "steps", "likewise"},
        {"seconds", &E::seconds, "s", "how long it took, evaluations included"},
+       {"phase", &E::phase, "",
+        "the number of the last phase, from 1, which `seconds_per_epoch`, `examples_per_second`, `step_ms`, "
+        "`bytes_sent`, `bytes_received`, `skipped_steps` and `phases_ms` are of",
+        "with several `phases`, and not with `parameter_server`, where they are of the whole run"},
        {"seconds_per_epoch", &E::seconds_per_epoch, "s", "a median", "when there was an epoch"},
        {"", &E::speed, "", ""},
        {"staleness", &E::staleness, "updates", "see below", "with `parameter_server`"},

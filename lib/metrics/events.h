@@ -301,6 +301,7 @@ struct RunEndEvent : EventHead {
   std::optional<int64_t> epochs;
   std::optional<int64_t> steps;
   std::optional<double> seconds;
+  std::optional<int64_t> phase;
   std::optional<double> seconds_per_epoch;
   StepSpeed speed;
   std::optional<StalenessSummary> staleness;

@@ -217,7 +217,8 @@ void ParameterService::begin(Session& session, int64_t phase) {
     changed_.notify_all();
     wait_for_others(
         lock, session, [&] { return phase_has_begun(phase) || stopping_; },
-        [&](int worker) { return !ledger_.allows_phase(worker, phase); });
+        // However long worker 0, which evaluates and saves before it comes, is silent.
+        [&](int worker) { return worker != 0 && !ledger_.allows_phase(worker, phase); });
     require_present(session.worker);
     header.phase = static_cast<int32_t>(phase_);
     header.steps = ledger_.done(session.worker);
@@ -227,7 +228,9 @@ void ParameterService::begin(Session& session, int64_t phase) {
   changed_.notify_all();
   send(session, header);
   session.channel->send(values);
-  if (header.phase == phase) session.message = Message(elements, values.scalar_type());
+  const at::ScalarType dtype = values.scalar_type();
+  values.reset();  // before there is a message of this size
+  if (header.phase == phase) session.message = Message(elements, dtype);
 }
 
 // Begins the phase when every worker has come to it. Once the job is to stop none begins any more, so that no
@@ -265,6 +268,7 @@ void ParameterService::update(Session& session, const RequestHeader& request) {
   AnswerHeader done;
   {
     std::unique_lock lock(mutex_);
+    require_present(session.worker);
     const bool is_new = !ledger_.was_made(session.worker, request.sequence);
     if (is_new) {
       wait_for_others(
@@ -364,6 +368,7 @@ void ParameterService::restore(Session& session, const RequestHeader& request) {
     values_.restore(values, state.memories, request.sequence);
     for (int worker = 0; worker < options_.workers; ++worker)
       ledger_.set_done(worker, state.steps[worker].item<int64_t>());
+    ledger_.begin_phase(options_.phases[static_cast<size_t>(phase_)].first_step);
     restored_ = true;
   }
   changed_.notify_all();

@@ -46,8 +46,8 @@ struct ServiceOptions {
   std::chrono::milliseconds timeout{60000};
   // Called when a worker is lost, with the reason. Called from the worker's thread.
   std::function<void(int worker, const std::string& reason)> on_lost = [](int, const std::string&) {};
-  // How often a lost worker may come back. While it may, worker 0 also waits for it at the end, for up to
-  // `timeout` after it was lost.
+  // How often a lost worker may come back. While it may, a phase and worker 0's end also wait for it, for up
+  // to `timeout` after it was lost.
   int returns = 0;
   // Whether a new process of a lost worker has started. If so, Connect is called for it.
   std::function<bool(int worker)> has_returned = [](int) { return false; };

@@ -15,7 +15,7 @@ enum class Request : int64_t {
   kJoin,         // the first request; gives the number of elements that the worker expects the server to hold
   kAwait,        // answered once a kRestore was received
   kBegin,        // begins a phase, answered once every worker asks for it; all values follow the answer
-  kRead,         // asks for the variables; with `computes`, an update computed from them will follow
+  kRead,         // asks for the trained variables; with `computes`, an update computed from them will follow
   kUpdate,       // sends a gradient; the answer may have the variables for the next one
   kSkip,         // a step without an update
   kCollect,      // asks for all values, then the ServerState and the Growth
@@ -61,7 +61,8 @@ struct AnswerHeader {
 // costs gloo a handshake and several thread switches.
 class Message {
  public:
-  // Before a phase has begun, messages have no elements: the two sides may not agree on the number yet.
+  // Before a server has begun the phase that a worker asks for, their messages have no elements: the two may
+  // not agree on the number yet.
   explicit Message(int64_t elements = 0, at::ScalarType dtype = at::kFloat);
   at::Tensor& values() { return values_; }  // [elements]
 

@@ -161,6 +161,7 @@ void UpdateLedger::lose(int worker) {
 void UpdateLedger::take_back(int worker) {
   if (!is_lost(worker)) return;
   of(worker).record.lost = false;
+  of(worker).phase = 0;  // it says anew which one it has reached
   ++of(worker).record.returns;
 }
 

@@ -184,11 +184,14 @@ void check_sampling(LoadedSpec& loaded, const DatasetInfo& data) {
 
 bool are_pictures(const DatasetInfo& data) { return data.has_pixels && data.image_shape.size() == 3; }
 
-void check_flip(LoadedSpec& loaded, const DatasetInfo& data) {
-  if (!loaded.spec.evaluate.flip || are_pictures(data)) return;
-  loaded.problems.push_back(loaded.problem_at(
-      "evaluate.flip",
-      fmt::format("flips pictures, and the examples of {} are numbers; leave it out", data.name)));
+void check_views(LoadedSpec& loaded, const DatasetInfo& data) {
+  if (are_pictures(data)) return;
+  const auto add = [&](const char* path, const char* does) {
+    loaded.problems.push_back(loaded.problem_at(
+        path, fmt::format("{} pictures, and the examples of {} are numbers; leave it out", does, data.name)));
+  };
+  if (loaded.spec.evaluate.flip) add("evaluate.flip", "flips");
+  if (loaded.spec.evaluate.zoom < 1) add("evaluate.zoom", "scales");
 }
 
 // Checks that the operations of data.augment can be done to the examples.
@@ -381,7 +384,7 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
   plan.spec.train.loss.class_weights = resolve_class_weights(loaded, data);
   check_sampling(loaded, data);
   check_augment(loaded, data);
-  check_flip(loaded, data);
+  check_views(loaded, data);
   plan.model = resolve_model(loaded, data);
   check_phases(loaded, plan.model);
   plan.bytes_per_parameter = bytes_per_parameter(plan.spec.model);

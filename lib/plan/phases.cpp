@@ -94,6 +94,8 @@ std::string reason_not_to_keep(const JobSpec& spec, const PhaseSpec& phase, int6
   if (phase.cache_features == "none") return "cache_features: none";
   if (!strategy_traits(spec.strategy.kind).is_synchronous)
     return "workers of parameter servers do not wait for each other to compute them";
+  if (spec.evaluate.flip || spec.evaluate.zoom < 1)
+    return "evaluate.flip and evaluate.zoom show other views of the pictures";
   if (!spec.data.augment.empty()) return "data.augment changes the pictures in every epoch";
   if (spec.train.precision != "float32") return "train.precision: " + spec.train.precision;
   const std::vector<std::string>& devices = spec.strategy.devices;

@@ -406,7 +406,12 @@ const Fields<JobSpec>& job_fields() {
           .bounds = between(1, 1e6)),
       JOB(evaluate.flip,
           .doc = "evaluations and predictions average what the model says of a picture and of its mirror "
-          "image ([flips](evaluation.md#flips)); it takes twice the time"),
+          "image ([views](evaluation.md#views-of-a-picture)); it takes twice the time"),
+      JOB(evaluate.zoom,
+          .doc = "they average what the model says of a picture and of its middle, this part of its width and "
+          "height, scaled up to the whole ([views](evaluation.md#views-of-a-picture)); it takes twice the time; "
+          "1: not at all",
+          .bounds = between(0.1, 1)),
 
       JOB(checkpoint.every_epochs, .doc = "epochs between checkpoints; give at most one of the three",
           .unit = "epochs", .bounds = between(1, 1e6), .word = "none", .common = true),

@@ -259,6 +259,7 @@ struct EvaluateSpec {
   int64_t every_epochs = 1;
   int64_t batch_per_replica = 256;
   bool flip = false;  // of pictures
+  double zoom = 1;    // of pictures; 1: not at all
 };
 
 struct BestCheckpointSpec {

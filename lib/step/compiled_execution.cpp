@@ -62,7 +62,7 @@ class CompiledExecution : public StepExecution {
       std::unique_ptr<Program>& program = evaluations_[batch.size()];
       if (!program) program = std::make_unique<Program>(parts_.model, batch.size());
       const at::Tensor outputs =
-          evaluated_outputs(parts_.objective, parts_.flip, batch.inputs, [&](const at::Tensor& inputs) {
+          evaluated_outputs(parts_.objective, parts_.evaluate, batch.inputs, [&](const at::Tensor& inputs) {
             return program->forward(inputs.contiguous()).clone();  // its memory is that of the next pass
           });
       sums.add_evaluated(parts_.objective, outputs, batch.targets);

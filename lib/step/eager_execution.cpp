@@ -45,7 +45,7 @@ class EagerExecution : public StepExecution {
     for (const MicroBatch& micro_batch : share.micro_batches) {
       const Batch batch = micro_batch.assemble();
       const at::Tensor outputs =
-          evaluated_outputs(parts_.objective, parts_.flip, batch.inputs,
+          evaluated_outputs(parts_.objective, parts_.evaluate, batch.inputs,
                             [this](const at::Tensor& inputs) { return parts_.model.forward(inputs); });
       sums.add_evaluated(parts_.objective, outputs, batch.targets);
     }

@@ -23,7 +23,7 @@ struct StepParts {
   const Objective& objective;
   LossScale* loss_scale = nullptr;  // may be null
   bool on_processor = true;         // the variables are not in the memory of a device
-  bool flip = false;                // evaluate.flip
+  EvaluateSpec evaluate = {};
 };
 
 class StepExecution {

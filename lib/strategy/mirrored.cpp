@@ -27,7 +27,7 @@ class Mirrored : public Strategy {
         observers_(std::move(parts.observers)),
         check_every_(parts.check_every),
         on_processor_(parts.accelerator == nullptr),
-        flip_(parts.flip),
+        evaluate_(parts.evaluate),
         device_(parts.accelerator ? parts.accelerator->device() : at::Device(at::kCPU)),
         recorder_(parts.record_steps && !loss_scale_ ? parts.accelerator : nullptr),
         pacer_(device_, parts.timeout),
@@ -165,8 +165,8 @@ class Mirrored : public Strategy {
   }
 
   StepParts step_parts() {
-    return {*model_,     *group_,           *reducer_,     *clock_, train_,
-            *objective_, loss_scale_.get(), on_processor_, flip_};
+    return {*model_,     *group_,           *reducer_,     *clock_,  train_,
+            *objective_, loss_scale_.get(), on_processor_, evaluate_};
   }
 
   MetricSums make_step(const Share& share, const std::vector<GradientLook>& looks) {
@@ -235,7 +235,7 @@ class Mirrored : public Strategy {
   std::vector<GradientObserver> observers_;
   std::optional<int64_t> check_every_;
   bool on_processor_;
-  bool flip_;  // evaluate.flip
+  EvaluateSpec evaluate_;
   at::Device device_;
   StepRecorder recorder_;
   StepPacer pacer_;

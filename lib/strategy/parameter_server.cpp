@@ -150,7 +150,7 @@ class ParameterServer : public Strategy {
         workers_(parts.servers.workers),
         phase_(parts.servers.phase),
         on_wait_(std::move(parts.servers.on_wait)),
-        flip_(parts.flip),
+        evaluate_(parts.evaluate),
         reducer_options_(parts.reducer) {
     prepare_steps();
     auto& channels = parts.servers.channels;
@@ -171,7 +171,7 @@ class ParameterServer : public Strategy {
     phase_ = static_cast<int32_t>(number);
     model_->train_layers(layers);
     prepare_steps();
-    carry_trained();
+    for (ServerLink& server : servers_) server.carry(trained_part_of(server));
     return true;
   }
 
@@ -289,7 +289,9 @@ class ParameterServer : public Strategy {
     for (const AnswerHeader& answer : answers) {
       if (answer.phase == latest) steps_ = std::min(steps_, answer.steps);
     }
-    if (latest == phase_) carry_trained();
+    for (size_t i = 0; i < servers_.size(); ++i) {
+      if (answers[i].phase == phase_) servers_[i].carry(trained_part_of(servers_[i]));
+    }
     return steps_;
   }
 
@@ -317,17 +319,13 @@ class ParameterServer : public Strategy {
             .clock = *clock_,
             .train = train_,
             .objective = *objective_,
-            .flip = flip_};
+            .evaluate = evaluate_};
   }
 
   ServerPart trained_part_of(const ServerLink& server) const {
     std::vector<bool> trained;
     for (const at::Tensor& parameter : model_->parameters()) trained.push_back(parameter.requires_grad());
     return trained_part(server.part(), trained);
-  }
-
-  void carry_trained() {
-    for (ServerLink& server : servers_) server.carry(trained_part_of(server));
   }
 
   // An optimizer over whole parameters, so that its memories have the shapes in a checkpoint. Their contents
@@ -443,7 +441,7 @@ class ParameterServer : public Strategy {
   int workers_;
   int32_t phase_;
   std::function<void()> on_wait_;
-  bool flip_;  // evaluate.flip
+  EvaluateSpec evaluate_;
   ReducerOptions reducer_options_;
   std::unique_ptr<GradientReducer> reducer_;  // refers to the group and the clock: destroyed before them
   std::unique_ptr<StepExecution> execution_;

@@ -133,7 +133,7 @@ struct StrategyParts {
   std::chrono::milliseconds timeout = std::chrono::minutes(1);
   std::shared_ptr<PhaseClock> clock = std::make_shared<PhaseClock>();
   std::optional<int64_t> check_every = {};  // steps between calls of check_variables()
-  bool flip = false;                        // evaluate.flip
+  EvaluateSpec evaluate = {};
 };
 
 // Makes the strategy `kind`. Throws Error(kBug) for a name that is not in strategy_names(): specs are checked

@@ -41,7 +41,7 @@ class Tpu : public Strategy {
         clock_(std::move(parts.clock)),
         train_(std::move(parts.train)),
         objective_(make_objective(train_)),
-        flip_(parts.flip),
+        evaluate_(parts.evaluate),
         programs_(std::move(parts.programs)),
         runner_(program_module().open(programs_.plugin)),
         devices_(static_cast<size_t>(programs_.form.devices)) {
@@ -103,7 +103,7 @@ class Tpu : public Strategy {
     for (const MicroBatch& micro_batch : share.micro_batches) {
       const Batch& batch = micro_batch.stored();
       const at::Tensor outputs = evaluated_outputs(
-          *objective_, flip_, batch.inputs, [this](const at::Tensor& inputs) { return forward(inputs); });
+          *objective_, evaluate_, batch.inputs, [this](const at::Tensor& inputs) { return forward(inputs); });
       sums.add_evaluated(*objective_, outputs, batch.targets);
     }
     return sums;
@@ -361,7 +361,7 @@ class Tpu : public Strategy {
   std::shared_ptr<PhaseClock> clock_;
   TrainSpec train_;
   std::unique_ptr<Objective> objective_;
-  bool flip_;  // evaluate.flip
+  EvaluateSpec evaluate_;
   ProgramParts programs_;
   std::shared_ptr<ProgramRunner> runner_;
   std::unique_ptr<GradientReducer> reducer_;  // names the parts of the optimizer; sums nothing

@@ -65,7 +65,7 @@ StrategyParts strategy_parts(const JobPlan& job, std::unique_ptr<ProcessGroup> g
   parts.timeout = to_milliseconds(job.spec.strategy.timeout_seconds);
   if (parts.train.precision == "fp16_mixed") parts.loss_scale = std::make_shared<LossScale>();
   parts.check_every = job.spec.checks.every_steps;
-  parts.flip = job.spec.evaluate.flip;
+  parts.evaluate = job.spec.evaluate;
   parts.group = std::move(group);
   parts.clock = std::move(clock);
   parts.reducer.bucket_bytes = static_cast<int64_t>(job.spec.strategy.bucket_megabytes * (1 << 20));

@@ -122,13 +122,17 @@ TEST_CASE("a missing dataset is replaced by the fallback, which is told") {
   CHECK(info.is_fallback());
   CHECK(describe_dataset(spec).name == "fashion_mnist");
 
-  SECTION("a path is for the requested dataset alone") {
+  SECTION("a path to something else is a slip, which no fallback hides") {
     write_dataset("datasets/mnist", 20);
     fs::create_directory("elsewhere");
-    spec.path = "elsewhere";
-    CHECK(find_dataset(spec).name == "fashion_mnist");
-    spec.fallback.reset();
-    CHECK_THAT(error_of([&] { find_dataset(spec); }), ContainsSubstring("elsewhere (none of its files)"));
+    write_file("mnist.tar.xz", "an archive");
+    for (const char* path : {"elsewhere", "mnist.tar.xz"}) {
+      spec.path = path;
+      CHECK_THAT(error_of([&] { find_dataset(spec); }),
+                 ContainsSubstring("dataset mnist was not found; looked in:"));
+    }
+    CHECK_THAT(error_of([&] { find_dataset(spec); }),
+               ContainsSubstring("mnist.tar.xz (not a folder; an archive must be unpacked)"));
   }
   SECTION("a path that is not there is a slip, which no fallback hides") {
     spec.path = "elsewhre";
@@ -168,7 +172,7 @@ TEST_CASE("a dataset that is nowhere is an error that lists where it was looked 
   CHECK_THAT(message, ContainsSubstring("data.path"));
   CHECK_THAT(error_of([&] { load_dataset(spec, 0); }), ContainsSubstring("was not found"));
   spec.path = "file";
-  CHECK_THAT(error_of([&] { find_dataset(spec); }), ContainsSubstring("file (not a folder)"));
+  CHECK_THAT(error_of([&] { find_dataset(spec); }), ContainsSubstring("file (not a folder; an archive must"));
   {
     const Environment unset("DTRAIN_DATA", nullptr);
     CHECK_THAT(error_of([&] { find_dataset(spec); }), ContainsSubstring("$DTRAIN_DATA is not set"));

@@ -70,6 +70,20 @@ TEST_CASE("what a phase freezes is not sent to or by parameter servers") {
   CHECK(sent_second - sent_first == frozen);  // a gradient to each server, all of them together
 }
 
+TEST_CASE("servers that have nothing to train, or nothing at all, serve phases") {
+  const Arguments many = Job::set({"strategy.servers=8", "strategy.min_shard_kib=1024"});
+  const Job job(kServedInPhases);
+  const Finished run = run_program(job.run(many));
+  INFO(run.output << run.errors);
+  REQUIRE(run.exit_code == 0);
+  const double loss = whole_served().event("run_end", "distributed").at("loss");
+  CHECK(job.event("run_end", "distributed").at("loss").get<double>() == Approx(loss).epsilon(1e-4));
+  const Job rest(kServedInPhases);
+  const auto checkpoint = checkpoints_of(job) / checkpoint_name(40);
+  REQUIRE(run_program(rest.run(many + Arguments{"--resume", checkpoint.string()})).exit_code == 0);
+  CHECK(result_of(rest) == result_of(job));
+}
+
 // 1,500 steps of each worker in the first phase, then two epochs of 27.
 const Arguments kThreeWorkers = Job::set({"strategy.workers=3", "phases[0].steps=1500", "batch.per_replica=5",
                                           "phases[1].epochs=2", "strategy.restart_workers=2"});

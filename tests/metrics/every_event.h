@@ -245,6 +245,7 @@ inline RunEndEvent run_end() {
   event.epochs = 2;
   event.steps = 938;
   event.seconds = 2.25;
+  event.phase = 2;
   event.seconds_per_epoch = 0.96;
   event.speed = {64000.0, 2.0};
   event.staleness = StalenessSummary{NamedCounts{{"0", 120}, {"64-127", 1}}, 1.25, 70};
@@ -262,9 +263,10 @@ inline RunEndEvent run_end() {
 }
 inline constexpr const char* kRunEnd =
     R"({"event":"run_end","time":"2026-01-31T12:00:00.000Z","run":"distributed","status":"completed",)"
-    R"("exit_code":0,"error":"none","epochs":2,"steps":938,"seconds":2.25,"seconds_per_epoch":0.96,)"
-    R"("examples_per_second":64000.0,"step_ms":2.0,"staleness":{"updates":{"0":120,"64-127":1},"mean":1.25,)"
-    R"("maximum":70},"workers":[{"updates":100,"examples":400,"updates_per_second":50.5,"straggler":true,)"
+    R"("exit_code":0,"error":"none","epochs":2,"steps":938,"seconds":2.25,"phase":2,)"
+    R"("seconds_per_epoch":0.96,"examples_per_second":64000.0,"step_ms":2.0,)"
+    R"("staleness":{"updates":{"0":120,"64-127":1},"mean":1.25,"maximum":70},)"
+    R"("workers":[{"updates":100,"examples":400,"updates_per_second":50.5,"straggler":true,)"
     R"("lost":true,"returns":2},{"updates":1,"examples":4,"updates_per_second":0.0}],"bytes_sent":1000,)"
     R"("bytes_received":2000,"device_memory_bytes":5,"device_memory_total_bytes":10,)"
     R"("device_utilisation":0.5,"skipped_steps":10,"skipped_updates":3,"phases_ms":{"data_wait":0.5,)"

@@ -152,7 +152,7 @@ TEST_CASE("a compiled step that is not finite has a loss that is not") {
   CHECK_FALSE(std::isfinite(diverged.losses.back()));
 }
 
-TEST_CASE("evaluations that flip average the probabilities of the pictures and their mirror images") {
+TEST_CASE("evaluations that flip and zoom average the probabilities of all views of the pictures") {
   const AsInReplica as_in_replica;
   JobSpec spec = with_batch(compiled_spec(), 12);
   spec.train.step = GENERATE("compiled", "eager");
@@ -161,6 +161,7 @@ TEST_CASE("evaluations that flip average the probabilities of the pictures and t
   const Dataset dataset = load_dataset(spec.data, 1);
   const auto plain = train_with_threads(spec, dataset, 2, 10);
   spec.evaluate.flip = true;
+  spec.evaluate.zoom = 0.7;
   const auto flipped = train_with_threads(spec, dataset, 2, 10);
 
   const at::NoGradGuard no_grad;
@@ -170,8 +171,11 @@ TEST_CASE("evaluations that flip average the probabilities of the pictures and t
   model->eval();
   const LabelledImages& examples = images_of(*dataset.test);
   const at::Tensor pictures = examples.images.to(at::kFloat) / 255;
-  const at::Tensor mean =
-      (model->forward(pictures).softmax(1) + model->forward(pictures.flip({3})).softmax(1)) / 2;
+  // 70 % of 8 pixels are 5.6, so 6; there is one more pixel on every side.
+  const at::Tensor middle = at::upsample_bilinear2d(pictures.slice(2, 1, 7).slice(3, 1, 7), {8, 8}, false);
+  at::Tensor mean = at::zeros({pictures.size(0), 5});
+  for (const at::Tensor& view : {pictures, pictures.flip({3}), middle, middle.flip({3})})
+    mean += model->forward(view).softmax(1) / 4;
   const at::Tensor labels = examples.labels.unsqueeze(1);
   CHECK(flipped.evaluation_loss == Approx(-mean.log().gather(1, labels).mean().item<double>()).epsilon(1e-5));
   CHECK(find_metric(flipped.evaluation_metrics, "accuracy").value() ==

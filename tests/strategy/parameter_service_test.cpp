@@ -63,7 +63,7 @@ class HandWorker {
   at::Tensor all_;
   Message message_;
   AnswerHeader placed_;
-  int waits_ = 0;
+  std::atomic<int> waits_ = 0;
 };
 
 struct HandJob {
@@ -411,6 +411,20 @@ TEST_CASE("a phase does not wait for workers that are lost, and one that comes b
   first.leave();
   job.servers.join();
   CHECK(job.servers.failure(0).empty());
+}
+
+TEST_CASE("a phase waits for worker 0 however long it evaluates") {
+  const auto [first_trained, second_trained] = trained_in_two_phases();
+  HandJob job(options_of(2, milliseconds(100)), kTwoPhases);
+  HandWorker first(job.servers, 0, job.elements, first_trained);
+  HandWorker second(job.servers, 1, job.elements, first_trained);
+  std::thread waiting([&, trained = second_trained] { CHECK(second.begin(1, trained).phase == 1); });
+  while (second.waits() < 10) std::this_thread::yield();  // each a quarter of the timeout
+  CHECK(first.begin(1, second_trained).phase == 1);
+  waiting.join();
+  CHECK(second.waits() > 0);
+  second.leave();
+  first.leave();
 }
 
 TEST_CASE("no phase begins once a worker has left because the job is to stop") {

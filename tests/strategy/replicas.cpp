@@ -31,7 +31,7 @@ std::unique_ptr<Strategy> build(const JobSpec& spec, const Dataset& dataset,
       build_model(plan, dtype_from_name(spec.model.dtype), static_cast<uint64_t>(spec.seed + group->rank()));
   parts.model->train_layers(layers);
   parts.train = spec.train;
-  parts.flip = spec.evaluate.flip;
+  parts.evaluate = spec.evaluate;
   if (spec.train.precision == "fp16_mixed") parts.loss_scale = std::make_shared<LossScale>();
   parts.group = std::move(group);
   parts.reducer.bucket_bytes = 1024;  // several buckets even for a small model

@@ -133,6 +133,9 @@ TEST_CASE("a phase waits for those that train, and no update from before it is s
   CHECK(ledger.done(1) == 7);
   ledger.take_back(1);
   CHECK_FALSE(ledger.allows_phase(1, 2));
+  ledger.lose(0);  // while it waited for the phase
+  ledger.take_back(0);
+  CHECK_FALSE(ledger.allows_phase(0, 1));
 }
 
 // Workers of random speeds read, compute and try to update, in every order that chance makes.

@@ -96,13 +96,14 @@ TEST_CASE("operations that cannot be done to the examples are problems of the sp
              ContainsSubstring("data.augment[1].kind: cutmix mixes the classes of two pictures"));
 }
 
-TEST_CASE("only pictures have mirror images to evaluate") {
-  const std::string flip = "batch: {per_replica: 8}\nevaluate: {flip: true}\n";
+TEST_CASE("only pictures have mirror images and a middle to evaluate") {
+  const std::string flip = "batch: {per_replica: 8}\nevaluate: {flip: true, zoom: 0.7}\n";
   CHECK(problems_in(flip, std::nullopt, mnist()).empty());
   DatasetInfo numbers = mnist();
   numbers.has_pixels = false;
   CHECK_THAT(problems_in(flip, std::nullopt, numbers),
-             ContainsSubstring("evaluate.flip: flips pictures, and the examples of mnist are numbers"));
+             ContainsSubstring("evaluate.flip: flips pictures, and the examples of mnist are numbers") &&
+                 ContainsSubstring("evaluate.zoom: scales pictures, and"));
 }
 
 TEST_CASE("data is not looked for when the spec has problems of its own") {

@@ -74,11 +74,13 @@ TEST_CASE("features are kept up to what is trained, drawn, or used past it") {
   CHECK(crossed.runs.back().phases[0].features.layers == 3);
 }
 
-TEST_CASE("augmented pictures and 16 bits have no features to keep") {
+TEST_CASE("augmented pictures, other views of them and 16 bits have no features to keep") {
   const auto reason = [](const std::string& more) {
     return with_phases("  - {epochs: 1, trainable: head}\n" + more).runs.back().phases[0].features.reason;
   };
   CHECK_THAT(reason("data: {augment: [flip]}\n"), ContainsSubstring("data.augment"));
+  CHECK_THAT(reason("evaluate: {flip: true}\n"), ContainsSubstring("evaluate.flip"));
+  CHECK_THAT(reason("evaluate: {zoom: 0.7}\n"), ContainsSubstring("evaluate.zoom"));
   CHECK_THAT(reason("train: {precision: bf16_mixed}\n"), ContainsSubstring("train.precision: bf16_mixed"));
 }
 
