@@ -51,8 +51,8 @@ JobPlan job_of_checkpoint(const std::filesystem::path& checkpoint, const Overrid
 std::shared_ptr<Model> trained_model(const JobPlan& job, const NamedTensors& variables);
 
 // The outputs of the job's model for inputs [n, ...], as float64 [n, classes], or [n, numbers to predict];
-// with evaluate.flip and zoom as evaluated_outputs() says. Throws Error(kCheckpoint) if one of the outputs is not
-// finite: such a model cannot be used.
+// with evaluate.flip and zoom as evaluated_outputs() says. Throws Error(kCheckpoint) if one of the outputs is
+// not finite: such a model cannot be used.
 at::Tensor finite_outputs(const JobSpec& job, Model& model, const at::Tensor& inputs);
 
 // The probabilities of the classes, [n, classes], by their logits: [n, classes], or of two classes [n, 1].
