@@ -1,5 +1,4 @@
 // The tables of the fields of layers, of operations on pictures and of phases.
-#include "kinds/objectives.h"
 #include "spec/field_table.h"
 #include "spec/fields.h"
 
@@ -10,7 +9,6 @@ const Choices kPaddings{"padding", {"valid", "same", "symmetric"}};
 const Choices kDirections{"direction", {"horizontal", "vertical"}};
 const Choices kPaddingModes{"mode", {"zero", "reflect"}};
 const Choices kPhaseUnits{"unit", {"epochs", "steps"}};
-const Choices kPhaseMetrics{"metric", metric_names()};
 const Choices kFeatureCaches{"cache", {"auto", "none"}};
 
 }  // namespace
@@ -198,7 +196,7 @@ const Fields<PhaseSpec>& phase_fields() {
       OF_SCHEDULE(final_factor, .path = "final_factor", .doc = "the lowest rate, as a part of `learning_rate`",
                   .bounds = {0.0, 1.0, false, true}, .when = ending),
       OF_SCHEDULE(metric, .path = "metric", .doc = "the metric of the evaluations that should improve",
-                  .choices = &kPhaseMetrics, .when = plateau),
+                  .choices = &evaluated_metrics(), .when = plateau),
       OF_SCHEDULE(patience, .path = "patience", .doc = "reduce the rate after this many evaluations in a row without "
                   "improvement", .unit = "evaluations", .bounds = between(1, 1e6), .when = plateau),
       OF_SCHEDULE(cooldown, .path = "cooldown", .doc = "how many evaluations after a reduction do not count",

@@ -15,5 +15,12 @@ inline Bounds zero_to_below_one() { return {0.0, 1.0, false, true}; }
     FieldInfo{.path = #member_path, __VA_ARGS__},                              \
         Accessor<Spec>(+[](Spec & spec) -> auto& { return spec.member_path; }) \
   }
+#define JOB(...) FIELD(JobSpec, __VA_ARGS__)
+
+// The fields of one section of a job's, in the order in which they are documented.
+Fields<JobSpec> data_fields();
+Fields<JobSpec> train_fields();  // and the list of phases
+
+const Choices& evaluated_metrics();
 
 }  // namespace dtrain

@@ -1,0 +1,145 @@
+// The fields of `train`, and the list of phases.
+#include "kinds/objectives.h"
+#include "spec/field_table.h"
+
+namespace dtrain {
+namespace {
+
+const Condition kSgd{{"train.optimizer.kind"}, {"sgd"}};
+const Condition kRmsprop{{"train.optimizer.kind"}, {"rmsprop"}};
+const Condition kMomentum{{"train.optimizer.kind"}, {"sgd", "rmsprop"}};
+const Condition kEpsilon{{"train.optimizer.kind"}, {"rmsprop", "adam", "adamw"}};
+const Condition kAdam{{"train.optimizer.kind"}, {"adam", "adamw"}};
+// A piecewise schedule gives every learning rate itself.
+const Condition kOneRate{
+    {"train.schedule.kind"},
+    {"constant", "step", "exponential", "cosine", "polynomial", "one_cycle", "reduce_on_plateau"}};
+const Condition kCounted{{"train.schedule.kind"},
+                         {"piecewise", "step", "exponential", "cosine", "polynomial", "one_cycle"}};
+const Condition kPiecewise{{"train.schedule.kind"}, {"piecewise"}};
+const Condition kRepeated{{"train.schedule.kind"}, {"step", "exponential"}};
+const Condition kMultiplied{{"train.schedule.kind"}, {"step", "exponential", "reduce_on_plateau"}};
+const Condition kStretched{{"train.schedule.kind"}, {"cosine", "polynomial", "one_cycle"}};
+const Condition kPolynomial{{"train.schedule.kind"}, {"polynomial"}};
+const Condition kOneCycle{{"train.schedule.kind"}, {"one_cycle"}};
+const Condition kEnding{{"train.schedule.kind"}, {"cosine", "polynomial", "one_cycle", "reduce_on_plateau"}};
+const Condition kPlateau{{"train.schedule.kind"}, {"reduce_on_plateau"}};
+const Condition kHuber{{"train.loss.kind"}, {"huber"}};
+const Condition kOfClasses{{"train.loss.kind"}, {"cross_entropy", "binary_cross_entropy"}};
+const Condition kScaled{{"train.learning_rate_scaling.rule"}, {"linear", "sqrt"}};
+
+const Choices kScalingRules{"scaling rule", {"none", "linear", "sqrt"}};
+const Choices kScheduleUnits{"unit", {"epochs", "steps"}};
+const Choices kLosses{"loss", objective_names()};
+const Choices kDecayExclusions{"exclusion", {"biases_and_norms", "none"}};
+const Choices kSteps{"way", {"auto", "compiled", "eager"}};
+const Choices kPrecisions{"precision", {"float32", "bf16_mixed", "fp16_mixed"}};
+
+}  // namespace
+
+Fields<JobSpec> train_fields() {
+  // clang-format off
+  return {
+      JOB(train.epochs, .doc = "passes over the training examples", .unit = "epochs", .bounds = between(1, 1e6),
+          .common = true, .without_phases = true),
+      JOB(train.max_steps, .doc = "stop after this many updates, whatever `epochs` is; 0: only evaluate and "
+          "save the weights that training would begin with", .unit = "steps", .bounds = between(0, 1e12),
+          .word = "none"),
+      JOB(train.optimizer.kind, .doc = "how gradients change the weights", .choices = &optimizer_kinds(),
+          .common = true),
+      JOB(train.optimizer.learning_rate, .doc = "before scaling, warmup and schedule", .bounds = above_zero_to(1e6),
+          .when = kOneRate, .common = true),
+      JOB(train.optimizer.momentum, .doc = "the share of the last update that is kept",
+          .bounds = zero_to_below_one(), .when = kMomentum),
+      JOB(train.optimizer.nesterov, .doc = "Nesterov's momentum", .when = kSgd),
+      JOB(train.optimizer.decay, .doc = "decay of the mean of the squared gradients", .bounds = zero_to_below_one(),
+          .when = kRmsprop),
+      JOB(train.optimizer.beta1, .doc = "decay of the mean of the gradients", .bounds = zero_to_below_one(),
+          .when = kAdam),
+      JOB(train.optimizer.beta2, .doc = "decay of the mean of the squared gradients",
+          .bounds = zero_to_below_one(), .when = kAdam),
+      JOB(train.optimizer.epsilon, .doc = "added to the divisor of an update", .bounds = above_zero_to(1),
+          .when = kEpsilon),
+      JOB(train.optimizer.weight_decay, .doc = "sgd, rmsprop, adam: the L2 penalty; adamw: decoupled decay",
+          .bounds = between(0, 1000)),
+      JOB(train.optimizer.weight_decay_exclude, .doc = "what does not decay: the biases, and the scales of "
+          "`batch_norm` and `layer_norm`", .choices = &kDecayExclusions),
+      JOB(train.loss.kind, .doc = "what training minimises ([losses](training.md#losses)); `loss: huber` is short for "
+          "`loss: {kind: huber}`",
+          .choices = &kLosses),
+      JOB(train.loss.delta, .doc = "the error from which on the loss grows linearly and no longer with its square",
+          .bounds = above_zero_to(1e9), .when = kHuber),
+      JOB(train.loss.class_weights, .doc = "what the losses of each class's examples are multiplied by in training: a "
+          "list for the classes in order (of binary_cross_entropy for the targets 0 and 1), numbers by the classes' "
+          "names (those left out weigh 1), or balanced: training examples / (classes * those of the class)",
+          .bounds = between(0, 1e6), .length = {0, 100000}, .when = kOfClasses),
+      JOB(train.step, .doc = "how a step is computed on a processor: compiled, by a program made once from the layers, "
+          "or eager, operation by operation; auto: compiled where it can be and is faster "
+          "([training](training.md#steps))",
+          .choices = &kSteps),
+      JOB(train.precision, .doc = "bf16_mixed, fp16_mixed: convolutions and dense layers compute in 16 bits while "
+          "weights, optimizer and evaluations stay in float32; fp16 scales the loss "
+          "([training](training.md#precision))",
+          .choices = &kPrecisions),
+      JOB(train.channels_last, .doc = "keep images in memory as [n, height, width, channels], with which many "
+          "convolutions are faster, on cores and on GPUs ([training](training.md#memory-layout))"),
+      JOB(train.clip_norm, .doc = "a gradient (summed over the replicas) with a larger norm is scaled down to this "
+          "norm; 0: none",
+          .bounds = between(0, 1e12)),
+      JOB(train.label_smoothing, .doc = "the share of each target that is spread evenly over all classes; "
+          "evaluations do not smooth", .bounds = zero_to_below_one(), .when = kOfClasses),
+      JOB(train.ema.decay, .doc = "keep an exponential moving average of the weights, a <- decay a + (1 - decay) w "
+          "after each update, and evaluate and export the average; 0: none", .bounds = zero_to_below_one()),
+      JOB(train.sync_batch_norm, .doc = "`batch_norm` normalises by the statistics of all replicas' batches together, "
+          "and not by those of each batch"),
+      JOB(train.learning_rate_scaling.rule, .doc = "how the learning rate grows with the global batch: not, with it, "
+          "or with its square root", .choices = &kScalingRules),
+      JOB(train.learning_rate_scaling.reference_batch, .doc = "the global batch that `learning_rate` was tuned for",
+          .unit = "examples", .bounds = between(1, 1e9), .otherwise = "not scaled", .when = kScaled,
+          .required = true),
+      JOB(train.learning_rate_scaling.warmup_steps, .doc = "the learning rate rises linearly over this many updates, "
+          "up to that of the schedule", .unit = "steps", .bounds = between(0, 1e9)),
+      JOB(train.schedule.kind, .doc = "how the learning rate changes while training; [schedules](schedules.md) has the "
+          "formulas", .choices = &schedule_kinds(), .without_phases = true),
+      JOB(train.schedule.unit, .doc = "what `boundaries`, `every` and `over` count: passes over the training "
+          "examples, or updates", .choices = &kScheduleUnits, .when = kCounted, .without_phases = true),
+      JOB(train.schedule.boundaries, .doc = "after how many epochs (or steps) each next one of `values` begins; "
+          "ascending",
+          .bounds = between(1, 1e12), .length = {1, 10000}, .when = kPiecewise, .required = true,
+          .without_phases = true),
+      JOB(train.schedule.values, .doc = "the learning rates, before scaling and warmup; one more than `boundaries`",
+          .bounds = above_zero_to(1e6), .length = {2, 10001}, .when = kPiecewise, .required = true,
+          .without_phases = true),
+      JOB(train.schedule.every, .doc = "epochs (or steps) between multiplications of the rate by `factor`; "
+          "`exponential` multiplies it gradually", .bounds = between(1, 1e12), .when = kRepeated,
+          .without_phases = true),
+      JOB(train.schedule.factor, .doc = "multiplies the learning rate", .bounds = {0.0, 1.0, true, true},
+          .when = kMultiplied, .without_phases = true),
+      JOB(train.schedule.over, .doc = "epochs (or steps) until the curve ends; the rate then stays; all: the whole "
+          "training", .bounds = between(1, 1e12), .word = "all", .when = kStretched, .without_phases = true),
+      JOB(train.schedule.power, .doc = "the power of the polynomial; 1 is a straight line",
+          .bounds = above_zero_to(100),
+          .when = kPolynomial, .without_phases = true),
+      JOB(train.schedule.initial_factor, .doc = "the first rate, as a part of `learning_rate`",
+          .bounds = {0.0, 1.0, true, false}, .when = kOneCycle, .without_phases = true),
+      JOB(train.schedule.peak_at, .doc = "where the rate is at its highest, as a part of `over`",
+          .bounds = {0.0, 1.0, true, true}, .when = kOneCycle, .without_phases = true),
+      JOB(train.schedule.final_factor, .doc = "the lowest rate, at the end, as a part of `learning_rate`",
+          .bounds = {0.0, 1.0, false, true}, .when = kEnding, .without_phases = true),
+      JOB(train.schedule.metric, .doc = "the metric of the evaluations that should improve",
+          .choices = &evaluated_metrics(),
+          .when = kPlateau, .without_phases = true),
+      JOB(train.schedule.patience, .doc = "reduce the rate after this many evaluations in a row without improvement",
+          .unit = "evaluations", .bounds = between(1, 1e6), .when = kPlateau, .without_phases = true),
+      JOB(train.schedule.cooldown, .doc = "how many evaluations after a reduction do not count", .unit = "evaluations",
+          .bounds = between(0, 1e6), .when = kPlateau, .without_phases = true),
+      JOB(train.schedule.min_delta, .doc = "the smallest change of the metric that is an improvement",
+          .bounds = between(0, 1e6), .when = kPlateau, .without_phases = true),
+
+      JOB(phases, .doc = "parts of the training, each with layers and a learning rate of its own ([phases](#phases)); "
+          "without any, all layers are trained for `train.epochs`", .length = {0, 100}),
+  };
+  // clang-format on
+}
+
+}  // namespace dtrain
