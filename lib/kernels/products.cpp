@@ -11,6 +11,7 @@
 #include <algorithm>
 
 #include "kernels/instructions.h"
+#include "kernels/transpose.h"
 
 namespace dtrain {
 namespace {
@@ -53,6 +54,19 @@ at::Tensor view(const float* data, int64_t rows, int64_t columns) {
   return at::from_blob(const_cast<float*>(data), {rows, columns}, at::kFloat);
 }
 
+at::Tensor views(const float* data, int64_t count, int64_t rows, int64_t columns) {
+  return at::from_blob(const_cast<float*>(data), {count, rows, columns}, at::kFloat);
+}
+
+void multiply_views(const at::Tensor& a, const at::Tensor& b, at::Tensor c, bool adds) {
+  const at::NoGradGuard no_grad;
+  if (adds) {
+    c.baddbmm_(a, b);
+  } else {
+    at::bmm_out(c, a, b);
+  }
+}
+
 }  // namespace
 
 bool has_block_products() {
@@ -79,6 +93,27 @@ void multiply(int64_t m, int64_t n, int64_t k, const float* a, const float* b, f
   } else {
     at::mm_out(product, view(a, m, k), view(b, k, n));
   }
+}
+
+void multiply_each(int64_t count, int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c,
+                   bool adds) {
+  if (has_block_products()) {
+    for (int64_t i = 0; i < count; ++i) multiply(m, n, k, a + i * m * k, b + i * k * n, c + i * m * n, adds);
+    return;
+  }
+  multiply_views(views(a, count, m, k), views(b, count, k, n), views(c, count, m, n), adds);
+}
+
+void multiply_each_transposed(int64_t count, int64_t m, int64_t n, int64_t k, const float* a, const float* b,
+                              float* c, bool adds, float* scratch) {
+  if (has_block_products()) {
+    for (int64_t i = 0; i < count; ++i) {
+      transpose(k, m, a + i * k * m, scratch);
+      multiply(m, n, k, scratch, b + i * k * n, c + i * m * n, adds);
+    }
+    return;
+  }
+  multiply_views(views(a, count, k, m).transpose(1, 2), views(b, count, k, n), views(c, count, m, n), adds);
 }
 
 }  // namespace dtrain

@@ -20,4 +20,12 @@ std::string products_in_use();
 // threads changes a bit of it. Not-a-number and infinity count as in any sum.
 void multiply(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c, bool adds);
 
+// The same for each of `count` matrices that follow each other.
+void multiply_each(int64_t count, int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c,
+                   bool adds);
+
+// c = a' b for each: a [k, m], b [k, n], c [m, n]. `scratch` has room for m * k numbers.
+void multiply_each_transposed(int64_t count, int64_t m, int64_t n, int64_t k, const float* a, const float* b,
+                              float* c, bool adds, float* scratch);
+
 }  // namespace dtrain

@@ -3,8 +3,6 @@
 #include <ATen/ops/adaptive_avg_pool2d.h>
 #include <ATen/ops/avg_pool2d.h>
 #include <ATen/ops/batch_norm.h>
-#include <ATen/ops/constant_pad_nd.h>
-#include <ATen/ops/conv2d.h>
 #include <ATen/ops/dropout.h>
 #include <ATen/ops/gelu.h>
 #include <ATen/ops/hardtanh.h>
@@ -22,6 +20,7 @@
 #include <array>
 #include <limits>
 
+#include "models/convolution.h"
 #include "models/dense_product.h"
 #include "models/pooling.h"
 #include "models/shapes.h"
@@ -52,13 +51,6 @@ Pair padding_of(const Window2d& window) {
   return window.is_symmetric() ? Pair{window.rows.before, window.columns.before} : Pair{0, 0};
 }
 
-at::Tensor padded(const at::Tensor& input, const Window2d& window, double value) {
-  if (window.is_symmetric()) return input;
-  const std::array<int64_t, 4> sides = {window.columns.before, window.columns.after, window.rows.before,
-                                        window.rows.after};
-  return at::constant_pad_nd(input, sides, value);
-}
-
 // A kernel with an optional bias, shared by dense and conv2d.
 class Weighted : public Layer {
  protected:
@@ -80,8 +72,7 @@ class Conv2d final : public Weighted {
         window_(conv2d_window(layer.spec, layer.input_shape)),
         groups_(layer.spec.groups) {}
   at::Tensor forward(const at::Tensor& input) override {
-    return at::conv2d(padded(input, window_, 0), weight_, bias_, stride_of(window_), padding_of(window_),
-                      /*dilation=*/1, groups_);
+    return convolution(input, weight_, bias_, window_, groups_);
   }
 
  private:

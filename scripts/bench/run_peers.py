@@ -18,10 +18,10 @@ import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-BATCH = 64  # examples per replica
+BATCH = {"mlp": 64, "cnn": 64, "resnet": 32}  # examples per replica
 WINDOWS = 10  # timed, of each run
 WARM_UP = 2  # windows
-STEPS_OF_WINDOW = {"mlp": 200, "cnn": 50}
+STEPS_OF_WINDOW = {"mlp": 200, "cnn": 50, "resnet": 2}
 TIMEOUT = 600  # seconds, of one run
 PEAK = "VmHWM"
 PEERS = {"torch": "torch", "tensorflow": "tensorflow-cpu", "jax": "jax"}  # environments, and the packages to name
@@ -31,9 +31,10 @@ PEERS = {"torch": "torch", "tensorflow": "tensorflow-cpu", "jax": "jax"}  # envi
 class Contender:
     name: str
     replicas: int
-    command: list  # with {model}, {steps}, {window}, {directory}
+    command: list  # with {model}, {batch}, {steps}, {window}, {directory}
     processes_per_replica: bool = True
     environment: dict = dataclasses.field(default_factory=dict)
+    trains_resnet: bool = False
 
 
 @dataclasses.dataclass
@@ -47,10 +48,10 @@ def contenders(options):
     python = {peer: str(options.environments / peer / "bin" / "python") for peer in PEERS}
 
     def workload(replicas):
-        work = ["--model={model}", f"--data={options.data}", f"--batch={BATCH}", "--steps={steps}", "--window={window}"]
+        work = ["--model={model}", f"--data={options.data}", "--batch={batch}", "--steps={steps}", "--window={window}"]
         return [*work, f"--replicas={replicas}"]
 
-    by_hand = [str(options.libtorch), "{model}", options.dataset, str(options.data), str(BATCH), "{steps}", "{window}"]
+    by_hand = [str(options.libtorch), "{model}", options.dataset, str(options.data), "{batch}", "{steps}", "{window}"]
     jax = [python["jax"], str(HERE / "jax_scan.py")]
     torchrun = [python["torch"], "-m", "torch.distributed.run", "--standalone", "--nproc-per-node=2"]
     tensorflow = [python["tensorflow"], str(HERE / "tensorflow_mirrored.py"), *workload(2)]
@@ -67,7 +68,7 @@ def contenders(options):
         command = [str(options.program), "run", str(HERE / "{model}.yaml"), "--json", "--run-dir", "{directory}/run"]
         for path, value in settings.items():
             command += ["--set", f"{path}={value}"]
-        return Contender(name, replicas, command)
+        return Contender(name, replicas, command, trains_resnet=True)
 
     return [
         dtrain("dtrain, 2 replicas", 2, "mirrored"),
@@ -76,6 +77,7 @@ def contenders(options):
             2,
             [*torchrun, str(HERE / "torch_ddp.py"), *workload(2)],
             environment={"OMP_NUM_THREADS": "1"},
+            trains_resnet=True,
         ),
         Contender("TensorFlow, own loop, 2 replicas", 2, [*tensorflow, "--loop=steps"], False),
         Contender("TensorFlow, Keras fit, 2 replicas", 2, [*tensorflow, "--loop=fit"], False),
@@ -119,7 +121,7 @@ def time_of(event):
 def execute(contender, model, steps, window):
     """Runs one command; returns when it was started, its `step` events and its largest process' peak."""
     with tempfile.TemporaryDirectory(prefix="bench-peers-") as directory:
-        values = {"model": model, "steps": steps, "window": window, "directory": directory}
+        values = {"model": model, "batch": BATCH[model], "steps": steps, "window": window, "directory": directory}
         command = [part.format(**values) for part in contender.command]
         log = pathlib.Path(directory) / "log"
         peaks, ended = [0], threading.Event()
@@ -151,7 +153,7 @@ def throughput(contender, model):
     _, events, peak = execute(contender, model, window * (WARM_UP + WINDOWS), window)
     times = [time_of(event) for event in events if event["step"] % window == 0]
     durations = [end - begin for begin, end in zip(times[WARM_UP - 1 :], times[WARM_UP:])]
-    examples = window * BATCH * contender.replicas
+    examples = window * BATCH[model] * contender.replicas
     rate = statistics.median(examples / duration for duration in durations)
     return rate, peak if contender.processes_per_replica else peak / contender.replicas
 
@@ -202,18 +204,20 @@ def system():
     return platform.freedesktop_os_release().get("PRETTY_NAME", platform.system())
 
 
-def heading(options, names):
+def heading(options):
     show = "import importlib.metadata as m; print(m.version('{}'))"
     versions = {
         peer: version_of([options.environments / peer / "bin/python", "-c", show.format(package)])
         for peer, package in PEERS.items()
+        if (options.environments / peer).exists()
     }
+    names = {"torch": "PyTorch", "tensorflow": "TensorFlow", "jax": "JAX"}
+    peers = "; ".join(f"{names[peer]} {version}" for peer, version in versions.items())
     return [
         f"{processor()}, {len(os.sched_getaffinity(0))} cores; {system()}; "
         f"{datetime.date.today().isoformat()}.",
-        f"{version_of([options.program, '--version'])}; PyTorch {versions['torch']}; "
-        f"TensorFlow {versions['tensorflow']}; JAX {versions['jax']}; "
-        f"data: {options.dataset}; {options.rounds} rounds, {len(names)} contenders in turn. Medians (lowest to highest).",
+        f"{version_of([options.program, '--version'])}; {peers}; "
+        f"data: {options.dataset}; {options.rounds} rounds, all contenders in turn. Medians (lowest to highest).",
         "",
     ]
 
@@ -231,14 +235,14 @@ def main():
     options = parser.parse_args()
 
     everyone = contenders(options)
-    names = [contender.name for contender in everyone]
     models = [options.only] if options.only else list(STEPS_OF_WINDOW)
-    runs = {model: {name: [] for name in names} for model in models}
+    entrants = {model: [one for one in everyone if model != "resnet" or one.trains_resnet] for model in models}
+    runs = {model: {one.name: [] for one in entrants[model]} for model in models}
     for number in range(options.rounds):
         for model in models:
             # Another first one every round, so that nobody always follows the same neighbour.
-            first = number % len(everyone)
-            for contender in everyone[first:] + everyone[:first]:
+            first = number % len(entrants[model])
+            for contender in entrants[model][first:] + entrants[model][:first]:
                 run = measure(contender, model)
                 runs[model][contender.name].append(run)
                 print(
@@ -248,9 +252,9 @@ def main():
                     file=sys.stderr,
                     flush=True,
                 )
-    lines = heading(options, names)
+    lines = heading(options)
     for model in models:
-        lines += table(model, everyone, runs[model])
+        lines += table(model, entrants[model], runs[model])
     text = "\n".join(lines)
     print(text)
     if options.out:

@@ -36,6 +36,8 @@ def main():
     torch.manual_seed(42)
     images, labels = (torch.from_numpy(array) for array in peer.load_data(options.data))
     images = images.unsqueeze(1)
+    if options.model == "resnet":
+        images = images.contiguous(memory_format=torch.channels_last)
     model = torch_models.make_model(options.model)
     parallel = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
     if options.compress == "bf16":

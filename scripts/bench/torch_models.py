@@ -8,7 +8,9 @@ import peer
 
 def make_model(kind):
     if kind == "resnet18":
-        return ResNet18()
+        return ResNet18(LARGE_STEM)
+    if kind == "resnet":
+        return ResNet18(SMALL_STEM).to(memory_format=torch.channels_last)
     if kind in peer.HIDDEN:
         layers = [nn.Flatten()]
         width = 784
@@ -48,9 +50,12 @@ class Block(nn.Module):
         return torch.relu(self.body(images) + self.shortcut(images))
 
 
+LARGE_STEM = [nn.Conv2d(3, 64, 7, 2, padding=3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1)]
+SMALL_STEM = [nn.Conv2d(1, 64, 3, padding=1, bias=False), nn.BatchNorm2d(64), nn.ReLU()]  # for MNIST
+
+
 class ResNet18(nn.Sequential):
-    def __init__(self):
-        stem = [nn.Conv2d(3, 64, 7, 2, padding=3, bias=False), nn.BatchNorm2d(64), nn.ReLU(), nn.MaxPool2d(3, 2, 1)]
+    def __init__(self, stem):
         blocks = []
         width = 64
         for stage in range(4):

@@ -1,0 +1,50 @@
+// Convolutions of 3 x 3 with a stride of 1 in fewer multiplications: Winograd's minimal filtering F(2x2,
+// 3x3), as Lavin and Gray (2016, arXiv:1509.09308, section 4.1) apply it. The image is cut into tiles of 4 x
+// 4 pixels that overlap by two. A linear map turns each channel of a tile into 16 numbers, another one does
+// so with the kernel. At each of the 16 places the channels of all tiles are multiplied with those of all
+// filters, one product of matrices, and a third map makes 2 x 2 pixels of the result of the sums. That is 16
+// multiplications instead of 36. In float32 the result is about as exact as that of the usual sums.
+#pragma once
+
+#include <cstdint>
+
+namespace dtrain {
+
+// conv(x, w) + b, where x is [examples, height, width, channels], w [filters, 3, 3, channels], b [filters]
+// and the result [examples, rows, columns, filters]: channels last, float32, without gaps.
+struct WinogradConv {
+  int64_t examples = 0;
+  int64_t channels = 0;
+  int64_t height = 0;
+  int64_t width = 0;
+  int64_t filters = 0;
+  int64_t padded_above = 0;
+  int64_t padded_left = 0;
+  int64_t rows = 0;
+  int64_t columns = 0;
+
+  int64_t tile_rows() const { return (rows + 1) / 2; }
+  int64_t tile_columns() const { return (columns + 1) / 2; }
+  int64_t tiles() const { return examples * tile_rows() * tile_columns(); }
+};
+
+// Whether this is faster than the usual sums: with few channels or few tiles the maps take longer than what
+// they save.
+bool pays(const WinogradConv& conv);
+
+// How many numbers each of the functions below needs as `scratch`, with LibTorch's number of threads.
+int64_t winograd_scratch(const WinogradConv& conv);
+
+// `bias` may be null. The number of threads changes no bit, here and below.
+void winograd_forward(const WinogradConv& conv, const float* input, const float* weight, const float* bias,
+                      float* output, float* scratch);
+
+// From the gradient of the result that of the input.
+void winograd_backward_input(const WinogradConv& conv, const float* output_gradient, const float* weight,
+                             float* input_gradient, float* scratch);
+
+// From the gradient of the result that of the weight.
+void winograd_backward_weights(const WinogradConv& conv, const float* input, const float* output_gradient,
+                               float* weight_gradient, float* scratch);
+
+}  // namespace dtrain

@@ -1,0 +1,101 @@
+#include "models/convolution.h"
+
+#include <ATen/ATen.h>
+#include <ATen/autocast_mode.h>
+#include <torch/csrc/autograd/custom_function.h>
+
+#include <array>
+
+#include "kernels/winograd.h"
+
+namespace dtrain {
+namespace {
+
+using torch::autograd::AutogradContext;
+using torch::autograd::variable_list;
+
+constexpr auto kChannelsLast = at::MemoryFormat::ChannelsLast;
+
+bool is_float_of_cpu(const at::Tensor& tensor) {
+  return tensor.is_cpu() && tensor.scalar_type() == at::kFloat;
+}
+
+// What the functions of kernels/winograd.h read and write.
+const float* numbers(const at::Tensor& tensor) { return tensor.const_data_ptr<float>(); }
+
+at::Tensor scratch_for(const WinogradConv& conv) { return at::empty({winograd_scratch(conv)}, at::kFloat); }
+
+at::Tensor empty_pixels(at::IntArrayRef sizes) {
+  return at::empty(sizes, at::TensorOptions(at::kFloat).memory_format(kChannelsLast));
+}
+
+// `bias` may have no numbers: autograd's functions take no undefined tensors. `padding`: above and left.
+class WinogradFunction : public torch::autograd::Function<WinogradFunction> {
+ public:
+  static at::Tensor forward(AutogradContext* context, const at::Tensor& input, const at::Tensor& weight,
+                            const at::Tensor& bias, const WinogradConv& conv) {
+    const at::Tensor pixels = input.contiguous(kChannelsLast), kernels = weight.contiguous(kChannelsLast);
+    context->save_for_backward({pixels, weight});
+    context->saved_data["padding"] = std::vector<int64_t>{conv.padded_above, conv.padded_left};
+    context->saved_data["has_bias"] = bias.numel() > 0;
+    at::Tensor output = empty_pixels({conv.examples, conv.filters, conv.rows, conv.columns});
+    const at::Tensor scratch = scratch_for(conv);
+    winograd_forward(conv, numbers(pixels), numbers(kernels), bias.numel() > 0 ? numbers(bias) : nullptr,
+                     output.mutable_data_ptr<float>(), scratch.mutable_data_ptr<float>());
+    return output;
+  }
+
+  static variable_list backward(AutogradContext* context, const variable_list& gradients) {
+    const variable_list saved = context->get_saved_variables();
+    const at::Tensor &pixels = saved[0], &weight = saved[1];
+    const std::vector<int64_t> padding = context->saved_data["padding"].toIntVector();
+    const at::Tensor slopes = gradients[0].contiguous(kChannelsLast);
+    const WinogradConv conv{pixels.size(0), pixels.size(1), pixels.size(2), pixels.size(3), weight.size(0),
+                            padding[0],     padding[1],     slopes.size(2), slopes.size(3)};
+    const at::Tensor scratch = scratch_for(conv);
+    at::Tensor of_input, of_weight, of_bias;
+    if (context->needs_input_grad(0)) {
+      of_input = empty_pixels(pixels.sizes());
+      winograd_backward_input(conv, numbers(slopes), numbers(weight.contiguous(kChannelsLast)),
+                              of_input.mutable_data_ptr<float>(), scratch.mutable_data_ptr<float>());
+    }
+    if (context->needs_input_grad(1)) {
+      const at::Tensor kernels = empty_pixels(weight.sizes());
+      winograd_backward_weights(conv, numbers(pixels), numbers(slopes), kernels.mutable_data_ptr<float>(),
+                                scratch.mutable_data_ptr<float>());
+      of_weight = weight.is_contiguous(kChannelsLast) ? kernels : kernels.contiguous();
+    }
+    if (context->saved_data["has_bias"].toBool() && context->needs_input_grad(2))
+      of_bias = slopes.sum(at::IntArrayRef{0, 2, 3});
+    return {of_input, of_weight, of_bias, at::Tensor()};
+  }
+};
+
+using Pair = std::array<int64_t, 2>;
+
+}  // namespace
+
+at::Tensor padded(const at::Tensor& input, const Window2d& window, double value) {
+  if (window.is_symmetric()) return input;
+  const std::array<int64_t, 4> sides = {window.columns.before, window.columns.after, window.rows.before,
+                                        window.rows.after};
+  return at::constant_pad_nd(input, sides, value);
+}
+
+at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const at::Tensor& bias,
+                       const Window2d& window, int64_t groups) {
+  const bool known = window.size == 3 && window.stride == 1 && groups == 1 && is_float_of_cpu(input) &&
+                     is_float_of_cpu(weight) && !at::autocast::is_autocast_enabled(at::kCPU);
+  if (known) {
+    const WinogradConv conv{input.size(0),         input.size(1),      input.size(2),
+                            input.size(3),         weight.size(0),     window.rows.before,
+                            window.columns.before, window.rows.output, window.columns.output};
+    if (pays(conv))
+      return WinogradFunction::apply(input, weight, bias.defined() ? bias : at::empty({0}, at::kFloat), conv);
+  }
+  const Pair stride = {window.stride, window.stride};
+  const Pair padding = window.is_symmetric() ? Pair{window.rows.before, window.columns.before} : Pair{0, 0};
+  return at::conv2d(padded(input, window, 0), weight, bias, stride, padding, /*dilation=*/1, groups);
+}
+
+}  // namespace dtrain
