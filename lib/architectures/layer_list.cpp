@@ -1,5 +1,7 @@
 #include "architectures/layer_list.h"
 
+#include "kinds/models.h"
+
 namespace dtrain {
 namespace {
 
@@ -10,6 +12,8 @@ LayerSpec of_kind(const std::string& kind) {
 }
 
 }  // namespace
+
+int64_t LayerList::depth() const { return model_.depth.value_or(model_traits(model_.kind).usual_depth); }
 
 void LayerList::add(const LayerSpec& layer, const std::string& torchvision) {
   layers_.push_back(layer);

@@ -25,6 +25,7 @@ class LayerList {
   explicit LayerList(const ModelSpec& model) : model_(model) {}
 
   const ModelSpec& model() const { return model_; }
+  int64_t depth() const;  // of a model that has one: the spec's, or the kind's usual one
 
   void add(const LayerSpec& layer, const std::string& torchvision = "");
   void add(const std::string& kind);  // with the kind's defaults

@@ -17,6 +17,10 @@ void wide_resnet_base(LayerList& list);
 void cifar_resnet_base(LayerList& list);
 void resnet_top(LayerList& list, int64_t outputs);  // of all three
 
+// The wide_resnet of 16, 22, 28 or 40 layers, and whether the model is one.
+void widened_resnet_base(LayerList& list);
+bool is_widened(const LayerList& list);
+
 void mobilenet_v2_base(LayerList& list);
 void mobilenet_v2_top(LayerList& list, int64_t outputs);
 

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "architectures/networks.h"
-#include "kinds/models.h"
 
 namespace dtrain {
 namespace {
@@ -93,13 +92,10 @@ class ResidualNetwork {
   int64_t channels_ = 0;
 };
 
-int64_t depth_of(const ModelSpec& model) {
-  return model.depth.value_or(model_traits(model.kind).usual_depth);
-}
-
 // Table 1 and figure 5.
-ResidualDesign design_of(const ModelSpec& model) {
-  const int64_t depth = depth_of(model);
+ResidualDesign design_of(const LayerList& list) {
+  const ModelSpec& model = list.model();
+  const int64_t depth = list.depth();
   ResidualDesign design;
   design.blocks = depth == 18    ? std::vector<int64_t>{2, 2, 2, 2}
                   : depth == 101 ? std::vector<int64_t>{3, 4, 23, 3}
@@ -112,12 +108,14 @@ ResidualDesign design_of(const ModelSpec& model) {
 
 }  // namespace
 
-void resnet_base(LayerList& list) { ResidualNetwork(list, design_of(list.model())).write(); }
+void resnet_base(LayerList& list) { ResidualNetwork(list, design_of(list)).write(); }
 
 // Zagoruyko and Komodakis 2016, Wide Residual Networks (arXiv:1605.07146), section 4.5, as in torchvision:
-// the bottlenecks of a ResNet with inner convolutions of twice the width.
+// the bottlenecks of a ResNet with inner convolutions of twice the width. At the depths of its other sections
+// it is their network for small images.
 void wide_resnet_base(LayerList& list) {
-  ResidualDesign design = design_of(list.model());
+  if (is_widened(list)) return widened_resnet_base(list);
+  ResidualDesign design = design_of(list);
   design.widening = 2;
   ResidualNetwork(list, design).write();
 }
@@ -125,7 +123,7 @@ void wide_resnet_base(LayerList& list) {
 // Section 4.2, for images of 32x32: three stages of 16, 32 and 64 filters. Where the shape changes, the
 // shortcut is a projection (option B); the paper's own of this section (option A) has no parameters.
 void cifar_resnet_base(LayerList& list) {
-  const int64_t blocks = (depth_of(list.model()) - 2) / 6;
+  const int64_t blocks = (list.depth() - 2) / 6;
   ResidualDesign design;
   design.stem_filters = 16;
   design.blocks = {blocks, blocks, blocks};
@@ -136,8 +134,9 @@ void cifar_resnet_base(LayerList& list) {
 
 void resnet_top(LayerList& list, int64_t outputs) {
   list.add("global_avg_pool2d");
-  list.add_dropout();
-  list.add_dense(outputs, list.model().kind == "cifar_resnet" ? "" : "fc");
+  const bool widened = is_widened(list);
+  if (!widened) list.add_dropout();  // else it is in the blocks
+  list.add_dense(outputs, widened || list.model().kind == "cifar_resnet" ? "" : "fc");
 }
 
 }  // namespace dtrain

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "architectures/networks.h"
-#include "kinds/models.h"
 
 namespace dtrain {
 namespace {
@@ -26,8 +25,7 @@ std::vector<int64_t> convolutions_of(int64_t depth) {
 
 void vgg_base(LayerList& list) {
   const ModelSpec& model = list.model();
-  const std::vector<int64_t> convolutions =
-      convolutions_of(model.depth.value_or(model_traits("vgg").usual_depth));
+  const std::vector<int64_t> convolutions = convolutions_of(list.depth());
   int64_t number = 0;  // torchvision counts all layers
   const auto next = [&number] { return fmt::format("features.{}", number++); };
   for (size_t stage = 0; stage < convolutions.size(); ++stage) {

@@ -126,7 +126,7 @@ void CommandLine::add_bench() {
 
 void CommandLine::add_cache() {
   CLI::App* command =
-      app.add_subcommand("cache", "List the files of decoded pictures (data.cache), or remove them");
+      app.add_subcommand("cache", "List the files of decoded pictures and kept features, or remove them");
   command->add_flag("--clear", cache.clear, "Remove them; runs that use one keep it until they end");
   command->add_flag("--json", cache.json, "Print the same as JSON");
   command->footer(exit_code_help({{ExitCode::kDone, "they are listed, or removed"}}));

@@ -5,6 +5,7 @@
 
 #include "commands/commands.h"
 #include "core/text.h"
+#include "features/feature_file.h"
 #include "images/cache_file.h"
 #include "images/image_cache.h"
 #include "metrics/event.h"
@@ -36,22 +37,42 @@ std::string content_of(const CachedImages& cached) {
                      cached.in_memory ? ", in the memory of a job that runs" : "");
 }
 
-std::string cache_line(const CachedImages& cached) {
-  return fmt::format("{:>10}  {}", human_bytes(cached.bytes), content_of(cached));
+Event cache_json(const KeptFeatures& kept) {
+  return {{"file", kept.file.string()},
+          {"bytes", kept.bytes},
+          {"source", kept.source},
+          {"examples", kept.examples},
+          {"shape", kept.shape}};
+}
+
+std::string content_of(const KeptFeatures& kept) {
+  if (kept.source.empty()) return "features, damaged";
+  return fmt::format("features of {}, [{}] each, from {}", counted(kept.examples, "example"),
+                     fmt::join(kept.shape, ", "), printable(kept.source, 1000));
+}
+
+void remove(const CachedImages& cached) { remove_image_cache(cached); }
+void remove(const KeptFeatures& kept) { remove_features(kept); }
+
+// What is said of the files of one sort, which are removed if that is asked for.
+template <class Files>
+int64_t tell_of(const Files& all, const CacheCommandOptions& options, Event& files) {
+  int64_t bytes = 0;
+  for (const auto& one : all) {
+    if (options.clear) remove(one);
+    if (!options.json) std::cout << fmt::format("{:>10}  {}\n", human_bytes(one.bytes), content_of(one));
+    files.push_back(cache_json(one));
+    bytes += one.bytes;
+  }
+  return bytes;
 }
 
 }  // namespace
 
 ExitCode cache_command(const CacheCommandOptions& options) {
-  const std::vector<CachedImages> all = list_image_caches();
-  int64_t bytes = 0;
   Event files = Event::array();
-  for (const CachedImages& cached : all) {
-    if (options.clear) remove_image_cache(cached);
-    if (!options.json) std::cout << cache_line(cached) << '\n';
-    files.push_back(cache_json(cached));
-    bytes += cached.bytes;
-  }
+  int64_t bytes = tell_of(list_image_caches(), options, files);
+  bytes += tell_of(list_features(), options, files);
   const std::string folder = cache_folder().string();
   if (options.json) {
     std::cout << event_text(Event{

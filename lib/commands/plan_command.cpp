@@ -51,6 +51,7 @@ ordered_json phase_json(const JobPlan& job, const RunPlan& run, const PhasePlan&
           {"feature_layers", phase.features.layers},
           {"feature_bytes", phase.features.bytes},
           {"feature_reason", phase.features.reason},
+          {"feature_file", name_of(phase.features.file)},
           {"execution", step.execution},
           {"execution_reason", step.reason}};
 }
@@ -161,6 +162,12 @@ void print_features(const FeaturePlan& features) {
     print_line("features", fmt::format("{} numbers an example, {} in memory, computed once by the first {}",
                                        with_separators(features.numbers), human_bytes(features.bytes),
                                        counted(features.layers, "layer")));
+  if (features.file == FeatureFile::kAlways)
+    print_line("features on disk", "kept for later runs (dtrain cache)");
+  if (features.file == FeatureFile::kIfSlow)
+    print_line("features on disk",
+               "kept for later runs (dtrain cache), if computing them takes over a second");
+  if (!features.no_file.empty()) print_line("features on disk", "not kept: " + features.no_file);
   if (!features.reason.empty()) print_line("features", "computed in every step: " + features.reason);
 }
 

@@ -122,7 +122,7 @@ std::string phase_line(const PhaseEvent& event) {
                                  show_count(event.parameters),
                                  printable(event.learning_rate_derivation.value_or("-"), 1000));
   if (event.feature_bytes)
-    text += fmt::format("; what the frozen layers make of the examples takes {}, computed in {}",
+    text += fmt::format("; what the frozen layers make of the examples takes {}, ready in {}",
                         human_bytes(*event.feature_bytes), show_duration(event.feature_seconds));
   return text;
 }

@@ -25,6 +25,38 @@ namespace fs = std::filesystem;
 constexpr const char* kLock = ".lock";
 constexpr auto kLookAgain = std::chrono::milliseconds(50);
 
+fs::path lock_of(const fs::path& path) { return path.string() + kLock; }
+
+// A lock ends with the process that holds it.
+OpenFile open_lock(const fs::path& path) {
+  OpenFile lock(lock_of(path), O_RDWR | O_CREAT);
+  lock.check(lock.is_open(), "cannot be made");
+  return lock;
+}
+
+// Whether no other process has it.
+bool take(const OpenFile& lock) {
+  if (::flock(lock.descriptor(), LOCK_EX | LOCK_NB) == 0) return true;
+  lock.check(errno == EWOULDBLOCK || errno == EINTR, "cannot be locked");
+  return false;
+}
+
+// By the process that has the lock.
+void make_locked(const fs::path& path, const std::function<void(const OpenFile& file)>& make) {
+  const fs::path partial = path.string() + kPartialCacheFile;
+  const OpenFile file(partial, O_RDWR | O_CREAT | O_TRUNC);
+  file.check(file.is_open(), "cannot be made");
+  try {
+    make(file);
+    file.check(::fsync(file.descriptor()) == 0, "cannot be written");
+    file.check(::rename(partial.c_str(), path.c_str()) == 0, "cannot be renamed");
+  } catch (...) {
+    ::unlink(partial.c_str());
+    throw;
+  }
+  ::unlink(lock_of(path).c_str());  // who waits for it finds the file
+}
+
 }  // namespace
 
 fs::path cache_folder() {
@@ -93,26 +125,16 @@ void require_cache_room(int64_t bytes, double most_gigabytes, const std::string&
 
 void make_cache_file(const fs::path& path, const std::function<bool()>& is_there,
                      const std::function<void(const OpenFile& file)>& make) {
-  const fs::path lock_path = path.string() + kLock;
-  const OpenFile lock(lock_path, O_RDWR | O_CREAT);  // a lock ends with the process that holds it
-  lock.check(lock.is_open(), "cannot be made");
-  while (::flock(lock.descriptor(), LOCK_EX | LOCK_NB) != 0) {
-    lock.check(errno == EWOULDBLOCK || errno == EINTR, "cannot be locked");
-    std::this_thread::sleep_for(kLookAgain);
-  }
-  if (is_there()) return;
-  const fs::path partial = path.string() + kPartialCacheFile;
-  const OpenFile file(partial, O_RDWR | O_CREAT | O_TRUNC);
-  file.check(file.is_open(), "cannot be made");
-  try {
-    make(file);
-    file.check(::fsync(file.descriptor()) == 0, "cannot be written");
-    file.check(::rename(partial.c_str(), path.c_str()) == 0, "cannot be renamed");
-  } catch (...) {
-    ::unlink(partial.c_str());
-    throw;
-  }
-  ::unlink(lock_path.c_str());  // who waits for it finds the file
+  const OpenFile lock = open_lock(path);
+  while (!take(lock)) std::this_thread::sleep_for(kLookAgain);
+  if (!is_there()) make_locked(path, make);
+}
+
+bool try_make_cache_file(const fs::path& path, const std::function<void(const OpenFile& file)>& make) {
+  const OpenFile lock = open_lock(path);
+  if (!take(lock)) return false;
+  make_locked(path, make);
+  return true;
 }
 
 }  // namespace dtrain

@@ -187,10 +187,36 @@ class Rules : private RuleBase {
         add("model.depth", fmt::format("there is no {} of {} layers; use one of {}", model.kind, *model.depth,
                                        fmt::join(known, ", ")));
     }
+    check_widening();
     if (!model.head.empty() && model.include_top && usable("model.head"))
       add("model.head",
           "takes the place of the network's own last layers, and model.include_top is true; add include_top: "
           "false, or leave it out");
+  }
+
+  // A wide_resnet is one of two designs, by its depth, and each has fields of its own.
+  void check_widening() {
+    const ModelSpec& model = spec_.model;
+    if (has_problem("model.kind") || has_problem("model.depth")) return;
+    const ModelTraits& traits = model_traits(model.kind);
+    if (traits.widened_depths.empty()) return;
+    const int64_t depth = model.depth.value_or(traits.usual_depth);
+    const bool widens = traits.widens(depth);
+    if (!widens && usable("model.widen_factor"))
+      add("model.widen_factor",
+          fmt::format("is for a {} of {} layers, and model.depth is {}; leave it out, or set "
+                      "model.depth to one of these",
+                      model.kind, fmt::join(traits.widened_depths, ", "), depth));
+    const ModelSpec usual;  // these are printed with every spec, and mean nothing then
+    for (const auto& [field, differs] :
+         {std::pair("model.stem", model.stem != usual.stem),
+          std::pair("model.bottleneck_stride", model.bottleneck_stride != usual.bottleneck_stride)}) {
+      if (widens && differs && usable(field))
+        add(field,
+            fmt::format("a {} of {} layers has neither a stem of another kind nor bottlenecks; leave it "
+                        "out, or set model.depth to 50 or more",
+                        model.kind, depth));
+    }
   }
 
   void check_devices() {

@@ -1,8 +1,14 @@
 #include "kinds/models.h"
 
+#include <algorithm>
+
 #include "core/error.h"
 
 namespace dtrain {
+
+bool ModelTraits::widens(int64_t depth) const {
+  return std::find(widened_depths.begin(), widened_depths.end(), depth) != widened_depths.end();
+}
 
 const std::vector<ModelTraits>& model_traits() {
   static const std::vector<ModelTraits> all = {
@@ -17,10 +23,11 @@ const std::vector<ModelTraits>& model_traits() {
        .is_bottleneck = true},
       {.kind = "cifar_resnet", .depths = {20, 32, 44, 56, 110}, .usual_depth = 20, .is_published = true},
       {.kind = "wide_resnet",
-       .depths = {50, 101},
+       .depths = {16, 22, 28, 40, 50, 101},
        .usual_depth = 50,
        .is_published = true,
-       .is_bottleneck = true},
+       .is_bottleneck = true,
+       .widened_depths = {16, 22, 28, 40}},
       {.kind = "mobilenet_v2", .is_published = true},
       {.kind = "layers"},
   };

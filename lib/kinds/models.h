@@ -14,6 +14,10 @@ struct ModelTraits {
   int64_t usual_depth = 0;           // if the spec gives none
   bool is_published = false;         // a known network: it can do without its top, and names its variables
   bool is_bottleneck = false;        // residual blocks of three convolutions, at depths of 50 and more
+  // Those of `depths` whose layers model.widen_factor widens; they have no bottlenecks and no stem of choice.
+  std::vector<int64_t> widened_depths = {};
+
+  bool widens(int64_t depth) const;
 };
 
 const std::vector<ModelTraits>& model_traits();

@@ -162,7 +162,7 @@ const EventTable<EpochEvent>& EpochEvent::table() {
 
 const EventTable<PhaseEvent>& PhaseEvent::table() {
   using E = PhaseEvent;
-  static const char* const kKept = "when features are [kept](transfer.md#features-kept-in-memory)";
+  static const char* const kKept = "when features are [kept](transfer.md#kept-features)";
   static const EventTable<E> table{
       "phase",
       "when a [phase](transfer.md#phases) begins, or goes on after a resume; only with `phases`",
@@ -179,7 +179,7 @@ const EventTable<PhaseEvent>& PhaseEvent::table() {
        {"execution", &E::execution, "", "as in `run_start`"},
        {"execution_reason", &E::execution_reason, "", "why steps are eager", "when they are"},
        {"feature_bytes", &E::feature_bytes, "bytes", "of what the frozen layers make of all examples", kKept},
-       {"feature_seconds", &E::feature_seconds, "s", "what computing it took", kKept}}};
+       {"feature_seconds", &E::feature_seconds, "s", "until it was there, computed or read", kKept}}};
   return table;
 }
 

@@ -108,6 +108,18 @@ std::string reason_not_to_keep(const JobSpec& spec, const PhaseSpec& phase, int6
   return "";
 }
 
+// Whether kept features go into a file, and if not, why.
+void plan_file(const JobSpec& spec, const PhaseSpec& phase, FeaturePlan& features) {
+  if (phase.cache_features == "memory") return;
+  const double most = spec.data.cache_gigabytes;
+  if (spec.hosts.size() > 1)
+    features.no_file = "a host that reads them would wait for another that computes them";
+  else if (static_cast<double>(features.bytes) > most * 1e9)
+    features.no_file = fmt::format("data.cache_gigabytes allows {:g} GB", most);
+  else
+    features.file = phase.cache_features == "disk" ? FeatureFile::kAlways : FeatureFile::kIfSlow;
+}
+
 FeaturePlan features_of(const JobSpec& spec, const PhaseSpec& phase, const DatasetInfo& data,
                         const LayerPlan& model, const std::vector<bool>& trained) {
   FeaturePlan features;
@@ -119,7 +131,9 @@ FeaturePlan features_of(const JobSpec& spec, const PhaseSpec& phase, const Datas
   const int64_t width = spec.model.dtype == "float64" ? 8 : 4;
   features.bytes = examples * features.numbers * width;
   features.reason = reason_not_to_keep(spec, phase, features.bytes);
-  if (features.reason.empty()) features.layers = layers;
+  if (!features.reason.empty()) return features;
+  features.layers = layers;
+  plan_file(spec, phase, features);
   return features;
 }
 
@@ -202,6 +216,10 @@ std::vector<PhasePlan> phases_of(const JobSpec& spec, const DatasetInfo& data, c
     begin += whole;
   }
   return phases;
+}
+
+std::string name_of(FeatureFile file) {
+  return file == FeatureFile::kNone ? "none" : file == FeatureFile::kIfSlow ? "if_slow" : "always";
 }
 
 std::string phase_title(const std::vector<PhasePlan>& phases, const PhasePlan& phase) {

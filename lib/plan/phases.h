@@ -14,13 +14,24 @@
 
 namespace dtrain {
 
-// What the frozen layers at the beginning of a model make of every example, computed once and kept in memory
-// that the replicas of a host share.
+// Where features are kept besides the memory that the replicas of a host share.
+enum class FeatureFile {
+  kNone,
+  kIfSlow,  // in a file for later runs, if computing them has taken a while
+  kAlways,
+};
+
+// "none", "if_slow" or "always".
+std::string name_of(FeatureFile file);
+
+// What the frozen layers at the beginning of a model make of every example, computed once and kept.
 struct FeaturePlan {
   int64_t layers = 0;   // so many of the model's layers compute it; 0: nothing is kept
   int64_t numbers = 0;  // of an example
   int64_t bytes = 0;    // of all examples that are trained on or evaluated
   std::string reason;   // why nothing is kept although layers at the beginning are frozen; empty: other cases
+  FeatureFile file = FeatureFile::kNone;
+  std::string no_file;  // why there is none although the phase asks for it; empty: other cases
 };
 
 struct PhasePlan {

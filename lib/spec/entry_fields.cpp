@@ -9,7 +9,7 @@ const Choices kPaddings{"padding", {"valid", "same", "symmetric"}};
 const Choices kDirections{"direction", {"horizontal", "vertical"}};
 const Choices kPaddingModes{"mode", {"zero", "reflect"}};
 const Choices kPhaseUnits{"unit", {"epochs", "steps"}};
-const Choices kFeatureCaches{"cache", {"auto", "none"}};
+const Choices kFeatureCaches{"cache", {"auto", "memory", "disk", "none"}};
 
 }  // namespace
 
@@ -170,7 +170,8 @@ const Fields<PhaseSpec>& phase_fields() {
             .otherwise = "`train.optimizer.learning_rate`", .when = one_rate),
       PHASE(cache_features, .doc = "auto: what the frozen layers before the first trained one make of an example is "
             "computed once and kept, where it is always the same and fits into memory ([features]("
-            "transfer.md#features-kept-in-memory)); none: it is computed in every step", .choices = &kFeatureCaches),
+            "transfer.md#kept-features)), and if that takes over a second, in a file for later runs; disk: always in a "
+            "file, too; memory: never; none: it is computed in every step", .choices = &kFeatureCaches),
       OF_SCHEDULE(kind, .path = "schedule", .doc = "how the learning rate changes during the phase; this and the "
                   "following fields are as in [`train.schedule`](#trainschedule), counted from the phase's first "
                   "step", .choices = &schedule_kinds()),

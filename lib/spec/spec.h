@@ -150,8 +150,9 @@ struct ModelSpec {
   std::vector<int64_t> filters = {32};       // cnn
   int64_t kernel_size = 3;                   // cnn
   std::optional<int64_t> depth;              // kinds/models.h says which; nullopt: the usual one
-  std::string stem = "large";                // resnet, wide_resnet: large | small
-  std::string bottleneck_stride = "middle";  // resnet, wide_resnet: middle | first
+  std::optional<int64_t> widen_factor;       // wide_resnet of 16 to 40 layers; nullopt: 10
+  std::string stem = "large";                // resnet, wide_resnet of 50 and more: large | small
+  std::string bottleneck_stride = "middle";  // resnet, wide_resnet of 50 and more: middle | first
   bool batch_norm = false;                   // vgg
   bool include_top = true;                   // of a published network
   std::vector<LayerSpec> head;               // instead of its top; empty: pooled features and a dense layer
@@ -252,7 +253,7 @@ struct PhaseSpec {
   TrainableSpec trainable;
   std::optional<double> learning_rate;  // nullopt: the optimizer's
   ScheduleSpec schedule;                // its epochs and steps are counted from the phase's first
-  std::string cache_features = "auto";  // auto | none
+  std::string cache_features = "auto";  // auto | memory | disk | none
 };
 
 struct EvaluateSpec {

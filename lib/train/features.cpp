@@ -3,15 +3,23 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cstring>
 #include <memory>
 #include <optional>
+#include <string>
 #include <vector>
 
+#include "callbacks/callback.h"
 #include "comm/shared_barrier.h"
 #include "comm/shared_segment.h"
+#include "core/checksum.h"
 #include "core/clock.h"
 #include "core/error.h"
+#include "core/text.h"
 #include "data/number_source.h"
+#include "features/feature_file.h"
+#include "features/feature_key.h"
 #include "loader/batches.h"
 #include "train/assembly.h"
 
@@ -21,6 +29,13 @@ namespace {
 constexpr int64_t kBatchesBetweenMeetings =
     16;  // so that nobody waits long for a slower one, or for a dead one
 constexpr int kSpins = 100;
+constexpr double kSlowSeconds = 1;  // FeatureFile::kIfSlow: what is computed sooner needs no file
+
+// What one replica tells the others of its host between two barriers.
+struct alignas(64) ReplicaNote {
+  char examples[kChecksumDigits];  // of its part of them
+  bool has_read;                   // the first one's: the features come from the file
+};
 
 // Memory of the replicas of this host, with a barrier among them.
 class HostMemory {
@@ -34,10 +49,16 @@ class HostMemory {
                  timeout_, kSpins) {}
 
   std::byte* data() const { return segment_.data() + slots_bytes(); }
+  ReplicaNote& note_of(int replica) const {
+    return reinterpret_cast<ReplicaNote*>(segment_.data() +
+                                          sizeof(BarrierSlot) * static_cast<size_t>(size_))[replica];
+  }
   void meet() { barrier_.wait(); }
 
  private:
-  size_t slots_bytes() const { return sizeof(BarrierSlot) * static_cast<size_t>(size_); }
+  size_t slots_bytes() const {
+    return (sizeof(BarrierSlot) + sizeof(ReplicaNote)) * static_cast<size_t>(size_);
+  }
 
   int size_;
   std::chrono::milliseconds timeout_;
@@ -79,42 +100,48 @@ int64_t numbers_of(const ExampleSourcePtr& source, int64_t features) {
   return source ? source->size() * (features + source->targets()) : 0;
 }
 
+int64_t bytes_of(const PhasePlan& phase, const Dataset& dataset, at::ScalarType dtype) {
+  int64_t numbers = 0;
+  for (const ExampleSourcePtr& part : {dataset.train, dataset.validation, dataset.test})
+    numbers += numbers_of(part, phase.features.numbers);
+  return numbers * static_cast<int64_t>(at::elementSize(dtype));
+}
+
 class FeatureMaker {
  public:
-  FeatureMaker(const ReplicaContext& context, const PhasePlan& phase, Model& model, const Dataset& dataset)
+  FeatureMaker(const ReplicaContext& context, const PhasePlan& phase, Model& model,
+               std::shared_ptr<HostMemory> memory)
       : phase_(phase),
         model_(model),
         dtype_(dtype_from_name(context.job.spec.model.dtype)),
         shape_(context.job.model.layers[static_cast<size_t>(phase.features.layers - 1)].output_shape),
         options_(part_options(context)),
-        memory_(std::make_shared<HostMemory>(context, fmt::format("features from step {}", phase.first_step),
-                                             bytes_of(dataset))),
+        memory_(std::move(memory)),
         places_(memory_) {}
 
-  ExampleSourcePtr make(const ExampleSourcePtr& source) {
-    if (source == nullptr) return nullptr;
+  // Where the features of `source` lie, or will lie when they are computed.
+  LabelledImages place(const ExampleSourcePtr& source) {
+    if (source == nullptr) return {};
     std::vector<int64_t> shape = shape_;
     shape.insert(shape.begin(), source->size());
-    LabelledImages made{places_.next(shape, dtype_), source->classes()};
-    if (source->targets() > 0) made.labels = places_.next({source->size(), source->targets()}, dtype_);
+    LabelledImages placed{places_.next(shape, dtype_), source->classes()};
+    if (source->targets() > 0) placed.labels = places_.next({source->size(), source->targets()}, dtype_);
+    return placed;
+  }
+
+  // Collective.
+  void compute(const ExampleSourcePtr& source, const LabelledImages& placed) {
+    if (source == nullptr) return;
     ShareLoader parts(source, options_);
     parts.start_epoch(0);
     for (int64_t batches = 0; const std::optional<Share> share = parts.next(); ++batches) {
-      fill(*share, made);
+      fill(*share, placed);
       if (batches % kBatchesBetweenMeetings == 0) memory_->meet();
     }
     memory_->meet();
-    return make_number_source(made);
   }
 
  private:
-  int64_t bytes_of(const Dataset& dataset) const {
-    int64_t numbers = 0;
-    for (const ExampleSourcePtr& part : {dataset.train, dataset.validation, dataset.test})
-      numbers += numbers_of(part, phase_.features.numbers);
-    return numbers * static_cast<int64_t>(at::elementSize(dtype_));
-  }
-
   void fill(const Share& share, const LabelledImages& made) {
     int64_t row = share.indices.empty() ? 0 : share.indices.front();  // they are consecutive
     for (const MicroBatch& part : share.micro_batches) {
@@ -135,15 +162,124 @@ class FeatureMaker {
   Places places_;
 };
 
+// The file of a phase's features. The first replica of the host reads and writes it, while the others wait
+// for it at barriers that follow each other soon enough.
+class FeatureStore {
+ public:
+  FeatureStore(const ReplicaContext& context, const PhasePlan& phase, const Model& model,
+               const Dataset& dataset, HostMemory& memory)
+      : context_(context), phase_(phase), memory_(memory), replica_(context.identity.local_rank) {
+    const int parts = context.identity.local_world_size;
+    const at::ScalarType dtype = dtype_from_name(context.job.spec.model.dtype);
+    const std::string own =
+        checksum_of_examples(dataset, {replica_, parts}, dtype, [this] { memory_.meet(); });
+    std::copy(own.begin(), own.end(), memory.note_of(replica_).examples);
+    memory.meet();
+    block_.bytes = bytes_of(phase, dataset, dtype);
+    if (replica_ > 0) return;
+    std::vector<std::string> examples;
+    for (int part = 0; part < parts; ++part)
+      examples.emplace_back(memory.note_of(part).examples, kChecksumDigits);
+    const LoaderOptions options = part_options(context);
+    block_.key = feature_key(model,
+                             {.layers = phase.features.layers,
+                              .normalisation = options.format.normalisation,
+                              .channels_last = options.format.channels_last,
+                              .batch = options.plan.per_replica,
+                              .parts = parts,
+                              .threads = context.run.threads_per_replica},
+                             examples);
+    const DatasetInfo& info = dataset.info;
+    block_.examples = info.train_examples + info.validation_examples + info.test_examples;
+    block_.shape = context.job.model.layers[static_cast<size_t>(phase.features.layers - 1)].output_shape;
+    block_.source = info.source == "generated" ? info.name : info.source;
+  }
+
+  // Collective. Whether the features are in the memory now.
+  bool read() {
+    in_parts([this](const AfterPart& after_part) {
+      bool& has_read = memory_.note_of(0).has_read;
+      has_read = read_features(block_, memory_.data(), after_part);
+      if (has_read) tell("read from", "");
+    });
+    memory_.meet();
+    return memory_.note_of(0).has_read;
+  }
+
+  // Collective.
+  void write(double seconds) {
+    in_parts([&](const AfterPart& after_part) {
+      if (phase_.features.file == FeatureFile::kIfSlow && seconds < kSlowSeconds) return;
+      if (write_features(block_, memory_.data(), context_.job.spec.data.cache_gigabytes, after_part))
+        tell("kept for later runs in", "; `dtrain cache` lists and removes it");
+    });
+  }
+
+ private:
+  // Lets the first replica do `work`, and meets the others as often as there are parts, whatever becomes of
+  // the work. A fault of the disk costs later runs their file, and no more.
+  template <class Work>
+  void in_parts(const Work& work) {
+    int64_t left = feature_file_parts(block_.bytes);
+    const auto meet = [&] {
+      --left;
+      memory_.meet();
+    };
+    try {
+      if (replica_ == 0) work(meet);
+    } catch (const Error& error) {
+      if (error.code() == ExitCode::kPeerLost) throw;
+      tell_line(fmt::format("the features are not kept on disk: {}", error.what()));
+    }
+    while (left > 0) meet();
+  }
+
+  void tell(const std::string& what, const std::string& more) {
+    tell_line(fmt::format("features of {}: {} {}{}", phase_title(context_.run.phases, phase_), what,
+                          printable(feature_path(block_.key).string(), 1000), more));
+  }
+
+  void tell_line(const std::string& line) { context_.sink.on_event(message_event(context_.run, line)); }
+
+  const ReplicaContext& context_;
+  const PhasePlan& phase_;
+  HostMemory& memory_;
+  int replica_;
+  FeatureBlock block_;
+};
+
+// Without several hosts, of which one may find a file and the others none.
+bool uses_file(const ReplicaContext& context, const PhasePlan& phase) {
+  return phase.features.file != FeatureFile::kNone &&
+         context.identity.local_world_size == context.run.processes();
+}
+
+ExampleSourcePtr source_of(const ExampleSourcePtr& examples, const LabelledImages& features) {
+  return examples ? make_number_source(features) : nullptr;
+}
+
 }  // namespace
 
 Dataset with_features(const ReplicaContext& context, const PhasePlan& phase, Model& model,
                       const Dataset& dataset) {
   const at::NoGradGuard no_grad;
-  FeatureMaker maker(context, phase, model, dataset);
-  Dataset made{dataset.info, maker.make(dataset.train), maker.make(dataset.test),
-               maker.make(dataset.validation)};
-  return made;
+  const int64_t bytes = bytes_of(phase, dataset, dtype_from_name(context.job.spec.model.dtype));
+  const auto memory =
+      std::make_shared<HostMemory>(context, fmt::format("features from step {}", phase.first_step), bytes);
+  FeatureMaker maker(context, phase, model, memory);
+  const LabelledImages train = maker.place(dataset.train), test = maker.place(dataset.test),
+                       validation = maker.place(dataset.validation);
+  std::optional<FeatureStore> store;
+  if (uses_file(context, phase)) store.emplace(context, phase, model, dataset, *memory);
+  if (!store || !store->read()) {
+    const double begin = steady_seconds();
+    maker.compute(dataset.train, train);
+    maker.compute(dataset.test, test);
+    maker.compute(dataset.validation, validation);
+    if (store) store->write(steady_seconds() - begin);
+  }
+  return {dataset.info, source_of(dataset.train, train), source_of(dataset.test, test),
+          source_of(dataset.validation, validation)};
 }
 
 }  // namespace dtrain

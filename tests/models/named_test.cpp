@@ -207,7 +207,7 @@ TEST_CASE("the layers with variables have torchvision's names, and no others") {
   CHECK(mobilenet.size() == 105);
 }
 
-TEST_CASE("dropout is before the dense layers of every published network, and nowhere else") {
+TEST_CASE("dropout is before the dense layers of published networks, and nowhere else") {
   for (const auto& [kind, layers] : std::vector<std::pair<const char*, long>>{{"lenet5", 1},
                                                                               {"vgg", 2},
                                                                               {"resnet", 1},

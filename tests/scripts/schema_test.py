@@ -35,7 +35,8 @@ BEYOND_THE_SCHEMA = {
     "data_augment_resident", "data_augment_rules",
     "data_fallback_same",
     "data_fallback_synthetic", "data_split_seed_only", "data_tables_fallback",
-    "devices_central_storage", "devices_mixed", "model_depth", "model_head", "devices_shared_memory", "nccl_on_cpu",
+    "devices_central_storage", "devices_mixed", "model_depth", "model_head", "model_wide_depth", "model_wide_stem", "model_widen_factor",
+    "devices_shared_memory", "nccl_on_cpu",
     "one_device_baseline", "parameter_server_histograms", "parameter_server_inspect", "parameter_server_step_options",
     "parameter_server_together", "precision", "precision_fp16", "sampling_in_order",
 }

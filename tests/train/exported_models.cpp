@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include "architectures/architectures.h"
 #include "catch.h"
 #include "models/model.h"
 #include "models/variables.h"
@@ -38,6 +39,15 @@ std::vector<LayerSpec> listed_layers(const std::string& list) {
   INFO(problems_of(loaded));
   REQUIRE(loaded.ok());
   return loaded.spec.model.layers;
+}
+
+std::vector<LayerSpec> wide_resnet_layers() {
+  ModelSpec spec;
+  spec.kind = "wide_resnet";
+  spec.depth = 16;
+  spec.widen_factor = 1;
+  spec.dropout = 0.3;
+  return expand_layers(spec, 3);
 }
 
 std::vector<std::vector<LayerSpec>> layers_of_each_kind() {

@@ -29,6 +29,9 @@ ExportedModel exported_model(const std::vector<LayerSpec>& layers, at::ScalarTyp
 // The layers of a list as specs have it: "[{kind: flatten}, {kind: dense, units: 3}]".
 std::vector<LayerSpec> listed_layers(const std::string& list);
 
+// Of the smallest wide_resnet for small images, with dropout.
+std::vector<LayerSpec> wide_resnet_layers();
+
 // For each kind of layer that is built a model with one.
 std::vector<std::vector<LayerSpec>> layers_of_each_kind();
 

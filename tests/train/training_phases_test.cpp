@@ -74,6 +74,26 @@ TEST_CASE("features are kept up to what is trained, drawn, or used past it") {
   CHECK(crossed.runs.back().phases[0].features.layers == 3);
 }
 
+TEST_CASE("kept features go into a file for later runs where one host may keep as much") {
+  const auto features = [](const std::string& choice, const std::string& more = "") {
+    const std::string phases = "  - {epochs: 1, trainable: head, cache_features: " + choice + "}\n";
+    return with_phases(phases + more).runs.back().phases[0].features;
+  };
+  CHECK(features("auto").file == FeatureFile::kIfSlow);
+  CHECK(features("disk").file == FeatureFile::kAlways);
+  CHECK(features("memory").file == FeatureFile::kNone);
+  CHECK(features("memory").layers == 6);
+  CHECK(features("memory").no_file.empty());
+  CHECK(features("none").file == FeatureFile::kNone);
+  const std::string spread = "strategy: {kind: multi_worker_mirrored, replicas: 2}\nhosts: [a, b]\n";
+  CHECK(features("disk", spread).file == FeatureFile::kNone);
+  CHECK_THAT(features("disk", spread).no_file, ContainsSubstring("would wait"));
+  const std::string narrow =
+      "data: {dataset: image_folder, path: /pictures, image: {size: [28, 28]}, cache_gigabytes: 1.0e-3}\n";
+  CHECK(features("disk", narrow).file == FeatureFile::kNone);
+  CHECK(features("disk", narrow).no_file == "data.cache_gigabytes allows 0.001 GB");
+}
+
 TEST_CASE("augmented pictures, other views of them and 16 bits have no features to keep") {
   const auto reason = [](const std::string& more) {
     return with_phases("  - {epochs: 1, trainable: head}\n" + more).runs.back().phases[0].features.reason;

@@ -1,0 +1,211 @@
+#include "features/feature_file.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <nlohmann/json.hpp>
+#include <optional>
+#include <system_error>
+
+#include "core/checksum.h"
+#include "core/files.h"
+#include "core/text.h"
+#include "images/cache_file.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr int kFileFormat = 1;
+constexpr int64_t kHeaderBytes = 4096;            // JSON, then zeros; the features follow, aligned to a page
+constexpr int64_t kPartBytes = int64_t{1} << 26;  // a disk takes a second or two for so much
+constexpr const char* kSuffix = ".features";
+
+// What a file says of itself. The checksum is of the bytes after the header.
+std::string header_of(const FeatureBlock& block, const std::string& checksum) {
+  nlohmann::ordered_json header = {
+      {"format", kFileFormat}, {"key", block.key},           {"bytes", block.bytes},  {"checksum", checksum},
+      {"shape", block.shape},  {"examples", block.examples}, {"source", block.source}};
+  std::string text = header.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace);
+  if (std::ssize(text) >= kHeaderBytes) {  // an endless path
+    header["source"] = "examples";
+    text = header.dump();
+  }
+  text.resize(static_cast<size_t>(kHeaderBytes), '\0');
+  return text;
+}
+
+struct Header {
+  FeatureBlock block;
+  std::string checksum;
+};
+
+// nullopt: the file is none, or was cut.
+std::optional<Header> read_header(const OpenFile& file) {
+  std::string text(static_cast<size_t>(kHeaderBytes), '\0');
+  if (!file.is_open() || ::pread(file.descriptor(), text.data(), text.size(), 0) != kHeaderBytes)
+    return std::nullopt;
+  const auto json = nlohmann::json::parse(text.c_str(), nullptr, /*allow_exceptions=*/false);
+  Header header;
+  try {
+    if (json.at("format").get<int>() != kFileFormat) return std::nullopt;
+    json.at("key").get_to(header.block.key);
+    json.at("bytes").get_to(header.block.bytes);
+    json.at("checksum").get_to(header.checksum);
+    json.at("shape").get_to(header.block.shape);
+    json.at("examples").get_to(header.block.examples);
+    json.at("source").get_to(header.block.source);
+  } catch (const nlohmann::json::exception&) {  // another program's
+    return std::nullopt;
+  }
+  struct stat status {};
+  const bool whole = ::fstat(file.descriptor(), &status) == 0 && S_ISREG(status.st_mode) &&
+                     status.st_size == kHeaderBytes + header.block.bytes;
+  return whole ? std::optional(header) : std::nullopt;
+}
+
+bool read_part(const OpenFile& file, std::byte* memory, int64_t bytes, int64_t offset) {
+  while (bytes > 0) {
+    const ssize_t got = ::pread(file.descriptor(), memory, static_cast<size_t>(bytes), offset);
+    if (got < 0 && errno == EINTR) continue;
+    if (got <= 0) return false;
+    memory += got;
+    offset += got;
+    bytes -= got;
+  }
+  return true;
+}
+
+// Calls `each` with the offset and the size of every part.
+template <class Each>
+bool for_each_part(int64_t bytes, const Each& each) {
+  for (int64_t offset = 0; offset < bytes; offset += kPartBytes) {
+    if (!each(offset, std::min(kPartBytes, bytes - offset))) return false;
+  }
+  return true;
+}
+
+void write_block(const OpenFile& file, const FeatureBlock& block, const std::byte* memory,
+                 const AfterPart& after_part) {
+  file.reserve(kHeaderBytes + block.bytes);
+  file.check(::lseek(file.descriptor(), kHeaderBytes, SEEK_SET) == kHeaderBytes, "cannot be written");
+  Checksum sum;
+  for_each_part(block.bytes, [&](int64_t offset, int64_t bytes) {
+    sum.add(memory + offset, static_cast<size_t>(bytes));
+    file.check(write_all(file.descriptor(), memory + offset, static_cast<size_t>(bytes)) &&
+                   ::fdatasync(file.descriptor()) == 0,
+               "cannot be written");
+    after_part();
+    return true;
+  });
+  const std::string header = header_of(block, sum.text());
+  file.check(::lseek(file.descriptor(), 0, SEEK_SET) == 0 &&
+                 write_all(file.descriptor(), header.data(), header.size()),
+             "cannot be written");
+}
+
+// Calls `found` with every file of features.
+template <class Found>
+void find_features(const Found& found) {
+  std::error_code code;
+  for (fs::directory_iterator entry(cache_folder(), code), end; !code && entry != end;
+       entry.increment(code)) {
+    if (entry->path().extension() == kSuffix) found(entry->path());
+  }
+  if (code && code != std::errc::no_such_file_or_directory)
+    fail_on_cache(cache_folder(), "cannot be read", code.value());
+}
+
+// Makes room for `bytes` more among the files of features. What was read last has the newest time.
+void remove_oldest(int64_t bytes, double most_gigabytes) {
+  struct Aged {
+    fs::path path;
+    fs::file_time_type used;
+    int64_t bytes;
+  };
+  std::vector<Aged> files;
+  double all = static_cast<double>(bytes);
+  find_features([&](const fs::path& path) {
+    std::error_code gone;
+    const fs::file_time_type used = fs::last_write_time(path, gone);
+    const auto size = static_cast<int64_t>(fs::file_size(path, gone));
+    if (gone) return;
+    files.push_back({path, used, size});
+    all += static_cast<double>(size);
+  });
+  std::sort(files.begin(), files.end(),
+            [](const Aged& one, const Aged& other) { return one.used < other.used; });
+  for (const Aged& file : files) {
+    if (all <= most_gigabytes * 1e9) return;
+    ::unlink(file.path.c_str());
+    all -= static_cast<double>(file.bytes);
+  }
+}
+
+}  // namespace
+
+fs::path feature_path(const std::string& key) { return cache_folder() / (key + kSuffix); }
+
+int64_t feature_file_parts(int64_t bytes) { return (bytes + kPartBytes - 1) / kPartBytes; }
+
+bool read_features(const FeatureBlock& block, std::byte* memory, const AfterPart& after_part) {
+  const OpenFile file(feature_path(block.key), O_RDONLY);
+  const std::optional<Header> header = read_header(file);
+  if (!header || header->block.key != block.key || header->block.bytes != block.bytes) return false;
+  Checksum sum;
+  const bool whole = for_each_part(block.bytes, [&](int64_t offset, int64_t bytes) {
+    if (!read_part(file, memory + offset, bytes, kHeaderBytes + offset)) return false;
+    sum.add(memory + offset, static_cast<size_t>(bytes));
+    after_part();
+    return true;
+  });
+  if (!whole || sum.text() != header->checksum) return false;
+  ::futimens(file.descriptor(), nullptr);  // it is the one used last; a disk that is read-only does without
+  return true;
+}
+
+bool write_features(const FeatureBlock& block, const std::byte* memory, double most_gigabytes,
+                    const AfterPart& after_part) {
+  const int64_t bytes = kHeaderBytes + block.bytes;
+  const std::string need = "the features take " + human_bytes(bytes),
+                    instead = "or use cache_features: memory";
+  require_cache_limit(bytes, most_gigabytes, need, instead);
+  remove_oldest(bytes, most_gigabytes);
+  require_cache_room(bytes, most_gigabytes, need, instead);
+  return try_make_cache_file(feature_path(block.key),
+                             [&](const OpenFile& file) { write_block(file, block, memory, after_part); });
+}
+
+std::vector<KeptFeatures> list_features() {
+  std::vector<KeptFeatures> all;
+  find_features([&all](const fs::path& path) {
+    std::error_code gone;
+    KeptFeatures kept{.file = path,
+                      .bytes = static_cast<int64_t>(fs::file_size(path, gone)),
+                      .source = {},
+                      .examples = 0,
+                      .shape = {}};
+    if (gone) return;
+    if (const std::optional<Header> header = read_header(OpenFile(path, O_RDONLY))) {
+      kept.source = header->block.source;
+      kept.examples = header->block.examples;
+      kept.shape = header->block.shape;
+    }
+    all.push_back(kept);
+  });
+  std::sort(all.begin(), all.end(),
+            [](const KeptFeatures& one, const KeptFeatures& other) { return one.file < other.file; });
+  return all;
+}
+
+void remove_features(const KeptFeatures& kept) {
+  if (::unlink(kept.file.c_str()) != 0 && errno != ENOENT)
+    fail_on_cache(kept.file, "cannot be removed", errno);
+}
+
+}  // namespace dtrain
