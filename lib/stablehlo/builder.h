@@ -1,4 +1,8 @@
 // Writes a StableHLO module operation by operation: each returns the value that it defines, with its type.
+//
+// An operation is written where it is called. C++ leaves open which operand of an operator or which argument
+// of a function is evaluated first, so at most one of them may write something: name the others before. Then
+// the text does not depend on the compiler. Elements of a list in braces are evaluated in their order.
 #pragma once
 
 #include <array>

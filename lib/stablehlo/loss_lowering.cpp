@@ -68,22 +68,23 @@ class LoweredCrossEntropy final : public LossLowering {
     Value losses = -own;
     Value wanted = as_numbers(is_target, outputs_.element);
     if (smoothing > 0) {
-      losses = losses * (1 - smoothing) - total(logarithms_) * (smoothing / classes);
+      const Value rest = total(logarithms_) * (smoothing / classes);
+      losses = losses * (1 - smoothing) - rest;
       wanted = wanted * (1 - smoothing) + smoothing / classes;
     }
     const Value gradient = probabilities_ - wanted;
     if (class_weights().empty()) return {losses, gradient};
     const Value weights =
         builder_.constants(class_weights(), outputs_.element, {std::ssize(class_weights())});
-    const Value weight =
-        total(builder_.select(is_target, builder_.broadcast(weights, {1}, outputs_.shape), number(0)));
+    const Value of_outputs = builder_.broadcast(weights, {1}, outputs_.shape);
+    const Value weight = total(builder_.select(is_target, of_outputs, number(0)));
     return {losses * weight, gradient * along_rows(weight, outputs_)};
   }
 
   // As LibTorch's argmax: the first largest output, or the first that is not a number.
   std::vector<Value> sums(const Value& targets) override {
-    const Value is_most = builder_.apply("or", builder_.compare("EQ", outputs_, most_),
-                                         builder_.compare("NE", outputs_, outputs_));
+    const Value is_none = builder_.compare("NE", outputs_, outputs_);
+    const Value is_most = builder_.apply("or", builder_.compare("EQ", outputs_, most_), is_none);
     const Value none = builder_.like(numbers_, static_cast<double>(outputs_.size(1)));
     const Value predicted = builder_.minimum(builder_.select(is_most, numbers_, none), {1});
     return {as_numbers(builder_.compare("EQ", predicted, targets), outputs_.element)};
@@ -104,8 +105,9 @@ class LoweredBinaryCrossEntropy final : public LossLowering {
     const double smoothing = train_.label_smoothing;
     const Value soft = smoothing > 0 ? hard * (1 - smoothing) + smoothing / 2 : hard;
     const Value below = builder_.apply("exponential", -builder_.apply("abs", outputs_));
-    Value losses = builder_.apply("maximum", outputs_, number(0)) - outputs_ * soft +
-                   builder_.apply("log_plus_one", below);
+    const Value product = outputs_ * soft;
+    const Value linear = builder_.apply("maximum", outputs_, number(0)) - product;
+    Value losses = linear + builder_.apply("log_plus_one", below);
     Value gradient = (builder_.apply("logistic", outputs_) - soft) / static_cast<double>(outputs_.size(1));
     if (!class_weights().empty()) {
       const Value weight = hard * (class_weights()[1] - class_weights()[0]) + class_weights()[0];
@@ -116,7 +118,8 @@ class LoweredBinaryCrossEntropy final : public LossLowering {
   }
 
   std::vector<Value> sums(const Value& targets) override {
-    const Value positive = builder_.compare("GT", of_outputs(targets), number(0.5));
+    const Value wanted = of_outputs(targets);
+    const Value positive = builder_.compare("GT", wanted, number(0.5));
     const Value predicted = builder_.compare("GT", outputs_, number(0));
     const auto as_number = [this](const Value& condition) { return as_numbers(condition, outputs_.element); };
     const Value wrong = builder_.apply("xor", predicted, positive);
@@ -144,7 +147,8 @@ class LoweredRegression final : public LossLowering {
     if (train_.loss.kind == "mean_absolute_error") return {mean(size), sign / outputs};
     const double delta = train_.loss.delta;
     const Value is_near = builder_.compare("LT", size, number(delta));
-    const Value losses = builder_.select(is_near, error * error * 0.5, (size - delta / 2) * delta);
+    const Value square = error * error * 0.5;
+    const Value losses = builder_.select(is_near, square, (size - delta / 2) * delta);
     return {mean(losses), builder_.select(is_near, error, sign * delta) / outputs};
   }
 
@@ -189,9 +193,10 @@ LoweredLoss lower_loss(const TrainSpec& train, const LossInputs& inputs) {
   if (inputs.other_targets) {
     const RowLosses others = loss->rows(inputs.other_targets);
     const Value rest = 1 - inputs.shares;
-    rows.losses = rows.losses * inputs.shares + others.losses * rest;
-    rows.gradient = rows.gradient * along_rows(inputs.shares, rows.gradient) +
-                    others.gradient * along_rows(rest, rows.gradient);
+    const Value loss_share = others.losses * rest;
+    rows.losses = rows.losses * inputs.shares + loss_share;
+    const Value gradient_share = others.gradient * along_rows(rest, rows.gradient);
+    rows.gradient = rows.gradient * along_rows(inputs.shares, rows.gradient) + gradient_share;
   }
   // Chosen, not multiplied: what fills up adds nothing even where its loss is not finite.
   const Value counts = builder.compare("GT", inputs.weights, builder.like(inputs.weights, 0));

@@ -21,8 +21,8 @@ Value along_channels(const Value& of_channels, const Value& input) {
 
 // With the layer's `weight` and `bias`.
 Value scaled(const LayerUse& use, const Value& normalised) {
-  return normalised * along_channels(use.variable("weight"), normalised) +
-         along_channels(use.variable("bias"), normalised);
+  const Value larger = normalised * along_channels(use.variable("weight"), normalised);
+  return larger + along_channels(use.variable("bias"), normalised);
 }
 
 // Notes the gradients of `weight` and `bias`, which it returns.
@@ -84,8 +84,8 @@ LoweredLayer fixed_batch_norm(const LayerUse& use) {
   const Value inverse = builder.apply("rsqrt", use.variable("running_var") + use.layer.spec.epsilon);
   const Value centred = use.input - along_channels(use.variable("running_mean"), use.input);
   const Value scale = inverse * use.variable("weight");
-  const Value output =
-      centred * along_channels(scale, centred) + along_channels(use.variable("bias"), centred);
+  const Value scaled_only = centred * along_channels(scale, centred);
+  const Value output = scaled_only + along_channels(use.variable("bias"), centred);
   return {output,
           [scale](const Value& gradient, bool) { return gradient * along_channels(scale, gradient); }};
 }
@@ -100,16 +100,16 @@ LoweredLayer lower_batch_norm(const LayerUse& use) {
   const BatchMoments moments = moments_of(use);
   move(use, moments);
   const Value inverse = builder.apply("rsqrt", moments.variance + use.layer.spec.epsilon);
-  const Value normalised =
-      (use.input - along_channels(moments.mean, use.input)) * along_channels(inverse, use.input);
+  const Value centred = use.input - along_channels(moments.mean, use.input);
+  const Value normalised = centred * along_channels(inverse, use.input);
   return {scaled(use, normalised),
           [use, moments, inverse, normalised, &builder](const Value& gradient, bool wants_input) -> Value {
             const auto [weight, bias] = learn_scale(use, gradient, normalised);
             if (!wants_input) return {};
             std::vector<Value> sums = {weight, bias};
             if (use.scope.synchronised) sums = builder.all_reduce(sums);
-            const Value rest = gradient - along_channels(sums[1] / moments.divisor, gradient) -
-                               normalised * along_channels(sums[0] / moments.divisor, gradient);
+            const Value centred = gradient - along_channels(sums[1] / moments.divisor, gradient);
+            const Value rest = centred - normalised * along_channels(sums[0] / moments.divisor, gradient);
             return rest * along_channels(inverse * use.variable("weight"), gradient) * moments.rows;
           }};
 }
@@ -131,7 +131,8 @@ LoweredLayer lower_layer_norm(const LayerUse& use) {
             if (use.trained) learn_scale(use, gradient, normalised);
             if (!wants_input) return {};
             const Value arrived = gradient * along_channels(use.variable("weight"), gradient);
-            return (arrived - mean(arrived) - normalised * mean(arrived * normalised)) * inverse;
+            const Value centred = arrived - mean(arrived);
+            return (centred - normalised * mean(arrived * normalised)) * inverse;
           }};
 }
 

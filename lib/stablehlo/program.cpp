@@ -108,7 +108,8 @@ Value model_inputs(const Value& stored, const ProgramForm& form) {
     for (int64_t channel = 0; channel < inputs.size(1); ++channel) numbers.push_back((by.*of)(channel));
     return builder.broadcast(builder.constants(numbers, inputs.element, {inputs.size(1)}), {1}, inputs.shape);
   };
-  return (inputs - of_channels(&Normalisation::mean_of)) / of_channels(&Normalisation::standard_deviation_of);
+  const Value centred = inputs - of_channels(&Normalisation::mean_of);
+  return centred / of_channels(&Normalisation::standard_deviation_of);
 }
 
 // What dropout draws is another thing in each step (the seed) and on each device.
@@ -152,7 +153,8 @@ void clip(std::vector<Value>& gradients, double most) {
     squares = squares ? squares + sum : sum;
   }
   const Value norm = builder.apply("sqrt", squares) + 1e-6;
-  const Value factor = builder.apply("minimum", builder.like(norm, most) / norm, builder.like(norm, 1));
+  const Value largest = builder.like(norm, most) / norm;
+  const Value factor = builder.apply("minimum", largest, builder.like(norm, 1));
   for (Value& gradient : gradients) gradient = gradient * factor;
 }
 

@@ -66,7 +66,8 @@ void LoweredUpdate::rmsprop(UpdatedParameter& one) const {
   const OptimizerSpec& spec = train_.optimizer;
   const Value gradient = decayed_gradient(spec, one);
   Value& squares = one.memory.at(kSquareAverage);
-  squares = squares * spec.decay + gradient * gradient * (1 - spec.decay);
+  const Value square = gradient * gradient * (1 - spec.decay);
+  squares = squares * spec.decay + square;
   Value change = gradient / (builder_.apply("sqrt", squares) + spec.epsilon);
   if (spec.momentum != 0) {
     Value& momentum = one.memory.at(kMomentum);
@@ -82,7 +83,8 @@ void LoweredUpdate::adam(UpdatedParameter& one, bool decoupled) const {
   Value& average = one.memory.at(kAverage);
   Value& squares = one.memory.at(kSquareAverage);
   average = average + (gradient - average) * (1 - spec.beta1);
-  squares = squares * spec.beta2 + gradient * gradient * (1 - spec.beta2);
+  const Value square = gradient * gradient * (1 - spec.beta2);
+  squares = squares * spec.beta2 + square;
   const bool shrinks = decoupled && spec.weight_decay != 0 && one.decays;
   const Value kept = shrinks ? one.parameter * (1 - learning_rate_ * spec.weight_decay) : one.parameter;
   const Value root = builder_.apply("sqrt", squares) * root_ + spec.epsilon;

@@ -53,10 +53,10 @@ module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replic
     %23 = stablehlo.add %21, %22 : tensor<2x4xf32>
     %24 = stablehlo.rsqrt %23 : tensor<2x4xf32>
     %25 = stablehlo.multiply %15, %24 : tensor<2x4xf32>
-    %26 = stablehlo.broadcast_in_dim %arg3, dims = [1] : (tensor<4xf32>) -> tensor<2x4xf32>
-    %27 = stablehlo.broadcast_in_dim %arg2, dims = [1] : (tensor<4xf32>) -> tensor<2x4xf32>
-    %28 = stablehlo.multiply %25, %27 : tensor<2x4xf32>
-    %29 = stablehlo.add %28, %26 : tensor<2x4xf32>
+    %26 = stablehlo.broadcast_in_dim %arg2, dims = [1] : (tensor<4xf32>) -> tensor<2x4xf32>
+    %27 = stablehlo.multiply %25, %26 : tensor<2x4xf32>
+    %28 = stablehlo.broadcast_in_dim %arg3, dims = [1] : (tensor<4xf32>) -> tensor<2x4xf32>
+    %29 = stablehlo.add %27, %28 : tensor<2x4xf32>
     // forward: gelu [4]
     %30 = stablehlo.constant dense<0.70710677> : tensor<2x4xf32>
     %31 = stablehlo.multiply %29, %30 : tensor<2x4xf32>
@@ -94,12 +94,12 @@ module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replic
     %58 = stablehlo.abs %57 : tensor<2x2xf32>
     %59 = stablehlo.negate %58 : tensor<2x2xf32>
     %60 = stablehlo.exponential %59 : tensor<2x2xf32>
-    %61 = stablehlo.log_plus_one %60 : tensor<2x2xf32>
-    %62 = stablehlo.multiply %57, %arg23 : tensor<2x2xf32>
-    %63 = stablehlo.constant dense<0.0> : tensor<2x2xf32>
-    %64 = stablehlo.maximum %57, %63 : tensor<2x2xf32>
-    %65 = stablehlo.subtract %64, %62 : tensor<2x2xf32>
-    %66 = stablehlo.add %65, %61 : tensor<2x2xf32>
+    %61 = stablehlo.multiply %57, %arg23 : tensor<2x2xf32>
+    %62 = stablehlo.constant dense<0.0> : tensor<2x2xf32>
+    %63 = stablehlo.maximum %57, %62 : tensor<2x2xf32>
+    %64 = stablehlo.subtract %63, %61 : tensor<2x2xf32>
+    %65 = stablehlo.log_plus_one %60 : tensor<2x2xf32>
+    %66 = stablehlo.add %64, %65 : tensor<2x2xf32>
     %67 = stablehlo.logistic %57 : tensor<2x2xf32>
     %68 = stablehlo.subtract %67, %arg23 : tensor<2x2xf32>
     %69 = stablehlo.constant dense<2.0> : tensor<2x2xf32>
@@ -207,20 +207,20 @@ module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replic
     %164 = stablehlo.reduce(%159 init: %163) applies stablehlo.add across dimensions = [0] : (tensor<2x4xf32>, tensor<f32>) -> tensor<4xf32>
     %165 = stablehlo.broadcast_in_dim %arg2, dims = [1] : (tensor<4xf32>) -> tensor<2x4xf32>
     %166 = stablehlo.multiply %159, %165 : tensor<2x4xf32>
-    %167 = stablehlo.multiply %166, %25 : tensor<2x4xf32>
-    %168 = stablehlo.constant dense<0.0> : tensor<f32>
-    %169 = stablehlo.reduce(%167 init: %168) applies stablehlo.add across dimensions = [1] : (tensor<2x4xf32>, tensor<f32>) -> tensor<2xf32>
-    %170 = stablehlo.constant dense<4.0> : tensor<2xf32>
-    %171 = stablehlo.divide %169, %170 : tensor<2xf32>
-    %172 = stablehlo.broadcast_in_dim %171, dims = [0] : (tensor<2xf32>) -> tensor<2x4xf32>
-    %173 = stablehlo.multiply %25, %172 : tensor<2x4xf32>
+    %167 = stablehlo.constant dense<0.0> : tensor<f32>
+    %168 = stablehlo.reduce(%166 init: %167) applies stablehlo.add across dimensions = [1] : (tensor<2x4xf32>, tensor<f32>) -> tensor<2xf32>
+    %169 = stablehlo.constant dense<4.0> : tensor<2xf32>
+    %170 = stablehlo.divide %168, %169 : tensor<2xf32>
+    %171 = stablehlo.broadcast_in_dim %170, dims = [0] : (tensor<2xf32>) -> tensor<2x4xf32>
+    %172 = stablehlo.subtract %166, %171 : tensor<2x4xf32>
+    %173 = stablehlo.multiply %166, %25 : tensor<2x4xf32>
     %174 = stablehlo.constant dense<0.0> : tensor<f32>
-    %175 = stablehlo.reduce(%166 init: %174) applies stablehlo.add across dimensions = [1] : (tensor<2x4xf32>, tensor<f32>) -> tensor<2xf32>
+    %175 = stablehlo.reduce(%173 init: %174) applies stablehlo.add across dimensions = [1] : (tensor<2x4xf32>, tensor<f32>) -> tensor<2xf32>
     %176 = stablehlo.constant dense<4.0> : tensor<2xf32>
     %177 = stablehlo.divide %175, %176 : tensor<2xf32>
     %178 = stablehlo.broadcast_in_dim %177, dims = [0] : (tensor<2xf32>) -> tensor<2x4xf32>
-    %179 = stablehlo.subtract %166, %178 : tensor<2x4xf32>
-    %180 = stablehlo.subtract %179, %173 : tensor<2x4xf32>
+    %179 = stablehlo.multiply %25, %178 : tensor<2x4xf32>
+    %180 = stablehlo.subtract %172, %179 : tensor<2x4xf32>
     %181 = stablehlo.multiply %180, %24 : tensor<2x4xf32>
     // backward: dense
     %182 = stablehlo.dot_general %181, %arg22, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x4xf32>, tensor<2x3xf32>) -> tensor<4x3xf32>

@@ -22,12 +22,12 @@ module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replic
     %0 = stablehlo.convert %arg16 : (tensor<4x3x2x2xui8>) -> tensor<4x3x2x2xf32>
     %1 = stablehlo.constant dense<255.0> : tensor<4x3x2x2xf32>
     %2 = stablehlo.divide %0, %1 : tensor<4x3x2x2xf32>
-    %3 = stablehlo.constant dense<[0.2, 0.3, 0.4]> : tensor<3xf32>
+    %3 = stablehlo.constant dense<[0.5, 0.4, 0.3]> : tensor<3xf32>
     %4 = stablehlo.broadcast_in_dim %3, dims = [1] : (tensor<3xf32>) -> tensor<4x3x2x2xf32>
-    %5 = stablehlo.constant dense<[0.5, 0.4, 0.3]> : tensor<3xf32>
-    %6 = stablehlo.broadcast_in_dim %5, dims = [1] : (tensor<3xf32>) -> tensor<4x3x2x2xf32>
-    %7 = stablehlo.subtract %2, %6 : tensor<4x3x2x2xf32>
-    %8 = stablehlo.divide %7, %4 : tensor<4x3x2x2xf32>
+    %5 = stablehlo.subtract %2, %4 : tensor<4x3x2x2xf32>
+    %6 = stablehlo.constant dense<[0.2, 0.3, 0.4]> : tensor<3xf32>
+    %7 = stablehlo.broadcast_in_dim %6, dims = [1] : (tensor<3xf32>) -> tensor<4x3x2x2xf32>
+    %8 = stablehlo.divide %5, %7 : tensor<4x3x2x2xf32>
     // forward: flatten [12]
     %9 = stablehlo.reshape %8 : (tensor<4x3x2x2xf32>) -> tensor<4x12xf32>
     // forward: dense [5]

@@ -59,14 +59,14 @@ module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replic
     %39 = stablehlo.constant dense<0.001> : tensor<2xf32>
     %40 = stablehlo.add %26, %39 : tensor<2xf32>
     %41 = stablehlo.rsqrt %40 : tensor<2xf32>
-    %42 = stablehlo.broadcast_in_dim %41, dims = [1] : (tensor<2xf32>) -> tensor<2x2x2x2xf32>
-    %43 = stablehlo.broadcast_in_dim %18, dims = [1] : (tensor<2xf32>) -> tensor<2x2x2x2xf32>
-    %44 = stablehlo.subtract %6, %43 : tensor<2x2x2x2xf32>
-    %45 = stablehlo.multiply %44, %42 : tensor<2x2x2x2xf32>
-    %46 = stablehlo.broadcast_in_dim %arg3, dims = [1] : (tensor<2xf32>) -> tensor<2x2x2x2xf32>
-    %47 = stablehlo.broadcast_in_dim %arg2, dims = [1] : (tensor<2xf32>) -> tensor<2x2x2x2xf32>
-    %48 = stablehlo.multiply %45, %47 : tensor<2x2x2x2xf32>
-    %49 = stablehlo.add %48, %46 : tensor<2x2x2x2xf32>
+    %42 = stablehlo.broadcast_in_dim %18, dims = [1] : (tensor<2xf32>) -> tensor<2x2x2x2xf32>
+    %43 = stablehlo.subtract %6, %42 : tensor<2x2x2x2xf32>
+    %44 = stablehlo.broadcast_in_dim %41, dims = [1] : (tensor<2xf32>) -> tensor<2x2x2x2xf32>
+    %45 = stablehlo.multiply %43, %44 : tensor<2x2x2x2xf32>
+    %46 = stablehlo.broadcast_in_dim %arg2, dims = [1] : (tensor<2xf32>) -> tensor<2x2x2x2xf32>
+    %47 = stablehlo.multiply %45, %46 : tensor<2x2x2x2xf32>
+    %48 = stablehlo.broadcast_in_dim %arg3, dims = [1] : (tensor<2xf32>) -> tensor<2x2x2x2xf32>
+    %49 = stablehlo.add %47, %48 : tensor<2x2x2x2xf32>
     %50 = stablehlo.convert %49 : (tensor<2x2x2x2xf32>) -> tensor<2x2x2x2xbf16>
     // forward: relu [2, 2, 2]
     %51 = stablehlo.constant dense<0.0> : tensor<2x2x2x2xbf16>
@@ -174,14 +174,14 @@ module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replic
     %141 = stablehlo.constant dense<0.0> : tensor<f32>
     %142 = stablehlo.reduce(%137 init: %141) applies stablehlo.add across dimensions = [0, 2, 3] : (tensor<2x2x2x2xf32>, tensor<f32>) -> tensor<2xf32>
     %143 = stablehlo.broadcast_in_dim %16, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %144 = stablehlo.divide %140, %143 : tensor<2xf32>
+    %144 = stablehlo.divide %142, %143 : tensor<2xf32>
     %145 = stablehlo.broadcast_in_dim %144, dims = [1] : (tensor<2xf32>) -> tensor<2x2x2x2xf32>
-    %146 = stablehlo.multiply %45, %145 : tensor<2x2x2x2xf32>
+    %146 = stablehlo.subtract %137, %145 : tensor<2x2x2x2xf32>
     %147 = stablehlo.broadcast_in_dim %16, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %148 = stablehlo.divide %142, %147 : tensor<2xf32>
+    %148 = stablehlo.divide %140, %147 : tensor<2xf32>
     %149 = stablehlo.broadcast_in_dim %148, dims = [1] : (tensor<2xf32>) -> tensor<2x2x2x2xf32>
-    %150 = stablehlo.subtract %137, %149 : tensor<2x2x2x2xf32>
-    %151 = stablehlo.subtract %150, %146 : tensor<2x2x2x2xf32>
+    %150 = stablehlo.multiply %45, %149 : tensor<2x2x2x2xf32>
+    %151 = stablehlo.subtract %146, %150 : tensor<2x2x2x2xf32>
     %152 = stablehlo.multiply %41, %arg2 : tensor<2xf32>
     %153 = stablehlo.broadcast_in_dim %152, dims = [1] : (tensor<2xf32>) -> tensor<2x2x2x2xf32>
     %154 = stablehlo.multiply %151, %153 : tensor<2x2x2x2xf32>

@@ -12,10 +12,10 @@ module @forward attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 2
     %0 = stablehlo.convert %arg8 : (tensor<2x1x3x3xui8>) -> tensor<2x1x3x3xf32>
     %1 = stablehlo.constant dense<255.0> : tensor<2x1x3x3xf32>
     %2 = stablehlo.divide %0, %1 : tensor<2x1x3x3xf32>
-    %3 = stablehlo.constant dense<1.0> : tensor<2x1x3x3xf32>
-    %4 = stablehlo.constant dense<0.0> : tensor<2x1x3x3xf32>
-    %5 = stablehlo.subtract %2, %4 : tensor<2x1x3x3xf32>
-    %6 = stablehlo.divide %5, %3 : tensor<2x1x3x3xf32>
+    %3 = stablehlo.constant dense<0.0> : tensor<2x1x3x3xf32>
+    %4 = stablehlo.subtract %2, %3 : tensor<2x1x3x3xf32>
+    %5 = stablehlo.constant dense<1.0> : tensor<2x1x3x3xf32>
+    %6 = stablehlo.divide %4, %5 : tensor<2x1x3x3xf32>
     // forward: conv2d [2, 3, 3]
     %7 = stablehlo.convolution(%6, %arg0) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [1, 1], pad = [[0, 0], [0, 0]], lhs_dilate = [1, 1], rhs_dilate = [1, 1]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64, precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]} : (tensor<2x1x3x3xf32>, tensor<2x1x1x1xf32>) -> tensor<2x2x3x3xf32>
     %8 = stablehlo.broadcast_in_dim %arg1, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
@@ -27,10 +27,10 @@ module @forward attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replicas = 2
     %13 = stablehlo.broadcast_in_dim %arg6, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
     %14 = stablehlo.subtract %9, %13 : tensor<2x2x3x3xf32>
     %15 = stablehlo.multiply %12, %arg2 : tensor<2xf32>
-    %16 = stablehlo.broadcast_in_dim %arg3, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
-    %17 = stablehlo.broadcast_in_dim %15, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
-    %18 = stablehlo.multiply %14, %17 : tensor<2x2x3x3xf32>
-    %19 = stablehlo.add %18, %16 : tensor<2x2x3x3xf32>
+    %16 = stablehlo.broadcast_in_dim %15, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
+    %17 = stablehlo.multiply %14, %16 : tensor<2x2x3x3xf32>
+    %18 = stablehlo.broadcast_in_dim %arg3, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
+    %19 = stablehlo.add %17, %18 : tensor<2x2x3x3xf32>
     // forward: relu [2, 3, 3]
     %20 = stablehlo.constant dense<0.0> : tensor<2x2x3x3xf32>
     %21 = stablehlo.maximum %19, %20 : tensor<2x2x3x3xf32>

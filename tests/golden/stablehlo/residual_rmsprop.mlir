@@ -85,14 +85,14 @@ module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replic
     %43 = stablehlo.constant dense<0.001> : tensor<2xf32>
     %44 = stablehlo.add %30, %43 : tensor<2xf32>
     %45 = stablehlo.rsqrt %44 : tensor<2xf32>
-    %46 = stablehlo.broadcast_in_dim %45, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
-    %47 = stablehlo.broadcast_in_dim %18, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
-    %48 = stablehlo.subtract %2, %47 : tensor<2x2x3x3xf32>
-    %49 = stablehlo.multiply %48, %46 : tensor<2x2x3x3xf32>
-    %50 = stablehlo.broadcast_in_dim %arg3, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
-    %51 = stablehlo.broadcast_in_dim %arg2, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
-    %52 = stablehlo.multiply %49, %51 : tensor<2x2x3x3xf32>
-    %53 = stablehlo.add %52, %50 : tensor<2x2x3x3xf32>
+    %46 = stablehlo.broadcast_in_dim %18, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
+    %47 = stablehlo.subtract %2, %46 : tensor<2x2x3x3xf32>
+    %48 = stablehlo.broadcast_in_dim %45, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
+    %49 = stablehlo.multiply %47, %48 : tensor<2x2x3x3xf32>
+    %50 = stablehlo.broadcast_in_dim %arg2, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
+    %51 = stablehlo.multiply %49, %50 : tensor<2x2x3x3xf32>
+    %52 = stablehlo.broadcast_in_dim %arg3, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
+    %53 = stablehlo.add %51, %52 : tensor<2x2x3x3xf32>
     // forward: relu [2, 3, 3]
     %54 = stablehlo.constant dense<0.0> : tensor<2x2x3x3xf32>
     %55 = stablehlo.maximum %53, %54 : tensor<2x2x3x3xf32>
@@ -140,9 +140,9 @@ module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replic
     %93 = stablehlo.add %91, %92 : tensor<2x3xf32>
     %94 = stablehlo.subtract %72, %93 : tensor<2x3xf32>
     %95 = stablehlo.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>
-    %96 = stablehlo.constant dense<0.0> : tensor<2x3xf32>
-    %97 = stablehlo.broadcast_in_dim %95, dims = [1] : (tensor<3xf32>) -> tensor<2x3xf32>
-    %98 = stablehlo.select %76, %97, %96 : tensor<2x3xi1>, tensor<2x3xf32>
+    %96 = stablehlo.broadcast_in_dim %95, dims = [1] : (tensor<3xf32>) -> tensor<2x3xf32>
+    %97 = stablehlo.constant dense<0.0> : tensor<2x3xf32>
+    %98 = stablehlo.select %76, %96, %97 : tensor<2x3xi1>, tensor<2x3xf32>
     %99 = stablehlo.constant dense<0.0> : tensor<f32>
     %100 = stablehlo.reduce(%98 init: %99) applies stablehlo.add across dimensions = [1] : (tensor<2x3xf32>, tensor<f32>) -> tensor<2xf32>
     %101 = stablehlo.multiply %89, %100 : tensor<2xf32>
@@ -169,9 +169,9 @@ module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replic
     %122 = stablehlo.add %120, %121 : tensor<2x3xf32>
     %123 = stablehlo.subtract %72, %122 : tensor<2x3xf32>
     %124 = stablehlo.constant dense<[1.0, 2.0, 3.0]> : tensor<3xf32>
-    %125 = stablehlo.constant dense<0.0> : tensor<2x3xf32>
-    %126 = stablehlo.broadcast_in_dim %124, dims = [1] : (tensor<3xf32>) -> tensor<2x3xf32>
-    %127 = stablehlo.select %105, %126, %125 : tensor<2x3xi1>, tensor<2x3xf32>
+    %125 = stablehlo.broadcast_in_dim %124, dims = [1] : (tensor<3xf32>) -> tensor<2x3xf32>
+    %126 = stablehlo.constant dense<0.0> : tensor<2x3xf32>
+    %127 = stablehlo.select %105, %125, %126 : tensor<2x3xi1>, tensor<2x3xf32>
     %128 = stablehlo.constant dense<0.0> : tensor<f32>
     %129 = stablehlo.reduce(%127 init: %128) applies stablehlo.add across dimensions = [1] : (tensor<2x3xf32>, tensor<f32>) -> tensor<2xf32>
     %130 = stablehlo.multiply %118, %129 : tensor<2xf32>
@@ -241,14 +241,14 @@ module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replic
         stablehlo.return %188 : tensor<f32>
     }) : (tensor<2xf32>, tensor<2xf32>) -> (tensor<2xf32>, tensor<2xf32>)
     %190 = stablehlo.broadcast_in_dim %16, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %191 = stablehlo.divide %189#0, %190 : tensor<2xf32>
+    %191 = stablehlo.divide %189#1, %190 : tensor<2xf32>
     %192 = stablehlo.broadcast_in_dim %191, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
-    %193 = stablehlo.multiply %49, %192 : tensor<2x2x3x3xf32>
+    %193 = stablehlo.subtract %180, %192 : tensor<2x2x3x3xf32>
     %194 = stablehlo.broadcast_in_dim %16, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %195 = stablehlo.divide %189#1, %194 : tensor<2xf32>
+    %195 = stablehlo.divide %189#0, %194 : tensor<2xf32>
     %196 = stablehlo.broadcast_in_dim %195, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
-    %197 = stablehlo.subtract %180, %196 : tensor<2x2x3x3xf32>
-    %198 = stablehlo.subtract %197, %193 : tensor<2x2x3x3xf32>
+    %197 = stablehlo.multiply %49, %196 : tensor<2x2x3x3xf32>
+    %198 = stablehlo.subtract %193, %197 : tensor<2x2x3x3xf32>
     %199 = stablehlo.multiply %45, %arg2 : tensor<2xf32>
     %200 = stablehlo.broadcast_in_dim %199, dims = [1] : (tensor<2xf32>) -> tensor<2x2x3x3xf32>
     %201 = stablehlo.multiply %198, %200 : tensor<2x2x3x3xf32>
@@ -302,9 +302,9 @@ module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replic
     %245 = stablehlo.constant dense<1.0e-06> : tensor<f32>
     %246 = stablehlo.add %244, %245 : tensor<f32>
     %247 = stablehlo.constant dense<1.0> : tensor<f32>
-    %248 = stablehlo.constant dense<1.0> : tensor<f32>
-    %249 = stablehlo.divide %248, %246 : tensor<f32>
-    %250 = stablehlo.minimum %249, %247 : tensor<f32>
+    %248 = stablehlo.divide %247, %246 : tensor<f32>
+    %249 = stablehlo.constant dense<1.0> : tensor<f32>
+    %250 = stablehlo.minimum %248, %249 : tensor<f32>
     %251 = stablehlo.broadcast_in_dim %250, dims = [] : (tensor<f32>) -> tensor<2x1x1x1xf32>
     %252 = stablehlo.multiply %220#0, %251 : tensor<2x1x1x1xf32>
     %253 = stablehlo.broadcast_in_dim %250, dims = [] : (tensor<f32>) -> tensor<2xf32>
