@@ -53,6 +53,7 @@ class Recorded {
 struct Parameter {
   at::Tensor values;
   float* gradient = nullptr;
+  size_t number = 0;  // of the gradient
 };
 
 }  // namespace
@@ -86,9 +87,11 @@ void Program::add_layers(const Model& model, const std::vector<at::Tensor>* grad
   std::map<std::string, Parameter> parameters;
   size_t number = 0;
   for (const auto& named : model.named_parameters()) {
-    const bool trained = gradients != nullptr && named.value().requires_grad();
-    float* const gradient = trained ? (*gradients)[number++].mutable_data_ptr<float>() : nullptr;
-    parameters[named.key()] = {named.value(), gradient};
+    Parameter& parameter = parameters[named.key()];
+    parameter.values = named.value();
+    if (gradients == nullptr || !named.value().requires_grad()) continue;
+    parameter.gradient = (*gradients)[number].mutable_data_ptr<float>();
+    parameter.number = number++;
   }
   const std::vector<PlacedLayer>& layers = model.layers();
   for (size_t i = static_cast<size_t>(model.first_layer()), next = i; i < layers.size(); i = next) {
@@ -96,7 +99,7 @@ void Program::add_layers(const Model& model, const std::vector<at::Tensor>* grad
     next = i + together;
     if (passes->forward == nullptr || (gradients == nullptr && passes->only_in_training)) continue;
     const PlacedLayer& layer = layers[i];
-    LayerWork& work = steps_.emplace_back(Step{passes, {}}).work;
+    auto& [_, work, trained] = steps_.emplace_back(Step{passes, {}});
     work.layer = &layer;
     work.examples = examples_;
     work.inputs = bounded_product(layer.input_shape);
@@ -108,6 +111,9 @@ void Program::add_layers(const Model& model, const std::vector<at::Tensor>* grad
     work.weight_gradient = weight.gradient;
     work.bias = bias.values;
     work.bias_gradient = bias.gradient;
+    for (const Parameter* parameter : {&bias, &weight}) {
+      if (parameter->gradient != nullptr) trained.push_back(parameter->number);
+    }
   }
 }
 
@@ -118,7 +124,7 @@ void Program::lay_out(bool goes_back) {
   float* scratch = nullptr;
   int64_t scratch_size = 0;
   for (size_t i = 0; i < steps_.size(); ++i) {
-    auto& [passes, work] = steps_[i];
+    auto& [passes, work, trained] = steps_[i];
     const bool in_place = i > 0 && !passes->reads_input && !steps_[i - 1].passes->reads_output;
     if (!in_place) layout.add(&work.output, examples_ * work.outputs);
     const bool passes_on = i + 1 < steps_.size() && steps_[i + 1].passes->backward_weights == nullptr;
@@ -155,18 +161,19 @@ void Program::lay_out(bool goes_back) {
 
 const at::Tensor& Program::forward(const at::Tensor& inputs) {
   steps_.front().work.input = inputs.const_data_ptr<float>();
-  for (const auto& [passes, work] : steps_) {
+  for (const auto& [passes, work, trained] : steps_) {
     const Recorded recorded(at::RecordScope::FUNCTION, *work.layer);
     passes->forward(work);
   }
   return outputs_;
 }
 
-void Program::backward(bool adds) {
+void Program::backward(bool adds, const GradientReady& ready) {
   for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
-    const auto& [passes, work] = *step;
+    const auto& [passes, work, trained] = *step;
     const Recorded recorded(at::RecordScope::BACKWARD_FUNCTION, *work.layer);
     if (work.weight_gradient != nullptr) passes->backward_weights(work, adds);
+    if (ready) std::for_each(trained.begin(), trained.end(), ready);
     if (work.input_gradient == nullptr) break;  // of every layer before it, too
     passes->backward_input(work);
   }

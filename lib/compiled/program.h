@@ -4,6 +4,7 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <functional>
 #include <vector>
 
 #include "compiled/layer_passes.h"
@@ -14,6 +15,9 @@ namespace dtrain {
 // The gradients of a model's trained parameters: one tensor for each, in the model's order, all in one
 // memory.
 std::vector<at::Tensor> allocate_gradients(const Model& model);
+
+// Called with a trained parameter's number, in the order of allocate_gradients().
+using GradientReady = std::function<void(size_t)>;
 
 // The passes over a batch of `examples`, without autograd. Values have their places from the beginning; a few
 // kinds of layers call LibTorch's functions on them. The model is one for which reason_not_to_compile() is
@@ -31,13 +35,16 @@ class Program {
   const at::Tensor& forward(const at::Tensor& inputs);
   // Where the caller of backward() writes the gradient of the outputs.
   const at::Tensor& output_gradient() const { return output_gradient_; }
-  // `adds`: the gradients of the parameters are added to what is there. Destroys outputs and their gradient.
-  void backward(bool adds);
+  // `adds`: the gradients of the parameters are added to what is there. Tells `ready`, unless it is empty, of
+  // each parameter's gradient when it is complete, those of the last layer first. Destroys outputs and their
+  // gradient.
+  void backward(bool adds, const GradientReady& ready = {});
 
  private:
   struct Step {
     const LayerPasses* passes;
     LayerWork work;
+    std::vector<size_t> trained = {};  // the numbers of its trained parameters
   };
 
   // `gradients` is null in evaluation.

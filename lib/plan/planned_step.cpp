@@ -6,16 +6,6 @@
 #include "kernels/products.h"
 
 namespace dtrain {
-namespace {
-
-// Between hosts and over gloo, buckets of gradients are sent as soon as autograd has made them. A compiled
-// step sends them after backward.
-bool sends_during_backward(const JobPlan& job, const RunPlan& run) {
-  if (run.replicas == 1 || run.is_asynchronous()) return false;
-  return job.communication == "gloo" || job.spans_hosts;
-}
-
-}  // namespace
 
 PlannedStep planned_step(const JobPlan& job, const RunPlan& run) {
   return planned_step(job, run, run.phases.front());
@@ -33,10 +23,8 @@ PlannedStep planned_step(const JobPlan& job, const RunPlan& run, const PhasePlan
     if (spec.train.precision == "fp16_mixed") return {"eager", "train.precision: fp16_mixed"};
     return {"recorded", ""};
   }
-  std::string reason = reason_not_to_compile(job.model.layers, spec.model.dtype, spec.train,
-                                             static_cast<size_t>(phase.layers.first));
-  if (reason.empty() && spec.train.step == "auto" && sends_during_backward(job, run))
-    reason = "gradients are sent while backward computes the next ones";
+  const std::string reason = reason_not_to_compile(job.model.layers, spec.model.dtype, spec.train,
+                                                   static_cast<size_t>(phase.layers.first));
   return {reason.empty() ? "compiled" : "eager", reason};
 }
 

@@ -38,17 +38,26 @@ class CompiledExecution : public StepExecution {
     MetricSums sums;
     parts_.reducer.zero_gradients();
     const double scale = parts_.loss_scale ? parts_.loss_scale->value() : 1;
+    const GradientReady put = [this](size_t number) {
+      parts_.reducer.put_gradient(number, gradients_[number]);
+    };
     const size_t count = share.micro_batches.size();
-    if (count == 0) {
-      for (const at::Tensor& gradient : gradients_) gradient.zero_();
-    }
     for (size_t i = 0; i < count; ++i) {
       const Batch batch = share.micro_batches[i].assemble();
-      parts_.reducer.prepare(/*last=*/i + 1 == count);
-      pass(batch, scale / static_cast<double>(share.global_examples), /*adds=*/i > 0, sums);
+      const bool last = i + 1 == count;
+      parts_.reducer.prepare(last);
+      const at::Tensor inputs = batch.inputs.contiguous();
+      Program& program = program_for(batch.size());
+      add_loss(batch, program.forward(inputs), scale / static_cast<double>(share.global_examples),
+               program.output_gradient(), sums);
+      program.backward(/*adds=*/i > 0, last ? put : GradientReady());
     }
-    for (size_t parameter = gradients_.size(); parameter-- > 0;)
-      parts_.reducer.put_gradient(parameter, gradients_[parameter]);
+    if (count == 0) {
+      for (size_t number = gradients_.size(); number-- > 0;) {
+        gradients_[number].zero_();
+        put(number);
+      }
+    }
     parts_.clock.enter(Phase::kCommunicate);
     parts_.reducer.finish(summed);
     return sums;
@@ -71,24 +80,21 @@ class CompiledExecution : public StepExecution {
   }
 
  private:
-  // Forward and backward over a micro-batch; every example's loss is multiplied by `weight`.
-  void pass(const Batch& batch, double weight, bool adds, MetricSums& sums) {
-    Program& program = program_for(batch.size());
-    const at::Tensor inputs = batch.inputs.contiguous();
-    const at::Tensor& outputs = program.forward(inputs);
-    if (parts_.objective.info().name == "cross_entropy" && !batch.is_mixed()) {
-      softmax(outputs, batch.targets.contiguous(), weight, program.output_gradient(), sums);
-    } else {
-      by_autograd(outputs, batch, weight, program.output_gradient(), sums);
-    }
-    program.backward(adds);
-  }
-
   // For the few sizes that occur: whole micro-batches, and the last ones of an epoch.
   Program& program_for(int64_t examples) {
     std::unique_ptr<Program>& program = programs_[examples];
     if (!program) program = std::make_unique<Program>(parts_.model, examples, gradients_);
     return *program;
+  }
+
+  // The sums of a batch, and the gradient of its outputs; every example's loss is multiplied by `weight`.
+  void add_loss(const Batch& batch, const at::Tensor& outputs, double weight, const at::Tensor& gradient,
+                MetricSums& sums) const {
+    if (parts_.objective.info().name == "cross_entropy" && !batch.is_mixed()) {
+      softmax(outputs, batch.targets.contiguous(), weight, gradient, sums);
+    } else {
+      by_autograd(outputs, batch, weight, gradient, sums);
+    }
   }
 
   void softmax(const at::Tensor& outputs, const at::Tensor& targets, double weight, at::Tensor gradient,

@@ -70,8 +70,14 @@ Passed compiled_pass(Program& program, const std::vector<at::Tensor>& gradients,
   passed.outputs = program.forward(inputs).clone();
   at::Tensor gradient = program.output_gradient();
   gradient.copy_(slope(inputs.size(0)));
-  program.backward(adds);
-  for (const at::Tensor& each : gradients) passed.gradients.push_back(each.clone());
+  size_t missing = gradients.size();
+  passed.gradients.resize(missing);
+  program.backward(adds, [&](size_t number) {  // each is complete when it is told of, the last ones first
+    REQUIRE(number + 1 == missing);
+    passed.gradients[number] = gradients[number].clone();
+    missing = number;
+  });
+  REQUIRE(missing == 0);
   return passed;
 }
 
