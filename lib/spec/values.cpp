@@ -6,6 +6,7 @@
 #include <cctype>
 #include <charconv>
 #include <cmath>
+#include <map>
 #include <regex>
 
 #include "core/text.h"
@@ -20,6 +21,12 @@ std::string in_quotes(const std::string& text) { return "'" + printable(text, 60
 
 bool is_one_of(const std::vector<std::string>& words, const std::string& word) {
   return std::find(words.begin(), words.end(), word) != words.end();
+}
+
+// Whether all of the text matches. Making an automaton of a pattern takes far longer than using it.
+bool matches(const std::string& text, const std::string& pattern) {
+  thread_local std::map<std::string, std::regex> made;
+  return std::regex_match(text, made.try_emplace(pattern, pattern).first->second);
 }
 
 // Reads the whole text as a number. `overflow` distinguishes a number that is too large from text that is not
@@ -202,7 +209,7 @@ void ValueReader::read(std::string& value) const {
     problem(fmt::format("is longer than {} bytes", kMaxTextBytes));
   } else if (!is_clean_text(text, at) || text.find_first_of("\t\r\n") != std::string::npos) {
     problem(fmt::format("{} has characters that are not text", in_quotes(text)));
-  } else if (!field_.pattern.empty() && !std::regex_match(text, std::regex(field_.pattern))) {
+  } else if (!field_.pattern.empty() && !matches(text, field_.pattern)) {
     problem(fmt::format("{} does not match {}", in_quotes(text), field_.pattern));
   } else if (field_.file_system && text[0] == '~') {
     problem(fmt::format("'~' is not expanded in {}; write ${{HOME}}", in_quotes(text)));
@@ -343,7 +350,7 @@ void ValueReader::read_devices(std::vector<std::string>& devices) const {
     std::string text;
     bool plain = false;
     if (!item.scalar("a device", text, plain)) continue;
-    const bool is_device = std::regex_match(text, std::regex(field_.pattern));
+    const bool is_device = matches(text, field_.pattern);
     if (!is_word && !is_device && is_one_of(field_.choices->built, text)) {
       item.problem(
           fmt::format("a list names each replica's device; write devices: {}, or cpu or cuda:0 here", text));

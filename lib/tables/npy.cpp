@@ -78,10 +78,11 @@ NpyHeader parse_npy_header(std::string_view start) {
   if (begin + length > start.size() || begin + length > kMostNpyHeaderBytes)
     refuse_npy("its header is cut off, or longer than that of any array of numbers");
   const std::string text(start.substr(begin, length));
+  static const std::regex kType("'descr': *'([^']{1,16})'"), kOrder("'fortran_order': *(True|False)"),
+      kShape("'shape': *\\(([0-9L, ]*)\\)");
   std::smatch type, order, shape;
-  if (!std::regex_search(text, type, std::regex("'descr': *'([^']{1,16})'")) ||
-      !std::regex_search(text, order, std::regex("'fortran_order': *(True|False)")) ||
-      !std::regex_search(text, shape, std::regex("'shape': *\\(([0-9L, ]*)\\)")))
+  if (!std::regex_search(text, type, kType) || !std::regex_search(text, order, kOrder) ||
+      !std::regex_search(text, shape, kShape))
     refuse_npy("its header does not describe an array of numbers (of records, perhaps)");
   if (order[1] == "True") refuse_npy("is in Fortran's order; save numpy.ascontiguousarray(array)");
   NpyHeader header;
