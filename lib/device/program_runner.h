@@ -30,13 +30,27 @@ struct HostTensor {
 
 using DeviceTensorList = std::vector<DeviceTensorPtr>;
 
+// What the devices have been told to compute. Its end is waited for when it is destroyed.
+class DeviceWork {
+ public:
+  virtual ~DeviceWork() = default;
+  // Throws what has failed.
+  virtual void wait() = 0;
+};
+
+// A program that may still be running.
+struct ProgramRun {
+  std::vector<DeviceTensorList> results;  // by device; at once arguments of other programs
+  std::unique_ptr<DeviceWork> work;
+};
+
 // A program loaded on as many devices as it has replicas.
 class LoadedProgram {
  public:
   virtual ~LoadedProgram() = default;
-  // Starts it on all devices and waits until it is done. By device: its arguments in the program's order, and
-  // what comes back its results. Arguments that the program's text donates can be used no more.
-  virtual std::vector<DeviceTensorList> run(const std::vector<DeviceTensorList>& arguments) = 0;
+  // Starts it on all devices, after what they compute already, and does not wait. By device: its arguments in
+  // the program's order. Those that the program's text donates can be used no more.
+  virtual ProgramRun run(const std::vector<DeviceTensorList>& arguments) = 0;
   virtual int64_t code_bytes() const = 0;  // -1: the plugin does not tell
 };
 

@@ -147,6 +147,38 @@ class Buffer : public DeviceTensor {
   PJRT_Buffer* buffer_;
 };
 
+// One program on all its devices.
+class Execution : public DeviceWork {
+ public:
+  Execution(ClientPtr client, std::vector<PJRT_Event*> events)
+      : client_(std::move(client)), events_(std::move(events)) {}
+  ~Execution() override {
+    try {
+      wait();
+    } catch (const Error&) {  // who wanted to know has waited
+    }
+  }
+  Execution(const Execution&) = delete;
+  Execution& operator=(const Execution&) = delete;
+
+  // All devices, also when one has failed: the others may still be using their arguments.
+  void wait() override {
+    std::exception_ptr first;
+    for (PJRT_Event* const event : std::exchange(events_, {})) {
+      try {
+        await(client_->plugin, event);
+      } catch (const Error&) {
+        if (!first) first = std::current_exception();
+      }
+    }
+    if (first) std::rethrow_exception(first);
+  }
+
+ private:
+  ClientPtr client_;
+  std::vector<PJRT_Event*> events_;  // those that nobody has waited for
+};
+
 class Program : public LoadedProgram {
  public:
   Program(ClientPtr client, PJRT_LoadedExecutable* executable, int64_t replicas)
@@ -171,7 +203,7 @@ class Program : public LoadedProgram {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  std::vector<DeviceTensorList> run(const std::vector<DeviceTensorList>& arguments) override {
+  ProgramRun run(const std::vector<DeviceTensorList>& arguments) override {
     if (arguments.size() != replicas_)
       throw Error(ExitCode::kBug, "a program needs arguments for each device");
     std::vector<std::vector<PJRT_Buffer*>> in(replicas_);
@@ -195,31 +227,18 @@ class Program : public LoadedProgram {
     args.output_lists = out_lists.data();
     args.device_complete_events = done.data();
     client_->plugin.call(&PJRT_Api::PJRT_LoadedExecutable_Execute, args);
-    std::vector<DeviceTensorList> results(replicas_);
+    ProgramRun run{std::vector<DeviceTensorList>(replicas_),
+                   std::make_unique<Execution>(client_, std::move(done))};
     for (size_t device = 0; device < replicas_; ++device) {
       for (PJRT_Buffer* const each : out[device])
-        results[device].push_back(std::make_shared<Buffer>(client_, each));
+        run.results[device].push_back(std::make_shared<Buffer>(client_, each));
     }
-    await_all(done);
-    return results;
+    return run;
   }
 
   int64_t code_bytes() const override { return code_bytes_; }
 
  private:
-  // All devices, also when one has failed: the others may still be using their arguments.
-  void await_all(const std::vector<PJRT_Event*>& events) const {
-    std::exception_ptr first;
-    for (PJRT_Event* const event : events) {
-      try {
-        await(client_->plugin, event);
-      } catch (const Error&) {
-        if (!first) first = std::current_exception();
-      }
-    }
-    if (first) std::rethrow_exception(first);
-  }
-
   ClientPtr client_;
   PJRT_LoadedExecutable* executable_;
   size_t replicas_;

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
+#include <future>
 #include <map>
 
 #include "core/error.h"
@@ -18,6 +20,10 @@
 
 namespace dtrain {
 namespace {
+
+// The host prepares steps while the devices compute, but not many: step times are to be those of the devices,
+// and a loss that is not finite is to be seen soon.
+constexpr size_t kStepsAhead = 2;
 
 // A device's tensors by the names that programs give them.
 using DeviceState = std::map<std::string, DeviceTensorPtr>;
@@ -86,13 +92,15 @@ class Tpu : public Strategy {
       const auto found = same.find(type.name);
       return found != same.end() ? found->second : part_of(batch, type, rows);
     };
-    const std::vector<DeviceTensorList> results = run(*step_, step_text_, devices_, batch.size(), argument);
+    ProgramRun made = run(*step_, step_text_, devices_, batch.size(), argument);
     for (size_t device = 0; device < devices_.size(); ++device) {
-      for (size_t i = 0; i + 1 < results[device].size(); ++i)
-        devices_[device][step_text_.results[i].name] = results[device][i];
+      for (size_t i = 0; i + 1 < made.results[device].size(); ++i)
+        devices_[device][step_text_.results[i].name] = made.results[device][i];
     }
     MetricSums sums;
-    sums.add_sums(objective_->info(), sums_in(*results.front().back()));
+    sums.add_pending(objective_->info(), sums_in(made.results.front().back()));
+    under_way_.push_back(std::move(made.work));
+    wait_for_steps(kStepsAhead);
     clock_->enter(Phase::kUpdate);
     return sums;
   }
@@ -110,6 +118,8 @@ class Tpu : public Strategy {
   }
 
   MetricSums sum_over_replicas(MetricSums sums) override {
+    clock_->enter(Phase::kCompute);  // what the devices have not done yet
+    wait_for_steps(0);
     sums.add(MetricSums(objective_->info()));  // there may have been no batches
     return sums;
   }
@@ -169,8 +179,15 @@ class Tpu : public Strategy {
   void finish() override {}
 
  private:
+  // Until at most `left` are under way. The steps are waited for in their order, so that what went wrong
+  // first is told.
+  void wait_for_steps(size_t left) {
+    for (; under_way_.size() > left; under_way_.pop_front()) under_way_.front()->wait();
+  }
+
   // Makes and compiles the program of a step for the parameters that are trained.
   void prepare_steps() {
+    wait_for_steps(0);
     step_.reset();
     forward_.reset();
     average_ = nullptr;
@@ -228,7 +245,7 @@ class Tpu : public Strategy {
       return filled_up(inputs, rows, programs_.evaluated_rows, type.type);
     };
     const std::vector<DeviceTensorList> results =
-        run(*forward_, forward_text_, evaluated_, inputs.size(0), argument);
+        run(*forward_, forward_text_, evaluated_, inputs.size(0), argument).results;
     std::vector<at::Tensor> parts;
     for (size_t device = 0; device < devices_.size(); ++device) {
       const TensorType& type = forward_text_.results.back();
@@ -242,9 +259,8 @@ class Tpu : public Strategy {
   // Runs a program on the state of the devices and, of what is not in it, argument(type, the device's rows of
   // n).
   template <class Argument>
-  std::vector<DeviceTensorList> run(LoadedProgram& program, const DeviceProgram& text,
-                                    const std::vector<DeviceState>& states, int64_t n,
-                                    const Argument& argument) {
+  ProgramRun run(LoadedProgram& program, const DeviceProgram& text, const std::vector<DeviceState>& states,
+                 int64_t n, const Argument& argument) {
     std::vector<DeviceTensorList> arguments(states.size());
     for (size_t device = 0; device < states.size(); ++device) {
       for (const TensorType& type : text.arguments) {
@@ -277,11 +293,16 @@ class Tpu : public Strategy {
 
   static at::Tensor number(double value) { return at::scalar_tensor(value, at::kFloat); }
 
-  std::vector<double> sums_in(const DeviceTensor& tensor) const {
-    const at::Tensor sums = at::empty(step_text_.results.back().shape);
-    tensor.read(sums.data_ptr(), static_cast<int64_t>(sums.nbytes()));
-    const float* const numbers = sums.const_data_ptr<float>();
-    return {numbers, numbers + sums.numel()};
+  // Read when they are asked for, which waits for the step.
+  std::shared_future<std::vector<double>> sums_in(DeviceTensorPtr tensor) const {
+    const auto read = [count = step_text_.results.back().shape.front(),
+                       tensor = std::move(tensor)]() mutable {
+      const DeviceTensorPtr own = std::move(tensor);  // given back afterwards
+      std::vector<float> sums(static_cast<size_t>(count));
+      own->read(sums.data(), static_cast<int64_t>(sums.size() * sizeof(float)));
+      return std::vector<double>(sums.begin(), sums.end());
+    };
+    return std::async(std::launch::deferred, read).share();
   }
 
   // The variables and what the optimizer remembers, by the names that programs and checkpoints give them.
@@ -372,7 +393,8 @@ class Tpu : public Strategy {
   DeviceProgram forward_text_;
   std::unique_ptr<LoadedProgram> forward_;  // null: not compiled yet
   std::vector<DeviceState> devices_;
-  std::vector<DeviceState> evaluated_;  // what evaluations use; empty: to be made again
+  std::deque<std::unique_ptr<DeviceWork>> under_way_;  // steps that nobody has waited for yet
+  std::vector<DeviceState> evaluated_;                 // what evaluations use; empty: to be made again
 };
 
 }  // namespace
