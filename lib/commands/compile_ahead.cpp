@@ -66,7 +66,8 @@ void compile_ahead(const JobPlan& job, const std::string& topology, bool json) {
   tell_libtpu();
   const RunPlan& run = job.runs.back();
   const auto compile = [&](const std::string& name, const DeviceProgram& program) {
-    const AheadProgram made = program_module().compile_ahead(*plugin, topology, program.text, run.replicas);
+    const AheadProgram made = program_module().compile_ahead(*plugin, topology, program.text,
+                                                             {run.replicas, job.spec.strategy.quick_compile});
     if (json) {
       std::cout << event_text(Event{{"program", name},
                                     {"topology", topology},

@@ -54,6 +54,11 @@ class LoadedProgram {
   virtual int64_t code_bytes() const = 0;  // -1: the plugin does not tell
 };
 
+struct CompileOptions {
+  int64_t replicas = 1;
+  bool quick = false;  // with little effort: sooner, for programs that may be slower
+};
+
 // A plugin's devices of this host. What a plugin reports as an error is thrown as Error: kMemory when a
 // device has too little, else kUsage while it is opened and kBug afterwards, with the plugin's words.
 class ProgramRunner {
@@ -61,8 +66,8 @@ class ProgramRunner {
   virtual ~ProgramRunner() = default;
   virtual const std::string& platform() const = 0;  // "tpu", "cpu"
   virtual int64_t devices() const = 0;              // at least one
-  // `text` is a StableHLO module whose @main has one version for `replicas` devices, the first ones.
-  virtual std::unique_ptr<LoadedProgram> compile(const std::string& text, int64_t replicas) = 0;
+  // `text` is a StableHLO module whose @main has one version for as many devices, the first ones.
+  virtual std::unique_ptr<LoadedProgram> compile(const std::string& text, const CompileOptions& options) = 0;
   // The tensor's memory may be used again when it returns.
   virtual DeviceTensorPtr send(const HostTensor& tensor, int64_t device) = 0;
 };
@@ -83,7 +88,7 @@ class ProgramModule {
   virtual std::shared_ptr<ProgramRunner> open(const std::string& path) = 0;
   // Compiles without devices for those of `topology`, in the plugin's words: "v5e:2x2". Throws Error(kUsage).
   virtual AheadProgram compile_ahead(const std::string& path, const std::string& topology,
-                                     const std::string& text, int64_t replicas) = 0;
+                                     const std::string& text, const CompileOptions& options) = 0;
 };
 
 }  // namespace dtrain

@@ -39,12 +39,13 @@ void append_field(std::string& bytes, uint64_t field, uint64_t number) {
 }
 
 // XLA's CompileOptionsProto with {executable_build_options: {device_ordinal: -1, num_replicas,
-// num_partitions: 1}}.
-std::string compile_options(int64_t replicas) {
+// num_partitions: 1}}; if quick, optimization_level: EFFORT_O0, which plugins that do not know it ignore.
+std::string compile_options(const CompileOptions& how) {
   std::string build;
   append_field(build, 1, static_cast<uint64_t>(-1));
-  append_field(build, 4, static_cast<uint64_t>(replicas));
+  append_field(build, 4, static_cast<uint64_t>(how.replicas));
   append_field(build, 5, 1);
+  if (how.quick) append_field(build, 24, 9);
   std::string options;
   append_varint(options, (3 << 3) | 2);
   append_varint(options, build.size());
@@ -263,17 +264,17 @@ class Runner : public ProgramRunner {
   const std::string& platform() const override { return platform_; }
   int64_t devices() const override { return static_cast<int64_t>(devices_.size()); }
 
-  std::unique_ptr<LoadedProgram> compile(const std::string& text, int64_t replicas) override {
+  std::unique_ptr<LoadedProgram> compile(const std::string& text, const CompileOptions& how) override {
     const PJRT_Program program = program_of(text);
-    const std::string options = compile_options(replicas);
+    const std::string options = compile_options(how);
     auto args = DTRAIN_PJRT_ARGUMENTS(PJRT_Client_Compile_Args);
     args.client = client_->client;
     args.program = &program;
     args.compile_options = options.data();
     args.compile_options_size = options.size();
     client_->plugin.call(&PJRT_Api::PJRT_Client_Compile, args);
-    auto loaded = std::make_unique<Program>(client_, args.executable, replicas);
-    order_devices(args.executable, replicas);
+    auto loaded = std::make_unique<Program>(client_, args.executable, how.replicas);
+    order_devices(args.executable, how.replicas);
     return loaded;
   }
 
@@ -328,10 +329,10 @@ class Topology {
   Topology(const Topology&) = delete;
   Topology& operator=(const Topology&) = delete;
 
-  AheadProgram compile(const std::string& text, int64_t replicas) const {
+  AheadProgram compile(const std::string& text, const CompileOptions& how) const {
     const auto start = std::chrono::steady_clock::now();
     const PJRT_Program program = program_of(text);
-    const std::string options = compile_options(replicas);
+    const std::string options = compile_options(how);
     auto args = DTRAIN_PJRT_ARGUMENTS(PJRT_Compile_Args);
     args.topology = topology_;
     args.program = &program;
@@ -367,9 +368,9 @@ class Module : public ProgramModule {
   }
 
   AheadProgram compile_ahead(const std::string& path, const std::string& topology, const std::string& text,
-                             int64_t replicas) override {
+                             const CompileOptions& options) override {
     const Plugin plugin(path);
-    return Topology(plugin, topology).compile(text, replicas);
+    return Topology(plugin, topology).compile(text, options);
   }
 };
 

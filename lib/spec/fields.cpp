@@ -98,6 +98,8 @@ Fields<JobSpec> first_fields() {
           "$TPU_LIBRARY_PATH, else libtpu where it is usually installed", .word = "auto", .when = kTpu),
       JOB(strategy.fallback, .doc = "where no TPU can be used, train with mirrored instead, and say so",
           .when = kTpu),
+      JOB(strategy.quick_compile, .doc = "ask the compiler for little effort: programs are ready sooner and may run "
+          "slower", .when = kTpu),
   };
   // clang-format on
 }

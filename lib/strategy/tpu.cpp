@@ -206,8 +206,10 @@ class Tpu : public Strategy {
       optimizer_ = std::move(average);
     }
     step_text_ = lower_training_step(programs_.model, train_, programs_.form);
-    step_ = runner_->compile(step_text_.text, programs_.form.devices);
+    step_ = runner_->compile(step_text_.text, compile_options());
   }
+
+  CompileOptions compile_options() const { return {programs_.form.devices, programs_.quick_compile}; }
 
   // Saved models have the average of the weights, and the optimizer remembers those that training goes on
   // with.
@@ -223,7 +225,7 @@ class Tpu : public Strategy {
       ProgramForm form = programs_.form;
       form.rows = programs_.evaluated_rows;
       forward_text_ = lower_forward(programs_.model, form);
-      forward_ = runner_->compile(forward_text_.text, form.devices);
+      forward_ = runner_->compile(forward_text_.text, compile_options());
     }
     evaluated_ = devices_;
     for (DeviceState& state : evaluated_) {

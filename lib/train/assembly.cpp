@@ -29,6 +29,7 @@ ProgramParts program_parts(const JobPlan& job, const RunPlan& run, const PhasePl
           .model = job.model,
           .form = program_form(job, run, phase),
           .evaluated_rows = job.spec.evaluate.batch_per_replica,
+          .quick_compile = job.spec.strategy.quick_compile,
           .seed = static_cast<uint64_t>(job.spec.seed)};
 }
 

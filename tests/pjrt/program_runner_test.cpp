@@ -175,13 +175,17 @@ TEST_CASE("plugins that cannot be used are refused with what to do") {
 }
 
 TEST_CASE("a program is compiled for devices that are not there") {
-  const AheadProgram made = module_under_test().compile_ahead(kPlugin, "fake:2x2", kText, 4);
+  const AheadProgram made = module_under_test().compile_ahead(kPlugin, "fake:2x2", kText, {4});
   CHECK(made.code_bytes == 2000);
   CHECK(made.serialised == "serialised");
   CHECK(made.seconds >= 0);
-  const auto unknown = failure_of([] { module_under_test().compile_ahead(kPlugin, "v9", kText, 4); });
+  const auto unknown = failure_of([] { module_under_test().compile_ahead(kPlugin, "v9", kText, {4}); });
   CHECK(unknown.first == ExitCode::kUsage);
   CHECK_THAT(unknown.second, ContainsSubstring("no topology v9"));
+  {
+    const Told plugin(Variables{{"FAKE_PJRT_QUICK", "1"}});
+    CHECK(module_under_test().compile_ahead(kPlugin, "fake:2x2", kText, {4, true}).code_bytes == 2000);
+  }
   CHECK(alive() == 0);
 }
 
