@@ -66,6 +66,8 @@ class ProgramRunner {
   virtual ~ProgramRunner() = default;
   virtual const std::string& platform() const = 0;  // "tpu", "cpu"
   virtual int64_t devices() const = 0;              // at least one
+  // Bytes of a device's memory that are free; 0: the plugin does not tell.
+  virtual int64_t free_memory() const = 0;
   // `text` is a StableHLO module whose @main has one version for as many devices, the first ones.
   virtual std::unique_ptr<LoadedProgram> compile(const std::string& text, const CompileOptions& options) = 0;
   // The tensor's memory may be used again when it returns.

@@ -247,6 +247,17 @@ class Program : public LoadedProgram {
   int64_t code_bytes_ = -1;
 };
 
+int64_t free_memory_of(const Plugin& plugin, PJRT_Device* device) {
+  auto args = DTRAIN_PJRT_ARGUMENTS(PJRT_Device_MemoryStats_Args);
+  args.device = device;
+  try {
+    plugin.call(&PJRT_Api::PJRT_Device_MemoryStats, args);
+  } catch (const Error&) {
+    return 0;  // some plugins do not count
+  }
+  return args.bytes_limit_is_set ? std::max<int64_t>(0, args.bytes_limit - args.bytes_in_use) : 0;
+}
+
 class Runner : public ProgramRunner {
  public:
   explicit Runner(const std::string& path) : client_(std::make_shared<Client>(path)) {
@@ -263,6 +274,7 @@ class Runner : public ProgramRunner {
 
   const std::string& platform() const override { return platform_; }
   int64_t devices() const override { return static_cast<int64_t>(devices_.size()); }
+  int64_t free_memory() const override { return free_memory_of(client_->plugin, devices_.front()); }
 
   std::unique_ptr<LoadedProgram> compile(const std::string& text, const CompileOptions& how) override {
     const PJRT_Program program = program_of(text);

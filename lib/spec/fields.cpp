@@ -248,8 +248,9 @@ Fields<JobSpec> running_fields() {
 
       JOB(cuda.graphs, .doc = "record the training step of a GPU once and replay it, which saves work of the "
           "processor; steps of another size are not recorded"),
-      JOB(cuda.data, .doc = "where examples are stored: resident keeps all of them in the GPU's memory, uploaded "
-          "sends each batch; auto is resident if they take at most a quarter of the free memory and are not augmented",
+      JOB(cuda.data, .doc = "where examples are stored: resident keeps all of them in the memory of the GPU or TPU, "
+          "uploaded sends each batch; auto is resident if they take at most a quarter of the free memory and are not "
+          "augmented",
           .choices = &kCudaData),
       JOB(cuda.tf32, .doc = "float32 matrix products and convolutions with TensorFloat-32: faster, 10 bits of "
           "mantissa"),

@@ -50,7 +50,8 @@ class Tpu : public Strategy {
         evaluate_(parts.evaluate),
         programs_(std::move(parts.programs)),
         runner_(program_module().open(programs_.plugin)),
-        devices_(static_cast<size_t>(programs_.form.devices)) {
+        devices_(static_cast<size_t>(programs_.form.devices)),
+        last_sent_(devices_.size()) {
     if (programs_.form.devices > runner_->devices())
       throw Error(
           ExitCode::kUsage,
@@ -78,7 +79,8 @@ class Tpu : public Strategy {
     clock_->enter(Phase::kCompute);
     evaluated_.clear();
     optimizer_->set_steps(optimizer_->steps() + 1);
-    const Batch& batch = share.micro_batches.at(0).stored();
+    const MicroBatch& batch = share.micro_batches.at(0);
+    if (batch.rows().defined()) keep_examples(batch.stored());
     const uint64_t seed =
         derive_seed(programs_.seed, SeedPurpose::kStep, static_cast<uint64_t>(context.step));
     const at::Tensor halves = at::empty({2}, at::kInt);  // their bits are what counts
@@ -258,31 +260,64 @@ class Tpu : public Strategy {
     return at::cat(parts);
   }
 
-  // Runs a program on the state of the devices and, of what is not in it, argument(type, the device's rows of
-  // n).
+  // Runs a program on the state of the devices, the examples that they keep and, of what is in neither,
+  // argument(type, the device's rows of n).
   template <class Argument>
   ProgramRun run(LoadedProgram& program, const DeviceProgram& text, const std::vector<DeviceState>& states,
                  int64_t n, const Argument& argument) {
     std::vector<DeviceTensorList> arguments(states.size());
     for (size_t device = 0; device < states.size(); ++device) {
       for (const TensorType& type : text.arguments) {
-        const auto kept = states[device].find(type.name);
-        arguments[device].push_back(
-            kept != states[device].end()
-                ? kept->second
-                : send(argument(type, share_of_device(device, n)), device, type.type));
+        DeviceTensorPtr kept = find(states[device], type.name);
+        if (!kept && device < kept_.size()) kept = find(kept_[device], type.name);
+        if (!kept) kept = send_again(argument(type, share_of_device(device, n)), device, type);
+        arguments[device].push_back(std::move(kept));
       }
     }
     return program.run(arguments);
+  }
+
+  static DeviceTensorPtr find(const DeviceState& state, const std::string& name) {
+    const auto found = state.find(name);
+    return found == state.end() ? nullptr : found->second;
+  }
+
+  // What is small and the same as last time, such as the learning rate, is not sent again.
+  DeviceTensorPtr send_again(const at::Tensor& tensor, size_t device, const TensorType& type) {
+    constexpr size_t kSmall = 4096;
+    if (tensor.nbytes() > kSmall) return send(tensor, device, type.type);
+    auto& [last, sent] = last_sent_[device][type.name];
+    const bool same = last.defined() && last.nbytes() == tensor.nbytes() &&
+                      std::memcmp(last.const_data_ptr(), tensor.const_data_ptr(), tensor.nbytes()) == 0;
+    if (!same) {
+      sent = send(tensor, device, type.type);
+      last = tensor;
+    }
+    return sent;
   }
 
   Range share_of_device(size_t device, int64_t n) const {
     return share_of({0, n}, static_cast<int64_t>(device), std::ssize(devices_));
   }
 
+  // Sends each device all examples, of which steps take rows, unless it has them.
+  void keep_examples(const Batch& stored) {
+    if (kept_examples_.inputs.defined() && kept_examples_.inputs.is_same(stored.inputs)) return;
+    wait_for_steps(0);
+    kept_ = std::vector<DeviceState>(devices_.size());  // the old ones go first
+    kept_examples_ = stored;
+    const bool classes = programs_.form.targets == 0;
+    for (size_t device = 0; device < devices_.size(); ++device) {
+      kept_[device]["stored_inputs"] = send(stored.inputs, device);
+      kept_[device]["stored_targets"] = send(classes ? stored.targets.to(at::kInt) : stored.targets, device);
+    }
+  }
+
   // A device's rows of what a training step takes of a batch.
-  at::Tensor part_of(const Batch& batch, const TensorType& type, Range rows) const {
+  at::Tensor part_of(const MicroBatch& micro_batch, const TensorType& type, Range rows) const {
     const int64_t all = programs_.form.rows;
+    const Batch& batch = micro_batch.stored();
+    if (type.name == "rows") return filled_up(micro_batch.rows(), rows, all, type.type);
     if (type.name == "inputs") return filled_up(batch.inputs, rows, all, type.type);
     if (type.name == "targets") return filled_up(batch.targets, rows, all, type.type);
     if (type.name == "other_targets") return filled_up(batch.other_targets, rows, all, type.type);
@@ -395,6 +430,10 @@ class Tpu : public Strategy {
   DeviceProgram forward_text_;
   std::unique_ptr<LoadedProgram> forward_;  // null: not compiled yet
   std::vector<DeviceState> devices_;
+  Batch kept_examples_;            // those that the devices keep; undefined: none
+  std::vector<DeviceState> kept_;  // by device
+  // By device and argument: what was sent last. Programs change none of it.
+  std::vector<std::map<std::string, std::pair<at::Tensor, DeviceTensorPtr>>> last_sent_;
   std::deque<std::unique_ptr<DeviceWork>> under_way_;  // steps that nobody has waited for yet
   std::vector<DeviceState> evaluated_;                 // what evaluations use; empty: to be made again
 };

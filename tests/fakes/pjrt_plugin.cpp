@@ -223,6 +223,14 @@ PJRT_Api make_table() {
     args->num_addressable_devices = args->client->pointers.size();
     return nullptr;
   };
+  api.PJRT_Device_MemoryStats = [](PJRT_Device_MemoryStats_Args* args) -> PJRT_Error* {
+    const std::string memory = variable("FAKE_PJRT_MEMORY", "");
+    if (memory.empty()) return error(PJRT_Error_Code_UNIMPLEMENTED, "not counted");
+    args->bytes_in_use = 1000;
+    args->bytes_limit = std::stoll(memory);
+    args->bytes_limit_is_set = true;
+    return nullptr;
+  };
   api.PJRT_Client_Compile = compile;
   api.PJRT_Client_BufferFromHostBuffer = from_host;
   api.PJRT_LoadedExecutable_Destroy =

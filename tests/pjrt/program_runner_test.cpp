@@ -112,6 +112,12 @@ TEST_CASE("tensors go to the devices of a program and come back") {
   CHECK(alive() == 0);
 }
 
+TEST_CASE("a plugin tells how much memory is free, or does not") {
+  CHECK(module_under_test().open(kPlugin)->free_memory() == 0);
+  const Told plugin(Variables{{"FAKE_PJRT_MEMORY", "5000"}});
+  CHECK(module_under_test().open(kPlugin)->free_memory() == 4000);
+}
+
 TEST_CASE("a program of fewer replicas than devices runs on the first ones") {
   const Told plugin(Variables{{"FAKE_PJRT_DEVICES", "4"}});
   const auto runner = module_under_test().open(kPlugin);
