@@ -66,7 +66,8 @@ void compile_ahead(const JobPlan& job, const std::string& topology, bool json) {
   tell_libtpu();
   const RunPlan& run = job.runs.back();
   const auto compile = [&](const std::string& name, const DeviceProgram& program) {
-    const AheadProgram made = program_module().compile_ahead(*plugin, topology, program.text, run.replicas);
+    const AheadProgram made = program_module().compile_ahead(*plugin, topology, program.text,
+                                                             {run.replicas, job.spec.strategy.quick_compile});
     if (json) {
       std::cout << event_text(Event{{"program", name},
                                     {"topology", topology},
@@ -86,8 +87,9 @@ void compile_ahead(const JobPlan& job, const std::string& topology, bool json) {
   };
   for (const PhasePlan& phase : run.phases) {
     const std::string name = phase.name.empty() ? "" : fmt::format(" ({})", phase_title(run.phases, phase));
-    compile("training step" + name,
-            lower_training_step(job.model, job.spec.train, program_form(job, run, phase)));
+    ProgramForm form = program_form(job, run, phase);
+    form.resident = resident_examples(job);
+    compile("training step" + name, lower_training_step(job.model, job.spec.train, form));
   }
   ProgramForm form = program_form(job, run, run.phases.back());
   form.rows = job.spec.evaluate.batch_per_replica;

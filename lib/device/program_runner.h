@@ -30,14 +30,33 @@ struct HostTensor {
 
 using DeviceTensorList = std::vector<DeviceTensorPtr>;
 
+// What the devices have been told to compute. Its end is waited for when it is destroyed.
+class DeviceWork {
+ public:
+  virtual ~DeviceWork() = default;
+  // Throws what has failed.
+  virtual void wait() = 0;
+};
+
+// A program that may still be running.
+struct ProgramRun {
+  std::vector<DeviceTensorList> results;  // by device; at once arguments of other programs
+  std::unique_ptr<DeviceWork> work;
+};
+
 // A program loaded on as many devices as it has replicas.
 class LoadedProgram {
  public:
   virtual ~LoadedProgram() = default;
-  // Starts it on all devices and waits until it is done. By device: its arguments in the program's order, and
-  // what comes back its results. Arguments that the program's text donates can be used no more.
-  virtual std::vector<DeviceTensorList> run(const std::vector<DeviceTensorList>& arguments) = 0;
+  // Starts it on all devices, after what they compute already, and does not wait. By device: its arguments in
+  // the program's order. Those that the program's text donates can be used no more.
+  virtual ProgramRun run(const std::vector<DeviceTensorList>& arguments) = 0;
   virtual int64_t code_bytes() const = 0;  // -1: the plugin does not tell
+};
+
+struct CompileOptions {
+  int64_t replicas = 1;
+  bool quick = false;  // with little effort: sooner, for programs that may be slower
 };
 
 // A plugin's devices of this host. What a plugin reports as an error is thrown as Error: kMemory when a
@@ -47,8 +66,10 @@ class ProgramRunner {
   virtual ~ProgramRunner() = default;
   virtual const std::string& platform() const = 0;  // "tpu", "cpu"
   virtual int64_t devices() const = 0;              // at least one
-  // `text` is a StableHLO module whose @main has one version for `replicas` devices, the first ones.
-  virtual std::unique_ptr<LoadedProgram> compile(const std::string& text, int64_t replicas) = 0;
+  // Bytes of a device's memory that are free; 0: the plugin does not tell.
+  virtual int64_t free_memory() const = 0;
+  // `text` is a StableHLO module whose @main has one version for as many devices, the first ones.
+  virtual std::unique_ptr<LoadedProgram> compile(const std::string& text, const CompileOptions& options) = 0;
   // The tensor's memory may be used again when it returns.
   virtual DeviceTensorPtr send(const HostTensor& tensor, int64_t device) = 0;
 };
@@ -69,7 +90,7 @@ class ProgramModule {
   virtual std::shared_ptr<ProgramRunner> open(const std::string& path) = 0;
   // Compiles without devices for those of `topology`, in the plugin's words: "v5e:2x2". Throws Error(kUsage).
   virtual AheadProgram compile_ahead(const std::string& path, const std::string& topology,
-                                     const std::string& text, int64_t replicas) = 0;
+                                     const std::string& text, const CompileOptions& options) = 0;
 };
 
 }  // namespace dtrain

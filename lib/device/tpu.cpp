@@ -127,6 +127,7 @@ void ask(TpuSurvey& survey) {
   if (found.is_object() && found.contains("devices")) {
     survey.platform = found.value("platform", "");
     survey.devices = found.value("devices", int64_t{0});
+    survey.free_memory = found.value("free_memory", int64_t{0});
     return;
   }
   survey.none_why = found.is_object() ? found.value("problem", "") : "";
@@ -170,7 +171,10 @@ const TpuSurvey& survey_tpus(const std::optional<std::string>& asked) {
 
 std::string survey_plugin(const std::string& path) {
   const auto runner = program_module().open(path);
-  return nlohmann::json{{"platform", runner->platform()}, {"devices", runner->devices()}}.dump();
+  return nlohmann::json{{"platform", runner->platform()},
+                        {"devices", runner->devices()},
+                        {"free_memory", runner->free_memory()}}
+      .dump();
 }
 
 ProgramModule& program_module() {

@@ -28,7 +28,8 @@ struct TpuSurvey {
   std::string plugin;    // the library; empty: none was found
   std::string platform;  // what it drives, in its words: "tpu"
   int64_t devices = 0;
-  std::string none_why;  // if there are none: the reason and what to do, for users
+  int64_t free_memory = 0;  // bytes of each device; 0: not known
+  std::string none_why;     // if there are none: the reason and what to do, for users
 };
 
 // Asks the plugin that find_tpu_plugin(asked) finds, in a process of its own (survey_plugin()): a plugin may
@@ -36,7 +37,8 @@ struct TpuSurvey {
 // has named is asked. The answer is kept.
 const TpuSurvey& survey_tpus(const std::optional<std::string>& asked);
 
-// What that process prints: {"platform", "devices"}. Throws Error(kUsage) as ProgramModule::open().
+// What that process prints: {"platform", "devices", "free_memory"}. Throws Error(kUsage) as
+// ProgramModule::open().
 std::string survey_plugin(const std::string& path);
 
 // The module, loaded once. Throws Error(kUsage) with what to do when it is missing, does not load or is of

@@ -29,7 +29,6 @@ void TpuRules::check() {
   const CudaSpec usual;
   const char* const for_gpus = "is for GPUs, and tpu computes on the devices of its plugin; leave it out";
   refuse("cuda.graphs", spec_.cuda.graphs != usual.graphs, for_gpus);
-  refuse("cuda.data", spec_.cuda.data != usual.data, for_gpus);
   refuse("cuda.tf32", spec_.cuda.tf32 != usual.tf32, for_gpus);
   refuse("cuda.cudnn_benchmark", spec_.cuda.cudnn_benchmark != usual.cudnn_benchmark, for_gpus);
 }

@@ -40,8 +40,9 @@ class MicroBatch {
 
   int64_t size() const { return rows_.defined() ? rows_.size(0) : stored_.size(); }
   Batch assemble() const;
-  // What assemble() makes a batch of, if that is not rows of something larger.
+  // What assemble() makes a batch of: the `rows` of it (int64 [n]), or if they are undefined all of it.
   const Batch& stored() const { return stored_; }
+  const at::Tensor& rows() const { return rows_; }
 
   // copy() makes a micro-batch of the same kind and size; the part that changes from step to step has its own
   // memory. copy_from() fills that memory.

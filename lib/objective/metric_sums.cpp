@@ -18,6 +18,8 @@ constexpr int64_t kLoss = kLossSum;
 constexpr int64_t kExamples = kExamplesSum;
 constexpr int64_t kOwn = 2;  // the objective's own sums start here
 
+constexpr size_t kMostPending = 16;  // so many batches later nobody waits for sums any more
+
 }  // namespace
 
 MetricSums::MetricSums(const ObjectiveInfo& objective, at::Device device)
@@ -41,6 +43,7 @@ MetricSums::MetricSums(const ObjectiveInfo& objective, const std::map<std::strin
 void MetricSums::add_batch(const Objective& objective, const at::Tensor& outputs, const at::Tensor& targets,
                            const at::Tensor& loss_sum) {
   const at::NoGradGuard no_grad;
+  settle();
   objective_ = &objective.info();
   // Few operations, each writing directly to its place: a device takes longer to start one than to compute
   // it.
@@ -53,10 +56,27 @@ void MetricSums::add_batch(const Objective& objective, const at::Tensor& outputs
 }
 
 void MetricSums::add_sums(const ObjectiveInfo& objective, const std::vector<double>& sums) {
+  settle();
   objective_ = &objective;
   at::Tensor batch = at::empty({std::ssize(sums)}, at::kDouble);
   std::copy(sums.begin(), sums.end(), batch.mutable_data_ptr<double>());
   add(values_, std::move(batch));
+}
+
+void MetricSums::add_pending(const ObjectiveInfo& objective, std::shared_future<std::vector<double>> sums) {
+  objective_ = &objective;
+  pending_.push_back(std::move(sums));
+  settle(kMostPending);
+}
+
+void MetricSums::settle(size_t left) const {
+  while (pending_.size() > left) {
+    const std::shared_future<std::vector<double>> sums = std::move(pending_.front());
+    pending_.pop_front();
+    MetricSums of_batch;
+    of_batch.add_sums(*objective_, sums.get());
+    add(values_, std::move(of_batch.values_));
+  }
 }
 
 void MetricSums::add_evaluated(const Objective& objective, const at::Tensor& outputs,
@@ -67,8 +87,9 @@ void MetricSums::add_evaluated(const Objective& objective, const at::Tensor& out
 }
 
 void MetricSums::add(const MetricSums& other) {
-  if (!other.values_.defined()) return;
+  if (!other.values_.defined() && other.pending_.empty()) return;
   objective_ = other.objective_;
+  if (other.values_.defined()) settle();  // what was added first is added up first
   const auto add_values = [](at::Tensor& to, const at::Tensor& values) {
     if (to.defined() && values.defined() && to.device() == values.device()) {
       to.add_(values);
@@ -78,6 +99,8 @@ void MetricSums::add(const MetricSums& other) {
   };
   add_values(values_, other.values_);
   add_values(counts_, other.counts_);
+  pending_.insert(pending_.end(), other.pending_.begin(), other.pending_.end());
+  settle(kMostPending);
 }
 
 void MetricSums::add(at::Tensor& to, at::Tensor&& values) {
@@ -100,12 +123,19 @@ Counts MetricSums::counted() const {
 
 double MetricSums::at(int64_t index) const { return values_[index].item<double>(); }
 
-int64_t MetricSums::examples() const { return values_.defined() ? static_cast<int64_t>(at(kExamples)) : 0; }
+int64_t MetricSums::examples() const {
+  settle();
+  return values_.defined() ? static_cast<int64_t>(at(kExamples)) : 0;
+}
 
-double MetricSums::loss() const { return values_.defined() ? at(kLoss) / at(kExamples) : std::nan(""); }
+double MetricSums::loss() const {
+  settle();
+  return values_.defined() ? at(kLoss) / at(kExamples) : std::nan("");
+}
 
 std::map<std::string, double> MetricSums::named() const {
   std::map<std::string, double> named;
+  settle();
   if (!values_.defined()) return named;
   const at::Tensor values = values_.cpu();
   const std::vector<std::string> names = objective_->sum_names();

@@ -5,6 +5,8 @@
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
+#include <deque>
+#include <future>
 #include <map>
 #include <string>
 #include <vector>
@@ -28,6 +30,9 @@ class MetricSums {
                  const at::Tensor& loss_sum);
   // Adds the sums of one batch, in the order of ObjectiveInfo::sum_names().
   void add_sums(const ObjectiveInfo& objective, const std::vector<double>& sums);
+  // The same of sums that may still be computed: they are waited for when somebody looks, or when many others
+  // have been added since.
+  void add_pending(const ObjectiveInfo& objective, std::shared_future<std::vector<double>> sums);
   // Adds one batch of an evaluation: its evaluation loss, and what evaluations count besides.
   void add_evaluated(const Objective& objective, const at::Tensor& outputs, const at::Tensor& targets);
   // Adds sums of the same objective. Afterwards these sums are on the device of `other`.
@@ -41,7 +46,10 @@ class MetricSums {
   std::map<std::string, double> named() const;
   // float64, in the order of ObjectiveInfo::sum_names(): exact for counts up to 2^53. An undefined tensor if
   // no objective is known.
-  at::Tensor& values() { return values_; }
+  at::Tensor& values() {
+    settle();
+    return values_;
+  }
   // What was counted: int64 [rows, columns], on any device. An undefined tensor if this is no evaluation, or
   // of a loss that counts nothing.
   at::Tensor& counts() { return counts_; }
@@ -49,10 +57,13 @@ class MetricSums {
 
  private:
   static void add(at::Tensor& to, at::Tensor&& values);
+  // Adds the pending sums to the values, in their order, until `left` are left.
+  void settle(size_t left = 0) const;
   double at(int64_t index) const;
 
   const ObjectiveInfo* objective_ = nullptr;
-  at::Tensor values_;
+  mutable at::Tensor values_;  // without what is pending
+  mutable std::deque<std::shared_future<std::vector<double>>> pending_;
   at::Tensor counts_;
 };
 

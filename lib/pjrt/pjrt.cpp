@@ -39,12 +39,13 @@ void append_field(std::string& bytes, uint64_t field, uint64_t number) {
 }
 
 // XLA's CompileOptionsProto with {executable_build_options: {device_ordinal: -1, num_replicas,
-// num_partitions: 1}}.
-std::string compile_options(int64_t replicas) {
+// num_partitions: 1}}; if quick, optimization_level: EFFORT_O0, which plugins that do not know it ignore.
+std::string compile_options(const CompileOptions& how) {
   std::string build;
   append_field(build, 1, static_cast<uint64_t>(-1));
-  append_field(build, 4, static_cast<uint64_t>(replicas));
+  append_field(build, 4, static_cast<uint64_t>(how.replicas));
   append_field(build, 5, 1);
+  if (how.quick) append_field(build, 24, 9);
   std::string options;
   append_varint(options, (3 << 3) | 2);
   append_varint(options, build.size());
@@ -147,6 +148,38 @@ class Buffer : public DeviceTensor {
   PJRT_Buffer* buffer_;
 };
 
+// One program on all its devices.
+class Execution : public DeviceWork {
+ public:
+  Execution(ClientPtr client, std::vector<PJRT_Event*> events)
+      : client_(std::move(client)), events_(std::move(events)) {}
+  ~Execution() override {
+    try {
+      wait();
+    } catch (const Error&) {  // who wanted to know has waited
+    }
+  }
+  Execution(const Execution&) = delete;
+  Execution& operator=(const Execution&) = delete;
+
+  // All devices, also when one has failed: the others may still be using their arguments.
+  void wait() override {
+    std::exception_ptr first;
+    for (PJRT_Event* const event : std::exchange(events_, {})) {
+      try {
+        await(client_->plugin, event);
+      } catch (const Error&) {
+        if (!first) first = std::current_exception();
+      }
+    }
+    if (first) std::rethrow_exception(first);
+  }
+
+ private:
+  ClientPtr client_;
+  std::vector<PJRT_Event*> events_;  // those that nobody has waited for
+};
+
 class Program : public LoadedProgram {
  public:
   Program(ClientPtr client, PJRT_LoadedExecutable* executable, int64_t replicas)
@@ -171,7 +204,7 @@ class Program : public LoadedProgram {
   Program(const Program&) = delete;
   Program& operator=(const Program&) = delete;
 
-  std::vector<DeviceTensorList> run(const std::vector<DeviceTensorList>& arguments) override {
+  ProgramRun run(const std::vector<DeviceTensorList>& arguments) override {
     if (arguments.size() != replicas_)
       throw Error(ExitCode::kBug, "a program needs arguments for each device");
     std::vector<std::vector<PJRT_Buffer*>> in(replicas_);
@@ -195,37 +228,35 @@ class Program : public LoadedProgram {
     args.output_lists = out_lists.data();
     args.device_complete_events = done.data();
     client_->plugin.call(&PJRT_Api::PJRT_LoadedExecutable_Execute, args);
-    std::vector<DeviceTensorList> results(replicas_);
+    ProgramRun run{std::vector<DeviceTensorList>(replicas_),
+                   std::make_unique<Execution>(client_, std::move(done))};
     for (size_t device = 0; device < replicas_; ++device) {
       for (PJRT_Buffer* const each : out[device])
-        results[device].push_back(std::make_shared<Buffer>(client_, each));
+        run.results[device].push_back(std::make_shared<Buffer>(client_, each));
     }
-    await_all(done);
-    return results;
+    return run;
   }
 
   int64_t code_bytes() const override { return code_bytes_; }
 
  private:
-  // All devices, also when one has failed: the others may still be using their arguments.
-  void await_all(const std::vector<PJRT_Event*>& events) const {
-    std::exception_ptr first;
-    for (PJRT_Event* const event : events) {
-      try {
-        await(client_->plugin, event);
-      } catch (const Error&) {
-        if (!first) first = std::current_exception();
-      }
-    }
-    if (first) std::rethrow_exception(first);
-  }
-
   ClientPtr client_;
   PJRT_LoadedExecutable* executable_;
   size_t replicas_;
   size_t results_ = 0;
   int64_t code_bytes_ = -1;
 };
+
+int64_t free_memory_of(const Plugin& plugin, PJRT_Device* device) {
+  auto args = DTRAIN_PJRT_ARGUMENTS(PJRT_Device_MemoryStats_Args);
+  args.device = device;
+  try {
+    plugin.call(&PJRT_Api::PJRT_Device_MemoryStats, args);
+  } catch (const Error&) {
+    return 0;  // some plugins do not count
+  }
+  return args.bytes_limit_is_set ? std::max<int64_t>(0, args.bytes_limit - args.bytes_in_use) : 0;
+}
 
 class Runner : public ProgramRunner {
  public:
@@ -243,18 +274,19 @@ class Runner : public ProgramRunner {
 
   const std::string& platform() const override { return platform_; }
   int64_t devices() const override { return static_cast<int64_t>(devices_.size()); }
+  int64_t free_memory() const override { return free_memory_of(client_->plugin, devices_.front()); }
 
-  std::unique_ptr<LoadedProgram> compile(const std::string& text, int64_t replicas) override {
+  std::unique_ptr<LoadedProgram> compile(const std::string& text, const CompileOptions& how) override {
     const PJRT_Program program = program_of(text);
-    const std::string options = compile_options(replicas);
+    const std::string options = compile_options(how);
     auto args = DTRAIN_PJRT_ARGUMENTS(PJRT_Client_Compile_Args);
     args.client = client_->client;
     args.program = &program;
     args.compile_options = options.data();
     args.compile_options_size = options.size();
     client_->plugin.call(&PJRT_Api::PJRT_Client_Compile, args);
-    auto loaded = std::make_unique<Program>(client_, args.executable, replicas);
-    order_devices(args.executable, replicas);
+    auto loaded = std::make_unique<Program>(client_, args.executable, how.replicas);
+    order_devices(args.executable, how.replicas);
     return loaded;
   }
 
@@ -309,10 +341,10 @@ class Topology {
   Topology(const Topology&) = delete;
   Topology& operator=(const Topology&) = delete;
 
-  AheadProgram compile(const std::string& text, int64_t replicas) const {
+  AheadProgram compile(const std::string& text, const CompileOptions& how) const {
     const auto start = std::chrono::steady_clock::now();
     const PJRT_Program program = program_of(text);
-    const std::string options = compile_options(replicas);
+    const std::string options = compile_options(how);
     auto args = DTRAIN_PJRT_ARGUMENTS(PJRT_Compile_Args);
     args.topology = topology_;
     args.program = &program;
@@ -348,9 +380,9 @@ class Module : public ProgramModule {
   }
 
   AheadProgram compile_ahead(const std::string& path, const std::string& topology, const std::string& text,
-                             int64_t replicas) override {
+                             const CompileOptions& options) override {
     const Plugin plugin(path);
-    return Topology(plugin, topology).compile(text, replicas);
+    return Topology(plugin, topology).compile(text, options);
   }
 };
 

@@ -6,6 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
+#include "data/picture_dataset.h"
 #include "models/model.h"
 
 namespace dtrain {
@@ -23,6 +24,9 @@ ordered_json tensors_json(const std::vector<TensorType>& tensors) {
 ordered_json signature(const DeviceProgram& program) {
   return {{"arguments", tensors_json(program.arguments)}, {"results", tensors_json(program.results)}};
 }
+
+// What a device is assumed to have whose plugin does not tell.
+constexpr int64_t kUnknownMemory = int64_t{4} << 30;
 
 [[noreturn]] void refuse(const std::string& why) { throw Error(ExitCode::kUsage, "StableHLO: " + why); }
 
@@ -43,6 +47,15 @@ ProgramForm program_form(const JobPlan& job, const RunPlan& run, const PhasePlan
           .targets = job.data.targets,
           .mixed = std::any_of(data.augment.begin(), data.augment.end(), mixes),
           .trained = phase.layers.each};
+}
+
+int64_t resident_examples(const JobPlan& job) {
+  const std::string& place = job.spec.cuda.data;
+  const bool in_memory = !is_picture_dataset(job.data.name) || job.spec.data.cache_in_use() != "none";
+  if (!in_memory || !job.spec.data.augment.empty()) return 0;
+  const int64_t memory = job.device_memory > 0 ? job.device_memory : kUnknownMemory;
+  const bool fits = job.data.stored_bytes() <= memory / 4;
+  return place == "resident" || (place == "auto" && fits) ? job.data.train_examples : 0;
 }
 
 std::vector<std::pair<std::string, std::string>> device_program_files(const JobPlan& job) {

@@ -14,6 +14,10 @@ namespace dtrain {
 // Throws Error(kUsage) if the pictures or classes have to be counted first.
 ProgramForm program_form(const JobPlan& job, const RunPlan& run, const PhasePlan& phase);
 
+// How many examples each device of strategy tpu keeps, as they are stored: all that are trained on, or none
+// (cuda.data).
+int64_t resident_examples(const JobPlan& job);
+
 // The files, by name, that `dtrain plan --stablehlo` writes for the distributed run: "training_step.mlir", or
 // one for each phase, "training_step_1.mlir"; "forward.mlir"; and "signatures.json", which has the names,
 // types and shapes of what each takes and gives. Throws Error(kUsage) if the job cannot be lowered.

@@ -120,6 +120,7 @@ JobPlan parse_plan(const json& document) {
   job.bytes_per_parameter = bytes_per_parameter(job.spec.model);
   document.at("devices").get_to(job.devices);
   document.at("plugin").get_to(job.plugin);
+  document.at("device_memory").get_to(job.device_memory);
   document.at("fallback").get_to(job.fallback);
   document.at("communication").get_to(job.communication);
   document.at("spans_hosts").get_to(job.spans_hosts);
@@ -141,6 +142,7 @@ ordered_json to_json(const JobPlan& job) {
           {"data", data_to_json(job.data)},
           {"devices", job.devices},
           {"plugin", job.plugin},
+          {"device_memory", job.device_memory},
           {"fallback", job.fallback},
           {"communication", job.communication},
           {"spans_hosts", job.spans_hosts},

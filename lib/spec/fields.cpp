@@ -98,6 +98,8 @@ Fields<JobSpec> first_fields() {
           "$TPU_LIBRARY_PATH, else libtpu where it is usually installed", .word = "auto", .when = kTpu),
       JOB(strategy.fallback, .doc = "where no TPU can be used, train with mirrored instead, and say so",
           .when = kTpu),
+      JOB(strategy.quick_compile, .doc = "ask the compiler for little effort: programs are ready sooner and may run "
+          "slower", .when = kTpu),
   };
   // clang-format on
 }
@@ -246,8 +248,9 @@ Fields<JobSpec> running_fields() {
 
       JOB(cuda.graphs, .doc = "record the training step of a GPU once and replay it, which saves work of the "
           "processor; steps of another size are not recorded"),
-      JOB(cuda.data, .doc = "where examples are stored: resident keeps all of them in the GPU's memory, uploaded "
-          "sends each batch; auto is resident if they take at most a quarter of the free memory and are not augmented",
+      JOB(cuda.data, .doc = "where examples are stored: resident keeps all of them in the memory of the GPU or TPU, "
+          "uploaded sends each batch; auto is resident if they take at most a quarter of the free memory and are not "
+          "augmented",
           .choices = &kCudaData),
       JOB(cuda.tf32, .doc = "float32 matrix products and convolutions with TensorFloat-32: faster, 10 bits of "
           "mantissa"),

@@ -27,6 +27,7 @@ struct StrategySpec {
   int64_t restart_workers = 0;                   // parameter_server: for each worker
   std::optional<std::string> plugin;             // tpu; nullopt: auto, where libtpu usually is
   bool fallback = false;                         // tpu: train with mirrored where there is none
+  bool quick_compile = false;                    // tpu: compile sooner what may run slower
 };
 
 // Settings for replicas on GPUs.

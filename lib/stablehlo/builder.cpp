@@ -252,6 +252,22 @@ Value TextBuilder::concatenate(const std::vector<Value>& values, int64_t dimensi
                             types_of(values), type.type()));
 }
 
+Value TextBuilder::gather(const Value& value, const Value& rows) {
+  Shape shape = value.shape;
+  shape.front() = 1;
+  const std::string one_row = fmt::format("{}", fmt::join(shape, ", "));
+  shape.front() = rows.size(0);
+  std::vector<int64_t> others;
+  for (int64_t i = 1; i < value.rank(); ++i) others.push_back(i);
+  const std::string result = Value{"", value.element, shape, this}.type();
+  return define(
+      value.element, shape,
+      fmt::format("\"stablehlo.gather\"({}, {}) {{dimension_numbers = #stablehlo.gather<offset_dims = {}, "
+                  "collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = "
+                  "array<i64: {}>, indices_are_sorted = false}} : ({}, {}) -> {}",
+                  value.name, rows.name, list(others), one_row, value.type(), rows.type(), result));
+}
+
 Value TextBuilder::reduce(const char* operation, double start, const Value& value,
                           const std::vector<int64_t>& dimensions) {
   const Value first = constant(start, value.element);

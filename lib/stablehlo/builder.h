@@ -94,6 +94,8 @@ class TextBuilder {
   Value slice(const Value& value, const std::array<int64_t, 2>& begin, const Shape& shape,
               int64_t stride = 1);
   Value concatenate(const std::vector<Value>& values, int64_t dimension);
+  // Of the first dimension, those whose numbers are in `rows` (i32 [n]).
+  Value gather(const Value& value, const Value& rows);
 
   Value sum(const Value& value, const std::vector<int64_t>& dimensions);
   Value maximum(const Value& value, const std::vector<int64_t>& dimensions);

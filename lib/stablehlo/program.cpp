@@ -92,8 +92,17 @@ std::map<std::string, Value> variable_arguments(ProgramText& program, const Vari
 }
 
 Value input_argument(ProgramText& program, const LayerPlan& plan, const ProgramForm& form) {
-  return program.argument("inputs", form.pixels ? at::kByte : form.type,
-                          with_rows(form.rows, plan.layers.front().input_shape));
+  const bool resident = form.resident > 0;
+  return program.argument(resident ? "stored_inputs" : "inputs", form.pixels ? at::kByte : form.type,
+                          with_rows(resident ? form.resident : form.rows, plan.layers.front().input_shape));
+}
+
+Value target_argument(ProgramText& program, const ProgramForm& form) {
+  const bool resident = form.resident > 0;
+  Shape shape = {resident ? form.resident : form.rows};
+  if (form.targets > 0) shape.push_back(form.targets);
+  return program.argument(resident ? "stored_targets" : "targets", form.targets == 0 ? at::kInt : form.type,
+                          shape);
 }
 
 // The model's inputs: (pixel / 255 - mean) / standard_deviation, or the numbers as they are.
@@ -181,13 +190,18 @@ DeviceProgram lower_training_step(const LayerPlan& plan, const TrainSpec& train,
   };
   const Value step = number("step"), learning_rate = number("learning_rate"), examples = number("examples");
   const Value seed = program.argument("seed", at::kUInt32, {2});
-  const Value stored = input_argument(program, plan, form);
+  Value stored = input_argument(program, plan, form);
   const auto rows_of = [&](const char* name, at::ScalarType type) {
     return program.argument(name, type, {form.rows});
   };
   LossInputs loss = {.examples = examples};
-  loss.targets = form.targets == 0 ? rows_of("targets", at::kInt)
-                                   : program.argument("targets", form.type, {form.rows, form.targets});
+  loss.targets = target_argument(program, form);
+  if (form.resident > 0) {
+    const Value rows = rows_of("rows", at::kInt);
+    builder.comment("the batch, of the examples that stay here");
+    stored = builder.gather(stored, rows);
+    loss.targets = builder.gather(loss.targets, rows);
+  }
   loss.weights = builder.convert(rows_of("weights", at::kFloat), element);
   if (form.mixed) {
     loss.other_targets = rows_of("other_targets", at::kInt);
@@ -239,7 +253,9 @@ DeviceProgram lower_forward(const LayerPlan& plan, const ProgramForm& form) {
   ProgramText program(form.devices);
   ModelScope scope{.builder = program.builder()};
   scope.variables = variable_arguments(program, named_variables(*outline_model(plan, form.type)));
-  const Value stored = input_argument(program, plan, form);
+  ProgramForm sent = form;
+  sent.resident = 0;
+  const Value stored = input_argument(program, plan, sent);
   const LoweredModel model(scope, plan, model_inputs(stored, form));
   program.result("outputs", form.type, model.outputs());
   return program.finish("forward");

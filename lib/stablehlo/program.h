@@ -35,6 +35,7 @@ struct ProgramForm {
   at::ScalarType type = at::kFloat;  // of the model: kFloat or kDouble
   bool pixels = false;               // inputs are uint8, normalised in the program; else of the model's type
   Normalisation normalisation = {};  // of pixels
+  int64_t resident = 0;              // examples that a device keeps, of which steps take rows; 0: none
   int64_t targets = 0;               // numbers to predict of each example; 0: its class
   bool mixed = false;                // arguments other_targets and shares, too (data.augment: mixup, cutmix)
   std::vector<bool> trained = {};    // by layer, as TrainedLayers::each; empty: all
@@ -50,6 +51,9 @@ struct ProgramForm {
 // - "inputs" [rows, ...]; "targets": int32 [rows], the classes, or [rows, targets] of the model's type;
 //   "weights": float32 [rows], 1, or 0 for rows that fill up; if mixed, "other_targets": int32 [rows], and
 //   "shares": float32 [rows], the share that `targets` has of an example.
+//   With resident examples instead of "inputs" and "targets": "stored_inputs" [resident, ...] and
+//   "stored_targets" [resident] or [resident, targets], the same in each step, and "rows": int32 [rows],
+//   which of them are the batch.
 // Its results: the variables and memories that change, after the update, under their names and in the order
 // of the arguments, and "sums": float32 [names], as ObjectiveInfo::sum_names() has them, over all devices.
 //

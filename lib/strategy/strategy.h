@@ -112,6 +112,7 @@ struct ProgramParts {
   LayerPlan model;
   ProgramForm form;            // of a training step
   int64_t evaluated_rows = 1;  // of each device, in evaluations
+  bool quick_compile = false;
   uint64_t seed = 0;           // the job's
 };
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
+#include <future>
 #include <map>
 
 #include "core/error.h"
@@ -18,6 +20,10 @@
 
 namespace dtrain {
 namespace {
+
+// The host prepares steps while the devices compute, but not many: step times are to be those of the devices,
+// and a loss that is not finite is to be seen soon.
+constexpr size_t kStepsAhead = 2;
 
 // A device's tensors by the names that programs give them.
 using DeviceState = std::map<std::string, DeviceTensorPtr>;
@@ -44,7 +50,8 @@ class Tpu : public Strategy {
         evaluate_(parts.evaluate),
         programs_(std::move(parts.programs)),
         runner_(program_module().open(programs_.plugin)),
-        devices_(static_cast<size_t>(programs_.form.devices)) {
+        devices_(static_cast<size_t>(programs_.form.devices)),
+        last_sent_(devices_.size()) {
     if (programs_.form.devices > runner_->devices())
       throw Error(
           ExitCode::kUsage,
@@ -72,7 +79,8 @@ class Tpu : public Strategy {
     clock_->enter(Phase::kCompute);
     evaluated_.clear();
     optimizer_->set_steps(optimizer_->steps() + 1);
-    const Batch& batch = share.micro_batches.at(0).stored();
+    const MicroBatch& batch = share.micro_batches.at(0);
+    if (batch.rows().defined()) keep_examples(batch.stored());
     const uint64_t seed =
         derive_seed(programs_.seed, SeedPurpose::kStep, static_cast<uint64_t>(context.step));
     const at::Tensor halves = at::empty({2}, at::kInt);  // their bits are what counts
@@ -86,13 +94,15 @@ class Tpu : public Strategy {
       const auto found = same.find(type.name);
       return found != same.end() ? found->second : part_of(batch, type, rows);
     };
-    const std::vector<DeviceTensorList> results = run(*step_, step_text_, devices_, batch.size(), argument);
+    ProgramRun made = run(*step_, step_text_, devices_, batch.size(), argument);
     for (size_t device = 0; device < devices_.size(); ++device) {
-      for (size_t i = 0; i + 1 < results[device].size(); ++i)
-        devices_[device][step_text_.results[i].name] = results[device][i];
+      for (size_t i = 0; i + 1 < made.results[device].size(); ++i)
+        devices_[device][step_text_.results[i].name] = made.results[device][i];
     }
     MetricSums sums;
-    sums.add_sums(objective_->info(), sums_in(*results.front().back()));
+    sums.add_pending(objective_->info(), sums_in(made.results.front().back()));
+    under_way_.push_back(std::move(made.work));
+    wait_for_steps(kStepsAhead);
     clock_->enter(Phase::kUpdate);
     return sums;
   }
@@ -110,6 +120,8 @@ class Tpu : public Strategy {
   }
 
   MetricSums sum_over_replicas(MetricSums sums) override {
+    clock_->enter(Phase::kCompute);  // what the devices have not done yet
+    wait_for_steps(0);
     sums.add(MetricSums(objective_->info()));  // there may have been no batches
     return sums;
   }
@@ -169,8 +181,15 @@ class Tpu : public Strategy {
   void finish() override {}
 
  private:
+  // Until at most `left` are under way. The steps are waited for in their order, so that what went wrong
+  // first is told.
+  void wait_for_steps(size_t left) {
+    for (; under_way_.size() > left; under_way_.pop_front()) under_way_.front()->wait();
+  }
+
   // Makes and compiles the program of a step for the parameters that are trained.
   void prepare_steps() {
+    wait_for_steps(0);
     step_.reset();
     forward_.reset();
     average_ = nullptr;
@@ -189,8 +208,10 @@ class Tpu : public Strategy {
       optimizer_ = std::move(average);
     }
     step_text_ = lower_training_step(programs_.model, train_, programs_.form);
-    step_ = runner_->compile(step_text_.text, programs_.form.devices);
+    step_ = runner_->compile(step_text_.text, compile_options());
   }
+
+  CompileOptions compile_options() const { return {programs_.form.devices, programs_.quick_compile}; }
 
   // Saved models have the average of the weights, and the optimizer remembers those that training goes on
   // with.
@@ -206,7 +227,7 @@ class Tpu : public Strategy {
       ProgramForm form = programs_.form;
       form.rows = programs_.evaluated_rows;
       forward_text_ = lower_forward(programs_.model, form);
-      forward_ = runner_->compile(forward_text_.text, form.devices);
+      forward_ = runner_->compile(forward_text_.text, compile_options());
     }
     evaluated_ = devices_;
     for (DeviceState& state : evaluated_) {
@@ -228,7 +249,7 @@ class Tpu : public Strategy {
       return filled_up(inputs, rows, programs_.evaluated_rows, type.type);
     };
     const std::vector<DeviceTensorList> results =
-        run(*forward_, forward_text_, evaluated_, inputs.size(0), argument);
+        run(*forward_, forward_text_, evaluated_, inputs.size(0), argument).results;
     std::vector<at::Tensor> parts;
     for (size_t device = 0; device < devices_.size(); ++device) {
       const TensorType& type = forward_text_.results.back();
@@ -239,32 +260,64 @@ class Tpu : public Strategy {
     return at::cat(parts);
   }
 
-  // Runs a program on the state of the devices and, of what is not in it, argument(type, the device's rows of
-  // n).
+  // Runs a program on the state of the devices, the examples that they keep and, of what is in neither,
+  // argument(type, the device's rows of n).
   template <class Argument>
-  std::vector<DeviceTensorList> run(LoadedProgram& program, const DeviceProgram& text,
-                                    const std::vector<DeviceState>& states, int64_t n,
-                                    const Argument& argument) {
+  ProgramRun run(LoadedProgram& program, const DeviceProgram& text, const std::vector<DeviceState>& states,
+                 int64_t n, const Argument& argument) {
     std::vector<DeviceTensorList> arguments(states.size());
     for (size_t device = 0; device < states.size(); ++device) {
       for (const TensorType& type : text.arguments) {
-        const auto kept = states[device].find(type.name);
-        arguments[device].push_back(
-            kept != states[device].end()
-                ? kept->second
-                : send(argument(type, share_of_device(device, n)), device, type.type));
+        DeviceTensorPtr kept = find(states[device], type.name);
+        if (!kept && device < kept_.size()) kept = find(kept_[device], type.name);
+        if (!kept) kept = send_again(argument(type, share_of_device(device, n)), device, type);
+        arguments[device].push_back(std::move(kept));
       }
     }
     return program.run(arguments);
+  }
+
+  static DeviceTensorPtr find(const DeviceState& state, const std::string& name) {
+    const auto found = state.find(name);
+    return found == state.end() ? nullptr : found->second;
+  }
+
+  // What is small and the same as last time, such as the learning rate, is not sent again.
+  DeviceTensorPtr send_again(const at::Tensor& tensor, size_t device, const TensorType& type) {
+    constexpr size_t kSmall = 4096;
+    if (tensor.nbytes() > kSmall) return send(tensor, device, type.type);
+    auto& [last, sent] = last_sent_[device][type.name];
+    const bool same = last.defined() && last.nbytes() == tensor.nbytes() &&
+                      std::memcmp(last.const_data_ptr(), tensor.const_data_ptr(), tensor.nbytes()) == 0;
+    if (!same) {
+      sent = send(tensor, device, type.type);
+      last = tensor;
+    }
+    return sent;
   }
 
   Range share_of_device(size_t device, int64_t n) const {
     return share_of({0, n}, static_cast<int64_t>(device), std::ssize(devices_));
   }
 
+  // Sends each device all examples, of which steps take rows, unless it has them.
+  void keep_examples(const Batch& stored) {
+    if (kept_examples_.inputs.defined() && kept_examples_.inputs.is_same(stored.inputs)) return;
+    wait_for_steps(0);
+    kept_ = std::vector<DeviceState>(devices_.size());  // the old ones go first
+    kept_examples_ = stored;
+    const bool classes = programs_.form.targets == 0;
+    for (size_t device = 0; device < devices_.size(); ++device) {
+      kept_[device]["stored_inputs"] = send(stored.inputs, device);
+      kept_[device]["stored_targets"] = send(classes ? stored.targets.to(at::kInt) : stored.targets, device);
+    }
+  }
+
   // A device's rows of what a training step takes of a batch.
-  at::Tensor part_of(const Batch& batch, const TensorType& type, Range rows) const {
+  at::Tensor part_of(const MicroBatch& micro_batch, const TensorType& type, Range rows) const {
     const int64_t all = programs_.form.rows;
+    const Batch& batch = micro_batch.stored();
+    if (type.name == "rows") return filled_up(micro_batch.rows(), rows, all, type.type);
     if (type.name == "inputs") return filled_up(batch.inputs, rows, all, type.type);
     if (type.name == "targets") return filled_up(batch.targets, rows, all, type.type);
     if (type.name == "other_targets") return filled_up(batch.other_targets, rows, all, type.type);
@@ -277,11 +330,16 @@ class Tpu : public Strategy {
 
   static at::Tensor number(double value) { return at::scalar_tensor(value, at::kFloat); }
 
-  std::vector<double> sums_in(const DeviceTensor& tensor) const {
-    const at::Tensor sums = at::empty(step_text_.results.back().shape);
-    tensor.read(sums.data_ptr(), static_cast<int64_t>(sums.nbytes()));
-    const float* const numbers = sums.const_data_ptr<float>();
-    return {numbers, numbers + sums.numel()};
+  // Read when they are asked for, which waits for the step.
+  std::shared_future<std::vector<double>> sums_in(DeviceTensorPtr tensor) const {
+    const auto read = [count = step_text_.results.back().shape.front(),
+                       tensor = std::move(tensor)]() mutable {
+      const DeviceTensorPtr own = std::move(tensor);  // given back afterwards
+      std::vector<float> sums(static_cast<size_t>(count));
+      own->read(sums.data(), static_cast<int64_t>(sums.size() * sizeof(float)));
+      return std::vector<double>(sums.begin(), sums.end());
+    };
+    return std::async(std::launch::deferred, read).share();
   }
 
   // The variables and what the optimizer remembers, by the names that programs and checkpoints give them.
@@ -372,7 +430,12 @@ class Tpu : public Strategy {
   DeviceProgram forward_text_;
   std::unique_ptr<LoadedProgram> forward_;  // null: not compiled yet
   std::vector<DeviceState> devices_;
-  std::vector<DeviceState> evaluated_;  // what evaluations use; empty: to be made again
+  Batch kept_examples_;            // those that the devices keep; undefined: none
+  std::vector<DeviceState> kept_;  // by device
+  // By device and argument: what was sent last. Programs change none of it.
+  std::vector<std::map<std::string, std::pair<at::Tensor, DeviceTensorPtr>>> last_sent_;
+  std::deque<std::unique_ptr<DeviceWork>> under_way_;  // steps that nobody has waited for yet
+  std::vector<DeviceState> evaluated_;                 // what evaluations use; empty: to be made again
 };
 
 }  // namespace

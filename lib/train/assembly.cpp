@@ -25,10 +25,13 @@ bool decodes_while_reading(const JobPlan& job) {
 }  // namespace
 
 ProgramParts program_parts(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
+  ProgramForm form = program_form(job, run, phase);
+  form.resident = resident_examples(job);
   return {.plugin = job.plugin,
           .model = job.model,
-          .form = program_form(job, run, phase),
+          .form = std::move(form),
           .evaluated_rows = job.spec.evaluate.batch_per_replica,
+          .quick_compile = job.spec.strategy.quick_compile,
           .seed = static_cast<uint64_t>(job.spec.seed)};
 }
 
@@ -129,6 +132,10 @@ LoaderOptions train_options(const JobPlan& job, const RunPlan& run, int64_t rank
                             const Accelerator* accelerator) {
   LoaderOptions options = loader_options(job, run, rank, accelerator, job.spec.data.augment);
   options.balanced = job.spec.data.sampling == "balanced";
+  if (run.one_process && resident_examples(job) > 0) {
+    options.assembly = Assembly::kResident;
+    options.prefetch = 0;  // there is nothing to prepare
+  }
   return options;
 }
 

@@ -91,6 +91,12 @@ TEST_CASE("a plan for TPUs has a process for all devices, and names the plugin")
   CHECK_THAT(ahead.output, ContainsSubstring("training step") &&
                                ContainsSubstring("fake:2x2 for 4 devices") &&
                                ContainsSubstring("evaluation"));
+  const Finished quick =
+      run_program(plan + Job::set({"strategy.replicas=auto", "strategy.quick_compile=true"}) +
+                      Arguments{"--compile-for", "fake:2x2"},
+                  with_tpu_module({{"TPU_LIBRARY_PATH", kFakePlugin}, {"FAKE_PJRT_QUICK", "1"}}));
+  INFO(quick.errors);
+  CHECK(quick.exit_code == 0);
   require_end(run_program(plan + Arguments{"--compile-for", "v9:2x2"}, with_fake_plugin()), 2,
               "no topology v9:2x2");
   require_end(run_program({"plan", job.spec_file().string(), "--compile-for", "v5e:2x2"}, with_fake_plugin()),

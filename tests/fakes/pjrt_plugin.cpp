@@ -1,7 +1,9 @@
 // Stands in for a plugin of PJRT: devices whose memory is the host's, and programs that give back their first
 // arguments as results. FAKE_PJRT_DEVICES is how many there are (2), FAKE_PJRT_VERSION the minor version of
 // the API that it speaks, FAKE_PJRT_TABLE how many bytes of its table it has. FAKE_PJRT_FAILS=FUNCTION=CODE
-// lets a function fail. fake_pjrt_alive() counts what the caller has not given back.
+// lets a function fail. FAKE_PJRT_MEMORY is what a device has of it, if it tells. Programs are compiled ahead
+// with little effort if FAKE_PJRT_QUICK is 1, and else without. fake_pjrt_alive() counts what the caller has
+// not given back.
 #include <pjrt_c_api.h>
 
 #include <algorithm>
@@ -114,6 +116,12 @@ int64_t replicas_of(const std::string& options) {
   return options.size() > place + 1 && options[place] == (4 << 3) ? options[place + 1] : -1;
 }
 
+// Whether they ask for little effort: field 24 of field 3, which is the last.
+bool is_quick(const std::string& options) {
+  const std::string level = {static_cast<char>(0xC0), 0x01, 9};
+  return options.size() > level.size() && options.substr(options.size() - level.size()) == level;
+}
+
 size_t size_of(PJRT_Buffer_Type type) { return type == PJRT_Buffer_Type_U8 ? 1 : 4; }
 
 PJRT_Error* compile(PJRT_Client_Compile_Args* args) {
@@ -215,6 +223,14 @@ PJRT_Api make_table() {
     args->num_addressable_devices = args->client->pointers.size();
     return nullptr;
   };
+  api.PJRT_Device_MemoryStats = [](PJRT_Device_MemoryStats_Args* args) -> PJRT_Error* {
+    const std::string memory = variable("FAKE_PJRT_MEMORY", "");
+    if (memory.empty()) return error(PJRT_Error_Code_UNIMPLEMENTED, "not counted");
+    args->bytes_in_use = 1000;
+    args->bytes_limit = std::stoll(memory);
+    args->bytes_limit_is_set = true;
+    return nullptr;
+  };
   api.PJRT_Client_Compile = compile;
   api.PJRT_Client_BufferFromHostBuffer = from_host;
   api.PJRT_LoadedExecutable_Destroy =
@@ -266,6 +282,9 @@ PJRT_Api make_table() {
       destroy<PJRT_TopologyDescription_Destroy_Args, &PJRT_TopologyDescription_Destroy_Args::topology>;
   api.PJRT_Compile = [](PJRT_Compile_Args* args) -> PJRT_Error* {
     if (PJRT_Error* const failure = asked_of("Compile")) return failure;
+    const bool quick = is_quick({args->compile_options, args->compile_options_size});
+    if (quick != (variable("FAKE_PJRT_QUICK", "0") == "1"))
+      return error(PJRT_Error_Code_INVALID_ARGUMENT, quick ? "asked for little effort" : "asked for effort");
     args->executable =
         made(PJRT_Executable{read_program({args->program->code, args->program->code_size}).results});
     return nullptr;

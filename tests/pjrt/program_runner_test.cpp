@@ -66,14 +66,14 @@ void require_failure(const Variables& told, ExitCode code, const std::string& wh
   const Told plugin(told);
   const auto failure = failure_of([] {
     const auto runner = module_under_test().open(kPlugin);
-    const auto program = runner->compile(kText, 2);
+    const auto program = runner->compile(kText, {2});
     std::vector<DeviceTensorList> arguments(2);
     const std::vector<float> numbers(6);
     for (int64_t device = 0; device < 2; ++device) {
       arguments[static_cast<size_t>(device)] = {runner->send({numbers.data(), at::kFloat, {2, 3}}, device),
                                                 runner->send({numbers.data(), at::kFloat, {}}, device)};
     }
-    program->run(arguments);
+    program->run(arguments).work->wait();
   });
   CHECK(failure.first == code);
   CHECK_THAT(failure.second, ContainsSubstring(why));
@@ -85,7 +85,7 @@ TEST_CASE("tensors go to the devices of a program and come back") {
     const auto runner = module_under_test().open(kPlugin);
     CHECK(runner->platform() == "fake");
     CHECK(runner->devices() == 2);
-    const auto program = runner->compile(kText, 2);
+    const auto program = runner->compile(kText, {2});
     CHECK(program->code_bytes() == 2000);
     std::vector<DeviceTensorList> arguments(2);
     for (int64_t device = 0; device < 2; ++device) {
@@ -94,7 +94,7 @@ TEST_CASE("tensors go to the devices of a program and come back") {
       arguments[static_cast<size_t>(device)] = {runner->send({numbers.data(), at::kFloat, {2, 3}}, device),
                                                 runner->send({numbers.data(), at::kFloat, {}}, device)};
     }
-    const std::vector<DeviceTensorList> results = program->run(arguments);
+    const std::vector<DeviceTensorList> results = program->run(arguments).results;
     REQUIRE(results.size() == 2);
     for (size_t device = 0; device < 2; ++device) {
       REQUIRE(results[device].size() == 2);
@@ -112,16 +112,22 @@ TEST_CASE("tensors go to the devices of a program and come back") {
   CHECK(alive() == 0);
 }
 
+TEST_CASE("a plugin tells how much memory is free, or does not") {
+  CHECK(module_under_test().open(kPlugin)->free_memory() == 0);
+  const Told plugin(Variables{{"FAKE_PJRT_MEMORY", "5000"}});
+  CHECK(module_under_test().open(kPlugin)->free_memory() == 4000);
+}
+
 TEST_CASE("a program of fewer replicas than devices runs on the first ones") {
   const Told plugin(Variables{{"FAKE_PJRT_DEVICES", "4"}});
   const auto runner = module_under_test().open(kPlugin);
   CHECK(runner->devices() == 4);
-  const auto program = runner->compile(kText, 1);
+  const auto program = runner->compile(kText, {1});
   const std::vector<float> numbers(6, 3);
-  const auto results = program->run({{runner->send({numbers.data(), at::kFloat, {2, 3}}, 0),
-                                      runner->send({numbers.data(), at::kFloat, {}}, 0)}});
+  const ProgramRun run = program->run({{runner->send({numbers.data(), at::kFloat, {2, 3}}, 0),
+                                        runner->send({numbers.data(), at::kFloat, {}}, 0)}});
   float number = 0;
-  results.at(0).at(1)->read(&number, 4);
+  run.results.at(0).at(1)->read(&number, 4);
   CHECK(number == 3);
 }
 
@@ -143,6 +149,24 @@ TEST_CASE("what a plugin reports ends with the right exit code and its words") {
   require_failure(fails("Await", kExhausted), ExitCode::kMemory, "out of memory on a device");
 }
 
+TEST_CASE("a program that fails on a device is told to whoever waits for it") {
+  {
+    const Told plugin(Variables{{"FAKE_PJRT_FAILS", "Await=8"}});
+    const auto runner = module_under_test().open(kPlugin);
+    const auto program = runner->compile(kText, {1});
+    const std::vector<float> numbers(6, 3);
+    const auto arguments = [&] {
+      return std::vector<DeviceTensorList>{{runner->send({numbers.data(), at::kFloat, {2, 3}}, 0),
+                                            runner->send({numbers.data(), at::kFloat, {}}, 0)}};
+    };
+    const ProgramRun run = program->run(arguments());
+    CHECK(failure_of([&] { run.work->wait(); }).first == ExitCode::kMemory);
+    CHECK(failure_of([&] { run.work->wait(); }).first == ExitCode::kDone);  // it was told
+    program->run(arguments());                                              // nobody wants to know
+  }
+  CHECK(alive() == 0);
+}
+
 TEST_CASE("plugins that cannot be used are refused with what to do") {
   require_failure({{"FAKE_PJRT_DEVICES", "0"}}, ExitCode::kUsage, "it finds no devices on this host");
   require_failure({{"FAKE_PJRT_VERSION", "20"}}, ExitCode::kUsage, "speaks version 0.20 of PJRT's C API");
@@ -157,13 +181,17 @@ TEST_CASE("plugins that cannot be used are refused with what to do") {
 }
 
 TEST_CASE("a program is compiled for devices that are not there") {
-  const AheadProgram made = module_under_test().compile_ahead(kPlugin, "fake:2x2", kText, 4);
+  const AheadProgram made = module_under_test().compile_ahead(kPlugin, "fake:2x2", kText, {4});
   CHECK(made.code_bytes == 2000);
   CHECK(made.serialised == "serialised");
   CHECK(made.seconds >= 0);
-  const auto unknown = failure_of([] { module_under_test().compile_ahead(kPlugin, "v9", kText, 4); });
+  const auto unknown = failure_of([] { module_under_test().compile_ahead(kPlugin, "v9", kText, {4}); });
   CHECK(unknown.first == ExitCode::kUsage);
   CHECK_THAT(unknown.second, ContainsSubstring("no topology v9"));
+  {
+    const Told plugin(Variables{{"FAKE_PJRT_QUICK", "1"}});
+    CHECK(module_under_test().compile_ahead(kPlugin, "fake:2x2", kText, {4, true}).code_bytes == 2000);
+  }
   CHECK(alive() == 0);
 }
 

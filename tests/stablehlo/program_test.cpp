@@ -129,6 +129,29 @@ TEST_CASE("the text of products in 16 bits") {
   CHECK(count(lower_forward(plan, {.rows = 2}).text, "bf16") == 0);
 }
 
+TEST_CASE("the text of a step on rows of examples that stay on the device") {
+  TrainSpec train;
+  train.optimizer.kind = "sgd";
+  const LayerPlan plan = planned({layer("flatten"), dense(3)}, {1, 2, 2});
+  const ProgramForm form = {.rows = 4, .pixels = true, .resident = 100};
+  const DeviceProgram program = lower_training_step(plan, train, form);
+  check_golden("resident_sgd", program);
+  const std::vector<std::string> names = names_of(program.arguments);
+  CHECK(contains(names, "stored_inputs"));
+  CHECK(contains(names, "stored_targets"));
+  CHECK(contains(names, "rows"));
+  CHECK(!contains(names, "inputs"));
+  CHECK(!contains(names, "targets"));
+  // Evaluations get theirs.
+  CHECK(contains(names_of(lower_forward(plan, form).arguments), "inputs"));
+  const DeviceProgram numbers =
+      lower_training_step(planned({dense(2)}, {3}), train, {.rows = 4, .resident = 100, .targets = 2});
+  for (const TensorType& argument : numbers.arguments) {
+    if (argument.name == "stored_targets") CHECK(argument.shape == Shape{100, 2});
+    if (argument.name == "stored_inputs") CHECK(argument.shape == Shape{100, 3});
+  }
+}
+
 TEST_CASE("a training step takes the variables, memories and batch by their names") {
   TrainSpec train;
   train.ema.decay = 0.9;
