@@ -291,7 +291,7 @@ class Tpu : public Strategy {
                       std::memcmp(last.const_data_ptr(), tensor.const_data_ptr(), tensor.nbytes()) == 0;
     if (!same) {
       sent = send(tensor, device, type.type);
-      last = tensor;
+      last = tensor.clone();  // its memory may be that of a batch, and have other examples next time
     }
     return sent;
   }
