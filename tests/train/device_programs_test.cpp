@@ -16,7 +16,7 @@ TEST_CASE("devices keep the training examples that fit and stay as they are") {
   CHECK(resident_examples(job) == 0);
   job.spec.cuda.data = "resident";
   CHECK(resident_examples(job) == job.data.train_examples);
-  job.spec.data.augment.push_back({.kind = "flip"});
+  job.spec.data.augment.emplace_back().kind = "flip";
   CHECK(resident_examples(job) == 0);
   job = small_job({"cuda.data=uploaded"});
   CHECK(resident_examples(job) == 0);
