@@ -300,7 +300,7 @@ def compile_ahead(check):
                 found + ", with quick_compile" * quick if found
                 else done.stderr.strip().replace("\n", " ").replace("|", "/")[-200:])
 
-    # libtpu computes much of the time on one core.
+    # Two at once, because libtpu does not always use all cores.
     with concurrent.futures.ThreadPoolExecutor(max_workers=2) as pool:
         configs = sorted((root / "configs").glob("*.yaml"))
         for config, job in [(config, pool.submit(compile_job, config)) for config in configs]:
