@@ -113,7 +113,7 @@ struct ProgramParts {
   ProgramForm form;            // of a training step
   int64_t evaluated_rows = 1;  // of each device, in evaluations
   bool quick_compile = false;
-  uint64_t seed = 0;           // the job's
+  uint64_t seed = 0;  // the job's
 };
 
 // What a strategy is made from. The strategy takes ownership of the model and the group. The clock, to which
