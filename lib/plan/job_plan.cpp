@@ -50,7 +50,7 @@ void check_started(LoadedSpec& loaded, const Launched& launched) {
         fmt::format("{} trains in one process, but {} started {}; use mirrored, or no launcher",
                     strategy.kind, launched.by, started));
   } else if (strategy.replicas && *strategy.replicas != started) {
-    const bool listed = loaded.positions.count("strategy.devices[0]") > 0;
+    const bool listed = loaded.positions.contains("strategy.devices[0]");
     add(listed ? "strategy.devices" : "strategy.replicas",
         fmt::format("the spec asks for {}, but {} started {}; start as many, or set {}: auto",
                     counted(*strategy.replicas, "replica"), launched.by, started,
