@@ -173,7 +173,9 @@ void Program::backward(bool adds, const GradientReady& ready) {
     const auto& [passes, work, trained] = *step;
     const Recorded recorded(at::RecordScope::BACKWARD_FUNCTION, *work.layer);
     if (work.weight_gradient != nullptr) passes->backward_weights(work, adds);
-    if (ready) std::for_each(trained.begin(), trained.end(), ready);
+    for (const size_t number : trained) {
+      if (ready) ready(number);
+    }
     if (work.input_gradient == nullptr) break;  // of every layer before it, too
     passes->backward_input(work);
   }

@@ -92,8 +92,8 @@ Fields<JobSpec> data_fields() {
           "share (`dtrain cache`); memory: once for each run of the program, into memory that the replicas of a "
           "host share; none: whenever a batch needs them; auto: disk, if the file fits there, else none",
           .choices = &kCaches, .when = kPictures),
-      JOB(data.cache_gigabytes, .doc = "how much the decoded pictures may take, and the [features](transfer.md#kept-features) of "
-          "all runs together", .unit = "GB",
+      JOB(data.cache_gigabytes, .doc = "how much the decoded pictures may take, and the "
+          "[features](transfer.md#kept-features) of all runs together", .unit = "GB",
           .bounds = above_zero_to(1e6), .when = kPictures),
       JOB(data.on_bad_example, .doc = "what a picture that cannot be read does: error: it ends the job; skip: it is "
           "left out, for which all pictures are read once, before the job begins "

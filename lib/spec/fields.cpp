@@ -125,10 +125,11 @@ Fields<JobSpec> batch_and_model_fields() {
       JOB(model.kernel_size, .doc = "height and width of the convolutions' kernels", .unit = "pixels",
           .bounds = between(1, 1024), .when = kCnn),
       JOB(model.depth, .doc = "layers with weights: resnet 18, 34, 50 or 101; cifar_resnet 20, 32, 44, 56 or 110; "
-          "wide_resnet 16, 22, 28 or 40 for small images, 50 or 101; vgg 11, 13, 16 or 19", .unit = "layers", .bounds = between(11, 110),
-          .otherwise = "resnet: 18; cifar_resnet: 20; wide_resnet: 50; vgg: 16", .when = kDeep),
-      JOB(model.widen_factor, .doc = "of a wide_resnet of 16, 22, 28 or 40 layers: how many times 16, 32 and 64 filters "
-          "its three groups have", .bounds = between(1, 64),
+          "wide_resnet 16, 22, 28 or 40 for small images, 50 or 101; vgg 11, 13, 16 or 19", .unit = "layers",
+          .bounds = between(11, 110), .otherwise = "resnet: 18; cifar_resnet: 20; wide_resnet: 50; vgg: 16",
+          .when = kDeep),
+      JOB(model.widen_factor, .doc = "of a wide_resnet of 16, 22, 28 or 40 layers: how many times 16, 32 and 64 "
+          "filters its three groups have", .bounds = between(1, 64),
           .otherwise = "10, as in WRN-28-10", .when = kWidened),
       JOB(model.stem, .doc = "large: a convolution of 7x7 and a pooling, each with a stride of 2, for images of 100 "
           "pixels and more; small: a convolution of 3x3", .choices = &kStems, .when = kBottlenecks),
@@ -143,7 +144,8 @@ Fields<JobSpec> batch_and_model_fields() {
           .length = {0, 100}, .when = kPublished),
       JOB(model.activation, .doc = "after every hidden layer", .choices = &activation_kinds(), .when = kHidden),
       JOB(model.dropout, .doc = "the share of hidden units, or of a published network's units before "
-          "its dense layers, of a wide_resnet of 16 to 40 layers within its blocks, set to zero while training", .bounds = zero_to_below_one(), .when = kNamed),
+          "its dense layers, of a wide_resnet of 16 to 40 layers within its blocks, set to zero while training",
+          .bounds = zero_to_below_one(), .when = kNamed),
       JOB(model.initializer, .doc = "the distribution of the initial weights; biases start at zero",
           .choices = &initializer_kinds(), .when = kNamed),
       JOB(model.layers, .doc = "the layers from input to output ([layers](#modellayers))", .length = {1, 1000},

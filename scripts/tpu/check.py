@@ -165,6 +165,16 @@ def compare_trainings(check, names):
         for devices in (1, 2, 4):
             check.attempt(f"{name}, {devices}: at most {tolerance:g}",
                           lambda devices=devices, compare=compare: compare(devices))
+    check.attempt("MLP, 2, examples that stay on the devices or are sent: equal", lambda: compare_places(check))
+
+
+def compare_places(check):
+    # A part of the stored examples is not trained on.
+    spec = check.spec(*MODELS["MLP"][:4])
+    losses = [check.train(spec, *check.on_plugin(2), f"cuda.data={place}", "data.split.validation=0.1", devices=2)[1]
+              for place in ("resident", "uploaded")]
+    worst = difference(*losses)
+    return worst == 0, f"{worst:.2g} over {len(losses[0])} steps"
 
 
 def exchange_checkpoints(check, names):
@@ -194,7 +204,8 @@ def reach_accuracy(check):
 
     def reach(model, epochs, goal):
         spec = check.options.folder / "accuracy.yaml"
-        spec.write_text(f"name: accuracy\nseed: 1\ndata: {{dataset: mnist, fallback: fashion_mnist}}\n"
+        spec.write_text(f"name: accuracy\nseed: 1\n"
+                        f"data: {{dataset: {check.options.dataset}, path: {check.options.data}}}\n"
                         f"batch: {{per_replica: 64}}\nmodel:\n{model}"
                         f"train: {{epochs: {epochs}, optimizer: {{kind: adam, learning_rate: 2.0e-3}}}}\n")
         folder, _, took = check.train(spec, *check.on_plugin(2), devices=2)
