@@ -23,8 +23,12 @@ endif()
 
 set(DTRAIN_SANITIZE "" CACHE STRING "Sanitizers to build with, as for -fsanitize= (for instance address,undefined)")
 if(DTRAIN_SANITIZE)
-  add_compile_options(-fsanitize=${DTRAIN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all
-                      -Wno-maybe-uninitialized)  # the checks confuse GCC's flow analysis
+  add_compile_options(-fsanitize=${DTRAIN_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+    add_compile_options(-Wno-maybe-uninitialized)  # the checks confuse GCC's flow analysis
+  elseif(DTRAIN_SANITIZE MATCHES address)
+    add_compile_definitions(__SANITIZE_ADDRESS__=1)  # as GCC does
+  endif()
   add_link_options(-fsanitize=${DTRAIN_SANITIZE})
 endif()
 

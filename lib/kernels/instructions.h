@@ -16,13 +16,20 @@ void only_use(std::optional<Instructions> chosen);
 // "portable", "AVX2", "AVX-512".
 std::string to_string(Instructions instructions);
 
+#ifdef __clang__  // which would ignore the whole list for the word that it does not know
+#define DTRAIN_PREFERRED_WIDTH ""
+#else
+#define DTRAIN_PREFERRED_WIDTH ",prefer-vector-width=512"
+#endif
+
 // Kernel::run() is inlined into each of these, and so compiled for their instructions. It must be a static
 // function that is always inlined, and may call only such.
 template <class Kernel, class... Arguments>
-[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,prefer-vector-width=512")]] void run_with_avx512(
+[[gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma" DTRAIN_PREFERRED_WIDTH)]] void run_with_avx512(
     Arguments... arguments) {
   Kernel::run(arguments...);
 }
+#undef DTRAIN_PREFERRED_WIDTH
 template <class Kernel, class... Arguments>
 [[gnu::target("avx2,fma")]] void run_with_avx2(Arguments... arguments) {
   Kernel::run(arguments...);

@@ -336,7 +336,10 @@ const std::vector<PhaseChange> kTwoPhases = {{0, {.each = {false, true, false, f
                                              {2, {.each = {false, false, false, false, false, true}}}};
 
 // The numbers of the layers that each phase trains.
-std::pair<int64_t, int64_t> trained_in_two_phases() {
+struct TrainedInPhases {
+  int64_t first, second;
+};
+TrainedInPhases trained_in_two_phases() {
   const auto model = model_of(HandJob::plain());
   std::vector<int64_t> counts;
   for (const PhaseChange& phase : kTwoPhases) {
@@ -350,38 +353,38 @@ std::pair<int64_t, int64_t> trained_in_two_phases() {
 }
 
 TEST_CASE("a phase begins when all have come to it, and then trains only what is its own") {
-  const auto [first_trained, second_trained] = trained_in_two_phases();
+  const TrainedInPhases trained = trained_in_two_phases();
   HandJob job(options_of(2), kTwoPhases);
-  HandWorker first(job.servers, 0, job.elements, first_trained);
-  HandWorker second(job.servers, 1, job.elements, first_trained);
+  HandWorker first(job.servers, 0, job.elements, trained.first);
+  HandWorker second(job.servers, 1, job.elements, trained.first);
   for (int64_t step = 1; step <= 2; ++step) {
     first.read();
     first.update(step, 1);
   }
   std::atomic<bool> begun = false;
   std::thread waiting([&] {
-    CHECK(first.begin(1, second_trained).phase == 1);
+    CHECK(first.begin(1, trained.second).phase == 1);
     begun = true;
   });
   second.read();
   second.update(1, 1);
   CHECK_FALSE(begun);
   second.ask({.request = Request::kSkip, .sequence = 2});
-  CHECK(second.begin(1, second_trained).steps == 2);
+  CHECK(second.begin(1, trained.second).steps == 2);
   waiting.join();
   CHECK(at::equal(first.all(), second.all()));
-  CHECK(first.all().sum().item<double>() == -3.0 * static_cast<double>(first_trained));
+  CHECK(first.all().sum().item<double>() == -3.0 * static_cast<double>(trained.first));
   CHECK(first.read() == 0);  // what this phase trains was frozen
   CHECK(first.update(3, 1).staleness == 0);
   second.leave();
   first.leave();
   job.servers.join();
   CHECK(job.servers.service(0).values().sum().item<double>() ==
-        -static_cast<double>(3 * first_trained + second_trained));
+        -static_cast<double>(3 * trained.first + trained.second));
 }
 
 TEST_CASE("a phase does not wait for workers that are lost, and one that comes back late is told") {
-  const auto [first_trained, second_trained] = trained_in_two_phases();
+  const TrainedInPhases trained = trained_in_two_phases();
   ServiceOptions options = options_of(2, milliseconds(300));
   options.returns = 1;
   std::atomic<bool> is_there = false;
@@ -389,21 +392,21 @@ TEST_CASE("a phase does not wait for workers that are lost, and one that comes b
   std::promise<void> lost;
   options.on_lost = [&](int, const std::string&) { lost.set_value(); };
   HandJob job(options, kTwoPhases);
-  HandWorker first(job.servers, 0, job.elements, first_trained);
-  HandWorker(job.servers, 1, job.elements, first_trained).read();
+  HandWorker first(job.servers, 0, job.elements, trained.first);
+  HandWorker(job.servers, 1, job.elements, trained.first).read();
   lost.get_future().wait();
   for (const int64_t step : {1, 2}) {
     first.read();
     first.update(step, 1);
   }
-  CHECK(first.begin(1, second_trained).phase == 1);
+  CHECK(first.begin(1, trained.second).phase == 1);
   CHECK(first.waits() > 0);  // it could have come back in time
   job.servers.incarnation = 1;
   is_there = true;
-  HandWorker second(job.servers, 1, job.elements, first_trained);
+  HandWorker second(job.servers, 1, job.elements, trained.first);
   CHECK(second.placed().phase == 1);
   CHECK(second.placed().steps == 2);
-  CHECK(second.begin(1, second_trained).phase == 1);
+  CHECK(second.begin(1, trained.second).phase == 1);
   second.read();
   second.update(3, 1);
   CHECK(second.value() == -1);
@@ -414,13 +417,13 @@ TEST_CASE("a phase does not wait for workers that are lost, and one that comes b
 }
 
 TEST_CASE("a phase waits for worker 0 however long it evaluates") {
-  const auto [first_trained, second_trained] = trained_in_two_phases();
+  const TrainedInPhases trained = trained_in_two_phases();
   HandJob job(options_of(2, milliseconds(100)), kTwoPhases);
-  HandWorker first(job.servers, 0, job.elements, first_trained);
-  HandWorker second(job.servers, 1, job.elements, first_trained);
-  std::thread waiting([&, trained = second_trained] { CHECK(second.begin(1, trained).phase == 1); });
+  HandWorker first(job.servers, 0, job.elements, trained.first);
+  HandWorker second(job.servers, 1, job.elements, trained.first);
+  std::thread waiting([&] { CHECK(second.begin(1, trained.second).phase == 1); });
   while (second.waits() < 10) std::this_thread::yield();  // each a quarter of the timeout
-  CHECK(first.begin(1, second_trained).phase == 1);
+  CHECK(first.begin(1, trained.second).phase == 1);
   waiting.join();
   CHECK(second.waits() > 0);
   second.leave();
@@ -428,19 +431,19 @@ TEST_CASE("a phase waits for worker 0 however long it evaluates") {
 }
 
 TEST_CASE("no phase begins once a worker has left because the job is to stop") {
-  const auto [first_trained, second_trained] = trained_in_two_phases();
+  const TrainedInPhases trained = trained_in_two_phases();
   HandJob job(options_of(3), kTwoPhases);
-  HandWorker first(job.servers, 0, job.elements, first_trained);
-  HandWorker second(job.servers, 1, job.elements, first_trained);
-  HandWorker third(job.servers, 2, job.elements, first_trained);
-  std::thread waiting([&, trained = second_trained] {
-    const AnswerHeader answer = first.begin(1, trained);
+  HandWorker first(job.servers, 0, job.elements, trained.first);
+  HandWorker second(job.servers, 1, job.elements, trained.first);
+  HandWorker third(job.servers, 2, job.elements, trained.first);
+  std::thread waiting([&] {
+    const AnswerHeader answer = first.begin(1, trained.second);
     CHECK(answer.phase == 0);
     CHECK(answer.stopping == 1);
   });
   third.ask({.request = Request::kLeave});
   waiting.join();
-  CHECK(second.begin(1, second_trained).phase == 0);  // the last one that was missing
+  CHECK(second.begin(1, trained.second).phase == 0);  // the last one that was missing
   CHECK(first.ask({.request = Request::kCollect}).steps == 0);
 }
 
