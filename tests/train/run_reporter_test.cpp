@@ -36,7 +36,7 @@ TEST_CASE("run_start has every number of the run") {
   RunReporter(job, job.runs.back(), sink).on_run_start();
   REQUIRE(sink.events.size() == 1);
   const Event& start = sink.events[0];
-  const std::vector<std::pair<std::string, nlohmann::json>> expected = {
+  const std::vector<std::pair<std::string, nlohmann::ordered_json>> expected = {
       {"event", "run_start"},
       {"run", "distributed"},
       {"name", "small"},
