@@ -8,18 +8,13 @@
 
 #include "catch.h"
 #include "files.h"
+#include "sanitized.h"
 #include "spec_cases.h"
 
 namespace dtrain {
 namespace {
 
 constexpr size_t kMebibyte = 1 << 20;
-
-#if defined(__SANITIZE_ADDRESS__)
-constexpr bool kSanitized = true;  // its own memory and time would be measured
-#else
-constexpr bool kSanitized = false;
-#endif
 
 std::string repeated(const std::string& text, size_t bytes) {
   std::string result;
@@ -46,7 +41,7 @@ void check_within_limits(const std::string& name, Check refused) {
   REQUIRE(::wait4(child, &status, 0, &usage) == child);
   CHECK(WIFEXITED(status));
   CHECK(WEXITSTATUS(status) == 0);
-  if (kSanitized) return;
+  if (kSanitized) return;  // its own memory and time would be measured
   CHECK(usage.ru_utime.tv_sec + usage.ru_stime.tv_sec == 0);
   CHECK(usage.ru_maxrss < 100 * 1024);  // KiB
 }
