@@ -6,8 +6,8 @@
 #include "catch.h"
 #include "command_line.h"
 #include "files.h"
-#include "sanitized.h"
 #include "job_file/load.h"
+#include "sanitized.h"
 #include "shipped_tables.h"
 #include "spec/print.h"
 
