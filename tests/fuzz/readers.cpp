@@ -10,7 +10,6 @@
 #include "checkpoint/safetensors.h"
 #include "core/error.h"
 #include "files.h"
-#include "images/image_cache.h"
 #include "images/image_file.h"
 #include "job_file/load.h"
 #include "pictures/archives.h"
@@ -90,7 +89,7 @@ void read_safetensors(const fs::path& path) {
 void read_archive(const fs::path& path) {
   static const TemporaryFolder folder;
   ::setenv("XDG_CACHE_HOME", folder.path().c_str(), 1);  // where packed ones are unpacked
-  for (const CachedImages& unpacked : list_image_caches()) remove_image_cache(unpacked);
+  fs::remove_all(folder.path() / "dtrain");              // locks too, which would be more with each archive
   DataSpec spec;
   spec.split.test = 0.5;
   spec.split.seed = 1;
