@@ -131,7 +131,7 @@ std::vector<std::string> named_segments() {
   std::vector<std::string> names;
   for (const auto& entry : std::filesystem::directory_iterator("/dev/shm")) {
     const std::string name = entry.path().filename();
-    if (name.find("dtrain") != std::string::npos) names.push_back(name);
+    if (entry.is_regular_file() && name.find("dtrain") != std::string::npos) names.push_back(name);
   }
   return names;
 }
