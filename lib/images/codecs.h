@@ -11,8 +11,9 @@
 namespace dtrain {
 
 // Each takes the bytes of a whole file and returns its pixels, uint8 [height, width, channels] with 1 (grey)
-// or 3 (red, green, blue) channels. They throw Error(kData) with the fault, without a file name, for damaged
-// bytes and for sizes beyond the limits of image_file.h, which are checked before memory is allocated.
+// or 3 (red, green, blue) channels; a byte may lie unused between two pixels (fit.cpp makes use of it). They
+// throw Error(kData) with the fault, without a file name, for damaged bytes and for sizes beyond the limits
+// of image_file.h, which are checked before memory is allocated.
 at::Tensor decode_jpeg(const std::string& bytes);  // upright: turned as its EXIF orientation says
 at::Tensor decode_png(const std::string& bytes);
 at::Tensor decode_pnm(const std::string& bytes);

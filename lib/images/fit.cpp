@@ -19,9 +19,19 @@ at::Tensor to_grey(const at::Tensor& images) {
   return at::floor_divide(grey + 500, 1000).to(at::kByte);
 }
 
+// Of colours with an unused byte after each pixel, these four bytes as channels. LibTorch scales them in
+// their place, and would make a copy of three.
+at::Tensor with_unused_channel(const at::Tensor& images) {
+  const bool has_one = images.size(1) == 3 && images.stride(1) == 1 && images.stride(3) == 4 &&
+                       images.stride(2) == 4 * images.size(3);
+  return has_one ? images.as_strided({images.size(0), 4, images.size(2), images.size(3)}, images.strides())
+                 : images;
+}
+
 at::Tensor scaled(const at::Tensor& images, int64_t height, int64_t width) {
   if (images.size(2) == height && images.size(3) == width) return images;
-  return at::_upsample_bilinear2d_aa(images, {height, width}, /*align_corners=*/false);
+  return at::_upsample_bilinear2d_aa(with_unused_channel(images), {height, width}, /*align_corners=*/false)
+      .narrow(1, 0, images.size(1));
 }
 
 // A side of an image that is scaled in proportion.

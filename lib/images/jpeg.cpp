@@ -83,7 +83,7 @@ at::Tensor decode_jpeg_smaller(const std::string& bytes, SmallestSize smallest) 
   const JpegHeader header(bytes);
   const int orientation = exif_orientation(bytes);
   if (orientation >= 5) std::swap(smallest.height, smallest.width);  // it lies on its side
-  const int form = header.has_inks() ? TJPF_CMYK : header.colours == TJCS_GRAY ? TJPF_GRAY : TJPF_RGB;
+  const int form = header.has_inks() ? TJPF_CMYK : header.colours == TJCS_GRAY ? TJPF_GRAY : TJPF_RGBX;
   require_size(header.width, header.height);  // of the file: it is decoded whole, whatever comes out
   const tjscalingfactor factor = factor_for(header, smallest);
   const int width = TJSCALED(header.width, factor), height = TJSCALED(header.height, factor);
@@ -94,7 +94,9 @@ at::Tensor decode_jpeg_smaller(const std::string& bytes, SmallestSize smallest) 
   header.check(tjDecompress2(header.decoder(), reinterpret_cast<const unsigned char*>(bytes.data()),
                              bytes.size(), pixels.mutable_data_ptr<uint8_t>(), width, /*pitch=*/0, height,
                              form, kStrict));
-  return upright(header.has_inks() ? from_inverted_cmyk(pixels) : pixels, orientation);
+  if (header.has_inks()) pixels = from_inverted_cmyk(pixels);
+  const at::Tensor turned = upright(pixels, orientation);
+  return form == TJPF_RGBX ? turned.narrow(2, 0, 3) : turned;
 }
 
 }  // namespace dtrain

@@ -69,7 +69,7 @@ class Contenders:
 
 
 def pictures_per_second(contender):
-    _, events, _ = run_peers.execute(contender, "data", WINDOW * (WARM_UP + WINDOWS), WINDOW)
+    _, events, _ = run_peers.execute(contender, WINDOW * (WARM_UP + WINDOWS), WINDOW)
     times = [run_peers.time_of(event) for event in events if event["step"] % WINDOW == 0]
     durations = [end - begin for begin, end in zip(times[WARM_UP - 1 :], times[WARM_UP:])]
     return statistics.median(WINDOW * BATCH / duration for duration in durations)

@@ -118,10 +118,11 @@ def time_of(event):
     return datetime.datetime.fromisoformat(event["time"].replace("Z", "+00:00")).timestamp()
 
 
-def execute(contender, model, steps, window):
-    """Runs one command; returns when it was started, its `step` events and its largest process' peak."""
+def execute(contender, steps, window, **values):
+    """Runs one command, with {steps}, {window}, {directory} and {values} filled in; returns when it was started, its
+    `step` events and its largest process' peak."""
     with tempfile.TemporaryDirectory(prefix="bench-peers-") as directory:
-        values = {"model": model, "batch": BATCH[model], "steps": steps, "window": window, "directory": directory}
+        values |= {"steps": steps, "window": window, "directory": directory}
         command = [part.format(**values) for part in contender.command]
         log = pathlib.Path(directory) / "log"
         peaks, ended = [0], threading.Event()
@@ -150,7 +151,7 @@ def execute(contender, model, steps, window):
 
 def throughput(contender, model):
     window = STEPS_OF_WINDOW[model]
-    _, events, peak = execute(contender, model, window * (WARM_UP + WINDOWS), window)
+    _, events, peak = execute(contender, window * (WARM_UP + WINDOWS), window, model=model, batch=BATCH[model])
     times = [time_of(event) for event in events if event["step"] % window == 0]
     durations = [end - begin for begin, end in zip(times[WARM_UP - 1 :], times[WARM_UP:])]
     examples = window * BATCH[model] * contender.replicas
@@ -160,7 +161,7 @@ def throughput(contender, model):
 
 def measure(contender, model):
     rate, peak = throughput(contender, model)
-    started, events, _ = execute(contender, model, 1, 1)
+    started, events, _ = execute(contender, 1, 1, model=model, batch=BATCH[model])
     return Run(rate, time_of(events[0]) - started, peak)
 
 
