@@ -150,8 +150,7 @@ struct Group {
 template <int64_t kKernel, int64_t kLanes>
 struct BackwardWeights {
   [[gnu::always_inline]] static void run(const ConvBlock* block, const float* image, const float* gradient,
-                                         const int32_t* winners, float* weight_gradient,
-                                         float* bias_gradient) {
+                                         const int32_t* winners, float* weight_gradient) {
     const int64_t width = padded_width(*block), plane = padded_height(*block) * width;
     const int64_t channels = block->channels, window = block->window();
     for_each_group<kLanes>(
@@ -165,9 +164,17 @@ struct BackwardWeights {
               add_gradients<kLanes>(patch, group.gradient[i], group.winners[i], of_channel + i,
                                     Places<kKernel>());
           }
-          for (int64_t i = 0; i < kLanes; ++i)
-            bias_gradient[filter + i] += where(group.winners[i] != kNoWinner, group.gradient[i]);
         });
+  }
+};
+
+struct BackwardBias {
+  [[gnu::always_inline]] static void run(int64_t maxima, int64_t filters, const float* __restrict gradient,
+                                         const int32_t* __restrict winners, float* __restrict bias_gradient) {
+    for (int64_t at = 0; at < maxima; ++at, gradient += filters, winners += filters) {
+      for (int64_t filter = 0; filter < filters; ++filter)
+        bias_gradient[filter] += where(winners[filter] != kNoWinner, gradient[filter]);
+    }
   }
 };
 
@@ -207,10 +214,14 @@ void direct_backward_weights(const ConvBlock& block, const float* image, const f
                              const int32_t* winners, float* weight_gradient, float* bias_gradient,
                              float* scratch) {
   const float* const from = padded(block, image, scratch);
-  with_sizes(block, [&](auto kernel, auto lanes) {
-    run_kernel<BackwardWeights<kernel, lanes>>(&block, from, maxima_gradient, winners, weight_gradient,
-                                               bias_gradient);
-  });
+  if (instructions() == Instructions::kAvx512) {
+    permuted_backward_weights(block, from, maxima_gradient, winners, weight_gradient);
+  } else {
+    with_sizes(block, [&](auto kernel, auto lanes) {
+      run_kernel<BackwardWeights<kernel, lanes>>(&block, from, maxima_gradient, winners, weight_gradient);
+    });
+  }
+  run_kernel<BackwardBias>(block.maxima(), block.filters, maxima_gradient, winners, bias_gradient);
 }
 
 }  // namespace dtrain

@@ -33,6 +33,10 @@ void direct_backward_weights(const ConvBlock& block, const float* image, const f
                              const int32_t* winners, float* weight_gradient, float* bias_gradient,
                              float* scratch);
 
+// The part of it that concerns weights, for AVX-512. `image` has its padding.
+void permuted_backward_weights(const ConvBlock& block, const float* image, const float* maxima_gradient,
+                               const int32_t* winners, float* weight_gradient);
+
 // Whether the next function can compute a block that is_direct().
 bool has_direct_input(const ConvBlock& block);
 

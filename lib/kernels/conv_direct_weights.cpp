@@ -1,0 +1,115 @@
+#include <immintrin.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+#include "kernels/conv_direct.h"
+#include "kernels/instructions.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int64_t kVector = 16;  // numbers of a register
+constexpr int64_t kHalf = 8;     // pixels of a row in the pair of rows that a permutation picks from
+
+// Without a mask, GCC 12 takes these functions to read what they do not.
+constexpr __mmask16 kAll = 0xffff;
+
+#define DTRAIN_AVX512 gnu::target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma")
+
+// For a place of the window, the pixel that each of 16 filters saw there when its maximum won is one of 2 x 2
+// neighbours. One instruction permutes two rows of pixels so that each lane gets its own: a product for each
+// weight, where the four neighbours would take four.
+template <int64_t kKernel, int64_t kVectors>
+class PermutedWeights {
+ public:
+  [[DTRAIN_AVX512]] static void run(const ConvBlock& block, const float* image, const float* gradient,
+                                    const int32_t* winners, float* weight_gradient) {
+    const int64_t lanes = direct_lanes(block), plane = padded_height(block) * padded_width(block);
+    for (int64_t filter = 0; filter < block.filters; filter += kVectors * kVector) {
+      float* const of_filters = weight_gradient + filter / lanes * lanes * block.window() + filter % lanes;
+      for (int64_t channel = 0; channel < block.channels; ++channel)
+        of_channel(block, image + channel * plane, gradient + filter, winners + filter,
+                   of_filters + channel * kPlaces * lanes, lanes);
+    }
+  }
+
+ private:
+  static constexpr int64_t kPlaces = kKernel * kKernel;
+
+  // The sums of all places stay in registers, from the first maximum to the last.
+  [[DTRAIN_AVX512, gnu::always_inline]] static inline void of_channel(const ConvBlock& block,
+                                                                      const float* plane,
+                                                                      const float* gradient,
+                                                                      const int32_t* winners, float* weight,
+                                                                      int64_t lanes) {
+    __m512 sums[kPlaces][kVectors];
+    for (int64_t place = 0; place < kPlaces; ++place) {
+      for (int64_t v = 0; v < kVectors; ++v)
+        sums[place][v] = _mm512_loadu_ps(weight + place * lanes + v * kVector);
+    }
+    const int64_t width = padded_width(block);
+    for (int64_t y = 0; y < block.rows / 2; ++y) {
+      const float* corner = plane + 2 * y * width;
+      for (int64_t x = 0; x < block.columns / 2; ++x) {
+        add_maximum(corner, width, gradient, winners, sums);
+        corner += 2;
+        gradient += block.filters;
+        winners += block.filters;
+      }
+    }
+    for (int64_t place = 0; place < kPlaces; ++place) {
+      for (int64_t v = 0; v < kVectors; ++v)
+        _mm512_storeu_ps(weight + place * lanes + v * kVector, sums[place][v]);
+    }
+  }
+
+  [[DTRAIN_AVX512, gnu::always_inline]] static inline void add_maximum(const float* corner, int64_t width,
+                                                                       const float* gradient,
+                                                                       const int32_t* winners,
+                                                                       __m512 (&sums)[kPlaces][kVectors]) {
+    // Of winner 0 to 3: its pixel in the pair of rows, at the first place. There is no winner 5 to 15.
+    const __m512i first = _mm512_setr_epi32(0, 1, kHalf, kHalf + 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    __m512 of_winner[kVectors];
+    __m512i pixel[kVectors];
+    for (int64_t v = 0; v < kVectors; ++v) {
+      const __m512i winner = _mm512_loadu_si512(winners + v * kVector);
+      const __mmask16 has_one = _mm512_cmpneq_epi32_mask(winner, _mm512_set1_epi32(kNoWinner));
+      of_winner[v] = _mm512_maskz_loadu_ps(has_one, gradient + v * kVector);
+      pixel[v] = _mm512_maskz_permutexvar_epi32(kAll, winner, first);
+    }
+    constexpr __mmask8 kSeen = (1U << (kKernel + 1)) - 1;  // what lies beyond may not be the image's
+    for (int64_t row = 0; row < kKernel; ++row) {
+      const __m256 upper = _mm256_maskz_loadu_ps(kSeen, corner + row * width);
+      const __m256 lower = _mm256_maskz_loadu_ps(kSeen, corner + (row + 1) * width);
+      const __m512 pair = _mm512_insertf32x8(_mm512_castps256_ps512(upper), lower, 1);
+      for (int64_t column = 0; column < kKernel; ++column) {
+        const __m512i across = _mm512_set1_epi32(static_cast<int32_t>(column));
+        for (int64_t v = 0; v < kVectors; ++v) {
+          const __m512 seen = _mm512_maskz_permutexvar_ps(kAll, _mm512_add_epi32(pixel[v], across), pair);
+          __m512& sum = sums[row * kKernel + column][v];
+          sum = _mm512_fmadd_ps(of_winner[v], seen, sum);
+        }
+      }
+    }
+  }
+};
+
+#undef DTRAIN_AVX512
+
+}  // namespace
+
+void permuted_backward_weights(const ConvBlock& block, const float* image, const float* gradient,
+                               const int32_t* winners, float* weight_gradient) {
+  // As many sums as there are registers for.
+  if (block.kernel == 5) {
+    PermutedWeights<5, 1>::run(block, image, gradient, winners, weight_gradient);
+  } else if (block.filters % (2 * kVector) == 0) {
+    PermutedWeights<3, 2>::run(block, image, gradient, winners, weight_gradient);
+  } else {
+    PermutedWeights<3, 1>::run(block, image, gradient, winners, weight_gradient);
+  }
+}
+
+}  // namespace dtrain
