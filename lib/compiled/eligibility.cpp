@@ -5,6 +5,16 @@
 #include "compiled/layer_passes.h"
 
 namespace dtrain {
+namespace {
+
+// Of a kind that has a compiled form for other settings.
+const char* why_not(const PlacedLayer& layer) {
+  const bool pools = layer.spec.kind == "max_pool2d" || layer.spec.kind == "avg_pool2d";
+  if (pools) return " where its padding differs from side to side";
+  return layer.spec.kind == "layer_norm" ? " for images" : "";
+}
+
+}  // namespace
 
 std::string reason_not_to_compile(const std::vector<PlacedLayer>& layers, const std::string& dtype,
                                   const TrainSpec& train, size_t first) {
@@ -22,8 +32,8 @@ std::string reason_not_to_compile(const std::vector<PlacedLayer>& layers, const 
     const LayerMatch match = match_layers(layers, i);
     const std::string& kind = layers[i].spec.kind;
     if (match.passes == nullptr)
-      return fmt::format("layer {} ({}) has no compiled form{}", layers[i].name, kind,
-                         kind == "conv2d" ? " without a relu and a 2x2 max_pool2d after it" : "");
+      return fmt::format("layer {} ({}) has no compiled form{}", layers[i].name, kind, why_not(layers[i]));
+    if (kind == "batch_norm" && train.sync_batch_norm) return "train.sync_batch_norm: true";
     i += match.layers;
   }
   return "";

@@ -4,10 +4,11 @@
 
 #include <vector>
 
-#include "kernels/conv_block.h"
+#include "compiled/convolution_passes.h"
+#include "compiled/norm_passes.h"
+#include "compiled/pooling_passes.h"
 #include "kernels/dense.h"
 #include "kernels/elementwise.h"
-#include "models/shapes.h"
 
 namespace dtrain {
 namespace {
@@ -40,8 +41,16 @@ void relu_to_input(const LayerWork& work) {
 }
 
 // The others are LibTorch's own operations: their functions of a number, not the calls, take the time.
-at::Tensor view(const LayerWork& work, const float* data) {
-  return at::from_blob(const_cast<float*>(data), {work.examples, work.outputs}, at::kFloat);
+at::Tensor view(const LayerWork& work, const float* data) { return work.view({work.outputs}, data); }
+
+void relu6(const LayerWork& work) {
+  at::Tensor output = view(work, work.output);
+  at::hardtanh_out(output, view(work, work.input), 0, 6);
+}
+
+void relu6_to_input(const LayerWork& work) {  // the result is between 0 and 6 where the input is
+  at::Tensor gradient = view(work, work.input_gradient);
+  at::hardtanh_backward_out(gradient, view(work, work.output_gradient), view(work, work.output), 0, 6);
 }
 
 void gelu(const LayerWork& work) {
@@ -100,75 +109,48 @@ const std::vector<LayerPasses> kPasses = {
      .backward_weights = dense_to_weights,
      .reads_input = true,
      .scratch = scratch_of_dense},
-    {.kind = "relu", .forward = relu, .backward_input = relu_to_input, .reads_output = true},
-    {.kind = "gelu", .forward = gelu, .backward_input = gelu_to_input, .reads_input = true},
-    {.kind = "tanh", .forward = tanh, .backward_input = tanh_to_input, .reads_output = true},
-    {.kind = "sigmoid", .forward = sigmoid, .backward_input = sigmoid_to_input, .reads_output = true},
+    {.kind = "relu",
+     .forward = relu,
+     .backward_input = relu_to_input,
+     .in_place = true,
+     .reads_output = true},
+    {.kind = "relu6",
+     .forward = relu6,
+     .backward_input = relu6_to_input,
+     .in_place = true,
+     .reads_output = true},
+    {.kind = "gelu", .forward = gelu, .backward_input = gelu_to_input, .in_place = true, .reads_input = true},
+    {.kind = "tanh",
+     .forward = tanh,
+     .backward_input = tanh_to_input,
+     .in_place = true,
+     .reads_output = true},
+    {.kind = "sigmoid",
+     .forward = sigmoid,
+     .backward_input = sigmoid_to_input,
+     .in_place = true,
+     .reads_output = true},
     {.kind = "dropout",
      .forward = dropout,
      .backward_input = dropout_to_input,
+     .in_place = true,
      .only_in_training = true,
      .kept = numbers_of},
 };
 
-ConvBlock conv_block(const LayerWork& work) {
-  const PlacedLayer& layer = *work.layer;
-  const Window2d window = conv2d_window(layer.spec, layer.input_shape);
-  return {.examples = work.examples,
-          .channels = layer.input_shape[0],
-          .height = layer.input_shape[1],
-          .width = layer.input_shape[2],
-          .filters = layer.output_shape[0],
-          .kernel = window.size,
-          .stride = window.stride,
-          .padded_above = window.rows.before,
-          .padded_left = window.columns.before,
-          .rows = window.rows.output,
-          .columns = window.columns.output};
-}
-
-static_assert(sizeof(int32_t) == sizeof(float));  // winners are kept where numbers are
-int32_t* winners_of(const LayerWork& work) { return reinterpret_cast<int32_t*>(work.kept); }
-
-void conv(const LayerWork& work) {
-  conv_block_forward(conv_block(work), work.input, work.weight.const_data_ptr<float>(),
-                     work.bias.defined() ? work.bias.const_data_ptr<float>() : nullptr, work.output,
-                     winners_of(work), work.scratch);
-}
-
-void conv_to_input(const LayerWork& work) {
-  conv_block_backward_input(conv_block(work), work.output_gradient, winners_of(work),
-                            work.weight.const_data_ptr<float>(), work.input_gradient, work.scratch);
-}
-
-void conv_to_weights(const LayerWork& work, bool adds) {
-  conv_block_backward_weights(conv_block(work), work.input, work.output_gradient, winners_of(work),
-                              work.weight_gradient, work.bias_gradient, adds, work.scratch);
-}
-
-const LayerPasses kConvBlock = {
-    .kind = "conv2d",
-    .forward = conv,
-    .backward_input = conv_to_input,
-    .backward_weights = conv_to_weights,
-    .reads_input = true,
-    .scratch = [](const LayerWork& work) { return conv_block_scratch(conv_block(work)); },
-    .kept = [](const LayerWork& work) { return conv_block_winners(conv_block(work)); }};
-
-bool is_conv_block(const std::vector<PlacedLayer>& layers, size_t first) {
-  if (first + 2 >= layers.size()) return false;
-  const PlacedLayer &conv = layers[first], &pool = layers[first + 2];
-  if (conv.spec.kind != "conv2d" || conv.spec.groups != 1 || layers[first + 1].spec.kind != "relu" ||
-      pool.spec.kind != "max_pool2d")
-    return false;
-  const Window2d window = pool2d_window(pool.spec, pool.input_shape);
-  return window.size == 2 && window.stride == 2 && window.is_unpadded();
-}
-
 }  // namespace
 
+at::Tensor LayerWork::view(const Shape& shape, const float* data) const {
+  at::DimVector sizes{examples};
+  sizes.append(shape.begin(), shape.end());
+  return at::from_blob(const_cast<float*>(data), sizes, at::kFloat);
+}
+
 LayerMatch match_layers(const std::vector<PlacedLayer>& layers, size_t first) {
-  if (is_conv_block(layers, first)) return {&kConvBlock, 3};
+  for (const auto match : {match_convolution, match_pooling, match_norm}) {
+    const LayerMatch matched = match(layers, first);
+    if (matched.passes != nullptr) return matched;
+  }
   for (const LayerPasses& passes : kPasses) {
     if (passes.kind == layers[first].spec.kind) return {&passes};
   }

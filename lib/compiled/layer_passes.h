@@ -20,7 +20,9 @@ struct LayerWork {
   int64_t outputs = 0;
   at::Tensor weight;  // undefined: the layer has none
   at::Tensor bias;
-  float* weight_gradient = nullptr;
+  at::Tensor moving_mean;  // of batch_norm
+  at::Tensor moving_variance;
+  float* weight_gradient = nullptr;  // null: it is not trained
   float* bias_gradient = nullptr;
   const float* input = nullptr;
   float* output = nullptr;
@@ -28,17 +30,20 @@ struct LayerWork {
   float* input_gradient = nullptr;  // null: nobody needs it
   float* kept = nullptr;            // what backward needs of forward besides input and output
   float* scratch = nullptr;         // shared with other layers: does not last
+
+  // `data` as a tensor of LibTorch, [examples, the sizes of `shape`].
+  at::Tensor view(const Shape& shape, const float* data) const;
 };
 
 struct LayerPasses {
   std::string kind;
   void (*forward)(const LayerWork& work) = nullptr;  // null: the output is the input
-  // Of a layer without weights, input_gradient may be output_gradient.
   void (*backward_input)(const LayerWork& work) = nullptr;
   void (*backward_weights)(const LayerWork& work, bool adds) = nullptr;  // null: there are none
-  bool only_in_training = false;                        // in evaluation the output is the input
-  bool reads_input = false;                             // in backward
-  bool reads_output = false;                            // in backward
+  bool in_place = false;          // output may be input, and input_gradient output_gradient
+  bool only_in_training = false;  // in evaluation the output is the input
+  bool reads_input = false;       // in backward
+  bool reads_output = false;      // in backward
   int64_t (*scratch)(const LayerWork& work) = nullptr;  // how many numbers; null: none
   int64_t (*kept)(const LayerWork& work) = nullptr;     // how many numbers; null: none
 };
@@ -49,8 +54,7 @@ struct LayerMatch {
   size_t layers = 1;
 };
 
-// Those of the layers from number `first` on, each of which gets the output of the one before it. A conv2d
-// has some together with the relu and the 2x2 max_pool2d after it.
+// Those of the layers from number `first` on, each of which gets the output of the one before it.
 LayerMatch match_layers(const std::vector<PlacedLayer>& layers, size_t first);
 
 }  // namespace dtrain

@@ -93,6 +93,8 @@ void Program::add_layers(const Model& model, const std::vector<at::Tensor>* grad
     parameter.gradient = (*gradients)[number].mutable_data_ptr<float>();
     parameter.number = number++;
   }
+  std::map<std::string, at::Tensor> buffers;
+  for (const auto& named : model.named_buffers()) buffers[named.key()] = named.value();
   const std::vector<PlacedLayer>& layers = model.layers();
   for (size_t i = static_cast<size_t>(model.first_layer()), next = i; i < layers.size(); i = next) {
     const auto [passes, together] = match_layers(layers, i);
@@ -111,23 +113,26 @@ void Program::add_layers(const Model& model, const std::vector<at::Tensor>* grad
     work.weight_gradient = weight.gradient;
     work.bias = bias.values;
     work.bias_gradient = bias.gradient;
+    work.moving_mean = buffers[layer.name + ".running_mean"];  // undefined without one
+    work.moving_variance = buffers[layer.name + ".running_var"];
     for (const Parameter* parameter : {&bias, &weight}) {
       if (parameter->gradient != nullptr) trained.push_back(parameter->number);
     }
   }
 }
 
-// The gradient of a value takes the place of the gradient of what a layer without weights makes of it, and
-// the value itself that of its result if no backward pass reads it.
+// The gradient of a value takes the place of the gradient of what a layer that works in place makes of it,
+// and the value itself that of its result if no backward pass reads it.
 void Program::lay_out(bool goes_back) {
   Layout layout;
   float* scratch = nullptr;
   int64_t scratch_size = 0;
   for (size_t i = 0; i < steps_.size(); ++i) {
     auto& [passes, work, trained] = steps_[i];
-    const bool in_place = i > 0 && !passes->reads_input && !steps_[i - 1].passes->reads_output;
+    const bool in_place =
+        i > 0 && passes->in_place && !passes->reads_input && !steps_[i - 1].passes->reads_output;
     if (!in_place) layout.add(&work.output, examples_ * work.outputs);
-    const bool passes_on = i + 1 < steps_.size() && steps_[i + 1].passes->backward_weights == nullptr;
+    const bool passes_on = i + 1 < steps_.size() && steps_[i + 1].passes->in_place;
     if (goes_back && !passes_on) layout.add(&work.output_gradient, examples_ * work.outputs);
     if (passes->kept != nullptr) layout.add(&work.kept, passes->kept(work));
     if (passes->scratch != nullptr) scratch_size = std::max(scratch_size, passes->scratch(work));

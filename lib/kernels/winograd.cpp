@@ -274,8 +274,12 @@ void convolve(const WinogradConv& conv, const float* input, const float* kernels
 
 }  // namespace
 
+bool has_enough_channels(int64_t channels, int64_t filters) {
+  return channels >= kFewestChannels && filters >= kFewestChannels;
+}
+
 bool pays(const WinogradConv& conv) {
-  return conv.channels >= kFewestChannels && conv.filters >= kFewestChannels && conv.tiles() >= kFewestTiles;
+  return has_enough_channels(conv.channels, conv.filters) && conv.tiles() >= kFewestTiles;
 }
 
 int64_t winograd_scratch(const WinogradConv& conv) {

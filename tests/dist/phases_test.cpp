@@ -30,7 +30,7 @@ model:
     - {kind: dense, units: 32, activation: relu}
     - {kind: dropout, rate: 0.25}
     - {kind: dense, units: 4}
-train: {optimizer: {kind: adam, learning_rate: 0.003}}
+train: {optimizer: {kind: adam, learning_rate: 0.003}, sync_batch_norm: true}
 phases:
   - {steps: 60, trainable: [dense*], name: top}
   - {epochs: 3, schedule: cosine}
@@ -51,7 +51,7 @@ TEST_CASE("a job in phases goes on with the same bits from within each phase and
   const auto events = whole.events("phase", "distributed");
   REQUIRE(events.size() == 2);
   CHECK(events[0].at("step") == 0);
-  CHECK(events[0].at("execution") == "compiled");  // batch_norm is before the features
+  CHECK(events[0].at("execution") == "compiled");  // synchronised batch_norm is before the features
   CHECK(events[0].at("feature_bytes") == 500 * 8 * 6 * 6 * 4);
   CHECK(events[1].at("step") == 60);
   CHECK(events[1].at("execution") == "eager");

@@ -9,6 +9,7 @@
 #include "architectures/architectures.h"
 #include "catch.h"
 #include "data/memory_source.h"
+#include "models/layer_specs.h"
 #include "models/variables.h"
 #include "strategy/replicas.h"
 
@@ -83,6 +84,27 @@ TEST_CASE("200 compiled steps of a convolutional model are 200 eager ones") {
   CHECK(compiled.losses.back() < compiled.losses.front());
   const auto many = train_with_threads(with_batch(spec, 16), dataset, 2, 200);
   CHECK(relative_difference(many.variables, compiled.variables) < 1e-4);
+}
+
+TEST_CASE("200 compiled steps of models with norms are 200 eager ones, with replicas too") {
+  const AsInReplica as_in_replica;
+  JobSpec spec = with_batch(compiled_spec(), 16);
+  spec.model.kind = "layers";
+  const bool of_images = GENERATE(false, true);
+  INFO((of_images ? "images" : "numbers in a row"));
+  if (of_images) {  // without relu and maxima: rounding decides them where numbers are nearly equal
+    spec.model.layers = {without_bias(conv2d(6)), layer("batch_norm"), layer("tanh"), conv2d(5, 2),
+                         pool2d("avg_pool2d", 2), layer("flatten"),    dense(5)};
+  } else {
+    spec.model.layers = {layer("flatten"), without_bias(dense(24)), layer("batch_norm"), layer("relu6"),
+                         dense(16),        layer("layer_norm"),     layer("gelu"),       dense(5)};
+  }
+  spec.train.optimizer.learning_rate = 0.02;
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const int replicas = GENERATE(1, 2);
+  const auto compiled = train_with_threads(spec, dataset, replicas, 200);
+  require_same_training(compiled, eager(spec, dataset, replicas, 200), 1e-4);
+  CHECK(compiled.losses.back() < compiled.losses.front());
 }
 
 TEST_CASE("what a step does besides is the same in a compiled one") {

@@ -1,0 +1,11 @@
+// Compiled passes of batch_norm and layer_norm.
+#pragma once
+
+#include "compiled/layer_passes.h"
+
+namespace dtrain {
+
+// As match_layers(). A layer_norm of images has none.
+LayerMatch match_norm(const std::vector<PlacedLayer>& layers, size_t first);
+
+}  // namespace dtrain

@@ -1,0 +1,123 @@
+#include "compiled/pooling_passes.h"
+
+#include <ATen/ATen.h>
+
+#include <array>
+
+#include "models/shapes.h"
+
+namespace dtrain {
+namespace {
+
+// All are LibTorch's own operations.
+at::Tensor input_of(const LayerWork& work) { return work.view(work.layer->input_shape, work.input); }
+at::Tensor output_of(const LayerWork& work) { return work.view(work.layer->output_shape, work.output); }
+at::Tensor input_gradient_of(const LayerWork& work) {
+  return work.view(work.layer->input_shape, work.input_gradient);
+}
+at::Tensor output_gradient_of(const LayerWork& work) {
+  return work.view(work.layer->output_shape, work.output_gradient);
+}
+
+struct Sliding {
+  std::array<int64_t, 2> size, stride, padding;
+
+  explicit Sliding(const LayerWork& work) {
+    const Window2d window = pool2d_window(work.layer->spec, work.layer->input_shape);
+    size = {window.size, window.size};
+    stride = {window.stride, window.stride};
+    padding = {window.rows.before, window.columns.before};
+  }
+};
+
+// Which pixel each maximum is.
+at::Tensor indices_of(const LayerWork& work) {
+  at::DimVector sizes{work.examples};
+  sizes.append(work.layer->output_shape.begin(), work.layer->output_shape.end());
+  return at::from_blob(work.kept, sizes, at::kLong);
+}
+
+void max_pool(const LayerWork& work) {
+  if (work.examples == 0) return;
+  const Sliding window(work);
+  at::Tensor output = output_of(work), indices = indices_of(work);
+  at::max_pool2d_with_indices_out(output, indices, input_of(work), window.size, window.stride,
+                                  window.padding);
+}
+
+void max_pool_to_input(const LayerWork& work) {
+  if (work.examples == 0) return;
+  const Sliding window(work);
+  at::Tensor gradient = input_gradient_of(work);
+  at::max_pool2d_with_indices_backward_out(gradient, output_gradient_of(work), input_of(work), window.size,
+                                           window.stride, window.padding, /*dilation=*/1,
+                                           /*ceil_mode=*/false, indices_of(work));
+}
+
+void avg_pool(const LayerWork& work) {
+  if (work.examples == 0) return;
+  const Sliding window(work);
+  at::Tensor output = output_of(work);
+  at::avg_pool2d_out(output, input_of(work), window.size, window.stride, window.padding, /*ceil_mode=*/false,
+                     /*count_include_pad=*/false);
+}
+
+void avg_pool_to_input(const LayerWork& work) {
+  if (work.examples == 0) return;
+  const Sliding window(work);
+  at::Tensor gradient = input_gradient_of(work);
+  at::avg_pool2d_backward_out(gradient, output_gradient_of(work), input_of(work), window.size, window.stride,
+                              window.padding, /*ceil_mode=*/false, /*count_include_pad=*/false,
+                              /*divisor_override=*/std::nullopt);
+}
+
+void global_avg_pool(const LayerWork& work) {
+  at::Tensor output = output_of(work);
+  at::mean_out(output, input_of(work), at::IntArrayRef{2, 3});
+}
+
+void global_avg_pool_to_input(const LayerWork& work) {
+  const int64_t pixels = work.layer->input_shape[1] * work.layer->input_shape[2];
+  input_gradient_of(work).copy_(
+      output_gradient_of(work).div(static_cast<double>(pixels)).unsqueeze(2).unsqueeze(3));
+}
+
+void adaptive_avg_pool(const LayerWork& work) {
+  if (work.examples == 0) return;
+  const Shape& shape = work.layer->output_shape;
+  output_of(work).copy_(at::adaptive_avg_pool2d(input_of(work), {shape[1], shape[2]}));
+}
+
+void adaptive_avg_pool_to_input(const LayerWork& work) {
+  if (work.examples == 0) return;
+  input_gradient_of(work).copy_(at::_adaptive_avg_pool2d_backward(output_gradient_of(work), input_of(work)));
+}
+
+const std::vector<LayerPasses> kPools = {
+    {.kind = "max_pool2d",
+     .forward = max_pool,
+     .backward_input = max_pool_to_input,
+     .reads_input = true,
+     .kept = [](const LayerWork& work) { return 2 * work.examples * work.outputs; }},
+    {.kind = "avg_pool2d", .forward = avg_pool, .backward_input = avg_pool_to_input, .reads_input = true},
+    {.kind = "global_avg_pool2d", .forward = global_avg_pool, .backward_input = global_avg_pool_to_input},
+    {.kind = "adaptive_avg_pool2d",
+     .forward = adaptive_avg_pool,
+     .backward_input = adaptive_avg_pool_to_input,
+     .reads_input = true},
+};
+
+}  // namespace
+
+LayerMatch match_pooling(const std::vector<PlacedLayer>& layers, size_t first) {
+  const PlacedLayer& layer = layers[first];
+  for (const LayerPasses& passes : kPools) {
+    if (passes.kind != layer.spec.kind) continue;
+    const bool slides = passes.kind == "max_pool2d" || passes.kind == "avg_pool2d";
+    if (slides && !pool2d_window(layer.spec, layer.input_shape).is_symmetric()) return {};
+    return {&passes};
+  }
+  return {};
+}
+
+}  // namespace dtrain

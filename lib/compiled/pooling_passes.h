@@ -1,0 +1,11 @@
+// Compiled passes of the layers that pool pixels.
+#pragma once
+
+#include "compiled/layer_passes.h"
+
+namespace dtrain {
+
+// As match_layers(). A window with more padding on one side than on the other has none.
+LayerMatch match_pooling(const std::vector<PlacedLayer>& layers, size_t first);
+
+}  // namespace dtrain

@@ -1,0 +1,54 @@
+// What batch_norm and layer_norm compute, over numbers of float32.
+#pragma once
+
+#include <cstdint>
+
+namespace dtrain {
+
+// Numbers [examples, channels, pixels], row-major. Numbers in a row are channels of one pixel.
+struct ChannelSize {
+  int64_t examples = 0;
+  int64_t channels = 0;
+  int64_t pixels = 1;
+
+  int64_t numbers() const { return examples * channels * pixels; }
+  int64_t numbers_of_channel() const { return examples * pixels; }
+};
+
+// The sum of each channel, [channels]. The number of threads changes no bit, here and below.
+void sum_channels(const ChannelSize& size, const float* from, float* sums);
+
+// The mean of each channel and the inverse of its standard deviation, 1 / sqrt(variance + epsilon), where the
+// variance is the mean square of the distances to the mean. Not-a-number if there are no examples.
+void channel_statistics(const ChannelSize& size, const float* from, float epsilon, float* means,
+                        float* inverse_deviations);
+
+// The sums of each channel of the gradient times the number that it is the gradient of, less `means`, times
+// `inverse_deviations`.
+void sum_normalised(const ChannelSize& size, const float* gradient, const float* from, const float* means,
+                    const float* inverse_deviations, float* sums);
+
+// to = from * scales + shifts, each of the channel.
+void scale_channels(const ChannelSize& size, const float* from, const float* scales, const float* shifts,
+                    float* to);
+
+// to = first * of_first + second * of_second + shifts, each of the channel.
+void combine_channels(const ChannelSize& size, const float* first, const float* of_first, const float* second,
+                      const float* of_second, const float* shifts, float* to);
+
+// Each of the rows of [rows, features] is normalised by itself: to = (from - mean) / sqrt(variance + epsilon)
+// * weight + bias. `means` and `inverse_deviations` are [rows], for backward.
+void normalise_rows(int64_t rows, int64_t features, const float* from, const float* weight, const float* bias,
+                    float epsilon, float* means, float* inverse_deviations, float* to);
+
+// From the gradient of the result that of `from`.
+void normalise_rows_backward_input(int64_t rows, int64_t features, const float* from, const float* gradient,
+                                   const float* weight, const float* means, const float* inverse_deviations,
+                                   float* to);
+
+// Adds to the gradients of the weight and the bias.
+void normalise_rows_backward_weights(int64_t rows, int64_t features, const float* from, const float* gradient,
+                                     const float* means, const float* inverse_deviations,
+                                     float* weight_gradient, float* bias_gradient);
+
+}  // namespace dtrain
