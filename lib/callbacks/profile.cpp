@@ -21,6 +21,22 @@ int64_t now_in_microseconds() {
 
 std::string key_of(int64_t rank) { return fmt::format("profile/{}", rank); }
 
+std::map<std::string, LayerOperations> operations_by_name(const std::vector<PlacedLayer>& layers) {
+  std::map<std::string, LayerOperations> all;
+  for (size_t i = 0; i < layers.size(); ++i) all[layers[i].name] = operations_of(layers, i);
+  return all;
+}
+
+// The examples of each micro-batch; 0 if they have different numbers.
+int64_t examples_of_each(const Share& share) {
+  int64_t examples = 0;
+  for (const MicroBatch& batch : share.micro_batches) {
+    if (examples != 0 && batch.size() != examples) return 0;
+    examples = batch.size();
+  }
+  return examples;
+}
+
 class Profiled : public ForwardingStrategy {
  public:
   Profiled(std::unique_ptr<Strategy> inner, std::shared_ptr<PhaseClock> clock, const ProfileContext& context)
@@ -31,6 +47,10 @@ class Profiled : public ForwardingStrategy {
         first_(*context.job.spec.callbacks.profile.start_step),
         last_(first_ + context.job.spec.callbacks.profile.steps - 1) {
     if (context_.rank == 0) put(kOriginKey, std::to_string(now_in_microseconds()));
+    // Where a phase trains but some of the layers, the others have no backward pass of their weights.
+    const std::vector<PhasePlan>& phases = context_.run.phases;
+    if (phases.size() == 1 && phases.front().layers.each.empty())
+      trace_.count_operations(operations_by_name(context_.job.model.layers));
   }
 
   MetricSums train_step(const Share& share, const StepContext& context) override {
@@ -38,6 +58,7 @@ class Profiled : public ForwardingStrategy {
     if (step_ < first_ || step_ > last_) return ForwardingStrategy::train_step(share, context);
     if (!trace_.is_recording()) trace_.start(origin());
     recorded_ = true;
+    trace_.set_examples(examples_of_each(share));
     const auto begin = PhaseClock::Clock::now();
     MetricSums sums = ForwardingStrategy::train_step(share, context);
     trace_.add_step(step_, begin, PhaseClock::Clock::now());

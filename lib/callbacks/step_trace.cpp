@@ -3,6 +3,7 @@
 #include <ATen/record_function.h>
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <nlohmann/json.hpp>
 
@@ -103,21 +104,32 @@ void StepTrace::add_operator(const char* name, bool backward, uint64_t thread, T
     events_ += ",\n" + naming("thread_name", rank_, track->second,
                               fmt::format("operators {}", track->second - kFirstThread));
   }
-  add(name, backward ? "backward" : "operator", track->second, begin, end);
+  const auto layer = operations_.find(name);
+  const double of_example = layer == operations_.end() ? 0
+                            : backward                 ? layer->second.backward
+                                                       : layer->second.forward;
+  add(name, backward ? "backward" : "operator", track->second, begin, end,
+      of_example * static_cast<double>(examples_));
 }
 
-void StepTrace::add(const std::string& name, const char* category, int track, Time begin, Time end) {
+void StepTrace::add(const std::string& name, const char* category, int track, Time begin, Time end,
+                    double operations) {
   if (events_.size() > kMostBytes) {
     ++dropped_;
     return;
   }
-  events_ += ",\n" + text_of({{"ph", "X"},
-                              {"name", name},
-                              {"cat", category},
-                              {"pid", rank_},
-                              {"tid", track},
-                              {"ts", microseconds_of(begin - origin_)},
-                              {"dur", microseconds_of(end - begin)}});
+  ordered_json event = {{"ph", "X"},
+                        {"name", name},
+                        {"cat", category},
+                        {"pid", rank_},
+                        {"tid", track},
+                        {"ts", microseconds_of(begin - origin_)},
+                        {"dur", microseconds_of(end - begin)}};
+  if (operations > 0) {
+    event["args"] = {{"GFLOP", operations / 1e9},
+                     {"GFLOP/s", operations / 1e3 / std::max(microseconds_of(end - begin), 1e-3)}};
+  }
+  events_ += ",\n" + text_of(event);
 }
 
 const std::string& StepTrace::events() {

@@ -8,6 +8,7 @@
 #include <string>
 
 #include "core/phase_clock.h"
+#include "models/operations.h"
 
 namespace dtrain {
 
@@ -32,13 +33,22 @@ class StepTrace {
   using Time = std::chrono::steady_clock::time_point;
   void add_step(int64_t step, Time begin, Time end);
 
+  // What the passes of layers compute for one example, by the layer's name. Their events then have "GFLOP"
+  // and "GFLOP/s" as arguments, if the micro-batches of a step have the same number of examples, which is set
+  // before the step; 0: they do not.
+  void count_operations(std::map<std::string, LayerOperations> of_layers) {
+    operations_ = std::move(of_layers);
+  }
+  void set_examples(int64_t examples) { examples_ = examples; }
+
   // The events, separated by commas, at most kMostBytes. If there were more, the last event says how many.
   const std::string& events();
   static constexpr size_t kMostBytes = size_t{4} << 20;
 
  private:
   class Listener;
-  void add(const std::string& name, const char* category, int track, Time begin, Time end);
+  void add(const std::string& name, const char* category, int track, Time begin, Time end,
+           double operations = 0);
   void add_operator(const char* name, bool backward, uint64_t thread, Time begin, Time end);
 
   int rank_;
@@ -50,6 +60,8 @@ class StepTrace {
   std::map<uint64_t, int> tracks_;  // by thread
   std::string events_;
   int64_t dropped_ = 0;
+  std::map<std::string, LayerOperations> operations_;
+  int64_t examples_ = 0;
 };
 
 // Makes a complete trace file from the events of several processes.

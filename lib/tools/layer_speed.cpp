@@ -18,6 +18,7 @@
 #include "kernels/products.h"
 #include "models/layer_kinds.h"
 #include "models/model.h"
+#include "models/operations.h"
 #include "models/shapes.h"
 #include "plan/planned_step.h"
 
@@ -40,22 +41,9 @@ double seconds_of(const std::function<void()>& work) {
   return steady_seconds() - begin;
 }
 
-// Products and sums of one forward pass over an example.
-double forward_operations(const PlacedLayer& layer) {
-  const auto outputs = static_cast<double>(bounded_product(layer.output_shape));
-  if (layer.spec.kind == "dense") return 2 * outputs * static_cast<double>(layer.input_shape.at(0));
-  if (layer.spec.kind != "conv2d") return 0;
-  const double kernel = static_cast<double>(layer.spec.kernel_size * layer.spec.kernel_size);
-  return 2 * outputs * kernel * static_cast<double>(layer.input_shape.at(0) / layer.spec.groups);
-}
-
-// Backward computes as many for the gradient of the weights, and again for that of the input if a layer
-// before has weights.
-double operations_of(const std::vector<PlacedLayer>& layers, size_t number, int64_t examples) {
-  const auto begin = layers.begin();
-  const bool is_first = std::none_of(begin, begin + static_cast<std::ptrdiff_t>(number),
-                                     [](const PlacedLayer& layer) { return layer.parameters > 0; });
-  return forward_operations(layers[number]) * static_cast<double>(examples) * (is_first ? 2 : 3);
+double operations_of_batch(const std::vector<PlacedLayer>& layers, size_t number, int64_t examples) {
+  const LayerOperations operations = operations_of(layers, number);
+  return (operations.forward + operations.backward) * static_cast<double>(examples);
 }
 
 // In turn the two kinds of products that steps use; the faster one counts.
@@ -129,7 +117,7 @@ std::vector<LayerSpeed> compiled_layers(const std::vector<PlacedLayer>& layers, 
   std::vector<LayerSpeed> speeds;
   for (size_t i = 0; i < layers.size();) {
     const size_t together = match_layers(layers, i).layers;
-    LayerSpeed speed{.name = layers[i].name, .operations = operations_of(layers, i, examples)};
+    LayerSpeed speed{.name = layers[i].name, .operations = operations_of_batch(layers, i, examples)};
     for (size_t next = 1; next < together; ++next) speed.name += " + " + layers[i + next].name;
     speed.forward_seconds = median(times.forward[layers[i].name]);
     speed.backward_seconds = median(times.backward[layers[i].name]);
@@ -181,7 +169,7 @@ std::vector<LayerSpeed> eager_layers(const JobPlan& job, int64_t examples) {
   for (size_t i = 0; i < layers.size(); ++i) {
     LayerSpeed speed =
         eager_layer(layers[i], examples, options, job.spec.train.channels_last, is_needed, seconds);
-    speed.operations = operations_of(layers, i, examples);
+    speed.operations = operations_of_batch(layers, i, examples);
     is_needed = is_needed || layers[i].parameters > 0;
     speeds.push_back(std::move(speed));
   }

@@ -52,6 +52,13 @@ callbacks: {profile: {start_step: 5}}
   REQUIRE(run.exit_code == 0);
   const Event trace = Event::parse(content_of(job.run_folder() / "profile.json"));
   for (int rank = 0; rank < 2; ++rank) CHECK(names_of(trace, rank, "step").size() == 5);
+  int passes = 0;
+  for (const Event& event : trace.at("traceEvents")) {
+    if (event.at("name") != "dense" || event.at("cat") != "operator") continue;
+    ++passes;
+    CHECK(event.at("args").at("GFLOP") == Approx(2.0 * 16 * 16 * 16 / 1e9));
+  }
+  CHECK(passes == 10);
 }
 
 }  // namespace

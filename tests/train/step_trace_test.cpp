@@ -100,6 +100,31 @@ TEST_CASE("a trace is bounded and says what it left out") {
   CHECK_THAT(events.back().at("args").at("labels").get<std::string>(), ContainsSubstring("were left out"));
 }
 
+TEST_CASE("the passes of a layer say how much they compute, and how fast") {
+  PhaseClock clock;
+  StepTrace trace(0, clock);
+  trace.count_operations({{"aten::relu", {.forward = 1e6, .backward = 2e6}}, {"ReluBackward0", {3e6, 5e6}}});
+  trace.start(std::chrono::system_clock::now());
+  const at::Tensor weight = at::ones({400, 400}).requires_grad_();
+  at::relu(weight);  // of an unknown number of examples
+  trace.set_examples(10);
+  at::relu(weight).sum().backward();
+  trace.stop();
+  const json events = trace_of(trace);
+  std::vector<json> counted;
+  for (const json& event : events) {
+    if (event.contains("args") && event.at("args").contains("GFLOP")) counted.push_back(event);
+  }
+  REQUIRE(counted.size() == 2);
+  CHECK(counted[0].at("name") == "aten::relu");
+  CHECK(counted[0].at("args").at("GFLOP") == Approx(0.01));
+  CHECK(counted[1].at("args").at("GFLOP") == Approx(0.05));
+  for (const json& event : counted) {
+    CHECK(event.at("args").at("GFLOP/s").get<double>() * event.at("dur").get<double>() / 1e6 ==
+          Approx(event.at("args").at("GFLOP").get<double>()).epsilon(1e-6));
+  }
+}
+
 TEST_CASE("a process makes one trace at a time") {
   PhaseClock clock;
   StepTrace first(0, clock), second(0, clock);
