@@ -63,12 +63,6 @@ const LayerPasses kConvBlock = {
     .scratch = [](const LayerWork& work) { return conv_block_scratch(conv_block(work)); },
     .kept = [](const LayerWork& work) { return conv_block_winners(conv_block(work)); }};
 
-bool can_be_winograd(const PlacedLayer& conv) {
-  const Window2d window = conv2d_window(conv.spec, conv.input_shape);
-  return window.size == 3 && window.stride == 1 && conv.spec.groups == 1 &&
-         has_enough_channels(conv.input_shape[0], conv.output_shape[0]);
-}
-
 bool is_conv_block(const std::vector<PlacedLayer>& layers, size_t first) {
   if (first + 2 >= layers.size()) return false;
   const PlacedLayer &conv = layers[first], &pool = layers[first + 2];
@@ -230,6 +224,12 @@ const LayerPasses kConv = {
     .scratch = [](const LayerWork& work) { return is_winograd(work) ? WinogradMemory::size(work) : 0; }};
 
 }  // namespace
+
+bool can_be_winograd(const PlacedLayer& conv) {
+  const Window2d window = conv2d_window(conv.spec, conv.input_shape);
+  return window.size == 3 && window.stride == 1 && conv.spec.groups == 1 &&
+         has_enough_channels(conv.input_shape[0], conv.output_shape[0]);
+}
 
 LayerMatch match_convolution(const std::vector<PlacedLayer>& layers, size_t first) {
   if (is_conv_block(layers, first)) return {&kConvBlock, 3};

@@ -9,4 +9,7 @@ namespace dtrain {
 // by itself.
 LayerMatch match_convolution(const std::vector<PlacedLayer>& layers, size_t first);
 
+// Whether Winograd's filtering computes this conv2d where a batch is large enough.
+bool can_be_winograd(const PlacedLayer& conv);
+
 }  // namespace dtrain

@@ -74,7 +74,8 @@ Fields<JobSpec> train_fields() {
           "names (those left out weigh 1), or balanced: training examples / (classes * those of the class)",
           .bounds = between(0, 1e6), .length = {0, 100000}, .when = kOfClasses),
       JOB(train.step, .doc = "how a step is computed on a processor: compiled, by a program made once from the layers, "
-          "or eager, operation by operation; auto: compiled where it can be ([training](training.md#steps))",
+          "or eager, operation by operation; auto: compiled where it can be and is not slower "
+          "([training](training.md#steps))",
           .choices = &kSteps),
       JOB(train.precision, .doc = "bf16_mixed, fp16_mixed: convolutions and dense layers compute in 16 bits while "
           "weights, optimizer and evaluations stay in float32; fp16 scales the loss "

@@ -123,7 +123,9 @@ TEST_CASE("a program computes what autograd does in float64, for each list of la
       for (auto& [name, tensor] : all) tensor = tensor.to(at::kDouble);
       return all;
     }());
-    CHECK(reason_not_to_compile(model->layers(), "float32", TrainSpec()) == "");
+    TrainSpec train;
+    train.step = "compiled";
+    CHECK(reason_not_to_compile(model->layers(), "float32", train) == "");
     const std::vector<at::Tensor> gradients = allocate_gradients(*model);
     Program program(*model, examples, gradients);
     at::manual_seed(2);  // with 1, two numbers of which a maximum is taken differ by 1e-8
@@ -243,6 +245,12 @@ TEST_CASE("what cannot be compiled is named") {
   CHECK(reason(plain, "float32", train) == "train.channels_last: true");
   // A phase whose first layers have made features of the images.
   CHECK(reason_not_to_compile(place_layers(plain, {1, 8, 8}, 0).layers, "float32", train, /*first=*/1) == "");
+  const std::vector<LayerSpec> many = {conv2d(48), conv2d(64), layer("flatten"), dense(5)};
+  CHECK(reason(many) == "faster so, for most of it are convolutions of many channels");
+  CHECK(reason({conv2d(48), in_groups(conv2d(64), 2), layer("flatten"), dense(5)}) == "");
+  train = {};
+  train.step = "compiled";
+  CHECK(reason(many, "float32", train) == "");
   train = {};
   train.step = "eager";
   CHECK(reason(plain, "float32", train) == "train.step: eager");
