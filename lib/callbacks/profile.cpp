@@ -47,7 +47,7 @@ class Profiled : public ForwardingStrategy {
         first_(*context.job.spec.callbacks.profile.start_step),
         last_(first_ + context.job.spec.callbacks.profile.steps - 1) {
     if (context_.rank == 0) put(kOriginKey, std::to_string(now_in_microseconds()));
-    // Where a phase trains but some of the layers, the others have no backward pass of their weights.
+    // Where a phase trains only some of the layers, the others have no backward pass of their weights.
     const std::vector<PhasePlan>& phases = context_.run.phases;
     if (phases.size() == 1 && phases.front().layers.each.empty())
       trace_.count_operations(operations_by_name(context_.job.model.layers));

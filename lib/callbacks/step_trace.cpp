@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <nlohmann/json.hpp>
+#include <utility>
 
 #include "core/error.h"
 #include "core/version.h"
@@ -130,6 +131,16 @@ void StepTrace::add(const std::string& name, const char* category, int track, Ti
                      {"GFLOP/s", operations / 1e3 / std::max(microseconds_of(end - begin), 1e-3)}};
   }
   events_ += ",\n" + text_of(event);
+}
+
+void StepTrace::count_operations(std::map<std::string, LayerOperations> of_layers) {
+  const std::lock_guard lock(mutex_);
+  operations_ = std::move(of_layers);
+}
+
+void StepTrace::set_examples(int64_t examples) {
+  const std::lock_guard lock(mutex_);
+  examples_ = examples;
 }
 
 const std::string& StepTrace::events() {

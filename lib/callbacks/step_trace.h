@@ -36,10 +36,8 @@ class StepTrace {
   // What the passes of layers compute for one example, by the layer's name. Their events then have "GFLOP"
   // and "GFLOP/s" as arguments, if the micro-batches of a step have the same number of examples, which is set
   // before the step; 0: they do not.
-  void count_operations(std::map<std::string, LayerOperations> of_layers) {
-    operations_ = std::move(of_layers);
-  }
-  void set_examples(int64_t examples) { examples_ = examples; }
+  void count_operations(std::map<std::string, LayerOperations> of_layers);
+  void set_examples(int64_t examples);
 
   // The events, separated by commas, at most kMostBytes. If there were more, the last event says how many.
   const std::string& events();

@@ -59,7 +59,6 @@ const LayerPasses kConvBlock = {
     .forward = block,
     .backward_input = block_to_input,
     .backward_weights = block_to_weights,
-    .reads_input = true,
     .scratch = [](const LayerWork& work) { return conv_block_scratch(conv_block(work)); },
     .kept = [](const LayerWork& work) { return conv_block_winners(conv_block(work)); }};
 
@@ -220,7 +219,6 @@ const LayerPasses kConv = {
     .forward = conv,
     .backward_input = conv_to_input,
     .backward_weights = conv_to_weights,
-    .reads_input = true,
     .scratch = [](const LayerWork& work) { return is_winograd(work) ? WinogradMemory::size(work) : 0; }};
 
 }  // namespace

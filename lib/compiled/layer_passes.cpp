@@ -107,7 +107,6 @@ const std::vector<LayerPasses> kPasses = {
      .forward = dense,
      .backward_input = dense_to_input,
      .backward_weights = dense_to_weights,
-     .reads_input = true,
      .scratch = scratch_of_dense},
     {.kind = "relu",
      .forward = relu,

@@ -40,10 +40,12 @@ struct LayerPasses {
   void (*forward)(const LayerWork& work) = nullptr;  // null: the output is the input
   void (*backward_input)(const LayerWork& work) = nullptr;
   void (*backward_weights)(const LayerWork& work, bool adds) = nullptr;  // null: there are none
-  bool in_place = false;          // output may be input, and input_gradient output_gradient
-  bool only_in_training = false;  // in evaluation the output is the input
-  bool reads_input = false;       // in backward
-  bool reads_output = false;      // in backward
+  // Output may be input, and input_gradient output_gradient. Not if backward reads the input, or the layer
+  // before reads what is its output.
+  bool in_place = false;
+  bool only_in_training = false;                        // in evaluation the output is the input
+  bool reads_input = false;                             // in backward; of a layer in place
+  bool reads_output = false;                            // in backward
   int64_t (*scratch)(const LayerWork& work) = nullptr;  // how many numbers; null: none
   int64_t (*kept)(const LayerWork& work) = nullptr;     // how many numbers; null: none
 };

@@ -127,14 +127,12 @@ const LayerPasses kBatchNorm = {.kind = "batch_norm",
                                 .forward = batch_norm,
                                 .backward_input = batch_norm_to_input,
                                 .backward_weights = batch_norm_to_weights,
-                                .reads_input = true,
                                 .kept = BatchNormMemory::size};
 
 const LayerPasses kLayerNorm = {.kind = "layer_norm",
                                 .forward = layer_norm,
                                 .backward_input = layer_norm_to_input,
                                 .backward_weights = layer_norm_to_weights,
-                                .reads_input = true,
                                 .kept = [](const LayerWork& work) { return 2 * work.examples; }};
 
 }  // namespace

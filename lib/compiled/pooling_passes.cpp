@@ -4,12 +4,13 @@
 
 #include <array>
 
+#include "models/pooling.h"
 #include "models/shapes.h"
 
 namespace dtrain {
 namespace {
 
-// All are LibTorch's own operations.
+// All but the 2x2 maximum are LibTorch's own operations.
 at::Tensor input_of(const LayerWork& work) { return work.view(work.layer->input_shape, work.input); }
 at::Tensor output_of(const LayerWork& work) { return work.view(work.layer->output_shape, work.output); }
 at::Tensor input_gradient_of(const LayerWork& work) {
@@ -52,6 +53,41 @@ void max_pool_to_input(const LayerWork& work) {
   at::max_pool2d_with_indices_backward_out(gradient, output_gradient_of(work), input_of(work), window.size,
                                            window.stride, window.padding, /*dilation=*/1,
                                            /*ceil_mode=*/false, indices_of(work));
+}
+
+Planes planes_of(const LayerWork& work) {
+  const Shape& shape = work.layer->input_shape;
+  return {work.examples * shape[0], shape[1], shape[2]};
+}
+
+static_assert(sizeof(int32_t) == sizeof(float));  // winners are kept where numbers are
+int32_t* winning(const LayerWork& work) { return reinterpret_cast<int32_t*>(work.kept); }
+
+// Of a relu and the maximum after it, or the maximum alone.
+template <bool kRectifies>
+void max_pool2x2_of(const LayerWork& work) {
+  max_pool2x2(planes_of(work), kRectifies, work.input, work.output, winning(work));
+}
+
+void max_pool2x2_to_input(const LayerWork& work) {
+  max_pool2x2_backward(planes_of(work), work.output_gradient, winning(work), work.input_gradient);
+}
+
+int64_t numbers_of_output(const LayerWork& work) { return work.examples * work.outputs; }
+
+const LayerPasses kMaxPool2x2 = {.kind = "max_pool2d",
+                                 .forward = max_pool2x2_of<false>,
+                                 .backward_input = max_pool2x2_to_input,
+                                 .kept = numbers_of_output};
+const LayerPasses kRectifiedMaxPool2x2 = {.kind = "relu",
+                                          .forward = max_pool2x2_of<true>,
+                                          .backward_input = max_pool2x2_to_input,
+                                          .kept = numbers_of_output};
+
+bool is_max_pool2x2(const PlacedLayer& layer) {
+  if (layer.spec.kind != "max_pool2d") return false;
+  const Window2d window = pool2d_window(layer.spec, layer.input_shape);
+  return window.size == 2 && window.stride == 2 && window.is_unpadded();
 }
 
 void avg_pool(const LayerWork& work) {
@@ -97,20 +133,21 @@ const std::vector<LayerPasses> kPools = {
     {.kind = "max_pool2d",
      .forward = max_pool,
      .backward_input = max_pool_to_input,
-     .reads_input = true,
-     .kept = [](const LayerWork& work) { return 2 * work.examples * work.outputs; }},
-    {.kind = "avg_pool2d", .forward = avg_pool, .backward_input = avg_pool_to_input, .reads_input = true},
+     .kept = [](const LayerWork& work) { return 2 * numbers_of_output(work); }},
+    {.kind = "avg_pool2d", .forward = avg_pool, .backward_input = avg_pool_to_input},
     {.kind = "global_avg_pool2d", .forward = global_avg_pool, .backward_input = global_avg_pool_to_input},
     {.kind = "adaptive_avg_pool2d",
      .forward = adaptive_avg_pool,
-     .backward_input = adaptive_avg_pool_to_input,
-     .reads_input = true},
+     .backward_input = adaptive_avg_pool_to_input},
 };
 
 }  // namespace
 
 LayerMatch match_pooling(const std::vector<PlacedLayer>& layers, size_t first) {
   const PlacedLayer& layer = layers[first];
+  if (is_max_pool2x2(layer)) return {&kMaxPool2x2};
+  if (layer.spec.kind == "relu" && first + 1 < layers.size() && is_max_pool2x2(layers[first + 1]))
+    return {&kRectifiedMaxPool2x2, 2};
   for (const LayerPasses& passes : kPools) {
     if (passes.kind != layer.spec.kind) continue;
     const bool slides = passes.kind == "max_pool2d" || passes.kind == "avg_pool2d";

@@ -4,6 +4,7 @@
 #include <ATen/record_function.h>
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <string>
 #include <utility>
@@ -72,15 +73,38 @@ std::vector<at::Tensor> allocate_gradients(const Model& model) {
   return gradients;
 }
 
+int64_t numbers_of_example(const std::vector<PlacedLayer>& layers, size_t first) {
+  int64_t numbers = 0;
+  bool is_read = true;  // what is the next layer's input, by backward
+  const LayerPasses* before = nullptr;
+  for (size_t i = first, next = i; i < layers.size(); i = next) {
+    const auto [passes, together] = match_layers(layers, i);
+    next = i + together;
+    if (passes->forward == nullptr) continue;
+    LayerWork work;
+    work.layer = &layers[i];
+    work.examples = 1;
+    work.inputs = bounded_product(layers[i].input_shape);
+    work.outputs = bounded_product(layers[next - 1].output_shape);
+    const bool in_place = before != nullptr && passes->in_place;
+    if (!in_place || passes->reads_input || is_read) numbers += work.outputs;
+    if (!in_place) numbers += work.outputs;  // the gradient
+    if (passes->kept != nullptr) numbers += passes->kept(work);
+    is_read = passes->reads_output;
+    before = passes;
+  }
+  return numbers;
+}
+
 Program::Program(const Model& model, int64_t examples, const std::vector<at::Tensor>& gradients)
     : examples_(examples) {
   add_layers(model, &gradients);
-  lay_out(/*goes_back=*/true);
+  lay_out_training();
 }
 
 Program::Program(const Model& model, int64_t examples) : examples_(examples) {
   add_layers(model, nullptr);
-  lay_out(/*goes_back=*/false);
+  lay_out_evaluation();
 }
 
 void Program::add_layers(const Model& model, const std::vector<at::Tensor>* gradients) {
@@ -123,7 +147,7 @@ void Program::add_layers(const Model& model, const std::vector<at::Tensor>* grad
 
 // The gradient of a value takes the place of the gradient of what a layer that works in place makes of it,
 // and the value itself that of its result if no backward pass reads it.
-void Program::lay_out(bool goes_back) {
+void Program::lay_out_training() {
   Layout layout;
   float* scratch = nullptr;
   int64_t scratch_size = 0;
@@ -133,7 +157,7 @@ void Program::lay_out(bool goes_back) {
         i > 0 && passes->in_place && !passes->reads_input && !steps_[i - 1].passes->reads_output;
     if (!in_place) layout.add(&work.output, examples_ * work.outputs);
     const bool passes_on = i + 1 < steps_.size() && steps_[i + 1].passes->in_place;
-    if (goes_back && !passes_on) layout.add(&work.output_gradient, examples_ * work.outputs);
+    if (!passes_on) layout.add(&work.output_gradient, examples_ * work.outputs);
     if (passes->kept != nullptr) layout.add(&work.kept, passes->kept(work));
     if (passes->scratch != nullptr) scratch_size = std::max(scratch_size, passes->scratch(work));
   }
@@ -155,13 +179,42 @@ void Program::lay_out(bool goes_back) {
     if (is_needed) steps_[i].work.input_gradient = steps_[i - 1].work.output_gradient;
     is_needed = is_needed || steps_[i].work.weight_gradient != nullptr;
   }
-  const LayerWork& last = steps_.back().work;
-  const auto view_of = [&](const float* data) {
-    return memory_.narrow(0, data - memory_.const_data_ptr<float>(), examples_ * last.outputs)
-        .view({examples_, last.outputs});
-  };
-  outputs_ = view_of(last.output);
-  if (goes_back) output_gradient_ = view_of(last.output_gradient);
+  outputs_ = outputs_at(steps_.back().work.output);
+  output_gradient_ = outputs_at(steps_.back().work.output_gradient);
+}
+
+// Of each layer no more is needed than what it makes of the one before it: two places, in turn.
+void Program::lay_out_evaluation() {
+  Layout layout;
+  std::array<float*, 2> places = {};
+  float *kept = nullptr, *scratch = nullptr;
+  int64_t place_size = 0, kept_size = 0, scratch_size = 0;
+  for (const auto& [passes, work, trained] : steps_) {
+    place_size = std::max(place_size, examples_ * work.outputs);
+    if (passes->kept != nullptr) kept_size = std::max(kept_size, passes->kept(work));
+    if (passes->scratch != nullptr) scratch_size = std::max(scratch_size, passes->scratch(work));
+  }
+  for (float*& place : places) layout.add(&place, place_size);
+  layout.add(&kept, kept_size);
+  layout.add(&scratch, scratch_size);
+  memory_ = layout.allocate();
+
+  size_t place = 0;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    LayerWork& work = steps_[i].work;
+    if (i > 0) work.input = steps_[i - 1].work.output;
+    if (i > 0 && !steps_[i].passes->in_place) place = 1 - place;
+    work.output = places.at(place);
+    work.kept = kept;
+    work.scratch = scratch;
+  }
+  outputs_ = outputs_at(steps_.back().work.output);
+}
+
+at::Tensor Program::outputs_at(const float* data) const {
+  const int64_t outputs = steps_.back().work.outputs;
+  return memory_.narrow(0, data - memory_.const_data_ptr<float>(), examples_ * outputs)
+      .view({examples_, outputs});
 }
 
 const at::Tensor& Program::forward(const at::Tensor& inputs) {

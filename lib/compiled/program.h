@@ -16,12 +16,16 @@ namespace dtrain {
 // memory.
 std::vector<at::Tensor> allocate_gradients(const Model& model);
 
+// How many numbers a program for training lays out for each example of a batch, without what its layers need
+// only while they compute. The layers from `first` on can be compiled.
+int64_t numbers_of_example(const std::vector<PlacedLayer>& layers, size_t first);
+
 // Called with a trained parameter's number, in the order of allocate_gradients().
 using GradientReady = std::function<void(size_t)>;
 
-// The passes over a batch of `examples`, without autograd. Values have their places from the beginning; a few
-// kinds of layers call LibTorch's functions on them. The model is one for which reason_not_to_compile() is
-// empty.
+// The passes over a batch of `examples`, without autograd. Values have their places from the beginning; some
+// kinds of layers call LibTorch's functions, which allocate what they need. The model is one for which
+// reason_not_to_compile() is empty.
 class Program {
  public:
   // For training. Gradients of the trained parameters go to `gradients`. Both arguments must outlive the
@@ -49,7 +53,9 @@ class Program {
 
   // `gradients` is null in evaluation.
   void add_layers(const Model& model, const std::vector<at::Tensor>* gradients);
-  void lay_out(bool goes_back);
+  void lay_out_training();
+  void lay_out_evaluation();
+  at::Tensor outputs_at(const float* data) const;  // [examples, outputs]
 
   std::vector<Step> steps_;  // of the layers that compute something: flatten does not
   int64_t examples_;

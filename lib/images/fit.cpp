@@ -23,7 +23,7 @@ at::Tensor to_grey(const at::Tensor& images) {
 // their place, and would make a copy of three.
 at::Tensor with_unused_channel(const at::Tensor& images) {
   const bool has_one = images.size(1) == 3 && images.stride(1) == 1 && images.stride(3) == 4 &&
-                       images.stride(2) == 4 * images.size(3);
+                       images.stride(2) == 4 * images.size(3) && images.storage_offset() % 4 == 0;
   return has_one ? images.as_strided({images.size(0), 4, images.size(2), images.size(3)}, images.strides())
                  : images;
 }

@@ -1,8 +1,6 @@
 #include <immintrin.h>
 
-#include <algorithm>
 #include <cstdint>
-#include <type_traits>
 
 #include "kernels/conv_direct.h"
 #include "kernels/instructions.h"

@@ -23,8 +23,7 @@ void sum_channels(const ChannelSize& size, const float* from, float* sums);
 void channel_statistics(const ChannelSize& size, const float* from, float epsilon, float* means,
                         float* inverse_deviations);
 
-// The sums of each channel of the gradient times the number that it is the gradient of, less `means`, times
-// `inverse_deviations`.
+// For each channel, the sum of gradient * (from - mean) * inverse_deviation, [channels].
 void sum_normalised(const ChannelSize& size, const float* gradient, const float* from, const float* means,
                     const float* inverse_deviations, float* sums);
 

@@ -119,32 +119,37 @@ int64_t grain(Plane plane) {
 }
 
 template <typename T>
-void pool(const at::Tensor& input, at::Tensor& output, at::Tensor& winners, bool rectify) {
-  const Plane plane{input.size(2), input.size(3)};
-  const T* from = input.const_data_ptr<T>();
-  T* to = output.mutable_data_ptr<T>();
-  auto* who = winners.mutable_data_ptr<Winner<T>>();
+void pool(int64_t planes, Plane plane, bool rectify, const T* from, T* to, Winner<T>* winners) {
   const auto kernel = pool_kernel<T>();
   const int64_t cells = plane.height * plane.width;
   const int64_t pooled = plane.pooled_height() * plane.pooled_width();
-  at::parallel_for(0, input.size(0) * input.size(1), grain(plane), [&](int64_t begin, int64_t end) {
+  at::parallel_for(0, planes, grain(plane), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
-      kernel(from + i * cells, to + i * pooled, who + i * pooled, plane, rectify);
+      kernel(from + i * cells, to + i * pooled, winners + i * pooled, plane, rectify);
   });
 }
 
 template <typename T>
-void spread(const at::Tensor& gradient, const at::Tensor& winners, at::Tensor& result) {
-  const Plane plane{result.size(2), result.size(3)};
-  const T* from = gradient.const_data_ptr<T>();
-  const auto* who = winners.const_data_ptr<Winner<T>>();
-  T* to = result.mutable_data_ptr<T>();
+void spread(int64_t planes, Plane plane, const T* gradient, const Winner<T>* winners, T* to) {
   const auto kernel = spread_kernel<T>();
   const int64_t cells = plane.height * plane.width;
   const int64_t pooled = plane.pooled_height() * plane.pooled_width();
-  at::parallel_for(0, result.size(0) * result.size(1), grain(plane), [&](int64_t begin, int64_t end) {
-    for (int64_t i = begin; i < end; ++i) kernel(from + i * pooled, who + i * pooled, to + i * cells, plane);
+  at::parallel_for(0, planes, grain(plane), [&](int64_t begin, int64_t end) {
+    for (int64_t i = begin; i < end; ++i)
+      kernel(gradient + i * pooled, winners + i * pooled, to + i * cells, plane);
   });
+}
+
+template <typename T>
+void pool(const at::Tensor& input, at::Tensor& output, at::Tensor& winners, bool rectify) {
+  pool(input.size(0) * input.size(1), {input.size(2), input.size(3)}, rectify, input.const_data_ptr<T>(),
+       output.mutable_data_ptr<T>(), winners.mutable_data_ptr<Winner<T>>());
+}
+
+template <typename T>
+void spread(const at::Tensor& gradient, const at::Tensor& winners, at::Tensor& result) {
+  spread(result.size(0) * result.size(1), {result.size(2), result.size(3)}, gradient.const_data_ptr<T>(),
+         winners.const_data_ptr<Winner<T>>(), result.mutable_data_ptr<T>());
 }
 
 class MaxPool2x2 : public torch::autograd::Function<MaxPool2x2> {
@@ -175,5 +180,14 @@ class MaxPool2x2 : public torch::autograd::Function<MaxPool2x2> {
 }  // namespace
 
 at::Tensor max_pool2x2(const at::Tensor& input, bool rectify) { return MaxPool2x2::apply(input, rectify); }
+
+void max_pool2x2(const Planes& planes, bool rectify, const float* input, float* output, int32_t* winners) {
+  pool(planes.count, {planes.height, planes.width}, rectify, input, output, winners);
+}
+
+void max_pool2x2_backward(const Planes& planes, const float* gradient, const int32_t* winners,
+                          float* input_gradient) {
+  spread(planes.count, {planes.height, planes.width}, gradient, winners, input_gradient);
+}
 
 }  // namespace dtrain

@@ -5,9 +5,11 @@
 #include <algorithm>
 #include <limits>
 
+#include "compiled/program.h"
 #include "core/text.h"
 #include "data/picture_dataset.h"
 #include "kinds/strategies.h"
+#include "plan/planned_step.h"
 
 namespace dtrain {
 namespace {
@@ -60,7 +62,12 @@ int64_t feature_bytes(const JobPlan& job, const RunPlan& run) {
   return most / std::max<int64_t>(1, run.replicas / hosts);
 }
 
-int64_t per_example(const JobPlan& job) {
+int64_t per_example(const JobPlan& job, const RunPlan& run) {
+  const int64_t input = values_in(job.data.image_shape) * job.bytes_per_parameter;
+  if (planned_step(job, run).execution == "compiled") {
+    const auto first = static_cast<size_t>(run.phases.front().layers.first);
+    return numbers_of_example(job.model.layers, first) * job.bytes_per_parameter + input;
+  }
   const bool mixed = job.spec.train.precision != "float32";
   const int64_t bytes = mixed ? 2 : job.bytes_per_parameter;
   int64_t kept = 0;
@@ -70,7 +77,7 @@ int64_t per_example(const JobPlan& job) {
     kept += values_in(layer.output_shape) * bytes;
     largest = std::max(largest, values_in(layer.output_shape) * bytes);
   }
-  return kept + 2 * largest + values_in(job.data.image_shape) * job.bytes_per_parameter;
+  return kept + 2 * largest + input;
 }
 
 }  // namespace
@@ -92,7 +99,7 @@ MemoryEstimate estimate_memory(const JobPlan& job, const RunPlan& run) {
   if (!shared && replicas > 1) estimate.gradients += trained;  // in transit
   if (!run.is_asynchronous())
     estimate.optimizer = remembered(job.spec.train) * trained / (shared ? replicas : 1);
-  estimate.per_example = per_example(job);
+  estimate.per_example = per_example(job, run);
   return estimate;
 }
 

@@ -246,7 +246,7 @@ TEST_CASE("what cannot be compiled is named") {
   // A phase whose first layers have made features of the images.
   CHECK(reason_not_to_compile(place_layers(plain, {1, 8, 8}, 0).layers, "float32", train, /*first=*/1) == "");
   const std::vector<LayerSpec> many = {conv2d(48), conv2d(64), layer("flatten"), dense(5)};
-  CHECK(reason(many) == "faster so, for most of it are convolutions of many channels");
+  CHECK(reason(many) == "faster so: most of its work is in convolutions of many channels");
   CHECK(reason({conv2d(48), in_groups(conv2d(64), 2), layer("flatten"), dense(5)}) == "");
   train = {};
   train.step = "compiled";
