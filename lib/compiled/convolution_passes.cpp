@@ -1,6 +1,7 @@
 #include "compiled/convolution_passes.h"
 
 #include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
 
 #include <array>
 #include <optional>
