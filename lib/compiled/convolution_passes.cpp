@@ -6,6 +6,7 @@
 #include <array>
 #include <optional>
 
+#include "compiled/pooling_passes.h"
 #include "kernels/conv_block.h"
 #include "kernels/norm.h"
 #include "kernels/parallel_blocks.h"
@@ -37,21 +38,18 @@ ConvBlock conv_block(const LayerWork& work) {
           .columns = window.columns.output};
 }
 
-static_assert(sizeof(int32_t) == sizeof(float));  // winners are kept where numbers are
-int32_t* winners_of(const LayerWork& work) { return reinterpret_cast<int32_t*>(work.kept); }
-
 void block(const LayerWork& work) {
   conv_block_forward(conv_block(work), work.input, work.weight.const_data_ptr<float>(), bias_of(work),
-                     work.output, winners_of(work), work.scratch);
+                     work.output, work.winners(), work.scratch);
 }
 
 void block_to_input(const LayerWork& work) {
-  conv_block_backward_input(conv_block(work), work.output_gradient, winners_of(work),
+  conv_block_backward_input(conv_block(work), work.output_gradient, work.winners(),
                             work.weight.const_data_ptr<float>(), work.input_gradient, work.scratch);
 }
 
 void block_to_weights(const LayerWork& work, bool adds) {
-  conv_block_backward_weights(conv_block(work), work.input, work.output_gradient, winners_of(work),
+  conv_block_backward_weights(conv_block(work), work.input, work.output_gradient, work.winners(),
                               work.weight_gradient, work.bias_gradient, adds, work.scratch);
 }
 
@@ -65,12 +63,9 @@ const LayerPasses kConvBlock = {
 
 bool is_conv_block(const std::vector<PlacedLayer>& layers, size_t first) {
   if (first + 2 >= layers.size()) return false;
-  const PlacedLayer &conv = layers[first], &pool = layers[first + 2];
-  if (conv.spec.kind != "conv2d" || conv.spec.groups != 1 || layers[first + 1].spec.kind != "relu" ||
-      pool.spec.kind != "max_pool2d" || can_be_winograd(conv))
-    return false;
-  const Window2d window = pool2d_window(pool.spec, pool.input_shape);
-  return window.size == 2 && window.stride == 2 && window.is_unpadded();
+  const LayerSpec& conv = layers[first].spec;
+  return conv.kind == "conv2d" && conv.groups == 1 && !can_be_winograd(layers[first]) &&
+         layers[first + 1].spec.kind == "relu" && is_max_pool2x2(layers[first + 2]);
 }
 
 // A convolution by itself: by Winograd's filtering or by LibTorch, as in an eager step.

@@ -31,6 +31,11 @@ struct LayerWork {
   float* kept = nullptr;            // what backward needs of forward besides input and output
   float* scratch = nullptr;         // shared with other layers: does not last
 
+  // `kept` as integers: which pixel each maximum is.
+  int32_t* winners() const {
+    static_assert(sizeof(int32_t) == sizeof(float));
+    return reinterpret_cast<int32_t*>(kept);
+  }
   // `data` as a tensor of LibTorch, [examples, the sizes of `shape`].
   at::Tensor view(const Shape& shape, const float* data) const;
 };

@@ -60,17 +60,14 @@ Planes planes_of(const LayerWork& work) {
   return {work.examples * shape[0], shape[1], shape[2]};
 }
 
-static_assert(sizeof(int32_t) == sizeof(float));  // winners are kept where numbers are
-int32_t* winning(const LayerWork& work) { return reinterpret_cast<int32_t*>(work.kept); }
-
 // Of a relu and the maximum after it, or the maximum alone.
 template <bool kRectifies>
 void max_pool2x2_of(const LayerWork& work) {
-  max_pool2x2(planes_of(work), kRectifies, work.input, work.output, winning(work));
+  max_pool2x2(planes_of(work), kRectifies, work.input, work.output, work.winners());
 }
 
 void max_pool2x2_to_input(const LayerWork& work) {
-  max_pool2x2_backward(planes_of(work), work.output_gradient, winning(work), work.input_gradient);
+  max_pool2x2_backward(planes_of(work), work.output_gradient, work.winners(), work.input_gradient);
 }
 
 int64_t numbers_of_output(const LayerWork& work) { return work.examples * work.outputs; }
@@ -83,12 +80,6 @@ const LayerPasses kRectifiedMaxPool2x2 = {.kind = "relu",
                                           .forward = max_pool2x2_of<true>,
                                           .backward_input = max_pool2x2_to_input,
                                           .kept = numbers_of_output};
-
-bool is_max_pool2x2(const PlacedLayer& layer) {
-  if (layer.spec.kind != "max_pool2d") return false;
-  const Window2d window = pool2d_window(layer.spec, layer.input_shape);
-  return window.size == 2 && window.stride == 2 && window.is_unpadded();
-}
 
 void avg_pool(const LayerWork& work) {
   if (work.examples == 0) return;
@@ -142,6 +133,12 @@ const std::vector<LayerPasses> kPools = {
 };
 
 }  // namespace
+
+bool is_max_pool2x2(const PlacedLayer& layer) {
+  if (layer.spec.kind != "max_pool2d") return false;
+  const Window2d window = pool2d_window(layer.spec, layer.input_shape);
+  return window.size == 2 && window.stride == 2 && window.is_unpadded();
+}
 
 LayerMatch match_pooling(const std::vector<PlacedLayer>& layers, size_t first) {
   const PlacedLayer& layer = layers[first];

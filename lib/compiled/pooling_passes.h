@@ -9,4 +9,7 @@ namespace dtrain {
 // on one side than on the other has none.
 LayerMatch match_pooling(const std::vector<PlacedLayer>& layers, size_t first);
 
+// A max_pool2d of 2 x 2 pixels that do not overlap, without padding.
+bool is_max_pool2x2(const PlacedLayer& layer);
+
 }  // namespace dtrain
