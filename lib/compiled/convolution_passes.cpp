@@ -87,6 +87,8 @@ WinogradConv winograd_of(const LayerWork& work) {
 
 bool is_winograd(const LayerWork& work) { return can_be_winograd(*work.layer) && pays(winograd_of(work)); }
 
+constexpr int64_t kPlaces = 9;  // of a kernel of 3 x 3
+
 // The scratch of Winograd's filtering, which has the channels innermost.
 struct WinogradMemory {
   float* input;    // [examples, height, width, channels], or its gradient
@@ -100,8 +102,9 @@ struct WinogradMemory {
         weight(output + work.examples * work.outputs),
         scratch(weight + work.weight.numel()) {}
   static int64_t size(const LayerWork& work) {
-    return work.examples * (work.inputs + work.outputs) + work.weight.numel() +
-           winograd_scratch(winograd_of(work));
+    const WinogradConv conv = winograd_of(work);
+    return work.examples * (work.inputs + work.outputs) + kPlaces * conv.channels * conv.filters +
+           winograd_scratch(conv);
   }
 };
 
@@ -111,8 +114,6 @@ void transpose_each(int64_t count, int64_t rows, int64_t columns, const float* f
     transpose(rows, columns, from + i * rows * columns, to + i * rows * columns);
   });
 }
-
-constexpr int64_t kPlaces = 9;  // of a kernel of 3 x 3
 
 void winograd(const LayerWork& work) {
   const WinogradConv conv = winograd_of(work);

@@ -73,27 +73,26 @@ std::vector<at::Tensor> allocate_gradients(const Model& model) {
   return gradients;
 }
 
-int64_t numbers_of_example(const std::vector<PlacedLayer>& layers, size_t first) {
-  int64_t numbers = 0;
-  bool is_read = true;  // what is the next layer's input, by backward
-  const LayerPasses* before = nullptr;
+int64_t numbers_of_example(const std::vector<PlacedLayer>& layers, size_t first, int64_t examples) {
+  int64_t numbers = 0, scratch = 0;  // of the batch
+  bool is_read = true;               // what is the next layer's input, by backward
   for (size_t i = first, next = i; i < layers.size(); i = next) {
     const auto [passes, together] = match_layers(layers, i);
     next = i + together;
     if (passes->forward == nullptr) continue;
     LayerWork work;
     work.layer = &layers[i];
-    work.examples = 1;
+    work.examples = examples;
     work.inputs = bounded_product(layers[i].input_shape);
     work.outputs = bounded_product(layers[next - 1].output_shape);
-    const bool in_place = before != nullptr && passes->in_place;
-    if (!in_place || passes->reads_input || is_read) numbers += work.outputs;
-    if (!in_place) numbers += work.outputs;  // the gradient
+    const bool in_place = i > first && passes->in_place;
+    if (!in_place || passes->reads_input || is_read) numbers += examples * work.outputs;
+    if (!in_place) numbers += examples * work.outputs;  // the gradient
     if (passes->kept != nullptr) numbers += passes->kept(work);
+    if (passes->scratch != nullptr) scratch = std::max(scratch, passes->scratch(work));
     is_read = passes->reads_output;
-    before = passes;
   }
-  return numbers;
+  return (numbers + scratch + examples - 1) / examples;
 }
 
 Program::Program(const Model& model, int64_t examples, const std::vector<at::Tensor>& gradients)

@@ -16,9 +16,10 @@ namespace dtrain {
 // memory.
 std::vector<at::Tensor> allocate_gradients(const Model& model);
 
-// How many numbers a program for training lays out for each example of a batch, without what its layers need
-// only while they compute. The layers from `first` on can be compiled.
-int64_t numbers_of_example(const std::vector<PlacedLayer>& layers, size_t first);
+// How many numbers a program for training lays out for each example of a batch of `examples`, which is at
+// least
+// 1. The layers from `first` on can be compiled.
+int64_t numbers_of_example(const std::vector<PlacedLayer>& layers, size_t first, int64_t examples);
 
 // Called with a trained parameter's number, in the order of allocate_gradients().
 using GradientReady = std::function<void(size_t)>;

@@ -66,7 +66,10 @@ int64_t per_example(const JobPlan& job, const RunPlan& run) {
   const int64_t input = values_in(job.data.image_shape) * job.bytes_per_parameter;
   if (planned_step(job, run).execution == "compiled") {
     const auto first = static_cast<size_t>(run.phases.front().layers.first);
-    return numbers_of_example(job.model.layers, first) * job.bytes_per_parameter + input;
+    // What an example needs changes little from there on, and products of sizes stay far from overflowing.
+    constexpr int64_t kMost = 4096;
+    const int64_t examples = std::clamp<int64_t>(run.batch.per_replica, 1, kMost);
+    return numbers_of_example(job.model.layers, first, examples) * job.bytes_per_parameter + input;
   }
   const bool mixed = job.spec.train.precision != "float32";
   const int64_t bytes = mixed ? 2 : job.bytes_per_parameter;
