@@ -53,10 +53,17 @@ if(LIBTORCH_CPU_LIBRARY STREQUAL "${fetched}/lib/libtorch_cpu.so")
 endif()
 set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 
+# The OpenMP runtime that LibTorch brings: our own loops run on its threads. A LibTorch without one uses the system's.
+list(GET libraries 0 library)
+get_filename_component(folder "${library}" DIRECTORY)
+file(GLOB openmp "${folder}/libgomp*.so*" "${folder}/libiomp5.so" "${folder}/libomp.so")
+list(APPEND openmp gomp)
+list(GET openmp 0 openmp)
+
 add_library(LibTorch::cpu INTERFACE IMPORTED)
 target_include_directories(LibTorch::cpu SYSTEM INTERFACE "${PROJECT_BINARY_DIR}/include_first"
   "${LIBTORCH_INCLUDE_DIR}" "${LIBTORCH_INCLUDE_DIR}/torch/csrc/api/include" "${GLOO_INCLUDE_DIR}")
-target_link_libraries(LibTorch::cpu INTERFACE ${libraries})
+target_link_libraries(LibTorch::cpu INTERFACE ${libraries} "${openmp}")
 target_compile_definitions(LibTorch::cpu INTERFACE USE_C10D_GLOO USE_DISTRIBUTED)
 
 # dtrain_find_block_products(TARGET): whether LibTorch has the function that runs oneDNN's matrix products. It is an

@@ -2,7 +2,6 @@
 
 #include <ATen/ATen.h>
 #include <ATen/Parallel.h>
-#include <dlfcn.h>
 
 #include <algorithm>
 #include <mutex>
@@ -12,6 +11,8 @@
 #include "core/parallel.h"
 #include "core/text.h"
 
+extern "C" void omp_set_num_threads(int threads);  // of the runtime that LibTorch has loaded
+
 namespace dtrain {
 namespace {
 
@@ -19,8 +20,7 @@ namespace {
 // at::set_num_threads() would be for threads that start later, too.
 void compute_alone() {
   at::internal::lazy_init_num_threads();
-  static const auto set = reinterpret_cast<void (*)(int)>(::dlsym(RTLD_DEFAULT, "omp_set_num_threads"));
-  if (set != nullptr) set(1);
+  omp_set_num_threads(1);
 }
 
 void read_fitted(const ImageSet& set, const ImageFile& file, uint8_t* out) {

@@ -1,6 +1,7 @@
 #include "kernels/elementwise.h"
 
 #include "kernels/instructions.h"
+#include "kernels/parallel_blocks.h"
 
 namespace dtrain {
 namespace {
@@ -21,10 +22,15 @@ struct RectifyGradient {
 
 }  // namespace
 
-void rectify(int64_t count, const float* from, float* to) { run_kernel<Rectify>(count, from, to); }
+void rectify(int64_t count, const float* from, float* to) {
+  run_ranges(count, kNumbersATask,
+             [&](int64_t begin, int64_t end) { run_kernel<Rectify>(end - begin, from + begin, to + begin); });
+}
 
 void rectify_gradient(int64_t count, const float* rectified, const float* gradient, float* to) {
-  run_kernel<RectifyGradient>(count, rectified, gradient, to);
+  run_ranges(count, kNumbersATask, [&](int64_t begin, int64_t end) {
+    run_kernel<RectifyGradient>(end - begin, rectified + begin, gradient + begin, to + begin);
+  });
 }
 
 }  // namespace dtrain

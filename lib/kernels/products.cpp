@@ -1,7 +1,6 @@
 #include "kernels/products.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <ATen/core/grad_mode.h>
 
 #ifdef DTRAIN_HAS_BRGEMM
@@ -11,6 +10,7 @@
 #include <algorithm>
 
 #include "kernels/instructions.h"
+#include "kernels/parallel_blocks.h"
 #include "kernels/transpose.h"
 
 namespace dtrain {
@@ -21,7 +21,8 @@ namespace {
 constexpr int64_t kRows = 48;
 constexpr int64_t kColumns = 256;
 constexpr int64_t kDepth = 208;
-constexpr int64_t kNumbersACall = 4096;        // of b
+constexpr int64_t kNumbersACall = 4096;  // of b
+constexpr int64_t kRowsATask = 16;
 constexpr int64_t kOperationsATask = 1 << 20;  // less is not worth a second thread
 
 #ifdef DTRAIN_HAS_BRGEMM
@@ -34,16 +35,15 @@ void multiply_rows(int64_t rows, int64_t n, int64_t k, const float* a, const flo
   }
 }
 
+// Threads share out the rows, which changes no bit.
 void multiply_blocks(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c, bool adds) {
   // Calls that have little to do are not worth their price.
   const int64_t rows = kRows * std::max<int64_t>(1, kNumbersACall / (n * k));
-  const int64_t blocks = (m + rows - 1) / rows;
-  const int64_t grain = std::max<int64_t>(1, kOperationsATask / (2 * rows * n * k));
-  at::parallel_for(0, blocks, grain, [&](int64_t first, int64_t last) {
-    for (int64_t block = first; block < last; ++block) {
-      const int64_t row = block * rows;
-      multiply_rows(std::min(rows, m - row), n, k, a + row * k, b, c + row * n, adds);
-    }
+  const int64_t grain = std::max<int64_t>(1, kOperationsATask / (2 * kRowsATask * n * k));
+  run_ranges((m + kRowsATask - 1) / kRowsATask, grain, [&](int64_t first, int64_t last) {
+    const int64_t end = std::min(last * kRowsATask, m);
+    for (int64_t row = first * kRowsATask; row < end; row += rows)
+      multiply_rows(std::min(rows, end - row), n, k, a + row * k, b, c + row * n, adds);
   });
 }
 #else

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "kernels/instructions.h"
+#include "kernels/parallel_blocks.h"
 
 namespace dtrain {
 namespace {
@@ -43,20 +44,32 @@ template <int kStep>
   for (int i = 0; i < kSide; ++i) std::memcpy(to + i * to_stride, &rows[i], sizeof(Row));
 }
 
+// Rows and columns of a matrix.
+struct Part {
+  int64_t first_row;
+  int64_t last_row;
+  int64_t first_column;
+  int64_t last_column;
+  [[gnu::always_inline]] bool is_narrow() const {
+    return last_row - first_row < kSide || last_column - first_column < kSide;
+  }
+};
+
 struct Transpose {
-  [[gnu::always_inline]] static void run(int64_t rows, int64_t columns, const float* from, float* to) {
-    if (rows < kSide || columns < kSide) {
-      for (int64_t row = 0; row < rows; ++row) {
-        for (int64_t column = 0; column < columns; ++column)
+  [[gnu::always_inline]] static void run(Part part, int64_t rows, int64_t columns, const float* from,
+                                         float* to) {
+    if (part.is_narrow()) {
+      for (int64_t row = part.first_row; row < part.last_row; ++row) {
+        for (int64_t column = part.first_column; column < part.last_column; ++column)
           to[column * rows + row] = from[row * columns + column];
       }
       return;
     }
     // The last blocks overlap those before them, where a side is no multiple of a block's.
-    for (int64_t next_row = 0; next_row < rows; next_row += kSide) {
-      const int64_t row = std::min(next_row, rows - kSide);
-      for (int64_t next_column = 0; next_column < columns; next_column += kSide) {
-        const int64_t column = std::min(next_column, columns - kSide);
+    for (int64_t next_row = part.first_row; next_row < part.last_row; next_row += kSide) {
+      const int64_t row = std::min(next_row, part.last_row - kSide);
+      for (int64_t next_column = part.first_column; next_column < part.last_column; next_column += kSide) {
+        const int64_t column = std::min(next_column, part.last_column - kSide);
         transpose_block(from + row * columns + column, columns, to + column * rows + row, rows);
       }
     }
@@ -66,7 +79,15 @@ struct Transpose {
 }  // namespace
 
 void transpose(int64_t rows, int64_t columns, const float* from, float* to) {
-  run_kernel<Transpose>(rows, columns, from, to);
+  // Threads take whole blocks of the longer side; the last one what is left over, too.
+  const int64_t longer = std::max(rows, columns), shorter = std::min(rows, columns);
+  const int64_t blocks = std::max<int64_t>(longer / kSide, 1);
+  const int64_t grain = kNumbersATask / (kSide * std::max<int64_t>(shorter, 1)) + 1;
+  run_ranges(blocks, grain, [&](int64_t begin, int64_t end) {
+    const int64_t first = begin * kSide, last = end == blocks ? longer : end * kSide;
+    const Part part = rows > columns ? Part{first, last, 0, columns} : Part{0, rows, first, last};
+    run_kernel<Transpose>(part, rows, columns, from, to);
+  });
 }
 
 }  // namespace dtrain

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "kernels/instructions.h"
+#include "kernels/parallel_blocks.h"
 #include "kernels/products.h"
 #include "kernels/transpose.h"
 
@@ -253,7 +254,7 @@ void convolve(const WinogradConv& conv, const float* input, const float* kernels
   const int64_t each = tiles_at_once(conv);
   const int64_t memory = numbers_of_tiles(conv) + 3 * widest(conv);
   const int64_t pieces = (conv.tiles() + each - 1) / each;
-  at::parallel_for(0, pieces, 1, [&](int64_t begin, int64_t end) {
+  run_ranges(pieces, /*grain=*/1, [&](int64_t begin, int64_t end) {
     float* const from = scratch + at::get_thread_num() * memory;
     float* const to = from + kPlaces * each * in.channels;
     float* const zeros = to + kPlaces * each * out.channels;
@@ -323,7 +324,7 @@ void winograd_backward_weights(const WinogradConv& conv, const float* input, con
   const Plane in = plane_of_input(conv), out = plane_of_output(conv);
   for (int64_t first = 0; first < conv.tiles(); first += each) {
     const int64_t count = std::min(each, conv.tiles() - first);
-    at::parallel_for(0, count, kTilesATask, [&](int64_t begin, int64_t end) {
+    run_ranges(count, kTilesATask, [&](int64_t begin, int64_t end) {
       run_kernel<MapInput>(in, first + begin, end - begin, count * in.channels, input,
                            static_cast<const float*>(zeros), from + begin * in.channels);
       run_kernel<MapGradient>(out, first + begin, end - begin, count * out.channels, output_gradient,

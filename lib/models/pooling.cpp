@@ -1,6 +1,5 @@
 #include "models/pooling.h"
 
-#include <ATen/Parallel.h>
 #include <ATen/ops/empty.h>
 #include <ATen/ops/empty_like.h>
 #include <torch/csrc/autograd/custom_function.h>
@@ -8,6 +7,8 @@
 #include <algorithm>
 #include <limits>
 #include <type_traits>
+
+#include "kernels/parallel_blocks.h"
 
 #if defined(__x86_64__)
 #define DTRAIN_AVX2 [[gnu::target("avx2")]]
@@ -123,7 +124,7 @@ void pool(int64_t planes, Plane plane, bool rectify, const T* from, T* to, Winne
   const auto kernel = pool_kernel<T>();
   const int64_t cells = plane.height * plane.width;
   const int64_t pooled = plane.pooled_height() * plane.pooled_width();
-  at::parallel_for(0, planes, grain(plane), [&](int64_t begin, int64_t end) {
+  run_ranges(planes, grain(plane), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
       kernel(from + i * cells, to + i * pooled, winners + i * pooled, plane, rectify);
   });
@@ -134,7 +135,7 @@ void spread(int64_t planes, Plane plane, const T* gradient, const Winner<T>* win
   const auto kernel = spread_kernel<T>();
   const int64_t cells = plane.height * plane.width;
   const int64_t pooled = plane.pooled_height() * plane.pooled_width();
-  at::parallel_for(0, planes, grain(plane), [&](int64_t begin, int64_t end) {
+  run_ranges(planes, grain(plane), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
       kernel(gradient + i * pooled, winners + i * pooled, to + i * cells, plane);
   });

@@ -1,13 +1,13 @@
 #include "optim/optimizer.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 
 #include <algorithm>
 #include <numeric>
 
 #include "core/error.h"
 #include "kernels/adam.h"
+#include "kernels/parallel_blocks.h"
 #include "optim/tensor_list.h"
 
 namespace dtrain {
@@ -190,7 +190,7 @@ class Adam : public ListOptimizer {
                            .decoupled = decoupled_,
                            .step = ++count};
     const int64_t size = parameter.numel();
-    at::parallel_for(0, (size + kBlock - 1) / kBlock, /*grain_size=*/4, [&](int64_t first, int64_t last) {
+    run_ranges((size + kBlock - 1) / kBlock, /*grain=*/1, [&](int64_t first, int64_t last) {
       const int64_t begin = first * kBlock;
       adam_update(step, std::min(last * kBlock, size) - begin, parameter.mutable_data_ptr<float>() + begin,
                   gradient.const_data_ptr<float>() + begin,

@@ -5,6 +5,7 @@
 
 #include <cmath>
 #include <limits>
+#include <optional>
 
 #include "architectures/architectures.h"
 #include "catch.h"
@@ -23,12 +24,12 @@ JobSpec compiled_spec() {
 }
 
 // As in a replica: without denormal numbers, for which these small models take most of their time, and with
-// one thread.
+// the threads of one.
 class AsInReplica {
  public:
-  AsInReplica() : threads_(at::get_num_threads()) {
+  explicit AsInReplica(int threads = 1) : threads_(at::get_num_threads()) {
     at::globalContext().setFlushDenormal(true);
-    at::set_num_threads(1);
+    at::set_num_threads(threads);
   }
   ~AsInReplica() {
     at::globalContext().setFlushDenormal(false);
@@ -105,6 +106,30 @@ TEST_CASE("200 compiled steps of models with norms are 200 eager ones, with repl
   const auto compiled = train_with_threads(spec, dataset, replicas, 200);
   require_same_training(compiled, eager(spec, dataset, replicas, 200), 1e-4);
   CHECK(compiled.losses.back() < compiled.losses.front());
+}
+
+TEST_CASE("the number of threads changes no bit of a compiled training") {
+  JobSpec spec = with_batch(compiled_spec(), 128);
+  spec.model.kind = "layers";  // wide enough for each kind of work to be shared out
+  if (GENERATE(false, true)) {
+    spec.model.layers = {layer("flatten"), dense(512),          layer("batch_norm"), layer("relu"),
+                         dense(300),       layer("layer_norm"), layer("relu"),       dense(5)};
+  } else {
+    spec.model.layers = {conv2d(8),     layer("relu"), pool2d("max_pool2d", 2), layer("flatten"), dense(512),
+                         layer("relu"), dense(5)};
+  }
+  spec.train.optimizer.kind = "adam";
+  const Dataset dataset = load_dataset(spec.data, 1);
+  std::optional<TrainingResult> alone;
+  for (const int threads : {1, 2, 3}) {
+    INFO(threads << " threads");
+    const AsInReplica as_in_replica(threads);
+    const TrainingResult result = train_with_threads(spec, dataset, 1, 20);
+    if (!alone) alone = result;
+    CHECK(result.losses == alone->losses);
+    CHECK(relative_difference(result.variables, alone->variables) == 0);
+    CHECK(result.evaluation_loss == alone->evaluation_loss);
+  }
 }
 
 TEST_CASE("what a step does besides is the same in a compiled one") {
