@@ -9,7 +9,6 @@
 #include "compiled/pooling_passes.h"
 #include "kernels/conv_block.h"
 #include "kernels/norm.h"
-#include "kernels/parallel_blocks.h"
 #include "kernels/transpose.h"
 #include "kernels/winograd.h"
 #include "models/convolution.h"
@@ -62,7 +61,7 @@ const LayerPasses kConvBlock = {
     .kept = [](const LayerWork& work) { return conv_block_winners(conv_block(work)); }};
 
 bool is_conv_block(const std::vector<PlacedLayer>& layers, size_t first) {
-  if (first + 2 >= layers.size()) return false;
+  if (!are_chained(layers, first, 3)) return false;
   const LayerSpec& conv = layers[first].spec;
   return conv.kind == "conv2d" && conv.groups == 1 && !can_be_winograd(layers[first]) &&
          layers[first + 1].spec.kind == "relu" && is_max_pool2x2(layers[first + 2]);
@@ -107,13 +106,6 @@ struct WinogradMemory {
            winograd_scratch(conv);
   }
 };
-
-// Transposes each of `count` matrices.
-void transpose_each(int64_t count, int64_t rows, int64_t columns, const float* from, float* to) {
-  run_blocks(count, [&](int64_t i) {
-    transpose(rows, columns, from + i * rows * columns, to + i * rows * columns);
-  });
-}
 
 void winograd(const LayerWork& work) {
   const WinogradConv conv = winograd_of(work);

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <vector>
 
 #include "compiled/convolution_passes.h"
@@ -101,7 +102,20 @@ void dropout_to_input(const LayerWork& work) {
   at::mul_out(gradient, view(work, work.output_gradient), view(work, work.kept));
 }
 
+void add(const LayerWork& work) {
+  at::Tensor output = view(work, work.output);
+  at::add_out(output, view(work, work.input), view(work, work.with));
+}
+
+void add_to_inputs(const LayerWork& work) {
+  const at::Tensor gradient = view(work, work.output_gradient);
+  for (float* const place : {work.input_gradient, work.with_gradient}) {
+    if (place != nullptr && place != work.output_gradient) view(work, place).copy_(gradient);
+  }
+}
+
 const std::vector<LayerPasses> kPasses = {
+    {.kind = "add", .forward = add, .backward_input = add_to_inputs, .in_place = true},
     {.kind = "flatten"},
     {.kind = "dense",
      .forward = dense,
@@ -137,12 +151,27 @@ const std::vector<LayerPasses> kPasses = {
      .kept = numbers_of},
 };
 
+// Whether only the next layer reads what layer `number` makes.
+bool is_read_by_next(const std::vector<PlacedLayer>& layers, size_t number) {
+  const auto made = static_cast<int64_t>(number);
+  const auto reads = [made](const PlacedLayer& layer) { return layer.input == made || layer.with == made; };
+  return layers[number + 1].input == made && std::count_if(layers.begin(), layers.end(), reads) == 1;
+}
+
 }  // namespace
 
 at::Tensor LayerWork::view(const Shape& shape, const float* data) const {
   at::DimVector sizes{examples};
   sizes.append(shape.begin(), shape.end());
   return at::from_blob(const_cast<float*>(data), sizes, at::kFloat);
+}
+
+bool are_chained(const std::vector<PlacedLayer>& layers, size_t first, size_t count) {
+  if (first + count > layers.size()) return false;
+  for (size_t i = first; i + 1 < first + count; ++i) {
+    if (!is_read_by_next(layers, i)) return false;
+  }
+  return true;
 }
 
 LayerMatch match_layers(const std::vector<PlacedLayer>& layers, size_t first) {

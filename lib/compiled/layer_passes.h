@@ -25,9 +25,11 @@ struct LayerWork {
   float* weight_gradient = nullptr;  // null: it is not trained
   float* bias_gradient = nullptr;
   const float* input = nullptr;
+  const float* with = nullptr;  // of add: the other input
   float* output = nullptr;
   float* output_gradient = nullptr;
   float* input_gradient = nullptr;  // null: nobody needs it
+  float* with_gradient = nullptr;   // the same
   float* kept = nullptr;            // what backward needs of forward besides input and output
   float* scratch = nullptr;         // shared with other layers: does not last
 
@@ -61,7 +63,11 @@ struct LayerMatch {
   size_t layers = 1;
 };
 
-// Those of the layers from number `first` on, each of which gets the output of the one before it.
+// Those of layer number `first`, or of several from there on.
 LayerMatch match_layers(const std::vector<PlacedLayer>& layers, size_t first);
+
+// Whether there are `count` layers from number `first` on of which each reads what the one before it makes,
+// and nothing else reads that.
+bool are_chained(const std::vector<PlacedLayer>& layers, size_t first, size_t count);
 
 }  // namespace dtrain

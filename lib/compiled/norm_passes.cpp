@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "kernels/norm.h"
+#include "kernels/transpose.h"
 
 namespace dtrain {
 namespace {
@@ -101,26 +102,67 @@ void batch_norm_to_input(const LayerWork& work) {
                    work.input_gradient);
 }
 
-// Of numbers in a row.
+// layer_norm normalises the channels of each pixel by themselves: rows of numbers, once each image is
+// transposed.
+struct PixelRows {
+  ChannelSize size;
+  int64_t rows;
+  float* means;  // [rows], as the next
+  float* inverse_deviations;
+
+  explicit PixelRows(const LayerWork& work)
+      : size(size_of(work)),
+        rows(size.numbers_of_channel()),
+        means(work.kept),
+        inverse_deviations(means + rows) {}
+
+  // `images` as rows, in `place` unless they are rows already.
+  const float* of(const float* images, float* place) const {
+    if (size.pixels == 1) return images;
+    transpose_each(size.examples, size.channels, size.pixels, images, place);
+    return place;
+  }
+  // Where the rows of `images` are to be made: in `place` unless images are rows.
+  float* for_result(float* images, float* place) const { return size.pixels == 1 ? images : place; }
+  void finish(const float* place, float* images) const {
+    if (size.pixels > 1) transpose_each(size.examples, size.pixels, size.channels, place, images);
+  }
+  static int64_t scratch(const LayerWork& work) {
+    return size_of(work).pixels == 1 ? 0 : 3 * size_of(work).numbers();
+  }
+};
+
 void layer_norm(const LayerWork& work) {
-  normalise_rows(work.examples, work.inputs, work.input, work.weight.const_data_ptr<float>(),
-                 work.bias.const_data_ptr<float>(), static_cast<float>(work.layer->spec.epsilon), work.kept,
-                 work.kept + work.examples, work.output);
+  const PixelRows pixels(work);
+  float* const result = pixels.for_result(work.output, work.scratch + pixels.size.numbers());
+  normalise_rows(pixels.rows, pixels.size.channels, pixels.of(work.input, work.scratch),
+                 work.weight.const_data_ptr<float>(), work.bias.const_data_ptr<float>(),
+                 static_cast<float>(work.layer->spec.epsilon), pixels.means, pixels.inverse_deviations,
+                 result);
+  pixels.finish(result, work.output);
 }
 
 void layer_norm_to_weights(const LayerWork& work, bool adds) {
+  const PixelRows pixels(work);
   if (!adds) {
-    std::fill_n(work.weight_gradient, work.inputs, 0.0F);
-    std::fill_n(work.bias_gradient, work.inputs, 0.0F);
+    std::fill_n(work.weight_gradient, pixels.size.channels, 0.0F);
+    std::fill_n(work.bias_gradient, pixels.size.channels, 0.0F);
   }
-  normalise_rows_backward_weights(work.examples, work.inputs, work.input, work.output_gradient, work.kept,
-                                  work.kept + work.examples, work.weight_gradient, work.bias_gradient);
+  normalise_rows_backward_weights(pixels.rows, pixels.size.channels, pixels.of(work.input, work.scratch),
+                                  pixels.of(work.output_gradient, work.scratch + pixels.size.numbers()),
+                                  pixels.means, pixels.inverse_deviations, work.weight_gradient,
+                                  work.bias_gradient);
 }
 
 void layer_norm_to_input(const LayerWork& work) {
-  normalise_rows_backward_input(work.examples, work.inputs, work.input, work.output_gradient,
-                                work.weight.const_data_ptr<float>(), work.kept, work.kept + work.examples,
-                                work.input_gradient);
+  const PixelRows pixels(work);
+  const int64_t numbers = pixels.size.numbers();
+  float* const result = pixels.for_result(work.input_gradient, work.scratch + 2 * numbers);
+  normalise_rows_backward_input(pixels.rows, pixels.size.channels, pixels.of(work.input, work.scratch),
+                                pixels.of(work.output_gradient, work.scratch + numbers),
+                                work.weight.const_data_ptr<float>(), pixels.means, pixels.inverse_deviations,
+                                result);
+  pixels.finish(result, work.input_gradient);
 }
 
 const LayerPasses kBatchNorm = {.kind = "batch_norm",
@@ -129,18 +171,20 @@ const LayerPasses kBatchNorm = {.kind = "batch_norm",
                                 .backward_weights = batch_norm_to_weights,
                                 .kept = BatchNormMemory::size};
 
-const LayerPasses kLayerNorm = {.kind = "layer_norm",
-                                .forward = layer_norm,
-                                .backward_input = layer_norm_to_input,
-                                .backward_weights = layer_norm_to_weights,
-                                .kept = [](const LayerWork& work) { return 2 * work.examples; }};
+const LayerPasses kLayerNorm = {
+    .kind = "layer_norm",
+    .forward = layer_norm,
+    .backward_input = layer_norm_to_input,
+    .backward_weights = layer_norm_to_weights,
+    .scratch = PixelRows::scratch,
+    .kept = [](const LayerWork& work) { return 2 * size_of(work).numbers_of_channel(); }};
 
 }  // namespace
 
 LayerMatch match_norm(const std::vector<PlacedLayer>& layers, size_t first) {
   const PlacedLayer& layer = layers[first];
   if (layer.spec.kind == "batch_norm") return {&kBatchNorm};
-  if (layer.spec.kind == "layer_norm" && layer.input_shape.size() == 1) return {&kLayerNorm};
+  if (layer.spec.kind == "layer_norm") return {&kLayerNorm};
   return {};
 }
 

@@ -5,7 +5,7 @@
 
 namespace dtrain {
 
-// As match_layers(). A layer_norm of images has none.
+// As match_layers().
 LayerMatch match_norm(const std::vector<PlacedLayer>& layers, size_t first);
 
 }  // namespace dtrain

@@ -3,12 +3,16 @@
 #include <ATen/ATen.h>
 
 #include <array>
+#include <limits>
 
+#include "models/convolution.h"
 #include "models/pooling.h"
 #include "models/shapes.h"
 
 namespace dtrain {
 namespace {
+
+constexpr double kLowest = -std::numeric_limits<double>::infinity();
 
 // All but the 2x2 maximum are LibTorch's own operations.
 at::Tensor input_of(const LayerWork& work) { return work.view(work.layer->input_shape, work.input); }
@@ -20,14 +24,25 @@ at::Tensor output_gradient_of(const LayerWork& work) {
   return work.view(work.layer->output_shape, work.output_gradient);
 }
 
+// LibTorch pads both sides equally; more on one side is padded beforehand.
 struct Sliding {
+  Window2d window;
   std::array<int64_t, 2> size, stride, padding;
 
-  explicit Sliding(const LayerWork& work) {
-    const Window2d window = pool2d_window(work.layer->spec, work.layer->input_shape);
+  explicit Sliding(const LayerWork& work) : window(pool2d_window(work.layer->spec, work.layer->input_shape)) {
     size = {window.size, window.size};
     stride = {window.stride, window.stride};
-    padding = {window.rows.before, window.columns.before};
+    padding = {0, 0};
+    if (window.is_symmetric()) padding = {window.rows.before, window.columns.before};
+  }
+  // The input, or the gradient of one without the padding.
+  at::Tensor cells(const LayerWork& work, double outside) const {
+    return padded(input_of(work), window, outside);
+  }
+  at::Tensor inner(const LayerWork& work, const at::Tensor& gradient) const {
+    if (window.is_symmetric()) return gradient;
+    const Shape& shape = work.layer->input_shape;
+    return gradient.narrow(2, window.rows.before, shape[1]).narrow(3, window.columns.before, shape[2]);
   }
 };
 
@@ -42,17 +57,17 @@ void max_pool(const LayerWork& work) {
   if (work.examples == 0) return;
   const Sliding window(work);
   at::Tensor output = output_of(work), indices = indices_of(work);
-  at::max_pool2d_with_indices_out(output, indices, input_of(work), window.size, window.stride,
+  at::max_pool2d_with_indices_out(output, indices, window.cells(work, kLowest), window.size, window.stride,
                                   window.padding);
 }
 
 void max_pool_to_input(const LayerWork& work) {
   if (work.examples == 0) return;
   const Sliding window(work);
-  at::Tensor gradient = input_gradient_of(work);
-  at::max_pool2d_with_indices_backward_out(gradient, output_gradient_of(work), input_of(work), window.size,
-                                           window.stride, window.padding, /*dilation=*/1,
-                                           /*ceil_mode=*/false, indices_of(work));
+  const at::Tensor gradient = at::max_pool2d_with_indices_backward(
+      output_gradient_of(work), window.cells(work, kLowest), window.size, window.stride, window.padding,
+      /*dilation=*/1, /*ceil_mode=*/false, indices_of(work));
+  input_gradient_of(work).copy_(window.inner(work, gradient));
 }
 
 Planes planes_of(const LayerWork& work) {
@@ -81,21 +96,30 @@ const LayerPasses kRectifiedMaxPool2x2 = {.kind = "relu",
                                           .backward_input = max_pool2x2_to_input,
                                           .kept = numbers_of_output};
 
+// How many pixels of the image each window has, [1, 1, rows, columns]: the padding does not count.
+at::Tensor pixels_in(const LayerWork& work, const Sliding& window) {
+  const Shape& shape = work.layer->input_shape;
+  const at::Tensor image = padded(at::ones({1, 1, shape[1], shape[2]}), window.window, 0);
+  return at::avg_pool2d(image, window.size, window.stride, window.padding, /*ceil_mode=*/false,
+                        /*count_include_pad=*/true, /*divisor_override=*/1);
+}
+
 void avg_pool(const LayerWork& work) {
   if (work.examples == 0) return;
   const Sliding window(work);
   at::Tensor output = output_of(work);
-  at::avg_pool2d_out(output, input_of(work), window.size, window.stride, window.padding, /*ceil_mode=*/false,
-                     /*count_include_pad=*/false);
+  at::avg_pool2d_out(output, window.cells(work, 0), window.size, window.stride, window.padding,
+                     /*ceil_mode=*/false, /*count_include_pad=*/true, /*divisor_override=*/1);
+  output.div_(pixels_in(work, window));
 }
 
 void avg_pool_to_input(const LayerWork& work) {
   if (work.examples == 0) return;
   const Sliding window(work);
-  at::Tensor gradient = input_gradient_of(work);
-  at::avg_pool2d_backward_out(gradient, output_gradient_of(work), input_of(work), window.size, window.stride,
-                              window.padding, /*ceil_mode=*/false, /*count_include_pad=*/false,
-                              /*divisor_override=*/std::nullopt);
+  const at::Tensor gradient = at::avg_pool2d_backward(
+      output_gradient_of(work) / pixels_in(work, window), window.cells(work, 0), window.size, window.stride,
+      window.padding, /*ceil_mode=*/false, /*count_include_pad=*/true, /*divisor_override=*/1);
+  input_gradient_of(work).copy_(window.inner(work, gradient));
 }
 
 void global_avg_pool(const LayerWork& work) {
@@ -143,13 +167,10 @@ bool is_max_pool2x2(const PlacedLayer& layer) {
 LayerMatch match_pooling(const std::vector<PlacedLayer>& layers, size_t first) {
   const PlacedLayer& layer = layers[first];
   if (is_max_pool2x2(layer)) return {&kMaxPool2x2};
-  if (layer.spec.kind == "relu" && first + 1 < layers.size() && is_max_pool2x2(layers[first + 1]))
+  if (layer.spec.kind == "relu" && are_chained(layers, first, 2) && is_max_pool2x2(layers[first + 1]))
     return {&kRectifiedMaxPool2x2, 2};
   for (const LayerPasses& passes : kPools) {
-    if (passes.kind != layer.spec.kind) continue;
-    const bool slides = passes.kind == "max_pool2d" || passes.kind == "avg_pool2d";
-    if (slides && !pool2d_window(layer.spec, layer.input_shape).is_symmetric()) return {};
-    return {&passes};
+    if (passes.kind == layer.spec.kind) return {&passes};
   }
   return {};
 }

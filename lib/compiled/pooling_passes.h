@@ -5,8 +5,7 @@
 
 namespace dtrain {
 
-// As match_layers(). A 2x2 max_pool2d has passes together with the relu before it. A window with more padding
-// on one side than on the other has none.
+// As match_layers(). A 2x2 max_pool2d has passes together with the relu before it.
 LayerMatch match_pooling(const std::vector<PlacedLayer>& layers, size_t first);
 
 // A max_pool2d of 2 x 2 pixels that do not overlap, without padding.

@@ -4,12 +4,11 @@
 #include <ATen/record_function.h>
 
 #include <algorithm>
-#include <array>
 #include <map>
 #include <string>
 #include <utility>
 
-#include "models/shapes.h"
+#include "kernels/elementwise.h"
 #include "models/variables.h"
 
 namespace dtrain {
@@ -74,25 +73,16 @@ std::vector<at::Tensor> allocate_gradients(const Model& model) {
 }
 
 int64_t numbers_of_example(const std::vector<PlacedLayer>& layers, size_t first, int64_t examples) {
-  int64_t numbers = 0, scratch = 0;  // of the batch
-  bool is_read = true;               // what is the next layer's input, by backward
-  for (size_t i = first, next = i; i < layers.size(); i = next) {
-    const auto [passes, together] = match_layers(layers, i);
-    next = i + together;
-    if (passes->forward == nullptr) continue;
-    LayerWork work;
-    work.layer = &layers[i];
-    work.examples = examples;
-    work.inputs = bounded_product(layers[i].input_shape);
-    work.outputs = bounded_product(layers[next - 1].output_shape);
-    const bool in_place = i > first && passes->in_place;
-    if (!in_place || passes->reads_input || is_read) numbers += examples * work.outputs;
-    if (!in_place) numbers += examples * work.outputs;  // the gradient
-    if (passes->kept != nullptr) numbers += passes->kept(work);
-    if (passes->scratch != nullptr) scratch = std::max(scratch, passes->scratch(work));
-    is_read = passes->reads_output;
+  int64_t numbers = 0, scratch = 0, addend = 0;  // of the batch
+  for (const Node& node : nodes_of(layers, first, /*training=*/true)) {
+    const LayerWork work = sizes_of(node, layers, examples);
+    if (!node.overwrites) numbers += examples * work.outputs;
+    if (!node.shares_gradient) numbers += examples * work.outputs;
+    if (node.readers > 1) addend = std::max(addend, examples * work.outputs);
+    if (node.passes->kept != nullptr) numbers += node.passes->kept(work);
+    if (node.passes->scratch != nullptr) scratch = std::max(scratch, node.passes->scratch(work));
   }
-  return (numbers + scratch + examples - 1) / examples;
+  return (numbers + scratch + addend + examples - 1) / examples;
 }
 
 Program::Program(const Model& model, int64_t examples, const std::vector<at::Tensor>& gradients)
@@ -119,17 +109,11 @@ void Program::add_layers(const Model& model, const std::vector<at::Tensor>* grad
   std::map<std::string, at::Tensor> buffers;
   for (const auto& named : model.named_buffers()) buffers[named.key()] = named.value();
   const std::vector<PlacedLayer>& layers = model.layers();
-  for (size_t i = static_cast<size_t>(model.first_layer()), next = i; i < layers.size(); i = next) {
-    const auto [passes, together] = match_layers(layers, i);
-    next = i + together;
-    if (passes->forward == nullptr || (gradients == nullptr && passes->only_in_training)) continue;
-    const PlacedLayer& layer = layers[i];
-    auto& [_, work, trained] = steps_.emplace_back(Step{passes, {}});
-    work.layer = &layer;
-    work.examples = examples_;
-    work.inputs = bounded_product(layer.input_shape);
-    work.outputs = bounded_product(layers[next - 1].output_shape);
-    if (passes->backward_weights == nullptr) continue;
+  const auto first = static_cast<size_t>(model.first_layer());
+  for (const Node& node : nodes_of(layers, first, gradients != nullptr)) {
+    auto& [_, work, trained, sums] = steps_.emplace_back(Step{node, sizes_of(node, layers, examples_)});
+    const PlacedLayer& layer = layers[node.layer];
+    if (node.passes->backward_weights == nullptr) continue;
     const Parameter& weight = parameters[layer.name + ".weight"];
     const Parameter& bias = parameters[layer.name + ".bias"];  // undefined without one
     work.weight = weight.values;
@@ -144,69 +128,107 @@ void Program::add_layers(const Model& model, const std::vector<at::Tensor>* grad
   }
 }
 
-// The gradient of a value takes the place of the gradient of what a layer that works in place makes of it,
-// and the value itself that of its result if no backward pass reads it.
 void Program::lay_out_training() {
   Layout layout;
   float* scratch = nullptr;
-  int64_t scratch_size = 0;
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    auto& [passes, work, trained] = steps_[i];
-    const bool in_place =
-        i > 0 && passes->in_place && !passes->reads_input && !steps_[i - 1].passes->reads_output;
-    if (!in_place) layout.add(&work.output, examples_ * work.outputs);
-    const bool passes_on = i + 1 < steps_.size() && steps_[i + 1].passes->in_place;
-    if (!passes_on) layout.add(&work.output_gradient, examples_ * work.outputs);
-    if (passes->kept != nullptr) layout.add(&work.kept, passes->kept(work));
-    if (passes->scratch != nullptr) scratch_size = std::max(scratch_size, passes->scratch(work));
+  int64_t scratch_size = 0, addend_size = 0;
+  for (auto& [node, work, trained, sums] : steps_) {
+    const LayerPasses& passes = *node.passes;
+    const int64_t numbers = examples_ * work.outputs;
+    if (!node.overwrites) layout.add(&work.output, numbers);
+    if (!node.shares_gradient) layout.add(&work.output_gradient, numbers);
+    if (node.readers > 1) addend_size = std::max(addend_size, numbers);
+    if (passes.kept != nullptr) layout.add(&work.kept, passes.kept(work));
+    if (passes.scratch != nullptr) scratch_size = std::max(scratch_size, passes.scratch(work));
   }
   layout.add(&scratch, scratch_size);
+  layout.add(&addend_, addend_size);
   memory_ = layout.allocate();
 
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    LayerWork& work = steps_[i].work;
+  for (auto& [node, work, trained, sums] : steps_) {
     work.scratch = scratch;
-    if (i > 0) work.input = steps_[i - 1].work.output;
-    if (work.output == nullptr) work.output = steps_[i - 1].work.output;
+    if (node.overwrites) work.output = steps_[static_cast<size_t>(node.input)].work.output;
   }
-  for (size_t i = steps_.size() - 1; i > 0; --i) {
-    float*& before = steps_[i - 1].work.output_gradient;
-    if (before == nullptr) before = steps_[i].work.output_gradient;
+  for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
+    if (step->node.in_place)
+      steps_[static_cast<size_t>(step->node.input)].work.output_gradient = step->work.output_gradient;
   }
-  bool is_needed = false;  // the gradient of a layer's input: by a trained layer before it
-  for (size_t i = 0; i < steps_.size(); ++i) {
-    if (is_needed) steps_[i].work.input_gradient = steps_[i - 1].work.output_gradient;
-    is_needed = is_needed || steps_[i].work.weight_gradient != nullptr;
-  }
+  find_inputs();
+  find_input_gradients();
   outputs_ = outputs_at(steps_.back().work.output);
   output_gradient_ = outputs_at(steps_.back().work.output_gradient);
 }
 
-// Of each layer no more is needed than what it makes of the one before it: two places, in turn.
-void Program::lay_out_evaluation() {
-  Layout layout;
-  std::array<float*, 2> places = {};
-  float *kept = nullptr, *scratch = nullptr;
-  int64_t place_size = 0, kept_size = 0, scratch_size = 0;
-  for (const auto& [passes, work, trained] : steps_) {
-    place_size = std::max(place_size, examples_ * work.outputs);
-    if (passes->kept != nullptr) kept_size = std::max(kept_size, passes->kept(work));
-    if (passes->scratch != nullptr) scratch_size = std::max(scratch_size, passes->scratch(work));
+void Program::find_inputs() {
+  const auto output_of = [&](int64_t value) -> const float* {
+    return value == kModelInput ? nullptr : steps_[static_cast<size_t>(value)].work.output;
+  };
+  for (auto& [node, work, trained, sums] : steps_) {
+    work.input = output_of(node.input);
+    work.with = output_of(node.with);
   }
-  for (float*& place : places) layout.add(&place, place_size);
+}
+
+// A gradient is needed if there is a trained layer before it.
+void Program::find_input_gradients() {
+  std::vector<bool> needed(steps_.size());  // of each step's output
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    auto& [node, work, trained, sums] = steps_[i];
+    const auto is_needed = [&](int64_t value) {
+      return value != kModelInput && needed[static_cast<size_t>(value)];
+    };
+    if (is_needed(node.input)) work.input_gradient = place_for_gradient(node.input, i);
+    if (is_needed(node.with)) work.with_gradient = place_for_gradient(node.with, i);
+    needed[i] = work.weight_gradient != nullptr || is_needed(node.input) || is_needed(node.with);
+  }
+}
+
+// Where step number `reader` writes what it makes of the gradient of a value. Backward comes to the last
+// reader first; what the others make, or the last one for the second time, is added.
+float* Program::place_for_gradient(int64_t of, size_t reader) {
+  const Step& value = steps_[static_cast<size_t>(of)];
+  Step& step = steps_[reader];
+  float* const gradient = value.work.output_gradient;
+  const bool is_first =
+      value.node.last_reader == static_cast<int64_t>(reader) && step.work.input_gradient != gradient;
+  if (is_first) return gradient;
+  step.sums.push_back(gradient);
+  return addend_;
+}
+
+// Of each value no more is kept than until it has been read for the last time: of a chain, two in turn.
+void Program::lay_out_evaluation() {
+  std::vector<size_t> places;  // of each step's output
+  std::vector<int64_t> busy;   // each place until after this step
+  int64_t place_size = 0, kept_size = 0, scratch_size = 0;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const auto& [node, work, trained, sums] = steps_[i];
+    const auto is_free = [i](int64_t last) { return last < static_cast<int64_t>(i); };
+    const auto free = std::find_if(busy.begin(), busy.end(), is_free);
+    size_t place = static_cast<size_t>(free - busy.begin());
+    if (node.in_place) place = places[static_cast<size_t>(node.input)];
+    if (place == busy.size()) busy.push_back(0);
+    busy[place] = node.last_reader;
+    places.push_back(place);
+    place_size = std::max(place_size, examples_ * work.outputs);
+    if (node.passes->kept != nullptr) kept_size = std::max(kept_size, node.passes->kept(work));
+    if (node.passes->scratch != nullptr) scratch_size = std::max(scratch_size, node.passes->scratch(work));
+  }
+  Layout layout;
+  std::vector<float*> memory(busy.size());
+  float *kept = nullptr, *scratch = nullptr;
+  for (float*& place : memory) layout.add(&place, place_size);
   layout.add(&kept, kept_size);
   layout.add(&scratch, scratch_size);
   memory_ = layout.allocate();
 
-  size_t place = 0;
   for (size_t i = 0; i < steps_.size(); ++i) {
     LayerWork& work = steps_[i].work;
-    if (i > 0) work.input = steps_[i - 1].work.output;
-    if (i > 0 && !steps_[i].passes->in_place) place = 1 - place;
-    work.output = places.at(place);
+    work.output = memory[places[i]];
     work.kept = kept;
     work.scratch = scratch;
   }
+  find_inputs();
   outputs_ = outputs_at(steps_.back().work.output);
 }
 
@@ -217,24 +239,27 @@ at::Tensor Program::outputs_at(const float* data) const {
 }
 
 const at::Tensor& Program::forward(const at::Tensor& inputs) {
-  steps_.front().work.input = inputs.const_data_ptr<float>();
-  for (const auto& [passes, work, trained] : steps_) {
+  for (auto& [node, work, trained, sums] : steps_) {
+    if (node.input == kModelInput) work.input = inputs.const_data_ptr<float>();
+    if (node.with == kModelInput) work.with = inputs.const_data_ptr<float>();
     const Recorded recorded(at::RecordScope::FUNCTION, *work.layer);
-    passes->forward(work);
+    node.passes->forward(work);
   }
   return outputs_;
 }
 
 void Program::backward(bool adds, const GradientReady& ready) {
   for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
-    const auto& [passes, work, trained] = *step;
+    const auto& [node, work, trained, sums] = *step;
+    const bool is_needed = work.input_gradient != nullptr || work.with_gradient != nullptr;
+    if (!is_needed && work.weight_gradient == nullptr) continue;
     const Recorded recorded(at::RecordScope::BACKWARD_FUNCTION, *work.layer);
-    if (work.weight_gradient != nullptr) passes->backward_weights(work, adds);
+    if (work.weight_gradient != nullptr) node.passes->backward_weights(work, adds);
     for (const size_t number : trained) {
       if (ready) ready(number);
     }
-    if (work.input_gradient == nullptr) break;  // of every layer before it, too
-    passes->backward_input(work);
+    if (is_needed) node.passes->backward_input(work);
+    for (float* const sum : sums) accumulate(examples_ * work.inputs, addend_, sum);
   }
 }
 

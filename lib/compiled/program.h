@@ -7,7 +7,7 @@
 #include <functional>
 #include <vector>
 
-#include "compiled/layer_passes.h"
+#include "compiled/graph.h"
 #include "models/model.h"
 
 namespace dtrain {
@@ -47,20 +47,26 @@ class Program {
 
  private:
   struct Step {
-    const LayerPasses* passes;
+    Node node;
     LayerWork work;
     std::vector<size_t> trained = {};  // the numbers of its trained parameters
+    // Gradients of values that several steps read: what backward makes in `addend_` is added to each.
+    std::vector<float*> sums = {};
   };
 
   // `gradients` is null in evaluation.
   void add_layers(const Model& model, const std::vector<at::Tensor>* gradients);
   void lay_out_training();
   void lay_out_evaluation();
+  void find_inputs();
+  void find_input_gradients();
+  float* place_for_gradient(int64_t of, size_t reader);
   at::Tensor outputs_at(const float* data) const;  // [examples, outputs]
 
   std::vector<Step> steps_;  // of the layers that compute something: flatten does not
   int64_t examples_;
-  at::Tensor memory_;  // of all values between layers, their gradients and what layers keep
+  float* addend_ = nullptr;  // [examples, as many as the largest value that several steps read]
+  at::Tensor memory_;        // of all values between layers, their gradients and what layers keep
   at::Tensor outputs_;
   at::Tensor output_gradient_;
 };

@@ -20,7 +20,19 @@ struct RectifyGradient {
   }
 };
 
+struct Accumulate {
+  [[gnu::always_inline]] static void run(int64_t count, const float* from, float* to) {
+    for (int64_t i = 0; i < count; ++i) to[i] += from[i];
+  }
+};
+
 }  // namespace
+
+void accumulate(int64_t count, const float* from, float* to) {
+  run_ranges(count, kNumbersATask, [&](int64_t begin, int64_t end) {
+    run_kernel<Accumulate>(end - begin, from + begin, to + begin);
+  });
+}
 
 void rectify(int64_t count, const float* from, float* to) {
   run_ranges(count, kNumbersATask,

@@ -5,6 +5,9 @@
 
 namespace dtrain {
 
+// to += from.
+void accumulate(int64_t count, const float* from, float* to);
+
 // to = max(from, 0); `to` may be `from`. Not-a-number stays.
 void rectify(int64_t count, const float* from, float* to);
 

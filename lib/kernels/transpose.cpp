@@ -90,4 +90,10 @@ void transpose(int64_t rows, int64_t columns, const float* from, float* to) {
   });
 }
 
+void transpose_each(int64_t count, int64_t rows, int64_t columns, const float* from, float* to) {
+  run_blocks(count, [&](int64_t i) {
+    transpose(rows, columns, from + i * rows * columns, to + i * rows * columns);
+  });
+}
+
 }  // namespace dtrain

@@ -10,7 +10,7 @@ namespace dtrain {
 struct PlannedStep {
   std::string execution;  // compiled | eager | recorded | stablehlo
   std::string reason;     // why it is eager, or which plugin compiles its StableHLO; else empty
-  // "compiled", "eager: layer add (add) has no compiled form", "stablehlo: compiled by libtpu.so"
+  // "compiled", "eager: train.channels_last: true", "stablehlo: compiled by libtpu.so"
   std::string text() const { return reason.empty() ? execution : execution + ": " + reason; }
 };
 

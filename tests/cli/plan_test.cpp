@@ -290,18 +290,18 @@ TEST_CASE("the largest model that a spec can describe is planned, not built") {
   if (!kSanitized) CHECK(outcome.cpu_seconds < 5);
 }
 
-// The layers that were measured, as "name operations".
-std::vector<std::string> measured(const std::string& model, std::string& execution) {
+// The layers that were measured, as "name operations". `step`: compiled or eager.
+std::vector<std::string> measured(const std::string& model, const std::string& step) {
   const TemporaryFolder folder;
   const auto spec =
       folder.write("job.yaml",
                    "data: {dataset: synthetic, shape: [2, 8, 8], classes: 3}\nbatch: {per_replica: 5}\n"
                    "model: {kind: layers, layers: [" +
                        model + ", {kind: flatten}, {kind: dense, units: 3}]}\n");
-  const Outcome outcome = plan({"plan", spec.string(), "--explain", "--json"});
+  const Outcome outcome = plan({"plan", spec.string(), "--explain", "--json", "--set", "train.step=" + step});
   REQUIRE(outcome.exit_code == 0);
   const auto document = nlohmann::json::parse(outcome.output)["measured"];
-  execution = document["execution"];
+  CHECK(document["execution"] == step);
   CHECK(document["examples"] == 5);
   CHECK(document["peak_operations_per_second"].get<double>() > 1e8);
   std::vector<std::string> layers;
@@ -316,21 +316,19 @@ std::vector<std::string> measured(const std::string& model, std::string& executi
 }
 
 TEST_CASE("plan --explain counts the products of each layer, and times it as the step computes it") {
-  std::string execution;
   // A convolution to 4 x 6 x 6 from 2 channels, forward and the gradient of its weight; the dense layer,
   // which also has one of its input.
-  CHECK(measured("{kind: conv2d, filters: 4}, {kind: relu}, {kind: max_pool2d}", execution) ==
+  CHECK(measured("{kind: conv2d, filters: 4}, {kind: relu}, {kind: max_pool2d}", "compiled") ==
         std::vector<std::string>{"conv2d + relu + max_pool2d " + std::to_string(2 * 5 * 2 * 4 * 36 * 18),
                                  "flatten 0", "dense " + std::to_string(3 * 5 * 2 * 36 * 3)});
-  CHECK(execution == "compiled");
-  CHECK(measured(
-            "{kind: conv2d, filters: 4, groups: 2, name: a}, {kind: batch_norm}, {kind: conv2d, filters: 4, "
-            "padding: same}, {kind: add, with: a}",
-            execution) ==
-        std::vector<std::string>{"a " + std::to_string(2 * 5 * 2 * 4 * 36 * 9), "batch_norm 0",
-                                 "conv2d_1 " + std::to_string(3 * 5 * 2 * 4 * 36 * 36), "add 0", "flatten 0",
-                                 "dense " + std::to_string(3 * 5 * 2 * 144 * 3)});
-  CHECK(execution == "eager");
+  for (const std::string step : {"compiled", "eager"}) {
+    CHECK(measured("{kind: conv2d, filters: 4, groups: 2, name: a}, {kind: batch_norm}, {kind: conv2d, "
+                   "filters: 4, padding: same}, {kind: add, with: a}",
+                   step) ==
+          std::vector<std::string>{"a " + std::to_string(2 * 5 * 2 * 4 * 36 * 9), "batch_norm 0",
+                                   "conv2d_1 " + std::to_string(3 * 5 * 2 * 4 * 36 * 36), "add 0",
+                                   "flatten 0", "dense " + std::to_string(3 * 5 * 2 * 144 * 3)});
+  }
 }
 
 }  // namespace

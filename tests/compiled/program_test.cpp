@@ -54,8 +54,44 @@ const std::vector<std::vector<LayerSpec>>& compiled_cases() {
       {pool2d("avg_pool2d", 2), conv2d(3, 1), adaptive(2), layer("relu"), layer("flatten"), dense(5)},
       {conv2d(4, 2), with_stride(pool2d("max_pool2d", 3), 1), layer("tanh"), adaptive(1), layer("flatten"),
        dense(5)},
+      {conv2d(4, 2), layer("layer_norm"), layer("relu"), layer("flatten"), dense(5)},
+      {layer("layer_norm"), with_padding(conv2d(20, 3), "same"), layer("layer_norm"), layer("gelu"),
+       layer("global_avg_pool2d"), dense(5)},
+      {conv2d(3, 2), with_padding(with_stride(pool2d("max_pool2d", 3), 2), "same"), layer("flatten"),
+       dense(5)},
+      {conv2d(3, 2), with_padding(with_stride(pool2d("max_pool2d", 2), 1), "same"),
+       with_padding(with_stride(pool2d("avg_pool2d", 2), 1), "same"), layer("flatten"), dense(5)},
   };
   return cases;
+}
+
+// The same for layers that branch and join.
+const std::vector<std::vector<LayerSpec>>& branching_cases() {
+  static const std::vector<std::vector<LayerSpec>> cases = {
+      {named(layer("flatten"), "f"), dense(30), add("f"), dense(5)},
+      {layer("flatten"), named(dense(9), "a"), layer("relu"), dense(9), add("a"), layer("relu"), dense(5)},
+      {layer("flatten"), named(dense(9), "a"), layer("sigmoid"), add("a"), layer("tanh"), dense(5)},
+      {layer("flatten"), named(dense(9), "a"), add("a"), layer("gelu"), dense(5)},
+      {layer("flatten"), named(dense(9), "a"), dense(5), from(add("a"), "a"), layer("relu"), dense(5),
+       add("dense_1")},
+      {named(layer("flatten"), "f"), named(dense(9), "a"), from(dense(9), "f"), add("a"),
+       named(layer("gelu"), "g"), dense(9), add("g"), dropping(0.3), add("a"), dense(5)},
+      {with_padding(conv2d(3, 3), "same"), named(layer("relu"), "r"), named(pool2d("max_pool2d", 2), "p"),
+       from(pool2d("avg_pool2d", 2), "r"), add("p"), layer("flatten"), dense(5)},
+      {with_padding(without_bias(conv2d(4, 3)), "same"), layer("batch_norm"), named(layer("relu"), "in"),
+       with_padding(conv2d(4, 3), "same"), layer("batch_norm"), layer("relu"),
+       with_padding(conv2d(4, 3), "same"), layer("batch_norm"), add("in"), named(layer("relu"), "out"),
+       with_stride(with_padding(conv2d(6, 3), "same"), 2), named(layer("batch_norm"), "left"),
+       from(with_stride(conv2d(6, 1), 2), "out"), layer("batch_norm"), add("left"), layer("relu"),
+       layer("global_avg_pool2d"), dense(5)},
+  };
+  return cases;
+}
+
+std::vector<std::vector<LayerSpec>> all_cases() {
+  std::vector<std::vector<LayerSpec>> all = compiled_cases();
+  all.insert(all.end(), branching_cases().begin(), branching_cases().end());
+  return all;
 }
 
 struct Passed {
@@ -112,7 +148,7 @@ double scale_of(const std::vector<at::Tensor>& gradients) {
 TEST_CASE("a program computes what autograd does in float64, for each list of layers and batch") {
   const OnlyUse only(GENERATE(from_range(available_instructions())));
   const int64_t examples = GENERATE(0, 1, 13, 64);
-  for (const std::vector<LayerSpec>& layers : compiled_cases()) {
+  for (const std::vector<LayerSpec>& layers : all_cases()) {
     const LayerPlan plan = place_layers(layers, kInputShape, 5);
     REQUIRE(plan.problems.empty());
     INFO(to_string(instructions()) << ": " << examples << " examples, " << layers.size() << " layers from "
@@ -149,7 +185,7 @@ TEST_CASE("a program computes what autograd does in float64, for each list of la
 
 TEST_CASE("a program of an evaluation computes what the model does, without dropout") {
   const OnlyUse only(GENERATE(from_range(available_instructions())));
-  for (const std::vector<LayerSpec>& layers : compiled_cases()) {
+  for (const std::vector<LayerSpec>& layers : all_cases()) {
     const auto model = build_model(place_layers(layers, kInputShape, 5), at::kFloat, 3);
     model->eval();
     Program program(*model, 13);
@@ -200,6 +236,32 @@ TEST_CASE("batch_norm in a program moves its statistics as the model does, and u
   }
 }
 
+TEST_CASE("frozen layers of branches get no gradient, and those before them theirs") {
+  for (const std::vector<LayerSpec>& layers : branching_cases()) {
+    const LayerPlan plan = place_layers(layers, kInputShape, 5);
+    const auto model = build_model(plan, at::kFloat, 3), eager = build_model(plan, at::kFloat, 3);
+    TrainedLayers some;  // every second layer with weights
+    bool trained = GENERATE(false, true);
+    for (const PlacedLayer& layer : model->layers())
+      some.each.push_back(layer.parameters > 0 && (trained = !trained));
+    INFO(layers.size() << " layers from " << layers[0].kind);
+    for (const auto& each : {model, eager}) each->train_layers(some);
+    const std::vector<at::Tensor> gradients = allocate_gradients(*model);
+    Program program(*model, 6, gradients);
+    const at::Tensor inputs = at::randn({6, 1, 5, 6});
+    at::manual_seed(5);
+    (eager->forward(inputs) * slope(6)).sum().backward();
+    const Passed passed = compiled_pass(program, gradients, inputs);
+    std::vector<at::Tensor> expected;
+    for (const at::Tensor& parameter : eager->parameters()) {
+      if (parameter.requires_grad()) expected.push_back(parameter.grad());
+    }
+    REQUIRE(passed.gradients.size() == expected.size());
+    for (size_t i = 0; i < expected.size(); ++i)
+      CHECK(error_of(passed.gradients[i], expected[i], scale_of(expected)) < 2e-5);
+  }
+}
+
 TEST_CASE("a program follows its parameters when they move to other memory") {
   const LayerPlan plan = place_layers({layer("flatten"), dense(5)}, kInputShape, 5);
   const auto model = build_model(plan, at::kFloat, 3);
@@ -223,6 +285,16 @@ TEST_CASE("not-a-number and infinity pass through a program") {
   CHECK_FALSE(outputs[1].isfinite().any().item<bool>());
   CHECK(outputs[0].isfinite().all().item<bool>());
   CHECK_FALSE(gradients[0].isfinite().all().item<bool>());
+}
+
+TEST_CASE("every kind of layer has a compiled form") {
+  for (const std::string& kind : layer_kinds_built()) {
+    INFO(kind);
+    PlacedLayer placed;
+    placed.spec = layer(kind);
+    placed.input_shape = placed.output_shape = {3, 8, 8};
+    CHECK(match_layers({placed}, 0).passes != nullptr);
+  }
 }
 
 TEST_CASE("what cannot be compiled is named") {
@@ -259,12 +331,8 @@ TEST_CASE("what cannot be compiled is named") {
   CHECK(reason(plain, "float32", train) == "");
   CHECK(reason({layer("batch_norm"), layer("flatten"), dense(5)}, "float32", train) ==
         "train.sync_batch_norm: true");
-  CHECK(reason({named(layer("layer_norm"), "first"), layer("flatten"), dense(5)}) ==
-        "layer first (layer_norm) has no compiled form for images");
-  CHECK(reason({with_padding(with_stride(pool2d("max_pool2d", 3), 2), "same"), layer("flatten"), dense(5)}) ==
-        "layer max_pool2d (max_pool2d) has no compiled form where its padding differs from side to side");
   CHECK(reason({layer("flatten"), named(dense(5), "a"), dense(5), named(from(dense(5), "a"), "b")}) ==
-        "layer b has another input than the layer before it");
+        "nothing uses what layer dense_1 makes");
 }
 
 }  // namespace

@@ -108,6 +108,29 @@ TEST_CASE("200 compiled steps of models with norms are 200 eager ones, with repl
   CHECK(compiled.losses.back() < compiled.losses.front());
 }
 
+TEST_CASE("200 compiled steps of a residual model are 200 eager ones, with replicas too") {
+  const AsInReplica as_in_replica;
+  JobSpec spec = with_batch(compiled_spec(), 16);
+  spec.model.kind = "layers";
+  spec.model.layers = {named(with_padding(conv2d(6, 3), "same"), "in"),
+                       layer("batch_norm"),
+                       layer("tanh"),
+                       with_padding(conv2d(6, 3), "same"),
+                       layer("batch_norm"),
+                       add("in"),
+                       named(layer("gelu"), "out"),
+                       with_padding(conv2d(6, 3), "same"),
+                       add("out"),
+                       layer("global_avg_pool2d"),
+                       dense(5)};
+  spec.train.optimizer.learning_rate = 0.02;
+  const Dataset dataset = load_dataset(spec.data, 1);
+  const int replicas = GENERATE(1, 2);
+  const auto compiled = train_with_threads(spec, dataset, replicas, 200);
+  require_same_training(compiled, eager(spec, dataset, replicas, 200), 1e-4);
+  CHECK(compiled.losses.back() < compiled.losses.front());
+}
+
 TEST_CASE("the number of threads changes no bit of a compiled training") {
   JobSpec spec = with_batch(compiled_spec(), 128);
   spec.model.kind = "layers";  // wide enough for each kind of work to be shared out

@@ -1,0 +1,64 @@
+#include "compiled/graph.h"
+
+#include "models/shapes.h"
+
+namespace dtrain {
+namespace {
+
+void find_readers(std::vector<Node>& nodes, int64_t output) {
+  const auto read = [&](int64_t value, int64_t reader) {
+    if (value == kModelInput) return;
+    Node& node = nodes[static_cast<size_t>(value)];
+    ++node.readers;
+    node.last_reader = reader;
+  };
+  for (int64_t i = 0; i < std::ssize(nodes); ++i) {
+    const Node& node = nodes[static_cast<size_t>(i)];
+    read(node.input, i);
+    if (node.passes->kind == "add") read(node.with, i);
+  }
+  read(output, std::ssize(nodes));
+}
+
+void find_places(std::vector<Node>& nodes) {
+  for (Node& node : nodes) {
+    if (!node.passes->in_place || node.input == kModelInput) continue;
+    Node& before = nodes[static_cast<size_t>(node.input)];
+    if (before.readers > 1) continue;
+    node.in_place = true;
+    node.overwrites = !node.passes->reads_input && !before.passes->reads_output;
+    before.shares_gradient = true;
+  }
+}
+
+}  // namespace
+
+std::vector<Node> nodes_of(const std::vector<PlacedLayer>& layers, size_t first, bool training) {
+  std::vector<Node> nodes;
+  std::vector<int64_t> makers(layers.size() + 1, kModelInput);  // of the output of layer i - 1
+  const auto maker_of = [&](int64_t layer) { return makers[static_cast<size_t>(layer + 1)]; };
+  for (size_t i = first, next = i; i < layers.size(); i = next) {
+    const auto [passes, together] = match_layers(layers, i);
+    next = i + together;
+    const int64_t input = maker_of(layers[i].input);
+    const bool computes = passes->forward != nullptr && (training || !passes->only_in_training);
+    if (computes)
+      nodes.push_back(
+          {.passes = passes, .layer = i, .end = next, .input = input, .with = maker_of(layers[i].with)});
+    makers[next] = computes ? std::ssize(nodes) - 1 : input;
+  }
+  find_readers(nodes, makers.back());
+  find_places(nodes);
+  return nodes;
+}
+
+LayerWork sizes_of(const Node& node, const std::vector<PlacedLayer>& layers, int64_t examples) {
+  LayerWork work;
+  work.layer = &layers[node.layer];
+  work.examples = examples;
+  work.inputs = bounded_product(layers[node.layer].input_shape);
+  work.outputs = bounded_product(layers[node.end - 1].output_shape);
+  return work;
+}
+
+}  // namespace dtrain

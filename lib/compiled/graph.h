@@ -1,0 +1,38 @@
+// A model's layers as the nodes of a program: which are computed together, and who reads what they make.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "compiled/layer_passes.h"
+#include "models/layers.h"
+
+namespace dtrain {
+
+// One or several layers that are computed at once. `input`, `with` and `last_reader` are numbers of nodes,
+// the first two kModelInput for the input of the program.
+struct Node {
+  const LayerPasses* passes = nullptr;
+  size_t layer = 0;  // the first one
+  size_t end = 0;    // after the last one
+  int64_t input = kModelInput;
+  int64_t with = kModelInput;  // of add: the other value
+  int64_t readers = 0;         // how often its output is read; the output of the model once more
+  int64_t last_reader = 0;     // the number of all nodes for the output of the model
+
+  // It works in place, and nothing else reads its input: the gradients of both have one place.
+  bool in_place = false;
+  // In training its output takes the place of its input, too: no backward pass reads that.
+  bool overwrites = false;
+  // Its gradient has the place of its only reader's, which works in place.
+  bool shares_gradient = false;
+};
+
+// Of the layers from `first` on, in their order; each has a compiled form. In evaluation those that only
+// training has are left out, as are everywhere those whose output is their input.
+std::vector<Node> nodes_of(const std::vector<PlacedLayer>& layers, size_t first, bool training);
+
+// The memory of a layer or several, all of it unset.
+LayerWork sizes_of(const Node& node, const std::vector<PlacedLayer>& layers, int64_t examples);
+
+}  // namespace dtrain
