@@ -16,7 +16,7 @@ FILTERS, KERNEL, POOL, DENSE = 32, 3, 2, 64  # of the CNN
 
 def options(loops=(), compress=()):
     parser = argparse.ArgumentParser()
-    parser.add_argument("--model", choices=[*HIDDEN, "cnn", "resnet"], required=True)
+    parser.add_argument("--model", choices=[*HIDDEN, "cnn", "resnet", "resnet_bf16"], required=True)
     parser.add_argument("--data", type=pathlib.Path, required=True, help="folder with the IDX files")
     parser.add_argument("--batch", type=int, required=True, help="examples per replica")
     parser.add_argument("--replicas", type=int, required=True)

@@ -18,10 +18,10 @@ import threading
 import time
 
 HERE = pathlib.Path(__file__).resolve().parent
-BATCH = {"mlp": 64, "cnn": 64, "resnet": 32}  # examples per replica
+BATCH = {"mlp": 64, "cnn": 64, "resnet": 32, "resnet_bf16": 32}  # examples per replica
 WINDOWS = 10  # timed, of each run
 WARM_UP = 2  # windows
-STEPS_OF_WINDOW = {"mlp": 200, "cnn": 50, "resnet": 2}
+STEPS_OF_WINDOW = {"mlp": 200, "cnn": 50, "resnet": 2, "resnet_bf16": 2}
 TIMEOUT = 600  # seconds, of one run
 PEAK = "VmHWM"
 PEERS = {"torch": "torch", "tensorflow": "tensorflow-cpu", "jax": "jax"}  # environments, and the packages to name
@@ -237,7 +237,9 @@ def main():
 
     everyone = contenders(options)
     models = [options.only] if options.only else list(STEPS_OF_WINDOW)
-    entrants = {model: [one for one in everyone if model != "resnet" or one.trains_resnet] for model in models}
+    entrants = {
+        model: [one for one in everyone if not model.startswith("resnet") or one.trains_resnet] for model in models
+    }
     runs = {model: {one.name: [] for one in entrants[model]} for model in models}
     for number in range(options.rounds):
         for model in models:

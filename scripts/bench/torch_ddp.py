@@ -36,7 +36,7 @@ def main():
     torch.manual_seed(42)
     images, labels = (torch.from_numpy(array) for array in peer.load_data(options.data))
     images = images.unsqueeze(1)
-    if options.model == "resnet":
+    if options.model.startswith("resnet"):
         images = images.contiguous(memory_format=torch.channels_last)
     model = torch_models.make_model(options.model)
     parallel = nn.parallel.DistributedDataParallel(model, gradient_as_bucket_view=True)
@@ -49,7 +49,9 @@ def main():
     for step in range(1, options.steps + 1):
         inputs, targets = next(batches)
         optimizer.zero_grad(set_to_none=True)
-        loss = loss_of(parallel(inputs), targets)
+        with torch.autocast("cpu", torch.bfloat16, enabled=options.model.endswith("_bf16")):
+            outputs = parallel(inputs)
+        loss = loss_of(outputs.float(), targets)
         loss.backward()
         optimizer.step()
         total += loss.detach()

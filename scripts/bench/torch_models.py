@@ -9,7 +9,7 @@ import peer
 def make_model(kind):
     if kind == "resnet18":
         return ResNet18(LARGE_STEM)
-    if kind == "resnet":
+    if kind in ("resnet", "resnet_bf16"):
         return ResNet18(SMALL_STEM).to(memory_format=torch.channels_last)
     if kind in peer.HIDDEN:
         layers = [nn.Flatten()]
