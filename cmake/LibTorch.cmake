@@ -56,7 +56,7 @@ set(CMAKE_BUILD_RPATH_USE_ORIGIN ON)
 # The OpenMP runtime that LibTorch brings: our own loops run on its threads. A LibTorch without one uses the system's.
 list(GET libraries 0 library)
 get_filename_component(folder "${library}" DIRECTORY)
-file(GLOB openmp "${folder}/libgomp*.so*" "${folder}/libiomp5.so" "${folder}/libomp.so")
+file(GLOB openmp "${folder}/libgomp.so*" "${folder}/libgomp-[0-9a-f]*.so*" "${folder}/libiomp5.so" "${folder}/libomp.so")
 list(APPEND openmp gomp)
 list(GET openmp 0 openmp)
 

@@ -61,10 +61,10 @@ const LayerPasses kConvBlock = {
     .kept = [](const LayerWork& work) { return conv_block_winners(conv_block(work)); }};
 
 bool is_conv_block(const std::vector<PlacedLayer>& layers, size_t first) {
-  if (!are_chained(layers, first, 3)) return false;
   const LayerSpec& conv = layers[first].spec;
   return conv.kind == "conv2d" && conv.groups == 1 && !can_be_winograd(layers[first]) &&
-         layers[first + 1].spec.kind == "relu" && is_max_pool2x2(layers[first + 2]);
+         are_chained(layers, first, 3) && layers[first + 1].spec.kind == "relu" &&
+         is_max_pool2x2(layers[first + 2]);
 }
 
 // A convolution by itself: by Winograd's filtering or by LibTorch, as in an eager step.

@@ -20,7 +20,7 @@ void find_readers(std::vector<Node>& nodes, int64_t output) {
   read(output, std::ssize(nodes));
 }
 
-void find_places(std::vector<Node>& nodes) {
+void find_shared_places(std::vector<Node>& nodes) {
   for (Node& node : nodes) {
     if (!node.passes->in_place || node.input == kModelInput) continue;
     Node& before = nodes[static_cast<size_t>(node.input)];
@@ -48,7 +48,7 @@ std::vector<Node> nodes_of(const std::vector<PlacedLayer>& layers, size_t first,
     makers[next] = computes ? std::ssize(nodes) - 1 : input;
   }
   find_readers(nodes, makers.back());
-  find_places(nodes);
+  find_shared_places(nodes);
   return nodes;
 }
 

@@ -4,6 +4,7 @@
 
 #include <array>
 #include <limits>
+#include <optional>
 
 #include "models/convolution.h"
 #include "models/pooling.h"
@@ -35,14 +36,20 @@ struct Sliding {
     padding = {0, 0};
     if (window.is_symmetric()) padding = {window.rows.before, window.columns.before};
   }
-  // The input, or the gradient of one without the padding.
+  // The input, with its padding where there is more on one side.
   at::Tensor cells(const LayerWork& work, double outside) const {
     return padded(input_of(work), window, outside);
   }
-  at::Tensor inner(const LayerWork& work, const at::Tensor& gradient) const {
-    if (window.is_symmetric()) return gradient;
+  // Where the gradient of the cells is to be made. finish() leaves it where that of the input is, which is
+  // the same without such padding.
+  at::Tensor gradient_of_cells(const LayerWork& work, const at::Tensor& cells) const {
+    return window.is_symmetric() ? input_gradient_of(work) : at::empty_like(cells);
+  }
+  void finish(const LayerWork& work, const at::Tensor& gradient) const {
+    if (window.is_symmetric()) return;
     const Shape& shape = work.layer->input_shape;
-    return gradient.narrow(2, window.rows.before, shape[1]).narrow(3, window.columns.before, shape[2]);
+    input_gradient_of(work).copy_(
+        gradient.narrow(2, window.rows.before, shape[1]).narrow(3, window.columns.before, shape[2]));
   }
 };
 
@@ -64,10 +71,12 @@ void max_pool(const LayerWork& work) {
 void max_pool_to_input(const LayerWork& work) {
   if (work.examples == 0) return;
   const Sliding window(work);
-  const at::Tensor gradient = at::max_pool2d_with_indices_backward(
-      output_gradient_of(work), window.cells(work, kLowest), window.size, window.stride, window.padding,
-      /*dilation=*/1, /*ceil_mode=*/false, indices_of(work));
-  input_gradient_of(work).copy_(window.inner(work, gradient));
+  const at::Tensor cells = window.cells(work, kLowest);
+  at::Tensor gradient = window.gradient_of_cells(work, cells);
+  at::max_pool2d_with_indices_backward_out(gradient, output_gradient_of(work), cells, window.size,
+                                           window.stride, window.padding, /*dilation=*/1,
+                                           /*ceil_mode=*/false, indices_of(work));
+  window.finish(work, gradient);
 }
 
 Planes planes_of(const LayerWork& work) {
@@ -104,22 +113,30 @@ at::Tensor pixels_in(const LayerWork& work, const Sliding& window) {
                         /*count_include_pad=*/true, /*divisor_override=*/1);
 }
 
+// The sums of windows with more padding on one side; else LibTorch divides.
+std::optional<int64_t> divisor_of(const Sliding& window) {
+  if (window.window.is_symmetric()) return std::nullopt;
+  return 1;
+}
+
 void avg_pool(const LayerWork& work) {
   if (work.examples == 0) return;
   const Sliding window(work);
   at::Tensor output = output_of(work);
   at::avg_pool2d_out(output, window.cells(work, 0), window.size, window.stride, window.padding,
-                     /*ceil_mode=*/false, /*count_include_pad=*/true, /*divisor_override=*/1);
-  output.div_(pixels_in(work, window));
+                     /*ceil_mode=*/false, /*count_include_pad=*/false, divisor_of(window));
+  if (divisor_of(window)) output.div_(pixels_in(work, window));
 }
 
 void avg_pool_to_input(const LayerWork& work) {
   if (work.examples == 0) return;
   const Sliding window(work);
-  const at::Tensor gradient = at::avg_pool2d_backward(
-      output_gradient_of(work) / pixels_in(work, window), window.cells(work, 0), window.size, window.stride,
-      window.padding, /*ceil_mode=*/false, /*count_include_pad=*/true, /*divisor_override=*/1);
-  input_gradient_of(work).copy_(window.inner(work, gradient));
+  const at::Tensor cells = window.cells(work, 0);
+  at::Tensor slopes = output_gradient_of(work), gradient = window.gradient_of_cells(work, cells);
+  if (divisor_of(window)) slopes = slopes / pixels_in(work, window);
+  at::avg_pool2d_backward_out(gradient, slopes, cells, window.size, window.stride, window.padding,
+                              /*ceil_mode=*/false, /*count_include_pad=*/false, divisor_of(window));
+  window.finish(work, gradient);
 }
 
 void global_avg_pool(const LayerWork& work) {

@@ -16,9 +16,8 @@ namespace dtrain {
 // memory.
 std::vector<at::Tensor> allocate_gradients(const Model& model);
 
-// How many numbers a program for training lays out for each example of a batch of `examples`, which is at
-// least
-// 1. The layers from `first` on can be compiled.
+// How many numbers a program for training lays out for each example of a batch of `examples` (at least 1).
+// The layers from `first` on can be compiled.
 int64_t numbers_of_example(const std::vector<PlacedLayer>& layers, size_t first, int64_t examples);
 
 // Called with a trained parameter's number, in the order of allocate_gradients().

@@ -19,7 +19,7 @@ namespace {
 // LibTorch's loops in this thread use no other threads: images are read in parallel, not parts of one.
 // at::set_num_threads() would be for threads that start later, too.
 void compute_alone() {
-  at::internal::lazy_init_num_threads();
+  at::get_num_threads();  // the first call in a thread sets its number
   omp_set_num_threads(1);
 }
 

@@ -1,8 +1,5 @@
 #include "inference/evaluate_replicas.h"
 
-#include <ATen/Context.h>
-#include <ATen/Parallel.h>
-
 #include <algorithm>
 #include <chrono>
 
@@ -10,6 +7,7 @@
 #include "host/cores.h"
 #include "job/supervise_subcommand.h"
 #include "job/supervised.h"
+#include "kernels/parallel_blocks.h"
 #include "metrics/event.h"
 #include "store/store.h"
 #include "train/assembly.h"
@@ -18,11 +16,6 @@ namespace dtrain {
 namespace {
 
 constexpr size_t kCountsPerReport = 10000;  // far below the limit of a report line
-
-void compute_with(int threads) {
-  at::set_num_threads(threads);
-  at::globalContext().setFlushDenormal(true);  // as in training
-}
 
 // Only rank 0's variables matter: the other ranks start from arbitrary ones.
 std::shared_ptr<Model> model_of_rank(const JobPlan& job, const std::filesystem::path& checkpoint, int rank) {

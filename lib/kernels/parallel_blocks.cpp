@@ -1,7 +1,9 @@
 #include "kernels/parallel_blocks.h"
 
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 #include <c10/util/ParallelGuard.h>
+#include <sched.h>
 
 #include <algorithm>
 #include <atomic>
@@ -21,21 +23,19 @@ namespace {
 
 struct Ranges {
   int64_t count;
-  int64_t most;  // ranges
-  const std::function<void(int64_t, int64_t)>& work;
+  int64_t most_ranges;
+  c10::function_ref<void(int64_t, int64_t)> work;
   std::atomic_flag failed = ATOMIC_FLAG_INIT;
   std::exception_ptr failure = nullptr;
 
   // One thread's part.
   void run(int64_t thread, int64_t threads) {
-    const int64_t ranges = std::min(threads, most);
-    const int64_t length = (count + ranges - 1) / ranges;
-    const int64_t begin = thread * length;
-    if (begin >= count) return;
+    const int64_t ranges = std::min(threads, most_ranges);
+    if (thread >= ranges) return;
     const at::internal::ThreadIdGuard number(static_cast<int>(thread));
     const c10::ParallelGuard in_parallel(true);
     try {
-      work(begin, std::min(begin + length, count));
+      work(thread * count / ranges, (thread + 1) * count / ranges);
     } catch (...) {
       if (!failed.test_and_set()) failure = std::current_exception();
     }
@@ -44,24 +44,35 @@ struct Ranges {
 
 }  // namespace
 
-void run_ranges(int64_t count, int64_t grain, const std::function<void(int64_t, int64_t)>& work) {
+void compute_with(int threads) {
+  at::set_num_threads(threads);
+  cpu_set_t cores;
+  const bool known = ::sched_getaffinity(0, sizeof cores, &cores) == 0;
+  // Threads that are there already have settings of their own.
+  run_blocks(threads, [&](int64_t) {
+    at::globalContext().setFlushDenormal(true);
+    if (known) ::sched_setaffinity(0, sizeof cores, &cores);  // if this fails, only speed suffers
+  });
+}
+
+void run_ranges(int64_t count, int64_t grain, c10::function_ref<void(int64_t, int64_t)> work) {
   if (count <= 0) return;
-  at::internal::lazy_init_num_threads();
-  Ranges ranges{count, (count + grain - 1) / grain, work};
-  if (ranges.most == 1 || at::get_num_threads() == 1 || at::in_parallel_region()) {
-    ranges.run(0, 1);
-  } else {
-    // Always all threads, though some may have nothing to do: a pool whose size changes ends threads and
-    // starts others.
-    GOMP_parallel(
-        [](void* data) { static_cast<Ranges*>(data)->run(omp_get_thread_num(), omp_get_num_threads()); },
-        &ranges,
-        /*threads=*/0, /*flags=*/0);
+  if (count <= grain || at::get_num_threads() == 1 || at::in_parallel_region()) {
+    const at::internal::ThreadIdGuard number(0);
+    const c10::ParallelGuard in_parallel(true);
+    work(0, count);
+    return;
   }
+  Ranges ranges{count, (count + grain - 1) / grain, work};
+  // Always all threads, though some may have nothing to do: a pool whose size changes ends threads and starts
+  // others.
+  GOMP_parallel(
+      [](void* data) { static_cast<Ranges*>(data)->run(omp_get_thread_num(), omp_get_num_threads()); },
+      &ranges, /*threads=*/0, /*flags=*/0);
   if (ranges.failure) std::rethrow_exception(ranges.failure);
 }
 
-void run_blocks(int64_t blocks, const std::function<void(int64_t block)>& work) {
+void run_blocks(int64_t blocks, c10::function_ref<void(int64_t block)> work) {
   run_ranges(blocks, /*grain=*/1, [&](int64_t first, int64_t last) {
     for (int64_t block = first; block < last; ++block) work(block);
   });

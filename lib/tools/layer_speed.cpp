@@ -1,7 +1,6 @@
 #include "tools/layer_speed.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Parallel.h>
 #include <ATen/record_function.h>
 #include <torch/csrc/autograd/autograd.h>
 
@@ -15,6 +14,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/text.h"
+#include "kernels/parallel_blocks.h"
 #include "kernels/products.h"
 #include "models/layer_kinds.h"
 #include "models/model.h"
@@ -187,7 +187,7 @@ ModelSpeed measure_layers(const JobPlan& job) {
     throw Error(ExitCode::kUsage,
                 "--explain measures layers on the processor, in the model's own precision: add "
                 "--set strategy.devices=cpu --set train.precision=float32");
-  at::set_num_threads(static_cast<int>(run.threads_per_replica));
+  compute_with(static_cast<int>(run.threads_per_replica));
   ModelSpeed speed{.execution = compiled ? "compiled" : "eager",
                    .examples = run.batch.per_replica,
                    .threads = run.threads_per_replica,

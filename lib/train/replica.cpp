@@ -1,8 +1,6 @@
 #include "train/replica.h"
 
 #include <ATen/ATen.h>
-#include <ATen/Context.h>
-#include <ATen/Parallel.h>
 #include <malloc.h>
 
 #include <algorithm>
@@ -19,6 +17,7 @@
 #include "host/cores.h"
 #include "host/host_memory.h"
 #include "identity/role.h"
+#include "kernels/parallel_blocks.h"
 #include "plan/class_weights.h"
 #include "plan/devices.h"
 #include "plan/memory_estimate.h"
@@ -192,12 +191,9 @@ void train_or_serve(const ReplicaContext& context, const Dataset& dataset) {
   // First: LibTorch's generators settle whether there is CUDA.
   const std::shared_ptr<Accelerator> accelerator =
       open_device(job.device_of(identity.local_rank), job.spec.cuda);
-  at::set_num_threads(static_cast<int>(run.threads_per_replica));
-  at::globalContext().setFlushDenormal(true);
-  if (run.processes() > 1) {
-    keep_to_own_cores(identity.local_rank, identity.local_world_size,
-                      static_cast<int>(run.threads_per_replica));
-  }
+  const auto threads = static_cast<int>(run.threads_per_replica);
+  if (run.processes() > 1) keep_to_own_cores(identity.local_rank, identity.local_world_size, threads);
+  compute_with(threads);
   // For dropout and the like: each replica draws its own.
   at::manual_seed(derive_seed(static_cast<uint64_t>(job.spec.seed), SeedPurpose::kReplica,
                               static_cast<uint64_t>(identity.rank)));

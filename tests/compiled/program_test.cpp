@@ -76,6 +76,10 @@ const std::vector<std::vector<LayerSpec>>& branching_cases() {
        add("dense_1")},
       {named(layer("flatten"), "f"), named(dense(9), "a"), from(dense(9), "f"), add("a"),
        named(layer("gelu"), "g"), dense(9), add("g"), dropping(0.3), add("a"), dense(5)},
+      {layer("flatten"), named(dense(9), "a"), named(dense(9), "b"), named(add("a"), "s"), add("b"), add("a"),
+       from(dense(9), "s"), add("add_2"), dense(5)},
+      {named(with_padding(conv2d(3, 3), "same"), "c"), layer("relu"), named(pool2d("max_pool2d", 2), "p"),
+       from(pool2d("avg_pool2d", 2), "c"), add("p"), layer("flatten"), dense(5)},
       {with_padding(conv2d(3, 3), "same"), named(layer("relu"), "r"), named(pool2d("max_pool2d", 2), "p"),
        from(pool2d("avg_pool2d", 2), "r"), add("p"), layer("flatten"), dense(5)},
       {with_padding(without_bias(conv2d(4, 3)), "same"), layer("batch_norm"), named(layer("relu"), "in"),
@@ -260,6 +264,29 @@ TEST_CASE("frozen layers of branches get no gradient, and those before them thei
     for (size_t i = 0; i < expected.size(); ++i)
       CHECK(error_of(passed.gradients[i], expected[i], scale_of(expected)) < 2e-5);
   }
+}
+
+TEST_CASE("a program begins at the first layer that is trained, whose input several layers may read") {
+  const LayerPlan plan =
+      place_layers({layer("flatten"), named(dense(9), "a"), named(layer("relu"), "r"), dense(9), add("r"),
+                    from(named(dense(9), "b"), "r"), add("add"), dense(5)},
+                   kInputShape, 5);
+  const auto model = build_model(plan, at::kFloat, 3), eager = build_model(plan, at::kFloat, 3);
+  const TrainedLayers last = {.each = {false, false, false, true, true, true, true, true}, .first = 3};
+  for (const auto& each : {model, eager}) each->train_layers(last);
+  const std::vector<at::Tensor> gradients = allocate_gradients(*model);
+  Program program(*model, 6, gradients), evaluation(*model, 6);
+  const at::Tensor inputs = at::randn({6, 9}), kept = inputs.clone();
+  (eager->forward(inputs) * slope(6)).sum().backward();
+  const Passed passed = compiled_pass(program, gradients, inputs);
+  CHECK(error_of(passed.outputs, eager->forward(inputs).detach()) < 1e-5);
+  CHECK(error_of(evaluation.forward(inputs), passed.outputs) < 1e-6);
+  CHECK(at::equal(inputs, kept));
+  size_t number = 0;
+  for (const at::Tensor& parameter : eager->parameters()) {
+    if (parameter.requires_grad()) CHECK(error_of(passed.gradients[number++], parameter.grad()) < 2e-5);
+  }
+  CHECK(number == 6);
 }
 
 TEST_CASE("a program follows its parameters when they move to other memory") {

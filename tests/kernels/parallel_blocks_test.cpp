@@ -1,6 +1,7 @@
 // How work is shared out among threads.
 #include "kernels/parallel_blocks.h"
 
+#include <ATen/Context.h>
 #include <ATen/Parallel.h>
 
 #include <algorithm>
@@ -81,6 +82,30 @@ TEST_CASE("work within a range stays with its thread") {
   });
   CHECK(inner == 20);
   CHECK(elsewhere == 0);
+}
+
+TEST_CASE("work within the only range may use all threads") {
+  const WithThreads with_threads(2);
+  std::set<std::thread::id> threads;
+  run_blocks(1, [&](int64_t) { threads = Called(60, 1).threads; });
+  CHECK(threads.size() == 2);
+}
+
+TEST_CASE("threads that are there already compute without denormal numbers, as those that come") {
+  const WithThreads with_threads(3);
+  REQUIRE(Called(60, 1).threads.size() == 3);
+  const auto denormals = [] {
+    std::atomic<int> count = 0;
+    run_blocks(3, [&](int64_t) {
+      const volatile float small = 1e-40F;
+      if (small * 0.5F != 0) ++count;
+    });
+    return count.load();
+  };
+  REQUIRE(denormals() == 3);
+  compute_with(3);
+  CHECK(denormals() == 0);
+  run_blocks(3, [](int64_t) { at::globalContext().setFlushDenormal(false); });
 }
 
 TEST_CASE("what a thread throws reaches the caller when all have ended") {

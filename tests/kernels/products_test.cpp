@@ -67,16 +67,27 @@ TEST_CASE("not-a-number and infinity reach every number of a product that they b
   CHECK(product.isfinite().sum().item<int64_t>() == 18 * 40);
 }
 
-TEST_CASE("a transpose moves every bit to its place, at odd and empty sizes") {
+TEST_CASE("a transpose moves every bit to its place, at odd and empty sizes, with several threads") {
   const OnlyUse only(GENERATE(from_range(available_instructions())));
-  for (const auto& [rows, columns] : std::vector<std::pair<int64_t, int64_t>>{
-           {16, 16}, {64, 784}, {1, 50}, {50, 1}, {17, 33}, {15, 47}, {0, 3}, {3, 0}}) {
+  const int before = at::get_num_threads();
+  at::set_num_threads(3);
+  for (const auto& [rows, columns] : std::vector<std::pair<int64_t, int64_t>>{{16, 16},
+                                                                              {64, 784},
+                                                                              {1, 50},
+                                                                              {50, 1},
+                                                                              {17, 33},
+                                                                              {15, 47},
+                                                                              {0, 3},
+                                                                              {3, 0},
+                                                                              {790, 300},
+                                                                              {300, 790}}) {
     INFO(to_string(instructions()) << ": " << rows << " x " << columns);
     const at::Tensor from = random_matrix(rows, columns, 1);
     at::Tensor to = at::empty({columns, rows});
     transpose(rows, columns, data_of(from), data_of(to));
     CHECK(at::equal(to, from.t()));
   }
+  at::set_num_threads(before);
 }
 
 TEST_CASE("a dense layer and its gradients agree with float64, for small and large batches") {
