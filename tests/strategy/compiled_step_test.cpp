@@ -88,42 +88,25 @@ TEST_CASE("200 compiled steps of a convolutional model are 200 eager ones") {
   CHECK(relative_difference(many.variables, compiled.variables) < 1e-4);
 }
 
-TEST_CASE("200 compiled steps of models with norms are 200 eager ones, with replicas too") {
+TEST_CASE("200 compiled steps of models with norms and branches are 200 eager ones, with replicas too") {
   const AsInReplica as_in_replica;
   JobSpec spec = with_batch(compiled_spec(), 16);
   spec.model.kind = "layers";
-  const bool of_images = GENERATE(false, true);
-  INFO((of_images ? "images" : "numbers in a row"));
-  if (of_images) {  // without relu and maxima: rounding decides them where numbers are nearly equal
+  const std::string model = GENERATE("images", "numbers in a row", "residual");
+  INFO(model);
+  if (model == "images") {  // without relu and maxima: rounding decides them where numbers are nearly equal
     spec.model.layers = {without_bias(conv2d(6)), layer("batch_norm"), layer("tanh"), conv2d(5, 2),
                          pool2d("avg_pool2d", 2), layer("flatten"),    dense(5)};
+  } else if (model == "residual") {
+    const LayerSpec conv = with_padding(conv2d(6, 3), "same");
+    spec.model.layers = {
+        named(conv, "in"), layer("batch_norm"),         layer("tanh"), conv,       layer("batch_norm"),
+        add("in"),         named(layer("gelu"), "out"), conv,          add("out"), layer("global_avg_pool2d"),
+        dense(5)};
   } else {
     spec.model.layers = {layer("flatten"), without_bias(dense(24)), layer("batch_norm"), layer("relu6"),
                          dense(16),        layer("layer_norm"),     layer("gelu"),       dense(5)};
   }
-  spec.train.optimizer.learning_rate = 0.02;
-  const Dataset dataset = load_dataset(spec.data, 1);
-  const int replicas = GENERATE(1, 2);
-  const auto compiled = train_with_threads(spec, dataset, replicas, 200);
-  require_same_training(compiled, eager(spec, dataset, replicas, 200), 1e-4);
-  CHECK(compiled.losses.back() < compiled.losses.front());
-}
-
-TEST_CASE("200 compiled steps of a residual model are 200 eager ones, with replicas too") {
-  const AsInReplica as_in_replica;
-  JobSpec spec = with_batch(compiled_spec(), 16);
-  spec.model.kind = "layers";
-  spec.model.layers = {named(with_padding(conv2d(6, 3), "same"), "in"),
-                       layer("batch_norm"),
-                       layer("tanh"),
-                       with_padding(conv2d(6, 3), "same"),
-                       layer("batch_norm"),
-                       add("in"),
-                       named(layer("gelu"), "out"),
-                       with_padding(conv2d(6, 3), "same"),
-                       add("out"),
-                       layer("global_avg_pool2d"),
-                       dense(5)};
   spec.train.optimizer.learning_rate = 0.02;
   const Dataset dataset = load_dataset(spec.data, 1);
   const int replicas = GENERATE(1, 2);
