@@ -197,12 +197,12 @@ void RunReporter::on_warning(const std::string& text) {
 void RunReporter::on_step(int64_t epoch, int64_t step, const PhaseTimes& seconds, int64_t examples) {
   const Traffic before = std::exchange(traffic_so_far_, traffic_());
   for (SentSteps* sent : {&window_sent_, &epoch_sent_, &run_sent_}) sent->add(traffic_so_far_ - before);
-  run_timer_.add(seconds.total(), examples);
-  epoch_steps_.add(seconds.total(), examples);
-  // As in run_timer_: the steps before were warm-up.
-  if (++timed_steps_ == job_.spec.metrics.skip_steps + 1) phases_ = MeanPhases();
-  phases_.add(seconds);
-  epoch_phases_.add(seconds);
+  if (run_.one_process) {
+    untimed_.add(seconds);
+    untimed_examples_.push_back(examples);
+  } else {
+    time_step(seconds, examples);
+  }
   const double now = steady_seconds();
   if (now - progress_sent_ < kProgressInterval) return;
   progress_sent_ = now;
@@ -210,6 +210,23 @@ void RunReporter::on_step(int64_t epoch, int64_t step, const PhaseTimes& seconds
   progress.epoch = epoch;
   progress.step = step;
   sink_.on_event(encode(progress));
+}
+
+void RunReporter::on_steps_made(const PhaseTimes& waiting) {
+  PhaseTimes mean = std::exchange(untimed_, PhaseTimes());
+  if (untimed_examples_.empty()) return;
+  mean.add(waiting);
+  for (double& seconds : mean.values) seconds /= static_cast<double>(untimed_examples_.size());
+  for (const int64_t examples : std::exchange(untimed_examples_, {})) time_step(mean, examples);
+}
+
+void RunReporter::time_step(const PhaseTimes& seconds, int64_t examples) {
+  run_timer_.add(seconds.total(), examples);
+  epoch_steps_.add(seconds.total(), examples);
+  // As in run_timer_: the steps before were warm-up.
+  if (++timed_steps_ == job_.spec.metrics.skip_steps + 1) phases_ = MeanPhases();
+  phases_.add(seconds);
+  epoch_phases_.add(seconds);
 }
 
 void RunReporter::on_window(int64_t epoch, int64_t step, double learning_rate, const MetricSums& window) {

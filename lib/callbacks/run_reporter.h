@@ -50,7 +50,10 @@ class RunReporter {
   void leave_out_traffic() { traffic_so_far_ = traffic_(); }
   // One optimizer step (1-based over the run) is done. `seconds`: the time since the previous step, by phase;
   // `examples`: those of the step's global batch.
+  // In a run of one process, which does not wait for the devices' steps, it is timed by on_steps_made().
   void on_step(int64_t epoch, int64_t step, const PhaseTimes& seconds, int64_t examples);
+  // The steps so far are made, after `waiting` besides. Each took as long as the others since the last call.
+  void on_steps_made(const PhaseTimes& waiting);
   // The norm of the gradient of the step that ends the next window.
   void on_gradient_norm(double norm) { gradient_norm_ = norm; }
   // `window`: the sums over all replicas of the steps since the last call, up to step `step` (1-based).
@@ -71,6 +74,7 @@ class RunReporter {
   const RunPlan& run_;
   EventSink& sink_;
   const Accelerator* accelerator_;
+  void time_step(const PhaseTimes& seconds, int64_t examples);
   void begin_figures(int64_t step, const PhasePlan& phase);
   DeviceUse device_use() const;
   void report_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums);
@@ -89,6 +93,9 @@ class RunReporter {
   bool resumed_ = false;
   StepTimer run_timer_;
   int64_t timed_steps_ = 0;       // that it was given
+  // Of steps that devices may still be making:
+  PhaseTimes untimed_;
+  std::vector<int64_t> untimed_examples_;
   bool epoch_is_mixed_ = false;   // a phase began within it
   std::optional<int64_t> phase_;  // number of the phase, from 1; nullopt: there is one only
   SampledSteps epoch_steps_;

@@ -87,9 +87,8 @@ void compile_ahead(const JobPlan& job, const std::string& topology, bool json) {
   };
   for (const PhasePlan& phase : run.phases) {
     const std::string name = phase.name.empty() ? "" : fmt::format(" ({})", phase_title(run.phases, phase));
-    ProgramForm form = program_form(job, run, phase);
-    form.resident = resident_examples(job);
-    compile("training step" + name, lower_training_step(job.model, job.spec.train, form));
+    compile("training step" + name,
+            lower_training_step(job.model, job.spec.train, executed_form(job, run, phase, "tpu")));
   }
   ProgramForm form = program_form(job, run, run.phases.back());
   form.rows = job.spec.evaluate.batch_per_replica;

@@ -18,7 +18,7 @@ constexpr int64_t kLoss = kLossSum;
 constexpr int64_t kExamples = kExamplesSum;
 constexpr int64_t kOwn = 2;  // the objective's own sums start here
 
-constexpr size_t kMostPending = 16;  // so many batches later nobody waits for sums any more
+constexpr size_t kMostPending = 4096;  // so many batches later nobody waits for sums any more
 
 }  // namespace
 

@@ -28,6 +28,19 @@ ordered_json signature(const DeviceProgram& program) {
 // What a device is assumed to have whose plugin does not tell.
 constexpr int64_t kUnknownMemory = int64_t{4} << 30;
 
+// So many steps hide what a call costs the host, and are soon made.
+constexpr int64_t kStepsPerExecution = 32;
+
+int64_t steps_per_execution(const JobPlan& job, const std::string& platform, bool resident) {
+  if (job.spec.strategy.steps_per_execution) return *job.spec.strategy.steps_per_execution;
+  const auto convolves = [](const PlacedLayer& layer) { return layer.spec.kind == "conv2d"; };
+  const bool has_convolutions =
+      std::any_of(job.model.layers.begin(), job.model.layers.end(), convolves);
+  // XLA's convolutions for processors are ten times slower in a loop.
+  if (!resident || (platform == "cpu" && has_convolutions)) return 1;
+  return kStepsPerExecution;
+}
+
 [[noreturn]] void refuse(const std::string& why) { throw Error(ExitCode::kUsage, "StableHLO: " + why); }
 
 }  // namespace
@@ -47,6 +60,14 @@ ProgramForm program_form(const JobPlan& job, const RunPlan& run, const PhasePlan
           .targets = job.data.targets,
           .mixed = std::any_of(data.augment.begin(), data.augment.end(), mixes),
           .trained = phase.layers.each};
+}
+
+ProgramForm executed_form(const JobPlan& job, const RunPlan& run, const PhasePlan& phase,
+                          const std::string& platform) {
+  ProgramForm form = program_form(job, run, phase);
+  form.resident = resident_examples(job);
+  form.steps = steps_per_execution(job, platform, form.resident > 0);
+  return form;
 }
 
 int64_t resident_examples(const JobPlan& job) {

@@ -14,6 +14,11 @@ namespace dtrain {
 // Throws Error(kUsage) if the pictures or classes have to be counted first.
 ProgramForm program_form(const JobPlan& job, const RunPlan& run, const PhasePlan& phase);
 
+// The same as a strategy on devices of `platform` runs them: with the examples that stay on the devices, and
+// the steps of a call (strategy.steps_per_execution).
+ProgramForm executed_form(const JobPlan& job, const RunPlan& run, const PhasePlan& phase,
+                          const std::string& platform);
+
 // How many examples each device of strategy tpu keeps, as they are stored: all that are trained on, or none
 // (cuda.data).
 int64_t resident_examples(const JobPlan& job);

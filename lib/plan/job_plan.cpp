@@ -368,6 +368,7 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
   HostDevices host = find_devices(loaded.spec.strategy);
   plan.plugin = host.tpus.plugin;
   plan.device_memory = host.tpus.free_memory;
+  plan.platform = host.tpus.platform;
   if (loaded.spec.strategy.fallback && host.tpus.devices == 0) {
     plan.fallback = host.tpus.none_why;
     fall_back(loaded.spec.strategy);

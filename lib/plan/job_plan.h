@@ -53,6 +53,7 @@ struct JobPlan {
   std::vector<std::string> devices;  // of the replicas of this host, by local rank: "cpu", "cuda:1", "tpu:0"
   std::string plugin;                // of tpu: the library that drives the devices; empty: none was found
   int64_t device_memory = 0;         // of tpu: bytes that are free on each device; 0: not known
+  std::string platform;              // of tpu: what the plugin calls its devices: "tpu", "cpu"
   std::string fallback;              // why mirrored takes the place of tpu; empty: it does not
   std::string communication;         // the spec's choice, or what auto means on these devices
   bool spans_hosts = false;          // the distributed run's replicas are on several hosts

@@ -121,6 +121,7 @@ JobPlan parse_plan(const json& document) {
   document.at("devices").get_to(job.devices);
   document.at("plugin").get_to(job.plugin);
   document.at("device_memory").get_to(job.device_memory);
+  document.at("platform").get_to(job.platform);
   document.at("fallback").get_to(job.fallback);
   document.at("communication").get_to(job.communication);
   document.at("spans_hosts").get_to(job.spans_hosts);
@@ -143,6 +144,7 @@ ordered_json to_json(const JobPlan& job) {
           {"devices", job.devices},
           {"plugin", job.plugin},
           {"device_memory", job.device_memory},
+          {"platform", job.platform},
           {"fallback", job.fallback},
           {"communication", job.communication},
           {"spans_hosts", job.spans_hosts},

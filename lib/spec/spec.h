@@ -28,6 +28,7 @@ struct StrategySpec {
   std::optional<std::string> plugin;             // tpu; nullopt: auto, where libtpu usually is
   bool fallback = false;                         // tpu: train with mirrored where there is none
   bool quick_compile = false;                    // tpu: compile sooner what may run slower
+  std::optional<int64_t> steps_per_execution;    // tpu; nullopt: auto
 };
 
 // Settings for replicas on GPUs.

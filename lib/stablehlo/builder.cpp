@@ -268,6 +268,35 @@ Value TextBuilder::gather(const Value& value, const Value& rows) {
                   value.name, rows.name, list(others), one_row, value.type(), rows.type(), result));
 }
 
+// Where a row begins, in each dimension.
+std::vector<Value> TextBuilder::row_start(const Value& value, const Value& index) {
+  std::vector<Value> start(static_cast<size_t>(value.rank()), constant(0, index.element));
+  start.front() = index;
+  return start;
+}
+
+Value TextBuilder::row(const Value& value, const Value& index) {
+  Value one = {"", value.element, value.shape, this};
+  one.shape.front() = 1;
+  const std::vector<Value> start = row_start(value, index);
+  const Value found =
+      define(one.element, one.shape,
+             fmt::format("stablehlo.dynamic_slice {}, {}, sizes = {} : ({}, {}) -> {}", value.name,
+                         names_of(start), list(one.shape), value.type(), types_of(start), one.type()));
+  return reshape(found, {value.shape.begin() + 1, value.shape.end()});
+}
+
+Value TextBuilder::with_row(const Value& value, const Value& index, const Value& row) {
+  Shape shape = {1};
+  shape.insert(shape.end(), row.shape.begin(), row.shape.end());
+  const Value one = reshape(row, shape);
+  const std::vector<Value> start = row_start(value, index);
+  return define(value.element, value.shape,
+                fmt::format("stablehlo.dynamic_update_slice {}, {}, {} : ({}, {}, {}) -> {}", value.name,
+                            one.name, names_of(start), value.type(), one.type(), types_of(start),
+                            value.type()));
+}
+
 Value TextBuilder::reduce(const char* operation, double start, const Value& value,
                           const std::vector<int64_t>& dimensions) {
   const Value first = constant(start, value.element);
@@ -395,6 +424,40 @@ Value TextBuilder::random_bits(const Value& state, const Shape& shape) {
       fmt::format("    {}, {} = stablehlo.rng_bit_generator {}, algorithm = THREE_FRY : ({}) -> ({}, {})\n",
                   next.name, bits.name, state.name, state.type(), next.type(), bits.type());
   return bits;
+}
+
+std::vector<Value> TextBuilder::loop(const Value& count, const std::vector<Value>& state,
+                                     const LoopBody& body) {
+  std::vector<Value> carried = {constant(0, count.element)};
+  carried.insert(carried.end(), state.begin(), state.end());
+  const auto block = [&](std::vector<Value>& arguments) {
+    std::string text;
+    for (const Value& each : carried) {
+      arguments.push_back(fresh(each.element, each.shape));
+      text += fmt::format("{}{}: {}", text.empty() ? "" : ", ", arguments.back().name, each.type());
+    }
+    return fmt::format("      ^bb0({}):\n", text);
+  };
+  const auto give = [&](const std::vector<Value>& values) {
+    body_ += fmt::format("    stablehlo.return {} : {}\n", names_of(values), types_of(values));
+  };
+  const Value all = fresh("", {});
+  body_ += fmt::format("    {}:{} = \"stablehlo.while\"({}) ({{\n", all.name, carried.size(), names_of(carried));
+  std::vector<Value> before;
+  body_ += block(before);
+  give({compare("LT", before.front(), count)});
+  body_ += "    }, {\n";
+  std::vector<Value> during;
+  body_ += block(during);
+  const Value index = during.front();
+  std::vector<Value> after = body(index, {during.begin() + 1, during.end()});
+  const Value one = constant(1, index.element);
+  after.insert(after.begin(), index + one);
+  give(after);
+  body_ += fmt::format("    }}) : ({}) -> ({})\n", types_of(carried), types_of(carried));
+  std::vector<Value> results = state;
+  for (size_t i = 0; i < results.size(); ++i) results[i].name = fmt::format("{}#{}", all.name, i + 1);
+  return results;
 }
 
 std::string TextBuilder::module(const std::string& name, const std::vector<Value>& results,

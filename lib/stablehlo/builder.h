@@ -7,6 +7,7 @@
 
 #include <array>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -96,6 +97,10 @@ class TextBuilder {
   Value concatenate(const std::vector<Value>& values, int64_t dimension);
   // Of the first dimension, those whose numbers are in `rows` (i32 [n]).
   Value gather(const Value& value, const Value& rows);
+  // Of the first dimension, the one whose number is `index` (i32), without that dimension.
+  Value row(const Value& value, const Value& index);
+  // `value` with another row there.
+  Value with_row(const Value& value, const Value& index, const Value& row);
 
   Value sum(const Value& value, const std::vector<int64_t>& dimensions);
   Value maximum(const Value& value, const std::vector<int64_t>& dimensions);
@@ -117,6 +122,11 @@ class TextBuilder {
   // Random ui32 numbers, and only a function of `state`: ui64 [2], a key and the first number of a counter.
   Value random_bits(const Value& state, const Shape& shape);
 
+  // What `state` is after `count` times (i32): `body` writes how one time changes it, and gets its number, from
+  // 0, and what the state is then. It may use what was defined before.
+  using LoopBody = std::function<std::vector<Value>(const Value& index, const std::vector<Value>& state)>;
+  std::vector<Value> loop(const Value& count, const std::vector<Value>& state, const LoopBody& body);
+
   // The module whose @main has the arguments so far and gives `results`. `aliases` has for each argument the
   // result that takes its memory, or -1.
   std::string module(const std::string& name, const std::vector<Value>& results,
@@ -126,6 +136,7 @@ class TextBuilder {
   Value fresh(const std::string& element, const Shape& shape);
   Value define(const std::string& element, const Shape& shape, const std::string& operation);
   Value literal(const std::string& text, const std::string& element, const Shape& shape);
+  std::vector<Value> row_start(const Value& value, const Value& index);
   Value reduce(const char* operation, double start, const Value& value,
                const std::vector<int64_t>& dimensions);
   Value reduce_window(const char* operation, double start, const Value& value, const Sliding& window,

@@ -22,6 +22,8 @@
 namespace dtrain {
 namespace {
 
+using NamedValues = std::map<std::string, Value>;
+
 std::string element_of(at::ScalarType type) {
   switch (type) {
     case at::kFloat:
@@ -55,7 +57,7 @@ class ProgramText {
     results_.push_back(value);
   }
   // Those of the arguments that have changed.
-  void results_of(const std::map<std::string, Value>& changed) {
+  void results_of(const NamedValues& changed) {
     for (const TensorType& argument : program_.arguments) {
       const auto found = changed.find(argument.name);
       if (found != changed.end()) result(argument.name, argument.type, found->second);
@@ -84,25 +86,30 @@ Shape with_rows(int64_t rows, const Shape& shape) {
   return whole;
 }
 
-std::map<std::string, Value> variable_arguments(ProgramText& program, const Variables& variables) {
-  std::map<std::string, Value> values;
+// With a dimension for the steps of a call, if it can make several.
+Shape each_step(const ProgramForm& form, const Shape& shape) {
+  return form.steps == 1 ? shape : with_rows(form.steps, shape);
+}
+
+NamedValues variable_arguments(ProgramText& program, const Variables& variables) {
+  NamedValues values;
   for (const auto& [name, tensor] : variables)
     values[name] = program.argument(name, tensor.scalar_type(), tensor.sizes().vec());
   return values;
 }
 
 Value input_argument(ProgramText& program, const LayerPlan& plan, const ProgramForm& form) {
-  const bool resident = form.resident > 0;
-  return program.argument(resident ? "stored_inputs" : "inputs", form.pixels ? at::kByte : form.type,
-                          with_rows(resident ? form.resident : form.rows, plan.layers.front().input_shape));
+  const Shape& shape = plan.layers.front().input_shape;
+  const at::ScalarType type = form.pixels ? at::kByte : form.type;
+  if (form.resident > 0) return program.argument("stored_inputs", type, with_rows(form.resident, shape));
+  return program.argument("inputs", type, each_step(form, with_rows(form.rows, shape)));
 }
 
 Value target_argument(ProgramText& program, const ProgramForm& form) {
-  const bool resident = form.resident > 0;
-  Shape shape = {resident ? form.resident : form.rows};
-  if (form.targets > 0) shape.push_back(form.targets);
-  return program.argument(resident ? "stored_targets" : "targets", form.targets == 0 ? at::kInt : form.type,
-                          shape);
+  const Shape shape = form.targets > 0 ? Shape{form.targets} : Shape{};
+  const at::ScalarType type = form.targets == 0 ? at::kInt : form.type;
+  if (form.resident > 0) return program.argument("stored_targets", type, with_rows(form.resident, shape));
+  return program.argument("targets", type, each_step(form, with_rows(form.rows, shape)));
 }
 
 // The model's inputs: (pixel / 255 - mean) / standard_deviation, or the numbers as they are.
@@ -143,6 +150,17 @@ struct TrainingOutline {
     for (const OptimizerMemory& memory : optimizer->memory()) memories.push_back(memory.name);
   }
 
+  // The names of all that a step changes.
+  std::vector<std::string> changing() const {
+    std::vector<std::string> names;
+    for (const auto& [name, tensor] : trained) {
+      names.push_back(name);
+      for (const std::string& memory : memories) names.push_back(memory_name(memory, name));
+    }
+    for (const auto& [name, buffer] : moving_buffers(*model)) names.push_back(name);
+    return names;
+  }
+
   std::shared_ptr<Model> model;
   Variables variables;
   Variables trained;
@@ -167,85 +185,169 @@ void clip(std::vector<Value>& gradients, double most) {
   for (Value& gradient : gradients) gradient = gradient * factor;
 }
 
+// What a step gets besides the variables and memories, by name.
+struct StepArguments {
+  StepArguments(ProgramText& program, const LayerPlan& plan, const ProgramForm& form) {
+    const auto add = [&](const std::string& name, at::ScalarType type, const Shape& shape) {
+      given[name] = program.argument(name, type, each_step(form, shape));
+    };
+    for (const char* number : {"step", "learning_rate", "examples"}) add(number, at::kFloat, {});
+    add("seed", at::kUInt32, {2});
+    NamedValues& examples = form.resident > 0 ? kept : given;
+    examples["inputs"] = input_argument(program, plan, form);
+    examples["targets"] = target_argument(program, form);
+    if (form.resident > 0) add("rows", at::kInt, {form.rows});
+    add("weights", at::kFloat, {form.rows});
+    if (form.mixed) add("other_targets", at::kInt, {form.rows});
+    if (form.mixed) add("shares", at::kFloat, {form.rows});
+    if (form.steps > 1) count = program.argument("count", at::kInt, {});
+  }
+
+  NamedValues given;  // the step's own; of several steps in a call, a row of each is
+  NamedValues kept;   // all examples, of which a step takes rows
+  Value count = {};   // of the steps of a call
+};
+
+// One step as operations.
+class StepText {
+ public:
+  StepText(const LayerPlan& plan, const TrainSpec& train, const ProgramForm& form)
+      : plan_(plan), train_(train), form_(form), outline_(plan, train, form) {}
+
+  const TrainingOutline& outline() const { return outline_; }
+
+  // The new values of what changes, and "sums", from the values of all variables, memories and arguments.
+  NamedValues lower(TextBuilder& builder, const NamedValues& values) const {
+    const std::string element = element_of(form_.type);
+    ModelScope scope{.builder = builder, .training = true, .synchronised = train_.sync_batch_norm};
+    for (const auto& [name, tensor] : outline_.variables) scope.variables[name] = values.at(name);
+    scope.trained = form_.trained;
+    if (train_.precision == "bf16_mixed") scope.products = "bf16";
+    const auto number = [&](const char* name) { return builder.convert(values.at(name), element); };
+    const Value step = number("step"), learning_rate = number("learning_rate");
+    LossInputs loss = {.examples = number("examples")};
+    Value stored = values.at("inputs");
+    loss.targets = values.at("targets");
+    if (form_.resident > 0) {
+      builder.comment("the batch, of the examples that stay here");
+      stored = builder.gather(stored, values.at("rows"));
+      loss.targets = builder.gather(loss.targets, values.at("rows"));
+    }
+    loss.weights = number("weights");
+    if (form_.mixed) {
+      loss.other_targets = values.at("other_targets");
+      loss.shares = number("shares");
+    }
+    scope.weights = loss.weights;
+    if (draws()) seed_draws(scope, values.at("seed"));
+    LoweredModel model(scope, plan_, model_inputs(stored, form_));
+    builder.comment("loss: " + train_.loss.kind);
+    loss.outputs = builder.convert(model.outputs(), element);  // the loss sums many numbers
+    const LoweredLoss lowered = lower_loss(train_, loss);
+    model.backward(lowered.gradient);
+
+    std::vector<Value> gradients = gradients_in(scope);
+    if (form_.devices > 1) builder.comment("the sums over all devices");
+    gradients.push_back(lowered.sums);
+    gradients = builder.all_reduce(gradients);
+    const Value sums = gradients.back();
+    gradients.pop_back();
+    clip(gradients, train_.clip_norm);
+    NamedValues changed = update(gradients, values, LoweredUpdate(train_, step, learning_rate));
+    changed.insert(scope.moved.begin(), scope.moved.end());
+    changed["sums"] = builder.convert(sums, "f32");
+    return changed;
+  }
+
+ private:
+  bool draws() const {
+    return std::any_of(plan_.layers.begin(), plan_.layers.end(), [](const PlacedLayer& layer) {
+      return layer.spec.kind == "dropout" && layer.spec.rate > 0;
+    });
+  }
+
+  // Of the parameters that are trained, in their order.
+  std::vector<Value> gradients_in(const ModelScope& scope) const {
+    std::vector<Value> gradients;
+    for (const auto& [name, tensor] : outline_.trained) {
+      const auto found = scope.gradients.find(name);
+      gradients.push_back(found != scope.gradients.end() ? found->second
+                                                         : scope.builder.like(scope.variables.at(name), 0));
+    }
+    return gradients;
+  }
+
+  NamedValues update(const std::vector<Value>& gradients, const NamedValues& values,
+                     const LoweredUpdate& update) const {
+    NamedValues changed;
+    for (size_t i = 0; i < gradients.size(); ++i) {
+      const auto& [name, tensor] = outline_.trained[i];
+      gradients[i].builder->comment("update: " + name);
+      UpdatedParameter one = {values.at(name), gradients[i], decays(train_.optimizer, tensor)};
+      for (const std::string& memory : outline_.memories)
+        one.memory[memory] = values.at(memory_name(memory, name));
+      update.update(one);
+      changed[name] = one.parameter;
+      for (const auto& [memory, value] : one.memory) changed[memory_name(memory, name)] = value;
+    }
+    return changed;
+  }
+
+  const LayerPlan& plan_;
+  const TrainSpec& train_;
+  const ProgramForm& form_;
+  TrainingOutline outline_;
+};
+
+// `count` steps one after another: the state goes from one to the next, and each has a row of the sums.
+NamedValues lower_steps(TextBuilder& builder, const StepText& step, const NamedValues& state,
+                        const StepArguments& arguments, const Value& no_sums) {
+  const std::vector<std::string> changing = step.outline().changing();
+  std::vector<Value> carried;
+  for (const std::string& name : changing) carried.push_back(state.at(name));
+  carried.push_back(no_sums);
+  carried = builder.loop(arguments.count, carried, [&](const Value& index, const std::vector<Value>& now) {
+    NamedValues values = state;
+    values.insert(arguments.kept.begin(), arguments.kept.end());
+    for (const auto& [name, of_steps] : arguments.given) values[name] = builder.row(of_steps, index);
+    for (size_t i = 0; i < changing.size(); ++i) values[changing[i]] = now[i];
+    const NamedValues changed = step.lower(builder, values);
+    std::vector<Value> next;
+    for (const std::string& name : changing) next.push_back(changed.at(name));
+    next.push_back(builder.with_row(now.back(), index, changed.at("sums")));
+    return next;
+  });
+  NamedValues changed = {{"sums", carried.back()}};
+  for (size_t i = 0; i < changing.size(); ++i) changed[changing[i]] = carried[i];
+  return changed;
+}
+
 }  // namespace
 
 DeviceProgram lower_training_step(const LayerPlan& plan, const TrainSpec& train, const ProgramForm& form) {
-  const TrainingOutline outline(plan, train, form);
-  const std::string element = element_of(form.type);
+  const StepText step(plan, train, form);
   ProgramText program(form.devices);
   TextBuilder& builder = program.builder();
-
-  ModelScope scope{.builder = builder, .training = true, .synchronised = train.sync_batch_norm};
-  scope.variables = variable_arguments(program, outline.variables);
-  scope.trained = form.trained;
-  if (train.precision == "bf16_mixed") scope.products = "bf16";
-  std::map<std::string, Value> memories;
-  for (const std::string& memory : outline.memories) {
-    for (const auto& [name, tensor] : outline.trained)
-      memories[memory_name(memory, name)] =
+  NamedValues state = variable_arguments(program, step.outline().variables);
+  for (const std::string& memory : step.outline().memories) {
+    for (const auto& [name, tensor] : step.outline().trained)
+      state[memory_name(memory, name)] =
           program.argument(memory_name(memory, name), form.type, tensor.sizes().vec());
   }
-  const auto number = [&](const char* name) {
-    return builder.convert(program.argument(name, at::kFloat, {}), element);
-  };
-  const Value step = number("step"), learning_rate = number("learning_rate"), examples = number("examples");
-  const Value seed = program.argument("seed", at::kUInt32, {2});
-  Value stored = input_argument(program, plan, form);
-  const auto rows_of = [&](const char* name, at::ScalarType type) {
-    return program.argument(name, type, {form.rows});
-  };
-  LossInputs loss = {.examples = examples};
-  loss.targets = target_argument(program, form);
-  if (form.resident > 0) {
-    const Value rows = rows_of("rows", at::kInt);
-    builder.comment("the batch, of the examples that stay here");
-    stored = builder.gather(stored, rows);
-    loss.targets = builder.gather(loss.targets, rows);
-  }
-  loss.weights = builder.convert(rows_of("weights", at::kFloat), element);
-  if (form.mixed) {
-    loss.other_targets = rows_of("other_targets", at::kInt);
-    loss.shares = builder.convert(rows_of("shares", at::kFloat), element);
-  }
-
-  scope.weights = loss.weights;
-  const auto draws = [](const PlacedLayer& layer) {
-    return layer.spec.kind == "dropout" && layer.spec.rate > 0;
-  };
-  if (std::any_of(plan.layers.begin(), plan.layers.end(), draws)) seed_draws(scope, seed);
-  LoweredModel model(scope, plan, model_inputs(stored, form));
-  builder.comment("loss: " + train.loss.kind);
-  loss.outputs = builder.convert(model.outputs(), element);  // the loss sums many numbers
-  const LoweredLoss lowered = lower_loss(train, loss);
-  model.backward(lowered.gradient);
-
-  std::vector<Value> gradients;
-  for (const auto& [name, tensor] : outline.trained) {
-    const auto found = scope.gradients.find(name);
-    gradients.push_back(found != scope.gradients.end() ? found->second
-                                                       : builder.like(scope.variables.at(name), 0));
-  }
-  if (form.devices > 1) builder.comment("the sums over all devices");
-  gradients.push_back(lowered.sums);
-  gradients = builder.all_reduce(gradients);
-  const Value sums = gradients.back();
-  gradients.pop_back();
-  clip(gradients, train.clip_norm);
-
-  const LoweredUpdate update(train, step, learning_rate);
-  std::map<std::string, Value> changed = scope.moved;
-  for (size_t i = 0; i < gradients.size(); ++i) {
-    const auto& [name, tensor] = outline.trained[i];
-    builder.comment("update: " + name);
-    UpdatedParameter one = {scope.variables.at(name), gradients[i], decays(train.optimizer, tensor)};
-    for (const std::string& memory : outline.memories)
-      one.memory[memory] = memories.at(memory_name(memory, name));
-    update.update(one);
-    changed[name] = one.parameter;
-    for (const auto& [memory, value] : one.memory) changed[memory_name(memory, name)] = value;
+  const StepArguments arguments(program, plan, form);
+  NamedValues changed;
+  if (form.steps > 1) {
+    const auto sums = std::ssize(objective_info(train.loss.kind).sum_names());
+    const Value no_sums = builder.constant(0, "f32", {form.steps, sums});
+    changed = lower_steps(builder, step, state, arguments, no_sums);
+  } else {
+    NamedValues values = state;
+    values.insert(arguments.kept.begin(), arguments.kept.end());
+    values.insert(arguments.given.begin(), arguments.given.end());
+    changed = step.lower(builder, values);
   }
   program.results_of(changed);
-  program.result("sums", at::kFloat, builder.convert(sums, "f32"));
+  program.result("sums", at::kFloat, changed.at("sums"));
   return program.finish("training_step");
 }
 
@@ -255,6 +357,7 @@ DeviceProgram lower_forward(const LayerPlan& plan, const ProgramForm& form) {
   scope.variables = variable_arguments(program, named_variables(*outline_model(plan, form.type)));
   ProgramForm sent = form;
   sent.resident = 0;
+  sent.steps = 1;
   const Value stored = input_argument(program, plan, sent);
   const LoweredModel model(scope, plan, model_inputs(stored, form));
   program.result("outputs", form.type, model.outputs());

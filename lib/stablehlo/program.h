@@ -39,9 +39,10 @@ struct ProgramForm {
   int64_t targets = 0;               // numbers to predict of each example; 0: its class
   bool mixed = false;                // arguments other_targets and shares, too (data.augment: mixup, cutmix)
   std::vector<bool> trained = {};    // by layer, as TrainedLayers::each; empty: all
+  int64_t steps = 1;                 // that one call can make, one after another
 };
 
-// One training step. Its arguments:
+// One training step, or the steps of a call. Its arguments:
 // - each variable of the model by its name, in the order of named_variables() (models/variables.h),
 // - each memory of the optimizer, "optimizer.MEMORY.PARAMETER" as in checkpoints, memory by memory, of the
 //   parameters that are trained,
@@ -53,9 +54,12 @@ struct ProgramForm {
 //   "shares": float32 [rows], the share that `targets` has of an example.
 //   With resident examples instead of "inputs" and "targets": "stored_inputs" [resident, ...] and
 //   "stored_targets" [resident] or [resident, targets], the same in each step, and "rows": int32 [rows],
-//   which of them are the batch.
+//   which of them are the batch,
+// - with several steps in a call, "count": int32, how many of `steps` there are. All but the variables, the
+//   memories and what is stored then begins with a dimension of `steps`, whose first `count` rows are used.
 // Its results: the variables and memories that change, after the update, under their names and in the order
-// of the arguments, and "sums": float32 [names], as ObjectiveInfo::sum_names() has them, over all devices.
+// of the arguments, and "sums": float32 [names], as ObjectiveInfo::sum_names() has them, over all devices;
+// with several steps in a call [steps, names], a row for each.
 //
 // Device r of n computes what replica r of n of the strategy mirrored does: an example's loss is divided by
 // "examples", gradients are summed over the devices, batch_norm uses the device's own rows (or, with

@@ -17,18 +17,16 @@
 #include "optim/decay_groups.h"
 #include "optim/weight_average.h"
 #include "spec/batch_plan.h"
+#include "strategy/device_variables.h"
+#include "strategy/step_queue.h"
 
 namespace dtrain {
 namespace {
 
-// The host prepares steps while the devices compute, but not many: step times are to be those of the devices,
-// and a loss that is not finite is to be seen soon.
-constexpr size_t kStepsAhead = 2;
+// The host prepares steps while the devices compute, but not many.
+constexpr size_t kCallsAhead = 2;
 
-// A device's tensors by the names that programs give them.
-using DeviceState = std::map<std::string, DeviceTensorPtr>;
-
-// Rows [range] of `tensor`, as `type`, filled up with zeros to `rows`.
+// Rows [range] of `tensor`, as `type`, filled up with zeros to `rows`. May refer to `tensor`.
 at::Tensor filled_up(const at::Tensor& tensor, Range range, int64_t rows, at::ScalarType type) {
   const at::Tensor own = tensor.narrow(0, range.begin, range.size());
   if (range.size() == rows) return own.to(type).contiguous();
@@ -50,8 +48,9 @@ class Tpu : public Strategy {
         evaluate_(parts.evaluate),
         programs_(std::move(parts.programs)),
         runner_(program_module().open(programs_.plugin)),
-        devices_(static_cast<size_t>(programs_.form.devices)),
-        last_sent_(devices_.size()) {
+        variables_(runner_, static_cast<size_t>(programs_.form.devices)),
+        last_sent_(variables_.devices()),
+        queue_(programs_.form.steps, [this] { make_steps(); }) {
     if (programs_.form.devices > runner_->devices())
       throw Error(
           ExitCode::kUsage,
@@ -81,28 +80,12 @@ class Tpu : public Strategy {
     optimizer_->set_steps(optimizer_->steps() + 1);
     const MicroBatch& batch = share.micro_batches.at(0);
     if (batch.rows().defined()) keep_examples(batch.stored());
-    const uint64_t seed =
-        derive_seed(programs_.seed, SeedPurpose::kStep, static_cast<uint64_t>(context.step));
-    const at::Tensor halves = at::empty({2}, at::kInt);  // their bits are what counts
-    std::memcpy(halves.data_ptr(), &seed, sizeof seed);
-    const std::map<std::string, at::Tensor> same = {
-        {"step", number(static_cast<double>(optimizer_->steps()))},
-        {"learning_rate", number(context.learning_rate)},
-        {"examples", number(static_cast<double>(share.global_examples))},
-        {"seed", halves}};
-    const auto argument = [&](const TensorType& type, Range rows) {
-      const auto found = same.find(type.name);
-      return found != same.end() ? found->second : part_of(batch, type, rows);
-    };
-    ProgramRun made = run(*step_, step_text_, devices_, batch.size(), argument);
-    for (size_t device = 0; device < devices_.size(); ++device) {
-      for (size_t i = 0; i + 1 < made.results[device].size(); ++i)
-        devices_[device][step_text_.results[i].name] = made.results[device][i];
-    }
+    std::vector<StepValues> of_devices;
+    for (size_t device = 0; device < variables_.devices(); ++device)
+      of_devices.push_back(values_of(share, context, device));
     MetricSums sums;
-    sums.add_pending(objective_->info(), sums_in(made.results.front().back()));
-    under_way_.push_back(std::move(made.work));
-    wait_for_steps(kStepsAhead);
+    sums.add_pending(objective_->info(), queue_.add(std::move(of_devices)));
+    if (queue_.full()) make_steps();
     clock_->enter(Phase::kUpdate);
     return sums;
   }
@@ -121,7 +104,7 @@ class Tpu : public Strategy {
 
   MetricSums sum_over_replicas(MetricSums sums) override {
     clock_->enter(Phase::kCompute);  // what the devices have not done yet
-    wait_for_steps(0);
+    finish_steps();
     sums.add(MetricSums(objective_->info()));  // there may have been no batches
     return sums;
   }
@@ -130,14 +113,13 @@ class Tpu : public Strategy {
 
   // Every device has made the same updates of the same sums: their copies have the same bits.
   std::string check_variables() override {
+    make_steps();
     for (const auto& [name, host] : state_on_host()) {
       if (moves(name)) continue;  // each device's own
-      const at::Tensor first = at::empty_like(host);
-      read(name, 0, first);
-      for (size_t device = 1; device < devices_.size(); ++device) {
-        const at::Tensor other = at::empty_like(host);
-        read(name, device, other);
-        if (std::memcmp(first.data_ptr(), other.data_ptr(), first.nbytes()) != 0)
+      const std::vector<at::Tensor> copies = variables_.of_each_device(name, host);
+      const at::Tensor& first = copies.front();
+      for (size_t device = 1; device < copies.size(); ++device) {
+        if (std::memcmp(first.data_ptr(), copies[device].data_ptr(), first.nbytes()) != 0)
           throw Error(
               ExitCode::kDisagree,
               fmt::format(
@@ -156,22 +138,23 @@ class Tpu : public Strategy {
     exchange_average();
     if (buffers_agree()) return all;
     for (const auto& [name, buffer] : moving_buffers(*model_))
-      all.training.emplace_back(kReplicaBuffer + name, at::stack(of_each_device(name, buffer)));
+      all.training.emplace_back(kReplicaBuffer + name, at::stack(variables_.of_each_device(name, buffer)));
     return all;
   }
 
   int64_t restore_variables(const CollectedVariables& variables, int64_t step) override {
     const bool trains = !variables.training.empty();
-    if (!trains && !devices_.front().empty()) fetch_variables();  // what the optimizer remembers stays
+    if (!trains && !variables_.empty()) fetch_variables();  // what the optimizer remembers stays
     restore(replica(), variables);
     if (trains) exchange_average();
     if (!trains && average_ != nullptr) average_->begin();
     send_variables();
     for (const auto& [name, rows] : variables.training) {
-      if (name.rfind(kReplicaBuffer, 0) != 0 || rows.size(0) != std::ssize(devices_)) continue;
+      if (name.rfind(kReplicaBuffer, 0) != 0 || rows.size(0) != std::ssize(variables_.states())) continue;
       const std::string buffer = name.substr(kReplicaBuffer.size());
-      for (size_t device = 0; device < devices_.size() && devices_[device].contains(buffer); ++device)
-        devices_[device][buffer] = send(rows[static_cast<int64_t>(device)], device);
+      if (!variables_.states().front().contains(buffer)) continue;
+      for (size_t device = 0; device < variables_.devices(); ++device)
+        variables_.replace(device, buffer, send(*runner_, rows[static_cast<int64_t>(device)], device));
     }
     return step;
   }
@@ -181,15 +164,61 @@ class Tpu : public Strategy {
   void finish() override {}
 
  private:
-  // Until at most `left` are under way. The steps are waited for in their order, so that what went wrong
-  // first is told.
-  void wait_for_steps(size_t left) {
+  // What device `device` gets for a step.
+  StepValues values_of(const Share& share, const StepContext& context, size_t device) const {
+    const uint64_t seed =
+        derive_seed(programs_.seed, SeedPurpose::kStep, static_cast<uint64_t>(context.step));
+    const at::Tensor halves = at::empty({2}, at::kInt);  // their bits are what counts
+    std::memcpy(halves.data_ptr(), &seed, sizeof seed);
+    StepValues values = {{"step", number(static_cast<double>(optimizer_->steps()))},
+                         {"learning_rate", number(context.learning_rate)},
+                         {"examples", number(static_cast<double>(share.global_examples))},
+                         {"seed", halves}};
+    const MicroBatch& batch = share.micro_batches.at(0);
+    const Range rows = share_of_device(device, batch.size());
+    for (const TensorType& type : step_text_.arguments) {
+      if (!of_step(type.name) || values.contains(type.name)) continue;
+      const at::Tensor part = part_of(batch, type.name, type.type, rows);
+      // Its memory may be that of a batch, and have other examples when several steps are sent.
+      values[type.name] = programs_.form.steps > 1 ? part.clone() : part;
+    }
+    return values;
+  }
+
+  // Whether a program's argument is a step's own.
+  bool of_step(const std::string& name) const {
+    return name != "count" && !variables_.states().front().contains(name) &&
+           name.rfind("stored_", 0) != 0;
+  }
+
+  // Tells the devices to make the steps that wait.
+  void make_steps() {
+    if (queue_.empty()) return;
+    const auto argument = [&](const TensorType& type, size_t device) { return queue_.argument(type, device); };
+    ProgramRun made = run(*step_, step_text_, variables_.states(), argument);
+    for (size_t device = 0; device < variables_.devices(); ++device) {
+      for (size_t i = 0; i + 1 < made.results[device].size(); ++i)
+        variables_.replace(device, step_text_.results[i].name, made.results[device][i]);
+    }
+    queue_.made(made.results.front().back(), step_text_.results.back().shape.back());
+    under_way_.push_back(std::move(made.work));
+    wait_for_calls(kCallsAhead);
+  }
+
+  void finish_steps() {
+    make_steps();
+    wait_for_calls(0);
+  }
+
+  // Until at most `left` are under way. They are waited for in their order, so that what went wrong first is
+  // told.
+  void wait_for_calls(size_t left) {
     for (; under_way_.size() > left; under_way_.pop_front()) under_way_.front()->wait();
   }
 
   // Makes and compiles the program of a step for the parameters that are trained.
   void prepare_steps() {
-    wait_for_steps(0);
+    finish_steps();
     step_.reset();
     forward_.reset();
     average_ = nullptr;
@@ -229,7 +258,8 @@ class Tpu : public Strategy {
       forward_text_ = lower_forward(programs_.model, form);
       forward_ = runner_->compile(forward_text_.text, compile_options());
     }
-    evaluated_ = devices_;
+    make_steps();
+    evaluated_ = variables_.states();
     for (DeviceState& state : evaluated_) {
       if (average_ == nullptr) break;
       for (const auto& [name, parameter] : trained_parameters(*model_))
@@ -237,21 +267,21 @@ class Tpu : public Strategy {
     }
     if (buffers_agree()) return;
     for (const auto& [name, buffer] : moving_buffers(*model_)) {
-      const at::Tensor mean = mean_of(name, buffer);
-      for (size_t device = 0; device < devices_.size(); ++device)
-        evaluated_[device][name] = send(mean, device);
+      const at::Tensor mean = variables_.mean(name, buffer);
+      for (size_t device = 0; device < evaluated_.size(); ++device)
+        evaluated_[device][name] = send(*runner_, mean, device);
     }
   }
 
   // [n, ...] for the inputs of n examples, which each device computes a share of.
   at::Tensor forward(const at::Tensor& inputs) {
-    const auto argument = [&](const TensorType& type, Range rows) {
-      return filled_up(inputs, rows, programs_.evaluated_rows, type.type);
+    const auto argument = [&](const TensorType& type, size_t device) {
+      return filled_up(inputs, share_of_device(device, inputs.size(0)), programs_.evaluated_rows, type.type);
     };
     const std::vector<DeviceTensorList> results =
-        run(*forward_, forward_text_, evaluated_, inputs.size(0), argument).results;
+        run(*forward_, forward_text_, evaluated_, argument).results;
     std::vector<at::Tensor> parts;
-    for (size_t device = 0; device < devices_.size(); ++device) {
+    for (size_t device = 0; device < results.size(); ++device) {
       const TensorType& type = forward_text_.results.back();
       const at::Tensor outputs = at::empty(type.shape, type.type);
       results[device].back()->read(outputs.data_ptr(), static_cast<int64_t>(outputs.nbytes()));
@@ -261,16 +291,16 @@ class Tpu : public Strategy {
   }
 
   // Runs a program on the state of the devices, the examples that they keep and, of what is in neither,
-  // argument(type, the device's rows of n).
+  // argument(type, device).
   template <class Argument>
   ProgramRun run(LoadedProgram& program, const DeviceProgram& text, const std::vector<DeviceState>& states,
-                 int64_t n, const Argument& argument) {
+                 const Argument& argument) {
     std::vector<DeviceTensorList> arguments(states.size());
     for (size_t device = 0; device < states.size(); ++device) {
       for (const TensorType& type : text.arguments) {
         DeviceTensorPtr kept = find(states[device], type.name);
         if (!kept && device < kept_.size()) kept = find(kept_[device], type.name);
-        if (!kept) kept = send_again(argument(type, share_of_device(device, n)), device, type);
+        if (!kept) kept = send_again(argument(type, device), device, type);
         arguments[device].push_back(std::move(kept));
       }
     }
@@ -285,62 +315,52 @@ class Tpu : public Strategy {
   // What is small and the same as last time, such as the learning rate, is not sent again.
   DeviceTensorPtr send_again(const at::Tensor& tensor, size_t device, const TensorType& type) {
     constexpr size_t kSmall = 4096;
-    if (tensor.nbytes() > kSmall) return send(tensor, device, type.type);
+    if (tensor.nbytes() > kSmall) return send(*runner_, tensor, device, type.type);
     auto& [last, sent] = last_sent_[device][type.name];
     const bool same = last.defined() && last.nbytes() == tensor.nbytes() &&
                       std::memcmp(last.const_data_ptr(), tensor.const_data_ptr(), tensor.nbytes()) == 0;
     if (!same) {
-      sent = send(tensor, device, type.type);
+      sent = send(*runner_, tensor, device, type.type);
       last = tensor.clone();  // its memory may be that of a batch, and have other examples next time
     }
     return sent;
   }
 
   Range share_of_device(size_t device, int64_t n) const {
-    return share_of({0, n}, static_cast<int64_t>(device), std::ssize(devices_));
+    return share_of({0, n}, static_cast<int64_t>(device), programs_.form.devices);
   }
 
   // Sends each device all examples, of which steps take rows, unless it has them.
   void keep_examples(const Batch& stored) {
     if (kept_examples_.inputs.defined() && kept_examples_.inputs.is_same(stored.inputs)) return;
-    wait_for_steps(0);
-    kept_ = std::vector<DeviceState>(devices_.size());  // the old ones go first
+    finish_steps();
+    kept_ = std::vector<DeviceState>(variables_.devices());  // the old ones go first
     kept_examples_ = stored;
     const bool classes = programs_.form.targets == 0;
-    for (size_t device = 0; device < devices_.size(); ++device) {
-      kept_[device]["stored_inputs"] = send(stored.inputs, device);
-      kept_[device]["stored_targets"] = send(classes ? stored.targets.to(at::kInt) : stored.targets, device);
+    for (size_t device = 0; device < kept_.size(); ++device) {
+      kept_[device]["stored_inputs"] = send(*runner_, stored.inputs, device);
+      kept_[device]["stored_targets"] =
+          send(*runner_, classes ? stored.targets.to(at::kInt) : stored.targets, device);
     }
   }
 
   // A device's rows of what a training step takes of a batch.
-  at::Tensor part_of(const MicroBatch& micro_batch, const TensorType& type, Range rows) const {
+  at::Tensor part_of(const MicroBatch& micro_batch, const std::string& name, at::ScalarType type,
+                     Range rows) const {
     const int64_t all = programs_.form.rows;
     const Batch& batch = micro_batch.stored();
-    if (type.name == "rows") return filled_up(micro_batch.rows(), rows, all, type.type);
-    if (type.name == "inputs") return filled_up(batch.inputs, rows, all, type.type);
-    if (type.name == "targets") return filled_up(batch.targets, rows, all, type.type);
-    if (type.name == "other_targets") return filled_up(batch.other_targets, rows, all, type.type);
-    if (type.name == "shares") return filled_up(batch.shares, rows, all, type.type);
-    if (type.name != "weights") throw Error(ExitCode::kBug, "a program asks for an unknown " + type.name);
+    if (name == "rows") return filled_up(micro_batch.rows(), rows, all, type);
+    if (name == "inputs") return filled_up(batch.inputs, rows, all, type);
+    if (name == "targets") return filled_up(batch.targets, rows, all, type);
+    if (name == "other_targets") return filled_up(batch.other_targets, rows, all, type);
+    if (name == "shares") return filled_up(batch.shares, rows, all, type);
+    if (name != "weights") throw Error(ExitCode::kBug, "a program asks for an unknown " + name);
     at::Tensor weights = at::zeros({all});
     weights.narrow(0, 0, rows.size()).fill_(1);
     return weights;
   }
 
   static at::Tensor number(double value) { return at::scalar_tensor(value, at::kFloat); }
-
-  // Read when they are asked for, which waits for the step.
-  std::shared_future<std::vector<double>> sums_in(DeviceTensorPtr tensor) const {
-    const auto read = [count = step_text_.results.back().shape.front(),
-                       tensor = std::move(tensor)]() mutable {
-      const DeviceTensorPtr own = std::move(tensor);  // given back afterwards
-      std::vector<float> sums(static_cast<size_t>(count));
-      own->read(sums.data(), static_cast<int64_t>(sums.size() * sizeof(float)));
-      return std::vector<double>(sums.begin(), sums.end());
-    };
-    return std::async(std::launch::deferred, read).share();
-  }
 
   // The variables and what the optimizer remembers, by the names that programs and checkpoints give them.
   Variables state_on_host() const {
@@ -356,59 +376,25 @@ class Tpu : public Strategy {
 
   void send_variables() {
     evaluated_.clear();
-    for (size_t device = 0; device < devices_.size(); ++device) {
-      devices_[device].clear();
-      for (const auto& [name, tensor] : state_on_host()) devices_[device][name] = send(tensor, device);
-    }
+    variables_.send_to_all(state_on_host());
   }
 
   // Copies the state of device 0 to the host, and the mean of the moving statistics.
   void fetch_variables() {
+    make_steps();
     const at::NoGradGuard no_grad;
-    for (const auto& [name, tensor] : state_on_host()) read(name, 0, tensor);
+    for (const auto& [name, tensor] : state_on_host()) variables_.read(name, 0, tensor);
     if (buffers_agree()) return;
-    for (auto& [name, buffer] : moving_buffers(*model_)) buffer.copy_(mean_of(name, buffer));
+    for (auto& [name, buffer] : moving_buffers(*model_)) buffer.copy_(variables_.mean(name, buffer));
   }
 
   // With sync_batch_norm all devices have the same moving statistics.
-  bool buffers_agree() const { return train_.sync_batch_norm || devices_.size() == 1; }
+  bool buffers_agree() const { return train_.sync_batch_norm || variables_.devices() == 1; }
 
   bool moves(const std::string& name) const {
     if (buffers_agree()) return false;
     const Variables moving = moving_buffers(*model_);
     return std::any_of(moving.begin(), moving.end(), [&](const auto& each) { return each.first == name; });
-  }
-
-  std::vector<at::Tensor> of_each_device(const std::string& name, const at::Tensor& like) const {
-    std::vector<at::Tensor> all;
-    for (size_t device = 0; device < devices_.size(); ++device) {
-      all.push_back(at::empty_like(like));
-      read(name, device, all.back());
-    }
-    return all;
-  }
-
-  at::Tensor mean_of(const std::string& name, const at::Tensor& like) const {
-    at::Tensor mean = at::zeros_like(like);
-    for (const at::Tensor& each : of_each_device(name, like)) mean.add_(each);
-    return mean.div_(std::ssize(devices_));
-  }
-
-  void read(const std::string& name, size_t device, const at::Tensor& to) const {
-    if (to.is_contiguous()) {
-      devices_[device].at(name)->read(to.data_ptr(), static_cast<int64_t>(to.nbytes()));
-      return;
-    }
-    const at::Tensor rows = at::empty(to.sizes(), to.options());
-    read(name, device, rows);
-    to.copy_(rows);
-  }
-
-  DeviceTensorPtr send(const at::Tensor& tensor, size_t device,
-                       std::optional<at::ScalarType> type = std::nullopt) const {
-    const at::Tensor rows = tensor.contiguous();
-    return runner_->send({rows.const_data_ptr(), type.value_or(rows.scalar_type()), rows.sizes().vec()},
-                         static_cast<int64_t>(device));
   }
 
   Replica replica() { return {*model_, *group_, *reducer_, *optimizer_}; }
@@ -429,12 +415,13 @@ class Tpu : public Strategy {
   std::unique_ptr<LoadedProgram> step_;
   DeviceProgram forward_text_;
   std::unique_ptr<LoadedProgram> forward_;  // null: not compiled yet
-  std::vector<DeviceState> devices_;
+  DeviceVariables variables_;
   Batch kept_examples_;            // those that the devices keep; undefined: none
   std::vector<DeviceState> kept_;  // by device
   // By device and argument: what was sent last. Programs change none of it.
   std::vector<std::map<std::string, std::pair<at::Tensor, DeviceTensorPtr>>> last_sent_;
-  std::deque<std::unique_ptr<DeviceWork>> under_way_;  // steps that nobody has waited for yet
+  std::deque<std::unique_ptr<DeviceWork>> under_way_;  // calls that nobody has waited for yet
+  StepQueue queue_;                                    // steps that the devices have not been told of
   std::vector<DeviceState> evaluated_;                 // what evaluations use; empty: to be made again
 };
 

@@ -25,11 +25,9 @@ bool decodes_while_reading(const JobPlan& job) {
 }  // namespace
 
 ProgramParts program_parts(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
-  ProgramForm form = program_form(job, run, phase);
-  form.resident = resident_examples(job);
   return {.plugin = job.plugin,
           .model = job.model,
-          .form = std::move(form),
+          .form = executed_form(job, run, phase, job.platform),
           .evaluated_rows = job.spec.evaluate.batch_per_replica,
           .quick_compile = job.spec.strategy.quick_compile,
           .seed = static_cast<uint64_t>(job.spec.seed)};

@@ -113,6 +113,7 @@ MetricSums Trainer::restored_sums(const std::map<std::string, double>& sums) con
 bool Trainer::enter_phase_of(int64_t step, int64_t epoch) {
   const PhasePlan& phase = run_.phase_of(step);
   if (&phase != phase_) {
+    if (run_.one_process) finite_window();  // so that the steps before are timed
     if (!strategy_.begin_phase(&phase - run_.phases.data(), phase.layers)) {  // another worker has left
       if (checkpoints_.are_saved()) save(epoch);
       leave();
@@ -276,8 +277,15 @@ void Trainer::save(int64_t epoch) {
 MetricSums Trainer::finite_window() {
   MetricSums own;
   own.add(window_);
-  MetricSums sums = strategy_.sum_over_replicas(std::move(own));
+  MetricSums sums = sums_of_all(std::move(own));
   if (sums.examples() > 0) require_finite(sums.loss(), "loss");
+  return sums;
+}
+
+// All steps so far are made when it returns.
+MetricSums Trainer::sums_of_all(MetricSums own) {
+  MetricSums sums = strategy_.sum_over_replicas(std::move(own));
+  if (run_.one_process) reporter_.on_steps_made(clock_.lap());
   return sums;
 }
 
@@ -316,7 +324,7 @@ bool Trainer::pass_is_complete() const {
 
 void Trainer::end_window(int64_t epoch, double learning_rate) {
   clock_.enter(Phase::kCommunicate);
-  const MetricSums window = strategy_.sum_over_replicas(std::move(window_));
+  const MetricSums window = sums_of_all(std::move(window_));
   clock_.enter(Phase::kUpdate);
   window_ = MetricSums();
   if (window.examples() == 0) return;  // the epoch ended with a window; every replica sees the same sum

@@ -99,6 +99,7 @@ class Trainer {
   void save(int64_t epoch);
   [[noreturn]] void leave();
   // The sums over all replicas of the current window, which stays open. Collective; checks the loss.
+  MetricSums sums_of_all(MetricSums own);
   MetricSums finite_window();
   TrainingState state(int64_t epoch, const MetricSums& window) const;
   bool pass_is_complete() const;

@@ -152,6 +152,28 @@ TEST_CASE("the text of a step on rows of examples that stay on the device") {
   }
 }
 
+TEST_CASE("the text of several steps in one call") {
+  TrainSpec train;
+  train.optimizer.kind = "sgd";
+  train.optimizer.momentum = 0.9;
+  const LayerPlan plan = planned(
+      {layer("flatten"), dense(4), layer("batch_norm"), layer("dropout"), dense(3)}, {1, 2, 2});
+  const ProgramForm form = {.devices = 2, .rows = 4, .pixels = true, .resident = 100, .steps = 5};
+  const DeviceProgram program = lower_training_step(plan, train, form);
+  check_golden("steps_sgd", program);
+  // What a step gets of its own begins with the steps, and what it changes goes on to the next.
+  for (const TensorType& argument : program.arguments) {
+    if (argument.name == "rows") CHECK(argument.shape == Shape{5, 4});
+    if (argument.name == "seed") CHECK(argument.shape == Shape{5, 2});
+    if (argument.name == "learning_rate") CHECK(argument.shape == Shape{5});
+    if (argument.name == "stored_targets") CHECK(argument.shape == Shape{100});
+    if (argument.name == "count") CHECK(argument.shape.empty());
+  }
+  CHECK(program.results.back().shape == Shape{5, 3});
+  CHECK(contains(names_of(program.results), "batch_norm.running_mean"));
+  CHECK(count(program.text, "tf.aliasing_output") == program.results.size() - 1);
+}
+
 TEST_CASE("a training step takes the variables, memories and batch by their names") {
   TrainSpec train;
   train.ema.decay = 0.9;

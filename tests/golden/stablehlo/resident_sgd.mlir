@@ -9,10 +9,10 @@ module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replic
     // %arg6: stored_inputs
     // %arg7: stored_targets
     // %arg8: rows
+    // %arg9: weights
     // the batch, of the examples that stay here
     %0 = "stablehlo.gather"(%arg6, %arg8) {dimension_numbers = #stablehlo.gather<offset_dims = [1, 2, 3], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 1, 2, 2>, indices_are_sorted = false} : (tensor<100x1x2x2xui8>, tensor<4xi32>) -> tensor<4x1x2x2xui8>
     %1 = "stablehlo.gather"(%arg7, %arg8) {dimension_numbers = #stablehlo.gather<offset_dims = [], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1>, indices_are_sorted = false} : (tensor<100xi32>, tensor<4xi32>) -> tensor<4xi32>
-    // %arg9: weights
     %2 = stablehlo.convert %0 : (tensor<4x1x2x2xui8>) -> tensor<4x1x2x2xf32>
     %3 = stablehlo.constant dense<255.0> : tensor<4x1x2x2xf32>
     %4 = stablehlo.divide %2, %3 : tensor<4x1x2x2xf32>

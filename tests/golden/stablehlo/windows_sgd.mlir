@@ -11,15 +11,15 @@ module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replic
     // %arg8: optimizer.momentum.dense.weight
     // %arg9: optimizer.momentum.dense.bias
     // %arg10: step
-    %0 = stablehlo.convert %arg10 : (tensor<f32>) -> tensor<f64>
     // %arg11: learning_rate
-    %1 = stablehlo.convert %arg11 : (tensor<f32>) -> tensor<f64>
     // %arg12: examples
-    %2 = stablehlo.convert %arg12 : (tensor<f32>) -> tensor<f64>
     // %arg13: seed
     // %arg14: inputs
     // %arg15: targets
     // %arg16: weights
+    %0 = stablehlo.convert %arg10 : (tensor<f32>) -> tensor<f64>
+    %1 = stablehlo.convert %arg11 : (tensor<f32>) -> tensor<f64>
+    %2 = stablehlo.convert %arg12 : (tensor<f32>) -> tensor<f64>
     %3 = stablehlo.convert %arg16 : (tensor<3xf32>) -> tensor<3xf64>
     // forward: conv2d [4, 6, 5]
     %4 = stablehlo.convolution(%arg14, %arg0) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [2, 2], pad = [[0, 1], [0, 1]], lhs_dilate = [1, 1], rhs_dilate = [1, 1]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64, precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]} : (tensor<3x2x12x10xf64>, tensor<4x2x3x3xf64>) -> tensor<3x4x6x5xf64>

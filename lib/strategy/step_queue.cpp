@@ -1,0 +1,65 @@
+#include "strategy/step_queue.h"
+
+#include <ATen/ATen.h>
+
+#include <utility>
+
+#include "core/error.h"
+
+namespace dtrain {
+
+struct StepQueue::Sums {
+  std::vector<double> of_step(size_t step) {
+    if (const auto make = call) make();  // a copy: the call forgets it
+    if (tensor) {
+      numbers.resize(names * steps);
+      tensor->read(numbers.data(), static_cast<int64_t>(numbers.size() * sizeof(float)));
+      tensor.reset();
+    }
+    if (numbers.empty()) throw Error(ExitCode::kBug, "the sums of a step that was not made");
+    const auto first = numbers.begin() + static_cast<std::ptrdiff_t>(step * names);
+    return {first, first + static_cast<std::ptrdiff_t>(names)};
+  }
+
+  std::function<void()> call;  // until it is made
+  DeviceTensorPtr tensor;      // until it is read
+  size_t names = 0;
+  size_t steps = 0;
+  std::vector<float> numbers;
+};
+
+StepQueue::StepQueue(int64_t most, std::function<void()> call) : most_(most), call_(std::move(call)) {}
+
+StepQueue::~StepQueue() {
+  if (sums_) sums_->call = nullptr;  // nobody is left to make it
+}
+
+std::shared_future<std::vector<double>> StepQueue::add(std::vector<StepValues> of_devices) {
+  if (!sums_) {
+    sums_ = std::make_shared<Sums>();
+    sums_->call = call_;
+  }
+  const auto read = [sums = sums_, step = steps_.size()] { return sums->of_step(step); };
+  steps_.push_back(std::move(of_devices));
+  return std::async(std::launch::deferred, read).share();
+}
+
+at::Tensor StepQueue::argument(const TensorType& type, size_t device) const {
+  if (type.name == "count") return at::scalar_tensor(std::ssize(steps_), at::kInt);
+  if (most_ == 1) return steps_.front()[device].at(type.name);
+  std::vector<at::Tensor> rows;
+  for (const auto& step : steps_) rows.push_back(step[device].at(type.name));
+  rows.resize(static_cast<size_t>(most_), rows.back());
+  return at::stack(rows);
+}
+
+void StepQueue::made(DeviceTensorPtr sums, int64_t names) {
+  sums_->call = nullptr;
+  sums_->tensor = std::move(sums);
+  sums_->names = static_cast<size_t>(names);
+  sums_->steps = static_cast<size_t>(most_);
+  sums_.reset();
+  steps_.clear();
+}
+
+}  // namespace dtrain

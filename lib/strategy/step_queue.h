@@ -1,0 +1,50 @@
+// Steps that wait until the devices are told to make them, several in one call.
+#pragma once
+
+#include <ATen/core/Tensor.h>
+
+#include <cstdint>
+#include <functional>
+#include <future>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "device/program_runner.h"
+#include "stablehlo/program.h"
+
+namespace dtrain {
+
+// What a step gets of its own, by the name of the program's argument.
+using StepValues = std::map<std::string, at::Tensor>;
+
+class StepQueue {
+ public:
+  // `most`: the steps of a call (ProgramForm::steps). `call` tells the devices to make the steps that wait.
+  StepQueue(int64_t most, std::function<void()> call);
+  ~StepQueue();
+  StepQueue(const StepQueue&) = delete;
+  StepQueue& operator=(const StepQueue&) = delete;
+
+  bool empty() const { return steps_.empty(); }
+  bool full() const { return std::ssize(steps_) == most_; }
+  // Adds a step with what each device gets. Returns the sums of its metrics; asking for them makes the call,
+  // if nobody has made it yet, and waits for the devices.
+  std::shared_future<std::vector<double>> add(std::vector<StepValues> of_devices);
+  // The argument `type` of the program for the steps that wait: with several in a call, one after another and
+  // filled up with the last one's.
+  at::Tensor argument(const TensorType& type, size_t device) const;
+  // The call is made, and `sums` is what the program gives: [names], or with several steps [steps, names].
+  void made(DeviceTensorPtr sums, int64_t names);
+
+ private:
+  struct Sums;  // of the steps of a call
+
+  int64_t most_;
+  std::function<void()> call_;
+  std::vector<std::vector<StepValues>> steps_;  // by step and device
+  std::shared_ptr<Sums> sums_;                  // of these steps
+};
+
+}  // namespace dtrain
