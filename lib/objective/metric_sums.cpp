@@ -18,7 +18,8 @@ constexpr int64_t kLoss = kLossSum;
 constexpr int64_t kExamples = kExamplesSum;
 constexpr int64_t kOwn = 2;  // the objective's own sums start here
 
-constexpr size_t kMostPending = 4096;  // so many batches later nobody waits for sums any more
+// So many batches later nobody waits for sums any more: more than a TPU's calls make that are under way.
+constexpr size_t kMostPending = 4096;
 
 }  // namespace
 

@@ -31,16 +31,6 @@ constexpr int64_t kUnknownMemory = int64_t{4} << 30;
 // So many steps hide what a call costs the host, and are soon made.
 constexpr int64_t kStepsPerExecution = 32;
 
-int64_t steps_per_execution(const JobPlan& job, const std::string& platform, bool resident) {
-  if (job.spec.strategy.steps_per_execution) return *job.spec.strategy.steps_per_execution;
-  const auto convolves = [](const PlacedLayer& layer) { return layer.spec.kind == "conv2d"; };
-  const bool has_convolutions =
-      std::any_of(job.model.layers.begin(), job.model.layers.end(), convolves);
-  // XLA's convolutions for processors are ten times slower in a loop.
-  if (!resident || (platform == "cpu" && has_convolutions)) return 1;
-  return kStepsPerExecution;
-}
-
 [[noreturn]] void refuse(const std::string& why) { throw Error(ExitCode::kUsage, "StableHLO: " + why); }
 
 }  // namespace
@@ -66,8 +56,17 @@ ProgramForm executed_form(const JobPlan& job, const RunPlan& run, const PhasePla
                           const std::string& platform) {
   ProgramForm form = program_form(job, run, phase);
   form.resident = resident_examples(job);
-  form.steps = steps_per_execution(job, platform, form.resident > 0);
+  form.steps = steps_per_execution(job, platform);
   return form;
+}
+
+int64_t steps_per_execution(const JobPlan& job, const std::string& platform) {
+  if (job.spec.strategy.steps_per_execution) return *job.spec.strategy.steps_per_execution;
+  const auto convolves = [](const PlacedLayer& layer) { return layer.spec.kind == "conv2d"; };
+  const bool has_convolutions = std::any_of(job.model.layers.begin(), job.model.layers.end(), convolves);
+  // XLA's convolutions for processors are ten times slower in a loop.
+  if (resident_examples(job) == 0 || (platform == "cpu" && has_convolutions)) return 1;
+  return kStepsPerExecution;
 }
 
 int64_t resident_examples(const JobPlan& job) {

@@ -1,9 +1,12 @@
 #include "plan/planned_step.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 
 #include "compiled/eligibility.h"
 #include "kernels/products.h"
+#include "plan/device_programs.h"
 
 namespace dtrain {
 
@@ -15,7 +18,10 @@ PlannedStep planned_step(const JobPlan& job, const RunPlan& run, const PhasePlan
   const JobSpec& spec = job.spec;
   if (run.one_process) {
     const std::string plugin = std::filesystem::path(job.plugin).filename();
-    return {"stablehlo", plugin.empty() ? "no plugin was found" : "compiled by " + plugin};
+    if (plugin.empty()) return {"stablehlo", "no plugin was found"};
+    const int64_t steps = steps_per_execution(job, job.platform);
+    return {"stablehlo",
+            fmt::format("compiled by {}{}", plugin, steps == 1 ? "" : fmt::format(", {} in a call", steps))};
   }
   if (job.device_of(0) != "cpu") {
     if (!spec.cuda.graphs) return {"eager", "cuda.graphs: false"};

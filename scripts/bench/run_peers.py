@@ -149,8 +149,8 @@ def execute(contender, steps, window, **values):
     return started, [event for event in events if event.get("event") == "step"], max(peaks)
 
 
-def throughput(contender, model):
-    window = STEPS_OF_WINDOW[model]
+def throughput(contender, model, window=None):
+    window = window or STEPS_OF_WINDOW[model]
     _, events, peak = execute(contender, window * (WARM_UP + WINDOWS), window, model=model, batch=BATCH[model])
     times = [time_of(event) for event in events if event["step"] % window == 0]
     durations = [end - begin for begin, end in zip(times[WARM_UP - 1 :], times[WARM_UP:])]

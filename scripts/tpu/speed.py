@@ -11,6 +11,7 @@ sys.path.insert(0, str(BENCH))
 import run_peers  # noqa: E402
 
 ROUNDS = 3
+STEPS_OF_WINDOW = {"mlp": 200, "cnn": 15}  # a step with convolutions takes JAX 40 ms and more
 LEAST = 0.9  # times as fast as JAX
 
 
@@ -62,5 +63,5 @@ def measure(options):
             for number in range(ROUNDS):
                 pair = [(ours, speed.ours), (theirs, speed.theirs)]
                 for contender, rates in pair if number % 2 == 0 else reversed(pair):
-                    rates.append(run_peers.throughput(contender, model)[0])
+                    rates.append(run_peers.throughput(contender, model, STEPS_OF_WINDOW[model])[0])
             yield speed

@@ -22,5 +22,21 @@ TEST_CASE("devices keep the training examples that fit and stay as they are") {
   CHECK(resident_examples(job) == 0);
 }
 
+TEST_CASE("a call makes several steps where examples stay on the devices and a loop costs nothing") {
+  CHECK(steps_per_execution(small_job(), "tpu") == 32);
+  CHECK(steps_per_execution(small_job(), "cpu") == 32);
+  CHECK(steps_per_execution(small_job({"cuda.data=uploaded"}), "tpu") == 1);
+  CHECK(steps_per_execution(small_job({"cuda.data=uploaded", "strategy.kind=tpu",
+                                       "strategy.steps_per_execution=4"}),
+                            "tpu") == 4);
+  const JobPlan convolutions = small_job({"model.kind=cnn"});
+  CHECK(steps_per_execution(convolutions, "tpu") == 32);
+  CHECK(steps_per_execution(convolutions, "cpu") == 1);
+  const RunPlan& run = convolutions.runs.back();
+  const ProgramForm form = executed_form(convolutions, run, run.phases.front(), "tpu");
+  CHECK(form.steps == 32);
+  CHECK(form.resident == convolutions.data.train_examples);
+}
+
 }  // namespace
 }  // namespace dtrain

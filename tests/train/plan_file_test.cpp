@@ -85,6 +85,7 @@ TEST_CASE("a plan keeps what replicas must not find out anew") {
   job.communication = "nccl";
   job.plugin = "/opt/libtpu.so";
   job.device_memory = int64_t{1} << 34;
+  job.platform = "tpu";
   job.fallback = "this host has no TPU";
   job.spec.strategy.threads_per_replica = 7;
   job.runs.back().threads_per_replica = 7;
@@ -95,6 +96,7 @@ TEST_CASE("a plan keeps what replicas must not find out anew") {
   CHECK(read.devices == job.devices);
   CHECK(read.plugin == job.plugin);
   CHECK(read.device_memory == job.device_memory);
+  CHECK(read.platform == job.platform);
   CHECK(read.fallback == job.fallback);
   CHECK(read.data.source == job.data.source);
   CHECK(read.data.class_names == job.data.class_names);

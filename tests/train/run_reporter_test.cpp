@@ -213,6 +213,25 @@ TEST_CASE("an epoch's speed is of its own steps, a window's of the window's") {
   }
 }
 
+TEST_CASE("steps that nobody waits for took equal parts of the time until they were made") {
+  JobPlan job = small_job({"metrics.skip_steps=0"});
+  job.runs.back().one_process = true;
+  RecordingSink sink;
+  RunReporter reporter(job, job.runs.back(), sink);
+  reporter.on_run_start();
+  reporter.on_steps_made(computing_for(5));  // no steps took part of it
+  // The host told the devices of three steps at once, and waited for them.
+  for (const double seconds : {0.001, 0.001, 0.004}) reporter.on_step(1, 1, computing_for(seconds), 4);
+  reporter.on_steps_made(computing_for(0.294));
+  reporter.on_window(1, 3, 0.5, sums_of(12, 1, 1));
+  CHECK(sink.of("step").at(0)["step_ms"] == Approx(100));
+  CHECK(sink.of("step").at(0)["examples_per_second"] == Approx(40));
+  reporter.on_epoch(1, 3, 0.3, 0.5, sums_of(12, 1, 1));
+  reporter.on_run_end(1, 3);
+  CHECK(sink.of("run_end").at(0)["step_ms"] == Approx(100));
+  CHECK(sink.of("run_end").at(0)["phases_ms"]["compute"] == Approx(100));
+}
+
 TEST_CASE("run_end is the medians of the run without its first steps, and the last evaluation") {
   const JobPlan job = small_job({"metrics.skip_steps=2"});
   RecordingSink sink;
