@@ -92,7 +92,7 @@ class RunReporter {
   std::optional<double> last_loss_;   // of the last epoch
   bool resumed_ = false;
   StepTimer run_timer_;
-  int64_t timed_steps_ = 0;       // that it was given
+  int64_t timed_steps_ = 0;  // that it was given
   // Of steps that devices may still be making:
   PhaseTimes untimed_;
   std::vector<int64_t> untimed_examples_;

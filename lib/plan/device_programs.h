@@ -14,8 +14,8 @@ namespace dtrain {
 // Throws Error(kUsage) if the pictures or classes have to be counted first.
 ProgramForm program_form(const JobPlan& job, const RunPlan& run, const PhasePlan& phase);
 
-// The same as a strategy on devices of `platform` (JobPlan::platform) runs them: with the examples that stay on
-// the devices, and several steps in a call.
+// The same as a strategy on devices of `platform` (JobPlan::platform) runs them: with the examples that stay
+// on the devices, and several steps in a call.
 ProgramForm executed_form(const JobPlan& job, const RunPlan& run, const PhasePlan& phase,
                           const std::string& platform);
 

@@ -291,10 +291,10 @@ Value TextBuilder::with_row(const Value& value, const Value& index, const Value&
   shape.insert(shape.end(), row.shape.begin(), row.shape.end());
   const Value one = reshape(row, shape);
   const std::vector<Value> start = row_start(value, index);
-  return define(value.element, value.shape,
-                fmt::format("stablehlo.dynamic_update_slice {}, {}, {} : ({}, {}, {}) -> {}", value.name,
-                            one.name, names_of(start), value.type(), one.type(), types_of(start),
-                            value.type()));
+  return define(
+      value.element, value.shape,
+      fmt::format("stablehlo.dynamic_update_slice {}, {}, {} : ({}, {}, {}) -> {}", value.name, one.name,
+                  names_of(start), value.type(), one.type(), types_of(start), value.type()));
 }
 
 Value TextBuilder::reduce(const char* operation, double start, const Value& value,
@@ -442,7 +442,8 @@ std::vector<Value> TextBuilder::loop(const Value& count, const std::vector<Value
     body_ += fmt::format("    stablehlo.return {} : {}\n", names_of(values), types_of(values));
   };
   const Value all = fresh("", {});
-  body_ += fmt::format("    {}:{} = \"stablehlo.while\"({}) ({{\n", all.name, carried.size(), names_of(carried));
+  body_ +=
+      fmt::format("    {}:{} = \"stablehlo.while\"({}) ({{\n", all.name, carried.size(), names_of(carried));
   std::vector<Value> before;
   body_ += block(before);
   give({compare("LT", before.front(), count)});

@@ -122,8 +122,8 @@ class TextBuilder {
   // Random ui32 numbers, and only a function of `state`: ui64 [2], a key and the first number of a counter.
   Value random_bits(const Value& state, const Shape& shape);
 
-  // What `state` is after `count` times (i32): `body` writes how one time changes it, and gets its number, from
-  // 0, and what the state is then. It may use what was defined before.
+  // What `state` is after `count` times (i32): `body` writes how one time changes it, and gets its number,
+  // from 0, and what the state is then. It may use what was defined before.
   using LoopBody = std::function<std::vector<Value>(const Value& index, const std::vector<Value>& state)>;
   std::vector<Value> loop(const Value& count, const std::vector<Value>& state, const LoopBody& body);
 

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <cstring>
 #include <deque>
-#include <future>
 #include <map>
 
 #include "core/error.h"
@@ -143,6 +142,7 @@ class Tpu : public Strategy {
   }
 
   int64_t restore_variables(const CollectedVariables& variables, int64_t step) override {
+    finish_steps();
     const bool trains = !variables.training.empty();
     if (!trains && !variables_.empty()) fetch_variables();  // what the optimizer remembers stays
     restore(replica(), variables);
@@ -187,14 +187,15 @@ class Tpu : public Strategy {
 
   // Whether a program's argument is a step's own.
   bool of_step(const std::string& name) const {
-    return name != "count" && !variables_.states().front().contains(name) &&
-           name.rfind("stored_", 0) != 0;
+    return name != "count" && !variables_.states().front().contains(name) && name.rfind("stored_", 0) != 0;
   }
 
   // Tells the devices to make the steps that wait.
   void make_steps() {
     if (queue_.empty()) return;
-    const auto argument = [&](const TensorType& type, size_t device) { return queue_.argument(type, device); };
+    const auto argument = [&](const TensorType& type, size_t device) {
+      return queue_.argument(type, device);
+    };
     ProgramRun made = run(*step_, step_text_, variables_.states(), argument);
     for (size_t device = 0; device < variables_.devices(); ++device) {
       for (size_t i = 0; i + 1 < made.results[device].size(); ++i)
@@ -278,8 +279,7 @@ class Tpu : public Strategy {
     const auto argument = [&](const TensorType& type, size_t device) {
       return filled_up(inputs, share_of_device(device, inputs.size(0)), programs_.evaluated_rows, type.type);
     };
-    const std::vector<DeviceTensorList> results =
-        run(*forward_, forward_text_, evaluated_, argument).results;
+    const std::vector<DeviceTensorList> results = run(*forward_, forward_text_, evaluated_, argument).results;
     std::vector<at::Tensor> parts;
     for (size_t device = 0; device < results.size(); ++device) {
       const TensorType& type = forward_text_.results.back();

@@ -156,8 +156,8 @@ TEST_CASE("the text of several steps in one call") {
   TrainSpec train;
   train.optimizer.kind = "sgd";
   train.optimizer.momentum = 0.9;
-  const LayerPlan plan = planned(
-      {layer("flatten"), dense(4), layer("batch_norm"), layer("dropout"), dense(3)}, {1, 2, 2});
+  const LayerPlan plan =
+      planned({layer("flatten"), dense(4), layer("batch_norm"), layer("dropout"), dense(3)}, {1, 2, 2});
   const ProgramForm form = {.devices = 2, .rows = 4, .pixels = true, .resident = 100, .steps = 5};
   const DeviceProgram program = lower_training_step(plan, train, form);
   check_golden("steps_sgd", program);

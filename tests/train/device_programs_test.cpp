@@ -26,9 +26,9 @@ TEST_CASE("a call makes several steps where examples stay on the devices and a l
   CHECK(steps_per_execution(small_job(), "tpu") == 32);
   CHECK(steps_per_execution(small_job(), "cpu") == 32);
   CHECK(steps_per_execution(small_job({"cuda.data=uploaded"}), "tpu") == 1);
-  CHECK(steps_per_execution(small_job({"cuda.data=uploaded", "strategy.kind=tpu",
-                                       "strategy.steps_per_execution=4"}),
-                            "tpu") == 4);
+  CHECK(steps_per_execution(
+            small_job({"cuda.data=uploaded", "strategy.kind=tpu", "strategy.steps_per_execution=4"}),
+            "tpu") == 4);
   const JobPlan convolutions = small_job({"model.kind=cnn"});
   CHECK(steps_per_execution(convolutions, "tpu") == 32);
   CHECK(steps_per_execution(convolutions, "cpu") == 1);
