@@ -220,6 +220,11 @@ void RunReporter::on_steps_made(const PhaseTimes& waiting) {
   for (const int64_t examples : std::exchange(untimed_examples_, {})) time_step(mean, examples);
 }
 
+bool RunReporter::ends_warm_up() const {
+  const int64_t untimed = std::ssize(untimed_examples_);
+  return untimed > 0 && timed_steps_ + untimed == job_.spec.metrics.skip_steps;
+}
+
 void RunReporter::time_step(const PhaseTimes& seconds, int64_t examples) {
   run_timer_.add(seconds.total(), examples);
   epoch_steps_.add(seconds.total(), examples);

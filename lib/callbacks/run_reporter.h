@@ -50,10 +50,14 @@ class RunReporter {
   void leave_out_traffic() { traffic_so_far_ = traffic_(); }
   // One optimizer step (1-based over the run) is done. `seconds`: the time since the previous step, by phase;
   // `examples`: those of the step's global batch.
-  // In a run of one process, which does not wait for the devices' steps, it is timed by on_steps_made().
+  // In a run of one process it has begun, and on_steps_made() times it.
   void on_step(int64_t epoch, int64_t step, const PhaseTimes& seconds, int64_t examples);
-  // The steps so far are made, after `waiting` besides. Each took as long as the others since the last call.
+  // The steps since the last call are finished. Each took an equal part of their time; `waiting`: the time
+  // since the last on_step().
   void on_steps_made(const PhaseTimes& waiting);
+  // Whether the steps that are not timed yet end the warm-up (metrics.skip_steps): they are to be finished
+  // now.
+  bool ends_warm_up() const;
   // The norm of the gradient of the step that ends the next window.
   void on_gradient_norm(double norm) { gradient_norm_ = norm; }
   // `window`: the sums over all replicas of the steps since the last call, up to step `step` (1-based).

@@ -88,7 +88,7 @@ void compile_ahead(const JobPlan& job, const std::string& topology, bool json) {
   for (const PhasePlan& phase : run.phases) {
     const std::string name = phase.name.empty() ? "" : fmt::format(" ({})", phase_title(run.phases, phase));
     compile("training step" + name,
-            lower_training_step(job.model, job.spec.train, executed_form(job, run, phase, "tpu")));
+            lower_training_step(job.model, job.spec.train, executed_form(job, run, phase)));
   }
   ProgramForm form = program_form(job, run, run.phases.back());
   form.rows = job.spec.evaluate.batch_per_replica;

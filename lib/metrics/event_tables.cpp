@@ -107,7 +107,8 @@ const EventTable<RunStartEvent>& RunStartEvent::table() {
         "[how a step is computed](training.md#steps): `compiled`, `eager`, `recorded` or, on [TPUs](tpu.md), "
         "`stablehlo`"},
        {"execution_reason", &E::execution_reason, "",
-        "why it is `eager`, or which plugin compiles the `stablehlo`", "when it is"},
+        "why it is `eager`, or which plugin compiles the `stablehlo` and how many steps a call makes",
+        "when it is"},
        {"products", &E::products, "",
         "how matrices are multiplied on a processor: `brgemm` (oneDNN's kernels) or `mm` (LibTorch's own)",
         "when the devices are processors"},

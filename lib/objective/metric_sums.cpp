@@ -18,7 +18,8 @@ constexpr int64_t kLoss = kLossSum;
 constexpr int64_t kExamples = kExamplesSum;
 constexpr int64_t kOwn = 2;  // the objective's own sums start here
 
-// So many batches later nobody waits for sums any more: more than a TPU's calls make that are under way.
+// So many batches later nobody waits for sums any more. More than the steps of three calls of a TPU's program
+// (strategy.steps_per_execution, at most 1000), which are under way at once.
 constexpr size_t kMostPending = 4096;
 
 }  // namespace
@@ -44,7 +45,7 @@ MetricSums::MetricSums(const ObjectiveInfo& objective, const std::map<std::strin
 void MetricSums::add_batch(const Objective& objective, const at::Tensor& outputs, const at::Tensor& targets,
                            const at::Tensor& loss_sum) {
   const at::NoGradGuard no_grad;
-  settle();
+  settle(0);
   objective_ = &objective.info();
   // Few operations, each writing directly to its place: a device takes longer to start one than to compute
   // it.
@@ -57,7 +58,7 @@ void MetricSums::add_batch(const Objective& objective, const at::Tensor& outputs
 }
 
 void MetricSums::add_sums(const ObjectiveInfo& objective, const std::vector<double>& sums) {
-  settle();
+  settle(0);
   objective_ = &objective;
   at::Tensor batch = at::empty({std::ssize(sums)}, at::kDouble);
   std::copy(sums.begin(), sums.end(), batch.mutable_data_ptr<double>());
@@ -90,7 +91,7 @@ void MetricSums::add_evaluated(const Objective& objective, const at::Tensor& out
 void MetricSums::add(const MetricSums& other) {
   if (!other.values_.defined() && other.pending_.empty()) return;
   objective_ = other.objective_;
-  if (other.values_.defined()) settle();  // what was added first is added up first
+  if (other.values_.defined()) settle(0);  // what was added first is added up first
   const auto add_values = [](at::Tensor& to, const at::Tensor& values) {
     if (to.defined() && values.defined() && to.device() == values.device()) {
       to.add_(values);
@@ -125,18 +126,18 @@ Counts MetricSums::counted() const {
 double MetricSums::at(int64_t index) const { return values_[index].item<double>(); }
 
 int64_t MetricSums::examples() const {
-  settle();
+  settle(0);
   return values_.defined() ? static_cast<int64_t>(at(kExamples)) : 0;
 }
 
 double MetricSums::loss() const {
-  settle();
+  settle(0);
   return values_.defined() ? at(kLoss) / at(kExamples) : std::nan("");
 }
 
 std::map<std::string, double> MetricSums::named() const {
   std::map<std::string, double> named;
-  settle();
+  settle(0);
   if (!values_.defined()) return named;
   const at::Tensor values = values_.cpu();
   const std::vector<std::string> names = objective_->sum_names();

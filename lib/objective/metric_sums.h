@@ -33,6 +33,8 @@ class MetricSums {
   // The same of sums that may still be computed: they are waited for when somebody looks, or when many others
   // have been added since.
   void add_pending(const ObjectiveInfo& objective, std::shared_future<std::vector<double>> sums);
+  // Adds the pending sums to the others, and waits for them.
+  void settle() { settle(0); }
   // Adds one batch of an evaluation: its evaluation loss, and what evaluations count besides.
   void add_evaluated(const Objective& objective, const at::Tensor& outputs, const at::Tensor& targets);
   // Adds sums of the same objective. Afterwards these sums are on the device of `other`.
@@ -47,7 +49,7 @@ class MetricSums {
   // float64, in the order of ObjectiveInfo::sum_names(): exact for counts up to 2^53. An undefined tensor if
   // no objective is known.
   at::Tensor& values() {
-    settle();
+    settle(0);
     return values_;
   }
   // What was counted: int64 [rows, columns], on any device. An undefined tensor if this is no evaluation, or
@@ -58,7 +60,7 @@ class MetricSums {
  private:
   static void add(at::Tensor& to, at::Tensor&& values);
   // Adds the pending sums to the values, in their order, until `left` are left.
-  void settle(size_t left = 0) const;
+  void settle(size_t left) const;
   double at(int64_t index) const;
 
   const ObjectiveInfo* objective_ = nullptr;

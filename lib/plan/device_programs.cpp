@@ -52,21 +52,23 @@ ProgramForm program_form(const JobPlan& job, const RunPlan& run, const PhasePlan
           .trained = phase.layers.each};
 }
 
-ProgramForm executed_form(const JobPlan& job, const RunPlan& run, const PhasePlan& phase,
-                          const std::string& platform) {
+ProgramForm executed_form(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
   ProgramForm form = program_form(job, run, phase);
   form.resident = resident_examples(job);
-  form.steps = steps_per_execution(job, platform);
+  form.steps = steps_per_execution(job);
   return form;
 }
 
-int64_t steps_per_execution(const JobPlan& job, const std::string& platform) {
-  if (job.spec.strategy.steps_per_execution) return *job.spec.strategy.steps_per_execution;
+int64_t steps_per_execution(const JobPlan& job) {
+  const JobSpec& spec = job.spec;
   const auto convolves = [](const PlacedLayer& layer) { return layer.spec.kind == "conv2d"; };
   const bool has_convolutions = std::any_of(job.model.layers.begin(), job.model.layers.end(), convolves);
   // XLA's convolutions for processors are ten times slower in a loop.
-  if (resident_examples(job) == 0 || (platform == "cpu" && has_convolutions)) return 1;
-  return kStepsPerExecution;
+  const bool is_slower = job.platform == "cpu" && has_convolutions;
+  const int64_t most = spec.strategy.steps_per_execution.value_or(is_slower ? 1 : kStepsPerExecution);
+  // Else a queue of steps would have as many batches.
+  if (resident_examples(job) == 0 || spec.callbacks.terminate_on_nan) return 1;
+  return std::min(most, spec.metrics.every_steps);  // the sums are read then
 }
 
 int64_t resident_examples(const JobPlan& job) {

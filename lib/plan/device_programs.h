@@ -14,17 +14,16 @@ namespace dtrain {
 // Throws Error(kUsage) if the pictures or classes have to be counted first.
 ProgramForm program_form(const JobPlan& job, const RunPlan& run, const PhasePlan& phase);
 
-// The same as a strategy on devices of `platform` (JobPlan::platform) runs them: with the examples that stay
-// on the devices, and several steps in a call.
-ProgramForm executed_form(const JobPlan& job, const RunPlan& run, const PhasePlan& phase,
-                          const std::string& platform);
+// The same as strategy tpu runs them: with the examples that stay on the devices, and several steps in a
+// call.
+ProgramForm executed_form(const JobPlan& job, const RunPlan& run, const PhasePlan& phase);
 
 // How many examples each device of strategy tpu keeps, as they are stored: all that are trained on, or none
 // (cuda.data).
 int64_t resident_examples(const JobPlan& job);
 
 // How many steps a call makes at most (strategy.steps_per_execution).
-int64_t steps_per_execution(const JobPlan& job, const std::string& platform);
+int64_t steps_per_execution(const JobPlan& job);
 
 // The files, by name, that `dtrain plan --stablehlo` writes for the distributed run: "training_step.mlir", or
 // one for each phase, "training_step_1.mlir"; "forward.mlir"; and "signatures.json", which has the names,

@@ -15,6 +15,7 @@
 #include "kinds/strategies.h"
 #include "models/model.h"
 #include "plan/class_weights.h"
+#include "plan/device_programs.h"
 #include "plan/devices.h"
 #include "spec/field_error.h"
 #include "spec/fields.h"
@@ -259,6 +260,11 @@ void check_lowering(LoadedSpec& loaded, const JobPlan& plan) {
     loaded.problems.push_back(loaded.problem_at(
         "strategy.kind",
         fmt::format("{} has no program for {}; use mirrored", plan.spec.strategy.kind, reason)));
+  if (plan.spec.strategy.steps_per_execution.value_or(1) > 1 && resident_examples(plan) == 0)
+    loaded.problems.push_back(loaded.problem_at("strategy.steps_per_execution",
+                                                "several steps in a call take their examples of those that "
+                                                "stay on the devices, and here each step is "
+                                                "sent its own (cuda.data); leave it out"));
 }
 
 // `placed` has the devices of the replicas and the model.

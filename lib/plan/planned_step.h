@@ -9,8 +9,10 @@ namespace dtrain {
 
 struct PlannedStep {
   std::string execution;  // compiled | eager | recorded | stablehlo
-  std::string reason;     // why it is eager, or which plugin compiles its StableHLO; else empty
-  // "compiled", "eager: train.channels_last: true", "stablehlo: compiled by libtpu.so"
+  // Why it is eager, or which plugin compiles its StableHLO and how many steps a call makes; else empty.
+  std::string reason;
+  // "compiled", "eager: train.channels_last: true", "stablehlo: compiled by libtpu.so, up to 32 steps in a
+  // call"
   std::string text() const { return reason.empty() ? execution : execution + ": " + reason; }
 };
 

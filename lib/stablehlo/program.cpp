@@ -87,7 +87,7 @@ Shape with_rows(int64_t rows, const Shape& shape) {
 }
 
 // With a dimension for the steps of a call, if it can make several.
-Shape each_step(const ProgramForm& form, const Shape& shape) {
+Shape with_steps(const ProgramForm& form, const Shape& shape) {
   return form.steps == 1 ? shape : with_rows(form.steps, shape);
 }
 
@@ -102,14 +102,14 @@ Value input_argument(ProgramText& program, const LayerPlan& plan, const ProgramF
   const Shape& shape = plan.layers.front().input_shape;
   const at::ScalarType type = form.pixels ? at::kByte : form.type;
   if (form.resident > 0) return program.argument("stored_inputs", type, with_rows(form.resident, shape));
-  return program.argument("inputs", type, each_step(form, with_rows(form.rows, shape)));
+  return program.argument("inputs", type, with_steps(form, with_rows(form.rows, shape)));
 }
 
 Value target_argument(ProgramText& program, const ProgramForm& form) {
   const Shape shape = form.targets > 0 ? Shape{form.targets} : Shape{};
   const at::ScalarType type = form.targets == 0 ? at::kInt : form.type;
   if (form.resident > 0) return program.argument("stored_targets", type, with_rows(form.resident, shape));
-  return program.argument("targets", type, each_step(form, with_rows(form.rows, shape)));
+  return program.argument("targets", type, with_steps(form, with_rows(form.rows, shape)));
 }
 
 // The model's inputs: (pixel / 255 - mean) / standard_deviation, or the numbers as they are.
@@ -189,7 +189,7 @@ void clip(std::vector<Value>& gradients, double most) {
 struct StepArguments {
   StepArguments(ProgramText& program, const LayerPlan& plan, const ProgramForm& form) {
     const auto add = [&](const std::string& name, at::ScalarType type, const Shape& shape) {
-      given[name] = program.argument(name, type, each_step(form, shape));
+      given[name] = program.argument(name, type, with_steps(form, shape));
     };
     for (const char* number : {"step", "learning_rate", "examples"}) add(number, at::kFloat, {});
     add("seed", at::kUInt32, {2});
@@ -203,7 +203,7 @@ struct StepArguments {
     if (form.steps > 1) count = program.argument("count", at::kInt, {});
   }
 
-  NamedValues given;  // the step's own; of several steps in a call, a row of each is
+  NamedValues given;  // differ from step to step; with several steps in a call, have a row for each
   NamedValues kept;   // all examples, of which a step takes rows
   Value count = {};   // of the steps of a call
 };
@@ -301,11 +301,11 @@ class StepText {
 
 // `count` steps one after another: the state goes from one to the next, and each has a row of the sums.
 NamedValues lower_steps(TextBuilder& builder, const StepText& step, const NamedValues& state,
-                        const StepArguments& arguments, const Value& no_sums) {
+                        const StepArguments& arguments, const Value& zero_sums) {
   const std::vector<std::string> changing = step.outline().changing();
   std::vector<Value> carried;
   for (const std::string& name : changing) carried.push_back(state.at(name));
-  carried.push_back(no_sums);
+  carried.push_back(zero_sums);
   carried = builder.loop(arguments.count, carried, [&](const Value& index, const std::vector<Value>& now) {
     NamedValues values = state;
     values.insert(arguments.kept.begin(), arguments.kept.end());
@@ -338,8 +338,8 @@ DeviceProgram lower_training_step(const LayerPlan& plan, const TrainSpec& train,
   NamedValues changed;
   if (form.steps > 1) {
     const auto sums = std::ssize(objective_info(train.loss.kind).sum_names());
-    const Value no_sums = builder.constant(0, "f32", {form.steps, sums});
-    changed = lower_steps(builder, step, state, arguments, no_sums);
+    const Value zero_sums = builder.constant(0, "f32", {form.steps, sums});
+    changed = lower_steps(builder, step, state, arguments, zero_sums);
   } else {
     NamedValues values = state;
     values.insert(arguments.kept.begin(), arguments.kept.end());

@@ -2,6 +2,7 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "core/error.h"
@@ -32,6 +33,11 @@ StepQueue::StepQueue(int64_t most, std::function<void()> call) : most_(most), ca
 
 StepQueue::~StepQueue() {
   if (sums_) sums_->call = nullptr;  // nobody is left to make it
+}
+
+void StepQueue::limit(double seconds, double of_a_step) {
+  const double steps = seconds / std::max(of_a_step, 1e-9);
+  limit_ = std::clamp(static_cast<int64_t>(std::min(steps, 1e9)), int64_t{1}, most_);
 }
 
 std::shared_future<std::vector<double>> StepQueue::add(std::vector<StepValues> of_devices) {

@@ -22,13 +22,17 @@ using StepValues = std::map<std::string, at::Tensor>;
 class StepQueue {
  public:
   // `most`: the steps of a call (ProgramForm::steps). `call` tells the devices to make the steps that wait.
+  // At first a call is one step.
   StepQueue(int64_t most, std::function<void()> call);
   ~StepQueue();
   StepQueue(const StepQueue&) = delete;
   StepQueue& operator=(const StepQueue&) = delete;
 
   bool empty() const { return steps_.empty(); }
-  bool full() const { return std::ssize(steps_) == most_; }
+  int64_t size() const { return std::ssize(steps_); }
+  bool full() const { return size() >= limit_; }
+  // From now on a call has as many steps as take `seconds` at most, if one takes `of_a_step`.
+  void limit(double seconds, double of_a_step);
   // Adds a step with what each device gets. Returns the sums of its metrics; asking for them makes the call,
   // if nobody has made it yet, and waits for the devices.
   std::shared_future<std::vector<double>> add(std::vector<StepValues> of_devices);
@@ -42,6 +46,7 @@ class StepQueue {
   struct Sums;  // of the steps of a call
 
   int64_t most_;
+  int64_t limit_ = 1;  // steps of a call for now
   std::function<void()> call_;
   std::vector<std::vector<StepValues>> steps_;  // by step and device
   std::shared_ptr<Sums> sums_;                  // of these steps

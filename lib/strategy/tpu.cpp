@@ -8,6 +8,7 @@
 #include <deque>
 #include <map>
 
+#include "core/clock.h"
 #include "core/error.h"
 #include "core/random.h"
 #include "device/tpu.h"
@@ -22,8 +23,10 @@
 namespace dtrain {
 namespace {
 
-// The host prepares steps while the devices compute, but not many.
+// The host prepares steps while the devices compute. How far it is ahead is how late it notices that the job
+// is to stop, or that a loss is not finite.
 constexpr size_t kCallsAhead = 2;
+constexpr double kLongestCall = 0.25;  // seconds
 
 // Rows [range] of `tensor`, as `type`, filled up with zeros to `rows`. May refer to `tensor`.
 at::Tensor filled_up(const at::Tensor& tensor, Range range, int64_t rows, at::ScalarType type) {
@@ -79,11 +82,8 @@ class Tpu : public Strategy {
     optimizer_->set_steps(optimizer_->steps() + 1);
     const MicroBatch& batch = share.micro_batches.at(0);
     if (batch.rows().defined()) keep_examples(batch.stored());
-    std::vector<StepValues> of_devices;
-    for (size_t device = 0; device < variables_.devices(); ++device)
-      of_devices.push_back(values_of(share, context, device));
     MetricSums sums;
-    sums.add_pending(objective_->info(), queue_.add(std::move(of_devices)));
+    sums.add_pending(objective_->info(), queue_.add(values_of(share, context)));
     if (queue_.full()) make_steps();
     clock_->enter(Phase::kUpdate);
     return sums;
@@ -115,10 +115,12 @@ class Tpu : public Strategy {
     make_steps();
     for (const auto& [name, host] : state_on_host()) {
       if (moves(name)) continue;  // each device's own
-      const std::vector<at::Tensor> copies = variables_.of_each_device(name, host);
-      const at::Tensor& first = copies.front();
-      for (size_t device = 1; device < copies.size(); ++device) {
-        if (std::memcmp(first.data_ptr(), copies[device].data_ptr(), first.nbytes()) != 0)
+      const at::Tensor first = at::empty_like(host);
+      variables_.read(name, 0, first);
+      for (size_t device = 1; device < variables_.devices(); ++device) {
+        const at::Tensor other = at::empty_like(host);
+        variables_.read(name, device, other);
+        if (std::memcmp(first.data_ptr(), other.data_ptr(), first.nbytes()) != 0)
           throw Error(
               ExitCode::kDisagree,
               fmt::format(
@@ -164,29 +166,30 @@ class Tpu : public Strategy {
   void finish() override {}
 
  private:
-  // What device `device` gets for a step.
-  StepValues values_of(const Share& share, const StepContext& context, size_t device) const {
+  // What each device gets for a step.
+  std::vector<StepValues> values_of(const Share& share, const StepContext& context) const {
     const uint64_t seed =
         derive_seed(programs_.seed, SeedPurpose::kStep, static_cast<uint64_t>(context.step));
     const at::Tensor halves = at::empty({2}, at::kInt);  // their bits are what counts
     std::memcpy(halves.data_ptr(), &seed, sizeof seed);
-    StepValues values = {{"step", number(static_cast<double>(optimizer_->steps()))},
-                         {"learning_rate", number(context.learning_rate)},
-                         {"examples", number(static_cast<double>(share.global_examples))},
-                         {"seed", halves}};
+    const StepValues same = {{"step", number(static_cast<double>(optimizer_->steps()))},
+                             {"learning_rate", number(context.learning_rate)},
+                             {"examples", number(static_cast<double>(share.global_examples))},
+                             {"seed", halves}};
     const MicroBatch& batch = share.micro_batches.at(0);
-    const Range rows = share_of_device(device, batch.size());
-    for (const TensorType& type : step_text_.arguments) {
-      if (!of_step(type.name) || values.contains(type.name)) continue;
-      const at::Tensor part = part_of(batch, type.name, type.type, rows);
-      // Its memory may be that of a batch, and have other examples when several steps are sent.
-      values[type.name] = programs_.form.steps > 1 ? part.clone() : part;
+    std::vector<StepValues> of_devices(variables_.devices(), same);
+    for (size_t device = 0; device < of_devices.size(); ++device) {
+      const Range rows = share_of_device(device, batch.size());
+      for (const TensorType& type : step_text_.arguments) {
+        if (differs_by_step(type.name) && !same.contains(type.name))
+          of_devices[device][type.name] = part_of(batch, type.name, type.type, rows);
+      }
     }
-    return values;
+    return of_devices;
   }
 
-  // Whether a program's argument is a step's own.
-  bool of_step(const std::string& name) const {
+  // Whether each step has its own of a program's argument.
+  bool differs_by_step(const std::string& name) const {
     return name != "count" && !variables_.states().front().contains(name) && name.rfind("stored_", 0) != 0;
   }
 
@@ -201,8 +204,8 @@ class Tpu : public Strategy {
       for (size_t i = 0; i + 1 < made.results[device].size(); ++i)
         variables_.replace(device, step_text_.results[i].name, made.results[device][i]);
     }
+    under_way_.push_back({std::move(made.work), queue_.size(), steady_seconds()});
     queue_.made(made.results.front().back(), step_text_.results.back().shape.back());
-    under_way_.push_back(std::move(made.work));
     wait_for_calls(kCallsAhead);
   }
 
@@ -214,7 +217,12 @@ class Tpu : public Strategy {
   // Until at most `left` are under way. They are waited for in their order, so that what went wrong first is
   // told.
   void wait_for_calls(size_t left) {
-    for (; under_way_.size() > left; under_way_.pop_front()) under_way_.front()->wait();
+    for (; under_way_.size() > left; under_way_.pop_front()) {
+      const Call& call = under_way_.front();
+      call.work->wait();
+      const double began = std::max(call.made, std::exchange(last_finished_, steady_seconds()));
+      queue_.limit(kLongestCall, (last_finished_ - began) / static_cast<double>(call.steps));
+    }
   }
 
   // Makes and compiles the program of a step for the parameters that are trained.
@@ -314,10 +322,10 @@ class Tpu : public Strategy {
 
   // What is small and the same as last time, such as the learning rate, is not sent again.
   DeviceTensorPtr send_again(const at::Tensor& tensor, size_t device, const TensorType& type) {
-    constexpr size_t kSmall = 4096;
+    constexpr size_t kSmall = 1 << 16;
     if (tensor.nbytes() > kSmall) return send(*runner_, tensor, device, type.type);
     auto& [last, sent] = last_sent_[device][type.name];
-    const bool same = last.defined() && last.nbytes() == tensor.nbytes() &&
+    const bool same = last.defined() && last.sizes() == tensor.sizes() &&
                       std::memcmp(last.const_data_ptr(), tensor.const_data_ptr(), tensor.nbytes()) == 0;
     if (!same) {
       sent = send(*runner_, tensor, device, type.type);
@@ -420,9 +428,15 @@ class Tpu : public Strategy {
   std::vector<DeviceState> kept_;  // by device
   // By device and argument: what was sent last. Programs change none of it.
   std::vector<std::map<std::string, std::pair<at::Tensor, DeviceTensorPtr>>> last_sent_;
-  std::deque<std::unique_ptr<DeviceWork>> under_way_;  // calls that nobody has waited for yet
-  StepQueue queue_;                                    // steps that the devices have not been told of
-  std::vector<DeviceState> evaluated_;                 // what evaluations use; empty: to be made again
+  struct Call {
+    std::unique_ptr<DeviceWork> work;
+    int64_t steps = 1;
+    double made = 0;  // steady_seconds()
+  };
+  std::deque<Call> under_way_;          // that nobody has waited for yet
+  double last_finished_ = 0;            // when a call was last waited for
+  StepQueue queue_;                     // steps that the devices have not been told of
+  std::vector<DeviceState> evaluated_;  // what evaluations use; empty: to be made again
 };
 
 }  // namespace

@@ -27,7 +27,7 @@ bool decodes_while_reading(const JobPlan& job) {
 ProgramParts program_parts(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
   return {.plugin = job.plugin,
           .model = job.model,
-          .form = executed_form(job, run, phase, job.platform),
+          .form = executed_form(job, run, phase),
           .evaluated_rows = job.spec.evaluate.batch_per_replica,
           .quick_compile = job.spec.strategy.quick_compile,
           .seed = static_cast<uint64_t>(job.spec.seed)};

@@ -113,7 +113,7 @@ MetricSums Trainer::restored_sums(const std::map<std::string, double>& sums) con
 bool Trainer::enter_phase_of(int64_t step, int64_t epoch) {
   const PhasePlan& phase = run_.phase_of(step);
   if (&phase != phase_) {
-    if (run_.one_process) finite_window();  // so that the steps before are timed
+    finish_steps();
     if (!strategy_.begin_phase(&phase - run_.phases.data(), phase.layers)) {  // another worker has left
       if (checkpoints_.are_saved()) save(epoch);
       leave();
@@ -174,6 +174,7 @@ void Trainer::train_epoch(int64_t epoch) {
     position_ += share->global_examples;
 
     reporter_.on_step(epoch + 1, step_, clock_.lap(), share->global_examples);
+    if (reporter_.ends_warm_up()) finish_steps();
     if (step_ % job_.spec.metrics.every_steps == 0) end_window(epoch, learning_rate);
     after_step(epoch);
   }
@@ -233,9 +234,11 @@ Decision Trainer::decide(bool saves) {
 void Trainer::check_variables() {
   if (!job_.spec.checks.every_steps || checked_step_ == step_) return;
   checked_step_ = step_;
+  finish_steps();
   clock_.enter(Phase::kCommunicate);
   const std::string warning = strategy_.check_variables();
   clock_.enter(Phase::kUpdate);
+  if (run_.one_process) clock_.start();  // else each step of the next window would have a part of it
   if (!warning.empty() && !warned_) reporter_.on_warning(fmt::format("after step {}: {}", step_, warning));
   warned_ = !warning.empty();
   reporter_.leave_out_traffic();
@@ -260,6 +263,7 @@ void Trainer::refuse_save_requests() {
 }
 
 void Trainer::save(int64_t epoch) {
+  finish_steps();
   const double start = steady_seconds();
   activity_.doing(Activity::kSaving);
   check_variables();
@@ -274,15 +278,24 @@ void Trainer::save(int64_t epoch) {
   reporter_.leave_out_traffic();
 }
 
-MetricSums Trainer::finite_window() {
+MetricSums Trainer::open_window() {
   MetricSums own;
   own.add(window_);
   MetricSums sums = sums_of_all(std::move(own));
+  window_.settle();  // else each copy would add up its steps again
+  return sums;
+}
+
+MetricSums Trainer::finite_window() {
+  MetricSums sums = open_window();
   if (sums.examples() > 0) require_finite(sums.loss(), "loss");
   return sums;
 }
 
-// All steps so far are made when it returns.
+void Trainer::finish_steps() {
+  if (run_.one_process) open_window();
+}
+
 MetricSums Trainer::sums_of_all(MetricSums own) {
   MetricSums sums = strategy_.sum_over_replicas(std::move(own));
   if (run_.one_process) reporter_.on_steps_made(clock_.lap());

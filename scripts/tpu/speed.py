@@ -11,7 +11,7 @@ sys.path.insert(0, str(BENCH))
 import run_peers  # noqa: E402
 
 ROUNDS = 3
-STEPS_OF_WINDOW = {"mlp": 200, "cnn": 15}  # a step with convolutions takes JAX 40 ms and more
+STEPS_OF_WINDOW = {"mlp": 200, "cnn": 10}  # a step with convolutions takes JAX 40 ms and more
 LEAST = 0.9  # times as fast as JAX
 
 

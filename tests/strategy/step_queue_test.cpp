@@ -35,6 +35,7 @@ const TensorType kCount = {"count", at::kInt, {}};
 
 TEST_CASE("steps wait until a call is full, and the call has the values of each") {
   StepQueue queue(3, [] { FAIL("nobody asked for sums"); });
+  queue.limit(1, 0.1);  // ten would fit into the time
   CHECK(queue.empty());
   queue.add(rates(1, 10));
   queue.add(rates(2, 20));
@@ -48,6 +49,23 @@ TEST_CASE("steps wait until a call is full, and the call has the values of each"
   CHECK(queue.full());
   queue.made(std::make_shared<Numbers>(std::vector<float>(6)), 2);
   CHECK(queue.empty());
+}
+
+TEST_CASE("a call has as many steps as fit into its time, and one at first") {
+  StepQueue queue(8, [] { FAIL("nobody asked for sums"); });
+  const auto steps_of_call = [&] {
+    while (!queue.full()) queue.add(rates(1, 10));
+    const int64_t steps = queue.size();
+    queue.made(std::make_shared<Numbers>(std::vector<float>(16)), 2);
+    return steps;
+  };
+  CHECK(steps_of_call() == 1);
+  queue.limit(0.25, 0.06);
+  CHECK(steps_of_call() == 4);
+  queue.limit(0.25, 0);  // the clock may not have advanced
+  CHECK(steps_of_call() == 8);
+  queue.limit(0.25, 30);
+  CHECK(steps_of_call() == 1);
 }
 
 TEST_CASE("a queue of one step has its values as they are") {
@@ -75,6 +93,23 @@ TEST_CASE("each step has its own sums, which are read once and make the call if 
   CHECK(calls == 1);
   CHECK(third.get() == std::vector<double>{1, 2});  // the first of the next call
   CHECK(calls == 2);
+}
+
+TEST_CASE("a call that fails, and sums that cannot be read, fail for everyone who asks") {
+  StepQueue queue(2, [] { throw Error(ExitCode::kMemory, "out of memory on a device"); });
+  const auto first = queue.add(rates(1, 10));
+  const auto second = queue.add(rates(2, 20));
+  CHECK_THROWS_WITH(first.get(), "out of memory on a device");
+  CHECK_THROWS_WITH(second.get(), "out of memory on a device");
+  class Lost : public DeviceTensor {
+    void read(void*, int64_t) const override { throw Error(ExitCode::kBug, "the device is gone"); }
+  };
+  queue.made(std::make_shared<Lost>(), 2);
+  CHECK_THROWS_AS(first.get(), Error);
+  const auto third = queue.add(rates(3, 30));
+  queue.made(std::make_shared<Lost>(), 2);
+  CHECK_THROWS_WITH(third.get(), "the device is gone");
+  CHECK_THROWS_WITH(third.get(), "the device is gone");
 }
 
 TEST_CASE("sums that outlive the queue do not call it") {

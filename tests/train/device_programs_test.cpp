@@ -23,19 +23,26 @@ TEST_CASE("devices keep the training examples that fit and stay as they are") {
 }
 
 TEST_CASE("a call makes several steps where examples stay on the devices and a loop costs nothing") {
-  CHECK(steps_per_execution(small_job(), "tpu") == 32);
-  CHECK(steps_per_execution(small_job(), "cpu") == 32);
-  CHECK(steps_per_execution(small_job({"cuda.data=uploaded"}), "tpu") == 1);
-  CHECK(steps_per_execution(
-            small_job({"cuda.data=uploaded", "strategy.kind=tpu", "strategy.steps_per_execution=4"}),
-            "tpu") == 4);
-  const JobPlan convolutions = small_job({"model.kind=cnn"});
-  CHECK(steps_per_execution(convolutions, "tpu") == 32);
-  CHECK(steps_per_execution(convolutions, "cpu") == 1);
-  const RunPlan& run = convolutions.runs.back();
-  const ProgramForm form = executed_form(convolutions, run, run.phases.front(), "tpu");
-  CHECK(form.steps == 32);
-  CHECK(form.resident == convolutions.data.train_examples);
+  const auto steps = [](std::vector<std::string> settings, const std::string& platform) {
+    settings.push_back("metrics.every_steps=50");
+    JobPlan job = small_job(settings);
+    job.platform = platform;
+    return steps_per_execution(job);
+  };
+  CHECK(steps({}, "tpu") == 32);
+  CHECK(steps({}, "cpu") == 32);
+  CHECK(steps({"model.kind=cnn"}, "tpu") == 32);
+  CHECK(steps({"model.kind=cnn"}, "cpu") == 1);
+  CHECK(steps({"cuda.data=uploaded"}, "tpu") == 1);
+  // Sums are read after each step, or at the end of a window.
+  CHECK(steps({"callbacks.terminate_on_nan=true"}, "tpu") == 1);
+  JobPlan job = small_job({"metrics.every_steps=8"});
+  CHECK(steps_per_execution(job) == 8);
+  job.spec.strategy.steps_per_execution = 5;
+  const RunPlan& run = job.runs.back();
+  const ProgramForm form = executed_form(job, run, run.phases.front());
+  CHECK(form.steps == 5);
+  CHECK(form.resident == job.data.train_examples);
 }
 
 }  // namespace

@@ -41,6 +41,7 @@ class FakeStrategy : public Strategy {
   bool stops_at_phase = false;            // another worker has left when a phase is to begin
   int64_t failing_step = 0;               // throws instead
 
+  bool tells_all = false;       // `calls` has sums and checks, too
   std::vector<int64_t> checks;  // after which step the variables were checked
   int64_t corrupt_step = 0;     // from which on they are corrupt; 0: never
   int64_t suspect_step = 0;     // which makes them suspect; 0: none
@@ -80,6 +81,7 @@ class FakeStrategy : public Strategy {
   }
   MetricSums sum_over_replicas(MetricSums own) override {
     ++sums;
+    if (tells_all) calls.push_back("sums");
     return own;
   }
   Decision agree(const Decision& own) override {
@@ -89,6 +91,7 @@ class FakeStrategy : public Strategy {
   std::string check_variables() override {
     const auto step = static_cast<int64_t>(steps.size());
     checks.push_back(step);
+    if (tells_all) calls.push_back("check");
     if (corrupt_step != 0 && step >= corrupt_step) throw Error(ExitCode::kDisagree, "memory is corrupt");
     return step == suspect_step ? "it looks odd" : "";
   }

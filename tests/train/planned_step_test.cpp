@@ -35,5 +35,16 @@ TEST_CASE("on GPUs steps are recorded") {
         "eager: train.precision: fp16_mixed");
 }
 
+TEST_CASE("a plugin compiles the steps of TPUs, several in a call") {
+  JobPlan job = small_job();
+  job.runs.back().one_process = true;
+  const auto text = [&] { return planned_step(job, job.runs.back()).text(); };
+  CHECK(text() == "stablehlo: no plugin was found");
+  job.plugin = "/opt/libtpu.so";
+  CHECK(text() == "stablehlo: compiled by libtpu.so, up to 2 steps in a call");  // as many as a window has
+  job.spec.callbacks.terminate_on_nan = true;
+  CHECK(text() == "stablehlo: compiled by libtpu.so, a step in a call");
+}
+
 }  // namespace
 }  // namespace dtrain

@@ -232,6 +232,26 @@ TEST_CASE("steps that nobody waits for took equal parts of the time until they w
   CHECK(sink.of("run_end").at(0)["phases_ms"]["compute"] == Approx(100));
 }
 
+TEST_CASE("the warm-up of steps that nobody waits for is timed apart") {
+  JobPlan job = small_job({"metrics.skip_steps=2"});
+  job.runs.back().one_process = true;
+  RecordingSink sink;
+  RunReporter reporter(job, job.runs.back(), sink);
+  reporter.on_run_start();
+  CHECK(!reporter.ends_warm_up());
+  reporter.on_step(1, 1, computing_for(0.001), 4);
+  CHECK(!reporter.ends_warm_up());
+  reporter.on_step(1, 2, computing_for(0.001), 4);
+  CHECK(reporter.ends_warm_up());
+  reporter.on_steps_made(computing_for(5));
+  CHECK(!reporter.ends_warm_up());
+  for (const int64_t step : {3, 4}) reporter.on_step(1, step, computing_for(0.001), 4);
+  reporter.on_steps_made(computing_for(0.198));
+  reporter.on_run_end(1, 4);
+  CHECK(sink.of("run_end").at(0)["step_ms"] == Approx(100));
+  CHECK(sink.of("run_end").at(0)["skipped_steps"] == 2);
+}
+
 TEST_CASE("run_end is the medians of the run without its first steps, and the last evaluation") {
   const JobPlan job = small_job({"metrics.skip_steps=2"});
   RecordingSink sink;

@@ -29,6 +29,21 @@ std::string trained_by(const PhasePlan& phase) {
   return layers;
 }
 
+TEST_CASE("steps that nobody waits for are finished before a phase, a check or a checkpoint") {
+  Training training({"phases=[{steps: 3, trainable: head}, {steps: 6}]", "metrics.every_steps=4",
+                     "checks.every_steps=5", "checkpoint.every_steps=7"});
+  training.job.runs.back().one_process = true;
+  training.strategy.tells_all = true;
+  training.run();
+  const std::vector<std::string>& calls = training.strategy.calls;
+  for (const std::string call : {"phase", "check", "collect"}) {
+    INFO(call);
+    const auto found = std::find(calls.begin(), calls.end(), call);
+    REQUIRE(found != calls.end());
+    CHECK(*(found - 1) == "sums");
+  }
+}
+
 TEST_CASE("phases follow each other, each with its layers and its own learning rate") {
   const JobPlan job = with_phases(
       "  - {epochs: 1, trainable: head, learning_rate: 0.5}\n"
