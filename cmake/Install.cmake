@@ -22,7 +22,7 @@ function(dtrain_install target)
     endif()")
 
   install(PROGRAMS scripts/fetch_dataset scripts/install_on_hosts scripts/launch_mpirun scripts/launch_ssh
-                   scripts/slurm.sbatch DESTINATION share/dtrain/scripts)
+                   scripts/make_table scripts/slurm.sbatch DESTINATION share/dtrain/scripts)
   install(DIRECTORY configs DESTINATION share/dtrain)
   install(DIRECTORY docs datasets DESTINATION share/doc/dtrain FILES_MATCHING PATTERN "*.md")
   install(FILES README.md LICENSE DESTINATION share/doc/dtrain)

@@ -2,6 +2,7 @@
 #include <fmt/format.h>
 
 #include <filesystem>
+#include <regex>
 #include <utility>
 #include <vector>
 
@@ -16,6 +17,13 @@ namespace {
 
 constexpr const char* kSignals =
     "Signals: INT, TERM, HUP save and stop; USR1 saves; QUIT tells what every replica is doing.\n";
+
+// A field's description without the links of docs/spec.md: "[layers](x.md#y)" becomes "layers (docs/x.md)".
+std::string without_links(const std::string& text) {
+  static const std::regex within(R"(\]\(#)");
+  static const std::regex link(R"(\[([^\]]*)\]\(([^)#]*)(#[^)]*)?\))");
+  return std::regex_replace(std::regex_replace(text, within, "](spec.md#"), link, "$1 (docs/$2)");
+}
 
 // Throws if more than one of these is given.
 void require_at_most_one(const std::vector<const CLI::Option*>& options) {
@@ -172,7 +180,7 @@ void CommandLine::add_init() {
     CLI::Option* option = command->add_option_function<std::string>(
         question.option,
         [this, path = question.path](const std::string& value) { init.job.answers[path] = value; },
-        field.doc);
+        without_links(field.doc));
     option->type_name(field.choices ? "KIND" : "N");
     if (field.choices) option->check(CLI::IsMember(field.choices->built));
     if (question.path == "data.dataset") option->excludes(from);

@@ -6,6 +6,7 @@
 
 #include "commands/commands.h"
 #include "commands/compile_ahead.h"
+#include "commands/obstacles.h"
 #include "commands/report_problems.h"
 #include "core/files.h"
 #include "core/text.h"
@@ -115,6 +116,7 @@ ordered_json plan_json(const JobPlan& job) {
           {"data", data_json(job.data, job.spec.data)},
           {"layers", layers},
           {"parameters", job.model.parameters()},
+          {"strategy_fallback", job.fallback.empty() ? ordered_json() : ordered_json(job.fallback)},
           {"execution", step.execution},
           {"execution_reason", step.reason},
           {"bytes_per_all_reduce", job.bytes_per_all_reduce(job.runs.back().phases.front())},
@@ -198,6 +200,8 @@ void print_run(const JobPlan& job, const RunPlan& run) {
   print_line("global batch", fmt::format("{} = {} per replica x {} x {}", batch.global, batch.per_replica,
                                          counted(batch.replicas, "replica"),
                                          counted(batch.accumulate_steps, "accumulation step")));
+  if (!job.fallback.empty())
+    print_line("fallback", run.strategy + " takes the place of tpu: " + printable(job.fallback, 1000));
   for (const PhasePlan& phase : run.phases) print_phase(job, run, phase);
   const int64_t last = batch.step_range(run.steps_per_epoch - 1, job.data.train_examples).size();
   print_line("steps per epoch",
@@ -355,6 +359,7 @@ ExitCode plan_command(const PlanOptions& options) {
     if (options.explain) document["measured"] = speed_json(measure_layers(job));
     std::cout << document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
   } else {
+    report_notes(obstacles(job), std::cerr);
     print_plan(job);
     if (options.explain) print_speed(measure_layers(job));
   }

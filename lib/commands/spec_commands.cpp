@@ -3,6 +3,7 @@
 #include <nlohmann/json.hpp>
 
 #include "commands/commands.h"
+#include "commands/obstacles.h"
 #include "commands/report_problems.h"
 #include "core/text.h"
 #include "data/dataset.h"
@@ -43,9 +44,12 @@ ExitCode validate_command(const std::vector<std::string>& specs, const Overrides
       if (loaded.ok()) {
         for (const std::string& warning : plan_warnings(job))
           report_warnings({fmt::format("{}: {}", name, warning)}, std::cerr);
+        for (const std::string& obstacle : obstacles(job))
+          report_notes({fmt::format("{}: {}", name, obstacle)}, std::cerr);
       }
     } catch (const Error& error) {  // damaged files; continue with the next spec
-      loaded.problems.push_back(loaded.problem_at("data.dataset", error.what()));
+      const char* const field = loaded.positions.contains("data.path") ? "data.path" : "data.dataset";
+      loaded.problems.push_back(loaded.problem_at(field, error.what()));
       if (code == ExitCode::kDone) code = error.code();
     }
     if (loaded.ok() && !json) std::cout << name << ": valid\n";

@@ -166,7 +166,11 @@ CsvParts read_csv_parts(const DataSpec& spec) {
   const fs::path train_file = is_folder ? csv_in(path, "train") : path;
   const fs::path test_file = is_folder ? csv_in(path, "test") : fs::path();
   if (train_file.empty()) refuse_data(path.string(), "there is no train.csv or train.csv.gz in this folder");
-  if (!fs::exists(train_file)) refuse_data(path.string(), "there is no such file or folder");
+  if (!fs::exists(train_file))
+    refuse_data(
+        path.string(),
+        "there is no such file or folder; data.path names a table (scripts/make_table makes those of the "
+        "examples)");
 
   const bool saved = !spec.saved_table.empty();
   CsvParts parts;

@@ -23,9 +23,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-[[noreturn]] void refuse_tpu(const std::string& why) {
-  throw Error(ExitCode::kUsage, "strategy.kind: tpu cannot be used: " + why);
-}
+[[noreturn]] void refuse_module(const std::string& why) { throw Error(ExitCode::kUsage, why); }
 
 std::string variable(const char* name) {
   const char* const value = std::getenv(name);
@@ -50,20 +48,20 @@ std::vector<fs::path> python_plugins(const fs::path& folder) {
 ProgramModule* load_tpu_module() {
   const auto path = find_tpu_module();
   if (!path)
-    refuse_tpu(
+    refuse_module(
         "this dtrain has no module for TPUs; build it after scripts/setup --tpu has fetched a header "
         "(docs/tpu.md)");
   void* const library = ::dlopen(path->c_str(), RTLD_NOW | RTLD_LOCAL);
-  if (library == nullptr) refuse_tpu(::dlerror());
+  if (library == nullptr) refuse_module(std::string("the module for TPUs cannot be loaded: ") + ::dlerror());
   const auto symbol = [&](const char* name) {
     void* const found = ::dlsym(library, name);
-    if (found == nullptr) refuse_tpu(path->string() + " is not dtrain's module for TPUs");
+    if (found == nullptr) refuse_module(path->string() + " is not dtrain's module for TPUs");
     return found;
   };
   const std::string version = static_cast<const char*>(symbol("dtrain_tpu_version"));
   if (version != kVersion)
-    refuse_tpu(fmt::format("{} is of version {}, the program of {}; build both together", path->string(),
-                           version, kVersion));
+    refuse_module(fmt::format("{} is of version {}, the program of {}; build both together", path->string(),
+                              version, kVersion));
   return reinterpret_cast<ProgramModule* (*)()>(symbol("dtrain_program_module"))();
 }
 

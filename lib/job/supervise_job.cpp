@@ -224,8 +224,9 @@ JobResult supervise_job(const JobPlan& job, const OutputOptions& options, const 
   const std::optional<ResumePoint> point = resume_point(job, options);
   const ResumePoint* from = point ? &*point : nullptr;
   if (from != nullptr && from->state.step >= job.runs.back().total_steps) {
-    out << fmt::format("{} is complete: all {} steps are done; more train.epochs would continue it\n",
-                       from->run.string(), with_separators(from->state.step));
+    out << fmt::format("{} is complete: all {} steps are done; more {} would continue it\n",
+                       from->run.string(), with_separators(from->state.step),
+                       job.spec.train.max_steps ? "train.max_steps" : "train.epochs");
     return {};
   }
   std::unique_ptr<RunOutput> output;

@@ -82,11 +82,10 @@ namespace {
 
 void require_tpus(int64_t count, const TpuSurvey& tpus) {
   if (tpus.devices == 0)
-    throw Error(
-        ExitCode::kUsage,
-        fmt::format("strategy.kind: tpu cannot be used: {} (strategy.fallback: true trains with mirrored "
-                    "instead)",
-                    tpus.none_why));
+    throw Error(ExitCode::kUsage,
+                fmt::format("strategy.kind: tpu cannot be used: {}; strategy.plugin names a plugin, and with "
+                            "strategy.fallback: true mirrored trains instead (docs/tpu.md)",
+                            tpus.none_why));
   if (count > tpus.devices)
     throw Error(ExitCode::kUsage,
                 fmt::format("strategy.replicas is {}, and {} has {} here; use as many, or auto", count,

@@ -253,13 +253,13 @@ void fall_back(StrategySpec& strategy) {
   strategy.fallback = false;
 }
 
+// Of a job for tpu, also where another strategy takes its place: what is valid does not depend on the host.
 void check_lowering(LoadedSpec& loaded, const JobPlan& plan) {
   if (!plan.model.problems.empty()) return;
   const std::string reason = reason_not_to_lower(plan.model, plan.spec.train);
   if (!reason.empty())
-    loaded.problems.push_back(loaded.problem_at(
-        "strategy.kind",
-        fmt::format("{} has no program for {}; use mirrored", plan.spec.strategy.kind, reason)));
+    loaded.problems.push_back(
+        loaded.problem_at("strategy.kind", fmt::format("tpu has no program for {}; use mirrored", reason)));
   if (plan.spec.strategy.steps_per_execution.value_or(1) > 1 && resident_examples(plan) == 0)
     loaded.problems.push_back(loaded.problem_at("strategy.steps_per_execution",
                                                 "several steps in a call take their examples of those that "
@@ -372,6 +372,7 @@ double RunPlan::learning_rate_at(int64_t step) const {
 JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& launched) {
   JobPlan plan;
   HostDevices host = find_devices(loaded.spec.strategy);
+  const bool is_for_tpu = strategy_traits(loaded.spec.strategy.kind).one_process;
   plan.plugin = host.tpus.plugin;
   plan.device_memory = host.tpus.free_memory;
   plan.platform = host.tpus.platform;
@@ -411,7 +412,7 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
                                   "out: cuda.graphs records the steps of a GPU",
                                   join(plan.devices))));
   const bool one_process = strategy_traits(strategy.kind).one_process;
-  if (one_process) check_lowering(loaded, plan);
+  if (is_for_tpu) check_lowering(loaded, plan);
   if (!strategy.threads_per_replica)
     strategy.threads_per_replica = std::max<int64_t>(1, available_cores() / (one_process ? 1 : count.here));
   const auto add_run = [&](RunKind kind, const std::string& how, int64_t replicas) {

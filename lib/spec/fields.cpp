@@ -65,7 +65,7 @@ Fields<JobSpec> first_fields() {
       JOB(strategy.kind, .doc = "where variables live and how the replicas' gradients become one update",
           .choices = &strategy_kinds(), .common = true),
       JOB(strategy.replicas, .doc = "processes that train, each with a copy of the model, on all hosts together; of "
-          "tpu, devices",
+          "tpu, devices. auto: one for each GPU, or for each core up to eight; of tpu, all devices",
           .bounds = between(1, 1024), .word = "auto", .when = kReplicated, .common = true),
       JOB(strategy.devices, .doc = "where replicas run: a word for all of them (cuda: each on a GPU of its own; "
           "auto: GPUs where they can be used, else cpu), or a list with one device for each replica of a host",
@@ -181,7 +181,8 @@ Fields<JobSpec> running_fields() {
           "1: not at all",
           .bounds = between(0.1, 1)),
 
-      JOB(checkpoint.every_epochs, .doc = "epochs between checkpoints; give at most one of the three",
+      JOB(checkpoint.every_epochs, .doc = "epochs between checkpoints; give at most one of this, every_steps and "
+          "every_minutes",
           .unit = "epochs", .bounds = between(1, 1e6), .word = "none", .common = true),
       JOB(checkpoint.every_steps, .doc = "updates between checkpoints", .unit = "steps",
           .bounds = between(1, 1e12), .word = "none"),

@@ -35,6 +35,7 @@ struct Chosen {
   size_t place = 0;
   RawColumn column;
   bool adds_words = true;  // otherwise a new word is kUnknownWord
+  bool is_target = false;
 };
 
 std::map<std::string, size_t> places_of(const std::filesystem::path& path, const CsvRow& header) {
@@ -87,10 +88,12 @@ RawTable read_columns(const std::filesystem::path& path,
     if (known != words[index].end()) return static_cast<double>(known->second);
     if (!chosen[index].adds_words) return kUnknownWord;
     if (column.words.size() >= kMaxCategories)
-      refuse_table(path,
-                   fmt::format("{} has more than {} different words, which are no categories; leave it out "
-                               "with data.ignore",
-                               in_column(column.name), kMaxCategories));
+      refuse_table(
+          path, fmt::format("{} has more than {} different values, which are no {}", in_column(column.name),
+                            kMaxCategories,
+                            chosen[index].is_target
+                                ? "classes; if it is a number to predict, use train.loss: mean_squared_error"
+                                : "categories; leave it out with data.ignore"));
     words[index].emplace(cell, column.words.size());
     column.words.push_back(cell);
     return static_cast<double>(column.words.size() - 1);
@@ -254,6 +257,7 @@ std::vector<Chosen> choose_columns(const std::filesystem::path& path, const Tabl
   });
   for (Chosen& one : chosen) {
     if (!is_in(wish.targets, one.column.name)) continue;
+    one.is_target = true;
     if (wish.classes) {
       one.column.is_number = false;
     } else if (!one.column.is_number) {

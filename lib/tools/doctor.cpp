@@ -91,9 +91,9 @@ Finding devices() {
 Finding tpus() {
   const TpuSurvey survey = survey_tpus(std::nullopt);
   const auto module = find_tpu_module();
-  const std::string built = module ? "the module for TPUs is here" : "no module for TPUs";
+  const char* const also = module ? "; the module for TPUs is here" : "";  // else that is why there are none
   if (survey.devices == 0)
-    return found("TPUs", count_tpu_nodes() == 0, fmt::format("none: {}; {}", survey.none_why, built),
+    return found("TPUs", count_tpu_nodes() == 0, fmt::format("none: {}{}", survey.none_why, also),
                  "see docs/tpu.md");
   return found("TPUs", true,
                fmt::format("{} of {} by {}", counted(survey.devices, "device"), printable(survey.platform),

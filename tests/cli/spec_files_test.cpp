@@ -197,6 +197,19 @@ TEST_CASE("validate goes over all specs and lists the problems of each") {
   CHECK(dtrain_command({"validate", good}).errors.empty());
 }
 
+TEST_CASE("a spec whose weights are not here is valid, and that it cannot run here is told") {
+  const TemporaryFolder folder;
+  const std::string good = folder.write("good.yaml", kGood);
+  for (const char* command : {"validate", "plan"}) {
+    INFO(command);
+    const Outcome outcome = dtrain_command({command, good, "--set", "model.weights=/no/such.safetensors"});
+    CHECK(outcome.exit_code == 0);
+    CHECK_THAT(outcome.errors, ContainsSubstring("NOTE: ") &&
+                                   ContainsSubstring("this job cannot run on this host: model.weights: "
+                                                     "/no/such.safetensors: there is no such file"));
+  }
+}
+
 TEST_CASE("validate --json is one document, whatever is wrong") {
   const TemporaryFolder folder;
   const std::string good = folder.write("good.yaml", kGood);
@@ -248,8 +261,7 @@ TEST_CASE("damaged data is exit code 3 and does not hide the next spec") {
   const Outcome outcome = dtrain_command({"validate", data, good});
   CHECK(outcome.exit_code == 3);
   CHECK(outcome.output == good + ": valid\n");
-  CHECK_THAT(outcome.errors,
-             ContainsSubstring("data.yaml:3:3: data.dataset: ") && ContainsSubstring("damaged"));
+  CHECK_THAT(outcome.errors, ContainsSubstring("data.yaml:4:3: data.path: ") && ContainsSubstring("damaged"));
   const std::string bad = folder.write("bad.yaml", "batch: {per_replica: 0}\n");
   CHECK(nlohmann::json::parse(dtrain_command({"validate", "--json", data, bad}).output)["problems"].size() ==
         2);

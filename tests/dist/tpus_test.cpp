@@ -75,6 +75,29 @@ TEST_CASE("with strategy.fallback mirrored takes the place of tpu, and the run s
   CHECK_THAT(start.at("strategy_fallback").get<std::string>(), ContainsSubstring("/no/plugin.so"));
 }
 
+TEST_CASE("a plan says what takes the place of TPUs, or that the job cannot run here") {
+  const Job job;
+  const Arguments plan = Arguments{"plan", job.spec_file().string()} + kOnTpu;
+  const ProgramOptions without = with_tpu_module();
+  const Finished fallback = run_program(plan + Job::set({"strategy.fallback=true"}), without);
+  CHECK(fallback.exit_code == 0);
+  CHECK_THAT(fallback.output, ContainsSubstring("mirrored takes the place of tpu: ") &&
+                                  !ContainsSubstring("strategy_fallback"));
+  CHECK_THAT(fallback.errors, !ContainsSubstring("cannot run"));
+  const Finished json =
+      run_program(plan + Job::set({"strategy.fallback=true"}) + Arguments{"--json"}, without);
+  CHECK_THAT(json.output, ContainsSubstring("\"strategy_fallback\": \"this host has no TPU"));
+  const Finished missing = run_program(plan, without);
+  CHECK(missing.exit_code == 0);
+  CHECK_THAT(missing.errors, ContainsSubstring("NOTE: this job cannot run on this host: ") &&
+                                 ContainsSubstring("tpu cannot be used"));
+  // What tpu cannot do is a problem of the spec on every host.
+  const Finished refused =
+      run_program(plan + Job::set({"strategy.fallback=true", "train.precision=fp16_mixed"}), without);
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.errors, ContainsSubstring("tpu has no program for train.precision: fp16_mixed"));
+}
+
 TEST_CASE("a plan for TPUs has a process for all devices, and names the plugin") {
   const Job job;
   const Arguments plan = Arguments{"plan", job.spec_file().string()} + kOnTpu;

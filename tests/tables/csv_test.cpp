@@ -202,7 +202,14 @@ TEST_CASE("what cannot be inputs or targets is refused, with the column") {
   CHECK_THAT(read("id,a,y\n", wish_for("y")), ContainsSubstring("has a header and no rows"));
   std::string names = "id,name,y\n";
   for (int row = 0; row < 1001; ++row) names += "1,n" + std::to_string(row) + ",2\n";
-  CHECK_THAT(read(names, wish_for("y")), ContainsSubstring("more than 1000 different words"));
+  CHECK_THAT(read(names, wish_for("y")),
+             ContainsSubstring("more than 1000 different values, which are no categories"));
+  TableWish classes = wish_for("y");
+  classes.classes = true;
+  std::string numbers = "id,a,y\n";
+  for (int row = 0; row < 1001; ++row) numbers += "1,1," + std::to_string(row) + "\n";
+  CHECK_THAT(read(numbers, classes), ContainsSubstring("more than 1000 different values") &&
+                                         ContainsSubstring("use train.loss: mean_squared_error"));
   const RawTable only = read_raw_table(folder.write("only.csv", "id,y\n1,2\n"), wish_for("y"));
   const std::vector<int64_t> one = {0};
   CHECK_THAT(refusal([&] { make_table_format(only, wish_for("y"), one); }),
