@@ -394,7 +394,8 @@ def compile_ahead(check):
     def compile_job(config):
         quick = config.stem in SLOW
         spec = check.options.folder / f"ahead-{config.stem}.yaml"
-        spec.write_text(job_for_devices(check, config) + f"strategy: {{kind: tpu, quick_compile: {str(quick).lower()}}}\n")
+        strategy = f"strategy: {{kind: tpu, quick_compile: {str(quick).lower()}}}\n"
+        spec.write_text(job_for_devices(check, config) + strategy)
         done = check.dtrain("plan", spec, "--compile-for", "v5e:2x2", "--json", variables=variables, limit=300)
         made = [json.loads(line) for line in done.stdout.splitlines() if line.startswith("{")]
         found = "; ".join(f"{each['program']} {each['seconds']:.1f} s, {each['executable_bytes'] / 2**20:.1f} MiB"
