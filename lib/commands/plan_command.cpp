@@ -6,7 +6,6 @@
 
 #include "commands/commands.h"
 #include "commands/compile_ahead.h"
-#include "commands/obstacles.h"
 #include "commands/report_problems.h"
 #include "core/files.h"
 #include "core/text.h"
@@ -19,6 +18,7 @@
 #include "plan/planned_step.h"
 #include "plan/warnings.h"
 #include "spec/print.h"
+#include "start/obstacles.h"
 #include "tools/fit_batch.h"
 #include "tools/layer_speed.h"
 

@@ -3,7 +3,6 @@
 #include <nlohmann/json.hpp>
 
 #include "commands/commands.h"
-#include "commands/obstacles.h"
 #include "commands/report_problems.h"
 #include "core/text.h"
 #include "data/dataset.h"
@@ -12,6 +11,7 @@
 #include "reference/document.h"
 #include "reference/events_document.h"
 #include "reference/schema.h"
+#include "start/obstacles.h"
 
 namespace dtrain {
 namespace {

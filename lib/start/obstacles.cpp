@@ -1,4 +1,4 @@
-#include "commands/obstacles.h"
+#include "start/obstacles.h"
 
 #include "core/error.h"
 #include "plan/devices.h"
