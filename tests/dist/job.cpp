@@ -138,6 +138,12 @@ void Job::wait_for_step(const std::string& run) const {
   REQUIRE(eventually(kStartSeconds, [&] { return !events("step", run).empty(); }));
 }
 
+void Job::wait_for_connections(int worker) const {
+  const fs::path log = run_folder() / "logs" / fmt::format("distributed-worker{}.log", worker);
+  REQUIRE(
+      eventually(30, [&] { return content_of(log).find("connected to every server") != std::string::npos; }));
+}
+
 std::vector<pid_t> Job::processes() const {
   std::vector<pid_t> found;
   for (const auto& entry : fs::directory_iterator("/proc")) {

@@ -54,6 +54,9 @@ class Job {
   Event event(const std::string& kind, const std::string& run) const;
   // Waits until the run has trained its first steps. Fails the test when that takes too long.
   void wait_for_step(const std::string& run = "distributed") const;
+  // Waits until a worker has met every parameter server. A server that is just connecting to one that dies
+  // waits for it up to the timeout.
+  void wait_for_connections(int worker) const;
 
   // Processes whose command line has this folder in it: supervisors and replicas.
   std::vector<pid_t> processes() const;

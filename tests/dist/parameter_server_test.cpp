@@ -23,13 +23,6 @@ constexpr int kWorkers = 3;
 
 int64_t updates_of(const Event& worker) { return worker.at("updates"); }
 
-// A server that is just connecting to a worker waits for it up to the timeout.
-void wait_for_connections(const Job& job, int worker) {
-  const auto log = job.run_folder() / "logs" / fmt::format("distributed-worker{}.log", worker);
-  REQUIRE(
-      eventually(30, [&] { return content_of(log).find("connected to every server") != std::string::npos; }));
-}
-
 TEST_CASE("workers train on every example once an epoch, and the servers say how") {
   const Job job(kSpec);
   const Finished run = run_program(job.run());
@@ -86,10 +79,7 @@ TEST_CASE("a killed worker costs its own share only") {
   const Job job(kSpec);
   Program program(job.run(
       Job::set({"train.epochs=30", "evaluate.every_epochs=1000", "strategy.max_staleness=" + bound})));
-  // A server that is just connecting to a worker waits for it up to the timeout.
-  const auto log = job.run_folder() / "logs" / ("distributed-worker" + std::to_string(rank) + ".log");
-  REQUIRE(
-      eventually(30, [&] { return content_of(log).find("connected to every server") != std::string::npos; }));
+  job.wait_for_connections(rank);
   ::kill(job.wait_for_replica(rank).process, SIGKILL);
   const Finished run = program.wait(60);
   INFO(run.output << run.errors);
@@ -169,7 +159,7 @@ TEST_CASE("a worker that stops for ever is given up where others wait for it") {
   const Job job(kSpec);
   Program program(job.run(Job::set({"train.epochs=30", "evaluate.every_epochs=1000",
                                     "strategy.timeout_seconds=2", "strategy.max_staleness=" + bound})));
-  wait_for_connections(job, 2);
+  job.wait_for_connections(2);
   ::kill(job.wait_for_replica(2).process, SIGSTOP);
   const Finished run = program.wait(60);
   INFO(run.output << run.errors);
@@ -189,7 +179,7 @@ TEST_CASE("a worker that stops for ever is started again") {
   const Job job(kSpec);
   Program program(job.run(Job::set({"train.epochs=30", "evaluate.every_epochs=1000",
                                     "strategy.timeout_seconds=2", "strategy.restart_workers=1"})));
-  wait_for_connections(job, 2);
+  job.wait_for_connections(2);
   ::kill(job.wait_for_replica(2).process, SIGSTOP);
   const Finished run = program.wait(60);
   INFO(run.output << run.errors);

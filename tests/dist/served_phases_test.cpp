@@ -103,6 +103,7 @@ TEST_CASE("a worker that is killed in a phase does the rest of it before the oth
   const Job job(kServedInPhases);
   Program program(job.run(kThreeWorkers));
   job.wait_for_step();
+  job.wait_for_connections(2);
   ::kill(job.wait_for_replica(2).process, SIGKILL);
   const Finished run = program.wait(60);
   INFO(run.output << run.errors);
