@@ -100,8 +100,8 @@ Fields<JobSpec> first_fields() {
           .when = kTpu),
       JOB(strategy.quick_compile, .doc = "ask the compiler for little effort: programs are ready sooner and may run "
           "slower", .when = kTpu),
-      JOB(strategy.steps_per_execution, .doc = "steps that one call of the devices' program makes at most; auto: 32, or "
-          "1 where each step is sent its examples (`cuda.data`) and for convolutions on processors. A call makes "
+      JOB(strategy.steps_per_execution, .doc = "steps that one call of the devices' program makes at most; auto: 32, "
+          "or 1 where each step is sent its examples (`cuda.data`) and for convolutions on processors. A call makes "
           "fewer where a window ends (`metrics.every_steps`), or they would take longer than a quarter of a second",
           .unit = "steps", .bounds = between(1, 1000), .word = "auto", .when = kTpu),
   };
