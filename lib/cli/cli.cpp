@@ -14,6 +14,7 @@
 #include "core/memory.h"
 #include "core/standard_streams.h"
 #include "core/text.h"
+#include "kernels/instructions.h"
 #include "reference/exit_code_help.h"
 #include "train/describe_exception.h"
 
@@ -198,6 +199,7 @@ ExitCode parse_and_run(int argc, char** argv) {
     std::cerr << line.app.help();
     return ExitCode::kUsage;
   }
+  instructions();  // an environment that asks for what the processor lacks is an error of every command
   const ExitCode code = line.action();
   if (!line.output_is_progress) require_written(code);
   return code;

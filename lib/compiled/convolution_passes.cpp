@@ -88,7 +88,9 @@ bool is_winograd(const LayerWork& work) { return can_be_winograd(*work.layer) &&
 
 constexpr int64_t kPlaces = 9;  // of a kernel of 3 x 3
 
-// The scratch of Winograd's filtering, which has the channels innermost.
+int64_t whole_lines(int64_t numbers) { return (numbers + 15) / 16 * 16; }
+
+// The scratch of Winograd's filtering, which has the channels innermost. Every piece begins a cache line.
 struct WinogradMemory {
   float* input;    // [examples, height, width, channels], or its gradient
   float* output;   // [examples, rows, columns, filters], or its gradient
@@ -97,13 +99,13 @@ struct WinogradMemory {
 
   explicit WinogradMemory(const LayerWork& work)
       : input(work.scratch),
-        output(input + work.examples * work.inputs),
-        weight(output + work.examples * work.outputs),
-        scratch(weight + work.weight.numel()) {}
+        output(input + whole_lines(work.examples * work.inputs)),
+        weight(output + whole_lines(work.examples * work.outputs)),
+        scratch(weight + whole_lines(work.weight.numel())) {}
   static int64_t size(const LayerWork& work) {
     const WinogradConv conv = winograd_of(work);
-    return work.examples * (work.inputs + work.outputs) + kPlaces * conv.channels * conv.filters +
-           winograd_scratch(conv);
+    return whole_lines(work.examples * work.inputs) + whole_lines(work.examples * work.outputs) +
+           whole_lines(kPlaces * conv.channels * conv.filters) + winograd_scratch(conv);
   }
 };
 

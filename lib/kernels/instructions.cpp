@@ -1,6 +1,15 @@
 #include "kernels/instructions.h"
 
+#include <fmt/format.h>
+
+#include <array>
 #include <atomic>
+#include <cstdlib>
+#include <string_view>
+#include <utility>
+
+#include "core/error.h"
+#include "core/text.h"
 
 namespace dtrain {
 namespace {
@@ -13,8 +22,31 @@ Instructions widest() {
   return Instructions::kPortable;
 }
 
+constexpr const char* kVariable = "DTRAIN_INSTRUCTIONS";
+constexpr std::array<std::pair<std::string_view, Instructions>, 3> kNames = {
+    {{"portable", Instructions::kPortable},
+     {"avx2", Instructions::kAvx2},
+     {"avx512", Instructions::kAvx512}}};
+
+// The widest, or what the environment asks for.
+Instructions by_default() {
+  const char* const text = std::getenv(kVariable);
+  if (text == nullptr || *text == '\0') return widest();
+  for (const auto& [name, each] : kNames) {
+    if (name != text) continue;
+    if (each <= widest()) return each;
+    throw Error(ExitCode::kUsage,
+                fmt::format("the environment has {}={}, which this processor lacks; its widest are {}",
+                            kVariable, name, kNames.at(static_cast<size_t>(widest())).first));
+  }
+  throw Error(ExitCode::kUsage,
+              fmt::format("the environment has {}={}; it can be portable, avx2 or avx512, or unset for the "
+                          "widest that the processor has",
+                          kVariable, printable(text, 80)));
+}
+
 std::atomic<Instructions>& in_use() {
-  static std::atomic<Instructions> instructions = widest();
+  static std::atomic<Instructions> instructions = by_default();
   return instructions;
 }
 
@@ -22,7 +54,7 @@ std::atomic<Instructions>& in_use() {
 
 Instructions instructions() { return in_use().load(std::memory_order_relaxed); }
 
-void only_use(std::optional<Instructions> chosen) { in_use() = chosen.value_or(widest()); }
+void only_use(std::optional<Instructions> chosen) { in_use() = chosen ? *chosen : by_default(); }
 
 std::string to_string(Instructions instructions) {
   switch (instructions) {

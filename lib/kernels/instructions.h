@@ -9,9 +9,11 @@ namespace dtrain {
 // Vectors of 4, 8 and 16 numbers.
 enum class Instructions { kPortable, kAvx2, kAvx512 };
 
-// The widest vectors that this processor has, or what only_use() has set.
+// The widest vectors that this processor has, or those that the environment variable DTRAIN_INSTRUCTIONS
+// names (portable, avx2, avx512), or what only_use() has set. Throws an Error(kUsage) for a name that is
+// none, and for vectors that the processor lacks.
 Instructions instructions();
-// For tests: every kernel runs with `chosen`, which the processor must have; nullopt: with the widest.
+// For tests: every kernel runs with `chosen`, which the processor must have; nullopt: as without a call.
 void only_use(std::optional<Instructions> chosen);
 // "portable", "AVX2", "AVX-512".
 std::string to_string(Instructions instructions);

@@ -16,6 +16,11 @@ extern "C" {
 void GOMP_parallel(void (*function)(void*), void* data, unsigned threads, unsigned flags);
 int omp_get_num_threads();
 int omp_get_thread_num();
+void omp_set_num_threads(int threads);
+
+// The number of threads of MKL's functions in this thread; 0: the usual one. Returns what it was. Null where
+// LibTorch has no MKL.
+[[gnu::weak]] int MKL_Set_Num_Threads_Local(int threads);
 }
 
 namespace dtrain {
@@ -53,6 +58,17 @@ void compute_with(int threads) {
     at::globalContext().setFlushDenormal(true);
     if (known) ::sched_setaffinity(0, sizeof cores, &cores);  // if this fails, only speed suffers
   });
+}
+
+// at::set_num_threads() would be for threads that start later, too.
+ComputesAlone::ComputesAlone() : threads_(at::get_num_threads()) {
+  omp_set_num_threads(1);
+  if (MKL_Set_Num_Threads_Local != nullptr) of_mkl_ = MKL_Set_Num_Threads_Local(1);
+}
+
+ComputesAlone::~ComputesAlone() {
+  omp_set_num_threads(threads_);
+  if (MKL_Set_Num_Threads_Local != nullptr) MKL_Set_Num_Threads_Local(of_mkl_);
 }
 
 void run_ranges(int64_t count, int64_t grain, c10::function_ref<void(int64_t, int64_t)> work) {

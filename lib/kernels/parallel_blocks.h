@@ -14,6 +14,20 @@ constexpr int64_t kNumbersATask = 1 << 14;
 // calling thread may use, and without denormal numbers.
 void compute_with(int threads);
 
+// While it lives, LibTorch, and MKL within it, compute in this thread what this thread asks for, with no
+// other.
+class ComputesAlone {
+ public:
+  ComputesAlone();
+  ~ComputesAlone();
+  ComputesAlone(const ComputesAlone&) = delete;
+  ComputesAlone& operator=(const ComputesAlone&) = delete;
+
+ private:
+  int threads_;  // before
+  int of_mkl_ = 0;
+};
+
 // Calls work(begin, end) for ranges that make up [0, count), by LibTorch's threads, as at::parallel_for does:
 // fewer threads if a range would be shorter than `grain`. Within a range that runs beside others, the calling
 // thread does all. at::get_thread_num() numbers the threads. at::parallel_for itself is compiled into its

@@ -16,11 +16,12 @@ bool has_block_products();
 std::string products_in_use();
 
 // c = a b, or with `adds` c += a b: a [m, k], b [k, n], c [m, n], row-major, without gaps. Any size may be 0.
-// With has_block_products(), each number is summed in the order of k, so that neither m, n nor the number of
-// threads changes a bit of it. Not-a-number and infinity count as in any sum.
+// The number of threads changes no bit, nor does where the matrices lie. With has_block_products(), each
+// number is summed in the order of k, so that m and n change none either. Not-a-number and infinity count as
+// in any sum.
 void multiply(int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c, bool adds);
 
-// The same for each of `count` matrices that follow each other.
+// The same for each of `count` matrices that follow each other; threads share out the matrices.
 void multiply_each(int64_t count, int64_t m, int64_t n, int64_t k, const float* a, const float* b, float* c,
                    bool adds);
 

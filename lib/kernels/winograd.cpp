@@ -247,12 +247,17 @@ int64_t numbers_of_tiles(const WinogradConv& conv) {
 
 int64_t widest(const WinogradConv& conv) { return std::max(conv.channels, conv.filters); }
 
+// Of convolve(), in whole cache lines.
+int64_t numbers_of_thread(const WinogradConv& conv) {
+  return (numbers_of_tiles(conv) + 3 * widest(conv) + 15) / 16 * 16;
+}
+
 // Convolves with kernels that are [place, channel of the input, channel of the result].
 void convolve(const WinogradConv& conv, const float* input, const float* kernels, const float* bias,
               float* output, float* scratch) {
   const Plane in = plane_of_input(conv), out = plane_of_output(conv);
   const int64_t each = tiles_at_once(conv);
-  const int64_t memory = numbers_of_tiles(conv) + 3 * widest(conv);
+  const int64_t memory = numbers_of_thread(conv);
   const int64_t pieces = (conv.tiles() + each - 1) / each;
   run_ranges(pieces, /*grain=*/1, [&](int64_t begin, int64_t end) {
     float* const from = scratch + at::get_thread_num() * memory;
@@ -286,7 +291,7 @@ bool pays(const WinogradConv& conv) {
 int64_t winograd_scratch(const WinogradConv& conv) {
   const int64_t kernels = 2 * kPlaces * conv.channels * conv.filters;
   const int64_t transposed = tiles_at_once(conv) * conv.filters;
-  return kernels + transposed + at::get_num_threads() * (numbers_of_tiles(conv) + 3 * widest(conv));
+  return kernels + transposed + at::get_num_threads() * numbers_of_thread(conv);
 }
 
 void winograd_forward(const WinogradConv& conv, const float* input, const float* weight, const float* bias,

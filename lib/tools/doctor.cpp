@@ -24,6 +24,7 @@
 #include "host/cores.h"
 #include "host/gpus.h"
 #include "host/hosts.h"
+#include "kernels/instructions.h"
 #include "rendezvous/crypto.h"
 #include "tools/all_reduce_bench.h"
 #include "train/describe_exception.h"
@@ -56,7 +57,9 @@ Finding program() {
 Finding libtorch() {
   const at::Tensor ones = at::ones({32, 32});
   const bool right = at::mm(ones, ones).sum().item<float>() == 32 * 32 * 32;
-  return found("LibTorch", right, fmt::format("computes on the CPU with {}", at::get_cpu_capability()),
+  return found("LibTorch", right,
+               fmt::format("computes on the CPU with {}; dtrain's own loops with {}",
+                           at::get_cpu_capability(), to_string(instructions())),
                "it computes wrong sums: install it again, or build it for this processor");
 }
 

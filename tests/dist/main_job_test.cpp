@@ -214,5 +214,28 @@ TEST_CASE("several jobs at once do not collide") {
   CHECK(losses.size() == 1);
 }
 
+TEST_CASE(
+    "DTRAIN_INSTRUCTIONS reaches the replicas, and what it cannot be is refused before anything starts") {
+  const Job job;
+  const auto with = [](const std::string& value) {
+    ProgramOptions options;
+    options.environment["DTRAIN_INSTRUCTIONS"] = value;
+    return options;
+  };
+  const Finished run = run_program(job.run(), with("portable"));
+  INFO(run.errors);
+  REQUIRE(run.exit_code == 0);
+  CHECK(job.event("run_start", "distributed").at("products") == "mm");
+  for (const std::string command : {"doctor", "configs"}) {
+    const Finished wrong = run_program({command}, with("avx3"));
+    CHECK(wrong.exit_code == 2);
+    CHECK(
+        wrong.errors ==
+        "dtrain: the environment has DTRAIN_INSTRUCTIONS=avx3; it can be portable, avx2 or avx512, or unset "
+        "for the widest that the processor has\n");
+  }
+  CHECK(run_program({"--version"}, with("avx3")).exit_code == 0);
+}
+
 }  // namespace
 }  // namespace dtrain

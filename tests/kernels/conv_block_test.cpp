@@ -104,14 +104,14 @@ TEST_CASE("a block of conv2d, relu and maximum agrees with float64, with any siz
 }
 
 TEST_CASE("the number of threads changes no bit of a block") {
-  const ConvBlock block = block_cases().front().block;
+  const OnlyUse only(GENERATE(from_range(available_instructions())));
+  const ConvBlock block = block_cases().at(GENERATE(range(0UL, block_cases().size()))).block;
   const BlockTensors of(block);
-  const int threads = at::get_num_threads();
-  at::set_num_threads(1);
-  const BlockRun one = run_block(block, of.x, of.w, of.b, of.slope);
-  at::set_num_threads(3);
-  const BlockRun three = run_block(block, of.x, of.w, of.b, of.slope);
-  at::set_num_threads(threads);
+  const auto run_with = [&](int threads) {
+    const WithThreads with_threads(threads);
+    return run_block(block, of.x, of.w, of.b, of.slope);
+  };
+  const BlockRun one = run_with(1), three = run_with(3);
   CHECK(at::equal(one.output, three.output));
   CHECK(at::equal(one.of_input, three.of_input));
   CHECK(at::equal(one.of_weight, three.of_weight));

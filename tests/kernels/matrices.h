@@ -1,7 +1,8 @@
-// Random matrices, and each kind of instructions in turn.
+// Random matrices, and each kind of instructions and number of threads in turn.
 #pragma once
 
 #include <ATen/ATen.h>
+#include <ATen/Parallel.h>
 
 #include <vector>
 
@@ -38,6 +39,18 @@ class OnlyUse {
   ~OnlyUse() { only_use(std::nullopt); }
   OnlyUse(const OnlyUse&) = delete;
   OnlyUse& operator=(const OnlyUse&) = delete;
+};
+
+// While it lives, LibTorch and our own loops compute with this many threads.
+class WithThreads {
+ public:
+  explicit WithThreads(int threads) : before_(at::get_num_threads()) { at::set_num_threads(threads); }
+  ~WithThreads() { at::set_num_threads(before_); }
+  WithThreads(const WithThreads&) = delete;
+  WithThreads& operator=(const WithThreads&) = delete;
+
+ private:
+  int before_;
 };
 
 }  // namespace dtrain

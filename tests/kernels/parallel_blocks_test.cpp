@@ -13,20 +13,10 @@
 #include <vector>
 
 #include "catch.h"
+#include "kernels/matrices.h"
 
 namespace dtrain {
 namespace {
-
-class WithThreads {
- public:
-  explicit WithThreads(int threads) : before_(at::get_num_threads()) { at::set_num_threads(threads); }
-  ~WithThreads() { at::set_num_threads(before_); }
-  WithThreads(const WithThreads&) = delete;
-  WithThreads& operator=(const WithThreads&) = delete;
-
- private:
-  int before_;
-};
 
 struct Called {
   std::vector<int> times;  // of each number

@@ -3,6 +3,7 @@
 
 #include <ATen/Parallel.h>
 
+#include <array>
 #include <limits>
 
 #include "catch.h"
@@ -40,19 +41,72 @@ TEST_CASE("products agree with float64 at odd and empty sizes, replaced and adde
   }
 }
 
-TEST_CASE("neither the other rows of a product nor the number of threads change a bit of a row") {
+at::Tensor product_of(const at::Tensor& a, const at::Tensor& b, int threads) {
+  const WithThreads with_threads(threads);
+  at::Tensor product = at::empty({a.size(0), b.size(1)});
+  multiply(a.size(0), b.size(1), a.size(1), data_of(a), data_of(b), data_of(product), /*adds=*/false);
+  return product;
+}
+
+// The same numbers, a little further on in memory.
+at::Tensor shifted(const at::Tensor& matrix, int64_t by) {
+  const at::Tensor memory = at::empty({matrix.numel() + by});
+  return memory.narrow(0, by, matrix.numel()).view(matrix.sizes()).copy_(matrix);
+}
+
+// Among them such as are cut by rows and by columns, with rests.
+const std::vector<std::array<int64_t, 3>> kSizes = {{1, 92, 450},   {2, 278, 354},   {253, 7, 208},
+                                                    {64, 256, 128}, {200, 300, 500}, {128, 64, 256},
+                                                    {64, 1040, 33}, {333, 65, 64},   {10, 3000, 64}};
+
+TEST_CASE("the number of threads changes no bit of a product, nor does where its matrices lie") {
+  const OnlyUse only(GENERATE(from_range(available_instructions())));
+  for (const auto& [m, n, k] : kSizes) {
+    INFO(to_string(instructions()) << ": " << m << " x " << n << " x " << k);
+    const at::Tensor a = random_matrix(m, k, 1), b = random_matrix(k, n, 2);
+    const at::Tensor alone = product_of(a, b, 1);
+    CHECK(relative_error(alone, at::mm(a.to(at::kDouble), b.to(at::kDouble))) < kTolerance);
+    for (const int threads : {1, 2, 3, 5}) CHECK(at::equal(product_of(a, b, threads), alone));
+    for (const int64_t by : {1, 7, 12}) {
+      CHECK(at::equal(product_of(shifted(a, by), shifted(b, 15 - by), 2), alone));
+      const at::Tensor sum = at::ones({m, n}), elsewhere = shifted(sum, by);
+      multiply(m, n, k, data_of(a), data_of(b), sum.mutable_data_ptr<float>(), /*adds=*/true);
+      multiply(m, n, k, data_of(a), data_of(b), elsewhere.mutable_data_ptr<float>(), /*adds=*/true);
+      CHECK(at::equal(sum, elsewhere));
+    }
+  }
+}
+
+TEST_CASE("the number of threads changes no bit of several products at once") {
+  const OnlyUse only(GENERATE(from_range(available_instructions())));
+  const int64_t count = 5, m = GENERATE(64, 7), n = GENERATE(256, 3), k = 129;
+  const at::Tensor a = random_matrix(count * m, k, 1), b = random_matrix(count * k, n, 2);
+  at::Tensor scratch = at::empty({m * k});
+  const auto products = [&](int threads, bool transposed) {
+    const WithThreads with_threads(threads);
+    at::Tensor c = at::ones({count, m, n});
+    if (transposed) {
+      multiply_each_transposed(count, m, n, k, data_of(a), data_of(b), data_of(c), true, data_of(scratch));
+    } else {
+      multiply_each(count, m, n, k, data_of(a), data_of(b), data_of(c), true);
+    }
+    return c;
+  };
+  const at::Tensor b64 = b.to(at::kDouble).view({count, k, n});
+  for (const bool transposed : {false, true}) {
+    INFO(to_string(instructions()) << ": " << m << " x " << n << (transposed ? ", transposed" : ""));
+    const at::Tensor a64 = a.to(at::kDouble);
+    const at::Tensor left = transposed ? a64.view({count, k, m}).transpose(1, 2) : a64.view({count, m, k});
+    const at::Tensor alone = products(1, transposed);
+    CHECK(relative_error(alone, at::bmm(left, b64) + 1) < kTolerance);
+    CHECK(at::equal(products(3, transposed), alone));
+  }
+}
+
+TEST_CASE("the other rows of a product by blocks change no bit of a row") {
+  if (!has_block_products()) return;  // LibTorch's own products do not promise it
   const at::Tensor a = random_matrix(200, 500, 1), b = random_matrix(500, 300, 2);
-  at::Tensor alone = at::empty({3, 300}), all = at::empty({200, 300}), threaded = at::empty({200, 300});
-  multiply(3, 300, 500, data_of(a), data_of(b), data_of(alone), /*adds=*/false);
-  const int threads = at::get_num_threads();
-  at::set_num_threads(1);
-  multiply(200, 300, 500, data_of(a), data_of(b), data_of(all), /*adds=*/false);
-  at::set_num_threads(2);
-  multiply(200, 300, 500, data_of(a), data_of(b), data_of(threaded), /*adds=*/false);
-  at::set_num_threads(threads);
-  if (!has_block_products()) return;  // LibTorch's own products promise neither
-  CHECK(at::equal(alone, all.narrow(0, 0, 3)));
-  CHECK(at::equal(threaded, all));
+  CHECK(at::equal(product_of(a.narrow(0, 0, 3), b, 1), product_of(a, b, 1).narrow(0, 0, 3)));
 }
 
 TEST_CASE("not-a-number and infinity reach every number of a product that they belong to, and no other") {

@@ -110,14 +110,13 @@ TEST_CASE("not-a-number and infinity in an image do not vanish in Winograd's con
 }
 
 TEST_CASE("the number of threads changes no bit of Winograd's convolution") {
-  const Problem problem = problem_of({40, 64, 16, 16, 96, {1, 1, 1, 1}});
+  const OnlyUse only(GENERATE(from_range(available_instructions())));
+  const Problem problem = problem_of({40, GENERATE(64, 51), 16, 16, 96, {1, 1, 1, 1}});
   const auto run_with = [&](int threads) {
-    at::set_num_threads(threads);
+    const WithThreads with_threads(threads);
     return run_winograd(problem.conv, problem.x, problem.w, problem.b, problem.slope);
   };
-  const int before = at::get_num_threads();
   const ConvRun one = run_with(1), three = run_with(3);
-  at::set_num_threads(before);
   CHECK(at::equal(one.output, three.output));
   CHECK(at::equal(one.of_input, three.of_input));
   CHECK(at::equal(one.of_weight, three.of_weight));
