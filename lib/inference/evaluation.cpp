@@ -35,14 +35,14 @@ int64_t Evaluation::correct() const {
 Evaluation evaluation_from(const EvaluationSums& sums, const JobPlan& job) {
   Evaluation result;
   const ObjectiveInfo& objective = objective_info(job.spec.train.loss.kind);
-  const std::vector<std::string> names = objective.sum_names();
-  std::map<std::string, double> named;
-  for (size_t i = 0; i < names.size(); ++i) named[names[i]] = sums.sums.at(i);
+  MetricSums all;
+  all.add_sums(objective, sums.sums);
   const Counts counts(sums.counts.empty() ? 0 : job.model.output_shape().at(0), sums.counts);
-  result.metrics = MetricSums(objective, named).metrics();
+  result.metrics = all.metrics();
+  result.outputs = all.metrics_of_outputs();
   const MetricValues of_counts = objective.values_of(counts);
   result.metrics.insert(result.metrics.end(), of_counts.begin(), of_counts.end());
-  result.examples = static_cast<int64_t>(named.at("examples"));
+  result.examples = all.examples();
   result.classes = by_class(counts);
   for (int64_t row = 0; row < counts.rows() && counts.has_scores(); ++row)
     result.areas.push_back(area_under_curve(counts, row));
@@ -127,7 +127,7 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSou
   loader.start_epoch(0);
   const int64_t classes = job.data.classes;
   const auto objective = make_objective(job.spec.train);
-  MetricSums sums(objective->info());
+  MetricSums sums(objective->info(), model.outputs());
   at::Tensor confusion = at::zeros({confusion_cells(classes)}, at::kLong);
   while (const std::optional<Share> share = loader.next()) {
     for (const MicroBatch& micro_batch : share->micro_batches) {

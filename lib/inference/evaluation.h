@@ -20,6 +20,8 @@ constexpr int64_t kMostConfusedClasses = 1000;
 struct Evaluation {
   int64_t examples = 0;
   MetricValues metrics;  // of the job's loss
+  // Where the targets are numbers, those of each of them: rmse, mae and r2. Otherwise empty.
+  std::vector<MetricValues> outputs;
   // By class; or where the targets are numbers that say yes or no, by output. Otherwise empty.
   std::vector<ClassCounts> classes;
   // Of the outputs that say yes or no; nullopt: its targets are all the same.

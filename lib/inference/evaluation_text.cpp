@@ -100,6 +100,17 @@ std::string outputs_text(const JobPlan& job, const Evaluation& result) {
   return laid_out(rows);
 }
 
+// Of the numbers that a model predicts.
+std::string numbers_text(const JobPlan& job, const Evaluation& result) {
+  std::vector<TableRow> rows = {{"target"}};
+  for (const auto& [name, value] : result.outputs.front()) rows.front().push_back(name);
+  for (size_t output = 0; output < result.outputs.size(); ++output) {
+    TableRow& row = rows.emplace_back(TableRow{title_of_output(job, output)});
+    for (const auto& [name, value] : result.outputs[output]) row.push_back(fmt::format("{:.6g}", value));
+  }
+  return laid_out(rows);
+}
+
 std::string confusion_text(const JobPlan& job, const Evaluation& result) {
   const size_t title = widest_title(job, result.confusion.size());
   size_t width = 4;
@@ -125,13 +136,28 @@ void add_shares(Event& one, const ClassCounts& counts) {
   one["f1"] = counts.f1();
 }
 
+Event output_document(const JobPlan& job, size_t output) {
+  Event one = {{"output", output}};
+  if (!job.data.target_names.empty()) one["name"] = job.data.target_names[output];
+  return one;
+}
+
+Event numbers_document(const JobPlan& job, const Evaluation& result) {
+  Event outputs = Event::array();
+  for (size_t output = 0; output < result.outputs.size(); ++output) {
+    Event one = output_document(job, output);
+    for (const auto& [name, value] : result.outputs[output]) one[name] = value;
+    outputs.push_back(one);
+  }
+  return outputs;
+}
+
 Event outputs_document(const JobPlan& job, const Evaluation& result) {
   Event outputs = Event::array();
   const size_t count = result.areas.size();
   for (size_t output = 0; output < count; ++output) {
     const ClassCounts& counts = result.classes[result.classes.size() - count + output];
-    Event one = {{"output", output}};
-    if (!job.data.target_names.empty()) one["name"] = job.data.target_names[output];
+    Event one = output_document(job, output);
     one["yes"] = counts.actual;
     one["predicted"] = counts.predicted;
     one["found"] = counts.correct;
@@ -155,6 +181,7 @@ std::string evaluation_text(const EvaluationJob& evaluation, const JobPlan& job,
   for (const auto& [name, value] : result.metrics) text += metric_line(job, result, name, value);
   if (job.data.classes > 0) text += classes_text(job, result);
   if (job.data.classes == 0 && !result.areas.empty()) text += outputs_text(job, result);
+  if (result.outputs.size() > 1) text += numbers_text(job, result);  // one has the metrics above
   if (!result.confusion.empty() && result.confusion.size() <= kMostShown) text += confusion_text(job, result);
   return text;
 }
@@ -168,6 +195,7 @@ Event evaluation_document(const EvaluationJob& evaluation, const JobPlan& job, c
   if (result.mean_area) json["auc_error"] = result.mean_area->error;
   if (job.data.classes == 0) {
     if (!result.areas.empty()) json["outputs"] = outputs_document(job, result);
+    if (!result.outputs.empty()) json["outputs"] = numbers_document(job, result);
     return json;
   }
   json["correct"] = result.correct();

@@ -13,28 +13,29 @@ namespace {
 // Functions and not constants, because other files use them to make tables before main().
 MetricInfo loss() {
   return {"loss", /*higher_is_better=*/false, MetricUnit::kNumber,
-          [](const SumLookup& sum) { return sum("loss") / sum("examples"); }};
+          [](const ExampleSums& sum) { return sum("loss") / sum("examples"); }};
 }
 MetricInfo accuracy() {
   return {"accuracy", /*higher_is_better=*/true, MetricUnit::kFraction,
-          [](const SumLookup& sum) { return sum("correct") / sum("examples"); }};
+          [](const ExampleSums& sum) { return sum("correct") / sum("examples"); }};
 }
 
 // part / whole; 0 where there is nothing to find or nothing was found, as in Keras and scikit-learn.
-double share(const SumLookup& sum, double part, double whole) {
+double share(const ExampleSums& sum, double part, double whole) {
   if (sum("examples") == 0) return std::nan("");
   return whole == 0 ? 0 : part / whole;
 }
 MetricInfo precision() {
-  return {"precision", /*higher_is_better=*/true, MetricUnit::kFraction,
-          [](const SumLookup& sum) { return share(sum, sum("true_positives"), sum("predicted_positives")); }};
+  return {"precision", /*higher_is_better=*/true, MetricUnit::kFraction, [](const ExampleSums& sum) {
+            return share(sum, sum("true_positives"), sum("predicted_positives"));
+          }};
 }
 MetricInfo recall() {
   return {"recall", /*higher_is_better=*/true, MetricUnit::kFraction,
-          [](const SumLookup& sum) { return share(sum, sum("true_positives"), sum("positives")); }};
+          [](const ExampleSums& sum) { return share(sum, sum("true_positives"), sum("positives")); }};
 }
 MetricInfo f1() {
-  return {"f1", /*higher_is_better=*/true, MetricUnit::kFraction, [](const SumLookup& sum) {
+  return {"f1", /*higher_is_better=*/true, MetricUnit::kFraction, [](const ExampleSums& sum) {
             return share(sum, 2 * sum("true_positives"), sum("predicted_positives") + sum("positives"));
           }};
 }
@@ -62,29 +63,42 @@ MetricInfo auc() {
   });
 }
 
+// Over all outputs of all examples.
+double mean_of_outputs(const ExampleSums& sum, const char* name) {
+  return sum(name) / static_cast<double>(sum.outputs()) / sum("examples");
+}
 MetricInfo rmse() {
   return {"rmse", /*higher_is_better=*/false, MetricUnit::kNumber,
-          [](const SumLookup& sum) { return std::sqrt(sum("squared_errors") / sum("examples")); }};
+          [](const ExampleSums& sum) { return std::sqrt(mean_of_outputs(sum, "squared_errors")); }};
 }
 MetricInfo mae() {
   return {"mae", /*higher_is_better=*/false, MetricUnit::kNumber,
-          [](const SumLookup& sum) { return sum("absolute_errors") / sum("examples"); }};
+          [](const ExampleSums& sum) { return mean_of_outputs(sum, "absolute_errors"); }};
 }
 // What is below this share of the sum of squares is its rounding: the targets are all the same.
 constexpr double kRounding = 1e-13;
+double r2_of(const ExampleSums& sum, int64_t output) {
+  const double errors = sum("squared_errors", output), squares = sum("squared_targets", output);
+  const double targets = sum("targets", output);
+  const double deviations = squares - targets * targets / sum("examples");
+  if (deviations <= kRounding * squares) return errors == 0 ? 1.0 : 0.0;
+  return 1 - errors / deviations;
+}
+// The mean over the outputs, as in scikit-learn: the distance between the means of two outputs explains
+// nothing of either.
 MetricInfo r2() {
-  return {"r2", /*higher_is_better=*/true, MetricUnit::kNumber, [](const SumLookup& sum) {
-            const double errors = sum("squared_errors"), squares = sum("squared_targets");
-            const double deviations = squares - sum("targets") * sum("targets") / sum("examples");
-            if (deviations <= kRounding * squares) return errors == 0 ? 1.0 : 0.0;
-            return 1 - errors / deviations;
+  return {"r2", /*higher_is_better=*/true, MetricUnit::kNumber, [](const ExampleSums& sum) {
+            double total = 0;
+            for (int64_t output = 0; output < sum.outputs(); ++output) total += r2_of(sum, output);
+            return total / static_cast<double>(sum.outputs());
           }};
 }
 
 ObjectiveInfo of_numbers(const char* name) {
   return {.name = name,
           .targets = Targets::kNumbers,
-          .sums = {"squared_errors", "absolute_errors", "targets", "squared_targets"},
+          .output_sums = {"squared_errors", "absolute_errors"},
+          .target_sums = {"targets", "squared_targets"},
           .metrics = {loss(), rmse(), mae(), r2()}};
 }
 
@@ -103,7 +117,7 @@ const std::vector<ObjectiveInfo>& objectives() {
        .sums = {"correct", "true_positives", "predicted_positives", "positives"},
        .metrics = {loss(), accuracy(), precision(), recall(), f1()},
        .of_evaluations = {macro_precision(), macro_recall(), macro_f1(), auc()}},
-      // For values [n, outputs] and as many targets. Each sum is of the means over an example's outputs.
+      // For values [n, outputs] and as many targets.
       of_numbers("mean_squared_error"),
       of_numbers("mean_absolute_error"),
       of_numbers("huber"),
@@ -128,10 +142,57 @@ std::vector<std::string> names_of(const Table& table) {
 
 }  // namespace
 
-std::vector<std::string> ObjectiveInfo::sum_names() const {
+ExampleSums::ExampleSums(const ObjectiveInfo& objective, std::vector<double> values)
+    : objective_(&objective), values_(std::move(values)) {
+  const int64_t of_an_output = objective.sum_count(1) - objective.sum_count(0);
+  if (of_an_output > 0) outputs_ = (std::ssize(values_) - objective.sum_count(0)) / of_an_output;
+}
+
+// The names with the outputs left out: their places tell where the sums of each name begin.
+size_t ExampleSums::first_of(const std::string& name) const {
+  const std::vector<std::string> names = objective_->sum_names(1);
+  const auto found = std::find(names.begin(), names.end(), name);
+  if (found == names.end()) throw Error(ExitCode::kBug, fmt::format("no sum '{}'", name));
+  const auto place = found - names.begin(), single = std::ptrdiff_t{objective_->sum_count(0)};
+  return static_cast<size_t>(place < single ? place : single + (place - single) * outputs_);
+}
+
+double ExampleSums::operator()(const std::string& name) const {
+  const size_t first = first_of(name);
+  if (static_cast<int64_t>(first) < objective_->sum_count(0)) return values_.at(first);
+  double total = 0;
+  for (int64_t output = 0; output < outputs_; ++output)
+    total += values_.at(first + static_cast<size_t>(output));
+  return total;
+}
+
+double ExampleSums::operator()(const std::string& name, int64_t output) const {
+  return values_.at(first_of(name) + static_cast<size_t>(output));
+}
+
+ExampleSums ExampleSums::of_output(int64_t output) const {
+  std::vector<double> own(values_.begin(), values_.begin() + objective_->sum_count(0));
+  own[kLossSum] = std::nan("");
+  for (const auto* names : {&objective_->output_sums, &objective_->target_sums}) {
+    for (const std::string& name : *names) own.push_back((*this)(name, output));
+  }
+  return {*objective_, std::move(own)};
+}
+
+std::vector<std::string> ObjectiveInfo::sum_names(int64_t outputs) const {
   std::vector<std::string> names = {"loss", "examples"};
   names.insert(names.end(), sums.begin(), sums.end());
+  for (const auto* own : {&output_sums, &target_sums}) {
+    for (const std::string& name : *own) {
+      for (int64_t output = 0; output < outputs; ++output)
+        names.push_back(outputs == 1 ? name : fmt::format("{}.{}", name, output));
+    }
+  }
   return names;
+}
+
+int64_t ObjectiveInfo::sum_count(int64_t outputs) const {
+  return 2 + std::ssize(sums) + (std::ssize(output_sums) + std::ssize(target_sums)) * outputs;
 }
 
 std::vector<MetricInfo> ObjectiveInfo::all_metrics() const {

@@ -2,7 +2,7 @@
 // names and directions; lib/objective computes them.
 #pragma once
 
-#include <functional>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <utility>
@@ -17,14 +17,33 @@ using MetricValues = std::vector<std::pair<std::string, double>>;
 
 enum class MetricUnit { kNumber, kFraction };  // kFraction: 0 to 1
 
-// Returns the sum over examples with this name, which is one of ObjectiveInfo::sum_names().
-using SumLookup = std::function<double(const std::string& name)>;
+struct ObjectiveInfo;
+
+// Sums over examples by their names, in the order of ObjectiveInfo::sum_names().
+class ExampleSums {
+ public:
+  ExampleSums(const ObjectiveInfo& objective, std::vector<double> values);
+  // A sum of ObjectiveInfo::sums, the loss or the examples; or of each output's the sum over all outputs.
+  double operator()(const std::string& name) const;
+  // That of one output.
+  double operator()(const std::string& name, int64_t output) const;
+  int64_t outputs() const { return outputs_; }  // that have sums of their own
+  // The sums of a model that has this output alone. Its loss is not known: NaN.
+  ExampleSums of_output(int64_t output) const;
+
+ private:
+  size_t first_of(const std::string& name) const;
+
+  const ObjectiveInfo* objective_;
+  int64_t outputs_ = 0;
+  std::vector<double> values_;
+};
 
 struct MetricInfo {
   std::string name;  // as used in events, checkpoints and the fields of a spec
   bool higher_is_better = false;
   MetricUnit unit = MetricUnit::kNumber;
-  double (*value)(const SumLookup& sum) = nullptr;  // NaN if there are no examples
+  double (*value)(const ExampleSums& sum) = nullptr;  // NaN if there are no examples
   // Instead of `value`: the metric is one of evaluations alone. NaN where it has no value.
   double (*of_counts)(const Counts& counts) = nullptr;
 
@@ -41,8 +60,11 @@ enum class Targets { kClass, kNumbers, kEither };
 struct ObjectiveInfo {
   std::string name;
   Targets targets = Targets::kClass;
-  // What a step sums over examples in addition to the loss and the number of examples.
-  std::vector<std::string> sums;
+  // What a step sums over examples in addition to the loss and the number of examples. Each output has its
+  // own of output_sums and of target_sums, which are of the targets alone.
+  std::vector<std::string> sums = {};
+  std::vector<std::string> output_sums = {};
+  std::vector<std::string> target_sums = {};
   std::vector<MetricInfo> metrics;              // starting with the loss and the main one
   std::vector<MetricInfo> of_evaluations = {};  // those that evaluations have besides
 
@@ -52,8 +74,12 @@ struct ObjectiveInfo {
   // The values of the metrics of evaluations that have one.
   MetricValues values_of(const Counts& counts) const;
 
-  // {"loss", "examples", then the names in `sums`}: the order in which sums are kept and sent.
-  std::vector<std::string> sum_names() const;
+  // {"loss", "examples", then the names in `sums`, those of output_sums and of target_sums}: the order in
+  // which sums are kept and sent. Of several outputs, "targets.0" for the first one's "targets" and so on.
+  std::vector<std::string> sum_names(int64_t outputs) const;
+  // How many they are, and how many of them, the last ones, are of the targets alone.
+  int64_t sum_count(int64_t outputs) const;
+  int64_t target_sum_count(int64_t outputs) const { return std::ssize(target_sums) * outputs; }
 };
 
 // Throws Error(kBug) if the name is not in the table, because specs are checked before.

@@ -38,6 +38,7 @@ class Model : public torch::nn::Module {
   virtual int64_t first_layer() const = 0;
   // What it was built from.
   virtual const std::vector<PlacedLayer>& layers() const = 0;
+  int64_t outputs() const { return layers().back().output_shape.at(0); }
 };
 
 // Builds the modules and initialises them from `seed` alone: the same seed gives the same bits on every

@@ -18,25 +18,35 @@ constexpr int64_t kLoss = kLossSum;
 constexpr int64_t kExamples = kExamplesSum;
 constexpr int64_t kOwn = 2;  // the objective's own sums start here
 
+// Of as many outputs as `values` are of.
+MetricValues metrics_from(const ObjectiveInfo& objective, const ExampleSums& values) {
+  MetricValues metrics;
+  for (const MetricInfo& metric : objective.metrics) metrics.emplace_back(metric.name, metric.value(values));
+  return metrics;
+}
+
 // So many batches later nobody waits for sums any more. More than the steps of three calls of a TPU's program
 // (strategy.steps_per_execution, at most 1000), which are under way at once.
 constexpr size_t kMostPending = 4096;
 
 }  // namespace
 
-MetricSums::MetricSums(const ObjectiveInfo& objective, at::Device device)
+MetricSums::MetricSums(const ObjectiveInfo& objective, int64_t outputs, at::Device device)
     : objective_(&objective),
-      values_(at::zeros({kOwn + std::ssize(objective.sums)},
-                        at::TensorOptions().dtype(at::kDouble).device(device))) {}
+      values_(
+          at::zeros({objective.sum_count(outputs)}, at::TensorOptions().dtype(at::kDouble).device(device))) {}
 
-MetricSums::MetricSums(const ObjectiveInfo& objective, const std::map<std::string, double>& named)
-    : MetricSums(objective) {
-  const std::vector<std::string> names = objective.sum_names();
+MetricSums::MetricSums(const ObjectiveInfo& objective, int64_t outputs,
+                       const std::map<std::string, double>& named)
+    : MetricSums(objective, outputs) {
+  const std::vector<std::string> names = objective.sum_names(outputs);
   for (size_t i = 0; i < names.size(); ++i) {
     const auto value = named.find(names[i]);
     if (value == named.end() || named.size() != names.size()) {
       throw Error(ExitCode::kCheckpoint,
-                  fmt::format("the checkpoint's sums are not those of the loss {}", objective.name));
+                  fmt::format("the checkpoint's sums are not those of the loss {} and {} outputs; another "
+                              "version of dtrain may have saved it: resume with that one",
+                              objective.name, outputs));
     }
     values_[static_cast<int64_t>(i)] = value->second;
   }
@@ -50,7 +60,7 @@ void MetricSums::add_batch(const Objective& objective, const at::Tensor& outputs
   // Few operations, each writing directly to its place: a device takes longer to start one than to compute
   // it.
   const at::TensorOptions options = at::TensorOptions().dtype(at::kDouble).device(outputs.device());
-  const int64_t own = std::ssize(objective_->sums);
+  const int64_t own = objective_->sum_count(outputs.size(1)) - kOwn;
   at::Tensor batch = at::full({kOwn + own}, targets.size(0), options);  // the examples
   batch.select(0, kLoss).copy_(loss_sum);
   objective.sum_up(outputs, targets, batch.narrow(0, kOwn, own));
@@ -135,22 +145,39 @@ double MetricSums::loss() const {
   return values_.defined() ? at(kLoss) / at(kExamples) : std::nan("");
 }
 
+std::vector<double> MetricSums::numbers() const {
+  settle(0);
+  const at::Tensor values = values_.cpu();
+  const double* const first = values.const_data_ptr<double>();
+  return {first, first + values.numel()};
+}
+
 std::map<std::string, double> MetricSums::named() const {
   std::map<std::string, double> named;
   settle(0);
   if (!values_.defined()) return named;
-  const at::Tensor values = values_.cpu();
-  const std::vector<std::string> names = objective_->sum_names();
-  for (size_t i = 0; i < names.size(); ++i) named[names[i]] = values.const_data_ptr<double>()[i];
+  const std::vector<double> values = numbers();
+  const std::vector<std::string> names = objective_->sum_names(ExampleSums(*objective_, values).outputs());
+  for (size_t i = 0; i < names.size(); ++i) named[names[i]] = values[i];
   return named;
 }
 
+std::vector<MetricValues> MetricSums::metrics_of_outputs() const {
+  settle(0);
+  std::vector<MetricValues> of_outputs;
+  if (!values_.defined()) return of_outputs;
+  const ExampleSums all(*objective_, numbers());
+  for (int64_t output = 0; output < all.outputs(); ++output) {
+    of_outputs.push_back(metrics_from(*objective_, all.of_output(output)));
+    std::erase_if(of_outputs.back(), [](const auto& metric) { return metric.first == "loss"; });
+  }
+  return of_outputs;
+}
+
 MetricValues MetricSums::metrics() const {
-  const std::map<std::string, double> sums = named();
-  MetricValues metrics;
-  if (!values_.defined()) return metrics;
-  for (const MetricInfo& metric : objective_->metrics)
-    metrics.emplace_back(metric.name, metric.value([&](const std::string& name) { return sums.at(name); }));
+  settle(0);
+  if (!values_.defined()) return {};
+  MetricValues metrics = metrics_from(*objective_, ExampleSums(*objective_, numbers()));
   const MetricValues counted_ones = objective_->values_of(counted());
   metrics.insert(metrics.end(), counted_ones.begin(), counted_ones.end());
   return metrics;

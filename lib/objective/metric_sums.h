@@ -21,10 +21,11 @@ class MetricSums {
  public:
   // Sums over no examples. They take on the objective of the first sums added to them.
   MetricSums() = default;
-  explicit MetricSums(const ObjectiveInfo& objective, at::Device device = at::kCPU);
+  // `outputs`: of the model.
+  MetricSums(const ObjectiveInfo& objective, int64_t outputs, at::Device device = at::kCPU);
   // Restores what named() returned. Throws Error(kCheckpoint) if the names are not those of the objective's
   // sums.
-  MetricSums(const ObjectiveInfo& objective, const std::map<std::string, double>& named);
+  MetricSums(const ObjectiveInfo& objective, int64_t outputs, const std::map<std::string, double>& named);
   // Adds one batch. `loss_sum` is the sum of its losses (a scalar).
   void add_batch(const Objective& objective, const at::Tensor& outputs, const at::Tensor& targets,
                  const at::Tensor& loss_sum);
@@ -44,6 +45,8 @@ class MetricSums {
   double loss() const;  // mean over the examples; NaN if there are none
   // The metrics of the objective, NaN if there are no examples; with those of evaluations that have a value.
   MetricValues metrics() const;
+  // Those of each output that has sums of its own, without the loss.
+  std::vector<MetricValues> metrics_of_outputs() const;
   // The sums by name; empty if no objective is known.
   std::map<std::string, double> named() const;
   // float64, in the order of ObjectiveInfo::sum_names(): exact for counts up to 2^53. An undefined tensor if
@@ -62,6 +65,7 @@ class MetricSums {
   // Adds the pending sums to the values, in their order, until `left` are left.
   void settle(size_t left) const;
   double at(int64_t index) const;
+  std::vector<double> numbers() const;  // the values
 
   const ObjectiveInfo* objective_ = nullptr;
   mutable at::Tensor values_;  // without what is pending

@@ -23,10 +23,12 @@ class Objective {
   virtual at::Tensor evaluation_loss(const at::Tensor& outputs, const at::Tensor& targets) const = 0;
   // The training loss of each example, [n]: training_loss() is their sum.
   virtual at::Tensor training_losses(const at::Tensor& outputs, const at::Tensor& targets) const = 0;
-  // Writes the sums over these examples that info().sums names into `sums`: float64 [number of names], on the
-  // device of `outputs`. Uses few operations: for a small batch, a device takes longer to start an operation
-  // than to compute it.
+  // Writes the sums over these examples that info().sum_names() has after the loss and the examples into
+  // `sums`: float64 [number of names], on the device of `outputs`. Uses few operations: for a small batch, a
+  // device takes longer to start an operation than to compute it.
   virtual void sum_up(const at::Tensor& outputs, const at::Tensor& targets, const at::Tensor& sums) const = 0;
+  // Writes the last of them, those of info().target_sums: float64 [info().target_sum_count(outputs)].
+  virtual void sum_up_targets(const at::Tensor& /*targets*/, const at::Tensor& /*sums*/) const {}
   // The outputs that stand for the mean of what two outputs of the same examples predict: of probabilities,
   // the logits of their mean; of numbers, their mean.
   virtual at::Tensor averaged(const at::Tensor& outputs, const at::Tensor& others) const = 0;

@@ -5,9 +5,6 @@
 namespace dtrain {
 namespace {
 
-// The sums of these objectives, in the order of their table entries.
-enum : int64_t { kSquaredErrors, kAbsoluteErrors, kTargets, kSquaredTargets };
-
 // Each returns the loss of every output, [n, outputs].
 at::Tensor squared(const at::Tensor& values, const at::Tensor& targets, double) {
   return at::mse_loss(values, targets, at::Reduction::None);
@@ -38,19 +35,27 @@ class Regression : public Objective {
   void sum_up(const at::Tensor& values, const at::Tensor& targets, const at::Tensor& sums) const override {
     const at::Tensor wanted = targets.to(at::kDouble);
     const at::Tensor errors = values.to(at::kDouble) - wanted;
-    const auto store = [&sums](int64_t index, const at::Tensor& of_outputs) {
-      sums.select(0, index).copy_(of_outputs.mean(1).sum());
-    };
-    store(kSquaredErrors, errors.square());
-    store(kAbsoluteErrors, errors.abs());
-    store(kTargets, wanted);
-    store(kSquaredTargets, wanted.square());
+    const int64_t outputs = errors.size(1);
+    store(errors.square(), sums.narrow(0, 0, outputs));
+    store(errors.abs(), sums.narrow(0, outputs, outputs));
+    sum_up_targets(wanted, sums.narrow(0, 2 * outputs, 2 * outputs));
+  }
+  void sum_up_targets(const at::Tensor& targets, const at::Tensor& sums) const override {
+    const at::Tensor wanted = targets.to(at::kDouble);
+    const int64_t outputs = wanted.size(1);
+    store(wanted, sums.narrow(0, 0, outputs));
+    store(wanted.square(), sums.narrow(0, outputs, outputs));
   }
   at::Tensor averaged(const at::Tensor& values, const at::Tensor& others) const override {
     return (values + others) / 2;
   }
 
  private:
+  // The sum over the examples of each output.
+  static void store(const at::Tensor& of_examples, at::Tensor sums) {
+    at::sum_out(sums, of_examples, at::IntArrayRef{0});
+  }
+
   Loss loss_;
   double delta_;
 };

@@ -32,7 +32,8 @@ ParameterService::ParameterService(at::Tensor values, const OptimizerSpec& optim
       ledger_(options_.workers, options_.max_staleness),
       sessions_(static_cast<size_t>(options_.workers)),
       served_(static_cast<size_t>(options_.workers), true),
-      lost_since_(static_cast<size_t>(options_.workers)) {
+      lost_since_(static_cast<size_t>(options_.workers)),
+      sums_(at::zeros({options_.sums}, at::kDouble)) {
   values_.begin_phase(options_.phases.at(0).ranges);
 }
 
@@ -230,7 +231,7 @@ void ParameterService::begin(Session& session, int64_t phase) {
   session.channel->send(values);
   const at::ScalarType dtype = values.scalar_type();
   values.reset();  // before there is a message of this size
-  if (header.phase == phase) session.message = Message(elements, dtype);
+  if (header.phase == phase) session.message = Message(elements, dtype, options_.sums);
 }
 
 // Begins the phase when every worker has come to it. Once the job is to stop none begins any more, so that no
@@ -277,7 +278,7 @@ void ParameterService::update(Session& session, const RequestHeader& request) {
       make_update(session, request, done);
     }
     ledger_.forget_read(session.worker);
-    add_sums(session, is_new ? request.sums : SentSums(), done);
+    add_sums(session, is_new);
     // With a staleness bound, a worker must read again after its update is made on all servers. Otherwise two
     // workers could wait for each other, each on a different server.
     if (!options_.max_staleness) {
@@ -292,8 +293,8 @@ void ParameterService::update(Session& session, const RequestHeader& request) {
 
 void ParameterService::make_update(Session& session, const RequestHeader& request, AnswerHeader& done) {
   require_present(session.worker);
-  done.staleness = ledger_.update(session.worker, request.sequence,
-                                  static_cast<int64_t>(request.sums[kExamplesSum]), steady_seconds());
+  const auto examples = session.message.sums()[kExamplesSum].item<int64_t>();
+  done.staleness = ledger_.update(session.worker, request.sequence, examples, steady_seconds());
   const double divisor = options_.divide_by_staleness ? 1.0 + static_cast<double>(done.staleness) : 1.0;
   values_.update(session.message.values(), request.learning_rate / divisor, ledger_.version());
 }
@@ -304,15 +305,18 @@ void ParameterService::skip(Session& session, const RequestHeader& request) {
     const std::lock_guard lock(mutex_);
     require_present(session.worker);
     ledger_.skip(session.worker, request.sequence);
-    add_sums(session, {}, done);
+    add_sums(session, /*has_sums=*/false);
   }
   changed_.notify_all();
   send(session, done);
 }
 
-void ParameterService::add_sums(const Session& session, const SentSums& sums, AnswerHeader& done) {
-  for (size_t i = 0; i < sums.size(); ++i) sums_[i] += sums[i];
-  if (session.worker == 0) done.sums = std::exchange(sums_, {});
+void ParameterService::add_sums(Session& session, bool has_sums) {
+  at::Tensor& sums = session.message.sums();
+  if (has_sums) sums_ += sums;
+  if (session.worker != 0) return;
+  sums.copy_(sums_);
+  sums_.zero_();
 }
 
 // A consistent snapshot: the steps tell which updates are in the variables and which are not.

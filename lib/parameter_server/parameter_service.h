@@ -34,6 +34,7 @@ struct ServerPhase {
 struct ServiceOptions {
   int workers = 1;
   std::vector<ServerPhase> phases = {};  // at least one
+  int64_t sums = 0;                      // of a step, that workers send (MetricSums)
   std::optional<int64_t> max_staleness;
   // An update with staleness s is made with its learning rate / (1 + s), after Zhang et al. 2016,
   // Staleness-aware Async-SGD for Distributed Deep Learning (arXiv:1511.05950), equation 4.
@@ -100,7 +101,8 @@ class ParameterService {
   void update(Session& session, const RequestHeader& request);
   void skip(Session& session, const RequestHeader& request);
   void make_update(Session& session, const RequestHeader& request, AnswerHeader& done);
-  void add_sums(const Session& session, const SentSums& sums, AnswerHeader& done);
+  // Adds those of the request, and puts the answer in their place.
+  void add_sums(Session& session, bool has_sums);
   void collect(Session& session);
   void restore(Session& session, const RequestHeader& request);
   void end_training(Session& session);
@@ -127,7 +129,7 @@ class ParameterService {
   std::vector<bool> served_;        // by worker: whether its thread runs
   std::condition_variable session_ended_;
   std::vector<Clock::time_point> lost_since_;  // by worker
-  SentSums sums_ = {};                         // of all workers since the last report to worker 0
+  at::Tensor sums_;                            // of all workers since the last report to worker 0
   bool restored_ = false;                      // a kRestore was received
   std::exception_ptr failure_;
   std::atomic<bool> stopping_ = false;  // a worker left early; all are told

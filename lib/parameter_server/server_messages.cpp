@@ -8,7 +8,7 @@
 namespace dtrain {
 namespace {
 
-constexpr int64_t kHeaderBytes = 128;
+constexpr int64_t kHeaderBytes = 40;
 
 template <class Header>
 void write(at::Tensor& tensor, const Header& header) {
@@ -25,9 +25,12 @@ Header read(const at::Tensor& tensor) {
 
 }  // namespace
 
-Message::Message(int64_t elements, at::ScalarType dtype)
-    : bytes_(at::zeros({kHeaderBytes + elements * static_cast<int64_t>(at::elementSize(dtype))}, at::kByte)),
-      values_(bytes_.slice(0, kHeaderBytes).view(dtype)) {}
+Message::Message(int64_t elements, at::ScalarType dtype, int64_t sums) {
+  const int64_t values = kHeaderBytes + sums * static_cast<int64_t>(sizeof(double));
+  bytes_ = at::zeros({values + elements * static_cast<int64_t>(at::elementSize(dtype))}, at::kByte);
+  sums_ = bytes_.slice(0, kHeaderBytes, values).view(at::kDouble);
+  values_ = bytes_.slice(0, values).view(dtype);
+}
 
 void Message::send(PairChannel& channel, const RequestHeader& header) {
   write(bytes_, header);

@@ -3,7 +3,6 @@
 
 #include <ATen/core/Tensor.h>
 
-#include <array>
 #include <cstdint>
 #include <vector>
 
@@ -31,9 +30,6 @@ enum class Answer : int32_t {
   kRefused,  // the worker and the server do not run the same job
 };
 
-// The values of MetricSums: the loss, the examples, the others, then zeros.
-using SentSums = std::array<double, 11>;
-
 struct RequestHeader {
   Request request = Request::kRead;
   int64_t sequence = 0;  // kUpdate, kSkip: number of the step, from 1; kRestore: the optimizer's steps
@@ -41,7 +37,6 @@ struct RequestHeader {
   int32_t computes = 0;  // kRead: 0 or 1
   int32_t phase = 0;     // kBegin, kRestore: its number, from 0
   double learning_rate = 0;
-  SentSums sums = {};  // kUpdate: sums of the step's batch
 };
 
 struct AnswerHeader {
@@ -50,21 +45,23 @@ struct AnswerHeader {
   int64_t staleness = 0;  // kUpdate: staleness of the update
   // kJoin: elements that the server holds; kReport: numbers that follow; kCollect: memories that follow.
   int64_t elements = 0;
-  SentSums sums = {};    // kUpdate, kSkip: of all workers since the last such answer to worker 0
   int64_t steps = 0;     // kBegin: the worker's, as the server knows; kCollect: the optimizer's
   int32_t computes = 0;  // kUpdate: 1: has the variables, and the worker's next update uses them
   int32_t stopping = 0;  // 1: a worker left early because the job is to stop
 };
 
-// A message buffer: a header of 128 bytes and space for all elements that the phase trains of those that the
-// server holds, whether used or not, so that both sides know its size. It is one tensor, because each tensor
-// costs gloo a handshake and several thread switches.
+// A message buffer: a header of 40 bytes, space for the sums of the metrics, and for all elements that the
+// phase trains of those that the server holds, whether used or not, so that both sides know its size. It is
+// one tensor, because each tensor costs gloo a handshake and several thread switches.
 class Message {
  public:
   // Before a server has begun the phase that a worker asks for, their messages have no elements: the two may
   // not agree on the number yet.
-  explicit Message(int64_t elements = 0, at::ScalarType dtype = at::kFloat);
+  explicit Message(int64_t elements = 0, at::ScalarType dtype = at::kFloat, int64_t sums = 0);
   at::Tensor& values() { return values_; }  // [elements]
+  // The values of MetricSums, float64 [sums]. kUpdate: of the step's batch. The answer to kUpdate and kSkip:
+  // of all workers since the last such answer to worker 0.
+  at::Tensor& sums() { return sums_; }
 
   void send(PairChannel& channel, const RequestHeader& header);
   void send(PairChannel& channel, const AnswerHeader& header);
@@ -74,7 +71,8 @@ class Message {
 
  private:
   at::Tensor bytes_;
-  at::Tensor values_;  // the part of bytes_ after the header
+  at::Tensor sums_;    // the part of bytes_ after the header
+  at::Tensor values_;  // the rest
 };
 
 // The state of a server besides the variables. It is sent one tensor after the other.

@@ -25,7 +25,8 @@ Value along_rows(const Value& of_rows, const Value& outputs) {
   return outputs.builder->broadcast(of_rows, {0}, outputs.shape);
 }
 
-// One loss: what it is of each row for some targets, and each row's part of the sums that it has besides.
+// One loss: what it is of each row for some targets, and each row's part of the sums that it has besides,
+// [rows], or [rows, outputs] where each output has a sum of its own.
 class LossLowering {
  public:
   LossLowering(const TrainSpec& train, const Value& outputs)
@@ -154,7 +155,7 @@ class LoweredRegression final : public LossLowering {
 
   std::vector<Value> sums(const Value& targets) override {
     const Value error = outputs_ - targets;
-    return {mean(error * error), mean(builder_.apply("abs", error)), mean(targets), mean(targets * targets)};
+    return {error * error, builder_.apply("abs", error)};
   }
 };
 
@@ -204,8 +205,14 @@ LoweredLoss lower_loss(const TrainSpec& train, const LossInputs& inputs) {
   std::vector<Value> parts = {rows.losses, inputs.weights};
   for (const Value& part : loss->sums(inputs.targets)) parts.push_back(part);
   std::vector<Value> sums;
-  for (const Value& part : parts)
-    sums.push_back(builder.reshape(builder.sum(builder.select(counts, part, nothing), {0}), {1}));
+  for (const Value& part : parts) {
+    if (part.rank() == 1) {
+      sums.push_back(builder.reshape(builder.sum(builder.select(counts, part, nothing), {0}), {1}));
+    } else {
+      const Value none = builder.like(part, 0);
+      sums.push_back(builder.sum(builder.select(along_rows(counts, part), part, none), {0}));
+    }
+  }
   return {rows.gradient * along_rows(inputs.weights / inputs.examples, rows.gradient),
           builder.concatenate(sums, 0)};
 }

@@ -18,7 +18,9 @@ struct LossInputs {
 
 struct LoweredLoss {
   Value gradient;  // of the outputs: of the weighted sum of the losses divided by `examples`
-  Value sums;      // [names] of this device, as ObjectiveInfo::sum_names() has them, of the outputs' type
+  // [names] of this device, as ObjectiveInfo::sum_names() has them but for those of the targets alone, of the
+  // outputs' type.
+  Value sums;
 };
 
 // What Objective::training_losses() and sum_up() compute for `train`.

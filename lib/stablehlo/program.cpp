@@ -337,7 +337,9 @@ DeviceProgram lower_training_step(const LayerPlan& plan, const TrainSpec& train,
   const StepArguments arguments(program, plan, form);
   NamedValues changed;
   if (form.steps > 1) {
-    const auto sums = std::ssize(objective_info(train.loss.kind).sum_names());
+    const ObjectiveInfo& objective = objective_info(train.loss.kind);
+    const int64_t outputs = plan.output_shape().at(0);
+    const int64_t sums = objective.sum_count(outputs) - objective.target_sum_count(outputs);
     const Value zero_sums = builder.constant(0, "f32", {form.steps, sums});
     changed = lower_steps(builder, step, state, arguments, zero_sums);
   } else {

@@ -59,7 +59,8 @@ struct ProgramForm {
 //   memories and what is stored then begins with a dimension of `steps`, whose first `count` rows are used.
 // Its results: the variables and memories that change, after the update, under their names and in the order
 // of the arguments, and "sums": float32 [names], as ObjectiveInfo::sum_names() has them, over all devices;
-// with several steps in a call [steps, names], a row for each.
+// with several steps in a call [steps, names], a row for each. Those of the targets alone, which are the last
+// ones, are not among them: squares of targets need more than 32 bits, and whoever has the targets has them.
 //
 // Device r of n computes what replica r of n of the strategy mirrored does: an example's loss is divided by
 // "examples", gradients are summed over the devices, batch_norm uses the device's own rows (or, with

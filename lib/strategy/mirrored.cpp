@@ -82,7 +82,8 @@ class Mirrored : public Strategy {
 
   MetricSums sum_over_replicas(MetricSums sums) override {
     show_average(false);
-    sums.add(MetricSums(objective_->info(), device_));  // this replica may have had no batches
+    sums.add(
+        MetricSums(objective_->info(), model_->outputs(), device_));  // this replica may have had no batches
     group_->all_reduce_sum(sums.values());
     const bool counted = sums.counts().defined();  // on every replica, or on none
     if (counted) group_->all_reduce_sum(sums.counts());

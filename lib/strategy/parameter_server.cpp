@@ -52,10 +52,10 @@ class ServerLink {
     return header;
   }
 
-  // From now on messages carry what `phase` trains of the server's part.
-  void carry(ServerPart phase) {
+  // From now on messages carry what `phase` trains of the server's part, and so many sums.
+  void carry(ServerPart phase, int64_t sums) {
     trained_ = std::move(phase);
-    message_ = Message(trained_.elements, dtype_);
+    message_ = Message(trained_.elements, dtype_, sums);
   }
 
   // Receives all values that the server holds [part().elements].
@@ -101,6 +101,7 @@ class ServerLink {
   const ServerPart& trained() const { return trained_; }
   at::Tensor new_values(const ServerPart& part) const { return at::empty({part.elements}, dtype_); }
   at::Tensor& values() { return message_.values(); }  // [trained().elements], variables or gradients
+  at::Tensor& sums() { return message_.sums(); }
 
  private:
   std::unique_ptr<PairChannel> channel_;
@@ -120,21 +121,6 @@ int64_t examples_in(const Share& share) {
   int64_t examples = 0;
   for (const MicroBatch& batch : share.micro_batches) examples += batch.size();
   return examples;
-}
-
-SentSums to_send(MetricSums& sums) {
-  SentSums sent = {};
-  const at::Tensor& values = sums.values();
-  const auto count = static_cast<size_t>(values.numel());
-  if (count > sent.size()) throw Error(ExitCode::kBug, "an objective has more sums than a message");
-  std::copy_n(values.const_data_ptr<double>(), count, sent.begin());
-  return sent;
-}
-
-MetricSums received_sums(const ObjectiveInfo& objective, const SentSums& received) {
-  MetricSums sums(objective);
-  std::copy_n(received.begin(), sums.values().numel(), sums.values().mutable_data_ptr<double>());
-  return sums;
 }
 
 class ParameterServer : public Strategy {
@@ -171,7 +157,7 @@ class ParameterServer : public Strategy {
     phase_ = static_cast<int32_t>(number);
     model_->train_layers(layers);
     prepare_steps();
-    for (ServerLink& server : servers_) server.carry(trained_part_of(server));
+    for (ServerLink& server : servers_) server.carry(trained_part_of(server), sum_count());
     return true;
   }
 
@@ -290,7 +276,7 @@ class ParameterServer : public Strategy {
       if (answer.phase == latest) steps_ = std::min(steps_, answer.steps);
     }
     for (size_t i = 0; i < servers_.size(); ++i) {
-      if (answers[i].phase == phase_) servers_[i].carry(trained_part_of(servers_[i]));
+      if (answers[i].phase == phase_) servers_[i].carry(trained_part_of(servers_[i]), sum_count());
     }
     return steps_;
   }
@@ -321,6 +307,8 @@ class ParameterServer : public Strategy {
             .objective = *objective_,
             .evaluate = evaluate_};
   }
+
+  int64_t sum_count() const { return objective_->info().sum_count(model_->outputs()); }
 
   ServerPart trained_part_of(const ServerLink& server) const {
     std::vector<bool> trained;
@@ -406,29 +394,32 @@ class ParameterServer : public Strategy {
   MetricSums send_update(MetricSums& sums, double learning_rate) {
     clock_->enter(Phase::kCommunicate);
     const std::vector<at::Tensor> gradients = gradients_of(trained_);
-    for (ServerLink& server : servers_) gather_pieces(server.trained(), gradients, server.values());
-    const auto answers = ask_all({.request = Request::kUpdate,
-                                  .sequence = steps_,
-                                  .learning_rate = learning_rate,
-                                  .sums = to_send(sums)});
+    for (ServerLink& server : servers_) {
+      gather_pieces(server.trained(), gradients, server.values());
+      server.sums().copy_(sums.values());
+    }
+    const auto answers =
+        ask_all({.request = Request::kUpdate, .sequence = steps_, .learning_rate = learning_rate});
     computes_ = answers.front().computes != 0;  // from the variables in the answers
     up_to_date_ = false;
     if (computes_) take_trained();
     clock_->enter(Phase::kUpdate);
-    return sums_to_tell(answers, sums);
+    return sums_to_tell(sums);
   }
 
   MetricSums send_skip() {
     clock_->enter(Phase::kCommunicate);
-    const auto answers = ask_all({.request = Request::kSkip, .sequence = steps_});
+    ask_all({.request = Request::kSkip, .sequence = steps_});
     computes_ = up_to_date_ = false;
-    return sums_to_tell(answers, MetricSums(objective_->info()));
+    return sums_to_tell(MetricSums(objective_->info(), model_->outputs()));
   }
 
-  // Worker 0 reports the sums of all workers, which the first server has added up.
-  MetricSums sums_to_tell(const std::vector<AnswerHeader>& answers, const MetricSums& own) const {
+  // Worker 0 reports the sums of all workers, which the first server has added up and answered with.
+  MetricSums sums_to_tell(const MetricSums& own) {
     if (worker_ != 0) return own;
-    return received_sums(objective_->info(), answers.front().sums);
+    MetricSums all(objective_->info(), model_->outputs());
+    all.values().copy_(servers_.front().sums());
+    return all;
   }
 
   std::shared_ptr<Model> model_;

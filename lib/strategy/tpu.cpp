@@ -83,7 +83,7 @@ class Tpu : public Strategy {
     const MicroBatch& batch = share.micro_batches.at(0);
     if (batch.rows().defined()) keep_examples(batch.stored());
     MetricSums sums;
-    sums.add_pending(objective_->info(), queue_.add(values_of(share, context)));
+    sums.add_pending(objective_->info(), with_target_sums(queue_.add(values_of(share, context)), batch));
     if (queue_.full()) make_steps();
     clock_->enter(Phase::kUpdate);
     return sums;
@@ -104,7 +104,7 @@ class Tpu : public Strategy {
   MetricSums sum_over_replicas(MetricSums sums) override {
     clock_->enter(Phase::kCompute);  // what the devices have not done yet
     finish_steps();
-    sums.add(MetricSums(objective_->info()));  // there may have been no batches
+    sums.add(MetricSums(objective_->info(), model_->outputs()));  // there may have been no batches
     return sums;
   }
 
@@ -166,6 +166,22 @@ class Tpu : public Strategy {
   void finish() override {}
 
  private:
+  // The sums of a step whose program has made all but those of the targets alone.
+  std::shared_future<std::vector<double>> with_target_sums(std::shared_future<std::vector<double>> made,
+                                                           const MicroBatch& batch) const {
+    const int64_t count = objective_->info().target_sum_count(model_->outputs());
+    if (count == 0) return made;
+    const at::Tensor& stored = batch.stored().targets;
+    const at::Tensor sums = at::empty({count}, at::kDouble);
+    objective_->sum_up_targets(batch.rows().defined() ? stored.index_select(0, batch.rows()) : stored, sums);
+    const auto completed = [made = std::move(made), sums] {
+      std::vector<double> all = made.get();
+      all.insert(all.end(), sums.const_data_ptr<double>(), sums.const_data_ptr<double>() + sums.numel());
+      return all;
+    };
+    return std::async(std::launch::deferred, completed).share();
+  }
+
   // What each device gets for a step.
   std::vector<StepValues> values_of(const Share& share, const StepContext& context) const {
     const uint64_t seed =

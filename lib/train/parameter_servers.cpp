@@ -127,6 +127,7 @@ void meet_all(const ReplicaContext& context) {
 ServiceOptions service_options(const JobPlan& job, const RunPlan& run, int local_rank, StatusBoard& board) {
   ServiceOptions options;
   options.workers = static_cast<int>(run.replicas);
+  options.sums = objective_info(job.spec.train.loss.kind).sum_count(job.model.output_shape().at(0));
   options.max_staleness = job.spec.strategy.max_staleness;
   options.divide_by_staleness = job.spec.strategy.staleness_learning_rate == "inverse";
   options.clip_norm = job.spec.train.clip_norm;

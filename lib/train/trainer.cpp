@@ -107,7 +107,8 @@ void Trainer::resume(const Resumption& from) {
 }
 
 MetricSums Trainer::restored_sums(const std::map<std::string, double>& sums) const {
-  return sums.empty() ? MetricSums() : MetricSums(objective_info(job_.spec.train.loss.kind), sums);
+  if (sums.empty()) return {};
+  return {objective_info(job_.spec.train.loss.kind), job_.model.output_shape().at(0), sums};
 }
 
 bool Trainer::enter_phase_of(int64_t step, int64_t epoch) {

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The metrics of `dtrain eval` are scikit-learn's for the same predictions: of eight classes, of a yes or no, and of
-several at once, by two replicas.
+"""The metrics of `dtrain eval` are scikit-learn's for the same predictions: of eight classes, of a yes or no, of
+several at once, and of two numbers, by two replicas.
 
     metrics_test.py DTRAIN
 """
@@ -29,17 +29,18 @@ MACRO = {"macro_precision": metrics.precision_score, "macro_recall": metrics.rec
 
 
 def write_table(path, seed, count):
-    """Columns a and b; a class of eight, of which some are rare; a word; three of yes or no."""
+    """Columns a and b; a class of eight, of which some are rare; a word; three of yes or no; numbers far apart."""
     draw = random.Random(seed)
     with open(path, "w", newline="", encoding="utf-8") as file:
         table = csv.writer(file)
-        table.writerow(["a", "b", "kind", "word", "y0", "y1", "y2"])
+        table.writerow(["a", "b", "kind", "word", "y0", "y1", "y2", "small", "large"])
         for _ in range(count):
             a, b = draw.gauss(0, 1), draw.gauss(0, 1)
             kind = min(7, int(abs(a + draw.gauss(0, 0.7)) * 2.5))
             word = "yes" if a * b + draw.gauss(0, 0.5) > 0.7 else "no"
             outputs = [int(a + draw.gauss(0, 0.8) > limit) for limit in (0, 0.8, 2)]
-            table.writerow([f"{a:.6f}", f"{b:.6f}", f"k{kind}", word] + outputs)
+            numbers = [f"{a - b + draw.gauss(0, 0.1):.6f}", f"{1000 + draw.gauss(0, 1):.6f}"]
+            table.writerow([f"{a:.6f}", f"{b:.6f}", f"k{kind}", word] + outputs + numbers)
 
 
 def check(what, own, theirs, tolerance=1e-9):
@@ -55,7 +56,7 @@ class Job:
         self.name = f"{loss} of {target}"
         spec, run = folder / "job.yaml", folder / self.name.replace(" ", "-")
         spec.write_text(SPEC.replace("FOLDER", str(folder)).replace("TARGET", target).replace("LOSS", loss))
-        ignored = [name for name in ("kind", "word", "y0", "y1", "y2") if name not in target]
+        ignored = [name for name in ("kind", "word", "y0", "y1", "y2", "small", "large") if name not in target]
         dtrain = lambda *arguments: subprocess.run([program, *map(str, arguments)], check=True, capture_output=True,
                                                    text=True).stdout
         dtrain("run", spec, "--run-dir", run, "--quiet", "--set", f"data.ignore=[{','.join(ignored)}]")
@@ -107,6 +108,22 @@ def check_outputs(job):
     job.check_area(metrics.roc_auc_score(actual, scores, average="macro"))
 
 
+def check_numbers(job):
+    names = [one["name"] for one in job.own["outputs"]]
+    actual = numpy.array([[float(row[name]) for name in names] for row in job.rows])
+    predicted = numpy.array([[float(row[name]) for name in names] for row in job.predicted])
+    theirs = metrics.r2_score(actual, predicted)
+    check(f"{job.name}: r2", job.own["r2"], theirs, 1e-5 * max(1, abs(theirs)))  # predictions are printed rounded
+    check(f"{job.name}: r2 while training", job.trained["r2"], job.own["r2"], 1e-9 * max(1, abs(theirs)))
+    check(f"{job.name}: mae", job.own["mae"], metrics.mean_absolute_error(actual, predicted), 1e-3)
+    for place, one in enumerate(job.own["outputs"]):
+        own, other = actual[:, place], predicted[:, place]
+        theirs = metrics.r2_score(own, other)
+        check(f"{job.name}: r2 of {one['name']}", one["r2"], theirs, 1e-5 * max(1, abs(theirs)))
+        check(f"{job.name}: rmse of {one['name']}", one["rmse"], metrics.mean_squared_error(own, other) ** 0.5, 1e-3)
+        check(f"{job.name}: mae of {one['name']}", one["mae"], metrics.mean_absolute_error(own, other), 1e-3)
+
+
 def main():
     program = sys.argv[1]
     with tempfile.TemporaryDirectory() as name:
@@ -116,6 +133,7 @@ def main():
         check_classes(Job(program, folder, "kind", "cross_entropy"))
         check_word(Job(program, folder, "word", "binary_cross_entropy"))
         check_outputs(Job(program, folder, "[y0, y1, y2]", "binary_cross_entropy"))
+        check_numbers(Job(program, folder, "[small, large]", "huber"))
 
 
 if __name__ == "__main__":

@@ -6,7 +6,9 @@
 
 #include "catch.h"
 #include "data/number_source.h"
+#include "models/variables.h"
 #include "strategy/replicas.h"
+#include "strategy/servers.h"
 
 namespace dtrain {
 namespace {
@@ -84,6 +86,60 @@ TEST_CASE("a device that holds rows of numbers, or is sent them, comes to the we
   const auto device = train_with_threads(spec, dataset, 2, 2 * kLossSteps);
   CHECK(relative_difference(host.variables, device.variables) < 1e-12);
   CHECK(device.evaluation_metrics == host.evaluation_metrics);
+}
+
+// Outputs whose targets are far apart, all examples in one step that moves nothing, and the same examples to
+// evaluate.
+struct FarApart {
+  explicit FarApart(const std::string& dtype) : dataset(small_table(2, false)), spec(spec_of(1)) {
+    LabelledImages examples = *dataset.train->in_memory();
+    examples.labels.select(1, 1).add_(1000);
+    dataset.test = dataset.train = make_number_source(examples);
+    spec.model.dtype = dtype;
+    spec.train.loss.kind = "huber";
+    spec.train.optimizer.learning_rate = 0;
+    spec.data.shape = {5};
+    spec.data.classes = 2;  // the outputs of a worker's model
+    spec.batch.per_replica = 101;
+    const auto model = model_of(spec);
+    const at::NoGradGuard no_grad;
+    const at::Tensor targets = examples.labels,
+                     values = model->forward(examples.images.to(dtype_from_name(dtype)));
+    const at::Tensor errors = (values.to(at::kDouble) - targets).square().sum(0);
+    r2 = (1 - errors / (targets - targets.mean(0)).square().sum(0)).mean().item<double>();
+  }
+
+  Dataset dataset;
+  JobSpec spec;
+  double r2 = 0;  // as scikit-learn defines it, of the initial weights
+};
+
+TEST_CASE("r2 of several outputs is the mean of theirs in training and evaluation, by every strategy") {
+  const std::string dtype = GENERATE("float64", "float32");
+  FarApart job(dtype);
+  CHECK(job.r2 < -100);  // of the second output, which the weights know nothing of
+  const auto about = Approx(job.r2).epsilon(dtype == "float64" ? 1e-9 : 1e-4);
+  Servers servers(job.spec, *model_of(job.spec), options_of(1), 2);
+  const WorkerResult worker = train(job.spec, job.dataset, servers, 1).front();
+  CHECK(find_metric(worker.sums.metrics(), "r2") == about);
+
+  job.spec.strategy.kind = "mirrored";
+  for (const int replicas : {1, 2, 3}) {
+    for (const std::string step : {"eager", "compiled"}) {
+      JobSpec spec = with_batch(job.spec, 102 / replicas);
+      spec.train.step = step;
+      if (step == "compiled" && dtype == "float64") continue;  // of float32 alone
+      INFO(replicas << " " << step);
+      const auto result = train_with_threads(spec, job.dataset, replicas, 1);
+      CHECK(find_metric(result.training_metrics, "r2") == about);
+      CHECK(find_metric(result.evaluation_metrics, "r2") == about);
+    }
+  }
+  JobSpec device = with_batch(job.spec, 51);
+  device.strategy.devices = {"cuda"};
+  const auto recorded = train_with_threads(device, job.dataset, 2, 14);  // the later steps are recorded ones
+  CHECK(find_metric(recorded.training_metrics, "r2") == about);
+  CHECK(find_metric(recorded.evaluation_metrics, "r2") == about);
 }
 
 }  // namespace

@@ -61,16 +61,48 @@ TEST_CASE("every loss of numbers has the same metrics") {
   CHECK(metrics.size() == 4);
   CHECK(metrics.at("rmse") == about(1.4742229591663987));
   CHECK(metrics.at("mae") == about(1.0333333333333334));
-  CHECK(metrics.at("r2") == about(0.5624466969591053));
+  CHECK(metrics.at("r2") == about(0.43326809834174984));
   const auto one = metrics_of(loss, matrix({1.5, 1.5, 4.5, 6}, 1), matrix({1, 2, 4, 7}, 1));
   CHECK(one.at("r2") == about(0.9166666666666666));
   CHECK(objective_info(loss).main().name == "rmse");
+}
+
+// Constant predictions that are b from the mean of targets, all of which are s from it: r2 is -(b / s)^2. The
+// means of the outputs are far apart, which explains nothing of either.
+TEST_CASE("r2 of several outputs is the mean of theirs, as in scikit-learn") {
+  const double first = -0.179, second = 999.5544;  // the means; the targets are 1 from them, and 2
+  const at::Tensor targets = matrix({first + 1, second - 2, first - 1, second + 2}, 2).repeat({25, 1});
+  const at::Tensor values = matrix({0.021, 999.973}, 2).repeat({50, 1});
+  const auto metrics = metrics_of("mean_squared_error", values, targets);
+  const double of_first = -0.2 * 0.2, of_second = -0.4186 * 0.4186 / 4;
+  CHECK(metrics.at("r2") == Approx((of_first + of_second) / 2).epsilon(1e-6));
+  CHECK(metrics.at("r2") == Approx(-0.0419).epsilon(1e-4));
+  const auto objective = make_objective(with_loss("mean_squared_error"));
+  MetricSums sums;
+  sums.add_evaluated(*objective, values, targets);
+  const std::vector<MetricValues> outputs = sums.metrics_of_outputs();
+  REQUIRE(outputs.size() == 2);
+  CHECK(find_metric(outputs[0], "r2") == Approx(of_first).epsilon(1e-6));
+  CHECK(find_metric(outputs[1], "r2") == Approx(of_second).epsilon(1e-6));
+  CHECK(find_metric(outputs[0], "rmse") == about(std::sqrt(1 + 0.2 * 0.2)));
+  CHECK(find_metric(outputs[1], "rmse") == about(std::sqrt(4 + 0.4186 * 0.4186)));
+  CHECK(find_metric(outputs[0], "mae") == about(1));
+  CHECK(find_metric(outputs[1], "mae") == about(2));
+  CHECK_FALSE(find_metric(outputs[0], "loss"));
+  CHECK(metrics.at("mae") == about(1.5));
 }
 
 TEST_CASE("r2 of targets that are all the same is 1 for their values and 0 for others, as in scikit-learn") {
   const at::Tensor same = matrix({0.1, 0.1, 0.1}, 1);
   CHECK(metrics_of("mean_squared_error", same, same).at("r2") == 1);
   CHECK(metrics_of("mean_squared_error", same + 0.5, same).at("r2") == 0);
+  // Of one output among others, too, of which the second one has 0.5.
+  const at::Tensor other = matrix({1, 3, 2}, 1), half = matrix({2, 3, 2}, 1);
+  const auto with_other = [&](const at::Tensor& values) {
+    return metrics_of("huber", at::cat({values, half}, 1), at::cat({same, other}, 1)).at("r2");
+  };
+  CHECK(with_other(same) == about(0.75));
+  CHECK(with_other(same + 0.5) == about(0.25));
 }
 
 at::Tensor two_logits() { return matrix({0.3, -2.0, 1.7, 0.4, -0.6, -1.1, 2.2, 0.2}, 2); }

@@ -83,6 +83,7 @@ TrainingResult train_one(const JobSpec& spec, const Dataset& dataset, std::uniqu
   const BatchPlan plan = resolve_batch(spec, replicas);
   const LearningRate rate = resolve_learning_rate(spec.train, plan.global, {1, steps});
   const auto strategy = build(spec, dataset, std::move(group), begun);
+  MetricSums trained;
   if (from == nullptr) {
     strategy->place_variables();
   } else {
@@ -99,11 +100,13 @@ TrainingResult train_one(const JobSpec& spec, const Dataset& dataset, std::uniqu
       }
       const MetricSums sums =
           strategy->sum_over_replicas(strategy->train_step(*share, {step + 1, rate.at(step)}));
+      trained.add(sums);
       result.losses.push_back(sums.loss());
       result.examples.push_back(sums.examples());
       if (evaluates_between) evaluate(*strategy, dataset, spec, rank, replicas);
     }
   }
+  result.training_metrics = trained.metrics();
   result.collected = strategy->collect_variables();
   const MetricSums sums = evaluate(*strategy, dataset, spec, rank, replicas);
   result.evaluation_loss = sums.loss();

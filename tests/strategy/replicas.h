@@ -21,6 +21,7 @@ struct TrainingResult {
   CollectedVariables collected;   // before the evaluation: those and the rest, on rank 0
   std::vector<double> losses;     // mean over the global batch, a step each
   std::vector<int64_t> examples;  // of the global batch, a step each
+  MetricValues training_metrics;  // of all steps
   double evaluation_loss = 0;     // over the whole test set
   MetricValues evaluation_metrics;
   int64_t evaluated_examples = 0;

@@ -51,6 +51,7 @@ WorkerResult train_worker(const JobSpec& spec, const Dataset& dataset, const Ser
           strategy->sum_over_replicas(strategy->train_step(*share, {step + 1, rate.at(step)}));
       result.losses.push_back(sums.loss());
       result.examples += sums.examples();
+      result.sums.add(sums);
     }
   }
   result.report = strategy->end_training();
@@ -67,6 +68,7 @@ Servers::Servers(const JobSpec& spec, Model& model, ServiceOptions options, int 
     : store_(c10::make_intrusive<c10d::HashStore>()), timeout_(options.timeout), workers_(options.workers) {
   std::vector<at::Tensor> parameters;
   for (const at::Tensor& parameter : model.parameters()) parameters.push_back(parameter.detach());
+  options.sums = objective_info(spec.train.loss.kind).sum_count(model.outputs());
   for (const ServerPart& part : partition_model(model, servers, kMinShard)) {
     at::Tensor values = at::zeros({part.elements}, parameters.front().scalar_type());
     gather_pieces(part, parameters, values);

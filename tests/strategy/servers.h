@@ -58,6 +58,7 @@ std::unique_ptr<Strategy> make_worker(const JobSpec& spec, const Servers& server
 struct WorkerResult {
   std::vector<double> losses;
   int64_t examples = 0;          // as train_step tells
+  MetricSums sums;               // the same, of all steps
   Variables variables;           // of worker 0
   CollectedVariables collected;  // the same with all the rest
   std::optional<WorkersReport> report;

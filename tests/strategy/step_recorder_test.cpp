@@ -20,6 +20,7 @@ Share share_of_size(int64_t size, double value) {
 
 MetricSums sums_of(double loss, int64_t examples) {
   return {objective_info("cross_entropy"),
+          2,
           {{"loss", loss}, {"correct", 0}, {"examples", static_cast<double>(examples)}}};
 }
 

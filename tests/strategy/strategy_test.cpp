@@ -8,7 +8,6 @@
 #include "catch.h"
 #include "core/error.h"
 #include "models/variables.h"
-#include "parameter_server/server_messages.h"
 #include "strategy/replicas.h"
 
 namespace dtrain {
@@ -46,7 +45,7 @@ TEST_CASE("sums without examples are of any objective, and metrics of no example
   CHECK(MetricSums().named().empty());
   CHECK(MetricSums().metrics().empty());
   const ObjectiveInfo& objective = objective_info("cross_entropy");
-  MetricSums sums(objective);
+  MetricSums sums(objective, 5);
   sums.add(MetricSums());
   CHECK(sums.examples() == 0);
   for (const auto& [name, value] : sums.metrics()) CHECK(std::isnan(value));
@@ -58,29 +57,42 @@ TEST_CASE("sums without examples are of any objective, and metrics of no example
 TEST_CASE("sums are restored by their names, and those of another objective are refused") {
   const ObjectiveInfo& objective = objective_info("cross_entropy");
   const std::map<std::string, double> named = {{"loss", 6.5}, {"correct", 2}, {"examples", 3}};
-  CHECK(MetricSums(objective, named).named() == named);
+  CHECK(MetricSums(objective, 5, named).named() == named);
   for (const auto& [missing, value] : named) {
     std::map<std::string, double> other = named;
     other.erase(missing);
-    CHECK_THROWS_AS(MetricSums(objective, other), Error);
+    CHECK_THROWS_AS(MetricSums(objective, 5, other), Error);
     other["squares"] = 1;
-    CHECK_THROWS_AS(MetricSums(objective, other), Error);
+    CHECK_THROWS_AS(MetricSums(objective, 5, other), Error);
   }
   std::map<std::string, double> more = named;
   more["squares"] = 1;
-  CHECK_THROWS_AS(MetricSums(objective, more), Error);
+  CHECK_THROWS_AS(MetricSums(objective, 5, more), Error);
 }
 
-TEST_CASE(
-    "every objective of the table can be made, and a message of a parameter server has room for its sums") {
+TEST_CASE("each output has sums of its own, by its number where there are several") {
+  const ObjectiveInfo& objective = objective_info("huber");
+  const auto names = objective.sum_names(2);
+  CHECK(names == std::vector<std::string>{"loss", "examples", "squared_errors.0", "squared_errors.1",
+                                          "absolute_errors.0", "absolute_errors.1", "targets.0", "targets.1",
+                                          "squared_targets.0", "squared_targets.1"});
+  CHECK(objective.target_sum_count(2) == 4);
+  std::map<std::string, double> named;
+  for (const std::string& name : names) named[name] = static_cast<double>(named.size() + 1);
+  CHECK(MetricSums(objective, 2, named).named() == named);
+  CHECK_THROWS_AS(MetricSums(objective, 3, named), Error);
+  CHECK(objective.sum_names(1).back() == "squared_targets");
+}
+
+TEST_CASE("every objective of the table can be made") {
   for (const std::string& name : objective_names()) {
     TrainSpec train;
     train.loss.kind = name;
     const ObjectiveInfo& info = make_objective(train)->info();
     CHECK(info.name == name);
     CHECK(info.metrics.front().name == "loss");
-    CHECK(info.sum_names().size() <= SentSums().size());
-    CHECK(info.sum_names().at(kExamplesSum) == "examples");
+    CHECK(info.sum_names(3).at(kExamplesSum) == "examples");
+    CHECK(std::ssize(info.sum_names(3)) == info.sum_count(3));
   }
   TrainSpec unknown;
   unknown.loss.kind = "nothing";
