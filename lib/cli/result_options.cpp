@@ -49,6 +49,11 @@ void CommandLine::add_eval() {
     one->add_option("--split", eval.split, "Which examples: test (default), validation (data.split) or train")
         ->check(CLI::IsMember({"test", "validation", "train"}))
         ->type_name("PART");
+    one->add_option(
+           "--mistakes", eval.mistakes,
+           "Tell which examples are taken for another class: their files, at most N, the worst first")
+        ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
+        ->type_name("N");
   }
   command->add_option("--data", eval.data, "The folder of the dataset (--set data.path)")->type_name("DIR");
   command->add_option("--replicas", eval.replicas, "Processes that share the examples (default: 1)")
@@ -65,8 +70,10 @@ void CommandLine::add_predict() {
       app.add_subcommand("predict", "Predict images or rows of tables with a checkpoint's model");
   add_checkpoint(command, predict.checkpoint);
   command
-      ->add_option("FILE", predict.files,
-                   "JPEG, PNG, WebP, PGM or PPM pictures, IDX files of many; CSV or .npy files of numbers")
+      ->add_option(
+          "FILE", predict.files,
+          "JPEG, PNG, WebP, PGM or PPM pictures, folders of them, IDX files of many; CSV or .npy files "
+          "of numbers")
       ->required()
       ->type_name("");
   command->add_option("--top", predict.top, "How many classes to show, the most probable first (default: 3)")
@@ -80,7 +87,10 @@ void CommandLine::add_predict() {
       ->check(CLI::Range(0.0, 1.0))
       ->type_name("P");
   command->add_flag("--resize", predict.resize, "Scale images to the size that the model takes");
-  command->add_flag("--json", predict.json, "Print a line of JSON for each image instead");
+  CLI::Option* csv =
+      command->add_flag("--csv", predict.csv,
+                        "Print a table, also of pictures: the file, its class, and each class's probability");
+  command->add_flag("--json", predict.json, "Print a line of JSON for each image instead")->excludes(csv);
   command->footer(
       exit_code_help({{ExitCode::kDone, "done"},
                       {ExitCode::kData, "a file is not an image that the model takes (others are predicted)"},

@@ -58,6 +58,7 @@ struct EvalOptions {
   std::optional<std::string> data;  // the dataset's folder
   int64_t replicas = 1;
   std::string split = "test";  // train, validation or test
+  int64_t mistakes = 0;        // how many of the worst to tell
   bool json = false;
 };
 
@@ -67,6 +68,7 @@ struct PredictOptions {
   int64_t top = 3;
   std::optional<double> threshold;  // of binary_cross_entropy
   bool resize = false;
+  bool csv = false;  // of pictures, as tables always are
   bool json = false;
 };
 

@@ -33,7 +33,11 @@ ExitCode eval_command(const EvalOptions& options) {
   if (!opened) return ExitCode::kUsage;
   const ResumePoint& point = opened->point;
   const JobPlan& job = opened->job;
-  const EvaluationJob evaluation{point.checkpoint, overrides, options.replicas, options.split};
+  if (options.mistakes > 0 && job.data.classes == 0)
+    throw Error(ExitCode::kUsage,
+                "--mistakes is for models of classes, and this one predicts numbers; leave it out");
+  const EvaluationJob evaluation{point.checkpoint, overrides, options.replicas, options.split,
+                                 options.mistakes};
   report_warnings(data_warnings(job), std::cerr);
   EvaluationSums sums;
   if (options.replicas == 1) {
@@ -54,7 +58,7 @@ ExitCode eval_command(const EvalOptions& options) {
 
 ExitCode eval_replica_command(const EvalOptions& options) {
   return run_evaluation_replica(
-      {options.checkpoint.path, options.overrides, options.replicas, options.split});
+      {options.checkpoint.path, options.overrides, options.replicas, options.split, options.mistakes});
 }
 
 }  // namespace dtrain

@@ -7,6 +7,8 @@
 #include <memory>
 #include <optional>
 #include <span>
+#include <string>
+#include <vector>
 
 namespace dtrain {
 
@@ -23,6 +25,16 @@ struct ExampleSlot {
   at::Tensor inputs;   // [n, shape of an example]: uint8, or the model's dtype
   at::Tensor targets;  // int64 [n], the classes; or the model's dtype, [n, numbers to predict]
 };
+
+// What an example is called where the user has it.
+struct ExampleName {
+  std::string file = {};  // below the dataset's folder; of an archive "shards/train-0.tar: 000001.jpg"
+  int64_t row = 0;        // of a table, from 1; 0: the file is the example
+  int64_t index = 0;      // from 0, where the data have no names
+};
+
+// "rose/1.jpg", "test.csv, row 13", or "example 12".
+std::string title_of(const ExampleName& name);
 
 // Examples that are read by index. Any number of threads may read at once.
 class ExampleSource {
@@ -42,6 +54,8 @@ class ExampleSource {
   virtual void read(std::span<const int64_t> indices, const at::Tensor& values, ExampleSlot& slot) const = 0;
   // The class of every example, int64 [n], for which no inputs are read. Undefined: targets are numbers.
   virtual at::Tensor classes() const { return {}; }
+  // What the examples `indices` are called. Takes long for some sources, however few they are.
+  virtual std::vector<ExampleName> names_of(std::span<const int64_t> indices) const;
   // All examples as tensors, if they are in memory (a device can then hold them); a source that is a part of
   // another copies them.
   virtual std::optional<LabelledImages> in_memory() const { return std::nullopt; }

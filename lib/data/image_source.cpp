@@ -32,6 +32,13 @@ class ImageSource : public ExampleSource {
                                        : normalise<double>(images, values, slot.inputs);
   }
 
+  std::vector<ExampleName> names_of(std::span<const int64_t> indices) const override {
+    std::vector<ExampleName> names;
+    for (const int64_t index : indices)
+      names.push_back({.file = title_of({}, set_.files[static_cast<size_t>(index)])});
+    return names;
+  }
+
  private:
   template <typename T>
   static void normalise(const at::Tensor& images, const at::Tensor& values, at::Tensor& numbers) {

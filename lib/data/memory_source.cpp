@@ -48,7 +48,7 @@ void copy_rows(const at::Tensor& images, const int64_t* rows, at::Tensor& out) {
 
 class MemorySource : public ExampleSource {
  public:
-  explicit MemorySource(LabelledImages all) : all_(std::move(all)) {
+  MemorySource(LabelledImages all, NamesOf names) : all_(std::move(all)), names_(std::move(names)) {
     require_sound(all_.images.defined() && all_.labels.defined(), "no images or no labels");
     require_sound(
         all_.images.scalar_type() == at::kByte && all_.images.dim() == 4 && all_.images.is_contiguous(),
@@ -63,6 +63,9 @@ class MemorySource : public ExampleSource {
   at::IntArrayRef shape() const override { return all_.images.sizes().slice(1); }
   at::Tensor classes() const override { return all_.labels; }
   std::optional<LabelledImages> in_memory() const override { return all_; }
+  std::vector<ExampleName> names_of(std::span<const int64_t> indices) const override {
+    return names_ ? names_(indices) : ExampleSource::names_of(indices);
+  }
 
   void read(std::span<const int64_t> indices, const at::Tensor& values, ExampleSlot& slot) const override {
     const int64_t* rows = indices.data();
@@ -80,12 +83,13 @@ class MemorySource : public ExampleSource {
 
  private:
   const LabelledImages all_;
+  const NamesOf names_;
 };
 
 }  // namespace
 
-ExampleSourcePtr make_memory_source(LabelledImages images) {
-  return std::make_shared<MemorySource>(std::move(images));
+ExampleSourcePtr make_memory_source(LabelledImages images, NamesOf names) {
+  return std::make_shared<MemorySource>(std::move(images), std::move(names));
 }
 
 LabelledImages images_of(const ExampleSource& source) {

@@ -1,13 +1,17 @@
 // Examples in memory.
 #pragma once
 
+#include <functional>
+
 #include "data/example_source.h"
 
 namespace dtrain {
 
-// Holds `images` without copying them. Throws Error(kBug) if they are not as LabelledImages describes, or not
-// contiguous.
-ExampleSourcePtr make_memory_source(LabelledImages images);
+using NamesOf = std::function<std::vector<ExampleName>(std::span<const int64_t> indices)>;
+
+// Holds `images` without copying them; without `names` they have none. Throws Error(kBug) if they are not as
+// LabelledImages describes, or not contiguous.
+ExampleSourcePtr make_memory_source(LabelledImages images, NamesOf names = {});
 
 // The examples of a source that has them in memory. Throws Error(kBug) for any other source.
 LabelledImages images_of(const ExampleSource& source);

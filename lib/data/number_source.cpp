@@ -48,7 +48,7 @@ void gather(const at::Tensor& stored, std::span<const int64_t> rows, at::Tensor&
 
 class NumberSource : public ExampleSource {
  public:
-  explicit NumberSource(LabelledImages all) : all_(std::move(all)) {
+  NumberSource(LabelledImages all, std::string file) : all_(std::move(all)), file_(std::move(file)) {
     require_numbers(all_.images.defined() && all_.labels.defined(), "no inputs or no targets");
     require_numbers(is_float_or_double(all_.images) && all_.images.dim() >= 2 && all_.images.is_contiguous(),
                     "inputs must be contiguous float32 or float64 [n, ...]");
@@ -71,14 +71,22 @@ class NumberSource : public ExampleSource {
     gather(all_.labels, indices, slot.targets);
   }
 
+  std::vector<ExampleName> names_of(std::span<const int64_t> indices) const override {
+    if (file_.empty()) return ExampleSource::names_of(indices);
+    std::vector<ExampleName> names;
+    for (const int64_t index : indices) names.push_back({.file = file_, .row = index + 1});
+    return names;
+  }
+
  private:
   const LabelledImages all_;
+  const std::string file_;
 };
 
 }  // namespace
 
-ExampleSourcePtr make_number_source(LabelledImages examples) {
-  return std::make_shared<NumberSource>(std::move(examples));
+ExampleSourcePtr make_number_source(LabelledImages examples, std::string file) {
+  return std::make_shared<NumberSource>(std::move(examples), std::move(file));
 }
 
 }  // namespace dtrain

@@ -145,9 +145,17 @@ Dataset load_pictures(const DatasetInfo& info, const DataSpec& spec) {
   at::Tensor labels = at::empty({std::ssize(all.pictures)}, at::kLong);
   std::transform(all.pictures.begin(), all.pictures.end(), labels.mutable_data_ptr<int64_t>(),
                  [](const ListedPicture& picture) { return picture.label; });
+  // Lists them again: decoded pictures are many, and few of them are ever named.
+  const auto names = [info, spec](std::span<const int64_t> indices) {
+    const PictureList again = list_pictures(info, spec);
+    std::vector<ExampleName> names;
+    for (const int64_t index : indices)
+      names.push_back({.file = title_of({}, again.pictures.at(static_cast<size_t>(index)).file)});
+    return names;
+  };
   const ExampleSourcePtr images = spec.cache_in_use() == "none"
                                       ? make_image_source(std::move(set), labels)
-                                      : make_memory_source({decoded(set, spec), labels});
+                                      : make_memory_source({decoded(set, spec), labels}, names);
   Dataset dataset{now, make_selection(images, std::move(all.train)),
                   make_selection(images, std::move(all.test))};
   if (!all.validation.empty()) dataset.validation = make_selection(images, std::move(all.validation));

@@ -40,10 +40,10 @@ class Selection : public ExampleSource {
   }
 
   void read(std::span<const int64_t> indices, const at::Tensor& values, ExampleSlot& slot) const override {
-    std::vector<int64_t> in_source(indices.size());
-    std::transform(indices.begin(), indices.end(), in_source.begin(),
-                   [this](int64_t index) { return indices_[static_cast<size_t>(index)]; });
-    source_->read(in_source, values, slot);
+    source_->read(in_source(indices), values, slot);
+  }
+  std::vector<ExampleName> names_of(std::span<const int64_t> indices) const override {
+    return source_->names_of(in_source(indices));
   }
 
   std::optional<LabelledImages> in_memory() const override {
@@ -54,6 +54,13 @@ class Selection : public ExampleSource {
   }
 
  private:
+  std::vector<int64_t> in_source(std::span<const int64_t> indices) const {
+    std::vector<int64_t> places(indices.size());
+    std::transform(indices.begin(), indices.end(), places.begin(),
+                   [this](int64_t index) { return indices_[static_cast<size_t>(index)]; });
+    return places;
+  }
+
   const ExampleSourcePtr source_;
   const std::vector<int64_t> indices_;
 };

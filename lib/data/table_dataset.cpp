@@ -204,7 +204,8 @@ Dataset load_csv(const DataSpec& spec) {
                                                  printable(format.targets.front(), 100), info.classes));
   const auto source_of = [&](const RawTable& raw) {
     TableTensors tensors = encode_table(raw, format, /*with_targets=*/true);
-    return make_number_source({std::move(tensors.inputs), std::move(tensors.targets)});
+    return make_number_source({std::move(tensors.inputs), std::move(tensors.targets)},
+                              raw.path.filename().string());
   };
   const ExampleSourcePtr train = source_of(parts.table);
   const ExampleSourcePtr test = parts.test ? source_of(*parts.test) : nullptr;

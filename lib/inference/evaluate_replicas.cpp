@@ -37,9 +37,34 @@ void report(const EvaluationSums& sums, ReportPipe& pipe) {
   pipe.write(event_text(Event{{"event", "sums"}, {"sums", sums.sums}}));
 }
 
-void collect(const std::string& line, EvaluationSums& sums) {
+void report(const WrongExample& one, ReportPipe& pipe) {
+  pipe.write(event_text(Event{{"event", "mistake"},
+                              {"index", one.index},
+                              {"file", one.name.file},
+                              {"row", one.name.row},
+                              {"stored", one.name.index},
+                              {"class", one.label},
+                              {"predicted", one.prediction},
+                              {"probability", one.probability},
+                              {"of_class", one.of_label}}));
+}
+
+WrongExample mistake_from(const Event& event) {
+  const auto number = [&](const char* name) { return event.at(name).get<int64_t>(); };
+  return {.index = number("index"),
+          .name = {event.at("file").get<std::string>(), number("row"), number("stored")},
+          .label = number("class"),
+          .prediction = number("predicted"),
+          .probability = event.at("probability").get<double>(),
+          .of_label = event.at("of_class").get<double>()};
+}
+
+// Every rank tells its own mistakes, and rank 0 the sums of all.
+void collect(int rank, const std::string& line, EvaluationSums& sums, WorstMistakes& worst) {
   const Event event = Event::parse(line, nullptr, /*allow_exceptions=*/false);
   if (!event.is_object()) return;
+  if (event.value("event", "") == "mistake") worst.add(mistake_from(event));
+  if (rank != 0) return;
   const auto append = [&](const char* name, std::vector<int64_t>& counts) {
     if (!event.contains(name)) return;
     for (const Event& count : event[name]) counts.push_back(count.get<int64_t>());
@@ -69,7 +94,9 @@ void take_part(const EvaluationJob& evaluation, const Identity& identity, Status
   const auto group = make_group("auto", store, identity.rank, identity.world_size, timeout);
   group->set_on_wait([&] { doing(Activity::kCommunicating); });
   doing(Activity::kEvaluating);
-  const EvaluationSums sums = evaluate_model(job, *model, examples, *group);
+  const EvaluationSums sums =
+      evaluate_model(job, *model, examples, *group, static_cast<size_t>(evaluation.mistakes));
+  for (const WrongExample& one : sums.mistakes) report(one, pipe);
   if (identity.rank == 0) report(sums, pipe);
   doing(Activity::kFinished);
 }
@@ -81,6 +108,10 @@ SuperviseResult supervise_evaluation(const EvaluationJob& evaluation, const std:
   Subcommand subcommand;
   subcommand.arguments = {program, "eval-replica", evaluation.checkpoint.string(), "--split",
                           evaluation.split};
+  if (evaluation.mistakes > 0) {
+    subcommand.arguments.push_back("--mistakes");
+    subcommand.arguments.push_back(std::to_string(evaluation.mistakes));
+  }
   const auto add = [&](const char* option, const std::vector<std::string>& values) {
     for (const std::string& value : values) {
       subcommand.arguments.push_back(option);
@@ -91,10 +122,11 @@ SuperviseResult supervise_evaluation(const EvaluationJob& evaluation, const std:
   add("--set", evaluation.overrides.set);
   subcommand.replicas = static_cast<int>(evaluation.replicas);
   subcommand.threads = std::max<int64_t>(1, available_cores() / evaluation.replicas);
-  subcommand.on_report = [&sums](int rank, const std::string& line) {
-    if (rank == 0) collect(line, sums);
-  };
-  return supervise_subcommand(subcommand);
+  WorstMistakes worst(static_cast<size_t>(evaluation.mistakes));
+  subcommand.on_report = [&](int rank, const std::string& line) { collect(rank, line, sums, worst); };
+  SuperviseResult ended = supervise_subcommand(subcommand);
+  sums.mistakes = worst.take();
+  return ended;
 }
 
 ExitCode run_evaluation_replica(const EvaluationJob& evaluation) {
@@ -107,7 +139,8 @@ EvaluationSums evaluate_alone(const EvaluationJob& evaluation, const JobPlan& jo
   compute_with(available_cores());
   const auto group = make_single_group();
   return evaluate_model(job, *model_of_rank(job, evaluation.checkpoint, 0),
-                        load_examples(job, evaluation.split), *group);
+                        load_examples(job, evaluation.split), *group,
+                        static_cast<size_t>(evaluation.mistakes));
 }
 
 }  // namespace dtrain

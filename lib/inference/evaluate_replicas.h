@@ -18,6 +18,7 @@ struct EvaluationJob {
   Overrides overrides;               // overrides of its spec, without problems
   int64_t replicas = 1;
   std::string split = "test";  // the part of the data: as load_examples() takes it
+  int64_t mistakes = 0;        // how many of the worst to tell; of models of classes alone
 };
 
 // Starts the replicas as processes of `program` (its hidden `eval-replica` subcommand). Fills in `sums` if

@@ -25,6 +25,15 @@ at::Tensor predicted_classes(const at::Tensor& logits) {
   return logits.size(1) > 1 ? logits.argmax(1) : logits.squeeze(1).gt(0).to(at::kLong);
 }
 
+std::vector<WrongExample> named(std::vector<WrongExample> mistakes, const ExampleSource& examples) {
+  if (mistakes.empty()) return mistakes;
+  std::vector<int64_t> indices;
+  for (const WrongExample& one : mistakes) indices.push_back(one.index);
+  std::vector<ExampleName> names = examples.names_of(indices);
+  for (size_t i = 0; i < mistakes.size(); ++i) mistakes[i].name = std::move(names[i]);
+  return mistakes;
+}
+
 }  // namespace
 
 int64_t Evaluation::correct() const {
@@ -47,6 +56,7 @@ Evaluation evaluation_from(const EvaluationSums& sums, const JobPlan& job) {
   for (int64_t row = 0; row < counts.rows() && counts.has_scores(); ++row)
     result.areas.push_back(area_under_curve(counts, row));
   result.mean_area = mean_area_under_curve(counts);
+  result.mistakes = sums.mistakes;
   for (auto row = sums.confusion.begin(); row != sums.confusion.end(); row += job.data.classes)
     result.confusion.emplace_back(row, row + job.data.classes);
   return result;
@@ -114,7 +124,7 @@ ExampleSourcePtr load_examples(const JobPlan& job, const std::string& part) {
 }
 
 EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSourcePtr& examples,
-                              ProcessGroup& group) {
+                              ProcessGroup& group, size_t most_mistakes) {
   const at::NoGradGuard no_grad;
   std::vector<at::Tensor> variables;
   for (const auto& [name, tensor] : named_variables(model)) variables.push_back(tensor.detach());
@@ -129,7 +139,9 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSou
   const auto objective = make_objective(job.spec.train);
   MetricSums sums(objective->info(), model.outputs());
   at::Tensor confusion = at::zeros({confusion_cells(classes)}, at::kLong);
+  WorstMistakes worst(most_mistakes);
   while (const std::optional<Share> share = loader.next()) {
+    std::span<const int64_t> indices = share->indices;
     for (const MicroBatch& micro_batch : share->micro_batches) {
       const Batch batch = micro_batch.assemble();
       // In double precision, so that the sum does not depend on how the examples were shared.
@@ -138,6 +150,8 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSou
       if (confusion.numel() > 0)
         confusion +=
             at::bincount(batch.targets * classes + predicted_classes(outputs), {}, confusion.numel());
+      if (most_mistakes > 0) worst.add_batch(batch.targets, class_probabilities(outputs), indices);
+      indices = indices.subspan(static_cast<size_t>(batch.size()));
     }
   }
   group.all_reduce_sum(sums.values());
@@ -151,7 +165,8 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSou
   const int64_t* first = confusion.const_data_ptr<int64_t>();
   return {{first_sum, first_sum + sums.values().numel()},
           sums.counted().numbers(),
-          {first, first + confusion.numel()}};
+          {first, first + confusion.numel()},
+          named(worst.take(), *examples)};
 }
 
 }  // namespace dtrain

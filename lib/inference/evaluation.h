@@ -9,6 +9,7 @@
 
 #include "checkpoint/checkpoint.h"
 #include "comm/process_group.h"
+#include "inference/mistakes.h"
 #include "models/model.h"
 #include "plan/job_plan.h"
 
@@ -29,6 +30,7 @@ struct Evaluation {
   std::optional<AreaUnderCurve> mean_area;
   // Where the targets are classes, at most kMostConfusedClasses.
   std::vector<std::vector<int64_t>> confusion;  // [class][predicted class]
+  std::vector<WrongExample> mistakes;           // as many as were asked for, the worst first
 
   int64_t correct() const;
 };
@@ -38,6 +40,7 @@ struct EvaluationSums {
   std::vector<double> sums;        // of the job's loss, in the order of ObjectiveInfo::sum_names()
   std::vector<int64_t> counts;     // Counts::numbers()
   std::vector<int64_t> confusion;  // the rows of the matrix
+  std::vector<WrongExample> mistakes = {};
 };
 Evaluation evaluation_from(const EvaluationSums& sums, const JobPlan& job);
 
@@ -65,9 +68,10 @@ at::Tensor class_probabilities(const at::Tensor& logits);
 ExampleSourcePtr load_examples(const JobPlan& job, const std::string& part = "test");
 
 // Evaluates every example once. The examples are divided among the ranks of `group` without padding.
-// Collective; all ranks get the sums. Afterwards `model` has rank 0's variables on every rank. Throws
-// Error(kBug) if an example was missed.
+// Collective; all ranks get the sums, and of the mistakes, of a model of classes, each the `most_mistakes`
+// worst of its own examples. Afterwards `model` has rank 0's variables on every rank. Throws Error(kBug) if
+// an example was missed.
 EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSourcePtr& examples,
-                              ProcessGroup& group);
+                              ProcessGroup& group, size_t most_mistakes = 0);
 
 }  // namespace dtrain

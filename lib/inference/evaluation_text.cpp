@@ -130,6 +130,39 @@ std::string confusion_text(const JobPlan& job, const Evaluation& result) {
   return text;
 }
 
+std::string mistakes_text(const JobPlan& job, const Evaluation& result) {
+  const int64_t wrong = result.examples - result.correct();
+  std::string text = fmt::format("\nmistakes: {}", counted(wrong, "example"));
+  const auto shown = std::ssize(result.mistakes);
+  if (shown < wrong) text += fmt::format(", the worst {} of them", with_separators(shown));
+  if (shown == 0) return text + "\n";
+  std::vector<TableRow> rows = {{"example", "class", "taken for", "probability", "of its class"}};
+  for (const WrongExample& one : result.mistakes)
+    rows.push_back({printable(title_of(one.name), 1000), title_of(job, static_cast<size_t>(one.label)),
+                    title_of(job, static_cast<size_t>(one.prediction)),
+                    fmt::format("{:.4f}", one.probability), fmt::format("{:.2g}", one.of_label)});
+  return text + laid_out(rows);
+}
+
+Event mistakes_document(const JobPlan& job, const Evaluation& result) {
+  Event mistakes = Event::array();
+  const std::vector<std::string>& names = job.data.class_names;
+  for (const WrongExample& wrong : result.mistakes) {
+    Event one = Event::object();
+    if (wrong.name.file.empty()) one["index"] = wrong.name.index;
+    if (!wrong.name.file.empty()) one["file"] = wrong.name.file;
+    if (wrong.name.row > 0) one["row"] = wrong.name.row;
+    one["class"] = wrong.label;
+    if (!names.empty()) one["name"] = names[static_cast<size_t>(wrong.label)];
+    one["predicted"] = wrong.prediction;
+    if (!names.empty()) one["predicted_name"] = names[static_cast<size_t>(wrong.prediction)];
+    one["probability"] = wrong.probability;
+    one["probability_of_class"] = wrong.of_label;
+    mistakes.push_back(one);
+  }
+  return mistakes;
+}
+
 void add_shares(Event& one, const ClassCounts& counts) {
   one["precision"] = counts.precision();
   one["recall"] = counts.recall();
@@ -183,6 +216,7 @@ std::string evaluation_text(const EvaluationJob& evaluation, const JobPlan& job,
   if (job.data.classes == 0 && !result.areas.empty()) text += outputs_text(job, result);
   if (result.outputs.size() > 1) text += numbers_text(job, result);  // one has the metrics above
   if (!result.confusion.empty() && result.confusion.size() <= kMostShown) text += confusion_text(job, result);
+  if (evaluation.mistakes > 0) text += mistakes_text(job, result);
   return text;
 }
 
@@ -212,6 +246,7 @@ Event evaluation_document(const EvaluationJob& evaluation, const JobPlan& job, c
     json["classes"].push_back(one);
   }
   if (!result.confusion.empty()) json["confusion"] = result.confusion;
+  if (evaluation.mistakes > 0) json["mistakes"] = mistakes_document(job, result);
   return json;
 }
 

@@ -1,36 +1,43 @@
-// Which test examples a model takes for something else.
+// Which examples a model takes for something else.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <filesystem>
+#include <span>
 #include <vector>
 
-#include "plan/job_plan.h"
+#include "data/example_source.h"
 
 namespace dtrain {
 
 struct WrongExample {
-  int64_t index = 0;       // among the test examples
+  int64_t index = 0;  // among the examples
+  ExampleName name = {};
   int64_t label = 0;       // its class
   int64_t prediction = 0;  // another one
   double probability = 0;  // of the prediction
   double of_label = 0;     // the probability of its class
-  at::Tensor image;        // uint8 [channels, height, width]
 };
 
-struct Mistakes {
-  int64_t examples = 0;  // that were predicted
-  int64_t correct = 0;
-  std::vector<std::vector<int64_t>> confusion;  // [class][prediction]
-  std::vector<WrongExample> worst;  // those whose class had the least probability, the worst first
-};
+// Those whose class had the least probability, the worst first: the same ones whatever the order in which
+// they are added.
+class WorstMistakes {
+ public:
+  explicit WorstMistakes(size_t most) : most_(most) {}
 
-// Predicts the test examples of a checkpoint's job, in this process with all cores: at most `most_examples`,
-// the first ones. Throws Error(kData, kCheckpoint) as load_examples() and finite_outputs() do. The job
-// has at most kMostConfusedClasses classes.
-Mistakes find_mistakes(const JobPlan& job, const std::filesystem::path& checkpoint, int64_t most_examples,
-                       size_t most_shown);
+  void add(WrongExample example);
+  // Adds what is wrong among the examples `indices`. Targets int64 [n], probabilities float64 [n, classes].
+  void add_batch(const at::Tensor& targets, const at::Tensor& probabilities,
+                 std::span<const int64_t> indices);
+  // At most as many as the limit.
+  std::vector<WrongExample> take();
+
+ private:
+  void keep_worst();
+
+  size_t most_;
+  std::vector<WrongExample> found_;
+};
 
 }  // namespace dtrain

@@ -58,9 +58,25 @@ std::string confused_pairs(const ModelReport& model) {
 }
 
 std::string picture(const Mistake& mistake) {
-  return page_picture(mistake.png, fmt::format("example {}", mistake.index), mistake.truth,
+  return page_picture(mistake.png, mistake.title, mistake.truth,
                       {fmt::format("taken for {} ({:.1f} %; {}: {:.1f} %)", mistake.prediction,
-                                   100 * mistake.probability, mistake.truth, 100 * mistake.of_truth)});
+                                   100 * mistake.probability, mistake.truth, 100 * mistake.of_truth),
+                       mistake.title});
+}
+
+std::string worst_mistakes(const std::vector<Mistake>& mistakes) {
+  const bool pictures = !mistakes.front().png.empty();
+  if (pictures) {
+    std::string html = "<ul class=\"pictures\">\n";
+    for (const Mistake& mistake : mistakes) html += picture(mistake);
+    return html + "</ul>\n";
+  }
+  TableRows rows = {{"example", "class", "taken for", "probability", "of its class"}};
+  for (const Mistake& mistake : mistakes)
+    rows.push_back({mistake.title, mistake.truth, mistake.prediction,
+                    fmt::format("{:.1f} %", 100 * mistake.probability),
+                    fmt::format("{:.1f} %", 100 * mistake.of_truth)});
+  return page_table(rows);
 }
 
 }  // namespace
@@ -83,9 +99,7 @@ std::string mistakes_section(const ModelReport& model) {
                      fmt::format("<p class=\"note\">{}</p>\n", markup_text(model.examined));
   html += model.classes.size() <= kMostInMatrix ? matrix(model) : confused_pairs(model);
   if (model.mistakes.empty()) return html;
-  html += page_heading("Its worst mistakes") + "<ul class=\"pictures\">\n";
-  for (const Mistake& mistake : model.mistakes) html += picture(mistake);
-  return html + "</ul>\n";
+  return html + page_heading("Its worst mistakes") + worst_mistakes(model.mistakes);
 }
 
 }  // namespace dtrain

@@ -16,8 +16,8 @@ struct LayerRow {
 
 // An example whose class was not predicted.
 struct Mistake {
-  int64_t index = 0;       // in the examples
-  std::string png;         // the image: a whole file
+  std::string title;       // of the example: its file, or its row of one
+  std::string png;         // the image: a whole file; empty: it is none
   std::string truth;       // the title of its class
   std::string prediction;  // likewise
   double probability = 0;  // of the prediction

@@ -6,7 +6,9 @@
 #include "checkpoint/checkpoint.h"
 #include "command_line.h"
 #include "files.h"
+#include "job_file/load.h"
 #include "saved_run.h"
+#include "spec/print.h"
 #include "start/resume.h"
 
 namespace dtrain {
@@ -62,6 +64,92 @@ TEST_CASE("eval counts every test example once, by class") {
                               ContainsSubstring("of 33 are right") && ContainsSubstring("precision") &&
                               ContainsSubstring("\n  mean ") &&
                               ContainsSubstring("confusion: a row for each class"));
+}
+
+// A run on pictures of the classes a, b and c in files, of 4 x 4 pixels: two of each to train on, three to
+// test.
+fs::path run_on_pictures(const TemporaryFolder& folder) {
+  for (const std::string name : {"a", "b", "c"}) {
+    for (int number = 0; number < 5; ++number) {
+      const std::string part = number < 2 ? "train/" : "test/";
+      const fs::path file = folder / "pictures" / part / name / (std::to_string(number) + ".pgm");
+      fs::create_directories(file.parent_path());
+      std::string pixels(16, '\0');
+      for (size_t i = 0; i < pixels.size(); ++i)
+        pixels[i] = static_cast<char>((i * 37 + static_cast<size_t>(number) * 51 + 90 * name.size()) % 256);
+      write_file(file, "P5 4 4 255\n" + pixels);
+    }
+  }
+  return save_run(folder.path(), [&](Checkpoint& checkpoint) {
+    const LoadedSpec loaded =
+        parse_spec("name: small\ndata: {dataset: image_folder, path: " + (folder / "pictures").string() +
+                       ", cache: none, image: {size: [4, 4], channels: 1}}\nbatch: {per_replica: 4}\n"
+                       "model: {kind: mlp, hidden: [5]}\n",
+                   "spec");
+    REQUIRE(loaded.ok());
+    checkpoint.state.spec = print_spec(loaded.spec);
+  });
+}
+
+TEST_CASE("eval names the files of pictures that are taken for something else") {
+  const TemporaryFolder folder;
+  const fs::path run = run_on_pictures(folder);
+  const Outcome outcome = dtrain_command({"eval", run, "--json", "--mistakes", "100"});
+  INFO(outcome.errors);
+  REQUIRE(outcome.exit_code == 0);
+  const auto json = nlohmann::json::parse(outcome.output);
+  CHECK(json.at("examples") == 9);
+  const auto& mistakes = json.at("mistakes");
+  REQUIRE(std::ssize(mistakes) == 9 - json.at("correct").get<int64_t>());
+  REQUIRE_FALSE(mistakes.empty());
+  for (const auto& one : mistakes) {
+    // What predict says of the same file.
+    const std::string file = one.at("file");
+    CHECK(file.starts_with("test/" + one.at("name").get<std::string>() + "/"));
+    const Outcome predicted = dtrain_command({"predict", run, folder / "pictures" / file, "--json"});
+    const auto first = nlohmann::json::parse(predicted.output).at("predictions").at(0);
+    CHECK(first.at("class") == one.at("predicted"));
+    CHECK(first.at("name") == one.at("predicted_name"));
+    CHECK(first.at("probability").get<double>() == Approx(one.at("probability").get<double>()).epsilon(1e-5));
+  }
+  CHECK_FALSE(nlohmann::json::parse(dtrain_command({"eval", run, "--json"}).output).contains("mistakes"));
+
+  const std::string worst = mistakes.at(0).at("file");
+  const Outcome text = dtrain_command({"eval", run, "--mistakes", "1"});
+  CHECK_THAT(text.output, ContainsSubstring("mistakes: " + std::to_string(mistakes.size()) +
+                                            " examples, the worst 1 of them") &&
+                              ContainsSubstring("\n  " + worst + "  "));
+  CHECK(dtrain_command({"eval", run, "--mistakes", "0"}).exit_code == 2);
+}
+
+TEST_CASE("eval names the rows of tables that are taken for something else") {
+  const TemporaryFolder folder;
+  std::string rows;
+  for (int column = 0; column < 16; ++column) rows += "x" + std::to_string(column) + ",";
+  rows += "kind\n";
+  for (int row = 1; row <= 30; ++row) {
+    for (int column = 0; column < 16; ++column) rows += std::to_string((row * 31 + column * 17) % 101) + ",";
+    rows += std::string(1, static_cast<char>('a' + row % 3)) + "\n";
+  }
+  const std::string table = folder.write("rows.csv", rows);
+  const fs::path run = save_run(folder.path(), [&](Checkpoint& checkpoint) {
+    const LoadedSpec loaded = parse_spec("name: small\ndata: {dataset: csv, path: " + table +
+                                             ", target: kind, split: {test: 0.5}}\nbatch: {per_replica: 4}\n"
+                                             "model: {kind: mlp, hidden: [5]}\n",
+                                         "spec");
+    REQUIRE(loaded.ok());
+    checkpoint.state.spec = print_spec(loaded.spec);
+  });
+  const Outcome outcome = dtrain_command({"eval", run, "--json", "--mistakes", "100"});
+  INFO(outcome.errors);
+  REQUIRE(outcome.exit_code == 0);
+  const auto mistakes = nlohmann::json::parse(outcome.output).at("mistakes");
+  REQUIRE_FALSE(mistakes.empty());
+  for (const auto& one : mistakes) {
+    CHECK(one.at("file") == "rows.csv");
+    const auto row = one.at("row").get<int>();
+    CHECK(one.at("name") == std::string(1, static_cast<char>('a' + row % 3)));
+  }
 }
 
 TEST_CASE("eval takes the part of the data that it is asked for") {

@@ -157,5 +157,67 @@ TEST_CASE("predict needs a checkpoint and a file") {
   CHECK(dtrain_command({"predict", save_run(folder.path()), "a.png", "--top", "0"}).exit_code == 2);
 }
 
+TEST_CASE("predict takes the pictures of a folder and of those below it, by name") {
+  const TemporaryFolder folder;
+  const std::filesystem::path run = save_run(folder.path());
+  const at::Tensor images = test_examples().images;
+  std::filesystem::create_directories(folder / "all/rose");
+  std::filesystem::create_directories(folder / "all/.hidden");
+  std::filesystem::create_directory_symlink("..", folder / "all/rose/loop");
+  const std::string first = folder.write("all/b.pgm", pgm(images[0]));
+  const std::string second = folder.write("all/rose/a.PGM", pgm(images[1]));
+  folder.write("all/rose/c.tif", "II*");
+  folder.write("all/.hidden/d.pgm", pgm(images[2]));
+  const std::string other = folder.write("x.pgm", pgm(images[3]));
+  const Outcome outcome = dtrain_command({"predict", run, folder / "all", other, "--json"});
+  INFO(outcome.errors);
+  CHECK(outcome.exit_code == 0);
+  CHECK_THAT(outcome.errors,
+             ContainsSubstring("all: what is no picture that dtrain reads is left out: 1 .tif"));
+  const auto lines = lines_of(outcome.output);
+  REQUIRE(lines.size() == 3);
+  CHECK(lines[0].at("file") == first);
+  CHECK(lines[1].at("file") == second);
+  CHECK(lines[2].at("file") == other);
+  CHECK(lines[1] == lines_of(dtrain_command({"predict", run, second, "--json"}).output)[0]);
+
+  std::filesystem::create_directories(folder / "empty");
+  const Outcome empty = dtrain_command({"predict", run, folder / "empty", other});
+  CHECK(empty.exit_code == 3);
+  CHECK_THAT(empty.errors, ContainsSubstring("there are no pictures (.jpg"));
+  CHECK_THAT(empty.output, StartsWith(other + "  "));
+}
+
+TEST_CASE("predictions of pictures as a table have the probability of each class") {
+  const TemporaryFolder folder;
+  const std::filesystem::path run = save_run(folder.path());
+  const at::Tensor images = test_examples().images;
+  const std::string one = folder.write("a,b.pgm", pgm(images[0]));
+  const std::string many = folder.write("many.idx", idx(images.narrow(0, 0, 2)));
+  const Outcome outcome = dtrain_command({"predict", run, one, many, "--csv", "--top", "1"});
+  REQUIRE(outcome.exit_code == 0);
+  std::istringstream text(outcome.output);
+  std::vector<std::string> lines;
+  for (std::string line; std::getline(text, line);) lines.push_back(line);
+  REQUIRE(lines.size() == 4);
+  CHECK(lines[0] == "file,class,p_0,p_1,p_2");
+  CHECK_THAT(lines[1], StartsWith("\"" + one + "\","));
+  CHECK_THAT(lines[2], StartsWith(many + "[0],"));
+  CHECK_THAT(lines[3], StartsWith(many + "[1],"));
+  CHECK(lines[1].substr(one.size() + 2) == lines[2].substr(many.size() + 3));  // the same picture
+  const auto best = lines_of(dtrain_command({"predict", run, one, "--json"}).output)[0].at("predictions")[0];
+  std::istringstream cells(lines[2].substr(many.size() + 4));
+  std::string cell;
+  std::getline(cells, cell, ',');
+  CHECK(cell == std::to_string(best.at("class").get<int>()));
+  double sum = 0;
+  for (int label = 0; std::getline(cells, cell, ','); ++label) {
+    sum += std::stod(cell);
+    if (label == best.at("class")) CHECK(std::stod(cell) == Approx(best.at("probability").get<double>()));
+  }
+  CHECK(sum == Approx(1));
+  CHECK(dtrain_command({"predict", run, one, "--csv", "--json"}).exit_code == 2);
+}
+
 }  // namespace
 }  // namespace dtrain

@@ -13,6 +13,7 @@
 #include "data/memory_source.h"
 #include "data/picture_files.h"
 #include "files.h"
+#include "images/fit.h"
 #include "images/image_cache.h"
 #include "images/image_file.h"
 
@@ -53,6 +54,28 @@ TEST_CASE("a folder of classes is a dataset, with names and parts that the files
   pictures.spec.split.seed = 4;
   CHECK(names_of(after, after.test) !=
         names_of(after, divided(list_image_folder(pictures.folder, pictures.spec), pictures.spec).test));
+}
+
+TEST_CASE("every example is called by its file, wherever it is kept and of whatever part it is") {
+  Pictures pictures;
+  pictures.write_three_classes();
+  pictures.spec.split = {.validation = 0.25, .test = 0.3, .seed = 3};
+  pictures.spec.cache = GENERATE("none", "memory", "disk");
+  const Dataset dataset = load_dataset(pictures.spec, 1);
+  const Fit fit = fit_of(pictures.spec.image.fit);
+  for (const ExampleSourcePtr& part : {dataset.train, dataset.validation, dataset.test}) {
+    const std::vector<ExampleName> names = example_names(*part);
+    const LabelledImages all = all_of(*part);
+    REQUIRE(std::ssize(names) == part->size());
+    for (int64_t i = 0; i < part->size(); ++i) {
+      const ExampleName& name = names[static_cast<size_t>(i)];
+      const at::Tensor read = read_image_file(pictures.folder / name.file);
+      CHECK(at::equal(fit_images(read, dataset.info.image_shape, fit)[0], all.images[i]));
+      const auto label = static_cast<size_t>(all.labels[i].item<int64_t>());
+      CHECK(name.file.starts_with(dataset.info.class_names[label] + "/"));
+      CHECK(title_of(name) == name.file);
+    }
+  }
 }
 
 TEST_CASE("a limit takes the first pictures of an order that mixes the classes") {

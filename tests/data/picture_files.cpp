@@ -44,6 +44,12 @@ std::set<std::string> names_of(const PictureList& all, const std::vector<int64_t
   return names;
 }
 
+std::vector<ExampleName> example_names(const ExampleSource& source) {
+  std::vector<int64_t> indices(static_cast<size_t>(source.size()));
+  std::iota(indices.begin(), indices.end(), int64_t{0});
+  return source.names_of(indices);
+}
+
 LabelledImages all_of(const ExampleSource& source) {
   std::vector<int64_t> shape = source.shape().vec();
   shape.insert(shape.begin(), source.size());

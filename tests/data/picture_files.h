@@ -37,6 +37,9 @@ struct Pictures {
 // The paths of the pictures of a part.
 std::set<std::string> names_of(const PictureList& all, const std::vector<int64_t>& part);
 
+// The names of all examples of a source.
+std::vector<ExampleName> example_names(const ExampleSource& source);
+
 // All examples of a source, as stored.
 LabelledImages all_of(const ExampleSource& source);
 

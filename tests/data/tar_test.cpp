@@ -113,6 +113,10 @@ TEST_CASE("the shards of a folder are a dataset, and their names say which part 
       expected.emplace(static_cast<const char*>(picture.const_data_ptr()), picture.nbytes());
     }
     CHECK(pictures_in(*dataset.train) == expected);
+    const std::vector<int64_t> indices = {0, 1};
+    std::set<std::string> named;
+    for (const ExampleName& name : dataset.validation->names_of(indices)) named.insert(title_of(name));
+    CHECK(named == std::set<std::string>{"flowers_val.tar: shard/15.PNG", "flowers_val.tar: shard/16.PNG"});
   }
   archives.spec.class_names = {"daisy", "rose", "tulip"};
   CHECK(find_dataset(archives.spec).class_names == archives.spec.class_names);

@@ -211,16 +211,23 @@ TEST_CASE("the page shows the layers, what the model confuses, and its worst mis
   model.examined = "the checkpoint of step 5: 13 of 17 test examples are right";
   model.classes = {"0 cat", "1 <dog>", "2 owl"};
   model.confusion = {{5, 3, 0}, {0, 8, 1}, {0, 0, 0}};
-  for (int64_t i = 0; i < 4; ++i)
-    model.mistakes.push_back(
-        {i, std::string("a\0b", static_cast<size_t>(i)), "0 cat", "1 <dog>", 0.75, 0.125});
+  for (int i = 1; i < 4; ++i)
+    model.mistakes.push_back({"cat/" + std::to_string(i) + "<.png",
+                              std::string("a\0b", static_cast<size_t>(i)), "0 cat", "1 <dog>", 0.75, 0.125});
   page = report_page(runs, {model});
   check_page(page);
   CHECK_THAT(page,
              ContainsSubstring("13 of 17 test examples are right") && ContainsSubstring("1 &lt;dog&gt;"));
-  for (const char* encoded : {"base64,\"", "base64,YQ==\"", "base64,YQA=\"", "base64,YQBi\""})
+  for (const char* encoded : {"base64,YQ==\"", "base64,YQA=\"", "base64,YQBi\""})
     CHECK_THAT(page, ContainsSubstring(encoded));
-  CHECK_THAT(page, ContainsSubstring("taken for 1 &lt;dog&gt; (75.0 %; 0 cat: 12.5 %)"));
+  CHECK_THAT(page, ContainsSubstring("taken for 1 &lt;dog&gt; (75.0 %; 0 cat: 12.5 %)") &&
+                       ContainsSubstring("<span>cat/2&lt;.png</span>"));
+  ModelReport rows = model;  // of a table
+  rows.mistakes = {{"test.csv, row 13", "", "0 cat", "1 <dog>", 0.75, 0.125}};
+  const std::string of_rows = report_page(runs, {rows});
+  check_page(of_rows);
+  CHECK_THAT(of_rows, ContainsSubstring("<th scope=\"row\">test.csv, row 13</th><td>0 cat</td>"
+                                        "<td>1 &lt;dog&gt;</td><td>75.0 %</td><td>12.5 %</td>"));
   CHECK(count_of(page, "rgb(59 130 214 / ") == 2);  // the classes that were right at times
   CHECK(count_of(page, "rgb(209 73 91 / ") == 2);   // and the two confusions
 

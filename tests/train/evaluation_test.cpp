@@ -3,6 +3,8 @@
 
 #include <ATen/ATen.h>
 
+#include <mutex>
+
 #include "catch.h"
 #include "comm/group_threads.h"
 #include "core/error.h"
@@ -18,14 +20,20 @@ NamedTensors some_variables(const JobPlan& job) {
 }
 
 // What `ranks` threads come to; only rank 0 has the variables.
-EvaluationSums evaluate(const JobPlan& job, const ExampleSourcePtr& examples, int ranks) {
+EvaluationSums evaluate(const JobPlan& job, const ExampleSourcePtr& examples, int ranks,
+                        size_t most_mistakes = 0) {
   EvaluationSums of_rank_0;
+  WorstMistakes worst(most_mistakes);
+  std::mutex mutex;
   with_ranks("shared_memory", ranks, [&](ProcessGroup& group) {
     const auto model = group.rank() == 0 ? trained_model(job, some_variables(job)) : initial_model(job);
     model->eval();
-    const EvaluationSums sums = evaluate_model(job, *model, examples, group);
+    const EvaluationSums sums = evaluate_model(job, *model, examples, group, most_mistakes);
+    const std::lock_guard lock(mutex);
     if (group.rank() == 0) of_rank_0 = sums;
+    for (const WrongExample& one : sums.mistakes) worst.add(one);
   });
+  of_rank_0.mistakes = worst.take();
   return of_rank_0;
 }
 
@@ -73,6 +81,41 @@ TEST_CASE("an evaluation counts what the model predicts, whatever the number of 
     CHECK(find_metric(shared.metrics, "macro_f1") == find_metric(alone.metrics, "macro_f1"));
     CHECK(find_metric(shared.metrics, "loss").value() ==
           Approx(find_metric(alone.metrics, "loss").value()).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("an evaluation tells the worst mistakes, the same ones whatever the number of replicas") {
+  const JobPlan job = small_job({"data.test_examples=50", "evaluate.batch_per_replica=4"});
+  const ExampleSourcePtr source = load_examples(job);
+  const auto mistakes_of = [&](int ranks, size_t most) {
+    return evaluation_from(evaluate(job, source, ranks, most), job).mistakes;
+  };
+  const Evaluation counted_ones = evaluation_from(evaluate(job, source, 1), job);
+  CHECK(counted_ones.mistakes.empty());
+  const std::vector<WrongExample> all = mistakes_of(1, 1000);
+  CHECK(std::ssize(all) == counted_ones.examples - counted_ones.correct());
+  REQUIRE(all.size() > 5);
+  const LabelledImages examples = images_of(*source);
+  const at::NoGradGuard no_grad;
+  const auto model = trained_model(job, some_variables(job));
+  for (size_t i = 0; i < all.size(); ++i) {
+    const WrongExample& one = all[i];
+    const at::Tensor probabilities =
+        model->forward(examples.images[one.index].unsqueeze(0).to(at::kFloat) / 255)
+            .to(at::kDouble)
+            .softmax(1)[0];
+    CHECK(examples.labels[one.index].item<int64_t>() == one.label);
+    CHECK(probabilities.argmax(0).item<int64_t>() == one.prediction);
+    CHECK(one.prediction != one.label);
+    CHECK(one.probability == Approx(probabilities[one.prediction].item<double>()).epsilon(1e-5));
+    CHECK(one.of_label == Approx(probabilities[one.label].item<double>()).epsilon(1e-5));
+    CHECK(one.name.index == one.index);
+    if (i > 0) CHECK(all[i - 1].of_label <= one.of_label);
+  }
+  for (const int ranks : {1, 2, 3}) {
+    const std::vector<WrongExample> worst = mistakes_of(ranks, 5);
+    REQUIRE(worst.size() == 5);
+    for (size_t i = 0; i < 5; ++i) CHECK(worst[i].index == all[i].index);
   }
 }
 
