@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -36,6 +37,7 @@ struct DatasetInfo {
   bool has_pixels = true;                      // inputs are pixels, and not numbers
   std::string table = {};                      // arrays, csv: what is kept with a model (table_dataset.h)
   BadExamples bad = {};
+  std::map<std::string, int64_t> left_out = {};  // of pictures: PictureList::left_out
   // Of all examples as they are stored, in bytes.
   int64_t stored_bytes() const;
   bool is_fallback() const { return name != requested; }

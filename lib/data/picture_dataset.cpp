@@ -112,6 +112,7 @@ DatasetInfo info_of(const ListedPictures& all, const fs::path& place, const Data
   info.validation_examples = std::ssize(all.list.validation);
   info.test_examples = std::ssize(all.list.test);
   info.bad = all.bad;
+  info.left_out = all.list.left_out;
   return info;
 }
 

@@ -26,13 +26,14 @@ at::Tensor rows_of_pixels(int64_t width, int64_t height, int64_t channels) {
 }
 
 at::Tensor on_white(const at::Tensor& pixels) {
-  const int64_t height = pixels.size(0), width = pixels.size(1);
-  at::Tensor opaque = rows_of_pixels(width, height, 3);
+  const int64_t height = pixels.size(0), width = pixels.size(1), colours = pixels.size(2) - 1;
+  at::Tensor opaque = rows_of_pixels(width, height, colours);
   const uint8_t* from = pixels.const_data_ptr<uint8_t>();
   uint8_t* to = opaque.mutable_data_ptr<uint8_t>();
-  for (int64_t pixel = 0; pixel < width * height; ++pixel, from += 4) {
-    for (int channel = 0; channel < 3; ++channel)
-      *to++ = static_cast<uint8_t>((from[channel] * from[3] + 255 * (255 - from[3]) + 127) / 255);
+  for (int64_t pixel = 0; pixel < width * height; ++pixel, from += colours + 1) {
+    const int opacity = from[colours];
+    for (int64_t colour = 0; colour < colours; ++colour)
+      *to++ = static_cast<uint8_t>((from[colour] * opacity + 255 * (255 - opacity) + 127) / 255);
   }
   return opaque;
 }

@@ -11,10 +11,11 @@
 namespace dtrain {
 
 // Each takes the bytes of a whole file and returns its pixels, uint8 [height, width, channels] with 1 (grey)
-// or 3 (red, green, blue) channels; a byte may lie unused between two pixels (fit.cpp makes use of it). They
-// throw Error(kData) with the fault, without a file name, for damaged bytes and for sizes beyond the limits
-// of image_file.h, which are checked before memory is allocated.
-at::Tensor decode_jpeg(const std::string& bytes);  // upright: turned as its EXIF orientation says
+// or 3 (red, green, blue) channels, upright: turned as the file's metadata says (exif.h). A byte may lie
+// unused between two pixels (fit.cpp makes use of it). They throw Error(kData) with the fault, without a file
+// name, for damaged bytes and for sizes beyond the limits of image_file.h, which are checked before memory is
+// allocated.
+at::Tensor decode_jpeg(const std::string& bytes);
 at::Tensor decode_png(const std::string& bytes);
 at::Tensor decode_pnm(const std::string& bytes);
 at::Tensor decode_webp(const std::string& bytes);  // of an animation the first frame
@@ -28,6 +29,9 @@ ImageFacts png_facts(const std::string& bytes);
 ImageFacts pnm_facts(const std::string& bytes);
 ImageFacts webp_facts(const std::string& bytes);
 
+// The fault of a file that ends before its picture does.
+inline constexpr const char* kCut = "it is cut off";
+
 // Throws Error(kData) with that text.
 [[noreturn]] void refuse_image(const std::string& fault);
 
@@ -37,7 +41,8 @@ void require_size(int64_t width, int64_t height);
 // Memory for an image of this size. Throws as require_size().
 at::Tensor rows_of_pixels(int64_t width, int64_t height, int64_t channels);
 
-// Red, green, blue and opacity, uint8 [height, width, 4], on white: uint8 [height, width, 3].
+// Colours and their opacity, uint8 [height, width, 2 (grey) or 4 (red, green, blue)], on white and without
+// it, to the bits of Pillow's alpha_composite(): uint8 [height, width, 1 or 3].
 at::Tensor on_white(const at::Tensor& pixels);
 
 }  // namespace dtrain

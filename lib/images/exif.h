@@ -1,12 +1,31 @@
-// What the metadata of a photograph says about how it was taken.
+// What the metadata of a picture says about how it was taken.
 #pragma once
 
-#include <string>
+#include <ATen/core/Tensor.h>
+
+#include <string_view>
 
 namespace dtrain {
 
-// The orientation in the EXIF segment of a JPEG file (CIPA DC-008, tag 0x0112): 1 (upright) to 8; 1 without
-// one, or if it is damaged. Reads nothing outside of `jpeg`.
-int exif_orientation(const std::string& jpeg);
+// The metadata of a picture as its file has it; empty: it has none.
+struct Metadata {
+  std::string_view exif = {};  // a TIFF header with directories (CIPA DC-008), "Exif\0\0" may be before it
+  std::string_view xmp = {};   // XML (ISO 16684-1)
+};
+
+struct JpegSegments {
+  Metadata metadata;
+  bool cut = false;  // the file ends before its pixels begin
+};
+
+// Of a JPEG file. Reads nothing outside of `jpeg`, which the result refers to.
+JpegSegments jpeg_segments(std::string_view jpeg);
+
+// Which side of the stored picture is up, 1 (upright) to 8: as Pillow reads it, EXIF's tag 0x0112, or where
+// EXIF has no such tag XMP's tiff:Orientation. 1 without either, or if they are damaged.
+int orientation_of(const Metadata& metadata);
+
+// A picture [height, width, channels] that is stored with this orientation, as it is to be seen.
+at::Tensor upright(const at::Tensor& stored, int orientation);
 
 }  // namespace dtrain

@@ -19,6 +19,7 @@ struct Format {
   ImageFacts (*look)(const std::string& bytes);
   std::string fault = {};  // why such files cannot be read
   at::Tensor (*decode_smaller)(const std::string& bytes, SmallestSize smallest) = nullptr;  // null: cannot
+  size_t at = 0;  // where the magic is
 };
 
 const std::vector<Format>& formats() {
@@ -32,6 +33,9 @@ const std::vector<Format>& formats() {
       {"\0\0\x08\x01"s, nullptr, nullptr, "a file of labels, not of images"},
       {"GIF8", nullptr, nullptr, "GIF cannot be read: convert it to PNG"},
       {"BM", nullptr, nullptr, "BMP cannot be read: convert it to PNG"},
+      {"II*\0"s, nullptr, nullptr, "TIFF cannot be read: convert it to PNG"},
+      {"MM\0*"s, nullptr, nullptr, "TIFF cannot be read: convert it to PNG"},
+      {"ftyp", nullptr, nullptr, "HEIC and AVIF cannot be read: convert it to JPEG or PNG", nullptr, 4},
       {"", nullptr, nullptr, "no PNG, JPEG, WebP, PGM, PPM or IDX file of images"},
   };
   return table;
@@ -40,7 +44,7 @@ const std::vector<Format>& formats() {
 const Format& format_of(const std::string& bytes) {
   if (bytes.empty()) refuse_image("the file is empty");
   const auto format = std::find_if(formats().begin(), formats().end(), [&bytes](const Format& any) {
-    return bytes.compare(0, any.magic.size(), any.magic) == 0;
+    return bytes.size() >= any.at && bytes.compare(any.at, any.magic.size(), any.magic) == 0;
   });
   if (format->decode == nullptr) refuse_image(format->fault);
   return *format;
@@ -49,6 +53,11 @@ const Format& format_of(const std::string& bytes) {
 }  // namespace
 
 ImageFacts image_facts(const std::string& bytes) { return format_of(bytes).look(bytes); }
+
+bool is_nearly_black(const ImageFacts& facts, const at::Tensor& image) {
+  constexpr int kBrightest = (1 << 12 >> 8) - 1;  // of 12 bits of which the lower 8 are dropped
+  return facts.has_16_bits() && image.max().item<int>() <= kBrightest;
+}
 
 at::Tensor decode_image_file(const std::string& bytes, SmallestSize smallest) {
   const Format& format = format_of(bytes);

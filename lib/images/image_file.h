@@ -21,9 +21,10 @@ struct ImageFacts {
   int64_t width = 0;   // pixels, as they are stored
   int64_t height = 0;
   std::string colours;  // "colour", "grey", "inks (CMYK)", or one of them and more: "grey, 16 bits"
-  int orientation = 1;  // of EXIF, 1 (upright) to 8
+  int orientation = 1;  // 1 (upright) to 8 (exif.h)
 
   bool lies_on_its_side() const { return orientation >= 5; }
+  bool has_16_bits() const { return colours.find("16 bits") != std::string::npos; }
 };
 
 // How small an image may become while it is decoded. A format with a quick way to decode at a fraction of the
@@ -41,11 +42,15 @@ ImageFacts image_facts(const std::string& bytes);
 // The image in the bytes of a whole file, as read_image_file() returns it; errors have no file name.
 at::Tensor decode_image_file(const std::string& bytes, SmallestSize smallest = {});
 
+// Whether an image of 16 bits has no value over 4,095, as where a camera's 12 bits are stored in 16: it is
+// nearly black. `image`: as decode_image_file() returns it.
+bool is_nearly_black(const ImageFacts& facts, const at::Tensor& image);
+
 // The image as uint8 [1, channels, height, width], channels 1 (grey) or 3 (red, green, blue). A photograph is
-// turned as the orientation in its EXIF metadata says (JPEG), inks become colours (CMYK), transparent pixels
-// are blended with white, 16-bit samples are reduced to 8 bits, and of an animation (WebP) only the first
-// frame is read. Any number of threads may read at once. Throws Error(kData) that names the file and the
-// fault.
+// turned as the orientation in its metadata says (exif.h), inks become colours (CMYK), transparent pixels are
+// blended with white, of 16-bit samples the upper 8 bits are kept, and of an animation (WebP) only the first
+// frame is read. What a file says of its colours (gAMA, ICC profiles) changes no pixel. Any number of threads
+// may read at once. Throws Error(kData) that names the file and the fault.
 at::Tensor read_image_file(const std::filesystem::path& path, SmallestSize smallest = {});
 
 // A PNG file of one image, uint8 [channels, height, width] with 1 or 3 channels.

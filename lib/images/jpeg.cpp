@@ -25,35 +25,33 @@ at::Tensor from_inverted_cmyk(const at::Tensor& inks) {
   return pixels;
 }
 
-// `orientation` 1 to 8: which side of the stored image is up (EXIF 2.3, tag 0x0112).
-at::Tensor upright(const at::Tensor& stored, int orientation) {
-  constexpr int64_t kRows = 0, kColumns = 1;
-  at::Tensor turned = stored;
-  if (orientation >= 5) turned = turned.transpose(kRows, kColumns);
-  const bool mirrored = orientation == 2 || orientation == 3 || orientation == 6 || orientation == 7;
-  const bool upside_down = orientation == 3 || orientation == 4 || orientation == 7 || orientation == 8;
-  if (mirrored) turned = turned.flip({kColumns});
-  if (upside_down) turned = turned.flip({kRows});
-  return turned.contiguous();
-}
-
 class JpegHeader {
  public:
-  explicit JpegHeader(const std::string& bytes) : decoder_(tjInitDecompress(), tjDestroy) {
+  explicit JpegHeader(const std::string& bytes)
+      : segments_(jpeg_segments(bytes)), decoder_(tjInitDecompress(), tjDestroy) {
     if (!decoder_) throw std::bad_alloc();
     int subsampling = 0;
     check(tjDecompressHeader3(decoder_.get(), reinterpret_cast<const unsigned char*>(bytes.data()),
                               bytes.size(), &width, &height, &subsampling, &colours));
+    // No fault, but no size either: there are only tables.
+    if (width <= 0 || height <= 0) refuse_image(std::string(kFault) + (segments_.cut ? kCut : "no pixels"));
   }
   tjhandle decoder() const { return decoder_.get(); }
   void check(int failed) const {
-    if (failed != 0) refuse_image(fmt::format("no sound JPEG: {}", tjGetErrorStr2(decoder_.get())));
+    if (failed == 0) return;
+    const std::string fault = tjGetErrorStr2(decoder_.get());
+    const bool cut = segments_.cut || fault.find("Premature end") != std::string::npos;
+    refuse_image(kFault + (cut ? kCut : fault));
   }
+  int orientation() const { return orientation_of(segments_.metadata); }
   bool has_inks() const { return colours == TJCS_CMYK || colours == TJCS_YCCK; }
 
   int width = 0, height = 0, colours = 0;
 
  private:
+  static constexpr const char* kFault = "no sound JPEG: ";
+
+  const JpegSegments segments_;
   const std::unique_ptr<std::remove_pointer_t<tjhandle>, int (*)(tjhandle)> decoder_;
 };
 
@@ -74,14 +72,14 @@ tjscalingfactor factor_for(const JpegHeader& header, SmallestSize smallest) {
 ImageFacts jpeg_facts(const std::string& bytes) {
   const JpegHeader header(bytes);
   const char* colours = header.has_inks() ? "inks (CMYK)" : header.colours == TJCS_GRAY ? "grey" : "colour";
-  return {"JPEG", header.width, header.height, colours, exif_orientation(bytes)};
+  return {"JPEG", header.width, header.height, colours, header.orientation()};
 }
 
 at::Tensor decode_jpeg(const std::string& bytes) { return decode_jpeg_smaller(bytes, {}); }
 
 at::Tensor decode_jpeg_smaller(const std::string& bytes, SmallestSize smallest) {
   const JpegHeader header(bytes);
-  const int orientation = exif_orientation(bytes);
+  const int orientation = header.orientation();
   if (orientation >= 5) std::swap(smallest.height, smallest.width);  // it lies on its side
   const int form = header.has_inks() ? TJPF_CMYK : header.colours == TJCS_GRAY ? TJPF_GRAY : TJPF_RGBX;
   require_size(header.width, header.height);  // of the file: it is decoded whole, whatever comes out

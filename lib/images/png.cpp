@@ -2,49 +2,128 @@
 #include <fmt/format.h>
 #include <png.h>
 
+#include <algorithm>
+#include <csetjmp>
 #include <memory>
+#include <new>
+#include <string_view>
+#include <vector>
 
 #include "core/error.h"
 #include "images/codecs.h"
+#include "images/exif.h"
 #include "images/image_file.h"
 
 namespace dtrain {
 namespace {
 
-using FreedPng = std::unique_ptr<png_image, decltype(&png_image_free)>;
+constexpr size_t kSignatureBytes = 8;
+constexpr size_t kChunkFrame = 12;  // bytes of a chunk beside its content: a length, a kind, a checksum
 
-// Reads the header. The result frees what `image` holds.
-FreedPng begin_png(png_image& image, const std::string& bytes) {
-  image.version = PNG_IMAGE_VERSION;
-  FreedPng freed(&image, png_image_free);
-  if (png_image_begin_read_from_memory(&image, bytes.data(), bytes.size()) == 0)
-    refuse_image(fmt::format("no sound PNG: {}", image.message));
-  return freed;
+// libpng's functions with a state: its short ones would correct colours by a gAMA chunk, and blend in linear
+// light, which neither Pillow nor OpenCV does.
+class PngReader {
+ public:
+  explicit PngReader(const std::string& bytes) : left_(bytes) {
+    png_.state =
+        png_create_read_struct(PNG_LIBPNG_VER_STRING, this, on_fault, [](png_structp, png_const_charp) {});
+    if (png_.state != nullptr) png_.info = png_create_info_struct(png_.state);
+    if (png_.info == nullptr) throw std::bad_alloc();
+    png_set_read_fn(png_.state, this, give);
+    attempt([this] { png_read_info(png_.state, png_.info); });
+  }
+
+  int64_t width() const { return png_get_image_width(png_.state, png_.info); }
+  int64_t height() const { return png_get_image_height(png_.state, png_.info); }
+  bool has_colour() const { return (png_get_color_type(png_.state, png_.info) & PNG_COLOR_MASK_COLOR) != 0; }
+  bool has_16_bits() const { return png_get_bit_depth(png_.state, png_.info) == 16; }
+  bool is_transparent() const {
+    return (png_get_color_type(png_.state, png_.info) & PNG_COLOR_MASK_ALPHA) != 0 ||
+           png_get_valid(png_.state, png_.info, PNG_INFO_tRNS) != 0;
+  }
+
+  // uint8 [height, width, 1 to 4]: grey or colours, with opacity if it is transparent.
+  at::Tensor decode() {
+    require_size(width(), height());
+    attempt([this] {
+      png_set_expand(png_.state);    // palettes, few bits, a transparent colour
+      png_set_strip_16(png_.state);  // to the upper 8
+      png_set_interlace_handling(png_.state);
+      png_read_update_info(png_.state, png_.info);
+    });
+    at::Tensor pixels = rows_of_pixels(width(), height(), png_get_channels(png_.state, png_.info));
+    std::vector<png_bytep> rows;
+    for (int64_t row = 0; row < pixels.size(0); ++row)
+      rows.push_back(pixels.mutable_data_ptr<uint8_t>() + row * pixels.stride(0));
+    attempt([this, &rows] { png_read_image(png_.state, rows.data()); });
+    return pixels;
+  }
+
+ private:
+  struct Handles {
+    png_structp state = nullptr;
+    png_infop info = nullptr;
+
+    Handles() = default;
+    Handles(const Handles&) = delete;
+    Handles& operator=(const Handles&) = delete;
+    ~Handles() { png_destroy_read_struct(&state, &info, nullptr); }
+  };
+
+  // libpng reports a fault by longjmp(): `work` makes nothing that has to be destroyed.
+  template <typename Work>
+  void attempt(const Work& work) {
+    if (setjmp(png_jmpbuf(png_.state)) == 0) return work();
+    refuse_image("no sound PNG: " + fault_);
+  }
+
+  static void on_fault(png_structp state, png_const_charp message) {
+    static_cast<PngReader*>(png_get_error_ptr(state))->fault_ = message;
+    png_longjmp(state, 1);
+  }
+
+  static void give(png_structp state, png_bytep to, size_t count) {
+    std::string_view& left = static_cast<PngReader*>(png_get_io_ptr(state))->left_;
+    if (count > left.size()) png_error(state, kCut);
+    std::copy_n(left.data(), count, to);
+    left.remove_prefix(count);
+  }
+
+  std::string_view left_;  // of the file
+  std::string fault_;
+  Handles png_;
+};
+
+// The metadata may come before the pixels or after them.
+Metadata metadata_of(std::string_view bytes) {
+  using namespace std::string_view_literals;
+  constexpr auto kXmp = "XML:com.adobe.xmp\0\0"sv;  // not compressed
+  Metadata found;
+  for (size_t at = kSignatureBytes; bytes.size() >= at + kChunkFrame;) {
+    const size_t length = png_get_uint_32(reinterpret_cast<png_const_bytep>(bytes.data() + at));
+    if (length > bytes.size() - at - kChunkFrame) break;
+    const std::string_view kind = bytes.substr(at + 4, 4), content = bytes.substr(at + 8, length);
+    if (kind == "eXIf") found.exif = content;
+    if (kind == "iTXt" && content.starts_with(kXmp)) found.xmp = content.substr(kXmp.size());
+    at += kChunkFrame + length;
+  }
+  return found;
 }
 
 }  // namespace
 
 ImageFacts png_facts(const std::string& bytes) {
-  png_image image{};
-  const FreedPng freed = begin_png(image, bytes);
-  std::string colours = (image.format & PNG_FORMAT_FLAG_COLOR) != 0 ? "colour" : "grey";
-  if ((image.format & PNG_FORMAT_FLAG_LINEAR) != 0) colours += ", 16 bits";
-  if ((image.format & PNG_FORMAT_FLAG_ALPHA) != 0) colours += ", transparent";
-  return {"PNG", image.width, image.height, colours};
+  const PngReader png(bytes);
+  std::string colours = png.has_colour() ? "colour" : "grey";
+  if (png.has_16_bits()) colours += ", 16 bits";
+  if (png.is_transparent()) colours += ", transparent";
+  return {"PNG", png.width(), png.height(), colours, orientation_of(metadata_of(bytes))};
 }
 
 at::Tensor decode_png(const std::string& bytes) {
-  png_image image{};
-  const FreedPng freed = begin_png(image, bytes);
-  const bool colour = (image.format & PNG_FORMAT_FLAG_COLOR) != 0;
-  image.format = colour ? PNG_FORMAT_RGB : PNG_FORMAT_GRAY;
-  // Without this flag, 16-bit samples are read as linear light unless the file says otherwise.
-  image.flags |= PNG_IMAGE_FLAG_16BIT_sRGB;
-  at::Tensor pixels = rows_of_pixels(image.width, image.height, colour ? 3 : 1);
-  const png_color white{255, 255, 255};
-  if (png_image_finish_read(&image, &white, pixels.mutable_data_ptr(), /*row_stride=*/0, nullptr) == 0)
-    refuse_image(fmt::format("no sound PNG: {}", image.message));
-  return pixels;
+  at::Tensor pixels = PngReader(bytes).decode();
+  if (pixels.size(2) % 2 == 0) pixels = on_white(pixels);
+  return upright(pixels, orientation_of(metadata_of(bytes)));
 }
 
 std::string png_file(const at::Tensor& image) {

@@ -60,9 +60,9 @@ at::Tensor decode_pnm(const std::string& bytes) {
     refuse_image(fmt::format("its largest value is {}, where 1 to 255 can be read", largest));
   at::Tensor pixels = rows_of_pixels(width, height, bytes[1] == '6' ? 3 : 1);
   const auto expected = static_cast<int64_t>(header.end()) + pixels.numel();
-  if (expected != static_cast<int64_t>(bytes.size()))
-    refuse_image(fmt::format("{} bytes, where an image of {} x {} pixels takes {}", bytes.size(), width,
-                             height, expected));
+  if (const auto size = std::ssize(bytes); size != expected)
+    refuse_image(fmt::format("{}{} bytes, where an image of {} x {} pixels takes {}",
+                             size < expected ? std::string(kCut) + ": " : "", size, width, height, expected));
   const auto* values = reinterpret_cast<const uint8_t*>(bytes.data()) + header.end();
   std::transform(values, values + pixels.numel(), pixels.mutable_data_ptr<uint8_t>(),
                  [largest](int64_t value) {

@@ -7,27 +7,57 @@
 #include <new>
 
 #include "images/codecs.h"
+#include "images/exif.h"
 
 namespace dtrain {
 namespace {
 
+constexpr size_t kRiffHeader = 8;  // "RIFF", and how many bytes follow
+
+WebPData data_of(const std::string& bytes) {
+  return {reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()};
+}
+
+// `part` is damaged, or missing.
+[[noreturn]] void refuse_webp(const std::string& bytes, const std::string& part) {
+  uint64_t follow = 0;
+  for (size_t at = kRiffHeader; at-- > kRiffHeader / 2;)
+    follow = follow << 8 | (at < bytes.size() ? static_cast<unsigned char>(bytes[at]) : 0xFF);
+  const bool cut = bytes.size() < kRiffHeader + follow;
+  refuse_image("no sound WebP: " + (cut ? kCut : part + " is damaged"));
+}
+
+// The metadata of a file whose header is sound.
+Metadata metadata_of(const std::string& bytes) {
+  const WebPData data = data_of(bytes);
+  const std::unique_ptr<WebPDemuxer, decltype(&WebPDemuxDelete)> chunks(WebPDemux(&data), WebPDemuxDelete);
+  const auto content = [&chunks](const char* kind) {
+    WebPChunkIterator chunk{};
+    if (!chunks || WebPDemuxGetChunk(chunks.get(), kind, 1, &chunk) == 0) return std::string_view();
+    const std::string_view found(reinterpret_cast<const char*>(chunk.chunk.bytes), chunk.chunk.size);
+    WebPDemuxReleaseChunkIterator(&chunk);
+    return found;
+  };
+  return {.exif = content("EXIF"), .xmp = content("XMP ")};
+}
+
 // The first frame on the animation's canvas, uint8 [height, width, 4]. The canvas has been checked.
 at::Tensor first_frame(const std::string& bytes, int width, int height) {
-  const WebPData data{reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()};
+  const WebPData data = data_of(bytes);
   const std::unique_ptr<WebPAnimDecoder, decltype(&WebPAnimDecoderDelete)> decoder(
       WebPAnimDecoderNew(&data, /*options=*/nullptr), WebPAnimDecoderDelete);
   uint8_t* canvas = nullptr;
   int milliseconds = 0;
   if (!decoder || WebPAnimDecoderGetNext(decoder.get(), &canvas, &milliseconds) == 0)
-    refuse_image("no sound WebP: its first frame is damaged or cut off");
+    refuse_webp(bytes, "its first frame");
   return at::from_blob(canvas, {height, width, 4}, at::kByte).clone();
 }
 
 WebPBitstreamFeatures header_of_webp(const std::string& bytes) {
   WebPBitstreamFeatures features{};
-  if (WebPGetFeatures(reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size(), &features) !=
-      VP8_STATUS_OK)
-    refuse_image("no sound WebP: its header is damaged or cut off");
+  if (const WebPData data = data_of(bytes);
+      WebPGetFeatures(data.bytes, data.size, &features) != VP8_STATUS_OK)
+    refuse_webp(bytes, "its header");
   return features;
 }
 
@@ -38,20 +68,23 @@ ImageFacts webp_facts(const std::string& bytes) {
   std::string colours = "colour";
   if (features.has_alpha != 0) colours += ", transparent";
   if (features.has_animation != 0) colours += ", animated";
-  return {"WebP", features.width, features.height, colours};
+  return {"WebP", features.width, features.height, colours, orientation_of(metadata_of(bytes))};
 }
 
 at::Tensor decode_webp(const std::string& bytes) {
-  const auto* data = reinterpret_cast<const uint8_t*>(bytes.data());
+  const WebPData data = data_of(bytes);
   const WebPBitstreamFeatures features = header_of_webp(bytes);
   const bool layered = features.has_alpha != 0 || features.has_animation != 0;
   at::Tensor pixels = rows_of_pixels(features.width, features.height, layered ? 4 : 3);
-  if (features.has_animation != 0) return on_white(first_frame(bytes, features.width, features.height));
-  const auto decode = layered ? WebPDecodeRGBAInto : WebPDecodeRGBInto;
-  const auto stride = static_cast<int>(pixels.stride(0));
-  if (decode(data, bytes.size(), pixels.mutable_data_ptr<uint8_t>(), pixels.nbytes(), stride) == nullptr)
-    refuse_image("no sound WebP: it is damaged or cut off");
-  return layered ? on_white(pixels) : pixels;
+  if (features.has_animation != 0) {
+    pixels = first_frame(bytes, features.width, features.height);
+  } else {
+    const auto decode = layered ? WebPDecodeRGBAInto : WebPDecodeRGBInto;
+    const auto stride = static_cast<int>(pixels.stride(0));
+    if (decode(data.bytes, data.size, pixels.mutable_data_ptr<uint8_t>(), pixels.nbytes(), stride) == nullptr)
+      refuse_webp(bytes, "its picture");
+  }
+  return upright(layered ? on_white(pixels) : pixels, orientation_of(metadata_of(bytes)));
 }
 
 }  // namespace dtrain

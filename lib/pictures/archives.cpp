@@ -34,6 +34,7 @@ struct Sample {
   std::string key;
   std::optional<ImageFile> picture;
   std::optional<std::string> class_word;
+  std::vector<std::string> others;  // names of files that are neither
 };
 
 [[noreturn]] void refuse_member(const fs::path& path, const std::string& member, const std::string& fault) {
@@ -65,7 +66,8 @@ class TarReader {
     for (archive_entry* entry = nullptr; next(&entry);) {
       const char* const name = ::archive_entry_pathname(entry);
       size_t at = 0;
-      if (name == nullptr || !is_clean_text(name, at)) refuse_path(path_, "a name in it is not UTF-8 text");
+      if (name == nullptr || !is_clean_text(name, at))
+        refuse_path(path_, "a name in it is not UTF-8 text, or has control characters");
       if (::archive_entry_filetype(entry) == AE_IFDIR) continue;
       if (::archive_entry_filetype(entry) != AE_IFREG || ::archive_entry_hardlink(entry) != nullptr ||
           ::archive_entry_sparse_count(entry) > 0)
@@ -123,9 +125,12 @@ class ArchiveList {
     reader.read_all([&](ImageFile member) {
       auto [key, extension] = split_name(member.member);
       if (key != sample.key)
-        finish(path, std::exchange(sample, {.key = key, .picture = {}, .class_word = {}}));
+        finish(path, std::exchange(sample, {.key = key, .picture = {}, .class_word = {}, .others = {}}));
       if (extension == "cls") sample.class_word = trimmed(reader.content(member, kMostClassBytes));
-      if (!is_picture_name(key + "." + extension)) return;
+      if (!is_picture_name(key + "." + extension)) {
+        if (extension != "cls") sample.others.push_back(member.member);
+        return;
+      }
       if (sample.picture)
         refuse_member(path, member.member, "a second picture of the example " + printable(key));
       if (member.bytes > kMaxImageFileBytes || member.offset > size - member.bytes)
@@ -135,7 +140,9 @@ class ArchiveList {
       sample.picture = std::move(member);
     });
     finish(path, sample);
-    if (pictures_.size() == before) refuse_path(path, "has no pictures with a class (KEY.jpg and KEY.cls)");
+    if (pictures_.size() == before)
+      refuse_path(path, "has no pictures with a class (KEY.jpg and KEY.cls)" +
+                            (left_out_.empty() ? "" : "; " + left_out_text(left_out_)));
     std::vector<int64_t> indices;
     for (size_t index = before; index < pictures_.size(); ++index)
       indices.push_back(static_cast<int64_t>(index));
@@ -148,13 +155,17 @@ class ArchiveList {
     list.root = root_;
     const std::map<std::string, int64_t> labels = number_words(list, spec);
     list.pictures = std::move(pictures_);
+    list.left_out = left_out_;
     for (size_t i = 0; i < list.pictures.size(); ++i) list.pictures[i].label = labels.at(words_[i]);
     return list;
   }
 
  private:
   void finish(const fs::path& path, const Sample& sample) {
-    if (!sample.picture) return;
+    if (!sample.picture) {
+      for (const std::string& name : sample.others) count_ending(name, left_out_);
+      return;
+    }
     if (!sample.class_word || sample.class_word->empty())
       refuse_member(
           path, sample.picture->member,
@@ -200,6 +211,7 @@ class ArchiveList {
   double left_gigabytes_;  // that packed archives may still take
   std::vector<ListedPicture> pictures_;
   std::vector<std::string> words_;  // the class of each picture
+  EndingCounts left_out_;           // of examples without a picture
 };
 
 // Whether one of the words between dots, hyphens and underscores of the name is `word`.
@@ -269,6 +281,7 @@ PictureList list_archives(const fs::path& place, const DataSpec& spec) {
   all.validation = std::move(validation);
   all.test = std::move(test);
   check_picture_classes(all, spec);
+  require_mostly_pictures(all);
   return all;
 }
 

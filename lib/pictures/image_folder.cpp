@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 #include <system_error>
 
 #include "core/error.h"
@@ -33,8 +34,9 @@ std::vector<NamedEntry> entries_in(const fs::path& folder) {
     const std::string name = entry->path().filename().string();
     size_t at = 0;
     if (is_left_out(name)) continue;
-    if (!is_clean_text(name, at) || name.find_first_of("\t\r\n") != std::string::npos)
-      refuse_path(entry->path(), "its name is not UTF-8 text; rename it");
+    if (std::any_of(name.begin(), name.end(), [](unsigned char c) { return c < 0x20 || c == 0x7f; }))
+      refuse_path(entry->path(), "its name has a line break, a tab or another control character; rename it");
+    if (!is_clean_text(name, at)) refuse_path(entry->path(), "its name is not UTF-8 text; rename it");
     const bool is_folder = entry->is_directory(code);
     if (code && is_picture_name(name)) code.clear();  // a link to nowhere is a picture that cannot be read
     check(entry->path());
@@ -70,13 +72,48 @@ void require_same_classes(const PictureList& all, const std::string& part,
   }
 }
 
+// Counts the files of a class that are no pictures, but for those that tell about one: "1.xml" or
+// "1.jpg.json" beside "1.jpg".
+void count_others(const std::vector<NamedEntry>& entries, EndingCounts& left_out) {
+  std::set<std::string> pictures;
+  for (const NamedEntry& entry : entries) {
+    if (!is_picture_name(entry.name)) continue;
+    pictures.insert(entry.name);
+    pictures.insert(fs::path(entry.name).stem());
+  }
+  for (const NamedEntry& entry : entries) {
+    if (!is_picture_name(entry.name) && !pictures.contains(fs::path(entry.name).stem()))
+      count_ending(entry.name, left_out);
+  }
+}
+
+// Counts the pictures beside the folders of classes or parts.
+void count_outside(PictureList& all, const std::string& folder) {
+  for (const NamedEntry& entry : entries_in(all.root / folder)) {
+    if (!entry.is_folder && is_picture_name(entry.name))
+      ++all.left_out[fs::path(entry.name).extension().string() + " outside of the classes"];
+  }
+}
+
+[[noreturn]] void refuse_class(const fs::path& folder, const EndingCounts& others) {
+  if (others.empty()) refuse_path(folder, "an empty folder where a class has its pictures; remove it");
+  refuse_path(folder,
+              fmt::format("a class without pictures that can be read ({}): it has {}; convert them to PNG "
+                          "or JPEG, or remove the folder",
+                          kPictureEndings, endings_text(others)));
+}
+
 // Adds the pictures of every class below `part` ("" is the folder itself), and returns their indices.
 std::vector<int64_t> add_part(PictureList& all, const std::string& part) {
   std::vector<int64_t> indices;
+  count_outside(all, part);
   for (size_t label = 0; label < all.classes.size(); ++label) {
     const fs::path below = fs::path(part) / all.classes[label];
     const size_t before = indices.size();
-    for (const NamedEntry& entry : entries_in(all.root / below)) {
+    const std::vector<NamedEntry> entries = entries_in(all.root / below);
+    EndingCounts others;
+    count_others(entries, others);
+    for (const NamedEntry& entry : entries) {
       if (entry.is_folder)
         refuse_path(all.root / below / entry.name,
                     "a folder inside of a class; a class has its pictures directly");
@@ -84,8 +121,8 @@ std::vector<int64_t> add_part(PictureList& all, const std::string& part) {
       indices.push_back(std::ssize(all.pictures));
       all.pictures.push_back({{.path = (below / entry.name).string()}, static_cast<int64_t>(label)});
     }
-    if (indices.size() == before)
-      refuse_path(all.root / below, "a class without pictures (.jpg, .jpeg, .png, .webp, .ppm, .pgm)");
+    if (indices.size() == before) refuse_class(all.root / below, others);
+    for (const auto& [ending, count] : others) all.left_out[ending] += count;
   }
   return indices;
 }
@@ -96,6 +133,7 @@ void list_parts(PictureList& all, const std::vector<std::string>& parts, const S
     if (name != "train" && name != "test" && name != "validation")
       refuse_path(all.root / name, "beside train/ only test/ and validation/ are known; rename or move it");
   }
+  count_outside(all, "");
   all.classes = folders_in(all.root / "train");
   all.train = add_part(all, "train");
   const auto add = [&](const char* name, const char* field, bool is_drawn) {
@@ -128,6 +166,7 @@ PictureList list_image_folder(const fs::path& folder, const DataSpec& spec) {
                             "such folders in train/ and test/",
                             counted(std::ssize(all.classes), "class folder")));
   check_picture_classes(all, spec);
+  require_mostly_pictures(all);
   return all;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <numeric>
 #include <optional>
 #include <utility>
 
@@ -21,6 +22,18 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::array kPictures = {".jpg", ".jpeg", ".png", ".webp", ".ppm", ".pgm"};
+
+// In lower case, with its dot.
+std::string ending_of(const std::string& name) {
+  std::string ending = fs::path(name).extension().string();
+  for (char& c : ending) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  return ending;
+}
+
+int64_t files_of(const EndingCounts& counts) {
+  return std::accumulate(counts.begin(), counts.end(), int64_t{0},
+                         [](int64_t sum, const auto& ending) { return sum + ending.second; });
+}
 
 // Numbers that the path and the seed decide: one for the order, one for the part.
 enum class Draw : uint64_t { kOrder, kTest, kValidation };
@@ -92,12 +105,38 @@ class Division {
 
 }  // namespace
 
-bool is_left_out(const std::string& name) { return name.starts_with('.') || name == "__MACOSX"; }
+bool is_left_out(const std::string& name) {
+  return name.starts_with('.') || name == "__MACOSX" || name == "Thumbs.db" || name == "desktop.ini";
+}
 
 bool is_picture_name(const std::string& name) {
-  std::string extension = fs::path(name).extension().string();
-  for (char& c : extension) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
-  return std::find(kPictures.begin(), kPictures.end(), extension) != kPictures.end();
+  return std::find(kPictures.begin(), kPictures.end(), ending_of(name)) != kPictures.end();
+}
+
+void count_ending(const std::string& name, EndingCounts& counts) { ++counts[ending_of(name)]; }
+
+std::string endings_text(const EndingCounts& counts) {
+  std::vector<std::string> texts;
+  for (const auto& [ending, count] : counts)
+    texts.push_back(fmt::format("{} {}", with_separators(count),
+                                ending.empty() ? "without an ending" : printable(ending, 30)));
+  return join(texts);
+}
+
+std::string left_out_text(const EndingCounts& left_out) {
+  const int64_t count = files_of(left_out);
+  return fmt::format("{} {} left out: {}; dtrain reads {}", counted(count, "file"), count == 1 ? "is" : "are",
+                     endings_text(left_out), kPictureEndings);
+}
+
+void require_mostly_pictures(const PictureList& all) {
+  if (files_of(all.left_out) <= std::ssize(all.pictures)) return;
+  refuse_path(
+      all.root,
+      fmt::format("most of its files cannot be read: there {} {}, and {}; convert them to PNG or JPEG, or "
+                  "move them elsewhere",
+                  all.pictures.size() == 1 ? "is" : "are", counted(std::ssize(all.pictures), "picture"),
+                  left_out_text(all.left_out)));
 }
 
 void refuse_path(const fs::path& path, const std::string& fault) {
@@ -113,8 +152,13 @@ void refuse_both(const fs::path& folder, const char* field, bool is_drawn) {
 }
 
 PictureList without(const PictureList& all, const BadImages& bad) {
-  PictureList left{
-      .root = all.root, .classes = all.classes, .pictures = {}, .train = {}, .validation = {}, .test = {}};
+  PictureList left{.root = all.root,
+                   .classes = all.classes,
+                   .pictures = {},
+                   .train = {},
+                   .validation = {},
+                   .test = {},
+                   .left_out = all.left_out};
   std::vector<int64_t> places;  // in left.pictures; -1: it is left out
   auto next = bad.begin();
   for (int64_t index = 0; index < std::ssize(all.pictures); ++index) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -19,6 +20,9 @@ struct ListedPicture {
   int64_t label = 0;
 };
 
+// How many files there are of each ending, in lower case: ".tif".
+using EndingCounts = std::map<std::string, int64_t>;
+
 // The parts are indices of `pictures`, after divided() in an order that mixes the classes. data.split.seed
 // and the pictures' names alone decide the order, and which picture belongs to which part, where data.split
 // asks for one: a new picture moves no other one.
@@ -27,10 +31,25 @@ struct PictureList {
   std::vector<std::string> classes;  // ascending
   std::vector<ListedPicture> pictures;
   std::vector<int64_t> train, validation, test;
+  EndingCounts left_out;  // files that are no pictures that can be read, and tell about none
 };
 
-// Whether the name of a file is that of a picture: .jpg, .jpeg, .png, .webp, .ppm or .pgm in any case.
+inline constexpr const char* kPictureEndings = ".jpg, .jpeg, .png, .webp, .ppm, .pgm";
+
+// Whether the name of a file is that of a picture: one of kPictureEndings in any case.
 bool is_picture_name(const std::string& name);
+
+// Adds a file of that name.
+void count_ending(const std::string& name, EndingCounts& counts);
+
+// "3 .tif, 1 without an ending"
+std::string endings_text(const EndingCounts& counts);
+
+// "4 files are left out: 3 .tif, 1 .gif; dtrain reads .jpg, ..."
+std::string left_out_text(const EndingCounts& left_out);
+
+// Throws Error(kData) if more files are left out than there are pictures.
+void require_mostly_pictures(const PictureList& all);
 
 // Whether a file or folder of that name is never looked at: hidden ones, and what archives of macOS add.
 bool is_left_out(const std::string& name);

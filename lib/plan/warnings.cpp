@@ -8,6 +8,7 @@
 
 #include "core/text.h"
 #include "host/cores.h"
+#include "pictures/picture_list.h"
 
 namespace dtrain {
 namespace {
@@ -61,11 +62,15 @@ std::string scaling_warning(const RunPlan& run) {
 
 std::vector<std::string> data_warnings(const JobPlan& job) {
   const BadExamples& bad = job.data.bad;
-  if (bad.count == 0) return {};
   const int64_t allowed = job.spec.data.bad_examples_allowed;
-  if (bad.count <= allowed) return {bad_examples_text(bad) + "; left out (data.on_bad_example: skip)"};
-  return {fmt::format("{}; data.bad_examples_allowed is {}: the job would not begin", bad_examples_text(bad),
-                      with_separators(allowed))};
+  std::vector<std::string> warnings;
+  if (!job.data.left_out.empty()) warnings.push_back(left_out_text(job.data.left_out));
+  if (bad.count > allowed)
+    warnings.push_back(fmt::format("{}; data.bad_examples_allowed is {}: the job would not begin",
+                                   bad_examples_text(bad), with_separators(allowed)));
+  else if (bad.count > 0)
+    warnings.push_back(bad_examples_text(bad) + "; left out (data.on_bad_example: skip)");
+  return warnings;
 }
 
 std::vector<std::string> plan_warnings(const JobPlan& job, std::optional<int64_t> here) {

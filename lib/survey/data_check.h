@@ -53,6 +53,8 @@ struct DataCheck {
   SizeRange widths, heights;
   std::map<std::string, std::vector<size_t>> odd_colours;  // "grey", "inks (CMYK)", ...: all but plain colour
   std::vector<size_t> turned;                              // by their EXIF orientation
+  std::vector<size_t> nearly_black;                        // of 16 bits (is_nearly_black())
+  std::map<std::string, int64_t> left_out;                 // PictureList::left_out
   // Of tables alone.
   int64_t rows_to_train = 0;  // the rows of the test's own file have higher numbers of examples
   bool has_test_file = false;

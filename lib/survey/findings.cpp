@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/text.h"
+#include "pictures/picture_list.h"
 #include "survey/finding_list.h"
 
 namespace dtrain {
@@ -95,6 +96,14 @@ std::vector<DataFinding> findings_of(const DataCheck& check) {
     add(colours, "pictures with other pixels than plain colour; they are converted", titles(pictures));
   add("turned", "photographs that are stored on their side or head (EXIF); they are read upright",
       titles(check.turned));
+  add("nearly black",
+      "pictures of 16 bits with no value over 4,095, as cameras of 12 bits make them; multiply their values "
+      "by 16",
+      titles(check.nearly_black));
+  std::vector<std::string> endings;
+  for (const auto& [ending, count] : check.left_out) endings.push_back(endings_text({{ending, count}}));
+  add("left out", fmt::format("files that are not read; dtrain reads {}", kPictureEndings),
+      std::move(endings));
   std::vector<std::string> columns;
   for (const auto& [column, what] : check.columns) columns.push_back(printable(column, 100) + ": " + what);
   add("columns", "columns with something odd", std::move(columns));
@@ -183,6 +192,8 @@ nlohmann::ordered_json check_json(const DataCheck& check) {
     json["widths"] = range(check.widths);
     json["heights"] = range(check.heights);
     json["turned"] = list(check.turned);
+    json["nearly_black"] = list(check.nearly_black);
+    json["left_out"] = check.left_out;
     json["colours"] = ordered_json::object();
     for (const auto& [colours, pictures] : check.odd_colours) json["colours"][colours] = list(pictures);
   }

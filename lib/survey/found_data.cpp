@@ -8,7 +8,7 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "pictures/image_folder.h"
+#include "pictures/picture_list.h"
 #include "survey/found_kinds.h"
 #include "yaml/yaml_text.h"
 #include "yaml/yaml_tree.h"
@@ -23,7 +23,8 @@ constexpr int kDeepest = 4;  // folders with nothing but a folder in them
 constexpr const char* kLookedFor =
     "looked for:\n"
     "  a folder of pictures for each class (CLASS/*.jpg, .png, .webp, .ppm), or such folders in train/ and "
-    "test/\n"
+    "test/;\n"
+    "    others, such as .tif, .gif, .bmp and .heic, have to be converted\n"
     "  archives of pictures: .tar files, with KEY.jpg and KEY.cls for each\n"
     "  a table: a .csv or .csv.gz file, or train.csv and perhaps test.csv\n"
     "  arrays: x_train.npy and y_train.npy, or an .npz or .safetensors file with these names\n"
@@ -43,13 +44,15 @@ void require_there(const fs::path& path) {
                 fmt::format("{}: {}", printable(path.string(), 1000), code.message()));
   size_t at = 0;
   if (!is_clean_text(path.string(), at))
-    refuse_data_at(path, "its name is not UTF-8 text, which a spec cannot hold; rename it");
+    refuse_data_at(
+        path, "its name is not UTF-8 text, or has control characters, which a spec cannot hold; rename it");
 }
 
-// What the folder has, hidden files aside: the only folder in it, and how many pictures.
+// What the folder has, hidden files aside: the folders in it, how many pictures, and the other files.
 struct Contents {
   std::vector<fs::path> folders;
-  int64_t files = 0, pictures = 0;
+  int64_t pictures = 0;
+  EndingCounts others = {};
 };
 
 Contents contents_of(const fs::path& folder) {
@@ -61,8 +64,7 @@ Contents contents_of(const fs::path& folder) {
     if (entry->is_directory(gone)) {
       contents.folders.push_back(entry->path());
     } else {
-      ++contents.files;
-      if (is_picture_name(name)) ++contents.pictures;
+      is_picture_name(name) ? static_cast<void>(++contents.pictures) : count_ending(name, contents.others);
     }
   }
   if (code)
@@ -94,9 +96,13 @@ std::optional<FoundData> look_here(const fs::path& place) {
         path, fmt::format("{}, but no folders of classes; put the pictures of each class into a folder of "
                           "its name",
                           counted(contents.pictures, "picture")));
-  const bool empty = contents.folders.empty() && contents.files == 0;
-  refuse_data_at(
-      path, fmt::format("{}; {}", empty ? "an empty folder" : "no data that dtrain can read", kLookedFor));
+  EndingCounts files = contents.others;
+  for (const fs::path& folder : contents.folders) {
+    for (const auto& [ending, count] : contents_of(folder).others) files[ending] += count;
+  }
+  const bool empty = contents.folders.empty() && files.empty();
+  refuse_data_at(path, fmt::format("{}{}; {}", empty ? "an empty folder" : "no data that dtrain can read",
+                                   files.empty() ? "" : ", but " + endings_text(files), kLookedFor));
 }
 
 }  // namespace

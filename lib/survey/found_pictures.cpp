@@ -52,6 +52,7 @@ struct Sizes {
   std::vector<std::pair<int64_t, int64_t>> sizes;  // height and width, upright
   int64_t grey = 0;
   int64_t unreadable = 0;
+  int64_t nearly_black = 0;
 
   int64_t median_short_side() const {
     std::vector<int64_t> sides;
@@ -71,7 +72,9 @@ Sizes look_at_sizes(const PictureList& all) {
   for (size_t i = 0; i < count; ++i) {
     const ImageFile& file = all.pictures[i * all.pictures.size() / count].file;
     try {
-      const ImageFacts facts = image_facts(read_image_bytes(all.root, file));
+      const std::string bytes = read_image_bytes(all.root, file);
+      const ImageFacts facts = image_facts(bytes);
+      if (facts.has_16_bits() && is_nearly_black(facts, decode_image_file(bytes))) ++found.nearly_black;
       found.sizes.emplace_back(facts.height, facts.width);
       if (facts.lies_on_its_side()) std::swap(found.sizes.back().first, found.sizes.back().second);
       if (facts.colours.substr(0, 4) == "grey") ++found.grey;
@@ -182,6 +185,10 @@ std::optional<FoundData> find_pictures(const fs::path& place) {
   if (sizes.unreadable > 0)
     found.title += fmt::format("; {} looked at cannot be read: dtrain data check names all of them",
                                with_separators(sizes.unreadable));
+  if (sizes.nearly_black > 0)
+    found.title += fmt::format("; {} looked at are nearly black: dtrain data check says why",
+                               with_separators(sizes.nearly_black));
+  if (!all.left_out.empty()) found.title += "; " + left_out_text(all.left_out);
   const std::vector<int64_t> size = choose_size(found, sizes);
   const bool grey = sizes.grey == std::ssize(sizes.sizes);
   if (grey)

@@ -44,6 +44,7 @@ class PictureChecker {
       const std::lock_guard lock(mutex_);
       if (facts.colours != "colour") check_.odd_colours[facts.colours].push_back(at);
       if (facts.orientation != 1) check_.turned.push_back(at);
+      if (is_nearly_black(facts, image)) check_.nearly_black.push_back(at);
     } catch (const Error& error) {
       if (error.code() == ExitCode::kDisk) throw;
       const std::lock_guard lock(mutex_);
@@ -56,6 +57,7 @@ class PictureChecker {
         check_.broken.begin(), check_.broken.end(),
         [](const BrokenExample& one, const BrokenExample& other) { return one.example < other.example; });
     std::sort(check_.turned.begin(), check_.turned.end());
+    std::sort(check_.nearly_black.begin(), check_.nearly_black.end());
     for (auto& [colours, pictures] : check_.odd_colours) std::sort(pictures.begin(), pictures.end());
     std::vector<bool> readable;
     std::vector<uint64_t> contents;
@@ -87,6 +89,7 @@ class PictureChecker {
 void check_pictures(DataCheck& check, const PictureList& list, int64_t threads,
                     const OnPrepared& on_progress) {
   check.root = list.root;
+  check.left_out = list.left_out;
   for (const ListedPicture& picture : list.pictures) {
     check.files.push_back(picture.file);
     check.examples.push_back({DataPart::kUnused, picture.label, -1});

@@ -132,6 +132,59 @@ TEST_CASE("data check names broken files, copies, leaks and pictures of two clas
   CHECK(pictures.run({"data", "check", "job.yaml", "--out", "mine.html"}).exit_code == 2);
 }
 
+// A PNG of 3 x 2 grey pixels of 16 bits, up to 4,095, with orientation 6 in an eXIf chunk after them.
+std::string dark_png() {
+  const std::string digits =
+      "89504e470d0a1a0a0000000d4948445200000003000000021000000000e88fe5850000001149444154789c63e0ffcfc0c0a8c3"
+      "00a1"
+      "0013b1027777bfb1fb0000001a655849664d4d002a00000008000101120003000000010006000000000000d6674b6900000000"
+      "4945"
+      "4e44ae426082";
+  std::string bytes;
+  for (size_t at = 0; at < digits.size(); at += 2)
+    bytes += static_cast<char>(std::stoi(digits.substr(at, 2), nullptr, 16));
+  return bytes;
+}
+
+TEST_CASE("pictures that are nearly black and files that are left out are named before anything is trained") {
+  const PictureFolder pictures;
+  pictures.put("train/daisy/dark", dark_png());
+  write_file(pictures.folder / "pictures/train/daisy/scan.tif", "");
+  const std::string left_out =
+      "1 file is left out: 1 .tif; dtrain reads .jpg, .jpeg, .png, .webp, .ppm, .pgm";
+  const Outcome checked = pictures.run({"data", "check", "job.yaml", "--json"});
+  CHECK(checked.exit_code == 0);
+  const json found = json::parse(checked.output);
+  const json dark = json::array({{{"file", "train/daisy/dark.png"}, {"part", "train"}, {"class", "daisy"}}});
+  CHECK(found.at("nearly_black") == dark);
+  CHECK(found.at("turned") == dark);
+  CHECK(found.at("left_out") == json{{".tif", 1}});
+  CHECK_THAT(
+      pictures.run({"data", "check", "job.yaml"}).output,
+      ContainsSubstring("\nnearly black (1): pictures of 16 bits with no value over 4,095, as cameras of 12 "
+                        "bits make them; multiply their values by 16\n  train/daisy/dark.png\n") &&
+          ContainsSubstring("\nleft out (1): files that are not read; ") &&
+          ContainsSubstring("\n  1 .tif\n"));
+  CHECK_THAT(pictures.run({"plan", "job.yaml"}).errors, ContainsSubstring("WARNING: " + left_out));
+  CHECK_THAT(pictures.run({"run", "job.yaml", "--run-dir", "run", "--set", "train.max_steps=0"}).errors,
+             ContainsSubstring(left_out));
+  CHECK_THAT(pictures.run({"init", "--from", "pictures"}).errors, ContainsSubstring(left_out));
+
+  fs::remove_all(pictures.folder / "pictures/train");
+  for (const char* name : {"train/daisy/1", "train/daisy/2", "train/rose & co/1"})
+    pictures.put(name, dark_png());
+  CHECK_THAT(pictures.run({"init", "--from", "pictures"}).errors,
+             ContainsSubstring("3 looked at are nearly black: dtrain data check says why"));
+  const std::vector<std::string> show = {"data",
+                                         "show",
+                                         "job.yaml",
+                                         "--set",
+                                         "data.image.mean=measured",
+                                         "--set",
+                                         "data.image.standard_deviation=measured"};
+  CHECK_THAT(pictures.run(show).errors, ContainsSubstring("WARNING: the training pictures are nearly black"));
+}
+
 TEST_CASE("data check names what there is no reading of, such as links to nowhere") {
   const PictureFolder pictures;
   const fs::path rose = pictures.folder / "pictures/train/rose & co";

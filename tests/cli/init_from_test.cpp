@@ -64,6 +64,12 @@ TEST_CASE("init --from a folder of pictures, with whatever else lies there") {
     newcomer.write(stray, "no picture");
   const Outcome told = newcomer.run({"init", "--from", "photos/"});
   CHECK(told.errors == "dtrain: photos/flowers: 32 pictures of 2 classes: rose (12), tulip (20)\n");
+  newcomer.write("photos/flowers/rose/scan.tif", "");
+  CHECK(
+      newcomer.run({"init", "--from", "photos/"}).errors ==
+      "dtrain: photos/flowers: 32 pictures of 2 classes: rose (12), tulip (20); 1 file is left out: 1 .tif; "
+      "dtrain reads .jpg, .jpeg, .png, .webp, .ppm, .pgm\n");
+  fs::remove(newcomer.folder / "photos/flowers/rose/scan.tif");
   const std::string text = newcomer.spec_from("photos/");
   CHECK_THAT(text,
              ContainsSubstring("# For photos/flowers: 32 pictures of 2 classes: rose (12), tulip (20)\n") &&
@@ -198,7 +204,14 @@ TEST_CASE("init --from says what it looked for where there is nothing it knows")
   CHECK_THAT(newcomer.refused("empty"),
              ContainsSubstring("an empty folder; looked for:\n  a folder of pictures"));
   newcomer.write("text/notes.txt", "");
-  CHECK_THAT(newcomer.refused("text"), ContainsSubstring("no data that dtrain can read; looked for:"));
+  CHECK_THAT(newcomer.refused("text"),
+             ContainsSubstring("no data that dtrain can read, but 1 .txt; looked for:"));
+  newcomer.write("scans/a/1.tif", "");
+  newcomer.write("scans/a/2.tif", "");
+  newcomer.write("scans/b/3.TIF", "");
+  CHECK_THAT(newcomer.refused("scans"),
+             ContainsSubstring("no data that dtrain can read, but 3 .tif; looked for:") &&
+                 ContainsSubstring("others, such as .tif, .gif, .bmp and .heic, have to be converted"));
   newcomer.write("archive.zip", "");
   CHECK_THAT(newcomer.refused("archive.zip"), ContainsSubstring("an archive; unpack it"));
   newcomer.write_pictures("loose", 2, 8, 8);

@@ -3,13 +3,13 @@
 #include <ATen/ATen.h>
 #include <png.h>
 #include <turbojpeg.h>
-#include <zlib.h>
 
 #include <random>
 
 #include "catch.h"
 #include "core/error.h"
 #include "data/data_files.h"
+#include "data/picture_files.h"
 #include "files.h"
 #include "images/fit.h"
 #include "tables/idx.h"
@@ -58,14 +58,8 @@ std::string jpeg_of(const std::vector<uint8_t>& pixels, int width, int height, b
 
 // A PNG whose header promises a size, with sound checksums, and next to nothing in it.
 std::string promising_png(uint32_t width, uint32_t height) {
-  const auto chunk = [](const std::string& kind, const std::string& data) {
-    const std::string covered = kind + data;
-    const auto sum =
-        ::crc32(0, reinterpret_cast<const Bytef*>(covered.data()), static_cast<uInt>(covered.size()));
-    return word(static_cast<uint32_t>(data.size())) + covered + word(static_cast<uint32_t>(sum));
-  };
   const std::string header = word(width) + word(height) + std::string("\x08\x00\x00\x00\x00", 5);
-  return "\x89PNG\r\n\x1a\n" + chunk("IHDR", header) + chunk("IDAT", "") + chunk("IEND", "");
+  return "\x89PNG\r\n\x1a\n" + png_chunk("IHDR", header) + png_chunk("IDAT", "") + png_chunk("IEND", "");
 }
 
 struct Images {
@@ -144,6 +138,9 @@ TEST_CASE("what is no image is refused by name") {
            {"P5 99999999999 1 255\n", "can be read"},
            {"P6  ", "no width"},
            {"P5# ", "no width"},
+           {std::string("II*\0", 4) + "\x08", "TIFF cannot be read: convert it to PNG"},
+           {std::string("MM\0*", 4), "TIFF cannot be read: convert it to PNG"},
+           {std::string("\0\0\0\x18", 4) + "ftypheic", "HEIC and AVIF cannot be read"},
            {"\x89PNG but not really", "no sound PNG"},
            {"\xff\xd8\xff but not really", "no sound JPEG"}}) {
     INFO(content);
@@ -181,9 +178,59 @@ TEST_CASE("a file that was cut off is never taken for a whole one") {
     // A PNG ends with a mark of 12 bytes that no pixel needs, a JPEG with one of 2.
     for (size_t kept = 4; kept + 30 < whole.size(); kept += 37) {
       INFO(kept << " of " << whole.size());
-      CHECK_THAT(images.error(whole.substr(0, kept)), ContainsSubstring("image: "));
+      const bool in_numbers = whole[0] == 'P' && kept < 13;  // of a PGM's header
+      CHECK_THAT(images.error(whole.substr(0, kept)),
+                 StartsWith((images.folder.path() / "image").string() + ": ") &&
+                     ContainsSubstring(in_numbers ? "no sound PGM" : "it is cut off"));
     }
   }
+}
+
+// Pillow 13: alpha_composite() over white, then convert("RGB").
+TEST_CASE(
+    "half-transparent pixels of a PNG are drawn on white as Pillow does, whatever it says of its colours") {
+  const Images images;
+  const auto read = [&](const std::string& row, uint32_t width, int bits, int type,
+                        const std::string& chunks) {
+    return values_of(images.read(png_of_rows({row}, width, bits, type, chunks))[0].permute({1, 2, 0}));
+  };
+  using Values = std::vector<uint8_t>;
+  const std::string colours =
+      bytes_of({100, 100, 100, 128, 10, 20, 30, 64, 255, 0, 7, 200, 1, 2, 3, 0, 9, 8, 7, 255});
+  const std::string linear = png_chunk("gAMA", word(100'000)), television = png_chunk("gAMA", word(55'556)),
+                    srgb = png_chunk("sRGB", std::string(1, '\0'));
+  for (const std::string& chunks : {std::string(), linear, television, srgb}) {
+    CHECK(read(colours, 5, 8, 6, chunks) ==
+          Values{177, 177, 177, 194, 196, 199, 255, 55, 60, 255, 255, 255, 9, 8, 7});
+    CHECK(read("d", 1, 8, 0, chunks) == Values{100});
+    CHECK(read("dde", 1, 8, 2, chunks) == Values{100, 100, 101});
+  }
+  CHECK(read(bytes_of({100, 128, 0, 1, 255, 254, 40, 90}), 4, 8, 4, "") == Values{177, 254, 255, 179});
+  const std::string palette = png_chunk("PLTE", bytes_of({10, 20, 30, 200, 100, 50, 0, 0, 0})) +
+                              png_chunk("tRNS", bytes_of({128, 0}));
+  CHECK(read(bytes_of({0, 1, 2}), 3, 8, 3, palette) == Values{132, 137, 142, 255, 255, 255, 0, 0, 0});
+  std::string wide, wide_grey;  // 16 bits
+  for (const uint8_t high : {0x64, 0x0a, 0xff, 0x80}) {
+    const uint8_t low = high == 0x0a ? 0x80 : 0xff;
+    wide += bytes_of({high, low, static_cast<uint8_t>(high ^ 0x33), static_cast<uint8_t>(low ^ 0x33), 0x12,
+                      0x34, 0x80, 0x80});
+    wide_grey += bytes_of({high, low, 0x40, 0xff});
+  }
+  CHECK(read(wide, 4, 16, 6, linear) == Values{177, 171, 136, 132, 156, 136, 255, 229, 136, 191, 217, 136});
+  CHECK(read(wide_grey, 4, 16, 4, "") == Values{216, 194, 255, 223});
+  const std::string opaque = bytes_of({0, 255, 128, 128, 255, 0, 15, 255, 128, 255, 255, 255});
+  CHECK(read(opaque, 2, 16, 2, "") == Values{0, 128, 255, 15, 128, 255});
+  CHECK(read(opaque, 6, 16, 0, linear) == Values{0, 128, 255, 15, 128, 255});
+}
+
+TEST_CASE("12 bits in a PNG of 16 are noticed") {
+  const auto noticed = [](const std::string& row, int bits) {
+    const std::string png = png_of_rows({row}, static_cast<uint32_t>(std::ssize(row) * 8 / bits), bits, 0);
+    return is_nearly_black(image_facts(png), decode_image_file(png));
+  };
+  CHECK(noticed(bytes_of({0, 0, 15, 255, 3, 0}), 16));
+  CHECK_FALSE(noticed(bytes_of({0, 0, 16, 0, 3, 0}), 16));
+  CHECK_FALSE(noticed(bytes_of({0, 0, 15}), 8));
 }
 
 TEST_CASE("spoiled bytes give an image or an error, and nothing else") {

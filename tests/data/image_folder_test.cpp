@@ -4,6 +4,7 @@
 #include <sys/stat.h>
 
 #include <fstream>
+#include <map>
 #include <set>
 
 #include "catch.h"
@@ -122,6 +123,29 @@ TEST_CASE("train/, test/ and validation/ are the parts where they are there") {
   CHECK_THAT(pictures.error(), ContainsSubstring("val: beside train/ only test/ and validation/"));
 }
 
+TEST_CASE("files that are left out are counted by their ending, and most of them are an error") {
+  Pictures pictures;
+  pictures.spec.split.test = 0.5;
+  pictures.write_three_classes("", 2);
+  for (const char* name : {"rose/1.tif", "rose/2.TIF", "tulip/3.gif", "tulip/4", "rose/Thumbs.db",
+                           "rose/.x.tif", "rose/picture 300.xml", "rose/picture 300.png.json", "labels.csv"})
+    write_file(pictures.folder / name, "");
+  using Counts = std::map<std::string, int64_t>;
+  CHECK(find_dataset(pictures.spec).left_out == Counts{{"", 1}, {".gif", 1}, {".tif", 2}});
+  CHECK(left_out_text({{"", 1}, {".tif", 1200}}) ==
+        "1,201 files are left out: 1 without an ending, 1,200 .tif; dtrain reads .jpg, .jpeg, .png, .webp, "
+        ".ppm, "
+        ".pgm");
+  write_picture(pictures.folder / "stray.png", 1);
+  write_file(pictures.folder / "daisy" / "5.bmp", "");
+  CHECK(find_dataset(pictures.spec).left_out ==
+        Counts{{"", 1}, {".bmp", 1}, {".gif", 1}, {".png outside of the classes", 1}, {".tif", 2}});
+  write_file(pictures.folder / "daisy" / "6.bmp", "");  // 7 to 6
+  CHECK_THAT(pictures.error(),
+             ContainsSubstring("most of its files cannot be read: there are 6 pictures, and 7 "
+                               "files are left out: 1 without an ending, 2 .bmp, "));
+}
+
 TEST_CASE("a folder that is no set of pictures is refused, with the place of the fault") {
   Pictures pictures;
   pictures.spec.split.test = 0.5;
@@ -136,14 +160,21 @@ TEST_CASE("a folder that is no set of pictures is refused, with the place of the
   CHECK(pictures.error() == "no error");
 
   fs::create_directory(pictures.folder / "empty");
-  CHECK_THAT(pictures.error(), ContainsSubstring("empty: a class without pictures"));
-  fs::remove(pictures.folder / "empty");
+  CHECK_THAT(pictures.error(),
+             ContainsSubstring("empty: an empty folder where a class has its pictures; remove it"));
+  write_file(pictures.folder / "empty" / "1.TIF", "");
+  CHECK_THAT(pictures.error(), ContainsSubstring("empty: a class without pictures that can be read") &&
+                                   ContainsSubstring("it has 1 .tif; convert them to PNG or JPEG"));
+  fs::remove_all(pictures.folder / "empty");
   fs::create_directory(pictures.folder / "rose" / "more");
   CHECK_THAT(pictures.error(), ContainsSubstring("rose/more: a folder inside of a class"));
   fs::remove(pictures.folder / "rose" / "more");
   write_picture(pictures.folder / "rose" / "\xff\xfe.png", 1);
   CHECK_THAT(pictures.error(), ContainsSubstring("its name is not UTF-8 text"));
   fs::remove(pictures.folder / "rose" / "\xff\xfe.png");
+  write_picture(pictures.folder / "rose" / "two\nlines.png", 1);
+  CHECK_THAT(pictures.error(), ContainsSubstring("lines.png: its name has a line break"));
+  fs::remove(pictures.folder / "rose" / "two\nlines.png");
   fs::create_symlink("loop", pictures.folder / "rose" / "loop");  // a folder inside of a class?
   CHECK_THAT(pictures.error(), ContainsSubstring("rose/loop: cannot be read"));
   fs::remove(pictures.folder / "rose" / "loop");

@@ -5,6 +5,7 @@
 
 #include "catch.h"
 #include "data/data_files.h"
+#include "data/picture_files.h"
 #include "files.h"
 #include "images/fit.h"
 #include "images/image_file.h"
@@ -54,16 +55,25 @@ std::string big(uint64_t value, int bytes) {
   return {text.rbegin(), text.rend()};
 }
 
-// `jpeg` with an EXIF segment after its first marker.
-std::string with_orientation(const std::string& jpeg, uint64_t orientation, bool little_endian = true) {
+// EXIF metadata with an orientation: a TIFF header and a directory.
+std::string exif_with(uint64_t orientation, bool little_endian = true) {
   const auto number = little_endian ? little : big;
   const std::string entry =
       number(0x0112, 2) + number(3, 2) + number(1, 4) + number(orientation, 2) + number(0, 2);
   const std::string other = number(0x010F, 2) + number(2, 2) + number(4, 4) + number(0, 4);
-  const std::string tiff = (little_endian ? "II" : "MM") + number(42, 2) + number(8, 4) + number(2, 2) +
-                           other + entry + number(0, 4);
-  const std::string content = std::string("Exif\0\0", 6) + tiff;
+  return (little_endian ? "II" : "MM") + number(42, 2) + number(8, 4) + number(2, 2) + other + entry +
+         number(0, 4);
+}
+
+const std::string kExif("Exif\0\0", 6);
+
+// `jpeg` with a segment for metadata after its first marker.
+std::string with_segment(const std::string& jpeg, const std::string& content) {
   return jpeg.substr(0, 2) + "\xff\xe1" + big(content.size() + 2, 2) + content + jpeg.substr(2);
+}
+
+std::string with_orientation(const std::string& jpeg, uint64_t orientation, bool little_endian = true) {
+  return with_segment(jpeg, kExif + exif_with(orientation, little_endian));
 }
 
 // The greys in the middle of the corners: above left, above right, below left, below right.
@@ -75,14 +85,16 @@ std::vector<int64_t> corners_of(const at::Tensor& image) {
   return greys;
 }
 
+using Corners = std::vector<int64_t>;
+
+// Where the stored corners are seen (CIPA DC-008, 4.6.4 A, Orientation).
+const std::vector<Corners> seen = {{250, 170, 90, 10}, {170, 250, 10, 90}, {10, 90, 170, 250},
+                                   {90, 10, 250, 170}, {250, 90, 170, 10}, {90, 250, 10, 170},
+                                   {10, 170, 90, 250}, {170, 10, 250, 90}};
+
 TEST_CASE("a photograph is turned as its EXIF orientation says") {
   const std::string jpeg = jpeg_file(four_blocks(), TJPF_GRAY, TJSAMP_GRAY);
-  using Corners = std::vector<int64_t>;
   REQUIRE(corners_of(decoded(jpeg)) == Corners{250, 170, 90, 10});
-  // Where the stored corners are seen (CIPA DC-008, 4.6.4 A, Orientation).
-  const std::vector<Corners> seen = {{250, 170, 90, 10}, {170, 250, 10, 90}, {10, 90, 170, 250},
-                                     {90, 10, 250, 170}, {250, 90, 170, 10}, {90, 250, 10, 170},
-                                     {10, 170, 90, 250}, {170, 10, 250, 90}};
   for (uint64_t orientation = 1; orientation <= 8; ++orientation) {
     INFO(orientation);
     CHECK(corners_of(decoded(with_orientation(jpeg, orientation))) == seen[orientation - 1]);
@@ -196,6 +208,58 @@ at::Tensor noise(at::IntArrayRef shape) {
   return at::randint(0, 256, shape, at::kByte);
 }
 
+// A WebP file with an extended header and a chunk after its pixels.
+std::string webp_with(const at::Tensor& rows, const std::string& kind, const std::string& content) {
+  constexpr uint64_t kHasExif = 8, kHasXmp = 4;
+  const std::string sides =
+      little(static_cast<uint64_t>(rows.size(1)) - 1, 3) + little(static_cast<uint64_t>(rows.size(0)) - 1, 3);
+  const std::string body = "WEBP" + chunk("VP8X", little(kind == "EXIF" ? kHasExif : kHasXmp, 4) + sides) +
+                           webp_file(rows).substr(12) + chunk(kind, content);
+  return "RIFF" + little(body.size(), 4) + body;
+}
+
+std::string xmp_with(uint64_t orientation) {
+  std::string text = "<rdf:Description tiff:Orientations=\"8\" tiff:Orientation=\"";
+  text += std::to_string(orientation);
+  return text + "\"/>";
+}
+
+TEST_CASE("a PNG and a WebP are turned as their metadata says, wherever it is") {
+  const at::Tensor grey = four_blocks(), colour = grey.unsqueeze(2).expand({32, 32, 3}).contiguous();
+  std::vector<std::string> rows;
+  for (int64_t row = 0; row < 32; ++row) rows.emplace_back(grey[row].const_data_ptr<char>(), 32);
+  const auto png = [&](const std::string& before, const std::string& after = "") {
+    return png_of_rows(rows, 32, 8, 0, before, after);
+  };
+  REQUIRE(corners_of(decoded(png(""))) == seen[0]);
+  REQUIRE(corners_of(decoded(webp_with(colour, "EXIF", ""))) == seen[0]);
+  const std::string jpeg = jpeg_file(grey, TJPF_GRAY, TJSAMP_GRAY);
+  const std::string jpeg_xmp("http://ns.adobe.com/xap/1.0/\0", 29),
+      png_xmp("XML:com.adobe.xmp\0\0\0\0\0", 22);
+  for (uint64_t orientation = 1; orientation <= 8; ++orientation) {
+    INFO(orientation);
+    const Corners& expected = seen[orientation - 1];
+    for (const bool little_endian : {true, false}) {
+      const std::string exif = exif_with(orientation, little_endian), xmp = xmp_with(orientation);
+      CHECK(corners_of(decoded(png(png_chunk("eXIf", exif)))) == expected);
+      CHECK(corners_of(decoded(png("", png_chunk("eXIf", exif)))) == expected);
+      CHECK(corners_of(decoded(webp_with(colour, "EXIF", exif))) == expected);
+      CHECK(corners_of(decoded(webp_with(colour, "EXIF", kExif + exif))) == expected);
+      // XMP says it where EXIF does not.
+      CHECK(corners_of(decoded(png(png_chunk("iTXt", png_xmp + xmp)))) == expected);
+      CHECK(corners_of(decoded(webp_with(colour, "XMP ", xmp))) == expected);
+      CHECK(corners_of(decoded(with_segment(jpeg, jpeg_xmp + xmp))) == expected);
+      CHECK(corners_of(decoded(with_segment(with_orientation(jpeg, 1), jpeg_xmp + xmp))) == seen[0]);
+      CHECK(image_facts(png("", png_chunk("eXIf", exif))).orientation == static_cast<int>(orientation));
+      CHECK(image_facts(webp_with(colour, "EXIF", exif)).orientation == static_cast<int>(orientation));
+    }
+  }
+  const std::string whole = exif_with(6);
+  for (size_t kept = 0; kept < whole.size(); ++kept)
+    CHECK(decoded(png(png_chunk("eXIf", whole.substr(0, kept)))).numel() == 32 * 32);
+  CHECK(corners_of(decoded(png(png_chunk("iTXt", png_xmp + "tiff:Orientation=\"")))) == seen[0]);
+}
+
 TEST_CASE("a WebP file is read, of an animation the first frame") {
   const at::Tensor pixels = noise({20, 30, 3});
   const at::Tensor expected = pixels.permute({2, 0, 1}).unsqueeze(0);
@@ -212,9 +276,9 @@ TEST_CASE("a WebP file is read, of an animation the first frame") {
 TEST_CASE("a WebP file that lies about itself is refused") {
   const std::string whole = webp_file(noise({20, 30, 3}));
   for (size_t kept = 12; kept + 2 < whole.size(); kept += 11)
-    CHECK_THAT(refused(whole.substr(0, kept)), ContainsSubstring("no sound WebP"));
+    CHECK_THAT(refused(whole.substr(0, kept)), ContainsSubstring("no sound WebP: it is cut off"));
   const std::string animation = animated_webp({noise({20, 30, 3}), noise({20, 30, 3})});
-  CHECK_THAT(refused(animation.substr(0, 200)), ContainsSubstring("no sound WebP"));
+  CHECK_THAT(refused(animation.substr(0, 200)), ContainsSubstring("no sound WebP: it is cut off"));
   std::string huge = animation;  // a canvas of 2^14 x 2^14 and more
   huge.replace(24, 6, little(16'383, 3) + little(16'383, 3));
   const MemoryLimit limit(int64_t{300} << 20);

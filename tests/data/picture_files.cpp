@@ -1,7 +1,9 @@
 #include "data/picture_files.h"
 
 #include <ATen/ATen.h>
+#include <zlib.h>
 
+#include <new>
 #include <numeric>
 
 #include "data/dataset.h"
@@ -10,6 +12,28 @@
 namespace dtrain::test {
 
 namespace fs = std::filesystem;
+
+std::string png_chunk(const std::string& kind, const std::string& content) {
+  const std::string covered = kind + content;
+  const auto sum =
+      ::crc32(0, reinterpret_cast<const Bytef*>(covered.data()), static_cast<uInt>(covered.size()));
+  return word(static_cast<uint32_t>(content.size())) + covered + word(static_cast<uint32_t>(sum));
+}
+
+std::string png_of_rows(const std::vector<std::string>& rows, uint32_t width, int bits, int type,
+                        const std::string& chunks, const std::string& last) {
+  std::string pixels;
+  for (const std::string& row : rows) pixels += '\0' + row;  // no filter
+  std::string packed(::compressBound(pixels.size()), '\0');
+  uLongf size = packed.size();
+  if (::compress(reinterpret_cast<Bytef*>(packed.data()), &size,
+                 reinterpret_cast<const Bytef*>(pixels.data()), pixels.size()) != Z_OK)
+    throw std::bad_alloc();
+  const std::string header = word(width) + word(static_cast<uint32_t>(rows.size())) +
+                             static_cast<char>(bits) + static_cast<char>(type) + std::string(3, '\0');
+  return "\x89PNG\r\n\x1a\n" + png_chunk("IHDR", header) + chunks +
+         png_chunk("IDAT", packed.substr(0, size)) + last + png_chunk("IEND", "");
+}
 
 void write_picture(const fs::path& path, int number) {
   fs::create_directories(path.parent_path());

@@ -1,6 +1,7 @@
 // Folders of pictures made on the spot, and what datasets of them have.
 #pragma once
 
+#include <cstdint>
 #include <filesystem>
 #include <set>
 #include <string>
@@ -13,6 +14,15 @@
 #include "pictures/picture_list.h"
 
 namespace dtrain::test {
+
+// A chunk of a PNG file, with a sound checksum.
+std::string png_chunk(const std::string& kind, const std::string& content);
+
+// A PNG file of any kind of pixels: `type` 0 (grey), 2 (colour), 3 (palette), 4 (grey and opacity) or 6. The
+// rows have their numbers in bytes of `bits` each, the first byte first. `chunks` come before the pixels,
+// `last` after them.
+std::string png_of_rows(const std::vector<std::string>& rows, uint32_t width, int bits, int type,
+                        const std::string& chunks = "", const std::string& last = "");
 
 // A picture of a size of its own, with its own pixels; `number` decides them.
 void write_picture(const std::filesystem::path& path, int number);

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdio>
+#include <map>
 #include <set>
 
 #include "catch.h"
@@ -142,6 +143,25 @@ TEST_CASE("a picture of an archive that cannot be read is left out, cached or no
   }
   CHECK(pictures_in(*dataset.train) == expected);
   CHECK(dataset.test->size() == 2);
+}
+
+TEST_CASE("examples of an archive that are no pictures are counted, and most of them are an error") {
+  Archives archives;
+  archives.spec.split.test = 0.5;
+  const auto tiffs = [](int count) {
+    std::string members;
+    for (int number = 0; number < count; ++number)
+      members += tar_member("other/" + std::to_string(number) + ".cls", "1") +
+                 tar_member("other/" + std::to_string(number) + ".tif", "II");
+    return members;
+  };
+  CHECK(archives.error(tar_of(samples(0, 6, {"0", "1"}) + tiffs(6))) == "no error");
+  CHECK(find_dataset(archives.spec).left_out == std::map<std::string, int64_t>{{".tif", 6}});
+  CHECK_THAT(archives.error(tar_of(samples(0, 6, {"0", "1"}) + tiffs(7))),
+             ContainsSubstring("there are 6 pictures, and 7 files are left out: 7 .tif"));
+  CHECK_THAT(
+      archives.error(tar_of(tiffs(3))),
+      ContainsSubstring("has no pictures with a class (KEY.jpg and KEY.cls); 3 files are left out: 3 .tif"));
 }
 
 TEST_CASE("one archive is divided as its keys decide, and classes may be words") {
