@@ -47,7 +47,8 @@ void remove_files_of_callbacks(const std::filesystem::path& folder) {
   std::error_code none;
   std::vector<std::filesystem::path> ours = {folder / "history.csv", folder / kProfileFile};
   for (const auto& entry : std::filesystem::directory_iterator(folder / "tensorboard", none)) {
-    if (entry.path().filename().string().rfind("events.out.tfevents.", 0) == 0) ours.push_back(entry.path());
+    const std::string name = entry.path().filename();
+    if (name.starts_with("events.out.tfevents.") && name.ends_with(".dtrain")) ours.push_back(entry.path());
   }
   ours.push_back(folder / "tensorboard");  // not removed if it holds other files
   for (const std::filesystem::path& path : ours) std::filesystem::remove(path, none);

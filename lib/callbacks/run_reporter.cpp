@@ -16,6 +16,8 @@ namespace dtrain {
 namespace {
 
 constexpr double kNoticeablyWorse = 1.01;  // times the loss at the beginning
+constexpr double kSurelyWorse = 2;         // times the loss of the first step, which is of few examples
+constexpr int64_t kFewestExamples = 16;    // of the first step
 constexpr double kProgressInterval = 0.1;  // seconds
 
 StepSpeed speed_of(const StepRate& rate) { return {rate.examples_per_second, rate.step_ms}; }
@@ -315,13 +317,20 @@ void RunReporter::on_best(const std::map<std::string, double>& metrics) {
   if (validation_) validation_->metrics = evaluated_;
 }
 
+void RunReporter::on_first_step(const MetricSums& own) {
+  if (own.examples() >= kFewestExamples) first_step_loss_ = own.loss();
+}
+
+// Weights may be spoiled within the first window already: then its loss is not where the training began.
 void RunReporter::warn_if_worse() {
-  if (!run_.traits().trains || !first_loss_ || !last_loss_ || *last_loss_ <= kNoticeablyWorse * *first_loss_)
-    return;
+  if (!run_.traits().trains || !last_loss_) return;
+  const bool rose = first_loss_ && *last_loss_ > kNoticeablyWorse * *first_loss_;
+  const bool rose_at_once = first_step_loss_ && *last_loss_ > kSurelyWorse * *first_step_loss_;
+  if (!rose && !rose_at_once) return;
   on_warning(
       fmt::format("the training loss rose from {:.4g} at the beginning to {:.4g} in the last epoch; a lower "
                   "{} usually helps",
-                  *first_loss_, *last_loss_,
+                  rose ? *first_loss_ : *first_step_loss_, *last_loss_,
                   !job_.spec.phases.empty()                      ? "learning_rate of the phases"
                   : job_.spec.train.schedule.kind == "piecewise" ? "train.schedule.values"
                                                                  : "train.optimizer.learning_rate"));

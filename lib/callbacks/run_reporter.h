@@ -52,6 +52,8 @@ class RunReporter {
   // `examples`: those of the step's global batch.
   // In a run of one process it has begun, and on_steps_made() times it.
   void on_step(int64_t epoch, int64_t step, const PhaseTimes& seconds, int64_t examples);
+  // `own`: this replica's sums of the run's first step, of which the loss is that of the initial weights.
+  void on_first_step(const MetricSums& own);
   // The steps since the last call are finished. Each took an equal part of their time; `waiting`: the time
   // since the last on_step().
   void on_steps_made(const PhaseTimes& waiting);
@@ -92,8 +94,9 @@ class RunReporter {
   void warn_if_worse();
   std::optional<std::string> weights_, weights_sha256_;
   std::optional<double> gradient_norm_;
-  std::optional<double> first_loss_;  // of the first window; nullopt if the run resumed
-  std::optional<double> last_loss_;   // of the last epoch
+  std::optional<double> first_loss_;       // of the first window; nullopt if the run resumed
+  std::optional<double> first_step_loss_;  // nullopt also where it is of too few examples to tell
+  std::optional<double> last_loss_;        // of the last epoch
   bool resumed_ = false;
   StepTimer run_timer_;
   int64_t timed_steps_ = 0;  // that it was given

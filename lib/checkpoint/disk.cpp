@@ -19,14 +19,11 @@ FileDescriptor::~FileDescriptor() {
 
 void refuse_to_write(const std::filesystem::path& path, const char* what) {
   const int error = errno;
-  const char* advice =
-      error == ENOSPC || error == EDQUOT || error == EFBIG
-          ? "; free some room there, keep fewer (checkpoint.keep), or choose another place with "
-            "--run-dir"
-      : error == EACCES || error == EPERM || error == EROFS ? "; choose a writable place with --run-dir"
-                                                            : "";
-  throw Error(file_failure_code(error), fmt::format("{}: cannot {}: {}{}; older checkpoints are unchanged",
-                                                    path.string(), what, std::strerror(error), advice));
+  const bool is_full = error == ENOSPC || error == EDQUOT;
+  throw Error(file_failure_code(error),
+              fmt::format("{}: cannot {}: {}{}{}; older checkpoints are unchanged", path.string(), what,
+                          std::strerror(error), advice_on_writing(error, "--run-dir"),
+                          is_full ? "; a smaller checkpoint.keep keeps fewer" : ""));
 }
 
 // O_EXCL and O_NOFOLLOW: in a folder that others may write to, the name could be a link to one of our files.

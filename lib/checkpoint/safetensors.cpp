@@ -11,6 +11,7 @@
 #include <bit>
 #include <cerrno>
 #include <cstring>
+#include <functional>
 #include <set>
 
 #include "checkpoint/strict_json.h"
@@ -145,9 +146,41 @@ std::string make_header(std::vector<TensorEntry>& entries, const Metadata& metad
                      {"shape", entry.shape},
                      {"data_offsets", {entry.begin, entry.end}}});
   }
-  text += "}";
+  text = printable_json(text) + "}";
   text.resize((text.size() + kLengthBytes - 1) / kLengthBytes * kLengthBytes, ' ');  // aligns the data
   return text;
+}
+
+// Gives `write` the bytes of a file, piece by piece.
+FileChecksums put_safetensors(const NamedTensors& tensors, const Metadata& metadata,
+                              const std::function<void(const void* bytes, size_t count)>& write) {
+  NamedTensors ordered = tensors;
+  std::stable_sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) {
+    return a.second.element_size() > b.second.element_size();
+  });
+  std::vector<TensorEntry> entries;
+  for (const auto& [name, tensor] : ordered)
+    entries.push_back({.name = name, .dtype = tensor.scalar_type(), .shape = tensor.sizes().vec()});
+  const std::string header = make_header(entries, metadata);
+  const uint64_t length = header.size();
+
+  FileChecksums checksums;
+  const auto write_part = [&](const void* bytes, size_t count) {
+    Checksum checksum;
+    checksum.add(bytes, count);
+    write(bytes, count);
+    checksums.bytes += static_cast<int64_t>(count);
+    return checksum.text();
+  };
+  std::string beginning(sizeof(length), '\0');
+  std::memcpy(beginning.data(), &length, sizeof(length));
+  beginning += header;
+  checksums.header = write_part(beginning.data(), beginning.size());
+  for (size_t i = 0; i < entries.size(); ++i) {
+    const at::Tensor bytes = ordered[i].second.detach().contiguous();
+    checksums.tensors[entries[i].name] = write_part(bytes.const_data_ptr(), bytes.nbytes());
+  }
+  return checksums;
 }
 
 }  // namespace
@@ -161,36 +194,19 @@ std::string safetensors_dtype(at::ScalarType dtype) {
 
 FileChecksums write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                                 const Metadata& metadata) {
-  NamedTensors ordered = tensors;
-  std::stable_sort(ordered.begin(), ordered.end(), [](const auto& a, const auto& b) {
-    return a.second.element_size() > b.second.element_size();
-  });
-  std::vector<TensorEntry> entries;
-  for (const auto& [name, tensor] : ordered)
-    entries.push_back({.name = name, .dtype = tensor.scalar_type(), .shape = tensor.sizes().vec()});
-  const std::string header = make_header(entries, metadata);
-  const uint64_t length = header.size();
-
   NewFile file(path);
-  Checksum header_checksum;
-  const auto write_header = [&](const void* bytes, size_t count) {
-    file.write(bytes, count);
-    header_checksum.add(bytes, count);
-  };
-  write_header(&length, sizeof(length));
-  write_header(header.data(), header.size());
-  FileChecksums checksums;
-  checksums.header = header_checksum.text();
-  for (size_t i = 0; i < entries.size(); ++i) {
-    const at::Tensor bytes = ordered[i].second.detach().contiguous();
-    Checksum checksum;
-    checksum.add(bytes.const_data_ptr(), bytes.nbytes());
-    file.write(bytes.const_data_ptr(), bytes.nbytes());
-    checksums.tensors[entries[i].name] = checksum.text();
-  }
+  const FileChecksums checksums = put_safetensors(
+      tensors, metadata, [&file](const void* bytes, size_t count) { file.write(bytes, count); });
   file.sync();
-  checksums.bytes = file.bytes();
   return checksums;
+}
+
+std::string safetensors_bytes(const NamedTensors& tensors, const Metadata& metadata) {
+  std::string all;
+  put_safetensors(tensors, metadata, [&all](const void* bytes, size_t count) {
+    all.append(static_cast<const char*>(bytes), count);
+  });
+  return all;
 }
 
 // O_NONBLOCK: opening a pipe that nobody writes to must not hang.

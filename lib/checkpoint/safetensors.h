@@ -43,6 +43,9 @@ struct FileChecksums {
 FileChecksums write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                                 const Metadata& metadata);
 
+// The same file as bytes in memory.
+std::string safetensors_bytes(const NamedTensors& tensors, const Metadata& metadata);
+
 // An open file whose header was checked. The file may come from an untrusted source: nothing is allocated
 // that is larger than the file's size justifies.
 class SafetensorsFile {

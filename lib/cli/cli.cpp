@@ -12,6 +12,7 @@
 #include "commands/report_problems.h"
 #include "core/files.h"
 #include "core/memory.h"
+#include "core/signals.h"
 #include "core/standard_streams.h"
 #include "core/text.h"
 #include "kernels/instructions.h"
@@ -86,7 +87,8 @@ void CommandLine::add_completion() {
 }
 
 void CommandLine::add_manual() {
-  CLI::App* command = app.add_subcommand("manual", "Print a manual page: dtrain manual run | man -l -");
+  CLI::App* command =
+      app.add_subcommand("manual", "Show a manual page; where the output is no terminal, print it in roff");
   command->add_option("COMMAND", manual.command, "The command that it is about (default: dtrain as a whole)")
       ->type_name("");
   command->add_option("--out", manual.folder, "Write all pages into this folder instead")
@@ -94,10 +96,10 @@ void CommandLine::add_manual() {
   command->callback([this] {
     action = [this] {
       if (manual.folder.empty())
-        std::cout << manual_page(app, manual.command);
+        show_manual_page(app, manual.command);
       else
         for (const auto& [name, page] : manual_pages(app))
-          write_file_atomically(std::filesystem::path(manual.folder) / name, page);
+          write_file_atomically(std::filesystem::path(manual.folder) / name, page, "--out");
       return ExitCode::kDone;
     };
   });
@@ -209,6 +211,7 @@ ExitCode parse_and_run(int argc, char** argv) {
 
 int run_command_line(int argc, char** argv) {
   occupy_standard_streams();
+  leave_size_limit_to_writers();
   keep_freed_memory();
   ExitCode code = ExitCode::kBug;
   try {

@@ -1,12 +1,17 @@
 #include "cli/manual.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <iostream>
 #include <sstream>
 #include <vector>
 
 #include "core/error.h"
+#include "core/signals.h"
+#include "core/terminal.h"
 #include "core/text.h"
 #include "core/version.h"
 
@@ -111,6 +116,15 @@ std::string page_of(CLI::App& app, const std::string& name, const std::string& t
   return page + heading("SEE ALSO") + related + ".\n";
 }
 
+// Whether there is a man that has shown the page.
+bool is_shown_by_man(const std::string& page) {
+  leave_write_errors_to_writers();  // a reader may leave the pager at once
+  FILE* const man = ::popen("man -l - 2>/dev/null", "w");
+  if (man == nullptr) return false;
+  std::fwrite(page.data(), 1, page.size(), man);
+  return ::pclose(man) == 0;
+}
+
 }  // namespace
 
 std::map<std::string, std::string> manual_pages(CLI::App& app) {
@@ -125,12 +139,16 @@ std::map<std::string, std::string> manual_pages(CLI::App& app) {
   return pages;
 }
 
-std::string manual_page(CLI::App& app, const std::string& command) {
+void show_manual_page(CLI::App& app, const std::string& command) {
   const auto pages = manual_pages(app);
   const auto page = pages.find(command.empty() ? "dtrain.1" : "dtrain-" + command + ".1");
-  if (page != pages.end()) return page->second;
-  throw Error(ExitCode::kUsage,
-              fmt::format("there is no command '{}'; dtrain --help lists them", printable(command)));
+  if (page == pages.end())
+    throw Error(ExitCode::kUsage,
+                fmt::format("there is no command '{}'; dtrain --help lists them", printable(command)));
+  if (!is_terminal(STDOUT_FILENO))
+    std::cout << page->second;
+  else if (!is_shown_by_man(page->second))
+    std::cout << (command.empty() ? app : *app.get_subcommand(command)).help();
 }
 
 }  // namespace dtrain

@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "core/error.h"
+#include "core/files.h"
 #include "store/peer_errors.h"
 
 namespace dtrain {
@@ -25,7 +26,10 @@ std::string get_text(const StorePtr& store, const std::string& key, std::chrono:
   return {bytes.begin(), bytes.end()};
 }
 
-std::string reason(const char* what) { return fmt::format("{}: {}", what, std::strerror(errno)); }
+std::string reason(const char* what) {
+  const int error = errno;
+  return fmt::format("{}: {}{}", what, std::strerror(error), advice_on_writing(error));
+}
 
 // Returns what went wrong, or an empty text.
 std::string create(size_t bytes, Descriptor& file) {

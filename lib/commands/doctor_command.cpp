@@ -26,8 +26,8 @@ void require_hosts(const std::vector<std::string>& hosts, size_t least) {
 void print(const Finding& finding) {
   const std::string where = finding.host.empty() ? "" : finding.host + ": ";
   std::cout << fmt::format("{:<6} {:<32} {}\n", finding.ok ? "OK" : "TO DO", where + finding.check,
-                           finding.text);
-  if (!finding.ok) std::cout << fmt::format("{:<6} {:<32} -> {}\n", "", "", finding.advice);
+                           printable(finding.text, 4000));
+  if (!finding.ok) std::cout << fmt::format("{:<6} {:<32} -> {}\n", "", "", printable(finding.advice, 4000));
   std::cout << std::flush;
 }
 
@@ -74,7 +74,8 @@ ExitCode doctor_host_command(const DoctorCommandOptions& options) {
   require_hosts(options.hosts, 2);
   if (options.index < 0 || options.index >= static_cast<int64_t>(options.hosts.size()))
     throw Error(ExitCode::kUsage, "--index: there are fewer hosts");
-  MeetingOptions meeting{"", [](const std::string& line) { std::cerr << line << std::endl; }};
+  MeetingOptions meeting{"",
+                         [](const std::string& line) { std::cerr << printable(line, 4000) << std::endl; }};
   std::getline(std::cin, meeting.token);
   if (meeting.token.empty()) throw Error(ExitCode::kUsage, "this is started by dtrain doctor, not by hand");
   Identity identity;

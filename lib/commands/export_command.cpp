@@ -9,6 +9,7 @@
 #include "commands/commands.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "core/text.h"
 #include "export/onnx.h"
 #include "export/torchscript.h"
 #include "inference/model_description.h"
@@ -43,14 +44,6 @@ void require_fitting(const ExportOptions& options) {
                 "--uint8, --softmax: a safetensors file has weights and no computation; use --format onnx");
 }
 
-void write_safetensors_file(const std::filesystem::path& path, const NamedTensors& model,
-                            const Metadata& metadata) {
-  const std::filesystem::path temporary = path.string() + ".tmp";
-  std::filesystem::remove(temporary);
-  write_safetensors(temporary, model, metadata);
-  std::filesystem::rename(temporary, path);
-}
-
 }  // namespace
 
 ExitCode export_command(const ExportOptions& options) {
@@ -64,18 +57,19 @@ ExitCode export_command(const ExportOptions& options) {
   if (!options.overwrite) require_absent(path, "--out names another");
   const NamedTensors model = load_model(point.checkpoint);
   Metadata metadata = model_description(job, point.state);
+  std::string content;
   if (options.format == "onnx") {
-    write_file_atomically(path, onnx_model(job.model, job.spec.data, job.data.image_shape, model,
-                                           job.spec.name, form_of(options, job, std::move(metadata))));
+    content = onnx_model(job.model, job.spec.data, job.data.image_shape, model, job.spec.name,
+                         form_of(options, job, std::move(metadata)));
   } else if (options.format == "torchscript") {
-    write_file_atomically(
-        path, torchscript_model(job.model, job.spec.data, model, form_of(options, job, std::move(metadata))));
+    content = torchscript_model(job.model, job.spec.data, model, form_of(options, job, std::move(metadata)));
   } else {
     metadata["format"] = "pt";  // what PyTorch's readers of safetensors look for
-    write_safetensors_file(path, model, metadata);
+    content = safetensors_bytes(model, metadata);
   }
-  std::cout << fmt::format("{}: the model of {} as {}\n", path.string(), point.checkpoint.string(),
-                           options.format);
+  write_file_atomically(path, content, "--out");
+  std::cout << fmt::format("{}: the model of {} as {}\n", printable(path.string(), 1000),
+                           printable(point.checkpoint.string(), 1000), options.format);
   return ExitCode::kDone;
 }
 

@@ -134,9 +134,9 @@ ExitCode inspect_command(const std::string& checkpoint, bool json) {
     }
   }
   if (json) {
-    std::cout << ordered_json{{"checkpoints", all}}.dump(2, ' ', false,
-                                                         ordered_json::error_handler_t::replace)
-              << '\n';
+    const std::string text =
+        ordered_json{{"checkpoints", all}}.dump(2, ' ', false, ordered_json::error_handler_t::replace);
+    std::cout << printable_json(text) << '\n';
   }
   return code;
 }

@@ -357,7 +357,8 @@ ExitCode plan_command(const PlanOptions& options) {
   } else if (options.json) {
     ordered_json document = plan_json(job);
     if (options.explain) document["measured"] = speed_json(measure_layers(job));
-    std::cout << document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) << '\n';
+    std::cout << printable_json(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace))
+              << '\n';
   } else {
     report_notes(obstacles(job), std::cerr);
     print_plan(job);

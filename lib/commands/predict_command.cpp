@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -10,6 +11,7 @@
 #include "commands/checkpoint_job.h"
 #include "commands/commands.h"
 #include "commands/report_problems.h"
+#include "core/terminal.h"
 #include "core/text.h"
 #include "inference/prediction.h"
 #include "inference/table_prediction.h"
@@ -109,6 +111,12 @@ CsvRow csv_heading(const DatasetInfo& data) {
   return row;
 }
 
+// A terminal would obey some characters, which files keep.
+void print_csv_line(const std::vector<std::string>& cells) {
+  const std::string line = csv_line(cells);
+  std::cout << (is_terminal(STDOUT_FILENO) ? printable(trimmed(line), line.size()) + "\n" : line);
+}
+
 // `prediction` has all classes.
 void print_csv(const std::string& title, const DatasetInfo& data, const Prediction& prediction) {
   CsvRow row(static_cast<size_t>(data.classes) + 2);
@@ -116,7 +124,7 @@ void print_csv(const std::string& title, const DatasetInfo& data, const Predicti
   row[1] = name_of_class(data, prediction.classes.front().label);
   for (const ClassProbability& one : prediction.classes)
     row[static_cast<size_t>(one.label) + 2] = fmt::format("{:.7g}", one.probability);
-  std::cout << csv_line(row);
+  print_csv_line(row);
 }
 
 void print_text(const std::string& title, size_t width, const DatasetInfo& data,
@@ -161,7 +169,7 @@ ExitCode for_each_file(const std::vector<std::string>& files, const PredictOptio
 void predict_rows(const TablePredictor& predictor, const PredictOptions& options, const std::string& file) {
   predictor.predict_file(file, [&](int64_t row, const std::vector<std::string>& cells) {
     if (!options.json) {
-      std::cout << csv_line(cells);
+      print_csv_line(cells);
       return;
     }
     Event line = {{"file", file}, {"row", row}};
@@ -185,7 +193,7 @@ ExitCode predict_command(const PredictOptions& options) {
   const NamedTensors variables = load_model(point.checkpoint);
   if (!job.data.has_pixels) {
     const TablePredictor predictor(job, variables, options.threshold);
-    if (!options.json) std::cout << csv_line(predictor.columns());
+    if (!options.json) print_csv_line(predictor.columns());
     return for_each_file(options.files, options,
                          [&](const std::string& file) { predict_rows(predictor, options, file); });
   }
@@ -193,7 +201,7 @@ ExitCode predict_command(const PredictOptions& options) {
   const std::vector<std::string> files = files_of(options.files);
   size_t width = 0;
   for (const std::string& file : files) width = std::max(width, printable(file, 1000).size());
-  if (options.csv) std::cout << csv_line(csv_heading(job.data));
+  if (options.csv) print_csv_line(csv_heading(job.data));
   const int64_t top = options.csv ? job.data.classes : options.top;
   return for_each_file(files, options, [&](const std::string& file) {
     refuse_folder(file);

@@ -43,7 +43,7 @@ std::string page_of(const ReportOptions& options) {
 ExitCode report_command(const ReportOptions& options) {
   const fs::path file = options.out.value_or("report.html");
   require_own_page(file, options.overwrite, "dtrain report");
-  write_file_atomically(file, page_of(options));
+  write_file_atomically(file, page_of(options), "--out");
   std::cout << printable(file.string(), 1000) << '\n';
   return ExitCode::kDone;
 }

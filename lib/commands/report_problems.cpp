@@ -15,15 +15,23 @@ namespace {
 
 constexpr size_t kMaxLineBytes = 8000;
 
-void report_lines(const char* begin, const std::vector<std::string>& lines, std::ostream& out) {
-  for (const std::string& line : lines) out << begin << printable(line, kMaxLineBytes) << '\n';
+// A text may have several lines.
+std::string printable_lines(const std::string& text) {
+  std::istringstream lines(text);
+  std::string shown;
+  for (std::string line; std::getline(lines, line);) shown += printable(line, kMaxLineBytes) + "\n";
+  return shown;
+}
+
+void report_lines(const char* begin, const std::vector<std::string>& texts, std::ostream& out) {
+  for (const std::string& text : texts) out << begin << printable_lines(text);
   out.flush();
 }
 
 }  // namespace
 
 void report_problems(const std::vector<Problem>& problems, std::ostream& out) {
-  for (const Problem& problem : problems) out << printable(problem.to_string(), kMaxLineBytes) << '\n';
+  for (const Problem& problem : problems) out << printable_lines(problem.to_string());
   const bool about_fields = std::any_of(problems.begin(), problems.end(), [](const Problem& problem) {
     return problem.line > 0 || !problem.path.empty();
   });
@@ -43,10 +51,9 @@ void report_failure(const std::string& message, std::ostream& out, bool expected
   const bool on_terminal = &out == &std::cerr && is_terminal(STDERR_FILENO);
   const bool red = on_terminal && !expected && shows_colour(STDERR_FILENO);
   const int width = on_terminal ? terminal_width(STDERR_FILENO) : 0;
-  std::istringstream lines(message);
+  std::istringstream lines(printable_lines(message));
   for (std::string line; std::getline(lines, line);)
-    out << (red ? kRed : "") << wrapped(printable(line, kMaxLineBytes), width, 2) << (red ? kPlain : "")
-        << '\n';
+    out << (red ? kRed : "") << wrapped(line, width, 2) << (red ? kPlain : "") << '\n';
   out.flush();
 }
 

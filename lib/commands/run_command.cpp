@@ -22,7 +22,7 @@
 namespace dtrain {
 namespace {
 
-void say(const std::string& line) { std::cerr << "dtrain: " << line << std::endl; }
+void say(const std::string& line) { report_failure("dtrain: " + line, std::cerr, /*expected=*/true); }
 
 OutputOptions output_options(const RunOptions& options) {
   OutputOptions output;

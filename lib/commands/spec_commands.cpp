@@ -12,6 +12,7 @@
 #include "reference/events_document.h"
 #include "reference/schema.h"
 #include "start/obstacles.h"
+#include "start/warm_start.h"
 
 namespace dtrain {
 namespace {
@@ -26,6 +27,18 @@ nlohmann::ordered_json to_json(const std::vector<Problem>& problems) {
                     {"problem", problem.text}});
   }
   return list;
+}
+
+// The weights are a file that the spec names: without it, or with another model's, no host can run the job.
+void check_weights(const JobPlan& job, LoadedSpec& loaded, ExitCode& code) {
+  try {
+    require_weights(job);
+  } catch (const Error& error) {
+    const std::string field = "model.weights", what = error.what();
+    const size_t named = what.rfind(field + ": ", 0) == 0 ? field.size() + 2 : 0;
+    loaded.problems.push_back(loaded.problem_at(field, what.substr(named)));
+    if (code == ExitCode::kDone) code = error.code();
+  }
 }
 
 }  // namespace
@@ -44,8 +57,9 @@ ExitCode validate_command(const std::vector<std::string>& specs, const Overrides
       if (loaded.ok()) {
         for (const std::string& warning : plan_warnings(job))
           report_warnings({fmt::format("{}: {}", name, warning)}, std::cerr);
-        for (const std::string& obstacle : obstacles(job))
+        for (const std::string& obstacle : missing_devices(job))
           report_notes({fmt::format("{}: {}", name, obstacle)}, std::cerr);
+        check_weights(job, loaded, code);
       }
     } catch (const Error& error) {  // damaged files; continue with the next spec
       const char* const field = loaded.positions.contains("data.path") ? "data.path" : "data.dataset";
@@ -57,8 +71,8 @@ ExitCode validate_command(const std::vector<std::string>& specs, const Overrides
     all.insert(all.end(), loaded.problems.begin(), loaded.problems.end());
   }
   if (json) {
-    std::cout << nlohmann::ordered_json{{"valid", all.empty()}, {"problems", to_json(all)}}.dump(
-                     2, ' ', false, nlohmann::json::error_handler_t::replace)
+    const nlohmann::ordered_json document = {{"valid", all.empty()}, {"problems", to_json(all)}};
+    std::cout << printable_json(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace))
               << '\n';
   } else if (!all.empty()) {
     report_problems(all, std::cerr);

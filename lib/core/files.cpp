@@ -7,24 +7,17 @@
 #include <unistd.h>
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 #include <optional>
-#include <utility>
 #include <vector>
 
+#include "core/descriptor.h"
 #include "core/text.h"
 
 namespace dtrain {
 namespace {
-
-// Closes the file however the function returns.
-struct Descriptor {
-  int fd;
-  ~Descriptor() {
-    if (fd >= 0) ::close(fd);
-  }
-};
 
 [[noreturn]] void fail(ExitCode code, const std::filesystem::path& path, const char* what) {
   const int error = errno;
@@ -46,6 +39,28 @@ std::string similar_file(const std::filesystem::path& missing) {
   return closest ? fmt::format("; did you mean '{}'?", printable((folder / *closest).string())) : "";
 }
 
+// A new file beside `path`, "PATH.tmpPID-NUMBER", which no other process and no other thread writes to.
+struct NewFileBeside {
+  std::filesystem::path path;
+  Descriptor file;
+};
+
+NewFileBeside make_file_beside(const std::filesystem::path& path) {
+  static std::atomic<int64_t> made = 0;
+  while (true) {
+    const std::filesystem::path beside = fmt::format("{}.tmp{}-{}", path.string(), ::getpid(), ++made);
+    // O_EXCL: a process on another host may have our number. It also follows no link.
+    const int fd = ::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    if (fd >= 0 || errno != EEXIST) return {beside, Descriptor(fd)};
+  }
+}
+
+[[noreturn]] void fail_to_write(const std::filesystem::path& path, const char* what, int error,
+                                const std::string& option) {
+  throw Error(file_failure_code(error), fmt::format("{}: {}: {}{}", path.string(), what, std::strerror(error),
+                                                    advice_on_writing(error, option)));
+}
+
 }  // namespace
 
 ExitCode file_failure_code(int error, ExitCode refused) {
@@ -62,6 +77,23 @@ ExitCode file_failure_code(int error, ExitCode refused) {
       return ExitCode::kDisk;
     default:
       return refused;
+  }
+}
+
+std::string advice_on_writing(int error, const std::string& option) {
+  const std::string with = option.empty() ? "" : " with " + option;
+  switch (error) {
+    case ENOSPC:
+    case EDQUOT:
+      return "; free some room there, or choose another place" + with;
+    case EFBIG:
+      return "; `ulimit -f`, or the file system, limits how large a file may be";
+    case EACCES:
+    case EPERM:
+    case EROFS:
+      return "; choose a place that you may write to" + with;
+    default:
+      return "";
   }
 }
 
@@ -87,9 +119,9 @@ bool write_all(int descriptor, const void* bytes, size_t count) {
 std::string read_file(const std::filesystem::path& path, int64_t limit, ExitCode code) {
   // O_NONBLOCK: opening a pipe that nobody writes to must not hang.
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (file.fd < 0) fail(code, path, "cannot open");
+  if (file.get() < 0) fail(code, path, "cannot open");
   struct stat status {};
-  if (::fstat(file.fd, &status) != 0) fail(code, path, "cannot look at");
+  if (::fstat(file.get(), &status) != 0) fail(code, path, "cannot look at");
   if (!S_ISREG(status.st_mode))
     throw Error(
         code, path.string() + (S_ISDIR(status.st_mode) ? ": a folder; name a file" : ": not a regular file"));
@@ -100,7 +132,7 @@ std::string read_file(const std::filesystem::path& path, int64_t limit, ExitCode
   std::string content(static_cast<size_t>(status.st_size), '\0');
   size_t filled = 0;
   while (filled < content.size()) {
-    const ssize_t got = ::read(file.fd, content.data() + filled, content.size() - filled);
+    const ssize_t got = ::read(file.get(), content.data() + filled, content.size() - filled);
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail(code, path, "cannot read");
     if (got == 0) break;
@@ -112,16 +144,16 @@ std::string read_file(const std::filesystem::path& path, int64_t limit, ExitCode
 
 std::string read_file_part(const std::filesystem::path& path, int64_t offset, int64_t bytes, ExitCode code) {
   const Descriptor file{::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)};
-  if (file.fd < 0) fail(code, path, "cannot open");
+  if (file.get() < 0) fail(code, path, "cannot open");
   struct stat status {};
-  if (::fstat(file.fd, &status) != 0) fail(code, path, "cannot look at");
+  if (::fstat(file.get(), &status) != 0) fail(code, path, "cannot look at");
   if (!S_ISREG(status.st_mode)) throw Error(code, path.string() + ": not a regular file");
   if (offset < 0 || bytes < 0 || offset > status.st_size || bytes > status.st_size - offset)
     throw Error(code, path.string() + ": is shorter than it was");
   std::string content(static_cast<size_t>(bytes), '\0');
   size_t filled = 0;
   while (filled < content.size()) {
-    const ssize_t got = ::pread(file.fd, content.data() + filled, content.size() - filled,
+    const ssize_t got = ::pread(file.get(), content.data() + filled, content.size() - filled,
                                 offset + static_cast<off_t>(filled));
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail(code, path, "cannot read");
@@ -141,10 +173,10 @@ std::string read_input(const std::filesystem::path& path, const std::string& nam
   if (!is_standard && !std::filesystem::is_fifo(path, none)) return read_file(path, limit, code);
   const Descriptor file{is_standard ? ::fcntl(STDIN_FILENO, F_DUPFD_CLOEXEC, 0)
                                     : ::open(path.c_str(), O_RDONLY | O_CLOEXEC)};
-  if (file.fd < 0) fail(code, name, "cannot open");
+  if (file.get() < 0) fail(code, name, "cannot open");
   std::string content;
   std::array<char, 65536> bytes;
-  while (const ssize_t got = ::read(file.fd, bytes.data(), bytes.size())) {
+  while (const ssize_t got = ::read(file.get(), bytes.data(), bytes.size())) {
     if (got < 0 && errno == EINTR) continue;
     if (got < 0) fail(code, name, "cannot read");
     content.append(bytes.data(), static_cast<size_t>(got));
@@ -160,19 +192,16 @@ void require_absent(const std::filesystem::path& path, const std::string& otherw
               fmt::format("{} is there already: --overwrite replaces it, {}", path.string(), otherwise));
 }
 
-void write_file_atomically(const std::filesystem::path& path, const std::string& content) {
-  const std::filesystem::path temporary = path.string() + ".tmp" + std::to_string(::getpid());
-  // O_NOFOLLOW: in a folder that others may write to, the name could be a link to a file of ours.
-  Descriptor file{::open(temporary.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0666)};
-  if (file.fd < 0) fail(ExitCode::kUsage, path, "cannot create");
-  const bool complete = write_all(file.fd, content.data(), content.size()) &&
-                        ::close(std::exchange(file.fd, -1)) == 0 &&
-                        ::rename(temporary.c_str(), path.c_str()) == 0;
+void write_file_atomically(const std::filesystem::path& path, const std::string& content,
+                           const std::string& option) {
+  NewFileBeside made = make_file_beside(path);
+  if (made.file.get() < 0) fail_to_write(path, "cannot create", errno, option);
+  const bool complete = write_all(made.file.get(), content.data(), content.size()) &&
+                        ::close(made.file.release()) == 0 && ::rename(made.path.c_str(), path.c_str()) == 0;
   if (complete) return;
   const int error = errno;
-  ::unlink(temporary.c_str());
-  errno = error;
-  fail(ExitCode::kUsage, path, "cannot write");
+  ::unlink(made.path.c_str());
+  fail_to_write(path, "cannot write", error, option);
 }
 
 }  // namespace dtrain

@@ -18,6 +18,10 @@ ExitCode file_failure_code(int error, ExitCode refused = ExitCode::kUsage);
 // The exit code for a failed write to standard output: kUsage if the reader is gone, otherwise kDisk.
 ExitCode output_failure_code();
 
+// What helps against `error` (errno) when a file cannot be written, after "; ", or "" where nothing is known.
+// `option` is the one that names another place, if the command has one.
+std::string advice_on_writing(int error, const std::string& option = "");
+
 // Writes all `count` bytes. Returns false, with errno set, if that fails.
 bool write_all(int descriptor, const void* bytes, size_t count);
 
@@ -39,8 +43,10 @@ std::string read_input(const std::filesystem::path& path, const std::string& nam
 // Throws Error(kUsage) if `path` exists: "... is there already: --overwrite replaces it, OTHERWISE".
 void require_absent(const std::filesystem::path& path, const std::string& otherwise);
 
-// Writes to a temporary file beside `path` and renames it, so that a reader sees either the old content or
-// the new. Throws Error(kUsage, kDisk) and then leaves no temporary file behind.
-void write_file_atomically(const std::filesystem::path& path, const std::string& content);
+// Writes to a new file beside `path` and renames it, so that a reader sees either the old content or the new.
+// No two writers use the same new file. Throws Error(kUsage, kDisk) with advice_on_writing(), and then leaves
+// no new file behind.
+void write_file_atomically(const std::filesystem::path& path, const std::string& content,
+                           const std::string& option = "");
 
 }  // namespace dtrain

@@ -53,9 +53,11 @@ void catch_stop_signals() { install_stop_handlers(0); }
 
 void catch_first_stop_signals() { install_stop_handlers(SA_RESETHAND); }
 
+void leave_size_limit_to_writers() { std::signal(SIGXFSZ, SIG_IGN); }
+
 void leave_write_errors_to_writers() {
+  leave_size_limit_to_writers();
   std::signal(SIGPIPE, SIG_IGN);
-  std::signal(SIGXFSZ, SIG_IGN);
 }
 
 int stop_signals_received() { return received; }

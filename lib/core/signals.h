@@ -17,8 +17,11 @@ void catch_stop_signals();
 // may be blocked waiting for others and cannot check the counters.
 void catch_first_stop_signals();
 
-// From now on SIGPIPE and SIGXFSZ are ignored: the write itself also returns an error, which the writer
-// handles.
+// From now on SIGXFSZ is ignored: a write beyond the limit for the size of files (ulimit -f) also returns an
+// error, which the writer handles.
+void leave_size_limit_to_writers();
+
+// The same, and also for SIGPIPE.
 void leave_write_errors_to_writers();
 
 // How many stop signals have arrived, and which was the last (0: none).

@@ -49,10 +49,17 @@ size_t character_length(const std::string& text, size_t at) {
   return length;
 }
 
-// C0 (U+0000 to U+001F), DEL and C1 (U+0080 to U+009F).
+// Whether a terminal or a page would obey the character instead of showing it: C0 (U+0000 to U+001F), DEL, C1
+// (U+0080 to U+009F), line and paragraph separators (U+2028, U+2029), and what turns the direction of text
+// (U+061C, U+200E, U+200F, U+202A to U+202E, U+2066 to U+2069).
 bool is_control(const std::string& character) {
-  const auto byte = static_cast<unsigned char>(character[0]);
-  return byte < 0x20 || byte == 0x7F || (byte == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0);
+  const auto first = static_cast<unsigned char>(character[0]);
+  if (first < 0x20 || first == 0x7F) return true;
+  if (character.size() == 2)
+    return (first == 0xC2 && static_cast<unsigned char>(character[1]) < 0xA0) || character == "\u061c";
+  if (character.size() != 3 || first != 0xE2) return false;
+  return character == "\u200e" || character == "\u200f" || (character >= "\u2028" && character <= "\u202e") ||
+         (character >= "\u2066" && character <= "\u2069");
 }
 
 }  // namespace
@@ -129,6 +136,24 @@ std::string printable(const std::string& text, size_t limit) {
     } else {
       for (const char c : character) shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
     }
+  }
+  return shown;
+}
+
+std::string printable_json(const std::string& json) {
+  std::string shown;
+  for (size_t at = 0; at < json.size();) {
+    const std::string character = json.substr(at, std::max<size_t>(character_length(json, at), 1));
+    at += character.size();
+    const auto byte = [&](size_t i) { return static_cast<unsigned char>(character[i]); };
+    if (!is_control(character) || byte(0) < 0x20)
+      shown += character;  // line breaks and indents stand between values
+    else if (character.size() == 3)
+      shown += fmt::format("\\u{:04x}", (byte(0) & 0x0FU) << 12 | (byte(1) & 0x3FU) << 6 | (byte(2) & 0x3FU));
+    else if (character.size() == 2)
+      shown += fmt::format("\\u{:04x}", (byte(0) & 0x1FU) << 6 | (byte(1) & 0x3FU));
+    else
+      shown += fmt::format("\\u{:04x}", byte(0));
   }
   return shown;
 }

@@ -33,9 +33,13 @@ std::string human_duration(double seconds);
 // The text without blanks and line breaks at its ends.
 std::string trimmed(const std::string& text);
 
-// Text that is safe to print on a terminal: control characters (C0, DEL and C1) and bytes that are not UTF-8
-// become \xNN. Cut after at most `limit` bytes, never inside a character.
+// Text that is safe to print on a terminal: control characters (C0, DEL, C1, and those that turn the
+// direction of text) and bytes that are not UTF-8 become \xNN. Cut after at most `limit` bytes, never inside
+// a character.
 std::string printable(const std::string& text, size_t limit = 200);
+
+// The same values as JSON text that is safe to print: in it such characters become \uNNNN.
+std::string printable_json(const std::string& json);
 
 // The text in lines of at most `width` columns, broken at spaces; each line but the first begins with
 // `indent` spaces. A word that is wider than a line has a line of its own. Line breaks of the text stay. The

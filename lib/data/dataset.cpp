@@ -332,7 +332,7 @@ std::string bad_examples_text(const BadExamples& bad) {
 
 std::string class_title(const DatasetInfo& info, int64_t label) {
   if (info.class_names.empty()) return std::to_string(label);
-  return fmt::format("{} {}", label, info.class_names[static_cast<size_t>(label)]);
+  return fmt::format("{} {}", label, printable(info.class_names[static_cast<size_t>(label)]));
 }
 
 const std::vector<std::string>& dataset_names() {

@@ -71,9 +71,9 @@ fs::path cache_folder() {
 void fail_on_cache(const fs::path& path, const std::string& what, int error) {
   throw Error(
       file_failure_code(error),
-      fmt::format("{}: {}: {}; XDG_CACHE_HOME names another folder for the cache; data.cache: none, with "
+      fmt::format("{}: {}: {}{}; XDG_CACHE_HOME names another folder for the cache; data.cache: none, with "
                   "data.on_bad_example: error, does without",
-                  printable(path.string(), 1000), what, std::strerror(error)));
+                  printable(path.string(), 1000), what, std::strerror(error), advice_on_writing(error)));
 }
 
 OpenFile::OpenFile(const fs::path& path, int flags)

@@ -18,7 +18,7 @@ std::string title_of(const JobPlan& job, size_t label) {
 // "3", or "3 clover" if the outputs have names.
 std::string title_of_output(const JobPlan& job, size_t output) {
   const std::vector<std::string>& names = job.data.target_names;
-  return names.empty() ? std::to_string(output) : fmt::format("{} {}", output, names[output]);
+  return names.empty() ? std::to_string(output) : fmt::format("{} {}", output, printable(names[output], 60));
 }
 
 size_t widest_title(const JobPlan& job, size_t classes) {

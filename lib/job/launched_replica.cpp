@@ -140,6 +140,8 @@ JobResult run_launched_replica(const JobPlan& job, Identity identity, const Outp
     if (from) context.checkpoint = from->checkpoint;
     output = std::make_unique<RunOutput>(job, options, out, from ? &*from : nullptr);
     context.folder = output->directory().path();
+    if (const std::string complete = from ? complete_text(job, *from) : ""; !complete.empty())
+      options.say(complete);  // the others are waiting: all take part, and make no step
     if (!from) {
       for (const std::string& warning : plan_warnings(job, identity.local_world_size)) output->warn(warning);
     }

@@ -34,14 +34,15 @@ bool goes_on_there(const RunDirectoryOptions& options, const ResumePoint& from) 
   return !options.directory || std::filesystem::equivalent(*options.directory, from.run, there_is_none);
 }
 
-RunDirectory make_directory(const JobPlan& job, const RunDirectoryOptions& options, const ResumePoint* from) {
+RunDirectory make_directory(const std::string& spec, const RunDirectoryOptions& options,
+                            const ResumePoint* from) {
   const bool reopen = from != nullptr && goes_on_there(options, *from);
   RunDirectory directory = reopen ? RunDirectory::reopen(from->run) : RunDirectory::create(options);
   if (!reopen) {
     remove_all_checkpoints(checkpoint_folder(directory.path()));
     remove_files_of_callbacks(directory.path());
   }
-  write_file_atomically(directory.spec_file(), print_spec(job.spec));
+  write_file_atomically(directory.spec_file(), spec, "--run-dir");
   return directory;
 }
 
@@ -59,24 +60,48 @@ RunOutput::RunOutput(const JobPlan& job, const OutputOptions& options, std::ostr
     : out_(out),
       say_(options.say),
       console_(out, console_options(job, options.console)),
-      directory_(make_directory(job, directory_options(job, options), from)),
+      spec_(print_spec(job.spec)),
+      directory_(make_directory(spec_, directory_options(job, options), from)),
       machine_seconds_(options.machine_seconds) {
-  if (from != nullptr) rewind(from);
-  file_.emplace(directory_.metrics_file());
+  if (from != nullptr)
+    rewind(from);
+  else
+    file_.emplace(directory_.metrics_file());
   for (const SavedCheckpoint& one : list_checkpoints(checkpoint_folder(directory_.path())))
     there_before_[one.path] = time_of(one.path);
-  if (from != nullptr) go_on_from(*from);
+  if (from == nullptr) return;
+  go_on_from(*from);
+  auto message = begin_event<MessageEvent>(name_of(RunKind::kDistributed));
+  message.text = resume_text(job, *from);
+  record(encode(message));
 }
 
 void RunOutput::rewind(const ResumePoint* from) {
   summaries_ = SummaryCollector();
   console_.forget();
   // Nothing of a run that begins again stays, not even that it began.
-  rewind_metrics(directory_.metrics_file(), from == nullptr ? -1 : from->state.epoch,
-                 from == nullptr ? -1 : from->state.step, [&](const Event& event) {
-                   summaries_.on_event(event);
-                   console_.remember(event);
-                 });
+  const auto damaged = rewind_metrics(directory_.metrics_file(), from == nullptr ? -1 : from->state.epoch,
+                                      from == nullptr ? -1 : from->state.step, [&](const Event& event) {
+                                        summaries_.on_event(event);
+                                        console_.remember(event);
+                                      });
+  file_.emplace(directory_.metrics_file());
+  if (damaged)
+    warn(fmt::format("{} had lines that are no events and left them out; the old file is kept as {}",
+                     directory_.metrics_file().string(), damaged->filename().string()));
+}
+
+// Logs that replicas hold open, earlier checkpoints and files of callbacks cannot be written again.
+void RunOutput::keep_files() {
+  if (!file_ || (file_->is_in_place() && directory_.is_in_place())) return;
+  directory_.make_again();
+  write_file_atomically(directory_.spec_file(), spec_, "--run-dir");
+  file_->write_again();
+  if (list_checkpoints(checkpoint_folder(directory_.path())).empty()) checkpoint_step_ = -1;
+  warn(fmt::format(
+      "{} was removed, or files in it, while the job runs; spec.yaml, metrics.jsonl and logs/ are "
+      "there again, and what else was removed (logs until now, checkpoints) is lost",
+      directory_.path().string()));
 }
 
 void RunOutput::begin(const JobPlan& job, const RunPlan& run) {
@@ -110,9 +135,9 @@ void RunOutput::go_on_from(const ResumePoint& from) {
 void RunOutput::restart(const FailedAttempt& failed, double wait_seconds, const ResumePoint* from) {
   restarts_.on_restart(from == nullptr ? 0 : from->state.step);
   console_.clear_progress();
+  keep_files();
   file_.reset();
   rewind(from);
-  file_.emplace(directory_.metrics_file());
   auto event = begin_event<RestartEvent>(name_of(RunKind::kDistributed));
   event.restart = restarts_.restarts();
   event.exit_code = static_cast<int>(failed.code);
@@ -181,7 +206,7 @@ std::string RunOutput::next_commands() const {
   const std::filesystem::path& run = directory_.path();
   std::vector<std::string> commands = {"report"};
   if (checkpoint_step_ >= 0) commands = {"eval", "predict", "report", "export --format onnx"};
-  std::string text = fmt::format("The run is in {}. Next:\n", run.string());
+  std::string text = fmt::format("The run is in {}. Next:\n", printable(run.string(), 1000));
   for (const std::string& command : commands) {
     text += fmt::format("  {}{}\n", command_on(command, run), command == "predict" ? " FILE..." : "");
   }
@@ -232,6 +257,7 @@ void RunOutput::warn(const std::string& text) {
 }
 
 void RunOutput::record(const Event& event) {
+  keep_files();
   summaries_.on_event(event);
   if (file_) file_->on_event(event);  // not when a restart could not take the file back
   console_.on_event(event);
@@ -280,6 +306,9 @@ std::string stopped_message(const std::string& reason, const RunOutput& output, 
                      with_separators(output.checkpoint_step()), resume_command(output.directory().path()));
 }
 
-void RunOutput::write_summary() { directory_.write_summary(summaries_.document()); }
+void RunOutput::write_summary() {
+  keep_files();
+  directory_.write_summary(summaries_.document());
+}
 
 }  // namespace dtrain

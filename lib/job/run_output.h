@@ -82,8 +82,11 @@ class RunOutput : public EventSink {
 
  private:
   void record(const Event& event);
-  // Takes the metrics back to what stays of a run that goes on `from` here, or begins again (nullptr).
+  // Takes the metrics back to what stays of a run that goes on `from` here, or begins again (nullptr), and
+  // opens their file.
   void rewind(const ResumePoint* from);
+  // Writes again what somebody has removed from the run's folder, as far as it can be, and says so.
+  void keep_files();
   void record_start(RunStartEvent start);
   std::string next_commands() const;
   void go_on_from(const ResumePoint& from);
@@ -95,6 +98,7 @@ class RunOutput : public EventSink {
   std::function<void(const std::string&)> say_;
   bool output_lost_ = false;
   Console console_;
+  std::string spec_;  // as it is in the folder
   RunDirectory directory_;
   SummaryCollector summaries_;
   std::optional<JsonLinesFile> file_;  // opened after the metrics of a resumed run were taken back

@@ -223,10 +223,8 @@ JobResult supervise_job(const JobPlan& job, const OutputOptions& options, const 
   const int signals_before = stop_signals_received();
   const std::optional<ResumePoint> point = resume_point(job, options);
   const ResumePoint* from = point ? &*point : nullptr;
-  if (from != nullptr && from->state.step >= job.runs.back().total_steps) {
-    out << fmt::format("{} is complete: all {} steps are done; more {} would continue it\n",
-                       from->run.string(), with_separators(from->state.step),
-                       job.spec.train.max_steps ? "train.max_steps" : "train.epochs");
+  if (const std::string complete = from == nullptr ? "" : complete_text(job, *from); !complete.empty()) {
+    out << printable(complete, 4000) << '\n';
     return {};
   }
   std::unique_ptr<RunOutput> output;

@@ -78,11 +78,24 @@ class SpecReader {
     return is_new;
   }
 
+  // Reports a number that a comma has made two entries of: `{rate: 0,5}`.
+  bool is_split_number(const YamlNode& map, size_t index, const std::string& path) {
+    if (index + 1 == map.entries.size()) return false;
+    const std::string problem = split_at_comma(map.entries[index], map.entries[index + 1]);
+    if (!problem.empty()) report(map.entries[index].value, path, problem);
+    return !problem.empty();
+  }
+
   void read_section(const YamlNode& map, const std::string& section) {
     std::map<std::string, int> lines;
-    for (const YamlEntry& entry : map.entries) {
+    for (size_t i = 0; i < map.entries.size(); ++i) {
+      const YamlEntry& entry = map.entries[i];
       if (!read_key(entry.key, section, lines)) continue;
       const std::string path = path_in(section, entry.key.text);
+      if (is_split_number(map, i, path)) {
+        ++i;
+        continue;
+      }
       if (const auto* field = find_field(job_fields(), path);
           field && entry.key.text.find('.') == std::string::npos) {
         read_field(*field, loaded_.spec, entry, path);
@@ -171,8 +184,13 @@ class SpecReader {
       return report(map, base, fmt::format("expected {} such as {}, got {}", of.one, of.example, shown(map)));
     std::map<std::string, int> lines;
     std::vector<const YamlNode*> unknown;
-    for (const YamlEntry& entry : map.entries) {
+    for (size_t i = 0; i < map.entries.size(); ++i) {
+      const YamlEntry& entry = map.entries[i];
       if (!read_key(entry.key, base, lines)) continue;
+      if (is_split_number(map, i, path_in(base, entry.key.text))) {
+        ++i;
+        continue;
+      }
       if (const auto* field = find_field(of.fields, entry.key.text)) {
         read_field(*field, spec, entry, path_in(base, entry.key.text));
       } else {

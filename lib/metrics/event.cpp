@@ -3,6 +3,8 @@
 #include <cmath>
 #include <limits>
 
+#include "core/text.h"
+
 namespace dtrain {
 namespace {
 
@@ -20,7 +22,7 @@ void name_numbers_that_are_not_finite(Event& value) {
 std::string event_text(const Event& event, int indent) {
   Event finite = event;
   name_numbers_that_are_not_finite(finite);
-  return finite.dump(indent, ' ', false, Event::error_handler_t::replace);
+  return printable_json(finite.dump(indent, ' ', false, Event::error_handler_t::replace));
 }
 
 std::optional<double> as_number(const Event& value) {

@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <cerrno>
 #include <cstring>
 
@@ -25,16 +26,37 @@ bool ends_within_a_line(int descriptor) {
 
 }  // namespace
 
-JsonLinesFile::JsonLinesFile(const std::filesystem::path& path)
-    : path_(path), descriptor_(::open(path.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666)) {
-  if (descriptor_ < 0) {
-    throw Error(file_failure_code(errno),
-                fmt::format("{}: cannot open for the metrics: {}", path.string(), std::strerror(errno)));
-  }
-  if (ends_within_a_line(descriptor_)) write("\n");
+JsonLinesFile::JsonLinesFile(const std::filesystem::path& path) : path_(path) {
+  open();
+  if (ends_within_a_line(file_.get())) write("\n");
 }
 
-JsonLinesFile::~JsonLinesFile() { ::close(descriptor_); }
+void JsonLinesFile::open() {
+  file_ = Descriptor(::open(path_.c_str(), O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0666));
+  if (file_.get() >= 0) return;
+  const int error = errno;
+  throw Error(file_failure_code(error),
+              fmt::format("{}: cannot open for the metrics: {}{}", path_.string(), std::strerror(error),
+                          advice_on_writing(error, "--run-dir")));
+}
+
+// A file that was replaced by another has no name left.
+bool JsonLinesFile::is_in_place() const {
+  struct stat ours {};
+  struct stat there {};
+  const bool removed = ::fstat(file_.get(), &ours) == 0 && ours.st_nlink == 0;
+  return !removed && ::stat(path_.c_str(), &there) == 0;
+}
+
+void JsonLinesFile::write_again() {
+  std::string content;
+  std::array<char, 65536> bytes;
+  ssize_t got;
+  while ((got = ::pread(file_.get(), bytes.data(), bytes.size(), static_cast<off_t>(content.size()))) > 0)
+    content.append(bytes.data(), static_cast<size_t>(got));
+  write_file_atomically(path_, content, "--run-dir");
+  open();
+}
 
 void JsonLinesFile::on_event(const Event& event) {
   if (failed_ || decode<ProgressEvent>(event)) return;
@@ -42,13 +64,12 @@ void JsonLinesFile::on_event(const Event& event) {
 }
 
 void JsonLinesFile::write(const std::string& text) {
-  if (write_all(descriptor_, text.data(), text.size())) return;
+  if (write_all(file_.get(), text.data(), text.size())) return;
   const int error = errno;
   failed_ = true;
   throw Error(file_failure_code(error),
-              fmt::format("{}: cannot write the metrics: {}; free some room or choose "
-                          "another place with --run-dir",
-                          path_.string(), std::strerror(error)));
+              fmt::format("{}: cannot write the metrics: {}{}", path_.string(), std::strerror(error),
+                          advice_on_writing(error, "--run-dir")));
 }
 
 }  // namespace dtrain

@@ -3,6 +3,7 @@
 
 #include <filesystem>
 
+#include "core/descriptor.h"
 #include "metrics/event.h"
 
 namespace dtrain {
@@ -15,19 +16,22 @@ class JsonLinesFile : public EventSink {
   // Opens or creates the file. If its last line was cut off (a killed job, a full disk), first ends that line
   // with a newline. Throws Error(kUsage, kDisk).
   explicit JsonLinesFile(const std::filesystem::path& path);
-  ~JsonLinesFile() override;
-  JsonLinesFile(const JsonLinesFile&) = delete;
-  JsonLinesFile& operator=(const JsonLinesFile&) = delete;
 
   // The first failure to write throws Error(kUsage, kDisk); later events are dropped silently, so that the
   // job can end and report the failure elsewhere.
   void on_event(const Event& event) override;
 
+  // Whether the file is still there.
+  bool is_in_place() const;
+  // Makes the file again, with all that it had, after somebody has removed it. Throws Error(kUsage, kDisk).
+  void write_again();
+
  private:
+  void open();
   void write(const std::string& text);
 
   std::filesystem::path path_;
-  int descriptor_;
+  Descriptor file_;
   bool failed_ = false;
 };
 

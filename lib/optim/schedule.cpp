@@ -59,7 +59,8 @@ double one_cycle(const ScheduleSpec& spec, const Lengths& lengths, int64_t step,
   const double peak = std::max(0.0, spec.peak_at * static_cast<double>(lengths.over) - 1);
   const double now = std::min(static_cast<double>(step), end);
   if (now < peak) return anneal(rate * spec.initial_factor, rate, now / peak);
-  return anneal(rate, rate * spec.final_factor, end > peak ? (now - peak) / (end - peak) : 1.0);
+  // One that ends where it peaks, as does a cycle of one step, has no way down.
+  return anneal(rate, rate * spec.final_factor, end > peak ? (now - peak) / (end - peak) : 0.0);
 }
 
 const std::vector<std::pair<std::string, Curve>> kCurves = {

@@ -58,6 +58,19 @@ std::string scaling_warning(const RunPlan& run) {
   return "";
 }
 
+// Of a warmup that is not over when its phase is.
+std::string warmup_warning(const RunPlan& run) {
+  for (const PhasePlan& phase : run.phases) {
+    const int64_t steps = phase.steps, warmup = phase.learning_rate.warmup_steps;
+    if (warmup <= steps) continue;
+    return fmt::format(
+        "the learning rate rises over {} and {}, so that it never comes to {:g}; lower "
+        "train.learning_rate_scaling.warmup_steps",
+        counted(warmup, "step"), counted(steps, "step"), phase.learning_rate.scaled);
+  }
+  return "";
+}
+
 }  // namespace
 
 std::vector<std::string> data_warnings(const JobPlan& job) {
@@ -90,6 +103,7 @@ std::vector<std::string> plan_warnings(const JobPlan& job, std::optional<int64_t
                     with_separators(run.batch.global), with_separators(job.data.train_examples),
                     job.spec.batch.global ? "global" : "per_replica"));
   add(scaling_warning(run));
+  add(warmup_warning(run));
   if (job.spec.data.sampling == "balanced" && job.spec.train.loss.class_weights.balanced)
     add("data.sampling: balanced and class_weights: balanced correct the same thing, so that rare classes "
         "count for more than the others; leave one of them out");

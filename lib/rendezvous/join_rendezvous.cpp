@@ -22,6 +22,7 @@ namespace {
 
 constexpr double kConnectSeconds = 5;  // for one attempt
 constexpr double kAnswerSeconds = 10;  // for each answer of the leader during the handshake
+constexpr double kLookSeconds = 0.1;   // how often a notice may be due
 constexpr long kRetryNanoseconds = 100'000'000;
 
 class Joining {
@@ -31,6 +32,7 @@ class Joining {
         host_(host),
         port_(port),
         options_(options),
+        notice_(options),
         stops_(stop_signals_received()),
         deadline_(steady_seconds() + options.timeout_seconds) {}
 
@@ -48,6 +50,7 @@ class Joining {
   std::string place_, host_;
   uint16_t port_;
   const RendezvousOptions& options_;
+  WaitingNotice notice_;
   int stops_;
   double deadline_;
   std::string why_ = "nobody answered";  // why the last attempt failed
@@ -109,8 +112,13 @@ Descriptor Joining::connect() {
 
 Joined Joining::await_verdict(Link link) {
   // The leader may have started its timeout after ours, but it gives up well before this limit.
-  const auto line = link.next(2 * options_.timeout_seconds + kAnswerSeconds);
-  check_stop();
+  const double deadline = steady_seconds() + 2 * options_.timeout_seconds + kAnswerSeconds;
+  std::optional<std::string> line;
+  while (!line && !link.closed() && steady_seconds() < deadline) {
+    line = link.next(std::min(kLookSeconds, deadline - steady_seconds()));
+    check_stop();
+    notice_.look_at_clock([this] { return "the others, whom " + place_ + " waits for too"; });
+  }
   if (!line)
     throw Error(ExitCode::kPeerLost,
                 fmt::format("{} {} before all hosts were there; its own messages say why", place_,
@@ -144,6 +152,7 @@ Joined Joining::run(const Member& own) {
           fmt::format("no answer from {} within {} ({}): is dtrain running there, and does nothing block "
                       "the port? (network.rendezvous_timeout_seconds is how long to try)",
                       place_, human_duration(options_.timeout_seconds), why_));
+    notice_.look_at_clock([this] { return place_ + ": " + why_; });
     const timespec pause{0, kRetryNanoseconds};
     ::nanosleep(&pause, nullptr);
   }

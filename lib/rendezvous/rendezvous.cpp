@@ -226,6 +226,7 @@ void Gathering::look_at_clock(const ExpectedAt& expected_at) {
 
 void Gathering::run(const ExpectedAt& expected_at) {
   deadline_ = steady_seconds() + options_.timeout_seconds;
+  WaitingNotice notice(options_);
   while (!complete() || !problems_.empty()) {
     wait();
     accept_candidates();
@@ -235,10 +236,18 @@ void Gathering::run(const ExpectedAt& expected_at) {
     if (stop_signals_received() > options_.stop_signals_before)
       refuse(ExitCode::kStopped, "stopped while waiting for the other hosts");
     look_at_clock(expected_at);
+    notice.look_at_clock([&] { return missing(expected_at); });
   }
 }
 
 }  // namespace
+
+void WaitingNotice::look_at_clock(const std::function<std::string()>& what) {
+  const double now = steady_seconds();
+  if (now < due_) return;
+  due_ = now + options_.notice_seconds;
+  options_.notice(fmt::format("waiting for {} ({:.0f} s)", what(), now - begun_));
+}
 
 Rendezvous::Rendezvous(const std::string& address, uint16_t port) : listening_(listen_at(address, port)) {}
 

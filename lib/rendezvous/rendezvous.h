@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "core/clock.h"
 #include "core/signals.h"
 #include "core/sockets.h"
 #include "rendezvous/link.h"
@@ -25,8 +26,22 @@ struct RendezvousOptions {
   std::string token;
   double timeout_seconds = 60;
   double silence_seconds = 60;  // of a link, once all members are present
+  double notice_seconds = 20;   // between two lines that say what is waited for
   std::function<void(const std::string&)> notice = [](const std::string&) {};  // receives a line for users
   int stop_signals_before = stop_signals_received();                           // a later one ends the waiting
+};
+
+// Says at times what is waited for: "waiting for HOST:PORT (20 s)".
+class WaitingNotice {
+ public:
+  explicit WaitingNotice(const RendezvousOptions& options)
+      : options_(options), begun_(steady_seconds()), due_(begun_ + options.notice_seconds) {}
+  // `what` makes the text of what is waited for.
+  void look_at_clock(const std::function<std::string()>& what);
+
+ private:
+  const RendezvousOptions& options_;
+  double begun_, due_;
 };
 
 // Where a rank is expected ("host b"), for the list of missing ranks; "" if unknown.

@@ -1,5 +1,7 @@
 #include "runs/rewind.h"
 
+#include <fmt/format.h>
+
 #include <sstream>
 #include <string>
 
@@ -22,19 +24,36 @@ bool stays(const Event& event, int64_t epochs, int64_t step) {
   return place.step.value_or(0) <= step;
 }
 
+// "metrics.damaged.jsonl" beside the file, or "metrics.damaged-2.jsonl".
+std::filesystem::path place_of_copy(const std::filesystem::path& file) {
+  std::filesystem::path copy = file;
+  copy.replace_filename(file.stem().string() + ".damaged" + file.extension().string());
+  for (int number = 2; std::filesystem::exists(copy); ++number)
+    copy.replace_filename(
+        fmt::format("{}.damaged-{}{}", file.stem().string(), number, file.extension().string()));
+  return copy;
+}
+
 }  // namespace
 
-void rewind_metrics(const std::filesystem::path& file, int64_t epochs, int64_t step,
-                    const std::function<void(const Event&)>& on_kept) {
-  std::istringstream lines(read_file(file, kMaxBytes, ExitCode::kUsage));
+std::optional<std::filesystem::path> rewind_metrics(const std::filesystem::path& file, int64_t epochs,
+                                                    int64_t step,
+                                                    const std::function<void(const Event&)>& on_kept) {
+  const std::string content = read_file(file, kMaxBytes, ExitCode::kUsage);
+  std::istringstream lines(content);
   std::string kept;
+  bool damaged = false;
   for (std::string line; std::getline(lines, line);) {
     const Event event = Event::parse(line, nullptr, /*allow_exceptions=*/false);
+    damaged |= !event.is_object() && !lines.eof();  // a killed job may leave the last line incomplete
     if (!event.is_object() || !stays(event, epochs, step)) continue;
     kept += line + "\n";
     on_kept(event);
   }
-  write_file_atomically(file, kept);
+  std::optional<std::filesystem::path> copy;
+  if (damaged) write_file_atomically(copy.emplace(place_of_copy(file)), content, "--run-dir");
+  write_file_atomically(file, kept, "--run-dir");
+  return copy;
 }
 
 }  // namespace dtrain

@@ -8,13 +8,15 @@
 
 #include <cerrno>
 #include <cstring>
+#include <fstream>
+#include <regex>
 #include <system_error>
-#include <utility>
 #include <vector>
 
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "job_file/load.h"
 
 namespace dtrain {
 namespace {
@@ -29,7 +31,8 @@ constexpr int kMostOfOneName = 10000;
 }
 
 [[noreturn]] void refuse(const fs::path& path, const char* what, int error) {
-  throw Error(file_failure_code(error), fmt::format("{}: {}: {}", path.string(), what, std::strerror(error)));
+  throw Error(file_failure_code(error), fmt::format("{}: {}: {}{}", path.string(), what, std::strerror(error),
+                                                    advice_on_writing(error, "--run-dir")));
 }
 
 std::string file_name_of(const std::string& name) {
@@ -76,16 +79,14 @@ fs::path make_given_folder(const fs::path& directory) {
   return path;
 }
 
-int lock_folder(const fs::path& path) {
-  const int descriptor = ::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) refuse(path, "cannot be the run directory", errno);
+Descriptor lock_folder(const fs::path& path) {
+  Descriptor folder(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  if (folder.get() < 0) refuse(path, "cannot be the run directory", errno);
   // File systems without locks (some network ones) answer with other errors: there we continue without a
   // lock.
-  if (::flock(descriptor, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK) {
-    ::close(descriptor);
+  if (::flock(folder.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
     refuse(path, "another dtrain is using this run directory; choose another with --run-dir");
-  }
-  return descriptor;
+  return folder;
 }
 
 fs::file_type type_of(const fs::path& path) {
@@ -101,9 +102,27 @@ bool is_empty_folder(const fs::path& path) {
 }
 
 // Links do not count: their targets are not ours.
-bool holds_a_run(const fs::path& path) {
+bool holds_files_of_a_run(const fs::path& path) {
   return type_of(path / "metrics.jsonl") == fs::file_type::regular &&
          type_of(path / "logs") == fs::file_type::directory;
+}
+
+// Other programs have a metrics.jsonl and logs/ too. A run that was killed before its first event has a spec.
+bool is_surely_a_run(const fs::path& path) {
+  if (!holds_files_of_a_run(path)) return false;
+  std::ifstream metrics(path / "metrics.jsonl");
+  std::string line;
+  if (!std::getline(metrics, line))
+    return type_of(path / "spec.yaml") == fs::file_type::regular && load_spec(path / "spec.yaml").ok();
+  const Event event = Event::parse(line, nullptr, /*allow_exceptions=*/false);
+  return event.is_object() && text_at(event, "event") && text_at(event, "time") && text_at(event, "run");
+}
+
+// "distributed-rank0.log", "baseline-worker1.attempt2.restart1.log"
+bool is_log_of_a_replica(const std::string& name) {
+  static const std::regex kLog(
+      R"((baseline|overhead|distributed)-(rank|worker|server)\d+(\.attempt\d+)?(\.restart\d+)?\.log)");
+  return std::regex_match(name, kLog);
 }
 
 void remove_run(const RunDirectory& run) {
@@ -111,7 +130,7 @@ void remove_run(const RunDirectory& run) {
                                 run.path() / "summary.json"};
   std::error_code error;
   for (fs::directory_iterator entry(run.logs(), error), end; !error && entry != end; entry.increment(error)) {
-    if (entry->path().extension() == ".log") ours.push_back(entry->path());
+    if (is_log_of_a_replica(entry->path().filename())) ours.push_back(entry->path());
   }
   if (error) refuse(run.logs(), "cannot read the folder", error.value());
   for (const fs::path& file : ours) {
@@ -145,10 +164,11 @@ RunDirectory RunDirectory::create(const RunDirectoryOptions& options) {
              "the run directory is not empty; choose another with --run-dir, or replace the run in it with "
              "--overwrite");
     }
-    if (!holds_a_run(path)) {
+    if (!is_surely_a_run(path)) {
       refuse(path,
-             "holds files but no run of dtrain (metrics.jsonl and logs/), so --overwrite leaves it alone; "
-             "choose another with --run-dir");
+             "holds files but surely no run of dtrain (logs/, and a metrics.jsonl that begins with an "
+             "event), so "
+             "--overwrite leaves it alone; choose another with --run-dir, or remove the folder yourself");
     }
     remove_run(run);
   }
@@ -159,15 +179,21 @@ RunDirectory RunDirectory::create(const RunDirectoryOptions& options) {
 
 RunDirectory RunDirectory::reopen(const fs::path& path) {
   RunDirectory run(path, lock_folder(path));
-  if (!holds_a_run(path)) refuse(path, "holds no run of dtrain (metrics.jsonl and logs/) that could go on");
+  if (!holds_files_of_a_run(path))
+    refuse(path, "holds no run of dtrain (metrics.jsonl and logs/) that could go on");
   return run;
 }
 
-RunDirectory::RunDirectory(RunDirectory&& other) noexcept
-    : path_(std::move(other.path_)), lock_(std::exchange(other.lock_, -1)) {}
+bool RunDirectory::is_in_place() const {
+  struct stat ours {};
+  const bool removed = ::fstat(lock_.get(), &ours) == 0 && ours.st_nlink == 0;
+  return !removed && type_of(logs()) == fs::file_type::directory;
+}
 
-RunDirectory::~RunDirectory() {
-  if (lock_ >= 0) ::close(lock_);
+void RunDirectory::make_again() {
+  lock_.reset();
+  lock_ = lock_folder(make_given_folder(path_));
+  make_folder(logs());
 }
 
 void RunDirectory::write_summary(const Event& document) const {

@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "core/descriptor.h"
 #include "metrics/event.h"
 
 namespace dtrain {
@@ -26,19 +27,15 @@ class RunDirectory {
   // (the kernel releases the lock when the process ends), so that two jobs never write to one folder.
   //
   // Without `directory`: makes a new folder, numbered -2, -3, ... if the name is taken. With `directory`: the
-  // folder must be absent or empty. `overwrite` also accepts a folder that dtrain made (it has a regular
-  // metrics.jsonl and a logs folder) and removes from it spec.yaml, plan.json, metrics.jsonl, summary.json
-  // and logs/*.log, nothing else. Otherwise throws Error, with nothing removed. Also throws Error if the file
-  // system refuses.
+  // folder must be absent or empty. `overwrite` also accepts a folder that is surely a run (it has a logs
+  // folder and a metrics.jsonl whose first line is an event, or that is empty beside a valid spec.yaml) and
+  // removes from it spec.yaml, plan.json, metrics.jsonl, summary.json and the logs of replicas, nothing else.
+  // Otherwise throws Error, with nothing removed. Also throws Error if the file system refuses.
   static RunDirectory create(const RunDirectoryOptions& options);
 
   // Opens the folder of a run that is to be resumed, without changing it, and locks it in the same way.
   // Throws Error(kUsage) if dtrain did not make the folder.
   static RunDirectory reopen(const std::filesystem::path& path);
-
-  RunDirectory(RunDirectory&& other) noexcept;
-  RunDirectory& operator=(RunDirectory&&) = delete;
-  ~RunDirectory();
 
   const std::filesystem::path& path() const { return path_; }
   std::filesystem::path spec_file() const { return path_ / "spec.yaml"; }
@@ -46,14 +43,21 @@ class RunDirectory {
   std::filesystem::path metrics_file() const { return path_ / "metrics.jsonl"; }
   std::filesystem::path logs() const { return path_ / "logs"; }
 
+  // Whether the folder and its logs/ are still where they were made.
+  bool is_in_place() const;
+  // Makes again, and locks, what somebody has removed. Throws Error if the file system refuses, or if another
+  // dtrain has the folder.
+  void make_again();
+
   // Replaces summary.json as a whole. `document` is SummaryCollector::document().
   void write_summary(const Event& document) const;
 
  private:
-  RunDirectory(std::filesystem::path path, int lock) : path_(std::move(path)), lock_(lock) {}
+  RunDirectory(std::filesystem::path path, Descriptor lock)
+      : path_(std::move(path)), lock_(std::move(lock)) {}
 
   std::filesystem::path path_;
-  int lock_;  // descriptor of the locked folder
+  Descriptor lock_;  // the locked folder
 };
 
 }  // namespace dtrain

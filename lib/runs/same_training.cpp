@@ -21,7 +21,24 @@ std::string text_of_layers(const JobSpec& spec, const std::string& path) {
   return layers.dump();
 }
 
+std::string change(const Field<JobSpec>& field, const JobSpec& now, const JobSpec& saved) {
+  if (lists_layers(field.path)) return field.path + " has other layers";
+  const auto text = [&field](const JobSpec& spec) {
+    const nlohmann::ordered_json value = to_json(field, spec);
+    return value.is_null() ? "not set" : printable(value.dump());
+  };
+  return fmt::format("{} is {}, and was {}", field.path, text(now), text(saved));
+}
+
 }  // namespace
+
+std::vector<std::string> changed_fields(const JobSpec& now, const JobSpec& saved) {
+  std::vector<std::string> changes;
+  for (const auto& field : job_fields()) {
+    if (to_json(field, now) != to_json(field, saved)) changes.push_back(change(field, now, saved));
+  }
+  return changes;
+}
 
 std::vector<std::string> different_training(const JobSpec& now, const JobSpec& saved) {
   std::vector<std::string> differences;
@@ -36,10 +53,7 @@ std::vector<std::string> different_training(const JobSpec& now, const JobSpec& s
                           applies(job_fields(), field, now) && applies(job_fields(), field, saved);
     const bool of_training = field.path == "train.loss.kind" || field.path == "train.optimizer.kind";
     if ((!of_model && !of_training) || !differ(field.path)) continue;
-    const std::string was = to_json(field, saved).dump(), is = to_json(field, now).dump();
-    differences.push_back(lists_layers(field.path) ? field.path + " has other layers"
-                                                   : fmt::format("{} is {}, and was {}", field.path,
-                                                                 printable(is), printable(was)));
+    differences.push_back(change(field, now, saved));
   }
   return differences;
 }

@@ -33,6 +33,7 @@ const Choices& augment_kinds() {
 
 const Fields<LayerSpec>& layer_fields() {
   static const std::string kLayerName = "[A-Za-z][A-Za-z0-9_]{0,63}";
+  static const std::string kOfLayerName = "up to 64 letters, digits and '_', the first a letter";
   static const Condition weighted{{"kind"}, {"conv2d", "dense"}};
   static const Condition sliding{{"kind"}, {"conv2d", "max_pool2d", "avg_pool2d"}};
   static const Condition pools{{"kind"}, {"max_pool2d", "avg_pool2d"}};
@@ -76,9 +77,9 @@ const Fields<LayerSpec>& layer_fields() {
             .when = batch_norm),
       LAYER(epsilon, .doc = "added to the variance", .bounds = above_zero_to(1), .when = norms),
       LAYER(with, .doc = "the name of the earlier layer whose output is added to this one's input",
-            .pattern = kLayerName, .when = add, .required = true),
+            .pattern = kLayerName, .made_of = kOfLayerName, .when = add, .required = true),
       LAYER(name, .doc = "the name that other layers use for it, and that its variables begin with",
-            .pattern = kLayerName, .otherwise = "kind and number, such as `dense_1`"),
+            .pattern = kLayerName, .made_of = kOfLayerName, .otherwise = "kind and number, such as `dense_1`"),
       LAYER(from, .doc = "the name of the earlier layer whose output is this one's input", .pattern = kLayerName,
             .otherwise = "the layer before it"),
   };
@@ -157,6 +158,7 @@ const Fields<PhaseSpec>& phase_fields() {
   // clang-format off
   static const Fields<PhaseSpec> fields = {
       PHASE(name, .doc = "what reports call it", .pattern = "[A-Za-z0-9][A-Za-z0-9_. -]{0,63}",
+            .made_of = "up to 64 letters, digits, '_', '.', '-' and spaces, the first a letter or a digit",
             .otherwise = "its number"),
       PHASE(epochs, .doc = "how long it lasts: passes over the training examples", .unit = "epochs",
             .bounds = between(1, 1e6), .otherwise = "`steps`"),
@@ -165,7 +167,8 @@ const Fields<PhaseSpec>& phase_fields() {
       PHASE(trainable, .doc = "the layers that are trained; the others stay as they are, moving statistics too. "
             "head: the last dense or conv2d layer, or what follows a network without its top; last_layers: so many at "
             "the end of the list that `dtrain plan` shows; names may have a `*` for any text",
-            .bounds = between(1, 10000), .length = {1, 1000}, .pattern = "[A-Za-z0-9_*]{1,64}"),
+            .bounds = between(1, 10000), .length = {1, 1000}, .pattern = "[A-Za-z0-9_*]{1,64}",
+            .made_of = "up to 64 letters, digits, '_' and '*'"),
       PHASE(learning_rate, .doc = "before scaling, warmup and schedule", .bounds = above_zero_to(1e6),
             .otherwise = "`train.optimizer.learning_rate`", .when = one_rate),
       PHASE(cache_features, .doc = "auto: what the frozen layers before the first trained one make of an example is "

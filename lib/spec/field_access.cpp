@@ -95,9 +95,17 @@ ordered_json value_json(const FieldInfo&, const T& value) {
 // The last name of a path.
 std::string name_of(const std::string& path) { return path.substr(path.rfind('.') + 1); }
 
-// The sections and fields anywhere in the spec that are named `name`, or else the closest such name; joined
-// for a question.
-std::string named_elsewhere(const std::string& name) {
+// Whether `path` is in the same first section as `other`, "model" of "model.layers"; all are, of a field that
+// is in none.
+bool is_near(const std::string& path, const std::string& other) {
+  const size_t dot = other.find('.');
+  return dot == std::string::npos || path.compare(0, dot + 1, other, 0, dot + 1) == 0;
+}
+
+// The sections and fields anywhere in the spec that are named like `path`, or else those near it with the
+// closest such name; joined for a question.
+std::string named_elsewhere(const std::string& path) {
+  const std::string name = name_of(path);
   std::vector<std::string> paths;
   for (const auto& field : job_fields()) {
     for (size_t dot = field.path.find('.'); dot != std::string::npos; dot = field.path.find('.', dot + 1)) {
@@ -105,12 +113,21 @@ std::string named_elsewhere(const std::string& name) {
     }
     paths.push_back(field.path);
   }
-  std::vector<std::string> names;
-  for (const auto& path : paths) names.push_back(name_of(path));
-  const std::string closest = contains(names, name) ? name : closest_word(name, names).value_or("");
-  paths.erase(
-      std::remove_if(paths.begin(), paths.end(), [&](const auto& path) { return name_of(path) != closest; }),
-      paths.end());
+  const auto keep = [&paths](const auto& kept) {
+    paths.erase(std::remove_if(paths.begin(), paths.end(), [&](const auto& each) { return !kept(each); }),
+                paths.end());
+  };
+  const auto names_of = [&paths] {
+    std::vector<std::string> names;
+    for (const auto& each : paths) names.push_back(name_of(each));
+    return names;
+  };
+  std::string closest = name;
+  if (!contains(names_of(), name)) {
+    keep([&](const std::string& each) { return is_near(each, path); });
+    closest = closest_word(name, names_of()).value_or("");
+  }
+  keep([&](const std::string& each) { return name_of(each) == closest; });
   return join(paths, "' or '");
 }
 
@@ -219,7 +236,7 @@ std::string suggest_field(const std::string& path) {
   const std::string name = dot == std::string::npos ? path : path.substr(dot + 1);
   const auto sibling = closest_word(name, names_in_section(section));
   if (sibling) return fmt::format("; did you mean '{}'?", path_in(section, *sibling));
-  const std::string elsewhere = named_elsewhere(name);
+  const std::string elsewhere = named_elsewhere(path);
   if (!elsewhere.empty()) return fmt::format("; did you mean '{}'?", elsewhere);
   if (names_in_section(section).empty()) section.clear();
   return "; known here: " + join(names_in_section(section));

@@ -58,7 +58,7 @@ Fields<JobSpec> first_fields() {
   // clang-format off
   return {
       JOB(name, .doc = "names the job and the folder of its runs", .pattern = "[A-Za-z0-9][A-Za-z0-9._-]{0,99}",
-          .common = true),
+          .made_of = "up to 100 letters, digits, '.', '_' and '-', the first a letter or a digit", .common = true),
       JOB(seed, .doc = "decides initial weights, the order of the examples, dropout and synthetic data",
           .bounds = {.minimum = 0}),
 
@@ -243,10 +243,12 @@ Fields<JobSpec> running_fields() {
       JOB(compare.baseline, .doc = "a run to compare with, made first, with the same seed", .choices = &kBaselines),
 
       JOB(hosts, .doc = "the hosts of the job, of which the first leads; each runs `dtrain run` with its share of the "
-          "replicas (docs/launching.md)", .length = {0, 1024}, .pattern = "[A-Za-z0-9][A-Za-z0-9.:-]{0,252}"),
+          "replicas (docs/launching.md)", .length = {0, 1024}, .pattern = "[A-Za-z0-9][A-Za-z0-9.:-]{0,252}",
+          .made_of = "letters, digits, '.', ':' and '-', the first a letter or a digit"),
       JOB(network.interface, .doc = "the interface (or its address) that the job listens on; auto: loopback on one "
           "host; with several hosts, the one through which they reach the first",
-          .pattern = "[A-Za-z0-9][A-Za-z0-9._:@-]{0,252}", .word = "auto"),
+          .pattern = "[A-Za-z0-9][A-Za-z0-9._:@-]{0,252}",
+          .made_of = "letters, digits, '.', '_', ':', '@' and '-', the first a letter or a digit", .word = "auto"),
       JOB(network.port, .doc = "the port on which the first host waits for the others; auto: the launcher's, else one "
           "made from the launcher's job number, else 29400", .bounds = between(1, 65535), .word = "auto"),
       JOB(network.rendezvous_timeout_seconds, .doc = "how long to wait until every replica has started and loaded its "

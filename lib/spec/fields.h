@@ -61,6 +61,7 @@ struct FieldInfo {
   const Choices* choices = nullptr;
   ListLength length = {};    // for lists
   std::string pattern = {};  // for text: a regular expression that must match the whole text
+  std::string made_of = {};  // what the pattern allows, in words
   std::string word = {};     // for optional fields: the word for "not given"
   // For optional integers: the word stands for this number, and "not given" has no word.
   std::optional<int64_t> word_number = {};

@@ -50,6 +50,30 @@ std::string integer_hint(const std::string& text) {
   return fmt::format("; write {}", static_cast<int64_t>(*number));
 }
 
+// "; write 1000" for 1,000.
+std::string thousands_hint(std::string text) {
+  if (!matches(text, "[+-]?[0-9]{1,3}(,[0-9]{3})+")) return "";
+  text.erase(std::remove(text.begin(), text.end(), ','), text.end());
+  return "; write " + text;
+}
+
+// "; write 0.5, with a decimal point" for 0,5.
+std::string decimal_hint(std::string text) {
+  if (!matches(text, "[+-]?[0-9]+,[0-9]+")) return "";
+  text[text.find(',')] = '.';
+  return "; write " + text + ", with a decimal point";
+}
+
+// "; for instance mein_job" for the name "mein job".
+std::string name_hint(std::string text, const std::string& pattern) {
+  std::string mended;
+  for (const char c : text) {
+    const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-';
+    if (plain || mended.empty() || mended.back() != '_') mended += plain ? c : '_';
+  }
+  return matches(mended, pattern) ? "; for instance " + mended : "";
+}
+
 std::string boolean_hint(std::string text) {
   for (char& c : text) c = static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
   if (is_one_of({"yes", "on", "true", "y", "1"}, text)) return "; write true";
@@ -86,6 +110,15 @@ bool has_length(const YamlNode& list, const ListLength& length, const std::strin
                                                          : fmt::format("{} to {}", length.least, length.most);
   report(list, path, fmt::format("must have {} entries, has {}", wanted, size));
   return false;
+}
+
+std::string split_at_comma(const YamlEntry& entry, const YamlEntry& next) {
+  const bool split = entry.value.kind == YamlNode::Kind::kScalar && entry.value.plain &&
+                     next.key.kind == YamlNode::Kind::kScalar && next.value.kind == YamlNode::Kind::kNull &&
+                     matches(entry.value.text, "[+-]?[0-9]+") && matches(next.key.text, "[0-9]+");
+  if (!split) return "";
+  const std::string text = entry.value.text + "," + next.key.text;
+  return fmt::format("expected a number, got {}{}", in_quotes(text), decimal_hint(text));
 }
 
 ValueReader::ValueReader(const FieldInfo& field, const YamlNode& node, std::string path, ReportProblem report)
@@ -162,7 +195,7 @@ void ValueReader::read(int64_t& value) const {
   } else if (overflow) {
     problem(fmt::format("expected {}, got {}, which is too large", expected, in_quotes(text)));
   } else if (!number) {
-    std::string hint = integer_hint(text);
+    std::string hint = integer_hint(text) + thousands_hint(text);
     if (hint.empty()) hint = did_you_mean(text, field_.words());
     problem(fmt::format("expected {}, got {}{}", expected, in_quotes(text), hint));
   } else if (within_bounds(static_cast<double>(*number), text)) {
@@ -183,8 +216,9 @@ void ValueReader::read(double& value) const {
              text == ".nan") {
     problem(fmt::format("expected a finite number, got {}", in_quotes(text)));
   } else if (!number) {
-    problem(
-        fmt::format("expected {}, got {}{}", expected, in_quotes(text), did_you_mean(text, field_.words())));
+    std::string hint = decimal_hint(text);
+    if (hint.empty()) hint = did_you_mean(text, field_.words());
+    problem(fmt::format("expected {}, got {}{}", expected, in_quotes(text), hint));
   } else if (within_bounds(*number, text)) {
     value = *number;
   }
@@ -210,7 +244,8 @@ void ValueReader::read(std::string& value) const {
   } else if (!is_clean_text(text, at) || text.find_first_of("\t\r\n") != std::string::npos) {
     problem(fmt::format("{} has characters that are not text", in_quotes(text)));
   } else if (!field_.pattern.empty() && !matches(text, field_.pattern)) {
-    problem(fmt::format("{} does not match {}", in_quotes(text), field_.pattern));
+    problem(fmt::format("must be {}, got {}{}", field_.made_of, in_quotes(text),
+                        name_hint(text, field_.pattern)));
   } else if (field_.file_system && text[0] == '~') {
     problem(fmt::format("'~' is not expanded in {}; write ${{HOME}}", in_quotes(text)));
   } else {
@@ -305,8 +340,12 @@ void ValueReader::read(ClassWeights& weights) const {
   }
   ClassWeights given;
   if (node_.complaint.empty() && node_.kind == YamlNode::Kind::kMap) {
-    for (const YamlEntry& entry : node_.entries) {
+    for (size_t i = 0; i < node_.entries.size(); ++i) {
+      const YamlEntry& entry = node_.entries[i];
       if (!entry.key.complaint.empty()) return problem(entry.key.complaint);
+      const std::string split =
+          i + 1 < node_.entries.size() ? split_at_comma(entry, node_.entries[i + 1]) : "";
+      if (!split.empty()) return problem(split);
       const ValueReader item(field_, entry.value, path_in(path_, printable(entry.key.text, 60)), report_);
       if (is_one_of(given.names, entry.key.text)) return item.problem("is written twice");
       given.names.push_back(entry.key.text);

@@ -6,17 +6,28 @@
 
 namespace dtrain {
 
-std::vector<std::string> obstacles(const JobPlan& job) {
+namespace {
+
+template <class Requires>
+void note(const Requires& requires_it, std::vector<std::string>& notes) {
+  try {
+    requires_it();
+  } catch (const Error& error) {
+    notes.push_back(std::string("this job cannot run on this host: ") + error.what());
+  }
+}
+
+}  // namespace
+
+std::vector<std::string> missing_devices(const JobPlan& job) {
   std::vector<std::string> found;
-  const auto note = [&](const auto& requires_it) {
-    try {
-      requires_it();
-    } catch (const Error& error) {
-      found.push_back(std::string("this job cannot run on this host: ") + error.what());
-    }
-  };
-  note([&] { require_devices(job.devices, find_devices(job.spec.strategy)); });
-  note([&] { require_weights(job); });
+  note([&] { require_devices(job.devices, find_devices(job.spec.strategy)); }, found);
+  return found;
+}
+
+std::vector<std::string> obstacles(const JobPlan& job) {
+  std::vector<std::string> found = missing_devices(job);
+  note([&] { require_weights(job); }, found);
   return found;
 }
 

@@ -8,7 +8,9 @@
 
 namespace dtrain {
 
-// Notes for the user: a device, a plugin or initial weights that are not there, or weights that do not fit.
+// Notes for the user: a device or a plugin that is not there.
+std::vector<std::string> missing_devices(const JobPlan& job);
+// These, and initial weights that are not there or do not fit.
 std::vector<std::string> obstacles(const JobPlan& job);
 
 }  // namespace dtrain

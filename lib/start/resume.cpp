@@ -16,6 +16,8 @@ namespace {
 
 namespace fs = std::filesystem;
 
+constexpr size_t kMostChanges = 10;  // of a spec, in one line
+
 // Without the empty last part of "runs/mine/".
 fs::path plain(const fs::path& path) { return path.has_filename() ? path : path.parent_path(); }
 
@@ -99,6 +101,35 @@ ResumePoint find_resume_point(const std::string& from, const RunDirectoryOptions
       checkpoint_folder(point.run), [&](const std::string& warning) { point.warnings.push_back(warning); });
   point.state = read_manifest(point.checkpoint).state;
   return point;
+}
+
+std::string resume_text(const JobPlan& job, const ResumePoint& from) {
+  std::string text = fmt::format("resuming from step {} of {}", with_separators(from.state.step),
+                                 with_separators(job.runs.back().total_steps));
+  if (from.state.epoch > 0) text += ", after " + counted(from.state.epoch, "epoch");
+  const LoadedSpec saved = parse_spec(from.state.spec, "the checkpoint's spec");
+  if (!saved.ok()) return text;
+  std::vector<std::string> changes = changed_fields(job.spec, saved.spec);
+  const size_t all = changes.size();
+  changes.resize(std::min(all, kMostChanges));
+  if (all > kMostChanges) changes.push_back(fmt::format("{} more", all - kMostChanges));
+  return text + "; " + (changes.empty() ? "the spec is the same" : join(changes, "; "));
+}
+
+std::string complete_text(const JobPlan& job, const ResumePoint& from) {
+  const int64_t done = from.state.step, asked = job.runs.back().total_steps;
+  if (done < asked) return "";
+  const char* const field = job.spec.train.max_steps   ? "train.max_steps"
+                            : !job.spec.phases.empty() ? "epochs of the phases"
+                                                       : "train.epochs";
+  if (done == asked)
+    return fmt::format("{} is complete: all {} steps are done; more {} would continue it", from.run.string(),
+                       with_separators(done), field);
+  return fmt::format(
+      "{} has done {} in {}, and this job asks for {} only: nothing is left to train; more {} would "
+      "continue it",
+      from.run.string(), counted(done, "step"), counted(from.state.epoch, "epoch"), counted(asked, "step"),
+      field);
 }
 
 void require_resumable(const JobPlan& job, const TrainingState& state, const std::string& other_model) {

@@ -39,6 +39,12 @@ std::filesystem::path run_of_checkpoint(const std::filesystem::path& from);
 // run of the job's name that has checkpoints. Throws Error(kCheckpoint) when there is no good one.
 ResumePoint find_resume_point(const std::string& from, const RunDirectoryOptions& options);
 
+// For people: where a job goes on, and how its spec differs from that of the checkpoint.
+std::string resume_text(const JobPlan& job, const ResumePoint& from);
+
+// For people, why nothing is left to train of a job that resumes; empty if something is.
+std::string complete_text(const JobPlan& job, const ResumePoint& from);
+
 // Throws an Error with all reasons why the distributed run of `job` cannot resume from `state`: its variables
 // are of another model (`other_model` says how; then the code is kCheckpoint, else kUsage), it minimised
 // another loss or with another optimizer, or it would not train on each of the same examples once.

@@ -15,6 +15,7 @@
 #include "core/clock.h"
 #include "core/descriptor.h"
 #include "core/error.h"
+#include "core/files.h"
 #include "core/text.h"
 
 namespace dtrain {
@@ -35,7 +36,9 @@ struct alignas(kCacheLine) Header {
 size_t board_bytes(int64_t replicas) { return kCacheLine * static_cast<size_t>(1 + replicas); }
 
 [[noreturn]] void fail(const char* what) {
-  throw Error(ExitCode::kBug, fmt::format("status board: {}: {}", what, std::strerror(errno)));
+  const int error = errno;
+  throw Error(file_failure_code(error, ExitCode::kBug),
+              fmt::format("status board: {}: {}{}", what, std::strerror(error), advice_on_writing(error)));
 }
 
 char* map_board(int descriptor, int64_t replicas) {

@@ -25,7 +25,7 @@ constexpr int64_t kSmall = 2;        // elements; measures the latency
 constexpr int64_t kLarge = 1 << 20;  // elements of four bytes; measures the bandwidth
 
 std::string first_line(const std::string& text) {
-  const std::string line = text.substr(0, text.find('\n'));
+  const std::string line = trimmed(text.substr(0, text.find('\n')));  // ssh ends lines as terminals do
   return line.empty() ? "it said nothing" : printable(line, 500);
 }
 

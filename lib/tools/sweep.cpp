@@ -125,7 +125,7 @@ class SweepRunner {
     runs_ = static_cast<int64_t>(points) * sweep_.repeats;
     progress_ << fmt::format("sweep of {}, {}, in {}\n",
                              show_counted(static_cast<int64_t>(sweep_.points.size()), "point"),
-                             show_counted(runs_, "run"), folder_.string())
+                             show_counted(runs_, "run"), printable(folder_.string(), 1000))
               << std::flush;
   }
 
@@ -138,7 +138,7 @@ class SweepRunner {
     OutputOptions options;
     options.directory.directory = folder_ / name;
     options.console.quiet = true;
-    options.say = [this](const std::string& line) { progress_ << line << std::endl; };
+    options.say = [this](const std::string& line) { progress_ << printable(line, 4000) << std::endl; };
     std::ostringstream unread;
     const JobResult result = supervise_job(job, options, program_, unread);
     progress_ << take(point, result, name) << std::endl;

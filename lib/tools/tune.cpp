@@ -102,7 +102,7 @@ class TuneRunner {
     if (tune_.epochs.size() > 1)
       text +=
           fmt::format(", rung {} of {}: to epoch {}", rung_ + 1, tune_.epochs.size(), tune_.epochs[rung_]);
-    progress_ << text << ", in " << folder_.string() << std::endl;
+    progress_ << text << ", in " << printable(folder_.string(), 1000) << std::endl;
   }
 
   void start(size_t index, std::list<RunningTrial>& running) {

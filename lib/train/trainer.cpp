@@ -170,8 +170,10 @@ void Trainer::train_epoch(int64_t epoch) {
 
     activity_.doing(Activity::kComputing);
     learning_rate = learning_rate_at(step_);
-    window_.add(strategy_.train_step(*share, {step_ + 1, learning_rate}));
+    const MetricSums sums = strategy_.train_step(*share, {step_ + 1, learning_rate});
+    window_.add(sums);
     ++step_;
+    if (step_ == 1 && leads_ && !run_.one_process) reporter_.on_first_step(sums);
     position_ += share->global_examples;
 
     reporter_.on_step(epoch + 1, step_, clock_.lap(), share->global_examples);

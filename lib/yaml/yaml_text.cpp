@@ -36,11 +36,13 @@ std::string quoted(const std::string& text) {
     if (text.compare(at, 2, "${") == 0) escaped += '$';
     escaped += text[at];
   }
-  return ordered_json(escaped).dump();
+  return printable_json(ordered_json(escaped).dump());
 }
 
 // Variables are not replaced in keys.
-std::string key_text(const std::string& key) { return is_plain_word(key) ? key : ordered_json(key).dump(); }
+std::string key_text(const std::string& key) {
+  return is_plain_word(key) ? key : printable_json(ordered_json(key).dump());
+}
 
 }  // namespace
 

@@ -17,23 +17,33 @@ find_bench_data() {
   fi
 }
 
-# install_peers NAME...: creates their virtual environments in $environments, if they do not exist.
+# What install_peers was making when it was stopped.
+clean_up() { rm -rf "$environments"/.*.new; }
+
+# install_peers NAME...: creates their virtual environments in $environments, if they do not exist. Each is made under
+# another name, and gets its own when it is whole.
 install_peers() {
-  local peer requirements environment log
+  local peer requirements environment making log
   mkdir -p "$environments"
   hold_lock "$environments/lock" "setting up the peers"
   for peer in "$@"; do
     requirements=$root/scripts/bench/$peer.txt
     environment=$environments/$peer
-    # A stamp that is written last holds the requirements. If they differ, everything is installed again.
+    # A stamp holds the requirements. If they differ, everything is installed again.
     if ! cmp -s "$requirements" "$environment/installed.txt"; then
       log=$environments/$peer.log
       : >"$log"
+      making=$environments/.$peer.new
+      clean_up
+      if ! { run_logged "installing $peer for the comparison" "$log" python3 -m venv "$making" &&
+        run_logged "fetching its packages (some minutes)" "$log" "$making/bin/python" -m pip install --no-input \
+          --disable-pip-version-check --no-cache-dir --requirement "$requirements"; }; then
+        clean_up
+        exit 1
+      fi
+      cp "$requirements" "$making/installed.txt"
       rm -rf "$environment"
-      run_logged "installing $peer for the comparison" "$log" python3 -m venv "$environment"
-      run_logged "fetching its packages (some minutes)" "$log" "$environment/bin/python" -m pip install --no-input \
-        --disable-pip-version-check --no-cache-dir --requirement "$requirements"
-      cp "$requirements" "$environment/installed.txt"
+      mv "$making" "$environment"
     fi
   done
   release_lock

@@ -1,0 +1,70 @@
+#!/bin/bash
+# scripts/convert_weights without a network: what it looks at before it fetches anything, and which Python it takes. A
+# stand-in for Python notes what it is asked for.
+# shellcheck source=tests/scripts/harness.sh
+source "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
+convert=$sources/scripts/convert_weights
+export XDG_CACHE_HOME=$work/cache
+mkdir "$work/bin"
+export PATH=$work/bin:$PATH
+unset PYTHON
+real=$(command -v python3)
+
+# python FILE MODULES...: a Python that has these modules, makes environments, and cannot fetch packages.
+python() {
+  local file=$1
+  shift
+  cat >"$file" <<SCRIPT
+#!/bin/bash
+echo "\$*" >>"$work/asked"
+case "\$1 \$2" in
+  "-c import sys"*) shift 2; for one; do [[ " $* " == *" \$one "* ]] || exit 1; done ;;
+  "-m zipfile") exec "$real" "\$@" ;;
+  "-m venv") mkdir -p "\$3/bin"; cp "\$0" "\$3/bin/python" ;;
+  "-m pip") [[ -z \${KEEPS_FETCHING:-} ]] || { touch "$work/fetching"; exec sleep 60; }; exit 1 ;;
+esac
+SCRIPT
+  chmod +x "$file"
+}
+asked_for() { grep -q -- "$1" "$work/asked"; }
+python "$work/bin/python3"
+
+echo "no weights" >"$work/a.pth"
+capture "$convert" "$work/a.pth" "$work/a.safetensors"
+claim "a file that torch.save() has not written is refused" contains "$err" "a.pth: no file of torch.save()"
+claim "with exit code 1" [ "$status" = 1 ]
+cp "$work/a.pth" "$work/a.h5"
+capture "$convert" "$work/a.h5" "$work/a.safetensors"
+claim "and one that is not HDF5" contains "$err" "a.h5: no HDF5 file"
+cp "$work/a.pth" "$work/a.keras"
+capture "$convert" "$work/a.keras" "$work/a.safetensors"
+claim "and one that is no archive" contains "$err" "a.keras: no .keras file"
+(cd "$work" && "$real" -m zipfile -c whole.pth a.pth)
+head -c 60 "$work/whole.pth" >"$work/cut.pth"
+capture "$convert" "$work/cut.pth" "$work/a.safetensors"
+claim "a cut archive is called so" contains "$err" "cut.pth: cut off or damaged"
+claim "nothing was fetched for any of them" [ ! -e "$work/cache/dtrain/peers" ]
+
+capture "$convert" "$work/whole.pth" "$work/a.safetensors"
+claim "where packages cannot be fetched, it fails" [ "$status" = 1 ]
+claim "after it has tried" asked_for "-m pip install"
+claim "and leaves no half-made environment" [ -z "$(find "$work/cache/dtrain/peers" -name '*torch*' -type d)" ]
+
+KEEPS_FETCHING=yes "$convert" "$work/whole.pth" "$work/a.safetensors" 2>/dev/null &
+until_exists "$work/fetching"
+kill -TERM $!
+wait $! 2>/dev/null
+claim "nor when it is stopped" [ -z "$(find "$work/cache/dtrain/peers" -name '*torch*' -type d)" ]
+
+: >"$work/asked"
+python "$work/mine" torch torchvision numpy
+PYTHON=$work/mine capture "$convert" "$work/whole.pth" "$work/a.safetensors"
+claim "the Python of \$PYTHON converts" asked_for "convert_weights.py $work/whole.pth $work/a.safetensors"
+claim "and nothing is fetched" [ "$(grep -c -- '-m pip' "$work/asked")" = 0 ]
+PYTHON=$work/bin/python3 capture "$convert" "$work/whole.pth" "$work/a.safetensors"
+claim "one that lacks something is refused" contains "$err" "cannot import all of torch torchvision numpy"
+: >"$work/asked"
+python "$work/bin/python3" torch torchvision numpy
+capture "$convert" "$work/whole.pth" "$work/a.safetensors"
+claim "without \$PYTHON, python3 converts where it can" asked_for "convert_weights.py $work/whole.pth"
+finish
