@@ -175,6 +175,14 @@ void CommandLine::add_init() {
               "Look at this data, and write a spec for it: a folder or .tar files of pictures, a CSV file, "
               "arrays (.npy, .npz, .safetensors), IDX or CIFAR files")
           ->type_name("PATH");
+  command
+      ->add_option(
+          "--target", init.targets,
+          "With --from: the column of the table to predict, by which the loss is chosen, too; repeatable, "
+          "for several columns of numbers (default: chosen by name, or the last one)")
+      ->type_name("COLUMN")
+      ->allow_extra_args(false)
+      ->needs(from);
   for (const FirstQuestion& question : first_questions()) {
     const FieldInfo& field = *find_field(job_fields(), question.path);
     CLI::Option* option = command->add_option_function<std::string>(

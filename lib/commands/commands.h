@@ -132,8 +132,9 @@ struct RateCommandOptions {
 };
 
 struct InitOptions {
-  std::optional<std::string> file;  // nullopt: job.yaml, or with `from` the standard output
-  std::optional<std::string> from;  // data to look at
+  std::optional<std::string> file;   // nullopt: job.yaml, or with `from` the standard output
+  std::optional<std::string> from;   // data to look at
+  std::vector<std::string> targets;  // columns of a table to predict
   FirstJob job;
   bool overwrite = false;
 };

@@ -140,6 +140,16 @@ std::optional<JobPlan> job_of(const SpecOptions& options) {
   return std::nullopt;
 }
 
+// Adds what a run would say of the job, however sound the examples are.
+void plan_run(DataCheck& check, LoadedSpec& loaded) {
+  try {
+    check.doubtful = data_warnings(plan_job(loaded, find_dataset));
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kData) throw;
+    if (check.is_sound()) check.refused.push_back(error.what());
+  }
+}
+
 }  // namespace
 
 ExitCode data_check_command(const DataOptions& options) {
@@ -150,17 +160,19 @@ ExitCode data_check_command(const DataOptions& options) {
     report_problems(loaded.problems, std::cerr);
     return ExitCode::kUsage;
   }
-  const DataCheck check = [&] {
+  DataCheck check = [&] {
     CountingLine line("checking examples");
     return check_data(loaded.spec.data, static_cast<uint64_t>(loaded.spec.seed), available_cores(),
                       [&line](int64_t done, int64_t all) { line.on_progress(done, all); });
   }();
+  plan_run(check, loaded);
   std::cout << (options.json ? event_text(check_json(check)) + "\n" : check_text(check));
   if (options.out) {
     write_file_atomically(*options.out, check_page(check), "--out");
     if (!options.json) std::cout << '\n' << printable(*options.out, 1000) << '\n';
   }
-  return check.is_sound() ? ExitCode::kDone : ExitCode::kData;
+  if (!loaded.ok()) report_problems(loaded.problems, std::cerr);
+  return !check.is_sound() ? ExitCode::kData : loaded.ok() ? ExitCode::kDone : ExitCode::kUsage;
 }
 
 ExitCode data_show_command(const DataOptions& options) {

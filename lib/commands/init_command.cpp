@@ -63,11 +63,12 @@ std::string job_name(const std::filesystem::path& path) {
 
 // The job with what was found at options.from, and what to say about it.
 StarterNotes add_found(const InitOptions& options, FirstJob& job) {
-  FoundData found = look_at_data(*options.from);
+  FoundData found = look_at_data(*options.from, options.targets);
   found.say("data.path", found.place.string());
   job.found = found.fields;
   const std::string path = printable(found.place.string(), 1000);
   std::cerr << fmt::format("dtrain: {}: {}\n", path, found.title);
+  report_warnings(found.warnings, std::cerr);
   StarterNotes notes{.title = fmt::format("For {}: {}", path, found.title), .fields = {}};
   for (const auto& [path, note] : found.notes) {
     if (!is_decided(job, path)) notes.fields[path] = note;

@@ -92,6 +92,7 @@ ordered_json data_json(const DatasetInfo& data, const DataSpec& spec) {
   if (data.targets > 0) json["targets"] = data.targets;
   if (data.has_validation()) json["validation_examples"] = data.validation_examples;
   json["test_examples"] = data.test_examples;
+  if (!data.reading.empty()) json["reading"] = data.reading;
   if (const int64_t bytes = prepared_bytes(data, spec); bytes > 0) json["cache_bytes"] = bytes;
   if (skips_bad_examples(spec)) {
     const bool known = data.bad.known && !data.source.empty();
@@ -255,6 +256,7 @@ void print_plan(const JobPlan& job) {
                                                                              : "on the disk"));
   else if (is_picture_dataset(data.name))
     print_line("cache", "none: pictures are decoded whenever a batch needs them");
+  if (!data.reading.empty()) print_line("table", printable(data.reading, 2000));
   print_line("input",
              fmt::format("{} {}, {}", to_string(data.image_shape), data.has_pixels ? "uint8" : "numbers",
                          data.targets > 0 ? counted(data.targets, "number") + " to predict"

@@ -167,14 +167,23 @@ ExitCode for_each_file(const std::vector<std::string>& files, const PredictOptio
 
 // Predicts the rows of tables, and prints a table.
 void predict_rows(const TablePredictor& predictor, const PredictOptions& options, const std::string& file) {
-  predictor.predict_file(file, [&](int64_t row, const std::vector<std::string>& cells) {
-    if (!options.json) {
-      print_csv_line(cells);
-      return;
+  const auto warn = [](const std::string& line) { report_warnings({line}, std::cerr); };
+  predictor.predict_file(file, warn, [&](const RowPrediction& predicted) {
+    std::vector<std::string> cells;
+    Event line = {{"file", file}, {"row", predicted.row}};
+    auto column = predictor.columns().begin();
+    if (predicted.name) {
+      cells.push_back(*predicted.name);
+      line[*column++] = *predicted.name;
     }
-    Event line = {{"file", file}, {"row", row}};
-    for (size_t i = 0; i < cells.size(); ++i) line[predictor.columns()[i]] = cells[i];
-    std::cout << event_text(line) << '\n';
+    for (const double number : predicted.numbers) {
+      cells.push_back(fmt::format("{:.7g}", number));
+      line[*column++] = number;
+    }
+    if (options.json)
+      std::cout << event_text(line) << '\n';
+    else
+      print_csv_line(cells);
   });
 }
 

@@ -36,6 +36,8 @@ struct DatasetInfo {
   std::vector<std::string> target_names = {};  // of these numbers; may be empty
   bool has_pixels = true;                      // inputs are pixels, and not numbers
   std::string table = {};                      // arrays, csv: what is kept with a model (table_dataset.h)
+  std::string reading = {};                    // csv: how its cells are read, in words; not kept in plans
+  std::vector<std::string> warnings = {};      // csv: what is doubtful about its columns; not kept in plans
   BadExamples bad = {};
   std::map<std::string, int64_t> left_out = {};  // of pictures: PictureList::left_out
   // Of all examples as they are stored, in bytes.

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
 #include <utility>
@@ -146,12 +147,25 @@ fs::path csv_in(const fs::path& folder, const std::string& name) {
   return {};
 }
 
+// Of a separator, a decimal sign or that between thousands; nullopt: auto.
+std::optional<char> sign_of(const std::string& word) {
+  static const std::map<std::string, char> signs = {{"none", 0},    {"point", '.'},       {"comma", ','},
+                                                    {"space", ' '}, {"apostrophe", '\''}, {"semicolon", ';'},
+                                                    {"tab", '\t'},  {"bar", '|'}};
+  const auto found = signs.find(word);
+  return found == signs.end() ? std::nullopt : std::optional(found->second);
+}
+
 TableWish wish_of(const DataSpec& spec) {
   TableWish wish;
   wish.targets = spec.target;
   wish.ignored = spec.ignore;
   wish.classes = spec.target_kind == "classes";
   wish.fills_missing = spec.missing == "mean";
+  wish.kinds = spec.columns;
+  wish.missing_values = spec.missing_values;
+  wish.style = {sign_of(spec.decimal), sign_of(spec.thousands)};
+  wish.separator = sign_of(spec.separator);
   if (wish.classes && wish.targets.size() != 1)
     throw FieldError("data.target",
                      "names more than one column, and a class is in one; use one, or a loss of numbers");
@@ -188,6 +202,19 @@ CsvParts read_csv_parts(const DataSpec& spec) {
 
 namespace {
 
+// In words.
+std::string reading_of(const TableFormat& format) {
+  std::vector<std::string> names;
+  std::vector<ColumnReading> readings;
+  for (const TableColumn& column : format.inputs) {
+    names.push_back(column.name);
+    readings.push_back(column.reading);
+  }
+  names.insert(names.end(), format.targets.begin(), format.targets.end());
+  readings.insert(readings.end(), format.target_readings.begin(), format.target_readings.end());
+  return reading_text(names, readings, format.separator);
+}
+
 Dataset load_csv(const DataSpec& spec) {
   const CsvParts parts = read_csv_parts(spec);
   const TableFormat& format = parts.format;
@@ -202,8 +229,11 @@ Dataset load_csv(const DataSpec& spec) {
   if (spec.classes && info.classes > 0 && *spec.classes != info.classes)
     throw FieldError("data.classes", fmt::format("{}, but column '{}' has {}", *spec.classes,
                                                  printable(format.targets.front(), 100), info.classes));
+  info.reading = reading_of(format);
+  info.warnings = parts.table.warnings;
   const auto source_of = [&](const RawTable& raw) {
     TableTensors tensors = encode_table(raw, format, /*with_targets=*/true);
+    info.warnings.insert(info.warnings.end(), tensors.unknown_words.begin(), tensors.unknown_words.end());
     return make_number_source({std::move(tensors.inputs), std::move(tensors.targets)},
                               raw.path.filename().string());
   };

@@ -20,11 +20,10 @@ namespace {
 bool is_of_csv(const DatasetInfo& data) { return data.name == "csv"; }
 
 // The inputs of a file's rows, as the model was trained on them.
-at::Tensor inputs_in(const std::filesystem::path& path, const DatasetInfo& data) {
+TableTensors inputs_in(const std::filesystem::path& path, const DatasetInfo& data) {
   if (is_of_csv(data)) {
     const TableFormat format = table_format_of(data);
-    return encode_table(read_raw_table(path, format, /*with_targets=*/false), format, /*with_targets=*/false)
-        .inputs;
+    return encode_table(read_raw_table(path, format, /*with_targets=*/false), format, /*with_targets=*/false);
   }
   at::Tensor inputs = map_npy(path);
   if (inputs.dim() == 1 && data.image_shape == std::vector<int64_t>{1}) inputs = inputs.unsqueeze(1);
@@ -33,7 +32,7 @@ at::Tensor inputs_in(const std::filesystem::path& path, const DatasetInfo& data)
     throw Error(ExitCode::kData, fmt::format("{}: has the shape [{}], and the model takes [n, {}]",
                                              printable(path.string(), 1000), fmt::join(inputs.sizes(), ", "),
                                              fmt::join(data.image_shape, ", ")));
-  return inputs;
+  return {.inputs = inputs, .targets = {}};
 }
 
 std::string title_of_class(const DatasetInfo& data, size_t label) {
@@ -57,11 +56,14 @@ TablePredictor::TablePredictor(const JobPlan& job, const NamedTensors& variables
       threshold_(threshold),
       columns_(columns_of(job.data)) {}
 
-void TablePredictor::predict_file(
-    const std::filesystem::path& path,
-    const std::function<void(int64_t row, const std::vector<std::string>& cells)>& on_row) const {
+void TablePredictor::predict_file(const std::filesystem::path& path,
+                                  const std::function<void(const std::string& line)>& on_warning,
+                                  const std::function<void(const RowPrediction&)>& on_row) const {
   const at::NoGradGuard no_grad;
-  const at::Tensor inputs = inputs_in(path, job_.data);
+  const TableTensors table = inputs_in(path, job_.data);
+  for (const std::string& line : table.unknown_words)
+    on_warning(printable(path.string(), 1000) + ": " + line);
+  const at::Tensor& inputs = table.inputs;
   const at::ScalarType type = dtype_from_name(job_.spec.model.dtype);
   const bool classes = job_.data.classes > 0;
   const int64_t at_once = job_.spec.evaluate.batch_per_replica;
@@ -77,11 +79,11 @@ void TablePredictor::predict_file(
     const at::Tensor best =
         classes && threshold_ ? outputs.select(1, 1).ge(*threshold_).to(at::kLong) : outputs.argmax(1);
     for (int64_t row = 0; row < outputs.size(0); ++row) {
-      std::vector<std::string> cells;
-      if (classes) cells.push_back(title_of_class(job_.data, static_cast<size_t>(best[row].item<int64_t>())));
+      RowPrediction predicted{.row = begin + row + 1};
+      if (classes) predicted.name = title_of_class(job_.data, static_cast<size_t>(best[row].item<int64_t>()));
       for (int64_t output = 0; output < outputs.size(1); ++output)
-        cells.push_back(fmt::format("{:.7g}", outputs[row][output].item<double>()));
-      on_row(begin + row + 1, cells);
+        predicted.numbers.push_back(outputs[row][output].item<double>());
+      on_row(predicted);
     }
   }
 }

@@ -334,6 +334,7 @@ class Rules : private RuleBase {
       }
     }
     check_pictures();
+    check_table();
     if (is_written("data.split") && !is_written("data.split.validation") && !is_written("data.split.test") &&
         !has_problem("data.split") && !any_faulty_in("data.split"))
       add("data.split",
@@ -346,6 +347,32 @@ class Rules : private RuleBase {
         add("data.shape", fmt::format("an image of {} values; at most {}", with_separators(values),
                                       with_separators(kMaxExampleValues)));
     }
+  }
+
+  void check_table() {
+    const DataSpec& data = spec_.data;
+    const auto named = [](const std::vector<std::string>& names, const std::string& name) {
+      return std::find(names.begin(), names.end(), name) != names.end();
+    };
+    if (usable("data.columns")) {
+      for (const auto& [name, kind] : data.columns) {
+        const std::string path = path_in("data.columns", printable(name, 60));
+        if (kind == "ignore" && usable("data.target") && named(data.target, name))
+          add(path, "leaves out what data.target predicts; remove it from one of them");
+        if (kind != "ignore" && usable("data.ignore") && named(data.ignore, name))
+          add(path, "says what the column holds, and data.ignore leaves it out; remove it from one of them");
+      }
+    }
+    if (usable("data.ignore") && usable("data.target")) {
+      for (const std::string& name : data.target) {
+        if (named(data.ignore, name))
+          add("data.ignore",
+              fmt::format("leaves out '{}', which data.target predicts; remove it from one of them",
+                          printable(name, 60)));
+      }
+    }
+    if (usable("data.thousands") && data.thousands == data.decimal && data.decimal != "auto")
+      add("data.thousands", "is the decimal sign, too; write another, or none");
   }
 
   void check_pictures() {

@@ -74,9 +74,9 @@ std::string warmup_warning(const RunPlan& run) {
 }  // namespace
 
 std::vector<std::string> data_warnings(const JobPlan& job) {
+  std::vector<std::string> warnings = job.data.warnings;
   const BadExamples& bad = job.data.bad;
   const int64_t allowed = job.spec.data.bad_examples_allowed;
-  std::vector<std::string> warnings;
   if (!job.data.left_out.empty()) warnings.push_back(left_out_text(job.data.left_out));
   if (bad.count > allowed)
     warnings.push_back(fmt::format("{}; data.bad_examples_allowed is {}: the job would not begin",

@@ -111,6 +111,9 @@ struct TypeText {
            : field.one_or_more ? "name, or list of names"
                                : "list of names";
   }
+  std::string of(const std::map<std::string, std::string>*) const {
+    return choices(field.choices->built) + ", by name";
+  }
   std::string of(const std::vector<LayerSpec>*) const { return "list of layers"; }
   std::string of(const ChannelNumbers*) const { return of(static_cast<const std::vector<double>*>(nullptr)); }
   std::string of(const ClassWeights*) const { return "list of numbers, numbers by name, or `balanced`"; }

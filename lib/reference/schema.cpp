@@ -69,6 +69,9 @@ struct TypeSchema {
     const ordered_json device = {{"type", "string"}, {"pattern", "^(" + field.pattern + ")$"}};
     return {{"anyOf", {{{"enum", field.choices->built}}, device, list(device)}}};
   }
+  ordered_json of(const std::map<std::string, std::string>*) const {
+    return {{"type", "object"}, {"additionalProperties", of(static_cast<const std::string*>(nullptr))}};
+  }
   ordered_json of(const ChannelNumbers*) const {
     return of(static_cast<const std::vector<double>*>(nullptr));
   }

@@ -16,6 +16,10 @@ const Condition kDividing{{"data.dataset"}, {"image_folder", "tar", "arrays", "c
 const Choices kSamplings{"sampling", {"natural", "balanced"}};
 const Choices kTargetKinds{"kind", {"auto", "classes", "numbers"}};
 const Choices kMissing{"way", {"error", "mean"}};
+const Choices kColumnKinds{"kind", {"number", "words", "date", "ignore"}};
+const Choices kSeparators{"separator", {"auto", "comma", "semicolon", "tab", "bar"}};
+const Choices kDecimals{"decimal sign", {"auto", "point", "comma"}};
+const Choices kThousands{"thousands sign", {"auto", "none", "point", "comma", "space", "apostrophe"}};
 const Choices kCaches{"cache", {"auto", "disk", "memory", "none"}};
 const Choices kBadExamples{"way", {"error", "skip"}};
 const Choices kFits{"fit", {"stretch", "crop", "pad"}};
@@ -47,9 +51,21 @@ Fields<JobSpec> data_fields() {
           .choices = &kTargetKinds, .when = kCsv),
       JOB(data.ignore, .doc = "columns that are left out, such as numbers of rows", .length = {0, 1000},
           .one_or_more = true, .when = kCsv),
+      JOB(data.columns, .doc = "what columns hold, where their cells do not say it or say it wrongly "
+          "([columns](tables.md#what-a-column-holds))", .choices = &kColumnKinds, .length = {0, 16384},
+          .when = kCsv),
       JOB(data.missing, .doc = "what to do about a missing value of an input: refuse the table, or fill in the mean "
           "of the training examples (of a column of words: none of its categories)",
           .choices = &kMissing, .when = kCsv),
+      JOB(data.missing_values, .doc = "cells that mean a missing value, besides empty ones, NA, N/A, NaN and null; "
+          "exactly as the file has them, such as [\"?\", \"-\"]", .length = {0, 1000}, .one_or_more = true,
+          .when = kCsv),
+      JOB(data.separator, .doc = "what separates the cells; auto: what the first line has most of",
+          .choices = &kSeparators, .when = kCsv),
+      JOB(data.decimal, .doc = "the decimal sign of numbers; auto: as the cells show it "
+          "([decimal commas](tables.md#decimal-commas))", .choices = &kDecimals, .when = kCsv),
+      JOB(data.thousands, .doc = "the sign between groups of three digits; auto: as the cells show it",
+          .choices = &kThousands, .when = kCsv),
       JOB(data.image.size, .doc = "height and width that pictures are brought to", .unit = "pixels",
           .bounds = between(1, 4096), .length = {2, 2}, .when = kPictures, .required = true),
       JOB(data.image.fit, .doc = "how: stretch changes proportions; crop keeps them and cuts off what is over; pad "

@@ -88,10 +88,10 @@ using Accessor =
                  MemberOf<Spec, std::string>, MemberOf<Spec, std::optional<int64_t>>,
                  MemberOf<Spec, std::optional<double>>, MemberOf<Spec, std::optional<std::string>>,
                  MemberOf<Spec, std::vector<int64_t>>, MemberOf<Spec, std::vector<double>>,
-                 MemberOf<Spec, std::vector<std::string>>, MemberOf<Spec, std::vector<LayerSpec>>,
-                 MemberOf<Spec, ChannelNumbers>, MemberOf<Spec, ClassWeights>,
-                 MemberOf<Spec, std::vector<AugmentSpec>>, MemberOf<Spec, TrainableSpec>,
-                 MemberOf<Spec, std::vector<PhaseSpec>>>;
+                 MemberOf<Spec, std::vector<std::string>>, MemberOf<Spec, std::map<std::string, std::string>>,
+                 MemberOf<Spec, std::vector<LayerSpec>>, MemberOf<Spec, ChannelNumbers>,
+                 MemberOf<Spec, ClassWeights>, MemberOf<Spec, std::vector<AugmentSpec>>,
+                 MemberOf<Spec, TrainableSpec>, MemberOf<Spec, std::vector<PhaseSpec>>>;
 
 template <class Spec>
 struct Field : FieldInfo {

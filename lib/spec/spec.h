@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -107,6 +108,13 @@ struct DataSpec {
   double cache_gigabytes = 50;           // image_folder, tar
   std::string on_bad_example = "error";  // image_folder, tar: error | skip
   int64_t bad_examples_allowed = 100;    // image_folder, tar
+
+  // csv only.
+  std::map<std::string, std::string> columns;  // number | words | date | ignore, by a column's name
+  std::vector<std::string> missing_values;     // cells that are missing, besides those that always are
+  std::string separator = "auto";              // auto | comma | semicolon | tab | bar
+  std::string decimal = "auto";                // auto | point | comma
+  std::string thousands = "auto";              // auto | none | point | comma | space | apostrophe
 
   // No field of a spec: what a plan made of `cache: auto`. Empty: it is not planned.
   std::string resolved_cache = {};

@@ -323,6 +323,24 @@ void ValueReader::read(std::vector<std::string>& texts) const {
   read_list(texts, "a list of names such as [a, b]");
 }
 
+void ValueReader::read(std::map<std::string, std::string>& words) const {
+  if (!node_.complaint.empty()) return problem(node_.complaint);
+  if (node_.kind != YamlNode::Kind::kMap)
+    return problem(fmt::format("expected one of {} by name, such as {{a: {}}}, got {}",
+                               join(field_.choices->built), field_.choices->built.front(), shown(node_)));
+  if (node_.entries.size() > field_.length.most)
+    return problem(
+        fmt::format("must have at most {} entries, has {}", field_.length.most, node_.entries.size()));
+  std::map<std::string, std::string> given;
+  for (const YamlEntry& entry : node_.entries) {
+    if (!entry.key.complaint.empty()) return problem(entry.key.complaint);
+    const ValueReader item(field_, entry.value, path_in(path_, printable(entry.key.text, 60)), report_);
+    if (given.contains(entry.key.text)) return item.problem("is written twice");
+    item.read(given[entry.key.text]);
+  }
+  words = given;
+}
+
 void ValueReader::read(ClassWeights& weights) const {
   const char* const kExpected =
       "balanced, a list of numbers such as [1, 5], or a number by name such as {cat: 5}";

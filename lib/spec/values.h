@@ -2,6 +2,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <string>
 
 #include "spec/fields.h"
@@ -32,6 +33,7 @@ class ValueReader {
   void read(std::vector<int64_t>& value) const;
   void read(std::vector<double>& value) const;
   void read(std::vector<std::string>& texts) const;
+  void read(std::map<std::string, std::string>& words) const;
   void read(ChannelNumbers& numbers) const;
   void read(ClassWeights& weights) const;
   void read(TrainableSpec& trainable) const;

@@ -59,7 +59,9 @@ struct DataCheck {
   int64_t rows_to_train = 0;  // the rows of the test's own file have higher numbers of examples
   bool has_test_file = false;
   std::vector<std::pair<std::string, std::string>> columns;  // a column, and what is odd about it
-  std::vector<std::string> refused;                          // why training would refuse the table
+  // Of any data: why training would refuse them, and what it would warn of.
+  std::vector<std::string> refused;
+  std::vector<std::string> doubtful;
 
   bool is_sound() const { return broken.empty() && refused.empty(); }
   std::string title_of(size_t example) const;  // "rose/1.jpg", "row 17", "test example 3"

@@ -68,6 +68,7 @@ std::vector<DataFinding> findings_of(const DataCheck& check) {
   add("broken", "cannot be read; training ends with an error, or leaves them out (data.on_bad_example: skip)",
       std::move(broken));
   add("refused", "training ends with an error", check.refused);
+  add("doubtful", "training warns of it", check.doubtful);
 
   std::vector<std::string> leaked, ambiguous, copies, alike;
   for (const SameExamples& group : check.same) {
@@ -201,8 +202,9 @@ nlohmann::ordered_json check_json(const DataCheck& check) {
     json["columns"] = ordered_json::array();
     for (const auto& [column, what] : check.columns)
       json["columns"].push_back({{"column", column}, {"finding", what}});
-    json["refused"] = check.refused;
   }
+  json["refused"] = check.refused;
+  json["doubtful"] = check.doubtful;
   return json;
 }
 

@@ -73,11 +73,16 @@ Contents contents_of(const fs::path& folder) {
   return contents;
 }
 
-std::optional<FoundData> look_here(const fs::path& place) {
-  for (const auto look : {find_idx_files, find_cifar_files, find_arrays, find_pictures, find_table}) {
-    if (std::optional<FoundData> found = look(place)) return found;
+std::optional<FoundData> look_here(const fs::path& place, const std::vector<std::string>& targets) {
+  for (const auto look : {find_idx_files, find_cifar_files, find_arrays, find_pictures}) {
+    std::optional<FoundData> found = look(place);
+    if (found && !targets.empty())
+      throw Error(ExitCode::kUsage,
+                  fmt::format("--target names a column of a table, and this is none: {}: {}; leave it out",
+                              printable(place.string(), 1000), found->title));
+    if (found) return found;
   }
-  return std::nullopt;
+  return find_table(place, targets);
 }
 
 [[noreturn]] void refuse_file(const fs::path& path) {
@@ -112,24 +117,24 @@ void FoundData::say(const std::string& field, const nlohmann::ordered_json& valu
   if (!note.empty()) notes[field] = note;
 }
 
-FoundData look_at_data(const fs::path& path) {
+FoundData look_at_data(const fs::path& path, const std::vector<std::string>& targets) {
   require_there(path);
   std::error_code code;
   fs::path place = path.lexically_normal();
   if (!place.has_filename()) place = place.parent_path();  // "photos/"
   if (!fs::is_directory(place, code)) {
     // Of a set of files, such as those of MNIST, one may be named.
-    if (std::optional<FoundData> found = look_here(place)) return *found;
+    if (std::optional<FoundData> found = look_here(place, targets)) return *found;
     const std::string extension = place.extension();
     if (extension == ".npy" || extension == ".bin" || place.string().find("-ubyte") != std::string::npos) {
       const fs::path folder = place.has_parent_path() ? place.parent_path() : fs::path(".");
-      if (std::optional<FoundData> found = look_here(folder)) return *found;
+      if (std::optional<FoundData> found = look_here(folder, targets)) return *found;
     }
     refuse_file(path);
   }
   Contents contents = contents_of(place);
   for (int depth = 0; depth < kDeepest; ++depth) {
-    if (std::optional<FoundData> found = look_here(place)) return *found;
+    if (std::optional<FoundData> found = look_here(place, targets)) return *found;
     if (contents.folders.size() != 1 || contents.pictures > 0) break;
     place = contents.folders.front();
     contents = contents_of(place);

@@ -44,8 +44,10 @@ bool is_one_of(const std::array<const char*, count>& names, const std::string& n
 }
 
 bool is_too_varied(const ColumnSummary& column) {
-  return !column.is_number && (column.many || column.different > static_cast<int64_t>(kMaxCategories));
+  return !column.is_number() && (column.many || column.different > static_cast<int64_t>(kMaxCategories));
 }
+
+using Columns = std::vector<const ColumnSummary*>;
 
 // The column to predict, and why.
 std::pair<const ColumnSummary*, std::string> choose_target(const CsvSummary& summary) {
@@ -56,15 +58,38 @@ std::pair<const ColumnSummary*, std::string> choose_target(const CsvSummary& sum
   }
   for (auto column = summary.columns.rbegin(); column != summary.columns.rend(); ++column) {
     const bool varies = column->many || column->different > 1;
-    if (column->missing == 0 && varies && !is_too_varied(*column))
+    const bool whole = column->missing == 0 && column->odd.empty() && column->reading.kind != CellKind::kDate;
+    if (whole && varies && !is_too_varied(*column))
       return {&*column,
               column == summary.columns.rbegin() ? "as the last one" : "as the last one that can be"};
   }
   return {&summary.columns.back(), "as the last one"};
 }
 
+// The columns that were asked for.
+Columns columns_named(const fs::path& file, const CsvSummary& summary,
+                      const std::vector<std::string>& names) {
+  Columns columns;
+  std::vector<std::string> known;
+  for (const ColumnSummary& column : summary.columns) known.push_back(column.name);
+  for (const std::string& name : names) {
+    const auto at = std::find(known.begin(), known.end(), name);
+    if (at == known.end())
+      throw Error(ExitCode::kData,
+                  fmt::format("{}: there is no column '{}'{}", printable(file.string(), 1000),
+                              printable(name, 100), did_you_mean(name, known)));
+    columns.push_back(&summary.columns[static_cast<size_t>(at - known.begin())]);
+    if (names.size() > 1 && !columns.back()->is_number())
+      throw Error(
+          ExitCode::kData,
+          fmt::format("{}: the column '{}' holds words, and several targets are numbers; name one --target",
+                      printable(file.string(), 1000), printable(name, 100)));
+  }
+  return columns;
+}
+
 bool names_classes(const ColumnSummary& target, int64_t rows) {
-  if (!target.is_number) return true;
+  if (!target.is_number()) return true;
   const bool few = target.different <= 2 ||
                    (target.different <= kMostWholeClasses && target.different * kRowsOfAClass <= rows);
   return target.is_whole && !target.many && few;
@@ -73,7 +98,9 @@ bool names_classes(const ColumnSummary& target, int64_t rows) {
 // Columns that say which row it is, and nothing about it.
 bool identifies(const ColumnSummary& column, int64_t rows) {
   const bool all_differ = column.many || column.different == rows;
-  if (column.is_number) return column.is_whole && all_differ && is_one_of(kNumberNames, column.name);
+  if (column.reading.kind == CellKind::kDate) return false;
+  if (column.is_number())
+    return column.numbers_rows || (column.is_whole && all_differ && is_one_of(kNumberNames, column.name));
   return is_too_varied(column) || (all_differ && rows > kRowsOfAClass);
 }
 
@@ -116,26 +143,67 @@ fs::path table_of_part(const std::vector<fs::path>& tables, const std::string& p
 }
 
 bool has_column(const fs::path& file, const std::string& name) {
-  const CsvSummary summary = summarise_csv(file);
-  return std::any_of(summary.columns.begin(), summary.columns.end(),
-                     [&](const ColumnSummary& column) { return column.name == name; });
+  bool has = false;
+  read_csv(file, [&](int64_t number, const CsvRow& row) {
+    if (number == 0) has = std::find(row.begin(), row.end(), name) != row.end();
+  });
+  return has;
 }
 
-// Returns the columns that are ignored.
-std::vector<std::string> say_columns(FoundData& found, const CsvSummary& summary,
-                                     const ColumnSummary& target) {
-  std::vector<std::string> ignored;
-  std::string missing;
+// Says what settles how columns are read, and adds it to `spec`.
+void say_readings(FoundData& found, DataSpec& spec, const fs::path& file, const CsvSummary& summary) {
+  const auto is_target = [&](const ColumnSummary& column) {
+    return std::find(spec.target.begin(), spec.target.end(), column.name) != spec.target.end();
+  };
+  std::string first;
   for (const ColumnSummary& column : summary.columns) {
-    if (column.name == target.name) continue;
+    if (column.refusal.empty()) continue;
+    if (column.reading.kind == CellKind::kDate) {
+      spec.columns[column.name] = "date";
+      continue;
+    }
+    // A target cannot be missing, and what differs in many ways is no mistake of somebody's typing.
+    if (is_target(column) || column.odd.size() > kMostOddCells)
+      throw Error(ExitCode::kData, printable(file.string(), 1000) + ": " + column.refusal);
+    for (const OddCell& odd : column.odd) {
+      const std::string what = fmt::format("column '{}', row {}: '{}'", printable(column.name, 100), odd.row,
+                                           printable(odd.cell, 60));
+      found.warnings.push_back(what +
+                               " is no number, as the other cells are; the spec says that it means a missing "
+                               "value (data.missing_values): correct it if it does not");
+      if (first.empty()) first = what;
+      if (std::find(spec.missing_values.begin(), spec.missing_values.end(), odd.cell) ==
+          spec.missing_values.end())
+        spec.missing_values.push_back(odd.cell);
+    }
+  }
+  if (!spec.columns.empty())
+    found.say("data.columns", spec.columns,
+              "dates become numbers, days since 1970-01-01; words would make each of them a category");
+  if (!spec.missing_values.empty())
+    found.say("data.missing_values", spec.missing_values,
+              fmt::format(
+                  "no numbers, in columns of numbers, such as {}: taken for missing; correct the table where "
+                  "they are mistakes",
+                  first));
+}
+
+// Says which columns are left out, and what is done about missing values; adds it to `spec`.
+void say_columns(FoundData& found, DataSpec& spec, const CsvSummary& summary) {
+  std::string missing;
+  size_t others = 0;
+  for (const ColumnSummary& column : summary.columns) {
+    if (std::find(spec.target.begin(), spec.target.end(), column.name) != spec.target.end()) continue;
+    ++others;
     if (identifies(column, summary.rows)) {
-      ignored.push_back(column.name);
-    } else if (column.missing > 0 && missing.empty()) {
+      spec.ignore.push_back(column.name);
+    } else if ((column.missing > 0 || !column.odd.empty()) && missing.empty()) {
       missing = column.name;
     }
   }
-  if (!ignored.empty())
-    found.say("data.ignore", ignored,
+  if (spec.ignore.size() == others) spec.ignore.clear();  // there is nothing else to learn from
+  if (!spec.ignore.empty())
+    found.say("data.ignore", spec.ignore,
               "columns that are left out: they tell the rows apart, and nothing about them; every other "
               "column becomes "
               "inputs");
@@ -146,11 +214,29 @@ std::vector<std::string> say_columns(FoundData& found, const CsvSummary& summary
             "some values are missing, as in the column {}: the mean of the training examples takes their "
             "place",
             printable(missing, 60)));
-  return ignored;
+  spec.missing = "mean";  // whether there are any or not
 }
 
-// What the loss is, by the target. Returns what the data are of, for its title.
-std::string say_loss(FoundData& found, const ColumnSummary& target, const Dataset& data) {
+// Whether all values of these columns are 0 or 1.
+bool are_questions(const Columns& targets) {
+  return std::all_of(targets.begin(), targets.end(), [](const ColumnSummary* target) {
+    return target->is_whole && target->least >= 0 && target->most <= 1;
+  });
+}
+
+// What the loss is, by the targets. Returns what the data are of, for their title.
+std::string say_loss(FoundData& found, const Columns& targets, const Dataset& data) {
+  const ColumnSummary& target = *targets.front();
+  if (targets.size() > 1) {
+    are_questions(targets)
+        ? found.say("train.loss.kind", "binary_cross_entropy",
+                    "for zeros and ones, each of which is predicted by itself")
+        : found.say(
+              "train.loss.kind", "mean_squared_error",
+              "for numbers; huber counts large errors less. Numbers of about 1 are learned fastest, and "
+              "larger ones count for more than the others");
+    return counted(std::ssize(targets), "column") + " to predict";
+  }
   if (data.info.classes == 0) {
     found.say(
         "train.loss.kind", "mean_squared_error",
@@ -169,54 +255,74 @@ std::string say_loss(FoundData& found, const ColumnSummary& target, const Datase
                      class_counts_text(data.info.class_names, counts));
 }
 
+// The file of the training part, and that of the test, if there is one; both empty: `place` has no table.
+struct TableFiles {
+  fs::path train, test;
+};
+
+TableFiles files_at(const fs::path& place) {
+  std::error_code none;
+  if (!fs::is_directory(place, none)) return {is_table_name(place) ? place : fs::path(), {}};
+  const std::vector<fs::path> tables = tables_in(place);
+  if (tables.empty()) return {};
+  const TableFiles files{table_of_part(tables, "train"), table_of_part(tables, "test")};
+  if (!files.train.empty()) return files;
+  if (tables.size() > 1)
+    throw Error(ExitCode::kData,
+                fmt::format("{}: {} tables, and none is named train.csv; name one of them, such as {}",
+                            printable(place.string(), 1000), tables.size(),
+                            printable(tables.front().string(), 1000)));
+  return {tables.front(), {}};
+}
+
 }  // namespace
 
-std::optional<FoundData> find_table(const fs::path& place) {
-  std::error_code none;
-  FoundData found;
-  found.place = place;
-  fs::path file = place;
-  fs::path test;
-  if (fs::is_directory(place, none)) {
-    const std::vector<fs::path> tables = tables_in(place);
-    if (tables.empty()) return std::nullopt;
-    file = table_of_part(tables, "train");
-    test = table_of_part(tables, "test");
-    if (file.empty() && tables.size() > 1)
-      throw Error(ExitCode::kData,
-                  fmt::format("{}: {} tables, and none is named train.csv; name one of them, such as {}",
-                              printable(place.string(), 1000), tables.size(),
-                              printable(tables.front().string(), 1000)));
-    if (file.empty()) file = found.place = tables.front();
-  } else if (!is_table_name(place)) {
-    return std::nullopt;
-  }
+std::optional<FoundData> find_table(const fs::path& place, const std::vector<std::string>& wanted) {
+  auto [file, test] = files_at(place);
+  if (file.empty()) return std::nullopt;
   const CsvSummary summary = summarise_csv(file);
   if (summary.rows == 0)
     throw Error(ExitCode::kData, printable(file.string(), 1000) + ": has a header and no rows");
-  const auto [target, why] = choose_target(summary);
-  // The rows that are to be predicted, as competitions give them, are no test part.
-  if (!test.empty() && !has_column(test, target->name)) test.clear();
-  if (test.empty()) found.place = file;
+  Columns targets = columns_named(file, summary, wanted);
+  std::string why = "as --target says";
+  if (targets.empty()) {
+    const auto chosen = choose_target(summary);
+    targets = {chosen.first};
+    why = chosen.second;
+  }
   DataSpec spec;
   spec.dataset = "csv";
+  for (const ColumnSummary* target : targets) spec.target.push_back(target->name);
+  // The rows that are to be predicted, as competitions give them, are no test part.
+  for (const std::string& name : spec.target) {
+    if (!test.empty() && !has_column(test, name)) test.clear();
+  }
+  FoundData found;
+  found.place = test.empty() ? file : place;
   spec.path = found.place.string();
-  spec.target = {target->name};
-  spec.target_kind = names_classes(*target, summary.rows) ? "classes" : "numbers";
+  const bool classes = targets.size() == 1 && names_classes(*targets.front(), summary.rows);
+  spec.target_kind = classes ? "classes" : "numbers";
   found.say("data.dataset", spec.dataset);
-  found.say("data.target", target->name,
-            fmt::format("the column to predict, {}; to predict another, write its name here, one of: {}", why,
-                        names_of(summary)));
-  spec.ignore = say_columns(found, summary, *target);
-  spec.missing = "mean";  // whether there are any or not
+  if (targets.size() == 1) {
+    found.say("data.target", spec.target.front(),
+              fmt::format(
+                  "the column to predict, {}; to predict another: dtrain init --from ... --target NAME, one "
+                  "of: {}",
+                  why, names_of(summary)));
+  } else {
+    found.say("data.target", spec.target, "the columns to predict, " + why);
+  }
+  say_readings(found, spec, file, summary);
+  say_columns(found, spec, summary);
   if (test.empty()) {
     spec.split.test = kFirstTestPart;
     found.say("data.split.test", kFirstTestPart, kTestPartNote);
   }
   const Dataset data = load_dataset(spec, 0);
+  found.warnings.insert(found.warnings.end(), data.info.warnings.begin(), data.info.warnings.end());
   choose_model(found, data.info);
   found.title = fmt::format("a table of {} and {}; {}", counted(summary.rows, "row"),
-                            counted(std::ssize(summary.columns), "column"), say_loss(found, *target, data));
+                            counted(std::ssize(summary.columns), "column"), say_loss(found, targets, data));
   return found;
 }
 

@@ -92,7 +92,8 @@ void on_end_of_row(int, void* data) {
   }
 }
 
-char separator_of(std::string_view text) {
+char separator_of(std::string_view text, const CsvSeparator& wanted) {
+  if (wanted.always) return wanted.sign;
   constexpr std::string_view kSeparators = ",;\t|";
   std::array<size_t, kSeparators.size()> counts{};
   bool quoted = false;
@@ -102,7 +103,10 @@ char separator_of(std::string_view text) {
     if (byte == '\n' || byte == '\r') break;
     if (const size_t known = kSeparators.find(byte); known != std::string_view::npos) ++counts[known];
   }
-  return kSeparators[static_cast<size_t>(std::max_element(counts.begin(), counts.end()) - counts.begin())];
+  const auto most = std::max_element(counts.begin(), counts.end());
+  const size_t preferred = kSeparators.find(wanted.sign);
+  if (preferred != std::string_view::npos && (counts[preferred] > 0 || *most == 0)) return wanted.sign;
+  return kSeparators[static_cast<size_t>(most - counts.begin())];
 }
 
 // Words are kept with the model, as JSON and in messages: both are UTF-8.
@@ -165,12 +169,14 @@ class CsvParser {
 
 }  // namespace
 
-void read_csv(const std::filesystem::path& path,
-              const std::function<void(int64_t number, const CsvRow& row)>& on_row) {
+char read_csv(const std::filesystem::path& path,
+              const std::function<void(int64_t number, const CsvRow& row)>& on_row,
+              const CsvSeparator& separator) {
   UnpackedFile file(path);
   std::string_view text = file.next();
   if (text.substr(0, kByteOrderMark.size()) == kByteOrderMark) text.remove_prefix(kByteOrderMark.size());
-  CsvParser parser(path, separator_of(text));
+  const char separates = separator_of(text, separator);
+  CsvParser parser(path, separates);
   int64_t number = 0;
   size_t columns = 0;
   const auto pass_on = [&](const std::vector<CsvRow>& rows) {
@@ -186,6 +192,7 @@ void read_csv(const std::filesystem::path& path,
   for (; !text.empty(); text = file.next()) pass_on(parser.parse(text));
   pass_on(parser.finish());
   if (number == 0) refuse_csv(path, "is empty; the first line names the columns");
+  return separates;
 }
 
 std::string csv_line(const CsvRow& row) {

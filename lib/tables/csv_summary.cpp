@@ -17,14 +17,21 @@ constexpr size_t kLeastCounted = 1'001;          // one more than the categories
 
 class ColumnCounter {
  public:
-  ColumnCounter(const std::string& name, size_t most) : most_(most) { summary_.name = name; }
+  ColumnCounter(const CountedColumn& counted, const DecidedColumn& decided, size_t most)
+      : most_(most), place_(counted.place) {
+    summary_.name = counted.name;
+    summary_.reading = decided.reading;
+    summary_.refusal = decided.refusal;
+    summary_.numbers_rows = counted.numbers_rows_from.has_value();
+  }
 
-  void add(const std::string& cell) {
+  void add(const CsvRow& row, int64_t number) {
+    const std::string& cell = row[place_];
     if (is_missing_cell(cell)) {
       ++summary_.missing;
       return;
     }
-    if (summary_.is_number) add_number(cell);
+    if (summary_.is_number()) add_number(cell, number);
     if (!summary_.many) summary_.many = !count(cell);
   }
 
@@ -34,14 +41,20 @@ class ColumnCounter {
   }
 
  private:
-  void add_number(const std::string& cell) {
-    const std::optional<double> number = number_in_cell(cell);
-    summary_.is_number = number.has_value();
-    if (!number) return;
+  void add_number(const std::string& cell, int64_t row) {
+    const std::optional<double> number = summary_.reading.kind == CellKind::kDate
+                                             ? days_in_cell(cell)
+                                             : number_in_cell(cell, summary_.reading.style);
+    if (!number) return add_odd(cell, row);
     summary_.is_whole = summary_.is_whole && std::floor(*number) == *number;
     summary_.least = any_ ? std::min(summary_.least, *number) : *number;
     summary_.most = any_ ? std::max(summary_.most, *number) : *number;
     any_ = true;
+  }
+  void add_odd(const std::string& cell, int64_t row) {
+    const bool known = std::any_of(summary_.odd.begin(), summary_.odd.end(),
+                                   [&](const OddCell& odd) { return odd.cell == cell; });
+    if (!known && summary_.odd.size() <= kMostOddCells) summary_.odd.push_back({row, cell});
   }
   // Whether there was room for it.
   bool count(const std::string& cell) {
@@ -51,6 +64,7 @@ class ColumnCounter {
   }
 
   const size_t most_;
+  const size_t place_;
   ColumnSummary summary_;
   bool any_ = false;  // a number was there
   std::unordered_set<size_t> values_;
@@ -59,19 +73,18 @@ class ColumnCounter {
 }  // namespace
 
 CsvSummary summarise_csv(const std::filesystem::path& path) {
-  CsvSummary summary;
+  const CountedTable table = count_table(path, {});
+  const size_t most =
+      std::clamp(kMostCountedInAll / std::max<size_t>(1, table.columns.size()), kLeastCounted, kMostCounted);
   std::vector<ColumnCounter> counters;
+  for (size_t i = 0; i < table.columns.size(); ++i)
+    counters.emplace_back(table.columns[i], table.decided.columns[i], most);
   read_csv(path, [&](int64_t number, const CsvRow& row) {
-    summary.rows = number;
-    for (size_t i = 0; i < row.size(); ++i) {
-      if (number > 0) {
-        counters[i].add(row[i]);
-      } else {
-        counters.emplace_back(row[i],
-                              std::clamp(kMostCountedInAll / row.size(), kLeastCounted, kMostCounted));
-      }
+    for (ColumnCounter& counter : counters) {
+      if (number > 0) counter.add(row, number);
     }
   });
+  CsvSummary summary{.columns = {}, .rows = table.rows};
   for (ColumnCounter& counter : counters) summary.columns.push_back(counter.finished());
   return summary;
 }

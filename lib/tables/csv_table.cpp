@@ -8,6 +8,7 @@
 #include <functional>
 #include <limits>
 #include <map>
+#include <nlohmann/json.hpp>
 #include <numeric>
 #include <optional>
 #include <set>
@@ -15,20 +16,16 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "kinds/objectives.h"
 #include "tables/csv_cell.h"
 #include "tables/csv_file.h"
+#include "yaml/yaml_text.h"
 
 namespace dtrain {
 namespace {
 
 constexpr double kMissingCell = std::numeric_limits<double>::quiet_NaN();
 constexpr double kUnknownWord = -1;  // of a cell whose word is not among the column's
-
-[[noreturn]] void refuse_table(const std::filesystem::path& path, const std::string& what) {
-  throw Error(ExitCode::kData, fmt::format("{}: {}", printable(path.string(), 1000), what));
-}
-
-std::string in_column(const std::string& name) { return fmt::format("column '{}'", printable(name, 100)); }
 
 // Which columns are read, by their places in the file.
 struct Chosen {
@@ -38,55 +35,72 @@ struct Chosen {
   bool is_target = false;
 };
 
-std::map<std::string, size_t> places_of(const std::filesystem::path& path, const CsvRow& header) {
-  std::map<std::string, size_t> places;
-  for (size_t i = 0; i < header.size(); ++i) {
-    if (header[i].empty())
-      refuse_table(
-          path, fmt::format("the header has no name for column {}; give it one (pandas: to_csv(index=False))",
-                            i + 1));
-    if (!places.emplace(header[i], i).second)
-      refuse_table(path, fmt::format("two columns are named '{}'", printable(header[i], 100)));
+// The words of a column by what makes them the same. 1 and 1.0 are the same class.
+class WordIndex {
+ public:
+  explicit WordIndex(const RawColumn& column) : by_number_(column.reading.kind == CellKind::kNumber) {
+    style_ = column.reading.style;
+    for (const std::string& word : column.words) places_.emplace(key_of(word), places_.size());
   }
-  return places;
-}
 
-size_t place_of_column(const std::filesystem::path& path, const std::map<std::string, size_t>& places,
-                       const std::string& name) {
-  const auto found = places.find(name);
-  if (found != places.end()) return found->second;
-  std::vector<std::string> names;
-  for (const auto& [known, place] : places) names.push_back(known);
-  refuse_table(path, fmt::format("there is no {}{}", in_column(name), did_you_mean(name, names)));
+  std::optional<size_t> find(const std::string& word) const {
+    const auto found = by_number_ ? places_.find(key_of(word)) : places_.find(word);
+    return found == places_.end() ? std::nullopt : std::optional(found->second);
+  }
+  size_t add(const std::string& word) { return places_.emplace(key_of(word), places_.size()).first->second; }
+
+ private:
+  std::string key_of(const std::string& word) const {
+    const std::optional<double> number = by_number_ ? number_in_cell(word, style_) : std::nullopt;
+    return number ? fmt::format("{}", *number + 0.0) : word;  // of -0, too
+  }
+
+  bool by_number_;
+  NumberStyle style_;
+  std::unordered_map<std::string, size_t> places_;
+};
+
+// How cells are read, whatever column they are in.
+struct CellRules {
+  CsvSeparator separator;
+  const std::vector<std::string>& missing_values;
+  std::string advice;  // on a cell that is not what its column holds
+};
+
+// The number of a cell that is not missing.
+double number_of(const std::filesystem::path& path, const CellRules& rules, const RawColumn& column,
+                 const std::string& cell, int64_t row) {
+  const bool is_date = column.reading.kind == CellKind::kDate;
+  const NumberStyle style = column.reading.style;
+  const std::optional<double> number = is_date ? days_in_cell(cell) : number_in_cell(cell, style);
+  if (number && std::isfinite(*number)) return *number;
+  refuse_table(
+      path, fmt::format("{}, row {}: '{}' is not {}{}; correct it{}", in_column(column.name), row,
+                        printable(cell, 60),
+                        is_date ? "a date such as 2024-12-31 or 31.12.2024" : "a finite number",
+                        is_date || style == NumberStyle() ? "" : " with " + style_text(style), rules.advice));
 }
 
 // Reads the cells of the columns that `choose` names, given the header.
-RawTable read_columns(const std::filesystem::path& path,
+RawTable read_columns(const std::filesystem::path& path, const CellRules& rules,
                       const std::function<std::vector<Chosen>(const CsvRow& header)>& choose) {
   RawTable table;
   table.path = path;
   std::vector<Chosen> chosen;
-  std::vector<std::unordered_map<std::string, size_t>> words;
+  std::vector<WordIndex> words;
   const auto begin = [&](const CsvRow& header) {
     chosen = choose(header);
-    words.resize(chosen.size());
-    for (size_t i = 0; i < chosen.size(); ++i) {
-      for (const std::string& word : chosen[i].column.words) words[i].emplace(word, words[i].size());
-    }
+    for (const Chosen& one : chosen) words.emplace_back(one.column);
   };
   const auto value_of = [&](size_t index, const std::string& cell, int64_t row) -> double {
     RawColumn& column = chosen[index].column;
-    if (is_missing_cell(cell)) return kMissingCell;
-    if (column.is_number) {
-      const std::optional<double> number = number_in_cell(cell);
-      if (!number || !std::isfinite(*number))
-        refuse_table(path, fmt::format("{}, row {}: '{}' is not a finite number", in_column(column.name), row,
-                                       printable(cell, 60)));
-      return *number;
+    if (is_missing_cell(cell, rules.missing_values)) return kMissingCell;
+    if (column.is_number) return number_of(path, rules, column, cell, row);
+    if (const std::optional<size_t> known = words[index].find(cell)) return static_cast<double>(*known);
+    if (!chosen[index].adds_words) {
+      if (column.unknown_word.empty()) column.unknown_word = cell;
+      return kUnknownWord;
     }
-    const auto known = words[index].find(cell);
-    if (known != words[index].end()) return static_cast<double>(known->second);
-    if (!chosen[index].adds_words) return kUnknownWord;
     if (column.words.size() >= kMaxCategories)
       refuse_table(
           path, fmt::format("{} has more than {} different values, which are no {}", in_column(column.name),
@@ -94,18 +108,18 @@ RawTable read_columns(const std::filesystem::path& path,
                             chosen[index].is_target
                                 ? "classes; if it is a number to predict, use train.loss: mean_squared_error"
                                 : "categories; leave it out with data.ignore"));
-    words[index].emplace(cell, column.words.size());
     column.words.push_back(cell);
-    return static_cast<double>(column.words.size() - 1);
+    return static_cast<double>(words[index].add(cell));
   };
-  read_csv(path, [&](int64_t number, const CsvRow& row) {
+  const auto on_row = [&](int64_t number, const CsvRow& row) {
     if (number == 0) return begin(row);
     table.rows = number;
     if (number * std::ssize(chosen) > kMaxTableCells)
       refuse_table(path, fmt::format("has more than {} cells", with_separators(kMaxTableCells)));
     for (size_t i = 0; i < chosen.size(); ++i)
       chosen[i].column.values.push_back(value_of(i, row[chosen[i].place], number));
-  });
+  };
+  table.separator = read_csv(path, on_row, rules.separator);
   if (table.rows == 0) refuse_table(path, "has a header and no rows");
   for (Chosen& one : chosen) table.columns.push_back(std::move(one.column));
   return table;
@@ -118,16 +132,13 @@ const RawColumn& column_named(const RawTable& table, const std::string& name) {
   refuse_table(table.path, "there is no " + in_column(name));
 }
 
-bool is_in(const std::vector<std::string>& names, const std::string& name) {
-  return std::find(names.begin(), names.end(), name) != names.end();
-}
-
 // Sorted by their values if all are numbers, otherwise as text.
-void sort_words(std::vector<std::string>& words) {
-  const bool numbers = std::all_of(words.begin(), words.end(),
-                                   [](const auto& word) { return number_in_cell(word).has_value(); });
-  std::sort(words.begin(), words.end(), [numbers](const std::string& a, const std::string& b) {
-    if (numbers && *number_in_cell(a) != *number_in_cell(b)) return *number_in_cell(a) < *number_in_cell(b);
+void sort_words(std::vector<std::string>& words, NumberStyle style) {
+  const auto number = [style](const std::string& word) { return number_in_cell(word, style); };
+  const bool numbers =
+      std::all_of(words.begin(), words.end(), [&](const auto& word) { return number(word).has_value(); });
+  std::sort(words.begin(), words.end(), [&](const std::string& a, const std::string& b) {
+    if (numbers && *number(a) != *number(b)) return *number(a) < *number(b);
     return a < b;
   });
 }
@@ -141,12 +152,12 @@ std::vector<std::string> words_in(const RawColumn& column, std::span<const int64
   }
   std::vector<std::string> words;
   for (const size_t word : found) words.push_back(column.words[word]);
-  sort_words(words);
+  sort_words(words, column.reading.style);
   return words;
 }
 
 TableColumn format_of_numbers(const RawColumn& column, std::span<const int64_t> rows) {
-  TableColumn format{.name = column.name};
+  TableColumn format{.name = column.name, .reading = column.reading};
   double sum = 0, count = 0;
   for (const int64_t row : rows) {
     const double value = column.values[static_cast<size_t>(row)];
@@ -168,12 +179,11 @@ TableColumn format_of_numbers(const RawColumn& column, std::span<const int64_t> 
 
 // For each word of the raw column its place in `wanted`, or -1.
 std::vector<int64_t> places_of_words(const RawColumn& column, const std::vector<std::string>& wanted) {
-  std::unordered_map<std::string, int64_t> places;
-  for (const std::string& word : wanted) places.emplace(word, std::ssize(places));
+  const WordIndex places({.name = column.name, .reading = column.reading, .words = wanted});
   std::vector<int64_t> result;
   for (const std::string& word : column.words) {
-    const auto found = places.find(word);
-    result.push_back(found == places.end() ? -1 : found->second);
+    const std::optional<size_t> found = places.find(word);
+    result.push_back(found ? static_cast<int64_t>(*found) : -1);
   }
   return result;
 }
@@ -186,21 +196,47 @@ std::vector<int64_t> places_of_words(const RawColumn& column, const std::vector<
                                      : "; data.missing: mean fills in the mean of the training examples"));
 }
 
-void encode_input(const RawTable& table, const TableColumn& format, bool fills, float* out, int64_t stride) {
+// Returns a line about words that are none of the categories; empty: there are none.
+std::string encode_input(const RawTable& table, const TableColumn& format, bool fills, float* out,
+                         int64_t stride) {
   const RawColumn& column = column_named(table, format.name);
   const std::vector<int64_t> places = places_of_words(column, format.categories);
+  int64_t unknown = 0, first_unknown = 0;
   for (int64_t row = 0; row < table.rows; ++row, out += stride) {
     const double value = column.values[static_cast<size_t>(row)];
     if (std::isnan(value)) {
       if (!fills) refuse_missing(table, format.name, row, false);
       continue;  // 0: the mean, or none of the categories
     }
-    if (format.is_number) {
+    if (format.is_number()) {
       *out = static_cast<float>((value - format.mean) / format.standard_deviation);
     } else if (value != kUnknownWord && places[static_cast<size_t>(value)] >= 0) {
       out[places[static_cast<size_t>(value)]] = 1;
+    } else if (unknown++ == 0) {
+      first_unknown = row;
     }
   }
+  if (unknown == 0) return "";
+  const double first = column.values[static_cast<size_t>(first_unknown)];
+  const std::string& word =
+      first == kUnknownWord ? column.unknown_word : column.words[static_cast<size_t>(first)];
+  return fmt::format(
+      "{}: {} of {} have a word that no training example has, such as '{}' (row {}); it counts as "
+      "none of the categories",
+      in_column(format.name), with_separators(unknown), counted(table.rows, "row"), printable(word, 60),
+      first_unknown + 1);
+}
+
+// What to do if a target's numbers were meant as numbers.
+std::string loss_advice() {
+  std::vector<std::string> losses;
+  for (const std::string& name : objective_names()) {
+    if (objective_info(name).targets == Targets::kNumbers) losses.push_back(name);
+  }
+  return "; the column holds numbers: if these are to be predicted and name no classes, use a loss of "
+         "numbers, "
+         "train.loss: " +
+         join(losses, " or ");
 }
 
 at::Tensor encode_classes(const RawTable& table, const TableFormat& format) {
@@ -213,9 +249,10 @@ at::Tensor encode_classes(const RawTable& table, const TableFormat& format) {
     if (std::isnan(value)) refuse_missing(table, column.name, row, true);
     const int64_t place = places[static_cast<size_t>(value)];
     if (place < 0)
-      refuse_table(table.path, fmt::format("{}, row {}: '{}' is not a class of the training examples",
+      refuse_table(table.path, fmt::format("{}, row {}: '{}' is not a class of the training examples{}",
                                            in_column(column.name), row + 1,
-                                           printable(column.words[static_cast<size_t>(value)], 60)));
+                                           printable(column.words[static_cast<size_t>(value)], 60),
+                                           column.reading.kind == CellKind::kNumber ? loss_advice() : ""));
     out[row] = place;
   }
   return labels;
@@ -235,44 +272,67 @@ at::Tensor encode_numbers(const RawTable& table, const TableFormat& format) {
   return targets;
 }
 
-// Finds out which columns hold words.
-std::vector<Chosen> choose_columns(const std::filesystem::path& path, const TableWish& wish) {
+constexpr const char* kAdvice = ", or say that it means a missing value with data.missing_values";
+constexpr size_t kMostRefusals = 5;  // columns in a message
+
+[[noreturn]] void refuse_columns(const std::filesystem::path& path, std::vector<std::string> refusals) {
+  const int64_t more = std::ssize(refusals) - static_cast<int64_t>(kMostRefusals);
+  if (more > 0) {
+    refusals.resize(kMostRefusals);
+    refusals.push_back(fmt::format("and {} more", counted(more, "column")));
+  }
+  refuse_table(path, join(refusals, "\n  "));
+}
+
+// The columns of a table that was counted, ready to be read.
+std::vector<Chosen> choose_columns(const std::filesystem::path& path, const CountedTable& table,
+                                   const TableWish& wish) {
   std::vector<Chosen> chosen;
-  read_csv(path, [&](int64_t number, const CsvRow& row) {
-    if (number > 0) {
-      for (Chosen& one : chosen) {
-        const std::string& cell = row[one.place];
-        if (one.column.is_number && !number_in_cell(cell) && !is_missing_cell(cell))
-          one.column.is_number = false;
-      }
-      return;
-    }
-    const std::map<std::string, size_t> places = places_of(path, row);
-    for (const auto* names : {&wish.targets, &wish.ignored}) {
-      for (const std::string& name : *names) place_of_column(path, places, name);
-    }
-    for (size_t i = 0; i < row.size(); ++i) {
-      if (!is_in(wish.ignored, row[i])) chosen.push_back({i, {.name = row[i]}});
-    }
-  });
-  for (Chosen& one : chosen) {
-    if (!is_in(wish.targets, one.column.name)) continue;
-    one.is_target = true;
+  std::vector<std::string> refusals;
+  for (size_t i = 0; i < table.columns.size(); ++i) {
+    const CountedColumn& column = table.columns[i];
+    const DecidedColumn& decided = table.decided.columns[i];
+    if (!decided.refusal.empty()) refusals.push_back(decided.refusal);
+    const bool is_word = decided.reading.kind == CellKind::kWord;
+    chosen.push_back({.place = column.place,
+                      .column = {.name = column.name, .reading = decided.reading, .is_number = !is_word}});
+    if (!wish.predicts(column.name)) continue;
+    chosen.back().is_target = true;
     if (wish.classes) {
-      one.column.is_number = false;
-    } else if (!one.column.is_number) {
-      refuse_table(path,
-                   fmt::format("{} has words, and the loss takes numbers; use train.loss: cross_entropy",
-                               in_column(one.column.name)));
+      chosen.back().column.is_number = false;
+    } else if (is_word) {
+      const CellSort* const word = column.counts.first_other({});
+      refusals.push_back(fmt::format(
+          "{} has words{}, and the loss takes numbers; use train.loss: cross_entropy", in_column(column.name),
+          word ? fmt::format(", such as '{}' in row {}", printable(word->cell, 60), word->row) : ""));
     }
   }
+  if (!refusals.empty()) refuse_columns(path, std::move(refusals));
   return chosen;
+}
+
+std::vector<std::string> warnings_of(const CountedTable& table, const TableWish& wish) {
+  std::vector<std::string> warnings = table.decided.warnings;
+  for (const CountedColumn& column : table.columns) {
+    if (!column.numbers_rows_from || !column.kind.empty() || wish.predicts(column.name)) continue;
+    const int64_t first = *column.numbers_rows_from;
+    warnings.push_back(
+        fmt::format("{} only numbers the rows ({}, {}, {}, ...), so that it says nothing about new ones; {} "
+                    "leaves it out",
+                    in_column(column.name), first, first + 1, first + 2,
+                    "data.ignore: " + yaml_text(nlohmann::ordered_json::array({column.name}))));
+  }
+  return warnings;
 }
 
 }  // namespace
 
 RawTable read_raw_table(const std::filesystem::path& path, const TableWish& wish) {
-  return read_columns(path, [&](const CsvRow&) { return choose_columns(path, wish); });
+  const CountedTable counted = count_table(path, wish);
+  RawTable table = read_columns(path, {wish.separator_choice(), wish.missing_values, kAdvice},
+                                [&](const CsvRow&) { return choose_columns(path, counted, wish); });
+  table.warnings = warnings_of(counted, wish);
+  return table;
 }
 
 RawTable read_raw_table(const std::filesystem::path& path, const TableFormat& format, bool with_targets) {
@@ -281,16 +341,22 @@ RawTable read_raw_table(const std::filesystem::path& path, const TableFormat& fo
     std::vector<Chosen> chosen;
     for (const TableColumn& column : format.inputs)
       chosen.push_back({place_of_column(path, places, column.name),
-                        {.name = column.name, .is_number = column.is_number, .words = column.categories},
+                        {.name = column.name,
+                         .reading = column.reading,
+                         .is_number = column.is_number(),
+                         .words = column.categories},
                         /*adds_words=*/false});
-    if (with_targets) {
-      for (const std::string& name : format.targets)
-        chosen.push_back({place_of_column(path, places, name),
-                          {.name = name, .is_number = format.classes.empty(), .words = format.classes}});
+    for (size_t i = 0; with_targets && i < format.targets.size(); ++i) {
+      const std::string& name = format.targets[i];
+      chosen.push_back({place_of_column(path, places, name),
+                        {.name = name,
+                         .reading = format.target_readings[i],
+                         .is_number = format.classes.empty(),
+                         .words = format.classes}});
     }
     return chosen;
   };
-  return read_columns(path, choose);
+  return read_columns(path, {{format.separator}, format.missing_values, ""}, choose);
 }
 
 TableFormat make_table_format(const RawTable& table, const TableWish& wish,
@@ -298,13 +364,17 @@ TableFormat make_table_format(const RawTable& table, const TableWish& wish,
   TableFormat format;
   format.targets = wish.targets;
   format.fills_missing = wish.fills_missing;
+  format.missing_values = wish.missing_values;
+  format.separator = table.separator;
+  for (const std::string& name : wish.targets)
+    format.target_readings.push_back(column_named(table, name).reading);
   for (const RawColumn& column : table.columns) {
-    if (is_in(wish.targets, column.name)) continue;
+    if (wish.predicts(column.name)) continue;
     if (column.is_number) {
       format.inputs.push_back(format_of_numbers(column, training));
     } else {
       format.inputs.push_back(
-          {.name = column.name, .is_number = false, .categories = words_in(column, training)});
+          {.name = column.name, .reading = column.reading, .categories = words_in(column, training)});
     }
   }
   if (wish.classes) format.classes = words_in(column_named(table, wish.targets.front()), training);
@@ -326,7 +396,8 @@ TableTensors encode_table(const RawTable& table, const TableFormat& format, bool
   tensors.inputs = at::zeros({table.rows, width}, at::kFloat);
   float* out = tensors.inputs.mutable_data_ptr<float>();
   for (const TableColumn& column : format.inputs) {
-    encode_input(table, column, format.fills_missing, out, width);
+    std::string unknown = encode_input(table, column, format.fills_missing, out, width);
+    if (!unknown.empty()) tensors.unknown_words.push_back(std::move(unknown));
     out += column.width();
   }
   if (with_targets)

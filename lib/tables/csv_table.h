@@ -9,6 +9,7 @@
 #include <string>
 #include <vector>
 
+#include "tables/counted_table.h"
 #include "tables/table_format.h"
 
 namespace dtrain {
@@ -17,33 +18,28 @@ inline constexpr int64_t kMaxTableCells = int64_t{1} << 29;   // in memory, 8 by
 inline constexpr size_t kMaxCategories = 1000;                // of a column of words, and classes
 inline constexpr int64_t kMaxTableInputs = int64_t{1} << 16;  // of a model, over all columns
 
-// What a user wants of the columns.
-struct TableWish {
-  std::vector<std::string> targets;  // at least one
-  std::vector<std::string> ignored;
-  bool classes = false;        // the one target is a class, even if its values are numbers
-  bool fills_missing = false;  // otherwise a missing value is an error
-};
-
 // A column in memory: numbers, or indices into `words`; NaN where the cell is missing.
 struct RawColumn {
   std::string name;
-  bool is_number = true;
+  ColumnReading reading = {};
+  bool is_number = true;  // not so of a target that is a class, whatever its cells are
   std::vector<std::string> words = {};
   std::vector<double> values = {};
+  std::string unknown_word = {};  // the first one that is not among `words`, if no more are added
 };
 
 struct RawTable {
   std::filesystem::path path;  // for messages
   std::vector<RawColumn> columns;
   int64_t rows = 0;
+  char separator = ',';
+  std::vector<std::string> warnings = {};  // what is doubtful about the columns
 };
 
-// Reads a table. A column is of numbers if all its cells are, or are missing (empty, NA, N/A, NaN, null, in
-// any case); otherwise it is of words. Columns that the wish ignores are left out. Throws Error(kData) that
-// names the file, the column and the row, as read_csv() does: also for numbers that are not finite, a column
-// that is named twice or asked for and not there, columns with too many different words, or a table over the
-// limits.
+// Reads a table. Columns that the wish ignores are left out. Throws Error(kData) that names the file, the
+// column and the row, as read_csv() does: also for columns that decide_columns() refuses, cells that are not
+// what their column holds, numbers that are not finite, a column that is named twice or asked for and not
+// there, columns with too many different words, or a table over the limits.
 RawTable read_raw_table(const std::filesystem::path& path, const TableWish& wish);
 
 // Reads only the columns of `format`, each as it says: any others are left out. Without `with_targets` a file
@@ -59,6 +55,8 @@ struct TableTensors {
   at::Tensor inputs;  // float32 [rows, format.width()]
   at::Tensor
       targets;  // int64 [rows] of classes, float64 [rows, targets] of numbers; undefined: none were asked for
+  // A line for each column with words that are none of its categories: how many, and an example.
+  std::vector<std::string> unknown_words = {};
 };
 
 // Throws Error(kData) for a missing value, if the format does not fill them in; for a missing target and a

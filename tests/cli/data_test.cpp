@@ -6,6 +6,7 @@
 #include <regex>
 
 #include "catch.h"
+#include "checkpoint/safetensors.h"
 #include "command_line.h"
 #include "files.h"
 #include "images/fit.h"
@@ -244,6 +245,55 @@ TEST_CASE("data check of a table: missing values, columns that say nothing or to
   CHECK(found.at("same")[0].at("examples")[1].at("example") == "row 1 of the test's file");
   CHECK(found.at("same")[1].at("several_classes") == true);
   CHECK(found.at("parts").at("test") == json{{"short", 2}, {"tall", 1}});
+}
+
+TEST_CASE("data check refuses what a run refuses, and warns of what it warns of") {
+  const TemporaryFolder folder;
+  const Surroundings there{folder.path(), {}, {}};
+  std::string train = "Nr,size,kind\n";
+  for (int row = 1; row <= 30; ++row)
+    train +=
+        std::to_string(row) + "," + std::to_string(row % 5) + (row % 2 == 0 ? ".5,tall\n" : ".25,short\n");
+  folder.write("train.csv", train);
+  folder.write("test.csv", "Nr,size,kind\n1,2,tall\n2,4,broad\n");
+  folder.write("job.yaml", "data: {dataset: csv, path: ., target: kind}\nbatch: {global: 8}\n");
+  const auto check = [&](const std::vector<std::string>& more, int exit_code) {
+    std::vector<std::string> arguments = {"data", "check", "job.yaml"};
+    arguments.insert(arguments.end(), more.begin(), more.end());
+    const Outcome checked = dtrain_command(arguments, there);
+    INFO(checked.output << checked.errors);
+    CHECK(checked.exit_code == exit_code);
+    arguments[0] = "plan";
+    arguments.erase(arguments.begin() + 1);
+    CHECK(dtrain_command(arguments, there).exit_code == exit_code);
+    return checked.output + checked.errors;
+  };
+  CHECK_THAT(check({}, 3),
+             ContainsSubstring("refused (1): training ends with an error\n") &&
+                 ContainsSubstring("column 'kind', row 2: 'broad' is not a class of the training"));
+  folder.write("test.csv", "Nr,size,kind\n1,2,tall\n2,4,short\n");
+  CHECK_THAT(check({}, 0),
+             ContainsSubstring("doubtful (1): training warns of it\n  column 'Nr' only numbers"));
+  CHECK_THAT(check({"--set", "train.loss=mean_squared_error"}, 3),
+             ContainsSubstring("column 'kind' has words"));
+  CHECK_THAT(check({"--set", "data.classes=5"}, 2),
+             ContainsSubstring("data.classes: 5, but column 'kind' has 2"));
+  CHECK_THAT(check({"--set", "model={kind: layers, layers: [{kind: dense, units: 7}]}"}, 2),
+             ContainsSubstring("[2]"));
+  CHECK_THAT(check({"--set", "train.loss.class_weights={tell: 5}"}, 2),
+             ContainsSubstring("did you mean 'tall'?"));
+  folder.write("train.csv", train + "31,O.5,tall\n");
+  CHECK_THAT(check({}, 3),
+             ContainsSubstring("column 'size', row 31: 'O.5' is no number, and 30 of 31 cells are"));
+  check({"--set", "data.columns={size: words}"}, 0);
+  check({"--set", "data.missing_values=[O.5]", "--set", "data.missing=mean"}, 0);
+
+  // Arrays, whose targets are no classes.
+  write_safetensors(folder / "a.safetensors", {{"x_train", at::rand({20, 3})}, {"y_train", at::rand({20})}},
+                    {});
+  folder.write("job.yaml",
+               "data: {dataset: arrays, path: a.safetensors, split: {test: 0.2}}\nbatch: {global: 8}\n");
+  CHECK_THAT(check({}, 2), ContainsSubstring("cross_entropy"));
 }
 
 TEST_CASE("data check of generated examples counts them") {

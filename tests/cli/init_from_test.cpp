@@ -132,7 +132,7 @@ TEST_CASE("init --from a table guesses its target and says how to take another")
   CHECK_THAT(price, ContainsSubstring("\n  target: [Price]\n") && ContainsSubstring("\n  ignore: [id]\n") &&
                         ContainsSubstring("\n  missing: mean\n") &&
                         ContainsSubstring("kind: mean_squared_error\n") &&
-                        ContainsSubstring("write its name here, one of: id, town, Price, age, garden") &&
+                        ContainsSubstring("--target NAME, one of: id, town, Price, age, garden") &&
                         ContainsSubstring("Price to predict, 100.5 to 299.5"));
   const std::string kind = newcomer.spec_from("in a folder");
   CHECK_THAT(kind, ContainsSubstring("\n  target: [kind]\n") && ContainsSubstring("kind: cross_entropy\n") &&
@@ -148,6 +148,87 @@ TEST_CASE("init --from a table guesses its target and says how to take another")
              ContainsSubstring("path: contest\n") && !ContainsSubstring("split"));
   newcomer.write("ragged.csv", "a,b\n1,2\n3\n");
   CHECK_THAT(newcomer.refused("ragged.csv"), ContainsSubstring("row 2 has 1 cell, the header 2"));
+}
+
+TEST_CASE("init --from a table settles how its columns are read, and says so") {
+  const Newcomer newcomer;
+  std::string text = "Lfd;sold;a;b;y\n";
+  for (int row = 1; row <= 60; ++row)
+    text += std::to_string(row) + ";2024-03-" + (row % 28 < 9 ? "0" : "") + std::to_string(row % 28 + 1) +
+            ";" +
+            (row == 24   ? "O.5"
+             : row == 25 ? "?"
+                         : std::to_string(row % 7) + ".5") +
+            ";" + std::to_string(row % 5) + ",25;" + std::to_string(row % 13) + ".125\n";
+  newcomer.write("some.csv", text);
+  const std::string spec = newcomer.spec_from("some.csv");
+  CHECK_THAT(spec, ContainsSubstring("\n  ignore: [Lfd]\n") &&
+                       ContainsSubstring("\n  columns: {sold: date}\n") &&
+                       ContainsSubstring("\n  missing_values: [O.5, \"?\"]\n") &&
+                       ContainsSubstring("\n  missing: mean\n") &&
+                       ContainsSubstring("such as column 'a', row 24: 'O.5'"));
+  CHECK_THAT(newcomer.run({"init", "--from", "some.csv"}).errors,
+             ContainsSubstring("WARNING: column 'a', row 24: 'O.5' is no number") &&
+                 ContainsSubstring("WARNING: column 'a', row 25: '?' is no number"));
+  CHECK_THAT(
+      newcomer.run({"plan", "job.yaml"}).output,
+      ContainsSubstring("separated by semicolons; numbers with a decimal point: a, y; numbers with a decimal "
+                        "comma: b; dates: sold"));
+  // Nothing can take the place of a target.
+  const Outcome target = newcomer.run({"init", "--from", "some.csv", "--target", "a"});
+  CHECK(target.exit_code == 3);
+  CHECK_THAT(target.errors,
+             ContainsSubstring("column 'a', row 24: 'O.5' is no number, and 58 of 60 cells are"));
+  // What numbers the rows is all there is to learn from.
+  newcomer.write("line.csv", "x,y\n1,2.5\n2,4.5\n3,6.5\n4,8.5\n5,9.5\n");
+  const Outcome line = newcomer.run({"init", "--from", "line.csv"});
+  CHECK(line.exit_code == 0);
+  CHECK_THAT(line.output, !ContainsSubstring("ignore"));
+}
+
+TEST_CASE("init --from a table predicts the columns that --target names") {
+  const Newcomer newcomer;
+  std::string text = "radius,width,ill,old,diagnosis\n";
+  for (int row = 0; row < 100; ++row)
+    text += std::to_string(10 + row % 17) + ".85," + std::to_string(row % 29) + ".5," +
+            std::to_string(row % 2) + "," + std::to_string(row % 3 / 2) + "," + (row % 4 == 0 ? "M" : "B") +
+            "\n";
+  newcomer.write("cancer.csv", text);
+  CHECK_THAT(newcomer.spec_from("cancer.csv"),
+             ContainsSubstring("\n  target: [diagnosis]\n") && ContainsSubstring("kind: cross_entropy\n"));
+  const std::string radius = newcomer.spec_from("cancer.csv", {"--target", "radius"});
+  CHECK_THAT(radius, ContainsSubstring("\n  target: [radius]\n") &&
+                         ContainsSubstring("kind: mean_squared_error\n") &&
+                         ContainsSubstring("radius to predict, 10.85 to 26.85"));
+  CHECK_THAT(
+      newcomer.spec_from("cancer.csv", {"--target", "radius", "--target", "width"}),
+      ContainsSubstring("\n  target: [radius, width]\n") && ContainsSubstring("kind: mean_squared_error\n"));
+  CHECK_THAT(
+      newcomer.spec_from("cancer.csv", {"--target", "ill", "--target", "old"}),
+      ContainsSubstring("\n  target: [ill, old]\n") && ContainsSubstring("kind: binary_cross_entropy\n"));
+  const auto refused = [&](const std::vector<std::string>& targets, int exit_code = 3) {
+    std::vector<std::string> arguments = {"init", "--from", "cancer.csv"};
+    for (const std::string& target : targets) arguments.insert(arguments.end(), {"--target", target});
+    const Outcome outcome = newcomer.run(arguments);
+    CHECK(outcome.exit_code == exit_code);
+    return outcome.errors;
+  };
+  CHECK_THAT(refused({"radios"}), ContainsSubstring("there is no column 'radios'; did you mean 'radius'?"));
+  CHECK_THAT(refused({"radius", "diagnosis"}), ContainsSubstring("the column 'diagnosis' holds words"));
+  newcomer.write_pictures("photos/rose", 4, 20, 20);
+  newcomer.write_pictures("photos/tulip", 4, 20, 20);
+  const Outcome pictures = newcomer.run({"init", "--from", "photos", "--target", "radius"});
+  CHECK(pictures.exit_code == 2);
+  CHECK_THAT(pictures.errors, ContainsSubstring("--target names a column of a table, and this is none"));
+  CHECK(newcomer.run({"init", "--target", "radius"}).exit_code == 2);
+  // A loss for classes, by hand.
+  REQUIRE(
+      newcomer.run({"init", "job2.yaml", "--from", "cancer.csv", "--set", "data.target=radius"}).exit_code ==
+      0);
+  newcomer.write("cancer.csv", text + "77.85,1,1,1,B\n");
+  const Outcome planned = newcomer.run({"plan", "job2.yaml", "--set", "data.split.seed=3"});
+  if (planned.exit_code != 0)  // where the new row is in the test part
+    CHECK_THAT(planned.errors, ContainsSubstring("use a loss of numbers, train.loss: mean_squared_error"));
 }
 
 TEST_CASE("init --from arrays") {

@@ -113,6 +113,71 @@ TEST_CASE("a regression on a table is trained, evaluated, resumed, predicted and
   CHECK(report.exit_code == 0);
 }
 
+TEST_CASE("a German table goes from Excel to predictions, with no field set by hand") {
+  const TemporaryFolder folder;
+  ProgramOptions there;
+  there.working_folder = folder.path().string();
+  const auto german = [](double number, int digits) {  // 1.234,56
+    std::string text = fmt::format("{:.{}f}", std::fabs(number), digits);
+    if (const size_t point = text.find('.'); point != std::string::npos) text[point] = ',';
+    for (size_t at = std::min(text.find(','), text.size()); at > 3; at -= 3) text.insert(at - 3, ".");
+    return (number < 0 ? "-" : "") + text;
+  };
+  std::string text =
+                  "\xEF\xBB\xBFNr;Einwohner;Fl\xC3\xA4"
+                  "che;Land;Preis\r\n",
+              plain = "id,people,area,land,price\n";
+  for (int row = 1; row <= 200; ++row) {
+    const int people = 500 + row * 137 % 9000;
+    const double area = 10 + 5 * std::sin(row), price = 100 * area + people * 0.25;
+    const std::string land = row % 3 == 0 ? "Hessen" : "Bayern";
+    text +=
+        fmt::format("{};{};{};{};{}\r\n", row, german(people, 0), german(area, 2), land, german(price, 2));
+    plain += fmt::format("{},{},{:.2f},{},{:.2f}\n", row, people, area, land, price);
+  }
+  write_file(folder / "preise.csv", text);
+  write_file(folder / "plain.csv", plain);
+  const auto run = [&](const std::vector<std::string>& arguments) {
+    const Finished finished = run_program(arguments, there);
+    INFO(finished.output << finished.errors);
+    CHECK(finished.exit_code == 0);
+    return finished;
+  };
+  run({"init", "job.yaml", "--from", "preise.csv"});
+  CHECK_THAT(content_of(folder / "job.yaml"), ContainsSubstring("\n  target: [Preis]\n") &&
+                                                  ContainsSubstring("\n  ignore: [Nr]\n") &&
+                                                  ContainsSubstring("kind: mean_squared_error\n"));
+  CHECK_THAT(run({"data", "check", "job.yaml"}).output, ContainsSubstring("nothing odd was found"));
+  const Finished plan = run({"plan", "job.yaml"});
+  CHECK_THAT(plan.output,
+             ContainsSubstring("separated by semicolons; numbers with a decimal comma and thousands "
+                               "points; words: Land\n"));
+  CHECK(plan.errors.empty());
+  // The same numbers in a plain table train the same model.
+  run({"init", "plain.yaml", "--from", "plain.csv", "--set", "name=job"});
+  for (const std::string name : {"job", "plain"})
+    run({"run", name + ".yaml", "--run-dir", "run_" + name, "--quiet", "--set", "train.epochs=3"});
+  const Event german_eval = Event::parse(run({"eval", "run_job", "--json"}).output);
+  const Event plain_eval = Event::parse(run({"eval", "run_plain", "--json"}).output);
+  CHECK(german_eval.at("loss") == plain_eval.at("loss"));
+  // New rows need no Nr and no Preis. A word that is new is counted.
+  write_file(folder / "neu.csv",
+             "Einwohner;Fl\xC3\xA4"
+             "che;Land\r\n1.234;12,5;Hessen\r\n999;8;Saarland\r\n");
+  const Finished predicted = run({"predict", "run_job", "neu.csv", "--json"});
+  CHECK_THAT(predicted.errors,
+             ContainsSubstring("WARNING: neu.csv: column 'Land': 1 of 2 rows have a word that no "
+                               "training example has, such as 'Saarland' (row 2)"));
+  write_file(folder / "new.csv", "people,area,land\n1234,12.5,Hessen\n999,8,Saarland\n");
+  const std::vector<std::string> lines = lines_of(predicted.output),
+                                 others = lines_of(run({"predict", "run_plain", "new.csv", "--json"}).output);
+  REQUIRE(lines.size() == 2);
+  for (size_t i = 0; i < 2; ++i) {
+    CHECK(Event::parse(lines[i]).at("Preis").is_number());
+    CHECK(Event::parse(lines[i]).at("Preis") == Event::parse(others[i]).at("price"));
+  }
+}
+
 TEST_CASE("classes of a table have their names everywhere") {
   const Job job(R"(name: classes
 data: {dataset: csv, path: ., target: kind}
@@ -140,6 +205,7 @@ train: {epochs: 20, optimizer: {kind: adam, learning_rate: 1.0e-2}}
   CHECK_THAT(lines[2], Catch::Matchers::StartsWith("large,"));
   const Finished json = run_program({"predict", folder, "--json", (job.folder() / "test.csv").string()});
   CHECK(Event::parse(lines_of(json.output).front()).at("kind") == "small");
+  CHECK(Event::parse(lines_of(json.output).front()).at("p_small").is_number());
   const Finished binary =
       run_program({"run", job.spec_file().string(), "--run-dir", (job.folder() / "binary").string(), "--set",
                    "train.loss=binary_cross_entropy"});

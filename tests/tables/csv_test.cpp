@@ -216,6 +216,165 @@ TEST_CASE("what cannot be inputs or targets is refused, with the column") {
              ContainsSubstring("has no columns besides the targets"));
 }
 
+// 400 rows, of which row 124 has this cell in the column a.
+std::string table_with(const std::string& cell) {
+  std::string text = "a,b,y\n";
+  for (int row = 1; row <= 400; ++row) {
+    const double a = 0.5 + row % 7, b = row % 11;
+    text += (row == 124 ? cell : std::to_string(a)) + "," + std::to_string(b) + "," +
+            std::to_string(2 * a - b) + "\n";
+  }
+  return text;
+}
+
+TEST_CASE("one cell that is no number does not make words of a column of numbers") {
+  const TemporaryFolder folder;
+  TableWish wish{.targets = {"y"}};
+  for (const std::string cell : {"O.5", "?", "-", "None", "1_000", "5%", "0x10", "\"1,234.5\""}) {
+    INFO(cell);
+    const fs::path path = folder.write("some.csv", table_with(cell));
+    const std::string shown = cell[0] == '"' ? "1,234.5" : cell;
+    CHECK_THAT(
+        refusal([&] { read_raw_table(path, wish); }),
+        ContainsSubstring("column 'a', row 124: '" + shown + "' is no number, and 399 of 400 cells are") &&
+            ContainsSubstring("data.missing_values: [\"" + shown + "\"]") &&
+            ContainsSubstring("data.columns: {a: words}") && ContainsSubstring("{a: ignore}"));
+  }
+  const fs::path path = folder.write("some.csv", table_with("\"1,234.5\""));
+  CHECK_THAT(refusal([&] { read_raw_table(path, wish); }),
+             ContainsSubstring("or read it as 1234.5 with data.thousands: comma"));
+  wish.style.thousands = ',';
+  CHECK(read_raw_table(path, wish).columns[0].values[123] == 1234.5);
+  const fs::path marked = folder.write("marked.csv", table_with("?"));
+  wish = {.targets = {"y"}, .missing_values = {"?"}};
+  CHECK(std::isnan(read_raw_table(marked, wish).columns[0].values[123]));
+  wish = {.targets = {"y"}, .kinds = {{"a", "words"}}};
+  CHECK(read_raw_table(marked, wish).columns[0].words.size() == 8);
+  wish.kinds = {{"a", "ignore"}};
+  CHECK(read_raw_table(marked, wish).columns.size() == 2);
+  wish.kinds = {{"b", "words"}, {"a", "number"}};
+  CHECK_THAT(refusal([&] { read_raw_table(marked, wish); }), ContainsSubstring("column 'a', row 124: '?'"));
+  wish.kinds = {{"c", "words"}};
+  CHECK_THAT(refusal([&] { read_raw_table(marked, wish); }), ContainsSubstring("there is no column 'c'"));
+  // Four of five are no nine tenths.
+  const fs::path few = folder.write("few.csv", "a,y\n1,1\n2,1\n3,1\n4,1\nx,1\n");
+  CHECK(read_raw_table(few, {.targets = {"y"}}).columns[0].words.size() == 5);
+  // A class is no exception.
+  std::string classes = "a,y\n";
+  for (int row = 0; row < 20; ++row)
+    classes += "1.5," + (row == 7 ? std::string("l") : std::to_string(row % 2)) + "\n";
+  CHECK_THAT(
+      refusal([&] { read_raw_table(folder.write("y.csv", classes), {.targets = {"y"}, .classes = true}); }),
+      ContainsSubstring("column 'y', row 8: 'l' is no number"));
+}
+
+TEST_CASE("a table of a German Excel has its numbers") {
+  const TemporaryFolder folder;
+  const fs::path path = folder.write("some.csv",
+                                     "\xEF\xBB\xBFNr;Einwohner;Anteil;Stadt;Preis\r\n"
+                                     "1;1.234;0,5;Ulm;1.234.567,89\r\n"
+                                     "2;999;1,25;Gera;-3\r\n"
+                                     "3;12.000;2;Ulm;7,5\r\n");
+  const RawTable table = read_raw_table(path, {.targets = {"Preis"}});
+  CHECK(table.separator == ';');
+  CHECK(table.columns[1].values == std::vector<double>{1234, 999, 12000});
+  CHECK(table.columns[2].values == std::vector<double>{0.5, 1.25, 2});
+  CHECK(table.columns[3].words == std::vector<std::string>{"Ulm", "Gera"});
+  CHECK(table.columns[4].values == std::vector<double>{1234567.89, -3, 7.5});
+  REQUIRE(table.warnings.size() == 1);
+  CHECK_THAT(table.warnings[0], ContainsSubstring("column 'Nr' only numbers the rows (1, 2, 3, ...)") &&
+                                    ContainsSubstring("data.ignore: [Nr] leaves it out"));
+  // A model of it reads other files in the same way, with one column, too.
+  const std::vector<int64_t> all = {0, 1, 2};
+  const TableFormat format = make_table_format(table, {.targets = {"Preis"}}, all);
+  CHECK(parse_table_format(table_format_text(format)) == format);
+  CHECK(format.inputs[1].reading.style == NumberStyle{',', '.'});
+  TableFormat one = format;
+  one.inputs = {format.inputs[2]};
+  const RawTable later = read_raw_table(folder.write("later.csv", "Anteil\n0,75\n"), one, false);
+  CHECK(later.columns[0].values == std::vector<double>{0.75});
+  CHECK_THAT(refusal([&] { read_raw_table(folder.write("us.csv", "Anteil\n0.75\n"), one, false); }),
+             ContainsSubstring("'0.75' is not a finite number with a decimal comma and thousands points"));
+  const TableWish tabs{.targets = {"y"}, .separator = '\t'};
+  CHECK(read_raw_table(folder.write("tab.csv", "a,b,c\ty\n1\t2\n"), tabs).columns[0].name == "a,b,c");
+}
+
+TEST_CASE("dates become words only if that is asked for") {
+  const TemporaryFolder folder;
+  const fs::path path = folder.write("some.csv", "sold,y\n2024-02-29,1\n2024-03-01,2\n1970-01-01,3\n");
+  CHECK_THAT(
+      refusal([&] { read_raw_table(path, {.targets = {"y"}}); }),
+      ContainsSubstring("column 'sold', row 1: '2024-02-29' is a date, as 3 of 3 cells are; data.columns: "
+                        "{sold: date} makes numbers of them"));
+  const TableWish wish{.targets = {"y"}, .kinds = {{"sold", "date"}}};
+  const RawTable table = read_raw_table(path, wish);
+  CHECK(table.columns[0].values == std::vector<double>{19782, 19783, 0});
+  const std::vector<int64_t> all = {0, 1, 2};
+  const TableFormat format = make_table_format(table, wish, all);
+  CHECK(format.width() == 1);
+  CHECK(parse_table_format(table_format_text(format)) == format);
+  CHECK_THAT(refusal([&] { read_raw_table(folder.write("b.csv", "sold\n29.2.2023\n"), format, false); }),
+             ContainsSubstring("column 'sold', row 1: '29.2.2023' is not a date such as 2024-12-31"));
+  CHECK(read_raw_table(path, {.targets = {"y"}, .kinds = {{"sold", "words"}}}).columns[0].words.size() == 3);
+}
+
+TEST_CASE("a column is said to number the rows if it does, whatever its name is") {
+  const TemporaryFolder folder;
+  const auto warnings = [&](const std::string& text, const TableWish& wish) {
+    return read_raw_table(folder.write("some.csv", text), wish).warnings.size();
+  };
+  const TableWish wish{.targets = {"y"}};
+  CHECK(warnings("Lfd,y\n1,5\n2,5\n3,6\n", wish) == 1);
+  CHECK(warnings("Lfd,y\n0,5\n1,5\n2,6\n", wish) == 1);
+  CHECK(warnings("Lfd,y\n2,5\n3,5\n4,6\n", wish) == 0);
+  CHECK(warnings("Lfd,y\n1,5\n3,5\n2,6\n", wish) == 0);
+  CHECK(warnings("a,y\n5,1\n5,2\n6,3\n", wish) == 0);  // the target may
+  CHECK(warnings("Lfd,y\n1,5\n2,5\n3,6\n", {.targets = {"y"}, .kinds = {{"Lfd", "number"}}}) == 0);
+}
+
+TEST_CASE("words that no training example has are counted, with an example") {
+  const TemporaryFolder folder;
+  const RawTable table = read_raw_table(folder.write("houses.csv", kHouses), wish_for("price"));
+  const std::vector<int64_t> training = {0, 1, 2};
+  const TableFormat format = make_table_format(table, wish_for("price"), training);
+  CHECK(
+      encode_table(table, format, true).unknown_words ==
+      std::vector<std::string>{"column 'town': 1 of 4 rows have a word that no training example has, such as "
+                               "'Essen' (row 4); it counts as none of the categories"});
+  const RawTable later =
+      read_raw_table(folder.write("b.csv", "area,town\n1,Ulm\n1,Paris\n2,Rome\n"), format, false);
+  const std::vector<std::string> lines = encode_table(later, format, false).unknown_words;
+  REQUIRE(lines.size() == 1);
+  CHECK_THAT(lines[0], ContainsSubstring("2 of 3 rows") && ContainsSubstring("'Paris' (row 2)"));
+}
+
+TEST_CASE("a class is the same however its number is written") {
+  const TemporaryFolder folder;
+  const fs::path path = folder.write("some.csv", "x,y\n1.5,0\n2.5,1.0\n2,0.0\n7,1\n");
+  const TableWish wish{.targets = {"y"}, .classes = true};
+  const RawTable table = read_raw_table(path, wish);
+  const std::vector<int64_t> all = {0, 1, 2, 3};
+  const TableFormat format = make_table_format(table, wish, all);
+  CHECK(format.classes == std::vector<std::string>{"0", "1.0"});
+  CHECK(table_numbers(encode_table(table, format, true).targets) == std::vector<double>{0, 1, 0, 1});
+  const RawTable later = read_raw_table(folder.write("b.csv", "x,y\n1,1.00\n1,+0\n"), format, true);
+  CHECK(table_numbers(encode_table(later, format, true).targets) == std::vector<double>{1, 0});
+  CHECK_THAT(refusal([&] {
+               encode_table(read_raw_table(folder.write("c.csv", "x,y\n1,15.85\n"), format, true), format,
+                            true);
+             }),
+             ContainsSubstring("'15.85' is not a class of the training examples; the column holds numbers") &&
+                 ContainsSubstring("train.loss: mean_squared_error"));
+  const TableWish words{.targets = {"y"}, .classes = true, .kinds = {{"y", "words"}}};
+  CHECK(make_table_format(read_raw_table(path, words), words, all).classes ==
+        std::vector<std::string>{"0", "0.0", "1", "1.0"});
+  // What earlier versions have saved.
+  const TableFormat earlier = parse_table_format(
+      R"({"inputs":[{"name":"x","mean":0,"standard_deviation":1}],"targets":["y"],"classes":["0","1"],"fills_missing":false})");
+  CHECK(earlier.target_readings.front().kind == CellKind::kWord);
+  CHECK(earlier.inputs[0].reading == ColumnReading());
+}
+
 TEST_CASE("a column without variation stays finite") {
   const TemporaryFolder folder;
   const RawTable table =

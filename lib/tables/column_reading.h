@@ -1,0 +1,98 @@
+// How the columns of a table are read, decided by all of their cells.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tables/table_format.h"
+
+namespace dtrain {
+
+// What a cell is, whatever its column holds. An amount is a number with a sign besides, such as 5% or 3,50
+// EUR.
+enum class CellForm { kNumber, kDate, kAmount, kWord };
+
+// Cells of a column that are numbers in the same styles, or of the same other form. The first one stands for
+// them.
+struct CellSort {
+  CellForm form = CellForm::kWord;
+  NumberStyles styles = 0;  // of numbers
+  int64_t count = 0;
+  int64_t row = 0;
+  std::string cell = {};
+};
+
+// What the cells of a column are, counted. Parts of a file can be counted apart, and merged.
+class ColumnCounts {
+ public:
+  // A cell that is not missing; rows ascend.
+  void add(const std::string& cell, int64_t row);
+  // The counts of rows that come later.
+  void merge(const ColumnCounts& later);
+
+  const std::vector<CellSort>& sorts() const { return sorts_; }
+  int64_t cells() const;
+  int64_t cells_of(CellForm form) const;
+  int64_t numbers_in(NumberStyles styles) const;  // cells that are numbers in any of these
+  // The first cell that is no number in this style; nullptr: all are.
+  const CellSort* first_other(NumberStyle style) const;
+
+ private:
+  CellSort& sort_of(CellForm form, NumberStyles styles);
+
+  std::vector<CellSort> sorts_;  // some: there are few combinations
+  size_t last_ = 0;              // the one of the last cell, which the next one mostly has, too
+};
+
+// At least that part of the cells decides what a column holds; the others are mistakes.
+inline bool are_most(int64_t some, int64_t cells) { return some * 10 >= cells * 9; }
+
+struct CountedColumn {
+  std::string name;
+  std::string kind = {};  // "number", "words" or "date", if the spec says so
+  size_t place = 0;       // in the file, from 0
+  ColumnCounts counts = {};
+  std::optional<int64_t> numbers_rows_from = {};  // its cells are this number, 0 or 1, and each the next one
+};
+
+// What the spec says of all numbers; nullopt: the cells decide.
+struct StyleWish {
+  std::optional<char> decimal = {};
+  std::optional<char> thousands = {};  // 0: none
+};
+
+// What a column is read as, and why it cannot be used so, if that is not known for certain.
+struct DecidedColumn {
+  ColumnReading reading;
+  std::string refusal = {};  // "column 'a', row 7: 'O.5' is no number, and ...; ..."
+};
+
+struct DecidedColumns {
+  std::vector<DecidedColumn> columns;
+  std::vector<std::string> warnings;  // of numbers that could be read in two ways, and of amounts
+};
+
+// Decides for each column, in the order given:
+// - Its decimal sign is the one that more of its own cells show, or else more of all columns' cells. Where no
+//   cell of the file shows one, 1.234 has a decimal point, and 1,234 a decimal comma, unless commas separate
+//   the cells.
+// - The sign between thousands is the one that most cells of columns with the same decimal sign need. Beside
+//   a decimal point at least a tenth of a column's cells has to need it: otherwise they are mistakes.
+// - All cells are numbers: it is of numbers. At least nine tenths are numbers, or dates: it is refused. Else
+// it
+//   is of words.
+// Where a column has a kind or the wish a sign, they hold.
+DecidedColumns decide_columns(const std::vector<CountedColumn>& columns, char separator,
+                              const StyleWish& wish);
+
+// "separated by semicolons; numbers have a decimal comma and thousands points; words: town; dates: sold"
+std::string reading_text(const std::vector<std::string>& names, const std::vector<ColumnReading>& readings,
+                         char separator);
+
+// "column 'area'"
+std::string in_column(const std::string& name);
+
+}  // namespace dtrain

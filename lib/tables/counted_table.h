@@ -1,0 +1,50 @@
+// A table that was looked at once: what its columns hold, and how they are to be read.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "tables/column_reading.h"
+#include "tables/csv_file.h"
+
+namespace dtrain {
+
+// What a user wants of the columns.
+struct TableWish {
+  std::vector<std::string> targets;  // at least one
+  std::vector<std::string> ignored = {};
+  bool classes = false;                           // the one target is a class, even if its values are numbers
+  bool fills_missing = false;                     // otherwise a missing value is an error
+  std::map<std::string, std::string> kinds = {};  // of columns by name: number, words, date, ignore
+  std::vector<std::string> missing_values = {};   // cells that are missing, as is_missing_cell() takes them
+  StyleWish style = {};
+  std::optional<char> separator = {};
+
+  bool predicts(const std::string& column) const;
+  bool ignores(const std::string& column) const;
+  CsvSeparator separator_choice() const;
+};
+
+// The columns of a table that a wish does not ignore, in the order of the file, and how they are read
+// (column_reading.h). Throws Error(kData) as
+// read_csv() does, and for a column that is named twice, or asked for and not there.
+struct CountedTable {
+  std::vector<CountedColumn> columns;
+  DecidedColumns decided;
+  int64_t rows = 0;
+  char separator = ',';
+};
+CountedTable count_table(const std::filesystem::path& path, const TableWish& wish);
+
+// The places of columns in a file by their names, and the place of one. Both throw Error(kData).
+std::map<std::string, size_t> places_of(const std::filesystem::path& path, const CsvRow& header);
+size_t place_of_column(const std::filesystem::path& path, const std::map<std::string, size_t>& places,
+                       const std::string& name);
+
+[[noreturn]] void refuse_table(const std::filesystem::path& path, const std::string& what);
+
+}  // namespace dtrain
