@@ -69,6 +69,8 @@ StarterNotes add_found(const InitOptions& options, FirstJob& job) {
   const std::string path = printable(found.place.string(), 1000);
   std::cerr << fmt::format("dtrain: {}: {}\n", path, found.title);
   report_warnings(found.warnings, std::cerr);
+  if (options.targets.empty() && is_decided(options.job, "data.target"))
+    report_notes({"--set data.target chooses no loss for the column; --target does"}, std::cerr);
   StarterNotes notes{.title = fmt::format("For {}: {}", path, found.title), .fields = {}};
   for (const auto& [path, note] : found.notes) {
     if (!is_decided(job, path)) notes.fields[path] = note;

@@ -221,8 +221,8 @@ std::string encode_input(const RawTable& table, const TableColumn& format, bool 
   const std::string& word =
       first == kUnknownWord ? column.unknown_word : column.words[static_cast<size_t>(first)];
   return fmt::format(
-      "{}: {} of {} have a word that no training example has, such as '{}' (row {}); it counts as "
-      "none of the categories",
+      "{}, {} of {}: a word that no training example has, such as '{}' (row {}); it counts as none of the "
+      "categories",
       in_column(format.name), with_separators(unknown), counted(table.rows, "row"), printable(word, 60),
       first_unknown + 1);
 }
@@ -233,9 +233,7 @@ std::string loss_advice() {
   for (const std::string& name : objective_names()) {
     if (objective_info(name).targets == Targets::kNumbers) losses.push_back(name);
   }
-  return "; the column holds numbers: if these are to be predicted and name no classes, use a loss of "
-         "numbers, "
-         "train.loss: " +
+  return "; the column holds numbers: to predict them, and no classes, use train.loss: " +
          join(losses, " or ");
 }
 

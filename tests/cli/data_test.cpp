@@ -278,8 +278,8 @@ TEST_CASE("data check refuses what a run refuses, and warns of what it warns of"
              ContainsSubstring("column 'kind' has words"));
   CHECK_THAT(check({"--set", "data.classes=5"}, 2),
              ContainsSubstring("data.classes: 5, but column 'kind' has 2"));
-  CHECK_THAT(check({"--set", "model={kind: layers, layers: [{kind: dense, units: 7}]}"}, 2),
-             ContainsSubstring("[2]"));
+  CHECK_THAT(check({"--set", "model.kind=layers", "--set", "model.layers=[{kind: dense, units: 7}]"}, 2),
+             ContainsSubstring("2 classes need [2]"));
   CHECK_THAT(check({"--set", "train.loss.class_weights={tell: 5}"}, 2),
              ContainsSubstring("did you mean 'tall'?"));
   folder.write("train.csv", train + "31,O.5,tall\n");

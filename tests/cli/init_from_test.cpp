@@ -222,13 +222,20 @@ TEST_CASE("init --from a table predicts the columns that --target names") {
   CHECK_THAT(pictures.errors, ContainsSubstring("--target names a column of a table, and this is none"));
   CHECK(newcomer.run({"init", "--target", "radius"}).exit_code == 2);
   // A loss for classes, by hand.
-  REQUIRE(
-      newcomer.run({"init", "job2.yaml", "--from", "cancer.csv", "--set", "data.target=radius"}).exit_code ==
-      0);
-  newcomer.write("cancer.csv", text + "77.85,1,1,1,B\n");
-  const Outcome planned = newcomer.run({"plan", "job2.yaml", "--set", "data.split.seed=3"});
-  if (planned.exit_code != 0)  // where the new row is in the test part
-    CHECK_THAT(planned.errors, ContainsSubstring("use a loss of numbers, train.loss: mean_squared_error"));
+  const Outcome by_hand =
+      newcomer.run({"init", "job2.yaml", "--from", "cancer.csv", "--set", "data.target=radius"});
+  REQUIRE(by_hand.exit_code == 0);
+  CHECK_THAT(by_hand.errors,
+             ContainsSubstring("NOTE: --set data.target chooses no loss for the column; --target does"));
+  newcomer.write("parts/train.csv", text);
+  newcomer.write("parts/test.csv", "radius,width,ill,old,diagnosis\n10.85,1,1,1,B\n77.85,1,1,1,B\n");
+  const Outcome planned =
+      newcomer.run({"plan", "job2.yaml", "--set", "data.path=parts", "--set", "data.split.test=none"});
+  CHECK(planned.exit_code == 3);
+  CHECK_THAT(planned.errors,
+             ContainsSubstring("column 'radius', row 2: '77.85' is not a class of the training "
+                               "examples; the column holds numbers: to predict them, and no classes, "
+                               "use train.loss: mean_squared_error"));
 }
 
 TEST_CASE("init --from arrays") {

@@ -160,13 +160,20 @@ TEST_CASE("a German table goes from Excel to predictions, with no field set by h
   const Event german_eval = Event::parse(run({"eval", "run_job", "--json"}).output);
   const Event plain_eval = Event::parse(run({"eval", "run_plain", "--json"}).output);
   CHECK(german_eval.at("loss") == plain_eval.at("loss"));
+  std::string elsewhere = text;
+  for (size_t at = 0; (at = elsewhere.find("Bayern", at)) != std::string::npos;)
+    elsewhere.replace(at, 6, "Berlin");
+  write_file(folder / "elsewhere.csv", elsewhere);
+  CHECK_THAT(run({"eval", "run_job", "--data", "elsewhere.csv"}).errors,
+             ContainsSubstring("column 'Land', 134 of 200 rows: a word that no training example has, such as "
+                               "'Berlin' (row 1)"));
   // New rows need no Nr and no Preis. A word that is new is counted.
   write_file(folder / "neu.csv",
              "Einwohner;Fl\xC3\xA4"
              "che;Land\r\n1.234;12,5;Hessen\r\n999;8;Saarland\r\n");
   const Finished predicted = run({"predict", "run_job", "neu.csv", "--json"});
   CHECK_THAT(predicted.errors,
-             ContainsSubstring("WARNING: neu.csv: column 'Land': 1 of 2 rows have a word that no "
+             ContainsSubstring("WARNING: neu.csv: column 'Land', 1 of 2 rows: a word that no "
                                "training example has, such as 'Saarland' (row 2)"));
   write_file(folder / "new.csv", "people,area,land\n1234,12.5,Hessen\n999,8,Saarland\n");
   const std::vector<std::string> lines = lines_of(predicted.output),
