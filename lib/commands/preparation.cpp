@@ -3,11 +3,9 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <iostream>
 #include <utility>
 
-#include "commands/report_problems.h"
 #include "core/clock.h"
 #include "core/terminal.h"
 #include "core/text.h"
@@ -21,16 +19,6 @@ namespace {
 
 constexpr double kSecondsBetween = 0.2;
 constexpr double kLong = 2;  // seconds, after which a user wonders
-
-// As where all pixels are below a sixteenth of the brightest value: such pixels deviate by half of that at
-// most.
-bool are_nearly_black(const PixelStatistics& measured) {
-  constexpr double kBrightest = 1.0 / 16;
-  const auto below = [](const std::vector<double>& numbers, double most) {
-    return std::all_of(numbers.begin(), numbers.end(), [most](double number) { return number <= most; });
-  };
-  return below(measured.mean, kBrightest) && below(measured.standard_deviation, kBrightest / 2);
-}
 
 }  // namespace
 
@@ -78,11 +66,7 @@ void measure_data(const DatasetInfo& data, JobSpec& job, bool quiet) {
     return measure_pixels(*dataset.train, decodes ? 1 : available_cores(), on_progress);
   }();
   set_measured(spec, measured);
-  if (are_nearly_black(measured))
-    report_warnings(
-        {"the training pictures are nearly black; if these are 12 bits of a camera in files of 16, "
-         "multiply their values by 16 (`dtrain data check` names such files)"},
-        std::cerr);
+  if (are_nearly_black(measured)) std::cerr << "WARNING: " << kNearlyBlack << std::endl;
   const Normalisation by = normalisation_of(spec);
   if (!quiet)
     std::cerr << fmt::format("dtrain: the training pictures have a mean of {} and a standard deviation of {}",

@@ -227,7 +227,8 @@ std::string xmp_with(uint64_t orientation) {
 TEST_CASE("a PNG and a WebP are turned as their metadata says, wherever it is") {
   const at::Tensor grey = four_blocks(), colour = grey.unsqueeze(2).expand({32, 32, 3}).contiguous();
   std::vector<std::string> rows;
-  for (int64_t row = 0; row < 32; ++row) rows.emplace_back(grey[row].const_data_ptr<char>(), 32);
+  for (int64_t row = 0; row < 32; ++row)
+    rows.emplace_back(static_cast<const char*>(grey[row].const_data_ptr()), 32);
   const auto png = [&](const std::string& before, const std::string& after = "") {
     return png_of_rows(rows, 32, 8, 0, before, after);
   };
