@@ -23,6 +23,8 @@ std::string Checksum::text() const {
 
 uint64_t Checksum::number() const { return XXH3_128bits_digest(state_.get()).low64; }
 
+uint64_t checksum_number(const void* bytes, size_t count) { return XXH3_64bits(bytes, count); }
+
 std::string checksum_of(const std::string& bytes) {
   Checksum checksum;
   checksum.add(bytes.data(), bytes.size());

@@ -33,4 +33,7 @@ class Checksum {
 
 std::string checksum_of(const std::string& bytes);
 
+// 64 bits, the XXH3 of `xxhsum -H3`: quicker for few bytes.
+uint64_t checksum_number(const void* bytes, size_t count);
+
 }  // namespace dtrain

@@ -3,8 +3,10 @@
 #include <ATen/ATen.h>
 
 #include <algorithm>
+#include <numeric>
 #include <string>
 #include <utility>
+#include <vector>
 
 #include "core/error.h"
 #include "data/pixel_values.h"
@@ -48,7 +50,8 @@ void copy_rows(const at::Tensor& images, const int64_t* rows, at::Tensor& out) {
 
 class MemorySource : public ExampleSource {
  public:
-  MemorySource(LabelledImages all, NamesOf names) : all_(std::move(all)), names_(std::move(names)) {
+  MemorySource(LabelledImages all, NamesOf names, BeforeReading before_reading)
+      : all_(std::move(all)), names_(std::move(names)), before_reading_(std::move(before_reading)) {
     require_sound(all_.images.defined() && all_.labels.defined(), "no images or no labels");
     require_sound(
         all_.images.scalar_type() == at::kByte && all_.images.dim() == 4 && all_.images.is_contiguous(),
@@ -62,12 +65,18 @@ class MemorySource : public ExampleSource {
   int64_t size() const override { return all_.size(); }
   at::IntArrayRef shape() const override { return all_.images.sizes().slice(1); }
   at::Tensor classes() const override { return all_.labels; }
-  std::optional<LabelledImages> in_memory() const override { return all_; }
+  std::optional<LabelledImages> in_memory() const override {
+    std::vector<int64_t> indices(before_reading_ ? static_cast<size_t>(size()) : 0);
+    std::iota(indices.begin(), indices.end(), int64_t{0});
+    if (before_reading_) before_reading_(indices);
+    return all_;
+  }
   std::vector<ExampleName> names_of(std::span<const int64_t> indices) const override {
     return names_ ? names_(indices) : ExampleSource::names_of(indices);
   }
 
   void read(std::span<const int64_t> indices, const at::Tensor& values, ExampleSlot& slot) const override {
+    if (before_reading_) before_reading_(indices);
     const int64_t* rows = indices.data();
     if (!values.defined()) {
       copy_rows(all_.images, rows, slot.inputs);
@@ -84,12 +93,13 @@ class MemorySource : public ExampleSource {
  private:
   const LabelledImages all_;
   const NamesOf names_;
+  const BeforeReading before_reading_;
 };
 
 }  // namespace
 
-ExampleSourcePtr make_memory_source(LabelledImages images, NamesOf names) {
-  return std::make_shared<MemorySource>(std::move(images), std::move(names));
+ExampleSourcePtr make_memory_source(LabelledImages images, NamesOf names, BeforeReading before_reading) {
+  return std::make_shared<MemorySource>(std::move(images), std::move(names), std::move(before_reading));
 }
 
 LabelledImages images_of(const ExampleSource& source) {

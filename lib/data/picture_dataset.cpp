@@ -55,10 +55,22 @@ ImageCacheOptions cache_options(const DataSpec& spec, const OnPrepared& on_progr
           .on_progress = on_progress};
 }
 
-// The decoded pictures of a job that caches them.
-at::Tensor decoded(const ImageSet& set, const DataSpec& spec, const OnPrepared& on_progress = {}) {
-  const ImageCacheOptions options = cache_options(spec, on_progress);
-  return spec.cache_in_use() == "memory" ? images_in_memory(set, options) : cached_images(set, options);
+// Decodes the pictures of a job that caches them, unless they are there and as they were written.
+void decode(const ImageSet& set, const DataSpec& spec, const OnPrepared& on_progress) {
+  ImageCacheOptions options = cache_options(spec, on_progress);
+  options.verify = true;
+  spec.cache_in_use() == "memory" ? static_cast<void>(images_in_memory(set, options))
+                                  : static_cast<void>(cached_images(set, options));
+}
+
+ExampleSourcePtr source_of(ImageSet set, const at::Tensor& labels, const NamesOf& names,
+                           const DataSpec& spec) {
+  if (spec.cache_in_use() == "none") return make_image_source(std::move(set), labels);
+  if (spec.cache_in_use() == "memory")
+    return make_memory_source({images_in_memory(set, cache_options(spec)), labels}, names);
+  const std::shared_ptr<const ImageBlock> block = cached_images(set, cache_options(spec));
+  return make_memory_source({block->images(), labels}, names,
+                            [block](std::span<const int64_t> indices) { block->verify(indices); });
 }
 
 BadExamples described(const PictureList& all, const BadImages& bad) {
@@ -142,7 +154,6 @@ Dataset load_pictures(const DatasetInfo& info, const DataSpec& spec) {
   now.name = info.name;
   now.requested = info.requested;
   PictureList& all = listed_now.list;
-  ImageSet set = image_set_of(all, spec);
   at::Tensor labels = at::empty({std::ssize(all.pictures)}, at::kLong);
   std::transform(all.pictures.begin(), all.pictures.end(), labels.mutable_data_ptr<int64_t>(),
                  [](const ListedPicture& picture) { return picture.label; });
@@ -154,9 +165,7 @@ Dataset load_pictures(const DatasetInfo& info, const DataSpec& spec) {
       names.push_back({.file = title_of({}, again.pictures.at(static_cast<size_t>(index)).file)});
     return names;
   };
-  const ExampleSourcePtr images = spec.cache_in_use() == "none"
-                                      ? make_image_source(std::move(set), labels)
-                                      : make_memory_source({decoded(set, spec), labels}, names);
+  const ExampleSourcePtr images = source_of(image_set_of(all, spec), labels, names, spec);
   Dataset dataset{now, make_selection(images, std::move(all.train)),
                   make_selection(images, std::move(all.test))};
   if (!all.validation.empty()) dataset.validation = make_selection(images, std::move(all.validation));
@@ -169,7 +178,7 @@ void prepare_pictures(const DatasetInfo& info, const DataSpec& spec, const OnPre
   const PictureList all = listed(info.name, info.source, spec, Reading::kNow, on_progress).list;
   if (!caches) return;
   try {
-    decoded(image_set_of(all, spec), spec, on_progress);
+    decode(image_set_of(all, spec), spec, on_progress);
   } catch (const Error& error) {
     if (error.code() != ExitCode::kData) throw;
     throw Error(error.code(),

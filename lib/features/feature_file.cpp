@@ -12,6 +12,7 @@
 #include <system_error>
 
 #include "core/checksum.h"
+#include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "images/cache_file.h"
@@ -48,8 +49,7 @@ struct Header {
 // nullopt: the file is none, or was cut.
 std::optional<Header> read_header(const OpenFile& file) {
   std::string text(static_cast<size_t>(kHeaderBytes), '\0');
-  if (!file.is_open() || ::pread(file.descriptor(), text.data(), text.size(), 0) != kHeaderBytes)
-    return std::nullopt;
+  if (!file.is_open() || !file.read(0, text.data(), text.size())) return std::nullopt;
   const auto json = nlohmann::json::parse(text.c_str(), nullptr, /*allow_exceptions=*/false);
   Header header;
   try {
@@ -67,18 +67,6 @@ std::optional<Header> read_header(const OpenFile& file) {
   const bool whole = ::fstat(file.descriptor(), &status) == 0 && S_ISREG(status.st_mode) &&
                      status.st_size == kHeaderBytes + header.block.bytes;
   return whole ? std::optional(header) : std::nullopt;
-}
-
-bool read_part(const OpenFile& file, std::byte* memory, int64_t bytes, int64_t offset) {
-  while (bytes > 0) {
-    const ssize_t got = ::pread(file.descriptor(), memory, static_cast<size_t>(bytes), offset);
-    if (got < 0 && errno == EINTR) continue;
-    if (got <= 0) return false;
-    memory += got;
-    offset += got;
-    bytes -= got;
-  }
-  return true;
 }
 
 // Calls `each` with the offset and the size of every part.
@@ -159,7 +147,7 @@ bool read_features(const FeatureBlock& block, std::byte* memory, const AfterPart
   if (!header || header->block.key != block.key || header->block.bytes != block.bytes) return false;
   Checksum sum;
   const bool whole = for_each_part(block.bytes, [&](int64_t offset, int64_t bytes) {
-    if (!read_part(file, memory + offset, bytes, kHeaderBytes + offset)) return false;
+    if (!file.read(kHeaderBytes + offset, memory + offset, static_cast<size_t>(bytes))) return false;
     sum.add(memory + offset, static_cast<size_t>(bytes));
     after_part();
     return true;
@@ -191,10 +179,13 @@ std::vector<KeptFeatures> list_features() {
                       .examples = 0,
                       .shape = {}};
     if (gone) return;
-    if (const std::optional<Header> header = read_header(OpenFile(path, O_RDONLY))) {
-      kept.source = header->block.source;
-      kept.examples = header->block.examples;
-      kept.shape = header->block.shape;
+    try {
+      if (const std::optional<Header> header = read_header(OpenFile(path, O_RDONLY))) {
+        kept.source = header->block.source;
+        kept.examples = header->block.examples;
+        kept.shape = header->block.shape;
+      }
+    } catch (const Error&) {  // not this user's
     }
     all.push_back(kept);
   });

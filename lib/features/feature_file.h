@@ -29,7 +29,7 @@ using AfterPart = std::function<void()>;
 // Reads the features into `memory`, which has room for block.bytes. Returns false, with anything in the
 // memory, if there is no such file, or if it is damaged: cut, of another key, or with another checksum than
 // it was written with. What is read is in this process's memory, so nothing that happens to the file later
-// matters. Throws only what `after_part` throws.
+// matters. Throws what OpenFile and `after_part` throw.
 bool read_features(const FeatureBlock& block, std::byte* memory, const AfterPart& after_part);
 
 // Writes the file, whole or not at all; a damaged one is replaced. Before, removes those files of features

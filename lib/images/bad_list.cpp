@@ -1,11 +1,15 @@
 #include "images/bad_list.h"
 
+#include <fcntl.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
-#include <system_error>
 #include <utility>
 
+#include "core/checksum.h"
 #include "core/error.h"
 #include "core/files.h"
+#include "images/cache_file.h"
 
 namespace dtrain {
 namespace {
@@ -31,15 +35,19 @@ ImageSet without(const ImageSet& set, const BadImages& bad) {
 std::string text_of(const BadList& list) {
   nlohmann::ordered_json bad = nlohmann::ordered_json::array();
   for (const BadImage& one : list.bad) bad.push_back({one.index, one.fault});
-  return nlohmann::ordered_json{{"root", list.root}, {"images", list.images}, {"bad", bad}}.dump(
-      -1, ' ', false, nlohmann::json::error_handler_t::replace);
+  const std::string text =
+      nlohmann::ordered_json{{"root", list.root}, {"images", list.images}, {"bad", bad}}.dump(
+          -1, ' ', false, nlohmann::json::error_handler_t::replace);
+  return checksum_of(text) + "\n" + text;
 }
 
 std::optional<BadList> read_bad_list(const std::filesystem::path& path) {
-  std::error_code none;
-  if (!std::filesystem::exists(path, none)) return std::nullopt;
-  const auto json = nlohmann::json::parse(read_file(path, kMostListBytes, ExitCode::kDisk), nullptr,
-                                          /*allow_exceptions=*/false);
+  if (!OpenFile(path, O_RDONLY).is_open()) return std::nullopt;
+  const std::string file = read_file(path, kMostListBytes, ExitCode::kDisk);
+  const size_t begin = std::min(file.size(), kChecksumDigits + 1);
+  const std::string text = file.substr(begin);
+  if (file.substr(0, begin) != checksum_of(text) + "\n") return std::nullopt;
+  const auto json = nlohmann::json::parse(text, nullptr, /*allow_exceptions=*/false);
   BadList list;
   try {
     json.at("root").get_to(list.root);

@@ -26,10 +26,10 @@ struct BadList {
   BadImages bad = {};
 };
 
-// As JSON.
+// A checksum, and the list as JSON.
 std::string text_of(const BadList& list);
 
-// nullopt: there is no such file, or it is damaged.
+// nullopt: there is no such file, or it is damaged. Throws as OpenFile does.
 std::optional<BadList> read_bad_list(const std::filesystem::path& path);
 
 }  // namespace dtrain

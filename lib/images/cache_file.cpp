@@ -10,6 +10,7 @@
 #include <chrono>
 #include <cstdlib>
 #include <cstring>
+#include <iostream>
 #include <system_error>
 #include <thread>
 
@@ -76,8 +77,38 @@ void fail_on_cache(const fs::path& path, const std::string& what, int error) {
                   printable(path.string(), 1000), what, std::strerror(error), advice_on_writing(error)));
 }
 
+void warn_of_damage(const fs::path& path) {
+  std::cerr << fmt::format("WARNING: {}: is damaged, and made anew\n", printable(path.string(), 1000))
+            << std::flush;
+}
+
+void fail_on_damage(const fs::path& path) {
+  ::unlink(path.c_str());
+  throw Error(
+      ExitCode::kDisk,
+      fmt::format("{}: its bytes are not those that were written; it has been removed, and will be made "
+                  "anew: start again (a run goes on from its last checkpoint with --resume). Where this "
+                  "happens again, the disk or the memory is faulty",
+                  printable(path.string(), 1000)));
+}
+
+// O_NONBLOCK: opening a pipe that nobody writes to must not hang.
 OpenFile::OpenFile(const fs::path& path, int flags)
-    : path_(path), file_(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW, 0644)) {}
+    : path_(path), file_(::open(path.c_str(), flags | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0644)) {
+  if (!is_open()) return;
+  struct stat status {};
+  check(::fstat(descriptor(), &status) == 0, "cannot look at it");
+  const auto refuse = [this](const std::string& fault) {
+    throw Error(ExitCode::kUsage, fmt::format("{}: {}, or set XDG_CACHE_HOME to another folder",
+                                              printable(path_.string(), 1000), fault));
+  };
+  if (!S_ISREG(status.st_mode)) refuse("is not a regular file; remove it");
+  if (status.st_uid != ::geteuid() && status.st_uid != 0)
+    refuse(fmt::format("belongs to another user (number {}), who decides what is in it; remove it",
+                       status.st_uid));
+  if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
+    refuse("may be written to by other users; remove it (or, if you trust it, chmod go-w)");
+}
 
 void OpenFile::check(bool worked, const char* what) const {
   if (!worked) fail_on_cache(path_, what, errno);
@@ -87,6 +118,20 @@ int64_t OpenFile::size() const {
   struct stat status {};
   check(::fstat(descriptor(), &status) == 0, "cannot look at it");
   return status.st_size;
+}
+
+bool OpenFile::read(int64_t offset, void* bytes, size_t count) const {
+  auto* next = static_cast<char*>(bytes);
+  while (count > 0) {
+    const ssize_t got = offset < 0 ? 0 : ::pread(descriptor(), next, count, offset);
+    if (got < 0 && errno == EINTR) continue;
+    check(got >= 0, "cannot be read");
+    if (got == 0) return false;
+    next += got;
+    offset += got;
+    count -= static_cast<size_t>(got);
+  }
+  return true;
 }
 
 void OpenFile::reserve(int64_t bytes) const {

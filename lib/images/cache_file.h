@@ -26,10 +26,18 @@ inline constexpr const char* kNoteOfMemory = ".memory";
 // Throws what that errno of a file of the cache means, with what to do about it.
 [[noreturn]] void fail_on_cache(const std::filesystem::path& path, const std::string& what, int error);
 
+// Tells the user, on the standard error, that a file of the cache is damaged and is made anew.
+void warn_of_damage(const std::filesystem::path& path);
+
+// Removes a file of the cache whose bytes are not those that were written, and throws Error(kDisk): what was
+// read of it may have been used.
+[[noreturn]] void fail_on_damage(const std::filesystem::path& path);
+
 // A file, as long as it is open.
 class OpenFile {
  public:
-  // `flags` of open(2). Links are not followed.
+  // `flags` of open(2). Links are not followed. Throws Error(kUsage) if it is no regular file, or if others
+  // than this user and root own it or may write to it: they would decide what is trained on.
   OpenFile(const std::filesystem::path& path, int flags);
   // One that is open already; `name` is for messages.
   OpenFile(std::string name, Descriptor file) : path_(std::move(name)), file_(std::move(file)) {}
@@ -40,7 +48,8 @@ class OpenFile {
   // The following throw as fail_on_cache().
   void check(bool worked, const char* what) const;  // by errno
   int64_t size() const;
-  void reserve(int64_t bytes) const;  // so that a full disk is found now
+  bool read(int64_t offset, void* bytes, size_t count) const;  // false: the file does not have so many
+  void reserve(int64_t bytes) const;                           // so that a full disk is found now
 
  private:
   std::filesystem::path path_;

@@ -1,12 +1,15 @@
-// Decoded and scaled images as they lie in a file of the cache, or in shared memory: a header and their
-// bytes.
+// Decoded and scaled images as they lie in a file of the cache, or in shared memory: a header, their bytes,
+// and a checksum of each.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
+#include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -19,6 +22,9 @@ namespace dtrain {
 struct ImageCacheOptions {
   double most_gigabytes = 50;  // data.cache_gigabytes
   int64_t threads = 1;         // that read the images
+  // Whether a file that is there is compared with its checksums as a whole, if it fits into memory (where it
+  // then stays), and not only when an image is first used. A damaged one is made anew.
+  bool verify = false;
   // While they are read, by one thread at a time: how many of how many images are done.
   std::function<void(int64_t done, int64_t all)> on_progress = {};
 };
@@ -36,25 +42,46 @@ std::string root_of(const ImageSet& set);
 // "the 9 pictures take 1 MB decoded"
 std::string need_of_images(const ImageSet& set);
 
-// Reads all images into `out`, which may be nullptr. `bad`: gets those that cannot be read, which otherwise
-// are an error.
-void read_images(const ImageSet& set, uint8_t* out, const ImageCacheOptions& options, BadImages* bad);
+// Reads all images. Those that cannot be read are returned.
+BadImages find_unreadable(const ImageSet& set, const ImageCacheOptions& options);
 
 // Fills an empty file. `bad`: gets the images that cannot be read, and the block becomes that of the others.
 void write_image_block(const OpenFile& file, const ImageSet& set, const ImageCacheOptions& options,
                        BadImages* bad = nullptr);
 
-// Whether the file is there and has as many bytes as the block of `set`.
+// Whether the file is there and a block of as many images of that shape, with sound checksums. The images
+// themselves are not looked at.
 bool is_block_of(const OpenFile& file, const ImageSet& set);
 
-// The images of a block, uint8 [n, channels, height, width]. They must not be written to.
-at::Tensor map_image_block(const OpenFile& file, const ImageSet& set);
+// The images of a block. Any number of threads may use it.
+class ImageBlock {
+ public:
+  // Of a file that is_block_of() accepts. It may be closed then.
+  ImageBlock(const OpenFile& file, const ImageSet& set);
+
+  // uint8 [n, channels, height, width]. They must not be written to.
+  const at::Tensor& images() const { return images_; }
+  // Compares those of the images `indices` that were not compared before with their checksums. Throws as
+  // fail_on_damage().
+  void verify(std::span<const int64_t> indices) const;
+  // Whether all are as they were written.
+  bool is_sound(int64_t threads) const;
+
+ private:
+  bool is_sound_image(int64_t index) const;
+
+  std::filesystem::path path_;
+  at::Tensor images_;
+  std::vector<uint64_t> sums_;
+  std::unique_ptr<std::atomic<bool>[]> compared_;  // for each image
+};
 
 // What the header of a block says; nullopt: it is none.
 struct ImageBlockHeader {
   std::string root;
   int64_t images = 0;
   std::vector<int64_t> shape;
+  std::string sums;  // a checksum of the images' checksums
 };
 std::optional<ImageBlockHeader> read_block_header(const OpenFile& file);
 

@@ -7,10 +7,12 @@
 #include <algorithm>
 #include <cerrno>
 #include <system_error>
+#include <utility>
 
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
+#include "host/host_memory.h"
 #include "images/cache_file.h"
 #include "images/image_memory.h"
 
@@ -21,6 +23,7 @@ namespace fs = std::filesystem;
 
 constexpr const char* kSuffix = ".images";
 constexpr const char* kListSuffix = ".bad";
+constexpr double kMostOfMemory = 0.75;  // of a file that is compared as a whole
 
 fs::path file_for(const ImageSet& set) { return cache_folder() / (image_block_key(set) + kSuffix); }
 
@@ -68,11 +71,36 @@ std::optional<BadImages> known_by(const ImageSet& set, const fs::path& images, c
   return kept->bad;
 }
 
+// Whether there is a file for the set that is not as it was written.
+bool is_damaged(const fs::path& path, const ImageSet& set, const ImageCacheOptions& options) {
+  const OpenFile file(path, O_RDONLY);
+  if (!file.is_open()) return false;
+  if (!is_block_of(file, set)) return true;
+  const bool fits = static_cast<double>(file.size()) < kMostOfMemory * static_cast<double>(memory_for_all());
+  return options.verify && fits && !ImageBlock(file, set).is_sound(options.threads);
+}
+
+void remove_damaged(const fs::path& path, const ImageSet& set, const ImageCacheOptions& options) {
+  if (!is_damaged(path, set, options)) return;
+  warn_of_damage(path);
+  ::unlink(path.c_str());
+}
+
+// nullopt: it is not there, or not to be used.
+std::optional<OpenFile> own_file(const fs::path& path) {
+  try {
+    OpenFile file(path, O_RDONLY);
+    return file.is_open() ? std::optional(std::move(file)) : std::nullopt;
+  } catch (const Error&) {
+    return std::nullopt;
+  }
+}
+
 CachedImages described(const fs::path& path, int64_t bytes) {
   CachedImages cached{
       .file = path, .bytes = bytes, .root = {}, .images = 0, .shape = {}, .bad = {}, .in_memory = false};
   if (path.extension() == kListSuffix) {
-    if (const std::optional<BadList> list = read_bad_list(path)) {
+    if (const std::optional<BadList> list = own_file(path) ? read_bad_list(path) : std::nullopt) {
       cached.root = list->root;
       cached.images = list->images;
       cached.bad = std::ssize(list->bad);
@@ -85,8 +113,7 @@ CachedImages described(const fs::path& path, int64_t bytes) {
   }
   cached.in_memory = path.extension() == kNoteOfMemory;
   if (!cached.in_memory && path.extension() != kSuffix) return cached;
-  const std::optional<OpenFile> file =
-      cached.in_memory ? find_image_memory(path) : std::optional<OpenFile>(std::in_place, path, O_RDONLY);
+  const std::optional<OpenFile> file = cached.in_memory ? find_image_memory(path) : own_file(path);
   if (const auto header = file ? read_block_header(*file) : std::nullopt) {
     cached.bytes = file->size();
     cached.root = header->root;
@@ -107,8 +134,8 @@ bool can_cache_images(const ImageSet& set, double most_gigabytes) {
     if (::access(folder.c_str(), W_OK) == 0 && fs::space(folder).available >= static_cast<uintmax_t>(bytes))
       return true;
     const fs::path path = file_for(set);
-    return is_block_of(OpenFile(path, O_RDONLY), set) ||
-           is_block_of(OpenFile(path.string() + kPartialCacheFile, O_RDONLY), set);
+    const OpenFile unfinished(path.string() + kPartialCacheFile, O_RDONLY);
+    return (unfinished.is_open() && unfinished.size() == bytes) || is_block_of(OpenFile(path, O_RDONLY), set);
   } catch (const std::exception&) {  // there is no such folder
     return false;
   }
@@ -123,13 +150,15 @@ BadImages find_bad_images(const ImageSet& set, const ImageCacheOptions& options,
   const fs::path images = file_for(set), list = fs::path(images).replace_extension(kListSuffix);
   std::optional<BadImages> bad;
   const auto is_known = [&] { return (bad = known_by(set, images, list)).has_value(); };
+  remove_damaged(images, set, options);
   if (is_known()) return *bad;
+  if (fs::exists(list)) warn_of_damage(list);
   require_cache_room(0, options.most_gigabytes, "the list of bad pictures", "free some");
   make_cache_file(list, is_known, [&](const OpenFile& file) {
     if (caches) {
       bad = cache_readable(set, options);
     } else {
-      read_images(set, nullptr, options, &bad.emplace());
+      bad = find_unreadable(set, options);
     }
     require_unchanged(set, images);
     const std::string text = text_of(BadList{root_of(set), std::ssize(set.files), *bad});
@@ -138,16 +167,17 @@ BadImages find_bad_images(const ImageSet& set, const ImageCacheOptions& options,
   return *bad;
 }
 
-at::Tensor cached_images(const ImageSet& set, const ImageCacheOptions& options) {
+std::shared_ptr<const ImageBlock> cached_images(const ImageSet& set, const ImageCacheOptions& options) {
   const fs::path path = file_for(set);
   const auto is_there = [&] { return is_block_of(OpenFile(path, O_RDONLY), set); };
+  remove_damaged(path, set, options);
   if (!is_there()) {
     require_room(set, options);
     make_cache_file(path, is_there, [&](const OpenFile& file) { write_image_block(file, set, options); });
   }
   const OpenFile file(path, O_RDONLY);
   file.check(file.is_open(), "cannot be opened");
-  return map_image_block(file, set);
+  return std::make_shared<ImageBlock>(file, set);
 }
 
 std::vector<CachedImages> list_image_caches() {

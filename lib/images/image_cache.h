@@ -27,12 +27,12 @@ BadImages find_bad_images(const ImageSet& set, const ImageCacheOptions& options,
 // The same as far as it is known; nullopt: the images were not read yet.
 std::optional<BadImages> known_bad_images(const ImageSet& set);
 
-// All images of `set`, uint8 [n, channels, height, width], mapped from its file: they must not be written to.
-// Makes the file first if there is none for images with these names, sizes, times of change, shape and fit,
-// or waits for another process that makes it. The bytes are those of read_image_set(). Throws Error(kData)
-// that names an image that cannot be read, Error(kUsage) if the file would be larger than allowed,
-// Error(kDisk) if the disk is too small.
-at::Tensor cached_images(const ImageSet& set, const ImageCacheOptions& options);
+// All images of `set`, mapped from its file. Makes the file first if there is none for images with these
+// names, sizes, times of change, shape and fit, or if it is damaged as far as it is looked at
+// (options.verify), or waits for another process that makes it. The bytes are those of read_image_set().
+// Throws Error(kData) that names an image that cannot be read, Error(kUsage) if the file would be larger than
+// allowed or is not this user's, Error(kDisk) if the disk is too small.
+std::shared_ptr<const ImageBlock> cached_images(const ImageSet& set, const ImageCacheOptions& options);
 
 // A file of the cache: images, or an unpacked archive.
 struct CachedImages {

@@ -111,7 +111,7 @@ at::Tensor images_in_memory(const ImageSet& set, const ImageCacheOptions& option
   const fs::path note = cache_folder() / (key + kNoteOfMemory);
   std::optional<OpenFile> found;
   const auto is_there = [&] { return (found = find_image_memory(note)).has_value(); };
-  if (is_there()) return map_image_block(*found, set);
+  if (is_there()) return ImageBlock(*found, set).images();
   if (kept && kept->note() != note) kept.reset();  // before the next ones take memory
   require_room(set, options.most_gigabytes);
   make_cache_folder();
@@ -122,7 +122,7 @@ at::Tensor images_in_memory(const ImageSet& set, const ImageCacheOptions& option
     const std::string place = kept->place();
     file.check(write_all(file.descriptor(), place.data(), place.size()), "cannot be written");
   });
-  return map_image_block(*found, set);
+  return ImageBlock(*found, set).images();
 }
 
 }  // namespace dtrain

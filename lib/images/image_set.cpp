@@ -49,10 +49,8 @@ std::string fault_of(const Error& error, const std::string& title) {
 std::string read_image_bytes(const std::filesystem::path& root, const ImageFile& file) {
   if (file.member.empty()) return read_file(root / file.path, kMaxImageFileBytes, ExitCode::kData);
   try {
-    if (file.unpacked.empty())
-      return read_file_part(root / file.path, file.offset, file.bytes, ExitCode::kData);
-    // In the cache: not the picture's fault.
-    return read_file_part(file.unpacked, file.offset, file.bytes, ExitCode::kDisk);
+    if (!file.unpacked) return read_file_part(root / file.path, file.offset, file.bytes, ExitCode::kData);
+    return file.unpacked->read(file.offset, file.bytes);
   } catch (const Error& error) {
     throw Error(error.code(), title_of(root, file) + ": " + error.what());
   }
@@ -88,7 +86,7 @@ void read_image_set(const ImageSet& set, std::span<const int64_t> indices, uint8
     }
     if (!calls.on_image) return;
     const std::lock_guard lock(mutex);
-    calls.on_image();
+    calls.on_image(at);
   });
 }
 

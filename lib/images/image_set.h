@@ -6,11 +6,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
 
 #include "core/error.h"
+#include "images/checked_file.h"
 #include "images/fit.h"
 #include "images/image_file.h"
 
@@ -22,7 +24,7 @@ struct ImageFile {
   std::string member = {};  // its name in the archive `path`; empty: the file is the image
   int64_t offset = 0;       // of its bytes in the archive
   int64_t bytes = 0;
-  std::string unpacked = {};  // where the archive is unpacked; empty: it is not packed
+  std::shared_ptr<const CheckedFile> unpacked = {};  // the archive; null: it is not packed
 
   bool operator==(const ImageFile&) const = default;
 };
@@ -55,7 +57,7 @@ void for_each_image(int64_t count, int64_t threads, const std::function<void(int
 
 // What read_image_set() calls, by one thread at a time.
 struct ImageCalls {
-  std::function<void()> on_image = {};  // after each image
+  std::function<void(int64_t at)> on_image = {};  // after each image: its place in `indices`
   // For an image that cannot be read, instead of throwing: its place in `indices`, and why. What `out` has of
   // it is not defined.
   std::function<void(int64_t at, const std::string& fault)> on_bad = {};

@@ -41,6 +41,10 @@ struct Sample {
   refuse_path(path, printable(member, 1000) + ": " + fault);
 }
 
+void require_bytes(const fs::path& path, const ImageFile& member, int64_t most) {
+  if (member.bytes > most) refuse_member(path, member.member, "is over " + human_bytes(most));
+}
+
 // The key and the extension of a member's name: "a/0001.seg.png" is ("a/0001", "seg.png").
 std::pair<std::string, std::string> split_name(const std::string& name) {
   const size_t slash = name.rfind('/');
@@ -80,8 +84,7 @@ class TarReader {
   }
 
   // The content of the member that was just taken.
-  std::string content(const ImageFile& member, int64_t limit) {
-    if (member.bytes > limit) refuse_member(path_, member.member, "is over " + human_bytes(limit));
+  std::string content(const ImageFile& member) {
     std::string bytes(static_cast<size_t>(member.bytes), '\0');
     if (::archive_read_data(archive_.get(), bytes.data(), bytes.size()) != member.bytes) fail();
     return bytes;
@@ -116,33 +119,18 @@ class ArchiveList {
     const size_t before = pictures_.size();
     std::error_code none;
     if (!fs::is_regular_file(path, none)) refuse_path(path, "is not a regular file");
-    const fs::path unpacked = is_packed(path) ? unpacked_archive(path, left_gigabytes_) : fs::path();
-    if (!unpacked.empty()) left_gigabytes_ -= static_cast<double>(fs::file_size(unpacked, none)) / 1e9;
-    const fs::path& plain = unpacked.empty() ? path : unpacked;
-    const auto size = static_cast<int64_t>(fs::file_size(plain, none));
-    TarReader reader(path, plain);
-    Sample sample;
-    reader.read_all([&](ImageFile member) {
-      auto [key, extension] = split_name(member.member);
-      if (key != sample.key)
-        finish(path, std::exchange(sample, {.key = key, .picture = {}, .class_word = {}, .others = {}}));
-      if (extension == "cls") sample.class_word = trimmed(reader.content(member, kMostClassBytes));
-      if (!is_picture_name(key + "." + extension)) {
-        if (extension != "cls") sample.others.push_back(member.member);
-        return;
+    if (!is_packed(path)) {
+      read(file, nullptr, static_cast<int64_t>(fs::file_size(path, none)));
+    } else {
+      const std::shared_ptr<const CheckedFile> unpacked = unpacked_archive(path, left_gigabytes_);
+      left_gigabytes_ -= static_cast<double>(unpacked->bytes()) / 1e9;
+      try {
+        read(file, unpacked, unpacked->bytes());
+      } catch (const Error&) {
+        fs::remove(unpacked->path(), none);  // nobody can use it
+        throw;
       }
-      if (sample.picture)
-        refuse_member(path, member.member, "a second picture of the example " + printable(key));
-      if (member.bytes > kMaxImageFileBytes || member.offset > size - member.bytes)
-        refuse_member(path, member.member, "does not fit its archive, which is cut off or damaged");
-      member.path = file;
-      member.unpacked = unpacked.string();
-      sample.picture = std::move(member);
-    });
-    finish(path, sample);
-    if (pictures_.size() == before)
-      refuse_path(path, "has no pictures with a class (KEY.jpg and KEY.cls)" +
-                            (left_out_.empty() ? "" : "; " + left_out_text(left_out_)));
+    }
     std::vector<int64_t> indices;
     for (size_t index = before; index < pictures_.size(); ++index)
       indices.push_back(static_cast<int64_t>(index));
@@ -161,6 +149,40 @@ class ArchiveList {
   }
 
  private:
+  // Adds the pictures of an archive of `size` bytes; `unpacked`: where it is, if it is packed.
+  void read(const std::string& file, const std::shared_ptr<const CheckedFile>& unpacked, int64_t size) {
+    const fs::path path = root_ / file;
+    const size_t before = pictures_.size();
+    TarReader reader(path, unpacked ? unpacked->path() : path);
+    Sample sample;
+    reader.read_all([&](ImageFile member) {
+      auto [key, extension] = split_name(member.member);
+      if (key != sample.key)
+        finish(path, std::exchange(sample, {.key = key, .picture = {}, .class_word = {}, .others = {}}));
+      if (member.offset > size - member.bytes)
+        refuse_member(path, member.member, "does not fit its archive, which is cut off or damaged");
+      if (extension == "cls") {
+        require_bytes(path, member, kMostClassBytes);
+        sample.class_word =
+            trimmed(unpacked ? unpacked->read(member.offset, member.bytes) : reader.content(member));
+      }
+      if (!is_picture_name(key + "." + extension)) {
+        if (extension != "cls") sample.others.push_back(member.member);
+        return;
+      }
+      if (sample.picture)
+        refuse_member(path, member.member, "a second picture of the example " + printable(key));
+      require_bytes(path, member, kMaxImageFileBytes);
+      member.path = file;
+      member.unpacked = unpacked;
+      sample.picture = std::move(member);
+    });
+    finish(path, sample);
+    if (pictures_.size() == before)
+      refuse_path(path, "has no pictures with a class (KEY.jpg and KEY.cls)" +
+                            (left_out_.empty() ? "" : "; " + left_out_text(left_out_)));
+  }
+
   void finish(const fs::path& path, const Sample& sample) {
     if (!sample.picture) {
       for (const std::string& name : sample.others) count_ending(name, left_out_);

@@ -4,6 +4,11 @@
 #include <archive_entry.h>
 #include <fmt/format.h>
 
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
 #include <memory>
 #include <new>
 #include <system_error>
@@ -21,7 +26,11 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kUnpackedAtOnce = size_t{1} << 20;
-constexpr size_t kMostOfName = 100;  // bytes of the archive's, for `dtrain cache`
+// Pictures are packed already: what unpacks to much more was made to fill disks. The most that is written of
+// it is the larger of these.
+constexpr int64_t kMostRatio = 100;
+constexpr int64_t kNeverTooMuch = int64_t{256} << 20;  // bytes
+constexpr size_t kMostOfName = 100;                    // bytes of the archive's, for `dtrain cache`
 
 // The bytes of a packed file, unpacked, from its begin to its end.
 class UnpackingReader {
@@ -62,33 +71,43 @@ class UnpackingReader {
   std::unique_ptr<archive, decltype(&::archive_read_free)> archive_;
 };
 
-void unpack(const fs::path& path, const OpenFile& file, double most_gigabytes) {
+void unpack(const fs::path& path, int64_t packed, const OpenFile& file, double most_gigabytes) {
   UnpackingReader reader(path);
+  CheckedFileWriter writer(file);
   const std::unique_ptr<char[]> bytes(new char[kUnpackedAtOnce]);
-  double written = 0;
+  int64_t written = 0;
   while (const size_t count = reader.read(bytes.get(), kUnpackedAtOnce)) {
-    written += static_cast<double>(count);
-    if (written > most_gigabytes * 1e9)
+    written += static_cast<int64_t>(count);
+    if (static_cast<double>(written) > most_gigabytes * 1e9)
       throw Error(ExitCode::kUsage,
                   fmt::format("data.cache_gigabytes: {} unpacks to more than the limit of {:g} GB; raise it",
                               printable(path.string(), 1000), most_gigabytes));
-    file.check(write_all(file.descriptor(), bytes.get(), count), "cannot be written");
+    if (written > std::max(kNeverTooMuch, packed * kMostRatio))
+      refuse_path(path,
+                  fmt::format("unpacks to over {} times its size, which pictures do not; if it is in order, "
+                              "unpack it yourself",
+                              kMostRatio));
+    writer.write(bytes.get(), count);
   }
+  writer.close();
 }
 
-// Of the archive's name, size and time of change.
-std::string key_of_archive(const fs::path& archive) {
-  std::error_code code;
+struct stat status_of(const fs::path& archive) {
+  struct stat status {};
+  if (::stat(archive.c_str(), &status) == 0) return status;
+  throw Error(file_failure_code(errno, ExitCode::kData),
+              fmt::format("{}: {}", printable(archive.string(), 1000), std::strerror(errno)));
+}
+
+// Of the archive's name, size and times of change.
+std::string key_of_archive(const fs::path& archive, const struct stat& status) {
   const std::string name = fs::absolute(archive).lexically_normal().string();
-  const uintmax_t size = fs::file_size(archive, code);
-  const auto changed = fs::last_write_time(archive, code).time_since_epoch().count();
-  if (code)
-    throw Error(file_failure_code(code.value(), ExitCode::kData),
-                fmt::format("{}: {}", printable(archive.string(), 1000), code.message()));
   Checksum sum;
   sum.add(name.c_str(), name.size() + 1);
-  sum.add(&size, sizeof size);
-  sum.add(&changed, sizeof changed);
+  for (const int64_t number :
+       {int64_t{status.st_size}, int64_t{status.st_mtim.tv_sec}, int64_t{status.st_mtim.tv_nsec},
+        int64_t{status.st_ctim.tv_sec}, int64_t{status.st_ctim.tv_nsec}})
+    sum.add(&number, sizeof number);
   return sum.text();
 }
 
@@ -104,22 +123,22 @@ std::string unpacked_name(const std::string& name) {
 
 bool is_packed(const fs::path& archive) { return UnpackingReader(archive).is_packed(); }
 
-fs::path unpacked_archive(const fs::path& archive, double most_gigabytes) {
+std::shared_ptr<const CheckedFile> unpacked_archive(const fs::path& archive, double most_gigabytes) {
+  const struct stat status = status_of(archive);
   const std::string name = archive.filename().string().substr(0, kMostOfName);
   const fs::path path =
-      cache_folder() / fmt::format("{}.{}{}", key_of_archive(archive), name, kUnpackedArchive);
-  const auto is_there = [&path] {
-    std::error_code none;
-    return fs::exists(path, none);
-  };
-  if (is_there()) return path;
-  std::error_code none;
-  const uintmax_t packed = fs::file_size(archive, none);
-  require_cache_room(none ? 0 : static_cast<int64_t>(packed), most_gigabytes,
+      cache_folder() / fmt::format("{}.{}{}", key_of_archive(archive, status), name, kUnpackedArchive);
+  std::shared_ptr<const CheckedFile> unpacked;
+  const auto is_there = [&] { return (unpacked = CheckedFile::open(path)) != nullptr; };
+  if (is_there()) return unpacked;
+  if (std::error_code none; fs::exists(path, none)) warn_of_damage(path);
+  require_cache_room(status.st_size, most_gigabytes,
                      fmt::format("{} has to be unpacked", printable(archive.string(), 1000)),
                      "or unpack it yourself");
-  make_cache_file(path, is_there, [&](const OpenFile& file) { unpack(archive, file, most_gigabytes); });
-  return path;
+  make_cache_file(path, is_there,
+                  [&](const OpenFile& file) { unpack(archive, status.st_size, file, most_gigabytes); });
+  if (!unpacked && !is_there()) fail_on_cache(path, "cannot be read", EIO);
+  return unpacked;
 }
 
 }  // namespace dtrain

@@ -2,7 +2,10 @@
 #pragma once
 
 #include <filesystem>
+#include <memory>
 #include <string>
+
+#include "images/checked_file.h"
 
 namespace dtrain {
 
@@ -13,9 +16,11 @@ std::string unpacked_name(const std::string& name);
 // Error(kData) that names the file if it cannot be read.
 bool is_packed(const std::filesystem::path& archive);
 
-// A packed archive as plain tar in the cache (images/cache_file.h), where it is unpacked now if it is not
-// there: for files of this name, size and time of change once. Throws Error(kData) that names a damaged
-// archive, and Error(kUsage) if it unpacks to more than `most_gigabytes` (data.cache_gigabytes).
-std::filesystem::path unpacked_archive(const std::filesystem::path& archive, double most_gigabytes);
+// A packed archive as plain tar in the cache (images/checked_file.h), where it is unpacked now if it is not
+// there: for files of this name, size and times of change once. Throws Error(kData) that names a damaged
+// archive, or one that unpacks to so many times its size that it has no pictures, and Error(kUsage) if it
+// unpacks to more than `most_gigabytes` (data.cache_gigabytes).
+std::shared_ptr<const CheckedFile> unpacked_archive(const std::filesystem::path& archive,
+                                                    double most_gigabytes);
 
 }  // namespace dtrain

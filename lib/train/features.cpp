@@ -5,9 +5,11 @@
 
 #include <algorithm>
 #include <cstring>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include "callbacks/callback.h"
@@ -201,6 +203,9 @@ class FeatureStore {
       bool& has_read = memory_.note_of(0).has_read;
       has_read = read_features(block_, memory_.data(), after_part);
       if (has_read) tell("read from", "");
+      std::error_code none;
+      if (!has_read && std::filesystem::exists(feature_path(block_.key), none))
+        tell("computed again, for this file is damaged:", "");
     });
     memory_.meet();
     return memory_.note_of(0).has_read;

@@ -1,5 +1,5 @@
-"""Compares the decoded and scaled pixels in dtrain's cache with Pillow's and torchvision's. Started by
-scripts/check_pictures."""
+"""Compares the decoded and scaled pixels in dtrain's cache with Pillow's and torchvision's, also of pictures that are
+turned by their metadata or transparent. Started by scripts/check_pictures."""
 
 import collections
 import os
@@ -10,10 +10,13 @@ import sys
 
 import numpy
 import PIL.Image
+import PIL.ImageOps
+import PIL.PngImagePlugin
 import torch
 from torchvision.transforms.v2 import functional
 
 HEADER = 4096  # bytes of a file of the cache before the pixels
+CHECKSUM = 8  # bytes for each picture after them
 JOB = """
 data:
   {{dataset: image_folder, path: {path}, split: {{test: 0.5}},
@@ -37,11 +40,41 @@ def pixels_of(program, pictures, folder, size, fit="stretch", scaled="false"):
         capture_output=True,
     )
     (file,) = (cache / "dtrain" / "data").glob("*.images")
-    return numpy.fromfile(file, numpy.uint8, offset=HEADER).reshape(-1, 3, *size)
+    pixels = 3 * size[0] * size[1]
+    count = (file.stat().st_size - HEADER) // (pixels + CHECKSUM)
+    return numpy.fromfile(file, numpy.uint8, offset=HEADER, count=count * pixels).reshape(-1, 3, *size)
 
 
 def open_picture(path):
-    return torch.from_numpy(numpy.asarray(PIL.Image.open(path).convert("RGB")).copy()).permute(2, 0, 1)
+    picture = PIL.ImageOps.exif_transpose(PIL.Image.open(path))
+    if picture.has_transparency_data:
+        picture = picture.convert("RGBA")
+        picture = PIL.Image.alpha_composite(PIL.Image.new("RGBA", picture.size, "white"), picture)
+    return torch.from_numpy(numpy.asarray(picture.convert("RGB")).copy()).permute(2, 0, 1)
+
+
+def write_odd_pictures(folder, side):
+    """Noise in every orientation and kind of opacity, with and without gamma."""
+    (folder / "turned").mkdir(parents=True)
+    (folder / "transparent").mkdir()
+    noise = numpy.random.default_rng(1).integers(0, 256, (side, side, 4), dtype=numpy.uint8)
+    for orientation in range(1, 9):
+        exif = PIL.Image.Exif()
+        exif[0x0112] = orientation
+        colours = PIL.Image.fromarray(noise[..., :3])
+        for ending, options in (("jpg", {"quality": 95}), ("png", {}), ("webp", {"lossless": True})):
+            colours.save(folder / "turned" / f"{orientation}.{ending}", exif=exif, **options)
+    for gamma in (None, 100000, 55556):
+        chunks = PIL.PngImagePlugin.PngInfo()
+        if gamma:
+            chunks.add(b"gAMA", gamma.to_bytes(4, "big"))
+        place = folder / "transparent"
+        PIL.Image.fromarray(noise).save(place / f"colour-{gamma}.png", pnginfo=chunks)
+        PIL.Image.fromarray(noise[..., :2]).save(place / f"grey-{gamma}.png", pnginfo=chunks)
+        palette = PIL.Image.fromarray(noise[..., :3]).quantize(64)
+        palette.save(place / f"palette-{gamma}.png", pnginfo=chunks, transparency=bytes(range(0, 256, 4)))
+        PIL.Image.fromarray(noise[..., :3]).save(place / f"opaque-{gamma}.png", pnginfo=chunks)
+    PIL.Image.fromarray(noise).save(folder / "transparent" / "colour.webp", lossless=True, exact=True)
 
 
 def scaled_by_torchvision(path, size, fit):
@@ -73,6 +106,12 @@ def main():
     program, pictures, folder = sys.argv[1], pathlib.Path(sys.argv[2]), pathlib.Path(sys.argv[3])
     paths = sorted(pictures.glob("*/*.jpg"), key=lambda path: (path.parent.name, path.name))
     results = []
+
+    odd, side = folder / "odd", 64
+    write_odd_pictures(odd, side)
+    theirs = [open_picture(path) for path in sorted(odd.glob("*/*"), key=lambda path: (path.parent.name, path.name))]
+    ours = pixels_of(program, odd, folder, [side, side])
+    results.append(report("turned and transparent, against Pillow", ours, theirs, 0, 0))
 
     # Those of the most frequent size are compared without scaling.
     sizes = {path: PIL.Image.open(path).size for path in paths}

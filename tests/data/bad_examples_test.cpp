@@ -154,6 +154,13 @@ TEST_CASE("the list of bad pictures is one of the cache's files, and made again 
     CHECK_FALSE(find_dataset(pictures.spec).bad.known);
     CHECK(pictures.prepare() == 62);
     CHECK(content_of(file.file) == whole);
+    std::string other = whole;  // another picture would be left out
+    const size_t index = other.find("[[") + 2;
+    other[index] = other[index] == '1' ? '2' : '1';
+    write_file(file.file, other);
+    CHECK_FALSE(find_dataset(pictures.spec).bad.known);
+    CHECK(pictures.prepare() == 62);
+    CHECK(content_of(file.file) == whole);
   }
   CHECK(list_image_caches().size() == 2);
 }

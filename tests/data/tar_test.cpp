@@ -206,7 +206,7 @@ TEST_CASE("a packed archive is unpacked once, and then read like any other") {
   REQUIRE(list_image_caches().size() == 1);
   const CachedImages unpacked = list_image_caches()[0];
   CHECK(unpacked.root == "pictures.tar.gz");
-  CHECK(unpacked.bytes == std::ssize(members));
+  CHECK(unpacked.bytes > std::ssize(members));
 
   const auto made = fs::last_write_time(unpacked.file);
   CHECK(train_pictures() == expected);
@@ -223,11 +223,49 @@ TEST_CASE("a packed archive is unpacked once, and then read like any other") {
   const auto error = [&](ExitCode code) { return error_of([&] { find_dataset(archives.spec); }, code); };
   CHECK_THAT(error(ExitCode::kUsage), ContainsSubstring("pictures.tar.gz unpacks to more than the limit"));
   CHECK(list_image_caches().empty());
+  archives.folder.write("pictures.tar.gz", gzip(members, int64_t{300} << 20));
   archives.spec.cache_gigabytes = 1;
+  CHECK_THAT(error(ExitCode::kData),
+             ContainsSubstring("pictures.tar.gz: unpacks to over 100 times its size"));
+  CHECK(list_image_caches().empty());
+  // Nothing of an archive that is refused stays.
+  archives.folder.write("pictures.tar.gz", gzip(tar_of(tar_member("notes.txt", std::string(100'000, 'x')))));
+  CHECK_THAT(error(ExitCode::kData), ContainsSubstring("has no pictures with a class"));
+  CHECK(list_image_caches().empty());
   const std::string half = gzip(members).substr(0, gzip(members).size() / 2);
   archives.folder.write("pictures.tar.gz", half);
   CHECK_THAT(error(ExitCode::kData), ContainsSubstring("pictures.tar.gz: cannot be unpacked: "));
   CHECK(list_image_caches().empty());
+}
+
+TEST_CASE("an unpacked archive that is damaged is unpacked again, and no byte of it is used") {
+  Archives archives;
+  archives.folder.write("pictures.tar.gz", gzip(tar_of(samples(0, 20, {"rose", "daisy"}))));
+  archives.spec.split = {.validation = {}, .test = 0.3, .seed = 1};
+  archives.spec.cache = "none";
+  const auto pictures = [&] { return pictures_in(*load_dataset(archives.spec, 1).train); };
+  const std::set<std::string> expected = pictures();
+  const fs::path file = list_image_caches().at(0).file;
+  const std::string whole = content_of(file);
+  for (const auto& [from, to] : std::vector<std::pair<size_t, size_t>>{
+           {0, whole.size()}, {whole.size() - 1, whole.size()}, {whole.size() - 40, whole.size() - 30}}) {
+    std::string damaged = whole;
+    damaged.replace(from, to - from, std::string(to - from, '\0'));
+    write_file(file, damaged);
+    CHECK(pictures() == expected);
+    CHECK(content_of(file) == whole);
+  }
+  write_file(file, whole.substr(0, whole.size() / 2));
+  CHECK(pictures() == expected);
+  // Of one that is in use.
+  const Dataset dataset = load_dataset(archives.spec, 1);
+  std::string damaged = whole;
+  for (size_t at = 600; at < whole.size() / 2; at += 500) damaged[at] ^= 1;
+  write_file(file, damaged);
+  CHECK_THAT(error_of([&] { pictures_in(*dataset.train); }, ExitCode::kDisk),
+             ContainsSubstring("its bytes are not those that were written"));
+  CHECK_FALSE(fs::exists(file));
+  CHECK(pictures() == expected);
 }
 
 TEST_CASE("what an archive must not have is refused, with its name") {

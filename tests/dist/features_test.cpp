@@ -122,7 +122,9 @@ TEST_CASE("a damaged file of features is computed anew and replaced") {
                                      whole + "x", std::string()}) {
     write_file(file, content);
     const Job job(kFeatureSpec);
-    CHECK_THAT(cached.trained(job), ContainsSubstring("kept for later runs"));
+    CHECK_THAT(cached.trained(job),
+               ContainsSubstring("computed again, for this file is damaged: " + file.string()) &&
+                   ContainsSubstring("kept for later runs"));
     CHECK(weights_of(job) == weights);
     CHECK(content_of(file) == whole);
   }
