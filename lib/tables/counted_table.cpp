@@ -46,6 +46,10 @@ void refuse_table(const std::filesystem::path& path, const std::string& what) {
 
 std::map<std::string, size_t> places_of(const std::filesystem::path& path, const CsvRow& header) {
   std::map<std::string, size_t> places;
+  if (header.front() == "sep=")
+    refuse_table(
+        path,
+        "the first line says what separates the cells, for Excel; remove it: the next line is the header");
   for (size_t i = 0; i < header.size(); ++i) {
     if (header[i].empty())
       refuse_table(

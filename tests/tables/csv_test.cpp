@@ -199,6 +199,8 @@ TEST_CASE("what cannot be inputs or targets is refused, with the column") {
              ContainsSubstring("there is no column 'price'") && ContainsSubstring("prise"));
   CHECK_THAT(read("a,y\n1,2\n", wish_for("y")), ContainsSubstring("there is no column 'id'"));
   CHECK_THAT(read("id,,y\n1,1,2\n", wish_for("y")), ContainsSubstring("no name for column 2"));
+  CHECK_THAT(read("sep=;\nid;a;y\n1;1;2\n", wish_for("y")),
+             ContainsSubstring("says what separates the cells, for Excel"));
   CHECK_THAT(read("id,a,y\n", wish_for("y")), ContainsSubstring("has a header and no rows"));
   std::string names = "id,name,y\n";
   for (int row = 0; row < 1001; ++row) names += "1,n" + std::to_string(row) + ",2\n";
