@@ -8,6 +8,7 @@
 #include <map>
 #include <set>
 
+#include "checkpoint/checkpoint.h"
 #include "commands/checkpoint_job.h"
 #include "commands/commands.h"
 #include "commands/report_problems.h"
