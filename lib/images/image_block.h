@@ -19,6 +19,9 @@
 
 namespace dtrain {
 
+// Images that take more of this host's memory are not kept in it, or compared as a whole.
+inline constexpr double kMostOfMemory = 0.75;
+
 struct ImageCacheOptions {
   double most_gigabytes = 50;  // data.cache_gigabytes
   int64_t threads = 1;         // that read the images

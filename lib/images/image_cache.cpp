@@ -23,7 +23,6 @@ namespace fs = std::filesystem;
 
 constexpr const char* kSuffix = ".images";
 constexpr const char* kListSuffix = ".bad";
-constexpr double kMostOfMemory = 0.75;  // of a file that is compared as a whole
 
 fs::path file_for(const ImageSet& set) { return cache_folder() / (image_block_key(set) + kSuffix); }
 

@@ -26,7 +26,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr double kMostOfMemory = 0.75;
 constexpr int64_t kLongestNote = 100;  // bytes of a file that tells where images are
 
 // The same in all processes that see each other in /proc, and only there: hosts may share a cache.

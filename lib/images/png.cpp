@@ -95,7 +95,7 @@ class PngReader {
 };
 
 // The metadata may come before the pixels or after them.
-Metadata metadata_of(std::string_view bytes) {
+Metadata png_metadata(std::string_view bytes) {
   using namespace std::string_view_literals;
   constexpr auto kXmp = "XML:com.adobe.xmp\0\0"sv;  // not compressed
   Metadata found;
@@ -117,13 +117,13 @@ ImageFacts png_facts(const std::string& bytes) {
   std::string colours = png.has_colour() ? "colour" : "grey";
   if (png.has_16_bits()) colours += ", 16 bits";
   if (png.is_transparent()) colours += ", transparent";
-  return {"PNG", png.width(), png.height(), colours, orientation_of(metadata_of(bytes))};
+  return {"PNG", png.width(), png.height(), colours, orientation_of(png_metadata(bytes))};
 }
 
 at::Tensor decode_png(const std::string& bytes) {
   at::Tensor pixels = PngReader(bytes).decode();
   if (pixels.size(2) % 2 == 0) pixels = on_white(pixels);
-  return upright(pixels, orientation_of(metadata_of(bytes)));
+  return upright(pixels, orientation_of(png_metadata(bytes)));
 }
 
 std::string png_file(const at::Tensor& image) {

@@ -28,7 +28,7 @@ WebPData data_of(const std::string& bytes) {
 }
 
 // The metadata of a file whose header is sound.
-Metadata metadata_of(const std::string& bytes) {
+Metadata webp_metadata(const std::string& bytes) {
   const WebPData data = data_of(bytes);
   const std::unique_ptr<WebPDemuxer, decltype(&WebPDemuxDelete)> chunks(WebPDemux(&data), WebPDemuxDelete);
   const auto content = [&chunks](const char* kind) {
@@ -68,7 +68,7 @@ ImageFacts webp_facts(const std::string& bytes) {
   std::string colours = "colour";
   if (features.has_alpha != 0) colours += ", transparent";
   if (features.has_animation != 0) colours += ", animated";
-  return {"WebP", features.width, features.height, colours, orientation_of(metadata_of(bytes))};
+  return {"WebP", features.width, features.height, colours, orientation_of(webp_metadata(bytes))};
 }
 
 at::Tensor decode_webp(const std::string& bytes) {
@@ -84,7 +84,7 @@ at::Tensor decode_webp(const std::string& bytes) {
     if (decode(data.bytes, data.size, pixels.mutable_data_ptr<uint8_t>(), pixels.nbytes(), stride) == nullptr)
       refuse_webp(bytes, "its picture");
   }
-  return upright(layered ? on_white(pixels) : pixels, orientation_of(metadata_of(bytes)));
+  return upright(layered ? on_white(pixels) : pixels, orientation_of(webp_metadata(bytes)));
 }
 
 }  // namespace dtrain
