@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <sstream>
+#include <system_error>
 
 #include "core/error.h"
 #include "core/files.h"
@@ -107,7 +108,11 @@ FinishedRun read_finished_run(const std::filesystem::path& folder,
                               const std::function<void(const Event&)>& on_event) {
   FinishedRun run;
   run.path = folder.string();
-  const LoadedSpec loaded = load_spec(folder / "spec.yaml");
+  const std::filesystem::path spec = folder / "spec.yaml";
+  // A spec of a user's may be a pipe, and is waited for.
+  if (std::error_code none; std::filesystem::is_fifo(spec, none))
+    throw Error(ExitCode::kUsage, spec.string() + ": not a regular file");
+  const LoadedSpec loaded = load_spec(spec);
   if (!loaded.ok()) {
     throw Error(ExitCode::kUsage, fmt::format("{} is not the folder of a run that this dtrain can read: {}",
                                               folder.string(), loaded.problems.front().to_string()));

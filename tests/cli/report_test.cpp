@@ -1,4 +1,6 @@
 // dtrain report: one HTML page of a run, of several, or of a sweep.
+#include <sys/stat.h>
+
 #include <nlohmann/json.hpp>
 
 #include "catch.h"
@@ -65,6 +67,15 @@ TEST_CASE("report of a folder that is not there names the one that was probably 
   const ReportedRun run;
   CHECK_THAT(dtrain_command({"report", "rum"}, run.there).errors,
              ContainsSubstring("rum: there is no such folder; did you mean run?"));
+}
+
+TEST_CASE("report does not wait for a pipe in a run's folder") {
+  const ReportedRun run;
+  fs::remove(run.folder / "run/spec.yaml");
+  REQUIRE(::mkfifo((run.folder / "run/spec.yaml").c_str(), 0600) == 0);
+  const Outcome refused = dtrain_command({"report", "run"}, run.there);
+  CHECK(refused.exit_code == 2);
+  CHECK_THAT(refused.errors, ContainsSubstring("run/spec.yaml: not a regular file"));
 }
 
 TEST_CASE("the page of a run with a checkpoint shows what eval counts, and the worst mistakes") {
