@@ -32,7 +32,7 @@ BEYOND_THE_SCHEMA = {
     "parameter_server_batch", "parameter_server_devices", "parameter_server_staleness", "schedule_piecewise_lengths",
     # features that exclude each other, which are neither "only when" nor "required when" (lib/job_file/rules.cpp)
     "central_storage_gloo", "checkpoint_both", "compiled_on_gpu", "compress_shared_memory",
-    "data_augment_resident", "data_augment_rules",
+    "data_augment_resident", "data_augment_rules", "data_columns_rules",
     "data_fallback_same",
     "data_fallback_synthetic", "data_split_seed_only", "data_tables_fallback",
     "devices_central_storage", "devices_mixed", "model_depth", "model_head", "model_wide_depth", "model_wide_stem", "model_widen_factor",
