@@ -10,6 +10,7 @@
 #include "inference/evaluate_replicas.h"
 #include "inference/evaluation_text.h"
 #include "plan/warnings.h"
+#include "runs/finished_run.h"
 
 namespace dtrain {
 namespace {
@@ -36,8 +37,8 @@ ExitCode eval_command(const EvalOptions& options) {
   if (options.mistakes > 0 && job.data.classes == 0)
     throw Error(ExitCode::kUsage,
                 "--mistakes is for models of classes, and this one predicts numbers; leave it out");
-  const EvaluationJob evaluation{point.checkpoint, overrides, options.replicas, options.split,
-                                 options.mistakes};
+  EvaluationJob evaluation{point.checkpoint, overrides, options.replicas, options.split, options.mistakes};
+  if (options.checkpoint.best) evaluation.best_by = *deciding_metric(job.spec).metric;
   report_warnings(data_warnings(job), std::cerr);
   EvaluationSums sums;
   if (options.replicas == 1) {

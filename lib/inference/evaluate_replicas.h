@@ -19,6 +19,8 @@ struct EvaluationJob {
   int64_t replicas = 1;
   std::string split = "test";  // the part of the data: as load_examples() takes it
   int64_t mistakes = 0;        // how many of the worst to tell; of models of classes alone
+  std::string best_by = {};    // the metric by which the checkpoint is the best of its run; empty: it was
+                               // not chosen so
 };
 
 // Starts the replicas as processes of `program` (its hidden `eval-replica` subcommand). Fills in `sums` if

@@ -207,7 +207,8 @@ Event outputs_document(const JobPlan& job, const Evaluation& result) {
 }  // namespace
 
 std::string evaluation_text(const EvaluationJob& evaluation, const JobPlan& job, const Evaluation& result) {
-  std::string text = fmt::format("{:<12}{}\n", "checkpoint", printable(evaluation.checkpoint.string(), 1000));
+  std::string text = fmt::format("{:<12}{}", "checkpoint", printable(evaluation.checkpoint.string(), 1000));
+  text += evaluation.best_by.empty() ? "\n" : fmt::format(", the best by {}\n", evaluation.best_by);
   text +=
       fmt::format("{:<12}{}, {} {} examples\n", "dataset", job.data.name, with_separators(result.examples),
                   evaluation.split == "train" ? "training" : evaluation.split);
@@ -225,6 +226,7 @@ Event evaluation_document(const EvaluationJob& evaluation, const JobPlan& job, c
                 {"dataset", job.data.name},
                 {"split", evaluation.split},
                 {"examples", result.examples}};
+  if (!evaluation.best_by.empty()) json["best_by"] = evaluation.best_by;
   for (const auto& [name, value] : result.metrics) json[name] = value;
   if (result.mean_area) json["auc_error"] = result.mean_area->error;
   if (job.data.classes == 0) {

@@ -51,8 +51,8 @@ fs::path chosen(const CheckpointChoice& choice) {
   }
   const fs::path checkpoints = checkpoint_folder(run_of_checkpoint(choice.path));
   if (choice.epoch) return at_end_of_epoch(checkpoints, *choice.epoch);
-  const std::optional<SavedCheckpoint> best = best_of_run(checkpoints);
-  if (best) return best->path;
+  const std::optional<BestCheckpoint> best = best_of_run(checkpoints);
+  if (best) return best->saved.path;
   throw Error(
       ExitCode::kCheckpoint,
       fmt::format("{}: there is no checkpoint with an evaluation, so none is the best; without --best "
@@ -76,7 +76,7 @@ ResumePoint find_checkpoint(const CheckpointChoice& choice) {
   return find_resume_point(chosen(plain).string(), {});
 }
 
-std::optional<SavedCheckpoint> best_of_run(const fs::path& checkpoints) {
+std::optional<BestCheckpoint> best_of_run(const fs::path& checkpoints) {
   BestCheckpointSpec best;
   best.metric = "loss";
   const std::vector<SavedCheckpoint> all = list_checkpoints(checkpoints);
@@ -87,7 +87,8 @@ std::optional<SavedCheckpoint> best_of_run(const fs::path& checkpoints) {
     best = deciding_metric(spec);
     break;
   }
-  return best_checkpoint(checkpoints, best);
+  const std::optional<SavedCheckpoint> saved = best_checkpoint(checkpoints, best);
+  return saved ? std::optional(BestCheckpoint{*saved, *best.metric}) : std::nullopt;
 }
 
 }  // namespace dtrain

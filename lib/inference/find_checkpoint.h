@@ -23,8 +23,13 @@ struct CheckpointChoice {
 // Throws Error(kCheckpoint) if there is none, and then says which there are.
 ResumePoint find_checkpoint(const CheckpointChoice& choice);
 
+struct BestCheckpoint {
+  SavedCheckpoint saved;
+  std::string metric;  // by which it is the best
+};
+
 // The checkpoint of a run, by the folder of its checkpoints, with the best evaluation, by its
 // deciding_metric(). nullopt if none was evaluated.
-std::optional<SavedCheckpoint> best_of_run(const std::filesystem::path& checkpoints);
+std::optional<BestCheckpoint> best_of_run(const std::filesystem::path& checkpoints);
 
 }  // namespace dtrain

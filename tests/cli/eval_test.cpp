@@ -209,6 +209,25 @@ TEST_CASE("what cannot be evaluated is refused with the reason") {
   CHECK_THAT(data.errors, ContainsSubstring("data.path"));
 }
 
+TEST_CASE("what is called the best says by which metric") {
+  const TemporaryFolder folder;
+  const fs::path run = save_run(folder.path(), [](Checkpoint& checkpoint) {
+    checkpoint.state.metrics = {{"loss", 0.5}};
+  });
+  const Outcome text = dtrain_command({"eval", run, "--best"});
+  CHECK_THAT(text.output, ContainsSubstring("step-000000005, the best by loss\n"));
+  CHECK(nlohmann::json::parse(dtrain_command({"eval", run, "--best", "--json"}).output).at("best_by") ==
+        "loss");
+  const auto plain = nlohmann::json::parse(dtrain_command({"eval", run, "--json"}).output);
+  CHECK_FALSE(plain.contains("best_by"));
+  const auto listed = nlohmann::json::parse(dtrain_command({"inspect", run, "--json"}).output);
+  CHECK(listed.at("checkpoints").at(0).at("best") == true);
+  CHECK(listed.at("checkpoints").at(0).at("best_by") == "loss");
+  fs::copy(checkpoint_folder(run) / "step-000000005", checkpoint_folder(run) / "step-000000004",
+           fs::copy_options::recursive);
+  CHECK_THAT(dtrain_command({"inspect", run}).output, ContainsSubstring("  loss 0.5  best by loss\n"));
+}
+
 TEST_CASE("a file of a checkpoint means the checkpoint") {
   const TemporaryFolder folder;
   const fs::path checkpoint = checkpoint_folder(save_run(folder.path())) / "step-000000005";

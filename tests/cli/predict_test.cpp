@@ -173,7 +173,7 @@ TEST_CASE("predict takes the pictures of a folder and of those below it, by name
   INFO(outcome.errors);
   CHECK(outcome.exit_code == 0);
   CHECK_THAT(outcome.errors,
-             ContainsSubstring("all: what is no picture that dtrain reads is left out: 1 .tif"));
+             ContainsSubstring("all: 1 file is left out: 1 .tif; dtrain reads .jpg"));
   const auto lines = lines_of(outcome.output);
   REQUIRE(lines.size() == 3);
   CHECK(lines[0].at("file") == first);
@@ -184,7 +184,7 @@ TEST_CASE("predict takes the pictures of a folder and of those below it, by name
   std::filesystem::create_directories(folder / "empty");
   const Outcome empty = dtrain_command({"predict", run, folder / "empty", other});
   CHECK(empty.exit_code == 3);
-  CHECK_THAT(empty.errors, ContainsSubstring("there are no pictures (.jpg"));
+  CHECK_THAT(empty.errors, ContainsSubstring("empty: there are no pictures (.jpg"));
   CHECK_THAT(empty.output, StartsWith(other + "  "));
 }
 

@@ -74,38 +74,6 @@ TEST_CASE("a table is divided into parts that share nothing, the same ones every
   CHECK(std::abs(images_of(*dataset.test).images.mean().item<double>()) > 1e-6);
 }
 
-TEST_CASE("every example of a table is called by its row, and one of arrays by its index") {
-  const TemporaryFolder folder;
-  std::string text = "n,y\n1,10\n\n";  // empty lines are no rows
-  for (int row = 2; row <= 40; ++row) text += std::to_string(row) + "," + std::to_string(10 * row) + "\n";
-  const std::string path = folder.write("rows.csv", text);
-  const std::string fields = ", split: {test: 0.2, validation: 0.2}";
-  const Dataset table =
-      load_dataset(data_of("dataset: csv, path: " + path + ", target: y" + fields, kSquares), 1);
-  const auto check = [](const Dataset& dataset, const auto& is_named) {
-    for (const ExampleSourcePtr& part : {dataset.train, dataset.validation, dataset.test}) {
-      for (int64_t i = 0; i < part->size(); ++i) {
-        const std::vector<int64_t> index = {i};
-        is_named(part->names_of(index).front(), images_of(*part).labels[i].item<double>());
-      }
-    }
-  };
-  check(table, [](const ExampleName& name, double target) {
-    CHECK(name.file == "rows.csv");
-    CHECK(10.0 * static_cast<double>(name.row) == target);
-  });
-  CHECK(title_of(table.test->names_of(std::vector<int64_t>{0}).front()).starts_with("rows.csv, row "));
-
-  const std::string arrays = (folder / "all.safetensors").string();
-  save(arrays, at::arange(60, at::kDouble).view({20, 3}), at::arange(20, at::kDouble).view({20, 1}));
-  check(load_dataset(data_of("dataset: arrays, path: " + arrays + fields, kSquares), 1),
-        [](const ExampleName& name, double target) {
-          CHECK(name.file.empty());
-          CHECK(static_cast<double>(name.index) == target);
-          CHECK(title_of(name) == "example " + std::to_string(name.index));
-        });
-}
-
 TEST_CASE("a saved format takes the place of the training part") {
   const TemporaryFolder folder;
   const std::string path = folder.write("rows.csv", numbered_rows(100));
@@ -164,6 +132,38 @@ TEST_CASE("parts that are missing, doubled or too large are refused with the fie
 void save(const std::filesystem::path& path, const at::Tensor& x, const at::Tensor& y) {
   std::filesystem::remove(path);
   write_safetensors(path, {{"x_train", x}, {"y_train", y}}, {});
+}
+
+TEST_CASE("every example of a table is called by its row, and one of arrays by its index") {
+  const TemporaryFolder folder;
+  std::string text = "n,y\n1,10\n\n";  // empty lines are no rows
+  for (int row = 2; row <= 40; ++row) text += std::to_string(row) + "," + std::to_string(10 * row) + "\n";
+  const std::string path = folder.write("rows.csv", text);
+  const std::string fields = ", split: {test: 0.2, validation: 0.2}";
+  const Dataset table =
+      load_dataset(data_of("dataset: csv, path: " + path + ", target: y" + fields, kSquares), 1);
+  const auto check = [](const Dataset& dataset, const auto& is_named) {
+    for (const ExampleSourcePtr& part : {dataset.train, dataset.validation, dataset.test}) {
+      for (int64_t i = 0; i < part->size(); ++i) {
+        const std::vector<int64_t> index = {i};
+        is_named(part->names_of(index).front(), images_of(*part).labels[i].item<double>());
+      }
+    }
+  };
+  check(table, [](const ExampleName& name, double target) {
+    CHECK(name.file == "rows.csv");
+    CHECK(10.0 * static_cast<double>(name.row) == target);
+  });
+  CHECK(title_of(table.test->names_of(std::vector<int64_t>{0}).front()).starts_with("rows.csv, row "));
+
+  const std::string arrays = (folder / "all.safetensors").string();
+  save(arrays, at::arange(60, at::kDouble).view({20, 3}), at::arange(20, at::kDouble).view({20, 1}));
+  check(load_dataset(data_of("dataset: arrays, path: " + arrays + fields, kSquares), 1),
+        [](const ExampleName& name, double target) {
+          CHECK(name.file.empty());
+          CHECK(static_cast<double>(name.index) == target);
+          CHECK(title_of(name) == "example " + std::to_string(name.index));
+        });
 }
 
 TEST_CASE("arrays are pictures, numbers, classes or targets by their types and shapes") {

@@ -41,65 +41,42 @@ module @training_step attributes {mhlo.num_partitions = 1 : i32, mhlo.num_replic
     %27 = stablehlo.constant dense<0.0> : tensor<2xf32>
     %28 = stablehlo.subtract %2, %arg7 : tensor<2x2xf32>
     %29 = stablehlo.multiply %28, %28 : tensor<2x2xf32>
-    %30 = stablehlo.constant dense<0.0> : tensor<f32>
-    %31 = stablehlo.reduce(%29 init: %30) applies stablehlo.add across dimensions = [1] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2xf32>
-    %32 = stablehlo.constant dense<2.0> : tensor<2xf32>
-    %33 = stablehlo.divide %31, %32 : tensor<2xf32>
-    %34 = stablehlo.abs %28 : tensor<2x2xf32>
-    %35 = stablehlo.constant dense<0.0> : tensor<f32>
-    %36 = stablehlo.reduce(%34 init: %35) applies stablehlo.add across dimensions = [1] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2xf32>
-    %37 = stablehlo.constant dense<2.0> : tensor<2xf32>
-    %38 = stablehlo.divide %36, %37 : tensor<2xf32>
-    %39 = stablehlo.constant dense<0.0> : tensor<f32>
-    %40 = stablehlo.reduce(%arg7 init: %39) applies stablehlo.add across dimensions = [1] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2xf32>
-    %41 = stablehlo.constant dense<2.0> : tensor<2xf32>
-    %42 = stablehlo.divide %40, %41 : tensor<2xf32>
-    %43 = stablehlo.multiply %arg7, %arg7 : tensor<2x2xf32>
-    %44 = stablehlo.constant dense<0.0> : tensor<f32>
-    %45 = stablehlo.reduce(%43 init: %44) applies stablehlo.add across dimensions = [1] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2xf32>
-    %46 = stablehlo.constant dense<2.0> : tensor<2xf32>
-    %47 = stablehlo.divide %45, %46 : tensor<2xf32>
-    %48 = stablehlo.select %26, %19, %27 : tensor<2xi1>, tensor<2xf32>
-    %49 = stablehlo.constant dense<0.0> : tensor<f32>
-    %50 = stablehlo.reduce(%48 init: %49) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %51 = stablehlo.reshape %50 : (tensor<f32>) -> tensor<1xf32>
-    %52 = stablehlo.select %26, %arg8, %27 : tensor<2xi1>, tensor<2xf32>
-    %53 = stablehlo.constant dense<0.0> : tensor<f32>
-    %54 = stablehlo.reduce(%52 init: %53) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %55 = stablehlo.reshape %54 : (tensor<f32>) -> tensor<1xf32>
-    %56 = stablehlo.select %26, %33, %27 : tensor<2xi1>, tensor<2xf32>
-    %57 = stablehlo.constant dense<0.0> : tensor<f32>
-    %58 = stablehlo.reduce(%56 init: %57) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %59 = stablehlo.reshape %58 : (tensor<f32>) -> tensor<1xf32>
-    %60 = stablehlo.select %26, %38, %27 : tensor<2xi1>, tensor<2xf32>
-    %61 = stablehlo.constant dense<0.0> : tensor<f32>
-    %62 = stablehlo.reduce(%60 init: %61) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %63 = stablehlo.reshape %62 : (tensor<f32>) -> tensor<1xf32>
-    %64 = stablehlo.select %26, %42, %27 : tensor<2xi1>, tensor<2xf32>
-    %65 = stablehlo.constant dense<0.0> : tensor<f32>
-    %66 = stablehlo.reduce(%64 init: %65) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %67 = stablehlo.reshape %66 : (tensor<f32>) -> tensor<1xf32>
-    %68 = stablehlo.select %26, %47, %27 : tensor<2xi1>, tensor<2xf32>
-    %69 = stablehlo.constant dense<0.0> : tensor<f32>
-    %70 = stablehlo.reduce(%68 init: %69) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
-    %71 = stablehlo.reshape %70 : (tensor<f32>) -> tensor<1xf32>
-    %72 = stablehlo.broadcast_in_dim %arg4, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %73 = stablehlo.divide %arg8, %72 : tensor<2xf32>
-    %74 = stablehlo.broadcast_in_dim %73, dims = [0] : (tensor<2xf32>) -> tensor<2x2xf32>
-    %75 = stablehlo.multiply %24, %74 : tensor<2x2xf32>
-    %76 = stablehlo.concatenate %51, %55, %59, %63, %67, %71, dim = 0 : (tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>) -> tensor<6xf32>
+    %30 = stablehlo.abs %28 : tensor<2x2xf32>
+    %31 = stablehlo.select %26, %19, %27 : tensor<2xi1>, tensor<2xf32>
+    %32 = stablehlo.constant dense<0.0> : tensor<f32>
+    %33 = stablehlo.reduce(%31 init: %32) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+    %34 = stablehlo.reshape %33 : (tensor<f32>) -> tensor<1xf32>
+    %35 = stablehlo.select %26, %arg8, %27 : tensor<2xi1>, tensor<2xf32>
+    %36 = stablehlo.constant dense<0.0> : tensor<f32>
+    %37 = stablehlo.reduce(%35 init: %36) applies stablehlo.add across dimensions = [0] : (tensor<2xf32>, tensor<f32>) -> tensor<f32>
+    %38 = stablehlo.reshape %37 : (tensor<f32>) -> tensor<1xf32>
+    %39 = stablehlo.constant dense<0.0> : tensor<2x2xf32>
+    %40 = stablehlo.broadcast_in_dim %26, dims = [0] : (tensor<2xi1>) -> tensor<2x2xi1>
+    %41 = stablehlo.select %40, %29, %39 : tensor<2x2xi1>, tensor<2x2xf32>
+    %42 = stablehlo.constant dense<0.0> : tensor<f32>
+    %43 = stablehlo.reduce(%41 init: %42) applies stablehlo.add across dimensions = [0] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2xf32>
+    %44 = stablehlo.constant dense<0.0> : tensor<2x2xf32>
+    %45 = stablehlo.broadcast_in_dim %26, dims = [0] : (tensor<2xi1>) -> tensor<2x2xi1>
+    %46 = stablehlo.select %45, %30, %44 : tensor<2x2xi1>, tensor<2x2xf32>
+    %47 = stablehlo.constant dense<0.0> : tensor<f32>
+    %48 = stablehlo.reduce(%46 init: %47) applies stablehlo.add across dimensions = [0] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2xf32>
+    %49 = stablehlo.broadcast_in_dim %arg4, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %50 = stablehlo.divide %arg8, %49 : tensor<2xf32>
+    %51 = stablehlo.broadcast_in_dim %50, dims = [0] : (tensor<2xf32>) -> tensor<2x2xf32>
+    %52 = stablehlo.multiply %24, %51 : tensor<2x2xf32>
+    %53 = stablehlo.concatenate %34, %38, %43, %48, dim = 0 : (tensor<1xf32>, tensor<1xf32>, tensor<2xf32>, tensor<2xf32>) -> tensor<6xf32>
     // backward: dense
-    %77 = stablehlo.dot_general %75, %arg6, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x2xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
-    %78 = stablehlo.constant dense<0.0> : tensor<f32>
-    %79 = stablehlo.reduce(%75 init: %78) applies stablehlo.add across dimensions = [0] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2xf32>
+    %54 = stablehlo.dot_general %52, %arg6, contracting_dims = [0] x [0], precision = [HIGHEST, HIGHEST] : (tensor<2x2xf32>, tensor<2x3xf32>) -> tensor<2x3xf32>
+    %55 = stablehlo.constant dense<0.0> : tensor<f32>
+    %56 = stablehlo.reduce(%52 init: %55) applies stablehlo.add across dimensions = [0] : (tensor<2x2xf32>, tensor<f32>) -> tensor<2xf32>
     // update: dense.weight
-    %80 = stablehlo.broadcast_in_dim %arg3, dims = [] : (tensor<f32>) -> tensor<2x3xf32>
-    %81 = stablehlo.multiply %80, %77 : tensor<2x3xf32>
-    %82 = stablehlo.subtract %arg0, %81 : tensor<2x3xf32>
+    %57 = stablehlo.broadcast_in_dim %arg3, dims = [] : (tensor<f32>) -> tensor<2x3xf32>
+    %58 = stablehlo.multiply %57, %54 : tensor<2x3xf32>
+    %59 = stablehlo.subtract %arg0, %58 : tensor<2x3xf32>
     // update: dense.bias
-    %83 = stablehlo.broadcast_in_dim %arg3, dims = [] : (tensor<f32>) -> tensor<2xf32>
-    %84 = stablehlo.multiply %83, %79 : tensor<2xf32>
-    %85 = stablehlo.subtract %arg1, %84 : tensor<2xf32>
-    return %82, %85, %76 : tensor<2x3xf32>, tensor<2xf32>, tensor<6xf32>
+    %60 = stablehlo.broadcast_in_dim %arg3, dims = [] : (tensor<f32>) -> tensor<2xf32>
+    %61 = stablehlo.multiply %60, %56 : tensor<2xf32>
+    %62 = stablehlo.subtract %arg1, %61 : tensor<2xf32>
+    return %59, %62, %53 : tensor<2x3xf32>, tensor<2xf32>, tensor<6xf32>
   }
 }

@@ -1,0 +1,103 @@
+#include "inference/checkpoint_text.h"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+
+#include "core/text.h"
+
+namespace dtrain {
+namespace {
+
+const char* verdict(const TensorReport& tensor) {
+  if (!tensor.good) return "unknown";
+  return *tensor.good ? "OK" : "BAD";
+}
+
+std::string file_text(const FileReport& file) {
+  size_t width = 6;
+  for (const TensorReport& tensor : file.tensors) width = std::max(width, printable(tensor.name, 80).size());
+  std::string text = fmt::format("\n{}\n", file.name);
+  for (const TensorReport& tensor : file.tensors) {
+    text += fmt::format("  {:<{}}  {:<4}  {:<20}  {:>10}  {}\n", printable(tensor.name, 80), width,
+                        tensor.dtype, fmt::format("[{}]", fmt::join(tensor.shape, ", ")),
+                        human_bytes(tensor.bytes), verdict(tensor));
+  }
+  return text;
+}
+
+std::string state_text(const TrainingState& state) {
+  std::string text;
+  const auto line = [&text](const char* label, const std::string& value) {
+    text += fmt::format("  {:<15}{}\n", label, printable(value, 1000));
+  };
+  line("run", fmt::format("{} on {}", state.run, counted(state.replicas, "replica")));
+  line("step", fmt::format("{}, after {} and {} examples of the next", with_separators(state.step),
+                           counted(state.epoch, "epoch"), with_separators(state.position)));
+  line("learning rate", fmt::format("{:g}", state.learning_rate));
+  if (!state.metrics.empty() && state.validation_examples > 0)
+    line("evaluated on", fmt::format("{} validation examples", with_separators(state.validation_examples)));
+  for (const auto& [name, value] : state.metrics)
+    line(printable(name, 14).c_str(), fmt::format("{:.6g}", value));
+  if (!state.suspicion.empty()) line("suspect", state.suspicion);
+  line("saved by", fmt::format("dtrain {}, LibTorch {}", state.dtrain, state.libtorch));
+  return text;
+}
+
+const char* summary_word(const CheckpointReport& report) {
+  if (!report.problems.empty()) return "DAMAGED";
+  return report.state && !report.state->suspicion.empty() ? "SUSPECT" : "OK";
+}
+
+}  // namespace
+
+std::string checkpoint_text(const std::filesystem::path& path, const CheckpointReport& report) {
+  std::string text = printable(path.string(), 1000) + "\n";
+  if (report.state) text += state_text(*report.state);
+  for (const FileReport& file : report.files) text += file_text(file);
+  if (!report.problems.empty()) text += "\n";
+  for (const std::string& problem : report.problems) text += printable(problem, 2000) + "\n";
+  text += report.problems.empty() ? "\nall of it is as it was saved\n" : "\nDAMAGED\n";
+  return text + (report.state && !report.state->suspicion.empty() ? "SUSPECT\n" : "");
+}
+
+std::string checkpoint_line(const std::filesystem::path& path, const CheckpointReport& report,
+                            const std::string& best_by) {
+  std::string text = fmt::format("{:<8}{}", summary_word(report), path.filename().string());
+  if (report.state) {
+    text += fmt::format("  epoch {}", report.state->epoch);
+    for (const auto& [name, value] : report.state->metrics)
+      text += fmt::format("  {} {:.4g}", printable(name), value);
+  }
+  text += best_by.empty() ? "\n" : "  best by " + best_by + "\n";
+  for (const std::string& problem : report.problems) text += "        " + printable(problem, 2000) + "\n";
+  if (report.state && !report.state->suspicion.empty())
+    text += "        " + printable(report.state->suspicion, 2000) + "\n";
+  return text;
+}
+
+Event checkpoint_document(const std::filesystem::path& path, const CheckpointReport& report,
+                          const std::string& best_by) {
+  Event json = {{"path", path.string()},
+                {"good", report.problems.empty()},
+                {"problems", report.problems},
+                {"best", !best_by.empty()}};
+  if (!best_by.empty()) json["best_by"] = best_by;
+  if (report.state) json["state"] = to_json(*report.state);
+  json["files"] = Event::array();
+  for (const FileReport& file : report.files) {
+    Event tensors = Event::array();
+    for (const TensorReport& tensor : file.tensors) {
+      tensors.push_back({{"name", tensor.name},
+                         {"dtype", tensor.dtype},
+                         {"shape", tensor.shape},
+                         {"bytes", tensor.bytes},
+                         {"good", tensor.good ? Event(*tensor.good) : Event()}});
+    }
+    json["files"].push_back({{"name", file.name}, {"tensors", tensors}});
+  }
+  return json;
+}
+
+}  // namespace dtrain
