@@ -33,7 +33,7 @@ class EarlyStopping : public Callback {
   std::optional<std::string> reason_to_end() const override {
     if (waited_ < spec_.patience) return std::nullopt;
     return fmt::format("early stopping: the {} {} was at its best in epoch {} ({:.6g}), {} ago",
-                       of_validation_ ? "validation" : "evaluation's", *spec_.metric, best_epoch_,
+                       of_validation_ ? kValidationPart : kTestPart, *spec_.metric, best_epoch_,
                        best_.value_or(std::nan("")), counted(waited_, "evaluation"));
   }
 

@@ -5,7 +5,6 @@
 #include "core/text.h"
 #include "inference/evaluate_replicas.h"
 #include "reference/exit_code_help.h"
-#include "report/report.h"
 
 namespace dtrain {
 namespace {
@@ -16,7 +15,10 @@ void add_checkpoint(CLI::App* command, CheckpointChoice& choice) {
                    "The folder of a checkpoint, or of a run: then its newest good one")
       ->required()
       ->type_name("");
-  CLI::Option* best = command->add_flag("--best", choice.best, "Of a run, the one with the best evaluation");
+  CLI::Option* best =
+      command->add_flag("--best", choice.best,
+                        "Of a run, the one with the best evaluation: by checkpoint.best.metric, else that "
+                        "of early stopping, else the loss");
   command->add_option("--epoch", choice.epoch, "Of a run, the one of the end of epoch N")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
       ->excludes(best)
@@ -122,7 +124,6 @@ void CommandLine::add_compare() {
       "compare", "Compare runs: what differs in their specs, speed, accuracy, time to accuracy");
   command->add_option("RUN", compare.runs, "The folders of two runs or more; the first is the reference")
       ->required()
-      ->expected(1, 26)
       ->type_name("");
   command
       ->add_option("--max-regression", compare.max_regression,
@@ -150,7 +151,6 @@ void CommandLine::add_report() {
                                          "mistakes, where time goes, environment, spec");
   command->add_option("RUN", report.runs, "The folders of one run or more, or of a sweep or tune")
       ->required()
-      ->expected(1, static_cast<int>(kMostReported))
       ->type_name("");
   command->add_option("--out", report.out, "The file (default: report.html in this folder)")
       ->type_name("FILE");

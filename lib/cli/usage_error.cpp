@@ -105,8 +105,10 @@ std::string explain_option(const CLI::Option& option, const CLI::ParseError& err
   if (error.get_name() == "RequiredError") return name + " is missing";
   if (error.get_name() != "ArgumentMismatch") return error.what();
   if (option.get_items_expected_max() == 0) return name + " takes no value";
-  if (option.get_items_expected_max() == 1 && option.results().size() > 1)
-    return name + " is given more than once";
+  const int most = option.get_items_expected_max();
+  if (most == 1 && option.results().size() > 1) return name + " is given more than once";
+  if (std::ssize(option.results()) > most)
+    return fmt::format("{} is given {} times; at most {} are taken", name, option.results().size(), most);
   return fmt::format("{} needs a value: {} {}", name, name, option.get_type_name());
 }
 

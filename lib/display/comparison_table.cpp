@@ -78,7 +78,7 @@ std::vector<std::array<std::string, 4>> comparison_rows(const ComparisonEvent& c
   add("time per epoch", show_seconds, [](const ComparedRun& run) { return run.seconds_per_epoch; });
   add("examples/s", show_rate, [](const ComparedRun& run) { return run.speed.examples_per_second; });
   add("step ms", show_milliseconds, [](const ComparedRun& run) { return run.speed.step_ms; });
-  const std::string part = distributed.part.value_or("evaluation");
+  const std::string part = distributed.part.value_or(kTestPart);
   if (distributed.validation && part != kValidationPart) {
     const auto values_of = [](const ComparedRun& run) {
       return run.validation.value_or(ValidationSummary()).metrics;

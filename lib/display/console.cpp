@@ -185,7 +185,7 @@ void Console::print_row() {
   if (options_.quiet) return;
   if (!headed_) {
     metric_ = main_metric_of(row.training.empty() ? row.evaluation : row.training);
-    print(epoch_heading(evaluated_, metric_));
+    print(epoch_heading(evaluated_, metric_, progress_.epochs > 1 ? *options_.best.metric : ""));
   }
   print(epoch_line(row, metric_, options_.colour));
   headed_ = true;
@@ -272,15 +272,16 @@ std::string Console::evaluation_lines(const RunEndEvent& event) const {
   std::string text;
   if (event.validation && event.part != kValidationPart)
     text += evaluation_line("final validation", event.validation->metrics);
-  text += evaluation_line(event.part ? "final " + show_text(event.part) : "final evaluation", event.metrics);
+  text += evaluation_line("final " + show_text(event.part.value_or(kTestPart)), event.metrics);
   const auto all = evaluations_.find(event.run.value_or(""));
   if (all == evaluations_.end()) return text;
   const EvaluationPoint* best = all->second.best(options_.best);
   if (best == nullptr || best == &all->second.points.back()) return text;
   return text + "  " +
-         coloured(kGreen, fmt::format("best epoch: {}, loss {}, {} {}", best->epoch,
-                                      show_metric(best->value("loss")), main_metric_of(best->metrics),
-                                      show_metric(best->value(main_metric_of(best->metrics))))) +
+         coloured(kGreen,
+                  fmt::format("best epoch by {}: {}, loss {}, {} {}", *options_.best.metric, best->epoch,
+                              show_metric(best->value("loss")), main_metric_of(best->metrics),
+                              show_metric(best->value(main_metric_of(best->metrics))))) +
          "\n";
 }
 

@@ -16,9 +16,12 @@ std::string metric(const MetricValues& metrics, const std::string& name) {
 
 }  // namespace
 
-std::string epoch_heading(const std::string& evaluated, const std::string& metric) {
-  return fmt::format("{:>9}{:>20}{:>20}\n", "", "-- training --", "-- " + evaluated + " --") +
-         fmt::format(kColumns, "epoch", "loss", metric, "loss", metric, "examples/s", "time") + "\n";
+std::string epoch_heading(const std::string& evaluated, const std::string& metric,
+                          const std::string& best_by) {
+  std::string first = fmt::format("{:>9}{:>20}{:>20}", "", "-- training --", "-- " + evaluated + " --");
+  if (!best_by.empty()) first += fmt::format("{:>30}", "best by " + best_by);
+  return first + "\n" + fmt::format(kColumns, "epoch", "loss", metric, "loss", metric, "examples/s", "time") +
+         "\n";
 }
 
 std::string epoch_line(const EpochRow& row, const std::string& main, bool green) {

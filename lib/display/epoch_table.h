@@ -21,7 +21,9 @@ struct EpochRow {
 
 // The two lines above the rows. `evaluated`: what the evaluations are of ("test"); `metric`: what is shown
 // besides the loss ("accuracy").
-std::string epoch_heading(const std::string& evaluated, const std::string& metric);
+// `best_by`: the metric that decides which epochs are marked; "": none is.
+std::string epoch_heading(const std::string& evaluated, const std::string& metric,
+                          const std::string& best_by = "");
 
 // At most 80 columns, unless numbers are very long. `green` marks the best epoch with a colour too.
 std::string epoch_line(const EpochRow& row, const std::string& main, bool green);

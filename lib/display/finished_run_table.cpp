@@ -13,6 +13,7 @@ namespace {
 using Row = std::vector<std::string>;
 
 constexpr size_t kWidestCell = 40;
+constexpr size_t kMostColumns = 8;  // of a table with a row for each run
 
 std::string lay_out(std::vector<Row> rows) {
   std::vector<size_t> widths;
@@ -81,39 +82,39 @@ std::vector<Row> number_rows(const RunsComparison& comparison) {
       status,
       numbers("examples/s", of_each([](const FinishedRun& run) { return run.examples_per_second; }),
               show_rate),
-      numbers("step ms", of_each([](const FinishedRun& run) { return run.step_ms; }), show_milliseconds),
-      numbers("evaluation loss", of_each([](const FinishedRun& run) { return run.last("loss"); }),
-              show_metric),
-      numbers("evaluation " + metric, of_each([&](const FinishedRun& run) { return run.last(metric); }),
-              show_metric),
-      numbers("best " + metric, of_each([&](const FinishedRun& run) { return run.best(metric); }),
-              show_metric)};
-  const auto add_others = [&](const std::string& part, const auto& value_of) {
+      numbers("step ms", of_each([](const FinishedRun& run) { return run.step_ms; }), show_milliseconds)};
+  // Of each part the runs that were evaluated on it: first what they ended with.
+  for (const std::string part : {kValidationPart, kTestPart}) {
+    const auto evaluates = [&](const FinishedRun& run) { return run.evaluated_part() == part; };
+    const bool during = std::any_of(comparison.runs.begin(), comparison.runs.end(), evaluates);
+    const auto value_of = [&](const FinishedRun& run, const std::string& name) {
+      if (part == kTestPart) return run.test(name);
+      return run.of_validation ? run.last(name) : std::nullopt;
+    };
+    const auto add = [&](const std::string& name) {
+      rows.push_back(numbers(part + " " + name,
+                             of_each([&](const FinishedRun& run) { return value_of(run, name); }),
+                             show_metric));
+    };
+    if (!during && part == kValidationPart) continue;
+    add("loss");
+    add(metric);
+    if (during)
+      rows.push_back(numbers(
+          fmt::format("{} {} {}", metric_info(metric).higher_is_better ? "highest" : "lowest", part, metric),
+          of_each([&](const FinishedRun& run) { return evaluates(run) ? run.best(metric) : std::nullopt; }),
+          show_metric));
     for (const MetricInfo& other : known_metrics()) {
-      const auto values = of_each([&](const FinishedRun& run) { return value_of(run, other.name); });
       const bool all =
-          std::all_of(values.begin(), values.end(), [](const auto& one) { return one.has_value(); });
-      if (all && other.name != "loss" && other.name != metric)
-        rows.push_back(numbers(part + " " + other.name, values, show_metric));
+          std::all_of(comparison.runs.begin(), comparison.runs.end(),
+                      [&](const FinishedRun& run) { return value_of(run, other.name).has_value(); });
+      if (all && other.name != "loss" && other.name != metric) add(other.name);
     }
-  };
-  add_others("evaluation", [](const FinishedRun& run, const std::string& name) { return run.last(name); });
+  }
   if (const std::optional<double> target = comparison.target)
     rows.push_back(numbers(fmt::format("time to {} {}", metric, show_metric(target)),
                            of_each([&](const FinishedRun& run) { return run.seconds_to(metric, *target); }),
                            show_seconds));
-  const auto splits = [](const FinishedRun& run) { return run.of_validation; };
-  if (std::any_of(comparison.runs.begin(), comparison.runs.end(), splits)) {
-    Row part = {"evaluations are of"};
-    for (const FinishedRun& run : comparison.runs)
-      part.push_back(run.of_validation ? "validation part" : "test examples");
-    rows.insert(rows.begin() + 1, part);
-    rows.push_back(
-        numbers("test loss", of_each([](const FinishedRun& run) { return run.test("loss"); }), show_metric));
-    rows.push_back(numbers("test " + metric,
-                           of_each([&](const FinishedRun& run) { return run.test(metric); }), show_metric));
-    add_others("test", [](const FinishedRun& run, const std::string& name) { return run.test(name); });
-  }
   Row restarts = {"restarts (seconds lost)"};
   bool any = false;
   for (const FinishedRun& run : comparison.runs) {
@@ -124,21 +125,39 @@ std::vector<Row> number_rows(const RunsComparison& comparison) {
   return rows;
 }
 
+namespace {
+
+// At most kMostColumns of the rows, evenly if `spread`.
+std::vector<Row> some_of(const std::vector<Row>& rows, bool spread) {
+  std::vector<Row> some;
+  for (size_t i = 0; i < kMostColumns; ++i)
+    some.push_back(rows[spread ? i * (rows.size() - 1) / (kMostColumns - 1) : i]);
+  return some;
+}
+
+}  // namespace
+
 std::string runs_table(const RunsComparison& comparison) {
-  Row head = {""};
-  for (size_t i = 0; i < comparison.runs.size(); ++i)
-    head.push_back(std::string(1, static_cast<char>('A' + i % 26)));
+  const size_t runs = comparison.runs.size();
   std::string text;
-  for (size_t i = 0; i < comparison.runs.size(); ++i)
-    text += fmt::format("{}  {}\n", head[i + 1], printable(comparison.runs[i].path, 1000));
-  const auto section = [&](const std::string& title, std::vector<Row> rows) {
+  for (size_t i = 0; i < runs; ++i)
+    text += fmt::format("{}  {}\n", run_letter(i), printable(comparison.runs[i].path, 1000));
+  const auto section = [&](std::string title, std::vector<Row> rows, bool spread = false) {
     if (rows.empty()) return;
-    rows.insert(rows.begin(), head);
-    text += "\n" + title + "\n" + lay_out(std::move(rows));
+    if (runs > kMostBeside && rows.size() > kMostColumns) {
+      title += fmt::format(" ({} of {} columns; --json has all)", kMostColumns, rows.size());
+      rows = some_of(rows, spread);
+    }
+    text += "\n" + title + "\n" + lay_out(table_of_runs(std::move(rows), runs));
   };
+  std::string parts = comparison.runs.front().evaluated_part();
+  for (const FinishedRun& run : comparison.runs) {
+    if (run.evaluated_part() != parts) parts = "validation or test";
+  }
   section("what differs in the specs", differing_fields(comparison.runs));
   section("results, and their ratio to A", number_rows(comparison));
-  section("evaluation " + comparison.metric + " by epoch", metric_rows(comparison.runs, comparison.metric));
+  section(parts + " " + comparison.metric + " by epoch", metric_rows(comparison.runs, comparison.metric),
+          /*spread=*/true);
   return text;
 }
 

@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cmath>
+#include <numeric>
 #include <sstream>
 
 #include "core/text.h"
@@ -28,10 +30,31 @@ std::string kind_of(const RunCourse& course) {
   return show_text(course.start.strategy) + ", " + show_counted(course.start.replicas, "replica");
 }
 
-std::string letter(size_t index) { return std::string(1, static_cast<char>('A' + index)); }
+// That of the first run's loss.
+const std::string& main_metric(const std::vector<RunHistory>& runs) {
+  return objective_info(runs.front().finished.spec.train.loss.kind).main().name;
+}
 
-// For one run, both of its courses; for several runs, the distributed ones.
-std::vector<NamedCourse> courses_of(const std::vector<RunHistory>& runs) {
+// Of too many runs for a chart the best by what they ended with, in their order; else all.
+std::vector<size_t> charted(const std::vector<RunHistory>& runs) {
+  std::vector<size_t> chosen(runs.size());
+  std::iota(chosen.begin(), chosen.end(), size_t{0});
+  if (runs.size() <= kMostCharted) return chosen;
+  const std::string& metric = main_metric(runs);
+  const auto is_first = [&](size_t one, size_t other) {
+    const auto left = runs[one].finished.last(metric), right = runs[other].finished.last(metric);
+    if (!left || !right || std::isnan(*left) || std::isnan(*right))
+      return left && !std::isnan(*left) && !(right && !std::isnan(*right));
+    return is_better(metric, "auto", *left, *right);
+  };
+  std::stable_sort(chosen.begin(), chosen.end(), is_first);
+  chosen.resize(kMostCharted);
+  std::sort(chosen.begin(), chosen.end());
+  return chosen;
+}
+
+// For one run, both of its courses; for several runs, the distributed ones of `chosen`.
+std::vector<NamedCourse> courses_of(const std::vector<RunHistory>& runs, const std::vector<size_t>& chosen) {
   std::vector<NamedCourse> courses;
   if (runs.size() == 1) {
     const std::vector<RunCourse>& all = runs.front().courses;
@@ -44,11 +67,12 @@ std::vector<NamedCourse> courses_of(const std::vector<RunHistory>& runs) {
     }
     return courses;
   }
-  for (size_t i = 0; i < runs.size(); ++i) {
+  for (const size_t i : chosen) {
     const RunCourse* course = runs[i].distributed();
     if (course != nullptr)
-      courses.push_back({fmt::format("{}: {}, {}", letter(i), runs[i].finished.spec.name, kind_of(*course)),
-                         i, course, deciding_metric(runs[i].finished.spec)});
+      courses.push_back(
+          {fmt::format("{}: {}, {}", run_letter(i), runs[i].finished.spec.name, kind_of(*course)),
+           courses.size(), course, deciding_metric(runs[i].finished.spec)});
   }
   return courses;
 }
@@ -66,21 +90,22 @@ std::string tiles(const RunHistory& run) {
   const auto add = [&](const std::string& title, std::optional<double> value, const auto& show) {
     if (value) html += page_tile(title, show(value));
   };
-  const RunCourse* course = run.distributed();
-  const EvaluationPoint* best =
-      course == nullptr ? nullptr : course->evaluations.best(deciding_metric(finished.spec));
-  if (best != nullptr) {
-    html += page_tile(fmt::format("{} of the best epoch, {} of {}", metric, best->epoch,
-                                  course->evaluations.points.back().epoch),
-                      show_metric(find_metric(best->metrics, metric)));
-  }
+  // First what the run ended with.
   if (finished.final_test) {
     add("test " + metric, finished.test(metric), show_metric);
     add("test loss", finished.test("loss"), show_metric);
   }
-  const std::string part = finished.of_validation ? "validation " : "evaluation ";
-  add(part + metric, finished.last(metric), show_metric);
-  add(part + "loss", finished.last("loss"), show_metric);
+  const std::string part = finished.evaluated_part();
+  add(part + " " + metric, finished.last(metric), show_metric);
+  add(part + " loss", finished.last("loss"), show_metric);
+  const RunCourse* course = run.distributed();
+  const BestCheckpointSpec deciding = deciding_metric(finished.spec);
+  const EvaluationPoint* best = course == nullptr ? nullptr : course->evaluations.best(deciding);
+  if (best != nullptr && best != &course->evaluations.points.back()) {
+    html += page_tile(fmt::format("{} {} of epoch {} of {}, the best by {}", part, metric, best->epoch,
+                                  course->evaluations.points.back().epoch, *deciding.metric),
+                      show_metric(find_metric(best->metrics, metric)));
+  }
   add("examples/s", finished.examples_per_second, show_rate);
   add("ms a step (median)", finished.step_ms, show_milliseconds);
   const auto percent = [](std::optional<double> value) { return fmt::format("{:.1f} %", 100 * *value); };
@@ -220,16 +245,36 @@ std::string several(const std::vector<RunHistory>& runs) {
   std::vector<FinishedRun> finished;
   for (const RunHistory& run : runs) finished.push_back(run.finished);
   const RunsComparison comparison = compare_finished_runs(std::move(finished));
-  std::vector<std::string> head = {""};
-  for (size_t i = 0; i < runs.size(); ++i) head.push_back(letter(i));
-  const auto with_head = [&](Rows rows, bool of_text = false) {
-    rows.insert(rows.begin(), head);
-    return page_table(rows, of_text);
+  const auto with_letters = [&](Rows rows, bool of_text = false) {
+    return page_table(table_of_runs(std::move(rows), runs.size()), of_text);
   };
-  std::string html = page_heading("Results, and their ratio to A") + with_head(number_rows(comparison));
+  std::string html = page_heading("Results, and their ratio to A") + with_letters(number_rows(comparison));
   const Rows differing = differing_fields(comparison.runs);
   if (!differing.empty())
-    html += page_heading("What differs in their specs") + with_head(differing, /*of_text=*/true);
+    html += page_heading("What differs in their specs") + with_letters(differing, /*of_text=*/true);
+  return html;
+}
+
+// The layers of each model, those of the same ones together.
+std::string layers_of(const std::vector<ModelReport>& models) {
+  std::vector<std::pair<std::string, std::vector<size_t>>> different;
+  for (size_t i = 0; i < models.size(); ++i) {
+    const std::string layers = layers_section(models[i]);
+    if (layers.empty()) continue;
+    const auto same = std::find_if(different.begin(), different.end(),
+                                   [&](const auto& one) { return one.first == layers; });
+    if (same == different.end()) {
+      different.push_back({layers, {i}});
+    } else {
+      same->second.push_back(i);
+    }
+  }
+  std::string html;
+  for (const auto& [layers, whose] : different) {
+    std::string letters = run_letter(whose.front());
+    if (whose.size() > 1) letters += fmt::format(" and {} more", whose.size() - 1);
+    html += page_heading(models.size() == 1 ? "Model" : letters + ": model") + layers;
+  }
   return html;
 }
 
@@ -241,23 +286,29 @@ std::string report_page(const std::vector<RunHistory>& runs, const std::vector<M
   const std::string title = alone ? first
                                   : fmt::format("{} and {} more", first,
                                                 show_counted(static_cast<int64_t>(runs.size()) - 1, "run"));
-  const std::vector<NamedCourse> courses = courses_of(runs);
+  const std::vector<size_t> chosen = charted(runs);
+  const std::vector<NamedCourse> courses = courses_of(runs, chosen);
   std::string html = page_begin(title);
   for (size_t i = 0; i < runs.size(); ++i) {
-    html += fmt::format("<p class=\"soft\">{}{}</p>\n", alone ? "" : letter(i) + ": ",
+    html += fmt::format("<p class=\"soft\">{}{}</p>\n", alone ? "" : run_letter(i) + ": ",
                         markup_text(runs[i].finished.path, kLongText));
   }
   html += alone ? tiles(runs.front()) : several(runs);
   for (size_t i = 0; i < runs.size(); ++i) {
     html += comparison_of(
-        runs[i], alone ? "Baseline and distributed run" : letter(i) + ": baseline and distributed run");
-    html += notes_of(runs[i], alone ? "" : letter(i) + ": ");
+        runs[i], alone ? "Baseline and distributed run" : run_letter(i) + ": baseline and distributed run");
+    html += notes_of(runs[i], alone ? "" : run_letter(i) + ": ");
   }
   const auto add_charts = [&](const std::string& heading, const std::string& above,
                               const std::string& charts) {
     if (!charts.empty())
       html += page_heading(heading) + above + "<div class=\"charts\">\n" + charts + "</div>\n";
   };
+  if (chosen.size() < runs.size())
+    html += fmt::format(
+        "<p class=\"note\">Curves, times and environment are those of the {} runs of {} that ended with the "
+        "best {}.</p>\n",
+        chosen.size(), runs.size(), markup_text(main_metric(runs)));
   html += phases_table(courses);
   add_charts("Curves", legend(courses), course_charts(courses, are_multiplied_down(runs)));
   if (alone && !models.empty()) html += mistakes_section(models.front());
@@ -267,10 +318,7 @@ std::string report_page(const std::vector<RunHistory>& runs, const std::vector<M
   if (const std::string figures = phase_figures(courses); !figures.empty())
     html += "<div class=\"charts above\">\n" + figures + "</div>\n";
   if (alone) add_charts("The machine", "", machine_charts(runs.front().machine));
-  for (size_t i = 0; i < models.size(); ++i) {
-    const std::string layers = layers_section(models[i]);
-    if (!layers.empty()) html += page_heading(alone ? "Model" : letter(i) + ": model") + layers;
-  }
+  html += layers_of(models);
   if (!courses.empty()) html += page_heading("Environment") + environment_of(courses);
   html += page_heading(alone ? "Spec" : "Specs");
   for (const RunHistory& run : runs) html += spec_of(run);

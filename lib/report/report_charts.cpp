@@ -9,6 +9,7 @@
 #include <numeric>
 
 #include "core/phase_clock.h"
+#include "core/text.h"
 #include "display/chart.h"
 #include "display/line_chart.h"
 #include "display/stacked_chart.h"
@@ -97,7 +98,7 @@ void add_ring(LineChart& chart, const NamedCourse& of, const std::string& metric
   const EvaluationPoint* best = of.course->evaluations.best(of.deciding);
   if (best == nullptr || of.course->evaluations.points.size() < 2 || !find_metric(best->metrics, metric))
     return;
-  chart.rings.push_back({fmt::format("{}: best epoch, {}", of.name, best->epoch),
+  chart.rings.push_back({fmt::format("{}: best epoch by {}, {}", of.name, *of.deciding.metric, best->epoch),
                          of.colour,
                          {static_cast<double>(best->epoch), best->value(metric)}});
 }
@@ -119,28 +120,34 @@ std::string figure(const LineChart& chart) {
   return chart.lines.empty() ? "" : "<figure>\n" + line_chart(chart) + "</figure>\n";
 }
 
-// What the evaluations during training are called: all of them may be of validation parts.
-std::string evaluations_of(const std::vector<NamedCourse>& courses) {
-  const bool all = std::all_of(courses.begin(), courses.end(), [](const NamedCourse& of) {
-    return of.course->evaluations.points.empty() || of.course->evaluations.of_validation;
-  });
-  const bool any = std::any_of(courses.begin(), courses.end(),
-                               [](const NamedCourse& of) { return of.course->evaluations.of_validation; });
-  return all && any ? "validation" : "evaluation";
+// What the evaluations during training are of.
+std::string part_of(const NamedCourse& of) {
+  return of.course->evaluations.of_validation ? kValidationPart : kTestPart;
+}
+
+// The same of all of them: some may be of validation parts, and others of test examples.
+std::string parts_of(const std::vector<NamedCourse>& courses) {
+  std::vector<std::string> parts;
+  for (const char* part : {kValidationPart, kTestPart}) {
+    if (std::any_of(courses.begin(), courses.end(), [part](const NamedCourse& of) {
+          return !of.course->evaluations.points.empty() && part_of(of) == part;
+        }))
+      parts.emplace_back(part);
+  }
+  return parts.empty() ? kTestPart : join(parts, " or ");
 }
 
 // Shows training as faint lines and evaluations as dots.
 LineChart learning_chart(const std::vector<NamedCourse>& courses, const std::string& metric) {
   LineChart chart = chart_of(
-      fmt::format("{} (lines: training, dots: {})", capitalised(metric), evaluations_of(courses)), "epoch");
+      fmt::format("{} (lines: training, dots: {})", capitalised(metric), parts_of(courses)), "epoch");
   const auto step = [&metric](const StepPoint& point) {
     return find_metric(point.metrics, metric).value_or(std::nan(""));
   };
   for (const NamedCourse& of : courses)
     add_line(chart, of, ", training", step_points(*of.course, step), false, true);
   for (const NamedCourse& of : courses)
-    add_line(chart, of, ", " + evaluations_of(courses), evaluation_points(*of.course, metric, false), true,
-             false);
+    add_line(chart, of, ", " + part_of(of), evaluation_points(*of.course, metric, false), true, false);
   for (const NamedCourse& of : courses) add_ring(chart, of, metric);
   return chart;
 }
@@ -158,7 +165,7 @@ LineChart step_chart(const std::vector<NamedCourse>& courses, const std::string&
 }
 
 LineChart metric_over_time(const std::vector<NamedCourse>& courses, const std::string& metric) {
-  LineChart chart = chart_of(capitalised(evaluations_of(courses) + " " + metric + " over time"),
+  LineChart chart = chart_of(capitalised(parts_of(courses) + " " + metric + " over time"),
                              "seconds of training and evaluation");
   chart.scale = ChartScale::kFitted;
   for (const NamedCourse& of : courses)

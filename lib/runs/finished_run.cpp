@@ -61,6 +61,8 @@ double EvaluationPoint::value(const std::string& metric) const {
   return find_metric(metrics, metric).value_or(std::nan(""));
 }
 
+std::string FinishedRun::evaluated_part() const { return of_validation ? kValidationPart : kTestPart; }
+
 std::optional<double> FinishedRun::test(const std::string& metric) const {
   if (final_test) return find_metric(final_test->metrics, metric);
   return of_validation ? std::nullopt : last(metric);
@@ -158,8 +160,7 @@ std::vector<std::string> RunsComparison::regressions(size_t index, double tolera
   const bool comparable = a.of_validation == b.of_validation;  // evaluations of the same part
   const bool more = metric_info(metric).higher_is_better;
   if (comparable)
-    add((a.of_validation ? "validation " : "evaluation ") + metric,
-        shortfall(a.last(metric), b.last(metric), tolerated, more));
+    add(a.evaluated_part() + " " + metric, shortfall(a.last(metric), b.last(metric), tolerated, more));
   if (a.final_test || b.final_test)
     add("test " + metric, shortfall(a.test(metric), b.test(metric), tolerated, more));
   if (comparable && target && *target != 0) {
@@ -169,8 +170,25 @@ std::vector<std::string> RunsComparison::regressions(size_t index, double tolera
   return found;
 }
 
-std::vector<std::vector<std::string>> differing_fields(const std::vector<FinishedRun>& runs) {
-  std::vector<std::vector<std::string>> rows;
+std::string run_letter(size_t index) {
+  const std::string last(1, static_cast<char>('A' + index % 26));
+  return index < 26 ? last : run_letter(index / 26 - 1) + last;
+}
+
+TextRows table_of_runs(TextRows rows, size_t runs) {
+  std::vector<std::string> letters = {""};
+  for (size_t i = 0; i < runs; ++i) letters.push_back(run_letter(i));
+  rows.insert(rows.begin(), std::move(letters));
+  if (runs <= kMostBeside) return rows;
+  TextRows turned(runs + 1);
+  for (const auto& row : rows) {
+    for (size_t i = 0; i < turned.size(); ++i) turned[i].push_back(row[i]);
+  }
+  return turned;
+}
+
+TextRows differing_fields(const std::vector<FinishedRun>& runs) {
+  TextRows rows;
   for (const auto& field : job_fields()) {
     std::vector<std::string> row = {field.path};
     for (const FinishedRun& run : runs) {

@@ -52,6 +52,8 @@ struct FinishedRun {
   // Of the weights that the run ended with: those of an earlier evaluation if it went back to its best one.
   MetricValues final_metrics;
 
+  // What the evaluations during training are of: "validation" or "test".
+  std::string evaluated_part() const;
   // The last evaluation of the test examples: the final test, or without data.split the last evaluation.
   std::optional<double> test(const std::string& metric) const;
   std::optional<double> best(const std::string& metric) const;  // of the evaluations
@@ -80,12 +82,24 @@ struct RunsComparison {
 
 RunsComparison compare_finished_runs(std::vector<FinishedRun> runs);
 
+// More runs than this do not fit beside each other: each then has a row in tables, and not a column.
+inline constexpr size_t kMostBeside = 8;
+
+// What a run is called in tables: A to Z, then AA, AB and so on.
+std::string run_letter(size_t index);
+
+using TextRows = std::vector<std::vector<std::string>>;
+
 // The fields that differ between the specs of the runs: one row per field, path first.
-std::vector<std::vector<std::string>> differing_fields(const std::vector<FinishedRun>& runs);
+TextRows differing_fields(const std::vector<FinishedRun>& runs);
 
 // The results of the runs: one row per number, with its title and then each run's value and its ratio to the
 // first run's.
-std::vector<std::vector<std::string>> number_rows(const RunsComparison& comparison);
+TextRows number_rows(const RunsComparison& comparison);
+
+// Such rows as a table whose first row and column are headings: with the runs' letters above, or of more than
+// kMostBeside runs beside the values, a row for each run.
+TextRows table_of_runs(TextRows rows, size_t runs);
 
 // A table for people: the fields that differ, the numbers with their ratios to the first run's, the metric by
 // epoch.

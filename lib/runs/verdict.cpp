@@ -70,7 +70,7 @@ std::string quality_clause(const Comparison& comparison) {
   const std::string metric = main_metric_of(distributed.metrics);
   const auto left = find_metric(baseline.metrics, metric), right = find_metric(distributed.metrics, metric);
   const std::string part = distributed.part ? *distributed.part + " " : "";
-  const std::string loss = (part.empty() ? "evaluation " : part) + "loss";
+  const std::string loss = (part.empty() ? "test " : part) + "loss";
   if (not_finite(right_loss)) return ", but the distributed run's " + loss + " is not a finite number";
   if (not_finite(left_loss)) return ", but the baseline's " + loss + " is not a finite number";
   if (!left || !right || metric == "loss") {

@@ -367,7 +367,8 @@ void Trainer::evaluate(int64_t epochs) {
   learning_rate_.on_evaluation(metrics);  // the same sums on every replica
   evaluation_ = {metrics.begin(), metrics.end()};
   reporter_.on_evaluation(epochs, step_, steady_seconds() - start, sums);
-  require_finite(sums.loss(), "evaluation loss");  // the last update alone can spoil the weights
+  // The last update alone can spoil the weights.
+  require_finite(sums.loss(), job_.data.has_validation() ? "validation loss" : "test loss");
   require_watched(metrics);
 }
 

@@ -3,6 +3,7 @@
 #include <regex>
 
 #include "catch.h"
+#include "cli/usage_error.h"
 #include "command_line.h"
 #include "core/exit_codes.h"
 #include "core/version.h"
@@ -10,6 +11,8 @@
 
 namespace dtrain {
 namespace {
+
+using Catch::Matchers::StartsWith;
 
 std::vector<std::string> commands() {
   std::vector<std::string> names;
@@ -20,6 +23,13 @@ std::vector<std::string> commands() {
     if (std::regex_search(line, match, std::regex(R"(^  ([a-z]+)  )"))) names.push_back(match[1]);
   }
   return names;
+}
+
+// Of runs that are not there.
+std::vector<std::string> hundred_runs(const std::string& command) {
+  std::vector<std::string> arguments = {command};
+  for (int i = 0; i < 100; ++i) arguments.push_back("r" + std::to_string(i));
+  return arguments;
 }
 
 TEST_CASE("no arguments: help where errors go, and exit code 2") {
@@ -138,6 +148,8 @@ TEST_CASE("mistakes are told in one line, with what was probably meant, and exit
       {{"run", "x.yaml", "--unset"}, "--unset needs a value: --unset PATH"},
       {{"report", "x", "--output", "a"}, "x: there is no such folder"},  // the older name of --out
       // arguments
+      {hundred_runs("compare"), "r0: there is no such folder"},
+      {hundred_runs("report"), "r0: there is no such folder"},
       {{"compare", "runs/a"}, "only one run is named; name the run that runs/a is compared with first"},
       {{"compare"}, "RUN is missing"},
       {{"run"}, "SPEC is missing (see dtrain run --help)"},
@@ -164,6 +176,18 @@ TEST_CASE("mistakes are told in one line, with what was probably meant, and exit
     CHECK(outcome.errors.compare(0, 8, "dtrain: ") == 0);
     CHECK(std::count(outcome.errors.begin(), outcome.errors.end(), '\n') == 1);
     CHECK_THAT(outcome.errors, ContainsSubstring(each.message));
+  }
+}
+
+TEST_CASE("more values than an option takes are not called a missing value") {
+  CLI::App app("test", "test");
+  std::vector<std::string> pair;
+  app.add_option("--pair", pair)->expected(1, 2);
+  try {
+    app.parse("--pair a b --pair c");
+    FAIL("accepted");
+  } catch (const CLI::ParseError& error) {
+    CHECK_THAT(usage_error(app, error), StartsWith("--pair is given 3 times; at most 2 are taken"));
   }
 }
 

@@ -153,8 +153,8 @@ global batch                       128          128         1.000
 time per epoch                 1.500 s      0.833 s         0.556
 examples/s                      40,000       72,000         1.800
 step ms                          3.200        1.600         0.500
-evaluation loss                 0.0700       0.0700         1.000
-evaluation accuracy             0.9780       0.9780         1.000
+test loss                       0.0700       0.0700         1.000
+test accuracy                   0.9780       0.9780         1.000
 speedup                                                    1.80 x
 scaling efficiency                                         90.0 %
 overhead at equal replicas                           5.0 % +- 1.2
@@ -167,7 +167,7 @@ TEST_CASE("metrics that evaluations alone have are compared where both runs have
   right.metrics.emplace_back("top_5_accuracy", 0.98);
   left.metrics.emplace_back("macro_f1", 0.5);
   const std::string table = comparison_table(comparison_event(compare_runs(left, right)));
-  CHECK_THAT(table, ContainsSubstring("evaluation top_5_accuracy       0.9900       0.9800   0.990\n"));
+  CHECK_THAT(table, ContainsSubstring("test top_5_accuracy             0.9900       0.9800   0.990\n"));
   CHECK_THAT(table, !ContainsSubstring("macro_f1"));
 }
 
@@ -207,7 +207,7 @@ TEST_CASE("the table shows what is missing as dashes, and a fallback dataset") {
   RunSummary diverged = distributed();
   loss_of(diverged) = std::nan("");
   CHECK_THAT(comparison_table(comparison_event(compare_runs(baseline(), diverged))),
-             ContainsSubstring("evaluation loss                 0.0700          nan       -\n"));
+             ContainsSubstring("test loss                       0.0700          nan       -\n"));
 }
 
 TEST_CASE("verdict: faster and as good") {
@@ -296,13 +296,13 @@ TEST_CASE("verdict: without accuracy, without evaluation, diverged") {
   RunSummary left = baseline();
   RunSummary right = distributed();
   left.metrics.pop_back();
-  CHECK_THAT(verdict_of(left, right), ContainsSubstring("; the evaluation loss is 0.0700 against 0.0700."));
+  CHECK_THAT(verdict_of(left, right), ContainsSubstring("; the test loss is 0.0700 against 0.0700."));
   left.metrics.clear();
   CHECK_THAT(verdict_of(left, right), ContainsSubstring("; the models were not both evaluated."));
   loss_of(right) = std::nan("");
   CHECK_THAT(verdict_of(baseline(), right),
-             ContainsSubstring(", but the distributed run's evaluation loss is not a finite"));
+             ContainsSubstring(", but the distributed run's test loss is not a finite"));
   left.metrics = {{"loss", INFINITY}};
   CHECK_THAT(verdict_of(left, distributed()),
-             ContainsSubstring(", but the baseline's evaluation loss is not a finite"));
+             ContainsSubstring(", but the baseline's test loss is not a finite"));
 }

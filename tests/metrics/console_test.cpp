@@ -59,14 +59,14 @@ NOTE: dataset mnist was not found; this run uses the fallback fashion_mnist, and
   step timing   median of the steps after the first 10
   versions      dtrain 0.1.0, LibTorch 2.11.0
 BEGIN distributed
-               -- training --          -- test --
+               -- training --          -- test --                  best by loss
     epoch      loss  accuracy      loss  accuracy  examples/s        time
       1/2    0.3125    0.9000    0.0715    0.9760      64,000       1.1 s  best
       2/2    0.3125    0.9000    0.0715    0.9760      64,000       1.1 s
 END distributed: completed, 938 steps in 2.2 s
   64,000 examples/s, 2.000 ms a step (medians without the first 10 steps)
-  final evaluation: loss 0.0715, accuracy 0.9760
-  best epoch: 1, loss 0.0715, accuracy 0.9760
+  final test: loss 0.0715, accuracy 0.9760
+  best epoch by loss: 1, loss 0.0715, accuracy 0.9760
 
 )";
 
@@ -84,7 +84,7 @@ TEST_CASE("with a validation part every line says what was evaluated") {
              eval_of("test", "distributed", 2, 0.0715, 0.976), split_run_end("distributed", 0.976)});
   INFO(text);
   CHECK_THAT(text, ContainsSubstring("54,000 training, 6,000 validation and 10,000 test examples\n") &&
-                       ContainsSubstring("-- validation --\n") && !ContainsSubstring("-- test") &&
+                       ContainsSubstring("-- validation --                  best by loss\n") && !ContainsSubstring("-- test") &&
                        ContainsSubstring("      2/2         -         -    0.0500    0.9900") &&
                        ContainsSubstring("  final validation: loss 0.0500, accuracy 0.9900\n"
                                          "  final test: loss 0.0715, accuracy 0.9760\n"));
@@ -210,7 +210,7 @@ TEST_CASE("colour is used only when asked for") {
   const std::string text = shown(options, one_run());
   CHECK_THAT(text, ContainsSubstring("\x1b[33mNOTE: dataset mnist") &&  // yellow: a warning
                        ContainsSubstring("1.1 s  \x1b[32mbest\x1b[0m\n") &&
-                       ContainsSubstring("\x1b[32mbest epoch: 1,"));
+                       ContainsSubstring("\x1b[32mbest epoch by loss: 1,"));
   CHECK(without_colours(text) == kGolden);
   const Event warning = {{"event", "warning"}, {"text", "hot"}};
   CHECK(shown(options, {warning}) == "\x1b[33mWARNING:\x1b[0m hot\n");
@@ -236,10 +236,10 @@ TEST_CASE("the best epoch is marked by the metric that decides, also when it was
   CHECK_THAT(by_accuracy, ContainsSubstring("0.5000    0.8000      64,000       1.1 s  best\n") &&
                               ContainsSubstring("0.3000    0.9000      64,000       1.1 s  best\n") &&
                               ContainsSubstring("0.2000    0.8500      64,000       1.1 s\n"));
-  CHECK_THAT(by_accuracy, ContainsSubstring("  best epoch: 2, loss 0.3000, accuracy 0.9000\n"));
+  CHECK_THAT(by_accuracy, ContainsSubstring("  best epoch by accuracy: 2, loss 0.3000, accuracy 0.9000\n"));
   ConsoleOptions by_loss;
   by_loss.best.metric = "loss";
-  CHECK_THAT(shown(by_loss, events), !ContainsSubstring("best epoch:"));  // it is the last one
+  CHECK_THAT(shown(by_loss, events), !ContainsSubstring("best epoch"));  // it is the last one
 
   std::ostringstream out;
   Console console(out, by_accuracy_options);
@@ -249,11 +249,12 @@ TEST_CASE("the best epoch is marked by the metric that decides, also when it was
   resumed["resumed_step"] = 938;
   console.on_event(resumed);
   for (size_t i = 5; i < events.size(); ++i) console.on_event(events[i]);
-  CHECK_THAT(out.str(), !ContainsSubstring("  best\n") && ContainsSubstring("  best epoch: 2, loss 0.3000"));
+  CHECK_THAT(out.str(),
+             !ContainsSubstring("  best\n") && ContainsSubstring("  best epoch by accuracy: 2, loss 0.3000"));
   console.forget();
   out.str("");
   for (size_t i = 5; i < events.size(); ++i) console.on_event(events[i]);
-  CHECK_THAT(out.str(), ContainsSubstring("  best\n") && !ContainsSubstring("best epoch:"));
+  CHECK_THAT(out.str(), ContainsSubstring("  best\n") && !ContainsSubstring("best epoch"));
 }
 
 TEST_CASE("the line of an epoch waits for its evaluation, and for no other") {

@@ -2,6 +2,8 @@
 
 #include <fstream>
 
+#include <sstream>
+
 #include "catch.h"
 #include "core/error.h"
 #include "files.h"
@@ -103,12 +105,15 @@ TEST_CASE("the test of a run with a validation part stands beside its evaluation
   const RunsComparison comparison = compare_finished_runs({run, plain});
   const std::string table = runs_table(comparison);
   INFO(table);
-  CHECK_THAT(table, ContainsSubstring("evaluations are of") && ContainsSubstring("validation part") &&
+  CHECK_THAT(table, ContainsSubstring("validation accuracy") &&
+                        ContainsSubstring("validation or test accuracy by epoch") &&
                         ContainsSubstring("test accuracy") && ContainsSubstring("0.8500 (1.062)"));
   CHECK(runs_document(comparison).at("runs")[0].at("test_accuracy") == 0.8);
   CHECK(runs_document(comparison).at("runs")[0].at("evaluated") == "validation");
   CHECK_FALSE(runs_document(comparison).at("runs")[1].contains("test_accuracy"));
-  CHECK_THAT(runs_table(compare_finished_runs({plain, plain})), !ContainsSubstring("test accuracy"));
+  const std::string of_tests = runs_table(compare_finished_runs({plain, plain}));
+  CHECK_THAT(of_tests, ContainsSubstring("highest test accuracy") && !ContainsSubstring("valid") &&
+                           !ContainsSubstring("evaluation"));
 }
 
 TEST_CASE("what all runs have measured is compared") {
@@ -120,10 +125,10 @@ TEST_CASE("what all runs have measured is compared") {
   two.final_metrics.back().second = 0.25;
   const std::string table = runs_table(compare_finished_runs({one, two}));
   INFO(table);
-  CHECK_THAT(table, ContainsSubstring("evaluation macro_f1") && ContainsSubstring("0.2500 (0.500)") &&
+  CHECK_THAT(table, ContainsSubstring("validation macro_f1") && ContainsSubstring("0.2500 (0.500)") &&
                         ContainsSubstring("test macro_f1"));
   two.final_metrics.pop_back();
-  CHECK_THAT(runs_table(compare_finished_runs({one, two})), !ContainsSubstring("evaluation macro_f1"));
+  CHECK_THAT(runs_table(compare_finished_runs({one, two})), !ContainsSubstring("validation macro_f1"));
 }
 
 TEST_CASE("evaluations of a validation part are compared with their like, tests with tests") {
@@ -171,9 +176,30 @@ TEST_CASE("a run that is worse by more than is tolerated is named, with what is 
   CHECK(worse(1000, {0.8, 0.9}, 0).empty());
   CHECK(worse(960, {0.8, 0.9}, 0.05).empty());
   CHECK(worse(940, {0.8, 0.9}, 0.05) == std::vector<std::string>{"examples/s: 6.0 % less"});
-  CHECK(worse(2000, {0.8, 0.7}, 0.05) == std::vector<std::string>{"evaluation accuracy: 22.2 % less"});
+  CHECK(worse(2000, {0.8, 0.7}, 0.05) == std::vector<std::string>{"test accuracy: 22.2 % less"});
   CHECK(worse(2000, {0.7, 0.8, 0.9}, 0.05) ==
         std::vector<std::string>{"time to accuracy 0.9000: 50.0 % more"});
+}
+
+TEST_CASE("a hundred runs have a row each, and of many columns some") {
+  const TemporaryFolder folder;
+  std::vector<FinishedRun> runs;
+  const std::vector<double> accuracies(30, 0.5);
+  for (int i = 0; i < 100; ++i)
+    runs.push_back(read_finished_run(make_run(
+        folder.path() / std::to_string(i), "seed: " + std::to_string(i + 1) + "\n", 1000 + i, accuracies)));
+  const std::string table = runs_table(compare_finished_runs(runs));
+  INFO(table);
+  CHECK_THAT(table, ContainsSubstring("\nCV  " + (folder.path() / "99").string() + "\n") &&
+                        ContainsSubstring("\n  CV   100\n") &&  // the seed
+                        ContainsSubstring("1,099 (1.099)") &&
+                        ContainsSubstring("test accuracy by epoch (8 of 30 columns; --json has all)"));
+  std::istringstream lines(table);
+  for (std::string line; std::getline(lines, line);) CHECK(line.size() < 160);
+  CHECK(runs_document(compare_finished_runs(runs)).at("runs").size() == 100);
+  CHECK(run_letter(25) == "Z");
+  CHECK(run_letter(26) == "AA");
+  CHECK(run_letter(26 * 27) == "AAA");
 }
 
 }  // namespace

@@ -52,8 +52,7 @@ TEST_CASE("the table of a regression shows the error beside the loss, and its en
   CHECK_THAT(
       text, ContainsSubstring("    epoch      loss      rmse      loss      rmse  examples/s        time\n"));
   CHECK_THAT(text, ContainsSubstring("      2/2    1.0000    1.0000    0.2500    0.5000 "));
-  CHECK_THAT(text,
-             ContainsSubstring("  final evaluation: loss 0.2500, rmse 0.5000, mae 0.2500, r2 0.7500\n"));
+  CHECK_THAT(text, ContainsSubstring("  final test: loss 0.2500, rmse 0.5000, mae 0.2500, r2 0.7500\n"));
   CHECK_THAT(text, !ContainsSubstring("accuracy"));
 }
 
@@ -88,7 +87,7 @@ TEST_CASE("the comparison of a regression has its metrics and no others") {
   const std::string table = comparison_table(comparison_event(
       compare_runs(summary_of("baseline", 0.5, 1, 100), summary_of("distributed", 0.6, 2, 180))));
   INFO(table);
-  for (const char* row : {"evaluation loss", "evaluation rmse", "evaluation mae", "evaluation r2"})
+  for (const char* row : {"test loss", "test rmse", "test mae", "test r2"})
     CHECK_THAT(table, ContainsSubstring(row));
   CHECK_THAT(table, !ContainsSubstring("accuracy") && !ContainsSubstring("f1"));
 }
@@ -105,11 +104,11 @@ TEST_CASE("regressions are compared by their error, and a higher one is worse") 
   const RunsComparison comparison = compare_finished_runs({good, bad});
   CHECK(comparison.metric == "rmse");
   CHECK(comparison.target == 0.8);  // both came to it
-  CHECK(comparison.regressions(1, 0.05) == std::vector<std::string>{"evaluation rmse: 60.0 % more"});
+  CHECK(comparison.regressions(1, 0.05) == std::vector<std::string>{"test rmse: 60.0 % more"});
   CHECK(compare_finished_runs({bad, good}).regressions(1, 0.05).empty());
   const std::string table = runs_table(comparison);
   INFO(table);
-  CHECK_THAT(table, ContainsSubstring("evaluation rmse by epoch") && ContainsSubstring("best rmse") &&
+  CHECK_THAT(table, ContainsSubstring("test rmse by epoch") && ContainsSubstring("lowest test rmse") &&
                         ContainsSubstring("time to rmse 0.8000") && !ContainsSubstring("accuracy"));
   const Event document = runs_document(comparison);
   CHECK(document.at("metric") == "rmse");
@@ -121,9 +120,9 @@ TEST_CASE("regressions are compared by their error, and a higher one is worse") 
 TEST_CASE("the page of a regression has a curve of its error") {
   const TemporaryFolder folder;
   const std::string page = report_page({read_run_history(regression_folder(folder.path() / "run", 0.5))});
-  for (const char* text : {"Rmse (lines: training, dots: evaluation)", "Evaluation rmse over time",
-                           "rmse of the best epoch, 2 of 2", "evaluation rmse"})
+  for (const char* text : {"Rmse (lines: training, dots: test)", "Test rmse over time", ">test rmse<"})
     CHECK_THAT(page, ContainsSubstring(text));
+  CHECK_THAT(page, !ContainsSubstring("the best by"));  // it is what the run ended with
   CHECK_THAT(page, !ContainsSubstring("ccuracy"));
 }
 

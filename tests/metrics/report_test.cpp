@@ -84,7 +84,11 @@ TEST_CASE("a run's page has its curves, numbers, environment and spec") {
   check_page(page);
   CHECK(count_of(page, "<figure>") == 6 + 2);    // curves, and the phases of each course over its epochs
   CHECK(count_of(page, "class=\"ring\"") == 4);  // around the best loss and accuracy of each course
-  CHECK_THAT(page, ContainsSubstring("accuracy of the best epoch, 1 of 2"));
+  const size_t ended = page.find(">test accuracy<"),
+               best = page.find("test accuracy of epoch 1 of 2, the best by loss");
+  REQUIRE(best != std::string::npos);
+  CHECK(ended < best);  // first what the run ended with
+  CHECK_THAT(page, ContainsSubstring(": best epoch by loss, 1") && !ContainsSubstring("valuation accuracy"));
   CHECK(count_of(page, "class=\"line\"") == 2 + 2 + 2 + 2 + 2 + 2);  // baseline and distributed
   CHECK(count_of(page, "class=\"line faint\"") == 2 + 2);            // training loss and accuracy
   CHECK(count_of(page, "class=\"bar\"") == 2);
@@ -169,6 +173,29 @@ TEST_CASE("several runs are side by side with what differs") {
   for (const char* text : {"it and 1 run more", "What differs in their specs", "A: it, first, 2 replicas",
                            "B: it, second", "their ratio to A", "B: baseline and distributed run"})
     CHECK_THAT(page, ContainsSubstring(text));
+}
+
+TEST_CASE("of a hundred runs the page has all in its tables, and the curves of the best") {
+  const TemporaryFolder folder;
+  std::vector<RunHistory> runs;
+  for (int i = 0; i < 100; ++i) {
+    runs.push_back(read_run_history(make_run(folder.path() / std::to_string(i), "run" + std::to_string(i))));
+    runs.back().finished.final_metrics = {{"loss", 1.0}, {"accuracy", i % 9 == 0 ? 0.9 : 0.001 * i}};
+  }
+  ModelReport model;
+  model.layers = {{"dense", "dense", "[3]", 21}};
+  std::vector<ModelReport> models(100, model);
+  models[99].layers[0].output = "[4]";
+  const std::string page = report_page(runs, models);
+  check_page(page);
+  // 0, 9, 18, ..., 99 are as good as it gets.
+  CHECK_THAT(page, ContainsSubstring("those of the 12 runs of 100 that ended with the best accuracy."));
+  for (const char* text : {"<th scope=\"row\">CV</th>", ">it and 99 runs more<", "J: it, run9, 2 replicas",
+                           "CV: it, run99, 2 replicas", "A and 98 more: model", "CV: model"})
+    CHECK_THAT(page, ContainsSubstring(text));
+  CHECK_THAT(page, !ContainsSubstring("B: it, run1,"));
+  CHECK(count_of(page, "class=\"line\"") == 12 + 12 + 12 + 12 + 12 + 12);
+  CHECK(count_of(page, "spec of it") == 100);
 }
 
 TEST_CASE("a run that never came to anything has a page too") {

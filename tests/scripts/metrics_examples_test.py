@@ -50,7 +50,7 @@ def check_pandas():
     printed = run_example("pandas")
     losses = [e["loss"] for e in evaluations() if e["epoch"] > 0]
     best = losses.index(min(losses)) + 1
-    assert f"best epoch: {best}" in printed, printed
+    assert f"best epoch by loss: {best}" in printed, printed
     assert len(printed.splitlines()) == 1 + 3 + 1, printed  # a heading, three epochs, the best
 
 

@@ -227,7 +227,7 @@ TEST_CASE("weights that the very last update spoiled show in the evaluation") {
   training.strategy.evaluation_loss = std::nan("");
   const auto [code, message] = training.failure();
   CHECK(code == ExitCode::kDiverged);
-  CHECK_THAT(message, ContainsSubstring("the evaluation loss is not finite by step 5"));
+  CHECK_THAT(message, ContainsSubstring("the test loss is not finite by step 5"));
   CHECK(training.sink.of("eval").size() == 1);
 }
 
