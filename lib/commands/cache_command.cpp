@@ -28,7 +28,7 @@ std::string content_of(const CachedImages& cached) {
   const std::string root = printable(cached.root, 1000);
   if (cached.root.empty() && cached.in_memory) return "of a job that has ended, or runs on another host";
   if (cached.root.empty()) return "unfinished, or damaged";
-  const std::string pictures = counted(cached.images, "picture");
+  const std::string pictures = counted(cached.images, cached.shape.size() == 1 ? "row" : "picture");
   if (cached.bad)
     return fmt::format("list of {} that cannot be read, of {} from {}", with_separators(*cached.bad),
                        pictures, root);

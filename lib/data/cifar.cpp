@@ -8,10 +8,10 @@
 #include <utility>
 #include <vector>
 
+#include "arrays/packed_file.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "data/memory_source.h"
-#include "tables/packed_file.h"
 
 namespace dtrain {
 namespace {

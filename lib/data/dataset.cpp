@@ -7,6 +7,7 @@
 #include <filesystem>
 #include <system_error>
 
+#include "arrays/idx.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "data/cifar.h"
@@ -16,7 +17,6 @@
 #include "data/synthetic.h"
 #include "data/table_dataset.h"
 #include "spec/field_error.h"
-#include "tables/idx.h"
 
 namespace dtrain {
 namespace {

@@ -10,11 +10,11 @@
 #include <system_error>
 #include <utility>
 
+#include "arrays/idx.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
 #include "data/memory_source.h"
-#include "tables/idx.h"
 
 namespace dtrain {
 namespace {

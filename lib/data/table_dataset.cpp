@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 #include <fmt/format.h>
 #include <fmt/ranges.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,16 +11,21 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <numeric>
+#include <system_error>
 #include <utility>
 
+#include "arrays/array_file.h"
+#include "core/checksum.h"
 #include "core/error.h"
 #include "core/random.h"
 #include "core/text.h"
+#include "core/version.h"
 #include "data/memory_source.h"
 #include "data/number_source.h"
+#include "data/shared_table.h"
 #include "data/split.h"
 #include "spec/field_error.h"
-#include "tables/array_file.h"
+#include "spec/print.h"
 #include "tables/csv_table.h"
 
 namespace dtrain {
@@ -29,6 +35,8 @@ namespace fs = std::filesystem;
 
 constexpr int64_t kMostClassesOfArrays = 1'000'000;
 constexpr int64_t kRowsAtOnce = 4096;
+// A smaller table is read sooner than others are told where it is.
+constexpr int64_t kLeastSharedBytes = int64_t{1} << 20;
 constexpr uint64_t kTestPart = 1;  // the stream of random numbers; the validation part has 0
 
 [[noreturn]] void refuse_data(const std::string& where, const std::string& what) {
@@ -172,35 +180,82 @@ TableWish wish_of(const DataSpec& spec) {
   return wish;
 }
 
-}  // namespace
+struct CsvFiles {
+  fs::path train;
+  fs::path test = {};  // empty: there is none
+};
 
-CsvParts read_csv_parts(const DataSpec& spec) {
+CsvFiles csv_files(const DataSpec& spec) {
   const fs::path path = location_of(spec);
   const bool is_folder = fs::is_directory(path);
-  const fs::path train_file = is_folder ? csv_in(path, "train") : path;
-  const fs::path test_file = is_folder ? csv_in(path, "test") : fs::path();
-  if (train_file.empty()) refuse_data(path.string(), "there is no train.csv or train.csv.gz in this folder");
-  if (!fs::exists(train_file))
+  CsvFiles files{.train = is_folder ? csv_in(path, "train") : path};
+  if (is_folder) files.test = csv_in(path, "test");
+  if (files.train.empty()) refuse_data(path.string(), "there is no train.csv or train.csv.gz in this folder");
+  if (!fs::exists(files.train))
     refuse_data(
         path.string(),
         "there is no such file or folder; data.path names a table (scripts/make_table makes those of the "
         "examples)");
+  return files;
+}
 
+CsvParts read_files(const CsvFiles& files, const DataSpec& spec) {
   const bool saved = !spec.saved_table.empty();
   CsvParts parts;
   if (saved) parts.format = table_format_of(saved_table_dataset(spec));
   parts.table =
-      saved ? read_raw_table(train_file, parts.format, true) : read_raw_table(train_file, wish_of(spec));
-  parts.rows = divide_rows(spec, parts.table.rows, !test_file.empty());
+      saved ? read_raw_table(files.train, parts.format, true) : read_raw_table(files.train, wish_of(spec));
+  parts.rows = divide_rows(spec, parts.table.rows, !files.test.empty());
   if (!saved) parts.format = make_table_format(parts.table, wish_of(spec), parts.rows.train);
-  if (!test_file.empty()) {
-    parts.test = read_raw_table(test_file, parts.format, true);
+  if (!files.test.empty()) {
+    parts.test = read_raw_table(files.test, parts.format, true);
     parts.rows.test = rows_of_test_file(spec, parts.test->rows);
   }
   return parts;
 }
 
-namespace {
+// The bytes of the files.
+int64_t bytes_of(const CsvFiles& files) {
+  std::error_code none;
+  const auto of = [&](const fs::path& file) { return static_cast<int64_t>(fs::file_size(file, none)); };
+  return of(files.train) + (files.test.empty() ? 0 : of(files.test));
+}
+
+// A name for all that decides the tensors, as far as it can be known without reading the files.
+std::string key_of(const CsvFiles& files, DataSpec spec) {
+  spec.path = std::nullopt;
+  spec.classes = std::nullopt;  // a plan writes what it has found
+  spec.class_names.clear();
+  JobSpec job;
+  job.data = std::move(spec);
+  const std::string text = std::string(kVersion) + print_spec(job) + job.data.saved_table;
+  Checksum sum;
+  sum.add(text.c_str(), text.size() + 1);
+  for (const fs::path& file : {files.train, files.test}) {
+    struct stat status {};
+    if (file.empty() || ::stat(file.c_str(), &status) != 0) continue;
+    for (const int64_t one :
+         {static_cast<int64_t>(status.st_dev), static_cast<int64_t>(status.st_ino),
+          static_cast<int64_t>(status.st_size), static_cast<int64_t>(status.st_mtim.tv_sec),
+          static_cast<int64_t>(status.st_mtim.tv_nsec), static_cast<int64_t>(status.st_ctim.tv_sec),
+          static_cast<int64_t>(status.st_ctim.tv_nsec)})
+      sum.add(&one, sizeof one);
+  }
+  return sum.text();
+}
+
+EncodedTable encode_csv(const CsvFiles& files, const DataSpec& spec, const MakeTensor& make_tensor) {
+  const CsvParts parts = read_files(files, spec);
+  EncodedTable table{.format = parts.format, .train = {}, .warnings = parts.table.warnings};
+  const auto encoded = [&](const RawTable& raw) {
+    TableTensors tensors = encode_table(raw, parts.format, /*with_targets=*/true, make_tensor);
+    table.warnings.insert(table.warnings.end(), tensors.unknown_words.begin(), tensors.unknown_words.end());
+    return LabelledImages{std::move(tensors.inputs), std::move(tensors.targets)};
+  };
+  table.train = encoded(parts.table);
+  if (parts.test) table.test = encoded(*parts.test);
+  return table;
+}
 
 // In words.
 std::string reading_of(const TableFormat& format) {
@@ -216,30 +271,31 @@ std::string reading_of(const TableFormat& format) {
 }
 
 Dataset load_csv(const DataSpec& spec) {
-  const CsvParts parts = read_csv_parts(spec);
-  const TableFormat& format = parts.format;
+  const CsvFiles files = csv_files(spec);
+  const auto encode = [&](const MakeTensor& make_tensor) { return encode_csv(files, spec, make_tensor); };
+  const EncodedTable table = bytes_of(files) < kLeastSharedBytes
+                                 ? encode({})
+                                 : shared_table(key_of(files, spec), location_of(spec), encode);
+  const TableFormat& format = table.format;
   DatasetInfo info;
   info.name = info.requested = spec.dataset;
   info.source = location_of(spec);
   info.class_names = format.classes;
   info.classes = std::ssize(format.classes);
   if (format.classes.empty()) info.target_names = format.targets;
-  if (info.classes == 1)
-    refuse_data(parts.table.path.string(), "all training examples are of the same class");
+  if (info.classes == 1) refuse_data(files.train.string(), "all training examples are of the same class");
   if (spec.classes && info.classes > 0 && *spec.classes != info.classes)
     throw FieldError("data.classes", fmt::format("{}, but column '{}' has {}", *spec.classes,
                                                  printable(format.targets.front(), 100), info.classes));
   info.reading = reading_of(format);
-  info.warnings = parts.table.warnings;
-  const auto source_of = [&](const RawTable& raw) {
-    TableTensors tensors = encode_table(raw, format, /*with_targets=*/true);
-    info.warnings.insert(info.warnings.end(), tensors.unknown_words.begin(), tensors.unknown_words.end());
-    return make_number_source({std::move(tensors.inputs), std::move(tensors.targets)},
-                              raw.path.filename().string());
+  info.warnings = table.warnings;
+  ExampleRows rows = divide_rows(spec, table.train.size(), table.test.has_value());
+  if (table.test) rows.test = rows_of_test_file(spec, table.test->size());
+  const auto source_of = [](const LabelledImages& examples, const fs::path& file) {
+    return make_number_source(examples, file.filename().string());
   };
-  const ExampleSourcePtr train = source_of(parts.table);
-  const ExampleSourcePtr test = parts.test ? source_of(*parts.test) : nullptr;
-  Dataset dataset = dataset_of(std::move(info), train, test, parts.rows);
+  Dataset dataset = dataset_of(std::move(info), source_of(table.train, files.train),
+                               table.test ? source_of(*table.test, files.test) : nullptr, rows);
   dataset.info.table = saved_text(dataset.info, table_format_text(format));
   return dataset;
 }
@@ -374,6 +430,8 @@ Dataset load_arrays(const DataSpec& spec, bool checks_numbers) {
 }
 
 }  // namespace
+
+CsvParts read_csv_parts(const DataSpec& spec) { return read_files(csv_files(spec), spec); }
 
 bool is_table_dataset(const std::string& name) { return name == "arrays" || name == "csv"; }
 

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -137,6 +138,13 @@ bool OpenFile::read(int64_t offset, void* bytes, size_t count) const {
 void OpenFile::reserve(int64_t bytes) const {
   const int failed = ::posix_fallocate(descriptor(), 0, bytes);
   if (failed != 0) fail_on_cache(path_, "cannot be made", failed);
+}
+
+std::shared_ptr<uint8_t> OpenFile::map(int64_t bytes, int protection, int64_t begin) const {
+  void* memory = ::mmap(nullptr, static_cast<size_t>(bytes), protection, MAP_SHARED, descriptor(), begin);
+  check(memory != MAP_FAILED, "cannot map it into memory");
+  return {static_cast<uint8_t*>(memory),
+          [bytes](uint8_t* first) { ::munmap(first, static_cast<size_t>(bytes)); }};
 }
 
 void make_cache_folder() {

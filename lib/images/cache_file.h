@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <memory>
 #include <string>
 #include <utility>
 
@@ -20,7 +21,7 @@ inline constexpr const char* kPartialCacheFile = ".partial";
 // Of archives that were packed (pictures/packed_archive.h).
 inline constexpr const char* kUnpackedArchive = ".unpacked";
 
-// Of files that tell where images are in memory (images/image_memory.h).
+// Of files that tell where memory is (images/shared_memory.h).
 inline constexpr const char* kNoteOfMemory = ".memory";
 
 // Throws what that errno of a file of the cache means, with what to do about it.
@@ -50,6 +51,9 @@ class OpenFile {
   int64_t size() const;
   bool read(int64_t offset, void* bytes, size_t count) const;  // false: the file does not have so many
   void reserve(int64_t bytes) const;                           // so that a full disk is found now
+  // Bytes of the file in memory, until the last copy of the pointer is gone. `protection` of mmap(2); `begin`
+  // is a multiple of the size of a page.
+  std::shared_ptr<uint8_t> map(int64_t bytes, int protection, int64_t begin = 0) const;
 
  private:
   std::filesystem::path path_;

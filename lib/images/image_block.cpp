@@ -1,6 +1,7 @@
 #include "images/image_block.h"
 
 #include <ATen/ATen.h>
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
@@ -29,14 +30,6 @@ constexpr int kFormat = 2;              // of blocks, and of how their images ar
 constexpr int64_t kHeaderBytes = 4096;  // JSON, then zeros; the images follow, aligned to a page, and their
                                         // checksums
 constexpr int64_t kSumBytes = sizeof(uint64_t);
-
-// The bytes of a whole file in memory, until the last copy of the pointer is gone.
-std::shared_ptr<uint8_t> map_file(const OpenFile& file, int64_t bytes, int protection) {
-  void* memory = ::mmap(nullptr, static_cast<size_t>(bytes), protection, MAP_SHARED, file.descriptor(), 0);
-  file.check(memory != MAP_FAILED, "cannot map it into memory");
-  return {static_cast<uint8_t*>(memory),
-          [bytes](uint8_t* first) { ::munmap(first, static_cast<size_t>(bytes)); }};
-}
 
 // The checksums in a block of as many images as the set has; zeros, if it has fewer.
 std::vector<uint64_t> read_sums(const OpenFile& file, const ImageSet& set) {
@@ -165,7 +158,7 @@ void write_image_block(const OpenFile& file, const ImageSet& set, const ImageCac
   const int64_t count = std::ssize(set.files), bytes = set.bytes_of_one(),
                 all = image_block_bytes(count, bytes);
   file.reserve(all);  // a full disk is found now
-  const std::shared_ptr<uint8_t> memory = map_file(file, all, PROT_READ | PROT_WRITE);
+  const std::shared_ptr<uint8_t> memory = file.map(all, PROT_READ | PROT_WRITE);
   uint8_t* const images = memory.get() + kHeaderBytes;
   std::vector<uint64_t> sums(set.files.size());
   read_images(set, images, options, bad, [&](int64_t index) {
@@ -196,8 +189,7 @@ ImageBlock::ImageBlock(const OpenFile& file, const ImageSet& set)
       sums_(read_sums(file, set)),
       compared_(std::make_unique<std::atomic<bool>[]>(set.files.size())) {
   const int64_t count = std::ssize(set.files);
-  const std::shared_ptr<uint8_t> memory =
-      map_file(file, image_block_bytes(count, set.bytes_of_one()), PROT_READ);
+  const std::shared_ptr<uint8_t> memory = file.map(image_block_bytes(count, set.bytes_of_one()), PROT_READ);
   images_ = at::from_blob(
       memory.get() + kHeaderBytes, {count, set.shape[0], set.shape[1], set.shape[2]}, [memory](void*) {},
       at::kByte);

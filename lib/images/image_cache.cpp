@@ -14,7 +14,7 @@
 #include "core/text.h"
 #include "host/host_memory.h"
 #include "images/cache_file.h"
-#include "images/image_memory.h"
+#include "images/shared_memory.h"
 
 namespace dtrain {
 namespace {
@@ -112,7 +112,7 @@ CachedImages described(const fs::path& path, int64_t bytes) {
   }
   cached.in_memory = path.extension() == kNoteOfMemory;
   if (!cached.in_memory && path.extension() != kSuffix) return cached;
-  const std::optional<OpenFile> file = cached.in_memory ? find_image_memory(path) : own_file(path);
+  const std::optional<OpenFile> file = cached.in_memory ? find_shared_memory(path) : own_file(path);
   if (const auto header = file ? read_block_header(*file) : std::nullopt) {
     cached.bytes = file->size();
     cached.root = header->root;

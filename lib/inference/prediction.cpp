@@ -4,13 +4,13 @@
 
 #include <algorithm>
 
+#include "arrays/idx.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "data/memory_source.h"
 #include "images/fit.h"
 #include "inference/evaluation.h"
 #include "loader/batches.h"
-#include "tables/idx.h"
 #include "train/assembly.h"
 
 namespace dtrain {

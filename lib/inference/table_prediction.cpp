@@ -6,12 +6,12 @@
 
 #include <algorithm>
 
+#include "arrays/array_file.h"
 #include "core/error.h"
 #include "core/text.h"
 #include "data/table_dataset.h"
 #include "inference/evaluation.h"
 #include "inference/model_description.h"
-#include "tables/array_file.h"
 #include "tables/csv_table.h"
 
 namespace dtrain {

@@ -36,12 +36,13 @@ bool shares_memory(const JobPlan& job, const RunPlan& run) {
   return run.training_processes() > 1 && !run.is_asynchronous() && on_one_host && job.spec.hosts.size() < 2;
 }
 
-// Pictures are read when they are needed, or shared by the replicas of a host.
+// Pictures are read when they are needed, or shared by the replicas of a host, as tables are.
 int64_t data_bytes(const JobPlan& job, const RunPlan& run) {
-  if (!is_picture_dataset(job.data.name)) return job.data.stored_bytes();
-  if (job.spec.data.cache_in_use() != "memory") return 0;
   const int64_t hosts = std::max<int64_t>(1, std::ssize(job.spec.hosts));
   const int64_t sharing = std::max<int64_t>(1, run.replicas / hosts);
+  if (job.data.name == "csv") return job.data.stored_bytes() / sharing;
+  if (!is_picture_dataset(job.data.name)) return job.data.stored_bytes();
+  if (job.spec.data.cache_in_use() != "memory") return 0;
   return prepared_bytes(job.data, job.spec.data) / sharing;
 }
 

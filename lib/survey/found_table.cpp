@@ -144,9 +144,10 @@ fs::path table_of_part(const std::vector<fs::path>& tables, const std::string& p
 
 bool has_column(const fs::path& file, const std::string& name) {
   bool has = false;
-  read_csv(file, [&](int64_t number, const CsvRow& row) {
-    if (number == 0) has = std::find(row.begin(), row.end(), name) != row.end();
-  });
+  const auto look = [&](const CsvRow& header) {
+    has = std::find(header.begin(), header.end(), name) != header.end();
+  };
+  read_csv(file, look, [](const CsvRows&) { return [] {}; });
   return has;
 }
 

@@ -245,7 +245,7 @@ CellSort& ColumnCounts::sort_of(CellForm form, NumberStyles styles) {
   return sorts_[last_];
 }
 
-void ColumnCounts::add(const std::string& cell, int64_t row) {
+void ColumnCounts::add(std::string_view cell, int64_t row) {
   const NumberStyles styles = styles_of(cell);
   const CellForm form = styles != 0          ? CellForm::kNumber
                         : days_in_cell(cell) ? CellForm::kDate

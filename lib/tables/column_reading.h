@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tables/table_format.h"
@@ -29,7 +30,7 @@ struct CellSort {
 class ColumnCounts {
  public:
   // A cell that is not missing; rows ascend.
-  void add(const std::string& cell, int64_t row);
+  void add(std::string_view cell, int64_t row);
   // The counts of rows that come later.
   void merge(const ColumnCounts& later);
 

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
+#include <string_view>
+#include <utility>
 
 #include "core/error.h"
 #include "core/text.h"
@@ -29,13 +32,26 @@ std::vector<CountedColumn> columns_for(const std::filesystem::path& path, const 
   return columns;
 }
 
-// Whether a column can still be one that numbers the rows, after this cell.
-void follow_numbers(CountedColumn& column, const std::string& cell, int64_t row) {
-  const std::optional<double> number =
-      row == 1 || column.numbers_rows_from ? number_in_cell(cell) : std::nullopt;
-  if (row == 1 && (number == 0.0 || number == 1.0)) column.numbers_rows_from = static_cast<int64_t>(*number);
-  if (!column.numbers_rows_from) return;
-  if (number != static_cast<double>(*column.numbers_rows_from + row - 1)) column.numbers_rows_from.reset();
+// The number, 0 or 1, of the first row of the file in a column that numbers the rows, if this cell is of one.
+std::optional<int64_t> numbered_from(std::string_view cell, int64_t row) {
+  const std::optional<double> number = number_in_cell(cell);
+  const auto before = static_cast<double>(row - 1);
+  if (number == before) return 0;
+  return number == before + 1 ? std::optional<int64_t>(1) : std::nullopt;
+}
+
+void count_column(CountedColumn& column, const CsvRows& rows,
+                  const std::vector<std::string>& missing_values) {
+  for (int64_t at = 0; at < rows.size(); ++at) {
+    const std::string_view cell = rows.row(at)[column.place];
+    const int64_t row = rows.first + at;
+    if (at == 0) {
+      column.numbers_rows_from = numbered_from(cell, row);
+    } else if (column.numbers_rows_from && column.numbers_rows_from != numbered_from(cell, row)) {
+      column.numbers_rows_from.reset();
+    }
+    if (column.kind != "words" && !is_missing_cell(cell, missing_values)) column.counts.add(cell, row);
+  }
 }
 
 }  // namespace
@@ -86,20 +102,23 @@ CsvSeparator TableWish::separator_choice() const {
 
 CountedTable count_table(const std::filesystem::path& path, const TableWish& wish) {
   CountedTable table;
-  const auto on_row = [&](int64_t number, const CsvRow& row) {
-    if (number == 0) {
-      table.columns = columns_for(path, row, wish);
-      return;
-    }
-    table.rows = number;
-    for (CountedColumn& column : table.columns) {
-      const std::string& cell = row[column.place];
-      follow_numbers(column, cell, number);
-      if (column.kind != "words" && !is_missing_cell(cell, wish.missing_values))
-        column.counts.add(cell, number);
-    }
+  std::vector<CountedColumn> none;  // counted in no rows
+  const auto begin = [&](const CsvRow& header) { table.columns = none = columns_for(path, header, wish); };
+  const auto count = [&](const CsvRows& rows) -> std::function<void()> {
+    if (rows.size() == 0) return [] {};
+    std::vector<CountedColumn> some = none;
+    for (CountedColumn& column : some) count_column(column, rows, wish.missing_values);
+    return [&table, counted = rows.size(), some = std::move(some)] {
+      for (size_t i = 0; i < some.size(); ++i) {
+        CountedColumn& column = table.columns[i];
+        column.counts.merge(some[i].counts);
+        if (table.rows == 0) column.numbers_rows_from = some[i].numbers_rows_from;
+        if (column.numbers_rows_from != some[i].numbers_rows_from) column.numbers_rows_from.reset();
+      }
+      table.rows += counted;
+    };
   };
-  table.separator = read_csv(path, on_row, wish.separator_choice());
+  table.separator = read_csv(path, begin, count, wish.separator_choice());
   if (table.rows < kFewestNumbered) {
     for (CountedColumn& column : table.columns) column.numbers_rows_from.reset();
   }

@@ -1,6 +1,5 @@
 #include "tables/csv_file.h"
 
-#include <csv.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <zlib.h>
@@ -8,20 +7,24 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <condition_variable>
 #include <cstring>
-#include <memory>
+#include <exception>
+#include <limits>
+#include <mutex>
 #include <new>
+#include <utility>
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/parallel.h"
 #include "core/text.h"
-#include "yaml/yaml_tree.h"
 
 namespace dtrain {
 namespace {
 
-constexpr size_t kChunkBytes = size_t{1} << 16;
 constexpr std::string_view kByteOrderMark = "\xEF\xBB\xBF";
+constexpr unsigned kUnpackedAtOnce = 1u << 17;
 
 [[noreturn]] void refuse_csv(const std::filesystem::path& path, const std::string& what, int error = 0) {
   throw Error(file_failure_code(error, ExitCode::kData),
@@ -38,59 +41,30 @@ class UnpackedFile {
     if (!S_ISREG(status.st_mode)) refuse_csv(path, "is not a regular file");
     file_ = ::gzopen(path.c_str(), "rbe");
     if (file_ == nullptr) refuse_csv(path, fmt::format("cannot be opened: {}", std::strerror(errno)), errno);
+    ::gzbuffer(file_, kUnpackedAtOnce);
   }
   ~UnpackedFile() { ::gzclose_r(file_); }
   UnpackedFile(const UnpackedFile&) = delete;
   UnpackedFile& operator=(const UnpackedFile&) = delete;
 
-  // The next bytes, at most kChunkBytes; none at the end.
-  std::string_view next() {
-    const int got = ::gzread(file_, chunk_.data(), kChunkBytes);
+  // Appends the next bytes to `text`, at most that many. Returns how many: none at the end.
+  size_t read(std::string& text, size_t bytes) {
+    const size_t before = text.size();
+    text.resize(before + bytes);
+    const int got = ::gzread(file_, text.data() + before, static_cast<unsigned>(bytes));
     int fault = Z_OK;
-    const char* const text = ::gzerror(file_, &fault);
+    const char* const what = ::gzerror(file_, &fault);
     if (fault == Z_MEM_ERROR) throw std::bad_alloc();
     if (got < 0 || (got == 0 && fault != Z_OK))
-      refuse_csv(path_, fmt::format("is damaged or cut off: {}", text), fault == Z_ERRNO ? errno : 0);
-    return {chunk_.data(), static_cast<size_t>(got)};
+      refuse_csv(path_, fmt::format("is damaged or cut off: {}", what), fault == Z_ERRNO ? errno : 0);
+    text.resize(before + static_cast<size_t>(got));
+    return static_cast<size_t>(got);
   }
 
  private:
   const std::filesystem::path& path_;
   gzFile file_ = nullptr;
-  std::array<char, kChunkBytes> chunk_{};
 };
-
-// libcsv is C, through which no exception may pass: its callbacks only collect, and next() looks at it
-// afterwards.
-struct Collected {
-  CsvRow row;
-  std::vector<CsvRow> rows;
-  bool too_many = false;
-  bool no_memory = false;
-};
-
-void on_cell(void* text, size_t bytes, void* data) {
-  auto& collected = *static_cast<Collected*>(data);
-  try {
-    if (collected.row.size() >= kMaxCsvColumns) {
-      collected.too_many = true;
-    } else {
-      collected.row.emplace_back(static_cast<const char*>(text), bytes);
-    }
-  } catch (...) {
-    collected.no_memory = true;
-  }
-}
-
-void on_end_of_row(int, void* data) {
-  auto& collected = *static_cast<Collected*>(data);
-  try {
-    collected.rows.push_back(std::move(collected.row));
-    collected.row.clear();
-  } catch (...) {
-    collected.no_memory = true;
-  }
-}
 
 char separator_of(std::string_view text, const CsvSeparator& wanted) {
   if (wanted.always) return wanted.sign;
@@ -109,89 +83,183 @@ char separator_of(std::string_view text, const CsvSeparator& wanted) {
   return kSeparators[static_cast<size_t>(most - counts.begin())];
 }
 
-// Words are kept with the model, as JSON and in messages: both are UTF-8.
-void require_text(const std::filesystem::path& path, int64_t row, const CsvRow& cells) {
-  for (size_t column = 0; column < cells.size(); ++column) {
-    size_t at = 0;
-    if (is_clean_text(cells[column], at)) continue;
-    refuse_csv(
-        path,
-        fmt::format("{}, column {}: '{}' is not UTF-8 text; convert the file, such as with iconv "
-                    "-f latin1 -t utf-8",
-                    row == 0 ? "header" : fmt::format("row {}", row), column + 1, printable(cells[column])));
-  }
-}
+// Some rows of a file, in the text that they came from.
+struct Piece {
+  int64_t number = 0;
+  std::string text;
+  bool is_whole = true;  // it ends with a row
+  CsvRows rows;
+};
 
-class CsvParser {
+// Cuts a file where rows end. A line end within quotes is none: as long as nothing is wrong with the text, an
+// odd number of quotes is before it. Where something is wrong, the piece with the fault begins right.
+class PieceReader {
  public:
-  CsvParser(const std::filesystem::path& path, char separator) : path_(path) {
-    if (csv_init(&parser_, CSV_STRICT | CSV_STRICT_FINI) != 0) throw std::bad_alloc();
-    csv_set_delim(&parser_, static_cast<unsigned char>(separator));
-  }
-  ~CsvParser() { csv_free(&parser_); }
-  CsvParser(const CsvParser&) = delete;
-  CsvParser& operator=(const CsvParser&) = delete;
+  PieceReader(const std::filesystem::path& path, size_t bytes) : file_(path), bytes_(bytes) {}
 
-  // The rows that end in `text`, which follows what was parsed before.
-  std::vector<CsvRow> parse(std::string_view text) {
-    const size_t parsed = csv_parse(&parser_, text.data(), text.size(), on_cell, on_end_of_row, &collected_);
-    if (parsed != text.size() || csv_get_buffer_size(&parser_) > kMaxCsvCellBytes + kChunkBytes) fail();
-    return take();
-  }
-  std::vector<CsvRow> finish() {
-    if (csv_fini(&parser_, on_cell, on_end_of_row, &collected_) != 0) fail();
-    return take();
+  // Returns false at the end of the file.
+  bool next(Piece& piece) {
+    std::string& text = piece.text;
+    text.swap(rest_);
+    rest_.clear();
+    piece.is_whole = true;
+    bool quoted = false;
+    for (size_t seen = 0;;) {
+      const bool at_end = file_.read(text, bytes_) == 0;
+      if (at_end) return !text.empty();
+      const auto added = text.begin() + static_cast<std::ptrdiff_t>(seen);
+      quoted ^= std::count(added, text.end(), '"') % 2 == 1;
+      if (const size_t end = end_of_rows(text, seen, quoted)) {
+        rest_.assign(text, end);
+        text.resize(end);
+        return true;
+      }
+      seen = text.size();
+      if (seen <= kMaxCsvRowBytes) continue;
+      piece.is_whole = false;
+      return true;
+    }
   }
 
  private:
-  std::vector<CsvRow> take() {
-    if (collected_.no_memory) throw std::bad_alloc();
-    if (collected_.too_many)
-      refuse_csv(path_, fmt::format("has more than {} columns", with_separators(kMaxCsvColumns)));
-    seen_ += std::ssize(collected_.rows);
-    return std::exchange(collected_.rows, {});
+  // After the last line end of a row that is not among the first `seen` bytes; 0: there is none. `quoted`:
+  // the text ends within quotes.
+  static size_t end_of_rows(const std::string& text, size_t seen, bool quoted) {
+    for (size_t at = text.size(); at > seen; --at) {
+      const char byte = text[at - 1];
+      if (byte == '"') quoted = !quoted;
+      if (!quoted && (byte == '\n' || byte == '\r')) return at;
+    }
+    return 0;
   }
-  [[noreturn]] void fail() {
-    if (csv_error(&parser_) == CSV_ENOMEM) throw std::bad_alloc();
-    seen_ += std::ssize(collected_.rows);
-    const bool long_cell = csv_error(&parser_) == CSV_SUCCESS;
-    refuse_csv(path_, fmt::format("{}: {}", seen_ == 0 ? "header" : fmt::format("row {}", seen_),
-                                  long_cell ? "a cell of more than 1 MiB; is a quote missing?"
-                                            : "a quote that does not end, or one within a cell; a quote in a "
-                                              "quoted cell is written twice"));
+
+  UnpackedFile file_;
+  const size_t bytes_;
+  std::string rest_;  // of what was read, after the last piece
+};
+
+// Pieces are read one after another, split by several threads at once, numbered in their order as soon as
+// those before them are split, worked on at once, and finished in their order.
+class CsvReading {
+ public:
+  CsvReading(const std::filesystem::path& path, const OnCsvRows& on_rows, const CsvPieces& pieces)
+      : path_(path), on_rows_(on_rows), reader_(path, pieces.bytes) {}
+
+  // The header, and the rows of its piece. Returns the separator.
+  char begin(const std::function<void(const CsvRow& header)>& on_header, const CsvSeparator& wanted) {
+    Piece piece;
+    CsvRows& rows = piece.rows;
+    for (bool first = true; rows.size() == 0; first = false) {
+      if (!reader_.next(piece)) refuse_csv(path_, "is empty; the first line names the columns");
+      if (first && piece.text.starts_with(kByteOrderMark)) piece.text.erase(0, kByteOrderMark.size());
+      separator_ = separator_of(piece.text, wanted);
+      split(piece);
+      if (rows.size() == 0 && !rows.fault.empty()) refuse_row(0, rows.fault);
+    }
+    columns_ = rows.columns;
+    const auto header_end = rows.cells.begin() + static_cast<std::ptrdiff_t>(columns_);
+    on_header(CsvRow(rows.cells.begin(), header_end));
+    rows.cells.erase(rows.cells.begin(), header_end);
+    finish(piece);
+    return separator_;
+  }
+
+  // By several threads.
+  void work() {
+    Piece piece;
+    try {
+      while (take(piece)) {
+        piece.rows.columns = columns_;
+        split(piece);
+        if (!finish(piece)) return;
+      }
+    } catch (...) {
+      const std::lock_guard lock(mutex_);
+      if (piece.number > failed_) return;
+      failed_ = piece.number;
+      failure_ = std::current_exception();
+      moved_.notify_all();
+    }
+  }
+
+  void end() const {
+    if (failure_) std::rethrow_exception(failure_);
+  }
+
+ private:
+  [[noreturn]] void refuse_row(int64_t number, const std::string& fault) const {
+    refuse_csv(path_, (number == 0 ? "header" : fmt::format("row {}", number)) + fault);
+  }
+
+  bool take(Piece& piece) {
+    const std::lock_guard reading(reading_);
+    {
+      const std::lock_guard lock(mutex_);
+      if (failure_) return false;
+    }
+    piece.number = ++taken_;
+    return reader_.next(piece);
+  }
+
+  void split(Piece& piece) const {
+    split_rows(piece.text, separator_, piece.rows);
+    if (piece.is_whole || !piece.rows.fault.empty()) return;
+    piece.rows.cells.clear();  // a piece that is not whole is the start of one row
+    piece.rows.fault = fmt::format(" has more than {}; is a quote missing?", human_bytes(kMaxCsvRowBytes));
+  }
+
+  // Returns false if a piece before this one has failed.
+  bool finish(Piece& piece) {
+    CsvRows& rows = piece.rows;
+    if (!await_turn(split_, piece)) return false;
+    rows.first = next_row_;
+    next_row_ += rows.size();
+    pass_turn(split_);
+    const std::function<void()> add = on_rows_(rows);
+    if (!rows.fault.empty()) refuse_row(rows.first + rows.size(), rows.fault);
+    if (!await_turn(finished_, piece)) return false;
+    add();
+    pass_turn(finished_);
+    return true;
+  }
+  // `next` is the number of the piece whose turn it is.
+  bool await_turn(const int64_t& next, const Piece& piece) {
+    std::unique_lock lock(mutex_);
+    moved_.wait(lock, [&] { return next == piece.number || failed_ < piece.number; });
+    return next == piece.number;
+  }
+  void pass_turn(int64_t& next) {
+    const std::lock_guard lock(mutex_);
+    ++next;
+    moved_.notify_all();
   }
 
   const std::filesystem::path& path_;
-  csv_parser parser_{};
-  Collected collected_;
-  int64_t seen_ = 0;  // rows
+  const OnCsvRows& on_rows_;
+  char separator_ = ',';
+  size_t columns_ = 0;
+
+  std::mutex reading_;  // guards the next two
+  PieceReader reader_;
+  int64_t taken_ = 0;
+
+  std::mutex mutex_;  // guards the following, besides whose turn it is
+  std::condition_variable moved_;
+  int64_t split_ = 0;
+  int64_t next_row_ = 1;
+  int64_t finished_ = 0;
+  int64_t failed_ = std::numeric_limits<int64_t>::max();  // the first piece that did
+  std::exception_ptr failure_;
 };
 
 }  // namespace
 
-char read_csv(const std::filesystem::path& path,
-              const std::function<void(int64_t number, const CsvRow& row)>& on_row,
-              const CsvSeparator& separator) {
-  UnpackedFile file(path);
-  std::string_view text = file.next();
-  if (text.substr(0, kByteOrderMark.size()) == kByteOrderMark) text.remove_prefix(kByteOrderMark.size());
-  const char separates = separator_of(text, separator);
-  CsvParser parser(path, separates);
-  int64_t number = 0;
-  size_t columns = 0;
-  const auto pass_on = [&](const std::vector<CsvRow>& rows) {
-    for (const CsvRow& row : rows) {
-      if (number == 0) columns = row.size();
-      if (row.size() != columns)
-        refuse_csv(path, fmt::format("row {} has {}, the header {}", number, counted(std::ssize(row), "cell"),
-                                     columns));
-      require_text(path, number, row);
-      on_row(number++, row);
-    }
-  };
-  for (; !text.empty(); text = file.next()) pass_on(parser.parse(text));
-  pass_on(parser.finish());
-  if (number == 0) refuse_csv(path, "is empty; the first line names the columns");
+char read_csv(const std::filesystem::path& path, const std::function<void(const CsvRow& header)>& on_header,
+              const OnCsvRows& on_rows, const CsvSeparator& separator, const CsvPieces& pieces) {
+  CsvReading reading(path, on_rows, pieces);
+  const char separates = reading.begin(on_header, separator);
+  for_each_in_threads(pieces.threads, pieces.threads, [&](int64_t) { reading.work(); });
+  reading.end();
   return separates;
 }
 

@@ -7,12 +7,14 @@
 #include <string>
 #include <vector>
 
+#include "host/cores.h"
+#include "tables/csv_rows.h"
+
 namespace dtrain {
 
-inline constexpr size_t kMaxCsvColumns = 16'384;
-inline constexpr size_t kMaxCsvCellBytes = size_t{1} << 20;
+inline constexpr size_t kMaxCsvRowBytes = size_t{1} << 26;
 
-// Cells of a row, without quotes and without the spaces around unquoted ones.
+// The cells of a row, as CsvRows has them.
 using CsvRow = std::vector<std::string>;
 
 // What separates cells. By default that of comma, semicolon, tab and bar which the header has most of; with a
@@ -22,13 +24,23 @@ struct CsvSeparator {
   bool always = false;
 };
 
-// Calls `on_row` with each row in order: first the header, number 0, then the data, numbered from 1. Returns
-// what separates the cells. Empty lines are left out. All rows have as many cells as the header. Throws
-// Error(kData) that names the file and the row: for a file without a header, a row of another length, a quote
-// that does not end, text that is not UTF-8, damaged gzip, or more than the limits above.
-char read_csv(const std::filesystem::path& path,
-              const std::function<void(int64_t number, const CsvRow& row)>& on_row,
-              const CsvSeparator& separator = {});
+// How a file is divided for several threads, which changes nothing of what is read.
+struct CsvPieces {
+  size_t bytes = size_t{1} << 18;  // of a piece, which ends with a row
+  int64_t threads = available_cores();
+};
+
+// What is done with some rows by any thread, and then in the order of the file, by one thread at a time. Rows
+// are there only for the first of them.
+using OnCsvRows = std::function<std::function<void()>(const CsvRows& rows)>;
+
+// Calls `on_header`, then `on_rows` in several threads with all rows of data, which are numbered from 1.
+// Returns what separates the cells. Empty lines are left out. All rows have as many cells as the header.
+// Throws Error(kData) that names the file and the row: for a file without a header, a row of another length,
+// a quote that does not end, text that is not UTF-8, damaged gzip, or more than the limits. Of several
+// errors, also those of `on_rows`, it is that of the first piece of the file.
+char read_csv(const std::filesystem::path& path, const std::function<void(const CsvRow& header)>& on_header,
+              const OnCsvRows& on_rows, const CsvSeparator& separator = {}, const CsvPieces& pieces = {});
 
 // One line of a CSV file: cells with separators, quotes or line ends are quoted.
 std::string csv_line(const CsvRow& row);

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <cmath>
 #include <functional>
+#include <span>
+#include <string_view>
 #include <unordered_set>
 
 #include "tables/csv_cell.h"
@@ -25,14 +27,24 @@ class ColumnCounter {
     summary_.numbers_rows = counted.numbers_rows_from.has_value();
   }
 
-  void add(const CsvRow& row, int64_t number) {
-    const std::string& cell = row[place_];
+  void add(std::span<const std::string_view> row, int64_t number) {
+    const std::string_view cell = row[place_];
     if (is_missing_cell(cell)) {
       ++summary_.missing;
       return;
     }
     if (summary_.is_number()) add_number(cell, number);
-    if (!summary_.many) summary_.many = !count(cell);
+    if (!summary_.many) count(std::hash<std::string_view>()(cell));
+  }
+
+  // What was counted in rows that come later.
+  void add(const ColumnCounter& later) {
+    summary_.missing += later.summary_.missing;
+    if (later.any_) add_numbers(later.summary_.least, later.summary_.most, later.summary_.is_whole);
+    for (const OddCell& odd : later.summary_.odd) add_odd(odd.cell, odd.row);
+    summary_.many = summary_.many || later.summary_.many;
+    for (auto value = later.values_.begin(); value != later.values_.end() && !summary_.many; ++value)
+      count(*value);
   }
 
   ColumnSummary finished() {
@@ -41,26 +53,30 @@ class ColumnCounter {
   }
 
  private:
-  void add_number(const std::string& cell, int64_t row) {
+  void add_number(std::string_view cell, int64_t row) {
     const std::optional<double> number = summary_.reading.kind == CellKind::kDate
                                              ? days_in_cell(cell)
                                              : number_in_cell(cell, summary_.reading.style);
     if (!number) return add_odd(cell, row);
-    summary_.is_whole = summary_.is_whole && std::floor(*number) == *number;
-    summary_.least = any_ ? std::min(summary_.least, *number) : *number;
-    summary_.most = any_ ? std::max(summary_.most, *number) : *number;
+    add_numbers(*number, *number, std::floor(*number) == *number);
+  }
+  void add_numbers(double least, double most, bool whole) {
+    summary_.is_whole = summary_.is_whole && whole;
+    summary_.least = any_ ? std::min(summary_.least, least) : least;
+    summary_.most = any_ ? std::max(summary_.most, most) : most;
     any_ = true;
   }
-  void add_odd(const std::string& cell, int64_t row) {
+  void add_odd(std::string_view cell, int64_t row) {
     const bool known = std::any_of(summary_.odd.begin(), summary_.odd.end(),
                                    [&](const OddCell& odd) { return odd.cell == cell; });
-    if (!known && summary_.odd.size() <= kMostOddCells) summary_.odd.push_back({row, cell});
+    if (!known && summary_.odd.size() <= kMostOddCells) summary_.odd.push_back({row, std::string(cell)});
   }
-  // Whether there was room for it.
-  bool count(const std::string& cell) {
-    const size_t value = std::hash<std::string>()(cell);
-    if (values_.size() < most_) values_.insert(value);
-    return values_.contains(value);
+  void count(size_t value) {
+    if (values_.size() < most_) {
+      values_.insert(value);
+    } else {
+      summary_.many = !values_.contains(value);
+    }
   }
 
   const size_t most_;
@@ -79,11 +95,18 @@ CsvSummary summarise_csv(const std::filesystem::path& path) {
   std::vector<ColumnCounter> counters;
   for (size_t i = 0; i < table.columns.size(); ++i)
     counters.emplace_back(table.columns[i], table.decided.columns[i], most);
-  read_csv(path, [&](int64_t number, const CsvRow& row) {
-    for (ColumnCounter& counter : counters) {
-      if (number > 0) counter.add(row, number);
+  const std::vector<ColumnCounter> none = counters;  // of no rows
+  const auto count = [&](const CsvRows& rows) -> std::function<void()> {
+    std::vector<ColumnCounter> some = none;
+    for (int64_t row = 0; row < rows.size(); ++row) {
+      for (ColumnCounter& counter : some) counter.add(rows.row(row), rows.first + row);
     }
-  });
+    return [&counters, some = std::move(some)] {
+      for (size_t i = 0; i < some.size(); ++i) counters[i].add(some[i]);
+    };
+  };
+  read_csv(
+      path, [](const CsvRow&) {}, count);
   CsvSummary summary{.columns = {}, .rows = table.rows};
   for (ColumnCounter& counter : counters) summary.columns.push_back(counter.finished());
   return summary;

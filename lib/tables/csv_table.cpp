@@ -9,22 +9,25 @@
 #include <limits>
 #include <map>
 #include <nlohmann/json.hpp>
-#include <numeric>
 #include <optional>
 #include <set>
 #include <unordered_map>
 
 #include "core/error.h"
+#include "core/parallel.h"
 #include "core/text.h"
+#include "host/cores.h"
 #include "kinds/objectives.h"
 #include "tables/csv_cell.h"
 #include "tables/csv_file.h"
+#include "tables/word_index.h"
 #include "yaml/yaml_text.h"
 
 namespace dtrain {
 namespace {
 
 constexpr double kMissingCell = std::numeric_limits<double>::quiet_NaN();
+constexpr int64_t kRowsAtOnce = 1024;
 constexpr double kUnknownWord = -1;  // of a cell whose word is not among the column's
 
 // Which columns are read, by their places in the file.
@@ -33,31 +36,6 @@ struct Chosen {
   RawColumn column;
   bool adds_words = true;  // otherwise a new word is kUnknownWord
   bool is_target = false;
-};
-
-// The words of a column by what makes them the same. 1 and 1.0 are the same class.
-class WordIndex {
- public:
-  explicit WordIndex(const RawColumn& column) : by_number_(column.reading.kind == CellKind::kNumber) {
-    style_ = column.reading.style;
-    for (const std::string& word : column.words) places_.emplace(key_of(word), places_.size());
-  }
-
-  std::optional<size_t> find(const std::string& word) const {
-    const auto found = by_number_ ? places_.find(key_of(word)) : places_.find(word);
-    return found == places_.end() ? std::nullopt : std::optional(found->second);
-  }
-  size_t add(const std::string& word) { return places_.emplace(key_of(word), places_.size()).first->second; }
-
- private:
-  std::string key_of(const std::string& word) const {
-    const std::optional<double> number = by_number_ ? number_in_cell(word, style_) : std::nullopt;
-    return number ? fmt::format("{}", *number + 0.0) : word;  // of -0, too
-  }
-
-  bool by_number_;
-  NumberStyle style_;
-  std::unordered_map<std::string, size_t> places_;
 };
 
 // How cells are read, whatever column they are in.
@@ -69,60 +47,110 @@ struct CellRules {
 
 // The number of a cell that is not missing.
 double number_of(const std::filesystem::path& path, const CellRules& rules, const RawColumn& column,
-                 const std::string& cell, int64_t row) {
+                 std::string_view cell, int64_t row) {
   const bool is_date = column.reading.kind == CellKind::kDate;
   const NumberStyle style = column.reading.style;
   const std::optional<double> number = is_date ? days_in_cell(cell) : number_in_cell(cell, style);
   if (number && std::isfinite(*number)) return *number;
   refuse_table(
       path, fmt::format("{}, row {}: '{}' is not {}{}; correct it{}", in_column(column.name), row,
-                        printable(cell, 60),
+                        printable(std::string(cell), 60),
                         is_date ? "a date such as 2024-12-31 or 31.12.2024" : "a finite number",
                         is_date || style == NumberStyle() ? "" : " with " + style_text(style), rules.advice));
 }
 
+// The chosen columns, as they grow by the rows of pieces of a file.
+class GrowingColumns {
+ public:
+  GrowingColumns(const std::filesystem::path& path, const CellRules& rules, std::vector<Chosen> chosen)
+      : path_(path), rules_(rules), chosen_(std::move(chosen)) {
+    for (const Chosen& one : chosen_) words_.emplace_back(one.column.reading, one.column.words);
+  }
+
+  // The columns in some rows alone, with words of their own. Any threads may call it at once.
+  std::vector<RawColumn> read(const CsvRows& rows) const {
+    std::vector<RawColumn> some(chosen_.size());
+    std::vector<std::unordered_map<std::string_view, size_t>> places(chosen_.size());
+    for (RawColumn& column : some) column.values.reserve(static_cast<size_t>(rows.size()));
+    for (int64_t row = 0; row < rows.size(); ++row) {
+      const std::span<const std::string_view> cells = rows.row(row);
+      for (size_t i = 0; i < chosen_.size(); ++i) {
+        const std::string_view cell = cells[chosen_[i].place];
+        if (is_missing_cell(cell, rules_.missing_values)) {
+          some[i].values.push_back(kMissingCell);
+        } else if (chosen_[i].column.is_number) {
+          some[i].values.push_back(number_of(path_, rules_, chosen_[i].column, cell, rows.first + row));
+        } else {
+          const auto [known, is_new] = places[i].emplace(cell, some[i].words.size());
+          if (is_new) some[i].words.emplace_back(cell);
+          some[i].values.push_back(static_cast<double>(known->second));
+        }
+      }
+    }
+    return some;
+  }
+
+  // Appends what read() made of the rows that follow.
+  void add(const std::vector<RawColumn>& some, int64_t rows) {
+    rows_ += rows;
+    if (rows_ * std::ssize(chosen_) > kMaxTableCells)
+      refuse_table(path_, fmt::format("has more than {} cells", with_separators(kMaxTableCells)));
+    for (size_t i = 0; i < chosen_.size(); ++i) {
+      std::vector<double>& values = chosen_[i].column.values;
+      std::vector<double> places;  // of the words of these rows among those of all
+      for (const std::string& word : some[i].words) places.push_back(place_of(i, word));
+      if (places.empty()) {
+        values.insert(values.end(), some[i].values.begin(), some[i].values.end());
+      } else {
+        for (const double value : some[i].values)
+          values.push_back(std::isnan(value) ? value : places[static_cast<size_t>(value)]);
+      }
+    }
+  }
+
+  RawTable finished(char separator) {
+    if (rows_ == 0) refuse_table(path_, "has a header and no rows");
+    RawTable table{.path = path_, .columns = {}, .rows = rows_, .separator = separator};
+    for (Chosen& one : chosen_) table.columns.push_back(std::move(one.column));
+    return table;
+  }
+
+ private:
+  double place_of(size_t index, const std::string& word) {
+    Chosen& one = chosen_[index];
+    if (const std::optional<size_t> known = words_[index].find(word)) return static_cast<double>(*known);
+    if (!one.adds_words) {
+      if (one.column.unknown_word.empty()) one.column.unknown_word = word;
+      return kUnknownWord;
+    }
+    if (one.column.words.size() >= kMaxCategories)
+      refuse_table(
+          path_, fmt::format("{} has more than {} different values, which are no {}",
+                             in_column(one.column.name), kMaxCategories,
+                             one.is_target
+                                 ? "classes; if it is a number to predict, use train.loss: mean_squared_error"
+                                 : "categories; leave it out with data.ignore"));
+    one.column.words.push_back(word);
+    return static_cast<double>(words_[index].add(word));
+  }
+
+  const std::filesystem::path& path_;
+  const CellRules& rules_;
+  std::vector<Chosen> chosen_;
+  std::vector<WordIndex> words_;  // of each
+  int64_t rows_ = 0;
+};
+
 // Reads the cells of the columns that `choose` names, given the header.
 RawTable read_columns(const std::filesystem::path& path, const CellRules& rules,
                       const std::function<std::vector<Chosen>(const CsvRow& header)>& choose) {
-  RawTable table;
-  table.path = path;
-  std::vector<Chosen> chosen;
-  std::vector<WordIndex> words;
-  const auto begin = [&](const CsvRow& header) {
-    chosen = choose(header);
-    for (const Chosen& one : chosen) words.emplace_back(one.column);
+  std::optional<GrowingColumns> columns;
+  const auto begin = [&](const CsvRow& header) { columns.emplace(path, rules, choose(header)); };
+  const auto read = [&](const CsvRows& rows) -> std::function<void()> {
+    return [&columns, some = columns->read(rows), count = rows.size()] { columns->add(some, count); };
   };
-  const auto value_of = [&](size_t index, const std::string& cell, int64_t row) -> double {
-    RawColumn& column = chosen[index].column;
-    if (is_missing_cell(cell, rules.missing_values)) return kMissingCell;
-    if (column.is_number) return number_of(path, rules, column, cell, row);
-    if (const std::optional<size_t> known = words[index].find(cell)) return static_cast<double>(*known);
-    if (!chosen[index].adds_words) {
-      if (column.unknown_word.empty()) column.unknown_word = cell;
-      return kUnknownWord;
-    }
-    if (column.words.size() >= kMaxCategories)
-      refuse_table(
-          path, fmt::format("{} has more than {} different values, which are no {}", in_column(column.name),
-                            kMaxCategories,
-                            chosen[index].is_target
-                                ? "classes; if it is a number to predict, use train.loss: mean_squared_error"
-                                : "categories; leave it out with data.ignore"));
-    column.words.push_back(cell);
-    return static_cast<double>(words[index].add(cell));
-  };
-  const auto on_row = [&](int64_t number, const CsvRow& row) {
-    if (number == 0) return begin(row);
-    table.rows = number;
-    if (number * std::ssize(chosen) > kMaxTableCells)
-      refuse_table(path, fmt::format("has more than {} cells", with_separators(kMaxTableCells)));
-    for (size_t i = 0; i < chosen.size(); ++i)
-      chosen[i].column.values.push_back(value_of(i, row[chosen[i].place], number));
-  };
-  table.separator = read_csv(path, on_row, rules.separator);
-  if (table.rows == 0) refuse_table(path, "has a header and no rows");
-  for (Chosen& one : chosen) table.columns.push_back(std::move(one.column));
-  return table;
+  const char separator = read_csv(path, begin, read, rules.separator);
+  return columns->finished(separator);
 }
 
 const RawColumn& column_named(const RawTable& table, const std::string& name) {
@@ -179,7 +207,7 @@ TableColumn format_of_numbers(const RawColumn& column, std::span<const int64_t> 
 
 // For each word of the raw column its place in `wanted`, or -1.
 std::vector<int64_t> places_of_words(const RawColumn& column, const std::vector<std::string>& wanted) {
-  const WordIndex places({.name = column.name, .reading = column.reading, .words = wanted});
+  const WordIndex places(column.reading, wanted);
   std::vector<int64_t> result;
   for (const std::string& word : column.words) {
     const std::optional<size_t> found = places.find(word);
@@ -196,35 +224,73 @@ std::vector<int64_t> places_of_words(const RawColumn& column, const std::vector<
                                      : "; data.missing: mean fills in the mean of the training examples"));
 }
 
-// Returns a line about words that are none of the categories; empty: there are none.
-std::string encode_input(const RawTable& table, const TableColumn& format, bool fills, float* out,
-                         int64_t stride) {
-  const RawColumn& column = column_named(table, format.name);
-  const std::vector<int64_t> places = places_of_words(column, format.categories);
-  int64_t unknown = 0, first_unknown = 0;
-  for (int64_t row = 0; row < table.rows; ++row, out += stride) {
-    const double value = column.values[static_cast<size_t>(row)];
-    if (std::isnan(value)) {
-      if (!fills) refuse_missing(table, format.name, row, false);
-      continue;  // 0: the mean, or none of the categories
-    }
-    if (format.is_number()) {
-      *out = static_cast<float>((value - format.mean) / format.standard_deviation);
-    } else if (value != kUnknownWord && places[static_cast<size_t>(value)] >= 0) {
-      out[places[static_cast<size_t>(value)]] = 1;
-    } else if (unknown++ == 0) {
-      first_unknown = row;
-    }
+// An input column of a table, as it becomes inputs.
+struct InputColumn {
+  const TableColumn& format;
+  const RawColumn& column;
+  std::vector<int64_t> places;  // of the column's words among the inputs
+  int64_t first;                // of the inputs
+
+  // Of a word; -1: it is none of the categories.
+  int64_t place_of(double word) const {
+    return word == kUnknownWord ? -1 : places[static_cast<size_t>(word)];
   }
-  if (unknown == 0) return "";
-  const double first = column.values[static_cast<size_t>(first_unknown)];
+};
+
+void encode_cell(const InputColumn& input, size_t row, float* out) {
+  const double value = input.column.values[row];
+  if (input.format.is_number()) {
+    *out = std::isnan(value)
+               ? 0.0F  // the mean
+               : static_cast<float>((value - input.format.mean) / input.format.standard_deviation);
+    return;
+  }
+  std::fill_n(out, input.format.width(), 0.0F);  // none of the categories
+  const int64_t place = std::isnan(value) ? -1 : input.place_of(value);
+  if (place >= 0) out[place] = 1;
+}
+
+// A line about words that are none of the categories; empty: there are none.
+std::string unknown_words_in(const InputColumn& input) {
+  if (input.format.is_number()) return "";
+  const std::vector<double>& values = input.column.values;
+  const auto is_unknown = [&](double value) { return !std::isnan(value) && input.place_of(value) < 0; };
+  const auto first = std::find_if(values.begin(), values.end(), is_unknown);
+  if (first == values.end()) return "";
   const std::string& word =
-      first == kUnknownWord ? column.unknown_word : column.words[static_cast<size_t>(first)];
+      *first == kUnknownWord ? input.column.unknown_word : input.column.words[static_cast<size_t>(*first)];
   return fmt::format(
       "{}, {} of {}: a word that no training example has, such as '{}' (row {}); it counts as none of the "
       "categories",
-      in_column(format.name), with_separators(unknown), counted(table.rows, "row"), printable(word, 60),
-      first_unknown + 1);
+      in_column(input.format.name), with_separators(std::count_if(first, values.end(), is_unknown)),
+      counted(std::ssize(values), "row"), printable(word, 60), first - values.begin() + 1);
+}
+
+// Returns the lines of unknown_words_in().
+std::vector<std::string> encode_inputs(const RawTable& table, const TableFormat& format, float* out) {
+  std::vector<InputColumn> inputs;
+  std::vector<std::string> unknown;
+  int64_t width = 0;
+  for (const TableColumn& one : format.inputs) {
+    const RawColumn& column = column_named(table, one.name);
+    inputs.push_back({one, column, places_of_words(column, one.categories), width});
+    width += one.width();
+    const auto missing = std::find_if(column.values.begin(), column.values.end(),
+                                      [](double value) { return std::isnan(value); });
+    if (!format.fills_missing && missing != column.values.end())
+      refuse_missing(table, one.name, missing - column.values.begin(), false);
+    unknown.push_back(unknown_words_in(inputs.back()));
+  }
+  std::erase(unknown, "");
+  const int64_t blocks = (table.rows + kRowsAtOnce - 1) / kRowsAtOnce;
+  for_each_in_threads(blocks, available_cores(), [&](int64_t block) {
+    const int64_t end = std::min(table.rows, (block + 1) * kRowsAtOnce);
+    for (const InputColumn& input : inputs) {
+      for (int64_t row = block * kRowsAtOnce; row < end; ++row)
+        encode_cell(input, static_cast<size_t>(row), out + row * width + input.first);
+    }
+  });
+  return unknown;
 }
 
 // What to do if a target's numbers were meant as numbers.
@@ -237,11 +303,9 @@ std::string loss_advice() {
          join(losses, " or ");
 }
 
-at::Tensor encode_classes(const RawTable& table, const TableFormat& format) {
+void encode_classes(const RawTable& table, const TableFormat& format, int64_t* out) {
   const RawColumn& column = column_named(table, format.targets.front());
   const std::vector<int64_t> places = places_of_words(column, format.classes);
-  at::Tensor labels = at::empty({table.rows}, at::kLong);
-  int64_t* out = labels.mutable_data_ptr<int64_t>();
   for (int64_t row = 0; row < table.rows; ++row) {
     const double value = column.values[static_cast<size_t>(row)];
     if (std::isnan(value)) refuse_missing(table, column.name, row, true);
@@ -253,12 +317,9 @@ at::Tensor encode_classes(const RawTable& table, const TableFormat& format) {
                                            column.reading.kind == CellKind::kNumber ? loss_advice() : ""));
     out[row] = place;
   }
-  return labels;
 }
 
-at::Tensor encode_numbers(const RawTable& table, const TableFormat& format) {
-  at::Tensor targets = at::empty({table.rows, std::ssize(format.targets)}, at::kDouble);
-  double* out = targets.mutable_data_ptr<double>();
+void encode_numbers(const RawTable& table, const TableFormat& format, double* out) {
   for (const std::string& name : format.targets) {
     const RawColumn& column = column_named(table, name);
     double* to = out++;
@@ -267,7 +328,6 @@ at::Tensor encode_numbers(const RawTable& table, const TableFormat& format) {
       if (std::isnan(*to)) refuse_missing(table, name, row, true);
     }
   }
-  return targets;
 }
 
 constexpr const char* kAdvice = ", or say that it means a missing value with data.missing_values";
@@ -366,15 +426,20 @@ TableFormat make_table_format(const RawTable& table, const TableWish& wish,
   format.separator = table.separator;
   for (const std::string& name : wish.targets)
     format.target_readings.push_back(column_named(table, name).reading);
+  std::vector<const RawColumn*> inputs;
   for (const RawColumn& column : table.columns) {
-    if (wish.predicts(column.name)) continue;
-    if (column.is_number) {
-      format.inputs.push_back(format_of_numbers(column, training));
-    } else {
-      format.inputs.push_back(
-          {.name = column.name, .reading = column.reading, .categories = words_in(column, training)});
-    }
+    if (!wish.predicts(column.name)) inputs.push_back(&column);
   }
+  format.inputs.resize(inputs.size());
+  for_each_in_threads(std::ssize(inputs), available_cores(), [&](int64_t at) {
+    const RawColumn& column = *inputs[static_cast<size_t>(at)];
+    TableColumn& input = format.inputs[static_cast<size_t>(at)];
+    if (column.is_number) {
+      input = format_of_numbers(column, training);
+    } else {
+      input = {.name = column.name, .reading = column.reading, .categories = words_in(column, training)};
+    }
+  });
   if (wish.classes) format.classes = words_in(column_named(table, wish.targets.front()), training);
   const int64_t width = format.width();
   if (width == 0) refuse_table(table.path, "has no columns besides the targets and those of data.ignore");
@@ -384,22 +449,27 @@ TableFormat make_table_format(const RawTable& table, const TableWish& wish,
   return format;
 }
 
-TableTensors encode_table(const RawTable& table, const TableFormat& format, bool with_targets) {
+TableTensors encode_table(const RawTable& table, const TableFormat& format, bool with_targets,
+                          const MakeTensor& make_tensor) {
   const int64_t width = format.width();
   if (table.rows > 2 * kMaxTableCells / width)
     refuse_table(table.path,
                  fmt::format("makes {} rows of {} inputs, more than {} numbers", with_separators(table.rows),
                              with_separators(width), with_separators(2 * kMaxTableCells)));
+  const auto make = [&](at::IntArrayRef shape, at::ScalarType type) {
+    return make_tensor ? make_tensor(shape, type) : at::empty(shape, type);
+  };
   TableTensors tensors;
-  tensors.inputs = at::zeros({table.rows, width}, at::kFloat);
-  float* out = tensors.inputs.mutable_data_ptr<float>();
-  for (const TableColumn& column : format.inputs) {
-    std::string unknown = encode_input(table, column, format.fills_missing, out, width);
-    if (!unknown.empty()) tensors.unknown_words.push_back(std::move(unknown));
-    out += column.width();
+  tensors.inputs = make({table.rows, width}, at::kFloat);
+  tensors.unknown_words = encode_inputs(table, format, tensors.inputs.mutable_data_ptr<float>());
+  if (!with_targets) return tensors;
+  if (format.classes.empty()) {
+    tensors.targets = make({table.rows, std::ssize(format.targets)}, at::kDouble);
+    encode_numbers(table, format, tensors.targets.mutable_data_ptr<double>());
+  } else {
+    tensors.targets = make({table.rows}, at::kLong);
+    encode_classes(table, format, tensors.targets.mutable_data_ptr<int64_t>());
   }
-  if (with_targets)
-    tensors.targets = format.classes.empty() ? encode_numbers(table, format) : encode_classes(table, format);
   return tensors;
 }
 

@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <vector>
@@ -59,8 +60,13 @@ struct TableTensors {
   std::vector<std::string> unknown_words = {};
 };
 
-// Throws Error(kData) for a missing value, if the format does not fill them in; for a missing target and a
-// class that the format does not have.
-TableTensors encode_table(const RawTable& table, const TableFormat& format, bool with_targets);
+// Makes a tensor whose numbers may be anything.
+using MakeTensor = std::function<at::Tensor(at::IntArrayRef shape, at::ScalarType type)>;
+
+// In tensors that `make_tensor` makes, first of the inputs; without it, in memory of their own. Throws
+// Error(kData) for a missing value, if the format does not fill them in; for a missing target and a class
+// that the format does not have.
+TableTensors encode_table(const RawTable& table, const TableFormat& format, bool with_targets,
+                          const MakeTensor& make_tensor = {});
 
 }  // namespace dtrain

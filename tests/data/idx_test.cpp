@@ -1,4 +1,4 @@
-#include "tables/idx.h"
+#include "arrays/idx.h"
 
 #include <sys/stat.h>
 #include <unistd.h>

@@ -6,13 +6,13 @@
 
 #include <random>
 
+#include "arrays/idx.h"
 #include "catch.h"
 #include "core/error.h"
 #include "data/data_files.h"
 #include "data/picture_files.h"
 #include "files.h"
 #include "images/fit.h"
-#include "tables/idx.h"
 
 namespace dtrain {
 namespace {

@@ -9,7 +9,7 @@
 #include "data/picture_files.h"
 #include "files.h"
 #include "images/image_cache.h"
-#include "images/image_memory.h"
+#include "images/shared_memory.h"
 
 namespace dtrain {
 namespace {
@@ -36,7 +36,7 @@ TEST_CASE("pictures in memory are those of the disk, shared by processes, and ta
   CHECK(listed[0].bytes == image_block_bytes(12, 3 * 6 * 8));
   CHECK(fs::file_size(listed[0].file) < 100);
 
-  const std::optional<OpenFile> memory = find_image_memory(listed[0].file);
+  const std::optional<OpenFile> memory = find_shared_memory(listed[0].file);
   REQUIRE(memory);
   // Nobody can take it from those who read it, or change it.
   const Descriptor writer(::open(content_of(listed[0].file).c_str(), O_RDWR | O_CLOEXEC));
@@ -45,7 +45,7 @@ TEST_CASE("pictures in memory are those of the disk, shared by processes, and ta
   CHECK(::pwrite(writer.get(), "x", 1, 5000) < 0);
   const pid_t child = ::fork();
   if (child == 0) {
-    const std::optional<OpenFile> shared = find_image_memory(listed[0].file);
+    const std::optional<OpenFile> shared = find_shared_memory(listed[0].file);
     ::_exit(shared && shared->size() == listed[0].bytes ? 0 : 1);
   }
   int status = -1;
@@ -74,10 +74,10 @@ TEST_CASE("a note of pictures in memory whose process has ended is in nobody's w
   for (const char* wrong : {"", "/proc/self/exe", "/proc/1/fd/99999", "/etc/passwd", "//////////"}) {
     write_file(note, wrong);
     INFO(wrong);
-    CHECK_FALSE(find_image_memory(note));
+    CHECK_FALSE(find_shared_memory(note));
     CHECK(list_image_caches().at(0).root.empty());
     CHECK(at::equal(pictures.training(), whole));
-    CHECK(find_image_memory(note));
+    CHECK(find_shared_memory(note));
   }
 }
 

@@ -7,6 +7,8 @@
 #include <numeric>
 #include <stdexcept>
 
+#include "arrays/array_file.h"
+#include "arrays/idx.h"
 #include "checkpoint/safetensors.h"
 #include "core/error.h"
 #include "files.h"
@@ -14,9 +16,7 @@
 #include "job_file/load.h"
 #include "pictures/archives.h"
 #include "spec/field_error.h"
-#include "tables/array_file.h"
 #include "tables/csv_table.h"
-#include "tables/idx.h"
 
 namespace dtrain {
 namespace {

@@ -13,13 +13,21 @@ namespace {
 
 namespace fs = std::filesystem;
 
-std::vector<CsvRow> csv_rows(const fs::path& path) {
-  std::vector<CsvRow> rows;
-  read_csv(path, [&](int64_t number, const CsvRow& row) {
-    CHECK(number == std::ssize(rows));
-    rows.push_back(row);
-  });
-  return rows;
+std::vector<CsvRow> csv_rows(const fs::path& path, const CsvPieces& pieces = {}) {
+  std::vector<CsvRow> all;
+  read_csv(
+      path, [&](const CsvRow& header) { all.push_back(header); },
+      [&](const CsvRows& rows) -> std::function<void()> {
+        std::vector<CsvRow> some;
+        for (int64_t row = 0; row < rows.size(); ++row)
+          some.emplace_back(rows.row(row).begin(), rows.row(row).end());
+        return [&all, some, first = rows.first] {
+          CHECK(first == std::ssize(all));
+          all.insert(all.end(), some.begin(), some.end());
+        };
+      },
+      {}, pieces);
+  return all;
 }
 
 template <class Call>

@@ -1,5 +1,7 @@
 #include "plan/plan_file.h"
 
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <functional>
 #include <nlohmann/json.hpp>
@@ -8,6 +10,7 @@
 #include "catch.h"
 #include "core/error.h"
 #include "files.h"
+#include "images/image_cache.h"
 #include "job/fewer_hosts.h"
 #include "shipped_tables.h"
 #include "small_jobs.h"
@@ -102,6 +105,30 @@ TEST_CASE("a plan keeps what replicas must not find out anew") {
   CHECK(read.data.source == job.data.source);
   CHECK(read.data.class_names == job.data.class_names);
   CHECK(read.spec.strategy.threads_per_replica == 7);
+}
+
+TEST_CASE("replicas find the table that the supervisor has read") {
+  const TemporaryFolder folder;
+  ::setenv("XDG_CACHE_HOME", (folder / "cache").c_str(), 1);
+  std::string text = "a,b,y\n";
+  for (int row = 0; row < 90'000; ++row) text += fmt::format("{}.123456,{},{}\n", row, row % 7, row % 3);
+  const std::string path = folder.write("rows.csv", text).string();
+  LoadedSpec loaded =
+      parse_spec("data: {dataset: csv, target: y, split: {test: 0.2, validation: 0.1}, path: " + path +
+                     "}\nbatch: {per_replica: 4}\n",
+                 "spec");
+  const JobPlan job = plan_job(loaded, find_dataset);
+  INFO(problems_of(loaded));
+  REQUIRE(loaded.ok());
+  const std::vector<CachedImages> before = list_image_caches();
+  REQUIRE(before.size() == 1);
+  const std::string place = content_of(before[0].file);
+  CHECK(load_dataset(read_back(job).spec.data, 1).info.train_examples == job.data.train_examples);
+  const std::vector<CachedImages> after = list_image_caches();
+  ::unsetenv("XDG_CACHE_HOME");
+  REQUIRE(after.size() == 1);
+  CHECK(after[0].file == before[0].file);
+  CHECK(content_of(after[0].file) == place);
 }
 
 TEST_CASE("a plan of several hosts, and of those that are left, reads back") {

@@ -1,4 +1,4 @@
-#include "tables/npy.h"
+#include "arrays/npy.h"
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>

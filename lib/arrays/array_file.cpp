@@ -1,4 +1,4 @@
-#include "tables/array_file.h"
+#include "arrays/array_file.h"
 
 #include <ATen/ATen.h>
 #include <fcntl.h>
@@ -15,12 +15,12 @@
 #include <functional>
 #include <memory>
 
+#include "arrays/npy.h"
 #include "checkpoint/safetensors.h"
 #include "core/descriptor.h"
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "tables/npy.h"
 
 namespace dtrain {
 namespace {

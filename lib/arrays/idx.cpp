@@ -1,4 +1,4 @@
-#include "tables/idx.h"
+#include "arrays/idx.h"
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
@@ -6,9 +6,9 @@
 #include <algorithm>
 #include <string>
 
+#include "arrays/packed_file.h"
 #include "core/text.h"
 #include "images/image_file.h"
-#include "tables/packed_file.h"
 
 namespace dtrain {
 namespace {

@@ -1,4 +1,4 @@
-#include "tables/packed_file.h"
+#include "arrays/packed_file.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>

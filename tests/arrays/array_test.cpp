@@ -4,12 +4,12 @@
 
 #include <cstring>
 
+#include "arrays/array_file.h"
+#include "arrays/npy.h"
 #include "catch.h"
 #include "checkpoint/safetensors.h"
 #include "core/error.h"
 #include "files.h"
-#include "tables/array_file.h"
-#include "tables/npy.h"
 
 namespace dtrain {
 namespace {

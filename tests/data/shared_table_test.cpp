@@ -1,0 +1,118 @@
+// Tables in memory that processes share.
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include "catch.h"
+#include "data/data_files.h"
+#include "data/dataset.h"
+#include "data/memory_source.h"
+#include "files.h"
+#include "images/image_cache.h"
+#include "images/shared_memory.h"
+
+namespace dtrain {
+namespace {
+
+using namespace test;
+namespace fs = std::filesystem;
+
+// Of more than a mebibyte, with a column of numbers, one of words, and a target.
+std::string large_table(int rows, double first) {
+  std::string text = "number,word,y\n";
+  for (int row = 0; row < rows; ++row)
+    text += fmt::format("{:.6f},{},{}\n", first + row * 0.001, row % 3 == 0 ? "red" : "green", row);
+  return text;
+}
+
+struct SharedTable {
+  const TemporaryFolder folder;
+  const Environment cache{"XDG_CACHE_HOME", (folder / "cache").c_str()};
+  const int rows = 60'000;
+  DataSpec spec;
+
+  SharedTable() {
+    spec.dataset = "csv";
+    spec.path = folder.write("rows.csv", large_table(rows, 0)).string();
+    spec.target = {"y"};
+    spec.target_kind = "numbers";
+    spec.split.test = 0.25;
+  }
+  LabelledImages training() const { return images_of(*load_dataset(spec, 1).train); }
+  // The file that tells where the table is, and what it says.
+  static std::pair<fs::path, std::string> note() {
+    const std::vector<CachedImages> listed = list_image_caches();
+    REQUIRE(listed.size() == 1);
+    return {listed[0].file, content_of(listed[0].file)};
+  }
+};
+
+TEST_CASE("a table is read once, and kept in memory that others find") {
+  const SharedTable table;
+  const DatasetInfo info = find_dataset(table.spec);
+  const std::vector<CachedImages> listed = list_image_caches();
+  REQUIRE(listed.size() == 1);
+  CHECK(listed[0].in_memory);
+  CHECK(listed[0].images == table.rows);
+  CHECK(listed[0].shape == std::vector<int64_t>{3});
+  CHECK(listed[0].root == *table.spec.path);
+  const auto note = SharedTable::note();
+  const LabelledImages shared = table.training();
+  CHECK(SharedTable::note() == note);
+  CHECK(shared.images.size(0) == info.train_examples);
+  CHECK(shared.labels.scalar_type() == at::kDouble);
+
+  // What a plan writes into the spec changes nothing of the table.
+  DataSpec planned = table.spec;
+  planned.prefetch = 2;
+  planned.resolved_cache = planned.cache;
+  CHECK(load_dataset(planned, 1).info.table == load_dataset(table.spec, 1).info.table);
+
+  // The same without sharing.
+  const Environment nowhere("XDG_CACHE_HOME", table.folder.write("file", "").c_str());
+  const LabelledImages own = table.training();
+  CHECK(at::equal(own.images, shared.images));
+  CHECK(at::equal(own.labels, shared.labels));
+}
+
+TEST_CASE("a table that has changed, or is used otherwise, is read anew") {
+  SharedTable table;
+  const LabelledImages before = table.training();
+  const auto note = SharedTable::note();
+  table.folder.write("rows.csv", large_table(table.rows, 1000));
+  CHECK(table.training().images.sizes() == before.images.sizes());
+  const auto changed = SharedTable::note();
+  CHECK(changed.first != note.first);
+  table.spec.ignore = {"word"};
+  CHECK(table.training().images.size(1) == 1);
+  CHECK(SharedTable::note().first != changed.first);
+}
+
+TEST_CASE("a folder's parts share their memory") {
+  SharedTable table;
+  fs::create_directories(table.folder / "both");
+  write_file(table.folder / "both/train.csv", large_table(table.rows, 0));
+  write_file(table.folder / "both/test.csv", large_table(10, 500));
+  table.spec.path = (table.folder / "both").string();
+  table.spec.split.test.reset();
+  find_dataset(table.spec);
+  const auto note = SharedTable::note();
+  const Dataset dataset = load_dataset(table.spec, 1);
+  CHECK(SharedTable::note() == note);
+  CHECK(dataset.train->size() == table.rows);
+  CHECK(dataset.test->size() == 10);
+  CHECK(images_of(*dataset.test).labels[9][0].item<double>() == 9);
+}
+
+TEST_CASE("a table that cannot be used is refused, and a small one is nobody else's concern") {
+  SharedTable table;
+  table.spec.target = {"word"};
+  CHECK_THROWS_AS(find_dataset(table.spec), Error);
+  CHECK(list_image_caches().empty());
+  table.folder.write("rows.csv", large_table(10, 0));
+  table.spec.target = {"y"};
+  CHECK(load_dataset(table.spec, 1).info.train_examples == 8);
+  CHECK(list_image_caches().empty());
+}
+
+}  // namespace
+}  // namespace dtrain
