@@ -9,6 +9,7 @@
 #include "core/clock.h"
 #include "core/version.h"
 #include "host/machine.h"
+#include "host/machine_load.h"
 #include "kernels/products.h"
 #include "plan/planned_step.h"
 
@@ -19,6 +20,7 @@ constexpr double kNoticeablyWorse = 1.01;  // times the loss at the beginning
 constexpr double kSurelyWorse = 2;         // times the loss of the first step, which is of few examples
 constexpr int64_t kFewestExamples = 16;    // of the first step
 constexpr double kProgressInterval = 0.1;  // seconds
+constexpr double kCoresInterval = 1;       // seconds
 
 StepSpeed speed_of(const StepRate& rate) { return {rate.examples_per_second, rate.step_ms}; }
 
@@ -166,6 +168,7 @@ void RunReporter::begin_figures(int64_t step, const PhasePlan& phase) {
   phases_ = MeanPhases();
   run_sent_ = SentSteps();
   epoch_seconds_.clear();
+  slow_steps_.begin();
 }
 
 void RunReporter::on_phase(int64_t step, const PhasePlan& phase, double seconds) {
@@ -251,6 +254,16 @@ void RunReporter::on_window(int64_t epoch, int64_t step, double learning_rate, c
   window_started_ = now;
   line.traffic = std::exchange(window_sent_, SentSteps()).mean();
   sink_.on_event(encode(line));
+  if (line.speed.step_ms) warn_if_cores_are_shared(*line.speed.step_ms);
+}
+
+void RunReporter::warn_if_cores_are_shared(double step_ms) {
+  const double now = steady_seconds();
+  if (now - looked_for_cores_ < kCoresInterval) return;
+  looked_for_cores_ = now;
+  const std::optional<double> without_core = seconds_without_core();
+  if (!without_core) return;
+  if (const auto advice = slow_steps_.look(step_ms, now, *without_core)) on_warning(*advice);
 }
 
 void RunReporter::on_epoch(int64_t epoch, int64_t steps, double seconds, double learning_rate,

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 
+#include "callbacks/slow_steps.h"
 #include "comm/traffic.h"
 #include "core/phase_clock.h"
 #include "device/accelerator.h"
@@ -92,6 +93,9 @@ class RunReporter {
   SentSteps window_sent_, epoch_sent_, run_sent_;
   std::shared_ptr<const LossScale> loss_scale_;
   void warn_if_worse();
+  void warn_if_cores_are_shared(double step_ms);
+  SlowSteps slow_steps_;
+  double looked_for_cores_ = 0;
   std::optional<std::string> weights_, weights_sha256_;
   std::optional<double> gradient_norm_;
   std::optional<double> first_loss_;       // of the first window; nullopt if the run resumed

@@ -10,6 +10,7 @@
 #include "compiled/pooling_passes.h"
 #include "kernels/dense.h"
 #include "kernels/elementwise.h"
+#include "kernels/parallel_blocks.h"
 
 namespace dtrain {
 namespace {
@@ -41,77 +42,118 @@ void relu_to_input(const LayerWork& work) {
   rectify_gradient(numbers_of(work), work.output, work.output_gradient, work.input_gradient);
 }
 
-// The others are LibTorch's own operations: their functions of a number, not the calls, take the time.
-at::Tensor view(const LayerWork& work, const float* data) { return work.view({work.outputs}, data); }
+// The others are LibTorch's own operations: their functions of a number, not the calls, take the time. They
+// compute the last numbers of what they are given with other instructions, which may round differently. So
+// they get pieces of a size that has nothing to do with the number of threads.
+struct Piece {
+  int64_t begin;
+  int64_t count;
+
+  at::Tensor of(const float* data) const {
+    return at::from_blob(const_cast<float*>(data) + begin, {count}, at::kFloat);
+  }
+};
+
+template <class Work>
+void in_pieces(int64_t numbers, const Work& work) {
+  run_blocks((numbers + kNumbersATask - 1) / kNumbersATask, [&](int64_t number) {
+    const int64_t begin = number * kNumbersATask;
+    work(Piece{begin, std::min(kNumbersATask, numbers - begin)});
+  });
+}
 
 void relu6(const LayerWork& work) {
-  at::Tensor output = view(work, work.output);
-  at::hardtanh_out(output, view(work, work.input), 0, 6);
+  in_pieces(numbers_of(work), [&](const Piece& piece) {
+    at::Tensor output = piece.of(work.output);
+    at::hardtanh_out(output, piece.of(work.input), 0, 6);
+  });
 }
 
 void relu6_to_input(const LayerWork& work) {  // the result is between 0 and 6 where the input is
-  at::Tensor gradient = view(work, work.input_gradient);
-  at::hardtanh_backward_out(gradient, view(work, work.output_gradient), view(work, work.output), 0, 6);
+  in_pieces(numbers_of(work), [&](const Piece& piece) {
+    at::Tensor gradient = piece.of(work.input_gradient);
+    at::hardtanh_backward_out(gradient, piece.of(work.output_gradient), piece.of(work.output), 0, 6);
+  });
 }
 
 void gelu(const LayerWork& work) {
-  at::Tensor output = view(work, work.output);
-  at::gelu_out(output, view(work, work.input), "none");
+  in_pieces(numbers_of(work), [&](const Piece& piece) {
+    at::Tensor output = piece.of(work.output);
+    at::gelu_out(output, piece.of(work.input), "none");
+  });
 }
 
 void gelu_to_input(const LayerWork& work) {
-  at::Tensor gradient = view(work, work.input_gradient);
-  at::gelu_backward_out(gradient, view(work, work.output_gradient), view(work, work.input), "none");
+  in_pieces(numbers_of(work), [&](const Piece& piece) {
+    at::Tensor gradient = piece.of(work.input_gradient);
+    at::gelu_backward_out(gradient, piece.of(work.output_gradient), piece.of(work.input), "none");
+  });
 }
 
 void tanh(const LayerWork& work) {
-  at::Tensor output = view(work, work.output);
-  at::tanh_out(output, view(work, work.input));
+  in_pieces(numbers_of(work), [&](const Piece& piece) {
+    at::Tensor output = piece.of(work.output);
+    at::tanh_out(output, piece.of(work.input));
+  });
 }
 
 void tanh_to_input(const LayerWork& work) {
-  at::Tensor gradient = view(work, work.input_gradient);
-  at::tanh_backward_out(gradient, view(work, work.output_gradient), view(work, work.output));
+  in_pieces(numbers_of(work), [&](const Piece& piece) {
+    at::Tensor gradient = piece.of(work.input_gradient);
+    at::tanh_backward_out(gradient, piece.of(work.output_gradient), piece.of(work.output));
+  });
 }
 
 void sigmoid(const LayerWork& work) {
-  at::Tensor output = view(work, work.output);
-  at::sigmoid_out(output, view(work, work.input));
+  in_pieces(numbers_of(work), [&](const Piece& piece) {
+    at::Tensor output = piece.of(work.output);
+    at::sigmoid_out(output, piece.of(work.input));
+  });
 }
 
 void sigmoid_to_input(const LayerWork& work) {
-  at::Tensor gradient = view(work, work.input_gradient);
-  at::sigmoid_backward_out(gradient, view(work, work.output_gradient), view(work, work.output));
+  in_pieces(numbers_of(work), [&](const Piece& piece) {
+    at::Tensor gradient = piece.of(work.input_gradient);
+    at::sigmoid_backward_out(gradient, piece.of(work.output_gradient), piece.of(work.output));
+  });
 }
 
 // Draws what at::dropout would draw from the same generator.
 void dropout(const LayerWork& work) {
   const double rate = work.layer->spec.rate;
-  at::Tensor noise = view(work, work.kept);
+  at::Tensor noise = work.view({work.outputs}, work.kept);
   if (rate == 0 || work.examples == 0) {
     noise.fill_(1);
   } else {
     noise.bernoulli_(1 - rate).div_(1 - rate);
   }
-  at::Tensor output = view(work, work.output);
-  at::mul_out(output, view(work, work.input), noise);
+  in_pieces(numbers_of(work), [&](const Piece& piece) {
+    at::Tensor output = piece.of(work.output);
+    at::mul_out(output, piece.of(work.input), piece.of(work.kept));
+  });
 }
 
 void dropout_to_input(const LayerWork& work) {
-  at::Tensor gradient = view(work, work.input_gradient);
-  at::mul_out(gradient, view(work, work.output_gradient), view(work, work.kept));
+  in_pieces(numbers_of(work), [&](const Piece& piece) {
+    at::Tensor gradient = piece.of(work.input_gradient);
+    at::mul_out(gradient, piece.of(work.output_gradient), piece.of(work.kept));
+  });
 }
 
 void add(const LayerWork& work) {
-  at::Tensor output = view(work, work.output);
-  at::add_out(output, view(work, work.input), view(work, work.with));
+  in_pieces(numbers_of(work), [&](const Piece& piece) {
+    at::Tensor output = piece.of(work.output);
+    at::add_out(output, piece.of(work.input), piece.of(work.with));
+  });
 }
 
 void add_to_inputs(const LayerWork& work) {
-  const at::Tensor gradient = view(work, work.output_gradient);
-  for (float* const place : {work.input_gradient, work.with_gradient}) {
-    if (place != nullptr && place != work.output_gradient) view(work, place).copy_(gradient);
-  }
+  in_pieces(numbers_of(work), [&](const Piece& piece) {
+    const at::Tensor gradient = piece.of(work.output_gradient);
+    for (float* const place : {work.input_gradient, work.with_gradient}) {
+      if (place != nullptr && place != work.output_gradient) piece.of(place).copy_(gradient);
+    }
+  });
 }
 
 const std::vector<LayerPasses> kPasses = {

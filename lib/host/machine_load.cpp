@@ -51,4 +51,16 @@ std::optional<MachineWatch::Times> MachineWatch::times() const {
   return times;
 }
 
+// "RUNNING WAITING SLICES" for each thread, the first two in nanoseconds.
+std::optional<double> seconds_without_core(const std::filesystem::path& root) {
+  std::optional<double> sum;
+  std::error_code error;
+  for (const auto& thread : std::filesystem::directory_iterator(root / "proc/self/task", error)) {
+    double running = 0, waiting = 0;
+    if (std::ifstream(thread.path() / "schedstat") >> running >> waiting)
+      sum = sum.value_or(0) + waiting / 1e9;
+  }
+  return sum;
+}
+
 }  // namespace dtrain

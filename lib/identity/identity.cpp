@@ -133,11 +133,11 @@ std::map<std::string, std::string> replica_environment(const Identity& identity,
       {"DTRAIN_RESTART", std::to_string(identity.restart)},
       {"TORCHELASTIC_USE_AGENT_STORE", "True"},  // our supervisor serves the store
       {"OMP_NUM_THREADS", std::to_string(threads)}};
-  // Threads of libgomp check 300,000 times while they wait. On cores with other work to do, this uses up
-  // their share of the time before there is something to compute. Not checking at all would cost more on idle
-  // cores (docs/performance.md).
+  // OpenMP's threads, which compute what LibTorch computes, would check 300,000 times while they wait. On
+  // cores with other work to do, this uses up their share of the time before there is something to compute;
+  // and the threads of our own loops (kernels/thread_team.h) use the same cores.
   if (!environment_text("OMP_WAIT_POLICY") && !environment_text("GOMP_SPINCOUNT"))
-    variables["GOMP_SPINCOUNT"] = "20000";
+    variables["GOMP_SPINCOUNT"] = "0";
   if (identity.local_store.empty()) {
     variables["MASTER_ADDR"] = identity.master_address;
     variables["MASTER_PORT"] = std::to_string(identity.master_port);

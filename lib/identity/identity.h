@@ -45,8 +45,8 @@ struct Identity {
 std::optional<Identity> identity_from_environment();
 
 // The environment variables from which identity_from_environment() reads this identity; a supervisor serves
-// the store. They also make the replica's computing threads spin only briefly while they wait, unless this
-// process's environment has OMP_WAIT_POLICY or GOMP_SPINCOUNT.
+// the store. They also keep LibTorch's threads from spinning while they wait, unless this process's
+// environment has OMP_WAIT_POLICY or GOMP_SPINCOUNT.
 std::map<std::string, std::string> replica_environment(const Identity& identity, int64_t threads);
 
 // The identity of replica `rank` of `replicas`, all on this host, with a store named `local_store`.

@@ -28,13 +28,13 @@ class ComputesAlone {
   int of_mkl_ = 0;
 };
 
-// Calls work(begin, end) for ranges that make up [0, count), by LibTorch's threads, as at::parallel_for does:
-// fewer threads if a range would be shorter than `grain`. Within a range that runs beside others, the calling
-// thread does all. at::get_thread_num() numbers the threads. at::parallel_for itself is compiled into its
-// caller, and without GCC's -fopenmp uses one thread.
+// Calls work(begin, end) for ranges that make up [0, count), in the ThreadTeam of this thread: as many as
+// LibTorch has threads, or fewer if a range would be shorter than `grain`. Who is free takes the next range.
+// Within a range that runs beside others, its thread does all, and so do LibTorch's functions.
+// at::get_thread_num() numbers the threads.
 void run_ranges(int64_t count, int64_t grain, c10::function_ref<void(int64_t begin, int64_t end)> work);
 
-// Calls work(0) to work(blocks - 1), each once, by LibTorch's threads.
+// Calls work(0) to work(blocks - 1), each once, in the same way.
 void run_blocks(int64_t blocks, c10::function_ref<void(int64_t block)> work);
 
 }  // namespace dtrain

@@ -71,11 +71,7 @@ at::Tensor aligned(const at::Tensor& matrix) {
 void multiply_alone(const at::Tensor& a, const at::Tensor& b, at::Tensor c, bool adds) {
   const at::NoGradGuard no_grad;
   const ComputesAlone alone;
-  if (adds) {
-    c.addmm_(a, b);
-  } else {
-    at::mm_out(c, a, b);
-  }
+  adds ? c.addmm_(a, b) : at::mm_out(c, a, b);
 }
 
 int64_t parts_of(int64_t side, int64_t least) { return side < 4 * least ? side / least : side / (2 * least); }

@@ -2,12 +2,36 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
+#include "kernels/parallel_blocks.h"
+
 namespace dtrain {
 namespace {
 
-at::Tensor normalised(const at::Tensor& pixels, const PixelFormat& format) {
-  const auto layout = format.channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
-  at::Tensor numbers = at::empty(pixels.sizes(), pixels.options().dtype(format.dtype), layout);
+// Calls work(begin, count) for ranges of the examples: on a processor in the threads of our own loops, for
+// LibTorch's own would be in their way.
+template <class Work>
+void for_ranges(const at::Tensor& examples, const Work& work) {
+  const int64_t count = examples.size(0);
+  if (!examples.is_cpu()) return work(0, count);
+  const int64_t grain = kNumbersATask * count / std::max<int64_t>(examples.numel(), 1);
+  run_ranges(count, std::max<int64_t>(grain, 1),
+             [&](int64_t begin, int64_t end) { work(begin, end - begin); });
+}
+
+at::Tensor rows_of(const at::Tensor& stored, const at::Tensor& rows) {
+  at::DimVector sizes{rows.size(0)};
+  sizes.append(stored.sizes().begin() + 1, stored.sizes().end());
+  const at::Tensor chosen = at::empty(sizes, stored.options());
+  for_ranges(chosen, [&](int64_t begin, int64_t count) {
+    at::Tensor part = chosen.narrow(0, begin, count);
+    at::index_select_out(part, stored, 0, rows.narrow(0, begin, count));
+  });
+  return chosen;
+}
+
+void normalise(const at::Tensor& pixels, at::Tensor numbers, const PixelFormat& format) {
   at::div_out(numbers, pixels, at::scalar_tensor(255, format.dtype));  // one pass, not two
   const Normalisation& by = format.normalisation;
   // By numbers, not by tensors: a step that is recorded reads nothing from the host's memory.
@@ -21,6 +45,14 @@ at::Tensor normalised(const at::Tensor& pixels, const PixelFormat& format) {
     for (int64_t channel = 0; channel < numbers.size(1); ++channel)
       centre_and_scale(numbers.narrow(1, channel, 1), channel);
   }
+}
+
+at::Tensor normalised(const at::Tensor& pixels, const PixelFormat& format) {
+  const auto layout = format.channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+  const at::Tensor numbers = at::empty(pixels.sizes(), pixels.options().dtype(format.dtype), layout);
+  for_ranges(numbers, [&](int64_t begin, int64_t count) {
+    normalise(pixels.narrow(0, begin, count), numbers.narrow(0, begin, count), format);
+  });
   return numbers;
 }
 
@@ -36,7 +68,7 @@ Batch each_of(const Batch& batch, const Change& change) {
 Batch MicroBatch::assemble() const {
   Batch batch = stored_;
   if (rows_.defined()) {
-    batch.inputs = stored_.inputs.index_select(0, rows_);
+    batch.inputs = rows_of(stored_.inputs, rows_);
     batch.targets = stored_.targets.index_select(0, rows_);
   }
   if (stored_.inputs.scalar_type() == at::kByte) {

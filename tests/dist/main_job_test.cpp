@@ -1,7 +1,10 @@
 // The main job from the command line to the files that it leaves.
+#include <unistd.h>
+
 #include <cmath>
 #include <fstream>
 #include <set>
+#include <utility>
 
 #include "catch.h"
 #include "core/text.h"
@@ -235,6 +238,32 @@ TEST_CASE(
         "for the widest that the processor has\n");
   }
   CHECK(run_program({"--version"}, with("avx3")).exit_code == 0);
+}
+
+// The cores that a process may use, as "0-1,4".
+std::string cores_of(pid_t process) {
+  std::ifstream file("/proc/" + std::to_string(process) + "/status");
+  const std::string name = "Cpus_allowed_list:\t";
+  for (std::string line; std::getline(file, line);) {
+    if (line.starts_with(name)) return line.substr(name.size());
+  }
+  return "";
+}
+
+TEST_CASE("variables that bind OpenMP's threads do not put all replicas on one core") {
+  const std::string all = cores_of(::getpid());
+  const Job job;
+  ProgramOptions options;
+  const auto [name, value] =
+      GENERATE(std::pair("OMP_PROC_BIND", "true"), std::pair("OMP_PROC_BIND", "spread"),
+               std::pair("OMP_PLACES", "{0}"), std::pair("GOMP_CPU_AFFINITY", "0"));
+  options.environment[name] = value;
+  const Program program(job.run(kEndless), options);
+  job.wait_for_step();
+  CHECK(cores_of(program.process()) == all);
+  const std::string first = cores_of(job.wait_for_replica(0).process),
+                    second = cores_of(job.wait_for_replica(1).process);
+  CHECK((first != second || first == all));  // each its own, or all where others have taken some
 }
 
 }  // namespace

@@ -3,9 +3,12 @@
 
 #include <ATen/Context.h>
 #include <ATen/Parallel.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <atomic>
+#include <latch>
 #include <mutex>
 #include <set>
 #include <stdexcept>
@@ -39,16 +42,43 @@ struct Called {
   }
 };
 
-TEST_CASE("every thread that LibTorch may use takes a range, and each number is in one") {
+TEST_CASE("each number is in one range, whoever takes it") {
   const int threads = GENERATE(1, 2, 3, 5);
   const WithThreads with_threads(threads);
-  const Called all(60, 1);
-  CHECK(all.covers_all_once());
-  CHECK(all.ranges == threads);
-  CHECK(std::ssize(all.threads) == threads);
-  CHECK(all.numbers.size() == all.threads.size());
+  for (int time = 0; time < 200; ++time) {
+    const Called all(60, 1);
+    CHECK(all.covers_all_once());
+    CHECK(all.ranges == threads);
+    CHECK(std::ssize(all.threads) <= threads);
+    CHECK(all.numbers.size() == all.threads.size());
+    CHECK(*all.numbers.rbegin() < threads);
+  }
   CHECK(Called(7, 3).covers_all_once());
   CHECK(Called(2, 1).ranges == std::min(threads, 2));
+}
+
+TEST_CASE("the calling thread does what no other has begun, and the others what it leaves") {
+  const WithThreads with_threads(3);
+  std::latch all_begun(3);  // each range waits for the others: nobody can take two
+  std::mutex mutex;
+  std::set<std::thread::id> threads;
+  run_blocks(3, [&](int64_t) {
+    all_begun.arrive_and_wait();
+    const std::scoped_lock lock(mutex);
+    threads.insert(std::this_thread::get_id());
+  });
+  CHECK(threads.size() == 3);
+  CHECK(threads.contains(std::this_thread::get_id()));
+}
+
+TEST_CASE("a fork computes alone what threads have computed before it") {
+  const WithThreads with_threads(2);
+  REQUIRE(Called(60, 1).covers_all_once());
+  const pid_t child = ::fork();
+  if (child == 0) ::_exit(Called(60, 1).covers_all_once() ? 0 : 1);
+  int status = -1;
+  REQUIRE(::waitpid(child, &status, 0) == child);
+  CHECK(status == 0);
 }
 
 TEST_CASE("as many ranges as the grain allows") {
@@ -76,17 +106,26 @@ TEST_CASE("work within a range stays with its thread") {
 
 TEST_CASE("work within the only range may use all threads") {
   const WithThreads with_threads(2);
-  std::set<std::thread::id> threads;
-  run_blocks(1, [&](int64_t) { threads = Called(60, 1).threads; });
-  CHECK(threads.size() == 2);
+  int ranges = 0;
+  run_blocks(1, [&](int64_t) { ranges = Called(60, 1).ranges; });
+  CHECK(ranges == 2);
+}
+
+TEST_CASE("within a range LibTorch uses no other threads, and afterwards as many as before") {
+  const WithThreads with_threads(3);
+  std::atomic<int> most = 0;
+  run_blocks(6, [&](int64_t) { most = std::max(most.load(), at::get_num_threads()); });
+  CHECK(most == 1);
+  CHECK(at::get_num_threads() == 3);
 }
 
 TEST_CASE("threads that are there already compute without denormal numbers, as those that come") {
   const WithThreads with_threads(3);
-  REQUIRE(Called(60, 1).threads.size() == 3);
   const auto denormals = [] {
+    std::latch all_begun(3);
     std::atomic<int> count = 0;
     run_blocks(3, [&](int64_t) {
+      all_begun.arrive_and_wait();
       const volatile float small = 1e-40F;
       if (small * 0.5F != 0) ++count;
     });
@@ -95,7 +134,8 @@ TEST_CASE("threads that are there already compute without denormal numbers, as t
   REQUIRE(denormals() == 3);
   compute_with(3);
   CHECK(denormals() == 0);
-  run_blocks(3, [](int64_t) { at::globalContext().setFlushDenormal(false); });
+  at::globalContext().setFlushDenormal(false);
+  CHECK(denormals() == 3);
 }
 
 TEST_CASE("what a thread throws reaches the caller when all have ended") {

@@ -45,6 +45,16 @@ TEST_CASE("where the kernel does not tell there is no load") {
   CHECK_FALSE(watch.look());  // memory is not known
 }
 
+TEST_CASE("how long threads were without a core is added up") {
+  const FakeProc proc;
+  CHECK_FALSE(seconds_without_core(proc.folder.path()));
+  for (const char* thread : {"7", "8", "9"})
+    std::filesystem::create_directories(proc.folder / "proc/self/task" / thread);
+  proc.put("self/task/7/schedstat", "4000000000 1500000000 12\n");
+  proc.put("self/task/8/schedstat", "1000000 250000000 3\n");  // 9 has just ended
+  CHECK(seconds_without_core(proc.folder.path()).value() == Approx(1.75));
+}
+
 TEST_CASE("this machine has a load") {
   MachineWatch watch;
   std::optional<MachineLoad> load;

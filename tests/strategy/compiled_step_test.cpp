@@ -119,13 +119,16 @@ TEST_CASE("the number of threads changes no bit of a compiled training") {
   const OnlyUse only(GENERATE(from_range(available_instructions())));
   JobSpec spec = with_batch(compiled_spec(), 128);
   spec.model.kind = "layers";  // most of it wide enough to be shared out
-  const int model = GENERATE(0, 1, 2);
+  const int model = GENERATE(0, 1, 2, 3);
   if (model == 0) {
     spec.model.layers = {layer("flatten"), dense(512),          layer("batch_norm"), layer("relu"),
                          dense(300),       layer("layer_norm"), layer("relu"),       dense(5)};
   } else if (model == 1) {
     spec.model.layers = {conv2d(8),     layer("relu"), pool2d("max_pool2d", 2), layer("flatten"), dense(512),
                          layer("relu"), dense(5)};
+  } else if (model == 2) {
+    spec.model.layers = {layer("flatten"), dense(500), layer("gelu"), dense(500),
+                         layer("sigmoid"), dense(500), layer("tanh"), dense(5)};
   } else {
     spec.model.layers = {named(layer("layer_norm"), "a"),
                          layer("flatten"),

@@ -1,0 +1,25 @@
+// Whether steps have become slow because other programs use the same cores.
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace dtrain {
+
+class SlowSteps {
+ public:
+  // Steps took `step_ms` lately; until now, `seconds` after some moment, the threads of this process were
+  // ready to compute without a core for `without_core` seconds, all together. Returns what to tell the user:
+  // once, if they take at least twice as long as before while a fifth of the time is spent so.
+  std::optional<std::string> look(double step_ms, double seconds, double without_core);
+  // Steps are different ones from now on.
+  void begin() { least_ms_.reset(); }
+
+ private:
+  std::optional<double> least_ms_;
+  std::optional<double> looked_;  // when
+  double without_core_ = 0;       // then
+  bool told_ = false;
+};
+
+}  // namespace dtrain
