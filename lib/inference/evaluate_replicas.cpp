@@ -15,26 +15,27 @@
 namespace dtrain {
 namespace {
 
-constexpr size_t kCountsPerReport = 10000;  // far below the limit of a report line
+constexpr size_t kNumbersPerReport = 10000;  // far below the limit of a report line
 
 // Only rank 0's variables matter: the other ranks start from arbitrary ones.
 std::shared_ptr<Model> model_of_rank(const JobPlan& job, const std::filesystem::path& checkpoint, int rank) {
   return rank == 0 ? trained_model(job, load_model(checkpoint)) : initial_model(job);
 }
 
-// Lines of at most kCountsPerReport of `counts`, which are named `name`.
-void report_counts(const std::string& name, const std::vector<int64_t>& counts, ReportPipe& pipe) {
-  for (size_t begin = 0; begin < counts.size(); begin += kCountsPerReport) {
-    const size_t end = std::min(begin + kCountsPerReport, counts.size());
-    const auto at = [&](size_t index) { return counts.begin() + static_cast<int64_t>(index); };
-    pipe.write(event_text(Event{{"event", name}, {name, std::vector<int64_t>(at(begin), at(end))}}));
+// Lines of at most kNumbersPerReport of `numbers`, which are named `name`.
+template <class Number>
+void report_numbers(const std::string& name, const std::vector<Number>& numbers, ReportPipe& pipe) {
+  for (size_t begin = 0; begin < numbers.size(); begin += kNumbersPerReport) {
+    const size_t end = std::min(begin + kNumbersPerReport, numbers.size());
+    const auto at = [&](size_t index) { return numbers.begin() + static_cast<int64_t>(index); };
+    pipe.write(event_text(Event{{"event", name}, {name, std::vector<Number>(at(begin), at(end))}}));
   }
 }
 
 void report(const EvaluationSums& sums, ReportPipe& pipe) {
-  report_counts("counts", sums.counts, pipe);
-  report_counts("confusion", sums.confusion, pipe);
-  pipe.write(event_text(Event{{"event", "sums"}, {"sums", sums.sums}}));
+  report_numbers("counts", sums.counts, pipe);
+  report_numbers("confusion", sums.confusion, pipe);
+  report_numbers("sums", sums.sums, pipe);
 }
 
 void report(const WrongExample& one, ReportPipe& pipe) {
@@ -65,13 +66,13 @@ void collect(int rank, const std::string& line, EvaluationSums& sums, WorstMista
   if (!event.is_object()) return;
   if (event.value("event", "") == "mistake") worst.add(mistake_from(event));
   if (rank != 0) return;
-  const auto append = [&](const char* name, std::vector<int64_t>& counts) {
+  const auto append = [&](const char* name, auto& numbers) {
     if (!event.contains(name)) return;
-    for (const Event& count : event[name]) counts.push_back(count.get<int64_t>());
+    for (const Event& number : event[name]) numbers.push_back(number);
   };
   append("counts", sums.counts);
   append("confusion", sums.confusion);
-  if (event.contains("sums")) sums.sums = event["sums"].get<std::vector<double>>();
+  append("sums", sums.sums);
 }
 
 void take_part(const EvaluationJob& evaluation, const Identity& identity, StatusBoard& board,
