@@ -2,7 +2,6 @@
 
 #include <sys/resource.h>
 
-#include <chrono>
 #include <utility>
 
 #include "checkpoint/retention.h"
@@ -38,9 +37,8 @@ void CheckpointWriter::save(Checkpoint checkpoint) {
   });
 }
 
-bool CheckpointWriter::is_idle() {
-  if (writing_.valid() && writing_.wait_for(std::chrono::seconds(0)) != std::future_status::ready)
-    return false;
+bool CheckpointWriter::is_idle(std::chrono::milliseconds within) {
+  if (writing_.valid() && writing_.wait_for(within) != std::future_status::ready) return false;
   finish();
   return true;
 }

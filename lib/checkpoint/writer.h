@@ -1,6 +1,7 @@
 // Saves checkpoints in the background while training continues.
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <functional>
 #include <future>
@@ -25,8 +26,8 @@ class CheckpointWriter {
   // held in memory. Throws Error(kUsage, kDisk) if the previous one could not be saved; then `checkpoint` is
   // not saved either.
   void save(Checkpoint checkpoint);
-  // Whether nothing is being written. Does not wait. Throws as save() does.
-  bool is_idle();
+  // Whether nothing is being written, or nothing any more `within` this time. Throws as save() does.
+  bool is_idle(std::chrono::milliseconds within = {});
   // Waits until everything is on the disk. Throws as save() does.
   void finish();
 

@@ -36,6 +36,10 @@ class GradientReducer {
   // Whether each element is in a part of exactly one rank; otherwise it is in a part of every rank. The same
   // on all ranks.
   virtual bool is_divided() const = 0;
+  // Call between two steps: copies a tensor for each of the ranks' parts, of its size and type, into whole
+  // tensors on rank 0. `whole`: one for each parameter, in its layout, on the host; on other ranks none.
+  // Throws like finish().
+  virtual void gather_parts(const std::vector<at::Tensor>& of_parts, const std::vector<at::Tensor>& whole);
   // Clears all gradients.
   virtual void zero_gradients() = 0;
   // Call before the forward pass of a micro-batch. Only the backward pass of the last one communicates.

@@ -6,6 +6,12 @@
 
 namespace dtrain {
 
+// Every rank has all parts, and each is a whole parameter.
+void GradientReducer::gather_parts(const std::vector<at::Tensor>& of_parts,
+                                   const std::vector<at::Tensor>& whole) {
+  for (size_t i = 0; i < whole.size(); ++i) whole[i].copy_(of_parts[i]);
+}
+
 void drop_gradients_of(const std::vector<at::Tensor>& parameters) {
   for (const at::Tensor& parameter : parameters) parameter.mutable_grad().reset();
 }

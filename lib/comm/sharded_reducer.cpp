@@ -144,6 +144,23 @@ void ShardedReducer::share_update() {
   }
 }
 
+// Through the areas of gradients, which nobody needs between two steps.
+void ShardedReducer::gather_parts(const std::vector<at::Tensor>& of_parts,
+                                  const std::vector<at::Tensor>& whole) {
+  auto own = of_parts.begin();
+  for (const Piece& piece : pieces_) {
+    if (piece.owner == rank_) std::memcpy(gradients(rank_) + piece.offset, data_of(*own++), piece.bytes);
+  }
+  on_wait_();
+  barrier_.wait();
+  for (const Piece& piece : pieces_) {
+    if (rank_ != 0) break;
+    std::memcpy(data_of(whole[piece.parameter]) + piece.within, gradients(piece.owner) + piece.offset,
+                piece.bytes);
+  }
+  barrier_.wait();
+}
+
 std::byte* ShardedReducer::gradients(int rank) const {
   return segment_.data() + area_bytes_ * static_cast<size_t>(rank);
 }

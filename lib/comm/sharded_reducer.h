@@ -39,6 +39,7 @@ class ShardedReducer : public GradientReducer {
 
   const std::vector<ParameterPart>& parts() const override { return parts_; }
   bool is_divided() const override { return true; }
+  void gather_parts(const std::vector<at::Tensor>& of_parts, const std::vector<at::Tensor>& whole) override;
   void zero_gradients() override;
   void prepare(bool last) override;
   void put_gradient(size_t parameter, const at::Tensor& gradient) override;

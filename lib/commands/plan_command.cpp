@@ -28,10 +28,10 @@ namespace {
 using nlohmann::ordered_json;
 
 ordered_json memory_json(const MemoryEstimate& memory, int64_t batch) {
-  return {{"program", memory.program},        {"data", memory.data},
-          {"parameters", memory.parameters},  {"gradients", memory.gradients},
-          {"optimizer", memory.optimizer},    {"per_example", memory.per_example},
-          {"total", memory.with_batch(batch)}};
+  return {{"program", memory.program},         {"data", memory.data},
+          {"parameters", memory.parameters},   {"gradients", memory.gradients},
+          {"optimizer", memory.optimizer},     {"checkpoint", memory.checkpoint},
+          {"per_example", memory.per_example}, {"total", memory.with_batch(batch)}};
 }
 
 ordered_json phase_json(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
@@ -148,11 +148,12 @@ void print_memory(const JobPlan& job, const RunPlan& run) {
   const MemoryEstimate memory = estimate_memory(job, run);
   print_line(
       "memory per replica",
-      fmt::format("about {} = {} program, {} data, {} parameters, {} gradients, {} optimizer, {} x {} a "
-                  "batch",
+      fmt::format("about {} = {} program, {} data, {} parameters, {} gradients, {} optimizer, {} "
+                  "checkpoints, {} x {} a batch",
                   human_bytes(memory.with_batch(run.batch.per_replica)), human_bytes(memory.program),
                   human_bytes(memory.data), human_bytes(memory.parameters), human_bytes(memory.gradients),
-                  human_bytes(memory.optimizer), run.batch.per_replica, human_bytes(memory.per_example)));
+                  human_bytes(memory.optimizer), human_bytes(memory.checkpoint), run.batch.per_replica,
+                  human_bytes(memory.per_example)));
   if (job.device_of(0) != "cpu") return;
   const int64_t fits = largest_batch(memory, memory_for_all() / run.processes(), memory.fixed());
   print_line("largest batch here",

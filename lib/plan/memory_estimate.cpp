@@ -95,7 +95,8 @@ MemoryEstimate estimate_memory(const JobPlan& job, const RunPlan& run) {
   MemoryEstimate estimate;
   estimate.program = kProgramBytes;
   estimate.data = data_bytes(job, run) + feature_bytes(job, run);
-  estimate.parameters = parameters + job.model.buffers() * job.bytes_per_parameter;
+  const int64_t variables = parameters + job.model.buffers() * job.bytes_per_parameter;
+  estimate.parameters = variables;
   // Shared memory has one area of gradients per replica, and one area of parameters for all.
   if (shared && one_copy) estimate.parameters /= replicas;
   estimate.gradients = trained;
@@ -103,6 +104,8 @@ MemoryEstimate estimate_memory(const JobPlan& job, const RunPlan& run) {
   if (!shared && replicas > 1) estimate.gradients += trained;  // in transit
   if (!run.is_asynchronous())
     estimate.optimizer = remembered(job.spec.train) * trained / (shared ? replicas : 1);
+  if (run.traits().saves && job.spec.checkpoint.saves())
+    estimate.checkpoint = (variables + remembered(job.spec.train) * trained) / replicas;
   estimate.per_example = per_example(job, run);
   return estimate;
 }
@@ -115,11 +118,11 @@ int64_t largest_batch(const MemoryEstimate& estimate, int64_t bytes, int64_t fix
 std::string memory_advice(const JobPlan& job, const RunPlan& run, const MemoryInUse& at_start,
                           int64_t replicas_here) {
   const MemoryEstimate estimate = estimate_memory(job, run);
-  const int64_t own = estimate.parameters + estimate.gradients + estimate.optimizer;
+  const int64_t own = estimate.parameters + estimate.gradients + estimate.optimizer + estimate.checkpoint;
   const int64_t batch = run.batch.per_replica;
   std::string text = fmt::format(
-      "by the plan a replica needs {} for its parameters, gradients and optimizer, and {} for "
-      "each example, so {} for a batch of {}",
+      "by the plan a replica needs {} for its parameters, gradients, optimizer and checkpoints, and "
+      "{} for each example, so {} for a batch of {}",
       human_bytes(own), human_bytes(estimate.per_example), human_bytes(own + batch * estimate.per_example),
       batch);
   const std::string smaller = "; use a smaller batch.per_replica with as many batch.accumulate_steps more";

@@ -16,9 +16,10 @@ struct MemoryEstimate {
   int64_t parameters = 0;   // with the model's buffers
   int64_t gradients = 0;    // with buffers to exchange them
   int64_t optimizer = 0;    // with averaged weights
+  int64_t checkpoint = 0;   // the copy that the first replica keeps while it is written, divided among all
   int64_t per_example = 0;  // in a micro-batch: what backward needs
 
-  int64_t fixed() const { return program + data + parameters + gradients + optimizer; }
+  int64_t fixed() const { return program + data + parameters + gradients + optimizer + checkpoint; }
   int64_t with_batch(int64_t examples) const { return fixed() + per_example * examples; }
 };
 

@@ -28,25 +28,28 @@ constexpr int kRoot = 0;
 // All elements in memory order, which may be that of channels_last.
 at::Tensor in_memory_order(const at::Tensor& tensor) { return tensor.as_strided({tensor.numel()}, {1}); }
 
+// Memory of the host for a copy of `tensor`.
+at::Tensor place_for(const Replica& replica, const std::string& name, const at::Tensor& tensor) {
+  return replica.copies != nullptr ? replica.copies->take(name, tensor) : host_memory_like(tensor);
+}
+
+Variables collect_model(const Replica& replica) {
+  Variables copies = named_variables(replica.model);
+  for (auto& [name, tensor] : copies) tensor = place_for(replica, name, tensor).copy_(tensor);
+  return copies;
+}
+
+// Rank 0 alone gets what the optimizer remembers.
 void collect_optimizer(const Replica& replica, Variables& all) {
-  const bool divided = replica.reducer.is_divided();
-  const std::vector<ParameterPart>& parts = replica.reducer.parts();
-  const Variables parameters = trained_parameters(replica.model);
   for (const OptimizerMemory& memory : replica.optimizer.memory()) {
     std::vector<at::Tensor> whole;
-    for (const auto& [name, parameter] : parameters) whole.push_back(at::zeros_like(parameter));
-    for (size_t i = 0; i < parts.size() && (divided || replica.group.rank() == kRoot); ++i) {
-      const ParameterPart& part = parts[i];
-      in_memory_order(whole[part.parameter])
-          .narrow(0, part.begin, part.values.numel())
-          .copy_(in_memory_order(memory.tensors[i]));
+    for (const auto& [name, parameter] : trained_parameters(replica.model)) {
+      if (replica.group.rank() != kRoot) break;
+      const std::string saved = memory_name(memory.name, name);
+      whole.push_back(place_for(replica, saved, parameter));
+      all.emplace_back(saved, whole.back());
     }
-    for (size_t i = 0; i < whole.size(); ++i) {
-      if (divided) gather(replica.group, whole[i]);
-      if (replica.group.rank() == kRoot)  // the other ranks need only one at a time
-        all.emplace_back(memory_name(memory.name, parameters[i].first), whole[i]);
-      whole[i].reset();
-    }
+    replica.reducer.gather_parts(memory.tensors, whole);
   }
   all.emplace_back(kSteps, at::scalar_tensor(replica.optimizer.steps(), at::kLong));
   if (replica.loss_scale != nullptr)  // the same on all replicas
@@ -192,10 +195,19 @@ bool restore_buffers(const Replica& replica, Saved& saved) {
 
 }  // namespace
 
+void prepare_to_collect(const Replica& replica) {
+  Variables all = named_variables(replica.model);
+  for (const OptimizerMemory& memory : replica.optimizer.memory()) {
+    for (const auto& [name, parameter] : trained_parameters(replica.model))
+      all.emplace_back(memory_name(memory.name, name), parameter);
+  }
+  replica.copies->prepare(all);
+}
+
 CollectedVariables collect(const Replica& replica, bool buffers_agree) {
   const at::NoGradGuard no_grad;
   CollectedVariables all;
-  all.model = copy_variables(replica.model);
+  all.model = collect_model(replica);
   collect_optimizer(replica, all.training);
   for (const at::Device device : drawing_devices(replica))
     all.training.emplace_back(generator_name(device), gather_rows(replica.group, generator_state(device)));
@@ -203,9 +215,9 @@ CollectedVariables collect(const Replica& replica, bool buffers_agree) {
   std::map<std::string, at::Tensor> copies(all.model.begin(), all.model.end());
   for (const auto& [name, buffer] : moving_buffers(replica.model)) {
     all.training.emplace_back(kReplicaBuffer + name, gather_rows(replica.group, buffer));
-    at::Tensor& mean = copies.at(name);
+    at::Tensor mean = buffer.clone();
     replica.group.all_reduce_sum(mean);
-    mean.div_(replica.group.size());
+    copies.at(name).copy_(mean.div_(replica.group.size()));
   }
   return all;
 }

@@ -9,6 +9,7 @@
 #include "models/model.h"
 #include "models/variables.h"
 #include "optim/optimizer.h"
+#include "step/copy_memory.h"
 #include "step/loss_scale.h"
 
 namespace dtrain {
@@ -26,10 +27,11 @@ struct CollectedVariables {
 struct Replica {
   Model& model;
   ProcessGroup& group;
-  const GradientReducer& reducer;
+  GradientReducer& reducer;
   Optimizer& optimizer;             // its parameters are the values of the reducer's parts
   at::Device device = at::kCPU;     // where the variables are
   LossScale* loss_scale = nullptr;  // may be null
+  CopyMemory* copies = nullptr;     // where collect() puts its copies; null: in new memory
 };
 
 // Before the name of a buffer that each replica has its own values of.
@@ -43,6 +45,9 @@ inline const std::string kReplicaBuffer = "replicas.buffer.";
 // "replicas.generator" (the state of LibTorch's CPU generator), on GPUs also "replicas.cuda_generator", and
 // "replicas.buffer.BUFFER".
 CollectedVariables collect(const Replica& replica, bool buffers_agree);
+
+// Prepares the memory of `replica.copies` for all that collect() will copy on rank 0.
+void prepare_to_collect(const Replica& replica);
 
 // Collective; see Strategy::restore_variables(). Returns whether the buffers agree. Generators are restored
 // for as many replicas as there are rows; further replicas keep their fresh generators. Each replica's own

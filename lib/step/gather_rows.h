@@ -7,11 +7,7 @@
 
 namespace dtrain {
 
-// Sums over the ranks a tensor whose every element is set on at most one rank and zero on the others. The sum
-// is over bytes, so that every value arrives bit for bit, including negative zeros and NaN. Collective.
-void gather(ProcessGroup& group, at::Tensor& zeros_elsewhere);
-
-// Returns [group size, shape of `own`]: one row per rank. Collective.
+// Returns [group size, shape of `own`]: one row per rank, bit for bit. Collective.
 at::Tensor gather_rows(ProcessGroup& group, const at::Tensor& own);
 
 }  // namespace dtrain

@@ -26,6 +26,7 @@ class Mirrored : public Strategy {
         loss_scale_(std::move(parts.loss_scale)),
         observers_(std::move(parts.observers)),
         check_every_(parts.check_every),
+        keeps_copies_(parts.collects_often && group_->rank() == 0),
         on_processor_(parts.accelerator == nullptr),
         evaluate_(parts.evaluate),
         device_(parts.accelerator ? parts.accelerator->device() : at::Device(at::kCPU)),
@@ -120,9 +121,7 @@ class Mirrored : public Strategy {
     all.suspicion = sentinel_->suspicion();
     show_average(false);
     pacer_.wait_for_all();
-    for (Variables* const variables : {&all.model, &all.training}) {
-      for (auto& [name, tensor] : *variables) tensor = tensor.cpu();
-    }
+    for (auto& [name, tensor] : all.training) tensor = tensor.cpu();  // generators and buffers
     return all;
   }
 
@@ -158,6 +157,7 @@ class Mirrored : public Strategy {
         group_->make_gradient_reducer(tensors_of(trained_parameters(*model_)), reducer_options_, *clock_);
     execution_ = make_step_execution(step_parts());
     make_optimizer_of_parts();
+    if (keeps_copies_) prepare_to_collect(replica());
   }
 
   void begin_optimizer() {
@@ -174,7 +174,15 @@ class Mirrored : public Strategy {
     return dtrain::train_step(step_parts(), *execution_, *optimizer_, looks, share);
   }
 
-  Replica replica() { return {*model_, *group_, *reducer_, *optimizer_, device_, loss_scale_.get()}; }
+  Replica replica() {
+    return {*model_,
+            *group_,
+            *reducer_,
+            *optimizer_,
+            device_,
+            loss_scale_.get(),
+            keeps_copies_ ? &copies_ : nullptr};
+  }
 
   void make_optimizer_of_parts() {
     std::vector<at::Tensor> values;
@@ -235,6 +243,8 @@ class Mirrored : public Strategy {
   std::shared_ptr<LossScale> loss_scale_;
   std::vector<GradientObserver> observers_;
   std::optional<int64_t> check_every_;
+  bool keeps_copies_;
+  CopyMemory copies_;
   bool on_processor_;
   EvaluateSpec evaluate_;
   at::Device device_;

@@ -134,6 +134,7 @@ struct StrategyParts {
   std::chrono::milliseconds timeout = std::chrono::minutes(1);
   std::shared_ptr<PhaseClock> clock = std::make_shared<PhaseClock>();
   std::optional<int64_t> check_every = {};  // steps between calls of check_variables()
+  bool collects_often = false;              // whether collect_variables() is called while training goes on
   EvaluateSpec evaluate = {};
 };
 

@@ -51,7 +51,9 @@ class Measurement {
   Measurement(const JobPlan& job, const std::function<void(const std::string&)>& say) : job_(job), say_(say) {
     if (!on_processor(job)) return;
     // What replicas share is not among what each has for itself.
-    memory_ = memory_of_replica(job) - estimate_memory(job, measured_run(job)).gradients;
+    // And the steps that are tried save no checkpoint.
+    const MemoryEstimate estimate = estimate_memory(job, measured_run(job));
+    memory_ = memory_of_replica(job) - estimate.gradients - estimate.checkpoint;
   }
 
   bool fits(int64_t size) {

@@ -155,6 +155,7 @@ void train(const ReplicaContext& context, const Dataset& dataset,
   StrategyParts parts = strategy_parts(job, std::move(connections.group), clock, accelerator);
   parts.servers = std::move(connections.servers);
   parts.train = training_of(job, run, *dataset.train);
+  parts.collects_often = saves_checkpoints(job, run) && job.spec.checkpoint.saves_during_run();
   const std::shared_ptr<const LossScale> loss_scale = parts.loss_scale;
   CallbackList callbacks({job, run, files.folder, sink}, leads);
   std::optional<WeightsRead> weights;

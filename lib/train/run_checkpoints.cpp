@@ -1,5 +1,8 @@
 #include "train/run_checkpoints.h"
 
+#include <fmt/format.h>
+
+#include <chrono>
 #include <cmath>
 #include <nlohmann/json.hpp>
 #include <vector>
@@ -10,6 +13,8 @@
 
 namespace dtrain {
 namespace {
+
+constexpr std::chrono::milliseconds kNoticeable(300);  // for which training may wait for the disk unsaid
 
 // A replica that is alone may have no store.
 void tell(const StorePtr& store, const std::string& key, const std::string& text) {
@@ -74,12 +79,24 @@ bool RunCheckpoints::is_best(const std::map<std::string, double>& metrics, int64
   if (!writer_ || !spec_.best.metric) return false;
   const auto value = metrics.find(*spec_.best.metric);
   if (value == metrics.end() || !std::isfinite(value->second)) return false;
-  finish();  // the one that is being written may be the best so far
+  await_previous(step);  // it may be the best so far
   return dtrain::is_best(folder_, spec_.best, step, value->second);
 }
 
-void RunCheckpoints::save(Checkpoint checkpoint, double since) {
+void RunCheckpoints::await_previous(int64_t step) {
+  if (writing_ && !told_of_slow_disk_ && !writer_->is_idle(kNoticeable)) {
+    told_of_slow_disk_ = true;
+    auto warning = begin_event<WarningEvent>(run_);
+    warning.text = fmt::format(
+        "the checkpoint of step {} is still being written after step {}: training waits for the disk; save "
+        "less often, or choose a faster disk with --run-dir",
+        writing_->step.value_or(0), step);
+    sink_.on_event(encode(warning));
+  }
   finish();
+}
+
+void RunCheckpoints::save(Checkpoint checkpoint, double since) {
   last_time_ = steady_seconds();
   auto event = begin_event<CheckpointEvent>(run_);
   event.step = checkpoint.state.step;

@@ -50,6 +50,10 @@ class RunCheckpoints {
   // Whether the end of the run is saved in any case.
   bool are_saved_at_end() const { return saves_ && spec_.final; }
 
+  // Rank 0 alone: call it after step `step`, before the variables are collected for save(). Waits until the
+  // previous checkpoint is on the disk, so that no two copies are held at once, and reports it; warns the
+  // user, once, if that takes noticeably long. Throws like report().
+  void await_previous(int64_t step);
   // Rank 0 alone: writes the checkpoint while training continues. `since`: when training paused for it, as
   // steady_seconds().
   void save(Checkpoint checkpoint, double since);
@@ -73,6 +77,7 @@ class RunCheckpoints {
   std::unique_ptr<CheckpointWriter> writer_;  // of rank 0
   std::optional<CheckpointEvent> writing_;    // sent when the checkpoint is on the disk
   double last_time_ = 0;
+  bool told_of_slow_disk_ = false;
 };
 
 }  // namespace dtrain

@@ -269,6 +269,7 @@ void Trainer::save(int64_t epoch) {
   finish_steps();
   const double start = steady_seconds();
   activity_.doing(Activity::kSaving);
+  if (leads_) checkpoints_.await_previous(step_);
   check_variables();
   const MetricSums window = finite_window();  // what is spoiled replaces nothing good
   CollectedVariables variables = strategy_.collect_variables();

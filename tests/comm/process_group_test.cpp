@@ -216,6 +216,44 @@ TEST_CASE("gradients are summed over ranks, in the places that the reducer has f
   CHECK(right == 3);
 }
 
+TEST_CASE("what the ranks have for their parts is whole on rank 0, and the steps around it stay right") {
+  const auto [communication, placement] =
+      GENERATE(table<std::string, Placement>({{"shared_memory", Placement::kCopies},
+                                              {"shared_memory", Placement::kShared},
+                                              {"gloo", Placement::kCopies}}));
+  std::atomic<int> right = 0;
+  with_ranks(communication, 3, [&](ProcessGroup& group) {
+    const std::vector<at::Tensor> parameters = {at::zeros({5}).requires_grad_(),
+                                                at::zeros({40, 7}).requires_grad_()};
+    PhaseClock clock;
+    const auto reducer = group.make_gradient_reducer(parameters, {.placement = placement}, clock);
+    bool all_right = true;
+    for (int step = 1; step <= 3; ++step) {
+      reducer->zero_gradients();
+      reducer->prepare(true);
+      (parameters[0].sum() + parameters[1].sum()).backward();
+      reducer->finish({});
+      std::vector<at::Tensor> of_parts;
+      for (const ParameterPart& part : reducer->parts()) {
+        all_right = all_right && at::equal(part.values.grad(), at::full_like(part.values, 3.0F));
+        const int64_t last = part.begin + part.values.numel();
+        of_parts.push_back(at::arange(part.begin, last, at::kFloat).view_as(part.values).mul_(step));
+      }
+      reducer->share_update();
+      std::vector<at::Tensor> whole;
+      for (const at::Tensor& parameter : parameters)
+        if (group.rank() == 0) whole.push_back(at::empty(parameter.sizes()));
+      reducer->gather_parts(of_parts, whole);
+      for (const at::Tensor& tensor : whole) {
+        const at::Tensor wanted = at::arange(tensor.numel(), at::kFloat).view_as(tensor).mul_(step);
+        all_right = all_right && at::equal(tensor, wanted);
+      }
+    }
+    if (all_right) ++right;
+  });
+  CHECK(right == 3);
+}
+
 TEST_CASE("one copy of the parameters is one memory, with the values of rank 0") {
   std::atomic<int> right = 0;
   with_ranks("shared_memory", 2, [&](ProcessGroup& group) {

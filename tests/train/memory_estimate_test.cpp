@@ -27,6 +27,10 @@ TEST_CASE("one device holds parameters, gradients and what the optimizer remembe
   CHECK(adam.per_example == 4 * (2 * 5 + 2 * 3 + 16 * 5 / 4 + 16));
   const MemoryEstimate eager = estimate({"train.step=eager"});
   CHECK(eager.per_example == 4 * (5 + 5 + 3 + 2 * 5 + 16));
+  CHECK(adam.checkpoint == 3 * kParameters);
+  CHECK(adam.fixed() == adam.program + adam.data + 7 * kParameters);
+  CHECK(estimate({"checkpoint.final=false"}).checkpoint == 0);
+  CHECK(estimate({"checkpoint.final=false", "checkpoint.every_steps=2"}).checkpoint == 3 * kParameters);
   CHECK(adam.with_batch(10) == adam.fixed() + 10 * adam.per_example);
   CHECK(estimate({"train.optimizer.kind=sgd"}).optimizer == 0);
   CHECK(estimate({"train.optimizer.kind=sgd", "train.optimizer.momentum=0.9", "train.ema.decay=0.9"})
@@ -39,6 +43,7 @@ TEST_CASE("replicas that share memory divide the optimizer's state, with central
   const MemoryEstimate mirrored = estimate({"strategy.kind=mirrored", "strategy.replicas=2"});
   CHECK(mirrored.optimizer == kParameters);
   CHECK(mirrored.parameters == kParameters);
+  CHECK(mirrored.checkpoint == 3 * kParameters / 2);  // one of the two keeps the copy
   const MemoryEstimate central = estimate({"strategy.kind=central_storage", "strategy.replicas=2"});
   CHECK(central.parameters == kParameters / 2);
   CHECK(central.gradients < mirrored.gradients);
