@@ -57,7 +57,7 @@ ExitCode validate_command(const std::vector<std::string>& specs, const Overrides
       if (loaded.ok()) {
         for (const std::string& warning : plan_warnings(job))
           report_warnings({fmt::format("{}: {}", name, warning)}, std::cerr);
-        for (const std::string& obstacle : missing_devices(job))
+        for (const std::string& obstacle : missing_on_host(job))
           report_notes({fmt::format("{}: {}", name, obstacle)}, std::cerr);
         check_weights(job, loaded, code);
       }

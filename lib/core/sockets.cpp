@@ -71,6 +71,12 @@ Listening listen_at(const std::string& address, uint16_t port) {
       listening.port = static_cast<uint16_t>(std::stoul(numeric(name, length, NI_NUMERICSERV)));
       return listening;
     }
+    if (errno == EADDRNOTAVAIL)
+      throw Error(
+          ExitCode::kPeerLost,
+          fmt::format("cannot listen at {}: no network interface of this host has that address; ip address "
+                      "lists those that there are, and ip link set lo up brings up 127.0.0.1",
+                      address));
     why = std::strerror(errno);
   }
   throw Error(
@@ -78,6 +84,18 @@ Listening listen_at(const std::string& address, uint16_t port) {
       fmt::format("cannot listen at {}:{}: {}; another job may be using the port (network.port chooses "
                   "one)",
                   address, port, why));
+}
+
+void require_own_address(const std::string& address) {
+  constexpr double kSeconds = 5;
+  std::string why;
+  const Listening own = listen_at(address, 0);
+  if (connect_to(address, own.port, kSeconds, why).get() >= 0) return;
+  throw Error(
+      ExitCode::kPeerLost,
+      fmt::format("this host cannot reach itself at {}: {}; bring up its loopback interface (ip link set lo "
+                  "up), or, where there are no parameter servers, use strategy.communication: shared_memory",
+                  address, why));
 }
 
 Descriptor connect_to(const std::string& host, uint16_t port, double seconds, std::string& why) {
