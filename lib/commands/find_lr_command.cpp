@@ -28,10 +28,7 @@ ExitCode find_lr_command(const RateCommandOptions& options) {
     report_problems(loaded.problems, std::cerr);
     return ExitCode::kUsage;
   }
-  const Place place = find_place(loaded.spec.hosts, loaded.spec.network.port);
-  if (place.replica || place.host)
-    throw Error(ExitCode::kUsage,
-                "a range test starts its own processes, on this host: run it without a launcher and hosts");
+  require_alone("a range test", loaded.spec.hosts);
   if (options.out) require_own_page(*options.out, options.overwrite, "dtrain find-lr");
   RateTest test{.name = loaded.spec.name, .from = options.from, .to = options.to, .steps = options.steps};
   RunDirectoryOptions directory;

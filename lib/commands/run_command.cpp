@@ -17,6 +17,7 @@
 #include "job/job.h"
 #include "kinds/strategies.h"
 #include "plan/devices.h"
+#include "start/obstacles.h"
 #include "tools/fit_batch.h"
 
 namespace dtrain {
@@ -42,7 +43,8 @@ Launched launched_by(const Place& place) {
   if (place.replica)
     return {.replicas = place.replica->world_size,
             .here = place.replica->local_world_size,
-            .by = place.source == "environment" ? "the launcher" : place.source};
+            .by = place.source == "environment" ? "the launcher" : place.source,
+            .advice = advice_on_leftovers(*place.replica)};
   if (place.host)
     return {.hosts = static_cast<int64_t>(place.host->hosts.size()),
             .servers = place.host->servers,
@@ -108,6 +110,7 @@ ExitCode run_command(const RunOptions& options) {
   JobPlan job = plan_job(loaded, find_dataset, launched_by(place));
   if (loaded.ok()) {
     require_devices(job.devices, find_devices(job.spec.strategy));
+    if (!place.replica && !place.host) require_loopback(job);
     if (!options.quiet) announce(place);
     const bool speaks = !options.quiet && (!place.replica || place.replica->local_rank == 0);
     if (prepare_data(job.data, job.spec.data, !speaks))

@@ -50,12 +50,7 @@ ExitCode sweep_command(const SweepCommandOptions& options) {
     report_problems(loaded.problems, std::cerr);
     return ExitCode::kUsage;
   }
-  const Place place = find_place(loaded.spec.hosts, loaded.spec.network.port);
-  if (place.replica || place.host)
-    throw Error(
-        ExitCode::kUsage,
-        fmt::format("a sweep starts its own processes, on this host: run it without {}",
-                    place.source == "environment" ? "a launcher (RANK or WORLD_SIZE is set)" : place.source));
+  require_alone("a sweep", loaded.spec.hosts);
   JobSpec spec = loaded.spec;
   if (spec.batch.per_replica == kLargestThatFits)
     throw Error(

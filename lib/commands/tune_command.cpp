@@ -20,12 +20,6 @@ namespace {
 
 namespace fs = std::filesystem;
 
-void require_no_launcher() {
-  const Place place = find_place({}, std::nullopt);
-  if (place.replica || place.host)
-    throw Error(ExitCode::kUsage, "a tune starts its own processes, on this host: run it without a launcher");
-}
-
 fs::path make_tune_folder(const TuneCommandOptions& options, const std::string& job) {
   RunDirectoryOptions directory;
   directory.name = job + "-tune";
@@ -79,7 +73,7 @@ std::optional<fs::path> begin_tune(const TuneCommandOptions& options) {
 ExitCode tune_command(const TuneCommandOptions& options) {
   leave_write_errors_to_writers();
   catch_requests();
-  require_no_launcher();
+  require_alone("a tune", {});
   fs::path folder;
   if (options.resume) {
     folder = *options.resume;

@@ -12,7 +12,7 @@ namespace dtrain {
 
 std::optional<std::string> environment_text(const char* name) {
   const char* const value = std::getenv(name);
-  return value ? std::optional<std::string>(value) : std::nullopt;
+  return value && *value != '\0' ? std::optional<std::string>(value) : std::nullopt;
 }
 
 std::optional<int64_t> environment_number(const char* name, int64_t lowest, int64_t highest) {

@@ -7,6 +7,7 @@
 #include "core/text.h"
 #include "host/environment.h"
 #include "host/hosts.h"
+#include "identity/place.h"
 
 namespace dtrain {
 namespace {
@@ -17,9 +18,11 @@ constexpr uint64_t kPorts = 12000;
 int required(const char* launcher, const char* name, int64_t lowest, int64_t highest) {
   const auto number = environment_number(name, lowest, highest);
   if (number) return static_cast<int>(*number);
+  Identity identity;
+  identity.source = launcher;
   throw Error(ExitCode::kUsage, fmt::format("{} started this process (its other variables are set) but the "
-                                            "environment has no {}",
-                                            launcher, name));
+                                            "environment has no {}; if it did not, unset {}",
+                                            launcher, name, variables_of(identity)));
 }
 
 Identity numbers(const char* launcher, const char* rank, const char* size, const char* local_rank,
@@ -89,7 +92,7 @@ std::optional<Identity> pmi_identity(std::optional<int64_t> port) {
         ExitCode::kUsage,
         "the environment has PMIX_RANK, but PMIx does not tell there how many processes there are: set "
         "RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or use mpirun or "
-        "srun");
+        "srun; unset PMIX_RANK to start alone");
   if (!environment_text("PMI_RANK")) return std::nullopt;
   Identity identity = numbers("PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS");
   set_master(identity, std::nullopt,

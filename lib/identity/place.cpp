@@ -37,7 +37,8 @@ std::optional<Identity> find_replica(std::optional<int64_t> port) {
   const auto& launched = mpi ? mpi : slurm;
   if (torchrun && launched &&
       (torchrun->rank != launched->rank || torchrun->world_size != launched->world_size))
-    contradiction(described(*torchrun), described(*launched), "unset the variables of one of them");
+    contradiction(described(*torchrun), described(*launched),
+                  fmt::format("unset {}, or {}", variables_of(*torchrun), variables_of(*launched)));
   return torchrun ? torchrun : launched;
 }
 
@@ -72,6 +73,18 @@ void check_hosts(const std::vector<std::string>& hosts, const Identity& identity
 
 }  // namespace
 
+std::string variables_of(const Identity& replica) {
+  if (replica.source == "Open MPI") return "OMPI_COMM_WORLD_RANK and PMIX_RANK";
+  if (replica.source == "PMI") return "PMI_RANK";
+  if (replica.source == "Slurm") return "SLURM_STEP_ID";
+  return "RANK and WORLD_SIZE";
+}
+
+std::string advice_on_leftovers(const Identity& replica) {
+  return fmt::format("if {} is not to start the replicas, unset {}",
+                     replica.source == "environment" ? "a launcher" : replica.source, variables_of(replica));
+}
+
 Place find_place(const std::vector<std::string>& hosts, std::optional<int64_t> port, bool evenly) {
   const auto replica = find_replica(port);
   const auto config = tf_config_from_environment();
@@ -88,6 +101,15 @@ Place find_place(const std::vector<std::string>& hosts, std::optional<int64_t> p
   if (place.host) place.source = config ? "TF_CONFIG" : "hosts";
   if (place.host && place.host->hosts.size() < 2) place.host = std::nullopt;  // a cluster with one host
   return place;
+}
+
+void require_alone(const std::string& what, const std::vector<std::string>& hosts) {
+  const Place place = find_place(hosts, std::nullopt);
+  if (!place.replica && !place.host) return;
+  const std::string source = place.source == "environment" ? "a launcher" : place.source;
+  throw Error(ExitCode::kUsage,
+              fmt::format("{} starts its own processes, on this host: run it without {}{}", what, source,
+                          place.replica ? "; " + advice_on_leftovers(*place.replica) : ""));
 }
 
 }  // namespace dtrain

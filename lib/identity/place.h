@@ -31,6 +31,12 @@ struct Place {
   std::string source;  // "torchrun", "Open MPI", "TF_CONFIG", "hosts", ...; "" if alone
 };
 
+// The variables without which this process would be alone: "SLURM_STEP_ID".
+std::string variables_of(const Identity& replica);
+
+// What to do if they were left over: "if Slurm is not to start the replicas, unset SLURM_STEP_ID".
+std::string advice_on_leftovers(const Identity& replica);
+
 // Finds the place of this process. Checks the sources from the innermost: torchrun's environment, Open MPI,
 // PMI, Slurm, TF_CONFIG, and `hosts` of the spec (in which DTRAIN_HOST_INDEX, or else its name and addresses,
 // identify this host). `port` is network.port.
@@ -40,5 +46,8 @@ struct Place {
 // TF_CONFIG and a launcher, or a spec with another number of hosts than were started (if they share the
 // processes `evenly`).
 Place find_place(const std::vector<std::string>& hosts, std::optional<int64_t> port, bool evenly = true);
+
+// Throws Error(kUsage) if this process is not alone. `what` needs that: "a sweep".
+void require_alone(const std::string& what, const std::vector<std::string>& hosts);
 
 }  // namespace dtrain

@@ -4,6 +4,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cstdlib>
+
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
@@ -29,14 +31,15 @@ std::string read_private_file(const std::string& path) {
 }  // namespace
 
 std::string job_token() {
-  const auto text = environment_text("DTRAIN_JOB_TOKEN");
+  // An empty one counts: whatever should have filled it has failed, and without a token anybody may join.
+  const char* const text = std::getenv("DTRAIN_JOB_TOKEN");
   const auto file = environment_text("DTRAIN_JOB_TOKEN_FILE");
   if (text && file)
     throw Error(ExitCode::kUsage,
                 "both DTRAIN_JOB_TOKEN and DTRAIN_JOB_TOKEN_FILE are set; unset one of them");
   if (!text && !file) return "";
   const char* const source = text ? "DTRAIN_JOB_TOKEN" : "the file of DTRAIN_JOB_TOKEN_FILE";
-  const std::string token = trimmed(text ? *text : read_private_file(*file));
+  const std::string token = trimmed(text ? text : read_private_file(*file));
   if (token.size() < kShortestToken || token.size() > kLongestToken)
     throw Error(
         ExitCode::kUsage,

@@ -6,6 +6,7 @@
 #include "core/signals.h"
 #include "core/stack_reporter.h"
 #include "host/machine.h"
+#include "identity/place.h"
 #include "job/job.h"
 #include "job/replica_process.h"
 #include "job/supervise_run.h"
@@ -107,7 +108,12 @@ SuperviseResult LaunchedReplica::train(const RunPlan& run) {
 
 void LaunchedReplica::meet() {
   dataset_ = planned_dataset(job_);
-  store_ = meet_replicas(job_, identity_, meeting_);
+  try {
+    store_ = meet_replicas(job_, identity_, meeting_);
+  } catch (const Error& error) {
+    if (error.code() != ExitCode::kPeerLost) throw;
+    throw Error(error.code(), fmt::format("{}; {}", error.what(), advice_on_leftovers(identity_)));
+  }
 }
 
 // Rank 0 alone trains a run of one process, while the others wait, however long that takes.

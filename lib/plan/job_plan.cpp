@@ -31,7 +31,8 @@ void check_started(LoadedSpec& loaded, const Launched& launched) {
   const int64_t started = *launched.replicas;
   const StrategySpec& strategy = loaded.spec.strategy;
   const auto add = [&](const std::string& path, const std::string& text) {
-    loaded.problems.push_back(loaded.problem_at(path, text));
+    const std::string advice = launched.advice.empty() ? "" : "; " + launched.advice;
+    loaded.problems.push_back(loaded.problem_at(path, text + advice));
   };
   const StrategyTraits& traits = strategy_traits(strategy.kind);
   if (traits.one_process) {
@@ -43,8 +44,9 @@ void check_started(LoadedSpec& loaded, const Launched& launched) {
   } else if (!traits.is_synchronous) {
     if (started == strategy.workers + strategy.servers) return;
     add("strategy.workers",
-        fmt::format("{} workers and {} servers are {} processes, but {} started {}", strategy.workers,
-                    strategy.servers, strategy.workers + strategy.servers, launched.by, started));
+        fmt::format("{} workers and {} servers are {} processes, but {} started {}; start as many",
+                    strategy.workers, strategy.servers, strategy.workers + strategy.servers, launched.by,
+                    started));
   } else if (traits.has_one_replica) {
     if (started == 1) return;
     add("strategy.kind",

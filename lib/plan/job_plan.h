@@ -75,6 +75,7 @@ struct Launched {
   std::optional<int64_t> hosts = {};     // that share the processes; if unset: the spec's hosts, or one
   int64_t servers = 0;                   // how many of these hosts only serve variables
   std::string by = "the launcher";       // name of the launcher in messages
+  std::string advice = {};               // what to do if it is not to start the replicas
 };
 
 // These are derived from a spec and its data: the model's layers, with their problems, and how long a run is

@@ -142,6 +142,44 @@ TEST_CASE("scripts can tell a full disk from a folder that may not be written") 
   CHECK(job.is_gone(0));
 }
 
+TEST_CASE("without a working folder every command says so, and no library ends the program") {
+  const TemporaryFolder folder;
+  const std::string gone = folder / "gone";
+  ProgramOptions options;
+  options.before_exec = [&] {
+    if (::mkdir(gone.c_str(), 0700) != 0 || ::chdir(gone.c_str()) != 0 || ::rmdir(gone.c_str()) != 0)
+      ::_exit(1);
+  };
+  for (const std::vector<std::string>& arguments :
+       std::vector<std::vector<std::string>>{{"--version"}, {"doctor"}, {"run", "job.yaml"}}) {
+    const Finished run = run_program(arguments, options);
+    CHECK(run.exit_code == 2);
+    CHECK(run.errors ==
+          "dtrain: the working directory was removed, or cannot be looked up: change to another one (cd)\n");
+  }
+}
+
+TEST_CASE("a host without loopback is no bug of gloo's") {
+  constexpr int kNoNetworks = 77;
+  const std::vector<std::string> fields =
+      GENERATE(std::vector<std::string>{"strategy.communication=gloo"},
+               std::vector<std::string>{"strategy.kind=parameter_server", "strategy.workers=1"});
+  const Job job;
+  ProgramOptions options;
+  options.before_exec = [&] {  // into a network whose loopback interface is down
+    if (::unshare(CLONE_NEWNET) != 0 && ::unshare(CLONE_NEWUSER | CLONE_NEWNET) != 0) ::_exit(kNoNetworks);
+  };
+  const Finished run = run_program(job.run(Job::set(fields)), options);
+  if (run.exit_code == kNoNetworks) {
+    WARN("not checked: networks cannot be separated here");
+    return;
+  }
+  CHECK(run.exit_code == 4);
+  CHECK_THAT(run.errors, ContainsSubstring("bring up its loopback interface (ip link set lo up)") &&
+                             ContainsSubstring("shared_memory") && !ContainsSubstring("enforce"));
+  CHECK(job.is_gone(0));
+}
+
 TEST_CASE("a spec that is wrong starts nothing") {
   const Job job("batch: {per_replica: 16}\ntrain: {epoch: 3}\n");
   const Finished run = run_program(job.run());

@@ -78,9 +78,29 @@ TEST_CASE("a launcher that started another number of replicas than the spec has"
   for (const auto& rank : ranks) {
     const Finished end = rank->wait(10);
     CHECK(end.exit_code == 2);
-    CHECK_THAT(end.errors, ContainsSubstring("3 replicas") && ContainsSubstring("started 2"));
+    CHECK_THAT(end.errors, ContainsSubstring("3 replicas") && ContainsSubstring("started 2") &&
+                               ContainsSubstring("if a launcher is not to start the replicas, unset RANK and "
+                                                 "WORLD_SIZE"));
   }
   CHECK_FALSE(std::filesystem::exists(job.run_folder()));
+}
+
+TEST_CASE("variables that a launcher left over are named when nobody comes, and count for nothing if empty") {
+  const std::string rank = GENERATE("0", "1", "");
+  const Job job;
+  ProgramOptions options;
+  options.environment = {{"RANK", rank},
+                         {"WORLD_SIZE", rank.empty() ? "" : "2"},
+                         {"LOCAL_RANK", rank},
+                         {"LOCAL_WORLD_SIZE", "2"},
+                         {"MASTER_PORT", free_port()},
+                         {"MASTER_ADDR", "127.0.0.1"}};
+  const Finished end = run_program(job.run(Job::set({"network.rendezvous_timeout_seconds=1"})), options);
+  INFO(end.errors);
+  CHECK(end.exit_code == (rank.empty() ? 0 : 4));
+  if (!rank.empty())
+    CHECK_THAT(end.errors,
+               ContainsSubstring("; if a launcher is not to start the replicas, unset RANK and WORLD_SIZE"));
 }
 
 TEST_CASE("when rank 0 dies at the very end, who cannot know that all is well says so") {

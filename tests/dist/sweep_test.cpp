@@ -173,7 +173,8 @@ TEST_CASE("a sweep under a launcher is refused") {
                          {"MASTER_PORT", "29500"}};
   const Finished run = run_program(sweep(job, {"--replicas", "1"}), options);
   CHECK(run.exit_code == 2);
-  CHECK_THAT(run.errors, ContainsSubstring("run it without a launcher"));
+  CHECK_THAT(run.errors, ContainsSubstring("run it without a launcher; if a launcher is not to start "
+                                           "the replicas, unset RANK and WORLD_SIZE"));
 }
 
 }  // namespace

@@ -99,6 +99,55 @@ TEST_CASE("several hosts of Open MPI whose master nobody knows") {
                                      ContainsSubstring("-x MASTER_ADDR"));
 }
 
+TEST_CASE("what to unset is told, of variables that a launcher left over") {
+  const auto advice = [](const Variables& variables) {
+    return advice_on_leftovers(*place_in(variables).replica);
+  };
+  CHECK(advice(kTorchrun) == "if a launcher is not to start the replicas, unset RANK and WORLD_SIZE");
+  CHECK(advice(kTorchrun + Variables{{"TORCHELASTIC_RUN_ID", "x"}}) ==
+        "if torchrun is not to start the replicas, unset RANK and WORLD_SIZE");
+  CHECK(advice(kOpenMpi) ==
+        "if Open MPI is not to start the replicas, unset OMPI_COMM_WORLD_RANK and PMIX_RANK");
+  CHECK(advice(kHydra) == "if PMI is not to start the replicas, unset PMI_RANK");
+  CHECK(advice(kSlurm) == "if Slurm is not to start the replicas, unset SLURM_STEP_ID");
+  // And what is told is enough.
+  for (const auto& [variables, names] : std::vector<std::pair<Variables, std::vector<std::string>>>{
+           {kTorchrun, {"RANK", "WORLD_SIZE"}},
+           {kOpenMpi, {"OMPI_COMM_WORLD_RANK", "PMIX_RANK"}},
+           {kHydra, {"PMI_RANK"}},
+           {kSlurm, {"SLURM_STEP_ID"}}}) {
+    Variables emptied = variables, without = variables;
+    for (const std::string& name : names) {
+      emptied[name] = "";
+      without.erase(name);
+    }
+    CHECK_FALSE(place_in(emptied).replica);
+    CHECK_FALSE(place_in(without).replica);
+  }
+  CHECK_THAT(refusal(kTorchrun + kOpenMpi),
+             ContainsSubstring("unset RANK and WORLD_SIZE, or OMPI_COMM_WORLD_RANK and PMIX_RANK"));
+}
+
+TEST_CASE("what starts its own processes wants to be alone") {
+  const auto refused = [](const Variables& variables, const std::vector<std::string>& hosts) {
+    const LauncherEnvironment environment(variables);
+    try {
+      require_alone("a sweep", hosts);
+    } catch (const Error& error) {
+      CHECK(error.code() == ExitCode::kUsage);
+      return std::string(error.what());
+    }
+    return std::string();
+  };
+  CHECK(refused({}, {}).empty());
+  CHECK(refused({{"RANK", ""}, {"SLURM_STEP_ID", ""}}, {"a"}).empty());
+  CHECK(refused(kSlurm, {}) ==
+        "a sweep starts its own processes, on this host: run it without Slurm; if Slurm is not to start the "
+        "replicas, unset SLURM_STEP_ID");
+  CHECK(refused({{"DTRAIN_HOST_INDEX", "1"}}, {"x.invalid", "y.invalid"}) ==
+        "a sweep starts its own processes, on this host: run it without hosts");
+}
+
 TEST_CASE("Hydra's variables make a replica") {
   const Place place = place_in(kHydra);
   REQUIRE(place.replica);

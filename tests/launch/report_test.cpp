@@ -113,10 +113,9 @@ TEST_CASE("a pipe is settled when the supervisor has counted all its lines, or i
 TEST_CASE("a variable that names no pipe is refused by its name") {
   TestPipe pipe = make_test_pipe();
   const Descriptor writing(pipe.write);
-  for (const std::string& value :
-       {std::string(), std::string("abc"), std::string("-1"), std::string("0"), std::string("2"),
-        std::string("3x"), std::string("999999"), std::string("2147483648"),
-        std::string("99999999999999999999"), std::to_string(pipe.read.get())}) {
+  for (const std::string& value : {std::string("abc"), std::string("-1"), std::string("0"), std::string("2"),
+                                   std::string("3x"), std::string("999999"), std::string("2147483648"),
+                                   std::string("99999999999999999999"), std::to_string(pipe.read.get())}) {
     const LauncherEnvironment environment(Variables{{"DTRAIN_REPORT_FD", value}});
     try {
       ReportPipe::from_environment();
