@@ -239,7 +239,10 @@ JobResult supervise_job(const JobPlan& job, const OutputOptions& options, const 
     make_output();
   }
   if (from == nullptr) {
-    for (const std::string& warning : plan_warnings(job)) output->warn(warning);
+    const int64_t sharing =
+        hosts ? std::ssize(hosts->place.hosts) : 1;  // those of TF_CONFIG are not in the spec
+    const int64_t here = (job.runs.back().processes() + sharing - 1) / sharing;
+    for (const std::string& warning : plan_warnings(job, here)) output->warn(warning);
   }
   SupervisingLauncher launcher(job, program, from, *output, others ? &*others : nullptr, signals_before);
   return run_job(job, from != nullptr, launcher, output.get());

@@ -115,6 +115,7 @@ test_equivalence() { # test_equivalence HOSTS
     claim "TF_CONFIG, $1 hosts: ${hosts[index]} ends well" ends 0 "${pids[index]}"
   done
   claim "TF_CONFIG, $1 hosts: equals one process" same_losses "tf$1"
+  (($(nproc) < 2)) || claim "TF_CONFIG, $1 hosts: counts the processes of one host" lacks "$work/tf-${hosts[0]}.out" "processes share"
 }
 
 # Processes of one host, and ranks that go round the hosts.
