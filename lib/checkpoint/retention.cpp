@@ -98,8 +98,6 @@ std::vector<SavedCheckpoint> list_checkpoints(const fs::path& folder) {
 }
 
 void make_checkpoint_folder(const fs::path& folder) {
-  std::error_code reported_below;
-  fs::create_directories(folder.parent_path(), reported_below);  // somebody may have removed the run's
   if (::mkdir(folder.c_str(), 0777) == 0) {
     const fs::path parent = folder.parent_path();
     sync_folder(parent.empty() ? fs::path(".") : parent);

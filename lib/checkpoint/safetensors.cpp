@@ -12,6 +12,7 @@
 #include <cerrno>
 #include <cstring>
 #include <functional>
+#include <optional>
 #include <set>
 
 #include "checkpoint/strict_json.h"
@@ -194,10 +195,12 @@ std::string safetensors_dtype(at::ScalarType dtype) {
 
 FileChecksums write_safetensors(const std::filesystem::path& path, const NamedTensors& tensors,
                                 const Metadata& metadata) {
-  NewFile file(path);
-  const FileChecksums checksums = put_safetensors(
-      tensors, metadata, [&file](const void* bytes, size_t count) { file.write(bytes, count); });
-  file.sync();
+  std::optional<NewFile> file;  // made with its first bytes: what cannot be written makes none
+  const FileChecksums checksums = put_safetensors(tensors, metadata, [&](const void* bytes, size_t count) {
+    if (!file) file.emplace(path);
+    file->write(bytes, count);
+  });
+  file->sync();
   return checksums;
 }
 

@@ -74,8 +74,8 @@ ExitCode doctor_host_command(const DoctorCommandOptions& options) {
   require_hosts(options.hosts, 2);
   if (options.index < 0 || options.index >= static_cast<int64_t>(options.hosts.size()))
     throw Error(ExitCode::kUsage, "--index: there are fewer hosts");
-  MeetingOptions meeting{"",
-                         [](const std::string& line) { std::cerr << printable(line, 4000) << std::endl; }};
+  const auto say = [](const std::string& line) { std::cerr << printable(line, 4000) << std::endl; };
+  MeetingOptions meeting{"", say};
   std::getline(std::cin, meeting.token);
   if (meeting.token.empty()) throw Error(ExitCode::kUsage, "this is started by dtrain doctor, not by hand");
   Identity identity;

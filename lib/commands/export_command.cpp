@@ -68,8 +68,8 @@ ExitCode export_command(const ExportOptions& options) {
     content = safetensors_bytes(model, metadata);
   }
   write_file_atomically(path, content, "--out");
-  std::cout << fmt::format("{}: the model of {} as {}\n", printable(path.string(), 1000),
-                           printable(point.checkpoint.string(), 1000), options.format);
+  std::cout << printable_lines(
+      fmt::format("{}: the model of {} as {}", path.string(), point.checkpoint.string(), options.format));
   return ExitCode::kDone;
 }
 

@@ -8,7 +8,6 @@
 #include "commands/report_problems.h"
 #include "core/files.h"
 #include "core/signals.h"
-#include "core/text.h"
 #include "display/rate_plot.h"
 #include "identity/place.h"
 #include "plan/job_plan.h"
@@ -35,9 +34,9 @@ ExitCode find_lr_command(const RateCommandOptions& options) {
   directory.name = loaded.spec.name + "-find-lr";
   const std::filesystem::path folder = make_folder_of_run(directory);
   if (!options.quiet)
-    std::cerr << fmt::format("dtrain: {} steps with learning rates from {:g} to {:g}, in {}", test.steps,
-                             test.from, test.to, printable(folder.string(), 1000))
-              << std::endl;
+    report_failure(fmt::format("dtrain: {} steps with learning rates from {:g} to {:g}, in {}", test.steps,
+                               test.from, test.to, folder.string()),
+                   std::cerr, /*expected=*/true);
   run_rate_test(loaded.spec, folder, test);
   if (options.out) write_file_atomically(*options.out, rate_page(test), "--out");
   std::cout << (options.json ? event_text(rate_document(test), 2) + "\n" : rate_plot(test)) << std::flush;

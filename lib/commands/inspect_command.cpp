@@ -47,9 +47,8 @@ ExitCode inspect_command(const std::string& checkpoint, bool json) {
     }
   }
   if (json) {
-    const std::string text =
-        ordered_json{{"checkpoints", all}}.dump(2, ' ', false, ordered_json::error_handler_t::replace);
-    std::cout << printable_json(text) << '\n';
+    const ordered_json document = {{"checkpoints", all}};
+    std::cout << printable_json(document.dump(2, ' ', false, ordered_json::error_handler_t::replace)) << '\n';
   }
   return code;
 }

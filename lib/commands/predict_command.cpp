@@ -23,7 +23,7 @@ namespace {
 
 // A line of a table. A terminal would obey some characters, which files keep.
 std::string shown(const std::string& line) {
-  return is_terminal(STDOUT_FILENO) ? printable(trimmed(line), line.size()) + "\n" : line;
+  return is_terminal(STDOUT_FILENO) ? printable_lines(line, line.size()) : line;
 }
 
 // Reports the files that cannot be predicted; the others can still be.

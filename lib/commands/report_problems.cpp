@@ -13,16 +13,6 @@
 namespace dtrain {
 namespace {
 
-constexpr size_t kMaxLineBytes = 8000;
-
-// A text may have several lines.
-std::string printable_lines(const std::string& text) {
-  std::istringstream lines(text);
-  std::string shown;
-  for (std::string line; std::getline(lines, line);) shown += printable(line, kMaxLineBytes) + "\n";
-  return shown;
-}
-
 void report_lines(const char* begin, const std::vector<std::string>& texts, std::ostream& out) {
   for (const std::string& text : texts) out << begin << printable_lines(text);
   out.flush();

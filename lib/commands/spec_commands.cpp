@@ -1,24 +1,23 @@
 // validate and schema: commands about specs that start nothing.
 #include <iostream>
-#include <nlohmann/json.hpp>
 
 #include "commands/commands.h"
 #include "commands/report_problems.h"
 #include "core/text.h"
 #include "data/dataset.h"
 #include "job_file/load.h"
+#include "metrics/event.h"
 #include "plan/warnings.h"
 #include "reference/document.h"
 #include "reference/events_document.h"
 #include "reference/schema.h"
 #include "start/obstacles.h"
-#include "start/warm_start.h"
 
 namespace dtrain {
 namespace {
 
-nlohmann::ordered_json to_json(const std::vector<Problem>& problems) {
-  auto list = nlohmann::ordered_json::array();
+Event to_json(const std::vector<Problem>& problems) {
+  Event list = Event::array();
   for (const Problem& problem : problems) {
     list.push_back({{"file", problem.file},
                     {"line", problem.line},
@@ -27,18 +26,6 @@ nlohmann::ordered_json to_json(const std::vector<Problem>& problems) {
                     {"problem", problem.text}});
   }
   return list;
-}
-
-// The weights are a file that the spec names: without it, or with another model's, no host can run the job.
-void check_weights(const JobPlan& job, LoadedSpec& loaded, ExitCode& code) {
-  try {
-    require_weights(job);
-  } catch (const Error& error) {
-    const std::string field = "model.weights", what = error.what();
-    const size_t named = what.rfind(field + ": ", 0) == 0 ? field.size() + 2 : 0;
-    loaded.problems.push_back(loaded.problem_at(field, what.substr(named)));
-    if (code == ExitCode::kDone) code = error.code();
-  }
 }
 
 }  // namespace
@@ -59,7 +46,10 @@ ExitCode validate_command(const std::vector<std::string>& specs, const Overrides
           report_warnings({fmt::format("{}: {}", name, warning)}, std::cerr);
         for (const std::string& obstacle : missing_on_host(job))
           report_notes({fmt::format("{}: {}", name, obstacle)}, std::cerr);
-        check_weights(job, loaded, code);
+        if (const auto problem = weights_problem(job)) {
+          loaded.problems.push_back(loaded.problem_at("model.weights", *problem));
+          if (code == ExitCode::kDone) code = ExitCode::kCheckpoint;
+        }
       }
     } catch (const Error& error) {  // damaged files; continue with the next spec
       const char* const field = loaded.positions.contains("data.path") ? "data.path" : "data.dataset";
@@ -71,9 +61,7 @@ ExitCode validate_command(const std::vector<std::string>& specs, const Overrides
     all.insert(all.end(), loaded.problems.begin(), loaded.problems.end());
   }
   if (json) {
-    const nlohmann::ordered_json document = {{"valid", all.empty()}, {"problems", to_json(all)}};
-    std::cout << printable_json(document.dump(2, ' ', false, nlohmann::json::error_handler_t::replace))
-              << '\n';
+    std::cout << event_text(Event{{"valid", all.empty()}, {"problems", to_json(all)}}, 2) << '\n';
   } else if (!all.empty()) {
     report_problems(all, std::cerr);
   }

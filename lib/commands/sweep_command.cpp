@@ -9,7 +9,6 @@
 #include "commands/report_problems.h"
 #include "core/own_program.h"
 #include "core/signals.h"
-#include "core/text.h"
 #include "display/sweep_table.h"
 #include "identity/place.h"
 #include "runs/run_directory.h"
@@ -70,8 +69,8 @@ ExitCode sweep_command(const SweepCommandOptions& options) {
                              : sweep_table(planned.sweep))
             << std::flush;
   if (!std::cout)
-    std::cerr << "dtrain: standard output cannot be written; the numbers are in "
-              << printable(planned.sweep.directory, 1000) << std::endl;
+    report_failure("dtrain: standard output cannot be written; the numbers are in " + planned.sweep.directory,
+                   std::cerr);
   return code;
 }
 

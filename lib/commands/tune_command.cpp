@@ -6,11 +6,10 @@
 #include "commands/commands.h"
 #include "commands/preparation.h"
 #include "commands/report_problems.h"
-#include "core/shell.h"
 #include "core/signals.h"
-#include "core/text.h"
 #include "display/tune_table.h"
 #include "identity/place.h"
+#include "job/run_output.h"
 #include "runs/require_folder.h"
 #include "runs/run_directory.h"
 #include "tools/tune.h"
@@ -90,11 +89,10 @@ ExitCode tune_command(const TuneCommandOptions& options) {
   const Tune tune = read_tune(folder / "tune.json");
   std::cout << (options.json ? event_text(tune_document(tune), 2) + "\n" : tune_table(tune)) << std::flush;
   if (!std::cout)
-    std::cerr << "dtrain: standard output cannot be written; the results are in "
-              << printable(folder.string(), 1000) << std::endl;
+    report_failure("dtrain: standard output cannot be written; the results are in " + folder.string(),
+                   std::cerr);
   if (code == ExitCode::kStopped)
-    std::cerr << "dtrain: stopped; dtrain tune --resume " << shell_word(folder.string()) << " goes on"
-              << std::endl;
+    std::cerr << "dtrain: stopped; " << command_on("tune --resume", folder) << " goes on" << std::endl;
   return code;
 }
 

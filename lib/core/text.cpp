@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 #include <cmath>
+#include <sstream>
 
 namespace dtrain {
 namespace {
@@ -137,6 +138,13 @@ std::string printable(const std::string& text, size_t limit) {
       for (const char c : character) shown += fmt::format("\\x{:02x}", static_cast<unsigned char>(c));
     }
   }
+  return shown;
+}
+
+std::string printable_lines(const std::string& text, size_t limit) {
+  std::istringstream lines(text);
+  std::string shown;
+  for (std::string line; std::getline(lines, line);) shown += printable(line, limit) + "\n";
   return shown;
 }
 

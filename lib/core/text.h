@@ -38,6 +38,9 @@ std::string trimmed(const std::string& text);
 // a character.
 std::string printable(const std::string& text, size_t limit = 200);
 
+// The lines of a text made so, each of which ends with a line break. Each is cut after at most `limit` bytes.
+std::string printable_lines(const std::string& text, size_t limit = 8000);
+
 // The same values as JSON text that is safe to print: in it such characters become \uNNNN.
 std::string printable_json(const std::string& json);
 

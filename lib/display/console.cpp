@@ -185,9 +185,10 @@ void Console::print_row() {
   if (options_.quiet) return;
   if (!headed_) {
     metric_ = main_metric_of(row.training.empty() ? row.evaluation : row.training);
-    print(epoch_heading(evaluated_, metric_, progress_.epochs > 1 ? *options_.best.metric : ""));
+    print(
+        epoch_heading(evaluated_, metric_, progress_.epochs > 1 ? *options_.best.metric : "", table_width()));
   }
-  print(epoch_line(row, metric_, options_.colour));
+  print(epoch_line(row, metric_, options_.colour, table_width()));
   headed_ = true;
 }
 
@@ -304,6 +305,8 @@ void Console::on_message(const MessageEvent& event) {
 std::string Console::title_of(const std::optional<std::string>& run) const {
   return options_.alone && run == "distributed" ? "training" : show_text(run);
 }
+
+int Console::table_width() const { return options_.is_terminal ? options_.width : kEpochTableWidth; }
 
 std::string Console::in_lines(const std::string& text, int indent) const {
   return wrapped(text, options_.is_terminal ? options_.width : 0, indent);

@@ -72,6 +72,7 @@ class Console : public EventSink {
   std::string evaluation_lines(const RunEndEvent& event) const;
   // "distributed"; of a job with nothing to distribute "training"
   std::string title_of(const std::optional<std::string>& run) const;
+  int table_width() const;  // columns that the table of epochs may take
   std::string in_lines(const std::string& text, int indent = 2) const;
   std::string coloured(const char* code, const std::string& text) const;
   void follow(std::optional<int64_t> epoch, std::optional<int64_t> step);

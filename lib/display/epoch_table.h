@@ -19,13 +19,16 @@ struct EpochRow {
   bool is_best = false;                // no evaluation of the run so far was better
 };
 
-// The two lines above the rows. `evaluated`: what the evaluations are of ("test"); `metric`: what is shown
-// besides the loss ("accuracy").
-// `best_by`: the metric that decides which epochs are marked; "": none is.
-std::string epoch_heading(const std::string& evaluated, const std::string& metric,
-                          const std::string& best_by = "");
+// On a narrower terminal the table has neither speed nor time: 55 columns.
+constexpr int kEpochTableWidth = 79;  // columns
 
-// At most 80 columns, unless numbers are very long. `green` marks the best epoch with a colour too.
-std::string epoch_line(const EpochRow& row, const std::string& main, bool green);
+// The two lines above the rows. `evaluated`: what the evaluations are of ("test"); `metric`: what is shown
+// besides the loss ("accuracy"); `best_by`: the metric that decides which epochs are marked, "": none is. Of
+// the table for a terminal of `width` columns.
+std::string epoch_heading(const std::string& evaluated, const std::string& metric, const std::string& best_by,
+                          int width);
+
+// Lines are wider only where numbers are very long. `green` marks the best epoch with a colour too.
+std::string epoch_line(const EpochRow& row, const std::string& main, bool green, int width);
 
 }  // namespace dtrain

@@ -87,7 +87,7 @@ void RunOutput::rewind(const ResumePoint* from) {
                                       });
   file_.emplace(directory_.metrics_file());
   if (damaged)
-    warn(fmt::format("{} had lines that are no events and left them out; the old file is kept as {}",
+    warn(fmt::format("{} had lines that are no events; they are left out, and the old file is kept as {}",
                      directory_.metrics_file().string(), damaged->filename().string()));
 }
 
@@ -98,10 +98,10 @@ void RunOutput::keep_files() {
   write_file_atomically(directory_.spec_file(), spec_, "--run-dir");
   file_->write_again();
   if (list_checkpoints(checkpoint_folder(directory_.path())).empty()) checkpoint_step_ = -1;
-  warn(fmt::format(
-      "{} was removed, or files in it, while the job runs; spec.yaml, metrics.jsonl and logs/ are "
-      "there again, and what else was removed (logs until now, checkpoints) is lost",
-      directory_.path().string()));
+  warn(
+      fmt::format("{}, or some of it, was removed while the job runs; spec.yaml, metrics.jsonl and logs/ are "
+                  "there again, and what else was removed (logs until now, checkpoints) is lost",
+                  directory_.path().string()));
 }
 
 void RunOutput::begin(const JobPlan& job, const RunPlan& run) {

@@ -8,6 +8,7 @@
 
 #include "core/error.h"
 #include "core/files.h"
+#include "core/text.h"
 #include "core/version.h"
 #include "spec/print.h"
 
@@ -163,7 +164,8 @@ JobPlan plan_from(const json& document) {
 }
 
 void write_plan(const std::filesystem::path& path, const JobPlan& job) {
-  const std::string text = to_json(job).dump(2, ' ', false, ordered_json::error_handler_t::replace);
+  const std::string text =
+      printable_json(to_json(job).dump(2, ' ', false, ordered_json::error_handler_t::replace));
   write_file_atomically(path, text + "\n");
 }
 

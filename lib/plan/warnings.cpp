@@ -64,9 +64,10 @@ std::string warmup_warning(const RunPlan& run) {
     const int64_t steps = phase.steps, warmup = phase.learning_rate.warmup_steps;
     if (warmup <= steps) continue;
     return fmt::format(
-        "the learning rate rises over {} and {}, so that it never comes to {:g}; lower "
+        "the learning rate rises over {} and {} has {}: it never comes to {:g}; lower "
         "train.learning_rate_scaling.warmup_steps",
-        counted(warmup, "step"), counted(steps, "step"), phase.learning_rate.scaled);
+        counted(warmup, "step"), phase.name.empty() ? "the training" : "phase " + phase.name,
+        counted(steps, "step"), phase.learning_rate.scaled);
   }
   return "";
 }

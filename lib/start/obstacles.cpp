@@ -7,15 +7,16 @@
 #include "start/warm_start.h"
 
 namespace dtrain {
-
 namespace {
+
+const std::string kObstacle = "this job cannot run on this host: ";
 
 template <class Requires>
 void note(const Requires& requires_it, std::vector<std::string>& notes) {
   try {
     requires_it();
   } catch (const Error& error) {
-    notes.push_back(std::string("this job cannot run on this host: ") + error.what());
+    notes.push_back(kObstacle + error.what());
   }
 }
 
@@ -35,9 +36,20 @@ std::vector<std::string> missing_on_host(const JobPlan& job) {
   return found;
 }
 
+std::optional<std::string> weights_problem(const JobPlan& job) {
+  const std::string field = "model.weights: ";
+  try {
+    require_weights(job);
+  } catch (const Error& error) {
+    const std::string what = error.what();
+    return what.starts_with(field) ? what.substr(field.size()) : what;
+  }
+  return std::nullopt;
+}
+
 std::vector<std::string> obstacles(const JobPlan& job) {
   std::vector<std::string> found = missing_on_host(job);
-  note([&] { require_weights(job); }, found);
+  if (const auto problem = weights_problem(job)) found.push_back(kObstacle + "model.weights: " + *problem);
   return found;
 }
 

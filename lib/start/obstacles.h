@@ -1,6 +1,7 @@
 // What keeps a job from running on this host, though its plan can be made and checked anywhere.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -13,7 +14,10 @@ void require_loopback(const JobPlan& job);
 
 // Notes for the user: a device, a plugin or a network that is not there.
 std::vector<std::string> missing_on_host(const JobPlan& job);
-// These, and initial weights that are not there or do not fit.
+// What is wrong with the initial weights: they are not there or do not fit. nullopt: nothing, or there are
+// none.
+std::optional<std::string> weights_problem(const JobPlan& job);
+// All of these as notes.
 std::vector<std::string> obstacles(const JobPlan& job);
 
 }  // namespace dtrain

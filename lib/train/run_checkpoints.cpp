@@ -4,7 +4,9 @@
 
 #include <chrono>
 #include <cmath>
+#include <filesystem>
 #include <nlohmann/json.hpp>
+#include <system_error>
 #include <vector>
 
 #include "checkpoint/checkpoint.h"
@@ -104,6 +106,9 @@ void RunCheckpoints::save(Checkpoint checkpoint, double since) {
   const bool suspect = !checkpoint.state.suspicion.empty();
   event.path = (folder_ / checkpoint_name(checkpoint.state.step, suspect)).string();
   if (suspect) event.suspicion = checkpoint.state.suspicion;
+  std::error_code told_by_the_writer;
+  std::filesystem::create_directories(folder_.parent_path(),
+                                      told_by_the_writer);  // if somebody has removed it
   writer_->save(std::move(checkpoint));
   event.stall_ms = (steady_seconds() - since) * 1e3;
   writing_ = std::move(event);

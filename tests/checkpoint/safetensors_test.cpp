@@ -110,12 +110,24 @@ TEST_CASE("names may be any text, but not twice") {
   const SafetensorsFile file(folder / "a");
   CHECK(same_tensors(read_all(file), odd));
   CHECK(file.metadata() == Metadata{{"key\"", "value\n"}});
+  CHECK(safetensors_bytes(odd, {{"key\"", "value\n"}}) == content_of(folder / "a"));
   for (const NamedTensors& wrong :
        {NamedTensors{{"x", at::ones(1)}, {"x", at::ones(1)}}, NamedTensors{{"__metadata__", at::ones(1)}},
         NamedTensors{{"x", at::ones(1, at::kShort)}}}) {
     failure_of(ExitCode::kBug, [&] { write_safetensors(folder / "b", wrong, {}); });
     CHECK_FALSE(std::filesystem::exists(folder / "b"));
   }
+}
+
+TEST_CASE("a header shows no character that a terminal would obey, and keeps them all") {
+  const Metadata metadata = {{"classes", "[\"a\u202e\", \"\u009b\"]"}};
+  const std::string bytes = safetensors_bytes({{"\u2066x", at::ones(1)}}, metadata);
+  CHECK(bytes.find("a\\u202e") != std::string::npos);
+  CHECK(std::none_of(bytes.begin() + 8, bytes.end() - 4, [](unsigned char c) { return c >= 0x80; }));
+  const TemporaryFolder folder;
+  const SafetensorsFile file(write_file(folder / "a", bytes));
+  CHECK(file.metadata() == metadata);
+  CHECK(file.tensors().at(0).name == "\u2066x");
 }
 
 // One sound file, with one tensor of two floats.

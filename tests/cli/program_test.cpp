@@ -2,9 +2,11 @@
 #include <sys/wait.h>
 
 #include <cstdlib>
+#include <set>
 
 #include "catch.h"
 #include "command_line.h"
+#include "core/shell.h"
 #include "files.h"
 #include "saved_run.h"
 
@@ -21,6 +23,41 @@ TEST_CASE("the program's exit code is the command's") {
   CHECK(exit_code_of("") == 2);
   CHECK(exit_code_of("plan '" DTRAIN_SOURCE_DIR "/configs/mnist_mirrored.yaml'") == 0);
   CHECK(exit_code_of("validate /nonexistent.yaml") == 2);
+}
+
+std::set<std::string> files_in(const std::filesystem::path& folder) {
+  std::set<std::string> files;
+  for (const auto& entry : std::filesystem::recursive_directory_iterator(folder))
+    files.insert(std::filesystem::relative(entry.path(), folder).string());
+  return files;
+}
+
+// `ulimit -f 0` stands for a disk that is full: no file may become larger than nothing.
+TEST_CASE("every command that writes says that it cannot, and leaves nothing half-written") {
+  const TemporaryFolder folder;
+  folder.write("job.yaml", kSavedSpec);
+  const std::filesystem::path run = save_run(folder.path());
+  write_file(run / "spec.yaml", kSavedSpec);
+  write_file(run / "metrics.jsonl", "");
+  std::filesystem::create_directory(folder / "out");
+  for (const std::string command :
+       {"init out/job.yaml", "configs mnist_mirrored out/job.yaml", "plan job.yaml --plot-lr out/curve.svg",
+        "plan job.yaml --stablehlo out", "export run --format onnx --out out/model.onnx",
+        "export run --format torchscript --out out/model.pt",
+        "export run --format safetensors --out out/model.safetensors", "report run --out out/report.html",
+        "data check job.yaml --out out/check.html", "data show job.yaml --out out/show.html",
+        "find-lr job.yaml --out out/rates.html", "manual --out out"}) {
+    INFO(command);
+    const std::string script = "cd '" + folder.path().string() +
+                               "' && { ( ulimit -f 0; '" DTRAIN_PROGRAM "' " + command +
+                               " ) 2>&1 >/dev/null | cat >errors; exit \"${PIPESTATUS[0]}\"; }";
+    const std::string shell = "bash -c " + shell_word(script);
+    const int status = std::system(shell.c_str());
+    REQUIRE(WIFEXITED(status));
+    CHECK(WEXITSTATUS(status) == 9);
+    CHECK_THAT(content_of(folder / "errors"), ContainsSubstring("File too large; `ulimit -f`"));
+    CHECK(files_in(folder / "out").empty());
+  }
 }
 
 // What starts processes finds the program in /proc.

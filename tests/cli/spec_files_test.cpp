@@ -12,6 +12,7 @@
 #include "command_line.h"
 #include "files.h"
 #include "sanitized.h"
+#include "saved_run.h"
 
 namespace dtrain {
 namespace {
@@ -197,17 +198,35 @@ TEST_CASE("validate goes over all specs and lists the problems of each") {
   CHECK(dtrain_command({"validate", good}).errors.empty());
 }
 
-TEST_CASE("a spec whose weights are not here is valid, and that it cannot run here is told") {
+TEST_CASE("a spec whose weights are not here is not valid; its plan tells that it cannot run here") {
   const TemporaryFolder folder;
   const std::string good = folder.write("good.yaml", kGood);
-  for (const char* command : {"validate", "plan"}) {
-    INFO(command);
-    const Outcome outcome = dtrain_command({command, good, "--set", "model.weights=/no/such.safetensors"});
-    CHECK(outcome.exit_code == 0);
-    CHECK_THAT(outcome.errors, ContainsSubstring("NOTE: ") &&
-                                   ContainsSubstring("this job cannot run on this host: model.weights: "
-                                                     "/no/such.safetensors: there is no such file"));
-  }
+  const std::string missing = "model.weights=/no/such.safetensors";
+  const Outcome validated = dtrain_command({"validate", good, "--set", missing});
+  CHECK(validated.exit_code == 7);
+  CHECK(validated.output.empty());
+  CHECK_THAT(validated.errors,
+             ContainsSubstring("--set: model.weights: /no/such.safetensors: there is no such file"));
+  CHECK_THAT(dtrain_command({"validate", good, "--set", missing, "--json"}).output,
+             ContainsSubstring("\"valid\": false"));
+  const Outcome planned = dtrain_command({"plan", good, "--set", missing});
+  CHECK(planned.exit_code == 0);
+  CHECK_THAT(planned.errors, ContainsSubstring("NOTE: this job cannot run on this host: model.weights: "
+                                               "/no/such.safetensors: there is no such file"));
+}
+
+TEST_CASE("weights that do not fit are told line by line") {
+  const TemporaryFolder folder;
+  const std::string run = save_run(folder.path());
+  folder.write("job.yaml", kSavedSpec);
+  const Outcome outcome =
+      dtrain_command({"validate", "job.yaml", "--set", "model.weights=" + run, "--set", "model.hidden=[6]"},
+                     {folder.path(), {}, ""});
+  CHECK(outcome.exit_code == 7);
+  CHECK_THAT(outcome.errors,
+             ContainsSubstring("does not fit the model:\n  dense.weight is Float [5, 16] in the file, "
+                               "Float [6, 16] here\n") &&
+                 !ContainsSubstring("\\x0a"));
 }
 
 TEST_CASE("validate --json is one document, whatever is wrong") {

@@ -5,10 +5,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <fmt/format.h>
+
 #include <cerrno>
 #include <csignal>
 #include <fstream>
 #include <set>
+#include <thread>
+#include <vector>
 
 #include "catch.h"
 #include "files.h"
@@ -176,10 +180,35 @@ TEST_CASE("a disk that is full or fails may be better later, anything else has t
 TEST_CASE("a planted link in the temporary's place is not written through") {
   const TemporaryFolder folder;
   write_file(folder / "victim", "precious");
-  fs::create_symlink("victim", folder / ("file.tmp" + std::to_string(::getpid())));
-  CHECK_THAT(write_refusal(folder / "file", "x"), ContainsSubstring("cannot create"));
+  write_file_atomically(folder / "file", "x");
+  for (int next = 0; next < 1000; ++next)  // whichever name comes next
+    fs::create_symlink("victim", folder / fmt::format("file.tmp{}-{}", ::getpid(), next));
+  write_file_atomically(folder / "file", "y");
   CHECK(content_of(folder / "victim") == "precious");
-  CHECK_FALSE(fs::exists(folder / "file"));
+  CHECK(content_of(folder / "file") == "y");
+  CHECK_FALSE(fs::is_symlink(folder / "file"));
+}
+
+TEST_CASE("writers of one file at one time do not meet, and the last one stays") {
+  const TemporaryFolder folder;
+  std::vector<std::thread> writers;
+  for (char content = 'a'; content < 'e'; ++content)
+    writers.emplace_back([&folder, content] {
+      for (int i = 0; i < 100; ++i) write_file_atomically(folder / "file", std::string(10000, content));
+    });
+  for (std::thread& writer : writers) writer.join();
+  const std::string content = content_of(folder / "file");
+  CHECK(content == std::string(10000, content.at(0)));
+  CHECK(names_in(folder.path()) == std::set<std::string>{"file"});
+}
+
+TEST_CASE("a write that fails says what helps") {
+  CHECK(advice_on_writing(ENOSPC) == "; free some room there, or choose another place");
+  CHECK(advice_on_writing(EDQUOT, "--out") == "; free some room there, or choose another place with --out");
+  CHECK(advice_on_writing(EFBIG, "--out") ==
+        "; `ulimit -f`, or the file system, limits how large a file may be");
+  CHECK(advice_on_writing(EACCES, "--run-dir") == "; choose a place that you may write to with --run-dir");
+  CHECK(advice_on_writing(ENOENT).empty());
 }
 
 }  // namespace

@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "catch.h"
+#include "core/shell.h"
 
 namespace dtrain {
 namespace {
@@ -104,6 +105,29 @@ TEST_CASE("control characters cannot reach a terminal") {
                   "31m") == "\\xc2\\x9b31m");  // CSI as one character, U+009B
   CHECK(printable("\xC2\x80\xC2\x9F") == "\\xc2\\x80\\xc2\\x9f");
   CHECK(printable("\xC2\xA0") == "\xC2\xA0");  // the first character after them
+}
+
+TEST_CASE("nor what turns the direction of text, or ends lines") {
+  CHECK(printable("a\u202Eb") == "a\\xe2\\x80\\xaeb");
+  for (const char* each :
+       {"\u061c", "\u200e", "\u200f", "\u2028", "\u2029", "\u202a", "\u202e", "\u2066", "\u2069"})
+    CHECK(printable(each).substr(0, 2) == "\\x");
+  for (const char* each : {"\u061b", "\u200d", "\u2010", "\u2027", "\u202f", "\u2065", "\u206a", "\u00e4"})
+    CHECK(printable(each) == each);
+}
+
+TEST_CASE("JSON keeps its values, and shows no such character") {
+  CHECK(printable_json("{\n  \"a\u202e\": \"\u009bb\x7f\u00e4\"\n}") ==
+        "{\n  \"a\\u202e\": \"\\u009bb\\u007f\u00e4\"\n}");
+  CHECK(printable_json("[\"\u061c\u2066\"]") == "[\"\\u061c\\u2066\"]");
+}
+
+TEST_CASE("a shell's word is quoted where it has to be, and escaped where a terminal would obey it") {
+  CHECK(shell_word("runs/a-1") == "runs/a-1");
+  CHECK(shell_word("it's a b") == "'it'\\''s a b'");
+  CHECK(shell_word("gr\u00fcn") == "'gr\u00fcn'");
+  CHECK(shell_word("r\x1b[31m'\\") == "$'r\\x1b[31m\\'\\\\'");
+  CHECK(shell_word("a\u202e") == "$'a\\xe2\\x80\\xae'");
 }
 
 TEST_CASE("text in any language stays") {

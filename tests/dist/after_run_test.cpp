@@ -60,6 +60,25 @@ TEST_CASE("the first stop signal saves what was trained, and the run resumes fro
   CHECK(list_checkpoints(checkpoints_of(job)).size() == 1);
 }
 
+TEST_CASE("a run whose folder is removed writes what it can again, and says so") {
+  const Job job;
+  Program program(job.run(kEndless));
+  job.wait_for_step();
+  std::filesystem::remove_all(job.run_folder());
+  REQUIRE(eventually(30, [&] { return !job.events("warning").empty(); }));
+  program.send(SIGTERM);
+  const Finished stopped = program.wait();
+  INFO(stopped.output << stopped.errors);
+  CHECK(stopped.exit_code == 75);
+  CHECK_THAT(stopped.output, ContainsSubstring("WARNING: " + job.run_folder().string() +
+                                               ", or some of it, was removed while the job runs"));
+  CHECK_FALSE(job.events("run_start", "distributed").empty());  // from before
+  CHECK(job.event("run_end", "distributed").at("status") == "stopped");
+  CHECK(std::filesystem::exists(job.run_folder() / "spec.yaml"));
+  CHECK(list_checkpoints(checkpoints_of(job)).size() == 1);
+  CHECK(run_program({"eval", job.run_folder().string()}).exit_code == 0);
+}
+
 TEST_CASE("the best checkpoint, or that of an epoch, can be evaluated and is marked") {
   const Job job;
   const Finished run = run_program(job.run(Job::set(

@@ -126,13 +126,13 @@ fi
 TEST_CASE("hosts that ssh does not reach, or that have no dtrain, are told apart") {
   const Job job;
   const FakeSsh ssh(job,
-                    "[[ $host == a ]] && { echo 'connection refused' >&2; exit 255; }\n"
+                    "[[ $host == a ]] && { printf 'connection refused\\r\\n' >&2; exit 255; }\n"
                     "printf 'no such \\033[31mfile\\n' >&2; exit 127\n");
   const Finished end = run_program({"doctor", "--hosts", "a,b"}, ssh.options);
   CHECK(end.exit_code == 2);
   CHECK_THAT(end.output, ContainsSubstring("connection refused") &&
                              ContainsSubstring("`ssh -o BatchMode=yes a true` has to work") &&
-                             ContainsSubstring("no such \\x1b[31mfile") &&
+                             ContainsSubstring("no such \\x1b[31mfile") && !ContainsSubstring("\\x0d") &&
                              ContainsSubstring("install the same dtrain under this path"));
 }
 

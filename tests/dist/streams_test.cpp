@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <csignal>
+#include <cstdlib>
 
 #include "catch.h"
 #include "job.h"
@@ -43,6 +44,24 @@ TEST_CASE("a job whose reader is gone goes on to its end") {
   CHECK(lines_of(run.errors).size() == 1);
   CHECK_THAT(run.errors, ContainsSubstring("standard output cannot be written any more"));
   check_complete(job);
+}
+
+TEST_CASE("on a terminal man shows a manual page, or the command's help takes its place") {
+  const TemporaryFolder folder;
+  const auto shown = [&](const std::string& man) {
+    write_file(folder / "man", "#!/bin/sh\n" + man + "\n");
+    std::filesystem::permissions(folder / "man", std::filesystem::perms::owner_all);
+    Terminal terminal;
+    ProgramOptions options;
+    options.terminal = terminal.name();
+    options.environment = {{"PATH", folder.path().string() + ":" + std::getenv("PATH")}, {"TERM", "xterm"}};
+    CHECK(Program({"manual", "run"}, options).wait().exit_code == 0);
+    return terminal.shown();
+  };
+  const std::string page = shown("[ \"$*\" = '-l -' ] && sed -n 's/^.TH/the page/p'");
+  CHECK_THAT(page, ContainsSubstring("the page DTRAIN\\-RUN 1") && !ContainsSubstring("Usage"));
+  const std::string help = shown("cat >/dev/null; exit 16");
+  CHECK_THAT(help, ContainsSubstring("--resume") && !ContainsSubstring(".TH"));
 }
 
 TEST_CASE("a job trains without streams that take anything") {

@@ -92,6 +92,30 @@ std::future<Outcome> join(uint16_t port, const Member& own, double timeout = 10,
   });
 }
 
+TEST_CASE("who waits says at times for what") {
+  RendezvousOptions all = options(0.3);
+  all.notice_seconds = 0.05;
+  std::vector<std::string> notices;
+  all.notice = [&](const std::string& line) { notices.push_back(line); };
+  const Listening nobody = listen_at("127.0.0.1", 0);  // takes connections, and says nothing
+  const std::string port = std::to_string(nobody.port);
+  const uint16_t closed = [] { return listen_at("127.0.0.1", 0).port; }();
+  CHECK(outcome_of([&] {
+          return join_rendezvous("127.0.0.1", closed, member(1, 1, 2, "b"), all).welcome;
+        }).code == ExitCode::kPeerLost);
+  REQUIRE_FALSE(notices.empty());
+  CHECK_THAT(notices[0], ContainsSubstring("waiting for 127.0.0.1:" + std::to_string(closed) + ": ") &&
+                             ContainsSubstring("(0 s)"));
+  notices.clear();
+  Rendezvous leader("127.0.0.1", 0);
+  CHECK(outcome_of([&] {
+          leader.gather(member(0, 1, 2, "a"), all, [](int64_t) { return "host b"; }, {});
+          return "";
+        }).code == ExitCode::kPeerLost);
+  REQUIRE_FALSE(notices.empty());
+  CHECK(notices[0] == "waiting for rank 1 (host b) (0 s)");
+}
+
 TEST_CASE("at a later meeting only the others are waited for, and one that contradicts is turned away") {
   const bool two_hosts = GENERATE(true, false);
   Rendezvous rendezvous("127.0.0.1", 0);

@@ -84,7 +84,8 @@ TEST_CASE("with a validation part every line says what was evaluated") {
              eval_of("test", "distributed", 2, 0.0715, 0.976), split_run_end("distributed", 0.976)});
   INFO(text);
   CHECK_THAT(text, ContainsSubstring("54,000 training, 6,000 validation and 10,000 test examples\n") &&
-                       ContainsSubstring("-- validation --                  best by loss\n") && !ContainsSubstring("-- test") &&
+                       ContainsSubstring("-- validation --                  best by loss\n") &&
+                       !ContainsSubstring("-- test") &&
                        ContainsSubstring("      2/2         -         -    0.0500    0.9900") &&
                        ContainsSubstring("  final validation: loss 0.0500, accuracy 0.9900\n"
                                          "  final test: loss 0.0715, accuracy 0.9760\n"));
@@ -216,6 +217,18 @@ TEST_CASE("colour is used only when asked for") {
   CHECK(shown(options, {warning}) == "\x1b[33mWARNING:\x1b[0m hot\n");
   const Event failed = {{"event", "run_end"}, {"run", "baseline"}, {"status", "failed"}, {"exit_code", 4}};
   CHECK(shown(options, {failed}) == "\x1b[31mEND baseline: failed, exit code 4\x1b[0m\n\n");
+}
+
+TEST_CASE("a narrow terminal shows the epochs without speed and time, and no line is too long") {
+  ConsoleOptions options;
+  options.is_terminal = true;
+  options.width = 60;
+  const std::vector<Event> events = {epoch("distributed", 1), eval("distributed", 1), run_end("distributed")};
+  const std::string text = shown(options, events);
+  CHECK_THAT(text, ContainsSubstring("    epoch      loss  accuracy      loss  accuracy\n") &&
+                       !ContainsSubstring("examples/s  "));
+  options.width = 79;
+  CHECK_THAT(shown(options, events), ContainsSubstring("loss  accuracy  examples/s        time\n"));
 }
 
 TEST_CASE("the best epoch is marked by the metric that decides, also when it was made before a resume") {

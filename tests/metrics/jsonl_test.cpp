@@ -50,6 +50,25 @@ TEST_CASE("progress is for eyes only") {
   CHECK(content_of(folder.path() / "metrics.jsonl").empty());
 }
 
+TEST_CASE("a file that is removed or replaced can be written again, with all that it had") {
+  const TemporaryFolder folder;
+  const auto path = folder.path() / "metrics.jsonl";
+  JsonLinesFile file(path);
+  file.on_event(step(1, 1));
+  CHECK(file.is_in_place());
+  std::filesystem::remove(path);
+  CHECK_FALSE(file.is_in_place());
+  file.on_event(step(2, 2));
+  file.write_again();
+  CHECK(file.is_in_place());
+  write_file(folder.path() / "other", "");
+  std::filesystem::rename(folder.path() / "other", path);
+  CHECK_FALSE(file.is_in_place());
+  file.write_again();
+  file.on_event(step(3, 3));
+  CHECK(parsed_lines(path).size() == 3);
+}
+
 TEST_CASE("events are appended to those of before") {
   const TemporaryFolder folder;
   const auto path = folder.path() / "metrics.jsonl";

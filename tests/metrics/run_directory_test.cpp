@@ -9,6 +9,7 @@
 #include "catch.h"
 #include "core/error.h"
 #include "files.h"
+#include "metrics/events.h"
 
 using namespace dtrain;
 namespace fs = std::filesystem;
@@ -51,9 +52,10 @@ std::set<std::string> names_in(const fs::path& folder) {
 // A folder as a finished job leaves it.
 void leave_a_run(const fs::path& path) {
   const RunDirectory run = RunDirectory::create(at(path));
-  write_file(run.spec_file(), "x");
-  write_file(run.metrics_file(), "x");
-  write_file(run.logs() / "replica0.log", "x");
+  write_file(run.spec_file(), "batch: {per_replica: 1}\n");
+  write_file(run.metrics_file(), event_text(encode(begin_event<RunStartEvent>("distributed"))) + "\n");
+  write_file(run.logs() / "distributed-rank0.log", "x");
+  write_file(run.logs() / "baseline-worker12.attempt2.restart1.log", "x");
   run.write_summary(Event::object());
 }
 
@@ -112,7 +114,7 @@ TEST_CASE("a run is not replaced without overwrite, and the refusal names both w
   CHECK_THAT(message, ContainsSubstring("--run-dir"));
   CHECK_THAT(message, ContainsSubstring("--overwrite"));
   CHECK_THAT(message, ContainsSubstring((folder.path() / "run").string()));
-  CHECK(fs::file_size(folder.path() / "run" / "metrics.jsonl") == 1);
+  CHECK(fs::file_size(folder.path() / "run" / "metrics.jsonl") > 1);
 }
 
 TEST_CASE("overwrite replaces a run and keeps what is not dtrain's") {
@@ -122,9 +124,12 @@ TEST_CASE("overwrite replaces a run and keeps what is not dtrain's") {
   write_file(path / "notes.txt", "x");
   fs::create_directory(path / "plots");
   write_file(path / "logs" / "mine.txt", "x");
+  write_file(path / "logs" / "server.log", "x");
+  write_file(path / "logs" / "distributed-rank0.log.log", "x");
   const RunDirectory run = RunDirectory::create(at(path, true));
   CHECK(names_in(path) == std::set<std::string>{"logs", "metrics.jsonl", "notes.txt", "plots"});
-  CHECK(names_in(path / "logs") == std::set<std::string>{"mine.txt"});
+  CHECK(names_in(path / "logs") ==
+        std::set<std::string>{"distributed-rank0.log.log", "mine.txt", "server.log"});
   CHECK(fs::file_size(path / "metrics.jsonl") == 0);
 }
 
@@ -141,6 +146,23 @@ TEST_CASE("overwrite leaves a folder that holds no run alone") {
   refused("thesis", [](const fs::path& path) { write_file(path / "thesis.tex", "x"); });
   refused("own_spec", [](const fs::path& path) { write_file(path / "spec.yaml", "x"); });
   refused("own_metrics", [](const fs::path& path) { write_file(path / "metrics.jsonl", "x"); });
+  const auto write_strangers_logs = [](const fs::path& path) {
+    fs::create_directory(path / "logs");
+    write_file(path / "logs" / "system.log", "x");
+  };
+  refused("others_metrics_and_logs", [&](const fs::path& path) {
+    write_file(path / "metrics.jsonl", "{\"event\":\"login\",\"user\":7}\n");
+    write_strangers_logs(path);
+  });
+  refused("empty_metrics", [&](const fs::path& path) {
+    write_file(path / "metrics.jsonl", "");
+    write_strangers_logs(path);
+  });
+  refused("empty_metrics_and_another_spec", [&](const fs::path& path) {
+    write_file(path / "metrics.jsonl", "");
+    write_file(path / "spec.yaml", "openapi: 3.0.0\n");
+    write_strangers_logs(path);
+  });
   refused("own_logs", [](const fs::path& path) { fs::create_directory(path / "logs"); });
   refused("linked_logs", [&](const fs::path& path) {
     write_file(path / "metrics.jsonl", "x");
@@ -168,10 +190,11 @@ TEST_CASE("overwrite removes links, not what they point to, and nothing when a f
   CHECK(fs::exists(folder.path() / "precious"));
   CHECK_FALSE(fs::is_symlink(path / "spec.yaml"));
 
-  write_file(path / "metrics.jsonl", "x");
+  const std::string metrics = event_text(encode(begin_event<WarningEvent>("distributed"))) + "\n";
+  write_file(path / "metrics.jsonl", metrics);
   fs::create_directory(path / "summary.json");
   CHECK_THAT(refusal(at(path, true)), ContainsSubstring("summary.json"));
-  CHECK(fs::file_size(path / "metrics.jsonl") == 1);
+  CHECK(content_of(path / "metrics.jsonl") == metrics);
 }
 
 TEST_CASE("what is no folder, or cannot be made, is refused with its name") {
@@ -194,6 +217,7 @@ TEST_CASE("a folder in use is refused, with overwrite too, until its job ends") 
     CHECK_THAT(refusal(at(path)), ContainsSubstring("another dtrain"));
     CHECK_THAT(refusal(at(path, true)), ContainsSubstring("another dtrain"));
     CHECK(fs::exists(first.metrics_file()));
+    write_file(first.spec_file(), "batch: {per_replica: 1}\n");
   }
   CHECK_NOTHROW(RunDirectory::create(at(path, true)));
 }
@@ -204,6 +228,24 @@ TEST_CASE("the lock moves with its object") {
   const RunDirectory moved = std::move(first);
   CHECK_THAT(refusal(at(folder.path() / "run", true)), ContainsSubstring("another dtrain"));
   CHECK(moved.path() == folder.path() / "run");
+}
+
+TEST_CASE("a folder that is removed is made again, and locked") {
+  const TemporaryFolder folder;
+  RunDirectory run = RunDirectory::create(at(folder.path() / "run"));
+  CHECK(run.is_in_place());
+  run.make_again();
+  CHECK(run.is_in_place());
+  fs::remove(run.logs());
+  CHECK_FALSE(run.is_in_place());
+  run.make_again();
+  CHECK(fs::is_directory(run.logs()));
+  fs::remove_all(run.path());
+  fs::create_directories(run.logs());  // by another
+  CHECK_FALSE(run.is_in_place());
+  run.make_again();
+  CHECK(run.is_in_place());
+  CHECK_THAT(refusal(at(run.path(), true)), ContainsSubstring("another dtrain"));
 }
 
 TEST_CASE("summary.json holds the document and is replaced as a whole") {

@@ -89,6 +89,16 @@ TEST_CASE("polynomial is PyTorch's PolynomialLR, with an end as in Keras's Polyn
   check_rates(spec, {1, 8}, 0.1, {0.1, 0.09, 0.08, 0.07, 0.06, 0.05, 0.04, 0.04});
 }
 
+TEST_CASE("a curve over one step is the rate itself, and a cycle that ends at its peak stays there") {
+  for (const char* kind : {"one_cycle", "cosine", "polynomial", "exponential", "step"}) {
+    INFO(kind);
+    check_rates(in_steps(kind), {1, 1}, 0.1, {0.1});
+  }
+  ScheduleSpec spec = in_steps("one_cycle");
+  spec.peak_at = 1;
+  check_rates(spec, {1, 3}, 0.1, {0.004, 0.052, 0.1, 0.1});
+}
+
 TEST_CASE("one_cycle is PyTorch's OneCycleLR and stays at its end") {
   ScheduleSpec spec = in_steps("one_cycle");
   // OneCycleLR(max_lr=0.1, total_steps=10, pct_start=0.3, div_factor=25, final_div_factor=100)

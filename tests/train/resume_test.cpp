@@ -4,6 +4,7 @@
 #include "job/run_output.h"
 
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
 #include <fstream>
 
@@ -126,6 +127,31 @@ TEST_CASE("what would train on other examples is refused, with the fix") {
   CHECK_THAT(refusal(small_job({"seed=1"})), ContainsSubstring("--set seed=42"));
   CHECK_THAT(refusal(small_job({"data.shuffle=false"})), ContainsSubstring("--set data.shuffle=true"));
   CHECK_THAT(refusal(small_job({"data.sampling=balanced"})), ContainsSubstring("data.sampling=natural"));
+}
+
+TEST_CASE("a resume tells where it goes on and what has changed, and when nothing is left") {
+  const JobPlan job = small_job({"train.epochs=3"});
+  ResumePoint from;
+  from.run = "runs/mine";
+  from.state = state_of(job);
+  from.state.epoch = 2;
+  from.state.step = 2 * job.runs.back().steps_per_epoch;
+  const std::string beginning = fmt::format("resuming from step {} of {}, after 2 epochs; ", from.state.step,
+                                            job.runs.back().total_steps);
+  CHECK(resume_text(job, from) == beginning + "the spec is the same");
+  CHECK(complete_text(job, from).empty());
+  const std::vector<std::string> changed = {"train.epochs=3", "train.optimizer.learning_rate=0.5",
+                                            "name=other"};
+  CHECK(resume_text(small_job(changed), from) ==
+        beginning + "name is \"other\", and was \"" + job.spec.name +
+            "\"; train.optimizer.learning_rate is 0.5, and was 0.001");
+  CHECK(complete_text(small_job({"train.epochs=2"}), from) ==
+        fmt::format("runs/mine is complete: all {} steps are done; more train.epochs would continue it",
+                    from.state.step));
+  CHECK_THAT(complete_text(small_job({"train.epochs=1"}), from),
+             ContainsSubstring("runs/mine has done") &&
+                 ContainsSubstring("in 2 epochs, and this job asks for") &&
+                 ContainsSubstring("nothing is left to train"));
 }
 
 TEST_CASE("another validation part is refused, with the fix, also between two epochs") {

@@ -191,6 +191,40 @@ TEST_CASE("an output that nobody reads is told of once, and the metrics go on") 
   CHECK(summary_in(folder / "run")["distributed"]["run_end"]["status"] == "completed");
 }
 
+TEST_CASE("what is removed from the folder while the job runs is written again, with a warning") {
+  const TemporaryFolder folder;
+  const JobPlan job = small_job();
+  std::ostringstream out;
+  RunOutput output(job, into(folder / "run"), out);
+  output.on_event(encode(begin_event<RunStartEvent>("distributed")));
+  std::filesystem::remove_all(folder / "run");
+  report_run(output, job.runs[0], 1000);
+  output.finish(job);
+  CHECK(content_of(folder / "run/spec.yaml") == print_spec(job.spec));
+  CHECK(std::filesystem::is_directory(folder / "run/logs"));
+  CHECK(summary_in(folder / "run")["distributed"]["run_end"]["status"] == "completed");
+  std::vector<std::string> kinds;
+  for (const Event& event : metrics_in(folder / "run")) kinds.push_back(event["event"]);
+  CHECK(kinds == std::vector<std::string>{"run_start", "warning", "run_start", "run_end"});
+  CHECK_THAT(out.str(),
+             ContainsSubstring("WARNING: " + (folder / "run").string() + ", or some of it, was removed"));
+}
+
+TEST_CASE("a name that a terminal would obey is shown without") {
+  const TemporaryFolder folder;
+  const JobPlan job = small_job();
+  std::ostringstream out;
+  RunOutput output(job, into(folder / "r\x1b[2J\u202e"), out);
+  report_run(output, job.runs[0], 1000);
+  output.finish(job);
+  CHECK(out.str().find('\x1b') == std::string::npos);
+  CHECK(out.str().find("\u202e") == std::string::npos);
+  CHECK_THAT(
+      out.str(),
+      ContainsSubstring("The run is in " + folder.path().string() + "/r\\x1b[2J\\xe2\\x80\\xae. Next:") &&
+          ContainsSubstring("dtrain report $'" + folder.path().string() + "/r\\x1b[2J\\xe2\\x80\\xae'"));
+}
+
 TEST_CASE("a folder that holds something else is refused before anything is written") {
   const TemporaryFolder folder;
   std::filesystem::create_directory(folder / "run");

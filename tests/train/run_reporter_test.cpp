@@ -100,6 +100,25 @@ TEST_CASE("a training loss that ends above where it began is told once, with the
   CHECK(warnings({1, 2}, 7).empty());  // it did not begin here
 }
 
+TEST_CASE("where the first window is spoiled, the training began with its first step") {
+  const JobPlan job = small_job();
+  const auto warnings = [&](int64_t examples, double last) {
+    RecordingSink sink;
+    RunReporter reporter(job, job.runs.back(), sink);
+    reporter.on_run_start();
+    reporter.on_first_step(sums_of(examples, 0, 2));
+    reporter.on_window(1, 50, 0.1, sums_of(800, 0, 1e12));
+    reporter.on_epoch(1, 50, 1, 0.1, sums_of(800, 0, last));
+    reporter.on_run_end(1, 50);
+    return sink.of("warning");
+  };
+  REQUIRE(warnings(16, 5).size() == 1);
+  CHECK_THAT(warnings(16, 5)[0]["text"].get<std::string>(),
+             ContainsSubstring("rose from 2 at the beginning to 5 in the last epoch"));
+  CHECK(warnings(16, 4).empty());  // so few examples may differ that much
+  CHECK(warnings(15, 5).empty());
+}
+
 TEST_CASE("the loss scale and the updates that it cost are told") {
   const JobPlan job = small_job({"train.precision=fp16_mixed"});
   const auto scale = std::make_shared<LossScale>();

@@ -51,6 +51,17 @@ TEST_CASE("a learning rate scaled far without warmup") {
   CHECK(plan_warnings(small_job(less)).empty());
 }
 
+TEST_CASE("a warmup that is longer than the run") {
+  const auto job = [](int64_t steps) {  // an epoch of two updates
+    return small_job({"batch.per_replica=9", "train.epochs=1",
+                      "train.learning_rate_scaling.warmup_steps=" + std::to_string(steps)});
+  };
+  CHECK(plan_warnings(job(2)).empty());
+  CHECK(plan_warnings(job(3)) ==
+        Lines{"the learning rate rises over 3 steps and the training has 2 steps: it "
+              "never comes to 0.001; lower train.learning_rate_scaling.warmup_steps"});
+}
+
 TEST_CASE("batch_norm of one example") {
   const auto job = [](const std::string& layers, Lines more) {
     more.insert(more.end(), {"model.kind=layers", "model.layers=[" + layers + "]"});
