@@ -152,6 +152,13 @@ NumberStyles bit_of(NumberStyle style) {
 NumberStyles styles_of(std::string_view cell) {
   const size_t begin = !cell.empty() && (cell[0] == '+' || cell[0] == '-') ? 1 : 0;
   const size_t first = digits_at(cell, begin);
+  // Most numbers are only digits, or have a decimal point that cannot be between thousands.
+  const size_t point = begin + first;
+  if (first > 0 && point == cell.size()) return kEveryStyle;
+  if (first > 0 && cell[point] == '.') {
+    const size_t fraction = digits_at(cell, point + 1);
+    if (fraction != 3 && point + 1 + fraction == cell.size()) return kPointStyles;
+  }
   std::array<Sign, kMostSigns> signs;
   std::array<size_t, kMostSigns> digits{};  // after each sign
   size_t count = 0, at = begin + first;

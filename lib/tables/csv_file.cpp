@@ -243,11 +243,11 @@ class CsvReading {
   PieceReader reader_;
   int64_t taken_ = 0;
 
-  std::mutex mutex_;  // guards the following, besides whose turn it is
+  std::mutex mutex_;  // guards the following, but next_row_: that is for the piece whose turn it is
   std::condition_variable moved_;
-  int64_t split_ = 0;
+  int64_t split_ = 0;  // pieces
   int64_t next_row_ = 1;
-  int64_t finished_ = 0;
+  int64_t finished_ = 0;  // pieces
   int64_t failed_ = std::numeric_limits<int64_t>::max();  // the first piece that did
   std::exception_ptr failure_;
 };

@@ -30,8 +30,8 @@ struct CsvPieces {
   int64_t threads = available_cores();
 };
 
-// What is done with some rows by any thread, and then in the order of the file, by one thread at a time. Rows
-// are there only for the first of them.
+// Works on some rows, which are there only for this call. Any threads call it at once. What it returns is
+// called afterwards: in the order of the file, by one thread at a time.
 using OnCsvRows = std::function<std::function<void()>(const CsvRows& rows)>;
 
 // Calls `on_header`, then `on_rows` in several threads with all rows of data, which are numbered from 1.
