@@ -247,7 +247,7 @@ class CsvReading {
   std::condition_variable moved_;
   int64_t split_ = 0;  // pieces
   int64_t next_row_ = 1;
-  int64_t finished_ = 0;  // pieces
+  int64_t finished_ = 0;                                  // pieces
   int64_t failed_ = std::numeric_limits<int64_t>::max();  // the first piece that did
   std::exception_ptr failure_;
 };

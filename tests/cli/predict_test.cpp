@@ -172,8 +172,7 @@ TEST_CASE("predict takes the pictures of a folder and of those below it, by name
   const Outcome outcome = dtrain_command({"predict", run, folder / "all", other, "--json"});
   INFO(outcome.errors);
   CHECK(outcome.exit_code == 0);
-  CHECK_THAT(outcome.errors,
-             ContainsSubstring("all: 1 file is left out: 1 .tif; dtrain reads .jpg"));
+  CHECK_THAT(outcome.errors, ContainsSubstring("all: 1 file is left out: 1 .tif; dtrain reads .jpg"));
   const auto lines = lines_of(outcome.output);
   REQUIRE(lines.size() == 3);
   CHECK(lines[0].at("file") == first);
