@@ -84,7 +84,7 @@ struct ImageBlockHeader {
   std::string root;
   int64_t images = 0;
   std::vector<int64_t> shape;
-  std::string sums;  // a checksum of the images' checksums
+  std::string sums;  // a checksum of the images' checksums; "": of a table in memory
 };
 std::optional<ImageBlockHeader> read_block_header(const OpenFile& file);
 
