@@ -217,10 +217,11 @@ TEST_CASE("gradients are summed over ranks, in the places that the reducer has f
 }
 
 TEST_CASE("what the ranks have for their parts is whole on rank 0, and the steps around it stay right") {
-  const auto [communication, placement] =
+  const auto [communication, where] =
       GENERATE(table<std::string, Placement>({{"shared_memory", Placement::kCopies},
                                               {"shared_memory", Placement::kShared},
                                               {"gloo", Placement::kCopies}}));
+  const Placement placement = where;
   std::atomic<int> right = 0;
   with_ranks(communication, 3, [&](ProcessGroup& group) {
     const std::vector<at::Tensor> parameters = {at::zeros({5}).requires_grad_(),

@@ -64,7 +64,9 @@ TEST_CASE("a run whose folder is removed writes what it can again, and says so")
   const Job job;
   Program program(job.run(kEndless));
   job.wait_for_step();
-  std::filesystem::remove_all(job.run_folder());
+  // At once: while its files are removed one by one, others may be made in it.
+  std::filesystem::rename(job.run_folder(), job.folder() / "removed");
+  std::filesystem::remove_all(job.folder() / "removed");
   REQUIRE(eventually(30, [&] { return !job.events("warning").empty(); }));
   program.send(SIGTERM);
   const Finished stopped = program.wait();
