@@ -22,9 +22,8 @@ std::optional<std::string> SlowSteps::look(double step_ms, double seconds, doubl
     return std::nullopt;
   told_ = true;
   return fmt::format(
-      "a step takes {:.3g} ms where it took {:.3g}: other programs use the same cores, for which threads of "
-      "this "
-      "replica waited {:.1f} s in the last {:.1f} s; end those programs, or leave them a core "
+      "a step takes {:.3g} ms where it took {:.3g}: other programs use the same cores, for which threads "
+      "of this replica waited {:.1f} s in the last {:.1f} s; end those programs, or leave them a core "
       "(strategy.threads_per_replica, strategy.replicas)",
       step_ms, before, waited, passed);
 }

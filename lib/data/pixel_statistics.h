@@ -22,9 +22,8 @@ PixelStatistics measure_pixels(const ExampleSource& source, int64_t threads,
 // Whether all pixels may be below a sixteenth of the brightest value, and what to say of that.
 bool are_nearly_black(const PixelStatistics& measured);
 inline constexpr const char* kNearlyBlack =
-    "the training pictures are nearly black; if these are 12 bits of a camera in files of 16, multiply their "
-    "values "
-    "by 16 (`dtrain data check` names such files)";
+    "the training pictures are nearly black; if these are 12 bits of a camera in files of 16, multiply "
+    "their values by 16 (`dtrain data check` names such files)";
 
 // Whether something in the spec is to be measured.
 bool measures_pixels(const DataSpec& spec);

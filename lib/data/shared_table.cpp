@@ -6,9 +6,9 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <exception>
 #include <memory>
+#include <new>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -20,6 +20,9 @@ namespace dtrain {
 namespace {
 
 using nlohmann::json;
+
+// Thrown in place of what went wrong with the memory: the table can be had without.
+struct NoPlace {};
 
 constexpr int64_t kPage = int64_t{1} << 16;  // or more than that of any processor
 
@@ -46,8 +49,12 @@ void write_table(const OpenFile& memory, const std::string& source, const Encode
     tensors.push_back(json({{"begin", begin}, {"shape", shape.vec()}, {"type", static_cast<int>(type)}}));
     end += c10::multiply_integers(shape) * static_cast<int64_t>(at::elementSize(type));
     end = (end + kPage - 1) / kPage * kPage;
-    memory.reserve(end);
-    return tensor_in(memory, begin, shape, type, PROT_READ | PROT_WRITE);
+    try {
+      memory.reserve(end);
+      return tensor_in(memory, begin, shape, type, PROT_READ | PROT_WRITE);
+    } catch (const Error&) {
+      throw NoPlace();
+    }
   });
   const json about = {
       {"tensors", tensors}, {"format", table_format_text(table.format)}, {"warnings", table.warnings}};
@@ -85,20 +92,26 @@ EncodedTable read_table(const OpenFile& memory) {
 }  // namespace
 
 EncodedTable shared_table(const std::string& key, const std::string& source, const EncodeTable& encode) {
-  std::exception_ptr fault;  // of the table, and not of the place where others find it
-  const auto fill = [&](const OpenFile& memory) {
+  bool is_fault = false;  // of the table, and not of the place where others find it
+  const auto encode_or_note = [&](const MakeTensor& make_tensor) {
     try {
-      write_table(memory, source, encode);
-      ::malloc_trim(0);  // reading takes several times what is left
-    } catch (...) {
-      fault = std::current_exception();
+      return encode(make_tensor);
+    } catch (const std::exception&) {
+      is_fault = true;
       throw;
     }
   };
+  const auto fill = [&](const OpenFile& memory) {
+    write_table(memory, source, encode_or_note);
+    ::malloc_trim(0);  // reading takes several times what is left
+  };
   try {
     return read_table(shared_memory(key, fill));
-  } catch (const Error&) {
-    if (fault) throw;
+  } catch (const NoPlace&) {
+  } catch (const std::bad_alloc&) {
+    throw;
+  } catch (const std::exception&) {  // also of a description that is damaged
+    if (is_fault) throw;
   }
   return encode({});
 }

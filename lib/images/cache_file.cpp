@@ -136,7 +136,10 @@ bool OpenFile::read(int64_t offset, void* bytes, size_t count) const {
 }
 
 void OpenFile::reserve(int64_t bytes) const {
-  const int failed = ::posix_fallocate(descriptor(), 0, bytes);
+  int failed = 0;
+  do {
+    failed = ::posix_fallocate(descriptor(), 0, bytes);
+  } while (failed == EINTR);
   if (failed != 0) fail_on_cache(path_, "cannot be made", failed);
 }
 

@@ -93,15 +93,17 @@ void RunOutput::rewind(const ResumePoint* from) {
 
 // Logs that replicas hold open, earlier checkpoints and files of callbacks cannot be written again.
 void RunOutput::keep_files() {
-  if (!file_ || (file_->is_in_place() && directory_.is_in_place())) return;
+  if (folder_lost_ || !file_ || (file_->is_in_place() && directory_.is_in_place())) return;
+  folder_lost_ = true;  // what cannot be written again now is not tried again
   directory_.make_again();
   write_file_atomically(directory_.spec_file(), spec_, "--run-dir");
   file_->write_again();
+  folder_lost_ = false;
   if (list_checkpoints(checkpoint_folder(directory_.path())).empty()) checkpoint_step_ = -1;
-  warn(
-      fmt::format("{}, or some of it, was removed while the job runs; spec.yaml, metrics.jsonl and logs/ are "
-                  "there again, and what else was removed (logs until now, checkpoints) is lost",
-                  directory_.path().string()));
+  warn(fmt::format(
+      "{}, or some of it, was removed or moved while the job runs; spec.yaml, metrics.jsonl and logs/ are "
+      "there again, and what else was removed (logs until now, checkpoints) is lost",
+      directory_.path().string()));
 }
 
 void RunOutput::begin(const JobPlan& job, const RunPlan& run) {

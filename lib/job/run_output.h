@@ -99,6 +99,7 @@ class RunOutput : public EventSink {
   bool output_lost_ = false;
   Console console_;
   std::string spec_;  // as it is in the folder
+  bool folder_lost_ = false;
   RunDirectory directory_;
   SummaryCollector summaries_;
   std::optional<JsonLinesFile> file_;  // opened after the metrics of a resumed run were taken back

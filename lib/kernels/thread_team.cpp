@@ -66,9 +66,8 @@ void ThreadTeam::serve(int number) {
   for (;;) {
     const uint32_t seen = loops_.load(std::memory_order_acquire);
     if (ends_) return;
-    bool begins = true;
     for (int64_t piece = take(false); piece != kNone; piece = take(false)) {
-      if (std::exchange(begins, false)) std::fesetenv(&arithmetic_);
+      std::fesetenv(&arithmetic_);  // this piece may be of a later loop than the last one
       compute(piece);
     }
     wait.until_changes(loops_, seen);

@@ -143,17 +143,15 @@ std::vector<std::string> names_of(const Table& table) {
 }  // namespace
 
 ExampleSums::ExampleSums(const ObjectiveInfo& objective, std::vector<double> values)
-    : objective_(&objective), values_(std::move(values)) {
+    : objective_(&objective), names_(objective.sum_names(1)), values_(std::move(values)) {
   const int64_t of_an_output = objective.sum_count(1) - objective.sum_count(0);
   if (of_an_output > 0) outputs_ = (std::ssize(values_) - objective.sum_count(0)) / of_an_output;
 }
 
-// The names with the outputs left out: their places tell where the sums of each name begin.
 size_t ExampleSums::first_of(const std::string& name) const {
-  const std::vector<std::string> names = objective_->sum_names(1);
-  const auto found = std::find(names.begin(), names.end(), name);
-  if (found == names.end()) throw Error(ExitCode::kBug, fmt::format("no sum '{}'", name));
-  const auto place = found - names.begin(), single = std::ptrdiff_t{objective_->sum_count(0)};
+  const auto found = std::find(names_.begin(), names_.end(), name);
+  if (found == names_.end()) throw Error(ExitCode::kBug, fmt::format("no sum '{}'", name));
+  const auto place = found - names_.begin(), single = std::ptrdiff_t{objective_->sum_count(0)};
   return static_cast<size_t>(place < single ? place : single + (place - single) * outputs_);
 }
 

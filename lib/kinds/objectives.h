@@ -35,6 +35,7 @@ class ExampleSums {
   size_t first_of(const std::string& name) const;
 
   const ObjectiveInfo* objective_;
+  std::vector<std::string> names_;  // of a single output: their places tell where the sums of each begin
   int64_t outputs_ = 0;
   std::vector<double> values_;
 };

@@ -45,7 +45,8 @@ bool JsonLinesFile::is_in_place() const {
   struct stat ours {};
   struct stat there {};
   const bool removed = ::fstat(file_.get(), &ours) == 0 && ours.st_nlink == 0;
-  return !removed && ::stat(path_.c_str(), &there) == 0;
+  const bool gone = ::stat(path_.c_str(), &there) != 0 && (errno == ENOENT || errno == ENOTDIR);
+  return !removed && !gone;
 }
 
 void JsonLinesFile::write_again() {

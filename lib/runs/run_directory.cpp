@@ -25,6 +25,7 @@ namespace fs = std::filesystem;
 
 constexpr size_t kNameLimit = 64;
 constexpr int kMostOfOneName = 10000;
+constexpr size_t kLongestEvent = size_t{1} << 20;  // bytes of the first one
 
 [[noreturn]] void refuse(const fs::path& path, const std::string& why) {
   throw Error(ExitCode::kUsage, path.string() + ": " + why);
@@ -111,10 +112,12 @@ bool holds_files_of_a_run(const fs::path& path) {
 bool is_surely_a_run(const fs::path& path) {
   if (!holds_files_of_a_run(path)) return false;
   std::ifstream metrics(path / "metrics.jsonl");
-  std::string line;
-  if (!std::getline(metrics, line))
+  std::string line(kLongestEvent, '\0');  // and no more of a stranger's file
+  metrics.read(line.data(), std::ssize(line));
+  line.resize(static_cast<size_t>(metrics.gcount()));
+  if (line.empty())
     return type_of(path / "spec.yaml") == fs::file_type::regular && load_spec(path / "spec.yaml").ok();
-  const Event event = Event::parse(line, nullptr, /*allow_exceptions=*/false);
+  const Event event = Event::parse(line.substr(0, line.find('\n')), nullptr, /*allow_exceptions=*/false);
   return event.is_object() && text_at(event, "event") && text_at(event, "time") && text_at(event, "run");
 }
 
@@ -167,8 +170,8 @@ RunDirectory RunDirectory::create(const RunDirectoryOptions& options) {
     if (!is_surely_a_run(path)) {
       refuse(path,
              "holds files but surely no run of dtrain (logs/, and a metrics.jsonl that begins with an "
-             "event), so "
-             "--overwrite leaves it alone; choose another with --run-dir, or remove the folder yourself");
+             "event), so --overwrite leaves it alone; choose another with --run-dir, or remove the folder "
+             "yourself");
     }
     remove_run(run);
   }
@@ -187,12 +190,15 @@ RunDirectory RunDirectory::reopen(const fs::path& path) {
 bool RunDirectory::is_in_place() const {
   struct stat ours {};
   const bool removed = ::fstat(lock_.get(), &ours) == 0 && ours.st_nlink == 0;
-  return !removed && type_of(logs()) == fs::file_type::directory;
+  return !removed && type_of(logs()) != fs::file_type::not_found;
 }
 
 void RunDirectory::make_again() {
-  lock_.reset();
-  lock_ = lock_folder(make_given_folder(path_));
+  struct stat ours {};
+  struct stat there {};
+  const bool is_ours = ::fstat(lock_.get(), &ours) == 0 && ::stat(path_.c_str(), &there) == 0 &&
+                       ours.st_ino == there.st_ino && ours.st_dev == there.st_dev;
+  if (!is_ours) lock_ = lock_folder(make_given_folder(path_));
   make_folder(logs());
 }
 

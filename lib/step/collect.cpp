@@ -204,7 +204,8 @@ void prepare_to_collect(const Replica& replica) {
   replica.copies->prepare(all);
 }
 
-CollectedVariables collect(const Replica& replica, bool buffers_agree) {
+CollectedVariables collect(const Replica& replica, bool buffers_agree,
+                           const std::function<void()>& wait_for_device) {
   const at::NoGradGuard no_grad;
   CollectedVariables all;
   all.model = collect_model(replica);
@@ -213,12 +214,15 @@ CollectedVariables collect(const Replica& replica, bool buffers_agree) {
     all.training.emplace_back(generator_name(device), gather_rows(replica.group, generator_state(device)));
   if (buffers_agree) return all;
   std::map<std::string, at::Tensor> copies(all.model.begin(), all.model.end());
+  Variables means;
   for (const auto& [name, buffer] : moving_buffers(replica.model)) {
     all.training.emplace_back(kReplicaBuffer + name, gather_rows(replica.group, buffer));
-    at::Tensor mean = buffer.clone();
-    replica.group.all_reduce_sum(mean);
-    copies.at(name).copy_(mean.div_(replica.group.size()));
+    means.emplace_back(name, buffer.clone());
+    replica.group.all_reduce_sum(means.back().second);
+    means.back().second.div_(replica.group.size());
   }
+  wait_for_device();
+  for (const auto& [name, mean] : means) copies.at(name).copy_(mean);
   return all;
 }
 

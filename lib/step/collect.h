@@ -1,6 +1,7 @@
 // Collects whole tensors from the state that replicas hold in parts or individually, and restores it.
 #pragma once
 
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -44,7 +45,9 @@ inline const std::string kReplicaBuffer = "replicas.buffer.";
 // and each trained parameter; "optimizer.steps"; "loss_scale" if there is one; and with one row per replica
 // "replicas.generator" (the state of LibTorch's CPU generator), on GPUs also "replicas.cuda_generator", and
 // "replicas.buffer.BUFFER".
-CollectedVariables collect(const Replica& replica, bool buffers_agree);
+// `wait_for_device` bounds the wait for what replicas on GPUs add up.
+CollectedVariables collect(
+    const Replica& replica, bool buffers_agree, const std::function<void()>& wait_for_device = [] {});
 
 // Prepares the memory of `replica.copies` for all that collect() will copy on rank 0.
 void prepare_to_collect(const Replica& replica);

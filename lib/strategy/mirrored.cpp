@@ -117,7 +117,8 @@ class Mirrored : public Strategy {
   CollectedVariables collect_variables() override {
     take_back_buffers();
     show_average(true);
-    CollectedVariables all = collect(replica(), buffers_agree_);
+    pacer_.wait_for_all();
+    CollectedVariables all = collect(replica(), buffers_agree_, [this] { pacer_.wait_for_all(); });
     all.suspicion = sentinel_->suspicion();
     show_average(false);
     pacer_.wait_for_all();

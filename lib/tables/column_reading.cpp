@@ -163,9 +163,8 @@ class Decision {
     const ColumnCounts& counts = column.counts;
     const CellSort* const date = first_of(counts, CellForm::kDate);
     return fmt::format(
-        "{}, row {}: {} is a date, as {} of {} cells are; {} makes numbers of them (days since 1970-01-01), "
-        "{} "
-        "categories, and {} leaves the column out",
+        "{}, row {}: {} is a date, as {} of {} cells are; {} makes numbers of them (days since "
+        "1970-01-01), {} categories, and {} leaves the column out",
         in_column(column.name), date->row, in_quotes(date->cell),
         with_separators(counts.cells_of(CellForm::kDate)), with_separators(counts.cells()),
         columns_field(column.name, "date"), columns_field(column.name, "words"),
@@ -184,9 +183,8 @@ class Decision {
     const int64_t numbers = counts.cells_of(CellForm::kAmount) + counts.numbers_in(kEveryStyle);
     if (amount == nullptr || !column.kind.empty() || !are_most(numbers, counts.cells())) return;
     warnings.push_back(fmt::format(
-        "{}, row {}: {} is a number with a sign, so that each value of the column is a category: remove the "
-        "signs, "
-        "or say that it is meant with {}",
+        "{}, row {}: {} is a number with a sign, so that each value of the column is a category: remove "
+        "the signs, or say that it is meant with {}",
         in_column(column.name), amount->row, in_quotes(amount->cell), columns_field(column.name, "words")));
   }
 

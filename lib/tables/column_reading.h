@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -82,9 +81,8 @@ struct DecidedColumns {
 //   the cells.
 // - The sign between thousands is the one that most cells of columns with the same decimal sign need. Beside
 //   a decimal point at least a tenth of a column's cells has to need it: otherwise they are mistakes.
-// - All cells are numbers: it is of numbers. At least nine tenths are numbers, or dates: it is refused. Else
-// it
-//   is of words.
+// - All cells are numbers: it is of numbers. At least nine tenths are numbers, or dates: it is refused.
+//   Else it is of words.
 // Where a column has a kind or the wish a sign, they hold.
 DecidedColumns decide_columns(const std::vector<CountedColumn>& columns, char separator,
                               const StyleWish& wish);

@@ -60,6 +60,11 @@ void refuse_table(const std::filesystem::path& path, const std::string& what) {
   throw Error(ExitCode::kData, fmt::format("{}: {}", printable(path.string(), 1000), what));
 }
 
+void require_same_header(const std::filesystem::path& path, const CountedTable& counted,
+                         const CsvRow& header) {
+  if (header != counted.header) refuse_table(path, "was changed while it was read; start again");
+}
+
 std::map<std::string, size_t> places_of(const std::filesystem::path& path, const CsvRow& header) {
   std::map<std::string, size_t> places;
   if (header.front() == "sep=")
@@ -103,7 +108,10 @@ CsvSeparator TableWish::separator_choice() const {
 CountedTable count_table(const std::filesystem::path& path, const TableWish& wish) {
   CountedTable table;
   std::vector<CountedColumn> none;  // counted in no rows
-  const auto begin = [&](const CsvRow& header) { table.columns = none = columns_for(path, header, wish); };
+  const auto begin = [&](const CsvRow& header) {
+    table.header = header;
+    table.columns = none = columns_for(path, header, wish);
+  };
   const auto count = [&](const CsvRows& rows) -> std::function<void()> {
     if (rows.size() == 0) return [] {};
     std::vector<CountedColumn> some = none;

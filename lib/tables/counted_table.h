@@ -30,15 +30,21 @@ struct TableWish {
 };
 
 // The columns of a table that a wish does not ignore, in the order of the file, and how they are read
-// (column_reading.h). Throws Error(kData) as
-// read_csv() does, and for a column that is named twice, or asked for and not there.
+// (column_reading.h).
 struct CountedTable {
+  CsvRow header = {};
   std::vector<CountedColumn> columns;
   DecidedColumns decided;
   int64_t rows = 0;
   char separator = ',';
 };
+// Throws Error(kData) as read_csv() does, and for a column that is named twice, or asked for and not there.
 CountedTable count_table(const std::filesystem::path& path, const TableWish& wish);
+
+// Throws Error(kData) if the file, which is read once more, has another header now: places were counted in
+// the one before.
+void require_same_header(const std::filesystem::path& path, const CountedTable& counted,
+                         const CsvRow& header);
 
 // The places of columns in a file by their names, and the place of one. Both throw Error(kData).
 std::map<std::string, size_t> places_of(const std::filesystem::path& path, const CsvRow& header);

@@ -70,6 +70,7 @@ char separator_of(std::string_view text, const CsvSeparator& wanted) {
   if (wanted.always) return wanted.sign;
   constexpr std::string_view kSeparators = ",;\t|";
   std::array<size_t, kSeparators.size()> counts{};
+  text.remove_prefix(std::min(text.find_first_not_of("\r\n"), text.size()));  // empty lines
   bool quoted = false;
   for (const char byte : text) {
     if (byte == '"') quoted = !quoted;

@@ -106,7 +106,7 @@ CsvSummary summarise_csv(const std::filesystem::path& path) {
     };
   };
   read_csv(
-      path, [](const CsvRow&) {}, count);
+      path, [&](const CsvRow& header) { require_same_header(path, table, header); }, count);
   CsvSummary summary{.columns = {}, .rows = table.rows};
   for (ColumnCounter& counter : counters) summary.columns.push_back(counter.finished());
   return summary;

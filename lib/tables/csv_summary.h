@@ -25,7 +25,7 @@ struct ColumnSummary {
   bool is_whole = true;        // the numbers have no fractions
   int64_t missing = 0;         // cells
   int64_t different = 0;       // values, missing ones aside
-  bool many = false;           // there are more than `different`, which were not counted to the end
+  bool many = false;           // there are too many to count; `different` then means nothing
   double least = 0;            // of a column of numbers or dates with any
   double most = 0;
   std::vector<OddCell> odd = {};  // different cells of a column of numbers or dates that are none

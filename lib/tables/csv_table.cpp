@@ -387,8 +387,11 @@ std::vector<std::string> warnings_of(const CountedTable& table, const TableWish&
 
 RawTable read_raw_table(const std::filesystem::path& path, const TableWish& wish) {
   const CountedTable counted = count_table(path, wish);
-  RawTable table = read_columns(path, {wish.separator_choice(), wish.missing_values, kAdvice},
-                                [&](const CsvRow&) { return choose_columns(path, counted, wish); });
+  RawTable table =
+      read_columns(path, {wish.separator_choice(), wish.missing_values, kAdvice}, [&](const CsvRow& header) {
+        require_same_header(path, counted, header);
+        return choose_columns(path, counted, wish);
+      });
   table.warnings = warnings_of(counted, wish);
   return table;
 }

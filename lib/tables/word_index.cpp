@@ -8,7 +8,7 @@ namespace dtrain {
 
 WordIndex::WordIndex(const ColumnReading& reading, const std::vector<std::string>& words)
     : by_number_(reading.kind == CellKind::kNumber), style_(reading.style) {
-  for (const std::string& word : words) add(word);
+  for (const std::string& word : words) places_.emplace(key_of(word), next_++);
 }
 
 std::optional<size_t> WordIndex::find(const std::string& word) const {
@@ -17,7 +17,9 @@ std::optional<size_t> WordIndex::find(const std::string& word) const {
 }
 
 size_t WordIndex::add(const std::string& word) {
-  return places_.emplace(key_of(word), places_.size()).first->second;
+  const auto [place, is_new] = places_.emplace(key_of(word), next_);
+  if (is_new) ++next_;
+  return place->second;
 }
 
 std::string WordIndex::key_of(const std::string& word) const {

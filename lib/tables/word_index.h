@@ -24,6 +24,7 @@ class WordIndex {
   bool by_number_;
   NumberStyle style_;
   std::unordered_map<std::string, size_t> places_;
+  size_t next_ = 0;
 };
 
 }  // namespace dtrain

@@ -1,6 +1,9 @@
 // Tables in memory that processes share.
 #include <ATen/ATen.h>
 #include <fmt/format.h>
+#include <sys/resource.h>
+
+#include <csignal>
 
 #include "catch.h"
 #include "data/data_files.h"
@@ -112,6 +115,38 @@ TEST_CASE("a table that cannot be used is refused, and a small one is nobody els
   table.spec.target = {"y"};
   CHECK(load_dataset(table.spec, 1).info.train_examples == 8);
   CHECK(list_image_caches().empty());
+}
+
+// As `ulimit -f`, while it lives.
+class WithFileLimit {
+ public:
+  explicit WithFileLimit(rlim_t bytes) : handler_(std::signal(SIGXFSZ, SIG_IGN)) {
+    ::getrlimit(RLIMIT_FSIZE, &before_);
+    const rlimit limit{bytes, before_.rlim_max};
+    ::setrlimit(RLIMIT_FSIZE, &limit);
+  }
+  ~WithFileLimit() {
+    ::setrlimit(RLIMIT_FSIZE, &before_);
+    std::signal(SIGXFSZ, handler_);
+  }
+  WithFileLimit(const WithFileLimit&) = delete;
+  WithFileLimit& operator=(const WithFileLimit&) = delete;
+
+ private:
+  rlimit before_{};
+  void (*handler_)(int);
+};
+
+TEST_CASE("a process that may not make the shared memory has the table for itself") {
+  const SharedTable table;
+  const auto limited = [&] {
+    const WithFileLimit limit(1 << 16);
+    return table.training();
+  }();
+  CHECK(list_image_caches().empty());
+  const LabelledImages shared = table.training();
+  CHECK(list_image_caches().size() == 1);
+  CHECK(at::equal(limited.images, shared.images));
 }
 
 }  // namespace

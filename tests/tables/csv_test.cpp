@@ -54,6 +54,7 @@ TEST_CASE("cells are separated, quoted and trimmed") {
         "a,b c,d\r\n1,\"x, \"\"y\"\"\nz\",\r\n\r\n2,,-3.5",  // Windows, an empty line, no end
         "\xEF\xBB\xBF"
         "a;b c;d\n1;\"x, \"\"y\"\"\nz\";\n2;;-3.5\n",
+        "\n\r\na;b c;d\n1;\"x, \"\"y\"\"\nz\";\n2;;-3.5\n",  // empty lines before the header
         "a\tb c\td\n1\t\"x, \"\"y\"\"\nz\"\t\n2\t\t-3.5\n",
         "a | b c | d\n 1 | \"x, \"\"y\"\"\nz\" | \n2 || -3.5\n"}) {
     INFO(text);
