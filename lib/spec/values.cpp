@@ -65,7 +65,7 @@ std::string decimal_hint(std::string text) {
 }
 
 // "; for instance mein_job" for the name "mein job".
-std::string name_hint(std::string text, const std::string& pattern) {
+std::string name_hint(const std::string& text, const std::string& pattern) {
   std::string mended;
   for (const char c : text) {
     const bool plain = std::isalnum(static_cast<unsigned char>(c)) != 0 || c == '.' || c == '-';
