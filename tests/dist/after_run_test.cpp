@@ -73,7 +73,7 @@ TEST_CASE("a run whose folder is removed writes what it can again, and says so")
   INFO(stopped.output << stopped.errors);
   CHECK(stopped.exit_code == 75);
   CHECK_THAT(stopped.output, ContainsSubstring("WARNING: " + job.run_folder().string() +
-                                               ", or some of it, was removed while the job runs"));
+                                               ", or some of it, was removed or moved while the job runs"));
   CHECK_FALSE(job.events("run_start", "distributed").empty());  // from before
   CHECK(job.event("run_end", "distributed").at("status") == "stopped");
   CHECK(std::filesystem::exists(job.run_folder() / "spec.yaml"));
