@@ -231,7 +231,7 @@ std::optional<ImageBlockHeader> read_block_header(const OpenFile& file) {
     json.at("images").get_to(header.images);
     json.at("shape").get_to(header.shape);
     header.sums = json.value("sums", std::string());  // tables in memory have none
-  } catch (const nlohmann::json::exception&) {  // another program's
+  } catch (const nlohmann::json::exception&) {        // another program's
     return std::nullopt;
   }
   return header;
