@@ -1,3 +1,5 @@
+#include <fmt/format.h>
+
 #include <filesystem>
 #include <iostream>
 #include <nlohmann/json.hpp>
@@ -40,6 +42,12 @@ ExitCode eval_command(const EvalOptions& options) {
   EvaluationJob evaluation{point.checkpoint, overrides, options.replicas, options.split, options.mistakes};
   if (options.checkpoint.best) evaluation.best_by = *deciding_metric(job.spec).metric;
   report_warnings(data_warnings(job), std::cerr);
+  if (job.data.is_fallback())  // which may be other data than the model was trained on
+    report_warnings(
+        {fmt::format("dataset {0} was not found; this evaluates the fallback {1}, and its numbers are not "
+                     "those of {0}",
+                     job.data.requested, job.data.name)},
+        std::cerr);
   EvaluationSums sums;
   if (options.replicas == 1) {
     sums = evaluate_alone(evaluation, job);

@@ -16,6 +16,18 @@ namespace {
 
 namespace fs = std::filesystem;
 
+TEST_CASE("eval says that the data of a fallback take the place of what the model was made for") {
+  const TemporaryFolder folder;
+  const fs::path run = save_run(folder.path());
+  const Outcome outcome =
+      dtrain_command({"eval", run, "--set", "data.dataset=cifar100", "--set", "data.fallback=synthetic"});
+  CHECK(outcome.exit_code == 0);
+  CHECK_THAT(
+      outcome.errors,
+      ContainsSubstring("WARNING: dataset cifar100 was not found; this evaluates the fallback synthetic"));
+  CHECK(dtrain_command({"eval", run}).errors.empty());
+}
+
 TEST_CASE("eval counts every test example once, by class") {
   const TemporaryFolder folder;
   const fs::path run = save_run(folder.path());
