@@ -5,9 +5,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <charconv>
 #include <cstdlib>
 #include <nlohmann/json.hpp>
 #include <optional>
+#include <thread>
 
 #include "core/clock.h"
 #include "core/text.h"
@@ -17,6 +19,7 @@
 #include "job_file/load.h"
 #include "spec/print.h"
 #include "store/local_store.h"
+#include "store/peer_errors.h"
 
 namespace dtrain {
 namespace {
@@ -100,27 +103,49 @@ struct Endpoint {
   uint16_t port;
 };
 
+// Returns once rank 0 has told the store of the launcher's agent where it listens.
+void await_endpoint(const StorePtr& agent, const Identity& identity, const RendezvousOptions& options) {
+  constexpr auto kBetweenLooks = std::chrono::milliseconds(50);
+  const double deadline = steady_seconds() + options.timeout_seconds;
+  WaitingNotice notice(options);
+  while (!agent->check({endpoint_key()})) {
+    if (stop_signals_received() > options.stop_signals_before)
+      throw Error(ExitCode::kStopped, "stopped while waiting for rank 0");
+    if (steady_seconds() >= deadline)
+      throw Error(ExitCode::kPeerLost, fmt::format("rank 0 did not say within {} where it listens",
+                                                   human_duration(options.timeout_seconds)));
+    notice.look_at_clock([&] {
+      return fmt::format("rank 0, which has not told the store at {}:{} where it listens",
+                         identity.master_address, identity.master_port);
+    });
+    std::this_thread::sleep_for(kBetweenLooks);
+  }
+}
+
 // Where rank 0 listens: the launcher told, or rank 0 does by the store of the launcher's agent.
-Endpoint find_leader(const JobSpec& spec, const Identity& identity) {
+Endpoint find_leader(const JobSpec& spec, const Identity& identity, const MeetingOptions& options) {
   if (!identity.agent_store)
     return {identity.spans_hosts() ? identity.master_address : "127.0.0.1", identity.master_port};
   const StorePtr agent =
       connect_store(identity.master_address, identity.master_port, rendezvous_timeout(spec));
   Endpoint endpoint{"", 0};
-  try {
+  with_peer_errors("waiting at the launcher's store", [&] {
+    await_endpoint(agent, identity, rendezvous_options(spec, options));
     const std::vector<uint8_t> bytes = agent->get(endpoint_key());
     const std::string text(bytes.begin(), bytes.end());
-    const size_t blank = text.find(' ');
-    endpoint = {text.substr(0, blank), static_cast<uint16_t>(std::stoul(text.substr(blank + 1)))};
-  } catch (const std::exception& error) {
-    throw Error(ExitCode::kPeerLost, fmt::format("rank 0 did not say within {} where it listens",
-                                                 human_duration(spec.network.rendezvous_timeout_seconds)));
-  }
+    const size_t blank = std::min(text.find(' '), text.size());
+    endpoint.host = text.substr(0, blank);
+    const char* const end = text.data() + text.size();
+    const auto [stop, error] = std::from_chars(std::min(text.data() + blank + 1, end), end, endpoint.port);
+    if (error != std::errc() || stop != end)
+      throw Error(ExitCode::kPeerLost,
+                  "what the launcher's store has is no address of rank 0: " + printable(text));
+  });
   return endpoint;
 }
 
 StorePtr join_replicas(const JobPlan& job, Identity& identity, const MeetingOptions& options) {
-  const Endpoint leader = find_leader(job.spec, identity);
+  const Endpoint leader = find_leader(job.spec, identity, options);
   const auto& interface = job.spec.network.interface;
   const std::string own = identity.spans_hosts() && interface ? address_of_interface(*interface) : "";
   const Joined joined =
@@ -145,6 +170,7 @@ RendezvousOptions rendezvous_options(const JobSpec& spec, const MeetingOptions& 
   rendezvous.timeout_seconds = spec.network.rendezvous_timeout_seconds;
   rendezvous.silence_seconds = spec.strategy.timeout_seconds;
   rendezvous.notice = options.notice;
+  rendezvous.notice_seconds = options.notice_seconds;
   return rendezvous;
 }
 

@@ -17,6 +17,7 @@ struct MeetingOptions {
   std::string token;                               // of the job, see identity/token.h
   std::function<void(const std::string&)> notice;  // takes a line for people
   bool resumes = false;  // whether the job resumes from a checkpoint; the same for all members
+  double notice_seconds = RendezvousOptions().notice_seconds;
 };
 
 std::chrono::milliseconds rendezvous_timeout(const JobSpec& spec);
