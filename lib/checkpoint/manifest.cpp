@@ -96,7 +96,8 @@ TrainingState training_state_from(const Json& json) {
   state.suspicion = json.value("suspicion", "");  // missing in checkpoints of older versions of dtrain
   state.replicas = count_at(json, "replicas");
   state.spec = json.at("spec").get<std::string>();
-  state.table = json.value("table", "");  // missing in checkpoints of older versions of dtrain
+  state.dataset = json.value("dataset", "");  // missing in checkpoints of older versions of dtrain
+  state.table = json.value("table", "");      // missing in checkpoints of older versions of dtrain
   state.dtrain = json.at("dtrain").get<std::string>();
   state.libtorch = json.at("libtorch").get<std::string>();
   state.arithmetic = json.value("arithmetic", "");  // missing in checkpoints of older versions of dtrain
@@ -171,6 +172,7 @@ ordered_json to_json(const TrainingState& state) {
           {"suspicion", state.suspicion},
           {"replicas", state.replicas},
           {"spec", state.spec},
+          {"dataset", state.dataset},
           {"table", state.table},
           {"dtrain", state.dtrain},
           {"libtorch", state.libtorch},

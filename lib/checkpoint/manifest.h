@@ -33,9 +33,10 @@ struct TrainingState {
   std::map<std::string, double> window_sums;
   nlohmann::ordered_json callbacks = nlohmann::ordered_json::object();  // the state of each callback, by kind
   int64_t replicas = 1;
-  std::string spec;    // the complete resolved spec, as print_spec() prints it
-  std::string table;   // DatasetInfo::table; empty: the model was not trained on a user's arrays or csv
-  std::string dtrain;  // the versions that saved the checkpoint
+  std::string spec;     // the complete resolved spec, as print_spec() prints it
+  std::string dataset;  // DatasetInfo::name, a fallback's where that was trained on; empty: not known
+  std::string table;    // DatasetInfo::table; empty: the model was not trained on a user's arrays or csv
+  std::string dtrain;   // the versions that saved the checkpoint
   std::string libtorch;
   std::string arithmetic;  // arithmetic_of() the job (plan/planned_step.h); empty: not known
 

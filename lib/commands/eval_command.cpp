@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <iostream>
@@ -9,6 +10,7 @@
 #include "commands/preparation.h"
 #include "commands/report_problems.h"
 #include "core/own_program.h"
+#include "core/terminal.h"
 #include "inference/evaluate_replicas.h"
 #include "inference/evaluation_text.h"
 #include "plan/warnings.h"
@@ -42,7 +44,7 @@ ExitCode eval_command(const EvalOptions& options) {
   EvaluationJob evaluation{point.checkpoint, overrides, options.replicas, options.split, options.mistakes};
   if (options.checkpoint.best) evaluation.best_by = *deciding_metric(job.spec).metric;
   report_warnings(data_warnings(job), std::cerr);
-  if (job.data.is_fallback())  // which may be other data than the model was trained on
+  if (job.data.is_fallback() && job.data.name != point.state.dataset)
     report_warnings(
         {fmt::format("dataset {0} was not found; this evaluates the fallback {1}, and its numbers are not "
                      "those of {0}",
@@ -61,7 +63,7 @@ ExitCode eval_command(const EvalOptions& options) {
   }
   const Evaluation result = evaluation_from(sums, job);
   std::cout << (options.json ? event_text(evaluation_document(evaluation, job, result), 2) + "\n"
-                             : evaluation_text(evaluation, job, result));
+                             : evaluation_text(evaluation, job, result, width_limit(STDOUT_FILENO)));
   return ExitCode::kDone;
 }
 

@@ -160,6 +160,12 @@ void require_resumable(const JobPlan& job, const TrainingState& state, const std
                                       examples_text(state.train_examples, state.validation_examples),
                                       examples_text(job.data.train_examples, job.data.validation_examples)));
   }
+  // With and without the files of a dataset: the examples are others, however many there are.
+  const bool same_spec = saved.ok() && saved.spec.data.dataset == job.spec.data.dataset;
+  if (same_spec && !state.dataset.empty() && state.dataset != job.data.name)
+    differences.push_back(
+        fmt::format("it was trained on {}, and data.dataset: {} is {} here; use --set data.dataset={}",
+                    state.dataset, job.spec.data.dataset, job.data.name, state.dataset));
   if (state.position > 0 && !saved.ok()) differences.push_back("its spec is not one of this dtrain");
   if (state.position > 0 && saved.ok() && !has_same_order(job.spec, saved.spec)) {
     differences.push_back(fmt::format(

@@ -26,6 +26,11 @@ TEST_CASE("eval says that the data of a fallback take the place of what the mode
       outcome.errors,
       ContainsSubstring("WARNING: dataset cifar100 was not found; this evaluates the fallback synthetic"));
   CHECK(dtrain_command({"eval", run}).errors.empty());
+  // It is what the model was made for.
+  const fs::path other =
+      save_run(folder / "other", [](Checkpoint& checkpoint) { checkpoint.state.dataset = "synthetic"; });
+  CHECK(dtrain_command({"eval", other, "--set", "data.dataset=cifar100", "--set", "data.fallback=synthetic"})
+            .errors.empty());
 }
 
 TEST_CASE("eval counts every test example once, by class") {

@@ -122,6 +122,13 @@ TEST_CASE("what would train on other examples is refused, with the fix") {
   CHECK_THAT(refusal(small_job({"data.train_examples=17"})), ContainsSubstring("18 examples"));
   CHECK_NOTHROW(require_resumable(small_job({"seed=1"}), state));  // between two epochs
   CHECK_NOTHROW(require_resumable(small_job({"train.epochs=9"}), state));
+  state.dataset = job.data.name;
+  CHECK_NOTHROW(require_resumable(job, state));
+  state.dataset = "mnist";  // whose files are gone
+  CHECK_THAT(refusal(job),
+             ContainsSubstring("it was trained on mnist, and data.dataset: synthetic is synthetic here; "
+                               "use --set data.dataset=mnist"));
+  state.dataset.clear();  // an older checkpoint
   state.position = 4;
   CHECK_NOTHROW(require_resumable(job, state));
   CHECK_THAT(refusal(small_job({"seed=1"})), ContainsSubstring("--set seed=42"));
