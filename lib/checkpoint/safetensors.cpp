@@ -205,7 +205,10 @@ FileChecksums write_safetensors(const std::filesystem::path& path, const NamedTe
 }
 
 std::string safetensors_bytes(const NamedTensors& tensors, const Metadata& metadata) {
+  size_t data = 0;
+  for (const auto& [name, tensor] : tensors) data += tensor.nbytes();
   std::string all;
+  all.reserve(data + (size_t{1} << 16));  // mostly: growing would take twice the memory
   put_safetensors(tensors, metadata, [&all](const void* bytes, size_t count) {
     all.append(static_cast<const char*>(bytes), count);
   });

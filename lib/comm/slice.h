@@ -4,11 +4,9 @@
 #include <algorithm>
 #include <cstddef>
 
+#include "core/cache_lines.h"
+
 namespace dtrain {
-
-constexpr size_t kCacheLine = 64;  // bytes
-
-inline size_t whole_lines(size_t bytes) { return (bytes + kCacheLine - 1) / kCacheLine * kCacheLine; }
 
 struct Slice {
   size_t begin;

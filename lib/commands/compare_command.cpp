@@ -1,8 +1,10 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <iostream>
 
 #include "commands/commands.h"
+#include "core/terminal.h"
 #include "core/text.h"
 #include "runs/finished_run.h"
 #include "runs/require_folder.h"
@@ -29,7 +31,7 @@ ExitCode compare_command(const CompareOptions& options) {
     document["regressions"] = regressions;
     std::cout << event_text(document, 2) << '\n';
   } else {
-    std::cout << runs_table(comparison) << (text.empty() ? "" : "\n") << text;
+    std::cout << runs_table(comparison, width_limit(STDOUT_FILENO)) << (text.empty() ? "" : "\n") << text;
   }
   return regressions.empty() ? ExitCode::kDone : ExitCode::kRegression;
 }

@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -9,6 +10,7 @@
 #include "commands/report_problems.h"
 #include "core/own_program.h"
 #include "core/signals.h"
+#include "core/terminal.h"
 #include "display/sweep_table.h"
 #include "identity/place.h"
 #include "runs/run_directory.h"
@@ -66,7 +68,7 @@ ExitCode sweep_command(const SweepCommandOptions& options) {
   std::ostream nowhere(nullptr);
   const ExitCode code = run_sweep(planned, program, options.quiet ? nowhere : std::cerr);
   std::cout << (options.json ? event_text(sweep_document(planned.sweep), 2) + "\n"
-                             : sweep_table(planned.sweep))
+                             : sweep_table(planned.sweep, width_limit(STDOUT_FILENO)))
             << std::flush;
   if (!std::cout)
     report_failure("dtrain: standard output cannot be written; the numbers are in " + planned.sweep.directory,

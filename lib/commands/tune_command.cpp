@@ -1,4 +1,5 @@
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <filesystem>
 #include <iostream>
@@ -7,6 +8,7 @@
 #include "commands/preparation.h"
 #include "commands/report_problems.h"
 #include "core/signals.h"
+#include "core/terminal.h"
 #include "display/tune_table.h"
 #include "identity/place.h"
 #include "job/run_output.h"
@@ -87,7 +89,9 @@ ExitCode tune_command(const TuneCommandOptions& options) {
   std::ostream nowhere(nullptr);
   const ExitCode code = run_tune(folder, options.quiet ? nowhere : std::cerr);
   const Tune tune = read_tune(folder / "tune.json");
-  std::cout << (options.json ? event_text(tune_document(tune), 2) + "\n" : tune_table(tune)) << std::flush;
+  std::cout << (options.json ? event_text(tune_document(tune), 2) + "\n"
+                             : tune_table(tune, width_limit(STDOUT_FILENO)))
+            << std::flush;
   if (!std::cout)
     report_failure("dtrain: standard output cannot be written; the results are in " + folder.string(),
                    std::cerr);

@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "compiled/pooling_passes.h"
+#include "core/cache_lines.h"
 #include "kernels/conv_block.h"
 #include "kernels/norm.h"
 #include "kernels/transpose.h"
@@ -88,8 +89,6 @@ bool is_winograd(const LayerWork& work) { return can_be_winograd(*work.layer) &&
 
 constexpr int64_t kPlaces = 9;  // of a kernel of 3 x 3
 
-int64_t whole_lines(int64_t numbers) { return (numbers + 15) / 16 * 16; }
-
 // The scratch of Winograd's filtering, which has the channels innermost. Every piece begins a cache line.
 struct WinogradMemory {
   float* input;    // [examples, height, width, channels], or its gradient
@@ -99,13 +98,14 @@ struct WinogradMemory {
 
   explicit WinogradMemory(const LayerWork& work)
       : input(work.scratch),
-        output(input + whole_lines(work.examples * work.inputs)),
-        weight(output + whole_lines(work.examples * work.outputs)),
-        scratch(weight + whole_lines(work.weight.numel())) {}
+        output(input + whole_lines_of_floats(work.examples * work.inputs)),
+        weight(output + whole_lines_of_floats(work.examples * work.outputs)),
+        scratch(weight + whole_lines_of_floats(work.weight.numel())) {}
   static int64_t size(const LayerWork& work) {
     const WinogradConv conv = winograd_of(work);
-    return whole_lines(work.examples * work.inputs) + whole_lines(work.examples * work.outputs) +
-           whole_lines(kPlaces * conv.channels * conv.filters) + winograd_scratch(conv);
+    return whole_lines_of_floats(work.examples * work.inputs) +
+           whole_lines_of_floats(work.examples * work.outputs) +
+           whole_lines_of_floats(kPlaces * conv.channels * conv.filters) + winograd_scratch(conv);
   }
 };
 

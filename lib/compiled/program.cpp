@@ -8,28 +8,24 @@
 #include <string>
 #include <utility>
 
+#include "core/cache_lines.h"
 #include "kernels/elementwise.h"
 #include "models/variables.h"
 
 namespace dtrain {
 namespace {
 
-constexpr int64_t kLine = 16;  // numbers in a cache line
-
-// Every piece of memory begins a cache line.
-int64_t whole_lines_of(int64_t numbers) { return (numbers + kLine - 1) / kLine * kLine; }
-
-// Pieces of one memory, whose places are known when all have been asked for.
+// Pieces of one memory, whose places are known when all have been asked for. Each begins a cache line.
 class Layout {
  public:
   // `place` gets the address of `numbers` numbers in allocate(), and must not move until then.
   void add(float** place, int64_t numbers) {
     pieces_.emplace_back(place, size_);
-    size_ += whole_lines_of(numbers);
+    size_ += whole_lines_of_floats(numbers);
   }
   at::Tensor allocate() {
     at::Tensor memory =
-        at::zeros({size_ + kLine}, at::kFloat);  // even a piece without numbers has an address
+        at::zeros({size_ + kCacheLineFloats}, at::kFloat);  // even a piece without numbers has an address
     for (const auto& [place, offset] : pieces_) *place = memory.mutable_data_ptr<float>() + offset;
     return memory;
   }
@@ -61,13 +57,13 @@ struct Parameter {
 std::vector<at::Tensor> allocate_gradients(const Model& model) {
   const std::vector<at::Tensor> parameters = tensors_of(trained_parameters(model));
   int64_t size = 0;
-  for (const at::Tensor& parameter : parameters) size += whole_lines_of(parameter.numel());
+  for (const at::Tensor& parameter : parameters) size += whole_lines_of_floats(parameter.numel());
   const at::Tensor memory = at::zeros({size}, at::kFloat);
   std::vector<at::Tensor> gradients;
   int64_t begin = 0;
   for (const at::Tensor& parameter : parameters) {
     gradients.push_back(memory.narrow(0, begin, parameter.numel()).view(parameter.sizes()));
-    begin += whole_lines_of(parameter.numel());
+    begin += whole_lines_of_floats(parameter.numel());
   }
   return gradients;
 }

@@ -26,4 +26,6 @@ int terminal_width(int stream) {
   return 80;
 }
 
+int width_limit(int stream) { return is_terminal(stream) ? terminal_width(stream) : 0; }
+
 }  // namespace dtrain

@@ -13,6 +13,9 @@ bool shows_colour(int stream);
 // Columns; 80 if the stream does not tell.
 int terminal_width(int stream);
 
+// Columns that lines of a table should fit in; 0, no limit, if the stream is no terminal.
+int width_limit(int stream);
+
 // Escape codes, each of which ends with kPlain.
 constexpr char kBold[] = "\x1b[1m";
 constexpr char kRed[] = "\x1b[31m";     // errors

@@ -335,6 +335,10 @@ std::string class_title(const DatasetInfo& info, int64_t label) {
   return fmt::format("{} {}", label, printable(info.class_names[static_cast<size_t>(label)]));
 }
 
+std::string class_name(const DatasetInfo& info, int64_t label) {
+  return info.class_names.empty() ? std::to_string(label) : info.class_names[static_cast<size_t>(label)];
+}
+
 const std::vector<std::string>& dataset_names() {
   static const std::vector<std::string> names = [] {
     std::vector<std::string> all;

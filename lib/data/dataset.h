@@ -71,6 +71,9 @@ std::string bad_examples_text(const BadExamples& bad);
 // "7", or "7 Sneaker" if the classes have names.
 std::string class_title(const DatasetInfo& info, int64_t label);
 
+// "Sneaker", or "7" if the classes have no names.
+std::string class_name(const DatasetInfo& info, int64_t label);
+
 // The names that `data.dataset` and `data.fallback` accept.
 const std::vector<std::string>& dataset_names();
 

@@ -8,6 +8,7 @@
 #include <utility>
 #include <vector>
 
+#include "core/cache_lines.h"
 #include "core/error.h"
 #include "data/pixel_values.h"
 
@@ -19,12 +20,12 @@ void require_sound(bool holds, const char* what) {
 }
 
 constexpr int64_t kAhead = 2;  // rows
-constexpr int64_t kCacheLine = 64;
 
 // The processor cannot predict the addresses of rows in random order: without prefetching, half the time of a
 // batch is spent waiting for memory.
 void fetch_ahead(const uint8_t* data, int64_t bytes) {
-  for (int64_t offset = 0; offset < bytes; offset += kCacheLine) __builtin_prefetch(data + offset);
+  for (int64_t offset = 0; offset < bytes; offset += static_cast<int64_t>(kCacheLine))
+    __builtin_prefetch(data + offset);
 }
 
 template <typename T>

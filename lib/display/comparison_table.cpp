@@ -5,6 +5,7 @@
 #include <cmath>
 #include <vector>
 
+#include "display/table_layout.h"
 #include "metrics/show.h"
 #include "runs/comparison.h"
 
@@ -42,21 +43,6 @@ std::vector<std::string> names_of_metrics(const MetricValues& left, const Metric
       names.push_back(metric.name);
   }
   return names;
-}
-
-std::string lay_out_comparison(const std::vector<ComparisonRow>& rows) {
-  std::array<size_t, 4> widths{};
-  for (const ComparisonRow& row : rows) {
-    for (size_t column = 0; column < row.size(); ++column)
-      widths[column] = std::max(widths[column], row[column].size());
-  }
-  std::string table;
-  for (const ComparisonRow& row : rows) {
-    std::string line = fmt::format("{:<{}}  {:>{}}  {:>{}}  {:>{}}", row[0], widths[0], row[1], widths[1],
-                                   row[2], widths[2], row[3], widths[3]);
-    table += line.erase(line.find_last_not_of(' ') + 1) + "\n";
-  }
-  return table;
 }
 
 }  // namespace
@@ -105,7 +91,9 @@ std::string comparison_table(const ComparisonEvent& comparison) {
   if (comparison.dataset_requested) {
     title += fmt::format(" (NOTE: a fallback; {} was not found)", show_text(comparison.dataset_requested));
   }
-  return title + "\n" + lay_out_comparison(comparison_rows(comparison));
+  std::vector<TableRow> rows;
+  for (const ComparisonRow& row : comparison_rows(comparison)) rows.emplace_back(row.begin(), row.end());
+  return title + "\n" + lay_out(rows, {.indent = ""});
 }
 
 }  // namespace dtrain

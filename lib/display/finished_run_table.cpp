@@ -4,6 +4,7 @@
 #include <set>
 
 #include "core/text.h"
+#include "display/table_layout.h"
 #include "metrics/show.h"
 #include "runs/finished_run.h"
 
@@ -15,23 +16,11 @@ using Row = std::vector<std::string>;
 constexpr size_t kWidestCell = 40;
 constexpr size_t kMostColumns = 8;  // of a table with a row for each run
 
-std::string lay_out(std::vector<Row> rows) {
-  std::vector<size_t> widths;
+std::vector<Row> shortened(std::vector<Row> rows) {
   for (Row& row : rows) {
-    widths.resize(std::max(widths.size(), row.size()));
-    for (size_t column = 0; column < row.size(); ++column) {
-      row[column] = printable(row[column], kWidestCell);
-      widths[column] = std::max(widths[column], row[column].size());
-    }
+    for (std::string& cell : row) cell = printable(cell, kWidestCell);
   }
-  std::string table;
-  for (const Row& row : rows) {
-    std::string line = fmt::format("  {:<{}}", row[0], widths[0]);
-    for (size_t column = 1; column < row.size(); ++column)
-      line += fmt::format("  {:>{}}", row[column], widths[column]);
-    table += line.erase(line.find_last_not_of(' ') + 1) + "\n";
-  }
-  return table;
+  return rows;
 }
 
 // "71,234 (1.02)": the number and its ratio to the first run's.
@@ -137,7 +126,7 @@ std::vector<Row> some_of(const std::vector<Row>& rows, bool spread) {
 
 }  // namespace
 
-std::string runs_table(const RunsComparison& comparison) {
+std::string runs_table(const RunsComparison& comparison, int width) {
   const size_t runs = comparison.runs.size();
   std::string text;
   for (size_t i = 0; i < runs; ++i)
@@ -148,7 +137,7 @@ std::string runs_table(const RunsComparison& comparison) {
       title += fmt::format(" ({} of {} columns; --json has all)", kMostColumns, rows.size());
       rows = some_of(rows, spread);
     }
-    text += "\n" + title + "\n" + lay_out(table_of_runs(std::move(rows), runs));
+    text += "\n" + title + "\n" + lay_out(shortened(table_of_runs(std::move(rows), runs)), {.width = width});
   };
   std::string parts = comparison.runs.front().evaluated_part();
   for (const FinishedRun& run : comparison.runs) {

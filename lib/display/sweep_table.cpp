@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <array>
-#include <tuple>
 
 #include "core/text.h"
 #include "metrics/show.h"
@@ -13,38 +12,81 @@ namespace dtrain {
 namespace {
 
 constexpr char kPointColumns[] = "{:>10} {:>9} {:>9}";
-constexpr char kNumberColumns[] = " {:>10} {:>10} {:>10} {:>9} {:>7} {:>7} {:>9} {:>9} {:>9} {:>9} {:>9}";
+constexpr size_t kPointWidth = 30;
+// The columns after these, three lines of titles each.
+struct NumberColumn {
+  std::array<const char*, 3> titles;
+  size_t width;
+};
+constexpr std::array<NumberColumn, 11> kNumbers = {{{{"", "median", ""}, 11},
+                                                    {{"examples/s", "lowest", ""}, 11},
+                                                    {{"", "highest", ""}, 11},
+                                                    {{"step", "median", "ms"}, 10},
+                                                    {{"speedup", "", "x"}, 8},
+                                                    {{"effic.", "", "%"}, 8},
+                                                    {{"data", "wait", "ms"}, 10},
+                                                    {{"forward,", "backward", "ms"}, 10},
+                                                    {{"communi-", "cation", "ms"}, 10},
+                                                    {{"update", "", "ms"}, 10},
+                                                    {{"waiting", "for peers", "ms"}, 10}}};
 
-std::string title_line(std::array<const char*, 3> point, std::array<const char*, 11> numbers) {
-  std::string line = fmt::format(kPointColumns, point[0], point[1], point[2]);
-  line += std::apply([](auto... title) { return fmt::format(kNumberColumns, title...); }, numbers);
-  line[0] = '#';
-  return line.erase(line.find_last_not_of(' ') + 1) + "\n";
+// Some of the columns of numbers, from `begin` to `end`.
+struct Columns {
+  size_t begin, end;
+};
+
+// As many as fit beside those of the points into lines of `width` columns; 0: all.
+Columns columns_from(size_t begin, int width) {
+  size_t used = kPointWidth, end = begin;
+  for (; end < kNumbers.size(); ++end) {
+    used += kNumbers[end].width;
+    if (width > 0 && end > begin && used > static_cast<size_t>(width)) break;
+  }
+  return {begin, end};
 }
 
-std::string column_titles() {
-  return title_line({"", "batch", "batch"}, {"", "examples/s", "", "step", "speedup", "effic.", "data",
-                                             "forward,", "communi-", "update", "waiting"}) +
-         title_line({"replicas", "/replica", "global"}, {"median", "lowest", "highest", "median", "", "",
-                                                         "wait", "backward", "cation", "", "for peers"}) +
-         title_line({"", "", ""}, {"", "", "", "ms", "x", "%", "ms", "ms", "ms", "ms", "ms"});
+std::string column_titles(const Columns& columns) {
+  constexpr std::array<std::array<const char*, 3>, 3> kPoint = {
+      {{"", "batch", "batch"}, {"replicas", "/replica", "global"}, {"", "", ""}}};
+  std::string titles;
+  for (size_t line = 0; line < kPoint.size(); ++line) {
+    std::string text = fmt::format(kPointColumns, kPoint[line][0], kPoint[line][1], kPoint[line][2]);
+    for (size_t i = columns.begin; i < columns.end; ++i)
+      text += fmt::format("{:>{}}", kNumbers[i].titles[line], kNumbers[i].width);
+    text[0] = '#';
+    titles += text.erase(text.find_last_not_of(' ') + 1) + "\n";
+  }
+  return titles;
 }
 
-std::string point_row(const SweepPoint& point, const std::optional<SweepNumbers>& numbers) {
-  const std::string start = fmt::format(
-      kPointColumns, point.replicas, point.per_replica_batch ? std::to_string(*point.per_replica_batch) : "-",
-      point.global_batch);
+std::array<std::string, kNumbers.size()> cells_of(const SweepNumbers& numbers) {
+  const auto phase = [&](Phase which) { return fmt::format("{:.3f}", numbers.phases_ms[which]); };
+  return {show_rate(numbers.examples_per_second),
+          show_rate(numbers.lowest),
+          show_rate(numbers.highest),
+          show_milliseconds(numbers.step_ms),
+          fmt::format("{:.2f}", numbers.speedup),
+          fmt::format("{:.1f}", 100 * numbers.scaling_efficiency),
+          phase(Phase::kDataWait),
+          phase(Phase::kCompute),
+          phase(Phase::kCommunicate),
+          phase(Phase::kUpdate),
+          phase(Phase::kWaitForPeers)};
+}
+
+std::string point_row(const SweepPoint& point, const std::optional<SweepNumbers>& numbers,
+                      const Columns& columns) {
+  std::string row = fmt::format(kPointColumns, point.replicas,
+                                point.per_replica_batch ? std::to_string(*point.per_replica_batch) : "-",
+                                point.global_batch);
   if (!point.error.empty())
-    return fmt::format("{}  failed, exit code {}: {}", start, static_cast<int>(point.exit_code),
+    return fmt::format("{}  failed, exit code {}: {}", row, static_cast<int>(point.exit_code),
                        printable(point.error));
-  if (!numbers) return start + "  not measured";
-  const auto phase = [&](Phase which) { return fmt::format("{:.3f}", numbers->phases_ms[which]); };
-  return start + fmt::format(kNumberColumns, show_rate(numbers->examples_per_second),
-                             show_rate(numbers->lowest), show_rate(numbers->highest),
-                             show_milliseconds(numbers->step_ms), fmt::format("{:.2f}", numbers->speedup),
-                             fmt::format("{:.1f}", 100 * numbers->scaling_efficiency),
-                             phase(Phase::kDataWait), phase(Phase::kCompute), phase(Phase::kCommunicate),
-                             phase(Phase::kUpdate), phase(Phase::kWaitForPeers));
+  if (!numbers) return row + "  not measured";
+  const auto cells = cells_of(*numbers);
+  for (size_t i = columns.begin; i < columns.end; ++i)
+    row += fmt::format("{:>{}}", cells[i], kNumbers[i].width);
+  return row;
 }
 
 std::string heading(const Sweep& sweep) {
@@ -86,10 +128,15 @@ std::string csv_text(const std::string& text) {
 
 }  // namespace
 
-std::string sweep_table(const Sweep& sweep) {
+std::string sweep_table(const Sweep& sweep, int width) {
   const auto numbers = sweep_numbers(sweep);
-  std::string table = heading(sweep) + column_titles();
-  for (size_t i = 0; i < sweep.points.size(); ++i) table += point_row(sweep.points[i], numbers[i]) + "\n";
+  std::string table = heading(sweep);
+  for (Columns some = columns_from(0, width);; some = columns_from(some.end, width)) {
+    table += column_titles(some);
+    for (size_t i = 0; i < sweep.points.size(); ++i)
+      table += point_row(sweep.points[i], numbers[i], some) + "\n";
+    if (some.end == kNumbers.size()) break;
+  }
   return table + verdict_line(sweep, numbers);
 }
 

@@ -10,7 +10,8 @@ namespace dtrain {
 // A table with one line per point, in fixed columns. Lines that begin with '#' say what was measured, name
 // the columns with their units, and end the table with a verdict. A point that failed shows the reason in
 // place of its numbers.
-std::string sweep_table(const Sweep& sweep);
+// A table wider than `width` columns (0: no limit) is divided.
+std::string sweep_table(const Sweep& sweep, int width = 0);
 
 // The same as comma-separated values with a header (RFC 4180, except that lines end with only a newline).
 // Numbers that were not measured are left empty.

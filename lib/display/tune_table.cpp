@@ -6,6 +6,7 @@
 
 #include "core/shell.h"
 #include "core/text.h"
+#include "display/table_layout.h"
 #include "metrics/show.h"
 
 namespace dtrain {
@@ -77,20 +78,12 @@ std::vector<std::string> tune_sentences(const Tune& tune) {
   return sentences;
 }
 
-std::string tune_table(const Tune& tune) {
-  const auto rows = tune_rows(tune);
-  std::vector<size_t> widths(rows[0].size());
-  for (const auto& row : rows) {
-    for (size_t i = 0; i < row.size(); ++i) widths[i] = std::max(widths[i], row[i].size());
-  }
+std::string tune_table(const Tune& tune, int width) {
   std::string text = fmt::format("# tune of {}\n", printable(tune.name));
   for (const std::string& sentence : tune_sentences(tune)) text += "# " + sentence + "\n";
-  for (size_t i = 0; i < rows.size(); ++i) {
-    text += i == 0 ? "#" : " ";
-    for (size_t column = 0; column + 1 < widths.size(); ++column)
-      text += fmt::format(" {:>{}}", rows[i][column], widths[column]);
-    text += "  " + rows[i].back() + "\n";
-  }
+  auto rows = tune_rows(tune);
+  for (size_t i = 0; i < rows.size(); ++i) rows[i][0].insert(0, i == 0 ? "# " : "  ");
+  text += lay_out(rows, {.indent = "", .ends_in_text = true, .width = width});
   const auto best = best_trial(tune);
   if (!best) return text + "# no trial has a result\n";
   const std::string folder = tune.directory + "/" + trial_folder(*best);

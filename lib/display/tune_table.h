@@ -15,8 +15,8 @@ std::vector<std::vector<std::string>> tune_rows(const Tune& tune);
 std::vector<std::string> tune_sentences(const Tune& tune);
 
 // A table for people, with the command that trains the best trial anew. Lines that are no rows begin with
-// "#".
-std::string tune_table(const Tune& tune);
+// "#". Tables wider than `width` (0: no limit) are divided.
+std::string tune_table(const Tune& tune, int width = 0);
 
 // The contents of tune.csv.
 std::string tune_csv(const Tune& tune);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "core/text.h"
+#include "display/table_layout.h"
 
 namespace dtrain {
 namespace {
@@ -19,12 +20,6 @@ std::string title_of(const JobPlan& job, size_t label) {
 std::string title_of_output(const JobPlan& job, size_t output) {
   const std::vector<std::string>& names = job.data.target_names;
   return names.empty() ? std::to_string(output) : fmt::format("{} {}", output, printable(names[output], 60));
-}
-
-size_t widest_title(const JobPlan& job, size_t classes) {
-  size_t width = 5;
-  for (size_t label = 0; label < classes; ++label) width = std::max(width, title_of(job, label).size());
-  return width;
 }
 
 std::string metric_line(const JobPlan& job, const Evaluation& result, const std::string& name, double value) {
@@ -42,24 +37,8 @@ std::string share_text(int64_t part, int64_t whole) {
   return whole == 0 ? "-" : fmt::format("{:.4f}", static_cast<double>(part) / static_cast<double>(whole));
 }
 
-using TableRow = std::vector<std::string>;
-
-// Columns as wide as they need, the first one aligned to the left.
-std::string laid_out(const std::vector<TableRow>& rows) {
-  std::vector<size_t> widths(rows.front().size(), 10);
-  widths[0] = 5;
-  for (const TableRow& row : rows) {
-    for (size_t column = 0; column < row.size(); ++column)
-      widths[column] = std::max(widths[column], row[column].size());
-  }
-  std::string text = "\n";
-  for (const TableRow& row : rows) {
-    text += fmt::format("  {:<{}}", row[0], widths[0]);
-    for (size_t column = 1; column < row.size(); ++column)
-      text += fmt::format("  {:>{}}", row[column], widths[column]);
-    text += "\n";
-  }
-  return text;
+std::string table_of(const std::vector<TableRow>& rows, int width) {
+  return "\n" + lay_out(rows, {.narrowest = 10, .width = width});
 }
 
 // The row below all classes or outputs: what the macro metrics are.
@@ -73,7 +52,7 @@ TableRow mean_row(const MetricValues& metrics, size_t columns) {
   return row;
 }
 
-std::string classes_text(const JobPlan& job, const Evaluation& result) {
+std::string classes_text(const JobPlan& job, const Evaluation& result, int width) {
   std::vector<TableRow> rows = {{"class", "examples", "correct", "accuracy", "precision", "f1"}};
   for (size_t label = 0; label < result.classes.size(); ++label) {
     const ClassCounts& one = result.classes[label];
@@ -82,10 +61,10 @@ std::string classes_text(const JobPlan& job, const Evaluation& result) {
                     share_text(2 * one.correct, one.predicted + one.actual)});
   }
   rows.push_back(mean_row(result.metrics, rows.front().size()));
-  return laid_out(rows);
+  return table_of(rows, width);
 }
 
-std::string outputs_text(const JobPlan& job, const Evaluation& result) {
+std::string outputs_text(const JobPlan& job, const Evaluation& result, int width) {
   std::vector<TableRow> rows = {{"output", "yes", "found", "recall", "precision", "f1", "auc"}};
   const size_t outputs = result.areas.size();
   for (size_t output = 0; output < outputs; ++output) {
@@ -97,40 +76,32 @@ std::string outputs_text(const JobPlan& job, const Evaluation& result) {
                     area ? fmt::format("{:.4f}", area->value) : "-"});
   }
   rows.push_back(mean_row(result.metrics, rows.front().size()));
-  return laid_out(rows);
+  return table_of(rows, width);
 }
 
 // Of the numbers that a model predicts.
-std::string numbers_text(const JobPlan& job, const Evaluation& result) {
+std::string numbers_text(const JobPlan& job, const Evaluation& result, int width) {
   std::vector<TableRow> rows = {{"target"}};
   for (const auto& [name, value] : result.outputs.front()) rows.front().push_back(name);
   for (size_t output = 0; output < result.outputs.size(); ++output) {
     TableRow& row = rows.emplace_back(TableRow{title_of_output(job, output)});
     for (const auto& [name, value] : result.outputs[output]) row.push_back(fmt::format("{:.6g}", value));
   }
-  return laid_out(rows);
+  return table_of(rows, width);
 }
 
-std::string confusion_text(const JobPlan& job, const Evaluation& result) {
-  const size_t title = widest_title(job, result.confusion.size());
-  size_t width = 4;
-  for (const auto& row : result.confusion) {
-    for (const int64_t count : row) width = std::max(width, std::to_string(count).size());
-  }
-  std::string text = "\nconfusion: a row for each class, a column for each prediction\n";
-  text += fmt::format("  {:<{}}", "", title);
-  for (size_t label = 0; label < result.confusion.size(); ++label)
-    text += fmt::format("  {:>{}}", label, width);
-  text += "\n";
+std::string confusion_text(const JobPlan& job, const Evaluation& result, int width) {
+  std::vector<TableRow> rows = {{""}};
   for (size_t label = 0; label < result.confusion.size(); ++label) {
-    text += fmt::format("  {:<{}}", title_of(job, label), title);
-    for (const int64_t count : result.confusion[label]) text += fmt::format("  {:>{}}", count, width);
-    text += "\n";
+    rows.front().push_back(std::to_string(label));
+    TableRow& row = rows.emplace_back(TableRow{title_of(job, label)});
+    for (const int64_t count : result.confusion[label]) row.push_back(std::to_string(count));
   }
-  return text;
+  return "\nconfusion: a row for each class, a column for each prediction\n" +
+         lay_out(rows, {.narrowest = 4, .width = width});
 }
 
-std::string mistakes_text(const JobPlan& job, const Evaluation& result) {
+std::string mistakes_text(const JobPlan& job, const Evaluation& result, int width) {
   const int64_t wrong = result.examples - result.correct();
   std::string text = fmt::format("\nmistakes: {}", counted(wrong, "example"));
   const auto shown = std::ssize(result.mistakes);
@@ -141,7 +112,7 @@ std::string mistakes_text(const JobPlan& job, const Evaluation& result) {
     rows.push_back({printable(title_of(one.name), 1000), title_of(job, static_cast<size_t>(one.label)),
                     title_of(job, static_cast<size_t>(one.prediction)),
                     fmt::format("{:.4f}", one.probability), fmt::format("{:.2g}", one.of_label)});
-  return text + laid_out(rows);
+  return text + table_of(rows, width);
 }
 
 Event mistakes_document(const JobPlan& job, const Evaluation& result) {
@@ -206,18 +177,20 @@ Event outputs_document(const JobPlan& job, const Evaluation& result) {
 
 }  // namespace
 
-std::string evaluation_text(const EvaluationJob& evaluation, const JobPlan& job, const Evaluation& result) {
+std::string evaluation_text(const EvaluationJob& evaluation, const JobPlan& job, const Evaluation& result,
+                            int width) {
   std::string text = fmt::format("{:<12}{}", "checkpoint", printable(evaluation.checkpoint.string(), 1000));
   text += evaluation.best_by.empty() ? "\n" : fmt::format(", the best by {}\n", evaluation.best_by);
   text +=
       fmt::format("{:<12}{}, {} {} examples\n", "dataset", job.data.name, with_separators(result.examples),
                   evaluation.split == "train" ? "training" : evaluation.split);
   for (const auto& [name, value] : result.metrics) text += metric_line(job, result, name, value);
-  if (job.data.classes > 0) text += classes_text(job, result);
-  if (job.data.classes == 0 && !result.areas.empty()) text += outputs_text(job, result);
-  if (result.outputs.size() > 1) text += numbers_text(job, result);  // one has the metrics above
-  if (!result.confusion.empty() && result.confusion.size() <= kMostShown) text += confusion_text(job, result);
-  if (evaluation.mistakes > 0) text += mistakes_text(job, result);
+  if (job.data.classes > 0) text += classes_text(job, result, width);
+  if (job.data.classes == 0 && !result.areas.empty()) text += outputs_text(job, result, width);
+  if (result.outputs.size() > 1) text += numbers_text(job, result, width);  // one has the metrics above
+  if (!result.confusion.empty() && result.confusion.size() <= kMostShown)
+    text += confusion_text(job, result, width);
+  if (evaluation.mistakes > 0) text += mistakes_text(job, result, width);
   return text;
 }
 

@@ -12,10 +12,6 @@ std::string title_of(const std::string& file, const Prediction& prediction) {
   return file + (prediction.index ? fmt::format("[{}]", *prediction.index) : "");
 }
 
-std::string name_of_class(const DatasetInfo& data, int64_t label) {
-  return data.class_names.empty() ? std::to_string(label) : data.class_names[static_cast<size_t>(label)];
-}
-
 }  // namespace
 
 std::string prediction_text(const std::string& file, size_t width, const DatasetInfo& data,
@@ -28,14 +24,14 @@ std::string prediction_text(const std::string& file, size_t width, const Dataset
 
 std::string prediction_heading(const DatasetInfo& data) {
   CsvRow row = {"file", "class"};
-  for (int64_t label = 0; label < data.classes; ++label) row.push_back("p_" + name_of_class(data, label));
+  for (int64_t label = 0; label < data.classes; ++label) row.push_back("p_" + class_name(data, label));
   return csv_line(row);
 }
 
 std::string prediction_row(const std::string& file, const DatasetInfo& data, const Prediction& prediction) {
   CsvRow row(static_cast<size_t>(data.classes) + 2);
   row[0] = title_of(file, prediction);
-  row[1] = name_of_class(data, prediction.classes.front().label);
+  row[1] = class_name(data, prediction.classes.front().label);
   for (const ClassProbability& one : prediction.classes)
     row[static_cast<size_t>(one.label) + 2] = fmt::format("{:.7g}", one.probability);
   return csv_line(row);
@@ -47,7 +43,7 @@ Event prediction_document(const std::string& file, const DatasetInfo& data, cons
   line["predictions"] = Event::array();
   for (const ClassProbability& one : prediction.classes) {
     Event entry = {{"class", one.label}};
-    if (!data.class_names.empty()) entry["name"] = name_of_class(data, one.label);
+    if (!data.class_names.empty()) entry["name"] = class_name(data, one.label);
     entry["probability"] = one.probability;
     line["predictions"].push_back(entry);
   }

@@ -35,15 +35,10 @@ TableTensors inputs_in(const std::filesystem::path& path, const DatasetInfo& dat
   return {.inputs = inputs, .targets = {}};
 }
 
-std::string title_of_class(const DatasetInfo& data, size_t label) {
-  return data.class_names.empty() ? std::to_string(label) : data.class_names[label];
-}
-
 std::vector<std::string> columns_of(const DatasetInfo& data) {
   if (data.targets > 0) return target_names(data);
   std::vector<std::string> columns = {is_of_csv(data) ? table_format_of(data).targets.front() : "class"};
-  for (size_t label = 0; label < static_cast<size_t>(data.classes); ++label)
-    columns.push_back("p_" + title_of_class(data, label));
+  for (int64_t label = 0; label < data.classes; ++label) columns.push_back("p_" + class_name(data, label));
   return columns;
 }
 
@@ -80,7 +75,7 @@ void TablePredictor::predict_file(const std::filesystem::path& path,
         classes && threshold_ ? outputs.select(1, 1).ge(*threshold_).to(at::kLong) : outputs.argmax(1);
     for (int64_t row = 0; row < outputs.size(0); ++row) {
       RowPrediction predicted{.row = begin + row + 1};
-      if (classes) predicted.name = title_of_class(job_.data, static_cast<size_t>(best[row].item<int64_t>()));
+      if (classes) predicted.name = class_name(job_.data, best[row].item<int64_t>());
       for (int64_t output = 0; output < outputs.size(1); ++output)
         predicted.numbers.push_back(outputs[row][output].item<double>());
       on_row(predicted);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <functional>
 
+#include "core/cache_lines.h"
 #include "kernels/conv_direct.h"
 #include "kernels/instructions.h"
 #include "kernels/parallel_blocks.h"
@@ -16,8 +17,6 @@ namespace {
 // added in order: the number of threads changes no bit.
 constexpr int64_t kGroups = 8;
 
-int64_t whole_lines(int64_t numbers) { return (numbers + 15) / 16 * 16; }
-
 // The memory of one group of images. For the maxima, filters are innermost, so that the four pixels of each
 // are vectors.
 struct Workplace {
@@ -28,19 +27,20 @@ struct Workplace {
   float* gradient;  // of the weight, as turn_weight() has it, and [filters] of the bias
 
   static int64_t columns_size(const ConvBlock& block) {
-    return whole_lines(std::max(block.pixels() * block.window(), direct_scratch(block)));
+    return whole_lines_of_floats(std::max(block.pixels() * block.window(), direct_scratch(block)));
   }
   static int64_t size(const ConvBlock& block) {
-    return columns_size(block) + 2 * whole_lines(block.pixels() * block.filters) +
-           whole_lines(block.maxima() * block.filters) + whole_lines((block.window() + 1) * block.filters);
+    return columns_size(block) + 2 * whole_lines_of_floats(block.pixels() * block.filters) +
+           whole_lines_of_floats(block.maxima() * block.filters) +
+           whole_lines_of_floats((block.window() + 1) * block.filters);
   }
   static Workplace of(const ConvBlock& block, float* memory) {
     Workplace place{};
     place.columns = memory;
     place.planes = place.columns + columns_size(block);
-    place.pixels = place.planes + whole_lines(block.pixels() * block.filters);
-    place.maxima = place.pixels + whole_lines(block.pixels() * block.filters);
-    place.gradient = place.maxima + whole_lines(block.maxima() * block.filters);
+    place.pixels = place.planes + whole_lines_of_floats(block.pixels() * block.filters);
+    place.maxima = place.pixels + whole_lines_of_floats(block.pixels() * block.filters);
+    place.gradient = place.maxima + whole_lines_of_floats(block.maxima() * block.filters);
     return place;
   }
 };
@@ -236,8 +236,8 @@ void for_each_image(
 }  // namespace
 
 int64_t conv_block_scratch(const ConvBlock& block) {
-  const int64_t weight = whole_lines(block.window() * block.filters);
-  return kGroups * Workplace::size(block) + weight + std::max(weight, whole_lines(block.filters));
+  const int64_t weight = whole_lines_of_floats(block.window() * block.filters);
+  return kGroups * Workplace::size(block) + weight + std::max(weight, whole_lines_of_floats(block.filters));
 }
 
 int64_t conv_block_winners(const ConvBlock& block) { return block.examples * block.maxima() * block.filters; }
@@ -247,7 +247,7 @@ void conv_block_forward(const ConvBlock& block, const float* input, const float*
   const ImageSizes sizes(block);
   const bool direct = is_direct(block);
   float* const turned = scratch + kGroups * Workplace::size(block);
-  float* const start = turned + whole_lines(block.window() * block.filters);
+  float* const start = turned + whole_lines_of_floats(block.window() * block.filters);
   if (direct) {
     turn_weight(block, weight, turned);
     bias != nullptr ? std::copy_n(bias, block.filters, start) : std::fill_n(start, block.filters, 0.0F);
@@ -296,7 +296,7 @@ void conv_block_backward_weights(const ConvBlock& block, const float* input, con
   const int64_t numbers = block.window() * block.filters;
   const bool direct = is_direct(block);
   float* const turned = scratch + kGroups * Workplace::size(block);
-  float* const straight = turned + whole_lines(numbers);
+  float* const straight = turned + whole_lines_of_floats(numbers);
   for_each_image(
       block, scratch,
       [&](const Workplace& place, int64_t image) {

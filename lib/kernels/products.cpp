@@ -9,6 +9,7 @@
 
 #include <algorithm>
 
+#include "core/cache_lines.h"
 #include "kernels/instructions.h"
 #include "kernels/parallel_blocks.h"
 #include "kernels/transpose.h"
@@ -53,8 +54,7 @@ void multiply_blocks(int64_t, int64_t, int64_t, const float*, const float*, floa
 // LibTorch's own products are MKL's, whose bits depend on the number of threads, and on where in a cache line
 // the matrices begin. So a product is cut into parts by its size alone, each part is computed by one thread,
 // and all matrices begin cache lines.
-constexpr int64_t kLine = 64;           // bytes
-constexpr int64_t kGrid = 16;           // numbers in a line: parts begin lines, too
+constexpr int64_t kGrid = kCacheLineFloats;  // parts begin lines, too
 constexpr int64_t kLeastRows = 64;      // of a part. MKL copies all of b for each, which takes 2 to 4 % here,
 constexpr int64_t kLeastColumns = 128;  // or all of a
 
@@ -64,7 +64,7 @@ at::Tensor view(const float* data, int64_t rows, int64_t columns) {
 
 // The matrix itself, or a copy of it that begins a line.
 at::Tensor aligned(const at::Tensor& matrix) {
-  const bool begins_line = reinterpret_cast<uintptr_t>(matrix.const_data_ptr()) % kLine == 0;
+  const bool begins_line = reinterpret_cast<uintptr_t>(matrix.const_data_ptr()) % kCacheLine == 0;
   return begins_line ? matrix : matrix.clone();
 }
 

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "core/cache_lines.h"
 #include "kernels/instructions.h"
 #include "kernels/parallel_blocks.h"
 #include "kernels/products.h"
@@ -249,7 +250,7 @@ int64_t widest(const WinogradConv& conv) { return std::max(conv.channels, conv.f
 
 // Of convolve(), in whole cache lines.
 int64_t numbers_of_thread(const WinogradConv& conv) {
-  return (numbers_of_tiles(conv) + 3 * widest(conv) + 15) / 16 * 16;
+  return whole_lines_of_floats(numbers_of_tiles(conv) + 3 * widest(conv));
 }
 
 // Convolves with kernels that are [place, channel of the input, channel of the result].

@@ -102,8 +102,8 @@ TextRows number_rows(const RunsComparison& comparison);
 TextRows table_of_runs(TextRows rows, size_t runs);
 
 // A table for people: the fields that differ, the numbers with their ratios to the first run's, the metric by
-// epoch.
-std::string runs_table(const RunsComparison& comparison);
+// epoch. Tables wider than `width` (0: no limit) are divided.
+std::string runs_table(const RunsComparison& comparison, int width = 0);
 
 Event runs_document(const RunsComparison& comparison);
 

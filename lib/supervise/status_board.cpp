@@ -12,6 +12,7 @@
 #include <cstring>
 #include <new>
 
+#include "core/cache_lines.h"
 #include "core/clock.h"
 #include "core/descriptor.h"
 #include "core/error.h"
@@ -21,7 +22,6 @@
 namespace dtrain {
 namespace {
 
-constexpr size_t kCacheLine = 64;
 constexpr uint64_t kMagic = 0x3164726f62527464;  // "dtRbord1" in memory
 constexpr int64_t kMaxReplicas = 65536;
 constexpr int kActivityShift = 56;  // a slot's state: upper 8 bits activity, lower 56 bits step

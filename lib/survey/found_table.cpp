@@ -4,11 +4,13 @@
 #include <algorithm>
 #include <array>
 #include <cctype>
+#include <map>
 #include <system_error>
 
 #include "core/error.h"
 #include "core/text.h"
 #include "survey/found_kinds.h"
+#include "tables/counted_table.h"
 #include "tables/csv_file.h"
 #include "tables/csv_summary.h"
 #include "tables/csv_table.h"
@@ -70,15 +72,10 @@ std::pair<const ColumnSummary*, std::string> choose_target(const CsvSummary& sum
 Columns columns_named(const fs::path& file, const CsvSummary& summary,
                       const std::vector<std::string>& names) {
   Columns columns;
-  std::vector<std::string> known;
-  for (const ColumnSummary& column : summary.columns) known.push_back(column.name);
+  std::map<std::string, size_t> places;
+  for (size_t i = 0; i < summary.columns.size(); ++i) places[summary.columns[i].name] = i;
   for (const std::string& name : names) {
-    const auto at = std::find(known.begin(), known.end(), name);
-    if (at == known.end())
-      throw Error(ExitCode::kData,
-                  fmt::format("{}: there is no column '{}'{}", printable(file.string(), 1000),
-                              printable(name, 100), did_you_mean(name, known)));
-    columns.push_back(&summary.columns[static_cast<size_t>(at - known.begin())]);
+    columns.push_back(&summary.columns[place_of_column(file, places, name)]);
     if (names.size() > 1 && !columns.back()->is_number())
       throw Error(
           ExitCode::kData,

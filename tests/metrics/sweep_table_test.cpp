@@ -29,6 +29,14 @@ const char* const kCsv = R"(replicas,per_replica_batch,global_batch,runs,example
 
 TEST_CASE("the table of a sweep") { CHECK(sweep_table(sample_sweep()) == kTable); }
 
+TEST_CASE("on a narrow terminal the columns of a sweep follow below each other") {
+  const std::string table = sweep_table(sample_sweep(), 60);
+  CHECK_THAT(table, ContainsSubstring("# replicas  /replica    global     median     lowest\n") &&
+                        ContainsSubstring("         2        64       128     96,000     90,000\n") &&
+                        ContainsSubstring("         2        64       128    100,000     1.250    1.50\n") &&
+                        ContainsSubstring("         2        64       128     0.250     0.062     0.000\n"));
+}
+
 TEST_CASE("the values of a sweep, separated by commas") { CHECK(sweep_csv(sample_sweep()) == kCsv); }
 
 TEST_CASE("a table names a fallback dataset and what was not measured") {

@@ -93,10 +93,13 @@ TEST_CASE("what is shown of a tune") {
   CHECK_THAT(table, ContainsSubstring("grid of 7 trials, 1 at once; accuracy of the test examples") &&
                         ContainsSubstring("NOTE: the test examples chose") &&
                         ContainsSubstring("7 to epoch 1, then 3 to epoch 2") &&
-                        ContainsSubstring("   1   003") &&
+                        ContainsSubstring("\n# rank  trial  ") && ContainsSubstring("\n  1       003  ") &&
                         ContainsSubstring("failed, exit code 6: the loss is not finite") &&
                         ContainsSubstring("# the best, trial-003, is in runs/mine/trial-003") &&
                         ContainsSubstring("# trained anew, whole: dtrain run job.yaml --set train"));
+  // On a narrow terminal in two tables, the outcome in the second.
+  CHECK_THAT(tune_table(tune, 40),
+             ContainsSubstring("\n# rank  trial  ") && ContainsSubstring("\n\n# rank  "));
   CHECK_THAT(tune_csv(tune),
              ContainsSubstring("trial-002,failed,0.000000,\"[8, 8]\",,1,0,6,\"the loss is not "
                                "finite, \"\"so\"\"\"\n"));

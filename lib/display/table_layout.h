@@ -1,0 +1,24 @@
+// Tables of texts, laid out in columns.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <vector>
+
+namespace dtrain {
+
+using TableRow = std::vector<std::string>;
+
+struct TableLayout {
+  std::string indent = "  ";
+  size_t narrowest = 0;       // a column but the first
+  bool ends_in_text = false;  // the last column is aligned to the left
+  int width = 0;              // that lines should fit in, as of width_limit(); 0: no limit
+};
+
+// Columns as wide as they need, with two spaces between them; the first one is aligned to the left, the
+// others to the right. Rows may be shorter than the first. Columns that do not fit follow below, in a table
+// of their own that begins with the first column too, so that nothing is lost on a narrow terminal.
+std::string lay_out(const std::vector<TableRow>& rows, const TableLayout& layout = {});
+
+}  // namespace dtrain
