@@ -15,14 +15,18 @@ namespace {
 constexpr uint64_t kFirstPort = 20000;
 constexpr uint64_t kPorts = 12000;
 
-int required(const char* launcher, const char* name, int64_t lowest, int64_t highest) {
-  const auto number = environment_number(name, lowest, highest);
-  if (number) return static_cast<int>(*number);
+[[noreturn]] void fail_missing(const char* launcher, const char* name) {
   Identity identity;
   identity.source = launcher;
   throw Error(ExitCode::kUsage, fmt::format("{} started this process (its other variables are set) but the "
                                             "environment has no {}; if it did not, unset {}",
                                             launcher, name, variables_of(identity)));
+}
+
+int required(const char* launcher, const char* name, int64_t lowest, int64_t highest) {
+  const auto number = environment_number(name, lowest, highest);
+  if (!number) fail_missing(launcher, name);
+  return static_cast<int>(*number);
 }
 
 Identity numbers(const char* launcher, const char* rank, const char* size, const char* local_rank,
@@ -113,8 +117,9 @@ std::optional<Identity> slurm_identity(std::optional<int64_t> port) {
   identity.world_size = required("Slurm", size_name, 1, kMaxWorldSize);
   identity.local_rank = required("Slurm", "SLURM_LOCALID", 0, kMaxWorldSize - 1);
   const int node = required("Slurm", "SLURM_NODEID", 0, kMaxWorldSize - 1);
-  const auto counts = expand_slurm_counts(counts_name, environment_text(counts_name).value_or(""),
-                                          static_cast<size_t>(kMaxWorldSize));
+  const auto written = environment_text(counts_name);
+  if (!written) fail_missing("Slurm", counts_name);
+  const auto counts = expand_slurm_counts(counts_name, *written, static_cast<size_t>(kMaxWorldSize));
   check_below("SLURM_PROCID", identity.rank, size_name, identity.world_size);
   check_below("SLURM_NODEID", node, counts_name, static_cast<int64_t>(counts.size()));
   identity.local_world_size = static_cast<int>(counts[static_cast<size_t>(node)]);

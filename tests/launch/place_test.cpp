@@ -216,6 +216,8 @@ TEST_CASE("a launcher's missing, malformed or impossible number is named") {
   Variables without = kOpenMpi;
   without.erase("OMPI_COMM_WORLD_SIZE");
   CHECK_THAT(refusal(without), ContainsSubstring("Open MPI") && ContainsSubstring("no OMPI_COMM_WORLD_SIZE"));
+  CHECK_THAT(refusal(kSlurm + Variables{{"SLURM_STEP_TASKS_PER_NODE", ""}}),
+             ContainsSubstring("has no SLURM_STEP_TASKS_PER_NODE; if it did not, unset SLURM_STEP_ID"));
   CHECK_THAT(refusal(kSlurm + Variables{{"SLURM_STEP_TASKS_PER_NODE", "2(x"}}),
              ContainsSubstring("SLURM_STEP_TASKS_PER_NODE=2(x"));
   CHECK_THAT(refusal(kSlurm + Variables{{"SLURM_NODEID", "4"}}), ContainsSubstring("SLURM_NODEID=4"));
