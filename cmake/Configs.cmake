@@ -1,5 +1,5 @@
 # dtrain_embed_configs(TARGET): the example jobs of configs/ as text inside the program, for `dtrain configs`, so that it
-# finds them wherever it is installed. Defines shipped_configs() of lib/reference/configs.h.
+# finds them wherever it is installed. Defines shipped_configs() of lib/results/reference/configs.h.
 function(dtrain_embed_configs target)
   file(GLOB configs CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/configs/*.yaml")
   set(entries "")

@@ -57,7 +57,7 @@ endif()
 # found where it is loaded, not here.
 function(dtrain_cuda_module target)
   add_library(${target} MODULE ${ARGN})
-  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/lib")
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/lib/base")
   target_include_directories(${target} SYSTEM PRIVATE "${CUDA_INCLUDE_DIR}" "${NCCL_INCLUDE_DIR}")
   target_compile_definitions(${target} PRIVATE USE_C10D_NCCL "DTRAIN_CUDA_VERSION=\"${PROJECT_VERSION} ${LIBTORCH_VERSION}\"")
   target_link_libraries(${target} PRIVATE LibTorch::cpu "${LIBTORCH_CUDA_LIBRARY}" "${LIBTORCH_C10_CUDA_LIBRARY}"

@@ -1,17 +1,25 @@
+# dtrain_wing(NAME [USES wings...])
+#
+# The rooms that follow lie in lib/NAME. They may use rooms of this wing, of those named, and of what these use;
+# tests/scripts/rooms_test.py holds the LINK lines of rooms to it.
+function(dtrain_wing name)
+  set(DTRAIN_WING ${name} PARENT_SCOPE)
+endfunction()
+
 # dtrain_room(NAME [TORCH] [APART] LINK libraries... [PRIVATE libraries...])
 #
-# One static library dtrain_NAME from lib/NAME/*.cpp. TORCH links LibTorch and shares one precompiled header of its
-# narrow includes: without it each file spends 10 to 20 s on LibTorch's headers. APART compiles each file by itself:
-# they use the same names for different things, each in its own anonymous namespace.
+# One static library dtrain_NAME from lib/WING/NAME/*.cpp; the include directory is the wing's. TORCH links LibTorch and
+# shares one precompiled header of its narrow includes: without it each file spends 10 to 20 s on LibTorch's headers.
+# APART compiles each file by itself: they use the same names for different things, each in its own anonymous namespace.
 function(dtrain_room name)
   cmake_parse_arguments(ROOM "TORCH;APART" "" "LINK;PRIVATE" ${ARGN})
   set(target dtrain_${name})
-  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/lib/${name}/*.cpp")
+  file(GLOB sources CONFIGURE_DEPENDS "${PROJECT_SOURCE_DIR}/lib/${DTRAIN_WING}/${name}/*.cpp")
   add_library(${target} STATIC ${sources})
   if(NOT ROOM_APART)
     dtrain_compile_together(${target} 8)
   endif()
-  target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/lib")
+  target_include_directories(${target} PUBLIC "${PROJECT_SOURCE_DIR}/lib/${DTRAIN_WING}")
   target_link_libraries(${target} PUBLIC ${ROOM_LINK} PRIVATE ${ROOM_PRIVATE})
   if(ROOM_TORCH)
     target_link_libraries(${target} PUBLIC LibTorch::cpu)
@@ -32,7 +40,8 @@ function(dtrain_use_torch_header target)
   if(NOT TARGET dtrain_torch_header)
     file(WRITE "${PROJECT_BINARY_DIR}/torch_header.cpp" "")
     add_library(dtrain_torch_header STATIC "${PROJECT_BINARY_DIR}/torch_header.cpp")
-    target_link_libraries(dtrain_torch_header PUBLIC LibTorch::cpu spdlog::spdlog nlohmann_json::nlohmann_json Threads::Threads)
+    target_link_libraries(dtrain_torch_header PUBLIC LibTorch::cpu spdlog::spdlog nlohmann_json::nlohmann_json
+                                                     Threads::Threads)
     # By name, not by path: its text is then the same in every checkout, and ccache finds it in a second one.
     target_include_directories(dtrain_torch_header PRIVATE "${PROJECT_SOURCE_DIR}/cmake")
     target_precompile_headers(dtrain_torch_header PRIVATE <torch_header.h>)

@@ -26,7 +26,7 @@ endif()
 # A module library that is loaded while the program runs. It is linked with nothing: of LibTorch it uses an enum.
 function(dtrain_tpu_module target)
   add_library(${target} MODULE ${ARGN})
-  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/lib")
+  target_include_directories(${target} PRIVATE "${PROJECT_SOURCE_DIR}/lib/base")
   target_include_directories(${target} SYSTEM PRIVATE "${PJRT_INCLUDE_DIR}"
                              $<TARGET_PROPERTY:LibTorch::cpu,INTERFACE_INCLUDE_DIRECTORIES>)
   target_compile_definitions(${target} PRIVATE "DTRAIN_TPU_VERSION=\"${PROJECT_VERSION}\"")

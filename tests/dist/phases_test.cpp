@@ -7,10 +7,10 @@
 
 #include "catch.h"
 #include "checkpoint/retention.h"
-#include "checkpoint/safetensors.h"
 #include "hosts.h"
 #include "job.h"
 #include "resumable.h"
+#include "safetensors/safetensors.h"
 
 namespace dtrain {
 namespace {

@@ -1,4 +1,4 @@
-// Stands in for the module for GPUs: as lib/cuda/cuda.cpp, with the memory of the host.
+// Stands in for the module for GPUs: as lib/base/cuda/cuda.cpp, with the memory of the host.
 #include <c10/util/Exception.h>
 
 #include <cstdlib>

@@ -9,12 +9,12 @@
 
 #include "arrays/array_file.h"
 #include "arrays/idx.h"
-#include "checkpoint/safetensors.h"
 #include "core/error.h"
 #include "files.h"
 #include "images/image_file.h"
 #include "job_file/load.h"
 #include "pictures/archives.h"
+#include "safetensors/safetensors.h"
 #include "spec/field_error.h"
 #include "tables/csv_table.h"
 

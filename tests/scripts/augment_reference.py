@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Prints tests/augment/torchvision_values.h: what torchvision makes of a small picture.
+"""Prints tests/data/augment/torchvision_values.h: what torchvision makes of a small picture.
 
-    python3 augment_reference.py > tests/augment/torchvision_values.h
+    python3 augment_reference.py > tests/data/augment/torchvision_values.h
 
 Needs torch and torchvision; the tests only read what it printed.
 """
@@ -14,7 +14,7 @@ SHAPE = (3, 6, 7)
 
 
 def picture(channels):
-    """The picture that tests/augment/torchvision_test.cpp makes, too."""
+    """The picture that tests/data/augment/torchvision_test.cpp makes, too."""
     index = torch.arange(channels * SHAPE[1] * SHAPE[2])
     return ((index * index * 31 + index * 77 + 13) % 256).to(torch.uint8).reshape(channels, *SHAPE[1:])
 

@@ -30,7 +30,7 @@ BEYOND_THE_SCHEMA = {
     "bounds_global_product", "bounds_shape_product", "devices_count",
     "hosts_of_servers", "hosts_twice", "one_device_list", "one_device_replicas", "optimizer_nesterov",
     "parameter_server_batch", "parameter_server_devices", "parameter_server_staleness", "schedule_piecewise_lengths",
-    # features that exclude each other, which are neither "only when" nor "required when" (lib/job_file/rules.cpp)
+    # features that exclude each other, which are neither "only when" nor "required when" (lib/spec/job_file/rules.cpp)
     "central_storage_gloo", "checkpoint_both", "compiled_on_gpu", "compress_shared_memory",
     "data_augment_resident", "data_augment_rules", "data_columns_rules",
     "data_fallback_same",

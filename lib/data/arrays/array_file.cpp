@@ -1,0 +1,171 @@
+#include "arrays/array_file.h"
+
+#include <ATen/ATen.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zip.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <functional>
+#include <memory>
+
+#include "arrays/npy.h"
+#include "core/descriptor.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "core/text.h"
+#include "safetensors/safetensors.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+[[noreturn]] void refuse_array(const std::string& where, const std::string& what, int error = 0) {
+  throw Error(file_failure_code(error, ExitCode::kData), fmt::format("{}: {}", printable(where, 1000), what));
+}
+
+// Calls `make`, and puts the file before the message of an error.
+template <class Make>
+auto in_file(const std::string& where, const Make& make) {
+  try {
+    return make();
+  } catch (const Error& error) {
+    refuse_array(where, error.what());
+  }
+}
+
+using Zip = std::unique_ptr<zip_t, decltype(&zip_discard)>;
+using ZipMember = std::unique_ptr<zip_file_t, decltype(&zip_fclose)>;
+
+void read_member(zip_file_t* member, void* out, int64_t bytes, const std::string& where) {
+  for (int64_t done = 0; done < bytes;) {
+    const zip_int64_t got =
+        zip_fread(member, static_cast<char*>(out) + done, static_cast<zip_uint64_t>(bytes - done));
+    if (got <= 0) refuse_array(where, "is damaged or cut off; make the file again");
+    done += got;
+  }
+}
+
+// Deflate cannot shrink content further than that (RFC 1951).
+constexpr uint64_t kMostShrunk = 1032;
+
+at::Tensor read_npz_member(zip_t* zip, zip_uint64_t index, const zip_stat_t& about,
+                           const std::string& where) {
+  if (about.size > static_cast<uint64_t>(kMaxArrayBytes) || about.size / kMostShrunk > about.comp_size + 1)
+    refuse_array(where, "promises more than it can hold");
+  const ZipMember member(zip_fopen_index(zip, index, 0), zip_fclose);
+  if (!member) refuse_array(where, fmt::format("cannot be unpacked: {}", zip_strerror(zip)));
+  std::string start(std::min<size_t>(about.size, kMostNpyHeaderBytes), '\0');
+  read_member(member.get(), start.data(), std::ssize(start), where);
+  const NpyHeader header = in_file(where, [&] { return parse_npy_header(start); });
+  if (header.data_begin + header.data_bytes() != static_cast<int64_t>(about.size))
+    refuse_array(where, fmt::format("its header promises {} bytes, and it has {}", header.data_bytes(),
+                                    static_cast<int64_t>(about.size) - header.data_begin));
+  auto data = std::make_shared<std::vector<char>>(static_cast<size_t>(header.data_bytes()));
+  const auto early = std::min<int64_t>(std::ssize(start) - header.data_begin, std::ssize(*data));
+  std::memcpy(data->data(), start.data() + header.data_begin, static_cast<size_t>(early));
+  read_member(member.get(), data->data() + early, std::ssize(*data) - early, where);
+  char end = 0;
+  if (zip_fread(member.get(), &end, 1) != 0) refuse_array(where, "is damaged: its checksum does not match");
+  char* const begin = data->data();
+  return npy_tensor(header, begin, [data = std::move(data)] {});
+}
+
+std::map<std::string, at::Tensor> read_npz(const fs::path& path, const std::vector<std::string>& names) {
+  int fault = 0;
+  const Zip zip(zip_open(path.c_str(), ZIP_RDONLY, &fault), zip_discard);
+  if (!zip) {
+    zip_error_t error;
+    zip_error_init_with_code(&error, fault);
+    const std::string text = zip_error_strerror(&error);
+    zip_error_fini(&error);
+    refuse_array(path.string(), fmt::format("is not an .npz file that can be read: {}", text));
+  }
+  std::map<std::string, at::Tensor> arrays;
+  for (const std::string& name : names) {
+    const zip_int64_t index = zip_name_locate(zip.get(), (name + ".npy").c_str(), ZIP_FL_ENC_RAW);
+    if (index < 0) continue;
+    zip_stat_t about;
+    const std::string where = fmt::format("{}: {}.npy", path.string(), name);
+    constexpr zip_uint64_t kNeeded = ZIP_STAT_SIZE | ZIP_STAT_COMP_SIZE;
+    if (zip_stat_index(zip.get(), static_cast<zip_uint64_t>(index), 0, &about) != 0 ||
+        (about.valid & kNeeded) != kNeeded)
+      refuse_array(where, "has no size");
+    arrays[name] = read_npz_member(zip.get(), static_cast<zip_uint64_t>(index), about, where);
+  }
+  return arrays;
+}
+
+std::map<std::string, at::Tensor> read_safetensors_arrays(const fs::path& path,
+                                                          const std::vector<std::string>& names) {
+  std::map<std::string, at::Tensor> arrays;
+  try {
+    const SafetensorsFile file(path);
+    for (const TensorEntry& entry : file.tensors()) {
+      if (std::find(names.begin(), names.end(), entry.name) == names.end()) continue;
+      at::Tensor tensor = file.read(entry);
+      if (tensor.scalar_type() == at::kHalf || tensor.scalar_type() == at::kBFloat16)
+        tensor = tensor.to(at::kFloat);
+      if (tensor.scalar_type() == at::kInt || tensor.scalar_type() == at::kBool)
+        tensor = tensor.to(at::kLong);
+      arrays[entry.name] = tensor;
+    }
+  } catch (const Error& error) {
+    throw Error(error.code() == ExitCode::kCheckpoint ? ExitCode::kData : error.code(), error.what());
+  }
+  return arrays;
+}
+
+bool ends_with(const fs::path& path, const char* extension) { return path.extension() == extension; }
+
+}  // namespace
+
+at::Tensor map_npy(const fs::path& path) {
+  const std::string where = path.string();
+  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  if (file.get() < 0) refuse_array(where, fmt::format("cannot be opened: {}", std::strerror(errno)), errno);
+  struct stat status {};
+  if (::fstat(file.get(), &status) != 0)
+    refuse_array(where, fmt::format("cannot be looked at: {}", std::strerror(errno)), errno);
+  if (!S_ISREG(status.st_mode)) refuse_array(where, "is not a regular file");
+  std::array<char, kMostNpyHeaderBytes> start{};
+  const ssize_t got = ::pread(file.get(), start.data(), start.size(), 0);
+  if (got < 0) refuse_array(where, fmt::format("cannot be read: {}", std::strerror(errno)), errno);
+  const NpyHeader header = in_file(where, [&] {
+    return parse_npy_header({start.data(), static_cast<size_t>(got)});
+  });
+  const int64_t bytes = header.data_begin + header.data_bytes();
+  if (bytes != status.st_size)
+    refuse_array(where, fmt::format("its header promises {} bytes, and the file has {}; it is incomplete or "
+                                    "damaged",
+                                    bytes, status.st_size));
+  const auto size = static_cast<size_t>(bytes);
+  void* const mapped = ::mmap(nullptr, size, PROT_READ, MAP_SHARED, file.get(), 0);
+  if (mapped == MAP_FAILED)
+    refuse_array(where, fmt::format("cannot be mapped: {}", std::strerror(errno)), errno);
+  return npy_tensor(header, static_cast<char*>(mapped) + header.data_begin,
+                    [mapped, size] { ::munmap(mapped, size); });
+}
+
+std::map<std::string, at::Tensor> read_arrays(const fs::path& path, const std::vector<std::string>& names) {
+  if (!fs::exists(path)) refuse_array(path.string(), "there is no such file or folder");
+  if (ends_with(path, ".npz")) return read_npz(path, names);
+  if (ends_with(path, ".safetensors")) return read_safetensors_arrays(path, names);
+  if (!fs::is_directory(path))
+    refuse_array(path.string(), "is neither a folder of .npy files nor a .npz or .safetensors file");
+  std::map<std::string, at::Tensor> arrays;
+  for (const std::string& name : names) {
+    const fs::path file = path / (name + ".npy");
+    if (fs::exists(file)) arrays[name] = map_npy(file);
+  }
+  return arrays;
+}
+
+}  // namespace dtrain

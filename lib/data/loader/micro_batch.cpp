@@ -1,0 +1,108 @@
+#include "loader/micro_batch.h"
+
+#include <ATen/ATen.h>
+
+#include <algorithm>
+
+#include "parallel/parallel_blocks.h"
+
+namespace dtrain {
+namespace {
+
+// Calls work(begin, count) for ranges of the examples: on a processor in the threads of our own loops, for
+// LibTorch's own would be in their way.
+template <class Work>
+void for_ranges(const at::Tensor& examples, const Work& work) {
+  const int64_t count = examples.size(0);
+  if (!examples.is_cpu()) return work(0, count);
+  const int64_t grain = kNumbersATask * count / std::max<int64_t>(examples.numel(), 1);
+  run_ranges(count, std::max<int64_t>(grain, 1),
+             [&](int64_t begin, int64_t end) { work(begin, end - begin); });
+}
+
+at::Tensor rows_of(const at::Tensor& stored, const at::Tensor& rows) {
+  at::DimVector sizes{rows.size(0)};
+  sizes.append(stored.sizes().begin() + 1, stored.sizes().end());
+  const at::Tensor chosen = at::empty(sizes, stored.options());
+  for_ranges(chosen, [&](int64_t begin, int64_t count) {
+    at::Tensor part = chosen.narrow(0, begin, count);
+    at::index_select_out(part, stored, 0, rows.narrow(0, begin, count));
+  });
+  return chosen;
+}
+
+void normalise(const at::Tensor& pixels, at::Tensor numbers, const PixelFormat& format) {
+  at::div_out(numbers, pixels, at::scalar_tensor(255, format.dtype));  // one pass, not two
+  const Normalisation& by = format.normalisation;
+  // By numbers, not by tensors: a step that is recorded reads nothing from the host's memory.
+  const auto centre_and_scale = [&by](at::Tensor part, int64_t channel) {
+    if (by.mean_of(channel) != 0) part.sub_(by.mean_of(channel));
+    if (by.standard_deviation_of(channel) != 1) part.div_(by.standard_deviation_of(channel));
+  };
+  if (by.is_uniform()) {
+    centre_and_scale(numbers, 0);
+  } else {
+    for (int64_t channel = 0; channel < numbers.size(1); ++channel)
+      centre_and_scale(numbers.narrow(1, channel, 1), channel);
+  }
+}
+
+at::Tensor normalised(const at::Tensor& pixels, const PixelFormat& format) {
+  const auto layout = format.channels_last ? at::MemoryFormat::ChannelsLast : at::MemoryFormat::Contiguous;
+  const at::Tensor numbers = at::empty(pixels.sizes(), pixels.options().dtype(format.dtype), layout);
+  for_ranges(numbers, [&](int64_t begin, int64_t count) {
+    normalise(pixels.narrow(0, begin, count), numbers.narrow(0, begin, count), format);
+  });
+  return numbers;
+}
+
+// The batch of what `change` makes of the tensors that are defined.
+template <class Change>
+Batch each_of(const Batch& batch, const Change& change) {
+  const auto changed = [&](const at::Tensor& tensor) { return tensor.defined() ? change(tensor) : tensor; };
+  return {changed(batch.inputs), changed(batch.targets), changed(batch.other_targets), changed(batch.shares)};
+}
+
+}  // namespace
+
+Batch MicroBatch::assemble() const {
+  Batch batch = stored_;
+  if (rows_.defined()) {
+    batch.inputs = rows_of(stored_.inputs, rows_);
+    batch.targets = stored_.targets.index_select(0, rows_);
+  }
+  if (stored_.inputs.scalar_type() == at::kByte) {
+    batch.inputs = normalised(batch.inputs, format_);
+  } else if (format_.channels_last && batch.inputs.dim() == 4) {
+    batch.inputs = batch.inputs.clone(at::MemoryFormat::ChannelsLast);  // one channel's strides, too
+  }
+  return batch;
+}
+
+MicroBatch MicroBatch::copy() const {
+  MicroBatch copy = *this;
+  if (rows_.defined()) {
+    copy.rows_ = rows_.clone();
+  } else {
+    copy.stored_ = each_of(stored_, [](const at::Tensor& tensor) { return tensor.clone(); });
+  }
+  return copy;
+}
+
+void MicroBatch::copy_from(const MicroBatch& other) {
+  const auto copy = [](const at::Tensor& to, const at::Tensor& from) {
+    if (from.defined()) to.copy_(from, /*non_blocking=*/true);
+  };
+  if (rows_.defined()) return copy(rows_, other.rows_);
+  copy(stored_.inputs, other.stored_.inputs);
+  copy(stored_.targets, other.stored_.targets);
+  copy(stored_.other_targets, other.stored_.other_targets);
+  copy(stored_.shares, other.stored_.shares);
+}
+
+MicroBatch MicroBatch::to(at::Device device) const {
+  const auto send = [device](const at::Tensor& tensor) { return tensor.to(device, /*non_blocking=*/true); };
+  return MicroBatch(each_of(stored_, send), format_);
+}
+
+}  // namespace dtrain

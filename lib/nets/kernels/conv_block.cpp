@@ -1,0 +1,328 @@
+#include "kernels/conv_block.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "core/cache_lines.h"
+#include "kernels/conv_direct.h"
+#include "kernels/instructions.h"
+#include "kernels/products.h"
+#include "kernels/transpose.h"
+#include "parallel/parallel_blocks.h"
+
+namespace dtrain {
+namespace {
+
+// The images are cut into this many groups, whatever the number of threads, and the groups' gradients are
+// added in order: the number of threads changes no bit.
+constexpr int64_t kGroups = 8;
+
+// The memory of one group of images. For the maxima, filters are innermost, so that the four pixels of each
+// are vectors.
+struct Workplace {
+  float* columns;   // [window, pixels]: what each number of the weight is multiplied by
+  float* planes;    // [filters, pixels]
+  float* pixels;    // [pixels, filters]
+  float* maxima;    // [maxima, filters]
+  float* gradient;  // of the weight, as turn_weight() has it, and [filters] of the bias
+
+  static int64_t columns_size(const ConvBlock& block) {
+    return whole_lines_of_floats(std::max(block.pixels() * block.window(), direct_scratch(block)));
+  }
+  static int64_t size(const ConvBlock& block) {
+    return columns_size(block) + 2 * whole_lines_of_floats(block.pixels() * block.filters) +
+           whole_lines_of_floats(block.maxima() * block.filters) +
+           whole_lines_of_floats((block.window() + 1) * block.filters);
+  }
+  static Workplace of(const ConvBlock& block, float* memory) {
+    Workplace place{};
+    place.columns = memory;
+    place.planes = place.columns + columns_size(block);
+    place.pixels = place.planes + whole_lines_of_floats(block.pixels() * block.filters);
+    place.maxima = place.pixels + whole_lines_of_floats(block.pixels() * block.filters);
+    place.gradient = place.maxima + whole_lines_of_floats(block.maxima() * block.filters);
+    return place;
+  }
+};
+
+// The weight, [filters, window], with filters innermost: all together, or in groups.
+int64_t lanes_of(const ConvBlock& block) { return is_direct(block) ? direct_lanes(block) : block.filters; }
+void turn_weight(const ConvBlock& block, const float* weight, float* turned) {
+  const int64_t lanes = lanes_of(block), of_group = lanes * block.window();
+  for (int64_t at = 0; at < block.filters * block.window(); at += of_group)
+    transpose(lanes, block.window(), weight + at, turned + at);
+}
+void turn_back(const ConvBlock& block, const float* turned, float* weight) {
+  const int64_t lanes = lanes_of(block), of_group = lanes * block.window();
+  for (int64_t at = 0; at < block.filters * block.window(); at += of_group)
+    transpose(block.window(), lanes, turned + at, weight + at);
+}
+
+// Calls visit(begin, end, from) for each row of `columns`, of `block.columns` numbers: those from `begin` to
+// `end` are the numbers `from`, `from` + stride, ... of the image; the others are padding.
+template <class Visit>
+void visit_rows(const ConvBlock& block, const Visit& visit) {
+  for (int64_t number = 0; number < block.window(); ++number) {
+    const int64_t channel = number / (block.kernel * block.kernel);
+    const int64_t down = number / block.kernel % block.kernel - block.padded_above;
+    const int64_t across = number % block.kernel - block.padded_left;
+    const auto first_at = [&](int64_t x) {  // the first column whose window has x or more here
+      return x <= across ? 0 : std::min((x - across + block.stride - 1) / block.stride, block.columns);
+    };
+    const int64_t first = first_at(0), last = std::max(first, first_at(block.width));
+    for (int64_t row = 0; row < block.rows; ++row) {
+      const int64_t y = row * block.stride + down;
+      if (y < 0 || y >= block.height) {
+        visit(0, 0, 0);
+      } else {
+        visit(first, last, (channel * block.height + y) * block.width + first * block.stride + across);
+      }
+    }
+  }
+}
+
+void gather_columns(const ConvBlock& block, const float* image, float* columns) {
+  visit_rows(block, [&](int64_t begin, int64_t end, int64_t from) {
+    std::fill(columns, columns + begin, 0.0F);
+    if (block.stride == 1) {
+      std::copy_n(image + from, end - begin, columns + begin);
+    } else {
+      for (int64_t i = begin; i < end; ++i) columns[i] = image[from + (i - begin) * block.stride];
+    }
+    std::fill(columns + end, columns + block.columns, 0.0F);
+    columns += block.columns;
+  });
+}
+
+// The reverse: adds up what belongs to the same number of the image.
+void scatter_columns(const ConvBlock& block, const float* columns, float* image) {
+  std::fill_n(image, block.channels * block.height * block.width, 0.0F);
+  visit_rows(block, [&](int64_t begin, int64_t end, int64_t from) {
+    if (block.stride == 1) {
+      for (int64_t i = begin; i < end; ++i) image[from + (i - begin)] += columns[i];
+    } else {
+      for (int64_t i = begin; i < end; ++i) image[from + (i - begin) * block.stride] += columns[i];
+    }
+    columns += block.columns;
+  });
+}
+
+// The rectified maxima of four pixels, and which of the four each is.
+struct Maxima {
+  [[gnu::always_inline]] static void run(const ConvBlock* block, const float* __restrict pixels,
+                                         float* __restrict maxima, int32_t* __restrict winners) {
+    const int64_t filters = block->filters, row = block->columns * filters;
+    for (int64_t y = 0; y < block->rows / 2; ++y) {
+      for (int64_t x = 0; x < block->columns / 2; ++x) {
+        const float* const corner = pixels + 2 * (y * row + x * filters);
+        for (int64_t i = 0; i < filters; ++i) {
+          float best = corner[i];
+          int32_t winner = 0;
+          const float others[3] = {corner[i + filters], corner[i + row], corner[i + row + filters]};
+          for (int32_t k = 0; k < 3; ++k) {
+            const bool wins = others[k] > best || others[k] != others[k];
+            best = wins ? others[k] : best;
+            winner = wins ? k + 1 : winner;
+          }
+          maxima[i] = best < 0 ? 0.0F : best;
+          winners[i] = best <= 0 ? kNoWinner : winner;
+        }
+        maxima += filters;
+        winners += filters;
+      }
+    }
+  }
+};
+
+// The gradients of the pixels from those of the maxima.
+struct Spread {
+  [[gnu::always_inline]] static void run(const ConvBlock* block, const float* __restrict maxima,
+                                         const int32_t* __restrict winners, float* __restrict pixels) {
+    const int64_t filters = block->filters, row = block->columns * filters;
+    for (int64_t y = 0; y < block->rows / 2; ++y) {
+      for (int64_t x = 0; x < block->columns / 2; ++x) {
+        float* const corner = pixels + 2 * (y * row + x * filters);
+        for (int64_t i = 0; i < filters; ++i) {
+          corner[i] = winners[i] == 0 ? maxima[i] : 0.0F;
+          corner[i + filters] = winners[i] == 1 ? maxima[i] : 0.0F;
+          corner[i + row] = winners[i] == 2 ? maxima[i] : 0.0F;
+          corner[i + row + filters] = winners[i] == 3 ? maxima[i] : 0.0F;
+        }
+        maxima += filters;
+        winners += filters;
+      }
+    }
+  }
+};
+
+// Adds the columns of [rows, columns] to `sums`.
+struct AddColumns {
+  [[gnu::always_inline]] static void run(int64_t rows, int64_t columns, const float* __restrict from,
+                                         float* __restrict sums) {
+    for (int64_t row = 0; row < rows; ++row) {
+      for (int64_t column = 0; column < columns; ++column) sums[column] += from[row * columns + column];
+    }
+  }
+};
+
+// What no maximum is taken of, in the last row and column of an odd size, has no gradient.
+void clear_rest(const ConvBlock& block, float* pixels) {
+  const int64_t row = block.columns * block.filters;
+  if (block.rows % 2 == 1) std::fill_n(pixels + (block.rows - 1) * row, row, 0.0F);
+  if (block.columns % 2 == 0) return;
+  for (int64_t y = 0; y < block.rows; ++y)
+    std::fill_n(pixels + (y + 1) * row - block.filters, block.filters, 0.0F);
+}
+
+void spread_gradient(const ConvBlock& block, const float* output_gradient, const int32_t* winners,
+                     const Workplace& place) {
+  transpose(block.filters, block.maxima(), output_gradient, place.maxima);
+  clear_rest(block, place.pixels);
+  run_kernel<Spread>(&block, static_cast<const float*>(place.maxima), winners, place.pixels);
+}
+
+// Leaves the maxima in `place`.
+void forward_by_products(const ConvBlock& block, const float* image, const float* weight, const float* bias,
+                         int32_t* winners, const Workplace& place) {
+  gather_columns(block, image, place.columns);
+  for (int64_t filter = 0; bias != nullptr && filter < block.filters; ++filter)
+    std::fill_n(place.planes + filter * block.pixels(), block.pixels(), bias[filter]);
+  multiply(block.filters, block.pixels(), block.window(), weight, place.columns, place.planes,
+           /*adds=*/bias != nullptr);
+  transpose(block.filters, block.pixels(), place.planes, place.pixels);
+  run_kernel<Maxima>(&block, static_cast<const float*>(place.pixels), place.maxima, winners);
+}
+
+// Adds to the gradients in `place`.
+void weights_by_products(const ConvBlock& block, const float* image, const float* output_gradient,
+                         const int32_t* winners, const Workplace& place) {
+  spread_gradient(block, output_gradient, winners, place);
+  gather_columns(block, image, place.columns);
+  multiply(block.window(), block.filters, block.pixels(), place.columns, place.pixels, place.gradient,
+           /*adds=*/true);
+  run_kernel<AddColumns>(block.pixels(), block.filters, static_cast<const float*>(place.pixels),
+                         place.gradient + block.window() * block.filters);
+}
+
+// `turned`: the weight, [window, filters].
+void input_by_products(const ConvBlock& block, const float* output_gradient, const int32_t* winners,
+                       const float* turned, float* image_gradient, const Workplace& place) {
+  spread_gradient(block, output_gradient, winners, place);
+  transpose(block.pixels(), block.filters, place.pixels, place.planes);
+  multiply(block.window(), block.pixels(), block.filters, turned, place.planes, place.columns,
+           /*adds=*/false);
+  scatter_columns(block, place.columns, image_gradient);
+}
+
+struct ImageSizes {
+  int64_t input;
+  int64_t output;
+  explicit ImageSizes(const ConvBlock& block)
+      : input(block.channels * block.height * block.width), output(block.maxima() * block.filters) {}
+};
+
+// Calls work(group, its workplace, image) for all images, group by group.
+void for_each_image(
+    const ConvBlock& block, float* scratch, const std::function<void(const Workplace&, int64_t image)>& work,
+    const std::function<void(const Workplace&)>& begin = [](const Workplace&) {}) {
+  run_blocks(kGroups, [&](int64_t group) {
+    const Workplace place = Workplace::of(block, scratch + group * Workplace::size(block));
+    begin(place);
+    const int64_t last = (group + 1) * block.examples / kGroups;
+    for (int64_t image = group * block.examples / kGroups; image < last; ++image) work(place, image);
+  });
+}
+
+}  // namespace
+
+int64_t conv_block_scratch(const ConvBlock& block) {
+  const int64_t weight = whole_lines_of_floats(block.window() * block.filters);
+  return kGroups * Workplace::size(block) + weight + std::max(weight, whole_lines_of_floats(block.filters));
+}
+
+int64_t conv_block_winners(const ConvBlock& block) { return block.examples * block.maxima() * block.filters; }
+
+void conv_block_forward(const ConvBlock& block, const float* input, const float* weight, const float* bias,
+                        float* output, int32_t* winners, float* scratch) {
+  const ImageSizes sizes(block);
+  const bool direct = is_direct(block);
+  float* const turned = scratch + kGroups * Workplace::size(block);
+  float* const start = turned + whole_lines_of_floats(block.window() * block.filters);
+  if (direct) {
+    turn_weight(block, weight, turned);
+    bias != nullptr ? std::copy_n(bias, block.filters, start) : std::fill_n(start, block.filters, 0.0F);
+  }
+  for_each_image(block, scratch, [&](const Workplace& place, int64_t image) {
+    const float* const from = input + image * sizes.input;
+    int32_t* const winning = winners + image * sizes.output;
+    if (direct) {
+      direct_forward(block, from, turned, start, place.maxima, winning, place.columns);
+    } else {
+      forward_by_products(block, from, weight, bias, winning, place);
+    }
+    transpose(block.maxima(), block.filters, place.maxima, output + image * sizes.output);
+  });
+}
+
+void conv_block_backward_input(const ConvBlock& block, const float* output_gradient, const int32_t* winners,
+                               const float* weight, float* input_gradient, float* scratch) {
+  const ImageSizes sizes(block);
+  const bool direct = has_direct_input(block);
+  float* const turned = scratch + kGroups * Workplace::size(block);
+  if (direct) {
+    const int64_t of_filter = block.window(), places = block.kernel * block.kernel;
+    for (int64_t at = 0; at < block.filters * of_filter; at += of_filter)
+      transpose(block.channels, places, weight + at, turned + at);
+  } else {
+    transpose(block.filters, block.window(), weight, turned);
+  }
+  for_each_image(block, scratch, [&](const Workplace& place, int64_t image) {
+    const float* const gradient = output_gradient + image * sizes.output;
+    const int32_t* const winning = winners + image * sizes.output;
+    float* const to = input_gradient + image * sizes.input;
+    if (direct) {
+      transpose(block.filters, block.maxima(), gradient, place.maxima);
+      direct_backward_input(block, place.maxima, winning, turned, to, place.columns);
+    } else {
+      input_by_products(block, gradient, winning, turned, to, place);
+    }
+  });
+}
+
+void conv_block_backward_weights(const ConvBlock& block, const float* input, const float* output_gradient,
+                                 const int32_t* winners, float* weight_gradient, float* bias_gradient,
+                                 bool adds, float* scratch) {
+  const ImageSizes sizes(block);
+  const int64_t numbers = block.window() * block.filters;
+  const bool direct = is_direct(block);
+  float* const turned = scratch + kGroups * Workplace::size(block);
+  float* const straight = turned + whole_lines_of_floats(numbers);
+  for_each_image(
+      block, scratch,
+      [&](const Workplace& place, int64_t image) {
+        const float* const from = input + image * sizes.input;
+        const float* const gradient = output_gradient + image * sizes.output;
+        const int32_t* const winning = winners + image * sizes.output;
+        if (direct) {
+          transpose(block.filters, block.maxima(), gradient, place.maxima);
+          direct_backward_weights(block, from, place.maxima, winning, place.gradient,
+                                  place.gradient + numbers, place.columns);
+        } else {
+          weights_by_products(block, from, gradient, winning, place);
+        }
+      },
+      [&](const Workplace& place) { std::fill_n(place.gradient, numbers + block.filters, 0.0F); });
+  std::fill_n(turned, numbers, 0.0F);
+  if (bias_gradient != nullptr && !adds) std::fill_n(bias_gradient, block.filters, 0.0F);
+  for (int64_t group = 0; group < kGroups; ++group) {
+    const Workplace place = Workplace::of(block, scratch + group * Workplace::size(block));
+    for (int64_t i = 0; i < numbers; ++i) turned[i] += place.gradient[i];
+    for (int64_t i = 0; bias_gradient != nullptr && i < block.filters; ++i)
+      bias_gradient[i] += place.gradient[numbers + i];
+  }
+  turn_back(block, turned, straight);
+  for (int64_t i = 0; i < numbers; ++i)
+    weight_gradient[i] = adds ? weight_gradient[i] + straight[i] : straight[i];
+}
+
+}  // namespace dtrain

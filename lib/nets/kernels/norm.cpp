@@ -1,0 +1,267 @@
+#include "kernels/norm.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "kernels/instructions.h"
+#include "parallel/parallel_blocks.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int64_t kNumbersABlock = 1 << 15;  // fewer are not worth a second thread
+constexpr int64_t kSumsAtOnce = 16;
+constexpr int64_t kChannelsAtOnce = 64;
+
+// The sum of term(i) for i from `begin` to `end`, in an order that does not depend on the processor.
+template <class Term>
+[[gnu::always_inline]] inline float sum_of(int64_t begin, int64_t end, const Term& term) {
+  float lanes[kSumsAtOnce] = {};
+  int64_t at = begin;
+  for (; at + kSumsAtOnce <= end; at += kSumsAtOnce) {
+    for (int64_t lane = 0; lane < kSumsAtOnce; ++lane) lanes[lane] += term(at + lane);
+  }
+  for (int64_t lane = 0; at < end; ++at, ++lane) lanes[lane] += term(at);
+  float sum = 0;
+  for (const float one : lanes) sum += one;
+  return sum;
+}
+
+// What is added up of the numbers of a channel.
+struct Number {
+  const float* from;
+  [[gnu::always_inline]] float operator()(int64_t at, int64_t) const { return from[at]; }
+};
+struct SquaredDistance {
+  const float* from;
+  const float* means;
+  [[gnu::always_inline]] float operator()(int64_t at, int64_t channel) const {
+    const float distance = from[at] - means[channel];
+    return distance * distance;
+  }
+};
+struct NormalisedProduct {
+  const float* gradient;
+  const float* from;
+  const float* means;
+  const float* inverse_deviations;
+  [[gnu::always_inline]] float operator()(int64_t at, int64_t channel) const {
+    return gradient[at] * ((from[at] - means[channel]) * inverse_deviations[channel]);
+  }
+};
+
+// Of the channels from `first` to `last`.
+template <class Term>
+struct SumChannels {
+  [[gnu::always_inline]] static void run(ChannelSize size, Term term, int64_t first, int64_t last,
+                                         float* __restrict sums) {
+    if (size.pixels == 1) {
+      for (int64_t begin = first; begin < last; begin += kChannelsAtOnce) {
+        const int64_t count = std::min(kChannelsAtOnce, last - begin);
+        double block[kChannelsAtOnce] = {};
+        for (int64_t example = 0; example < size.examples; ++example) {
+          const int64_t at = example * size.channels + begin;
+          for (int64_t i = 0; i < count; ++i) block[i] += static_cast<double>(term(at + i, begin + i));
+        }
+        for (int64_t i = 0; i < count; ++i) sums[begin + i] = static_cast<float>(block[i]);
+      }
+      return;
+    }
+    for (int64_t channel = first; channel < last; ++channel) {
+      double sum = 0;
+      for (int64_t example = 0; example < size.examples; ++example) {
+        const int64_t begin = (example * size.channels + channel) * size.pixels;
+        sum += static_cast<double>(sum_of(
+            begin, begin + size.pixels, [&](int64_t at) __attribute__((always_inline)) {
+              return term(at, channel);
+            }));
+      }
+      sums[channel] = static_cast<float>(sum);
+    }
+  }
+};
+
+// Calls work(first, last) for all of `count` things that take `numbers` together.
+template <class Work>
+void in_blocks(int64_t count, int64_t numbers, const Work& work) {
+  const int64_t blocks = std::clamp<int64_t>(numbers / kNumbersABlock, 1, std::max<int64_t>(count, 1));
+  run_blocks(blocks, [&](int64_t block) { work(block * count / blocks, (block + 1) * count / blocks); });
+}
+
+template <class Term>
+void add_up(const ChannelSize& size, const Term& term, float* sums) {
+  in_blocks(size.channels, size.numbers(), [&](int64_t first, int64_t last) {
+    run_kernel<SumChannels<Term>>(size, term, first, last, sums);
+  });
+}
+
+struct Scaled {
+  const float* from;
+  const float* scales;
+  const float* shifts;
+  [[gnu::always_inline]] float operator()(int64_t at, int64_t channel) const {
+    return from[at] * scales[channel] + shifts[channel];
+  }
+};
+struct Combined {
+  const float* first;
+  const float* of_first;
+  const float* second;
+  const float* of_second;
+  const float* shifts;
+  [[gnu::always_inline]] float operator()(int64_t at, int64_t channel) const {
+    return first[at] * of_first[channel] + second[at] * of_second[channel] + shifts[channel];
+  }
+};
+
+// Of the examples from `first` to `last`.
+template <class Value>
+struct SetChannels {
+  [[gnu::always_inline]] static void run(ChannelSize size, Value value, int64_t first, int64_t last,
+                                         float* __restrict to) {
+    for (int64_t example = first; example < last; ++example) {
+      const int64_t begin = example * size.channels * size.pixels;
+      if (size.pixels == 1) {
+        for (int64_t channel = 0; channel < size.channels; ++channel)
+          to[begin + channel] = value(begin + channel, channel);
+        continue;
+      }
+      for (int64_t channel = 0; channel < size.channels; ++channel) {
+        for (int64_t at = begin + channel * size.pixels; at < begin + (channel + 1) * size.pixels; ++at)
+          to[at] = value(at, channel);
+      }
+    }
+  }
+};
+
+template <class Value>
+void set_all(const ChannelSize& size, const Value& value, float* to) {
+  in_blocks(size.examples, size.numbers(), [&](int64_t first, int64_t last) {
+    run_kernel<SetChannels<Value>>(size, value, first, last, to);
+  });
+}
+
+struct NormaliseRows {
+  [[gnu::always_inline]] static void run(int64_t rows, int64_t features, const float* from,
+                                         const float* weight, const float* bias, float epsilon, float* means,
+                                         float* inverse_deviations, float* __restrict to) {
+    const auto count = static_cast<float>(features);
+    for (int64_t row = 0; row < rows; ++row) {
+      const float* const x = from + row * features;
+      float* const y = to + row * features;
+      const float mean = sum_of(
+                             0, features, [&](int64_t at) __attribute__((always_inline)) { return x[at]; }) /
+                         count;
+      const float variance =
+          sum_of(
+              0, features,
+              [&](int64_t at) __attribute__((always_inline)) { return (x[at] - mean) * (x[at] - mean); }) /
+          count;
+      const float inverse = 1 / std::sqrt(variance + epsilon);
+      for (int64_t at = 0; at < features; ++at) y[at] = (x[at] - mean) * inverse * weight[at] + bias[at];
+      means[row] = mean;
+      inverse_deviations[row] = inverse;
+    }
+  }
+};
+
+struct NormaliseRowsToInput {
+  [[gnu::always_inline]] static void run(int64_t rows, int64_t features, const float* from,
+                                         const float* gradient, const float* weight, const float* means,
+                                         const float* inverse_deviations, float* __restrict to) {
+    const auto count = static_cast<float>(features);
+    for (int64_t row = 0; row < rows; ++row) {
+      const float* const x = from + row * features;
+      const float* const slope = gradient + row * features;
+      float* const result = to + row * features;
+      const float mean = means[row], inverse = inverse_deviations[row];
+      const float slopes = sum_of(
+          0, features, [&](int64_t at) __attribute__((always_inline)) { return slope[at] * weight[at]; });
+      const float products = sum_of(
+          0, features, [&](int64_t at) __attribute__((always_inline)) {
+            return slope[at] * weight[at] * ((x[at] - mean) * inverse);
+          });
+      for (int64_t at = 0; at < features; ++at) {
+        result[at] = inverse * (slope[at] * weight[at] - slopes / count -
+                                (x[at] - mean) * inverse * (products / count));
+      }
+    }
+  }
+};
+
+// Of the features from `first` to `last`.
+struct NormaliseRowsToWeights {
+  [[gnu::always_inline]] static void run(int64_t rows, int64_t features, int64_t first, int64_t last,
+                                         const float* from, const float* gradient, const float* means,
+                                         const float* inverse_deviations, float* __restrict of_weight,
+                                         float* __restrict of_bias) {
+    for (int64_t row = 0; row < rows; ++row) {
+      const float mean = means[row], inverse = inverse_deviations[row];
+      for (int64_t i = first; i < last; ++i) {
+        const int64_t at = row * features + i;
+        of_weight[i] += gradient[at] * ((from[at] - mean) * inverse);
+        of_bias[i] += gradient[at];
+      }
+    }
+  }
+};
+
+}  // namespace
+
+void sum_channels(const ChannelSize& size, const float* from, float* sums) {
+  add_up(size, Number{from}, sums);
+}
+
+void channel_statistics(const ChannelSize& size, const float* from, float epsilon, float* means,
+                        float* inverse_deviations) {
+  const auto count = static_cast<float>(size.numbers_of_channel());
+  add_up(size, Number{from}, means);
+  for (int64_t channel = 0; channel < size.channels; ++channel) means[channel] /= count;
+  add_up(size, SquaredDistance{from, means}, inverse_deviations);
+  for (int64_t channel = 0; channel < size.channels; ++channel)
+    inverse_deviations[channel] = 1 / std::sqrt(inverse_deviations[channel] / count + epsilon);
+}
+
+void sum_normalised(const ChannelSize& size, const float* gradient, const float* from, const float* means,
+                    const float* inverse_deviations, float* sums) {
+  add_up(size, NormalisedProduct{gradient, from, means, inverse_deviations}, sums);
+}
+
+void scale_channels(const ChannelSize& size, const float* from, const float* scales, const float* shifts,
+                    float* to) {
+  set_all(size, Scaled{from, scales, shifts}, to);
+}
+
+void combine_channels(const ChannelSize& size, const float* first, const float* of_first, const float* second,
+                      const float* of_second, const float* shifts, float* to) {
+  set_all(size, Combined{first, of_first, second, of_second, shifts}, to);
+}
+
+void normalise_rows(int64_t rows, int64_t features, const float* from, const float* weight, const float* bias,
+                    float epsilon, float* means, float* inverse_deviations, float* to) {
+  in_blocks(rows, rows * features, [&](int64_t first, int64_t last) {
+    run_kernel<NormaliseRows>(last - first, features, from + first * features, weight, bias, epsilon,
+                              means + first, inverse_deviations + first, to + first * features);
+  });
+}
+
+void normalise_rows_backward_input(int64_t rows, int64_t features, const float* from, const float* gradient,
+                                   const float* weight, const float* means, const float* inverse_deviations,
+                                   float* to) {
+  in_blocks(rows, rows * features, [&](int64_t first, int64_t last) {
+    run_kernel<NormaliseRowsToInput>(last - first, features, from + first * features,
+                                     gradient + first * features, weight, means + first,
+                                     inverse_deviations + first, to + first * features);
+  });
+}
+
+void normalise_rows_backward_weights(int64_t rows, int64_t features, const float* from, const float* gradient,
+                                     const float* means, const float* inverse_deviations,
+                                     float* weight_gradient, float* bias_gradient) {
+  in_blocks(features, rows * features, [&](int64_t first, int64_t last) {
+    run_kernel<NormaliseRowsToWeights>(rows, features, first, last, from, gradient, means, inverse_deviations,
+                                       weight_gradient, bias_gradient);
+  });
+}
+
+}  // namespace dtrain

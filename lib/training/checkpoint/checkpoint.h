@@ -1,0 +1,81 @@
+// A checkpoint is a folder with everything that is needed to resume training.
+//
+//   checkpoints/step-000001234/model.safetensors      parameters and buffers, for any safetensors reader
+//                              optimizer.safetensors  the other tensors that training needs
+//                              manifest.json          the position of the training, and all checksums
+//
+// It is written under a temporary name in the same folder, synced to the disk, and then renamed. So whatever
+// happens, everything that looks like a checkpoint is complete. Only one process at a time may save into a
+// folder; any number may read.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "checkpoint/manifest.h"
+#include "checkpoint/retention.h"
+#include "safetensors/safetensors.h"
+#include "spec/spec.h"
+
+namespace dtrain {
+
+struct Checkpoint {
+  NamedTensors model;      // parameters and buffers
+  NamedTensors optimizer;  // the state of the optimizer and of the random generators
+  TrainingState state;
+};
+
+// Saves into folder/step-NNNNNNNNN (step-NNNNNNNNN.suspect if state.suspicion is set). Creates `folder` if
+// needed and replaces a checkpoint of the same step. Fills in the versions in the state. Returns the path
+// once the checkpoint is on the disk. Throws Error, for instance when the disk is full; all other
+// checkpoints, and one of the same step, are then unchanged.
+std::filesystem::path save_checkpoint(const std::filesystem::path& folder, const Checkpoint& checkpoint);
+
+// Reads and verifies the whole checkpoint. Throws Error(kCheckpoint) with what is wrong.
+Checkpoint load_checkpoint(const std::filesystem::path& path);
+
+// Reads and verifies only the model. Throws Error(kCheckpoint) with what is wrong.
+NamedTensors load_model(const std::filesystem::path& path);
+
+// The model's tensors with their types and sizes, but without data: they are on LibTorch's meta device. Reads
+// only the header of the model's file and verifies that it is the one that was saved. Throws
+// Error(kCheckpoint) with what is wrong.
+NamedTensors outline_of_model(const std::filesystem::path& path);
+
+// The newest good checkpoint in `folder`, with all its bytes verified. A suspect checkpoint is used only if
+// there is no other. `warn` is called with a line for each newer checkpoint that is not used, and for a
+// suspect one that is used. Throws Error(kCheckpoint) if there is no good checkpoint.
+//
+// Considers only checkpoints for which `counts` returns true.
+std::filesystem::path latest_good_checkpoint(
+    const std::filesystem::path& folder, const std::function<void(const std::string&)>& warn,
+    const std::function<bool(const SavedCheckpoint&)>& counts = [](const SavedCheckpoint&) { return true; });
+
+// What a checkpoint contains, whether it is good or damaged.
+struct TensorReport {
+  std::string name;
+  std::string dtype;
+  std::vector<int64_t> shape;
+  int64_t bytes = 0;
+  std::optional<bool> good;  // nullopt: the manifest does not list it
+};
+struct FileReport {
+  std::string name;
+  std::optional<std::string> problem;  // of the file as a whole
+  std::vector<TensorReport> tensors;
+};
+struct CheckpointReport {
+  std::optional<TrainingState> state;  // nullopt: the manifest cannot be trusted
+  std::vector<FileReport> files;
+  std::vector<std::string> problems;  // all problems; each names its file
+};
+
+// Inspects the whole checkpoint, using a fixed amount of memory besides the headers. Faults of the checkpoint
+// are reported and not thrown.
+CheckpointReport inspect_checkpoint(const std::filesystem::path& path);
+
+}  // namespace dtrain

@@ -1,0 +1,198 @@
+#include "checkpoint/retention.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <cstdio>
+#include <system_error>
+#include <utility>
+
+#include "checkpoint/manifest.h"
+#include "core/error.h"
+#include "core/files.h"
+#include "kinds/objectives.h"
+#include "safetensors/disk.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+const std::string kPrefix = "step-";
+const std::string kSuspect = ".suspect";
+const std::string kStagingPrefix = ".step-";
+constexpr size_t kMaxDigits = 18;
+
+std::string staging_name(int64_t step, const char* what) {
+  return fmt::format(".{}.{}-{}", checkpoint_name(step), what, ::getpid());
+}
+
+// What the folder's name tells, if it is the name of a checkpoint.
+std::optional<SavedCheckpoint> checkpoint_at(const fs::path& path) {
+  const std::string name = path.filename();
+  if (name.compare(0, kPrefix.size(), kPrefix) != 0) return std::nullopt;
+  const bool suspect = name.ends_with(kSuspect);
+  const size_t length = name.size() - kPrefix.size() - (suspect ? kSuspect.size() : 0);
+  const std::string digits = name.substr(kPrefix.size(), length);
+  int64_t step = 0;
+  const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), step);
+  const bool whole = error == std::errc() && end == digits.data() + digits.size();
+  if (!whole || step < 0 || digits.size() > kMaxDigits || name != checkpoint_name(step, suspect))
+    return std::nullopt;
+  return SavedCheckpoint{step, path, suspect};
+}
+
+void remove_folder(const fs::path& path) {
+  std::error_code error;
+  fs::remove_all(path, error);
+  if (!error) return;
+  errno = error.value();
+  refuse_to_write(path, "remove the folder");
+}
+
+// Renames it first, so that nobody takes a half-removed checkpoint for a damaged one.
+void remove_checkpoint(const SavedCheckpoint& checkpoint) {
+  const fs::path hidden = checkpoint.path.parent_path() / staging_name(checkpoint.step, "old");
+  remove_folder(hidden);
+  if (::rename(checkpoint.path.c_str(), hidden.c_str()) != 0)
+    refuse_to_write(checkpoint.path, "remove the folder");
+  remove_folder(hidden);
+}
+
+std::optional<double> metric_of(const SavedCheckpoint& checkpoint, const std::string& metric) {
+  try {
+    const TrainingState state = read_manifest(checkpoint.path).state;
+    const auto value = state.metrics.find(metric);
+    if (value != state.metrics.end()) return value->second;
+  } catch (const Error&) {  // a damaged checkpoint is not the best
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::string checkpoint_name(int64_t step, bool suspect) {
+  return fmt::format("{}{:09}{}", kPrefix, step, suspect ? kSuspect : "");
+}
+
+std::vector<SavedCheckpoint> list_checkpoints(const fs::path& folder) {
+  std::vector<SavedCheckpoint> found;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (const auto checkpoint = checkpoint_at(entry->path())) found.push_back(*checkpoint);
+  }
+  if (error && error != std::errc::no_such_file_or_directory) {
+    throw Error(
+        file_failure_code(error.value(), ExitCode::kCheckpoint),
+        fmt::format("{}: cannot read the folder of checkpoints: {}", folder.string(), error.message()));
+  }
+  std::sort(found.begin(), found.end(), [](const SavedCheckpoint& a, const SavedCheckpoint& b) {
+    return std::make_pair(a.step, !a.suspect) < std::make_pair(b.step, !b.suspect);
+  });
+  return found;
+}
+
+void make_checkpoint_folder(const fs::path& folder) {
+  if (::mkdir(folder.c_str(), 0777) == 0) {
+    const fs::path parent = folder.parent_path();
+    sync_folder(parent.empty() ? fs::path(".") : parent);
+  } else if (errno != EEXIST) {
+    refuse_to_write(folder, "make the folder");
+  }
+}
+
+void remove_leftovers(const fs::path& folder) {
+  std::vector<fs::path> leftovers;
+  std::error_code error;
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    if (entry->path().filename().string().compare(0, kStagingPrefix.size(), kStagingPrefix) == 0)
+      leftovers.push_back(entry->path());
+  }
+  for (const fs::path& path : leftovers) remove_folder(path);
+}
+
+void remove_all_checkpoints(const fs::path& folder) {
+  remove_leftovers(folder);
+  for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) remove_checkpoint(checkpoint);
+  std::error_code other_files_stay;
+  fs::remove(folder, other_files_stay);
+}
+
+StagingFolder::StagingFolder(const fs::path& folder, int64_t step)
+    : path_(folder / staging_name(step, "new")) {
+  remove_folder(path_);
+  if (::mkdir(path_.c_str(), 0777) != 0) refuse_to_write(path_, "make the folder");
+}
+
+StagingFolder::~StagingFolder() {
+  std::error_code ignored;
+  fs::remove_all(path_, ignored);
+}
+
+void StagingFolder::put_in_place(const fs::path& path) {
+  if (::rename(path_.c_str(), path.c_str()) != 0) {
+    if (errno != ENOTEMPTY && errno != EEXIST) refuse_to_write(path, "give the folder its name");
+    if (::renameat2(AT_FDCWD, path_.c_str(), AT_FDCWD, path.c_str(), RENAME_EXCHANGE) != 0)
+      refuse_to_write(path, "replace the folder, which was saved before; remove it: the system says");
+  }
+  sync_folder(path.parent_path());
+}
+
+std::optional<SavedCheckpoint> best_checkpoint(const fs::path& folder, const BestCheckpointSpec& best) {
+  if (!best.metric) return std::nullopt;
+  std::optional<SavedCheckpoint> winner;
+  double record = 0;
+  for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) {
+    if (checkpoint.suspect) continue;
+    const auto value = metric_of(checkpoint, *best.metric);
+    if (!value || (winner && !is_better(*best.metric, best.mode, *value, record))) continue;
+    winner = checkpoint;
+    record = *value;
+  }
+  return winner;
+}
+
+bool is_best(const fs::path& folder, const BestCheckpointSpec& best, int64_t step, double value) {
+  const std::vector<SavedCheckpoint> saved = list_checkpoints(folder);
+  return std::none_of(saved.begin(), saved.end(), [&](const SavedCheckpoint& checkpoint) {
+    if (checkpoint.suspect || checkpoint.step >= step) return false;
+    const auto other = metric_of(checkpoint, *best.metric);
+    return other && !is_better(*best.metric, best.mode, value, *other);
+  });
+}
+
+void remove_old_checkpoints(const fs::path& folder, int64_t saved, const CheckpointSpec& spec) {
+  std::vector<SavedCheckpoint> line;  // the checkpoints from which `saved` was reached
+  for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) {
+    if (checkpoint.step <= saved && !checkpoint.suspect) {
+      line.push_back(checkpoint);
+    } else {
+      remove_checkpoint(checkpoint);
+    }
+  }
+  const auto best = best_checkpoint(folder, spec.best);
+  const auto count = static_cast<int64_t>(line.size());
+  for (int64_t i = 0; i < count - spec.keep; ++i) {
+    const SavedCheckpoint& checkpoint = line[static_cast<size_t>(i)];
+    if (!best || best->step != checkpoint.step) remove_checkpoint(checkpoint);
+  }
+}
+
+void remove_later_checkpoints(const fs::path& folder, int64_t step) {
+  for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) {
+    if (checkpoint.step > step) remove_checkpoint(checkpoint);
+  }
+}
+
+void remove_other_suspects(const fs::path& folder, int64_t saved) {
+  for (const SavedCheckpoint& checkpoint : list_checkpoints(folder)) {
+    if (checkpoint.suspect && checkpoint.step != saved) remove_checkpoint(checkpoint);
+  }
+}
+
+}  // namespace dtrain

@@ -1,0 +1,147 @@
+#include "inference/evaluate_replicas.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include "core/clock.h"
+#include "host/cores.h"
+#include "job/supervise_subcommand.h"
+#include "job/supervised.h"
+#include "metrics/event.h"
+#include "parallel/parallel_blocks.h"
+#include "store/store.h"
+#include "train/assembly.h"
+
+namespace dtrain {
+namespace {
+
+constexpr size_t kNumbersPerReport = 10000;  // far below the limit of a report line
+
+// Only rank 0's variables matter: the other ranks start from arbitrary ones.
+std::shared_ptr<Model> model_of_rank(const JobPlan& job, const std::filesystem::path& checkpoint, int rank) {
+  return rank == 0 ? trained_model(job, load_model(checkpoint)) : initial_model(job);
+}
+
+// Lines of at most kNumbersPerReport of `numbers`, which are named `name`.
+template <class Number>
+void report_numbers(const std::string& name, const std::vector<Number>& numbers, ReportPipe& pipe) {
+  for (size_t begin = 0; begin < numbers.size(); begin += kNumbersPerReport) {
+    const size_t end = std::min(begin + kNumbersPerReport, numbers.size());
+    const auto at = [&](size_t index) { return numbers.begin() + static_cast<int64_t>(index); };
+    pipe.write(event_text(Event{{"event", name}, {name, std::vector<Number>(at(begin), at(end))}}));
+  }
+}
+
+void report(const EvaluationSums& sums, ReportPipe& pipe) {
+  report_numbers("counts", sums.counts, pipe);
+  report_numbers("confusion", sums.confusion, pipe);
+  report_numbers("sums", sums.sums, pipe);
+}
+
+void report(const WrongExample& one, ReportPipe& pipe) {
+  pipe.write(event_text(Event{{"event", "mistake"},
+                              {"index", one.index},
+                              {"file", one.name.file},
+                              {"row", one.name.row},
+                              {"stored", one.name.index},
+                              {"class", one.label},
+                              {"predicted", one.prediction},
+                              {"probability", one.probability},
+                              {"of_class", one.of_label}}));
+}
+
+WrongExample mistake_from(const Event& event) {
+  const auto number = [&](const char* name) { return event.at(name).get<int64_t>(); };
+  return {.index = number("index"),
+          .name = {event.at("file").get<std::string>(), number("row"), number("stored")},
+          .label = number("class"),
+          .prediction = number("predicted"),
+          .probability = event.at("probability").get<double>(),
+          .of_label = event.at("of_class").get<double>()};
+}
+
+// Every rank tells its own mistakes, and rank 0 the sums of all.
+void collect(int rank, const std::string& line, EvaluationSums& sums, WorstMistakes& worst) {
+  const Event event = Event::parse(line, nullptr, /*allow_exceptions=*/false);
+  if (!event.is_object()) return;
+  if (event.value("event", "") == "mistake") worst.add(mistake_from(event));
+  if (rank != 0) return;
+  const auto append = [&](const char* name, auto& numbers) {
+    if (!event.contains(name)) return;
+    for (const Event& number : event[name]) numbers.push_back(number);
+  };
+  append("counts", sums.counts);
+  append("confusion", sums.confusion);
+  append("sums", sums.sums);
+}
+
+void take_part(const EvaluationJob& evaluation, const Identity& identity, StatusBoard& board,
+               ReportPipe& pipe) {
+  const auto doing = [&](Activity activity) { board.set(identity.local_rank, activity, 0); };
+  LoadedSpec loaded;
+  const JobPlan job = job_of_checkpoint(evaluation.checkpoint, evaluation.overrides, find_dataset, loaded);
+  if (!loaded.ok()) throw Error(ExitCode::kUsage, loaded.problems.front().to_string());
+  const int threads = std::max(1, available_cores() / identity.local_world_size);
+  compute_with(threads);
+  keep_to_own_cores(identity.local_rank, identity.local_world_size, threads);
+  doing(Activity::kLoadingData);
+  const ExampleSourcePtr examples = load_examples(job, evaluation.split);
+  doing(Activity::kBuilding);
+  const auto model = model_of_rank(job, evaluation.checkpoint, identity.rank);
+  model->eval();
+  doing(Activity::kConnecting);
+  const auto timeout = to_milliseconds(job.spec.strategy.timeout_seconds);
+  const StorePtr store = connect_to_job(identity, timeout);
+  const auto group = make_group("auto", store, identity.rank, identity.world_size, timeout);
+  group->set_on_wait([&] { doing(Activity::kCommunicating); });
+  doing(Activity::kEvaluating);
+  const EvaluationSums sums =
+      evaluate_model(job, *model, examples, *group, static_cast<size_t>(evaluation.mistakes));
+  for (const WrongExample& one : sums.mistakes) report(one, pipe);
+  if (identity.rank == 0) report(sums, pipe);
+  doing(Activity::kFinished);
+}
+
+}  // namespace
+
+SuperviseResult supervise_evaluation(const EvaluationJob& evaluation, const std::string& program,
+                                     EvaluationSums& sums) {
+  Subcommand subcommand;
+  subcommand.arguments = {program, "eval-replica", evaluation.checkpoint.string(), "--split",
+                          evaluation.split};
+  if (evaluation.mistakes > 0) {
+    subcommand.arguments.push_back("--mistakes");
+    subcommand.arguments.push_back(std::to_string(evaluation.mistakes));
+  }
+  const auto add = [&](const char* option, const std::vector<std::string>& values) {
+    for (const std::string& value : values) {
+      subcommand.arguments.push_back(option);
+      subcommand.arguments.push_back(value);
+    }
+  };
+  add("--unset", evaluation.overrides.unset);
+  add("--set", evaluation.overrides.set);
+  subcommand.replicas = static_cast<int>(evaluation.replicas);
+  subcommand.threads = std::max<int64_t>(1, available_cores() / evaluation.replicas);
+  WorstMistakes worst(static_cast<size_t>(evaluation.mistakes));
+  subcommand.on_report = [&](int rank, const std::string& line) { collect(rank, line, sums, worst); };
+  SuperviseResult ended = supervise_subcommand(subcommand);
+  sums.mistakes = worst.take();
+  return ended;
+}
+
+ExitCode run_evaluation_replica(const EvaluationJob& evaluation) {
+  return run_supervised([&](const Identity& identity, StatusBoard& board, ReportPipe& pipe) {
+    take_part(evaluation, identity, board, pipe);
+  });
+}
+
+EvaluationSums evaluate_alone(const EvaluationJob& evaluation, const JobPlan& job) {
+  compute_with(available_cores());
+  const auto group = make_single_group();
+  return evaluate_model(job, *model_of_rank(job, evaluation.checkpoint, 0),
+                        load_examples(job, evaluation.split), *group,
+                        static_cast<size_t>(evaluation.mistakes));
+}
+
+}  // namespace dtrain

@@ -1,0 +1,16 @@
+// What a program needs to know to use a model without dtrain.
+#pragma once
+
+#include "checkpoint/manifest.h"
+#include "plan/job_plan.h"
+#include "safetensors/safetensors.h"
+
+namespace dtrain {
+
+// The names of the numbers that a model predicts: those of its data, or target_0 and so on.
+std::vector<std::string> target_names(const DatasetInfo& data);
+
+// Texts by name (docs/export.md): the classes, how pixels are normalised, the job and the step.
+Metadata model_description(const JobPlan& job, const TrainingState& state);
+
+}  // namespace dtrain

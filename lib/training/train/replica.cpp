@@ -1,0 +1,225 @@
+#include "train/replica.h"
+
+#include <ATen/ATen.h>
+#include <malloc.h>
+
+#include <algorithm>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "callbacks/callbacks.h"
+#include "callbacks/inspection.h"
+#include "callbacks/profile.h"
+#include "callbacks/weight_histograms.h"
+#include "core/random.h"
+#include "core/signals.h"
+#include "host/cores.h"
+#include "host/host_memory.h"
+#include "identity/role.h"
+#include "parallel/parallel_blocks.h"
+#include "plan/class_weights.h"
+#include "plan/devices.h"
+#include "plan/memory_estimate.h"
+#include "start/warm_start.h"
+#include "step/clipping.h"
+#include "train/assembly.h"
+#include "train/describe_exception.h"
+#include "train/features.h"
+#include "train/membership.h"
+#include "train/overhead.h"
+#include "train/parameter_servers.h"
+#include "train/run_checkpoints.h"
+#include "train/trainer.h"
+
+namespace dtrain {
+namespace {
+
+// How far the sums of the same gradients may differ, relative to their norm.
+double gradient_tolerance(const StrategyParts& parts) {
+  if (parts.reducer.wire_type) return *parts.reducer.wire_type == at::kHalf ? 1e-3 : 1e-2;
+  // The inspection computes with autograd. Where two pixels of a pooling window, or a number and 0, differ by
+  // a rounding only, a compiled step may take the other one.
+  if (parts.train.step != "eager") return 1e-3;
+  return parts.model->parameters().front().scalar_type() == at::kDouble ? 1e-12 : 1e-5;
+}
+
+// Compares what the replicas contribute to step `step` with what the strategy makes of it.
+std::shared_ptr<StepInspection> inspection_of(int64_t step, Membership& membership, StrategyParts& parts) {
+  const auto inspection = std::make_shared<StepInspection>(parts.model, parts.train, membership.make_group(),
+                                                           gradient_tolerance(parts));
+  parts.observers.push_back({[step](int64_t made) { return made == step; },
+                             [inspection](int64_t, const GradientReducer& reducer, ProcessGroup&) {
+                               inspection->look_at_gradients(reducer);
+                             }});
+  return inspection;
+}
+
+// Reports the gradient's norm for each window of steps. A recorded step would have to run unrecorded for it,
+// so where steps are recorded only the last one of an epoch is observed.
+GradientObserver norm_observer(const ReplicaContext& context, bool recorded, RunReporter& reporter) {
+  const auto wants = [&run = context.run, recorded,
+                      every = context.job.spec.metrics.every_steps](int64_t step) {
+    const bool ends_epoch = step % run.steps_per_epoch == 0 || step == run.total_steps;
+    return ends_epoch || (!recorded && step % every == 0);
+  };
+  const auto look = [&reporter](int64_t, const GradientReducer& reducer, ProcessGroup& group) {
+    reporter.on_gradient_norm(gradient_norm(reducer, group).item<double>());
+  };
+  return {wants, look};
+}
+
+// The run's strategy, with what is reported of its steps and what the spec wants to observe of them.
+std::unique_ptr<Strategy> strategy_of(const ReplicaContext& context, Membership& membership,
+                                      RunReporter& reporter, CallbackList& callbacks, StrategyParts parts) {
+  const JobSpec& spec = context.job.spec;
+  const RunPlan& run = context.run;
+  const bool recorded = parts.record_steps && parts.accelerator != nullptr;
+  parts.observers.push_back(norm_observer(context, recorded, reporter));
+  if (!run.traits().is_observed) return make_strategy(run.strategy, std::move(parts));
+  if (spec.callbacks.tensorboard_histograms)
+    parts.observers.push_back(histogram_observer(parts.model, run, callbacks));
+  const std::shared_ptr<PhaseClock> clock = parts.clock;
+  const std::optional<int64_t> inspected = spec.metrics.inspect_step;
+  const auto inspection = inspected ? inspection_of(*inspected, membership, parts) : nullptr;
+  std::unique_ptr<Strategy> strategy = make_strategy(run.strategy, std::move(parts));
+  if (inspection)
+    strategy = make_inspected(std::move(strategy), inspection, *inspected, run.name(), callbacks);
+  if (!spec.callbacks.profile.start_step) return strategy;
+  return make_profiled(
+      std::move(strategy), clock,
+      {context.job, run, context.identity.rank, context.store, context.files.folder, callbacks});
+}
+
+// What a replica exchanges gradients or variables with.
+struct Connections {
+  std::unique_ptr<ProcessGroup> group;
+  ServerConnections servers;  // of parameter_server, whose group is of this replica alone
+};
+
+Connections connect(const ReplicaContext& context, Membership& membership, ActivityLog& activity) {
+  const auto on_wait = [&activity] { activity.doing(Activity::kCommunicating); };
+  Connections connections;
+  if (context.run.is_asynchronous()) {
+    connections.group = make_single_group();
+    connections.servers = connect_to_servers(context);
+    connections.servers.on_wait = on_wait;
+  } else {
+    connections.group = membership.make_group();
+    connections.group->set_on_wait(on_wait);
+  }
+  return connections;
+}
+
+// To be asked as long as the strategy lives that gets them.
+std::function<Traffic()> traffic_of(const Connections& connections) {
+  std::vector<const PairChannel*> channels;
+  for (const auto& channel : connections.servers.channels) channels.push_back(channel.get());
+  return [group = connections.group.get(), channels] {
+    Traffic all = group->traffic();
+    for (const PairChannel* channel : channels) all += channel->traffic();
+    return all;
+  };
+}
+
+// This replica's examples in a phase, or what the frozen layers make of them.
+ReplicaShares shares_of(const ReplicaContext& context, const Dataset& examples, const PhasePlan& phase,
+                        Model& model, const Accelerator* accelerator) {
+  const auto& [job, run, identity, store, files, board, sink] = context;
+  const bool keeps = phase.features.layers > 0;
+  const Dataset dataset = keeps ? with_features(context, phase, model, examples) : examples;
+  LoaderOptions options = train_options(job, run, identity.rank, accelerator);
+  if (keeps) options.prefetch = 0;
+  ReplicaShares shares{std::make_unique<ShareLoader>(dataset.train, options)};
+  if (!evaluates_on(run, identity.rank)) return shares;
+  options = evaluation_options(job, run, identity.rank, accelerator);
+  if (keeps) options.prefetch = 0;
+  shares.evaluated =
+      std::make_unique<ShareLoader>(dataset.validation ? dataset.validation : dataset.test, options);
+  if (job.data.has_final_test()) shares.final_test = std::make_unique<ShareLoader>(dataset.test, options);
+  return shares;
+}
+
+void train(const ReplicaContext& context, const Dataset& dataset,
+           const std::shared_ptr<Accelerator>& accelerator, Membership& membership, ActivityLog& activity) {
+  const auto& [job, run, identity, store, files, board, sink] = context;
+  const bool leads = context.leads();
+  Connections connections = connect(context, membership, activity);
+  activity.doing(Activity::kBuilding);
+  // A worker of parameter servers has done so before it connected.
+  if (saves_checkpoints(job, run) && !run.is_asynchronous()) catch_first_stop_signals();
+  const auto clock = std::make_shared<PhaseClock>();
+  std::optional<Resumption> from;
+  if (files.resumes && run.traits().resumes) from = resume_from(files.checkpoint, store, leads, "resume");
+  const auto traffic = traffic_of(connections);
+  StrategyParts parts = strategy_parts(job, std::move(connections.group), clock, accelerator);
+  parts.servers = std::move(connections.servers);
+  parts.train = training_of(job, run, *dataset.train);
+  parts.collects_often = saves_checkpoints(job, run) && job.spec.checkpoint.saves_during_run();
+  const std::shared_ptr<const LossScale> loss_scale = parts.loss_scale;
+  CallbackList callbacks({job, run, files.folder, sink}, leads);
+  std::optional<WeightsRead> weights;
+  if (leads && !from) weights = start_from_weights(job, *parts.model);  // the others get what rank 0 has
+  if (weights) {
+    for (const std::string& line : weights->lines) sink.on_event(message_event(run, line));
+  }
+  if (leads && !from && job.spec.train.loss.class_weights.balanced)
+    sink.on_event(message_event(run, balanced_line(job.data, parts.train.loss.class_weights.weights)));
+  // Of the last step made, or of the first to make.
+  const PhasePlan& first_phase = run.phase_of(from ? std::max<int64_t>(0, from->state.step - 1) : 0);
+  parts.model->train_layers(first_phase.layers);
+  parts.servers.phase = static_cast<int32_t>(&first_phase - run.phases.data());
+  if (run.one_process) parts.programs = program_parts(job, run, first_phase);
+  const std::shared_ptr<Model> model = parts.model;
+  RunReporter reporter(job, run, callbacks, traffic, accelerator.get(), loss_scale);
+  if (weights) reporter.starts_from(weights->file, weights->sha256);
+  const auto strategy = strategy_of(context, membership, reporter, callbacks, std::move(parts));
+  // The heap keeps what is freed (core/memory.h), which pays from step to step; what building the strategy
+  // took, a whole copy of the variables in central_storage, is not needed again.
+  ::malloc_trim(0);
+  const MakeShares make_shares = [&](const PhasePlan& phase) {
+    return shares_of(context, dataset, phase, *model, accelerator.get());
+  };
+  RunCheckpoints checkpoints(job, run, checkpoint_folder(files.folder), leads, callbacks, store);
+  Trainer trainer(job, run, {*strategy, *clock}, make_shares, {reporter, checkpoints, callbacks, activity},
+                  leads);
+  trainer.run(from ? &*from : nullptr);
+}
+
+void train_or_serve(const ReplicaContext& context, const Dataset& dataset) {
+  const auto& [job, run, identity, store, files, board, sink] = context;
+  ActivityLog activity(board, identity.local_rank);
+  // First: LibTorch's generators settle whether there is CUDA.
+  const std::shared_ptr<Accelerator> accelerator =
+      open_device(job.device_of(identity.local_rank), job.spec.cuda);
+  const auto threads = static_cast<int>(run.threads_per_replica);
+  if (run.processes() > 1) keep_to_own_cores(identity.local_rank, identity.local_world_size, threads);
+  compute_with(threads);
+  // For dropout and the like: each replica draws its own.
+  at::manual_seed(derive_seed(static_cast<uint64_t>(job.spec.seed), SeedPurpose::kReplica,
+                              static_cast<uint64_t>(identity.rank)));
+
+  const Role role = role_of(identity.rank, run.replicas, run.servers);
+  activity.doing(Activity::kConnecting);
+  if (role.serves) return serve_parameters(context, role.number);
+  if (!run.traits().trains) return measure_overhead(job, run, dataset, sink, accelerator);
+  Membership membership(context, accelerator);
+  train(context, dataset, accelerator, membership, activity);
+}
+
+}  // namespace
+
+void run_replica(const ReplicaContext& context, const Dataset& dataset) {
+  const MemoryInUse at_start = memory_in_use();
+  try {
+    train_or_serve(context, dataset);
+  } catch (...) {
+    const Failure failure = describe_current_exception();
+    if (failure.code != ExitCode::kMemory) throw;
+    throw Error(ExitCode::kMemory,
+                failure.message + "\n" +
+                    memory_advice(context.job, context.run, at_start, context.identity.local_world_size));
+  }
+}
+
+}  // namespace dtrain

@@ -1,0 +1,235 @@
+// The datasets csv and arrays: parts, shapes, and what is refused.
+#include "data/table_dataset.h"
+
+#include <ATen/ATen.h>
+
+#include <set>
+
+#include "catch.h"
+#include "core/error.h"
+#include "data/memory_source.h"
+#include "files.h"
+#include "job_file/load.h"
+#include "safetensors/safetensors.h"
+
+namespace dtrain {
+namespace {
+
+DataSpec data_of(const std::string& fields, const std::string& train = "") {
+  const LoadedSpec loaded = parse_spec("batch: {per_replica: 4}\ndata: {" + fields + "}\n" + train, "spec");
+  if (!loaded.ok()) throw std::runtime_error(loaded.problems.front().to_string());
+  return loaded.spec.data;
+}
+
+std::string refusal(const DataSpec& spec) {
+  try {
+    load_dataset(spec, 1);
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return "accepted";
+}
+
+std::string numbered_rows(int count) {
+  std::string text = "n,y\n";
+  for (int row = 0; row < count; ++row) text += std::to_string(row) + "," + std::to_string(2 * row) + "\n";
+  return text;
+}
+
+std::set<double> targets_of(const ExampleSource& source) {
+  const at::Tensor targets = images_of(source).labels.to(at::kDouble).view({-1});
+  return {targets.const_data_ptr<double>(), targets.const_data_ptr<double>() + targets.numel()};
+}
+
+const char* const kSquares = "train: {loss: mean_squared_error}\n";
+
+TEST_CASE("a table is divided into parts that share nothing, the same ones every time") {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("rows.csv", numbered_rows(100));
+  const std::string fields =
+      "dataset: csv, path: " + path + ", target: y, split: {test: 0.2, validation: 0.25}";
+  const Dataset dataset = load_dataset(data_of(fields, kSquares), 1);
+  CHECK(dataset.info.train_examples == 60);
+  CHECK(dataset.info.validation_examples == 20);
+  CHECK(dataset.info.test_examples == 20);
+  CHECK(dataset.info.targets == 1);
+  CHECK(dataset.info.classes == 0);
+  CHECK(dataset.info.target_names == std::vector<std::string>{"y"});
+  CHECK(dataset.info.image_shape == std::vector<int64_t>{1});
+  std::set<double> all = targets_of(*dataset.train);
+  for (const ExampleSourcePtr& part : {dataset.validation, dataset.test}) {
+    const std::set<double> targets = targets_of(*part);
+    CHECK(std::ssize(targets) == 20);
+    all.insert(targets.begin(), targets.end());
+  }
+  CHECK(all.size() == 100);
+  CHECK(targets_of(*load_dataset(data_of(fields, kSquares), 2).test) == targets_of(*dataset.test));
+  DataSpec other = data_of(fields, kSquares);
+  other.split.seed = 2;
+  CHECK(targets_of(*load_dataset(other, 1).test) != targets_of(*dataset.test));
+  // Standardised by what is trained on, and by nothing else.
+  const at::Tensor inputs = images_of(*dataset.train).images.to(at::kDouble);
+  CHECK(std::abs(inputs.mean().item<double>()) < 1e-6);
+  CHECK(inputs.square().mean().item<double>() == Approx(1).epsilon(1e-5));
+  CHECK(std::abs(images_of(*dataset.test).images.mean().item<double>()) > 1e-6);
+}
+
+TEST_CASE("a saved format takes the place of the training part") {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("rows.csv", numbered_rows(100));
+  DataSpec spec = data_of("dataset: csv, path: " + path + ", target: y, split: {test: 0.2}", kSquares);
+  const Dataset first = load_dataset(spec, 1);
+  spec.saved_table = first.info.table;
+  folder.write("rows.csv", numbered_rows(10));
+  const Dataset later = load_dataset(spec, 1);
+  const TableFormat format = table_format_of(first.info);
+  CHECK(table_format_of(later.info) == format);
+  const double target = images_of(*later.test).labels[0][0].item<double>();
+  CHECK(images_of(*later.test).images[0][0].item<double>() ==
+        Approx((target / 2 - format.inputs[0].mean) / format.inputs[0].standard_deviation).epsilon(1e-5));
+  std::filesystem::remove(path);
+  const DatasetInfo described = describe_dataset(spec);
+  CHECK(described.targets == 1);
+  CHECK(described.train_examples == 80);
+  spec.saved_table = "{}";
+  CHECK_THROWS_AS(describe_dataset(spec), Error);
+}
+
+TEST_CASE("the loss says whether numbers are classes") {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("rows.csv", "x,y\n1,0\n2,1\n3,2\n4,0\n5,1\n6,2\n");
+  const std::string fields = "dataset: csv, path: " + path + ", target: y, split: {test: 0.2}";
+  const Dataset classes = load_dataset(data_of(fields), 1);
+  CHECK(classes.info.classes == 3);
+  CHECK(classes.info.class_names == std::vector<std::string>{"0", "1", "2"});
+  CHECK(images_of(*classes.train).labels.scalar_type() == at::kLong);
+  CHECK(load_dataset(data_of(fields, kSquares), 1).info.targets == 1);
+  CHECK(load_dataset(data_of(fields + ", target_kind: numbers"), 1).info.targets == 1);
+  CHECK_THAT(refusal(data_of(fields + ", classes: 5")),
+             ContainsSubstring("data.classes: 5, but column 'y' has 3"));
+}
+
+TEST_CASE("parts that are missing, doubled or too large are refused with the field") {
+  const TemporaryFolder folder;
+  const std::string path = folder.write("rows.csv", numbered_rows(10));
+  const std::string fields = "dataset: csv, path: " + path + ", target: y";
+  CHECK_THAT(refusal(data_of(fields, kSquares)), ContainsSubstring("data.split.test: missing"));
+  CHECK_THAT(refusal(data_of(fields + ", split: {test: 0.2}, train_examples: 9", kSquares)),
+             ContainsSubstring("data.train_examples: 9 is more than the 8 there are"));
+  std::filesystem::create_directories(folder / "both");
+  write_file(folder / "both/train.csv", numbered_rows(10));
+  write_file(folder / "both/test.csv", numbered_rows(3));
+  const std::string both = "dataset: csv, path: " + (folder / "both").string() + ", target: y";
+  CHECK(load_dataset(data_of(both, kSquares), 1).info.test_examples == 3);
+  CHECK_THAT(refusal(data_of(both + ", split: {test: 0.2}", kSquares)),
+             ContainsSubstring("there is a test part already"));
+  CHECK_THAT(refusal(data_of("dataset: csv, target: y, path: " + folder.path().string(), kSquares)),
+             ContainsSubstring("there is no train.csv"));
+  CHECK_THAT(refusal(data_of("dataset: csv, target: y, path: /nowhere.csv", kSquares)),
+             ContainsSubstring("there is no such file or folder"));
+}
+
+void save(const std::filesystem::path& path, const at::Tensor& x, const at::Tensor& y) {
+  std::filesystem::remove(path);
+  write_safetensors(path, {{"x_train", x}, {"y_train", y}}, {});
+}
+
+TEST_CASE("every example of a table is called by its row, and one of arrays by its index") {
+  const TemporaryFolder folder;
+  std::string text = "n,y\n1,10\n\n";  // empty lines are no rows
+  for (int row = 2; row <= 40; ++row) text += std::to_string(row) + "," + std::to_string(10 * row) + "\n";
+  const std::string path = folder.write("rows.csv", text);
+  const std::string fields = ", split: {test: 0.2, validation: 0.2}";
+  const Dataset table =
+      load_dataset(data_of("dataset: csv, path: " + path + ", target: y" + fields, kSquares), 1);
+  const auto check = [](const Dataset& dataset, const auto& is_named) {
+    for (const ExampleSourcePtr& part : {dataset.train, dataset.validation, dataset.test}) {
+      for (int64_t i = 0; i < part->size(); ++i) {
+        const std::vector<int64_t> index = {i};
+        is_named(part->names_of(index).front(), images_of(*part).labels[i].item<double>());
+      }
+    }
+  };
+  check(table, [](const ExampleName& name, double target) {
+    CHECK(name.file == "rows.csv");
+    CHECK(10.0 * static_cast<double>(name.row) == target);
+  });
+  CHECK(title_of(table.test->names_of(std::vector<int64_t>{0}).front()).starts_with("rows.csv, row "));
+
+  const std::string arrays = (folder / "all.safetensors").string();
+  save(arrays, at::arange(60, at::kDouble).view({20, 3}), at::arange(20, at::kDouble).view({20, 1}));
+  check(load_dataset(data_of("dataset: arrays, path: " + arrays + fields, kSquares), 1),
+        [](const ExampleName& name, double target) {
+          CHECK(name.file.empty());
+          CHECK(static_cast<double>(name.index) == target);
+          CHECK(title_of(name) == "example " + std::to_string(name.index));
+        });
+}
+
+TEST_CASE("arrays are pictures, numbers, classes or targets by their types and shapes") {
+  const TemporaryFolder folder;
+  const std::string path = (folder / "all.safetensors").string();
+  const DataSpec spec = data_of("dataset: arrays, path: " + path + ", split: {test: 0.25}");
+  const at::Tensor labels = at::tensor({0, 1, 2, 1, 0, 1, 2, 0}, at::kLong);
+  save(path, at::arange(8 * 20, at::kLong).to(at::kByte).view({8, 4, 5}), labels);
+  const DatasetInfo pictures = load_dataset(spec, 1).info;
+  CHECK(pictures.has_pixels);
+  CHECK(pictures.image_shape == std::vector<int64_t>{1, 4, 5});
+  CHECK(pictures.classes == 3);
+  CHECK(pictures.train_examples == 6);
+
+  save(path, at::arange(24, at::kDouble).view({8, 3}), at::arange(16, at::kFloat).view({8, 2}));
+  const Dataset numbers = load_dataset(spec, 1);
+  CHECK_FALSE(numbers.info.has_pixels);
+  CHECK(numbers.info.image_shape == std::vector<int64_t>{3});
+  CHECK(numbers.info.targets == 2);
+  // What a model in float32 is given of arrays in float64.
+  ExampleSlot slot{at::empty({2, 3}), at::empty({2, 2})};
+  const std::vector<int64_t> rows = {5, 0};
+  numbers.train->read(rows, at::Tensor(), slot);
+  const LabelledImages all = images_of(*numbers.train);
+  CHECK(at::equal(slot.inputs[0], all.images[5].to(at::kFloat)));
+  CHECK(at::equal(slot.targets[1], all.labels[0].to(at::kFloat)));
+
+  save(path, at::arange(8, at::kLong), labels.view({8, 1}));
+  const DatasetInfo column = load_dataset(spec, 1).info;
+  CHECK(column.image_shape == std::vector<int64_t>{1});
+  CHECK(column.classes == 3);
+}
+
+TEST_CASE("arrays that do not go together are refused") {
+  const TemporaryFolder folder;
+  const std::string path = (folder / "all.safetensors").string();
+  const DataSpec spec = data_of("dataset: arrays, path: " + path + ", split: {test: 0.25}");
+  const at::Tensor labels = at::tensor({0, 1, 2, 1}, at::kLong);
+  const auto refused = [&](const at::Tensor& x, const at::Tensor& y) {
+    save(path, x, y);
+    return refusal(spec);
+  };
+  CHECK_THAT(refused(at::zeros({5, 3}), labels),
+             ContainsSubstring("x_train has 5 examples and y_train has 4"));
+  CHECK_THAT(refused(at::zeros({4, 8, 8, 3}), labels), ContainsSubstring("channels at the end"));
+  CHECK_THAT(refused(at::zeros({4, 1, 2, 2, 2}), labels), ContainsSubstring("has the shape [4, 1, 2, 2, 2]"));
+  CHECK_THAT(refused(at::zeros({0, 3}), at::zeros({0}, at::kLong)), ContainsSubstring("at least one"));
+  CHECK_THAT(refused(at::zeros({4, 3}), labels - 1), ContainsSubstring("a class is negative"));
+  CHECK_THAT(refused(at::zeros({4, 3}), labels * 1'000'000), ContainsSubstring("at most 1000000 classes"));
+  CHECK_THAT(refused(at::full({4, 3}, NAN), labels), ContainsSubstring("inputs: not all numbers"));
+  CHECK_THAT(refused(at::zeros({4, 3}), at::full({4}, INFINITY)),
+             ContainsSubstring("targets: not all numbers"));
+  std::filesystem::remove(path);
+  write_safetensors(path, {{"x_train", at::zeros({4, 3})}}, {});
+  CHECK_THAT(refusal(spec), ContainsSubstring("there is no array y_train"));
+  std::filesystem::remove(path);
+  write_safetensors(path,
+                    {{"x_train", at::zeros({4, 3})},
+                     {"y_train", labels},
+                     {"x_test", at::zeros({2, 2})},
+                     {"y_test", at::zeros({2}, at::kLong)}},
+                    {});
+  DataSpec with_test = spec;
+  with_test.split.test.reset();
+  CHECK_THAT(refusal(with_test), ContainsSubstring("are not like those of the training"));
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,75 @@
+#include "exported_models.h"
+
+#include <ATen/ATen.h>
+
+#include "architectures/architectures.h"
+#include "catch.h"
+#include "models/model.h"
+#include "models/variables.h"
+#include "train/small_jobs.h"
+
+namespace dtrain {
+
+ExportedModel exported_model(const std::vector<LayerSpec>& layers, at::ScalarType type,
+                             const std::vector<double>& mean) {
+  const at::NoGradGuard no_grad;
+  ExportedModel made;
+  made.image = {2, 7, 8};
+  made.plan = place_layers(layers, made.image, 3);
+  REQUIRE(made.plan.problems.empty());
+  made.data.image.mean.values = mean;
+  made.data.standard_deviation = 0.353;
+  const auto model = build_model(made.plan, type, 1);
+  made.variables = copy_variables(*model);
+  at::manual_seed(3);
+  for (auto& [name, tensor] : made.variables)
+    tensor.copy_(at::rand_like(tensor) - (name.find("var") < name.size() ? 0 : 0.5));
+  write_variables(*model, made.variables);
+  model->eval();
+  made.images = at::randint(0, 256, {5, 2, 7, 8}, at::kByte);
+  const at::Tensor centre = at::tensor(mean, type).view({1, -1, 1, 1});
+  made.logits =
+      model->forward(made.images.to(type).div_(255).sub_(centre).div_(made.data.standard_deviation));
+  return made;
+}
+
+std::vector<LayerSpec> listed_layers(const std::string& list) {
+  const LoadedSpec loaded =
+      parse_spec("batch: {per_replica: 4}\nmodel: {kind: layers, layers: " + list + "}\n", "spec");
+  INFO(problems_of(loaded));
+  REQUIRE(loaded.ok());
+  return loaded.spec.model.layers;
+}
+
+std::vector<LayerSpec> wide_resnet_layers() {
+  ModelSpec spec;
+  spec.kind = "wide_resnet";
+  spec.depth = 16;
+  spec.widen_factor = 1;
+  spec.dropout = 0.3;
+  return expand_layers(spec, 3);
+}
+
+std::vector<std::vector<LayerSpec>> layers_of_each_kind() {
+  std::vector<std::vector<LayerSpec>> lists;
+  for (const std::string& kind : layer_kinds_built()) {
+    LayerSpec layer, flatten, last;
+    layer.kind = kind;
+    layer.units = 3;
+    layer.filters = 2;
+    if (kind == "add") layer.with = "flatten";
+    flatten.kind = "flatten";
+    last.kind = "dense";
+    last.units = 3;
+    const bool windowed = kind == "conv2d" || kind.find("pool2d") != std::string::npos;
+    if (windowed)
+      lists.push_back({layer, flatten, last});
+    else if (kind == "flatten")
+      lists.push_back({layer, last});
+    else
+      lists.push_back({flatten, layer, last});
+  }
+  return lists;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,178 @@
+#include "inference/evaluation.h"
+#include "data/memory_source.h"
+
+#include <ATen/ATen.h>
+
+#include <mutex>
+
+#include "catch.h"
+#include "comm/group_threads.h"
+#include "core/error.h"
+#include "models/variables.h"
+#include "train/assembly.h"
+#include "train/small_jobs.h"
+
+namespace dtrain {
+namespace {
+
+NamedTensors some_variables(const JobPlan& job) {
+  return copy_variables(*build_model(job.model, dtype_from_name(job.spec.model.dtype), 3));
+}
+
+// What `ranks` threads come to; only rank 0 has the variables.
+EvaluationSums evaluate(const JobPlan& job, const ExampleSourcePtr& examples, int ranks,
+                        size_t most_mistakes = 0) {
+  EvaluationSums of_rank_0;
+  WorstMistakes worst(most_mistakes);
+  std::mutex mutex;
+  with_ranks("shared_memory", ranks, [&](ProcessGroup& group) {
+    const auto model = group.rank() == 0 ? trained_model(job, some_variables(job)) : initial_model(job);
+    model->eval();
+    const EvaluationSums sums = evaluate_model(job, *model, examples, group, most_mistakes);
+    const std::lock_guard lock(mutex);
+    if (group.rank() == 0) of_rank_0 = sums;
+    for (const WrongExample& one : sums.mistakes) worst.add(one);
+  });
+  of_rank_0.mistakes = worst.take();
+  return of_rank_0;
+}
+
+TEST_CASE("an evaluation counts what the model predicts, whatever the number of replicas") {
+  const int64_t count = GENERATE(2, 50);  // fewer than replicas, and a last batch that is not full
+  const JobPlan job =
+      small_job({"data.test_examples=" + std::to_string(count), "evaluate.batch_per_replica=4",
+                 "data.mean=0.3", "data.standard_deviation=0.2"});
+  const ExampleSourcePtr source = load_examples(job);
+  REQUIRE(source->size() == count);
+  const Evaluation alone = evaluation_from(evaluate(job, source, 1), job);
+  const LabelledImages& examples = images_of(*source);
+
+  const at::NoGradGuard no_grad;
+  const auto model = trained_model(job, some_variables(job));
+  const at::Tensor logits =
+      model->forward((examples.images.to(at::kFloat) / 255 - 0.3) / 0.2).to(at::kDouble);
+  const at::Tensor predicted = logits.argmax(1);
+  std::vector<std::vector<int64_t>> confusion(3, std::vector<int64_t>(3));
+  double loss = 0;
+  for (int64_t i = 0; i < count; ++i) {
+    const auto label = examples.labels[i].item<int64_t>();
+    ++confusion[static_cast<size_t>(label)][static_cast<size_t>(predicted[i].item<int64_t>())];
+    loss -= at::log_softmax(logits[i], 0)[label].item<double>();
+  }
+  CHECK(alone.confusion == confusion);
+  CHECK(find_metric(alone.metrics, "loss").value() ==
+        Approx(loss / static_cast<double>(count)).epsilon(1e-6));
+  CHECK(alone.examples == count);
+  int64_t right = 0;
+  for (size_t label = 0; label < 3; ++label) {
+    right += confusion[label][label];
+    const ClassCounts& counted = alone.classes.at(label);
+    CHECK(counted.correct == confusion[label][label]);
+    CHECK(counted.actual == confusion[label][0] + confusion[label][1] + confusion[label][2]);
+    CHECK(counted.predicted == confusion[0][label] + confusion[1][label] + confusion[2][label]);
+  }
+  CHECK(find_metric(alone.metrics, "accuracy") == static_cast<double>(right) / static_cast<double>(count));
+
+  for (const int ranks : {2, 3}) {
+    INFO(ranks);
+    const Evaluation shared = evaluation_from(evaluate(job, source, ranks), job);
+    CHECK(shared.confusion == alone.confusion);
+    CHECK(shared.metrics.size() == alone.metrics.size());
+    CHECK(find_metric(shared.metrics, "macro_f1") == find_metric(alone.metrics, "macro_f1"));
+    CHECK(find_metric(shared.metrics, "loss").value() ==
+          Approx(find_metric(alone.metrics, "loss").value()).epsilon(1e-6));
+  }
+}
+
+TEST_CASE("an evaluation tells the worst mistakes, the same ones whatever the number of replicas") {
+  const JobPlan job = small_job({"data.test_examples=50", "evaluate.batch_per_replica=4"});
+  const ExampleSourcePtr source = load_examples(job);
+  const auto mistakes_of = [&](int ranks, size_t most) {
+    return evaluation_from(evaluate(job, source, ranks, most), job).mistakes;
+  };
+  const Evaluation counted_ones = evaluation_from(evaluate(job, source, 1), job);
+  CHECK(counted_ones.mistakes.empty());
+  const std::vector<WrongExample> all = mistakes_of(1, 1000);
+  CHECK(std::ssize(all) == counted_ones.examples - counted_ones.correct());
+  REQUIRE(all.size() > 5);
+  const LabelledImages examples = images_of(*source);
+  const at::NoGradGuard no_grad;
+  const auto model = trained_model(job, some_variables(job));
+  for (size_t i = 0; i < all.size(); ++i) {
+    const WrongExample& one = all[i];
+    const at::Tensor probabilities =
+        model->forward(examples.images[one.index].unsqueeze(0).to(at::kFloat) / 255)
+            .to(at::kDouble)
+            .softmax(1)[0];
+    CHECK(examples.labels[one.index].item<int64_t>() == one.label);
+    CHECK(probabilities.argmax(0).item<int64_t>() == one.prediction);
+    CHECK(one.prediction != one.label);
+    CHECK(one.probability == Approx(probabilities[one.prediction].item<double>()).epsilon(1e-5));
+    CHECK(one.of_label == Approx(probabilities[one.label].item<double>()).epsilon(1e-5));
+    CHECK(one.name.index == one.index);
+    if (i > 0) CHECK(all[i - 1].of_label <= one.of_label);
+  }
+  for (const int ranks : {1, 2, 3}) {
+    const std::vector<WrongExample> worst = mistakes_of(ranks, 5);
+    REQUIRE(worst.size() == 5);
+    for (size_t i = 0; i < 5; ++i) CHECK(worst[i].index == all[i].index);
+  }
+}
+
+TEST_CASE("many classes are counted without a matrix") {
+  const JobPlan job = small_job({"data.classes=1001", "data.test_examples=40"});
+  const Evaluation result = evaluation_from(evaluate(job, load_examples(job), 2), job);
+  CHECK(result.confusion.empty());
+  CHECK(result.examples == 40);
+  CHECK(result.classes.size() == 1001);
+  CHECK(find_metric(result.metrics, "top_5_accuracy"));
+}
+
+TEST_CASE("only the test examples are read for an evaluation, and they are those of the training") {
+  const JobPlan job = small_job();
+  const Dataset whole = load_dataset(job.spec.data, static_cast<uint64_t>(job.spec.seed));
+  const ExampleSourcePtr source = load_examples(job);
+  const LabelledImages& examples = images_of(*source);
+  CHECK(at::equal(examples.images, images_of(*whole.test).images));
+  CHECK(at::equal(examples.labels, images_of(*whole.test).labels));
+}
+
+TEST_CASE("any part of the data can be evaluated, if there is one") {
+  const JobPlan job = small_job({"data.split.validation=0.25"});
+  const Dataset whole = load_dataset(job.spec.data, static_cast<uint64_t>(job.spec.seed));
+  const auto is = [&](const std::string& part, const ExampleSourcePtr& expected) {
+    return at::equal(images_of(*load_examples(job, part)).images, images_of(*expected).images);
+  };
+  CHECK(is("test", whole.test));
+  CHECK(is("validation", whole.validation));
+  CHECK(is("train", whole.train));
+  CHECK(evaluation_from(evaluate(job, load_examples(job, "validation"), 2), job).examples == 4);
+  CHECK(load_examples(small_job(), "train")->size() == 18);
+  CHECK_THROWS_AS(load_examples(small_job(), "validation"), Error);
+}
+
+TEST_CASE("an evaluation that flips averages the probabilities of pictures and their mirror images") {
+  const JobPlan job = small_job({"evaluate.flip=true", "data.test_examples=40"});
+  const ExampleSourcePtr source = load_examples(job);
+  const LabelledImages& examples = images_of(*source);
+  const at::NoGradGuard no_grad;
+  const auto model = trained_model(job, some_variables(job));
+  const at::Tensor pictures = examples.images.to(at::kFloat) / 255;
+  const auto probabilities = [&](const at::Tensor& of) {
+    return model->forward(of).to(at::kDouble).softmax(1);
+  };
+  const at::Tensor mean = (probabilities(pictures) + probabilities(pictures.flip({3}))) / 2;
+  const double loss = -mean.log().gather(1, examples.labels.unsqueeze(1)).mean().item<double>();
+  const int ranks = GENERATE(1, 3);
+  const Evaluation result = evaluation_from(evaluate(job, source, ranks), job);
+  CHECK(find_metric(result.metrics, "loss").value() == Approx(loss).epsilon(1e-6));
+  CHECK(result.correct() == mean.argmax(1).eq(examples.labels).sum().item<int64_t>());
+}
+
+TEST_CASE("variables of another model are not evaluated") {
+  const JobPlan job = small_job();
+  CHECK_THROWS_AS(trained_model(job, some_variables(small_job({"model.hidden=[6]"}))), Error);
+}
+
+}  // namespace
+}  // namespace dtrain

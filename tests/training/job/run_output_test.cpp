@@ -1,0 +1,240 @@
+#include "job/run_output.h"
+
+#include <fstream>
+#include <sstream>
+
+#include "catch.h"
+#include "files.h"
+#include "spec/print.h"
+#include "train/small_jobs.h"
+
+namespace dtrain {
+namespace {
+
+std::vector<Event> metrics_in(const std::filesystem::path& folder) {
+  std::ifstream file(folder / "metrics.jsonl");
+  std::vector<Event> events;
+  for (std::string line; std::getline(file, line);) events.push_back(Event::parse(line));
+  return events;
+}
+
+Event summary_in(const std::filesystem::path& folder) {
+  return Event::parse(content_of(folder / "summary.json"));
+}
+
+OutputOptions into(const std::filesystem::path& folder) {
+  OutputOptions options;
+  options.directory.directory = folder;
+  return options;
+}
+
+JobPlan compared_job() {
+  return small_job({"strategy.kind=mirrored", "strategy.replicas=2", "compare.baseline=one_device"});
+}
+
+// A run of `run` that went well, with this speed.
+void report_run(RunOutput& output, const RunPlan& run, double examples_per_second) {
+  auto start = begin_event<RunStartEvent>(run.name());
+  start.name = "small";
+  start.strategy = run.strategy;
+  start.dataset = "synthetic";
+  start.replicas = run.replicas;
+  start.global_batch = run.batch.global;
+  output.on_event(encode(start));
+  auto end = begin_event<RunEndEvent>(run.name());
+  end.status = "completed";
+  end.exit_code = 0;
+  end.speed.examples_per_second = examples_per_second;
+  output.on_event(encode(end));
+}
+
+TEST_CASE("a job's folder holds the resolved spec from the start, which reads back as the same job") {
+  const TemporaryFolder folder;
+  const JobPlan job = small_job({"strategy.kind=mirrored", "strategy.replicas=auto"});
+  std::ostringstream out;
+  const RunOutput output(job, into(folder / "run"), out);
+  CHECK(output.directory().path() == folder / "run");
+  CHECK(content_of(folder / "run/spec.yaml") == print_spec(job.spec));
+  LoadedSpec again = load_spec(folder / "run/spec.yaml");
+  const JobPlan same = plan_job(again, job.data);
+  INFO(problems_of(again));
+  REQUIRE(again.ok());
+  CHECK(same.runs.back().replicas == job.runs.back().replicas);
+  CHECK(print_spec(same.spec) == print_spec(job.spec));
+}
+
+TEST_CASE("finish compares the runs and writes the summary") {
+  const TemporaryFolder folder;
+  const JobPlan job = compared_job();
+  std::ostringstream out;
+  RunOutput output(job, into(folder / "run"), out);
+  report_run(output, job.runs[0], 1000);
+  auto measured = begin_event<OverheadEvent>("overhead");
+  measured.overhead = 0.125;
+  output.on_event(encode(measured));
+  report_run(output, job.runs[2], 1800);
+  output.finish(job);
+
+  std::vector<std::string> kinds;
+  for (const Event& event : metrics_in(folder / "run")) kinds.push_back(event["event"]);
+  CHECK(kinds == std::vector<std::string>{"run_start", "run_end", "run_start", "run_end", "comparison"});
+  const Event summary = summary_in(folder / "run");
+  CHECK(summary["comparison"]["speedup"] == Approx(1.8));
+  CHECK(summary["comparison"]["scaling_efficiency"] == Approx(0.9));
+  CHECK(summary["comparison"]["overhead"] == Approx(0.125));
+  CHECK(summary["baseline"]["run_end"]["status"] == "completed");
+  CHECK(summary["distributed"]["run_end"]["status"] == "completed");
+  CHECK_THAT(out.str(), ContainsSubstring("1.8"));
+}
+
+TEST_CASE("while a run goes on the machine is looked at, once a while") {
+  const TemporaryFolder folder;
+  const JobPlan job = small_job();
+  OutputOptions options = into(folder / "run");
+  options.machine_seconds = 0.02;
+  std::ostringstream out;
+  RunOutput output(job, options, out);
+  output.on_event(encode(begin_event<RunStartEvent>("distributed")));
+  const double end = steady_seconds() + 0.5;
+  while (steady_seconds() < end) output.on_tick();
+  const std::vector<Event> events = metrics_in(folder / "run");
+  CHECK(events.size() > 2);
+  CHECK(events.size() < 30);
+  CHECK(events.back().at("event") == "machine");
+  CHECK(events.back().at("run") == "distributed");
+  CHECK(events.back().at("processors").get<double>() > 0);  // this very loop
+  CHECK(events.back().at("memory_bytes").get<int64_t>() > 0);
+  CHECK(events.back().at("seconds").get<double>() > 0.02);
+}
+
+TEST_CASE("before the overhead is measured the terminal is told, and the file is not") {
+  const TemporaryFolder folder;
+  const JobPlan job = compared_job();
+  std::ostringstream out;
+  RunOutput output(job, into(folder / "run"), out);
+  for (const RunPlan& run : job.runs) output.begin(job, run);
+  CHECK_THAT(out.str(), ContainsSubstring("measuring what the strategy adds to a step") &&
+                            ContainsSubstring(": 200 steps with it and as many without"));
+  CHECK(metrics_in(folder / "run").empty());
+}
+
+TEST_CASE("without a baseline nothing is compared") {
+  const TemporaryFolder folder;
+  const JobPlan job = small_job();
+  std::ostringstream out;
+  RunOutput output(job, into(folder / "run"), out);
+  report_run(output, job.runs[0], 1000);
+  output.finish(job);
+  CHECK_FALSE(summary_in(folder / "run").contains("comparison"));
+  CHECK(metrics_in(folder / "run").size() == 2);
+}
+
+TEST_CASE("a failure ends the run that was under way and is in the summary") {
+  const TemporaryFolder folder;
+  const JobPlan job = compared_job();
+  std::ostringstream out;
+  RunOutput output(job, into(folder / "run"), out);
+  report_run(output, job.runs[0], 1000);
+  output.on_event(encode(begin_event<RunStartEvent>("distributed")));
+  output.fail(job.runs[2], ExitCode::kPeerLost, "rank 1 was killed");
+
+  const Event end = metrics_in(folder / "run").back();
+  CHECK(end["event"] == "run_end");
+  CHECK(end["run"] == "distributed");
+  CHECK(end["status"] == "failed");
+  CHECK(end["exit_code"] == 4);
+  CHECK(end["error"] == "rank 1 was killed");
+  const Event summary = summary_in(folder / "run");
+  CHECK(summary["baseline"]["run_end"]["status"] == "completed");
+  CHECK(summary["distributed"]["run_end"]["status"] == "failed");
+  CHECK_FALSE(summary.contains("comparison"));
+}
+
+TEST_CASE("a job that failed before its first step says so, too") {
+  const TemporaryFolder folder;
+  const JobPlan job = small_job();
+  std::ostringstream out;
+  RunOutput output(job, into(folder / "run"), out);
+  output.fail(job.runs[0], ExitCode::kStopped, "stopped by SIGINT");
+  CHECK(summary_in(folder / "run")["distributed"]["run_end"]["status"] == "stopped");
+  CHECK(metrics_in(folder / "run").at(0)["exit_code"] == 75);
+}
+
+TEST_CASE("a failure while the overhead is measured is one of the distributed run") {
+  const TemporaryFolder folder;
+  const JobPlan job = compared_job();
+  std::ostringstream out;
+  RunOutput output(job, into(folder / "run"), out);
+  REQUIRE(job.runs[1].kind == RunKind::kOverhead);
+  output.fail(job.runs[1], ExitCode::kMemory, "out of memory");
+  CHECK(metrics_in(folder / "run").back()["run"] == "distributed");
+}
+
+TEST_CASE("an output that nobody reads is told of once, and the metrics go on") {
+  const TemporaryFolder folder;
+  const JobPlan job = small_job();
+  std::ostringstream out;
+  OutputOptions options = into(folder / "run");
+  std::vector<std::string> said;
+  options.say = [&](const std::string& line) { said.push_back(line); };
+  RunOutput output(job, options, out);
+  out.setstate(std::ios::badbit);
+  report_run(output, job.runs[0], 1000);
+  output.finish(job);
+  REQUIRE(said.size() == 1);
+  CHECK_THAT(said[0], ContainsSubstring("standard output cannot be written") &&
+                          ContainsSubstring((folder / "run/metrics.jsonl").string()));
+  const std::vector<Event> events = metrics_in(folder / "run");
+  REQUIRE(events.size() == 3);
+  CHECK(events[1]["event"] == "warning");
+  CHECK(events[1]["text"] == said[0]);
+  CHECK(summary_in(folder / "run")["distributed"]["run_end"]["status"] == "completed");
+}
+
+TEST_CASE("what is removed from the folder while the job runs is written again, with a warning") {
+  const TemporaryFolder folder;
+  const JobPlan job = small_job();
+  std::ostringstream out;
+  RunOutput output(job, into(folder / "run"), out);
+  output.on_event(encode(begin_event<RunStartEvent>("distributed")));
+  std::filesystem::remove_all(folder / "run");
+  report_run(output, job.runs[0], 1000);
+  output.finish(job);
+  CHECK(content_of(folder / "run/spec.yaml") == print_spec(job.spec));
+  CHECK(std::filesystem::is_directory(folder / "run/logs"));
+  CHECK(summary_in(folder / "run")["distributed"]["run_end"]["status"] == "completed");
+  std::vector<std::string> kinds;
+  for (const Event& event : metrics_in(folder / "run")) kinds.push_back(event["event"]);
+  CHECK(kinds == std::vector<std::string>{"run_start", "warning", "run_start", "run_end"});
+  CHECK_THAT(out.str(),
+             ContainsSubstring("WARNING: " + (folder / "run").string() + ", or some of it, was removed"));
+}
+
+TEST_CASE("a name that a terminal would obey is shown without") {
+  const TemporaryFolder folder;
+  const JobPlan job = small_job();
+  std::ostringstream out;
+  RunOutput output(job, into(folder / "r\x1b[2J\u202e"), out);
+  report_run(output, job.runs[0], 1000);
+  output.finish(job);
+  CHECK(out.str().find('\x1b') == std::string::npos);
+  CHECK(out.str().find("\u202e") == std::string::npos);
+  CHECK_THAT(
+      out.str(),
+      ContainsSubstring("The run is in " + folder.path().string() + "/r\\x1b[2J\\xe2\\x80\\xae. Next:") &&
+          ContainsSubstring("dtrain report $'" + folder.path().string() + "/r\\x1b[2J\\xe2\\x80\\xae'"));
+}
+
+TEST_CASE("a folder that holds something else is refused before anything is written") {
+  const TemporaryFolder folder;
+  std::filesystem::create_directory(folder / "run");
+  std::ofstream(folder / "run/thesis.txt") << "precious";
+  const JobPlan job = small_job();
+  std::ostringstream out;
+  CHECK_THROWS_AS(RunOutput(job, into(folder / "run"), out), Error);
+  CHECK_FALSE(std::filesystem::exists(folder / "run/spec.yaml"));
+  CHECK(content_of(folder / "run/thesis.txt") == "precious");
+}
+
+}  // namespace
+}  // namespace dtrain

@@ -1,0 +1,84 @@
+#include "plan/memory_estimate.h"
+
+#include "catch.h"
+#include "train/small_jobs.h"
+
+namespace dtrain {
+namespace {
+
+// Bytes of the parameters: 1x4x4 images, 5 hidden units, 3 classes.
+constexpr int64_t kParameters = 4 * (16 * 5 + 5 + 5 * 3 + 3);
+
+MemoryEstimate estimate(const std::vector<std::string>& overrides) {
+  const JobPlan job = small_job(overrides);
+  return estimate_memory(job, job.runs.back());
+}
+
+TEST_CASE("one device holds parameters, gradients and what the optimizer remembers of each") {
+  const MemoryEstimate adam = estimate({});
+  CHECK(adam.parameters == kParameters);
+  CHECK(adam.gradients == kParameters);
+  CHECK(adam.optimizer == 2 * kParameters);
+  CHECK(adam.data == 25 * 16);  // bytes of pixels
+  CHECK(estimate({"data.split.validation=0.25"}).data == adam.data);
+  // Compiled: the outputs of two dense layers and their gradients, a fourth of a transposed weight, the
+  // input; relu works in place. Eager: dense, relu and dense keep their outputs; two gradients of 5 at once;
+  // the input.
+  CHECK(adam.per_example == 4 * (2 * 5 + 2 * 3 + 16 * 5 / 4 + 16));
+  const MemoryEstimate eager = estimate({"train.step=eager"});
+  CHECK(eager.per_example == 4 * (5 + 5 + 3 + 2 * 5 + 16));
+  CHECK(adam.checkpoint == 3 * kParameters);
+  CHECK(adam.fixed() == adam.program + adam.data + 7 * kParameters);
+  CHECK(estimate({"checkpoint.final=false"}).checkpoint == 0);
+  CHECK(estimate({"checkpoint.final=false", "checkpoint.every_steps=2"}).checkpoint == 3 * kParameters);
+  CHECK(adam.with_batch(10) == adam.fixed() + 10 * adam.per_example);
+  CHECK(estimate({"train.optimizer.kind=sgd"}).optimizer == 0);
+  CHECK(estimate({"train.optimizer.kind=sgd", "train.optimizer.momentum=0.9", "train.ema.decay=0.9"})
+            .optimizer == 2 * kParameters);
+  CHECK(estimate({"train.precision=bf16_mixed"}).per_example < eager.per_example);
+  CHECK(estimate({"model.dtype=float64"}).per_example == 2 * eager.per_example);
+}
+
+TEST_CASE("replicas that share memory divide the optimizer's state, with central storage the parameters") {
+  const MemoryEstimate mirrored = estimate({"strategy.kind=mirrored", "strategy.replicas=2"});
+  CHECK(mirrored.optimizer == kParameters);
+  CHECK(mirrored.parameters == kParameters);
+  CHECK(mirrored.checkpoint == 3 * kParameters / 2);  // one of the two keeps the copy
+  const MemoryEstimate central = estimate({"strategy.kind=central_storage", "strategy.replicas=2"});
+  CHECK(central.parameters == kParameters / 2);
+  CHECK(central.gradients < mirrored.gradients);
+  const MemoryEstimate gloo =
+      estimate({"strategy.kind=mirrored", "strategy.replicas=2", "strategy.communication=gloo"});
+  CHECK(gloo.optimizer == 2 * kParameters);
+}
+
+TEST_CASE("the largest batch is what fits beside the rest") {
+  MemoryEstimate memory;
+  memory.per_example = 10;
+  CHECK(largest_batch(memory, 1000, 500) == 50);
+  CHECK(largest_batch(memory, 509, 500) == 0);
+  CHECK(largest_batch(memory, 500, 501) == 0);
+}
+
+TEST_CASE("the advice is a batch that fits, for the same update") {
+  const JobPlan job = small_job({"batch.per_replica=1000000", "data.shape=[1, 64, 64]"});
+  const RunPlan& run = job.runs.back();
+  const int64_t memory = memory_for_all();
+  const int64_t each = estimate_memory(job, run).per_example;
+  const MemoryInUse used{0, memory - 1000 * each - (int64_t{64} << 20)};
+  const std::string advice = memory_advice(job, run, used, 1);
+  CHECK_THAT(advice, ContainsSubstring("for a batch of 1000000"));
+  CHECK_THAT(advice, ContainsSubstring("--set batch.per_replica="));
+  CHECK_THAT(advice, ContainsSubstring("bf16_mixed"));
+  const auto number_after = [&](const std::string& text) {
+    return std::stoll(advice.substr(advice.find(text) + text.size()));
+  };
+  const int64_t batch = number_after("batch.per_replica="), steps = number_after("accumulate_steps=");
+  CHECK(batch * steps == 1000000);
+  CHECK(batch * each < memory - used.resident);
+  CHECK_THAT(memory_advice(job, run, {0, memory}, 1), ContainsSubstring("not even a batch of 1 fits"));
+  CHECK_THAT(memory_advice(small_job(), small_job().runs.back(), {0, 0}, 1), ContainsSubstring("others use"));
+}
+
+}  // namespace
+}  // namespace dtrain

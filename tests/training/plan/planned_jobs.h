@@ -1,0 +1,47 @@
+// What the tests of plans share: specs as text, planned for data of a known size.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "plan/job_plan.h"
+#include "train/small_jobs.h"
+
+namespace dtrain {
+
+// What is published of MNIST, whatever is on this machine.
+inline DatasetInfo mnist() {
+  return {.name = "mnist",
+          .requested = "mnist",
+          .source = "",
+          .image_shape = {1, 28, 28},
+          .classes = 10,
+          .train_examples = 60000,
+          .test_examples = 10000};
+}
+
+inline LoadedSpec spec_of(const std::string& text) {
+  LoadedSpec loaded = parse_spec(text, "spec");
+  INFO(problems_of(loaded));
+  REQUIRE(loaded.ok());
+  return loaded;
+}
+
+inline JobPlan plan_of(const std::string& text, std::optional<int64_t> world_size = std::nullopt,
+                       const DatasetInfo& data = mnist()) {
+  LoadedSpec loaded = spec_of(text);
+  JobPlan job = plan_job(loaded, data, {.replicas = world_size});
+  INFO(problems_of(loaded));
+  REQUIRE(loaded.ok());
+  return job;
+}
+
+// The problems that planning finds in a spec that reads well.
+inline std::string problems_in(const std::string& text, std::optional<int64_t> world_size = std::nullopt,
+                               const DatasetInfo& data = mnist()) {
+  LoadedSpec loaded = spec_of(text);
+  plan_job(loaded, data, {.replicas = world_size});
+  return problems_of(loaded);
+}
+
+}  // namespace dtrain

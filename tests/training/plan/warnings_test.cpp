@@ -1,0 +1,83 @@
+// Plans that work, but hardly as they are meant.
+#include "plan/warnings.h"
+
+#include "catch.h"
+#include "host/cores.h"
+#include "train/small_jobs.h"
+
+namespace dtrain {
+namespace {
+
+using Lines = std::vector<std::string>;
+
+TEST_CASE("a plain job has no warnings") { CHECK(plan_warnings(small_job()).empty()); }
+
+TEST_CASE("more processes than cores") {
+  const int cores = available_cores();
+  const JobPlan fits = small_job({"strategy.kind=mirrored", "strategy.replicas=" + std::to_string(cores)});
+  CHECK(plan_warnings(fits).empty());
+  const JobPlan more =
+      small_job({"strategy.kind=mirrored", "strategy.replicas=" + std::to_string(cores + 1)});
+  REQUIRE(plan_warnings(more).size() == 1);
+  CHECK_THAT(plan_warnings(more)[0], ContainsSubstring(std::to_string(cores + 1) + " processes share " +
+                                                       std::to_string(cores) + " core") &&
+                                         ContainsSubstring("lower strategy.replicas"));
+  CHECK(plan_warnings(more, 1).empty());  // a launcher has put the others elsewhere
+  JobPlan on_hosts = more;
+  on_hosts.spec.hosts = {"a", "b"};
+  CHECK(plan_warnings(on_hosts).empty() == (cores > 1));
+}
+
+TEST_CASE("a batch larger than the training data") {
+  CHECK(plan_warnings(small_job({"batch.per_replica=18"})).empty());
+  CHECK(plan_warnings(small_job({"batch.per_replica=19"})) ==
+        Lines{"the global batch of 19 is larger than the 18 training examples, so that an epoch is one "
+              "update; lower "
+              "batch.per_replica"});
+  CHECK_THAT(plan_warnings(small_job({"batch.global=40"})).at(0), ContainsSubstring("lower batch.global"));
+}
+
+TEST_CASE("a learning rate scaled far without warmup") {
+  const Lines scaled = {"batch.per_replica=18", "train.learning_rate_scaling.rule=linear",
+                        "train.learning_rate_scaling.reference_batch=2"};
+  CHECK_THAT(plan_warnings(small_job(scaled)).at(0),
+             ContainsSubstring("scaled 9-fold") &&
+                 ContainsSubstring("set train.learning_rate_scaling.warmup_steps"));
+  Lines warm = scaled;
+  warm.push_back("train.learning_rate_scaling.warmup_steps=1");
+  CHECK(plan_warnings(small_job(warm)).empty());
+  Lines less = scaled;
+  less[0] = "batch.per_replica=16";  // 8-fold
+  CHECK(plan_warnings(small_job(less)).empty());
+}
+
+TEST_CASE("a warmup that is longer than the run") {
+  const auto job = [](int64_t steps) {  // an epoch of two updates
+    return small_job({"batch.per_replica=9", "train.epochs=1",
+                      "train.learning_rate_scaling.warmup_steps=" + std::to_string(steps)});
+  };
+  CHECK(plan_warnings(job(2)).empty());
+  CHECK(plan_warnings(job(3)) ==
+        Lines{"the learning rate rises over 3 steps and the training has 2 steps: it "
+              "never comes to 0.001; lower train.learning_rate_scaling.warmup_steps"});
+}
+
+TEST_CASE("batch_norm of one example") {
+  const auto job = [](const std::string& layers, Lines more) {
+    more.insert(more.end(), {"model.kind=layers", "model.layers=[" + layers + "]"});
+    return small_job(more);
+  };
+  const std::string flat =
+      "{kind: flatten}, {kind: dense, units: 8}, {kind: batch_norm}, {kind: dense, units: 3}";
+  CHECK(plan_warnings(job(flat, {"batch.per_replica=1"})) ==
+        Lines{"batch_norm (batch_norm) gets one example at a time, whose mean it subtracts: its output is "
+              "constant in "
+              "training; raise batch.per_replica"});
+  CHECK(plan_warnings(job(flat, {"batch.per_replica=2"})).empty());
+  // The pixels of an image are many values of a channel.
+  const std::string image = "{kind: batch_norm}, {kind: flatten}, {kind: dense, units: 3}";
+  CHECK(plan_warnings(job(image, {"batch.per_replica=1"})).empty());
+}
+
+}  // namespace
+}  // namespace dtrain
