@@ -2,7 +2,7 @@
 scripts/check_speed.
 
 A ratio of two programs that run in turn changes far less than a speed when something else uses the machine. It depends
-on the processor, so the file has a line for each vendor and instruction set."""
+on the processor, so the file has a line for each of its models and instruction set."""
 
 import argparse
 import itertools
@@ -23,23 +23,24 @@ WIDEST = (("avx512", {"avx512f", "avx512bw", "avx512dq", "avx512vl"}), ("avx2", 
 HEADING = """\
 # How many times as fast as LibTorch by hand dtrain trains on one core. scripts/check_speed compares with this file;
 # --update writes it.
-# vendor instructions model ratio
+# processor (vendor, family, model), instructions, trained model, ratio
 """
 
 
 def kind_of_processor():
-    """Such as "GenuineIntel avx512": the vendor, and the instructions that dtrain uses."""
+    """Such as "GenuineIntel-6-143 avx512": vendor, family and model, and the instructions that dtrain uses."""
     fields = {}
     for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
         name, _, value = line.partition(":")
         fields.setdefault(name.strip(), value.strip())
     flags = set(fields["flags"].split())
     widest = next((name for name, needed in WIDEST if needed <= flags), "portable")
-    return f"{fields['vendor_id']} {os.environ.get('DTRAIN_INSTRUCTIONS') or widest}"
+    processor = "-".join(fields[name] for name in ("vendor_id", "cpu family", "model"))
+    return f"{processor} {os.environ.get('DTRAIN_INSTRUCTIONS') or widest}"
 
 
 def read_stored(path):
-    """The ratios by "vendor instructions model"."""
+    """The ratios by "processor instructions model"."""
     lines = path.read_text().splitlines() if path.exists() else []
     rows = (line.rsplit(maxsplit=1) for line in lines if line and not line.startswith("#"))
     return {key: float(ratio) for key, ratio in rows}
@@ -70,7 +71,7 @@ def measure(options, model):
             flush=True,
         )
     if max(ratios) > UNSTEADY * min(ratios):
-        print(f"{model}: the rounds differ: other programs use this machine; try again when it is idle", file=sys.stderr)
+        print(f"{model}: the rounds differ because other programs run here; try again when it is idle", file=sys.stderr)
     return statistics.median(ratios)
 
 

@@ -30,11 +30,11 @@ OURS=200 check
 claim "without a stored ratio there is nothing to compare" [ "$status" = 2 ]
 claim "the error says what to do" contains "$err" "store it with --update"
 
-echo "SomeVendor avx512 mlp 3.00" >"$stored"
+echo "SomeVendor-1-2 avx512 mlp 3.00" >"$stored"
 OURS=200 check --update
 claim "ratios can be stored" [ "$status" = 0 ]
-claim "both models are stored" [ "$(grep -cE '^[A-Za-z]+ avx2 (mlp|cnn) 2\.00$' "$stored")" = 2 ]
-claim "other processors keep theirs" grep -qx "SomeVendor avx512 mlp 3.00" "$stored"
+claim "both models are stored" [ "$(grep -cE '^[A-Za-z]+-[0-9]+-[0-9]+ avx2 (mlp|cnn) 2\.00$' "$stored")" = 2 ]
+claim "other processors keep theirs" grep -qx "SomeVendor-1-2 avx512 mlp 3.00" "$stored"
 
 OURS=215 check
 claim "a loss of 7 % passes" [ "$status" = 0 ]
