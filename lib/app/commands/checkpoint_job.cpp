@@ -11,11 +11,11 @@ std::optional<CheckpointJob> open_checkpoint(const CheckpointChoice& choice, con
                                              DatasetInfo (*look)(const DataSpec&)) {
   const ResumePoint point = find_checkpoint(choice);
   report_warnings(point.warnings, std::cerr);
-  LoadedSpec loaded;
-  const JobPlan job = job_of_checkpoint(point.checkpoint, overrides, look, loaded);
-  report_notes(loaded.notes, std::cerr);
-  if (loaded.ok()) return CheckpointJob{point, job};
-  report_problems(loaded.problems, std::cerr);
+  const LoadedSpec spec = spec_of_checkpoint(point.checkpoint, overrides);
+  const PlannedJob planned = job_of_checkpoint(point.checkpoint, spec, look);
+  report_notes(spec.notes, std::cerr);
+  if (planned.ok()) return CheckpointJob{point, planned.job};
+  report_problems(planned.problems, std::cerr);
   return std::nullopt;
 }
 

@@ -128,22 +128,23 @@ void require_pictures(const DatasetInfo& data) {
 
 // The spec's job with its data found and prepared; prints the problems and returns nullopt if it has any.
 std::optional<JobPlan> job_of(const SpecOptions& options) {
-  LoadedSpec loaded = load_spec(options.spec, options.overrides);
+  const LoadedSpec loaded = load_spec(options.spec, options.overrides);
   report_notes(loaded.notes, std::cerr);
-  JobPlan job = plan_job(loaded, find_dataset);
-  if (loaded.ok()) {
+  PlannedJob planned = plan_job(loaded, find_dataset);
+  const JobPlan& job = planned.job;
+  if (planned.ok()) {
     require_pictures(job.data);
-    if (prepare_data(job.data, job.spec.data, /*quiet=*/false)) job = plan_job(loaded, find_dataset);
+    if (prepare_data(job.data, job.spec.data, /*quiet=*/false)) planned = plan_job(loaded, find_dataset);
   }
-  if (loaded.ok()) return job;
-  report_problems(loaded.problems, std::cerr);
+  if (planned.ok()) return std::move(planned.job);
+  report_problems(planned.problems, std::cerr);
   return std::nullopt;
 }
 
 // Adds what a run would say of the job, however sound the examples are.
-void plan_run(DataCheck& check, LoadedSpec& loaded) {
+void plan_run(DataCheck& check, const LoadedSpec& loaded) {
   try {
-    check.doubtful = data_warnings(plan_job(loaded, find_dataset));
+    check.doubtful = data_warnings(plan_job(loaded, find_dataset).job);
   } catch (const Error& error) {
     if (error.code() != ExitCode::kData) throw;
     if (check.is_sound()) check.refused.push_back(error.what());
@@ -154,7 +155,7 @@ void plan_run(DataCheck& check, LoadedSpec& loaded) {
 
 ExitCode data_check_command(const DataOptions& options) {
   if (options.out) require_own_page(*options.out, options.overwrite, "dtrain data check");
-  LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
+  const LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
   report_notes(loaded.notes, std::cerr);
   if (!loaded.ok()) {
     report_problems(loaded.problems, std::cerr);

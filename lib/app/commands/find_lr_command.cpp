@@ -20,11 +20,11 @@ namespace dtrain {
 ExitCode find_lr_command(const RateCommandOptions& options) {
   leave_write_errors_to_writers();
   catch_requests();
-  LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
+  const LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
   report_notes(loaded.notes, std::cerr);
-  plan_job(loaded, find_dataset);
-  if (!loaded.ok()) {
-    report_problems(loaded.problems, std::cerr);
+  const PlannedJob planned = plan_job(loaded, find_dataset);
+  if (!planned.ok()) {
+    report_problems(planned.problems, std::cerr);
     return ExitCode::kUsage;
   }
   require_alone("a range test", loaded.spec.hosts);

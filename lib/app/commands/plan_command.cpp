@@ -338,16 +338,17 @@ ExitCode plan_command(const PlanOptions& options) {
   LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
   report_notes(loaded.notes, std::cerr);
   if (options.compile_for) expect_topology(loaded.spec.strategy, *options.compile_for);
-  JobPlan job = plan_job(loaded, describe_dataset);
-  if (loaded.ok() && job.spec.batch.per_replica == kLargestThatFits) {
+  PlannedJob planned = plan_job(loaded, describe_dataset);
+  const JobPlan& job = planned.job;
+  if (planned.ok() && job.spec.batch.per_replica == kLargestThatFits) {
     std::cerr
         << "dtrain: batch.per_replica: auto is measured when a run begins; this plan has what fits by the "
            "estimate of its memory\n";
     loaded.spec.batch.per_replica = estimated_fit(job);
-    job = plan_job(loaded, describe_dataset);
+    planned = plan_job(loaded, describe_dataset);
   }
-  if (!loaded.ok()) {
-    report_problems(loaded.problems, std::cerr);
+  if (!planned.ok()) {
+    report_problems(planned.problems, std::cerr);
     return ExitCode::kUsage;
   }
   report_warnings(plan_warnings(job), std::cerr);

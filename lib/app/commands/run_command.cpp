@@ -65,7 +65,7 @@ void announce(const Place& place) {
 }
 
 // The job with as many examples a pass as fit, where its spec leaves that to dtrain.
-JobPlan with_fitting_batch(LoadedSpec& loaded, JobPlan job, const Place& place, bool quiet) {
+JobPlan with_fitting_batch(LoadedSpec loaded, JobPlan job, const Place& place, bool quiet) {
   if (job.spec.batch.per_replica != kLargestThatFits) return job;
   if (place.replica || place.host)
     throw Error(
@@ -77,7 +77,7 @@ JobPlan with_fitting_batch(LoadedSpec& loaded, JobPlan job, const Place& place, 
   };
   loaded.spec.data = job.spec.data;  // with what was measured
   loaded.spec.batch.per_replica = measured_fit(job, progress);
-  JobPlan fitting = plan_job(loaded, find_dataset, launched_by(place));
+  JobPlan fitting = plan_job(loaded, find_dataset, launched_by(place)).job;
   const BatchPlan& batch = fitting.runs.back().batch;
   progress(fmt::format("{} fit; accumulate_steps is {}", with_separators(batch.per_replica),
                        batch.accumulate_steps));
@@ -101,23 +101,24 @@ JobResult take_part(const JobPlan& job, const Place& place, const MeetingOptions
 ExitCode run_command(const RunOptions& options) {
   leave_write_errors_to_writers();
   catch_requests();
-  LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
+  const LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
   const JobSpec& spec = loaded.spec;
   const Place place = loaded.ok() ? find_place(spec.hosts, spec.network.port,
                                                strategy_traits(spec.strategy.kind).is_synchronous)
                                   : Place{};
   if (!place.replica || place.replica->rank == 0) report_notes(loaded.notes, std::cerr);
-  JobPlan job = plan_job(loaded, find_dataset, launched_by(place));
-  if (loaded.ok()) {
+  PlannedJob planned = plan_job(loaded, find_dataset, launched_by(place));
+  JobPlan& job = planned.job;
+  if (planned.ok()) {
     require_devices(job.devices, find_devices(job.spec.strategy));
     if (!place.replica && !place.host) require_loopback(job);
     if (!options.quiet) announce(place);
     const bool speaks = !options.quiet && (!place.replica || place.replica->local_rank == 0);
     if (prepare_data(job.data, job.spec.data, !speaks))
-      job = plan_job(loaded, find_dataset, launched_by(place));
+      planned = plan_job(loaded, find_dataset, launched_by(place));
   }
-  if (!loaded.ok()) {
-    report_problems(loaded.problems, std::cerr);
+  if (!planned.ok()) {
+    report_problems(planned.problems, std::cerr);
     return ExitCode::kUsage;
   }
   measure_data(job.data, job.spec, options.quiet || (place.replica && place.replica->rank != 0));

@@ -34,31 +34,34 @@ ExitCode validate_command(const std::vector<std::string>& specs, const Overrides
   std::vector<Problem> all;
   ExitCode code = ExitCode::kDone;
   for (const std::string& path : specs) {
-    LoadedSpec loaded = load_spec(path, overrides);
+    const LoadedSpec loaded = load_spec(path, overrides);
+    std::vector<Problem> problems;
     const std::string name = path == "-" ? "<stdin>" : printable(path, 1000);
     report_notes(loaded.notes, std::cerr);
     try {
       // Also checks shapes, shares and steps. If the files of a dataset are missing, its published shape is
       // used.
-      const JobPlan job = plan_job(loaded, describe_dataset);
-      if (loaded.ok()) {
+      const PlannedJob planned = plan_job(loaded, describe_dataset);
+      const JobPlan& job = planned.job;
+      problems = planned.problems;
+      if (planned.ok()) {
         for (const std::string& warning : plan_warnings(job))
           report_warnings({fmt::format("{}: {}", name, warning)}, std::cerr);
         for (const std::string& obstacle : missing_on_host(job))
           report_notes({fmt::format("{}: {}", name, obstacle)}, std::cerr);
         if (const auto problem = weights_problem(job)) {
-          loaded.problems.push_back(loaded.problem_at("model.weights", *problem));
+          problems.push_back(loaded.problem_at("model.weights", *problem));
           if (code == ExitCode::kDone) code = ExitCode::kCheckpoint;
         }
       }
     } catch (const Error& error) {  // damaged files; continue with the next spec
       const char* const field = loaded.positions.contains("data.path") ? "data.path" : "data.dataset";
-      loaded.problems.push_back(loaded.problem_at(field, error.what()));
+      problems.push_back(loaded.problem_at(field, error.what()));
       if (code == ExitCode::kDone) code = error.code();
     }
-    if (loaded.ok() && !json) std::cout << name << ": valid\n";
-    if (!loaded.ok() && code == ExitCode::kDone) code = ExitCode::kUsage;
-    all.insert(all.end(), loaded.problems.begin(), loaded.problems.end());
+    if (problems.empty() && !json) std::cout << name << ": valid\n";
+    if (!problems.empty() && code == ExitCode::kDone) code = ExitCode::kUsage;
+    all.insert(all.end(), problems.begin(), problems.end());
   }
   if (json) {
     std::cout << event_text(Event{{"valid", all.empty()}, {"problems", to_json(all)}}, 2) << '\n';

@@ -121,11 +121,12 @@ PlannedTune plan_tune(const std::filesystem::path& spec, const Overrides& overri
   for (TrialValues& values : trials_of(options)) {
     Overrides with = overrides;
     for (size_t i = 0; i < values.size(); ++i) with.set.push_back(options.fields[i].path + "=" + values[i]);
-    LoadedSpec loaded = load_spec(spec, with);
-    const JobPlan job =
+    const LoadedSpec loaded = load_spec(spec, with);
+    const PlannedJob trial =
         one_dataset && !data.name.empty() ? plan_job(loaded, data) : plan_job(loaded, find_dataset);
-    for (const Problem& problem : loaded.problems) found.add(problem);
-    if (!loaded.ok()) continue;
+    for (const Problem& problem : trial.problems) found.add(problem);
+    if (!trial.ok()) continue;
+    const JobPlan& job = trial.job;
     if (!loaded.spec.hosts.empty())
       throw Error(ExitCode::kUsage, "a tune runs its trials on this host; leave out hosts (--unset hosts)");
     if (!job.runs.back().evaluates)

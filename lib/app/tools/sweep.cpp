@@ -74,15 +74,15 @@ JobPlan plan_point(JobSpec spec, DatasetInfo data, bool strong, SweepPoint& poin
   // With both, a strong point's passes are at most as large as the spec's.
   if (!strong || !spec.batch.global) spec.batch.per_replica = strong ? std::nullopt : point.per_replica_batch;
   spec.batch.global = strong ? std::optional(point.global_batch) : std::nullopt;
-  LoadedSpec loaded = parse_spec(print_spec(spec), "sweep");
-  JobPlan job;
-  if (loaded.ok()) job = plan_job(loaded, data);
-  if (!loaded.ok()) {
-    const Problem& problem = loaded.problems.front();
+  const LoadedSpec loaded = parse_spec(print_spec(spec), "sweep");
+  PlannedJob planned{{}, loaded.problems};
+  if (loaded.ok()) planned = plan_job(loaded, data);
+  if (!planned.ok()) {
+    const Problem& problem = planned.problems.front();
     point.exit_code = ExitCode::kUsage;
     point.error = problem.path.empty() ? problem.text : problem.path + ": " + problem.text;
   }
-  return job;
+  return std::move(planned.job);
 }
 
 // What a completed run measured; nullopt if it reported no step times.

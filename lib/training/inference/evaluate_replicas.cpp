@@ -78,9 +78,10 @@ void collect(int rank, const std::string& line, EvaluationSums& sums, WorstMista
 void take_part(const EvaluationJob& evaluation, const Identity& identity, StatusBoard& board,
                ReportPipe& pipe) {
   const auto doing = [&](Activity activity) { board.set(identity.local_rank, activity, 0); };
-  LoadedSpec loaded;
-  const JobPlan job = job_of_checkpoint(evaluation.checkpoint, evaluation.overrides, find_dataset, loaded);
-  if (!loaded.ok()) throw Error(ExitCode::kUsage, loaded.problems.front().to_string());
+  const LoadedSpec spec = spec_of_checkpoint(evaluation.checkpoint, evaluation.overrides);
+  const PlannedJob planned = job_of_checkpoint(evaluation.checkpoint, spec, find_dataset);
+  if (!planned.ok()) throw Error(ExitCode::kUsage, planned.problems.front().to_string());
+  const JobPlan& job = planned.job;
   const int threads = std::max(1, available_cores() / identity.local_world_size);
   compute_with(threads);
   keep_to_own_cores(identity.local_rank, identity.local_world_size, threads);

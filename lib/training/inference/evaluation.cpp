@@ -62,19 +62,23 @@ Evaluation evaluation_from(const EvaluationSums& sums, const JobPlan& job) {
   return result;
 }
 
-JobPlan job_of_checkpoint(const std::filesystem::path& checkpoint, const Overrides& overrides,
-                          DatasetInfo (*look)(const DataSpec&), LoadedSpec& loaded) {
+LoadedSpec spec_of_checkpoint(const std::filesystem::path& checkpoint, const Overrides& overrides) {
   const TrainingState state = read_manifest(checkpoint).state;
-  loaded = parse_spec(state.spec, "the checkpoint's spec", overrides);
+  LoadedSpec loaded = parse_spec(state.spec, "the checkpoint's spec", overrides);
   loaded.spec.data.saved_table = state.table;
   if (measures_pixels(loaded.spec.data))
     loaded.problems.push_back(loaded.problem_at(
         "data.image", "a trained model keeps the numbers that were measured for it; leave out `measured`"));
   // The processor evaluates: it takes no TPU and no plugin.
   if (strategy_traits(loaded.spec.strategy.kind).one_process) loaded.spec.strategy = StrategySpec();
-  JobPlan job = plan_job(loaded, look);
-  if (loaded.ok()) require_model_of(job, checkpoint);
-  return job;
+  return loaded;
+}
+
+PlannedJob job_of_checkpoint(const std::filesystem::path& checkpoint, const LoadedSpec& spec,
+                             DatasetInfo (*look)(const DataSpec&)) {
+  PlannedJob planned = plan_job(spec, look);
+  if (planned.ok()) require_model_of(planned.job, checkpoint);
+  return planned;
 }
 
 std::shared_ptr<Model> trained_model(const JobPlan& job, const NamedTensors& variables) {

@@ -44,12 +44,14 @@ struct EvaluationSums {
 };
 Evaluation evaluation_from(const EvaluationSums& sums, const JobPlan& job);
 
-// The plan of a checkpoint's resolved job, with `overrides` as for --set and the data that `look`
-// (find_dataset or describe_dataset) describes. Problems are put in `loaded.problems`. Throws
+// The resolved spec of a checkpoint's job, with `overrides` as for --set.
+LoadedSpec spec_of_checkpoint(const std::filesystem::path& checkpoint, const Overrides& overrides = {});
+
+// The plan of that job, for the data that `look` (find_dataset or describe_dataset) describes. Throws
 // Error(kCheckpoint) if its model does not match the saved variables. The spec is untrusted; after this
 // check, its model takes no more memory than the checkpoint's files.
-JobPlan job_of_checkpoint(const std::filesystem::path& checkpoint, const Overrides& overrides,
-                          DatasetInfo (*look)(const DataSpec&), LoadedSpec& loaded);
+PlannedJob job_of_checkpoint(const std::filesystem::path& checkpoint, const LoadedSpec& spec,
+                             DatasetInfo (*look)(const DataSpec&));
 
 // The job's model with these variables, ready for inference. Throws Error(kCheckpoint) if they are another
 // model's.

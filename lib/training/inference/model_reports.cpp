@@ -63,9 +63,10 @@ std::vector<LayerRow> layers_of(const JobPlan& job) {
 
 // Of a job without classes, or with too many for a matrix, nothing.
 void add_mistakes(ModelReport& report, const ResumePoint& point) {
-  LoadedSpec loaded;
-  const JobPlan job = job_of_checkpoint(point.checkpoint, {}, find_dataset, loaded);
-  if (!loaded.ok() || job.data.classes == 0 || job.data.classes > kMostConfusedClasses) return;
+  const PlannedJob planned =
+      job_of_checkpoint(point.checkpoint, spec_of_checkpoint(point.checkpoint), find_dataset);
+  const JobPlan& job = planned.job;
+  if (!planned.ok() || job.data.classes == 0 || job.data.classes > kMostConfusedClasses) return;
   compute_with(available_cores());
   const ExampleSourcePtr examples = first_examples(job);
   const auto model = trained_model(job, load_model(point.checkpoint));

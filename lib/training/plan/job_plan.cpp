@@ -371,7 +371,8 @@ double RunPlan::learning_rate_at(int64_t step) const {
   return phase.learning_rate.at(step - phase.first_step);
 }
 
-JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& launched) {
+PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launched& launched) {
+  LoadedSpec loaded = spec;  // gets the problems, and the strategy that takes the place of tpu
   JobPlan plan;
   HostDevices host = find_devices(loaded.spec.strategy);
   const bool is_for_tpu = strategy_traits(loaded.spec.strategy.kind).one_process;
@@ -432,23 +433,21 @@ JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& la
       add_run(RunKind::kOverhead, strategy.kind, 1);
   }
   std::rotate(plan.runs.begin(), plan.runs.begin() + 1, plan.runs.end());
-  return plan;
+  return {std::move(plan), std::move(loaded.problems)};
 }
 
-JobPlan plan_job(LoadedSpec& loaded, DatasetInfo (*look)(const DataSpec&), const Launched& launched) {
-  if (!loaded.ok()) return {};
+PlannedJob plan_job(const LoadedSpec& spec, DatasetInfo (*look)(const DataSpec&), const Launched& launched) {
+  if (!spec.ok()) return {{}, spec.problems};
   DatasetInfo data;
   try {
-    data = look(loaded.spec.data);
+    data = look(spec.spec.data);
   } catch (const FieldError& error) {
-    loaded.problems.push_back(loaded.problem_at(error.field(), error.text()));
-    return {};
+    return {{}, {spec.problem_at(error.field(), error.text())}};
   } catch (const Error& error) {
     if (error.code() != ExitCode::kUsage) throw;
-    loaded.problems.push_back(loaded.problem_at("data", error.what()));
-    return {};
+    return {{}, {spec.problem_at("data", error.what())}};
   }
-  return plan_job(loaded, data, launched);
+  return plan_job(spec, data, launched);
 }
 
 }  // namespace dtrain

@@ -84,12 +84,21 @@ LayerPlan layers_of(const JobSpec& spec, const DatasetInfo& data);
 int64_t bytes_per_parameter(const ModelSpec& model);
 RunLength length_of(const RunPlan& run);
 
-// Resolves a spec for the given data. Whatever cannot be resolved is appended to `loaded.problems`; the plan
-// is then not usable. What `launched` leaves open is decided by the spec and the number of cores.
-JobPlan plan_job(LoadedSpec& loaded, const DatasetInfo& data, const Launched& launched = {});
+// A job's plan, and all that is wrong with its spec. The plan is usable only if `problems` is empty.
+struct PlannedJob {
+  JobPlan job;
+  std::vector<Problem> problems;  // those of the spec, then what planning found
+
+  bool ok() const { return problems.empty(); }
+};
+
+// Resolves a spec for the given data. Whatever cannot be resolved is a problem. What `launched` leaves open
+// is decided by the spec and the number of cores.
+PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launched& launched = {});
 
 // The same for the data that `look` (find_dataset or describe_dataset) describes; its Error(kUsage) becomes a
-// problem too. Does nothing if the spec already has problems.
-JobPlan plan_job(LoadedSpec& loaded, DatasetInfo (*look)(const DataSpec&), const Launched& launched = {});
+// problem too. Plans nothing if the spec already has problems.
+PlannedJob plan_job(const LoadedSpec& spec, DatasetInfo (*look)(const DataSpec&),
+                    const Launched& launched = {});
 
 }  // namespace dtrain

@@ -156,9 +156,10 @@ TEST_CASE("looking at a step does not change the training") {
       "relu}, "
       "{kind: dropout, rate: 0.5}, {kind: dense, units: 3}]}\n",
       "layers.yaml");
-  const JobPlan job = plan_job(loaded, find_dataset);
-  INFO(problems_of(loaded));
-  REQUIRE(loaded.ok());
+  const PlannedJob planned = plan_job(loaded, find_dataset);
+  INFO(problems_of(planned));
+  REQUIRE(planned.ok());
+  const JobPlan& job = planned.job;
   const auto run = [&](int64_t inspected) {
     at::manual_seed(7);
     const auto group = make_single_group();
@@ -203,8 +204,8 @@ TEST_CASE("a gradient that is not the sum, and weights that differ, are found") 
 
 TEST_CASE("the inspected step must be one of the job's") {
   LoadedSpec loaded = small_spec({"metrics.inspect_step=16"});  // 3 epochs of 5 steps
-  plan_job(loaded, find_dataset);
-  CHECK_THAT(problems_of(loaded), ContainsSubstring("metrics.inspect_step: is 16, but the job has 15 steps"));
+  CHECK_THAT(problems_of(plan_job(loaded, find_dataset)),
+             ContainsSubstring("metrics.inspect_step: is 16, but the job has 15 steps"));
 }
 
 TEST_CASE("an inspection reads as a table") {

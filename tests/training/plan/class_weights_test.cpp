@@ -24,8 +24,7 @@ std::string refused_weights(const std::string& written, const std::vector<std::s
   overrides.insert(overrides.end(), more.begin(), more.end());
   LoadedSpec loaded = small_spec(overrides);
   REQUIRE(loaded.ok());
-  plan_job(loaded, find_dataset);
-  return problems_of(loaded);
+  return problems_of(plan_job(loaded, find_dataset));
 }
 
 TEST_CASE("weights by name are put in the order of the classes") {
@@ -73,8 +72,7 @@ TEST_CASE("balanced weights are those of the training part") {
 TEST_CASE("the top five of few classes are nothing to go by") {
   LoadedSpec loaded = small_spec({"checkpoint.best.metric=top_5_accuracy"});
   REQUIRE(loaded.ok());
-  plan_job(loaded, find_dataset);
-  CHECK_THAT(problems_of(loaded),
+  CHECK_THAT(problems_of(plan_job(loaded, find_dataset)),
              ContainsSubstring("checkpoint.best.metric: top_5_accuracy is always 1 with 3 "
                                "classes; use accuracy"));
   CHECK(small_job({"checkpoint.best.metric=macro_f1", "callbacks.early_stopping.metric=macro_recall"})

@@ -26,30 +26,39 @@ TEST_CASE("several hosts share the replicas evenly") {
   CHECK(automatic.runs.back().threads_per_replica == std::max(1, available_cores() / static_cast<int>(here)));
   const std::string four = "strategy: {kind: multi_worker_mirrored, replicas: 4}\nbatch: {per_replica: 8}\n";
   LoadedSpec loaded = spec_of(four);
-  const JobPlan shared = plan_job(loaded, mnist(), {.hosts = 2});
+  const JobPlan shared = plan_job(loaded, mnist(), {.hosts = 2}).job;
   CHECK(shared.runs.back().replicas == 4);
   CHECK(shared.runs.back().threads_per_replica == std::max(1, available_cores() / 2));
   loaded = spec_of(four);
-  plan_job(loaded, mnist(), {.hosts = 3});
-  CHECK_THAT(problems_of(loaded),
+  CHECK_THAT(problems_of(plan_job(loaded, mnist(), {.hosts = 3})),
              ContainsSubstring("strategy.replicas: is 4, which 3 hosts cannot share evenly"));
   loaded = spec_of("batch: {per_replica: 8}\n");
-  plan_job(loaded, mnist(), {.hosts = 2, .by = "TF_CONFIG"});
   CHECK_THAT(
-      problems_of(loaded),
+      problems_of(plan_job(loaded, mnist(), {.hosts = 2, .by = "TF_CONFIG"})),
       ContainsSubstring("one_device trains on one host, but TF_CONFIG lists 2; use multi_worker_mirrored"));
   loaded = spec_of("strategy: {kind: mirrored, communication: shared_memory}\nbatch: {per_replica: 8}\n");
-  plan_job(loaded, mnist(), {.replicas = 4, .here = 2, .by = "Slurm"});
   CHECK_THAT(
-      problems_of(loaded),
+      problems_of(plan_job(loaded, mnist(), {.replicas = 4, .here = 2, .by = "Slurm"})),
       ContainsSubstring("mirrored trains on one host, but Slurm started 4 processes, 2 of them here") &&
           ContainsSubstring("strategy.communication: shared_memory joins"));
 }
 
+TEST_CASE("a job that is planned again, as after its pictures were read, still tells why it fell back") {
+  const LoadedSpec loaded = spec_of(
+      "strategy: {kind: tpu, replicas: 2, fallback: true, plugin: /no/plugin.so}\nbatch: {per_replica: 8}\n");
+  const PlannedJob first = plan_job(loaded, mnist());
+  CHECK(problems_of(first).empty());
+  CHECK(first.job.runs.back().strategy == "mirrored");
+  REQUIRE_FALSE(first.job.fallback.empty());
+  CHECK(plan_job(loaded, mnist()).job.fallback == first.job.fallback);
+}
+
 TEST_CASE("the published example has the published numbers") {
   LoadedSpec loaded = load_spec(std::string(DTRAIN_SOURCE_DIR) + "/configs/mnist_mirrored.yaml");
-  const JobPlan job = plan_job(loaded, mnist());
-  REQUIRE(loaded.ok());
+  const PlannedJob planned = plan_job(loaded, mnist());
+  INFO(problems_of(planned));
+  REQUIRE(planned.ok());
+  const JobPlan& job = planned.job;
   CHECK(names_of_runs(job) ==
         std::vector<std::string>{"baseline one_device", "overhead mirrored", "distributed mirrored"});
   CHECK(job.model.parameters() == 235146);  // 784x256+256 + 256x128+128 + 128x10+10
@@ -193,8 +202,10 @@ TEST_CASE("several hosts share workers and servers, in the order of ranks") {
   const std::string text =
       "hosts: [a, b]\nstrategy: {kind: parameter_server, workers: 3, servers: 2}\nbatch: {per_replica: 8}\n";
   LoadedSpec loaded = parse_spec(text, "job.yaml");
-  const JobPlan job = plan_job(loaded, mnist(), {.hosts = 2});
-  REQUIRE(loaded.ok());
+  const PlannedJob planned = plan_job(loaded, mnist(), {.hosts = 2});
+  INFO(problems_of(planned));
+  REQUIRE(planned.ok());
+  const JobPlan& job = planned.job;
   const RunPlan& run = job.runs.back();
   CHECK(run.replicas == 3);
   CHECK(run.threads_per_replica == std::max(1, available_cores() / 3));
@@ -206,8 +217,8 @@ TEST_CASE("several hosts share workers and servers, in the order of ranks") {
 TEST_CASE("the roles that TF_CONFIG gives must be those of the spec") {
   const auto problems = [](const std::string& strategy, int64_t servers) {
     LoadedSpec loaded = parse_spec("strategy: " + strategy + "\nbatch: {per_replica: 8}\n", "job.yaml");
-    plan_job(loaded, mnist(), {.hosts = 5, .servers = servers, .by = "TF_CONFIG"});
-    return loaded.ok() ? "" : loaded.problems.front().to_string();
+    const PlannedJob planned = plan_job(loaded, mnist(), {.hosts = 5, .servers = servers, .by = "TF_CONFIG"});
+    return planned.ok() ? "" : planned.problems.front().to_string();
   };
   CHECK(problems("{kind: parameter_server, workers: 3, servers: 2}", 2).empty());
   CHECK(problems("{kind: parameter_server, workers: 8, servers: 2}", 0).empty());
@@ -367,9 +378,7 @@ TEST_CASE("the example specs have no problems") {
     LoadedSpec loaded = load_spec(entry.path());
     if (loaded.spec.data.dataset != "synthetic")
       loaded.spec.data.path = tables.path_for(entry.path()).value_or("/nonexistent");
-    plan_job(loaded, describe_dataset);
-    INFO(problems_of(loaded));
-    CHECK(loaded.ok());
+    CHECK(problems_of(plan_job(loaded, describe_dataset)).empty());
   }
 }
 

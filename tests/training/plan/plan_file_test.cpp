@@ -75,9 +75,10 @@ TEST_CASE("the plan of every shipped config reads back as it was") {
     INFO(entry.path());
     const std::optional<std::string> table = tables.path_for(entry.path());
     LoadedSpec loaded = load_spec(entry.path(), table ? Overrides({"data.path=" + *table}) : Overrides());
-    const JobPlan job = plan_job(loaded, describe_dataset);
-    INFO(problems_of(loaded));
-    REQUIRE(loaded.ok());
+    const PlannedJob planned = plan_job(loaded, describe_dataset);
+    INFO(problems_of(planned));
+    REQUIRE(planned.ok());
+    const JobPlan& job = planned.job;
     check_equal(job, read_back(job));
   }
 }
@@ -117,9 +118,10 @@ TEST_CASE("replicas find the table that the supervisor has read") {
       parse_spec("data: {dataset: csv, target: y, split: {test: 0.2, validation: 0.1}, path: " + path +
                      "}\nbatch: {per_replica: 4}\n",
                  "spec");
-  const JobPlan job = plan_job(loaded, find_dataset);
-  INFO(problems_of(loaded));
-  REQUIRE(loaded.ok());
+  const PlannedJob planned = plan_job(loaded, find_dataset);
+  INFO(problems_of(planned));
+  REQUIRE(planned.ok());
+  const JobPlan& job = planned.job;
   const std::vector<CachedImages> before = list_image_caches();
   REQUIRE(before.size() == 1);
   const std::string place = content_of(before[0].file);
@@ -134,9 +136,10 @@ TEST_CASE("replicas find the table that the supervisor has read") {
 TEST_CASE("a plan of several hosts, and of those that are left, reads back") {
   LoadedSpec loaded = small_spec({"strategy.kind=multi_worker_mirrored", "hosts=[a, b, c]",
                                   "strategy.replicas=3", "restarts.min_replicas=1", "batch.per_replica=4"});
-  const JobPlan job = plan_job(loaded, find_dataset(loaded.spec.data), {.hosts = 3});
-  INFO(problems_of(loaded));
-  REQUIRE(loaded.ok());
+  const PlannedJob planned = plan_job(loaded, find_dataset(loaded.spec.data), {.hosts = 3});
+  INFO(problems_of(planned));
+  REQUIRE(planned.ok());
+  const JobPlan& job = planned.job;
   check_equal(job, read_back(job));
   const JobPlan fewer = with_fewer_hosts(job, {"a", "c"}, 3);
   REQUIRE(fewer.runs.back().batch.accumulate_steps == 2);

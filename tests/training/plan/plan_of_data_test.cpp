@@ -14,23 +14,24 @@ TEST_CASE("steps follow from what a validation part leaves, and a part that leav
       "batch: {per_replica: 4}\ndata:\n  dataset: synthetic\n  train_examples: 18\n  split:\n"
       "    validation: ";
   LoadedSpec loaded = spec_of(text + "0.25\n");
-  const JobPlan job = plan_job(loaded, find_dataset);
-  REQUIRE(loaded.ok());
+  const PlannedJob planned = plan_job(loaded, find_dataset);
+  INFO(problems_of(planned));
+  REQUIRE(planned.ok());
+  const JobPlan& job = planned.job;
   CHECK(job.data.train_examples == 14);
   CHECK(job.data.validation_examples == 4);
   CHECK(job.runs.back().steps_per_epoch == 4);
   CHECK(job.runs.back().evaluates);
   loaded = spec_of(text + "0.99999999\n");
-  plan_job(loaded, find_dataset);
-  CHECK(problems_of(loaded) ==
+  CHECK(problems_of(plan_job(loaded, find_dataset)) ==
         "spec:6:5: data.split.validation: takes 18 of the 18 training examples and leaves none to train on; "
         "use a smaller part or more data.train_examples\n");
   // A batch that the whole would fill.
   loaded = spec_of(
       "batch: {per_replica: 15}\ndata: {dataset: synthetic, train_examples: 18, split: {validation: 0.25}, "
       "drop_remainder: true}\n");
-  plan_job(loaded, find_dataset);
-  CHECK_THAT(problems_of(loaded), ContainsSubstring("a global batch of 15 never fills from 14 examples"));
+  CHECK_THAT(problems_of(plan_job(loaded, find_dataset)),
+             ContainsSubstring("a global batch of 15 never fills from 14 examples"));
 }
 
 TEST_CASE("what the data holds against the spec is a problem of the spec") {
@@ -38,15 +39,14 @@ TEST_CASE("what the data holds against the spec is a problem of the spec") {
     throw FieldError("data.train_examples", "70000 is more than there are");
   };
   LoadedSpec loaded = spec_of("batch: {per_replica: 8}\ndata:\n  train_examples: 70000\n");
-  plan_job(loaded, too_many);
-  CHECK(problems_of(loaded) == "spec:3:3: data.train_examples: 70000 is more than there are\n");
+  CHECK(problems_of(plan_job(loaded, too_many)) ==
+        "spec:3:3: data.train_examples: 70000 is more than there are\n");
 
   const auto unplaced = [](const DataSpec&) -> DatasetInfo {
     throw Error(ExitCode::kUsage, "pixels: too many");
   };
   loaded = spec_of("batch: {per_replica: 8}\ndata: {shuffle: false}\n");
-  plan_job(loaded, unplaced);
-  CHECK(problems_of(loaded) == "spec:2:1: data: pixels: too many\n");
+  CHECK(problems_of(plan_job(loaded, unplaced)) == "spec:2:1: data: pixels: too many\n");
 
   const auto damaged = [](const DataSpec&) -> DatasetInfo { throw Error(ExitCode::kData, "damaged"); };
   loaded = spec_of("batch: {per_replica: 8}\n");
@@ -68,7 +68,7 @@ TEST_CASE("to correct rare classes twice is doubtful") {
   const auto warnings = [](const std::string& sampling) {
     LoadedSpec loaded = spec_of("batch: {per_replica: 8}\ndata: {dataset: synthetic, sampling: " + sampling +
                                 "}\ntrain: {loss: {kind: cross_entropy, class_weights: balanced}}\n");
-    return join(plan_warnings(plan_job(loaded, find_dataset)));
+    return join(plan_warnings(plan_job(loaded, find_dataset).job));
   };
   CHECK_THAT(warnings("balanced"), ContainsSubstring("correct the same thing"));
   CHECK_THAT(warnings("natural"), !ContainsSubstring("correct the same thing"));
@@ -109,8 +109,8 @@ TEST_CASE("only pictures have mirror images and a middle to evaluate") {
 TEST_CASE("data is not looked for when the spec has problems of its own") {
   LoadedSpec loaded = parse_spec("batch: {per_replica: 0}\n", "spec");
   REQUIRE(loaded.problems.size() == 1);
-  plan_job(loaded, [](const DataSpec&) -> DatasetInfo { throw Error(ExitCode::kData, "looked for"); });
-  CHECK(loaded.problems.size() == 1);
+  const auto look = [](const DataSpec&) -> DatasetInfo { throw Error(ExitCode::kData, "looked for"); };
+  CHECK(plan_job(loaded, look).problems.size() == 1);
 }
 
 }  // namespace

@@ -30,18 +30,17 @@ inline LoadedSpec spec_of(const std::string& text) {
 inline JobPlan plan_of(const std::string& text, std::optional<int64_t> world_size = std::nullopt,
                        const DatasetInfo& data = mnist()) {
   LoadedSpec loaded = spec_of(text);
-  JobPlan job = plan_job(loaded, data, {.replicas = world_size});
-  INFO(problems_of(loaded));
-  REQUIRE(loaded.ok());
-  return job;
+  const PlannedJob planned = plan_job(loaded, data, {.replicas = world_size});
+  INFO(problems_of(planned));
+  REQUIRE(planned.ok());
+  return planned.job;
 }
 
 // The problems that planning finds in a spec that reads well.
 inline std::string problems_in(const std::string& text, std::optional<int64_t> world_size = std::nullopt,
                                const DatasetInfo& data = mnist()) {
   LoadedSpec loaded = spec_of(text);
-  plan_job(loaded, data, {.replicas = world_size});
-  return problems_of(loaded);
+  return problems_of(plan_job(loaded, data, {.replicas = world_size}));
 }
 
 }  // namespace dtrain

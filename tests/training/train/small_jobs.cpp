@@ -10,11 +10,18 @@ std::vector<Event> RecordingSink::of(const std::string& kind) const {
   return found;
 }
 
-std::string problems_of(const LoadedSpec& loaded) {
+namespace {
+
+std::string lines_of(const std::vector<Problem>& problems) {
   std::string lines;
-  for (const Problem& problem : loaded.problems) lines += problem.to_string() + "\n";
+  for (const Problem& problem : problems) lines += problem.to_string() + "\n";
   return lines;
 }
+
+}  // namespace
+
+std::string problems_of(const LoadedSpec& loaded) { return lines_of(loaded.problems); }
+std::string problems_of(const PlannedJob& planned) { return lines_of(planned.problems); }
 
 LoadedSpec small_spec(const std::vector<std::string>& overrides) {
   return parse_spec(
@@ -30,10 +37,10 @@ LoadedSpec small_spec(const std::vector<std::string>& overrides) {
 
 JobPlan small_job(const std::vector<std::string>& overrides) {
   LoadedSpec loaded = small_spec(overrides);
-  JobPlan job = plan_job(loaded, find_dataset);
-  INFO(problems_of(loaded));
-  REQUIRE(loaded.ok());
-  return job;
+  const PlannedJob planned = plan_job(loaded, find_dataset);
+  INFO(problems_of(planned));
+  REQUIRE(planned.ok());
+  return planned.job;
 }
 
 }  // namespace dtrain

@@ -20,6 +20,7 @@ class RecordingSink : public EventSink {
 
 // "file:line:column: path: problem" lines.
 std::string problems_of(const LoadedSpec& loaded);
+std::string problems_of(const PlannedJob& planned);
 
 // A whole spec: one_device on synthetic 1x4x4 images of 3 classes, 18 to train on in batches of 4 (the fifth
 // has 2), 7 to evaluate, 3 epochs, a report every 2 steps and no step skipped. `overrides` as for --set.
