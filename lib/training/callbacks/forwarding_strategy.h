@@ -10,6 +10,8 @@ namespace dtrain {
 
 class ForwardingStrategy : public Strategy {
  public:
+  bool is_asynchronous() const override { return inner_->is_asynchronous(); }
+  bool defers_steps() const override { return inner_->defers_steps(); }
   int64_t place_variables() override { return inner_->place_variables(); }
   bool begin_phase(int64_t number, const TrainedLayers& layers) override {
     return inner_->begin_phase(number, layers);

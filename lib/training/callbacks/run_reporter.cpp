@@ -199,14 +199,15 @@ void RunReporter::on_warning(const std::string& text) {
   sink_.on_event(encode(warning));
 }
 
-void RunReporter::on_step(int64_t epoch, int64_t step, const PhaseTimes& seconds, int64_t examples) {
+void RunReporter::on_step(int64_t epoch, int64_t step, const PhaseTimes& seconds, int64_t examples,
+                          bool made) {
   const Traffic before = std::exchange(traffic_so_far_, traffic_());
   for (SentSteps* sent : {&window_sent_, &epoch_sent_, &run_sent_}) sent->add(traffic_so_far_ - before);
-  if (run_.one_process) {
+  if (made) {
+    time_step(seconds, examples);
+  } else {
     untimed_.add(seconds);
     untimed_examples_.push_back(examples);
-  } else {
-    time_step(seconds, examples);
   }
   const double now = steady_seconds();
   if (now - progress_sent_ < kProgressInterval) return;

@@ -50,9 +50,8 @@ class RunReporter {
   // Bytes sent and received since the last step are counted for no step.
   void leave_out_traffic() { traffic_so_far_ = traffic_(); }
   // One optimizer step (1-based over the run) is done. `seconds`: the time since the previous step, by phase;
-  // `examples`: those of the step's global batch.
-  // In a run of one process it has begun, and on_steps_made() times it.
-  void on_step(int64_t epoch, int64_t step, const PhaseTimes& seconds, int64_t examples);
+  // `examples`: those of the step's global batch. If it is not `made` but deferred, on_steps_made() times it.
+  void on_step(int64_t epoch, int64_t step, const PhaseTimes& seconds, int64_t examples, bool made = true);
   // `own`: this replica's sums of the run's first step, of which the loss is that of the initial weights.
   void on_first_step(const MetricSums& own);
   // The steps since the last call are finished. Each took an equal part of their time; `waiting`: the time

@@ -12,7 +12,6 @@
 #include "host/cores.h"
 #include "kinds/models.h"
 #include "kinds/objectives.h"
-#include "kinds/strategies.h"
 #include "models/model.h"
 #include "plan/class_weights.h"
 #include "plan/device_programs.h"
@@ -97,7 +96,7 @@ void check_roles(LoadedSpec& loaded, const Launched& launched) {
 
 struct ReplicaCount {
   int64_t total = 1;  // replicas that train
-  int64_t here = 1;   // processes on this host, or on the host with the most
+  int64_t here = 1;   // processes, or devices of the one process, on this host, or on the host with the most
   bool spans_hosts = false;
 };
 
@@ -278,7 +277,6 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const JobPlan& 
   plan.kind = kind;
   plan.strategy = strategy;
   plan.replicas = replicas;
-  plan.one_process = strategy_traits(strategy).one_process;
   plan.threads_per_replica = threads;
   plan.evaluates = traits_of(kind).trains && data.evaluated_examples() > 0;
   try {
@@ -287,7 +285,7 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const JobPlan& 
     loaded.problems.push_back(loaded.problem_at(error.field(), error.text()));
     return plan;
   }
-  if (plan.one_process && plan.batch.accumulate_steps > 1)
+  if (plan.one_process() && plan.batch.accumulate_steps > 1)
     loaded.problems.push_back(loaded.problem_at(
         "batch.per_replica",
         fmt::format(
@@ -414,10 +412,11 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
         "train.step", fmt::format("compiled steps run on processors, and these replicas are on {}; leave it "
                                   "out: cuda.graphs records the steps of a GPU",
                                   join(plan.devices))));
-  const bool one_process = strategy_traits(strategy.kind).one_process;
+  const StrategyTraits& traits = strategy_traits(strategy.kind);
   if (is_for_tpu) check_lowering(loaded, plan);
   if (!strategy.threads_per_replica)
-    strategy.threads_per_replica = std::max<int64_t>(1, available_cores() / (one_process ? 1 : count.here));
+    strategy.threads_per_replica =
+        std::max<int64_t>(1, available_cores() / (traits.one_process ? 1 : count.here));
   const auto add_run = [&](RunKind kind, const std::string& how, int64_t replicas) {
     plan.runs.push_back(resolve_run(loaded, data, plan, kind, how, replicas, *strategy.threads_per_replica));
   };
@@ -426,10 +425,10 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
   add_run(RunKind::kDistributed, strategy.kind, *strategy.replicas);
   if (loaded.ok() && plan.spec.compare.baseline != "none") {
     // With one_device a job on TPUs is compared with one of them.
-    add_run(RunKind::kBaseline, one_process ? strategy.kind : plan.spec.compare.baseline, 1);
+    add_run(RunKind::kBaseline, traits.one_process ? strategy.kind : plan.spec.compare.baseline, 1);
     // The cost of the strategy itself is measured in one process, where it has nothing to distribute.
     const bool trains = plan.runs.front().total_steps > 0;
-    if (trains && *strategy.replicas > 1 && strategy_traits(strategy.kind).is_synchronous && !one_process)
+    if (trains && *strategy.replicas > 1 && traits.is_synchronous && !traits.one_process)
       add_run(RunKind::kOverhead, strategy.kind, 1);
   }
   std::rotate(plan.runs.begin(), plan.runs.begin() + 1, plan.runs.end());

@@ -8,6 +8,7 @@
 
 #include "data/dataset.h"
 #include "job_file/load.h"
+#include "kinds/strategies.h"
 #include "models/layers.h"
 #include "plan/phases.h"
 #include "plan/run_kind.h"
@@ -21,8 +22,7 @@ constexpr int64_t kOverheadSteps = 200;  // for each of the two measurements of 
 struct RunPlan {
   RunKind kind = RunKind::kDistributed;
   std::string strategy;
-  int64_t replicas = 1;         // that train; each a process, or with `one_process` a device
-  bool one_process = false;     // computes all replicas
+  int64_t replicas = 1;         // that train; each a process, or a device of the one process
   int64_t worker_restarts = 0;  // how often a dead worker is started again
   int64_t servers = 0;          // processes that hold variables; if any, training is asynchronous
   int64_t threads_per_replica = 1;
@@ -35,7 +35,8 @@ struct RunPlan {
 
   const std::string& name() const { return name_of(kind); }
   const RunTraits& traits() const { return traits_of(kind); }
-  int64_t training_processes() const { return one_process ? 1 : replicas; }
+  bool one_process() const { return strategy_traits(strategy).one_process; }
+  int64_t training_processes() const { return one_process() ? 1 : replicas; }
   int64_t processes() const { return training_processes() + servers; }
   // The ranks on host `host` of `hosts`, in order, divided as evenly as possible.
   Range ranks_on(int64_t host, int64_t hosts) const { return share_of({0, processes()}, host, hosts); }

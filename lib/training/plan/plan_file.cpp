@@ -63,7 +63,6 @@ ordered_json run_to_json(const RunPlan& run) {
   return {{"run", run.name()},
           {"strategy", run.strategy},
           {"replicas", run.replicas},
-          {"one_process", run.one_process},
           {"servers", run.servers},
           {"worker_restarts", run.worker_restarts},
           {"threads_per_replica", run.threads_per_replica},
@@ -89,7 +88,6 @@ RunPlan run_from(const json& document, const JobPlan& job) {
   run.kind = kind_from(document.at("run").get<std::string>());
   document.at("strategy").get_to(run.strategy);
   document.at("replicas").get_to(run.replicas);
-  document.at("one_process").get_to(run.one_process);
   document.at("servers").get_to(run.servers);
   document.at("worker_restarts").get_to(run.worker_restarts);
   document.at("threads_per_replica").get_to(run.threads_per_replica);

@@ -146,6 +146,8 @@ class ParameterServer : public Strategy {
       servers_.emplace_back(std::move(channels[i]), divided[i], trained_.front().scalar_type());
   }
 
+  bool is_asynchronous() const override { return true; }
+
   bool begin_phase(int64_t number, const TrainedLayers& layers) override {
     clock_->enter(Phase::kCommunicate);
     const std::vector<AnswerHeader> answers = ask_to_begin(static_cast<int32_t>(number));

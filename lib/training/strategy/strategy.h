@@ -50,6 +50,11 @@ class Strategy {
  public:
   virtual ~Strategy() = default;
 
+  // Whether the replicas train asynchronously: each makes steps of its own.
+  virtual bool is_asynchronous() const { return false; }
+  // Whether train_step() may return before its step is made. Its sums then wait for the step, and all steps
+  // are made when sum_over_replicas() returns.
+  virtual bool defers_steps() const { return false; }
   // Called once, before anything else: gives every replica the variables of rank 0. Returns how many steps
   // this replica has made before. That is more than zero only if it returns to variables that other processes
   // keep.

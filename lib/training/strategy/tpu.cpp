@@ -61,6 +61,8 @@ class Tpu : public Strategy {
     prepare_steps();
   }
 
+  bool defers_steps() const override { return true; }
+
   int64_t place_variables() override {
     if (average_ != nullptr) average_->begin();
     send_variables();

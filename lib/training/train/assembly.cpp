@@ -95,7 +95,7 @@ void assemble_on(const Accelerator& accelerator, const JobPlan& job, LoaderOptio
   if (!resident && options.prefetch == 0) options.prefetch = kUploadedAhead;
 }
 
-// The same batches for one replica that takes all of each.
+// The same batches for one process that takes all of each and divides it among its devices itself.
 BatchPlan as_one(BatchPlan plan) {
   plan.replicas = 1;
   plan.accumulate_steps = 1;
@@ -104,11 +104,12 @@ BatchPlan as_one(BatchPlan plan) {
 }
 
 LoaderOptions loader_options(const JobPlan& job, const RunPlan& run, int64_t rank,
-                             const Accelerator* accelerator, std::vector<AugmentSpec> augment) {
+                             const Accelerator* accelerator, const BatchPlan& batch,
+                             std::vector<AugmentSpec> augment) {
   LoaderOptions options;
   options.augment = std::move(augment);
   options.threads = run.threads_per_replica;
-  options.plan = run.batch;
+  options.plan = run.one_process() ? as_one(batch) : batch;
   options.rank = rank;
   options.shuffle = job.spec.data.shuffle;
   options.seed = static_cast<uint64_t>(job.spec.seed);
@@ -117,10 +118,7 @@ LoaderOptions loader_options(const JobPlan& job, const RunPlan& run, int64_t ran
   options.format.dtype = dtype_from_name(job.spec.model.dtype);
   options.prefetch = job.spec.data.prefetch.value_or(decodes_while_reading(job) ? kDecodedAhead : 0);
   if (accelerator != nullptr) assemble_on(*accelerator, job, options);
-  if (run.one_process) {  // which divides the whole batch among its devices itself, and normalises there
-    options.plan = as_one(options.plan);
-    options.assembly = Assembly::kUploaded;
-  }
+  if (run.one_process()) options.assembly = Assembly::kUploaded;  // it normalises on its devices
   return options;
 }
 
@@ -128,9 +126,9 @@ LoaderOptions loader_options(const JobPlan& job, const RunPlan& run, int64_t ran
 
 LoaderOptions train_options(const JobPlan& job, const RunPlan& run, int64_t rank,
                             const Accelerator* accelerator) {
-  LoaderOptions options = loader_options(job, run, rank, accelerator, job.spec.data.augment);
+  LoaderOptions options = loader_options(job, run, rank, accelerator, run.batch, job.spec.data.augment);
   options.balanced = job.spec.data.sampling == "balanced";
-  if (run.one_process && resident_examples(job) > 0) {
+  if (run.one_process() && resident_examples(job) > 0) {
     options.assembly = Assembly::kResident;
     options.prefetch = 0;  // there is nothing to prepare
   }
@@ -143,15 +141,14 @@ bool evaluates_on(const RunPlan& run, int64_t rank) {
 
 LoaderOptions evaluation_options(const JobPlan& job, const RunPlan& run, int64_t rank,
                                  const Accelerator* accelerator) {
-  LoaderOptions options = loader_options(job, run, rank, accelerator, /*augment=*/{});
   const int64_t evaluating = run.is_asynchronous() ? 1 : run.replicas;
+  const BatchPlan batch{.per_replica = job.spec.evaluate.batch_per_replica,
+                        .replicas = evaluating,
+                        .accumulate_steps = 1,
+                        .global = job.spec.evaluate.batch_per_replica * evaluating,
+                        .drop_remainder = false};
+  LoaderOptions options = loader_options(job, run, rank, accelerator, batch, /*augment=*/{});
   options.shuffle = false;
-  options.plan = BatchPlan{.per_replica = job.spec.evaluate.batch_per_replica,
-                           .replicas = evaluating,
-                           .accumulate_steps = 1,
-                           .global = job.spec.evaluate.batch_per_replica * evaluating,
-                           .drop_remainder = false};
-  if (run.one_process) options.plan = as_one(options.plan);
   return options;
 }
 

@@ -66,7 +66,7 @@ void Trainer::keep_initial_weights() {
 // Workers that train each on their own have no common moment for it.
 bool Trainer::restores_best() const {
   const EarlyStoppingSpec& early = job_.spec.callbacks.early_stopping;
-  return early.metric && early.restore_best && checkpoints_.are_saved() && !run_.is_asynchronous();
+  return early.metric && early.restore_best && checkpoints_.are_saved() && !strategy_.is_asynchronous();
 }
 
 void Trainer::restore_best() {
@@ -173,10 +173,10 @@ void Trainer::train_epoch(int64_t epoch) {
     const MetricSums sums = strategy_.train_step(*share, {step_ + 1, learning_rate});
     window_.add(sums);
     ++step_;
-    if (step_ == 1 && leads_ && !run_.one_process) reporter_.on_first_step(sums);
+    if (step_ == 1 && leads_ && !strategy_.defers_steps()) reporter_.on_first_step(sums);
     position_ += share->global_examples;
 
-    reporter_.on_step(epoch + 1, step_, clock_.lap(), share->global_examples);
+    reporter_.on_step(epoch + 1, step_, clock_.lap(), share->global_examples, !strategy_.defers_steps());
     if (reporter_.ends_warm_up()) finish_steps();
     if (step_ % job_.spec.metrics.every_steps == 0) end_window(epoch, learning_rate);
     after_step(epoch);
@@ -241,14 +241,16 @@ void Trainer::check_variables() {
   clock_.enter(Phase::kCommunicate);
   const std::string warning = strategy_.check_variables();
   clock_.enter(Phase::kUpdate);
-  if (run_.one_process) clock_.start();  // else each step of the next window would have a part of it
+  if (strategy_.defers_steps()) clock_.start();  // else each step of the next window would have a part of it
   if (!warning.empty() && !warned_) reporter_.on_warning(fmt::format("after step {}: {}", step_, warning));
   warned_ = !warning.empty();
   reporter_.leave_out_traffic();
 }
 
 // Where workers train each on its own, worker 0 does not hear of the others' requests.
-bool Trainer::saves_here() const { return checkpoints_.are_saved() && (leads_ || !run_.is_asynchronous()); }
+bool Trainer::saves_here() const {
+  return checkpoints_.are_saved() && (leads_ || !strategy_.is_asynchronous());
+}
 
 void Trainer::refuse_save_requests() {
   const int requests = save_requests_received();
@@ -297,12 +299,12 @@ MetricSums Trainer::finite_window() {
 }
 
 void Trainer::finish_steps() {
-  if (run_.one_process) open_window();
+  if (strategy_.defers_steps()) open_window();
 }
 
 MetricSums Trainer::sums_of_all(MetricSums own) {
   MetricSums sums = strategy_.sum_over_replicas(std::move(own));
-  if (run_.one_process) reporter_.on_steps_made(clock_.lap());
+  if (strategy_.defers_steps()) reporter_.on_steps_made(clock_.lap());
   return sums;
 }
 

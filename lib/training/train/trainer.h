@@ -98,12 +98,12 @@ class Trainer {
   void refuse_save_requests();
   void save(int64_t epoch);
   [[noreturn]] void leave();
-  // `own` of all replicas. Collective. In a run of one process all steps are made when it returns, and timed.
+  // `own` of all replicas. Collective. Steps that were deferred are made when it returns, and timed.
   MetricSums sums_of_all(MetricSums own);
   // The sums over all replicas of the current window, which stays open. Collective.
   MetricSums open_window();
   MetricSums finite_window();  // the same; checks the loss
-  // In a run of one process: makes and times the steps so far, so that they take no part of what comes next.
+  // Makes and times steps that were deferred, so that they take no part of what comes next.
   void finish_steps();
   TrainingState state(int64_t epoch, const MetricSums& window) const;
   bool pass_is_complete() const;

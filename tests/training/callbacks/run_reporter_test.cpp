@@ -233,14 +233,14 @@ TEST_CASE("an epoch's speed is of its own steps, a window's of the window's") {
 }
 
 TEST_CASE("steps that nobody waits for took equal parts of the time until they were made") {
-  JobPlan job = small_job({"metrics.skip_steps=0"});
-  job.runs.back().one_process = true;
+  const JobPlan job = small_job({"metrics.skip_steps=0"});
   RecordingSink sink;
   RunReporter reporter(job, job.runs.back(), sink);
   reporter.on_run_start();
   reporter.on_steps_made(computing_for(5));  // no steps took part of it
   // The host told the devices of three steps at once, and waited for them.
-  for (const double seconds : {0.001, 0.001, 0.004}) reporter.on_step(1, 1, computing_for(seconds), 4);
+  for (const double seconds : {0.001, 0.001, 0.004})
+    reporter.on_step(1, 1, computing_for(seconds), 4, /*made=*/false);
   reporter.on_steps_made(computing_for(0.294));
   reporter.on_window(1, 3, 0.5, sums_of(12, 1, 1));
   CHECK(sink.of("step").at(0)["step_ms"] == Approx(100));
@@ -252,19 +252,18 @@ TEST_CASE("steps that nobody waits for took equal parts of the time until they w
 }
 
 TEST_CASE("the warm-up of steps that nobody waits for is timed apart") {
-  JobPlan job = small_job({"metrics.skip_steps=2"});
-  job.runs.back().one_process = true;
+  const JobPlan job = small_job({"metrics.skip_steps=2"});
   RecordingSink sink;
   RunReporter reporter(job, job.runs.back(), sink);
   reporter.on_run_start();
   CHECK(!reporter.ends_warm_up());
-  reporter.on_step(1, 1, computing_for(0.001), 4);
+  reporter.on_step(1, 1, computing_for(0.001), 4, /*made=*/false);
   CHECK(!reporter.ends_warm_up());
-  reporter.on_step(1, 2, computing_for(0.001), 4);
+  reporter.on_step(1, 2, computing_for(0.001), 4, /*made=*/false);
   CHECK(reporter.ends_warm_up());
   reporter.on_steps_made(computing_for(5));
   CHECK(!reporter.ends_warm_up());
-  for (const int64_t step : {3, 4}) reporter.on_step(1, step, computing_for(0.001), 4);
+  for (const int64_t step : {3, 4}) reporter.on_step(1, step, computing_for(0.001), 4, /*made=*/false);
   reporter.on_steps_made(computing_for(0.198));
   reporter.on_run_end(1, 4);
   CHECK(sink.of("run_end").at(0)["step_ms"] == Approx(100));

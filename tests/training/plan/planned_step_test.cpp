@@ -37,7 +37,7 @@ TEST_CASE("on GPUs steps are recorded") {
 
 TEST_CASE("a plugin compiles the steps of TPUs, several in a call") {
   JobPlan job = small_job();
-  job.runs.back().one_process = true;
+  job.runs.back().strategy = "tpu";
   const auto text = [&] { return planned_step(job, job.runs.back()).text(); };
   CHECK(text() == "stablehlo: no plugin was found");
   job.plugin = "/opt/libtpu.so";

@@ -32,7 +32,7 @@ std::string trained_by(const PhasePlan& phase) {
 TEST_CASE("steps that nobody waits for are finished before a phase, a check or a checkpoint") {
   Training training({"phases=[{steps: 3, trainable: head}, {steps: 6}]", "metrics.every_steps=4",
                      "checks.every_steps=5", "checkpoint.every_steps=7"});
-  training.job.runs.back().one_process = true;
+  training.strategy.defers = true;
   training.strategy.tells_all = true;
   training.run();
   const std::vector<std::string>& calls = training.strategy.calls;

@@ -41,11 +41,13 @@ class FakeStrategy : public Strategy {
   bool stops_at_phase = false;            // another worker has left when a phase is to begin
   int64_t failing_step = 0;               // throws instead
 
+  bool defers = false;          // its steps are made when sums are asked for
   bool tells_all = false;       // `calls` has sums and checks, too
   std::vector<int64_t> checks;  // after which step the variables were checked
   int64_t corrupt_step = 0;     // from which on they are corrupt; 0: never
   int64_t suspect_step = 0;     // which makes them suspect; 0: none
 
+  bool defers_steps() const override { return defers; }
   int64_t place_variables() override {
     calls.push_back("place");
     return own_step.value_or(0);
