@@ -21,16 +21,18 @@
 namespace dtrain {
 namespace {
 
-const char* const kStoppedAtEvent = "stopped";
-
 // Ends rank 0 at the next event after a stop signal, so that it can say how the run ended. Its peers die of
 // the signal. A run that saves checkpoints ends by itself.
 class StoppableSink : public EventSink {
  public:
   explicit StoppableSink(EventSink& next) : next_(next) {}
   void let_it_end() { ends_by_itself_ = true; }
+  bool has_stopped_it() const { return has_stopped_it_; }
   void on_event(const Event& event) override {
-    if (!ends_by_itself_ && stop_signals_received() > 0) throw Error(ExitCode::kStopped, kStoppedAtEvent);
+    if (!ends_by_itself_ && stop_signals_received() > 0) {
+      has_stopped_it_ = true;
+      throw Error(ExitCode::kStopped, "stopped");
+    }
     next_.on_event(event);
   }
   void settle() override { next_.settle(); }
@@ -38,18 +40,19 @@ class StoppableSink : public EventSink {
  private:
   EventSink& next_;
   bool ends_by_itself_ = false;
+  bool has_stopped_it_ = false;
 };
 
-// The exception that is being handled, as the end of a run. `output` is rank 0's.
-SuperviseResult describe_failed_run(const RunOutput* output) {
+// The exception that is being handled, as the end of a run. `output` is rank 0's. `saved`: it ended by itself
+// if it was stopped, and saved a checkpoint.
+SuperviseResult describe_failed_run(const RunOutput* output, bool saved) {
   SuperviseResult result = describe_supervising_failure();
   const bool stopped = result.code == ExitCode::kStopped;
   // Peers that died of the signal first are no news.
   if (!stopped && stop_signals_received() == 0) return result;
-  const bool saved = stopped && result.message != kStoppedAtEvent;
   result.code = ExitCode::kStopped;
   result.message = result.reason = stop_text(last_stop_signal(), "", "");
-  if (output != nullptr) result.message = stopped_message(result.message, *output, saved);
+  if (output != nullptr) result.message = stopped_message(result.message, *output, stopped && saved);
   return result;
 }
 
@@ -102,7 +105,7 @@ SuperviseResult LaunchedReplica::train(const RunPlan& run) {
     take_part(run);
     return {};
   } catch (...) {
-    return describe_failed_run(output_);
+    return describe_failed_run(output_, leads() && !listener_->has_stopped_it());
   }
 }
 
