@@ -64,7 +64,7 @@ void compile_ahead(const JobPlan& job, const std::string& topology, bool json) {
         "--compile-for: libtpu was not found; install it (pip install libtpu), or say where it is with "
         "strategy.plugin or TPU_LIBRARY_PATH");
   tell_libtpu();
-  const RunPlan& run = job.runs.back();
+  const RunPlan& run = job.distributed_run();
   const auto compile = [&](const std::string& name, const DeviceProgram& program) {
     const AheadProgram made = program_module().compile_ahead(*plugin, topology, program.text,
                                                              {run.replicas, job.spec.strategy.quick_compile});

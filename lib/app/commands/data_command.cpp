@@ -65,8 +65,8 @@ class BatchPages {
   BatchPages(const JobPlan& job, const Dataset& dataset, int64_t epoch)
       : job_(job), normalisation_(normalisation_of(job.spec.data)) {
     if (is_picture_dataset(job.data.name)) files_ = list_pictures(job.data, job.spec.data);
-    for (int64_t rank = 0; rank < job.runs.back().training_processes(); ++rank) {
-      LoaderOptions options = train_options(job, job.runs.back(), rank);
+    for (int64_t rank = 0; rank < job.distributed_run().training_processes(); ++rank) {
+      LoaderOptions options = train_options(job, job.distributed_run(), rank);
       options.prefetch = 0;
       loaders_.push_back(std::make_unique<ShareLoader>(dataset.train, options));
       loaders_.back()->start_epoch(epoch);

@@ -111,7 +111,7 @@ ordered_json plan_json(const JobPlan& job) {
   }
   ordered_json runs = ordered_json::array();
   for (const RunPlan& run : job.runs) runs.push_back(run_json(job, run));
-  const PlannedStep step = planned_step(job, job.runs.back());
+  const PlannedStep step = planned_step(job, job.distributed_run());
   return {{"name", job.spec.name},
           {"spec", print_spec(job.spec)},
           {"data", data_json(job.data, job.spec.data)},
@@ -120,7 +120,7 @@ ordered_json plan_json(const JobPlan& job) {
           {"strategy_fallback", job.fallback.empty() ? ordered_json() : ordered_json(job.fallback)},
           {"execution", step.execution},
           {"execution_reason", step.reason},
-          {"bytes_per_all_reduce", job.bytes_per_all_reduce(job.runs.back().phases.front())},
+          {"bytes_per_all_reduce", job.bytes_per_all_reduce(job.distributed_run().phases.front())},
           {"runs", runs}};
 }
 
@@ -264,7 +264,7 @@ void print_plan(const JobPlan& job) {
                                           : fmt::format("{} classes", data.classes)));
   if (!job.spec.data.augment.empty()) print_line("augmentation", augmentation_text(job.spec));
   std::cout << "\nmodel\n" << summary_table(job.model, job.bytes_per_parameter);
-  print_line("step", planned_step(job, job.runs.back()).text());
+  print_line("step", planned_step(job, job.distributed_run()).text());
   for (const RunPlan& run : job.runs) print_run(job, run);
   std::cout << "\nevery field, resolved\n" << print_spec(job.spec);
 }
@@ -299,7 +299,7 @@ void print_speed(const ModelSpeed& speed) {
 
 // Draws the learning rate of the distributed run to `file`, or to the terminal if that is empty.
 void plot_learning_rate(const JobPlan& job, const std::string& file) {
-  const RunPlan& run = job.runs.back();
+  const RunPlan& run = job.distributed_run();
   if (run.total_steps == 0) throw Error(ExitCode::kUsage, "train.max_steps is 0: no learning rate to draw");
   const std::string& kind = run.phases.front().learning_rate.curve.spec().kind;
   const LearningRateCurve curve{

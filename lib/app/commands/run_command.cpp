@@ -78,7 +78,7 @@ JobPlan with_fitting_batch(LoadedSpec loaded, JobPlan job, const Place& place, b
   loaded.spec.data = job.spec.data;  // with what was measured
   loaded.spec.batch.per_replica = measured_fit(job, progress);
   JobPlan fitting = plan_job(loaded, find_dataset, launched_by(place)).job;
-  const BatchPlan& batch = fitting.runs.back().batch;
+  const BatchPlan& batch = fitting.distributed_run().batch;
   progress(fmt::format("{} fit; accumulate_steps is {}", with_separators(batch.per_replica),
                        batch.accumulate_steps));
   return fitting;

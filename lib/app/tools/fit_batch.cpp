@@ -20,11 +20,9 @@ namespace {
 // The second has all that steps keep from each other, such as the optimizer's memory.
 constexpr int64_t kSteps = 2;
 
-const RunPlan& measured_run(const JobPlan& job) { return job.runs.back(); }
-
 // What a replica computes of an update: with one pass over it a micro-batch is largest.
 int64_t share_of_update(const JobPlan& job) {
-  const BatchPlan& batch = measured_run(job).batch;
+  const BatchPlan& batch = job.distributed_run().batch;
   return batch.global / batch.replicas;
 }
 
@@ -32,7 +30,7 @@ bool on_processor(const JobPlan& job) { return job.device_of(0) == "cpu"; }
 
 // For each replica of this host.
 int64_t memory_of_replica(const JobPlan& job) {
-  const int64_t even_share = memory_for_all() / measured_run(job).processes();
+  const int64_t even_share = memory_for_all() / job.distributed_run().processes();
   return std::min(even_share, data_limit().value_or(even_share)) / 10 * 9;
 }
 
@@ -52,7 +50,7 @@ class Measurement {
     if (!on_processor(job)) return;
     // What replicas share is not among what each has for itself.
     // And the steps that are tried save no checkpoint.
-    const MemoryEstimate estimate = estimate_memory(job, measured_run(job));
+    const MemoryEstimate estimate = estimate_memory(job, job.distributed_run());
     memory_ = memory_of_replica(job) - estimate.gradients - estimate.checkpoint;
   }
 
@@ -88,7 +86,7 @@ class Measurement {
 int64_t estimated_fit(const JobPlan& job) {
   const int64_t share = share_of_update(job);
   if (!on_processor(job)) return share;
-  const MemoryEstimate estimate = estimate_memory(job, measured_run(job));
+  const MemoryEstimate estimate = estimate_memory(job, job.distributed_run());
   const int64_t fit = largest_batch(estimate, memory_of_replica(job), estimate.fixed());
   return share / fewest_passes(share, std::clamp<int64_t>(fit, 1, share));
 }

@@ -179,7 +179,7 @@ std::vector<LayerSpeed> eager_layers(const JobPlan& job, int64_t examples) {
 }  // namespace
 
 ModelSpeed measure_layers(const JobPlan& job) {
-  const RunPlan& run = job.runs.back();
+  const RunPlan& run = job.distributed_run();
   // Layers that compute kept features are compiled in no step.
   const bool compiled =
       planned_step(job, run).execution == "compiled" && run.phases.front().layers.first == 0;

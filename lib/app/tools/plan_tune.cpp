@@ -92,12 +92,12 @@ JobSpec spec_of_trial(const JobPlan& job, const JobSpec& given, int64_t at_once,
   spec.checkpoint.final = true;
   if (!spec.strategy.threads_per_replica)
     spec.strategy.threads_per_replica =
-        std::max<int64_t>(1, available_cores() / (job.runs.back().replicas * at_once));
+        std::max<int64_t>(1, available_cores() / (job.distributed_run().replicas * at_once));
   ScheduleSpec& schedule = spec.train.schedule;
   const bool stretches =
       schedule.kind == "cosine" || schedule.kind == "polynomial" || schedule.kind == "one_cycle";
   if (halves && stretches && !schedule.over)
-    schedule.over = schedule.unit == "epochs" ? spec.train.epochs : job.runs.back().total_steps;
+    schedule.over = schedule.unit == "epochs" ? spec.train.epochs : job.distributed_run().total_steps;
   return spec;
 }
 
@@ -129,7 +129,7 @@ PlannedTune plan_tune(const std::filesystem::path& spec, const Overrides& overri
     const JobPlan& job = trial.job;
     if (!loaded.spec.hosts.empty())
       throw Error(ExitCode::kUsage, "a tune runs its trials on this host; leave out hosts (--unset hosts)");
-    if (!job.runs.back().evaluates)
+    if (!job.distributed_run().evaluates)
       throw Error(ExitCode::kUsage, "the job has no examples to judge its trials by; see data.test_examples");
     data = job.data;
     for (const std::string& note : loaded.notes) {

@@ -161,7 +161,7 @@ void RunReporter::on_run_start(int64_t step) {
 
 // The run's figures are those of its last phase: steps that train different layers have no common median.
 void RunReporter::begin_figures(int64_t step, const PhasePlan& phase) {
-  phase_ = &phase - run_.phases.data() + 1;
+  phase_ = phase.index + 1;
   epoch_is_mixed_ = step % run_.steps_per_epoch != 0;
   run_timer_ = StepTimer(job_.spec.metrics.skip_steps);
   timed_steps_ = 0;
@@ -174,7 +174,7 @@ void RunReporter::begin_figures(int64_t step, const PhasePlan& phase) {
 void RunReporter::on_phase(int64_t step, const PhasePlan& phase, double seconds) {
   if (run_.phases.size() > 1 && !run_.is_asynchronous()) begin_figures(step, phase);
   auto event = begin_event<PhaseEvent>(run_.name());
-  event.phase = &phase - run_.phases.data() + 1;
+  event.phase = phase.index + 1;
   event.phases = std::ssize(run_.phases);
   event.name = phase.name;
   event.step = step;

@@ -134,7 +134,7 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSou
   for (const auto& [name, tensor] : named_variables(model)) variables.push_back(tensor.detach());
   group.broadcast(variables, /*root=*/0);
 
-  RunPlan run = job.runs.back();
+  RunPlan run = job.distributed_run();
   run.replicas = group.size();
   run.servers = 0;
   ShareLoader loader(examples, evaluation_options(job, run, group.rank()));

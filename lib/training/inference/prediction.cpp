@@ -27,7 +27,7 @@ at::Tensor Predictor::order_of(const at::Tensor& probabilities, int64_t top) con
 
 std::vector<std::vector<ClassProbability>> Predictor::predict(const at::Tensor& images, int64_t top) const {
   const at::NoGradGuard no_grad;
-  RunPlan alone = job_.runs.back();
+  RunPlan alone = job_.distributed_run();
   alone.replicas = 1;
   alone.servers = 0;
   // Uses the same code path as the test examples; the labels do not matter here.

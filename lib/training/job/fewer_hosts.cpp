@@ -17,7 +17,7 @@ namespace {
 }  // namespace
 
 JobPlan with_fewer_hosts(const JobPlan& job, const std::vector<std::string>& hosts, size_t hosts_before) {
-  const RunPlan& run = job.runs.back();
+  const RunPlan& run = job.distributed_run();
   const auto count = static_cast<int64_t>(hosts.size());
   const int64_t replicas = run.replicas / static_cast<int64_t>(hosts_before) * count;
   const StrategyTraits& strategy = strategy_traits(run.strategy);

@@ -38,7 +38,7 @@ SuperviseResult follow(const JobPlan& job, const OutputOptions& options, const s
   replicas.on_lost = [&leader](const LostReplica& lost) { leader.tell_loss(lost); };
   replicas.on_status = options.say;
   replicas.stop_signals_before = signals_before;
-  if (saves_checkpoints(job, job.runs.back())) replicas.stop_seconds = kSaveSeconds;
+  if (saves_checkpoints(job, job.distributed_run())) replicas.stop_seconds = kSaveSeconds;
   while (true) {
     const std::optional<HostStart> start = leader.wait_for_start(signals_before);
     SuperviseResult own;
@@ -46,7 +46,7 @@ SuperviseResult follow(const JobPlan& job, const OutputOptions& options, const s
       replicas.identities = start->identities;
       replicas.restart = start->restart;
       replicas.resumes = start->resume;  // the first host knows from what
-      own = supervise_replicas(leader.job(), leader.job().runs.back(), directory, program, replicas);
+      own = supervise_replicas(leader.job(), leader.job().distributed_run(), directory, program, replicas);
     } else {
       own = leader.interrupted().value_or(stopped_by_signal(last_stop_signal(), hosts.own_name()));
     }

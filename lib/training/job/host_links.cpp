@@ -40,7 +40,7 @@ SuperviseResult lost(int64_t rank, const std::string& reason, Evidence evidence)
 }
 
 Range ranks_on(const JobPlan& job, const HostPlace& place, int64_t host) {
-  return job.runs.back().ranks_on(host, std::ssize(place.hosts));
+  return job.distributed_run().ranks_on(host, std::ssize(place.hosts));
 }
 
 int host_index_of_rank(const JobPlan& job, const HostPlace& place, int64_t rank) {
@@ -54,13 +54,13 @@ std::string host_of_rank(const JobPlan& job, const HostPlace& place, int64_t ran
 }
 
 std::string names_on(const JobPlan& job, const Range& ranks) {
-  const RunPlan& run = job.runs.back();
+  const RunPlan& run = job.distributed_run();
   return names_of_ranks(ranks.begin, ranks.size(), run.replicas, run.servers);
 }
 
 // Whether the others go on without these: workers, but not the one that evaluates and reports.
 bool are_expendable(const JobPlan& job, const Range& ranks) {
-  const RunPlan& run = job.runs.back();
+  const RunPlan& run = job.distributed_run();
   return run.is_asynchronous() && ranks.begin > 0 && ranks.end <= run.replicas;
 }
 
@@ -76,7 +76,7 @@ bool has_others_elsewhere(const HostPlace& place) {
 std::vector<Identity> identities_on_host(const JobPlan& job, const HostPlace& place, Identity common) {
   const Range ranks = ranks_on(job, place, place.index);
   common.local_world_size = static_cast<int>(ranks.size());
-  common.world_size = static_cast<int>(job.runs.back().processes());
+  common.world_size = static_cast<int>(job.distributed_run().processes());
   common.host = place.index;
   common.hosts = static_cast<int>(place.hosts.size());
   std::vector<Identity> identities(static_cast<size_t>(common.local_world_size), common);
@@ -217,7 +217,7 @@ void LeadingHost::go_on_with_those_here(const Error& why) {
   } catch (const Error& refusal) {
     throw Error(ExitCode::kPeerLost, fmt::format("{}\n{}", why.what(), refusal.what()));
   }
-  const BatchPlan& batch = fewer.runs.back().batch;
+  const BatchPlan& batch = fewer.distributed_run().batch;
   hosts_.meeting.notice(
       fmt::format("going on with {0} on {1}; the global batch stays {2}: {3} x {0} x {4} micro-batch{5}",
                   counted(batch.replicas, "replica"), join(left.hosts), batch.global, batch.per_replica,
@@ -230,7 +230,7 @@ void LeadingHost::go_on_with_those_here(const Error& why) {
     const auto index = std::find(numbers_.begin(), numbers_.end(), host.number) - numbers_.begin();
     Member& member = host.member.member;
     member.first_rank = ranks_on(job_, place_, index).begin;
-    member.world_size = job_.runs.back().processes();
+    member.world_size = job_.distributed_run().processes();
     all.push_back(member);
   }
   members_ = addresses_of(all);
@@ -426,7 +426,7 @@ std::optional<SuperviseResult> FollowingHost::report(const SuperviseResult& own)
   const int stops = stop_signals_received();
   joined_.link.send(line_of(end_line(own, restart_)));
   // After a failure the leader may wait for a third host before it says whether the run begins again.
-  const bool waits = own.code == ExitCode::kDone || most_restarts(job_, job_.runs.back()) > 0;
+  const bool waits = own.code == ExitCode::kDone || most_restarts(job_, job_.distributed_run()) > 0;
   const double seconds = waits ? patience(job_) + kVerdictSeconds : kVerdictSeconds;
   const double deadline = steady_seconds() + seconds;
   while (!over_ && !again_ && !joined_.link.closed() && stop_signals_received() == stops &&

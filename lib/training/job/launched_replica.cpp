@@ -130,7 +130,7 @@ void LaunchedReplica::take_part(const RunPlan& run) {
   }
   const std::string done = "done/" + run.name();
   leads() ? set_key(store_, done) : wait_for_key(store_, done);
-  const bool is_last = &run == &job_.runs.back();
+  const bool is_last = &run == &job_.distributed_run();
   if (!leads() && is_last) await_completion(store_, identity_.world_size);
 }
 

@@ -48,7 +48,7 @@ RunDirectory make_directory(const std::string& spec, const RunDirectoryOptions& 
 
 // With what the job says of how its output is shown.
 ConsoleOptions console_options(const JobPlan& job, ConsoleOptions options) {
-  options.alone = job.runs.size() == 1 && job.runs.back().processes() == 1;
+  options.alone = job.runs.size() == 1 && job.distributed_run().processes() == 1;
   options.best = deciding_metric(job.spec);
   return options;
 }

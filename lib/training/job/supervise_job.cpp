@@ -156,7 +156,8 @@ SuperviseResult SupervisingLauncher::supervise_everywhere(const RunPlan& run, Lo
   others_->tell_losses_to(replicas.on_lost);
   replicas.identities = others_->start(replicas.restart, replicas.resumes);
   const JobPlan& left = others_->job();
-  return others_->gather(supervise_replicas(left, left.runs.back(), output_.directory(), program_, replicas));
+  return others_->gather(
+      supervise_replicas(left, left.distributed_run(), output_.directory(), program_, replicas));
 }
 
 SuperviseResult SupervisingLauncher::supervise_here(const RunPlan& run, LocalReplicas replicas) {
@@ -241,7 +242,7 @@ JobResult supervise_job(const JobPlan& job, const OutputOptions& options, const 
   if (from == nullptr) {
     const int64_t sharing =
         hosts ? std::ssize(hosts->place.hosts) : 1;  // those of TF_CONFIG are not in the spec
-    const int64_t here = (job.runs.back().processes() + sharing - 1) / sharing;
+    const int64_t here = (job.distributed_run().processes() + sharing - 1) / sharing;
     for (const std::string& warning : plan_warnings(job, here)) output->warn(warning);
   }
   SupervisingLauncher launcher(job, program, from, *output, others ? &*others : nullptr, signals_before);

@@ -81,7 +81,7 @@ int64_t resident_examples(const JobPlan& job) {
 }
 
 std::vector<std::pair<std::string, std::string>> device_program_files(const JobPlan& job) {
-  const RunPlan& run = job.runs.back();
+  const RunPlan& run = job.distributed_run();
   const TrainSpec& train = job.spec.train;
   if (const std::string reason = reason_not_to_lower(job.model, train); !reason.empty())
     refuse(reason + " cannot be written as StableHLO");

@@ -63,6 +63,7 @@ struct JobPlan {
   const std::string& device_of(int local_rank) const {
     return devices[static_cast<size_t>(local_rank) % devices.size()];
   }
+  const RunPlan& distributed_run() const { return runs.back(); }
   // The bytes of the gradients that are summed over the replicas in every optimizer step of a phase.
   int64_t bytes_per_all_reduce(const PhasePlan& phase) const {
     return phase.parameters * bytes_per_parameter;

@@ -204,6 +204,7 @@ std::vector<PhasePlan> phases_of(const JobSpec& spec, const DatasetInfo& data, c
     const PhaseSpec& phase = spec.phases[i];
     const int64_t whole = steps_of_phase(phase, run.steps_per_epoch);
     PhasePlan& plan = phases.emplace_back();
+    plan.index = static_cast<int64_t>(i);
     plan.name = phase.name.value_or(std::to_string(i + 1));
     plan.first_step = begin;
     plan.steps = std::min(whole, run.total_steps - begin);
@@ -223,7 +224,7 @@ std::string name_of(FeatureFile file) {
 }
 
 std::string phase_title(const std::vector<PhasePlan>& phases, const PhasePlan& phase) {
-  const auto number = std::to_string(&phase - phases.data() + 1);
+  const auto number = std::to_string(phase.index + 1);
   const std::string name = phase.name == number ? "" : fmt::format(" ({})", phase.name);
   return fmt::format("phase {} of {}{}", number, phases.size(), name);
 }

@@ -35,6 +35,7 @@ struct FeaturePlan {
 };
 
 struct PhasePlan {
+  int64_t index = 0;           // among the phases of the run
   std::string name;            // the spec's, or its number from 1; empty: the spec has no phases
   int64_t first_step = 0;      // 0-based over the run
   int64_t steps = 0;           // optimizer steps

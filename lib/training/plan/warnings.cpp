@@ -88,7 +88,7 @@ std::vector<std::string> data_warnings(const JobPlan& job) {
 }
 
 std::vector<std::string> plan_warnings(const JobPlan& job, std::optional<int64_t> here) {
-  const RunPlan& run = job.runs.back();
+  const RunPlan& run = job.distributed_run();
   const int64_t hosts = std::max<int64_t>(1, std::ssize(job.spec.hosts));
   const int64_t processes = here.value_or((run.processes() + hosts - 1) / hosts);
   std::vector<std::string> warnings = data_warnings(job);

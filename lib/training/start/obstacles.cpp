@@ -23,7 +23,7 @@ void note(const Requires& requires_it, std::vector<std::string>& notes) {
 }  // namespace
 
 void require_loopback(const JobPlan& job) {
-  const RunPlan& run = job.runs.back();
+  const RunPlan& run = job.distributed_run();
   const bool by_sockets = run.is_asynchronous() || job.communication == "gloo";
   if (job.spec.hosts.size() < 2 && by_sockets && run.processes() > 1)
     require_own_address(Identity().own_address);

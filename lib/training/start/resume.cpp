@@ -105,7 +105,7 @@ ResumePoint find_resume_point(const std::string& from, const RunDirectoryOptions
 
 std::string resume_text(const JobPlan& job, const ResumePoint& from) {
   std::string text = fmt::format("resuming from step {} of {}", with_separators(from.state.step),
-                                 with_separators(job.runs.back().total_steps));
+                                 with_separators(job.distributed_run().total_steps));
   if (from.state.epoch > 0) text += ", after " + counted(from.state.epoch, "epoch");
   const LoadedSpec saved = parse_spec(from.state.spec, "the checkpoint's spec");
   if (!saved.ok()) return text;
@@ -117,7 +117,7 @@ std::string resume_text(const JobPlan& job, const ResumePoint& from) {
 }
 
 std::string complete_text(const JobPlan& job, const ResumePoint& from) {
-  const int64_t done = from.state.step, asked = job.runs.back().total_steps;
+  const int64_t done = from.state.step, asked = job.distributed_run().total_steps;
   if (done < asked) return "";
   const char* const field = job.spec.train.max_steps   ? "train.max_steps"
                             : !job.spec.phases.empty() ? "epochs of the phases"
@@ -133,7 +133,7 @@ std::string complete_text(const JobPlan& job, const ResumePoint& from) {
 }
 
 void require_resumable(const JobPlan& job, const TrainingState& state, const std::string& other_model) {
-  const RunPlan& run = job.runs.back();
+  const RunPlan& run = job.distributed_run();
   std::vector<std::string> differences;
   if (!other_model.empty()) differences.push_back(other_model);
   const LoadedSpec saved = parse_spec(state.spec, "the checkpoint's spec");

@@ -179,7 +179,7 @@ Member member_of(const JobPlan& job, const Range& ranks, const std::string& host
   Member member;
   member.first_rank = ranks.begin;
   member.replicas = ranks.size();
-  member.world_size = job.runs.back().processes();
+  member.world_size = job.distributed_run().processes();
   member.host = host;
   member.process = ::getpid();
   if (!own_address.empty()) member.addresses.push_back(own_address);

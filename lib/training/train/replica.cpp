@@ -168,7 +168,7 @@ void train(const ReplicaContext& context, const Dataset& dataset,
   // Of the last step made, or of the first to make.
   const PhasePlan& first_phase = run.phase_of(from ? std::max<int64_t>(0, from->state.step - 1) : 0);
   parts.model->train_layers(first_phase.layers);
-  parts.servers.phase = static_cast<int32_t>(&first_phase - run.phases.data());
+  parts.servers.phase = static_cast<int32_t>(first_phase.index);
   if (run.one_process()) parts.programs = program_parts(job, run, first_phase);
   const std::shared_ptr<Model> model = parts.model;
   RunReporter reporter(job, run, callbacks, traffic, accelerator.get(), loss_scale);

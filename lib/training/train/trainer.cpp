@@ -115,7 +115,7 @@ bool Trainer::enter_phase_of(int64_t step, int64_t epoch) {
   const PhasePlan& phase = run_.phase_of(step);
   if (&phase != phase_) {
     finish_steps();
-    if (!strategy_.begin_phase(&phase - run_.phases.data(), phase.layers)) {  // another worker has left
+    if (!strategy_.begin_phase(phase.index, phase.layers)) {  // another worker has left
       if (checkpoints_.are_saved()) save(epoch);
       leave();
     }

@@ -28,10 +28,10 @@ JobPlan read_back(const JobPlan& job) {
 
 // All members: with another one this does not compile, and it has to be written to the file.
 auto members_of(const std::vector<PhasePlan>& phases) {
-  std::vector<std::tuple<std::string, int64_t, int64_t, std::string, int64_t, int64_t>> all;
+  std::vector<std::tuple<int64_t, std::string, int64_t, int64_t, std::string, int64_t, int64_t>> all;
   for (const PhasePlan& phase : phases) {
-    const auto& [name, first_step, steps, rate, layers, parameters, features] = phase;
-    all.emplace_back(name, first_step, steps, rate.derivation, parameters, features.layers);
+    const auto& [index, name, first_step, steps, rate, layers, parameters, features] = phase;
+    all.emplace_back(index, name, first_step, steps, rate.derivation, parameters, features.layers);
   }
   return all;
 }

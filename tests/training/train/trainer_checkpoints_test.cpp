@@ -161,6 +161,7 @@ void divide_into_phases(RunPlan& run) {
   train.schedule.unit = "steps";
   train.schedule.every = 3;
   train.schedule.factor = 0.5;
+  second.index = 1;
   second.first_step = 7;
   second.steps = run.total_steps - 7;
   second.learning_rate = resolve_learning_rate(train, 4, {5, second.steps});
