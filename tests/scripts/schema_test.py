@@ -31,12 +31,12 @@ BEYOND_THE_SCHEMA = {
     "hosts_of_servers", "hosts_twice", "one_device_list", "one_device_replicas", "optimizer_nesterov",
     "parameter_server_batch", "parameter_server_devices", "parameter_server_staleness", "schedule_piecewise_lengths",
     # features that exclude each other, which are neither "only when" nor "required when" (lib/spec/job_file/rules.cpp)
-    "central_storage_gloo", "checkpoint_both", "compiled_on_gpu", "compress_shared_memory",
+    "central_storage_gloo", "checkpoint_both", "compress_shared_memory",
     "data_augment_resident", "data_augment_rules", "data_columns_rules",
     "data_fallback_same",
     "data_fallback_synthetic", "data_split_seed_only", "data_tables_fallback",
     "devices_central_storage", "devices_mixed", "model_depth", "model_head", "model_wide_depth", "model_wide_stem", "model_widen_factor",
-    "devices_shared_memory", "nccl_on_cpu",
+    "devices_shared_memory",
     "one_device_baseline", "parameter_server_histograms", "parameter_server_inspect", "parameter_server_step_options",
     "parameter_server_together", "precision", "precision_fp16", "sampling_in_order",
 }

@@ -221,26 +221,19 @@ class Rules : private RuleBase {
 
   void check_devices() {
     const StrategySpec& strategy = spec_.strategy;
-    if (!usable("strategy.devices") && !usable("strategy.communication")) return;
+    if (!usable("strategy.devices")) return;
     const auto is_gpu = [](const std::string& device) { return device.rfind("cuda", 0) == 0; };
     const auto gpus = std::count_if(strategy.devices.begin(), strategy.devices.end(), is_gpu);
-    const bool on_gpus = usable("strategy.devices") && gpus > 0;
-    if (on_gpus && gpus < std::ssize(strategy.devices))
+    if (gpus == 0) return;
+    if (gpus < std::ssize(strategy.devices))
       add("strategy.devices", "mixes the CPU and GPUs; the replicas of a job run on devices of one kind");
-    if (on_gpus && strategy_is([](const StrategyTraits& traits) { return !traits.runs_on_gpus; }))
+    if (strategy_is([](const StrategyTraits& traits) { return !traits.runs_on_gpus; }))
       add("strategy.devices",
           fmt::format("{} keeps its variables in the host's memory and trains on the CPU; use "
                       "cpu, or strategy.kind mirrored",
                       strategy.kind));
-    if (on_gpus && usable("train.step") && spec_.train.step == "compiled")
-      add("train.step",
-          "compiled steps run on processors; leave it out: cuda.graphs records the steps of a GPU");
-    if (!usable("strategy.communication")) return;
-    if (on_gpus && strategy.communication == "shared_memory")
+    if (usable("strategy.communication") && strategy.communication == "shared_memory")
       add("strategy.communication", "shared_memory joins replicas on the CPU; between GPUs use auto or nccl");
-    if (!on_gpus && strategy.communication == "nccl" && !has_problem("strategy.devices") &&
-        strategy.devices.front() == "cpu")
-      add("strategy.communication", "nccl joins GPUs, and strategy.devices is cpu; use auto");
   }
 
   void check_hosts() {
@@ -256,18 +249,11 @@ class Rules : private RuleBase {
     const StrategySpec& strategy = spec_.strategy;
     if (strategy_is([](const StrategyTraits& traits) { return !traits.is_synchronous; }))
       return check_hosts_of_servers();
-    if (strategy_is([](const StrategyTraits& traits) { return !traits.spans_hosts; }))
-      add("hosts", fmt::format("{} trains on one host, not {}; use strategy.kind multi_worker_mirrored",
-                               strategy.kind, count));
-    if (usable("strategy.communication") && strategy.communication == "shared_memory")
-      add("strategy.communication",
-          fmt::format("shared_memory joins the replicas of one host, and hosts lists {}; use gloo", count));
+    if (!has_problem("strategy.kind")) check_spans_hosts(loaded_, fmt::format("hosts lists {}", count));
     if (has_problem("strategy.replicas") || has_problem("strategy.devices")) return;
     const int64_t replicas =
         strategy.replicas.value_or(lists_devices() ? static_cast<int64_t>(strategy.devices.size()) : count);
-    if (replicas % count != 0)
-      add(lists_devices() ? "strategy.devices" : "strategy.replicas",
-          fmt::format("is {}, which {} hosts cannot share evenly", replicas, count));
+    check_even_share(loaded_, replicas, count);
   }
 
   void check_hosts_of_servers() {
@@ -464,6 +450,28 @@ class Rules : private RuleBase {
 };
 
 }  // namespace
+
+void check_spans_hosts(LoadedSpec& loaded, const std::string& known) {
+  const StrategySpec& strategy = loaded.spec.strategy;
+  const StrategyTraits& traits = strategy_traits(strategy.kind);
+  if (!traits.is_synchronous) return;
+  if (!traits.spans_hosts)
+    loaded.problems.push_back(loaded.problem_at(
+        loaded.positions.contains("hosts") ? "hosts" : "strategy.kind",
+        fmt::format("{} trains on one host, but {}; use multi_worker_mirrored", strategy.kind, known)));
+  if (strategy.communication == "shared_memory")
+    loaded.problems.push_back(loaded.problem_at(
+        "strategy.communication",
+        fmt::format("shared_memory joins the replicas of one host, but {}; use gloo, or auto", known)));
+}
+
+void check_even_share(LoadedSpec& loaded, int64_t replicas, int64_t hosts) {
+  if (replicas % hosts == 0) return;
+  const bool listed = loaded.positions.contains("strategy.devices[0]");
+  loaded.problems.push_back(
+      loaded.problem_at(listed ? "strategy.devices" : "strategy.replicas",
+                        fmt::format("is {}, which {} hosts cannot share evenly", replicas, hosts)));
+}
 
 void check_rules(LoadedSpec& loaded) {
   Rules rules(loaded);

@@ -10,6 +10,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "host/cores.h"
+#include "job_file/rules.h"
 #include "kinds/models.h"
 #include "kinds/objectives.h"
 #include "models/model.h"
@@ -58,21 +59,6 @@ void check_started(LoadedSpec& loaded, const Launched& launched) {
                     counted(*strategy.replicas, "replica"), launched.by, started,
                     listed ? "devices" : "replicas"));
   }
-}
-
-// Checks a job whose replicas are on several hosts.
-void check_spans_hosts(LoadedSpec& loaded, const std::string& started) {
-  const StrategySpec& strategy = loaded.spec.strategy;
-  const StrategyTraits& traits = strategy_traits(strategy.kind);
-  if (!traits.is_synchronous) return;
-  if (!traits.spans_hosts)
-    loaded.problems.push_back(loaded.problem_at(
-        "strategy.kind",
-        fmt::format("{} trains on one host, but {}; use multi_worker_mirrored", strategy.kind, started)));
-  if (strategy.communication == "shared_memory")
-    loaded.problems.push_back(loaded.problem_at(
-        "strategy.communication",
-        fmt::format("shared_memory joins the replicas of one host, but {}; use gloo, or auto", started)));
 }
 
 // Checks the roles that TF_CONFIG gives to its tasks. Each task is a process.
@@ -125,9 +111,7 @@ ReplicaCount resolve_replicas(LoadedSpec& loaded, const Launched& launched, cons
   const int64_t here =
       gpus_for(strategy, host).value_or(std::min<int64_t>(available_cores(), kMostAutomaticReplicas));
   const int64_t total = strategy.replicas.value_or(hosts * here);
-  if (total % hosts != 0)
-    loaded.problems.push_back(loaded.problem_at(
-        "strategy.replicas", fmt::format("is {}, which {} hosts cannot share evenly", total, hosts)));
+  check_even_share(loaded, total, hosts);
   return {total, std::max<int64_t>(1, total / hosts), hosts > 1};
 }
 

@@ -53,6 +53,16 @@ TEST_CASE("a job that is planned again, as after its pictures were read, still t
   CHECK(plan_job(loaded, mnist()).job.fallback == first.job.fallback);
 }
 
+TEST_CASE("what devices cannot do is a problem of the spec") {
+  const std::string mirrored = "batch: {per_replica: 8}\nstrategy: {kind: mirrored, replicas: 1, devices: ";
+  CHECK(problems_in(mirrored + "cuda}\ntrain: {step: compiled}\n") ==
+        "spec:3:9: train.step: compiled steps run on processors, and these replicas are on cuda:0; leave it "
+        "out: cuda.graphs records the steps of a GPU\n");
+  CHECK(problems_in(mirrored + "cpu, communication: nccl}\n") ==
+        "spec:2:55: strategy.communication: nccl joins replicas that have a GPU each, and these are on cpu; "
+        "use auto\n");
+}
+
 TEST_CASE("the published example has the published numbers") {
   LoadedSpec loaded = load_spec(std::string(DTRAIN_SOURCE_DIR) + "/configs/mnist_mirrored.yaml");
   const PlannedJob planned = plan_job(loaded, mnist());
