@@ -53,11 +53,11 @@ void require_model_of(const JobPlan& job, const std::filesystem::path& checkpoin
                     outline_of_model(checkpoint));
 }
 
-StrategyParts strategy_parts(const JobPlan& job, std::unique_ptr<ProcessGroup> group,
+StrategyParts strategy_parts(const JobPlan& job, TrainSpec train, std::unique_ptr<ProcessGroup> group,
                              std::shared_ptr<PhaseClock> clock, std::shared_ptr<Accelerator> accelerator) {
   StrategyParts parts;
   parts.model = initial_model(job);
-  parts.train = job.spec.train;
+  parts.train = std::move(train);
   if (accelerator) parts.model->to(accelerator->device());
   if (accelerator && job.spec.train.channels_last) lay_channels_last(*parts.model);
   parts.accelerator = std::move(accelerator);

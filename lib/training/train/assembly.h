@@ -12,9 +12,9 @@
 
 namespace dtrain {
 
-// What a strategy over `group` works with: the job's model and optimizer, on the device of `accelerator`
-// (null: the CPU); `clock` times the parts of its steps.
-StrategyParts strategy_parts(const JobPlan& job, std::unique_ptr<ProcessGroup> group,
+// What a strategy over `group` works with: the job's model, on the device of `accelerator` (null: the CPU),
+// and how to train it; `clock` times the parts of its steps.
+StrategyParts strategy_parts(const JobPlan& job, TrainSpec train, std::unique_ptr<ProcessGroup> group,
                              std::shared_ptr<PhaseClock> clock,
                              std::shared_ptr<Accelerator> accelerator = {});
 

@@ -152,9 +152,9 @@ void train(const ReplicaContext& context, const Dataset& dataset,
   std::optional<Resumption> from;
   if (files.resumes && run.traits().resumes) from = resume_from(files.checkpoint, store, leads, "resume");
   const auto traffic = traffic_of(connections);
-  StrategyParts parts = strategy_parts(job, std::move(connections.group), clock, accelerator);
+  StrategyParts parts = strategy_parts(job, training_of(job, run, *dataset.train),
+                                       std::move(connections.group), clock, accelerator);
   parts.servers = std::move(connections.servers);
-  parts.train = training_of(job, run, *dataset.train);
   parts.collects_often = saves_checkpoints(job, run) && job.spec.checkpoint.saves_during_run();
   const std::shared_ptr<const LossScale> loss_scale = parts.loss_scale;
   CallbackList callbacks({job, run, files.folder, sink}, leads);

@@ -261,7 +261,8 @@ TEST_CASE("a real strategy learns the synthetic classes through the trainer") {
                      "train.optimizer.learning_rate=0.01"});
   const RunPlan& plan = training.job.runs.back();
   const auto clock = std::make_shared<PhaseClock>();
-  const auto strategy = make_strategy("one_device", strategy_parts(training.job, make_single_group(), clock));
+  const auto strategy = make_strategy(
+      "one_device", strategy_parts(training.job, training.job.spec.train, make_single_group(), clock));
   const MakeShares make_shares = [&](const PhasePlan&) {
     const Dataset& data = training.dataset;
     return ReplicaShares{std::make_unique<ShareLoader>(data.train, train_options(training.job, plan, 0)),
