@@ -13,7 +13,7 @@
 #include "models/variables.h"
 #include "objective/objective.h"
 #include "optim/decay_groups.h"
-#include "optim/weight_average.h"
+#include "optim/training_optimizer.h"
 #include "stablehlo/layer_lowering.h"
 #include "stablehlo/loss_lowering.h"
 #include "stablehlo/model_lowering.h"
@@ -143,11 +143,8 @@ struct TrainingOutline {
     model->train_layers({.each = form.trained});
     variables = named_variables(*model);
     trained = trained_parameters(*model);
-    const std::vector<at::Tensor> parameters = tensors_of(trained);
-    std::unique_ptr<Optimizer> optimizer = make_optimizer(train.optimizer, parameters);
-    if (train.ema.decay > 0)
-      optimizer = std::make_unique<WeightAverage>(std::move(optimizer), parameters, train.ema.decay);
-    for (const OptimizerMemory& memory : optimizer->memory()) memories.push_back(memory.name);
+    const TrainingOptimizer made = make_training_optimizer(train, tensors_of(trained));
+    for (const OptimizerMemory& memory : made.optimizer->memory()) memories.push_back(memory.name);
   }
 
   // The names of all that a step changes.

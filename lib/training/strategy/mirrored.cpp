@@ -4,7 +4,7 @@
 
 #include "models/variables.h"
 #include "optim/decay_groups.h"
-#include "optim/weight_average.h"
+#include "optim/training_optimizer.h"
 #include "step/collect.h"
 #include "step/sentinel.h"
 #include "step/statistics.h"
@@ -193,13 +193,9 @@ class Mirrored : public Strategy {
       values.push_back(part.values);
       decayed.push_back(decays(train_.optimizer, parameters[part.parameter].second));
     }
-    std::unique_ptr<Optimizer> optimizer = make_optimizer(train_.optimizer, values, decayed);
-    if (train_.ema.decay != 0) {
-      auto average = std::make_unique<WeightAverage>(std::move(optimizer), values, train_.ema.decay);
-      average_ = average.get();
-      optimizer = std::move(average);
-    }
-    optimizer_ = std::make_unique<WatchedOptimizer>(std::move(optimizer), values,
+    TrainingOptimizer made = make_training_optimizer(train_, values, decayed);
+    average_ = made.average;
+    optimizer_ = std::make_unique<WatchedOptimizer>(std::move(made.optimizer), values,
                                                     GrowthBound(train_.optimizer, train_.clip_norm));
     sentinel_ = std::make_unique<Sentinel>(*model_, *group_, *reducer_, *optimizer_, check_every_);
   }

@@ -15,7 +15,7 @@
 #include "models/variables.h"
 #include "objective/evaluated_outputs.h"
 #include "optim/decay_groups.h"
-#include "optim/weight_average.h"
+#include "optim/training_optimizer.h"
 #include "spec/batch_plan.h"
 #include "strategy/device_variables.h"
 #include "strategy/step_queue.h"
@@ -257,12 +257,9 @@ class Tpu : public Strategy {
       values.push_back(parameter.detach());
       decayed.push_back(decays(train_.optimizer, parameter));
     }
-    optimizer_ = make_optimizer(train_.optimizer, values, decayed);
-    if (train_.ema.decay != 0) {
-      auto average = std::make_unique<WeightAverage>(std::move(optimizer_), values, train_.ema.decay);
-      average_ = average.get();
-      optimizer_ = std::move(average);
-    }
+    TrainingOptimizer made = make_training_optimizer(train_, values, decayed);
+    average_ = made.average;
+    optimizer_ = std::move(made.optimizer);
     step_text_ = lower_training_step(programs_.model, train_, programs_.form);
     step_ = runner_->compile(step_text_.text, compile_options());
   }

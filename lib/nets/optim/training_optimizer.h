@@ -1,0 +1,22 @@
+// The optimizer that a training goes by, with all that its spec adds to it.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "optim/optimizer.h"
+#include "optim/weight_average.h"
+#include "spec/spec.h"
+
+namespace dtrain {
+
+struct TrainingOptimizer {
+  std::unique_ptr<Optimizer> optimizer;
+  WeightAverage* average = nullptr;  // inside the optimizer; null: the spec wants none
+};
+
+// For `parameters`, of which those marked in `decayed` decay; empty: all of them.
+TrainingOptimizer make_training_optimizer(const TrainSpec& train, const std::vector<at::Tensor>& parameters,
+                                          const std::vector<bool>& decayed = {});
+
+}  // namespace dtrain
