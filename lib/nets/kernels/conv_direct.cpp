@@ -214,13 +214,11 @@ void direct_backward_weights(const ConvBlock& block, const float* image, const f
                              const int32_t* winners, float* weight_gradient, float* bias_gradient,
                              float* scratch) {
   const float* const from = padded(block, image, scratch);
-  if (instructions() == Instructions::kAvx512) {
-    permuted_backward_weights(block, from, maxima_gradient, winners, weight_gradient);
-  } else {
-    with_sizes(block, [&](auto kernel, auto lanes) {
-      run_kernel<BackwardWeights<kernel, lanes>>(&block, from, maxima_gradient, winners, weight_gradient);
-    });
-  }
+  const auto each_pixel = [&](auto kernel, auto lanes) {
+    run_kernel<BackwardWeights<kernel, lanes>>(&block, from, maxima_gradient, winners, weight_gradient);
+  };
+  if (!permuted_backward_weights(block, from, maxima_gradient, winners, weight_gradient))
+    with_sizes(block, each_pixel);
   run_kernel<BackwardBias>(block.maxima(), block.filters, maxima_gradient, winners, bias_gradient);
 }
 

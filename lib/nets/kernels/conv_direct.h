@@ -33,8 +33,8 @@ void direct_backward_weights(const ConvBlock& block, const float* image, const f
                              const int32_t* winners, float* weight_gradient, float* bias_gradient,
                              float* scratch);
 
-// The part of it that concerns weights, for AVX-512. `image` has its padding.
-void permuted_backward_weights(const ConvBlock& block, const float* image, const float* maxima_gradient,
+// The part of it that concerns weights, for AVX-512; false: that is not in use. `image` has its padding.
+bool permuted_backward_weights(const ConvBlock& block, const float* image, const float* maxima_gradient,
                                const int32_t* winners, float* weight_gradient);
 
 // Whether the next function can compute a block that is_direct().

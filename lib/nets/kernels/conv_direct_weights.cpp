@@ -1,9 +1,9 @@
-#include <immintrin.h>
-
-#include <cstdint>
-
 #include "kernels/conv_direct.h"
 #include "kernels/instructions.h"
+
+#if defined(__x86_64__)
+
+#include <immintrin.h>
 
 namespace dtrain {
 namespace {
@@ -98,8 +98,9 @@ class PermutedWeights {
 
 }  // namespace
 
-void permuted_backward_weights(const ConvBlock& block, const float* image, const float* gradient,
+bool permuted_backward_weights(const ConvBlock& block, const float* image, const float* gradient,
                                const int32_t* winners, float* weight_gradient) {
+  if (instructions() != Instructions::kAvx512) return false;
   // As many sums as there are registers for.
   if (block.kernel == 5) {
     PermutedWeights<5, 1>::run(block, image, gradient, winners, weight_gradient);
@@ -108,6 +109,15 @@ void permuted_backward_weights(const ConvBlock& block, const float* image, const
   } else {
     PermutedWeights<3, 1>::run(block, image, gradient, winners, weight_gradient);
   }
+  return true;
 }
 
 }  // namespace dtrain
+
+#else
+
+bool dtrain::permuted_backward_weights(const ConvBlock&, const float*, const float*, const int32_t*, float*) {
+  return false;
+}
+
+#endif

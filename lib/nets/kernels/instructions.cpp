@@ -15,10 +15,12 @@ namespace dtrain {
 namespace {
 
 Instructions widest() {
+#if defined(__x86_64__)
   if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
       __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
     return Instructions::kAvx512;
   if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma")) return Instructions::kAvx2;
+#endif
   return Instructions::kPortable;
 }
 
@@ -57,15 +59,7 @@ Instructions instructions() { return in_use().load(std::memory_order_relaxed); }
 void only_use(std::optional<Instructions> chosen) { in_use() = chosen ? *chosen : by_default(); }
 
 std::string to_string(Instructions instructions) {
-  switch (instructions) {
-    case Instructions::kAvx512:
-      return "AVX-512";
-    case Instructions::kAvx2:
-      return "AVX2";
-    case Instructions::kPortable:
-      break;
-  }
-  return "portable";
+  return std::array{"portable", "AVX2", "AVX-512"}.at(static_cast<size_t>(instructions));
 }
 
 }  // namespace dtrain

@@ -1,4 +1,4 @@
-// One source of a loop, compiled for several kinds of processors and chosen while the program runs.
+// One source of a loop, compiled for several kinds of x86 processors and chosen while the program runs.
 #pragma once
 
 #include <optional>
@@ -18,6 +18,7 @@ void only_use(std::optional<Instructions> chosen);
 // "portable", "AVX2", "AVX-512".
 std::string to_string(Instructions instructions);
 
+#if defined(__x86_64__)
 #ifdef __clang__  // which would ignore the whole list for the word that it does not know
 #define DTRAIN_PREFERRED_WIDTH ""
 #else
@@ -36,17 +37,16 @@ template <class Kernel, class... Arguments>
 [[gnu::target("avx2,fma")]] void run_with_avx2(Arguments... arguments) {
   Kernel::run(arguments...);
 }
+#endif
 
 template <class Kernel, class... Arguments>
 void run_kernel(Arguments... arguments) {
-  switch (instructions()) {
-    case Instructions::kAvx512:
-      return run_with_avx512<Kernel>(arguments...);
-    case Instructions::kAvx2:
-      return run_with_avx2<Kernel>(arguments...);
-    case Instructions::kPortable:
-      return Kernel::run(arguments...);
-  }
+#if defined(__x86_64__)
+  const Instructions widest = instructions();
+  if (widest == Instructions::kAvx512) return run_with_avx512<Kernel>(arguments...);
+  if (widest == Instructions::kAvx2) return run_with_avx2<Kernel>(arguments...);
+#endif
+  Kernel::run(arguments...);
 }
 
 }  // namespace dtrain
