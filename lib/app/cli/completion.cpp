@@ -178,7 +178,7 @@ std::string bash_functions(const std::vector<Command>& commands) {
     predict) if [ "$COMP_CWORD" -eq 2 ]; then option=runs; else option=files; fi ;;
     *) option=files ;;
   esac
-  case "$previous" in --out|--output) option=files ;; esac
+  case "$previous" in --out) option=files ;; esac
   if [ "$option" = - ] || [[ "$word" == -* ]]; then
     COMPREPLY=( $(compgen -W "$words" -- "$word") )
   elif [ "$option" = runs ]; then

@@ -154,7 +154,6 @@ void CommandLine::add_report() {
       ->type_name("");
   command->add_option("--out", report.out, "The file (default: report.html in this folder)")
       ->type_name("FILE");
-  command->add_option("--output", report.out)->type_name("FILE")->group("");  // its older name
   command->add_flag("--no-mistakes", report.without_mistakes, "Do not predict the test examples for it");
   command->add_flag("--overwrite", report.overwrite,
                     "Replace the file whatever it is; an earlier page of dtrain report is always replaced");

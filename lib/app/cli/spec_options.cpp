@@ -220,7 +220,6 @@ void CommandLine::add_data() {
   for (CLI::App* one : {check, show}) {
     add_spec(one, data.spec.spec);
     add_overrides(one, data.spec.overrides);
-    one->add_option("--output", data.out)->type_name("FILE")->group("");  // another name of --out
     one->add_flag("--overwrite", data.overwrite,
                   "Replace the file whatever it is; an earlier page of dtrain is always replaced");
   }

@@ -10,7 +10,6 @@
 #include "core/error.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "job_file/moved_fields.h"
 #include "job_file/overrides.h"
 #include "job_file/rules.h"
 #include "kinds/objectives.h"
@@ -281,7 +280,6 @@ LoadedSpec parse(const std::string& text, const std::string& name, const std::fi
   try {
     YamlNode root = parse_yaml(text);
     if (root.line == 0) root.line = root.column = 1;  // the file has no document at all
-    move_fields(root);
     write_words_out(root, word_sections());
     write_words_in_lists_out(root, word_lists());
     const std::vector<std::string> notes = drop_fields_of_other_kinds(root, overrides, read);

@@ -19,7 +19,6 @@ using nlohmann::ordered_json;
 
 const char* const kFormat = "dtrain checkpoint";
 constexpr int kVersionOfFormat = 2;
-constexpr int kVersionWithoutNamesOfSums = 1;  // still readable
 constexpr int kManifestDepth = 8;
 constexpr int64_t kMaxManifestBytes = int64_t{128} << 20;  // the sums of 300,000 outputs
 const std::string kBeforeChecksum = ",\n  \"xxh3_128\": \"";
@@ -35,14 +34,6 @@ int64_t count_at(const Json& json, const char* key) {
   const Json& count = json.at(key);
   if (!count.is_number_unsigned() || count.get<uint64_t>() > INT64_MAX) throw std::out_of_range(key);
   return count.get<int64_t>();
-}
-
-// Sums by name. Version 1 had an array of three: the loss, the correct predictions and the examples.
-std::map<std::string, double> sums_at(const Json& json, const char* key) {
-  const Json& sums = json.at(key);
-  if (!sums.is_array()) return sums.get<std::map<std::string, double>>();
-  if (sums.size() != 3) throw std::out_of_range(key);
-  return {{"loss", sums.at(0)}, {"correct", sums.at(1)}, {"examples", sums.at(2)}};
 }
 
 // What is wrong with the sums, in words. Of the counts, `correct` is compared with the number of examples.
@@ -87,8 +78,8 @@ TrainingState training_state_from(const Json& json) {
   // Missing in checkpoints of older versions of dtrain.
   if (json.contains("validation_examples")) state.validation_examples = count_at(json, "validation_examples");
   state.global_batch = count_at(json, "global_batch");
-  state.pass_sums = sums_at(json, "pass_sums");
-  state.window_sums = sums_at(json, "window_sums");
+  state.pass_sums = json.at("pass_sums").get<std::map<std::string, double>>();
+  state.window_sums = json.at("window_sums").get<std::map<std::string, double>>();
   state.callbacks = json.at("callbacks");
   state.learning_rate = json.at("learning_rate").get<double>();
   state.schedule = json.at("schedule");
@@ -203,11 +194,10 @@ Manifest parse_manifest(const std::string& text, const std::string& what) {
   const auto version = json.find("version");
   if (format == json.end() || *format != kFormat || version == json.end())
     throw Error(ExitCode::kCheckpoint, what + ": is not the manifest of a dtrain checkpoint");
-  if (*version != kVersionOfFormat && *version != kVersionWithoutNamesOfSums) {
+  if (*version != kVersionOfFormat)
     throw Error(ExitCode::kCheckpoint,
-                fmt::format("{}: was written by a newer dtrain; this one reads versions up to {}", what,
-                            kVersionOfFormat));
-  }
+                fmt::format("{}: is of version {} of the format, and this dtrain reads {}", what,
+                            version->dump(), kVersionOfFormat));
   Manifest manifest = read(json, what);
   if (const std::string problem = problem_of(manifest.state); !problem.empty())
     throw Error(ExitCode::kCheckpoint, what + ": makes no sense: " + problem);

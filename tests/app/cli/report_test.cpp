@@ -59,8 +59,6 @@ TEST_CASE("report replaces its own earlier page, and no other file unless it is 
   CHECK(dtrain_command({"report", "run", "--out", "link.html"}, run.there).exit_code == 2);
   CHECK(dtrain_command({"report", "run", "--overwrite"}, run.there).exit_code == 0);
   CHECK(content_of(run.folder / "report.html") == content_of(run.folder / "page.html"));
-  // The older name of --out.
-  CHECK(dtrain_command({"report", "run", "--output", "old.html"}, run.there).output == "old.html\n");
 }
 
 TEST_CASE("report of a folder that is not there names the one that was probably meant") {
@@ -82,7 +80,7 @@ TEST_CASE("the page of a run with a checkpoint shows what eval counts, and the w
   const TemporaryFolder folder;
   const fs::path run = reportable_run(folder.path());
   const std::string page = folder / "page.html";
-  const Outcome made = dtrain_command({"report", run, "--output", page});
+  const Outcome made = dtrain_command({"report", run, "--out", page});
   INFO(made.errors);
   CHECK(made.exit_code == 0);
   CHECK(made.errors.empty());
@@ -99,7 +97,7 @@ TEST_CASE("the page of a run with a checkpoint shows what eval counts, and the w
   }
   CHECK(times(text, "<td style=\"background:rgb(") == cells);
 
-  CHECK(dtrain_command({"report", run, "--output", page, "--overwrite", "--no-mistakes"}).exit_code == 0);
+  CHECK(dtrain_command({"report", run, "--out", page, "--overwrite", "--no-mistakes"}).exit_code == 0);
   CHECK_THAT(content_of(page), !ContainsSubstring("<img ") && !ContainsSubstring("test examples are right"));
 }
 
@@ -107,7 +105,7 @@ TEST_CASE("a run without a checkpoint has a page, and the reason why there are n
   const TemporaryFolder folder;
   const fs::path run = reportable_run(folder.path());
   fs::remove_all(checkpoint_folder(run));
-  const Outcome made = dtrain_command({"report", run, "--output", folder / "page.html"});
+  const Outcome made = dtrain_command({"report", run, "--out", folder / "page.html"});
   CHECK(made.exit_code == 0);
   CHECK_THAT(made.errors, ContainsSubstring("no confusion matrix and no mistakes: "));
   CHECK(fs::exists(folder / "page.html"));
@@ -116,11 +114,11 @@ TEST_CASE("a run without a checkpoint has a page, and the reason why there are n
 TEST_CASE("the folder of a sweep has a page") {
   const TemporaryFolder folder;
   folder.write("sweep.json", R"({"name": "mine", "mode": "strong", "points": []})");
-  CHECK(dtrain_command({"report", folder.path(), "--output", folder / "page.html"}).exit_code == 0);
+  CHECK(dtrain_command({"report", folder.path(), "--out", folder / "page.html"}).exit_code == 0);
   CHECK_THAT(content_of(folder / "page.html"),
              ContainsSubstring("sweep of mine") && ContainsSubstring("strong"));
   folder.write("sweep.json", "{");
-  const Outcome damaged = dtrain_command({"report", folder.path(), "--output", folder / "other.html"});
+  const Outcome damaged = dtrain_command({"report", folder.path(), "--out", folder / "other.html"});
   CHECK(damaged.exit_code == 2);
   CHECK_THAT(damaged.errors, ContainsSubstring("sweep.json is damaged"));
 }

@@ -146,7 +146,7 @@ TEST_CASE("mistakes are told in one line, with what was probably meant, and exit
       {{"run", "x.yaml", "--overwrite"}, "--overwrite needs --run-dir"},
       {{"run", "x.yaml", "--run-dir", ""}, "--run-dir needs the name of a folder"},
       {{"run", "x.yaml", "--unset"}, "--unset needs a value: --unset PATH"},
-      {{"report", "x", "--output", "a"}, "x: there is no such folder"},  // the older name of --out
+      {{"report", "x", "--out", "a"}, "x: there is no such folder"},
       // arguments
       {hundred_runs("compare"), "r0: there is no such folder"},
       {hundred_runs("report"), "r0: there is no such folder"},
