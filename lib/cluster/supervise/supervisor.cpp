@@ -23,7 +23,7 @@ namespace {
 
 constexpr double kTickSeconds = 0.1;
 
-enum class Phase {
+enum class Stage {
   kRunning,
   kGathering,    // one failed; waits for the others' ends and reports, which may tell why
   kTerminating,  // SIGTERM was sent
@@ -83,10 +83,10 @@ class Job {
   void pass_on_requests();
   std::string describe_all() const;
   void tick();
-  void enter(Phase phase, double seconds);
+  void enter(Stage stage, double seconds);
   SuperviseResult result() const;
   // Whether replicas still act by themselves, and not because the supervisor is ending them.
-  bool undisturbed() const { return phase_ == Phase::kRunning || phase_ == Phase::kGathering; }
+  bool undisturbed() const { return stage_ == Stage::kRunning || stage_ == Stage::kGathering; }
 
   const ReapingScope reaping_;  // must outlive the replicas
   StatusBoard& board_;
@@ -94,8 +94,8 @@ class Job {
   const int64_t kills_before_ = out_of_memory_kills();
   std::vector<Replica> replicas_;
   int alive_ = 0;
-  Phase phase_ = Phase::kRunning;
-  double deadline_ = 0;  // of the current phase
+  Stage stage_ = Stage::kRunning;
+  double deadline_ = 0;  // of the current stage
   double last_tick_ = 0;
   std::vector<int> failed_;  // ranks, in the order in which the failures were noticed
   std::vector<Loss> losses_;
@@ -218,7 +218,7 @@ void Job::note_loss(int rank, const std::string& given_up) {
 }
 
 void Job::tell_losses() {
-  if (phase_ != Phase::kRunning) return;
+  if (stage_ != Stage::kRunning) return;
   for (Loss& loss : losses_) {
     if (loss.told) continue;
     const bool has_time = alive_ > 0 && steady_seconds() - loss.noticed < options_.gather_seconds;
@@ -275,7 +275,7 @@ bool Job::needed_have_ended() const {
 
 // Ends expendable replicas when nobody is left to work with: those still running hang or are stopped.
 void Job::end_leftovers() {
-  if (phase_ != Phase::kRunning || !needed_have_ended()) return;
+  if (stage_ != Stage::kRunning || !needed_have_ended()) return;
   const double now = steady_seconds();
   if (needed_ended_ == 0) needed_ended_ = now;
   for (Replica& replica : replicas_) {
@@ -293,12 +293,12 @@ void Job::note_failure(int rank) {
 }
 
 void Job::begin_gathering() {
-  if (phase_ != Phase::kRunning) return;
+  if (stage_ != Stage::kRunning) return;
   first_failure_time_ = steady_seconds();
   for (size_t other = 0; other < replicas_.size(); ++other) {
     replicas_[other].outcome.status = board_.get(static_cast<int>(other));
   }
-  enter(Phase::kGathering, options_.gather_seconds);
+  enter(Stage::kGathering, options_.gather_seconds);
 }
 
 bool Job::nobody_can_say_more() const {
@@ -308,18 +308,18 @@ bool Job::nobody_can_say_more() const {
 
 void Job::advance() {
   const int stops = stop_signals_received() - options_.stop_signals_before;
-  const bool late = steady_seconds() >= deadline_ || (phase_ == Phase::kGathering && nobody_can_say_more());
-  if (phase_ == Phase::kRunning && stops > 0) stop_signal_ = last_stop_signal();
-  if (undisturbed() && (stops > 0 || (phase_ == Phase::kGathering && late))) {
-    enter(Phase::kTerminating, stops > 0 ? options_.stop_seconds : options_.grace_seconds);
-  } else if (phase_ == Phase::kTerminating && (stops > 1 || late)) {
-    enter(Phase::kKilling, 0);
+  const bool late = steady_seconds() >= deadline_ || (stage_ == Stage::kGathering && nobody_can_say_more());
+  if (stage_ == Stage::kRunning && stops > 0) stop_signal_ = last_stop_signal();
+  if (undisturbed() && (stops > 0 || (stage_ == Stage::kGathering && late))) {
+    enter(Stage::kTerminating, stops > 0 ? options_.stop_seconds : options_.grace_seconds);
+  } else if (stage_ == Stage::kTerminating && (stops > 1 || late)) {
+    enter(Stage::kKilling, 0);
   }
 }
 
 void Job::pass_on_requests() {
   const Replica& first = replicas_.front();
-  if (save_requests_received() > saves_asked_ && phase_ == Phase::kRunning && first.process &&
+  if (save_requests_received() > saves_asked_ && stage_ == Stage::kRunning && first.process &&
       board_.get(0).activity != Activity::kStarting) {
     saves_asked_ = save_requests_received();
     first.process->tell(SIGUSR1);
@@ -345,13 +345,13 @@ std::string Job::describe_all() const {
   return text;
 }
 
-void Job::enter(Phase phase, double seconds) {
-  phase_ = phase;
+void Job::enter(Stage stage, double seconds) {
+  stage_ = stage;
   deadline_ = steady_seconds() + seconds;
   if (undisturbed()) return;
   for (const Replica& replica : replicas_) {
     if (!replica.process) continue;
-    const bool may_take_leave = phase == Phase::kTerminating && !replica.is_stopped();
+    const bool may_take_leave = stage == Stage::kTerminating && !replica.is_stopped();
     replica.process->send(may_take_leave ? SIGTERM : SIGKILL);
   }
 }
@@ -362,9 +362,9 @@ void Job::tick() {
   if (options_.on_tick) options_.on_tick();
   if (!options_.interrupted || interruption_) return;
   interruption_ = options_.interrupted();
-  if (!interruption_ || phase_ != Phase::kRunning) return;
+  if (!interruption_ || stage_ != Stage::kRunning) return;
   if (interruption_->code == ExitCode::kStopped) {
-    enter(Phase::kTerminating, options_.stop_seconds);  // as if the signal had arrived here
+    enter(Stage::kTerminating, options_.stop_seconds);  // as if the signal had arrived here
   } else {
     begin_gathering();
   }
