@@ -4,48 +4,48 @@
 
 namespace dtrain {
 
-const char* phase_name(Phase phase) {
-  static constexpr std::array<const char*, kPhases> kNames = {"data_wait", "compute", "communicate", "update",
-                                                              "wait_for_peers"};
-  return kNames[static_cast<size_t>(phase)];
+const char* step_time_name(StepTime kind) {
+  static constexpr std::array<const char*, kStepTimes> kNames = {"data_wait", "compute", "communicate",
+                                                                 "update", "wait_for_peers"};
+  return kNames[static_cast<size_t>(kind)];
 }
 
-void PhaseTimes::add(const PhaseTimes& other) {
-  for (size_t i = 0; i < kPhases; ++i) values[i] += other.values[i];
+void StepTimes::add(const StepTimes& other) {
+  for (size_t i = 0; i < kStepTimes; ++i) values[i] += other.values[i];
 }
 
-double PhaseTimes::total() const { return std::accumulate(values.begin(), values.end(), 0.0); }
+double StepTimes::total() const { return std::accumulate(values.begin(), values.end(), 0.0); }
 
-void MeanPhases::add(const PhaseTimes& seconds) {
+void MeanStepTimes::add(const StepTimes& seconds) {
   sum.add(seconds);
   ++steps;
 }
 
-std::optional<PhaseTimes> MeanPhases::milliseconds() const {
+std::optional<StepTimes> MeanStepTimes::milliseconds() const {
   if (steps == 0) return std::nullopt;
-  PhaseTimes mean = sum;
+  StepTimes mean = sum;
   for (double& value : mean.values) value = value * 1e3 / static_cast<double>(steps);
   return mean;
 }
 
-void PhaseClock::start() {
+void StepClock::start() {
   spent_ = {};
-  phase_ = Phase::kDataWait;
+  counted_ = StepTime::kDataWait;
   since_ = Clock::now();
 }
 
-void PhaseClock::enter(Phase phase) {
+void StepClock::enter(StepTime kind) {
   const Clock::time_point now = Clock::now();
-  spent_[static_cast<size_t>(phase_)] += now - since_;
-  if (observer_) observer_(phase_, since_, now);
-  phase_ = phase;
+  spent_[static_cast<size_t>(counted_)] += now - since_;
+  if (observer_) observer_(counted_, since_, now);
+  counted_ = kind;
   since_ = now;
 }
 
-PhaseTimes PhaseClock::lap() {
-  enter(phase_);
-  PhaseTimes times;
-  for (size_t i = 0; i < kPhases; ++i) times.values[i] = std::chrono::duration<double>(spent_[i]).count();
+StepTimes StepClock::lap() {
+  enter(counted_);
+  StepTimes times;
+  for (size_t i = 0; i < kStepTimes; ++i) times.values[i] = std::chrono::duration<double>(spent_[i]).count();
   spent_ = {};
   return times;
 }

@@ -99,7 +99,7 @@ void GlooGroup::barrier() {
 
 std::unique_ptr<GradientReducer> GlooGroup::make_gradient_reducer(const std::vector<at::Tensor>& parameters,
                                                                   const ReducerOptions& options,
-                                                                  PhaseClock& /*clock*/) {
+                                                                  StepClock& /*clock*/) {
   if (options.placement != Placement::kCopies) {
     throw Error(ExitCode::kBug, "gloo does not share variables");
   }

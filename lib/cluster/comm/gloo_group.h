@@ -28,7 +28,7 @@ class GlooGroup : public ProcessGroup {
   void barrier() override;
   std::unique_ptr<GradientReducer> make_gradient_reducer(const std::vector<at::Tensor>& parameters,
                                                          const ReducerOptions& options,
-                                                         PhaseClock& clock) override;
+                                                         StepClock& clock) override;
   Traffic traffic() const override { return traffic_of(sockets_); }
 
   const c10::intrusive_ptr<c10d::ProcessGroup>& c10d_group() const { return group_; }

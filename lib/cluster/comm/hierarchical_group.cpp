@@ -47,7 +47,7 @@ void HierarchicalGroup::barrier() {
 }
 
 std::unique_ptr<GradientReducer> HierarchicalGroup::make_gradient_reducer(
-    const std::vector<at::Tensor>& parameters, const ReducerOptions& options, PhaseClock& /*clock*/) {
+    const std::vector<at::Tensor>& parameters, const ReducerOptions& options, StepClock& /*clock*/) {
   if (options.placement != Placement::kCopies) {
     throw Error(ExitCode::kBug, "several hosts do not share variables");
   }

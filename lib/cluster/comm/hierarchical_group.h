@@ -25,7 +25,7 @@ class HierarchicalGroup : public ProcessGroup {
   void barrier() override;
   std::unique_ptr<GradientReducer> make_gradient_reducer(const std::vector<at::Tensor>& parameters,
                                                          const ReducerOptions& options,
-                                                         PhaseClock& clock) override;
+                                                         StepClock& clock) override;
   Traffic traffic() const override { return between_ ? between_->traffic() : Traffic(); }
 
  private:

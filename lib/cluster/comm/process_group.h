@@ -48,7 +48,7 @@ class ProcessGroup {
   // fastest way that the group has. The group and the clock must outlive it.
   virtual std::unique_ptr<GradientReducer> make_gradient_reducer(const std::vector<at::Tensor>& parameters,
                                                                  const ReducerOptions& options,
-                                                                 PhaseClock& clock) = 0;
+                                                                 StepClock& clock) = 0;
 
   // The bytes that this rank has sent and received through sockets so far. In a host with several ranks, only
   // the rank that communicates for the host has any.

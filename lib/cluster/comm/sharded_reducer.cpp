@@ -29,7 +29,7 @@ std::byte* data_of(const at::Tensor& tensor) { return static_cast<std::byte*>(te
 
 ShardedReducer::ShardedReducer(const std::vector<at::Tensor>& parameters, Placement placement,
                                const Meeting& meeting, SharedBarrier& barrier, std::function<void()> on_wait,
-                               PhaseClock& clock)
+                               StepClock& clock)
     : parameters_(parameters),
       placement_(placement),
       rank_(meeting.rank),
@@ -189,9 +189,9 @@ void ShardedReducer::sum(const Piece& piece, const std::byte* own) {
 }
 
 void ShardedReducer::wait_for_peers() {
-  clock_.enter(Phase::kWaitForPeers);
+  clock_.enter(StepTime::kWaitForPeers);
   barrier_.wait();
-  clock_.enter(Phase::kCommunicate);
+  clock_.enter(StepTime::kCommunicate);
 }
 
 }  // namespace dtrain

@@ -34,7 +34,7 @@ class ShardedReducer : public GradientReducer {
   // Collective. `on_wait` is called when this rank is about to wait for others. The barrier and the clock
   // must outlive the reducer.
   ShardedReducer(const std::vector<at::Tensor>& parameters, Placement placement, const Meeting& meeting,
-                 SharedBarrier& barrier, std::function<void()> on_wait, PhaseClock& clock);
+                 SharedBarrier& barrier, std::function<void()> on_wait, StepClock& clock);
   ~ShardedReducer() override;
 
   const std::vector<ParameterPart>& parts() const override { return parts_; }
@@ -73,7 +73,7 @@ class ShardedReducer : public GradientReducer {
   int size_;
   SharedBarrier& barrier_;
   std::function<void()> on_wait_;
-  PhaseClock& clock_;
+  StepClock& clock_;
   std::vector<Piece> pieces_;
   size_t area_bytes_ = 0;
   std::vector<ParameterPart> parts_;

@@ -74,7 +74,7 @@ class SharedMemoryGroup : public ProcessGroup {
 
   std::unique_ptr<GradientReducer> make_gradient_reducer(const std::vector<at::Tensor>& parameters,
                                                          const ReducerOptions& options,
-                                                         PhaseClock& clock) override {
+                                                         StepClock& clock) override {
     const std::string name = fmt::format("gradients-{}", reducers_++);
     return std::make_unique<ShardedReducer>(
         parameters, options.placement, ShardedReducer::Meeting{store_, name, rank_, size_, timeout_},

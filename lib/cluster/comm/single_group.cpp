@@ -36,7 +36,7 @@ class SingleGroup : public ProcessGroup {
   void barrier() override {}
   std::unique_ptr<GradientReducer> make_gradient_reducer(const std::vector<at::Tensor>& parameters,
                                                          const ReducerOptions& /*options*/,
-                                                         PhaseClock& /*clock*/) override {
+                                                         StepClock& /*clock*/) override {
     return std::make_unique<SingleReducer>(parameters);
   }
 };

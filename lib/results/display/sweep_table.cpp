@@ -60,18 +60,18 @@ std::string column_titles(const Columns& columns) {
 }
 
 std::array<std::string, kNumbers.size()> cells_of(const SweepNumbers& numbers) {
-  const auto phase = [&](Phase which) { return fmt::format("{:.3f}", numbers.phases_ms[which]); };
+  const auto time = [&](StepTime which) { return fmt::format("{:.3f}", numbers.phases_ms[which]); };
   return {show_rate(numbers.examples_per_second),
           show_rate(numbers.lowest),
           show_rate(numbers.highest),
           show_milliseconds(numbers.step_ms),
           fmt::format("{:.2f}", numbers.speedup),
           fmt::format("{:.1f}", 100 * numbers.scaling_efficiency),
-          phase(Phase::kDataWait),
-          phase(Phase::kCompute),
-          phase(Phase::kCommunicate),
-          phase(Phase::kUpdate),
-          phase(Phase::kWaitForPeers)};
+          time(StepTime::kDataWait),
+          time(StepTime::kCompute),
+          time(StepTime::kCommunicate),
+          time(StepTime::kUpdate),
+          time(StepTime::kWaitForPeers)};
 }
 
 std::string point_row(const SweepPoint& point, const std::optional<SweepNumbers>& numbers,
@@ -144,7 +144,8 @@ std::string sweep_csv(const Sweep& sweep) {
   std::string text =
       "replicas,per_replica_batch,global_batch,runs,examples_per_second,examples_per_second_lowest,"
       "examples_per_second_highest,step_ms,speedup,scaling_efficiency";
-  for (size_t i = 0; i < kPhases; ++i) text += fmt::format(",{}_ms", phase_name(static_cast<Phase>(i)));
+  for (size_t i = 0; i < kStepTimes; ++i)
+    text += fmt::format(",{}_ms", step_time_name(static_cast<StepTime>(i)));
   text += ",exit_code,error\n";
   const auto numbers = sweep_numbers(sweep);
   for (size_t i = 0; i < sweep.points.size(); ++i) {
@@ -158,7 +159,7 @@ std::string sweep_csv(const Sweep& sweep) {
                           n.speedup, n.scaling_efficiency);
       for (const double milliseconds : n.phases_ms.values) text += fmt::format(",{}", milliseconds);
     } else {
-      text += std::string(6 + kPhases, ',');
+      text += std::string(6 + kStepTimes, ',');
     }
     text += fmt::format(",{},{}\n", static_cast<int>(point.exit_code), csv_text(point.error));
   }

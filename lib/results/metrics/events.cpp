@@ -19,7 +19,7 @@ T read_fields(const Event& from);
 template <class T>
 requires std::is_arithmetic_v<T> Event json_of(const T& value) { return value; }
 Event json_of(const std::string& value) { return value; }
-Event json_of(const PhaseTimes& phases) { return phases_json(phases); }
+Event json_of(const StepTimes& times) { return step_times_json(times); }
 Event json_of(const NamedCounts& counts) {
   Event object = Event::object();
   for (const auto& [name, count] : counts) object[name] = count;
@@ -44,11 +44,11 @@ void read(const Event& json, std::optional<bool>& value) {
 void read(const Event& json, std::optional<int64_t>& value) { value = as_integer(json); }
 void read(const Event& json, std::optional<double>& value) { value = as_number(json); }
 void read(const Event& json, std::optional<std::string>& value) { value = as_text(json); }
-void read(const Event& json, std::optional<PhaseTimes>& phases) {
+void read(const Event& json, std::optional<StepTimes>& times) {
   if (!json.is_object()) return;
-  phases.emplace();
-  for (size_t i = 0; i < kPhases; ++i)
-    phases->values[i] = number_at(json, phase_name(static_cast<Phase>(i))).value_or(0);
+  times.emplace();
+  for (size_t i = 0; i < kStepTimes; ++i)
+    times->values[i] = number_at(json, step_time_name(static_cast<StepTime>(i))).value_or(0);
 }
 void read(const Event& json, std::optional<NamedCounts>& counts) {
   if (!json.is_object()) return;
@@ -170,9 +170,9 @@ EventPlace place_of(const Event& event) {
           integer_at(event, "step")};
 }
 
-Event phases_json(const PhaseTimes& phases) {
+Event step_times_json(const StepTimes& times) {
   Event object = Event::object();
-  for (size_t i = 0; i < kPhases; ++i) object[phase_name(static_cast<Phase>(i))] = phases.values[i];
+  for (size_t i = 0; i < kStepTimes; ++i) object[step_time_name(static_cast<StepTime>(i))] = times.values[i];
   return object;
 }
 

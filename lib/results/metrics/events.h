@@ -46,8 +46,8 @@ struct EventPlace {
 };
 EventPlace place_of(const Event& event);
 
-// {"data_wait": 0.1, ...}: a number for each phase.
-Event phases_json(const PhaseTimes& phases);
+// {"data_wait": 0.1, ...}: a number for each kind of time.
+Event step_times_json(const StepTimes& times);
 
 // The values of `part`: which examples were evaluated, where the spec has data.split. Without it there is no
 // `part`, and evaluations are of the test examples.
@@ -155,7 +155,7 @@ struct EpochEvent : EventHead {
   MetricValues metrics;
   std::optional<double> learning_rate;
   StepSpeed speed;
-  std::optional<PhaseTimes> phases_ms;
+  std::optional<StepTimes> phases_ms;
   DeviceUse device;
   StepTraffic traffic;
 
@@ -310,7 +310,7 @@ struct RunEndEvent : EventHead {
   DeviceUse device;
   std::optional<int64_t> skipped_steps;
   std::optional<int64_t> skipped_updates;
-  std::optional<PhaseTimes> phases_ms;
+  std::optional<StepTimes> phases_ms;
   std::optional<std::string> part;
   MetricValues metrics;
   std::optional<ValidationSummary> validation;

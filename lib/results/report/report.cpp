@@ -217,8 +217,8 @@ bool are_multiplied_down(const std::vector<RunHistory>& runs) {
   });
 }
 
-std::vector<NamedPhases> phases_of(const std::vector<NamedCourse>& courses) {
-  std::vector<NamedPhases> all;
+std::vector<NamedStepTimes> step_times_of(const std::vector<NamedCourse>& courses) {
+  std::vector<NamedStepTimes> all;
   for (const NamedCourse& of : courses) {
     if (of.course->end.phases_ms) all.push_back({of.name, *of.course->end.phases_ms});
   }
@@ -312,9 +312,9 @@ std::string report_page(const std::vector<RunHistory>& runs, const std::vector<M
   html += phases_table(courses);
   add_charts("Curves", legend(courses), course_charts(courses, are_multiplied_down(runs)));
   if (alone && !models.empty()) html += mistakes_section(models.front());
-  const std::string phases = phase_bars(phases_of(courses));
-  if (!phases.empty())
-    html += page_heading("Where the time of a step goes") + "<div class=\"card\">\n" + phases + "</div>\n";
+  const std::string times = step_time_bars(step_times_of(courses));
+  if (!times.empty())
+    html += page_heading("Where the time of a step goes") + "<div class=\"card\">\n" + times + "</div>\n";
   if (const std::string figures = phase_figures(courses); !figures.empty())
     html += "<div class=\"charts above\">\n" + figures + "</div>\n";
   if (alone) add_charts("The machine", "", machine_charts(runs.front().machine));

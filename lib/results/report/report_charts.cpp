@@ -173,38 +173,38 @@ LineChart metric_over_time(const std::vector<NamedCourse>& courses, const std::s
   return chart;
 }
 
-const std::vector<std::pair<Phase, std::string>>& phases() {
-  static const std::vector<std::pair<Phase, std::string>> list = {
-      {Phase::kDataWait, "waiting for data"},
-      {Phase::kCompute, "forward and backward"},
-      {Phase::kCommunicate, "communication"},
-      {Phase::kUpdate, "update"},
-      {Phase::kWaitForPeers, "waiting for peers"}};
+const std::vector<std::pair<StepTime, std::string>>& step_times() {
+  static const std::vector<std::pair<StepTime, std::string>> list = {
+      {StepTime::kDataWait, "waiting for data"},
+      {StepTime::kCompute, "forward and backward"},
+      {StepTime::kCommunicate, "communication"},
+      {StepTime::kUpdate, "update"},
+      {StepTime::kWaitForPeers, "waiting for peers"}};
   return list;
 }
 
-// The milliseconds of each phase, in the order of phases().
-std::vector<double> values_of(const PhaseTimes& milliseconds) {
+// The milliseconds of each, in the order of step_times().
+std::vector<double> values_of(const StepTimes& milliseconds) {
   std::vector<double> values;
-  for (const auto& [phase, title] : phases()) {
-    const double value = milliseconds[phase];
+  for (const auto& [kind, title] : step_times()) {
+    const double value = milliseconds[kind];
     values.push_back(std::isfinite(value) && value > 0 ? value : 0);
   }
   return values;
 }
 
 // The epochs of a course as columns: of many, groups of neighbours by their means.
-StackedChart phases_over_epochs(const NamedCourse& of) {
+StackedChart step_times_over_epochs(const NamedCourse& of) {
   StackedChart chart{.title = "ms of a step, " + of.name.substr(0, of.name.find(':')),
                      .x_title = "epoch",
                      .layers = {},
                      .columns = {}};
-  for (const auto& [phase, title] : phases()) chart.layers.push_back(title);
-  const std::vector<EpochPhases>& epochs = of.course->epochs;
+  for (const auto& [kind, title] : step_times()) chart.layers.push_back(title);
+  const std::vector<EpochStepTimes>& epochs = of.course->epochs;
   const size_t columns = std::min(kMostColumns, epochs.size());
   for (size_t column = 0; column < columns; ++column) {
     const size_t begin = column * epochs.size() / columns, end = (column + 1) * epochs.size() / columns;
-    PhaseTimes mean;
+    StepTimes mean;
     for (size_t i = begin; i < end; ++i) mean.add(epochs[i].milliseconds);
     for (double& value : mean.values) value /= static_cast<double>(end - begin);
     chart.columns.emplace_back(std::to_string(epochs[begin].epoch), values_of(mean));
@@ -260,25 +260,25 @@ std::string phase_figures(const std::vector<NamedCourse>& courses) {
   std::string html;
   for (const NamedCourse& of : courses) {
     if (of.course->epochs.size() < 2) continue;
-    const std::string chart = stacked_chart(phases_over_epochs(of));
+    const std::string chart = stacked_chart(step_times_over_epochs(of));
     if (!chart.empty()) html += "<figure>\n" + chart + "</figure>\n";
   }
   return html;
 }
 
-std::string phase_bars(const std::vector<NamedPhases>& all) {
+std::string step_time_bars(const std::vector<NamedStepTimes>& all) {
   double longest = 0;
-  for (const NamedPhases& of : all) {
+  for (const NamedStepTimes& of : all) {
     const std::vector<double> values = values_of(of.milliseconds);
     longest = std::max(longest, std::accumulate(values.begin(), values.end(), 0.0));
   }
   if (!(longest > 0)) return "";
   std::string bars;
   std::string head = "<tr><th scope=\"col\">mean ms of a step</th>";
-  for (size_t i = 0; i < phases().size(); ++i)
-    head += fmt::format("<th scope=\"col\">{}{}</th>", swatch(i), phases()[i].second);
+  for (size_t i = 0; i < step_times().size(); ++i)
+    head += fmt::format("<th scope=\"col\">{}{}</th>", swatch(i), step_times()[i].second);
   std::string rows;
-  for (const NamedPhases& of : all) {
+  for (const NamedStepTimes& of : all) {
     const std::vector<double> values = values_of(of.milliseconds);
     const std::string name = markup_text(of.name);
     bars += fmt::format("<div class=\"bar-title\">{}</div>\n<div class=\"bar\">", name);
@@ -286,7 +286,7 @@ std::string phase_bars(const std::vector<NamedPhases>& all) {
     double sum = 0;
     for (size_t i = 0; i < values.size(); ++i) {
       bars += fmt::format("<span style=\"width:{:.3f}%;background:{}\" title=\"{}: {} ms\"></span>",
-                          100 * values[i] / longest, series_colour(i), phases()[i].second,
+                          100 * values[i] / longest, series_colour(i), step_times()[i].second,
                           show_milliseconds(values[i]));
       rows += fmt::format("<td>{}</td>", show_milliseconds(values[i]));
       sum += values[i];

@@ -28,13 +28,13 @@ std::string course_charts(const std::vector<NamedCourse>& courses, bool logarith
 std::string machine_charts(const std::vector<MachinePoint>& machine);
 
 // Where the time of a mean step goes, in milliseconds, by the name of what made the steps.
-struct NamedPhases {
+struct NamedStepTimes {
   std::string name;
-  PhaseTimes milliseconds;
+  StepTimes milliseconds;
 };
 
 // A bar for each, and a table of the numbers; "" if there are none.
-std::string phase_bars(const std::vector<NamedPhases>& all);
+std::string step_time_bars(const std::vector<NamedStepTimes>& all);
 
 // The same over the epochs of each course, as a <figure> each; "" if there are not two epochs.
 std::string phase_figures(const std::vector<NamedCourse>& courses);

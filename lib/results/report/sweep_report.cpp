@@ -99,11 +99,11 @@ std::string sweep_page(const Sweep& sweep) {
           sweep_figure(sweep, numbers, "Scaling efficiency, %",
                        [](const SweepNumbers& point) { return 100 * point.scaling_efficiency; }) +
           "</div>\n";
-  std::vector<NamedPhases> phases;
+  std::vector<NamedStepTimes> times;
   for (size_t i = 0; i < sweep.points.size(); ++i) {
-    if (numbers[i]) phases.push_back({point_name(sweep, sweep.points[i]), numbers[i]->phases_ms});
+    if (numbers[i]) times.push_back({point_name(sweep, sweep.points[i]), numbers[i]->phases_ms});
   }
-  const std::string bars = phase_bars(phases);
+  const std::string bars = step_time_bars(times);
   if (!bars.empty())
     html += page_heading("Where the time of a step goes") + "<div class=\"card\">\n" + bars + "</div>\n";
   return html + page_heading("Points") + page_table(point_rows(sweep, numbers)) + page_end();

@@ -21,9 +21,9 @@ struct StepPoint {
 };
 
 // Of an `epoch` event.
-struct EpochPhases {
+struct EpochStepTimes {
   int64_t epoch = 0;
-  PhaseTimes milliseconds;  // of a mean step
+  StepTimes milliseconds;  // of a mean step
 };
 
 // The numbers of a `machine` event; missing ones are NaN.
@@ -40,7 +40,7 @@ struct RunCourse {
   RunStartEvent start;  // has no `run` if there was no such event
   RunEndEvent end;
   std::vector<StepPoint> steps;
-  std::vector<EpochPhases> epochs;  // those that have their phases
+  std::vector<EpochStepTimes> epochs;  // those that have them
   EvaluationSeries evaluations;
   std::vector<PhaseEvent> phases;  // the first event of each; empty: the spec has no phases
 };

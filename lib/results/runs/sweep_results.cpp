@@ -33,7 +33,7 @@ SweepNumbers numbers_of(const SweepPoint& point) {
   numbers.lowest = slowest->examples_per_second;
   numbers.highest = fastest->examples_per_second;
   numbers.step_ms = median_of(point, [](const SweepRun& run) { return run.step_ms; });
-  for (size_t i = 0; i < kPhases; ++i)
+  for (size_t i = 0; i < kStepTimes; ++i)
     numbers.phases_ms.values[i] =
         median_of(point, [i](const SweepRun& run) { return run.phases_ms.values[i]; });
   return numbers;
@@ -54,7 +54,7 @@ Event point_event(const Sweep& sweep, const SweepPoint& point, const std::option
     event["examples_per_second_lowest"] = numbers->lowest;
     event["examples_per_second_highest"] = numbers->highest;
     event["step_ms"] = numbers->step_ms;
-    event["phases_ms"] = phases_json(numbers->phases_ms);
+    event["phases_ms"] = step_times_json(numbers->phases_ms);
     event["reference_replicas"] = numbers->reference_replicas;
     event["speedup"] = numbers->speedup;
     event["scaling_efficiency"] = numbers->scaling_efficiency;
@@ -68,7 +68,7 @@ Event point_event(const Sweep& sweep, const SweepPoint& point, const std::option
     event["runs"].push_back({{"directory", run.directory},
                              {"examples_per_second", run.examples_per_second},
                              {"step_ms", run.step_ms},
-                             {"phases_ms", phases_json(run.phases_ms)}});
+                             {"phases_ms", step_times_json(run.phases_ms)}});
   }
   return event;
 }
@@ -102,8 +102,8 @@ SweepRun sweep_run_from(const Event& event) {
   take(event, "examples_per_second", run.examples_per_second);
   take(event, "step_ms", run.step_ms);
   if (!event.is_object() || !event.contains("phases_ms")) return run;
-  for (size_t i = 0; i < kPhases; ++i)
-    take(event["phases_ms"], phase_name(static_cast<Phase>(i)), run.phases_ms.values[i]);
+  for (size_t i = 0; i < kStepTimes; ++i)
+    take(event["phases_ms"], step_time_name(static_cast<StepTime>(i)), run.phases_ms.values[i]);
   return run;
 }
 

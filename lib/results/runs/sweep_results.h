@@ -18,7 +18,7 @@ struct SweepRun {
   std::string directory;  // the run's, within the sweep's directory
   double examples_per_second = 0;
   double step_ms = 0;
-  PhaseTimes phases_ms;  // of rank 0's mean step
+  StepTimes phases_ms;  // of rank 0's mean step
 };
 
 // One number of replicas with one batch size.
@@ -55,7 +55,7 @@ struct SweepNumbers {
   double lowest = 0;  // examples/s of the slowest run, and of the fastest
   double highest = 0;
   double step_ms = 0;
-  PhaseTimes phases_ms;
+  StepTimes phases_ms;
   // Relative to the measured point with the same batch (weak: per replica, strong: global) and the fewest
   // replicas. `speedup` is the ratio of examples/s; `scaling_efficiency` is `speedup` divided by the ratio of
   // replicas; 1 is perfect.

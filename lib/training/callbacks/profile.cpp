@@ -39,7 +39,7 @@ int64_t examples_of_each(const Share& share) {
 
 class Profiled : public ForwardingStrategy {
  public:
-  Profiled(std::unique_ptr<Strategy> inner, std::shared_ptr<PhaseClock> clock, const ProfileContext& context)
+  Profiled(std::unique_ptr<Strategy> inner, std::shared_ptr<StepClock> clock, const ProfileContext& context)
       : ForwardingStrategy(std::move(inner)),
         context_(context),
         clock_(std::move(clock)),
@@ -59,9 +59,9 @@ class Profiled : public ForwardingStrategy {
     if (!trace_.is_recording()) trace_.start(origin());
     recorded_ = true;
     trace_.set_examples(examples_of_each(share));
-    const auto begin = PhaseClock::Clock::now();
+    const auto begin = StepClock::Clock::now();
     MetricSums sums = ForwardingStrategy::train_step(share, context);
-    trace_.add_step(step_, begin, PhaseClock::Clock::now());
+    trace_.add_step(step_, begin, StepClock::Clock::now());
     if (step_ == last_) conclude();
     return sums;
   }
@@ -125,7 +125,7 @@ class Profiled : public ForwardingStrategy {
   }
 
   ProfileContext context_;
-  std::shared_ptr<PhaseClock> clock_;
+  std::shared_ptr<StepClock> clock_;
   StepTrace trace_;
   int64_t first_;
   int64_t last_;
@@ -136,7 +136,7 @@ class Profiled : public ForwardingStrategy {
 
 }  // namespace
 
-std::unique_ptr<Strategy> make_profiled(std::unique_ptr<Strategy> inner, std::shared_ptr<PhaseClock> clock,
+std::unique_ptr<Strategy> make_profiled(std::unique_ptr<Strategy> inner, std::shared_ptr<StepClock> clock,
                                         const ProfileContext& context) {
   return std::make_unique<Profiled>(std::move(inner), std::move(clock), context);
 }

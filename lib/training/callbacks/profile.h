@@ -28,7 +28,7 @@ struct ProfileContext {
 // replicas send their traces after the last of these steps, and rank 0 waits for them. With asynchronous
 // training, rank 0 takes the traces that have arrived when it finishes. Throws Error(kUsage, kDisk) if the
 // file cannot be written.
-std::unique_ptr<Strategy> make_profiled(std::unique_ptr<Strategy> inner, std::shared_ptr<PhaseClock> clock,
+std::unique_ptr<Strategy> make_profiled(std::unique_ptr<Strategy> inner, std::shared_ptr<StepClock> clock,
                                         const ProfileContext& context);
 
 }  // namespace dtrain

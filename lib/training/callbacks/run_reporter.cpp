@@ -165,7 +165,7 @@ void RunReporter::begin_figures(int64_t step, const PhasePlan& phase) {
   epoch_is_mixed_ = step % run_.steps_per_epoch != 0;
   run_timer_ = StepTimer(job_.spec.metrics.skip_steps);
   timed_steps_ = 0;
-  phases_ = MeanPhases();
+  run_times_ = MeanStepTimes();
   run_sent_ = SentSteps();
   epoch_seconds_.clear();
   slow_steps_.begin();
@@ -199,7 +199,7 @@ void RunReporter::on_warning(const std::string& text) {
   sink_.on_event(encode(warning));
 }
 
-void RunReporter::on_step(int64_t epoch, int64_t step, const PhaseTimes& seconds, int64_t examples,
+void RunReporter::on_step(int64_t epoch, int64_t step, const StepTimes& seconds, int64_t examples,
                           bool made) {
   const Traffic before = std::exchange(traffic_so_far_, traffic_());
   for (SentSteps* sent : {&window_sent_, &epoch_sent_, &run_sent_}) sent->add(traffic_so_far_ - before);
@@ -218,8 +218,8 @@ void RunReporter::on_step(int64_t epoch, int64_t step, const PhaseTimes& seconds
   sink_.on_event(encode(progress));
 }
 
-void RunReporter::on_steps_made(const PhaseTimes& waiting) {
-  PhaseTimes mean = std::exchange(untimed_, PhaseTimes());
+void RunReporter::on_steps_made(const StepTimes& waiting) {
+  StepTimes mean = std::exchange(untimed_, StepTimes());
   if (untimed_examples_.empty()) return;
   mean.add(waiting);
   for (double& seconds : mean.values) seconds /= static_cast<double>(untimed_examples_.size());
@@ -231,13 +231,13 @@ bool RunReporter::ends_warm_up() const {
   return untimed > 0 && timed_steps_ + untimed == job_.spec.metrics.skip_steps;
 }
 
-void RunReporter::time_step(const PhaseTimes& seconds, int64_t examples) {
+void RunReporter::time_step(const StepTimes& seconds, int64_t examples) {
   run_timer_.add(seconds.total(), examples);
   epoch_steps_.add(seconds.total(), examples);
   // As in run_timer_: the steps before were warm-up.
-  if (++timed_steps_ == job_.spec.metrics.skip_steps + 1) phases_ = MeanPhases();
-  phases_.add(seconds);
-  epoch_phases_.add(seconds);
+  if (++timed_steps_ == job_.spec.metrics.skip_steps + 1) run_times_ = MeanStepTimes();
+  run_times_.add(seconds);
+  epoch_times_.add(seconds);
 }
 
 void RunReporter::on_window(int64_t epoch, int64_t step, double learning_rate, const MetricSums& window) {
@@ -279,7 +279,7 @@ void RunReporter::on_epoch(int64_t epoch, int64_t steps, double seconds, double 
   line.metrics = sums.metrics();
   line.learning_rate = learning_rate;
   line.speed = speed(epoch_steps_.rate(), sums.examples(), seconds);
-  line.phases_ms = std::exchange(epoch_phases_, MeanPhases()).milliseconds();
+  line.phases_ms = std::exchange(epoch_times_, MeanStepTimes()).milliseconds();
   line.device = device_use();
   epoch_steps_ = SampledSteps();
   line.traffic = std::exchange(epoch_sent_, SentSteps()).mean();
@@ -367,7 +367,7 @@ void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<
   end.device = device_use();
   end.skipped_steps = rate.skipped;
   if (loss_scale_) end.skipped_updates = loss_scale_->skipped();
-  end.phases_ms = phases_.milliseconds();
+  end.phases_ms = run_times_.milliseconds();
   end.part = part_;
   end.metrics = evaluated_;
   end.validation = validation_;

@@ -49,14 +49,14 @@ class RunReporter {
   void on_phase(int64_t step, const PhasePlan& phase, double seconds);
   // Bytes sent and received since the last step are counted for no step.
   void leave_out_traffic() { traffic_so_far_ = traffic_(); }
-  // One optimizer step (1-based over the run) is done. `seconds`: the time since the previous step, by phase;
+  // One optimizer step (1-based over the run) is done. `seconds`: the time since the previous step;
   // `examples`: those of the step's global batch. If it is not `made` but deferred, on_steps_made() times it.
-  void on_step(int64_t epoch, int64_t step, const PhaseTimes& seconds, int64_t examples, bool made = true);
+  void on_step(int64_t epoch, int64_t step, const StepTimes& seconds, int64_t examples, bool made = true);
   // `own`: this replica's sums of the run's first step, of which the loss is that of the initial weights.
   void on_first_step(const MetricSums& own);
   // The steps since the last call are finished. Each took an equal part of their time; `waiting`: the time
   // since the last on_step().
-  void on_steps_made(const PhaseTimes& waiting);
+  void on_steps_made(const StepTimes& waiting);
   // Whether the steps that are not timed yet end the warm-up (metrics.skip_steps): they are to be finished
   // now.
   bool ends_warm_up() const;
@@ -80,7 +80,7 @@ class RunReporter {
   const RunPlan& run_;
   EventSink& sink_;
   const Accelerator* accelerator_;
-  void time_step(const PhaseTimes& seconds, int64_t examples);
+  void time_step(const StepTimes& seconds, int64_t examples);
   void begin_figures(int64_t step, const PhasePlan& phase);
   DeviceUse device_use() const;
   void report_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums);
@@ -104,13 +104,13 @@ class RunReporter {
   StepTimer run_timer_;
   int64_t timed_steps_ = 0;  // that it was given
   // Of steps that devices may still be making:
-  PhaseTimes untimed_;
+  StepTimes untimed_;
   std::vector<int64_t> untimed_examples_;
   bool epoch_is_mixed_ = false;   // a phase began within it
   std::optional<int64_t> phase_;  // number of the phase, from 1; nullopt: there is one only
   SampledSteps epoch_steps_;
-  MeanPhases phases_;  // of the steps that rates count
-  MeanPhases epoch_phases_;
+  MeanStepTimes run_times_;  // of the steps that rates count
+  MeanStepTimes epoch_times_;
   double started_ = 0;
   double window_started_ = 0;
   double progress_sent_ = 0;

@@ -17,7 +17,7 @@ namespace {
 using nlohmann::ordered_json;
 
 constexpr int kSteps = 0;
-constexpr int kPhasesTrack = 1;
+constexpr int kTimesTrack = 1;
 constexpr int kFirstThread = 2;
 
 double microseconds_of(std::chrono::steady_clock::duration time) {
@@ -63,10 +63,10 @@ class StepTrace::Listener {
   }
 };
 
-StepTrace::StepTrace(int rank, PhaseClock& clock) : rank_(rank), clock_(clock) {
+StepTrace::StepTrace(int rank, StepClock& clock) : rank_(rank), clock_(clock) {
   events_ = naming("process_name", rank, 0, fmt::format("rank {}", rank));
   events_ += ",\n" + naming("thread_name", rank, kSteps, "steps");
-  events_ += ",\n" + naming("thread_name", rank, kPhasesTrack, "phases");
+  events_ += ",\n" + naming("thread_name", rank, kTimesTrack, "phases");
 }
 
 StepTrace::~StepTrace() { stop(); }
@@ -79,9 +79,9 @@ void StepTrace::start(Origin origin) {
   const auto since_origin = std::chrono::system_clock::now() - origin;
   origin_ = std::chrono::steady_clock::now() - std::chrono::duration_cast<Time::duration>(since_origin);
   listener_ = Listener::listen();
-  clock_.observe([this](Phase phase, Time begin, Time end) {
+  clock_.observe([this](StepTime kind, Time begin, Time end) {
     const std::lock_guard lock(mutex_);
-    add(phase_name(phase), "phase", kPhasesTrack, begin, end);
+    add(step_time_name(kind), "phase", kTimesTrack, begin, end);
   });
 }
 

@@ -12,14 +12,14 @@
 
 namespace dtrain {
 
-// Between start() and stop(), records the phases of the clock, LibTorch's operators on all threads, including
+// Between start() and stop(), records what the clock counts, LibTorch's operators on all threads, including
 // the backward pass, and the steps added with add_step(). Only one trace at a time can record in a process.
 //
 // Writes "complete" events of the Trace Event Format, one JSON object each. The process is `rank`; track 0
-// has the steps, track 1 the phases, and each track from 2 on the operators of one thread.
+// has the steps, track 1 what the clock counts, and each track from 2 on the operators of one thread.
 class StepTrace {
  public:
-  StepTrace(int rank, PhaseClock& clock);
+  StepTrace(int rank, StepClock& clock);
   ~StepTrace();
   StepTrace(const StepTrace&) = delete;
   StepTrace& operator=(const StepTrace&) = delete;
@@ -50,7 +50,7 @@ class StepTrace {
   void add_operator(const char* name, bool backward, uint64_t thread, Time begin, Time end);
 
   int rank_;
-  PhaseClock& clock_;
+  StepClock& clock_;
   bool recording_ = false;
   uint64_t listener_ = 0;           // LibTorch's handle
   Time origin_;                     // on the steady clock

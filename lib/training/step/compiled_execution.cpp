@@ -34,7 +34,7 @@ class CompiledExecution : public StepExecution {
   }
 
   MetricSums gradients(const Share& share, const PartsSummed& summed) override {
-    parts_.clock.enter(Phase::kCompute);
+    parts_.clock.enter(StepTime::kCompute);
     MetricSums sums;
     parts_.reducer.zero_gradients();
     const double scale = parts_.loss_scale ? parts_.loss_scale->value() : 1;
@@ -58,7 +58,7 @@ class CompiledExecution : public StepExecution {
         put(number);
       }
     }
-    parts_.clock.enter(Phase::kCommunicate);
+    parts_.clock.enter(StepTime::kCommunicate);
     parts_.reducer.finish(summed);
     return sums;
   }

@@ -20,7 +20,7 @@ class EagerExecution : public StepExecution {
   explicit EagerExecution(const StepParts& parts) : parts_(parts) {}
 
   MetricSums gradients(const Share& share, const PartsSummed& summed) override {
-    parts_.clock.enter(Phase::kCompute);
+    parts_.clock.enter(StepTime::kCompute);
     MetricSums sums;
     parts_.model.train();
     parts_.reducer.zero_gradients();
@@ -33,7 +33,7 @@ class EagerExecution : public StepExecution {
       backward(pass.loss_sum, scale / static_cast<double>(share.global_examples));
       sums.add_batch(parts_.objective, pass.outputs, batch.targets, pass.loss_sum);
     }
-    parts_.clock.enter(Phase::kCommunicate);
+    parts_.clock.enter(StepTime::kCommunicate);
     parts_.reducer.finish(summed);
     return sums;
   }

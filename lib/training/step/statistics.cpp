@@ -4,15 +4,15 @@
 
 namespace dtrain {
 
-void synchronise_statistics(Model& model, ProcessGroup& group, PhaseClock& clock) {
+void synchronise_statistics(Model& model, ProcessGroup& group, StepClock& clock) {
   if (group.size() == 1) return;
   model.synchronise([&group, &clock](const at::Tensor& own) {
     const at::NoGradGuard no_grad;
     at::Tensor rows = at::zeros({group.size(), own.numel()}, own.options());
     rows[group.rank()].copy_(own);
-    clock.enter(Phase::kCommunicate);
+    clock.enter(StepTime::kCommunicate);
     group.all_reduce_sum(rows);
-    clock.enter(Phase::kCompute);
+    clock.enter(StepTime::kCompute);
     return rows;
   });
 }

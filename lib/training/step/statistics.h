@@ -10,6 +10,6 @@ namespace dtrain {
 // From now on, the model computes batch statistics over the micro-batches with the same number on all ranks,
 // weighted by their examples. Every forward and backward pass in training becomes collective. The group and
 // the clock must outlive the model's use.
-void synchronise_statistics(Model& model, ProcessGroup& group, PhaseClock& clock);
+void synchronise_statistics(Model& model, ProcessGroup& group, StepClock& clock);
 
 }  // namespace dtrain

@@ -18,7 +18,7 @@ struct StepParts {
   Model& model;
   ProcessGroup& group;
   GradientReducer& reducer;
-  PhaseClock& clock;
+  StepClock& clock;
   const TrainSpec& train;
   const Objective& objective;
   LossScale* loss_scale = nullptr;  // may be null

@@ -38,16 +38,16 @@ void clip_gradient(const StepParts& parts) {
 MetricSums train_step(const StepParts& parts, StepExecution& execution, Optimizer& optimizer,
                       const std::vector<GradientLook>& looks, const Share& share) {
   const auto update = [&](const auto&... numbers) {
-    parts.clock.enter(Phase::kUpdate);
+    parts.clock.enter(StepTime::kUpdate);
     optimizer.update(numbers...);
-    parts.clock.enter(Phase::kCommunicate);
+    parts.clock.enter(StepTime::kCommunicate);
   };
   const bool whole_first = parts.loss_scale != nullptr || parts.train.clip_norm != 0 || !looks.empty();
   MetricSums sums = execution.gradients(share, whole_first ? PartsSummed() : update);
   if (whole_first) {
     if (!unscale_gradient(parts)) {
       optimizer.set_steps(optimizer.steps() - 1);  // takes back begin_step(): the step is not made
-      parts.clock.enter(Phase::kUpdate);
+      parts.clock.enter(StepTime::kUpdate);
       return sums;
     }
     for (const GradientLook& look : looks) look(parts.reducer, parts.group);
@@ -55,7 +55,7 @@ MetricSums train_step(const StepParts& parts, StepExecution& execution, Optimize
     update();
   }
   parts.reducer.share_update();
-  parts.clock.enter(Phase::kUpdate);
+  parts.clock.enter(StepTime::kUpdate);
   return sums;
 }
 

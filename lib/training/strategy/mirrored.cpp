@@ -64,14 +64,14 @@ class Mirrored : public Strategy {
     take_back_buffers();
     buffers_agree_ = train_.sync_batch_norm || group_->size() == 1;
     optimizer_->begin_step(context.learning_rate);
-    clock_->enter(Phase::kCompute);
+    clock_->enter(StepTime::kCompute);
     const std::vector<GradientLook> looks = looks_at(context.step, observers_);
     MetricSums sums = looks.empty()
                           ? recorder_.run(share, [this](const Share& each) { return make_step(each, {}); })
                           : make_step(share, looks);
     pacer_.after_step();
     sentinel_->after_step();
-    clock_->enter(Phase::kUpdate);
+    clock_->enter(StepTime::kUpdate);
     return sums;
   }
 
@@ -234,7 +234,7 @@ class Mirrored : public Strategy {
 
   std::shared_ptr<Model> model_;
   std::unique_ptr<ProcessGroup> group_;
-  std::shared_ptr<PhaseClock> clock_;
+  std::shared_ptr<StepClock> clock_;
   TrainSpec train_;
   std::unique_ptr<Objective> objective_;
   std::shared_ptr<LossScale> loss_scale_;

@@ -149,7 +149,7 @@ class ParameterServer : public Strategy {
   bool is_asynchronous() const override { return true; }
 
   bool begin_phase(int64_t number, const TrainedLayers& layers) override {
-    clock_->enter(Phase::kCommunicate);
+    clock_->enter(StepTime::kCommunicate);
     const std::vector<AnswerHeader> answers = ask_to_begin(static_cast<int32_t>(number));
     const auto has_begun = [&](const AnswerHeader& answer) { return answer.phase == number; };
     if (std::none_of(answers.begin(), answers.end(), has_begun)) return false;
@@ -258,7 +258,7 @@ class ParameterServer : public Strategy {
     for (size_t i = 1; i < servers_.size(); ++i) {
       others.push_back(std::async(std::launch::async, [&, i] { answers[i] = servers_[i].ask(request); }));
     }
-    answers[0] = servers_[0].ask(request, [this] { clock_->enter(Phase::kWaitForPeers); });
+    answers[0] = servers_[0].ask(request, [this] { clock_->enter(StepTime::kWaitForPeers); });
     for (std::future<void>& other : others) other.get();
     others_leave_ = others_leave_ || answers[0].stopping != 0;
     return answers;
@@ -387,14 +387,14 @@ class ParameterServer : public Strategy {
 
   // Fetches the variables. `computes`: an update computed from them will follow.
   void read(bool computes) {
-    clock_->enter(Phase::kCommunicate);
+    clock_->enter(StepTime::kCommunicate);
     ask_all({.request = Request::kRead, .computes = computes ? 1 : 0});
     take_trained();
     computes_ = computes;
   }
 
   MetricSums send_update(MetricSums& sums, double learning_rate) {
-    clock_->enter(Phase::kCommunicate);
+    clock_->enter(StepTime::kCommunicate);
     const std::vector<at::Tensor> gradients = gradients_of(trained_);
     for (ServerLink& server : servers_) {
       gather_pieces(server.trained(), gradients, server.values());
@@ -405,12 +405,12 @@ class ParameterServer : public Strategy {
     computes_ = answers.front().computes != 0;  // from the variables in the answers
     up_to_date_ = false;
     if (computes_) take_trained();
-    clock_->enter(Phase::kUpdate);
+    clock_->enter(StepTime::kUpdate);
     return sums_to_tell(sums);
   }
 
   MetricSums send_skip() {
-    clock_->enter(Phase::kCommunicate);
+    clock_->enter(StepTime::kCommunicate);
     ask_all({.request = Request::kSkip, .sequence = steps_});
     computes_ = up_to_date_ = false;
     return sums_to_tell(MetricSums(objective_->info(), model_->outputs()));
@@ -427,7 +427,7 @@ class ParameterServer : public Strategy {
   std::shared_ptr<Model> model_;
   std::vector<at::Tensor> trained_;  // the parameters of the phase
   std::unique_ptr<ProcessGroup> group_;
-  std::shared_ptr<PhaseClock> clock_;
+  std::shared_ptr<StepClock> clock_;
   TrainSpec train_;
   std::unique_ptr<Objective> objective_;
   int worker_;

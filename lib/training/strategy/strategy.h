@@ -122,7 +122,7 @@ struct ProgramParts {
 };
 
 // What a strategy is made from. The strategy takes ownership of the model and the group. The clock, to which
-// its steps report their phases, is shared with the training loop.
+// its steps report what they do, is shared with the training loop.
 struct StrategyParts {
   std::shared_ptr<Model> model;
   TrainSpec train;                                  // the optimizer and the other options of a step
@@ -137,7 +137,7 @@ struct StrategyParts {
   std::shared_ptr<Accelerator> accelerator = {};
   bool record_steps = false;
   std::chrono::milliseconds timeout = std::chrono::minutes(1);
-  std::shared_ptr<PhaseClock> clock = std::make_shared<PhaseClock>();
+  std::shared_ptr<StepClock> clock = std::make_shared<StepClock>();
   std::optional<int64_t> check_every = {};  // steps between calls of check_variables()
   bool collects_often = false;              // whether collect_variables() is called while training goes on
   EvaluateSpec evaluate = {};

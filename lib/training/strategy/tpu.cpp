@@ -79,7 +79,7 @@ class Tpu : public Strategy {
   }
 
   MetricSums train_step(const Share& share, const StepContext& context) override {
-    clock_->enter(Phase::kCompute);
+    clock_->enter(StepTime::kCompute);
     evaluated_.clear();
     optimizer_->set_steps(optimizer_->steps() + 1);
     const MicroBatch& batch = share.micro_batches.at(0);
@@ -87,7 +87,7 @@ class Tpu : public Strategy {
     MetricSums sums;
     sums.add_pending(objective_->info(), with_target_sums(queue_.add(values_of(share, context)), batch));
     if (queue_.full()) make_steps();
-    clock_->enter(Phase::kUpdate);
+    clock_->enter(StepTime::kUpdate);
     return sums;
   }
 
@@ -104,7 +104,7 @@ class Tpu : public Strategy {
   }
 
   MetricSums sum_over_replicas(MetricSums sums) override {
-    clock_->enter(Phase::kCompute);  // what the devices have not done yet
+    clock_->enter(StepTime::kCompute);  // what the devices have not done yet
     finish_steps();
     sums.add(MetricSums(objective_->info(), model_->outputs()));  // there may have been no batches
     return sums;
@@ -425,7 +425,7 @@ class Tpu : public Strategy {
   // The model and the optimizer hold the values of the last fetch; programs compute on the devices.
   std::shared_ptr<Model> model_;
   std::unique_ptr<ProcessGroup> group_;  // of this process alone
-  std::shared_ptr<PhaseClock> clock_;
+  std::shared_ptr<StepClock> clock_;
   TrainSpec train_;
   std::unique_ptr<Objective> objective_;
   EvaluateSpec evaluate_;

@@ -54,7 +54,7 @@ void require_model_of(const JobPlan& job, const std::filesystem::path& checkpoin
 }
 
 StrategyParts strategy_parts(const JobPlan& job, TrainSpec train, std::unique_ptr<ProcessGroup> group,
-                             std::shared_ptr<PhaseClock> clock, std::shared_ptr<Accelerator> accelerator) {
+                             std::shared_ptr<StepClock> clock, std::shared_ptr<Accelerator> accelerator) {
   StrategyParts parts;
   parts.model = initial_model(job);
   parts.train = std::move(train);

@@ -15,8 +15,7 @@ namespace dtrain {
 // What a strategy over `group` works with: the job's model, on the device of `accelerator` (null: the CPU),
 // and how to train it; `clock` times the parts of its steps.
 StrategyParts strategy_parts(const JobPlan& job, TrainSpec train, std::unique_ptr<ProcessGroup> group,
-                             std::shared_ptr<PhaseClock> clock,
-                             std::shared_ptr<Accelerator> accelerator = {});
+                             std::shared_ptr<StepClock> clock, std::shared_ptr<Accelerator> accelerator = {});
 
 // What strategy tpu compiles for a phase of a run.
 ProgramParts program_parts(const JobPlan& job, const RunPlan& run, const PhasePlan& phase);

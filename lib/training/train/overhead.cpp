@@ -23,7 +23,7 @@ struct Contestant {
   Contestant(const JobPlan& job, const RunPlan& run, const std::string& kind, const TrainSpec& train,
              const std::shared_ptr<Accelerator>& accelerator) {
     StrategyParts parts =
-        strategy_parts(job, train, make_single_group(), std::make_shared<PhaseClock>(), accelerator);
+        strategy_parts(job, train, make_single_group(), std::make_shared<StepClock>(), accelerator);
     TrainedLayers layers = run.phases.front().layers;
     layers.first = 0;  // what is measured does not depend on where the inputs of the trained layers come from
     parts.model->train_layers(layers);

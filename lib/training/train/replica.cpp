@@ -79,7 +79,7 @@ std::unique_ptr<Strategy> strategy_of(const ReplicaContext& context, Membership&
   if (!run.traits().is_observed) return make_strategy(run.strategy, std::move(parts));
   if (spec.callbacks.tensorboard_histograms)
     parts.observers.push_back(histogram_observer(parts.model, run, callbacks));
-  const std::shared_ptr<PhaseClock> clock = parts.clock;
+  const std::shared_ptr<StepClock> clock = parts.clock;
   const std::optional<int64_t> inspected = spec.metrics.inspect_step;
   const auto inspection = inspected ? inspection_of(*inspected, membership, parts) : nullptr;
   std::unique_ptr<Strategy> strategy = make_strategy(run.strategy, std::move(parts));
@@ -148,7 +148,7 @@ void train(const ReplicaContext& context, const Dataset& dataset,
   activity.doing(Activity::kBuilding);
   // A worker of parameter servers has done so before it connected.
   if (saves_checkpoints(job, run) && !run.is_asynchronous()) catch_first_stop_signals();
-  const auto clock = std::make_shared<PhaseClock>();
+  const auto clock = std::make_shared<StepClock>();
   std::optional<Resumption> from;
   if (files.resumes && run.traits().resumes) from = resume_from(files.checkpoint, store, leads, "resume");
   const auto traffic = traffic_of(connections);

@@ -164,7 +164,7 @@ void Trainer::train_epoch(int64_t epoch) {
     }
     activity_.at_step(step_ + 1);
     activity_.doing(Activity::kWaitingForData);
-    clock_.enter(Phase::kDataWait);
+    clock_.enter(StepTime::kDataWait);
     const std::optional<Share> share = shares().train->next();
     if (!share) break;
 
@@ -216,7 +216,7 @@ void Trainer::after_epoch(int64_t epoch) {
 }
 
 Decision Trainer::decide(bool saves) {
-  clock_.enter(Phase::kCommunicate);
+  clock_.enter(StepTime::kCommunicate);
   if (leads_) checkpoints_.report();
   Decision own;
   const bool due = checkpoints_.are_due_by_time();
@@ -230,7 +230,7 @@ Decision Trainer::decide(bool saves) {
   if (decision.save && leads_ && !saves && !due)
     callbacks_.on_event(
         message_event(run_, fmt::format("SIGUSR1: saving a checkpoint after step {}", step_)));
-  clock_.enter(Phase::kUpdate);
+  clock_.enter(StepTime::kUpdate);
   return decision;
 }
 
@@ -238,9 +238,9 @@ void Trainer::check_variables() {
   if (!job_.spec.checks.every_steps || checked_step_ == step_) return;
   checked_step_ = step_;
   finish_steps();
-  clock_.enter(Phase::kCommunicate);
+  clock_.enter(StepTime::kCommunicate);
   const std::string warning = strategy_.check_variables();
-  clock_.enter(Phase::kUpdate);
+  clock_.enter(StepTime::kUpdate);
   if (strategy_.defers_steps()) clock_.start();  // else each step of the next window would have a part of it
   if (!warning.empty() && !warned_) reporter_.on_warning(fmt::format("after step {}: {}", step_, warning));
   warned_ = !warning.empty();
@@ -343,9 +343,9 @@ bool Trainer::pass_is_complete() const {
 }
 
 void Trainer::end_window(int64_t epoch, double learning_rate) {
-  clock_.enter(Phase::kCommunicate);
+  clock_.enter(StepTime::kCommunicate);
   const MetricSums window = sums_of_all(std::move(window_));
-  clock_.enter(Phase::kUpdate);
+  clock_.enter(StepTime::kUpdate);
   window_ = MetricSums();
   if (window.examples() == 0) return;  // the epoch ended with a window; every replica sees the same sum
   epoch_sums_.add(window);

@@ -33,10 +33,10 @@ class ActivityLog {
   int64_t step_ = 0;
 };
 
-// The strategy that makes the steps, and the clock that times their phases.
+// The strategy that makes the steps, and the clock that times them.
 struct SteppingParts {
   Strategy& strategy;
-  PhaseClock& clock;
+  StepClock& clock;
 };
 
 // This replica's examples in a phase.
@@ -127,7 +127,7 @@ class Trainer {
   const RunPlan& run_;
   Strategy& strategy_;
   MakeShares make_shares_;
-  PhaseClock& clock_;
+  StepClock& clock_;
   RunReporter& reporter_;
   RunCheckpoints& checkpoints_;
   CallbackList& callbacks_;

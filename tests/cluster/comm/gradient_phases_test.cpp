@@ -20,25 +20,25 @@ void busy_for(double seconds) {
 }
 
 // Where the last of some steps went, by rank.
-std::vector<PhaseTimes> last_step(const std::string& communication) {
-  std::vector<PhaseTimes> times(2);
+std::vector<StepTimes> last_step(const std::string& communication) {
+  std::vector<StepTimes> times(2);
   with_ranks(communication, 2, [&](ProcessGroup& group) {
     const std::vector<at::Tensor> parameters = {at::ones({100}).requires_grad_()};
-    PhaseClock clock;
+    StepClock clock;
     const auto reducer = group.make_gradient_reducer(parameters, {}, clock);
     for (int step = 0; step < 3; ++step) {
       group.barrier();
       clock.start();
-      clock.enter(Phase::kCompute);
+      clock.enter(StepTime::kCompute);
       reducer->zero_gradients();
       reducer->prepare(true);
       const at::Tensor objective = parameters[0].sum();
       if (group.rank() == 1) busy_for(kLate);
       objective.backward();
-      clock.enter(Phase::kCommunicate);
+      clock.enter(StepTime::kCommunicate);
       reducer->finish({});
       reducer->share_update();
-      clock.enter(Phase::kUpdate);
+      clock.enter(StepTime::kUpdate);
       times[static_cast<size_t>(group.rank())] = clock.lap();
     }
   });
@@ -47,19 +47,19 @@ std::vector<PhaseTimes> last_step(const std::string& communication) {
 
 TEST_CASE("in shared memory, waiting for the slowest replica is told apart from communication") {
   const auto times = last_step("shared_memory");
-  CHECK(times[0][Phase::kWaitForPeers] > kLate / 2);
-  CHECK(times[0][Phase::kCommunicate] < kLate / 2);
-  CHECK(times[0][Phase::kCompute] < kLate / 2);
-  CHECK(times[1][Phase::kCompute] > kLate / 2);
-  CHECK(times[1][Phase::kWaitForPeers] < kLate / 2);
+  CHECK(times[0][StepTime::kWaitForPeers] > kLate / 2);
+  CHECK(times[0][StepTime::kCommunicate] < kLate / 2);
+  CHECK(times[0][StepTime::kCompute] < kLate / 2);
+  CHECK(times[1][StepTime::kCompute] > kLate / 2);
+  CHECK(times[1][StepTime::kWaitForPeers] < kLate / 2);
 }
 
 TEST_CASE("over gloo, what backward does not hide is communication, waiting included") {
   const auto times = last_step("gloo");
-  CHECK(times[0][Phase::kCommunicate] > kLate / 2);
-  CHECK(times[0][Phase::kWaitForPeers] == 0);
-  CHECK(times[0][Phase::kCompute] < kLate / 2);
-  CHECK(times[1][Phase::kCompute] > kLate / 2);
+  CHECK(times[0][StepTime::kCommunicate] > kLate / 2);
+  CHECK(times[0][StepTime::kWaitForPeers] == 0);
+  CHECK(times[0][StepTime::kCompute] < kLate / 2);
+  CHECK(times[1][StepTime::kCompute] > kLate / 2);
 }
 
 }  // namespace

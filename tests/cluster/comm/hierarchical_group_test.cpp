@@ -74,7 +74,7 @@ TEST_CASE("over hosts gradients are summed over ranks and micro-batches, over ma
       [&](ProcessGroup& group) {
         std::vector<at::Tensor> parameters;
         for (int i = 0; i < 6; ++i) parameters.push_back(at::ones({100}).requires_grad_());
-        PhaseClock clock;
+        StepClock clock;
         const auto reducer =
             group.make_gradient_reducer(parameters, {.bucket_bytes = 512, .wire_type = wire_type}, clock);
         bool all_right = true;
@@ -133,7 +133,7 @@ TEST_CASE("several hosts have no memory in common") {
   with_ranks(
       "auto", 4,
       [&](ProcessGroup& group) {
-        PhaseClock clock;
+        StepClock clock;
         try {
           group.make_gradient_reducer({at::ones({4}).requires_grad_()}, {.placement = Placement::kShared},
                                       clock);

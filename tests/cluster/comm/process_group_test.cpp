@@ -156,7 +156,7 @@ TEST_CASE("over shared memory every element is updated by one rank, and all see 
     for (const int64_t length : lengths) {
       parameters.push_back(at::full({length}, 7.0, at::kDouble).requires_grad_());
     }
-    PhaseClock clock;
+    StepClock clock;
     const auto reducer = group.make_gradient_reducer(parameters, {.placement = placement}, clock);
     bool all_right = true;
     for (int step = 1; step <= 3; ++step) {
@@ -191,7 +191,7 @@ TEST_CASE("gradients are summed over ranks, in the places that the reducer has f
   with_ranks("shared_memory", 3, [&](ProcessGroup& group) {
     const std::vector<at::Tensor> parameters = {at::ones({5}).requires_grad_(),
                                                 at::ones({40, 7}).requires_grad_()};
-    PhaseClock clock;
+    StepClock clock;
     const auto reducer = group.make_gradient_reducer(parameters, {.placement = placement}, clock);
     std::vector<at::Tensor> gradients = reducer->places_for_gradients();
     bool all_right = gradients.size() == parameters.size();
@@ -226,7 +226,7 @@ TEST_CASE("what the ranks have for their parts is whole on rank 0, and the steps
   with_ranks(communication, 3, [&](ProcessGroup& group) {
     const std::vector<at::Tensor> parameters = {at::zeros({5}).requires_grad_(),
                                                 at::zeros({40, 7}).requires_grad_()};
-    PhaseClock clock;
+    StepClock clock;
     const auto reducer = group.make_gradient_reducer(parameters, {.placement = placement}, clock);
     bool all_right = true;
     for (int step = 1; step <= 3; ++step) {
@@ -259,7 +259,7 @@ TEST_CASE("one copy of the parameters is one memory, with the values of rank 0")
   std::atomic<int> right = 0;
   with_ranks("shared_memory", 2, [&](ProcessGroup& group) {
     const std::vector<at::Tensor> parameters = {at::full({4}, 1.0F + group.rank()).requires_grad_()};
-    PhaseClock clock;
+    StepClock clock;
     const auto reducer = group.make_gradient_reducer(parameters, {.placement = Placement::kShared}, clock);
     const bool first = at::equal(parameters[0], at::ones({4}));
     group.barrier();
@@ -276,7 +276,7 @@ TEST_CASE("the gradient reducer sums over ranks and micro-batches, over many buc
   with_ranks(communication, 2, [&](ProcessGroup& group) {
     std::vector<at::Tensor> parameters;
     for (int i = 0; i < 6; ++i) parameters.push_back(at::ones({100}).requires_grad_());
-    PhaseClock clock;
+    StepClock clock;
     const auto reducer = group.make_gradient_reducer(parameters, {.bucket_bytes = 512}, clock);
     const auto backward = [&](double factor) {
       at::Tensor total = at::zeros({});

@@ -142,7 +142,7 @@ TEST_CASE("phases that are missing or no numbers took no time") {
   const auto end =
       decode<RunEndEvent>(Event::parse(R"({"event":"run_end","phases_ms":{"compute":1.5,"update":"x"}})"));
   REQUIRE(end->phases_ms);
-  CHECK((*end->phases_ms)[Phase::kCompute] == 1.5);
+  CHECK((*end->phases_ms)[StepTime::kCompute] == 1.5);
   CHECK(end->phases_ms->total() == 1.5);
 }
 

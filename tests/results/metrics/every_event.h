@@ -105,7 +105,7 @@ inline EpochEvent epoch() {
   event.metrics = {{"loss", 0.3125}, {"accuracy", 0.9}};
   event.learning_rate = 0.002;
   event.speed = {64000.0, 2.0};
-  event.phases_ms = PhaseTimes{{0.5, 1.5, 0.25, 0.125, 0}};
+  event.phases_ms = StepTimes{{0.5, 1.5, 0.25, 0.125, 0}};
   event.device = {5, 10, 0.5};
   event.traffic = {1000, 2000};
   return event;
@@ -254,7 +254,7 @@ inline RunEndEvent run_end() {
   event.device = {5, 10, 0.5};
   event.skipped_steps = 10;
   event.skipped_updates = 3;
-  event.phases_ms = PhaseTimes{{0.5, 1.5, 0.25, 0.125, 0}};
+  event.phases_ms = StepTimes{{0.5, 1.5, 0.25, 0.125, 0}};
   event.part = "test";
   event.metrics = {{"loss", 0.0715}, {"accuracy", 0.976}};
   event.validation = ValidationSummary{{{"loss", 0.5}}};

@@ -7,11 +7,11 @@ namespace dtrain {
 
 inline SweepRun sweep_run(double examples_per_second, double step_ms) {
   SweepRun run{"replicas-1-batch-64-run-1", examples_per_second, step_ms, {}};
-  run.phases_ms[Phase::kDataWait] = 0.125;
-  run.phases_ms[Phase::kCompute] = step_ms / 2;
-  run.phases_ms[Phase::kCommunicate] = 0.25;
-  run.phases_ms[Phase::kUpdate] = 0.0625;
-  run.phases_ms[Phase::kWaitForPeers] = 0;
+  run.phases_ms[StepTime::kDataWait] = 0.125;
+  run.phases_ms[StepTime::kCompute] = step_ms / 2;
+  run.phases_ms[StepTime::kCommunicate] = 0.25;
+  run.phases_ms[StepTime::kUpdate] = 0.0625;
+  run.phases_ms[StepTime::kWaitForPeers] = 0;
   return run;
 }
 

@@ -14,8 +14,8 @@ TEST_CASE("a point's numbers are medians of its runs, with the slowest and the f
   CHECK(numbers[1]->lowest == 90000);
   CHECK(numbers[1]->highest == 100000);
   CHECK(numbers[1]->step_ms == 1.25);
-  CHECK(numbers[1]->phases_ms[Phase::kCompute] == 0.625);
-  CHECK(numbers[1]->phases_ms[Phase::kCommunicate] == 0.25);
+  CHECK(numbers[1]->phases_ms[StepTime::kCompute] == 0.625);
+  CHECK(numbers[1]->phases_ms[StepTime::kCommunicate] == 0.25);
 }
 
 TEST_CASE("speedup and efficiency are against the fewest replicas with the same batch") {
@@ -71,7 +71,7 @@ TEST_CASE("the document says of each point how far it came") {
   CHECK(points[0]["runs"][1]["examples_per_second"] == 60000);
   CHECK(points[1]["scaling_efficiency"] == 0.75);
   CHECK(points[1]["phases_ms"]["compute"] == 0.625);
-  CHECK(points[1]["phases_ms"].size() == kPhases);
+  CHECK(points[1]["phases_ms"].size() == kStepTimes);
   CHECK(points[2]["status"] == "failed");
   CHECK(points[2]["exit_code"] == 4);
   CHECK_FALSE(points[2].contains("examples_per_second"));

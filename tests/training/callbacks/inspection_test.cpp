@@ -39,7 +39,7 @@ Replica train(const JobPlan& job, ProcessGroup& inspection_group, std::unique_pt
     }
     void barrier() override { group_.barrier(); }
     std::unique_ptr<GradientReducer> make_gradient_reducer(const std::vector<at::Tensor>&,
-                                                           const ReducerOptions&, PhaseClock&) override {
+                                                           const ReducerOptions&, StepClock&) override {
       throw Error(ExitCode::kBug, "not for inspections");
     }
 
@@ -49,7 +49,7 @@ Replica train(const JobPlan& job, ProcessGroup& inspection_group, std::unique_pt
   const RunPlan& run = job.runs.back();
   const int rank = group->rank();
   const Dataset dataset = load_dataset(job.spec.data, 1);
-  StrategyParts parts = strategy_parts(job, job.spec.train, std::move(group), std::make_shared<PhaseClock>());
+  StrategyParts parts = strategy_parts(job, job.spec.train, std::move(group), std::make_shared<StepClock>());
   const std::shared_ptr<Model> model = parts.model;
   const auto inspection = std::make_shared<StepInspection>(
       model, parts.train, std::make_unique<Borrowed>(inspection_group), 1e-5);

@@ -21,9 +21,9 @@ MetricSums sums_of(int64_t examples, int64_t correct, double loss) {
   return sums;
 }
 
-PhaseTimes computing_for(double seconds) {
-  PhaseTimes times;
-  times[Phase::kCompute] = seconds;
+StepTimes computing_for(double seconds) {
+  StepTimes times;
+  times[StepTime::kCompute] = seconds;
   return times;
 }
 

@@ -31,21 +31,21 @@ std::set<std::string> names(const std::vector<json>& events) {
 }
 
 TEST_CASE("a trace has the phases, operators and backward functions between its start and its stop") {
-  PhaseClock clock;
+  StepClock clock;
   StepTrace trace(3, clock);
   const at::Tensor weight = at::ones({4, 4}).requires_grad_();
   at::mm(weight, weight);  // not yet
   trace.start(std::chrono::system_clock::now());
   CHECK(trace.is_recording());
-  const auto begin = PhaseClock::Clock::now();
-  clock.enter(Phase::kCompute);
+  const auto begin = StepClock::Clock::now();
+  clock.enter(StepTime::kCompute);
   at::relu(weight).sum().backward();
-  clock.enter(Phase::kUpdate);
+  clock.enter(StepTime::kUpdate);
   std::thread([] { at::zeros({2}); }).join();
-  trace.add_step(20, begin, PhaseClock::Clock::now());
-  clock.enter(Phase::kCommunicate);
+  trace.add_step(20, begin, StepClock::Clock::now());
+  clock.enter(StepTime::kCommunicate);
   trace.stop();
-  clock.enter(Phase::kCompute);
+  clock.enter(StepTime::kCompute);
   at::mm(weight, weight);  // no longer
   const json events = trace_of(trace);
   CHECK(names(of(events, "step")) == std::set<std::string>{"step 20"});
@@ -72,10 +72,10 @@ TEST_CASE("a trace has the phases, operators and backward functions between its 
 }
 
 TEST_CASE("times are relative to the origin, to the nanosecond") {
-  PhaseClock clock;
+  StepClock clock;
   StepTrace trace(0, clock);
   trace.start(std::chrono::system_clock::now() - std::chrono::seconds(5));
-  for (int i = 0; i < 200; ++i) clock.enter(i % 2 == 0 ? Phase::kCompute : Phase::kUpdate);
+  for (int i = 0; i < 200; ++i) clock.enter(i % 2 == 0 ? StepTime::kCompute : StepTime::kUpdate);
   trace.stop();
   const auto phases = of(trace_of(trace), "phase");
   REQUIRE(phases.size() > 100);
@@ -90,9 +90,9 @@ TEST_CASE("times are relative to the origin, to the nanosecond") {
 }
 
 TEST_CASE("a trace is bounded and says what it left out") {
-  PhaseClock clock;
+  StepClock clock;
   StepTrace trace(0, clock);
-  const auto now = PhaseClock::Clock::now();
+  const auto now = StepClock::Clock::now();
   for (int64_t step = 0; step < 60'000; ++step) trace.add_step(step, now, now);
   const json events = trace_of(trace);
   CHECK(trace.events().size() < StepTrace::kMostBytes + 1000);
@@ -101,7 +101,7 @@ TEST_CASE("a trace is bounded and says what it left out") {
 }
 
 TEST_CASE("the passes of a layer say how much they compute, and how fast") {
-  PhaseClock clock;
+  StepClock clock;
   StepTrace trace(0, clock);
   trace.count_operations({{"aten::relu", {.forward = 1e6, .backward = 2e6}}, {"ReluBackward0", {3e6, 5e6}}});
   trace.start(std::chrono::system_clock::now());
@@ -126,7 +126,7 @@ TEST_CASE("the passes of a layer say how much they compute, and how fast") {
 }
 
 TEST_CASE("a process makes one trace at a time") {
-  PhaseClock clock;
+  StepClock clock;
   StepTrace first(0, clock), second(0, clock);
   first.start(std::chrono::system_clock::now());
   CHECK_THROWS_AS(second.start(std::chrono::system_clock::now()), Error);

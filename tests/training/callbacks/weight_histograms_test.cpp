@@ -40,7 +40,7 @@ TEST_CASE("replicas that hold parts of a parameter make its histogram together")
   const int replicas = GENERATE(2, 3);
   const JobPlan job = small_job();
   with_ranks(communication, replicas, [&](ProcessGroup& group) {
-    PhaseClock clock;
+    StepClock clock;
     const auto model = initial_model(job);
     const auto reducer = group.make_gradient_reducer(model->parameters(), {}, clock);
     reducer->zero_gradients();
@@ -68,7 +68,7 @@ TEST_CASE("replicas that hold parts of a parameter make its histogram together")
 TEST_CASE("what is not finite is left out") {
   const JobPlan job = small_job();
   const auto group = make_single_group();
-  PhaseClock clock;
+  StepClock clock;
   const auto model = initial_model(job);
   const auto reducer = group->make_gradient_reducer(model->parameters(), {}, clock);
   for (at::Tensor& parameter : model->parameters()) {

@@ -74,7 +74,7 @@ struct Step {
   std::shared_ptr<Model> model = linear_model();
   LossScale* loss_scale = nullptr;
   std::unique_ptr<ProcessGroup> group = make_single_group();
-  PhaseClock clock;
+  StepClock clock;
   std::unique_ptr<GradientReducer> reducer =
       group->make_gradient_reducer(model->parameters(), ReducerOptions(), clock);
   TrainSpec train;

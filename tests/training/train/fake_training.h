@@ -155,7 +155,7 @@ struct Training {
     CallbackList callbacks({job, plan, folder / "", sink}, /*leads=*/true);
     RunReporter reporter(job, plan, callbacks);
     ActivityLog activity(*board, 0);
-    PhaseClock clock;
+    StepClock clock;
     RunCheckpoints checkpoints(job, plan, folder / "checkpoints", /*leads=*/true, callbacks, nullptr);
     Trainer(job, plan, {strategy, clock}, make_shares, {reporter, checkpoints, callbacks, activity},
             /*leads=*/true)

@@ -6,18 +6,18 @@
 namespace dtrain {
 namespace {
 
-PhaseTimes step_of(double data_wait, double compute) {
-  PhaseTimes times;
-  times[Phase::kDataWait] = data_wait;
-  times[Phase::kCompute] = compute;
+StepTimes step_of(double data_wait, double compute) {
+  StepTimes times;
+  times[StepTime::kDataWait] = data_wait;
+  times[StepTime::kCompute] = compute;
   return times;
 }
 
-Event phases_after(const JobPlan& job, const std::vector<PhaseTimes>& steps) {
+Event phases_after(const JobPlan& job, const std::vector<StepTimes>& steps) {
   RecordingSink sink;
   RunReporter reporter(job, job.runs.back(), sink);
   int64_t step = 0;
-  for (const PhaseTimes& times : steps) reporter.on_step(1, ++step, times, 4);
+  for (const StepTimes& times : steps) reporter.on_step(1, ++step, times, 4);
   reporter.on_run_end(1, step);
   const Event end = sink.of("run_end").at(0);
   return end.value("phases_ms", Event());
@@ -29,7 +29,7 @@ TEST_CASE("phases are means of the timed steps") {
   CHECK(phases["data_wait"] == Approx(2));
   CHECK(phases["compute"] == Approx(3));
   for (const char* name : {"communicate", "update", "wait_for_peers"}) CHECK(phases[name] == 0);
-  CHECK(phases.size() == kPhases);
+  CHECK(phases.size() == kStepTimes);
 }
 
 TEST_CASE("a run of warm-up steps alone reports all of them") {
