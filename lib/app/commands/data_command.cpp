@@ -121,7 +121,7 @@ class BatchPages {
 };
 
 void require_pictures(const DatasetInfo& data) {
-  if (data.has_pixels && data.image_shape.size() == 3) return;
+  if (data.has_pixels && data.example_shape.size() == 3) return;
   throw Error(ExitCode::kUsage,
               fmt::format("the examples of {} are numbers, of which there are no pictures", data.name));
 }

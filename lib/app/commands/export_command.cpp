@@ -59,7 +59,7 @@ ExitCode export_command(const ExportOptions& options) {
   Metadata metadata = model_description(job, point.state);
   std::string content;
   if (options.format == "onnx") {
-    content = onnx_model(job.model, job.spec.data, job.data.image_shape, model, job.spec.name,
+    content = onnx_model(job.model, job.spec.data, job.data.example_shape, model, job.spec.name,
                          form_of(options, job, std::move(metadata)));
   } else if (options.format == "torchscript") {
     content = torchscript_model(job.model, job.spec.data, model, form_of(options, job, std::move(metadata)));

@@ -87,7 +87,7 @@ bool skips_bad_examples(const DataSpec& spec) {
 
 ordered_json data_json(const DatasetInfo& data, const DataSpec& spec) {
   ordered_json json = {{"dataset", data.name},    {"requested", data.requested},
-                       {"source", data.source},   {"image_shape", data.image_shape},
+                       {"source", data.source},   {"image_shape", data.example_shape},
                        {"classes", data.classes}, {"train_examples", data.train_examples}};
   if (data.targets > 0) json["targets"] = data.targets;
   if (data.has_validation()) json["validation_examples"] = data.validation_examples;
@@ -259,7 +259,7 @@ void print_plan(const JobPlan& job) {
     print_line("cache", "none: pictures are decoded whenever a batch needs them");
   if (!data.reading.empty()) print_line("table", printable(data.reading, 2000));
   print_line("input",
-             fmt::format("{} {}, {}", to_string(data.image_shape), data.has_pixels ? "uint8" : "numbers",
+             fmt::format("{} {}, {}", to_string(data.example_shape), data.has_pixels ? "uint8" : "numbers",
                          data.targets > 0 ? counted(data.targets, "number") + " to predict"
                                           : fmt::format("{} classes", data.classes)));
   if (!job.spec.data.augment.empty()) print_line("augmentation", augmentation_text(job.spec));

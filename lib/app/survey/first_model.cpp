@@ -77,7 +77,7 @@ int64_t first_epochs(int64_t examples, bool pictures) {
 }  // namespace
 
 void choose_model(FoundData& found, const DatasetInfo& data) {
-  const bool pictures = is_picture_shape(data.image_shape);
+  const bool pictures = is_picture_shape(data.example_shape);
   const int64_t examples = data.train_examples;
   if (examples < kFewExamples) {
     found.say("strategy.kind", "one_device",
@@ -88,7 +88,7 @@ void choose_model(FoundData& found, const DatasetInfo& data) {
         "one process for each core or GPU, each with a copy of the model and its own part of every batch");
   }
   found.say("batch.per_replica", first_batch(examples), "examples that each process computes at once");
-  pictures ? choose_cnn(found, data.image_shape) : choose_mlp(found);
+  pictures ? choose_cnn(found, data.example_shape) : choose_mlp(found);
   found.say("train.epochs", first_epochs(examples, pictures),
             fmt::format("passes over the {}; more may be better, as long as the test's loss falls",
                         counted(examples, "training example")));

@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 bool is_zero_or_one(const ExampleSource& source) {
   const auto all = source.in_memory();
-  return all && all->labels.eq(0).logical_or(all->labels.eq(1)).all().item<bool>();
+  return all && all->targets.eq(0).logical_or(all->targets.eq(1)).all().item<bool>();
 }
 
 void say_loss_of(FoundData& found, const Dataset& data) {
@@ -40,7 +40,7 @@ FoundData describe(const DataSpec& spec, const std::string& what) {
   const Dataset data = load_dataset(spec, 0);
   found.title =
       fmt::format("{} of {} {}", counted(data.train->size() + data.test->size(), what),
-                  fmt::join(data.info.image_shape, " x "), data.info.has_pixels ? "pixels" : "numbers");
+                  fmt::join(data.info.example_shape, " x "), data.info.has_pixels ? "pixels" : "numbers");
   std::vector<int64_t> counts;
   if (data.info.classes > 0) {
     found.title += ", " + counted(data.info.classes, "class");

@@ -199,7 +199,7 @@ std::optional<FoundData> find_pictures(const fs::path& place) {
               "Leave it out "
               "where left and right matter, as in writing");
   DatasetInfo info;
-  info.image_shape = {grey ? 1 : 3, size[0], size[1]};
+  info.example_shape = {grey ? 1 : 3, size[0], size[1]};
   info.classes = std::ssize(all.classes);
   info.train_examples = std::ssize(all.train);
   choose_model(found, info);

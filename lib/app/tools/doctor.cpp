@@ -148,9 +148,9 @@ Finding port(uint16_t number) {
   return found("port", true, fmt::format("{} is free", number));
 }
 
-std::string bytes_of(const LabelledImages& examples) {
+std::string bytes_of(const StoredExamples& examples) {
   std::string bytes;
-  for (const at::Tensor& tensor : {examples.images, examples.labels}) {
+  for (const at::Tensor& tensor : {examples.inputs, examples.targets}) {
     const at::Tensor flat = tensor.contiguous();
     bytes.append(static_cast<const char*>(flat.data_ptr()), flat.nbytes());
   }
@@ -167,7 +167,8 @@ Finding dataset(const std::string& name) {
       return finding;
     }
     const Dataset data = load_dataset(spec, 0);
-    finding.identity = checksum(bytes_of(images_of(*data.train)) + bytes_of(images_of(*data.test)));
+    finding.identity =
+        checksum(bytes_of(stored_examples_of(*data.train)) + bytes_of(stored_examples_of(*data.test)));
     finding.text =
         fmt::format("{} + {} examples in {}, checksum {}", with_separators(data.train->size()),
                     with_separators(data.test->size()), printable(data.info.source), finding.identity);

@@ -194,7 +194,7 @@ ModelSpeed measure_layers(const JobPlan& job) {
                    .peak = peak_of_products()};
   if (compiled) {
     const auto model = build_model(job.model, at::kFloat, static_cast<uint64_t>(job.spec.seed));
-    speed.layers = compiled_layers(job.model.layers, speed.examples, job.data.image_shape, *model);
+    speed.layers = compiled_layers(job.model.layers, speed.examples, job.data.example_shape, *model);
   } else {
     speed.layers = eager_layers(job, speed.examples);
   }

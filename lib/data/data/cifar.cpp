@@ -73,7 +73,7 @@ std::optional<DatasetInfo> find(const CifarKind& kind, const fs::path& folder) {
                   printable(missing->string(), 1000) + ": one of the dataset's files is missing");
     DatasetInfo info;
     info.source = place.string();
-    info.image_shape = {3, kSide, kSide};
+    info.example_shape = {3, kSide, kSide};
     for (auto file = files.begin(); file + 1 != files.end(); ++file)
       info.train_examples += examples_in(kind, *file);
     info.test_examples = examples_in(kind, files.back());
@@ -83,11 +83,11 @@ std::optional<DatasetInfo> find(const CifarKind& kind, const fs::path& folder) {
 }
 
 // The first `count` examples of some files, one after the other.
-LabelledImages read_records(const CifarKind& kind, const std::vector<fs::path>& files, int64_t count,
+StoredExamples read_records(const CifarKind& kind, const std::vector<fs::path>& files, int64_t count,
                             int64_t classes) {
-  LabelledImages all{at::empty({count, 3, kSide, kSide}, at::kByte), at::empty({count}, at::kLong)};
-  uint8_t* pixels = all.images.mutable_data_ptr<uint8_t>();
-  int64_t* labels = all.labels.mutable_data_ptr<int64_t>();
+  StoredExamples all{at::empty({count, 3, kSide, kSide}, at::kByte), at::empty({count}, at::kLong)};
+  uint8_t* pixels = all.inputs.mutable_data_ptr<uint8_t>();
+  int64_t* labels = all.targets.mutable_data_ptr<int64_t>();
   int64_t done = 0;
   for (const fs::path& path : files) {
     const int64_t here = std::min(examples_in(kind, path), count - done);

@@ -165,7 +165,7 @@ DatasetInfo synthetic_info(const Entry& entry, const DataSpec& spec) {
   info.name = entry.name;
   info.requested = spec.dataset;
   info.source = "generated";
-  info.image_shape = spec.shape;
+  info.example_shape = spec.shape;
   info.classes = spec.classes.value_or(entry.classes);
   info.train_examples = spec.train_examples.value_or(entry.train_examples);
   info.test_examples = spec.test_examples.value_or(entry.test_examples);
@@ -184,9 +184,9 @@ void require_channels(const char* field, const ChannelNumbers& numbers, const Da
   if (numbers.measured && !info.has_pixels)
     throw FieldError(
         field, fmt::format("measures pixels, and the examples of {} are numbers; leave it out", info.name));
-  if (numbers.values.size() <= 1 || std::ssize(numbers.values) == info.image_shape[0]) return;
+  if (numbers.values.size() <= 1 || std::ssize(numbers.values) == info.example_shape[0]) return;
   throw FieldError(field, fmt::format("has {} numbers, and the images of {} have {}", numbers.values.size(),
-                                      info.name, counted(info.image_shape[0], "channel")));
+                                      info.name, counted(info.example_shape[0], "channel")));
 }
 
 // What the spec says of classes and channels has to be true of the data.
@@ -305,7 +305,7 @@ DatasetInfo split_info(DatasetInfo info, const SplitSpec& split) {
 
 int64_t DatasetInfo::stored_bytes() const {
   int64_t inputs = 1;
-  for (const int64_t size : image_shape) inputs *= size;
+  for (const int64_t size : example_shape) inputs *= size;
   const int64_t bytes = (has_pixels ? 1 : static_cast<int64_t>(sizeof(float))) * inputs +
                         static_cast<int64_t>(sizeof(float)) * targets;
   return (train_examples + validation_examples + test_examples) * bytes;
@@ -360,9 +360,9 @@ DatasetInfo describe_dataset(const DataSpec& spec) {
   if (const auto info = search(spec, looked_in)) return checked(split_info(*info, spec.split), spec);
   const Entry& entry = entry_named(spec.dataset);
   DatasetInfo published;
-  published.image_shape = entry.shape;
+  published.example_shape = entry.shape;
   if (entry.divides_itself)
-    published.image_shape = {spec.image.channels, spec.image.size.at(0), spec.image.size.at(1)};
+    published.example_shape = {spec.image.channels, spec.image.size.at(0), spec.image.size.at(1)};
   published.train_examples = entry.train_examples;
   published.test_examples = entry.test_examples;
   return checked(split_info(complete(published, entry, spec), spec.split), spec);

@@ -26,10 +26,10 @@ struct DatasetInfo {
   std::string name;       // the dataset that is used
   std::string requested;  // the dataset that the spec asks for; differs from `name` after a fallback
   std::string source;     // the folder, or "generated"
-  std::vector<int64_t> image_shape;  // of an example's inputs: channels, height, width; of numbers any
-  int64_t classes = 0;               // 0: the targets are numbers
-  int64_t train_examples = 0;        // to train on, after data.train_examples and without the validation part
-  int64_t validation_examples = 0;   // 0: the spec has no data.split
+  std::vector<int64_t> example_shape;  // of an example's inputs: channels, height, width; of numbers any
+  int64_t classes = 0;                 // 0: the targets are numbers
+  int64_t train_examples = 0;       // to train on, after data.train_examples and without the validation part
+  int64_t validation_examples = 0;  // 0: the spec has no data.split
   int64_t test_examples = 0;
   std::vector<std::string> class_names = {};   // by class; empty if the classes have only numbers
   int64_t targets = 0;                         // numbers to predict of an example; 0: its class

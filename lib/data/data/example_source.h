@@ -13,11 +13,11 @@
 namespace dtrain {
 
 // Examples as they are stored: uint8 images [n, channels, height, width], or numbers [n, shape of an
-// example]; and int64 labels [n], each in [0, classes), or the numbers to predict, [n, targets].
-struct LabelledImages {
-  at::Tensor images;
-  at::Tensor labels;
-  int64_t size() const { return labels.defined() ? labels.size(0) : 0; }
+// example]; and int64 classes [n], each in [0, classes), or the numbers to predict, [n, targets].
+struct StoredExamples {
+  at::Tensor inputs;
+  at::Tensor targets;
+  int64_t size() const { return targets.defined() ? targets.size(0) : 0; }
 };
 
 // Memory for some examples, allocated by the caller that reads them. Contiguous, on the host.
@@ -58,7 +58,7 @@ class ExampleSource {
   virtual std::vector<ExampleName> names_of(std::span<const int64_t> indices) const;
   // All examples as tensors, if they are in memory (a device can then hold them); a source that is a part of
   // another copies them.
-  virtual std::optional<LabelledImages> in_memory() const { return std::nullopt; }
+  virtual std::optional<StoredExamples> in_memory() const { return std::nullopt; }
 };
 
 using ExampleSourcePtr = std::shared_ptr<const ExampleSource>;

@@ -51,22 +51,22 @@ void copy_rows(const at::Tensor& images, const int64_t* rows, at::Tensor& out) {
 
 class MemorySource : public ExampleSource {
  public:
-  MemorySource(LabelledImages all, NamesOf names, BeforeReading before_reading)
+  MemorySource(StoredExamples all, NamesOf names, BeforeReading before_reading)
       : all_(std::move(all)), names_(std::move(names)), before_reading_(std::move(before_reading)) {
-    require_sound(all_.images.defined() && all_.labels.defined(), "no images or no labels");
+    require_sound(all_.inputs.defined() && all_.targets.defined(), "no images or no labels");
     require_sound(
-        all_.images.scalar_type() == at::kByte && all_.images.dim() == 4 && all_.images.is_contiguous(),
+        all_.inputs.scalar_type() == at::kByte && all_.inputs.dim() == 4 && all_.inputs.is_contiguous(),
         "images must be contiguous uint8 [n, channels, height, width]");
     require_sound(
-        all_.labels.scalar_type() == at::kLong && all_.labels.dim() == 1 && all_.labels.is_contiguous(),
+        all_.targets.scalar_type() == at::kLong && all_.targets.dim() == 1 && all_.targets.is_contiguous(),
         "labels must be contiguous int64 [n]");
-    require_sound(all_.images.size(0) == all_.labels.size(0), "as many images as labels are needed");
+    require_sound(all_.inputs.size(0) == all_.targets.size(0), "as many images as labels are needed");
   }
 
   int64_t size() const override { return all_.size(); }
-  at::IntArrayRef shape() const override { return all_.images.sizes().slice(1); }
-  at::Tensor classes() const override { return all_.labels; }
-  std::optional<LabelledImages> in_memory() const override {
+  at::IntArrayRef shape() const override { return all_.inputs.sizes().slice(1); }
+  at::Tensor classes() const override { return all_.targets; }
+  std::optional<StoredExamples> in_memory() const override {
     std::vector<int64_t> indices(before_reading_ ? static_cast<size_t>(size()) : 0);
     std::iota(indices.begin(), indices.end(), int64_t{0});
     if (before_reading_) before_reading_(indices);
@@ -80,31 +80,31 @@ class MemorySource : public ExampleSource {
     if (before_reading_) before_reading_(indices);
     const int64_t* rows = indices.data();
     if (!values.defined()) {
-      copy_rows(all_.images, rows, slot.inputs);
+      copy_rows(all_.inputs, rows, slot.inputs);
     } else if (values.scalar_type() == at::kFloat) {
-      normalise_rows<float>(all_.images, rows, values, slot.inputs);
+      normalise_rows<float>(all_.inputs, rows, values, slot.inputs);
     } else {
-      normalise_rows<double>(all_.images, rows, values, slot.inputs);
+      normalise_rows<double>(all_.inputs, rows, values, slot.inputs);
     }
-    const int64_t* labels = all_.labels.const_data_ptr<int64_t>();
+    const int64_t* labels = all_.targets.const_data_ptr<int64_t>();
     std::transform(indices.begin(), indices.end(), slot.targets.mutable_data_ptr<int64_t>(),
                    [labels](int64_t row) { return labels[row]; });
   }
 
  private:
-  const LabelledImages all_;
+  const StoredExamples all_;
   const NamesOf names_;
   const BeforeReading before_reading_;
 };
 
 }  // namespace
 
-ExampleSourcePtr make_memory_source(LabelledImages images, NamesOf names, BeforeReading before_reading) {
+ExampleSourcePtr make_memory_source(StoredExamples images, NamesOf names, BeforeReading before_reading) {
   return std::make_shared<MemorySource>(std::move(images), std::move(names), std::move(before_reading));
 }
 
-LabelledImages images_of(const ExampleSource& source) {
-  const std::optional<LabelledImages> all = source.in_memory();
+StoredExamples stored_examples_of(const ExampleSource& source) {
+  const std::optional<StoredExamples> all = source.in_memory();
   require_sound(all.has_value(), "these examples are not in memory");
   return *all;
 }

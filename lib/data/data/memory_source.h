@@ -12,11 +12,11 @@ using NamesOf = std::function<std::vector<ExampleName>(std::span<const int64_t> 
 using BeforeReading = std::function<void(std::span<const int64_t> indices)>;
 
 // Holds `images` without copying them; without `names` they have none. Throws Error(kBug) if they are not as
-// LabelledImages describes, or not contiguous.
-ExampleSourcePtr make_memory_source(LabelledImages images, NamesOf names = {},
+// StoredExamples describes, or not contiguous.
+ExampleSourcePtr make_memory_source(StoredExamples images, NamesOf names = {},
                                     BeforeReading before_reading = {});
 
 // The examples of a source that has them in memory. Throws Error(kBug) for any other source.
-LabelledImages images_of(const ExampleSource& source);
+StoredExamples stored_examples_of(const ExampleSource& source);
 
 }  // namespace dtrain

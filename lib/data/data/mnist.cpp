@@ -135,7 +135,7 @@ std::optional<DatasetInfo> find_mnist(const fs::path& folder) {
   }
   DatasetInfo info;
   info.source = folder.string();
-  info.image_shape = {1, train.rows, train.columns};
+  info.example_shape = {1, train.rows, train.columns};
   info.train_examples = train.count;
   info.test_examples = test.count;
   return info;
@@ -154,12 +154,12 @@ int64_t count_mnist_classes(const fs::path& folder) {
 Dataset load_mnist(const DatasetInfo& info) {
   const Files files = find_files(info.source);
   expect_all_four(info.source, files);
-  LabelledImages train, test;
+  StoredExamples train, test;
   // Labels first: they are small, so a fault in them is found quickly.
-  train.labels = read_labels(files[kTrainLabels], info.train_examples, info.classes);
-  test.labels = read_labels(files[kTestLabels], info.test_examples, info.classes);
-  train.images = read_images(files[kTrainImages], info.train_examples);
-  test.images = read_images(files[kTestImages], info.test_examples);
+  train.targets = read_labels(files[kTrainLabels], info.train_examples, info.classes);
+  test.targets = read_labels(files[kTestLabels], info.test_examples, info.classes);
+  train.inputs = read_images(files[kTrainImages], info.train_examples);
+  test.inputs = read_images(files[kTestImages], info.test_examples);
   return {info, make_memory_source(std::move(train)), make_memory_source(std::move(test))};
 }
 

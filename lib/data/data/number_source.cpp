@@ -48,27 +48,27 @@ void gather(const at::Tensor& stored, std::span<const int64_t> rows, at::Tensor&
 
 class NumberSource : public ExampleSource {
  public:
-  NumberSource(LabelledImages all, std::string file) : all_(std::move(all)), file_(std::move(file)) {
-    require_numbers(all_.images.defined() && all_.labels.defined(), "no inputs or no targets");
-    require_numbers(is_float_or_double(all_.images) && all_.images.dim() >= 2 && all_.images.is_contiguous(),
+  NumberSource(StoredExamples all, std::string file) : all_(std::move(all)), file_(std::move(file)) {
+    require_numbers(all_.inputs.defined() && all_.targets.defined(), "no inputs or no targets");
+    require_numbers(is_float_or_double(all_.inputs) && all_.inputs.dim() >= 2 && all_.inputs.is_contiguous(),
                     "inputs must be contiguous float32 or float64 [n, ...]");
-    const bool classes = all_.labels.scalar_type() == at::kLong && all_.labels.dim() == 1;
-    const bool numbers = is_float_or_double(all_.labels) && all_.labels.dim() == 2;
-    require_numbers((classes || numbers) && all_.labels.is_contiguous(),
+    const bool classes = all_.targets.scalar_type() == at::kLong && all_.targets.dim() == 1;
+    const bool numbers = is_float_or_double(all_.targets) && all_.targets.dim() == 2;
+    require_numbers((classes || numbers) && all_.targets.is_contiguous(),
                     "targets must be contiguous int64 [n], or float32 or float64 [n, targets]");
-    require_numbers(all_.images.size(0) == all_.labels.size(0), "as many inputs as targets are needed");
+    require_numbers(all_.inputs.size(0) == all_.targets.size(0), "as many inputs as targets are needed");
   }
 
   int64_t size() const override { return all_.size(); }
-  at::IntArrayRef shape() const override { return all_.images.sizes().slice(1); }
+  at::IntArrayRef shape() const override { return all_.inputs.sizes().slice(1); }
   bool has_pixels() const override { return false; }
-  int64_t targets() const override { return all_.labels.dim() == 1 ? 0 : all_.labels.size(1); }
-  at::Tensor classes() const override { return targets() == 0 ? all_.labels : at::Tensor(); }
-  std::optional<LabelledImages> in_memory() const override { return all_; }
+  int64_t targets() const override { return all_.targets.dim() == 1 ? 0 : all_.targets.size(1); }
+  at::Tensor classes() const override { return targets() == 0 ? all_.targets : at::Tensor(); }
+  std::optional<StoredExamples> in_memory() const override { return all_; }
 
   void read(std::span<const int64_t> indices, const at::Tensor&, ExampleSlot& slot) const override {
-    gather(all_.images, indices, slot.inputs);
-    gather(all_.labels, indices, slot.targets);
+    gather(all_.inputs, indices, slot.inputs);
+    gather(all_.targets, indices, slot.targets);
   }
 
   std::vector<ExampleName> names_of(std::span<const int64_t> indices) const override {
@@ -79,13 +79,13 @@ class NumberSource : public ExampleSource {
   }
 
  private:
-  const LabelledImages all_;
+  const StoredExamples all_;
   const std::string file_;
 };
 
 }  // namespace
 
-ExampleSourcePtr make_number_source(LabelledImages examples, std::string file) {
+ExampleSourcePtr make_number_source(StoredExamples examples, std::string file) {
   return std::make_shared<NumberSource>(std::move(examples), std::move(file));
 }
 

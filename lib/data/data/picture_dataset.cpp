@@ -117,7 +117,7 @@ ListedPictures listed(const std::string& name, const fs::path& place, const Data
 DatasetInfo info_of(const ListedPictures& all, const fs::path& place, const DataSpec& spec) {
   DatasetInfo info;
   info.source = place.string();
-  info.image_shape = {spec.image.channels, spec.image.size.at(0), spec.image.size.at(1)};
+  info.example_shape = {spec.image.channels, spec.image.size.at(0), spec.image.size.at(1)};
   info.classes = std::ssize(all.list.classes);
   info.class_names = all.list.classes;
   info.train_examples = std::ssize(all.list.train);
@@ -197,7 +197,7 @@ int64_t picture_cache_bytes(const DatasetInfo& info, const DataSpec& spec) {
   int64_t images = info.train_examples + info.validation_examples + info.test_examples;
   if (!info.source.empty())
     images = std::ssize(listed(info.name, info.source, spec, Reading::kBefore).list.pictures);
-  return image_block_bytes(images, info.image_shape[0] * info.image_shape[1] * info.image_shape[2]);
+  return image_block_bytes(images, info.example_shape[0] * info.example_shape[1] * info.example_shape[2]);
 }
 
 }  // namespace dtrain

@@ -15,8 +15,8 @@ namespace dtrain {
 
 struct EncodedTable {
   TableFormat format;
-  LabelledImages train;
-  std::optional<LabelledImages> test = {};  // of a file of its own
+  StoredExamples train;
+  std::optional<StoredExamples> test = {};  // of a file of its own
   std::vector<std::string> warnings = {};   // what is doubtful about it
 };
 

@@ -46,11 +46,11 @@ class Selection : public ExampleSource {
     return source_->names_of(in_source(indices));
   }
 
-  std::optional<LabelledImages> in_memory() const override {
-    const std::optional<LabelledImages> all = source_->in_memory();
+  std::optional<StoredExamples> in_memory() const override {
+    const std::optional<StoredExamples> all = source_->in_memory();
     if (!all) return std::nullopt;
     const at::Tensor rows = at::tensor(indices_, at::kLong);
-    return LabelledImages{all->images.index_select(0, rows), all->labels.index_select(0, rows)};
+    return StoredExamples{all->inputs.index_select(0, rows), all->targets.index_select(0, rows)};
   }
 
  private:

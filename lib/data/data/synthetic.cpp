@@ -34,14 +34,14 @@ void write_image(const uint64_t* prototype, RandomGenerator& random, uint8_t* ou
   }
 }
 
-LabelledImages generate(const DatasetInfo& info, int64_t count, const std::vector<uint64_t>& prototypes,
+StoredExamples generate(const DatasetInfo& info, int64_t count, const std::vector<uint64_t>& prototypes,
                         uint64_t seed) {
-  const std::vector<int64_t>& shape = info.image_shape;
+  const std::vector<int64_t>& shape = info.example_shape;
   const int64_t pixels = shape[0] * shape[1] * shape[2];
-  LabelledImages result{at::empty({count, shape[0], shape[1], shape[2]}, at::kByte),
+  StoredExamples result{at::empty({count, shape[0], shape[1], shape[2]}, at::kByte),
                         at::empty({count}, at::kLong)};
-  uint8_t* image = result.images.mutable_data_ptr<uint8_t>();
-  int64_t* labels = result.labels.mutable_data_ptr<int64_t>();
+  uint8_t* image = result.inputs.mutable_data_ptr<uint8_t>();
+  int64_t* labels = result.targets.mutable_data_ptr<int64_t>();
   RandomGenerator random(seed);
   for (int64_t example = 0; example < count; ++example, image += pixels) {
     labels[example] = static_cast<int64_t>(random.below(static_cast<uint64_t>(info.classes)));
@@ -53,7 +53,7 @@ LabelledImages generate(const DatasetInfo& info, int64_t count, const std::vecto
 }  // namespace
 
 void check_synthetic(const DatasetInfo& info) {
-  const std::vector<int64_t>& shape = info.image_shape;
+  const std::vector<int64_t>& shape = info.example_shape;
   const bool positive = shape.size() == 3 && info.classes > 0 && info.train_examples > 0 &&
                         info.test_examples > 0 &&
                         std::all_of(shape.begin(), shape.end(), [](int64_t side) { return side > 0; });
@@ -81,7 +81,7 @@ void check_synthetic(const DatasetInfo& info) {
 
 Dataset generate_synthetic(const DatasetInfo& info, uint64_t seed) {
   check_synthetic(info);
-  const int64_t pixels = info.image_shape[0] * info.image_shape[1] * info.image_shape[2];
+  const int64_t pixels = info.example_shape[0] * info.example_shape[1] * info.example_shape[2];
   std::vector<uint64_t> prototypes(static_cast<size_t>(info.classes * words_for(pixels)));
   RandomGenerator random(derive_seed(seed, SeedPurpose::kSynthetic, kPrototypes));
   for (uint64_t& word : prototypes) word = random.next();

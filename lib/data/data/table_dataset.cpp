@@ -122,7 +122,7 @@ Dataset dataset_of(DatasetInfo info, const ExampleSourcePtr& train, const Exampl
   info.train_examples = std::ssize(rows.train);
   info.validation_examples = std::ssize(rows.validation);
   info.test_examples = std::ssize(rows.test);
-  info.image_shape = train->shape().vec();
+  info.example_shape = train->shape().vec();
   info.has_pixels = train->has_pixels();
   info.targets = train->targets();
   Dataset dataset{std::move(info), part_of(train, rows.train), part_of(test ? test : train, rows.test)};
@@ -132,7 +132,7 @@ Dataset dataset_of(DatasetInfo info, const ExampleSourcePtr& train, const Exampl
 
 // What is kept with a model, as JSON.
 std::string saved_text(const DatasetInfo& info, const std::string& format) {
-  const nlohmann::ordered_json document = {{"shape", info.image_shape},
+  const nlohmann::ordered_json document = {{"shape", info.example_shape},
                                            {"has_pixels", info.has_pixels},
                                            {"classes", info.classes},
                                            {"class_names", info.class_names},
@@ -250,7 +250,7 @@ EncodedTable encode_csv(const CsvFiles& files, const DataSpec& spec, const MakeT
   const auto encoded = [&](const RawTable& raw) {
     TableTensors tensors = encode_table(raw, parts.format, /*with_targets=*/true, make_tensor);
     table.warnings.insert(table.warnings.end(), tensors.unknown_words.begin(), tensors.unknown_words.end());
-    return LabelledImages{std::move(tensors.inputs), std::move(tensors.targets)};
+    return StoredExamples{std::move(tensors.inputs), std::move(tensors.targets)};
   };
   table.train = encoded(parts.table);
   if (parts.test) table.test = encoded(*parts.test);
@@ -291,7 +291,7 @@ Dataset load_csv(const DataSpec& spec) {
   info.warnings = table.warnings;
   ExampleRows rows = divide_rows(spec, table.train.size(), table.test.has_value());
   if (table.test) rows.test = rows_of_test_file(spec, table.test->size());
-  const auto source_of = [](const LabelledImages& examples, const fs::path& file) {
+  const auto source_of = [](const StoredExamples& examples, const fs::path& file) {
     return make_number_source(examples, file.filename().string());
   };
   Dataset dataset = dataset_of(std::move(info), source_of(table.train, files.train),
@@ -349,36 +349,36 @@ at::Tensor targets_from(const std::string& what, const at::Tensor& stored) {
   return stored.to(at::kFloat).contiguous();
 }
 
-LabelledImages examples_in(const std::string& path, const std::map<std::string, at::Tensor>& arrays,
+StoredExamples examples_in(const std::string& path, const std::map<std::string, at::Tensor>& arrays,
                            const std::string& part) {
   const auto array = [&](const std::string& name) {
     const auto found = arrays.find(name);
     if (found == arrays.end()) refuse_data(path, "there is no array " + name);
     return found->second;
   };
-  LabelledImages examples{inputs_from(path + ": x_" + part, array("x_" + part)),
+  StoredExamples examples{inputs_from(path + ": x_" + part, array("x_" + part)),
                           targets_from(path + ": y_" + part, array("y_" + part))};
-  if (examples.images.size(0) != examples.labels.size(0))
-    refuse_data(path, fmt::format("x_{0} has {1} examples and y_{0} has {2}", part, examples.images.size(0),
-                                  examples.labels.size(0)));
+  if (examples.inputs.size(0) != examples.targets.size(0))
+    refuse_data(path, fmt::format("x_{0} has {1} examples and y_{0} has {2}", part, examples.inputs.size(0),
+                                  examples.targets.size(0)));
   return examples;
 }
 
-std::vector<const LabelledImages*> parts_in(const LabelledImages& train,
-                                            const std::optional<LabelledImages>& test) {
-  std::vector<const LabelledImages*> parts = {&train};
+std::vector<const StoredExamples*> parts_in(const StoredExamples& train,
+                                            const std::optional<StoredExamples>& test) {
+  std::vector<const StoredExamples*> parts = {&train};
   if (test) parts.push_back(&*test);
   return parts;
 }
 
-int64_t count_classes(const std::string& path, const DataSpec& spec, const LabelledImages& train,
-                      const std::optional<LabelledImages>& test) {
+int64_t count_classes(const std::string& path, const DataSpec& spec, const StoredExamples& train,
+                      const std::optional<StoredExamples>& test) {
   int64_t largest = 1;
-  for (const LabelledImages* part : parts_in(train, test)) {
-    if (part->labels.dim() > 1) continue;
-    if (part->labels.min().item<int64_t>() < 0)
+  for (const StoredExamples* part : parts_in(train, test)) {
+    if (part->targets.dim() > 1) continue;
+    if (part->targets.min().item<int64_t>() < 0)
       refuse_data(path, "a class is negative; classes count from 0");
-    largest = std::max(largest, part->labels.max().item<int64_t>());
+    largest = std::max(largest, part->targets.max().item<int64_t>());
   }
   if (largest >= spec.classes.value_or(kMostClassesOfArrays))
     refuse_data(path,
@@ -388,39 +388,39 @@ int64_t count_classes(const std::string& path, const DataSpec& spec, const Label
   return spec.classes.value_or(largest + 1);
 }
 
-ExampleSourcePtr source_of(LabelledImages examples) {
-  const bool pixels = examples.images.scalar_type() == at::kByte && examples.labels.dim() == 1;
+ExampleSourcePtr source_of(StoredExamples examples) {
+  const bool pixels = examples.inputs.scalar_type() == at::kByte && examples.targets.dim() == 1;
   if (pixels) return make_memory_source(std::move(examples));
-  if (examples.images.scalar_type() == at::kByte) examples.images = examples.images.to(at::kFloat).div_(255);
+  if (examples.inputs.scalar_type() == at::kByte) examples.inputs = examples.inputs.to(at::kFloat).div_(255);
   return make_number_source(std::move(examples));
 }
 
 Dataset load_arrays(const DataSpec& spec, bool checks_numbers) {
   const std::string path = location_of(spec);
   const auto arrays = read_arrays(path, {"x_train", "y_train", "x_test", "y_test"});
-  const LabelledImages train = examples_in(path, arrays, "train");
-  std::optional<LabelledImages> test;
+  const StoredExamples train = examples_in(path, arrays, "train");
+  std::optional<StoredExamples> test;
   if (arrays.contains("x_test") || arrays.contains("y_test")) test = examples_in(path, arrays, "test");
-  if (test && (test->images.sizes().slice(1) != train.images.sizes().slice(1) ||
-               test->images.scalar_type() != train.images.scalar_type() ||
-               test->labels.sizes().slice(1) != train.labels.sizes().slice(1) ||
-               test->labels.is_floating_point() != train.labels.is_floating_point()))
+  if (test && (test->inputs.sizes().slice(1) != train.inputs.sizes().slice(1) ||
+               test->inputs.scalar_type() != train.inputs.scalar_type() ||
+               test->targets.sizes().slice(1) != train.targets.sizes().slice(1) ||
+               test->targets.is_floating_point() != train.targets.is_floating_point()))
     refuse_data(
         path,
         fmt::format("the examples of the test, {} with targets {}, are not like those of the training, {} "
                     "with targets {}, or have other types",
-                    shape_text(test->images), shape_text(test->labels), shape_text(train.images),
-                    shape_text(train.labels)));
+                    shape_text(test->inputs), shape_text(test->targets), shape_text(train.inputs),
+                    shape_text(train.targets)));
   if (checks_numbers) {
-    for (const LabelledImages* part : parts_in(train, test)) {
-      require_finite(path + ": inputs", part->images);
-      require_finite(path + ": targets", part->labels);
+    for (const StoredExamples* part : parts_in(train, test)) {
+      require_finite(path + ": inputs", part->inputs);
+      require_finite(path + ": targets", part->targets);
     }
   }
   DatasetInfo info;
   info.name = info.requested = spec.dataset;
   info.source = path;
-  if (train.labels.dim() == 1) info.classes = count_classes(path, spec, train, test);
+  if (train.targets.dim() == 1) info.classes = count_classes(path, spec, train, test);
   if (std::ssize(spec.class_names) == info.classes) info.class_names = spec.class_names;
   ExampleRows rows = divide_rows(spec, train.size(), test.has_value());
   if (test) rows.test = rows_of_test_file(spec, test->size());
@@ -447,7 +447,7 @@ DatasetInfo saved_table_dataset(const DataSpec& spec) {
   DatasetInfo info;
   try {
     const nlohmann::json document = nlohmann::json::parse(spec.saved_table);
-    document.at("shape").get_to(info.image_shape);
+    document.at("shape").get_to(info.example_shape);
     document.at("has_pixels").get_to(info.has_pixels);
     document.at("classes").get_to(info.classes);
     document.at("class_names").get_to(info.class_names);

@@ -45,9 +45,9 @@ class ShareLoader::Implementation {
       : source_(std::move(source)), options_(options), examples_(order_by(source_.get(), options_)) {
     if (options_.assembly != Assembly::kResident) reader_.emplace(source_, options_);
     if (options_.assembly == Assembly::kResident) {
-      const std::optional<LabelledImages> all = source_->in_memory();
+      const std::optional<StoredExamples> all = source_->in_memory();
       require(all.has_value(), "only examples in memory can be resident");
-      stored_ = {on_device(all->images), on_device(all->labels)};
+      stored_ = {on_device(all->inputs), on_device(all->targets)};
     }
     next_step_ = steps();
   }
@@ -162,7 +162,7 @@ class ShareLoader::Implementation {
   // The examples at `positions` of the order, which are within the step `whole`.
   MicroBatch micro_batch(Range whole, Range positions) const {
     if (!reader_)
-      return {Batch{stored_.images, stored_.labels}, options_.format,
+      return {Batch{stored_.inputs, stored_.targets}, options_.format,
               rows_.narrow(0, positions.begin, positions.size())};
     return reader_->read({epoch_,
                           part_of(order_.examples, whole),
@@ -179,7 +179,7 @@ class ShareLoader::Implementation {
   const LoaderOptions options_;
   const ExampleOrder examples_;
   std::optional<ExampleReader> reader_;  // nullopt: kResident
-  LabelledImages stored_;                // kResident: on the device
+  StoredExamples stored_;                // kResident: on the device
   at::Tensor rows_;                      // kResident: order_, on the device
   EpochOrder order_;                     // of this epoch; written only while no thread runs
   int64_t epoch_ = 0;

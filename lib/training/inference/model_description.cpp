@@ -36,7 +36,7 @@ Metadata model_description(const JobPlan& job, const TrainingState& state) {
   if (job.data.classes > 0) metadata["classes"] = event_text(class_names(job.data));
   if (job.data.targets > 0) metadata["targets"] = event_text(target_names(job.data));
   if (!job.data.table.empty()) metadata["table"] = job.data.table;
-  const std::string shape = fmt::format("[batch, {}]", fmt::join(job.data.image_shape, ", "));
+  const std::string shape = fmt::format("[batch, {}]", fmt::join(job.data.example_shape, ", "));
   if (!job.data.has_pixels) {
     metadata["input"] = "numbers, " + shape;
     return metadata;

@@ -65,7 +65,7 @@ void Predictor::predict_file(const std::filesystem::path& path, bool resize, int
     at::Tensor fitted;
     try {
       const at::Tensor some = images.narrow(0, begin, std::min(at_once, count - begin));
-      fitted = fit_images(some, job_.data.image_shape, fit);
+      fitted = fit_images(some, job_.data.example_shape, fit);
     } catch (const Error& error) {
       throw Error(error.code(), printable(path.string(), 1000) + ": " + error.what());
     }

@@ -26,12 +26,12 @@ TableTensors inputs_in(const std::filesystem::path& path, const DatasetInfo& dat
     return encode_table(read_raw_table(path, format, /*with_targets=*/false), format, /*with_targets=*/false);
   }
   at::Tensor inputs = map_npy(path);
-  if (inputs.dim() == 1 && data.image_shape == std::vector<int64_t>{1}) inputs = inputs.unsqueeze(1);
-  if (inputs.dim() == 3 && data.image_shape.size() == 3) inputs = inputs.unsqueeze(1);
-  if (inputs.dim() == 0 || inputs.sizes().slice(1) != at::IntArrayRef(data.image_shape))
+  if (inputs.dim() == 1 && data.example_shape == std::vector<int64_t>{1}) inputs = inputs.unsqueeze(1);
+  if (inputs.dim() == 3 && data.example_shape.size() == 3) inputs = inputs.unsqueeze(1);
+  if (inputs.dim() == 0 || inputs.sizes().slice(1) != at::IntArrayRef(data.example_shape))
     throw Error(ExitCode::kData, fmt::format("{}: has the shape [{}], and the model takes [n, {}]",
                                              printable(path.string(), 1000), fmt::join(inputs.sizes(), ", "),
-                                             fmt::join(data.image_shape, ", ")));
+                                             fmt::join(data.example_shape, ", ")));
   return {.inputs = inputs, .targets = {}};
 }
 

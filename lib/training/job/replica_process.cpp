@@ -17,7 +17,7 @@ std::string describe_replica(const Identity& identity, const StatusBoard& board)
 Dataset planned_dataset(const JobPlan& job) {
   Dataset dataset = load_dataset(job.spec.data, static_cast<uint64_t>(job.spec.seed));
   const DatasetInfo &found = dataset.info, &planned = job.data;
-  if (found.name == planned.name && found.image_shape == planned.image_shape &&
+  if (found.name == planned.name && found.example_shape == planned.example_shape &&
       found.classes == planned.classes && found.targets == planned.targets &&
       dataset.train->size() == planned.train_examples &&
       found.validation_examples == planned.validation_examples &&

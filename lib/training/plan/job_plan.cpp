@@ -168,7 +168,7 @@ void check_sampling(LoadedSpec& loaded, const DatasetInfo& data) {
                                    data.name)));
 }
 
-bool are_pictures(const DatasetInfo& data) { return data.has_pixels && data.image_shape.size() == 3; }
+bool are_pictures(const DatasetInfo& data) { return data.has_pixels && data.example_shape.size() == 3; }
 
 void check_views(LoadedSpec& loaded, const DatasetInfo& data) {
   if (are_pictures(data)) return;
@@ -195,12 +195,12 @@ void check_augment(LoadedSpec& loaded, const DatasetInfo& data) {
   }
   for (size_t i = 0; i < operations.size(); ++i) {
     const AugmentSpec& operation = operations[i];
-    const int64_t side = std::min(data.image_shape[1], data.image_shape[2]);
+    const int64_t side = std::min(data.example_shape[1], data.example_shape[2]);
     if (operation.kind == "random_crop" && operation.padding_mode == "reflect" && operation.padding >= side)
       add(i, "padding",
           fmt::format("{} is more than a picture with a side of {} has to reflect; at most {}",
                       operation.padding, counted(side, "pixel"), side - 1));
-    const int64_t channels = data.image_shape[0];
+    const int64_t channels = data.example_shape[0];
     if (operation.kind == "color_jitter" && channels != 1 && channels != 3)
       add(i, "kind",
           fmt::format("color_jitter changes colours or grey, and the pictures of {} have {} channels; leave "
@@ -225,7 +225,7 @@ LayerPlan resolve_model(LoadedSpec& loaded, const DatasetInfo& data) {
     const bool is_of_network = path == "model" && model_traits(model.kind).is_published;
     loaded.problems.push_back(
         loaded.problem_at(path, is_of_network ? fmt::format("{} does not take inputs of {}: {}", model.kind,
-                                                            to_string(data.image_shape), problem.text)
+                                                            to_string(data.example_shape), problem.text)
                                               : problem.text));
   }
   return plan;
@@ -328,7 +328,7 @@ LayerPlan layers_of(const JobSpec& spec, const DatasetInfo& data) {
                                  : data.targets > 1 ? fmt::format("{} targets need", data.targets)
                                  : data.targets > 0 ? "one target needs"
                                                     : "";
-  return place_layers(expand_layers(spec.model, outputs), data.image_shape, outputs, needed_for);
+  return place_layers(expand_layers(spec.model, outputs), data.example_shape, outputs, needed_for);
 }
 
 int64_t bytes_per_parameter(const ModelSpec& model) {

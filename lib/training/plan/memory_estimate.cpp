@@ -64,7 +64,7 @@ int64_t feature_bytes(const JobPlan& job, const RunPlan& run) {
 }
 
 int64_t per_example(const JobPlan& job, const RunPlan& run) {
-  const int64_t input = values_in(job.data.image_shape) * job.bytes_per_parameter;
+  const int64_t input = values_in(job.data.example_shape) * job.bytes_per_parameter;
   if (planned_step(job, run).execution == "compiled") {
     const auto first = static_cast<size_t>(run.phases.front().layers.first);
     // What an example needs changes little from there on, and products of sizes stay far from overflowing.

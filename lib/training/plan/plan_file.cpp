@@ -25,7 +25,7 @@ ordered_json data_to_json(const DatasetInfo& data) {
   return {{"name", data.name},
           {"requested", data.requested},
           {"source", data.source},
-          {"image_shape", data.image_shape},
+          {"image_shape", data.example_shape},
           {"classes", data.classes},
           {"train_examples", data.train_examples},
           {"validation_examples", data.validation_examples},
@@ -44,7 +44,7 @@ DatasetInfo data_from(const json& document) {
   document.at("name").get_to(data.name);
   document.at("requested").get_to(data.requested);
   document.at("source").get_to(data.source);
-  document.at("image_shape").get_to(data.image_shape);
+  document.at("image_shape").get_to(data.example_shape);
   document.at("classes").get_to(data.classes);
   document.at("train_examples").get_to(data.train_examples);
   document.at("validation_examples").get_to(data.validation_examples);

@@ -122,17 +122,17 @@ class FeatureMaker {
         places_(memory_) {}
 
   // Where the features of `source` lie, or will lie when they are computed.
-  LabelledImages place(const ExampleSourcePtr& source) {
+  StoredExamples place(const ExampleSourcePtr& source) {
     if (source == nullptr) return {};
     std::vector<int64_t> shape = shape_;
     shape.insert(shape.begin(), source->size());
-    LabelledImages placed{places_.next(shape, dtype_), source->classes()};
-    if (source->targets() > 0) placed.labels = places_.next({source->size(), source->targets()}, dtype_);
+    StoredExamples placed{places_.next(shape, dtype_), source->classes()};
+    if (source->targets() > 0) placed.targets = places_.next({source->size(), source->targets()}, dtype_);
     return placed;
   }
 
   // Collective.
-  void compute(const ExampleSourcePtr& source, const LabelledImages& placed) {
+  void compute(const ExampleSourcePtr& source, const StoredExamples& placed) {
     if (source == nullptr) return;
     ShareLoader parts(source, options_);
     parts.start_epoch(0);
@@ -144,13 +144,13 @@ class FeatureMaker {
   }
 
  private:
-  void fill(const Share& share, const LabelledImages& made) {
+  void fill(const Share& share, const StoredExamples& made) {
     int64_t row = share.indices.empty() ? 0 : share.indices.front();  // they are consecutive
     for (const MicroBatch& part : share.micro_batches) {
       const Batch batch = part.assemble();
       if (batch.size() == 0) continue;
-      made.images.narrow(0, row, batch.size()).copy_(model_.features(batch.inputs, phase_.features.layers));
-      if (made.labels.is_floating_point()) made.labels.narrow(0, row, batch.size()).copy_(batch.targets);
+      made.inputs.narrow(0, row, batch.size()).copy_(model_.features(batch.inputs, phase_.features.layers));
+      if (made.targets.is_floating_point()) made.targets.narrow(0, row, batch.size()).copy_(batch.targets);
       row += batch.size();
     }
   }
@@ -259,7 +259,7 @@ bool uses_file(const ReplicaContext& context, const PhasePlan& phase) {
          context.identity.local_world_size == context.run.processes();
 }
 
-ExampleSourcePtr source_of(const ExampleSourcePtr& examples, const LabelledImages& features) {
+ExampleSourcePtr source_of(const ExampleSourcePtr& examples, const StoredExamples& features) {
   return examples ? make_number_source(features) : nullptr;
 }
 
@@ -272,7 +272,7 @@ Dataset with_features(const ReplicaContext& context, const PhasePlan& phase, Mod
   const auto memory =
       std::make_shared<HostMemory>(context, fmt::format("features from step {}", phase.first_step), bytes);
   FeatureMaker maker(context, phase, model, memory);
-  const LabelledImages train = maker.place(dataset.train), test = maker.place(dataset.test),
+  const StoredExamples train = maker.place(dataset.train), test = maker.place(dataset.test),
                        validation = maker.place(dataset.validation);
   std::optional<FeatureStore> store;
   if (uses_file(context, phase)) store.emplace(context, phase, model, dataset, *memory);

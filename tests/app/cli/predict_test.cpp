@@ -20,9 +20,9 @@ namespace {
 
 using Catch::Matchers::StartsWith;
 
-LabelledImages test_examples() {
+StoredExamples test_examples() {
   const LoadedSpec loaded = parse_spec(kSavedSpec, "spec");
-  return images_of(*load_dataset(loaded.spec.data, static_cast<uint64_t>(loaded.spec.seed)).test);
+  return stored_examples_of(*load_dataset(loaded.spec.data, static_cast<uint64_t>(loaded.spec.seed)).test);
 }
 
 std::string pgm(const at::Tensor& image) {
@@ -52,7 +52,7 @@ TEST_CASE("a job that flips predicts the mean of what it says of a picture and o
     LoadedSpec loaded = parse_spec(kSavedSpec, "spec", {"evaluate.flip=true"});
     checkpoint.state.spec = print_spec(loaded.spec);
   });
-  const at::Tensor image = test_examples().images[0];
+  const at::Tensor image = test_examples().inputs[0];
   const std::string as_is = folder.write("as_is.pgm", pgm(image));
   const std::string mirrored = folder.write("mirrored.pgm", pgm(image.flip({2})));
   const auto probabilities = [](const std::filesystem::path& run, const std::string& file) {
@@ -73,10 +73,10 @@ TEST_CASE("a job that flips predicts the mean of what it says of a picture and o
 TEST_CASE("predict says of each image what eval counts of it") {
   const TemporaryFolder folder;
   const std::string run = save_run(folder.path());
-  const LabelledImages examples = test_examples();
+  const StoredExamples examples = test_examples();
   std::vector<std::string> single = {"predict", run, "--json", "--top", "1"};
   for (int64_t i = 0; i < examples.size(); ++i)
-    single.push_back(folder.write(std::to_string(i) + ".pgm", pgm(examples.images[i])));
+    single.push_back(folder.write(std::to_string(i) + ".pgm", pgm(examples.inputs[i])));
   const Outcome one_by_one = dtrain_command(single);
   INFO(one_by_one.errors);
   REQUIRE(one_by_one.exit_code == 0);
@@ -86,7 +86,7 @@ TEST_CASE("predict says of each image what eval counts of it") {
   for (size_t i = 0; i < predicted.size(); ++i) {
     CHECK(predicted[i].at("file") == single[5 + i]);
     REQUIRE(predicted[i].at("predictions").size() == 1);
-    const auto label = examples.labels[static_cast<int64_t>(i)].item<int64_t>();
+    const auto label = examples.targets[static_cast<int64_t>(i)].item<int64_t>();
     ++confusion[static_cast<size_t>(label)][predicted[i]["predictions"][0]["class"].get<size_t>()];
   }
   const auto evaluated = nlohmann::json::parse(dtrain_command({"eval", run, "--json"}).output);
@@ -94,7 +94,7 @@ TEST_CASE("predict says of each image what eval counts of it") {
 
   // All in one file it is the same, and probabilities are those of all classes.
   const Outcome together =
-      dtrain_command({"predict", run, folder.write("all", idx(examples.images)), "--json"});
+      dtrain_command({"predict", run, folder.write("all", idx(examples.inputs)), "--json"});
   const auto all = lines_of(together.output);
   REQUIRE(all.size() == 33);
   for (size_t i = 0; i < all.size(); ++i) {
@@ -115,7 +115,7 @@ TEST_CASE("predict says of each image what eval counts of it") {
 TEST_CASE("a bad file does not keep the others from being predicted") {
   const TemporaryFolder folder;
   const std::string run = save_run(folder.path());
-  const std::string good = folder.write("good.pgm", pgm(test_examples().images[0]));
+  const std::string good = folder.write("good.pgm", pgm(test_examples().inputs[0]));
   const std::string large = folder.write("large.pgm", pgm(at::full({1, 6, 6}, 9, at::kByte)));
   const std::string broken = folder.write("broken.png", "\x89PNG that is none");
   const Outcome outcome = dtrain_command({"predict", run, broken, large, folder / "none.png", good});
@@ -160,7 +160,7 @@ TEST_CASE("predict needs a checkpoint and a file") {
 TEST_CASE("predict takes the pictures of a folder and of those below it, by name") {
   const TemporaryFolder folder;
   const std::filesystem::path run = save_run(folder.path());
-  const at::Tensor images = test_examples().images;
+  const at::Tensor images = test_examples().inputs;
   std::filesystem::create_directories(folder / "all/rose");
   std::filesystem::create_directories(folder / "all/.hidden");
   std::filesystem::create_directory_symlink("..", folder / "all/rose/loop");
@@ -190,7 +190,7 @@ TEST_CASE("predict takes the pictures of a folder and of those below it, by name
 TEST_CASE("predictions of pictures as a table have the probability of each class") {
   const TemporaryFolder folder;
   const std::filesystem::path run = save_run(folder.path());
-  const at::Tensor images = test_examples().images;
+  const at::Tensor images = test_examples().inputs;
   const std::string one = folder.write("a,b.pgm", pgm(images[0]));
   const std::string many = folder.write("many.idx", idx(images.narrow(0, 0, 2)));
   const Outcome outcome = dtrain_command({"predict", run, one, many, "--csv", "--top", "1"});

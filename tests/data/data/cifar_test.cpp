@@ -43,11 +43,11 @@ TEST_CASE("CIFAR-10 is read from its five files and the test's, in their order")
   CHECK(dataset.info.classes == 10);
   CHECK(dataset.info.class_names.at(3) == "cat");
   CHECK(dataset.info.test_examples == 3);
-  const LabelledImages train = images_of(*dataset.train);
-  CHECK(train.images.sizes() == at::IntArrayRef({6, 3, 32, 32}));
-  CHECK(at::equal(train.images.select(1, 2).select(1, 31).select(1, 31),
+  const StoredExamples train = stored_examples_of(*dataset.train);
+  CHECK(train.inputs.sizes() == at::IntArrayRef({6, 3, 32, 32}));
+  CHECK(at::equal(train.inputs.select(1, 2).select(1, 31).select(1, 31),
                   at::tensor({0, 1, 2, 3, 10, 11}, at::kByte)));
-  CHECK(at::equal(train.labels, at::tensor({0, 1, 2, 3, 0, 1}, at::kLong)));
+  CHECK(at::equal(train.targets, at::tensor({0, 1, 2, 3, 0, 1}, at::kLong)));
 
   folder.write("test_batch.bin", records(100, 3, 1, 10) + "x");
   CHECK_THAT(error_of([&] { find_dataset(spec); }),
@@ -64,8 +64,8 @@ TEST_CASE("CIFAR-100 has a coarse label before the one that counts, and a folder
   folder.write("cifar-100-binary/test.bin", records(90, 5, 2, 100));
   const Dataset dataset = load_dataset(spec_of("cifar100", folder), 1);
   CHECK(dataset.info.classes == 100);
-  CHECK(images_of(*dataset.train).labels[119].item<int64_t>() == 19);
-  CHECK(images_of(*dataset.test).images[4][1][0][0].item<int>() == 94);
+  CHECK(stored_examples_of(*dataset.train).targets[119].item<int64_t>() == 19);
+  CHECK(stored_examples_of(*dataset.test).inputs[4][1][0][0].item<int>() == 94);
 }
 
 TEST_CASE("an idx folder has files with a name of their own, any size and as many classes as labels") {
@@ -77,7 +77,7 @@ TEST_CASE("an idx folder has files with a name of their own, any size and as man
   const DataSpec spec = spec_of("idx", folder);
   const Dataset dataset = load_dataset(spec, 1);
   CHECK(dataset.info.classes == 26);
-  CHECK(dataset.info.image_shape == std::vector<int64_t>{1, 5, 6});
+  CHECK(dataset.info.example_shape == std::vector<int64_t>{1, 5, 6});
   CHECK(dataset.train->size() == 30);
   CHECK(dataset.test->size() == 10);
   folder.write("emnist-digits-train-labels-idx1-ubyte", label_file(30));

@@ -75,13 +75,13 @@ TEST_CASE("the shape and counts come from the files") {
   CHECK(dataset.info.name == "mnist");
   CHECK(dataset.info.requested == "mnist");
   CHECK_FALSE(dataset.info.is_fallback());
-  CHECK(dataset.info.image_shape == std::vector<int64_t>{1, 4, 3});
+  CHECK(dataset.info.example_shape == std::vector<int64_t>{1, 4, 3});
   CHECK(dataset.info.classes == 10);
   CHECK(dataset.info.train_examples == 20);
   CHECK(dataset.info.test_examples == 10);
-  CHECK(images_of(*dataset.train).images.sizes() == at::IntArrayRef({20, 1, 4, 3}));
-  CHECK(images_of(*dataset.train).labels.sizes() == at::IntArrayRef({20}));
-  CHECK(images_of(*dataset.test).images.sizes() == at::IntArrayRef({10, 1, 4, 3}));
+  CHECK(stored_examples_of(*dataset.train).inputs.sizes() == at::IntArrayRef({20, 1, 4, 3}));
+  CHECK(stored_examples_of(*dataset.train).targets.sizes() == at::IntArrayRef({20}));
+  CHECK(stored_examples_of(*dataset.test).inputs.sizes() == at::IntArrayRef({10, 1, 4, 3}));
 }
 
 TEST_CASE("there are as many classes as the labels name, unless the spec says how many") {
@@ -181,7 +181,7 @@ TEST_CASE("a dataset that is nowhere is an error that lists where it was looked 
   const DatasetInfo info = describe_dataset(spec);
   CHECK(info.source.empty());
   CHECK(info.name == "mnist");
-  CHECK(info.image_shape == std::vector<int64_t>{1, 28, 28});
+  CHECK(info.example_shape == std::vector<int64_t>{1, 28, 28});
   CHECK(info.classes == 10);
   CHECK(info.train_examples == 60000);
   CHECK(info.test_examples == 10000);
@@ -241,7 +241,7 @@ TEST_CASE("fewer examples can be asked for, but not more than there are") {
   const Dataset dataset = load_dataset(spec, 0);
   CHECK(dataset.info.train_examples == 7);
   CHECK(dataset.train->size() == 7);
-  CHECK(images_of(*dataset.train).images.size(0) == 7);
+  CHECK(stored_examples_of(*dataset.train).inputs.size(0) == 7);
   CHECK(dataset.test->size() == 3);
   spec.train_examples = 21;
   CHECK_THAT(
@@ -269,11 +269,11 @@ TEST_CASE("Fashion-MNIST as Debian installs it") {
   INFO("This test needs Debian's package dataset-fashion-mnist; scripts/test installs it.");
   const Dataset dataset = load_dataset(spec_for("fashion_mnist"), 0);
   CHECK(dataset.info.source == "/usr/share/datasets/fashion-mnist");
-  CHECK(images_of(*dataset.train).images.sizes() == at::IntArrayRef({60000, 1, 28, 28}));
-  CHECK(images_of(*dataset.test).images.sizes() == at::IntArrayRef({10000, 1, 28, 28}));
-  CHECK(at::bincount(images_of(*dataset.train).labels).eq(6000).all().item<bool>());
-  CHECK(at::bincount(images_of(*dataset.test).labels).eq(1000).all().item<bool>());
+  CHECK(stored_examples_of(*dataset.train).inputs.sizes() == at::IntArrayRef({60000, 1, 28, 28}));
+  CHECK(stored_examples_of(*dataset.test).inputs.sizes() == at::IntArrayRef({10000, 1, 28, 28}));
+  CHECK(at::bincount(stored_examples_of(*dataset.train).targets).eq(6000).all().item<bool>());
+  CHECK(at::bincount(stored_examples_of(*dataset.test).targets).eq(1000).all().item<bool>());
   // The published mean of the training images is 0.2860.
-  const double mean = images_of(*dataset.train).images.sum().item<double>() / (60000.0 * 784 * 255);
+  const double mean = stored_examples_of(*dataset.train).inputs.sum().item<double>() / (60000.0 * 784 * 255);
   CHECK(mean == Approx(0.2860).margin(5e-5));
 }

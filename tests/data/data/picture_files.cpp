@@ -74,7 +74,7 @@ std::vector<ExampleName> example_names(const ExampleSource& source) {
   return source.names_of(indices);
 }
 
-LabelledImages all_of(const ExampleSource& source) {
+StoredExamples all_of(const ExampleSource& source) {
   std::vector<int64_t> shape = source.shape().vec();
   shape.insert(shape.begin(), source.size());
   ExampleSlot slot{at::empty(shape, at::kByte), at::empty({source.size()}, at::kLong)};

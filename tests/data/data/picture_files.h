@@ -51,6 +51,6 @@ std::set<std::string> names_of(const PictureList& all, const std::vector<int64_t
 std::vector<ExampleName> example_names(const ExampleSource& source);
 
 // All examples of a source, as stored.
-LabelledImages all_of(const ExampleSource& source);
+StoredExamples all_of(const ExampleSource& source);
 
 }  // namespace dtrain::test

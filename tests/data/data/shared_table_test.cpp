@@ -40,7 +40,7 @@ struct SharedTable {
     spec.target_kind = "numbers";
     spec.split.test = 0.25;
   }
-  LabelledImages training() const { return images_of(*load_dataset(spec, 1).train); }
+  StoredExamples training() const { return stored_examples_of(*load_dataset(spec, 1).train); }
   // The file that tells where the table is, and what it says.
   static std::pair<fs::path, std::string> note() {
     const std::vector<CachedImages> listed = list_image_caches();
@@ -59,10 +59,10 @@ TEST_CASE("a table is read once, and kept in memory that others find") {
   CHECK(listed[0].shape == std::vector<int64_t>{3});
   CHECK(listed[0].root == *table.spec.path);
   const auto note = SharedTable::note();
-  const LabelledImages shared = table.training();
+  const StoredExamples shared = table.training();
   CHECK(SharedTable::note() == note);
-  CHECK(shared.images.size(0) == info.train_examples);
-  CHECK(shared.labels.scalar_type() == at::kDouble);
+  CHECK(shared.inputs.size(0) == info.train_examples);
+  CHECK(shared.targets.scalar_type() == at::kDouble);
 
   // What a plan writes into the spec changes nothing of the table.
   DataSpec planned = table.spec;
@@ -72,21 +72,21 @@ TEST_CASE("a table is read once, and kept in memory that others find") {
 
   // The same without sharing.
   const Environment nowhere("XDG_CACHE_HOME", table.folder.write("file", "").c_str());
-  const LabelledImages own = table.training();
-  CHECK(at::equal(own.images, shared.images));
-  CHECK(at::equal(own.labels, shared.labels));
+  const StoredExamples own = table.training();
+  CHECK(at::equal(own.inputs, shared.inputs));
+  CHECK(at::equal(own.targets, shared.targets));
 }
 
 TEST_CASE("a table that has changed, or is used otherwise, is read anew") {
   SharedTable table;
-  const LabelledImages before = table.training();
+  const StoredExamples before = table.training();
   const auto note = SharedTable::note();
   table.folder.write("rows.csv", large_table(table.rows, 1000));
-  CHECK(table.training().images.sizes() == before.images.sizes());
+  CHECK(table.training().inputs.sizes() == before.inputs.sizes());
   const auto changed = SharedTable::note();
   CHECK(changed.first != note.first);
   table.spec.ignore = {"word"};
-  CHECK(table.training().images.size(1) == 1);
+  CHECK(table.training().inputs.size(1) == 1);
   CHECK(SharedTable::note().first != changed.first);
 }
 
@@ -103,7 +103,7 @@ TEST_CASE("a folder's parts share their memory") {
   CHECK(SharedTable::note() == note);
   CHECK(dataset.train->size() == table.rows);
   CHECK(dataset.test->size() == 10);
-  CHECK(images_of(*dataset.test).labels[9][0].item<double>() == 9);
+  CHECK(stored_examples_of(*dataset.test).targets[9][0].item<double>() == 9);
 }
 
 TEST_CASE("a table that cannot be used is refused, and a small one is nobody else's concern") {
@@ -144,9 +144,9 @@ TEST_CASE("a process that may not make the shared memory has the table for itsel
     return table.training();
   }();
   CHECK(list_image_caches().empty());
-  const LabelledImages shared = table.training();
+  const StoredExamples shared = table.training();
   CHECK(list_image_caches().size() == 1);
-  CHECK(at::equal(limited.images, shared.images));
+  CHECK(at::equal(limited.inputs, shared.inputs));
 }
 
 }  // namespace

@@ -93,8 +93,8 @@ TEST_CASE("the part follows from the seed and the number of examples, the same f
 
 TEST_CASE("the parts of a dataset are its training examples, whatever the job's seed") {
   DataSpec spec = synthetic(30);
-  const LabelledImages whole = images_of(*load_dataset(spec, 7).train);
-  const at::Tensor test = images_of(*load_dataset(spec, 7).test).images;
+  const StoredExamples whole = stored_examples_of(*load_dataset(spec, 7).train);
+  const at::Tensor test = stored_examples_of(*load_dataset(spec, 7).test).inputs;
   spec.split = part_of(0.2, 5);
   const Dataset dataset = load_dataset(spec, 7);
   CHECK(dataset.info.train_examples == 24);
@@ -106,10 +106,10 @@ TEST_CASE("the parts of a dataset are its training examples, whatever the job's 
        {std::pair(dataset.train, split.train), std::pair(dataset.validation, split.validation)}) {
     const at::Tensor rows = at::tensor(indices, at::kLong);
     REQUIRE(source->size() == std::ssize(indices));
-    CHECK(at::equal(images_of(*source).images, whole.images.index_select(0, rows)));
-    CHECK(at::equal(images_of(*source).labels, whole.labels.index_select(0, rows)));
+    CHECK(at::equal(stored_examples_of(*source).inputs, whole.inputs.index_select(0, rows)));
+    CHECK(at::equal(stored_examples_of(*source).targets, whole.targets.index_select(0, rows)));
   }
-  CHECK(at::equal(images_of(*dataset.test).images, test));
+  CHECK(at::equal(stored_examples_of(*dataset.test).inputs, test));
 }
 
 TEST_CASE("data.train_examples comes before the split, and without a split there is no part") {
@@ -145,11 +145,11 @@ TEST_CASE("a dataset in files is split too") {
   test::write_dataset(folder / "mnist", 20);
   DataSpec spec;
   spec.path = folder / "mnist";
-  const LabelledImages whole = images_of(*load_dataset(spec, 0).train);
+  const StoredExamples whole = stored_examples_of(*load_dataset(spec, 0).train);
   spec.split = part_of(0.25);
   const Dataset dataset = load_dataset(spec, 0);
   const at::Tensor rows = at::tensor(split_examples(20, spec.split).validation, at::kLong);
-  CHECK(at::equal(images_of(*dataset.validation).images, whole.images.index_select(0, rows)));
+  CHECK(at::equal(stored_examples_of(*dataset.validation).inputs, whole.inputs.index_select(0, rows)));
   CHECK(dataset.train->size() == 15);
 }
 
@@ -164,7 +164,7 @@ TEST_CASE("a selection reads its source's examples, in its own order") {
   some->read(asked, at::Tensor(), slot);
   CHECK(at::equal(slot.targets, at::tensor(Indices{5, 4}, at::kLong)));
   CHECK(at::equal(slot.inputs, images.index_select(0, slot.targets)));
-  CHECK(at::equal(images_of(*some).labels, at::tensor(Indices{4, 1, 5}, at::kLong)));
+  CHECK(at::equal(stored_examples_of(*some).targets, at::tensor(Indices{4, 1, 5}, at::kLong)));
   CHECK_THROWS_AS(make_selection(all, {0, 6}), Error);
   CHECK_THROWS_AS(make_selection(all, {-1}), Error);
 }

@@ -16,7 +16,7 @@ DatasetInfo info_for(int64_t train_examples, std::vector<int64_t> shape = {1, 28
   DatasetInfo info;
   info.name = info.requested = "synthetic";
   info.source = "generated";
-  info.image_shape = std::move(shape);
+  info.example_shape = std::move(shape);
   info.classes = classes;
   info.train_examples = train_examples;
   info.test_examples = 200;
@@ -29,43 +29,48 @@ TEST_CASE("synthetic data is decided by the seed") {
   const Dataset first = generate_synthetic(info_for(300), 7);
   const Dataset again = generate_synthetic(info_for(300), 7);
   const Dataset other = generate_synthetic(info_for(300), 8);
-  CHECK(images_of(*first.train).images.equal(images_of(*again.train).images));
-  CHECK(images_of(*first.train).labels.equal(images_of(*again.train).labels));
-  CHECK(images_of(*first.test).images.equal(images_of(*again.test).images));
-  CHECK_FALSE(images_of(*first.train).images.equal(images_of(*other.train).images));
-  CHECK_FALSE(images_of(*first.train).labels.equal(images_of(*other.train).labels));
-  CHECK_FALSE(images_of(*first.train).labels.narrow(0, 0, 200).equal(images_of(*first.test).labels));
+  CHECK(stored_examples_of(*first.train).inputs.equal(stored_examples_of(*again.train).inputs));
+  CHECK(stored_examples_of(*first.train).targets.equal(stored_examples_of(*again.train).targets));
+  CHECK(stored_examples_of(*first.test).inputs.equal(stored_examples_of(*again.test).inputs));
+  CHECK_FALSE(stored_examples_of(*first.train).inputs.equal(stored_examples_of(*other.train).inputs));
+  CHECK_FALSE(stored_examples_of(*first.train).targets.equal(stored_examples_of(*other.train).targets));
+  CHECK_FALSE(stored_examples_of(*first.train)
+                  .targets.narrow(0, 0, 200)
+                  .equal(stored_examples_of(*first.test).targets));
 
   // Fewer examples are the first of more.
   const Dataset fewer = generate_synthetic(info_for(100), 7);
-  CHECK(images_of(*fewer.train).images.equal(images_of(*first.train).images.narrow(0, 0, 100)));
-  CHECK(images_of(*fewer.train).labels.equal(images_of(*first.train).labels.narrow(0, 0, 100)));
+  CHECK(stored_examples_of(*fewer.train)
+            .inputs.equal(stored_examples_of(*first.train).inputs.narrow(0, 0, 100)));
+  CHECK(stored_examples_of(*fewer.train)
+            .targets.equal(stored_examples_of(*first.train).targets.narrow(0, 0, 100)));
 }
 
 TEST_CASE("synthetic data has the shape and classes asked for") {
   const Dataset dataset =
       generate_synthetic(info_for(500, {3, 5, 3}, 4), 1);  // 45 pixels: no whole number of words
-  CHECK(images_of(*dataset.train).images.sizes() == at::IntArrayRef({500, 3, 5, 3}));
-  CHECK(images_of(*dataset.train).images.scalar_type() == at::kByte);
-  CHECK(images_of(*dataset.train).labels.min().item<int64_t>() == 0);
-  CHECK(images_of(*dataset.train).labels.max().item<int64_t>() == 3);
-  CHECK(images_of(*dataset.test).images.size(0) == 200);
+  CHECK(stored_examples_of(*dataset.train).inputs.sizes() == at::IntArrayRef({500, 3, 5, 3}));
+  CHECK(stored_examples_of(*dataset.train).inputs.scalar_type() == at::kByte);
+  CHECK(stored_examples_of(*dataset.train).targets.min().item<int64_t>() == 0);
+  CHECK(stored_examples_of(*dataset.train).targets.max().item<int64_t>() == 3);
+  CHECK(stored_examples_of(*dataset.test).inputs.size(0) == 200);
   // No pixel is left unwritten: over 500 images each takes many values.
-  CHECK(images_of(*dataset.train).images.to(at::kFloat).std(0).min().item<double>() > 20);
+  CHECK(stored_examples_of(*dataset.train).inputs.to(at::kFloat).std(0).min().item<double>() > 20);
 }
 
 TEST_CASE("synthetic data can be learnt") {
   const Dataset dataset = generate_synthetic(info_for(2000), 3);
-  const at::Tensor images = images_of(*dataset.train).images.flatten(1).to(at::kFloat);
+  const at::Tensor images = stored_examples_of(*dataset.train).inputs.flatten(1).to(at::kFloat);
   std::vector<at::Tensor> means;
   for (int64_t label = 0; label < 10; ++label) {
-    means.push_back(images.index({images_of(*dataset.train).labels.eq(label)}).mean(0));
+    means.push_back(images.index({stored_examples_of(*dataset.train).targets.eq(label)}).mean(0));
   }
   const at::Tensor nearest =
-      at::cdist(images_of(*dataset.test).images.flatten(1).to(at::kFloat), at::stack(means)).argmin(1);
-  CHECK(nearest.eq(images_of(*dataset.test).labels).to(at::kFloat).mean().item<double>() > 0.95);
+      at::cdist(stored_examples_of(*dataset.test).inputs.flatten(1).to(at::kFloat), at::stack(means))
+          .argmin(1);
+  CHECK(nearest.eq(stored_examples_of(*dataset.test).targets).to(at::kFloat).mean().item<double>() > 0.95);
   // But an image is not its prototype: those of one class differ.
-  CHECK(images.index({images_of(*dataset.train).labels.eq(0)}).std(0).mean().item<double>() > 20);
+  CHECK(images.index({stored_examples_of(*dataset.train).targets.eq(0)}).std(0).mean().item<double>() > 20);
 }
 
 TEST_CASE("too much synthetic data is refused before it is allocated") {

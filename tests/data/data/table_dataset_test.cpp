@@ -37,7 +37,7 @@ std::string numbered_rows(int count) {
 }
 
 std::set<double> targets_of(const ExampleSource& source) {
-  const at::Tensor targets = images_of(source).labels.to(at::kDouble).view({-1});
+  const at::Tensor targets = stored_examples_of(source).targets.to(at::kDouble).view({-1});
   return {targets.const_data_ptr<double>(), targets.const_data_ptr<double>() + targets.numel()};
 }
 
@@ -55,7 +55,7 @@ TEST_CASE("a table is divided into parts that share nothing, the same ones every
   CHECK(dataset.info.targets == 1);
   CHECK(dataset.info.classes == 0);
   CHECK(dataset.info.target_names == std::vector<std::string>{"y"});
-  CHECK(dataset.info.image_shape == std::vector<int64_t>{1});
+  CHECK(dataset.info.example_shape == std::vector<int64_t>{1});
   std::set<double> all = targets_of(*dataset.train);
   for (const ExampleSourcePtr& part : {dataset.validation, dataset.test}) {
     const std::set<double> targets = targets_of(*part);
@@ -68,10 +68,10 @@ TEST_CASE("a table is divided into parts that share nothing, the same ones every
   other.split.seed = 2;
   CHECK(targets_of(*load_dataset(other, 1).test) != targets_of(*dataset.test));
   // Standardised by what is trained on, and by nothing else.
-  const at::Tensor inputs = images_of(*dataset.train).images.to(at::kDouble);
+  const at::Tensor inputs = stored_examples_of(*dataset.train).inputs.to(at::kDouble);
   CHECK(std::abs(inputs.mean().item<double>()) < 1e-6);
   CHECK(inputs.square().mean().item<double>() == Approx(1).epsilon(1e-5));
-  CHECK(std::abs(images_of(*dataset.test).images.mean().item<double>()) > 1e-6);
+  CHECK(std::abs(stored_examples_of(*dataset.test).inputs.mean().item<double>()) > 1e-6);
 }
 
 TEST_CASE("a saved format takes the place of the training part") {
@@ -84,8 +84,8 @@ TEST_CASE("a saved format takes the place of the training part") {
   const Dataset later = load_dataset(spec, 1);
   const TableFormat format = table_format_of(first.info);
   CHECK(table_format_of(later.info) == format);
-  const double target = images_of(*later.test).labels[0][0].item<double>();
-  CHECK(images_of(*later.test).images[0][0].item<double>() ==
+  const double target = stored_examples_of(*later.test).targets[0][0].item<double>();
+  CHECK(stored_examples_of(*later.test).inputs[0][0].item<double>() ==
         Approx((target / 2 - format.inputs[0].mean) / format.inputs[0].standard_deviation).epsilon(1e-5));
   std::filesystem::remove(path);
   const DatasetInfo described = describe_dataset(spec);
@@ -102,7 +102,7 @@ TEST_CASE("the loss says whether numbers are classes") {
   const Dataset classes = load_dataset(data_of(fields), 1);
   CHECK(classes.info.classes == 3);
   CHECK(classes.info.class_names == std::vector<std::string>{"0", "1", "2"});
-  CHECK(images_of(*classes.train).labels.scalar_type() == at::kLong);
+  CHECK(stored_examples_of(*classes.train).targets.scalar_type() == at::kLong);
   CHECK(load_dataset(data_of(fields, kSquares), 1).info.targets == 1);
   CHECK(load_dataset(data_of(fields + ", target_kind: numbers"), 1).info.targets == 1);
   CHECK_THAT(refusal(data_of(fields + ", classes: 5")),
@@ -146,7 +146,7 @@ TEST_CASE("every example of a table is called by its row, and one of arrays by i
     for (const ExampleSourcePtr& part : {dataset.train, dataset.validation, dataset.test}) {
       for (int64_t i = 0; i < part->size(); ++i) {
         const std::vector<int64_t> index = {i};
-        is_named(part->names_of(index).front(), images_of(*part).labels[i].item<double>());
+        is_named(part->names_of(index).front(), stored_examples_of(*part).targets[i].item<double>());
       }
     }
   };
@@ -174,26 +174,26 @@ TEST_CASE("arrays are pictures, numbers, classes or targets by their types and s
   save(path, at::arange(8 * 20, at::kLong).to(at::kByte).view({8, 4, 5}), labels);
   const DatasetInfo pictures = load_dataset(spec, 1).info;
   CHECK(pictures.has_pixels);
-  CHECK(pictures.image_shape == std::vector<int64_t>{1, 4, 5});
+  CHECK(pictures.example_shape == std::vector<int64_t>{1, 4, 5});
   CHECK(pictures.classes == 3);
   CHECK(pictures.train_examples == 6);
 
   save(path, at::arange(24, at::kDouble).view({8, 3}), at::arange(16, at::kFloat).view({8, 2}));
   const Dataset numbers = load_dataset(spec, 1);
   CHECK_FALSE(numbers.info.has_pixels);
-  CHECK(numbers.info.image_shape == std::vector<int64_t>{3});
+  CHECK(numbers.info.example_shape == std::vector<int64_t>{3});
   CHECK(numbers.info.targets == 2);
   // What a model in float32 is given of arrays in float64.
   ExampleSlot slot{at::empty({2, 3}), at::empty({2, 2})};
   const std::vector<int64_t> rows = {5, 0};
   numbers.train->read(rows, at::Tensor(), slot);
-  const LabelledImages all = images_of(*numbers.train);
-  CHECK(at::equal(slot.inputs[0], all.images[5].to(at::kFloat)));
-  CHECK(at::equal(slot.targets[1], all.labels[0].to(at::kFloat)));
+  const StoredExamples all = stored_examples_of(*numbers.train);
+  CHECK(at::equal(slot.inputs[0], all.inputs[5].to(at::kFloat)));
+  CHECK(at::equal(slot.targets[1], all.targets[0].to(at::kFloat)));
 
   save(path, at::arange(8, at::kLong), labels.view({8, 1}));
   const DatasetInfo column = load_dataset(spec, 1).info;
-  CHECK(column.image_shape == std::vector<int64_t>{1});
+  CHECK(column.example_shape == std::vector<int64_t>{1});
   CHECK(column.classes == 3);
 }
 

@@ -91,7 +91,7 @@ TEST_CASE("decoded pictures that are damaged are decoded again before a job begi
 TEST_CASE("a decoded picture that is damaged while a job runs is never used") {
   const CachedPictures pictures;
   const ExampleSourcePtr train = load_dataset(pictures.spec, 1).train;
-  const LabelledImages sound = all_of(*load_dataset(pictures.spec, 1).train);
+  const StoredExamples sound = all_of(*load_dataset(pictures.spec, 1).train);
   for (int64_t index = 0; index < 12; ++index) flip(pictures.file, kHeader + index * kImage + index);
   const bool all_at_once = GENERATE(true, false);
   CHECK_THAT(
@@ -101,7 +101,7 @@ TEST_CASE("a decoded picture that is damaged while a job runs is never used") {
       ContainsSubstring("its bytes are not those that were written; it has been removed, and will be made "
                         "anew: start again"));
   CHECK_FALSE(fs::exists(pictures.file));
-  CHECK(at::equal(all_of(*load_dataset(pictures.spec, 1).train).images, sound.images));
+  CHECK(at::equal(all_of(*load_dataset(pictures.spec, 1).train).inputs, sound.inputs));
 }
 
 TEST_CASE("a picture that was compared once is not compared again") {
@@ -109,7 +109,7 @@ TEST_CASE("a picture that was compared once is not compared again") {
   const ExampleSourcePtr train = load_dataset(pictures.spec, 1).train;
   all_of(*train);
   for (int64_t index = 0; index < 12; ++index) flip(pictures.file, kHeader + index * kImage);
-  CHECK(all_of(*train).images.numel() > 0);
+  CHECK(all_of(*train).inputs.numel() > 0);
 }
 
 TEST_CASE("what is no regular file, or another user's, is refused in the cache, and nothing waits for it") {

@@ -23,7 +23,7 @@ struct PicturesInMemory : Pictures {
     spec.split.test = 0.5;
     spec.cache = "memory";
   }
-  at::Tensor training() const { return all_of(*load_dataset(spec, 1).train).images; }
+  at::Tensor training() const { return all_of(*load_dataset(spec, 1).train).inputs; }
 };
 
 TEST_CASE("pictures in memory are those of the disk, shared by processes, and take no room there") {

@@ -21,7 +21,7 @@ namespace {
 constexpr int64_t kExamples = 37;
 
 // Pictures of noise whose labels are their indices, large enough for several threads.
-LabelledImages noisy_pictures() {
+StoredExamples noisy_pictures() {
   at::manual_seed(3);
   return {at::randint(0, 256, {kExamples, 3, 96, 80}, at::kByte), at::arange(kExamples, at::kLong)};
 }
@@ -131,20 +131,20 @@ TEST_CASE("a device that normalises gets the pixels that the host would normalis
   CHECK_THAT(
       error_of([&] { ShareLoader loader(make_memory_source(noisy_pictures()), uploaded); }, ExitCode::kBug),
       ContainsSubstring("resident examples are not augmented"));
-  const LabelledImages numbers{at::zeros({4, 3}), at::zeros({4}, at::kLong)};
+  const StoredExamples numbers{at::zeros({4, 3}), at::zeros({4}, at::kLong)};
   CHECK_THAT(error_of([&] { ShareLoader loader(make_number_source(numbers), augmenting_options()); },
                       ExitCode::kBug),
              ContainsSubstring("only pictures are augmented"));
 }
 
 TEST_CASE("what is shown is the augmented picture, normalised") {
-  const LabelledImages pictures = noisy_pictures();
+  const StoredExamples pictures = noisy_pictures();
   LoaderOptions options = augmenting_options();
   options.format.dtype = at::kDouble;
   const Shown all = shown_by(options);
   const Augmenter augmenter(options.augment, {3, 96, 80}, options.seed);
   for (const auto& [label, input] : all) {
-    at::Tensor pixels = pictures.images[label].clone();
+    at::Tensor pixels = pictures.inputs[label].clone();
     augmenter.change({2, label}, pixels.mutable_data_ptr<uint8_t>());
     const at::Tensor mean = at::tensor({0.4, 0.5, 0.6}, at::kDouble).view({3, 1, 1});
     const at::Tensor deviation = at::tensor({0.3, 0.2, 0.1}, at::kDouble).view({3, 1, 1});

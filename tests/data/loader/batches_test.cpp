@@ -23,7 +23,7 @@ using namespace dtrain::test;
 namespace {
 
 // Images whose pixels tell them apart and whose labels are their indices.
-LabelledImages numbered_images(int64_t count) {
+StoredExamples numbered_images(int64_t count) {
   const at::Tensor pixels = at::arange(count * 12, at::kLong).mul_(7919).remainder_(256);
   return {pixels.to(at::kByte).view({count, 1, 4, 3}), at::arange(count, at::kLong)};
 }
@@ -48,7 +48,7 @@ std::vector<Share> rest_of(ShareLoader& loader) {
   return shares;
 }
 
-std::vector<Share> epoch_of(const LabelledImages& images, const LoaderOptions& options, int64_t epoch = 0,
+std::vector<Share> epoch_of(const StoredExamples& images, const LoaderOptions& options, int64_t epoch = 0,
                             int64_t first_step = 0) {
   ShareLoader loader(make_memory_source(images), options);
   loader.start_epoch(epoch, first_step);
@@ -104,7 +104,7 @@ class RefusingAllocator : public at::Allocator {
 TEST_CASE("the replicas' shares of a step are the step of a single replica, in order") {
   const int64_t kGlobal = 60;
   for (const int64_t examples : {180, 150, 62, 60, 3, 1}) {
-    const LabelledImages images = numbered_images(examples);
+    const StoredExamples images = numbered_images(examples);
     const std::vector<Share> whole = epoch_of(images, options_for(kGlobal), 2);
     REQUIRE(static_cast<int64_t>(whole.size()) == (examples + kGlobal - 1) / kGlobal);
     for (const int64_t replicas : {1, 2, 3, 5}) {
@@ -142,7 +142,7 @@ TEST_CASE("the replicas' shares of a step are the step of a single replica, in o
 }
 
 TEST_CASE("an epoch holds every example once") {
-  const LabelledImages images = numbered_images(101);
+  const StoredExamples images = numbered_images(101);
   std::multiset<int64_t> seen;
   for (const Share& share : epoch_of(images, options_for(16))) {
     const auto targets = targets_of(share);
@@ -153,7 +153,7 @@ TEST_CASE("an epoch holds every example once") {
 }
 
 TEST_CASE("more replicas than examples: the last have nothing and still take part in the step") {
-  const LabelledImages images = numbered_images(3);
+  const StoredExamples images = numbered_images(3);
   for (int64_t rank = 0; rank < 5; ++rank) {
     const std::vector<Share> shares = epoch_of(images, options_for(10, 5, rank));
     REQUIRE(shares.size() == 1);
@@ -165,7 +165,7 @@ TEST_CASE("more replicas than examples: the last have nothing and still take par
 }
 
 TEST_CASE("a share is cut into micro-batches of at most per_replica") {
-  const LabelledImages images = numbered_images(31);
+  const StoredExamples images = numbered_images(31);
   const std::vector<Share> shares = epoch_of(images, options_for(24, 2, 0, 3));  // 4 a micro-batch
   const auto sizes = [](const Share& share) {
     std::vector<int64_t> all;
@@ -179,7 +179,7 @@ TEST_CASE("a share is cut into micro-batches of at most per_replica") {
 }
 
 TEST_CASE("a device that assembles batches itself comes to the same examples and numbers") {
-  const LabelledImages images = numbered_images(31);
+  const StoredExamples images = numbered_images(31);
   LoaderOptions options = options_for(24, 2, 1, 3);
   const std::vector<Share> host = epoch_of(images, options, 3, 1);
   for (const Assembly assembly : {Assembly::kResident, Assembly::kUploaded}) {
@@ -206,10 +206,10 @@ TEST_CASE("a device that assembles batches itself comes to the same examples and
 }
 
 TEST_CASE("a selection is loaded like a source of its examples alone, wherever batches are assembled") {
-  const LabelledImages all = numbered_images(31);
+  const StoredExamples all = numbered_images(31);
   const std::vector<int64_t> some = {2, 3, 5, 7, 11, 13, 17, 19, 23, 29, 30};
   const at::Tensor rows = at::tensor(some, at::kLong);
-  const LabelledImages alone = {all.images.index_select(0, rows), all.labels.index_select(0, rows)};
+  const StoredExamples alone = {all.inputs.index_select(0, rows), all.targets.index_select(0, rows)};
   LoaderOptions options = options_for(4, 2, 1);
   for (const Assembly assembly : {Assembly::kOnHost, Assembly::kResident, Assembly::kUploaded}) {
     options.assembly = assembly;
@@ -220,7 +220,7 @@ TEST_CASE("a selection is loaded like a source of its examples alone, wherever b
 }
 
 TEST_CASE("a copy of a micro-batch has memory of its own, and takes over another's examples") {
-  const LabelledImages images = numbered_images(20);
+  const StoredExamples images = numbered_images(20);
   for (const Assembly assembly : {Assembly::kOnHost, Assembly::kResident, Assembly::kUploaded}) {
     LoaderOptions options = options_for(10);
     options.assembly = assembly;
@@ -250,7 +250,7 @@ TEST_CASE("the order is decided by seed and epoch") {
   std::iota(identity.begin(), identity.end(), 0);
   CHECK(epoch_order(1000, false, 5, 3) == identity);
 
-  const LabelledImages images = numbered_images(100);
+  const StoredExamples images = numbered_images(100);
   ShareLoader loader(make_memory_source(images), options_for(32));
   loader.start_epoch(0);
   const auto first = rest_of(loader);
@@ -266,7 +266,7 @@ TEST_CASE("the order is decided by seed and epoch") {
 }
 
 TEST_CASE("prefetching changes nothing but the time") {
-  const LabelledImages images = numbered_images(150);
+  const StoredExamples images = numbered_images(150);
   LoaderOptions options = options_for(24, 2, 1, 3);
   options.prefetch = 0;
   const std::vector<Share> expected = epoch_of(images, options, 3);
@@ -282,7 +282,7 @@ TEST_CASE("prefetching changes nothing but the time") {
 }
 
 TEST_CASE("inputs equal (pixel / 255 - mean) / standard deviation computed by ATen, exactly") {
-  const LabelledImages images{at::arange(512, at::kLong).remainder(256).to(at::kByte).view({2, 1, 16, 16}),
+  const StoredExamples images{at::arange(512, at::kLong).remainder(256).to(at::kByte).view({2, 1, 16, 16}),
                               at::arange(2, at::kLong)};
   for (const at::ScalarType dtype : {at::kFloat, at::kDouble}) {
     for (const Normalisation& by :
@@ -294,13 +294,13 @@ TEST_CASE("inputs equal (pixel / 255 - mean) / standard deviation computed by AT
       const at::Tensor inputs = epoch_of(images, options)[0].micro_batches[0].assemble().inputs;
       CHECK(inputs.scalar_type() == dtype);
       CHECK(inputs.sizes() == at::IntArrayRef({2, 1, 16, 16}));
-      CHECK(inputs.equal(images.images.to(dtype).div(255).sub(by.mean[0]).div(by.standard_deviation[0])));
+      CHECK(inputs.equal(images.inputs.to(dtype).div(255).sub(by.mean[0]).div(by.standard_deviation[0])));
     }
   }
 }
 
 TEST_CASE("each channel can have numbers of its own, on the host and where the device assembles") {
-  const LabelledImages images{at::arange(384, at::kLong).remainder(256).to(at::kByte).view({2, 3, 8, 8}),
+  const StoredExamples images{at::arange(384, at::kLong).remainder(256).to(at::kByte).view({2, 3, 8, 8}),
                               at::arange(2, at::kLong)};
   const std::vector<double> mean = {0.485, 0.456, 0.406}, deviation = {0.229, 0.224, 0.225};
   for (const Assembly assembly : {Assembly::kOnHost, Assembly::kUploaded, Assembly::kResident}) {
@@ -311,17 +311,17 @@ TEST_CASE("each channel can have numbers of its own, on the host and where the d
     const at::Tensor inputs = epoch_of(images, options)[0].micro_batches[0].assemble().inputs;
     for (int64_t channel = 0; channel < 3; ++channel) {
       const auto at = static_cast<size_t>(channel);
-      const at::Tensor pixels = images.images.select(1, channel).to(at::kFloat);
+      const at::Tensor pixels = images.inputs.select(1, channel).to(at::kFloat);
       CHECK(inputs.select(1, channel).equal(pixels.div(255).sub(mean[at]).div(deviation[at])));
     }
     options.format.normalisation = {{0.5}, deviation};
     const at::Tensor mixed = epoch_of(images, options)[0].micro_batches[0].assemble().inputs;
-    CHECK(mixed.select(1, 2).equal(images.images.select(1, 2).to(at::kFloat).div(255).sub(0.5).div(0.225)));
+    CHECK(mixed.select(1, 2).equal(images.inputs.select(1, 2).to(at::kFloat).div(255).sub(0.5).div(0.225)));
   }
 }
 
 TEST_CASE("an epoch can start at a later step and be given up at any") {
-  const LabelledImages images = numbered_images(100);
+  const StoredExamples images = numbered_images(100);
   for (const int64_t prefetch : {0, 3}) {
     LoaderOptions options = options_for(16);
     options.prefetch = prefetch;
@@ -346,7 +346,7 @@ TEST_CASE("an epoch can start at a later step and be given up at any") {
 }
 
 TEST_CASE("a loader can be destroyed at any moment, and its shares outlive it") {
-  LabelledImages images = numbered_images(400);
+  StoredExamples images = numbered_images(400);
   std::vector<Share> kept;
   for (int taken = 0; taken < 50; ++taken) {
     LoaderOptions options = options_for(8);
@@ -360,7 +360,7 @@ TEST_CASE("a loader can be destroyed at any moment, and its shares outlive it") 
 }
 
 TEST_CASE("drop_remainder leaves the partial step out") {
-  const LabelledImages images = numbered_images(100);
+  const StoredExamples images = numbered_images(100);
   LoaderOptions options = options_for(16);
   options.plan.drop_remainder = true;
   ShareLoader loader(make_memory_source(images), options);
@@ -374,7 +374,7 @@ TEST_CASE("drop_remainder leaves the partial step out") {
 }
 
 TEST_CASE("an error in the prefetch thread is thrown by next(), and the loader can be used again") {
-  const LabelledImages images = numbered_images(100);
+  const StoredExamples images = numbered_images(100);
   for (const int64_t prefetch : {0, 2}) {
     LoaderOptions options = options_for(100);
     options.prefetch = prefetch;
@@ -392,18 +392,18 @@ TEST_CASE("an error in the prefetch thread is thrown by next(), and the loader c
 }
 
 TEST_CASE("options that make no sense are refused") {
-  const LabelledImages images = numbered_images(10);
-  const auto message_for = [&](const LabelledImages& data, const LoaderOptions& options) {
+  const StoredExamples images = numbered_images(10);
+  const auto message_for = [&](const StoredExamples& data, const LoaderOptions& options) {
     return error_of([&] { ShareLoader loader(make_memory_source(data), options); }, ExitCode::kBug);
   };
   CHECK_THAT(message_for(images, options_for(4, 2, 2)), ContainsSubstring("rank out of range"));
   CHECK_THAT(message_for(images, LoaderOptions{}), ContainsSubstring("plan must be resolved"));
   CHECK_THAT(message_for({}, options_for(4)), ContainsSubstring("no images"));
-  CHECK_THAT(message_for({images.images.to(at::kFloat), images.labels}, options_for(4)),
+  CHECK_THAT(message_for({images.inputs.to(at::kFloat), images.targets}, options_for(4)),
              ContainsSubstring("uint8"));
-  CHECK_THAT(message_for({images.images.transpose(2, 3), images.labels}, options_for(4)),
+  CHECK_THAT(message_for({images.inputs.transpose(2, 3), images.targets}, options_for(4)),
              ContainsSubstring("contiguous"));
-  CHECK_THAT(message_for({images.images, images.labels.narrow(0, 0, 9)}, options_for(4)),
+  CHECK_THAT(message_for({images.inputs, images.targets.narrow(0, 0, 9)}, options_for(4)),
              ContainsSubstring("as many"));
   LoaderOptions half = options_for(4);
   half.format.dtype = at::kHalf;
@@ -413,7 +413,7 @@ TEST_CASE("options that make no sense are refused") {
 }
 
 TEST_CASE("a source is read by several threads at once, each into a slot of its own") {
-  const LabelledImages images = numbered_images(500);
+  const StoredExamples images = numbered_images(500);
   const ExampleSourcePtr source = make_memory_source(images);
   CHECK(source->size() == 500);
   CHECK(source->shape() == at::IntArrayRef({1, 4, 3}));
@@ -426,7 +426,7 @@ TEST_CASE("a source is read by several threads at once, each into a slot of its 
         ExampleSlot slot{at::empty({3, 1, 4, 3}, at::kByte), at::empty({3}, at::kLong)};
         source->read(indices, /*values=*/{}, slot);
         const at::Tensor rows = at::tensor(indices, at::kLong);
-        if (slot.inputs.equal(images.images.index_select(0, rows)) && slot.targets.equal(rows)) ++right;
+        if (slot.inputs.equal(images.inputs.index_select(0, rows)) && slot.targets.equal(rows)) ++right;
       }
     });
   }

@@ -172,7 +172,7 @@ TEST_CASE("an example that comes again in an epoch is augmented anew, the first 
   const at::Tensor all = at::cat(inputs_of_epoch(options)).mul(255).round().to(at::kByte);
   const EpochOrder order = ExampleOrder(*uneven_pictures(), options).of(2);
   const Augmenter augmenter(options.augment, {1, 6, 5}, options.seed);
-  const at::Tensor stored = images_of(*uneven_pictures()).images;
+  const at::Tensor stored = stored_examples_of(*uneven_pictures()).inputs;
   std::map<int64_t, std::vector<at::Tensor>> shown;
   for (size_t place = 0; place < 100; ++place) {
     const at::Tensor input = all[static_cast<int64_t>(place)];

@@ -43,7 +43,7 @@ struct SomeBad : Pictures {
 };
 
 // Labels and pixels of each part.
-std::vector<LabelledImages> parts_of(const DataSpec& spec) {
+std::vector<StoredExamples> parts_of(const DataSpec& spec) {
   const Dataset dataset = load_dataset(spec, 1);
   CHECK(dataset.info.train_examples == dataset.train->size());
   CHECK(dataset.info.validation_examples == dataset.validation->size());
@@ -68,7 +68,7 @@ TEST_CASE("what cannot be read is left out as if it was not there, cached or not
                                "rose/loop.png: cannot open: ") &&
                  ContainsSubstring("; and 2 more"));
   CHECK(pictures.prepare() == 0);
-  const std::vector<LabelledImages> parts = parts_of(pictures.spec);
+  const std::vector<StoredExamples> parts = parts_of(pictures.spec);
 
   pictures.spec.split.seed = 9;  // other parts of the same pictures
   CHECK(pictures.prepare() == 0);
@@ -76,10 +76,10 @@ TEST_CASE("what cannot be read is left out as if it was not there, cached or not
   pictures.remove_bad();
   pictures.spec.on_bad_example = "error";
   CHECK(pictures.prepare() == 0);  // what is in the cache is just what is left
-  const std::vector<LabelledImages> others = parts_of(pictures.spec);
+  const std::vector<StoredExamples> others = parts_of(pictures.spec);
   for (size_t part = 0; part < parts.size(); ++part) {
-    CHECK(at::equal(parts[part].images, others[part].images));
-    CHECK(at::equal(parts[part].labels, others[part].labels));
+    CHECK(at::equal(parts[part].inputs, others[part].inputs));
+    CHECK(at::equal(parts[part].targets, others[part].targets));
   }
 }
 

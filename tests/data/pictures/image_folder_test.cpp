@@ -34,7 +34,7 @@ TEST_CASE("a folder of classes is a dataset, with names and parts that the files
   const DatasetInfo info = find_dataset(pictures.spec);
   CHECK(info.class_names == std::vector<std::string>{"daisy", "rose", "tulip"});
   CHECK(info.classes == 3);
-  CHECK(info.image_shape == std::vector<int64_t>{3, 6, 8});
+  CHECK(info.example_shape == std::vector<int64_t>{3, 6, 8});
   CHECK(info.train_examples + info.validation_examples + info.test_examples == 60);
   CHECK(info.test_examples > 8);
   CHECK(info.validation_examples > 3);
@@ -66,13 +66,13 @@ TEST_CASE("every example is called by its file, wherever it is kept and of whate
   const Fit fit = fit_of(pictures.spec.image.fit);
   for (const ExampleSourcePtr& part : {dataset.train, dataset.validation, dataset.test}) {
     const std::vector<ExampleName> names = example_names(*part);
-    const LabelledImages all = all_of(*part);
+    const StoredExamples all = all_of(*part);
     REQUIRE(std::ssize(names) == part->size());
     for (int64_t i = 0; i < part->size(); ++i) {
       const ExampleName& name = names[static_cast<size_t>(i)];
       const at::Tensor read = read_image_file(pictures.folder / name.file);
-      CHECK(at::equal(fit_images(read, dataset.info.image_shape, fit)[0], all.images[i]));
-      const auto label = static_cast<size_t>(all.labels[i].item<int64_t>());
+      CHECK(at::equal(fit_images(read, dataset.info.example_shape, fit)[0], all.inputs[i]));
+      const auto label = static_cast<size_t>(all.targets[i].item<int64_t>());
       CHECK(name.file.starts_with(dataset.info.class_names[label] + "/"));
       CHECK(title_of(name) == name.file);
     }
@@ -200,15 +200,15 @@ TEST_CASE("cached or not, with any number of threads, the examples have the same
   pictures.write_three_classes();
   pictures.spec.split.test = 0.3;
   pictures.spec.image.fit = GENERATE("stretch", "crop", "pad");
-  const LabelledImages cached = all_of(*load_dataset(pictures.spec, 1).train);
+  const StoredExamples cached = all_of(*load_dataset(pictures.spec, 1).train);
   REQUIRE(list_image_caches().size() == 1);
   pictures.spec.cache = "none";
   const Dataset dataset = load_dataset(pictures.spec, 1);
   CHECK_FALSE(dataset.train->in_memory());
-  const LabelledImages read = all_of(*dataset.train);
-  CHECK(at::equal(cached.images, read.images));
-  CHECK(at::equal(cached.labels, read.labels));
-  CHECK(cached.images.to(at::kFloat).std().item<double>() > 10);
+  const StoredExamples read = all_of(*dataset.train);
+  CHECK(at::equal(cached.inputs, read.inputs));
+  CHECK(at::equal(cached.targets, read.targets));
+  CHECK(cached.inputs.to(at::kFloat).std().item<double>() > 10);
 
   const PictureList all = divided(list_image_folder(pictures.folder, pictures.spec), pictures.spec);
   ImageSet set{.root = all.root, .files = {}, .shape = {3, 6, 8}, .fit = fit_of(pictures.spec.image.fit)};
@@ -217,10 +217,10 @@ TEST_CASE("cached or not, with any number of threads, the examples have the same
   for (const int64_t threads : {1, 4}) {
     results.push_back(at::empty({std::ssize(all.train), 3, 6, 8}, at::kByte));
     read_image_set(set, all.train, results.back().mutable_data_ptr<uint8_t>(), threads);
-    CHECK(at::equal(results.back(), cached.images));
+    CHECK(at::equal(results.back(), cached.inputs));
   }
-  const std::vector<int64_t> labels = {cached.labels.const_data_ptr<int64_t>(),
-                                       cached.labels.const_data_ptr<int64_t>() + cached.labels.numel()};
+  const std::vector<int64_t> labels = {cached.targets.const_data_ptr<int64_t>(),
+                                       cached.targets.const_data_ptr<int64_t>() + cached.targets.numel()};
   for (size_t at = 0; at < labels.size(); ++at)
     CHECK(labels[at] == all.pictures[static_cast<size_t>(all.train[at])].label);
 }

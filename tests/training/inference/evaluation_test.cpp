@@ -45,17 +45,17 @@ TEST_CASE("an evaluation counts what the model predicts, whatever the number of 
   const ExampleSourcePtr source = load_examples(job);
   REQUIRE(source->size() == count);
   const Evaluation alone = evaluation_from(evaluate(job, source, 1), job);
-  const LabelledImages& examples = images_of(*source);
+  const StoredExamples& examples = stored_examples_of(*source);
 
   const at::NoGradGuard no_grad;
   const auto model = trained_model(job, some_variables(job));
   const at::Tensor logits =
-      model->forward((examples.images.to(at::kFloat) / 255 - 0.3) / 0.2).to(at::kDouble);
+      model->forward((examples.inputs.to(at::kFloat) / 255 - 0.3) / 0.2).to(at::kDouble);
   const at::Tensor predicted = logits.argmax(1);
   std::vector<std::vector<int64_t>> confusion(3, std::vector<int64_t>(3));
   double loss = 0;
   for (int64_t i = 0; i < count; ++i) {
-    const auto label = examples.labels[i].item<int64_t>();
+    const auto label = examples.targets[i].item<int64_t>();
     ++confusion[static_cast<size_t>(label)][static_cast<size_t>(predicted[i].item<int64_t>())];
     loss -= at::log_softmax(logits[i], 0)[label].item<double>();
   }
@@ -95,16 +95,16 @@ TEST_CASE("an evaluation tells the worst mistakes, the same ones whatever the nu
   const std::vector<WrongExample> all = mistakes_of(1, 1000);
   CHECK(std::ssize(all) == counted_ones.examples - counted_ones.correct());
   REQUIRE(all.size() > 5);
-  const LabelledImages examples = images_of(*source);
+  const StoredExamples examples = stored_examples_of(*source);
   const at::NoGradGuard no_grad;
   const auto model = trained_model(job, some_variables(job));
   for (size_t i = 0; i < all.size(); ++i) {
     const WrongExample& one = all[i];
     const at::Tensor probabilities =
-        model->forward(examples.images[one.index].unsqueeze(0).to(at::kFloat) / 255)
+        model->forward(examples.inputs[one.index].unsqueeze(0).to(at::kFloat) / 255)
             .to(at::kDouble)
             .softmax(1)[0];
-    CHECK(examples.labels[one.index].item<int64_t>() == one.label);
+    CHECK(examples.targets[one.index].item<int64_t>() == one.label);
     CHECK(probabilities.argmax(0).item<int64_t>() == one.prediction);
     CHECK(one.prediction != one.label);
     CHECK(one.probability == Approx(probabilities[one.prediction].item<double>()).epsilon(1e-5));
@@ -132,16 +132,17 @@ TEST_CASE("only the test examples are read for an evaluation, and they are those
   const JobPlan job = small_job();
   const Dataset whole = load_dataset(job.spec.data, static_cast<uint64_t>(job.spec.seed));
   const ExampleSourcePtr source = load_examples(job);
-  const LabelledImages& examples = images_of(*source);
-  CHECK(at::equal(examples.images, images_of(*whole.test).images));
-  CHECK(at::equal(examples.labels, images_of(*whole.test).labels));
+  const StoredExamples& examples = stored_examples_of(*source);
+  CHECK(at::equal(examples.inputs, stored_examples_of(*whole.test).inputs));
+  CHECK(at::equal(examples.targets, stored_examples_of(*whole.test).targets));
 }
 
 TEST_CASE("any part of the data can be evaluated, if there is one") {
   const JobPlan job = small_job({"data.split.validation=0.25"});
   const Dataset whole = load_dataset(job.spec.data, static_cast<uint64_t>(job.spec.seed));
   const auto is = [&](const std::string& part, const ExampleSourcePtr& expected) {
-    return at::equal(images_of(*load_examples(job, part)).images, images_of(*expected).images);
+    return at::equal(stored_examples_of(*load_examples(job, part)).inputs,
+                     stored_examples_of(*expected).inputs);
   };
   CHECK(is("test", whole.test));
   CHECK(is("validation", whole.validation));
@@ -154,19 +155,19 @@ TEST_CASE("any part of the data can be evaluated, if there is one") {
 TEST_CASE("an evaluation that flips averages the probabilities of pictures and their mirror images") {
   const JobPlan job = small_job({"evaluate.flip=true", "data.test_examples=40"});
   const ExampleSourcePtr source = load_examples(job);
-  const LabelledImages& examples = images_of(*source);
+  const StoredExamples& examples = stored_examples_of(*source);
   const at::NoGradGuard no_grad;
   const auto model = trained_model(job, some_variables(job));
-  const at::Tensor pictures = examples.images.to(at::kFloat) / 255;
+  const at::Tensor pictures = examples.inputs.to(at::kFloat) / 255;
   const auto probabilities = [&](const at::Tensor& of) {
     return model->forward(of).to(at::kDouble).softmax(1);
   };
   const at::Tensor mean = (probabilities(pictures) + probabilities(pictures.flip({3}))) / 2;
-  const double loss = -mean.log().gather(1, examples.labels.unsqueeze(1)).mean().item<double>();
+  const double loss = -mean.log().gather(1, examples.targets.unsqueeze(1)).mean().item<double>();
   const int ranks = GENERATE(1, 3);
   const Evaluation result = evaluation_from(evaluate(job, source, ranks), job);
   CHECK(find_metric(result.metrics, "loss").value() == Approx(loss).epsilon(1e-6));
-  CHECK(result.correct() == mean.argmax(1).eq(examples.labels).sum().item<int64_t>());
+  CHECK(result.correct() == mean.argmax(1).eq(examples.targets).sum().item<int64_t>());
 }
 
 TEST_CASE("variables of another model are not evaluated") {

@@ -84,7 +84,7 @@ TEST_CASE("operations that cannot be done to the examples are problems of the sp
              ContainsSubstring("data.augment[1].padding: 28 is more than a picture with a side of 28 pixels "
                                "has to reflect; at most 27"));
   DatasetInfo many = mnist();
-  many.image_shape = {4, 8, 8};
+  many.example_shape = {4, 8, 8};
   CHECK_THAT(problems("{kind: color_jitter, hue: 0.1}", many), ContainsSubstring("have 4 channels"));
   DatasetInfo numbers = mnist();
   numbers.has_pixels = false;

@@ -14,7 +14,7 @@ inline DatasetInfo mnist() {
   return {.name = "mnist",
           .requested = "mnist",
           .source = "",
-          .image_shape = {1, 28, 28},
+          .example_shape = {1, 28, 28},
           .classes = 10,
           .train_examples = 60000,
           .test_examples = 10000};

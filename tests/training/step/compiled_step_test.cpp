@@ -232,21 +232,21 @@ TEST_CASE("evaluations that flip and zoom average the probabilities of all views
   const auto flipped = train_with_threads(spec, dataset, 2, 10);
 
   const at::NoGradGuard no_grad;
-  const LayerPlan plan = place_layers(expand_layers(spec.model, 5), dataset.info.image_shape, 5);
+  const LayerPlan plan = place_layers(expand_layers(spec.model, 5), dataset.info.example_shape, 5);
   const auto model = build_model(plan, at::kFloat, 1);
   write_variables(*model, flipped.variables);
   model->eval();
-  const LabelledImages& examples = images_of(*dataset.test);
-  const at::Tensor pictures = examples.images.to(at::kFloat) / 255;
+  const StoredExamples& examples = stored_examples_of(*dataset.test);
+  const at::Tensor pictures = examples.inputs.to(at::kFloat) / 255;
   // 70 % of 8 pixels are 5.6, so 6; there is one more pixel on every side.
   const at::Tensor middle = at::upsample_bilinear2d(pictures.slice(2, 1, 7).slice(3, 1, 7), {8, 8}, false);
   at::Tensor mean = at::zeros({pictures.size(0), 5});
   for (const at::Tensor& view : {pictures, pictures.flip({3}), middle, middle.flip({3})})
     mean += model->forward(view).softmax(1) / 4;
-  const at::Tensor labels = examples.labels.unsqueeze(1);
+  const at::Tensor labels = examples.targets.unsqueeze(1);
   CHECK(flipped.evaluation_loss == Approx(-mean.log().gather(1, labels).mean().item<double>()).epsilon(1e-5));
   CHECK(find_metric(flipped.evaluation_metrics, "accuracy").value() ==
-        Approx(mean.argmax(1).eq(examples.labels).to(at::kDouble).mean().item<double>()));
+        Approx(mean.argmax(1).eq(examples.targets).to(at::kDouble).mean().item<double>()));
   CHECK(std::abs(flipped.evaluation_loss - plain.evaluation_loss) > 1e-3);
   CHECK(flipped.losses == plain.losses);
 }

@@ -37,7 +37,7 @@ struct Trained {
   Trained(const JobSpec& spec, const Dataset& dataset, std::unique_ptr<ProcessGroup> own_group)
       : rank(own_group->rank()), plan(resolve_batch(spec, own_group->size())) {
     const LayerPlan layers = place_layers(expand_layers(spec.model, dataset.info.classes),
-                                          dataset.info.image_shape, dataset.info.classes);
+                                          dataset.info.example_shape, dataset.info.classes);
     model = build_model(layers, dtype_from_name(spec.model.dtype), 1);
     StrategyParts parts;
     parts.model = model;

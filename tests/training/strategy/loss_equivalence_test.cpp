@@ -26,7 +26,7 @@ Dataset small_table(int64_t targets, bool answers) {
     return make_number_source({inputs, answers ? values.gt(0).to(at::kDouble) : values});
   };
   Dataset dataset{{}, part(101), part(101)};
-  dataset.info.image_shape = {5};
+  dataset.info.example_shape = {5};
   dataset.info.classes = targets == 0 ? 2 : 0;
   dataset.info.targets = targets;
   return dataset;
@@ -92,8 +92,8 @@ TEST_CASE("a device that holds rows of numbers, or is sent them, comes to the we
 // evaluate.
 struct FarApart {
   explicit FarApart(const std::string& dtype) : dataset(small_table(2, false)), spec(spec_of(1)) {
-    LabelledImages examples = *dataset.train->in_memory();
-    examples.labels.select(1, 1).add_(1000);
+    StoredExamples examples = *dataset.train->in_memory();
+    examples.targets.select(1, 1).add_(1000);
     dataset.test = dataset.train = make_number_source(examples);
     spec.model.dtype = dtype;
     spec.train.loss.kind = "huber";
@@ -103,8 +103,8 @@ struct FarApart {
     spec.batch.per_replica = 101;
     const auto model = model_of(spec);
     const at::NoGradGuard no_grad;
-    const at::Tensor targets = examples.labels,
-                     values = model->forward(examples.images.to(dtype_from_name(dtype)));
+    const at::Tensor targets = examples.targets,
+                     values = model->forward(examples.inputs.to(dtype_from_name(dtype)));
     const at::Tensor errors = (values.to(at::kDouble) - targets).square().sum(0);
     r2 = (1 - errors / (targets - targets.mean(0)).square().sum(0)).mean().item<double>();
   }

@@ -23,7 +23,8 @@ bool on_fake_gpu(const JobSpec& spec) { return spec.strategy.devices.front() == 
 std::unique_ptr<Strategy> build(const JobSpec& spec, const Dataset& dataset,
                                 std::unique_ptr<ProcessGroup> group, const TrainedLayers& layers = {}) {
   const int64_t outputs = dataset.info.targets > 0 ? dataset.info.targets : dataset.info.classes;
-  const LayerPlan plan = place_layers(expand_layers(spec.model, outputs), dataset.info.image_shape, outputs);
+  const LayerPlan plan =
+      place_layers(expand_layers(spec.model, outputs), dataset.info.example_shape, outputs);
   if (!plan.problems.empty()) throw std::runtime_error(plan.problems.front().text);
   StrategyParts parts;
   // A different seed for every rank: place_variables has to make them equal.
