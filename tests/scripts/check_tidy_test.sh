@@ -4,7 +4,7 @@
 source "$(dirname "${BASH_SOURCE[0]}")/harness.sh"
 : "${work:?}"
 checkout=$work/checkout
-mkdir -p "$checkout"/{scripts,cmake,lib/plain,lib/heavy} "$work/bin" || exit 1
+mkdir -p "$checkout"/{scripts,cmake,lib/base/plain,lib/base/heavy} "$work/bin" || exit 1
 cp "$sources"/scripts/{check_tidy,common.sh} "$checkout/scripts/"
 cp "$sources/CMakePresets.json" "$checkout/"
 unset CCACHE_DIR CMAKE_PREFIX_PATH GITHUB_BASE_REF
@@ -17,13 +17,13 @@ project(stand_in LANGUAGES CXX)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(LIBTORCH_CPU_LIBRARY "$work/libtorch_cpu.so" CACHE FILEPATH "")
 function(dtrain_room name)
-  file(GLOB files CONFIGURE_DEPENDS "lib/\${name}/*.cpp")
+  file(GLOB files CONFIGURE_DEPENDS "lib/base/\${name}/*.cpp")
   add_library(\${name} \${files})
 endfunction()
 dtrain_room(plain)
 dtrain_room(heavy TORCH LINK plain)
 EOF
-touch "$work/libtorch_cpu.so" "$checkout"/lib/plain/{one,two}.cpp "$checkout"/lib/heavy/{one,two}.cpp
+touch "$work/libtorch_cpu.so" "$checkout"/lib/base/plain/{one,two}.cpp "$checkout"/lib/base/heavy/{one,two}.cpp
 cat >"$work/bin/clang-tidy" <<EOF
 #!/bin/bash
 echo "\${!#}" >>"$work/looked_at"
@@ -40,7 +40,7 @@ git commit --quiet -m "the first"
 looked_at() {
   : >"$work/looked_at"
   capture scripts/check_tidy "$@"
-  files=$(sed "s|^$checkout/lib/||; s|\.cpp$||" "$work/looked_at" | sort | tr '\n' ' ')
+  files=$(sed "s|^$checkout/lib/base/||; s|\.cpp$||" "$work/looked_at" | sort | tr '\n' ' ')
 }
 
 looked_at
@@ -49,7 +49,7 @@ looked_at --changed
 claim "the same if what has changed is not known" [ "$files" = "plain/one plain/two " ]
 claim "which it says" contains "$err" "git knows no earlier revision"
 
-echo "// changed" >>lib/heavy/two.cpp
+echo "// changed" >>lib/base/heavy/two.cpp
 git commit --quiet -am "the second"
 looked_at
 claim "what the last commit has changed, too" [ "$files" = "heavy/two plain/one plain/two " ]
@@ -58,12 +58,12 @@ claim "only that" [ "$files" = "heavy/two " ]
 looked_at --changed HEAD
 claim "what has changed since a revision" [ -z "$files" ]
 claim "and if nothing has, it says so" contains "$err" "no .cpp file has changed"
-touch lib/heavy/three.cpp
+touch lib/base/heavy/three.cpp
 looked_at --changed HEAD
 claim "a file that git does not know is new" [ "$files" = "heavy/three " ]
-rm lib/heavy/three.cpp
+rm lib/base/heavy/three.cpp
 
-echo "// changed" >>lib/plain/one.cpp
+echo "// changed" >>lib/base/plain/one.cpp
 git commit --quiet -am "the third"
 git update-ref refs/remotes/origin/main HEAD~2
 looked_at --changed
