@@ -4,8 +4,8 @@
 #include <functional>
 #include <string>
 
+#include "mlir/builder.h"
 #include "models/layers.h"
-#include "stablehlo/builder.h"
 #include "stablehlo/model_lowering.h"
 
 namespace dtrain {

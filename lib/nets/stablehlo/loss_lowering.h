@@ -1,9 +1,9 @@
 // The losses as operations: the gradient of a model's outputs, and the sums of a step.
 #pragma once
 
+#include "mlir/builder.h"
 #include "objective/objective.h"
 #include "spec/spec.h"
-#include "stablehlo/builder.h"
 
 namespace dtrain {
 

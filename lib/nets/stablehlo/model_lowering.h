@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "mlir/builder.h"
 #include "models/layers.h"
-#include "stablehlo/builder.h"
 
 namespace dtrain {
 

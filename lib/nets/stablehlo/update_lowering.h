@@ -4,8 +4,8 @@
 #include <map>
 #include <string>
 
+#include "mlir/builder.h"
 #include "spec/spec.h"
-#include "stablehlo/builder.h"
 
 namespace dtrain {
 

@@ -1,4 +1,4 @@
-#include "stablehlo/builder.h"
+#include "mlir/builder.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -12,9 +12,9 @@
 #include <utility>
 #include <vector>
 
-#include "models/layers.h"
-
 namespace dtrain {
+
+using Shape = std::vector<int64_t>;
 
 class TextBuilder;
 
