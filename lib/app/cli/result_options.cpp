@@ -4,6 +4,7 @@
 #include "cli/command_line.h"
 #include "core/text.h"
 #include "inference/evaluate_replicas.h"
+#include "kinds/objectives.h"
 #include "reference/exit_code_help.h"
 
 namespace dtrain {
@@ -84,8 +85,9 @@ void CommandLine::add_predict() {
   command
       ->add_option(
           "--threshold", predict.threshold,
-          "Of binary_cross_entropy: the probability from which on it is yes (default: 0.5); tables of "
-          "several outputs then say 1 or 0")
+          fmt::format("Of {}: the probability from which on it is yes (default: 0.5); tables of several "
+                      "outputs then say 1 or 0",
+                      join(objectives_with(Outputs::kYesNoLogits), " or ")))
       ->check(CLI::Range(0.0, 1.0))
       ->type_name("P");
   command->add_flag("--resize", predict.resize, "Scale images to the size that the model takes");

@@ -66,7 +66,7 @@ struct PredictOptions {
   CheckpointChoice checkpoint;
   std::vector<std::string> files;
   int64_t top = 3;
-  std::optional<double> threshold;  // of binary_cross_entropy
+  std::optional<double> threshold;  // of outputs that say yes or no
   bool resize = false;
   bool csv = false;  // of pictures, as tables always are
   bool json = false;

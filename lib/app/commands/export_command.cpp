@@ -13,20 +13,19 @@
 #include "export/onnx.h"
 #include "export/torchscript.h"
 #include "inference/model_description.h"
+#include "kinds/objectives.h"
 
 namespace dtrain {
 namespace {
 
 // The metadata, with what has to be done before and after a model that is a program.
 ExportForm form_of(const ExportOptions& options, const JobPlan& job, Metadata description) {
-  const bool binary = job.spec.train.loss.kind == "binary_cross_entropy";
   ExportForm form{.uint8 = options.uint8,
                   .softmax = options.softmax,
                   .pixels = job.data.has_pixels,
-                  .sigmoid = binary,
-                  .values = job.data.targets > 0 && !binary,
+                  .outputs = objective_info(job.spec.train.loss.kind).outputs,
                   .metadata = std::move(description)};
-  if (form.values && form.softmax)
+  if (form.outputs == Outputs::kValues && form.softmax)
     throw Error(ExitCode::kUsage, "--softmax: the model gives numbers, and no probabilities");
   if (!form.pixels && form.uint8)
     throw Error(ExitCode::kUsage, "--uint8: the model takes numbers, and no pixels");

@@ -14,6 +14,7 @@
 #include "core/text.h"
 #include "inference/prediction_text.h"
 #include "inference/table_prediction.h"
+#include "kinds/objectives.h"
 #include "metrics/event.h"
 #include "pictures/pictures_below.h"
 #include "tables/csv_file.h"
@@ -96,11 +97,11 @@ ExitCode predict_command(const PredictOptions& options) {
   if (!opened) return ExitCode::kUsage;
   const ResumePoint& point = opened->point;
   const JobPlan& job = opened->job;
-  if (options.threshold && job.spec.train.loss.kind != "binary_cross_entropy")
+  const std::string& loss = job.spec.train.loss.kind;
+  if (options.threshold && objective_info(loss).outputs != Outputs::kYesNoLogits)
     throw Error(ExitCode::kUsage,
-                fmt::format("--threshold is for models of binary_cross_entropy, and this one's "
-                            "loss is {}; leave it out",
-                            job.spec.train.loss.kind));
+                fmt::format("--threshold is for models of {}, and this one's loss is {}; leave it out",
+                            join(objectives_with(Outputs::kYesNoLogits), " or "), loss));
   const NamedTensors variables = load_model(point.checkpoint);
   if (!job.data.has_pixels) {
     const TablePredictor predictor(job, variables, options.threshold);

@@ -295,12 +295,8 @@ std::vector<std::string> encode_inputs(const RawTable& table, const TableFormat&
 
 // What to do if a target's numbers were meant as numbers.
 std::string loss_advice() {
-  std::vector<std::string> losses;
-  for (const std::string& name : objective_names()) {
-    if (objective_info(name).targets == Targets::kNumbers) losses.push_back(name);
-  }
   return "; the column holds numbers: to predict them, and no classes, use train.loss: " +
-         join(losses, " or ");
+         join(objectives_for(Targets::kNumbers), " or ");
 }
 
 void encode_classes(const RawTable& table, const TableFormat& format, int64_t* out) {

@@ -3,6 +3,7 @@
 
 #include <string>
 
+#include "kinds/objectives.h"
 #include "safetensors/safetensors.h"
 
 namespace dtrain {
@@ -11,13 +12,14 @@ struct ExportForm {
   bool uint8 = false;    // pixels are uint8; otherwise of the model's float type (ONNX only)
   bool softmax = false;  // the output is probabilities; otherwise logits
   bool pixels = true;    // the input is pixels, which the model normalises; otherwise numbers as they are
-  bool sigmoid = false;  // each output has a probability of its own
-  bool values = false;   // the output is numbers, and neither logits nor probabilities
+  Outputs outputs = Outputs::kClassLogits;  // of the model
   Metadata metadata = {};
 
   // The names of the input and the output.
   std::string input() const { return pixels ? "pixels" : "inputs"; }
-  std::string output() const { return values ? "values" : softmax ? "probabilities" : "logits"; }
+  std::string output() const {
+    return outputs == Outputs::kValues ? "values" : softmax ? "probabilities" : "logits";
+  }
 };
 
 }  // namespace dtrain

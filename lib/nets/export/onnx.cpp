@@ -275,8 +275,9 @@ std::string onnx_model(const LayerPlan& layers, const DataSpec& data, const Shap
     translate->second(graph, layer);
     graph.end();
   }
-  if (form.softmax && form.sigmoid) graph.add("Sigmoid", "probabilities_of_outputs");
-  if (form.softmax && !form.sigmoid) graph.add("Softmax", "softmax", {}, {attribute("axis", int64_t{1})});
+  if (form.softmax && form.outputs == Outputs::kYesNoLogits) graph.add("Sigmoid", "probabilities_of_outputs");
+  if (form.softmax && form.outputs == Outputs::kClassLogits)
+    graph.add("Softmax", "softmax", {}, {attribute("axis", int64_t{1})});
   // ModelProto: ir_version = 1, producer_name = 2, producer_version = 3, graph = 7, opset_import = 8 {version
   // = 2}, metadata_props = 14 {key = 1, value = 2}.
   std::string model = integer(1, kIrVersion) + bytes(2, "dtrain") + bytes(3, kVersion) +

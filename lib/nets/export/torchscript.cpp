@@ -215,7 +215,9 @@ std::string torchscript_source(const LayerPlan& layers, const DataSpec& data, co
     if (is_kept(layers, number)) source += fmt::format("    {} = x\n", kept(number));
     ++number;
   }
-  const char* const result = !form.softmax ? "x" : form.sigmoid ? "torch.sigmoid(x)" : "torch.softmax(x, 1)";
+  const std::map<Outputs, std::string> probabilities = {{Outputs::kClassLogits, "torch.softmax(x, 1)"},
+                                                        {Outputs::kYesNoLogits, "torch.sigmoid(x)"}};
+  const std::string result = form.softmax ? probabilities.at(form.outputs) : "x";
   return source + fmt::format("    return {}\n", result);
 }
 

@@ -75,10 +75,10 @@ void TrainingRules::check_metrics() {
 void TrainingRules::check_loss() {
   const LossSpec& loss = spec_.train.loss;
   const auto weights = loss.class_weights.weights.size();
-  if (usable("train.loss.class_weights") && loss.kind == "binary_cross_entropy" && weights != 0 &&
-      weights != 2 && loss.class_weights.names.empty())
+  if (has_problem("train.loss.kind") || objective_info(loss.kind).outputs != Outputs::kYesNoLogits) return;
+  if (usable("train.loss.class_weights") && weights != 0 && weights != 2 && loss.class_weights.names.empty())
     add("train.loss.class_weights",
-        fmt::format("has {} entries; binary_cross_entropy takes two, for the targets 0 and 1", weights));
+        fmt::format("has {} entries; {} takes two, for the targets 0 and 1", weights, loss.kind));
 }
 
 void TrainingRules::check() {

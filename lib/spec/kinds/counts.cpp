@@ -46,13 +46,13 @@ double macro_mean(const Counts& counts, double (ClassCounts::*value)() const) {
   const bool of_outputs = counts.has_scores() && counts.rows() > 1;
   if (of_outputs && examples_of(counts, 0) == 0) return std::nan("");
   double sum = 0;
-  int64_t number = 0;
+  int64_t averaged = 0;
   for (const ClassCounts& one : by_class(counts)) {
     if (!of_outputs && one.actual == 0 && one.predicted == 0) continue;
     sum += (one.*value)();
-    ++number;
+    ++averaged;
   }
-  return sum / static_cast<double>(number);
+  return sum / static_cast<double>(averaged);
 }
 
 double top_accuracy(const Counts& counts) {
@@ -84,16 +84,16 @@ std::optional<AreaUnderCurve> area_under_curve(const Counts& counts, int64_t row
 
 std::optional<AreaUnderCurve> mean_area_under_curve(const Counts& counts) {
   AreaUnderCurve sum;
-  double number = 0;
+  double averaged = 0;
   for (int64_t row = 0; row < counts.rows() && counts.has_scores(); ++row) {
     const auto area = area_under_curve(counts, row);
     if (!area) continue;
     sum.value += area->value;
     sum.error += area->error;
-    ++number;
+    ++averaged;
   }
-  if (number == 0) return std::nullopt;
-  return AreaUnderCurve{sum.value / number, sum.error / number};
+  if (averaged == 0) return std::nullopt;
+  return AreaUnderCurve{sum.value / averaged, sum.error / averaged};
 }
 
 }  // namespace dtrain

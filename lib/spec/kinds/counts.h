@@ -24,18 +24,18 @@ int64_t score_bins(int64_t outputs);
 class Counts {
  public:
   Counts() = default;
-  Counts(int64_t rows, std::vector<int64_t> numbers) : rows_(rows), numbers_(std::move(numbers)) {}
+  Counts(int64_t rows, std::vector<int64_t> values) : rows_(rows), values_(std::move(values)) {}
   int64_t rows() const { return rows_; }
-  int64_t columns() const { return rows_ == 0 ? 0 : static_cast<int64_t>(numbers_.size()) / rows_; }
+  int64_t columns() const { return rows_ == 0 ? 0 : static_cast<int64_t>(values_.size()) / rows_; }
   int64_t at(int64_t row, int64_t column) const {
-    return numbers_[static_cast<size_t>(row * columns() + column)];
+    return values_[static_cast<size_t>(row * columns() + column)];
   }
-  const std::vector<int64_t>& numbers() const { return numbers_; }
+  const std::vector<int64_t>& values() const { return values_; }
   bool has_scores() const { return columns() > kInTop + 1; }
 
  private:
   int64_t rows_ = 0;
-  std::vector<int64_t> numbers_;
+  std::vector<int64_t> values_;
 };
 
 // Of a class, or of an output that says yes or no.

@@ -6,121 +6,18 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "kinds/loss_kinds.h"
 
 namespace dtrain {
 namespace {
 
-// Functions and not constants, because other files use them to make tables before main().
-MetricInfo loss() {
-  return {"loss", /*higher_is_better=*/false, MetricUnit::kNumber,
-          [](const ExampleSums& sum) { return sum("loss") / sum("examples"); }};
-}
-MetricInfo accuracy() {
-  return {"accuracy", /*higher_is_better=*/true, MetricUnit::kFraction,
-          [](const ExampleSums& sum) { return sum("correct") / sum("examples"); }};
-}
-
-// part / whole; 0 where there is nothing to find or nothing was found, as in Keras and scikit-learn.
-double share(const ExampleSums& sum, double part, double whole) {
-  if (sum("examples") == 0) return std::nan("");
-  return whole == 0 ? 0 : part / whole;
-}
-MetricInfo precision() {
-  return {"precision", /*higher_is_better=*/true, MetricUnit::kFraction, [](const ExampleSums& sum) {
-            return share(sum, sum("true_positives"), sum("predicted_positives"));
-          }};
-}
-MetricInfo recall() {
-  return {"recall", /*higher_is_better=*/true, MetricUnit::kFraction,
-          [](const ExampleSums& sum) { return share(sum, sum("true_positives"), sum("positives")); }};
-}
-MetricInfo f1() {
-  return {"f1", /*higher_is_better=*/true, MetricUnit::kFraction, [](const ExampleSums& sum) {
-            return share(sum, 2 * sum("true_positives"), sum("predicted_positives") + sum("positives"));
-          }};
-}
-
-MetricInfo of_evaluations(const char* name, double (*of_counts)(const Counts& counts)) {
-  return {name, /*higher_is_better=*/true, MetricUnit::kFraction, nullptr, of_counts};
-}
-MetricInfo top_5_accuracy() { return of_evaluations("top_5_accuracy", top_accuracy); }
-MetricInfo macro_precision() {
-  return of_evaluations("macro_precision",
-                        [](const Counts& counts) { return macro_mean(counts, &ClassCounts::precision); });
-}
-MetricInfo macro_recall() {
-  return of_evaluations("macro_recall",
-                        [](const Counts& counts) { return macro_mean(counts, &ClassCounts::recall); });
-}
-MetricInfo macro_f1() {
-  return of_evaluations("macro_f1",
-                        [](const Counts& counts) { return macro_mean(counts, &ClassCounts::f1); });
-}
-MetricInfo auc() {
-  return of_evaluations("auc", [](const Counts& counts) {
-    const auto area = mean_area_under_curve(counts);
-    return area ? area->value : std::nan("");
-  });
-}
-
-// Over all outputs of all examples.
-double mean_of_outputs(const ExampleSums& sum, const char* name) {
-  return sum(name) / static_cast<double>(sum.outputs()) / sum("examples");
-}
-MetricInfo rmse() {
-  return {"rmse", /*higher_is_better=*/false, MetricUnit::kNumber,
-          [](const ExampleSums& sum) { return std::sqrt(mean_of_outputs(sum, "squared_errors")); }};
-}
-MetricInfo mae() {
-  return {"mae", /*higher_is_better=*/false, MetricUnit::kNumber,
-          [](const ExampleSums& sum) { return mean_of_outputs(sum, "absolute_errors"); }};
-}
-// What is below this share of the sum of squares is its rounding: the targets are all the same.
-constexpr double kRounding = 1e-13;
-double r2_of(const ExampleSums& sum, int64_t output) {
-  const double errors = sum("squared_errors", output), squares = sum("squared_targets", output);
-  const double targets = sum("targets", output);
-  const double deviations = squares - targets * targets / sum("examples");
-  if (deviations <= kRounding * squares) return errors == 0 ? 1.0 : 0.0;
-  return 1 - errors / deviations;
-}
-// The mean over the outputs, as in scikit-learn: the distance between the means of two outputs explains
-// nothing of either.
-MetricInfo r2() {
-  return {"r2", /*higher_is_better=*/true, MetricUnit::kNumber, [](const ExampleSums& sum) {
-            double total = 0;
-            for (int64_t output = 0; output < sum.outputs(); ++output) total += r2_of(sum, output);
-            return total / static_cast<double>(sum.outputs());
-          }};
-}
-
-ObjectiveInfo of_numbers(const char* name) {
-  return {.name = name,
-          .targets = Targets::kNumbers,
-          .output_sums = {"squared_errors", "absolute_errors"},
-          .target_sums = {"targets", "squared_targets"},
-          .metrics = {loss(), rmse(), mae(), r2()}};
-}
-
 const std::vector<ObjectiveInfo>& objectives() {
   static const std::vector<ObjectiveInfo> table = {
-      // For logits [n, classes] and the index of each example's class, int64 [n].
-      {.name = "cross_entropy",
-       .targets = Targets::kClass,
-       .sums = {"correct"},
-       .metrics = {loss(), accuracy()},
-       .of_evaluations = {top_5_accuracy(), macro_precision(), macro_recall(), macro_f1()}},
-      // For logits [n, outputs] and as many targets from 0 to 1; or logits [n, 1] and classes 0 and 1, int64
-      // [n]. `correct` counts the outputs of an example together as one; the other sums count each.
-      {.name = "binary_cross_entropy",
-       .targets = Targets::kEither,
-       .sums = {"correct", "true_positives", "predicted_positives", "positives"},
-       .metrics = {loss(), accuracy(), precision(), recall(), f1()},
-       .of_evaluations = {macro_precision(), macro_recall(), macro_f1(), auc()}},
-      // For values [n, outputs] and as many targets.
-      of_numbers("mean_squared_error"),
-      of_numbers("mean_absolute_error"),
-      of_numbers("huber"),
+      cross_entropy_info(),
+      binary_cross_entropy_info(),
+      regression_info("mean_squared_error"),
+      regression_info("mean_absolute_error"),
+      regression_info("huber"),
   };
   return table;
 }
@@ -133,10 +30,11 @@ const auto& find(const Table& table, const std::string& name, const char* what) 
   return *found;
 }
 
-template <class Table>
-std::vector<std::string> names_of(const Table& table) {
+std::vector<std::string> names_of(const auto& table, const auto&... wanted) {
   std::vector<std::string> names;
-  for (const auto& entry : table) names.push_back(entry.name);
+  for (const auto& entry : table) {
+    if ((wanted(entry) && ...)) names.push_back(entry.name);
+  }
   return names;
 }
 
@@ -211,6 +109,14 @@ MetricValues ObjectiveInfo::values_of(const Counts& counts) const {
 const ObjectiveInfo& objective_info(const std::string& name) { return find(objectives(), name, "objective"); }
 
 std::vector<std::string> objective_names() { return names_of(objectives()); }
+
+std::vector<std::string> objectives_for(Targets targets) {
+  return names_of(objectives(), [=](const ObjectiveInfo& one) { return one.targets == targets; });
+}
+
+std::vector<std::string> objectives_with(Outputs outputs) {
+  return names_of(objectives(), [=](const ObjectiveInfo& one) { return one.outputs == outputs; });
+}
 
 const std::vector<MetricInfo>& known_metrics() {
   static const std::vector<MetricInfo> metrics = [] {

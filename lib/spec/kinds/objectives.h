@@ -1,5 +1,5 @@
-// The losses that training can minimise, and the metrics that each of them provides. This table has their
-// names and directions; lib/objective computes them.
+// The losses that training can minimise, and the metrics of each. A file of this room describes a loss by its
+// name, and the table in objectives.cpp lists all; lib/objective computes them.
 #pragma once
 
 #include <cstdint>
@@ -58,9 +58,14 @@ constexpr size_t kExamplesSum = 1;
 // What an example's target is: its class, numbers, or for some losses either.
 enum class Targets { kClass, kNumbers, kEither };
 
+// What a model's outputs are: a logit of each class, logits that each say yes or no, or the values
+// themselves.
+enum class Outputs { kClassLogits, kYesNoLogits, kValues };
+
 struct ObjectiveInfo {
   std::string name;
-  Targets targets = Targets::kClass;
+  Targets targets;
+  Outputs outputs;
   // What a step sums over examples in addition to the loss and the number of examples. Each output has its
   // own of output_sums and of target_sums, which are of the targets alone.
   std::vector<std::string> sums = {};
@@ -70,7 +75,7 @@ struct ObjectiveInfo {
   std::vector<MetricInfo> of_evaluations = {};  // those that evaluations have besides
 
   // The metric that says how good a model is, where there is room for one besides the loss.
-  const MetricInfo& main() const { return metrics[1]; }
+  const MetricInfo& main() const { return metrics.at(1); }
   std::vector<MetricInfo> all_metrics() const;
   // The values of the metrics of evaluations that have one.
   MetricValues values_of(const Counts& counts) const;
@@ -86,6 +91,8 @@ struct ObjectiveInfo {
 // Throws Error(kBug) if the name is not in the table, because specs are checked before.
 const ObjectiveInfo& objective_info(const std::string& name);
 std::vector<std::string> objective_names();
+std::vector<std::string> objectives_for(Targets targets);
+std::vector<std::string> objectives_with(Outputs outputs);
 
 // The metrics of all objectives, each name once.
 const std::vector<MetricInfo>& known_metrics();

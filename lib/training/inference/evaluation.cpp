@@ -168,7 +168,7 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSou
   const double* first_sum = sums.values().const_data_ptr<double>();
   const int64_t* first = confusion.const_data_ptr<int64_t>();
   return {{first_sum, first_sum + sums.values().numel()},
-          sums.counted().numbers(),
+          sums.counted().values(),
           {first, first + confusion.numel()},
           named(worst.take(), *examples)};
 }

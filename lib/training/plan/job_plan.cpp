@@ -128,25 +128,32 @@ std::string resolve_communication(LoadedSpec& loaded, const std::vector<std::str
   return asked;
 }
 
+// The losses for these targets: "a, b or c".
+std::string losses_for(Targets targets) {
+  std::vector<std::string> names = objectives_for(targets);
+  const std::string last = names.back();
+  names.pop_back();
+  return names.empty() ? last : join(names) + " or " + last;
+}
+
 // Checks that the loss is one for the targets of the data.
 void check_targets(LoadedSpec& loaded, const DatasetInfo& data) {
   const LossSpec& loss = loaded.spec.train.loss;
   const Targets targets = objective_info(loss.kind).targets;
-  const auto add = [&](const std::string& path, const std::string& text) {
-    loaded.problems.push_back(loaded.problem_at(path, text));
+  const auto add = [&](const std::string& text) {
+    loaded.problems.push_back(loaded.problem_at("train.loss.kind", text));
   };
   if (data.targets > 0 && targets == Targets::kClass)
-    add("train.loss.kind", fmt::format("{} is a loss of classes, and the targets of {} are numbers; use "
-                                       "mean_squared_error, mean_absolute_error or huber, or for targets "
-                                       "of 0 and 1 binary_cross_entropy",
-                                       loss.kind, data.name));
+    add(
+        fmt::format("{} is a loss of classes, and the targets of {} are numbers; use {}, or for targets of 0 "
+                    "and 1 {}",
+                    loss.kind, data.name, losses_for(Targets::kNumbers), losses_for(Targets::kEither)));
   if (data.targets == 0 && targets == Targets::kNumbers)
-    add("train.loss.kind", fmt::format("{} is a loss of numbers, and the targets of {} are classes; use "
-                                       "cross_entropy",
-                                       loss.kind, data.name));
+    add(fmt::format("{} is a loss of numbers, and the targets of {} are classes; use {}", loss.kind,
+                    data.name, losses_for(Targets::kClass)));
   if (data.targets == 0 && targets == Targets::kEither && data.classes != 2)
-    add("train.loss.kind", fmt::format("{} tells two classes apart, and {} has {}; use cross_entropy",
-                                       loss.kind, data.name, data.classes));
+    add(fmt::format("{} tells two classes apart, and {} has {}; use {}", loss.kind, data.name, data.classes,
+                    losses_for(Targets::kClass)));
 }
 
 // A metric to go by has to tell evaluations apart.
@@ -322,9 +329,10 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const JobPlan& 
 
 LayerPlan layers_of(const JobSpec& spec, const DatasetInfo& data) {
   // A yes or no takes one number.
-  const bool binary = data.targets == 0 && spec.train.loss.kind == "binary_cross_entropy";
+  const std::string& loss = spec.train.loss.kind;
+  const bool binary = data.targets == 0 && objective_info(loss).outputs == Outputs::kYesNoLogits;
   const int64_t outputs = binary ? 1 : data.targets > 0 ? data.targets : data.classes;
-  const std::string needed_for = binary             ? "the two classes of binary_cross_entropy need"
+  const std::string needed_for = binary             ? fmt::format("the two classes of {} need", loss)
                                  : data.targets > 1 ? fmt::format("{} targets need", data.targets)
                                  : data.targets > 0 ? "one target needs"
                                                     : "";
