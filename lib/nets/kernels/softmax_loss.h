@@ -5,7 +5,7 @@
 
 namespace dtrain {
 
-// What the loss of an example is, as objective/cross_entropy.h describes it.
+// What the loss of an example is, as objective/cross_entropy.cpp describes it.
 struct SoftmaxLoss {
   int64_t classes = 0;
   float label_smoothing = 0;

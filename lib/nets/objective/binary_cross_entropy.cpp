@@ -1,6 +1,12 @@
-#include "objective/binary_cross_entropy.h"
-
+// Binary cross-entropy of logits [n, outputs]: each output is a yes or no of its own.
+//
+// Targets are 0 to 1, [n, outputs] of the logits' type; or of one output the classes 0 and 1, int64 [n]. The
+// loss of an example is the mean over its outputs. With train.label_smoothing e, training moves each target t
+// to t (1 - e) + e / 2. With train.loss.class_weights [a, b], training weighs the loss of an output with
+// target t by a (1 - t) + b t.
 #include <ATen/ATen.h>
+
+#include "objective/loss_operations.h"
 
 namespace dtrain {
 namespace {
@@ -8,9 +14,10 @@ namespace {
 // The sums of this objective, in the order of its table entry.
 enum : int64_t { kCorrect, kTruePositives, kPredictedPositives, kPositives };
 
-at::Tensor as_numbers(const at::Tensor& targets, const at::Tensor& logits) {
-  const at::Tensor numbers = targets.to(logits.scalar_type());
-  return numbers.dim() == 1 ? numbers.unsqueeze(1) : numbers;
+// [n, outputs] of the logits' type.
+at::Tensor as_matrix(const at::Tensor& targets, const at::Tensor& logits) {
+  const at::Tensor values = targets.to(logits.scalar_type());
+  return values.dim() == 1 ? values.unsqueeze(1) : values;
 }
 
 class BinaryCrossEntropy : public Objective {
@@ -20,21 +27,18 @@ class BinaryCrossEntropy : public Objective {
         label_smoothing_(train.label_smoothing),
         weights_(train.loss.class_weights.weights) {}
 
-  at::Tensor training_loss(const at::Tensor& logits, const at::Tensor& targets) const override {
-    return training_losses(logits, targets).sum();
-  }
   at::Tensor training_losses(const at::Tensor& logits, const at::Tensor& targets) const override {
-    const at::Tensor hard = as_numbers(targets, logits);
+    const at::Tensor hard = as_matrix(targets, logits);
     const at::Tensor soft =
         label_smoothing_ > 0 ? hard * (1 - label_smoothing_) + label_smoothing_ / 2 : hard;
     if (weights_.empty()) return losses(logits, soft, {});
     return losses(logits, soft, hard * (weights_[1] - weights_[0]) + weights_[0]);
   }
   at::Tensor evaluation_loss(const at::Tensor& logits, const at::Tensor& targets) const override {
-    return losses(logits, as_numbers(targets, logits), {}).sum();
+    return losses(logits, as_matrix(targets, logits), {}).sum();
   }
   void sum_up(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& sums) const override {
-    const at::Tensor positive = as_numbers(targets, logits) > 0.5;
+    const at::Tensor positive = as_matrix(targets, logits) > 0.5;
     const at::Tensor predicted = logits > 0;
     sums.select(0, kCorrect).copy_(predicted.eq(positive).to(at::kDouble).mean(1).sum());
     sums.select(0, kTruePositives).copy_(predicted.logical_and(positive).sum());
@@ -46,8 +50,11 @@ class BinaryCrossEntropy : public Objective {
     return at::logaddexp(at::log_sigmoid(logits), at::log_sigmoid(others)) -
            at::logaddexp(at::log_sigmoid(-logits), at::log_sigmoid(-others));
   }
+  at::Tensor predictions(const at::Tensor& logits, bool classes) const override {
+    return classes ? at::cat({at::sigmoid(-logits), at::sigmoid(logits)}, 1) : at::sigmoid(logits);
+  }
   at::Tensor count(const at::Tensor& logits, const at::Tensor& targets) const override {
-    const at::Tensor positive = as_numbers(targets, logits) > 0.5;
+    const at::Tensor positive = as_matrix(targets, logits) > 0.5;
     const at::Tensor predicted = logits > 0;
     const at::Tensor first =
         at::stack({positive.sum(0), predicted.sum(0), predicted.logical_and(positive).sum(0)}, 1);
@@ -75,10 +82,48 @@ class BinaryCrossEntropy : public Objective {
   std::vector<double> weights_;  // of the targets 0 and 1; empty: all the same
 };
 
+class BinaryCrossEntropyOperations final : public LossOperations {
+ public:
+  using LossOperations::LossOperations;
+
+  // Of a logit x and a target t: max(x, 0) - x t + log(1 + exp(-|x|)).
+  RowLosses rows(const Value& targets) override {
+    const Value hard = as_matrix(targets);
+    const double smoothing = train_.label_smoothing;
+    const Value soft = smoothing > 0 ? hard * (1 - smoothing) + smoothing / 2 : hard;
+    const Value below = builder_.apply("exponential", -builder_.apply("abs", outputs_));
+    const Value product = outputs_ * soft;
+    const Value linear = builder_.apply("maximum", outputs_, constant(0)) - product;
+    Value losses = linear + builder_.apply("log_plus_one", below);
+    Value gradient = (builder_.apply("logistic", outputs_) - soft) / static_cast<double>(outputs_.size(1));
+    if (!class_weights().empty()) {
+      const Value weight = hard * (class_weights()[1] - class_weights()[0]) + class_weights()[0];
+      losses = losses * weight;
+      gradient = gradient * weight;
+    }
+    return {mean(losses), gradient};
+  }
+
+  std::vector<Value> sums(const Value& targets) override {
+    const Value wanted = as_matrix(targets);
+    const Value positive = builder_.compare("GT", wanted, constant(0.5));
+    const Value predicted = builder_.compare("GT", outputs_, constant(0));
+    const Value wrong = builder_.apply("xor", predicted, positive);
+    return {mean(1 - indicator(wrong)), total(indicator(builder_.apply("and", predicted, positive))),
+            total(indicator(predicted)), total(indicator(positive))};
+  }
+
+ private:
+  // Classes 0 and 1 are targets of the one output.
+  Value as_matrix(const Value& targets) const {
+    if (targets.rank() == 2) return targets;
+    return builder_.reshape(builder_.convert(targets, outputs_.element), outputs_.shape);
+  }
+};
+
 }  // namespace
 
-std::unique_ptr<Objective> make_binary_cross_entropy(const TrainSpec& train) {
-  return std::make_unique<BinaryCrossEntropy>(train);
-}
+extern const LossKind kBinaryCrossEntropy =
+    loss_kind<BinaryCrossEntropy, BinaryCrossEntropyOperations>("binary_cross_entropy");
 
 }  // namespace dtrain

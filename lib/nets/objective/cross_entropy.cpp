@@ -1,11 +1,29 @@
-#include "objective/cross_entropy.h"
-
+// Softmax cross-entropy of logits [n, classes] and the index of each example's class, int64 [n].
+//
+// With train.label_smoothing e, the target of an example is 1 - e for its class plus e / classes for every
+// class (Szegedy et al. 2016, arXiv:1512.00567, section 7). With train.loss.class_weights, training
+// multiplies the loss of an example by the weight of its class; the sum is still divided by the number of
+// examples.
 #include <ATen/ATen.h>
+#include <fmt/format.h>
 
 #include <cmath>
 
+#include "core/error.h"
+#include "kernels/softmax_loss.h"
+#include "objective/loss_operations.h"
+
 namespace dtrain {
 namespace {
+
+void require_classes(const at::Tensor& targets, int64_t classes) {
+  const int64_t* const all = targets.const_data_ptr<int64_t>();
+  for (int64_t i = 0; i < targets.numel(); ++i) {
+    if (all[i] < 0 || all[i] >= classes)
+      throw Error(ExitCode::kBug,
+                  fmt::format("an example of class {} in a model of {} classes", all[i], classes));
+  }
+}
 
 class CrossEntropy : public Objective {
  public:
@@ -13,6 +31,7 @@ class CrossEntropy : public Objective {
       : Objective(objective_info("cross_entropy")), label_smoothing_(train.label_smoothing) {
     const std::vector<double>& weights = train.loss.class_weights.weights;
     if (!weights.empty()) weights_ = at::tensor(weights, at::kDouble);
+    for (const double weight : weights) kernel_weights_.push_back(static_cast<float>(weight));
   }
 
   at::Tensor training_loss(const at::Tensor& logits, const at::Tensor& targets) const override {
@@ -30,6 +49,18 @@ class CrossEntropy : public Objective {
   at::Tensor evaluation_loss(const at::Tensor& logits, const at::Tensor& targets) const override {
     return loss(logits, targets, /*label_smoothing=*/0);
   }
+  std::optional<std::vector<double>> run_kernel(const at::Tensor& logits, const at::Tensor& targets,
+                                                double scale, const at::Tensor& gradient) const override {
+    const int64_t examples = logits.size(0), classes = logits.size(1);
+    const at::Tensor labels = targets.contiguous();
+    require_classes(labels, classes);
+    const SoftmaxLoss loss{classes, static_cast<float>(label_smoothing_),
+                           kernel_weights_.empty() ? nullptr : kernel_weights_.data()};
+    const SoftmaxSums sums =
+        softmax_loss(loss, examples, logits.const_data_ptr<float>(), labels.const_data_ptr<int64_t>(),
+                     static_cast<float>(scale), gradient.mutable_data_ptr<float>());
+    return {{sums.loss, static_cast<double>(examples), static_cast<double>(sums.hits)}};
+  }
   void sum_up(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& sums) const override {
     at::Tensor hits = at::empty(targets.sizes(), sums.options());
     at::eq_out(hits, logits.argmax(1), targets);
@@ -38,6 +69,9 @@ class CrossEntropy : public Objective {
   }
   at::Tensor averaged(const at::Tensor& logits, const at::Tensor& others) const override {
     return at::logaddexp(logits.log_softmax(1), others.log_softmax(1)) - std::log(2.0);
+  }
+  at::Tensor predictions(const at::Tensor& logits, bool /*classes*/) const override {
+    return logits.softmax(1);
   }
   at::Tensor count(const at::Tensor& logits, const at::Tensor& targets) const override {
     const at::Tensor predicted = logits.argmax(1);
@@ -58,13 +92,60 @@ class CrossEntropy : public Objective {
   }
 
   double label_smoothing_;
-  mutable at::Tensor weights_;  // [classes]; undefined: all the same
+  mutable at::Tensor weights_;         // [classes]; undefined: all the same
+  std::vector<float> kernel_weights_;  // the same for the kernel
+};
+
+class CrossEntropyOperations final : public LossOperations {
+ public:
+  CrossEntropyOperations(const TrainSpec& train, const Value& outputs) : LossOperations(train, outputs) {
+    const Value most = builder_.maximum(outputs, {1});
+    shifted_ = outputs - along_rows(most, outputs);
+    const Value powers = builder_.apply("exponential", shifted_);
+    const Value sum = builder_.sum(powers, {1});
+    logarithms_ = shifted_ - along_rows(builder_.apply("log", sum), outputs);
+    probabilities_ = powers / along_rows(sum, outputs);
+    classes_ = builder_.iota("i32", outputs.shape, 1);
+    most_ = along_rows(most, outputs);
+  }
+
+  RowLosses rows(const Value& targets) override {
+    const double smoothing = train_.label_smoothing;
+    const auto count = static_cast<double>(outputs_.size(1));
+    const Value is_target = builder_.compare("EQ", classes_, along_rows(targets, classes_));
+    const Value own = total(builder_.select(is_target, logarithms_, constant(0)));
+    Value losses = -own;
+    Value wanted = indicator(is_target);
+    if (smoothing > 0) {
+      const Value rest = total(logarithms_) * (smoothing / count);
+      losses = losses * (1 - smoothing) - rest;
+      wanted = wanted * (1 - smoothing) + smoothing / count;
+    }
+    const Value gradient = probabilities_ - wanted;
+    if (class_weights().empty()) return {losses, gradient};
+    const Value weights =
+        builder_.constants(class_weights(), outputs_.element, {std::ssize(class_weights())});
+    const Value of_outputs = builder_.broadcast(weights, {1}, outputs_.shape);
+    const Value weight = total(builder_.select(is_target, of_outputs, constant(0)));
+    return {losses * weight, gradient * along_rows(weight, outputs_)};
+  }
+
+  // As LibTorch's argmax: the first largest output, or the first that is not a number.
+  std::vector<Value> sums(const Value& targets) override {
+    const Value is_none = builder_.compare("NE", outputs_, outputs_);
+    const Value is_most = builder_.apply("or", builder_.compare("EQ", outputs_, most_), is_none);
+    const Value none = builder_.like(classes_, static_cast<double>(outputs_.size(1)));
+    const Value predicted = builder_.minimum(builder_.select(is_most, classes_, none), {1});
+    return {indicator(builder_.compare("EQ", predicted, targets))};
+  }
+
+ private:
+  Value most_, shifted_, logarithms_, probabilities_;
+  Value classes_;  // 0, 1, ... in each row
 };
 
 }  // namespace
 
-std::unique_ptr<Objective> make_cross_entropy(const TrainSpec& train) {
-  return std::make_unique<CrossEntropy>(train);
-}
+extern const LossKind kCrossEntropy = loss_kind<CrossEntropy, CrossEntropyOperations>("cross_entropy");
 
 }  // namespace dtrain

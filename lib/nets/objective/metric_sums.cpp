@@ -145,7 +145,7 @@ double MetricSums::loss() const {
   return values_.defined() ? at(kLoss) / at(kExamples) : std::nan("");
 }
 
-std::vector<double> MetricSums::numbers() const {
+std::vector<double> MetricSums::host_values() const {
   settle(0);
   const at::Tensor values = values_.cpu();
   const double* const first = values.const_data_ptr<double>();
@@ -156,7 +156,7 @@ std::map<std::string, double> MetricSums::named() const {
   std::map<std::string, double> named;
   settle(0);
   if (!values_.defined()) return named;
-  const std::vector<double> values = numbers();
+  const std::vector<double> values = host_values();
   const std::vector<std::string> names = objective_->sum_names(ExampleSums(*objective_, values).outputs());
   for (size_t i = 0; i < names.size(); ++i) named[names[i]] = values[i];
   return named;
@@ -166,7 +166,7 @@ std::vector<MetricValues> MetricSums::metrics_of_outputs() const {
   settle(0);
   std::vector<MetricValues> of_outputs;
   if (!values_.defined()) return of_outputs;
-  const ExampleSums all(*objective_, numbers());
+  const ExampleSums all(*objective_, host_values());
   for (int64_t output = 0; output < all.outputs(); ++output) {
     of_outputs.push_back(metrics_from(*objective_, all.of_output(output)));
     std::erase_if(of_outputs.back(), [](const auto& metric) { return metric.first == "loss"; });
@@ -177,7 +177,7 @@ std::vector<MetricValues> MetricSums::metrics_of_outputs() const {
 MetricValues MetricSums::metrics() const {
   settle(0);
   if (!values_.defined()) return {};
-  MetricValues metrics = metrics_from(*objective_, ExampleSums(*objective_, numbers()));
+  MetricValues metrics = metrics_from(*objective_, ExampleSums(*objective_, host_values()));
   const MetricValues counted_ones = objective_->values_of(counted());
   metrics.insert(metrics.end(), counted_ones.begin(), counted_ones.end());
   return metrics;

@@ -65,7 +65,7 @@ class MetricSums {
   // Adds the pending sums to the values, in their order, until `left` are left.
   void settle(size_t left) const;
   double at(int64_t index) const;
-  std::vector<double> numbers() const;  // the values
+  std::vector<double> host_values() const;
 
   const ObjectiveInfo* objective_ = nullptr;
   mutable at::Tensor values_;  // without what is pending

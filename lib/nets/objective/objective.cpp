@@ -1,33 +1,27 @@
 #include "objective/objective.h"
 
 #include "core/error.h"
-#include "objective/binary_cross_entropy.h"
-#include "objective/cross_entropy.h"
-#include "objective/regression.h"
 
 namespace dtrain {
-namespace {
 
-struct Kind {
-  const char* name;
-  std::unique_ptr<Objective> (*make)(const TrainSpec&);
-};
+extern const LossKind kCrossEntropy;
+extern const LossKind kBinaryCrossEntropy;
+extern const LossKind kMeanSquaredError;
+extern const LossKind kMeanAbsoluteError;
+extern const LossKind kHuber;
 
-const Kind kKinds[] = {
-    {"cross_entropy", make_cross_entropy},
-    {"binary_cross_entropy", make_binary_cross_entropy},
-    {"mean_squared_error", make_mean_squared_error},
-    {"mean_absolute_error", make_mean_absolute_error},
-    {"huber", make_huber},
-};
-
-}  // namespace
+const LossKind* find_loss_kind(const std::string& name) {
+  for (const LossKind* kind :
+       {&kCrossEntropy, &kBinaryCrossEntropy, &kMeanSquaredError, &kMeanAbsoluteError, &kHuber}) {
+    if (kind->name == name) return kind;
+  }
+  return nullptr;
+}
 
 std::unique_ptr<Objective> make_objective(const TrainSpec& train) {
-  for (const Kind& kind : kKinds) {
-    if (train.loss.kind == kind.name) return kind.make(train);
-  }
-  throw Error(ExitCode::kBug, "no loss '" + train.loss.kind + "'");
+  const LossKind* const kind = find_loss_kind(train.loss.kind);
+  if (kind == nullptr) throw Error(ExitCode::kBug, "no loss '" + train.loss.kind + "'");
+  return kind->make(train);
 }
 
 }  // namespace dtrain

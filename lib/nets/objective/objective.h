@@ -1,15 +1,22 @@
 // Losses: what training minimises, and the sums from which its metrics are computed. The table in
-// kinds/objectives.h has their names and metrics; make_objective() makes the one that a spec asks for.
+// kinds/objectives.h has their names and metrics. Here a file defines a loss by its name, and the table in
+// objective.cpp lists all.
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <memory>
+#include <optional>
+#include <string>
+#include <vector>
 
 #include "kinds/objectives.h"
 #include "spec/spec.h"
 
 namespace dtrain {
+
+class LossOperations;
+struct Value;
 
 class Objective {
  public:
@@ -18,11 +25,23 @@ class Objective {
 
   // The sum of the examples' losses, a scalar, computed from the model's outputs: as training minimises it,
   // and as evaluations report it (label smoothing, for instance, is part of the training loss only). The
-  // table entry gives the shapes of `outputs` and `targets`.
-  virtual at::Tensor training_loss(const at::Tensor& outputs, const at::Tensor& targets) const = 0;
-  virtual at::Tensor evaluation_loss(const at::Tensor& outputs, const at::Tensor& targets) const = 0;
+  // file of the loss in kinds/ gives the shapes of `outputs` and `targets`.
+  virtual at::Tensor training_loss(const at::Tensor& outputs, const at::Tensor& targets) const {
+    return training_losses(outputs, targets).sum();
+  }
+  virtual at::Tensor evaluation_loss(const at::Tensor& outputs, const at::Tensor& targets) const {
+    return training_loss(outputs, targets);
+  }
   // The training loss of each example, [n]: training_loss() is their sum.
   virtual at::Tensor training_losses(const at::Tensor& outputs, const at::Tensor& targets) const = 0;
+  // Instead of training_loss() and sum_up() in compiled steps, of float32 on a processor: writes the gradient
+  // of `scale` times the training loss to `gradient`, and returns all sums, in the order of
+  // info().sum_names(). nullopt: the loss has no such kernel, and autograd makes the gradient.
+  virtual std::optional<std::vector<double>> run_kernel(const at::Tensor& /*outputs*/,
+                                                        const at::Tensor& /*targets*/, double /*scale*/,
+                                                        const at::Tensor& /*gradient*/) const {
+    return std::nullopt;
+  }
   // Writes the sums over these examples that info().sum_names() has after the loss and the examples into
   // `sums`: float64 [number of names], on the device of `outputs`. Uses few operations: for a small batch, a
   // device takes longer to start an operation than to compute it.
@@ -32,6 +51,9 @@ class Objective {
   // The outputs that stand for the mean of what two outputs of the same examples predict: of probabilities,
   // the logits of their mean; of numbers, their mean.
   virtual at::Tensor averaged(const at::Tensor& outputs, const at::Tensor& others) const = 0;
+  // What the outputs predict: with `classes` the probability of each class, [n, classes]; without, that of
+  // each yes, or numbers.
+  virtual at::Tensor predictions(const at::Tensor& outputs, bool classes) const = 0;
   // What an evaluation counts of these examples, int64 [rows, columns] as kinds/counts.h describes; an
   // undefined tensor if nothing. The size depends on the number of outputs alone, so that a batch without
   // examples counts as many zeros.
@@ -43,6 +65,17 @@ class Objective {
  private:
   const ObjectiveInfo& info_;
 };
+
+// A loss as the table lists it.
+struct LossKind {
+  const char* name = nullptr;  // as in kinds/objectives.h
+  std::unique_ptr<Objective> (*make)(const TrainSpec& train) = nullptr;
+  // Its form in StableHLO (objective/loss_operations.h); null: it has none.
+  std::unique_ptr<LossOperations> (*lower)(const TrainSpec& train, const Value& outputs) = nullptr;
+};
+
+// Null if the table has no such name.
+const LossKind* find_loss_kind(const std::string& name);
 
 // Makes the loss of `train`. Throws Error(kBug) if it is not in the table: specs are checked earlier.
 std::unique_ptr<Objective> make_objective(const TrainSpec& train);

@@ -5,32 +5,13 @@
 namespace dtrain {
 namespace {
 
-// Each returns the loss of every output, [n, outputs].
-at::Tensor squared(const at::Tensor& values, const at::Tensor& targets, double) {
-  return at::mse_loss(values, targets, at::Reduction::None);
-}
-at::Tensor absolute(const at::Tensor& values, const at::Tensor& targets, double) {
-  return at::l1_loss(values, targets, at::Reduction::None);
-}
-at::Tensor huber(const at::Tensor& values, const at::Tensor& targets, double delta) {
-  return at::huber_loss(values, targets, at::Reduction::None, delta);
-}
-
 class Regression : public Objective {
  public:
-  using Loss = at::Tensor (*)(const at::Tensor& values, const at::Tensor& targets, double delta);
+  Regression(const TrainSpec& train, OutputLosses losses)
+      : Objective(objective_info(train.loss.kind)), losses_(losses), spec_(train.loss) {}
 
-  Regression(const TrainSpec& train, Loss loss)
-      : Objective(objective_info(train.loss.kind)), loss_(loss), delta_(train.loss.delta) {}
-
-  at::Tensor training_loss(const at::Tensor& values, const at::Tensor& targets) const override {
-    return training_losses(values, targets).sum();
-  }
   at::Tensor training_losses(const at::Tensor& values, const at::Tensor& targets) const override {
-    return loss_(values, targets.to(values.scalar_type()), delta_).mean(1);
-  }
-  at::Tensor evaluation_loss(const at::Tensor& values, const at::Tensor& targets) const override {
-    return training_loss(values, targets);
+    return losses_(values, targets.to(values.scalar_type()), spec_).mean(1);
   }
   void sum_up(const at::Tensor& values, const at::Tensor& targets, const at::Tensor& sums) const override {
     const at::Tensor wanted = targets.to(at::kDouble);
@@ -49,6 +30,7 @@ class Regression : public Objective {
   at::Tensor averaged(const at::Tensor& values, const at::Tensor& others) const override {
     return (values + others) / 2;
   }
+  at::Tensor predictions(const at::Tensor& values, bool /*classes*/) const override { return values; }
 
  private:
   // The sum over the examples of each output.
@@ -56,22 +38,39 @@ class Regression : public Objective {
     at::sum_out(sums, of_examples, at::IntArrayRef{0});
   }
 
-  Loss loss_;
-  double delta_;
+  OutputLosses losses_;
+  LossSpec spec_;
+};
+
+class RegressionOperations final : public LossOperations {
+ public:
+  RegressionOperations(const TrainSpec& train, const Value& outputs, LoweredRegression rows)
+      : LossOperations(train, outputs), rows_(rows) {}
+
+  RowLosses rows(const Value& targets) override {
+    const Value error = outputs_ - targets;
+    const Value size = builder_.apply("abs", error), sign = builder_.apply("sign", error);
+    return rows_({error, size, sign}, train_.loss);
+  }
+
+  std::vector<Value> sums(const Value& targets) override {
+    const Value error = outputs_ - targets;
+    return {error * error, builder_.apply("abs", error)};
+  }
+
+ private:
+  LoweredRegression rows_;
 };
 
 }  // namespace
 
-std::unique_ptr<Objective> make_mean_squared_error(const TrainSpec& train) {
-  return std::make_unique<Regression>(train, squared);
+std::unique_ptr<Objective> make_regression(const TrainSpec& train, OutputLosses losses) {
+  return std::make_unique<Regression>(train, losses);
 }
 
-std::unique_ptr<Objective> make_mean_absolute_error(const TrainSpec& train) {
-  return std::make_unique<Regression>(train, absolute);
-}
-
-std::unique_ptr<Objective> make_huber(const TrainSpec& train) {
-  return std::make_unique<Regression>(train, huber);
+std::unique_ptr<LossOperations> lower_regression(const TrainSpec& train, const Value& outputs,
+                                                 LoweredRegression rows) {
+  return std::make_unique<RegressionOperations>(train, outputs, rows);
 }
 
 }  // namespace dtrain

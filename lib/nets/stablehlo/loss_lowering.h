@@ -1,8 +1,7 @@
-// The losses as operations: the gradient of a model's outputs, and the sums of a step.
+// A training step's loss as operations: the gradient of a model's outputs, and the sums of a step.
 #pragma once
 
 #include "mlir/builder.h"
-#include "objective/objective.h"
 #include "spec/spec.h"
 
 namespace dtrain {
@@ -23,10 +22,7 @@ struct LoweredLoss {
   Value sums;
 };
 
-// What Objective::training_losses() and sum_up() compute for `train`.
+// What Objective::training_losses() and sum_up() compute for `train`, whose loss has a LossKind::lower.
 LoweredLoss lower_loss(const TrainSpec& train, const LossInputs& inputs);
-
-// Whether lower_loss() knows the loss.
-bool is_loss_lowered(const std::string& kind);
 
 }  // namespace dtrain

@@ -368,7 +368,8 @@ std::string reason_not_to_lower(const LayerPlan& plan, const TrainSpec& train) {
     if (layer.spec.kind != "add" && find_layer_lowering(layer.spec.kind) == nullptr)
       return "layers of the kind " + layer.spec.kind;
   }
-  if (!is_loss_lowered(train.loss.kind)) return "train.loss: " + train.loss.kind;
+  const LossKind* const loss = find_loss_kind(train.loss.kind);
+  if (loss == nullptr || loss->lower == nullptr) return "train.loss: " + train.loss.kind;
   if (!is_optimizer_lowered(train.optimizer.kind)) return "train.optimizer: " + train.optimizer.kind;
   if (train.precision != "float32" && train.precision != "bf16_mixed")
     return "train.precision: " + train.precision;

@@ -105,11 +105,6 @@ at::Tensor finite_outputs(const JobSpec& job, Model& model, const at::Tensor& in
           why));
 }
 
-at::Tensor class_probabilities(const at::Tensor& logits) {
-  if (logits.size(1) > 1) return at::softmax(logits, 1);
-  return at::cat({at::sigmoid(-logits), at::sigmoid(logits)}, 1);
-}
-
 ExampleSourcePtr load_examples(const JobPlan& job, const std::string& part) {
   DataSpec data = job.spec.data;
   if (part == "test" && job.data.table.empty()) {  // the training examples need not be read
@@ -154,7 +149,8 @@ EvaluationSums evaluate_model(const JobPlan& job, Model& model, const ExampleSou
       if (confusion.numel() > 0)
         confusion +=
             at::bincount(batch.targets * classes + predicted_classes(outputs), {}, confusion.numel());
-      if (most_mistakes > 0) worst.add_batch(batch.targets, class_probabilities(outputs), indices);
+      if (most_mistakes > 0)
+        worst.add_batch(batch.targets, objective->predictions(outputs, /*classes=*/true), indices);
       indices = indices.subspan(static_cast<size_t>(batch.size()));
     }
   }

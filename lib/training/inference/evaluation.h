@@ -62,9 +62,6 @@ std::shared_ptr<Model> trained_model(const JobPlan& job, const NamedTensors& var
 // not finite: such a model cannot be used.
 at::Tensor finite_outputs(const JobSpec& job, Model& model, const at::Tensor& inputs);
 
-// The probabilities of the classes, [n, classes], by their logits: [n, classes], or of two classes [n, 1].
-at::Tensor class_probabilities(const at::Tensor& logits);
-
 // The job's "train", "validation" or "test" examples. Throws Error(kData) if there are none, Error(kUsage)
 // for "validation" if its spec has no data.split.
 ExampleSourcePtr load_examples(const JobPlan& job, const std::string& part = "test");

@@ -11,6 +11,7 @@
 #include "images/fit.h"
 #include "inference/evaluation.h"
 #include "loader/batches.h"
+#include "objective/objective.h"
 #include "train/assembly.h"
 
 namespace dtrain {
@@ -34,11 +35,13 @@ std::vector<std::vector<ClassProbability>> Predictor::predict(const at::Tensor& 
   const ExampleSourcePtr source = make_memory_source({images, at::zeros({images.size(0)}, at::kLong)});
   ShareLoader loader(source, evaluation_options(job_, alone, /*rank=*/0));
   loader.start_epoch(0);
+  const auto objective = make_objective(job_.spec.train);
   std::vector<std::vector<ClassProbability>> predictions;
   while (const std::optional<Share> share = loader.next()) {
     for (const MicroBatch& micro_batch : share->micro_batches) {
       const Batch batch = micro_batch.assemble();
-      const at::Tensor probabilities = class_probabilities(finite_outputs(job_.spec, *model_, batch.inputs));
+      const at::Tensor probabilities =
+          objective->predictions(finite_outputs(job_.spec, *model_, batch.inputs), /*classes=*/true);
       const at::Tensor labels = order_of(probabilities, top);
       const at::Tensor values = probabilities.gather(1, labels);
       for (int64_t row = 0; row < batch.size(); ++row) {

@@ -26,7 +26,7 @@ struct Prediction {
 
 class Predictor {
  public:
-  // With `threshold`, for binary_cross_entropy alone, the second class comes first from this probability on.
+  // With `threshold`, for outputs that say yes or no, the second class comes first from this probability on.
   // Throws Error(kCheckpoint) if the variables are another model's.
   Predictor(const JobPlan& job, const NamedTensors& variables, std::optional<double> threshold = {});
 

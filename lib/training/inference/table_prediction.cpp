@@ -12,6 +12,7 @@
 #include "data/table_dataset.h"
 #include "inference/evaluation.h"
 #include "inference/model_description.h"
+#include "objective/objective.h"
 #include "tables/csv_table.h"
 
 namespace dtrain {
@@ -61,16 +62,12 @@ void TablePredictor::predict_file(const std::filesystem::path& path,
   const at::Tensor& inputs = table.inputs;
   const at::ScalarType type = dtype_from_name(job_.spec.model.dtype);
   const bool classes = job_.data.classes > 0;
+  const auto objective = make_objective(job_.spec.train);
   const int64_t at_once = job_.spec.evaluate.batch_per_replica;
   for (int64_t begin = 0; begin < inputs.size(0); begin += at_once) {
     const at::Tensor some = inputs.narrow(0, begin, std::min(at_once, inputs.size(0) - begin)).to(type);
-    at::Tensor outputs = finite_outputs(job_.spec, *model_, some);
-    if (classes) {
-      outputs = class_probabilities(outputs);
-    } else if (job_.spec.train.loss.kind == "binary_cross_entropy") {
-      outputs = at::sigmoid(outputs);
-      if (threshold_) outputs = outputs.ge(*threshold_).to(at::kDouble);
-    }
+    at::Tensor outputs = objective->predictions(finite_outputs(job_.spec, *model_, some), classes);
+    if (!classes && threshold_) outputs = outputs.ge(*threshold_).to(at::kDouble);
     const at::Tensor best =
         classes && threshold_ ? outputs.select(1, 1).ge(*threshold_).to(at::kLong) : outputs.argmax(1);
     for (int64_t row = 0; row < outputs.size(0); ++row) {

@@ -24,13 +24,13 @@ struct RowPrediction {
 // For a model of numbers, which was trained on a csv file or on arrays.
 class TablePredictor {
  public:
-  // With `threshold`, for binary_cross_entropy alone, it is yes from this probability on, and numbers to
+  // With `threshold`, for outputs that say yes or no, it is yes from this probability on, and numbers to
   // predict are 1 or 0. Throws Error(kCheckpoint) if the variables are another model's.
   TablePredictor(const JobPlan& job, const NamedTensors& variables, std::optional<double> threshold = {});
 
   // The names of what is predicted of a row, in the order of a RowPrediction: of classes the most probable
   // one ("class", or the column's name) and the probability of each ("p_NAME"); otherwise the numbers, which
-  // for binary_cross_entropy are probabilities, or with a threshold 1 and 0.
+  // if they say yes or no are probabilities, or with a threshold 1 and 0.
   const std::vector<std::string>& columns() const { return columns_; }
 
   // Predicts each row of a file: a CSV file with the columns that the model was trained on, in any order and

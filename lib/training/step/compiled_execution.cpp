@@ -1,36 +1,22 @@
 #include "step/compiled_execution.h"
 
 #include <ATen/ATen.h>
-#include <fmt/format.h>
 
 #include <map>
 #include <vector>
 
 #include "compiled/program.h"
-#include "core/error.h"
-#include "kernels/softmax_loss.h"
 #include "objective/evaluated_outputs.h"
 #include "step/eager_execution.h"
 
 namespace dtrain {
 namespace {
 
-void require_classes(const at::Tensor& targets, int64_t classes) {
-  const int64_t* const all = targets.const_data_ptr<int64_t>();
-  for (int64_t i = 0; i < targets.numel(); ++i) {
-    if (all[i] < 0 || all[i] >= classes)
-      throw Error(ExitCode::kBug,
-                  fmt::format("an example of class {} in a model of {} classes", all[i], classes));
-  }
-}
-
 class CompiledExecution : public StepExecution {
  public:
   explicit CompiledExecution(const StepParts& parts)
       : parts_(parts), gradients_(parts.reducer.places_for_gradients()) {
     if (gradients_.empty()) gradients_ = allocate_gradients(parts.model);
-    for (const double weight : parts.train.loss.class_weights.weights)
-      class_weights_.push_back(static_cast<float>(weight));
   }
 
   MetricSums gradients(const Share& share, const PartsSummed& summed) override {
@@ -38,8 +24,8 @@ class CompiledExecution : public StepExecution {
     MetricSums sums;
     parts_.reducer.zero_gradients();
     const double scale = parts_.loss_scale ? parts_.loss_scale->value() : 1;
-    const GradientReady put = [this](size_t number) {
-      parts_.reducer.put_gradient(number, gradients_[number]);
+    const GradientReady put = [this](size_t parameter) {
+      parts_.reducer.put_gradient(parameter, gradients_[parameter]);
     };
     const size_t count = share.micro_batches.size();
     for (size_t i = 0; i < count; ++i) {
@@ -53,9 +39,9 @@ class CompiledExecution : public StepExecution {
       program.backward(/*adds=*/i > 0, last ? put : GradientReady());
     }
     if (count == 0) {
-      for (size_t number = gradients_.size(); number-- > 0;) {
-        gradients_[number].zero_();
-        put(number);
+      for (size_t parameter = gradients_.size(); parameter-- > 0;) {
+        gradients_[parameter].zero_();
+        put(parameter);
       }
     }
     parts_.clock.enter(StepTime::kCommunicate);
@@ -88,31 +74,15 @@ class CompiledExecution : public StepExecution {
   }
 
   // The sums of a batch, and the gradient of its outputs; every example's loss is multiplied by `weight`.
-  void add_loss(const Batch& batch, const at::Tensor& outputs, double weight, const at::Tensor& gradient,
+  // Where the loss has no kernel, autograd makes the gradient as in eager steps, and sees the outputs only.
+  void add_loss(const Batch& batch, const at::Tensor& outputs, double weight, at::Tensor gradient,
                 MetricSums& sums) const {
-    if (parts_.objective.info().name == "cross_entropy" && !batch.is_mixed()) {
-      softmax(outputs, batch.targets.contiguous(), weight, gradient, sums);
-    } else {
-      by_autograd(outputs, batch, weight, gradient, sums);
+    if (!batch.is_mixed()) {
+      if (const auto own = parts_.objective.run_kernel(outputs, batch.targets, weight, gradient)) {
+        sums.add_sums(parts_.objective.info(), *own);
+        return;
+      }
     }
-  }
-
-  void softmax(const at::Tensor& outputs, const at::Tensor& targets, double weight, at::Tensor gradient,
-               MetricSums& sums) const {
-    const int64_t classes = outputs.size(1);
-    require_classes(targets, classes);
-    const SoftmaxLoss loss{classes, static_cast<float>(parts_.train.label_smoothing),
-                           class_weights_.empty() ? nullptr : class_weights_.data()};
-    const SoftmaxSums own = softmax_loss(loss, outputs.size(0), outputs.const_data_ptr<float>(),
-                                         targets.const_data_ptr<int64_t>(), static_cast<float>(weight),
-                                         gradient.mutable_data_ptr<float>());
-    sums.add_sums(parts_.objective.info(),
-                  {own.loss, static_cast<double>(outputs.size(0)), static_cast<double>(own.hits)});
-  }
-
-  // Any objective, as eager steps compute it. Autograd sees the outputs only.
-  void by_autograd(const at::Tensor& outputs, const Batch& batch, double weight, at::Tensor gradient,
-                   MetricSums& sums) const {
     const at::Tensor leaf = outputs.detach().requires_grad_();
     const at::Tensor loss_sum = loss_of_batch(parts_.objective, leaf, batch);
     loss_sum.backward(at::full_like(loss_sum, weight));
@@ -125,7 +95,6 @@ class CompiledExecution : public StepExecution {
   // By the number of examples.
   std::map<int64_t, std::unique_ptr<Program>> programs_;
   std::map<int64_t, std::unique_ptr<Program>> evaluations_;
-  std::vector<float> class_weights_;  // empty: all are 1
 };
 
 }  // namespace

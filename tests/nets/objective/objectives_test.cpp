@@ -56,7 +56,7 @@ TEST_CASE("losses of numbers are means over an example's outputs") {
 }
 
 TEST_CASE("every loss of numbers has the same metrics") {
-  const std::string loss = GENERATE("mean_squared_error", "mean_absolute_error", "huber");
+  const std::string loss = GENERATE(from_range(objectives_for(Targets::kNumbers)));
   const auto metrics = metrics_of(loss, two_values(), two_targets());
   CHECK(metrics.size() == 4);
   CHECK(metrics.at("rmse") == about(1.4742229591663987));
@@ -107,6 +107,22 @@ TEST_CASE("r2 of targets that are all the same is 1 for their values and 0 for o
 
 at::Tensor two_logits() { return matrix({0.3, -2.0, 1.7, 0.4, -0.6, -1.1, 2.2, 0.2}, 2); }
 at::Tensor two_answers() { return matrix({1, 0, 0, 1, 0, 1, 1, 0}, 2); }
+
+// Outputs of four examples, and targets such as the loss takes.
+at::Tensor outputs_of(const std::string& loss) {
+  return objective_info(loss).outputs == Outputs::kValues ? two_values() : two_logits();
+}
+at::Tensor targets_of(const std::string& loss) {
+  switch (objective_info(loss).targets) {
+    case Targets::kClass:
+      return classes({1, 0, 0, 1});
+    case Targets::kNumbers:
+      return two_targets() + 0.05;
+    case Targets::kEither:
+      break;
+  }
+  return two_answers();
+}
 
 TEST_CASE("binary cross-entropy is that of logits, smoothed and weighted in training alone") {
   TrainSpec train = with_loss("binary_cross_entropy");
@@ -163,14 +179,12 @@ TEST_CASE("class weights multiply the losses of their examples in training") {
 }
 
 TEST_CASE("gradients are the slopes of the losses") {
-  const std::string loss =
-      GENERATE("binary_cross_entropy", "mean_squared_error", "mean_absolute_error", "huber");
+  const std::string loss = GENERATE(from_range(objective_names()));
   TrainSpec train = with_loss(loss);
   train.loss.delta = 0.7;
-  if (loss == "binary_cross_entropy") train.loss.class_weights.weights = {0.5, 3};
+  train.loss.class_weights.weights = {0.5, 3};  // losses of numbers have none
   const auto objective = make_objective(train);
-  const at::Tensor targets = loss == "binary_cross_entropy" ? two_answers() : two_targets() + 0.05;
-  const at::Tensor at_point = loss == "binary_cross_entropy" ? two_logits() : two_values();
+  const at::Tensor targets = targets_of(loss), at_point = outputs_of(loss);
   const at::Tensor outputs = at_point.clone().requires_grad_(true);
   objective->training_loss(outputs, targets).backward();
   constexpr double kStep = 1e-6;
@@ -185,11 +199,48 @@ TEST_CASE("gradients are the slopes of the losses") {
   }
 }
 
+// Where a loss has a kernel for compiled steps.
+TEST_CASE("the kernel of a loss makes its gradient and its sums") {
+  const std::string loss = GENERATE(from_range(objective_names()));
+  TrainSpec train = with_loss(loss);
+  train.label_smoothing = 0.1;
+  train.loss.class_weights.weights = {0.5, 3};
+  const auto objective = make_objective(train);
+  const at::Tensor targets = targets_of(loss);
+  const at::Tensor outputs = outputs_of(loss).to(at::kFloat).requires_grad_(true);
+  const at::Tensor gradient = at::empty(outputs.sizes(), at::kFloat);
+  const auto made = objective->run_kernel(outputs.detach(), targets, 0.25, gradient);
+  CHECK(made.has_value() == (loss == "cross_entropy"));
+  if (!made) return;
+  const at::Tensor loss_sum = objective->training_loss(outputs, targets);
+  loss_sum.backward(at::full_like(loss_sum, 0.25));
+  CHECK(at::allclose(gradient, outputs.grad(), 1e-5, 1e-7));
+  MetricSums own, sums;
+  own.add_sums(objective->info(), *made);
+  sums.add_batch(*objective, outputs.detach(), targets, loss_sum.detach());
+  for (const auto& [name, value] : sums.named()) CHECK(own.named().at(name) == Approx(value).epsilon(1e-5));
+}
+
+TEST_CASE("what outputs predict: probabilities of the classes, those of yes, or numbers") {
+  const at::Tensor logits = two_logits(), yes = logits.sigmoid();
+  const auto predicted = [&](const std::string& loss, const at::Tensor& outputs, bool classes) {
+    return make_objective(with_loss(loss))->predictions(outputs, classes);
+  };
+  CHECK(at::equal(predicted("cross_entropy", logits, true), logits.softmax(1)));
+  CHECK(at::equal(predicted("binary_cross_entropy", logits, false), yes));
+  const at::Tensor of_two = predicted("binary_cross_entropy", logits.narrow(1, 0, 1), true);
+  CHECK(at::equal(of_two.select(1, 1), yes.select(1, 0)));
+  CHECK(at::allclose(of_two.sum(1), at::ones({4}, at::kDouble)));
+  for (const std::string& loss : objectives_with(Outputs::kValues))
+    CHECK(at::equal(predicted(loss, two_values(), false), two_values()));
+}
+
 TEST_CASE("no examples make a loss of zero, whatever the loss") {
   for (const std::string& loss : objective_names()) {
-    const at::Tensor targets = loss == "cross_entropy" ? classes({}) : at::zeros({0, 2}, at::kDouble);
+    const bool of_classes = objective_info(loss).targets == Targets::kClass;
+    const at::Tensor targets = of_classes ? classes({}) : at::zeros({0, 2}, at::kDouble);
     CHECK(loss_of(with_loss(loss), at::zeros({1, 2}, at::kDouble),
-                  loss == "cross_entropy" ? classes({0}) : at::zeros({1, 2}, at::kDouble)) >= 0);
+                  of_classes ? classes({0}) : at::zeros({1, 2}, at::kDouble)) >= 0);
     const at::Tensor outputs = at::zeros({0, 2}, at::kDouble).requires_grad_(true);
     const at::Tensor sum = make_objective(with_loss(loss))->training_loss(outputs, targets);
     CHECK(sum.item<double>() == 0);
@@ -203,10 +254,8 @@ TEST_CASE("no examples make a loss of zero, whatever the loss") {
 
 TEST_CASE("metrics of parts add up to those of the whole") {
   for (const std::string& loss : objective_names()) {
-    if (loss == "cross_entropy") continue;
     const auto objective = make_objective(with_loss(loss));
-    const at::Tensor outputs = loss == "binary_cross_entropy" ? two_logits() : two_values();
-    const at::Tensor targets = loss == "binary_cross_entropy" ? two_answers() : two_targets();
+    const at::Tensor outputs = outputs_of(loss), targets = targets_of(loss);
     MetricSums parts;
     for (int64_t row = 0; row < outputs.size(0); ++row) {
       const at::Tensor some = outputs.narrow(0, row, 1), wanted = targets.narrow(0, row, 1);

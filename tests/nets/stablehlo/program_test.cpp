@@ -247,6 +247,10 @@ TEST_CASE("every kind of layer, loss and optimizer is lowered, and what needs a 
     train.loss.kind = kind;
     CHECK(reason_not_to_lower(plan, train).empty());
   }
+  TrainSpec no_loss;
+  no_loss.loss.kind = "nothing";
+  CHECK(reason_not_to_lower(plan, no_loss) == "train.loss: nothing");
+  CHECK_THROWS_WITH(lower_training_step(plan, no_loss, {.rows = 2}), "the loss nothing is not lowered");
   for (const std::string& kind : optimizer_names()) {
     TrainSpec train;
     train.optimizer.kind = kind;

@@ -90,12 +90,14 @@ TEST_CASE("every objective of the table can be made") {
     train.loss.kind = name;
     const ObjectiveInfo& info = make_objective(train)->info();
     CHECK(info.name == name);
+    CHECK(info.main().name != "loss");
     CHECK(info.metrics.front().name == "loss");
     CHECK(info.sum_names(3).at(kExamplesSum) == "examples");
     CHECK(std::ssize(info.sum_names(3)) == info.sum_count(3));
   }
   TrainSpec unknown;
   unknown.loss.kind = "nothing";
+  CHECK(find_loss_kind("nothing") == nullptr);
   CHECK_THROWS_AS(make_objective(unknown), Error);
 }
 
