@@ -12,9 +12,9 @@
 #include "core/text.h"
 #include "job_file/overrides.h"
 #include "job_file/rules.h"
+#include "job_file/values.h"
 #include "kinds/objectives.h"
 #include "spec/fields.h"
-#include "spec/values.h"
 #include "yaml/word_sections.h"
 #include "yaml/yaml_tree.h"
 

@@ -1,4 +1,4 @@
-#include "spec/values.h"
+#include "job_file/values.h"
 
 #include <fmt/format.h>
 
