@@ -1,7 +1,7 @@
 // A bound on how large an optimizer's steps can have made its parameters.
 #pragma once
 
-#include "spec/spec.h"
+#include "optim/optimizer_kinds.h"
 
 namespace dtrain {
 
@@ -9,16 +9,9 @@ namespace dtrain {
 // steps since. A larger value was not made by the steps (a bit of memory has flipped), or the training is
 // about to diverge.
 //
-// A step moves each parameter by at most learning_rate * c, whatever the gradients:
-//   adam, adamw  c = max(1, (1 - beta1) / sqrt((1 - beta2) (1 - beta1^2 / beta2))) where beta1^2 < beta2.
-//                By the Cauchy-Schwarz inequality (sum_i a_i g_i)^2 <= (sum_i a_i^2 / b_i) (sum_i b_i g_i^2),
-//                for a_i = (1 - beta1) beta1^i and b_i = (1 - beta2) beta2^i; in the first step both
-//                corrected averages are of one gradient, and c = 1. (Kingma and Ba 2015, section 2.1, give
-//                (1 - beta1) / sqrt(1 - beta2) for a gradient that comes once.)
-//                adamw also multiplies by |1 - learning_rate weight_decay|, which matters if it is above 1.
-//   rmsprop      c = 1 / (sqrt(1 - decay) (1 - momentum)), since the mean square has (1 - decay) g^2 in it.
-//   sgd          c = (clip_norm + weight_decay largest) / (1 - momentum), the geometric series of clipped
-//                gradients, where train.clip_norm is set.
+// A step moves each parameter by at most learning_rate * c, whatever the gradients; the optimizer's kind says
+// what c is (LargestStep). Decoupled weight decay also multiplies by |1 - learning_rate weight_decay|, which
+// matters if it is above 1.
 // The bound allows ten times as much, for rounding and for averages made with other settings before the run
 // was resumed. If no such c exists (sgd without clipping), the bound is a thousand times the earlier
 // magnitude, or 1000 if that magnitude is below 1.
@@ -34,9 +27,8 @@ class GrowthBound {
   double value() const;
 
  private:
-  double movement_;       // c without weight decay; infinite: no c exists
-  double decay_ = 0;      // what weight decay adds to it, for each unit of the largest magnitude
-  double decoupled_ = 0;  // adamw's weight decay
+  LargestStep step_;
+  double decoupled_;  // weight decay that is no part of the gradient
   double bound_ = 0;
 };
 

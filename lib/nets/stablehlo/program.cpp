@@ -13,11 +13,11 @@
 #include "models/variables.h"
 #include "objective/objective.h"
 #include "optim/decay_groups.h"
-#include "optim/training_optimizer.h"
+#include "optim/update_lowering.h"
+#include "optim/weight_average.h"
 #include "stablehlo/layer_lowering.h"
 #include "stablehlo/loss_lowering.h"
 #include "stablehlo/model_lowering.h"
-#include "stablehlo/update_lowering.h"
 
 namespace dtrain {
 namespace {
@@ -143,8 +143,8 @@ struct TrainingOutline {
     model->train_layers({.each = form.trained});
     variables = named_variables(*model);
     trained = trained_parameters(*model);
-    const TrainingOptimizer made = make_training_optimizer(train, tensors_of(trained));
-    for (const OptimizerMemory& memory : made.optimizer->memory()) memories.push_back(memory.name);
+    memories = optimizer_method(train.optimizer.kind).memory(train.optimizer);
+    if (train.ema.decay > 0) memories.push_back(WeightAverage::kMemory);
   }
 
   // The names of all that a step changes.
@@ -250,7 +250,7 @@ class StepText {
     const Value sums = gradients.back();
     gradients.pop_back();
     clip(gradients, train_.clip_norm);
-    NamedValues changed = update(gradients, values, LoweredUpdate(train_, step, learning_rate));
+    NamedValues changed = update(gradients, values, lower_update(train_, step, learning_rate));
     changed.insert(scope.moved.begin(), scope.moved.end());
     changed["sums"] = builder.convert(sums, "f32");
     return changed;
@@ -275,7 +275,7 @@ class StepText {
   }
 
   NamedValues update(const std::vector<Value>& gradients, const NamedValues& values,
-                     const LoweredUpdate& update) const {
+                     const WriteUpdate& write) const {
     NamedValues changed;
     for (size_t i = 0; i < gradients.size(); ++i) {
       const auto& [name, tensor] = outline_.trained[i];
@@ -283,7 +283,7 @@ class StepText {
       UpdatedParameter one = {values.at(name), gradients[i], decays(train_.optimizer, tensor)};
       for (const std::string& memory : outline_.memories)
         one.memory[memory] = values.at(memory_name(memory, name));
-      update.update(one);
+      write(one);
       changed[name] = one.parameter;
       for (const auto& [memory, value] : one.memory) changed[memory_name(memory, name)] = value;
     }
@@ -370,7 +370,8 @@ std::string reason_not_to_lower(const LayerPlan& plan, const TrainSpec& train) {
   }
   const LossKind* const loss = find_loss_kind(train.loss.kind);
   if (loss == nullptr || loss->lower == nullptr) return "train.loss: " + train.loss.kind;
-  if (!is_optimizer_lowered(train.optimizer.kind)) return "train.optimizer: " + train.optimizer.kind;
+  if (optimizer_method(train.optimizer.kind).lower == nullptr)
+    return "train.optimizer: " + train.optimizer.kind;
   if (train.precision != "float32" && train.precision != "bf16_mixed")
     return "train.precision: " + train.precision;
   return "";

@@ -159,8 +159,8 @@ template <class Spec>
 std::string row(const Field<Spec>& field, const std::string& name, const std::string& condition) {
   const auto value = to_json(field, Spec{});
   const std::string type = std::visit(
-      [&](auto member) {
-        using T = std::remove_reference_t<decltype(member(std::declval<Spec&>()))>;
+      [&](const auto& member) {
+        using T = typename std::decay_t<decltype(member)>::Type;
         return TypeText{field}.of(static_cast<const T*>(nullptr));
       },
       field.member);

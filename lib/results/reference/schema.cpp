@@ -111,14 +111,14 @@ ordered_json field_schema(const Field<Spec>& field) {
   if (!field.when.paths.empty()) description += "; only when " + condition_text(field.when);
   ordered_json schema = {{"description", description}};
   schema.update(std::visit(
-      [&](auto member) {
-        using T = std::remove_reference_t<decltype(member(std::declval<Spec&>()))>;
+      [&](const auto& member) {
+        using T = typename std::decay_t<decltype(member)>::Type;
         return TypeSchema{field}.of(static_cast<const T*>(nullptr));
       },
       field.member));
   static const Spec defaults;
   const ordered_json value = to_json(field, defaults);
-  if (!value.is_null() && !field.required) schema["default"] = value;
+  if (!value.is_null() && !field.required && field.otherwise.empty()) schema["default"] = value;
   return schema;
 }
 

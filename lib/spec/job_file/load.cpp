@@ -85,7 +85,20 @@ class SpecReader {
     return !problem.empty();
   }
 
+  // Reads the kind on which it depends which fields the others are, wherever in `map` it is written. Its
+  // problems are reported when its turn comes.
+  template <class Spec>
+  void read_kind(const Field<Spec>* kind, const YamlNode& map, const std::string& name, Spec& spec) const {
+    const auto written = std::find_if(map.entries.begin(), map.entries.end(),
+                                      [&](const YamlEntry& entry) { return entry.key.text == name; });
+    if (kind == nullptr || written == map.entries.end()) return;
+    const auto silent = [](const YamlNode&, const std::string&, const std::string&) {};
+    ValueReader(*kind, written->value, kind->path, silent)
+        .read(*std::get<MemberOf<Spec, std::string>>(kind->member).at(spec));
+  }
+
   void read_section(const YamlNode& map, const std::string& section) {
+    read_kind(find_field(job_fields(), path_in(section, "kind")), map, "kind", loaded_.spec);
     std::map<std::string, int> lines;
     for (size_t i = 0; i < map.entries.size(); ++i) {
       const YamlEntry& entry = map.entries[i];
@@ -138,16 +151,20 @@ class SpecReader {
       report(node, at, text);
     };
     std::visit(
-        [&](auto member) {
-          if constexpr (std::is_same_v<decltype(member), MemberOf<Spec, std::vector<LayerSpec>>> ||
-                        std::is_same_v<decltype(member), MemberOf<Spec, std::vector<AugmentSpec>>> ||
-                        std::is_same_v<decltype(member), MemberOf<Spec, std::vector<PhaseSpec>>>) {
-            read_entries(field, entry.value, member(spec));
+        [&](const auto& member) {
+          using T = typename std::decay_t<decltype(member)>::Type;
+          T unused = {};  // what is written of a field that the spec's kind does not have is checked, too
+          T* const found = member.at(spec);
+          T& value = found ? *found : unused;
+          if constexpr (std::is_same_v<T, std::vector<LayerSpec>> ||
+                        std::is_same_v<T, std::vector<AugmentSpec>> ||
+                        std::is_same_v<T, std::vector<PhaseSpec>>) {
+            read_entries(field, entry.value, value);
           } else {
-            ValueReader(field, entry.value, path, report_here).read(member(spec));
+            ValueReader(field, entry.value, path, report_here).read(value);
           }
-          if constexpr (std::is_same_v<decltype(member), MemberOf<Spec, std::optional<std::string>>>) {
-            if (field.file_system && member(spec)) *member(spec) = resolve(*member(spec), entry.value);
+          if constexpr (std::is_same_v<T, std::optional<std::string>>) {
+            if (field.file_system && value) *value = resolve(*value, entry.value);
           }
         },
         field.member);
@@ -181,6 +198,7 @@ class SpecReader {
     if (!map.complaint.empty()) return report(map, base, map.complaint);
     if (map.kind != YamlNode::Kind::kMap)
       return report(map, base, fmt::format("expected {} such as {}, got {}", of.one, of.example, shown(map)));
+    read_kind(find_field(of.fields, of.selector), map, of.selector, spec);
     std::map<std::string, int> lines;
     std::vector<const YamlNode*> unknown;
     for (size_t i = 0; i < map.entries.size(); ++i) {

@@ -12,6 +12,7 @@
 #include "kinds/objectives.h"
 #include "kinds/strategies.h"
 #include "spec/fields.h"
+#include "spec/optimizer_kinds.h"
 
 namespace dtrain {
 
@@ -81,17 +82,23 @@ void TrainingRules::check_loss() {
         fmt::format("has {} entries; {} takes two, for the targets 0 and 1", weights, loss.kind));
 }
 
+void TrainingRules::check_optimizer() {
+  const std::string section = "train.optimizer";
+  const OptimizerSpec& optimizer = spec_.train.optimizer;
+  const auto contradiction = optimizer_kind(optimizer.kind).contradiction;
+  if (contradiction == nullptr || has_problem(path_in(section, "kind"))) return;
+  const auto found = contradiction(optimizer.own);
+  if (found && usable(path_in(section, found->field)) && !has_problem(path_in(section, found->other)))
+    add(path_in(section, found->field), found->text);
+}
+
 void TrainingRules::check() {
   check_metrics();
   check_loss();
   check_schedule("train.schedule", spec_.train.schedule);
   check_phases();
   check_precision();
-  const TrainSpec& train = spec_.train;
-  if (usable("train.optimizer.nesterov") && train.optimizer.nesterov && train.optimizer.kind == "sgd" &&
-      !has_problem("train.optimizer.kind") && !has_problem("train.optimizer.momentum") &&
-      train.optimizer.momentum == 0)
-    add("train.optimizer.nesterov", "needs train.optimizer.momentum above 0, such as 0.9");
+  check_optimizer();
 }
 
 }  // namespace dtrain

@@ -18,6 +18,7 @@ class TrainingRules : private RuleBase {
   // Reports metrics that the loss does not have.
   void check_metrics();
   void check_loss();
+  void check_optimizer();
 };
 
 }  // namespace dtrain

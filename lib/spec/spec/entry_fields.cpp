@@ -135,10 +135,9 @@ const Fields<AugmentSpec>& augment_fields() {
 
 #define PHASE(...) FIELD(PhaseSpec, __VA_ARGS__)
 // A field of the phase's schedule, which is written beside the others.
-#define OF_SCHEDULE(member, ...)                                                             \
-  Field<PhaseSpec> {                                                                         \
-    FieldInfo{__VA_ARGS__},                                                                  \
-        Accessor<PhaseSpec>(+[](PhaseSpec & spec) -> auto& { return spec.schedule.member; }) \
+#define OF_SCHEDULE(member, ...)                                                                   \
+  Field<PhaseSpec> {                                                                               \
+    FieldInfo{__VA_ARGS__}, member_of<PhaseSpec>([](auto& spec) { return &spec.schedule.member; }) \
   }
 
 const Fields<PhaseSpec>& phase_fields() {

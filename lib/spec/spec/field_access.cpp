@@ -47,6 +47,15 @@ ordered_json value_json(const FieldInfo& field, const ChannelNumbers& numbers) {
   return {};
 }
 
+template <class Spec>
+const Fields<Spec>& fields_of() {
+  if constexpr (std::is_same_v<Spec, JobSpec>) {
+    return job_fields();
+  } else {
+    return entry_list<Spec>().fields;
+  }
+}
+
 template <class Entry>
 ordered_json entries_json(const std::vector<Entry>& entries) {
   ordered_json list = ordered_json::array();
@@ -152,12 +161,28 @@ const Field<Spec>* find_field(const Fields<Spec>& fields, const std::string& pat
   return at == fields.end() ? nullptr : &*at;
 }
 
+namespace {
+
+// A spec of the first kind that has the field.
+template <class Spec>
+Spec spec_with(const FieldInfo& field) {
+  Spec spec;
+  if constexpr (!std::is_same_v<Spec, KindFields>) {
+    const auto* const kind = find_field(fields_of<Spec>(), field.when.paths.front());
+    *std::get<MemberOf<Spec, std::string>>(kind->member).at(spec) = field.when.values.front();
+  }
+  return spec;
+}
+
+}  // namespace
+
 template <class Spec>
 ordered_json to_json(const Field<Spec>& field, const Spec& spec) {
-  // The same accessor serves reading and writing; here it only reads.
-  Spec& readable = const_cast<Spec&>(spec);
-  return std::visit([&](auto member) { return value_json(field, std::as_const(member(readable))); },
-                    field.member);
+  const auto json = [&](const auto& member) {
+    const auto* const value = member.at(spec);
+    return value ? value_json(field, *value) : to_json(field, spec_with<Spec>(field));
+  };
+  return std::visit(json, field.member);
 }
 
 template <class Spec>
@@ -175,10 +200,12 @@ template const Field<JobSpec>* find_field(const Fields<JobSpec>&, const std::str
 template const Field<LayerSpec>* find_field(const Fields<LayerSpec>&, const std::string&);
 template const Field<AugmentSpec>* find_field(const Fields<AugmentSpec>&, const std::string&);
 template const Field<PhaseSpec>* find_field(const Fields<PhaseSpec>&, const std::string&);
+template const Field<KindFields>* find_field(const Fields<KindFields>&, const std::string&);
 template ordered_json to_json(const Field<JobSpec>&, const JobSpec&);
 template ordered_json to_json(const Field<LayerSpec>&, const LayerSpec&);
 template ordered_json to_json(const Field<AugmentSpec>&, const AugmentSpec&);
 template ordered_json to_json(const Field<PhaseSpec>&, const PhaseSpec&);
+template ordered_json to_json(const Field<KindFields>&, const KindFields&);
 template bool applies(const Fields<JobSpec>&, const FieldInfo&, const JobSpec&);
 template bool applies(const Fields<LayerSpec>&, const FieldInfo&, const LayerSpec&);
 template bool applies(const Fields<AugmentSpec>&, const FieldInfo&, const AugmentSpec&);

@@ -5,7 +5,6 @@
 
 #include <algorithm>
 #include <iterator>
-#include <utility>
 
 #include "kinds/models.h"
 #include "kinds/objectives.h"
@@ -49,10 +48,6 @@ const Choices kCompressions{"compression", {"none", "bf16", "fp16"}};
 const Choices kStalenessRules{"rule", {"none", "inverse"}};
 const Choices kCudaData{"place", {"auto", "resident", "uploaded"}};
 const Choices kDevices{"device", {"auto", "cpu", "cuda"}};
-
-void append(Fields<JobSpec>& fields, Fields<JobSpec> more) {
-  std::move(more.begin(), more.end(), std::back_inserter(fields));
-}
 
 Fields<JobSpec> first_fields() {
   // clang-format off
@@ -300,11 +295,6 @@ const Choices& initializer_kinds() {
   return choices;
 }
 
-const Choices& optimizer_kinds() {
-  static const Choices choices{"optimizer", {"sgd", "rmsprop", "adam", "adamw"}};
-  return choices;
-}
-
 const Choices& schedule_kinds() {
   static const Choices choices{"schedule",
                                {"constant", "piecewise", "step", "exponential", "cosine", "polynomial",
@@ -315,6 +305,10 @@ const Choices& schedule_kinds() {
 const Choices& evaluated_metrics() {
   static const Choices choices{"metric", metric_names()};
   return choices;
+}
+
+void append(Fields<JobSpec>& fields, Fields<JobSpec> more) {
+  std::move(more.begin(), more.end(), std::back_inserter(fields));
 }
 
 const Fields<JobSpec>& job_fields() {

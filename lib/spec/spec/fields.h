@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <nlohmann/json_fwd.hpp>
 #include <optional>
@@ -79,8 +80,16 @@ struct FieldInfo {
   std::vector<std::string> words() const;
 };
 
+// Where a spec has the value of a field; nullptr if its kind has no such field.
 template <class Spec, class T>
-using MemberOf = T& (*)(Spec&);
+struct MemberOf {
+  using Type = T;
+  std::function<const T*(const Spec&)> read;
+  std::function<T*(Spec&)> write;
+
+  const T* at(const Spec& spec) const { return read(spec); }
+  T* at(Spec& spec) const { return write(spec); }
+};
 
 template <class Spec>
 using Accessor =
@@ -131,7 +140,7 @@ template <class Spec>
 const Field<Spec>* find_field(const Fields<Spec>& fields, const std::string& path);
 
 // The field's value as JSON. What the field's word stands for becomes the word, and nullopt without a word
-// null.
+// null. A field that the spec's kind does not have has the default of the first kind that has it.
 template <class Spec>
 nlohmann::ordered_json to_json(const Field<Spec>& field, const Spec& spec);
 

@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "spec/kind_fields.h"
+
 namespace dtrain {
 
 struct StrategySpec {
@@ -178,14 +180,9 @@ struct ModelSpec {
 struct OptimizerSpec {
   std::string kind = "adam";
   double learning_rate = 1e-3;
-  double momentum = 0;    // sgd, rmsprop
-  bool nesterov = false;  // sgd
-  double decay = 0.99;    // rmsprop
-  double beta1 = 0.9;     // adam, adamw
-  double beta2 = 0.999;   // adam, adamw
-  double epsilon = 1e-8;  // rmsprop, adam, adamw
   double weight_decay = 0;
   std::string weight_decay_exclude = "biases_and_norms";  // or none
+  KindFields own = {};                                    // those of the kind (spec/optimizers)
 };
 
 struct LearningRateScalingSpec {

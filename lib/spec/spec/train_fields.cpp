@@ -1,15 +1,13 @@
 // The fields of `train`, and the list of phases.
+#include "core/text.h"
 #include "kinds/objectives.h"
 #include "spec/field_table.h"
+#include "spec/kind_table.h"
+#include "spec/optimizer_kinds.h"
 
 namespace dtrain {
 namespace {
 
-const Condition kSgd{{"train.optimizer.kind"}, {"sgd"}};
-const Condition kRmsprop{{"train.optimizer.kind"}, {"rmsprop"}};
-const Condition kMomentum{{"train.optimizer.kind"}, {"sgd", "rmsprop"}};
-const Condition kEpsilon{{"train.optimizer.kind"}, {"rmsprop", "adam", "adamw"}};
-const Condition kAdam{{"train.optimizer.kind"}, {"adam", "adamw"}};
 // A piecewise schedule gives every learning rate itself.
 const Condition kOneRate{
     {"train.schedule.kind"},
@@ -35,11 +33,19 @@ const Choices kDecayExclusions{"exclusion", {"biases_and_norms", "none"}};
 const Choices kSteps{"way", {"auto", "compiled", "eager"}};
 const Choices kPrecisions{"precision", {"float32", "bf16_mixed", "fp16_mixed"}};
 
+// "sgd, adam: the L2 penalty; adamw: decoupled decay"
+std::string meaning_of_decay() {
+  std::vector<std::string> penalised, decoupled;
+  for (const OptimizerKind& kind : all_optimizers())
+    (kind.decouples_decay ? decoupled : penalised).push_back(kind.name);
+  return join(penalised) + ": the L2 penalty; " + join(decoupled) + ": decoupled decay";
+}
+
 }  // namespace
 
 Fields<JobSpec> train_fields() {
   // clang-format off
-  return {
+  Fields<JobSpec> fields = {
       JOB(train.epochs, .doc = "passes over the training examples", .unit = "epochs", .bounds = between(1, 1e6),
           .common = true, .without_phases = true),
       JOB(train.max_steps, .doc = "stop after this many updates, whatever `epochs` is; 0: only evaluate and "
@@ -49,19 +55,12 @@ Fields<JobSpec> train_fields() {
           .common = true),
       JOB(train.optimizer.learning_rate, .doc = "before scaling, warmup and schedule", .bounds = above_zero_to(1e6),
           .when = kOneRate, .common = true),
-      JOB(train.optimizer.momentum, .doc = "the share of the last update that is kept",
-          .bounds = zero_to_below_one(), .when = kMomentum),
-      JOB(train.optimizer.nesterov, .doc = "Nesterov's momentum", .when = kSgd),
-      JOB(train.optimizer.decay, .doc = "decay of the mean of the squared gradients", .bounds = zero_to_below_one(),
-          .when = kRmsprop),
-      JOB(train.optimizer.beta1, .doc = "decay of the mean of the gradients", .bounds = zero_to_below_one(),
-          .when = kAdam),
-      JOB(train.optimizer.beta2, .doc = "decay of the mean of the squared gradients",
-          .bounds = zero_to_below_one(), .when = kAdam),
-      JOB(train.optimizer.epsilon, .doc = "added to the divisor of an update", .bounds = above_zero_to(1),
-          .when = kEpsilon),
-      JOB(train.optimizer.weight_decay, .doc = "sgd, rmsprop, adam: the L2 penalty; adamw: decoupled decay",
-          .bounds = between(0, 1000)),
+  };
+  append(fields, fields_of_kinds<JobSpec>(all_optimizers(), "train.optimizer", [](auto& spec) -> auto& {
+           return spec.train.optimizer;
+         }));
+  append(fields, {
+      JOB(train.optimizer.weight_decay, .doc = meaning_of_decay(), .bounds = between(0, 1000)),
       JOB(train.optimizer.weight_decay_exclude, .doc = "what does not decay: the biases, and the scales of "
           "`batch_norm` and `layer_norm`", .choices = &kDecayExclusions),
       JOB(train.loss.kind, .doc = "what training minimises ([losses](training.md#losses)); `loss: huber` is short for "
@@ -138,8 +137,9 @@ Fields<JobSpec> train_fields() {
 
       JOB(phases, .doc = "parts of the training, each with layers and a learning rate of its own ([phases](#phases)); "
           "without any, all layers are trained for `train.epochs`", .length = {0, 100}),
-  };
+  });
   // clang-format on
+  return fields;
 }
 
 }  // namespace dtrain

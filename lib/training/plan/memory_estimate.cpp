@@ -9,6 +9,7 @@
 #include "core/text.h"
 #include "data/picture_dataset.h"
 #include "kinds/strategies.h"
+#include "optim/optimizer_kinds.h"
 #include "plan/planned_step.h"
 
 namespace dtrain {
@@ -24,11 +25,8 @@ int64_t values_in(const Shape& shape) {
 
 // How many numbers the optimizer stores per parameter.
 int64_t remembered(const TrainSpec& train) {
-  const OptimizerSpec& optimizer = train.optimizer;
-  int64_t numbers = optimizer.kind == "adam" || optimizer.kind == "adamw" ? 2 : 0;
-  if (optimizer.kind == "rmsprop") numbers = 1;
-  if (optimizer.momentum != 0) ++numbers;
-  return numbers + (train.ema.decay > 0 ? 1 : 0);
+  return std::ssize(optimizer_method(train.optimizer.kind).memory(train.optimizer)) +
+         (train.ema.decay > 0 ? 1 : 0);
 }
 
 bool shares_memory(const JobPlan& job, const RunPlan& run) {

@@ -3,6 +3,7 @@
 #include <ATen/ATen.h>
 
 #include "catch.h"
+#include "optim/optimizer_specs.h"
 #include "optim/weight_average.h"
 
 namespace dtrain {
@@ -42,7 +43,7 @@ TEST_CASE("biases and the scales of norms do not decay, unless the spec says so"
 TEST_CASE("each group trains as if it were alone, and what it remembers stands in the parameters' order") {
   const std::string kind = GENERATE("sgd", "rmsprop", "adam", "adamw");
   OptimizerSpec spec = decayed_spec_of(kind);
-  spec.momentum = kind == "sgd" || kind == "rmsprop" ? 0.9 : 0;
+  set_kind(spec, kind);
   Parameters together, apart;
   const auto both = make_optimizer(spec, together.list, decayed(spec, together.list));
   const auto kernels = make_optimizer(spec, {apart.list[0], apart.list[2]});
@@ -93,7 +94,7 @@ TEST_CASE("parameters updated in lots, in another order, are those of one update
   const std::string kind = GENERATE("sgd", "rmsprop", "adam", "adamw");
   const std::vector<bool> decayed = {true, GENERATE(true, false), true};
   OptimizerSpec spec = decayed_spec_of(kind);
-  spec.momentum = kind == "sgd" || kind == "rmsprop" ? 0.9 : 0;
+  set_kind(spec, kind);
   Parameters at_once, in_lots;
   const auto make = [&](const Parameters& parameters) {
     return std::make_unique<WeightAverage>(make_optimizer(spec, parameters.list, decayed), parameters.list,

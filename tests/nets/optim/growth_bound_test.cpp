@@ -9,6 +9,8 @@
 
 #include "catch.h"
 #include "optim/optimizer.h"
+#include "optim/optimizer_specs.h"
+#include "spec/optimizers/adam.h"
 
 namespace dtrain {
 namespace {
@@ -48,9 +50,7 @@ TEST_CASE("no gradients move adam further than the bound, and the worst ones nea
   const auto [beta1, beta2] =
       GENERATE(table<double, double>({{0.9, 0.999}, {0.9, 0.95}, {0.0, 0.99}, {0.5, 0.9}, {0.0, 0.0}}));
   OptimizerSpec spec = optimizer(GENERATE("adam", "adamw"));
-  spec.beta1 = beta1;
-  spec.beta2 = beta2;
-  spec.epsilon = 1e-14;
+  spec.own = AdamFields{.beta1 = beta1, .beta2 = beta2, .epsilon = 1e-14};
   const double most = allowed(spec);
   // Equality in the inequality of Cauchy and Schwarz: g_i in proportion to a_i / b_i, i steps before the
   // last.
@@ -66,7 +66,7 @@ TEST_CASE("no gradients move adam further than the bound, and the worst ones nea
 
 TEST_CASE("no gradients move rmsprop further than the bound") {
   OptimizerSpec spec = optimizer("rmsprop");
-  spec.momentum = GENERATE(0.0, 0.9);
+  spec.own = RmspropFields{.momentum = GENERATE(0.0, 0.9)};
   const double most = allowed(spec);
   for (const double growth : {1.0, 1.1, 2.0, 4.0}) {
     const double moved = movement(spec, [&](int step) { return std::pow(growth, step / 2); });
@@ -77,9 +77,9 @@ TEST_CASE("no gradients move rmsprop further than the bound") {
 
 TEST_CASE("clipped gradients and weight decay move sgd no further than the bound") {
   OptimizerSpec spec = optimizer("sgd");
-  spec.momentum = GENERATE(0.0, 0.9);
-  spec.nesterov = GENERATE(false, true);
-  if (spec.momentum == 0) spec.nesterov = false;
+  const double momentum = GENERATE(0.0, 0.9);
+  const bool nesterov = GENERATE(false, true);
+  spec.own = SgdFields{.momentum = momentum, .nesterov = nesterov && momentum != 0};
   const double most = allowed(spec, /*clip_norm=*/2);
   const double moved = movement(spec, [](int) { return 2.0; });
   CHECK(moved <= most * 1.0001);
@@ -114,10 +114,9 @@ TEST_CASE("decoupled decay counts where it makes weights larger") {
 
 TEST_CASE("where a step has no bound, a thousandfold is too much") {
   OptimizerSpec fading = optimizer("adam");
-  fading.beta1 = 0.9;
-  fading.beta2 = 0.5;  // the mean square forgets faster than the mean
+  fading.own = AdamFields{.beta1 = 0.9, .beta2 = 0.5};  // the mean square forgets faster than the mean
   OptimizerSpec tiny = optimizer("rmsprop");
-  tiny.epsilon = 1e-20;
+  tiny.own = RmspropFields{.epsilon = 1e-20};
   for (const OptimizerSpec& spec : {optimizer("sgd"), fading, tiny}) {
     INFO(spec.kind);
     GrowthBound bound(spec);

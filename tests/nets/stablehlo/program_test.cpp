@@ -14,6 +14,8 @@
 #include "models/model.h"
 #include "models/variables.h"
 #include "optim/optimizer.h"
+#include "spec/optimizers/rmsprop.h"
+#include "spec/optimizers/sgd.h"
 
 namespace dtrain {
 namespace {
@@ -66,8 +68,7 @@ TEST_CASE("the text of a small network's training step on one device") {
 TEST_CASE("the text of layers with windows") {
   TrainSpec train;
   train.optimizer.kind = "sgd";
-  train.optimizer.momentum = 0.9;
-  train.optimizer.nesterov = true;
+  train.optimizer.own = SgdFields{.momentum = 0.9, .nesterov = true};
   const LayerPlan plan = planned(
       {with_stride(with_padding(conv2d(4), "same"), 2),
        without_bias(in_groups(with_padding(conv2d(4), "symmetric"), 2)),
@@ -80,7 +81,7 @@ TEST_CASE("the text of layers with windows") {
 TEST_CASE("the text of a residual network on two devices") {
   TrainSpec train;
   train.optimizer.kind = "rmsprop";
-  train.optimizer.momentum = 0.5;
+  train.optimizer.own = RmspropFields{.momentum = 0.5};
   train.sync_batch_norm = true;
   train.clip_norm = 1;
   train.ema.decay = 0.9;
@@ -155,7 +156,7 @@ TEST_CASE("the text of a step on rows of examples that stay on the device") {
 TEST_CASE("the text of several steps in one call") {
   TrainSpec train;
   train.optimizer.kind = "sgd";
-  train.optimizer.momentum = 0.9;
+  train.optimizer.own = SgdFields{.momentum = 0.9};
   const LayerPlan plan =
       planned({layer("flatten"), dense(4), layer("batch_norm"), layer("dropout"), dense(3)}, {1, 2, 2});
   const ProgramForm form = {.devices = 2, .rows = 4, .pixels = true, .resident = 100, .steps = 5};

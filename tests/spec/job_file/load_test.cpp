@@ -6,6 +6,7 @@
 
 #include "catch.h"
 #include "files.h"
+#include "spec/optimizers/sgd.h"
 #include "spec/print.h"
 #include "spec/spec_cases.h"
 
@@ -46,7 +47,7 @@ TEST_CASE("written values arrive in their members") {
   CHECK(spec.model.hidden == std::vector<int64_t>{7, 5});
   CHECK(spec.model.dtype == "float64");
   CHECK(spec.train.optimizer.learning_rate == 0.01);
-  CHECK(spec.train.optimizer.nesterov);
+  CHECK(spec.train.optimizer.own.get<SgdFields>().nesterov);
 }
 
 TEST_CASE("a field in the wrong section is told where it belongs") {

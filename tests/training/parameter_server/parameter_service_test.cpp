@@ -9,6 +9,7 @@
 
 #include "catch.h"
 #include "core/error.h"
+#include "optim/optimizer_specs.h"
 #include "strategy/servers.h"
 
 namespace dtrain {
@@ -78,7 +79,7 @@ struct HandJob {
       : servers(plain(), *model_of(plain()), options, 1, phases), elements(count(*model_of(plain()))) {}
   static JobSpec plain() {
     JobSpec spec = spec_of(1);
-    spec.train.optimizer.momentum = 0;
+    set_kind(spec.train.optimizer, "sgd", /*momentum=*/0);
     spec.model.initializer = "zeros";
     return spec;
   }

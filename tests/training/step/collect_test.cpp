@@ -9,6 +9,7 @@
 #include "catch.h"
 #include "core/error.h"
 #include "data/dataset.h"
+#include "optim/optimizer_specs.h"
 #include "strategy/replicas.h"
 
 namespace dtrain {
@@ -20,7 +21,7 @@ constexpr int kStepsInAll = 20;
 JobSpec spec_with(const std::string& optimizer) {
   JobSpec spec = small_spec();
   spec.batch.global = 24;
-  spec.train.optimizer.kind = optimizer;
+  set_kind(spec.train.optimizer, optimizer);
   spec.train.optimizer.learning_rate = 0.01;
   return spec;
 }

@@ -13,6 +13,7 @@
 #include "kernels/matrices.h"
 #include "models/layer_specs.h"
 #include "models/variables.h"
+#include "optim/optimizer_specs.h"
 #include "strategy/replicas.h"
 
 namespace dtrain {
@@ -63,7 +64,7 @@ void require_same_training(const TrainingResult& a, const TrainingResult& b, dou
 TEST_CASE("200 compiled steps are 200 eager ones, with each optimizer and the partial batches between") {
   const AsInReplica as_in_replica;
   JobSpec spec = with_batch(compiled_spec(), 32);  // the last batch of an epoch has 24
-  spec.train.optimizer.kind = GENERATE("sgd", "rmsprop", "adam", "adamw");
+  set_kind(spec.train.optimizer, GENERATE("sgd", "rmsprop", "adam", "adamw"));
   spec.train.optimizer.learning_rate = spec.train.optimizer.kind == "sgd" ? 0.05 : 0.001;
   const Dataset dataset = load_dataset(spec.data, 1);
   const auto compiled = train_with_threads(spec, dataset, 1, 200);
@@ -138,7 +139,7 @@ TEST_CASE("the number of threads changes no bit of a compiled training") {
                          add("b"),
                          dense(5)};
   }
-  spec.train.optimizer.kind = "adam";
+  set_kind(spec.train.optimizer, "adam");
   const Dataset dataset = load_dataset(spec.data, 1);
   std::optional<TrainingResult> alone;
   for (const int threads : {1, 2, 3}) {
@@ -201,7 +202,7 @@ TEST_CASE("compiled replicas equal one with the whole batch, however they commun
 
 TEST_CASE("an eager training goes on with compiled steps and the other way round") {
   JobSpec spec = with_batch(compiled_spec(), 24);
-  spec.train.optimizer.kind = "adam";
+  set_kind(spec.train.optimizer, "adam");
   spec.train.optimizer.learning_rate = 0.002;
   const Dataset dataset = load_dataset(spec.data, 1);
   const auto whole = eager(spec, dataset, 1, 40);

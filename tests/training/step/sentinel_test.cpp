@@ -13,6 +13,7 @@
 #include "comm/group_threads.h"
 #include "core/error.h"
 #include "data/dataset.h"
+#include "optim/optimizer_specs.h"
 #include "strategy/replicas.h"
 
 namespace dtrain {
@@ -185,7 +186,7 @@ TEST_CASE("what no step can have made is suspect for good, until variables are r
       GENERATE(Owned{"mirrored", "shared_memory", 2}, Owned{"central_storage", "auto", 3},
                Owned{"one_device", "auto", 1});
   JobSpec spec = spec_of(kind, communication);
-  spec.train.optimizer.kind = GENERATE("adam", "sgd");
+  set_kind(spec.train.optimizer, GENERATE("adam", "sgd"));
   spec.train.ema.decay = GENERATE(0.0, 0.5);
   INFO(kind << " " << replicas << " " << spec.train.optimizer.kind << " " << spec.train.ema.decay);
   const auto failures = failures_of(spec, replicas, [&](Trained& trained) {
@@ -220,7 +221,7 @@ TEST_CASE("nothing is found where nothing is wrong") {
       GENERATE(Owned{"mirrored", "shared_memory", 3}, Owned{"mirrored", "gloo", 3},
                Owned{"central_storage", "auto", 2}, Owned{"one_device", "auto", 1});
   JobSpec spec = spec_of(kind, communication);
-  spec.train.optimizer.kind = GENERATE("sgd", "rmsprop", "adam", "adamw");
+  set_kind(spec.train.optimizer, GENERATE("sgd", "rmsprop", "adam", "adamw"));
   const std::string more = GENERATE("", "ema", "clip", "decay", "fp16_mixed", "accumulate");
   if (more == "ema") spec.train.ema.decay = 0.9;
   if (more == "clip") spec.train.clip_norm = 0.1;

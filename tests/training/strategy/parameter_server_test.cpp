@@ -9,6 +9,7 @@
 #include "catch.h"
 #include "core/error.h"
 #include "models/variables.h"
+#include "optim/optimizer_specs.h"
 #include "strategy/replicas.h"
 #include "strategy/servers.h"
 
@@ -20,8 +21,7 @@ TEST_CASE("one worker trains what one device trains, however the variables are d
   const int count = GENERATE(1, 2, 4);
   const int steps = 30;  // 24 an epoch
   JobSpec spec = spec_of(1);
-  spec.train.optimizer.kind = optimizer;
-  spec.train.optimizer.momentum = optimizer == "sgd" || optimizer == "rmsprop" ? 0.9 : 0;
+  set_kind(spec.train.optimizer, optimizer);
   spec.train.optimizer.weight_decay = 1e-2;
   spec.train.optimizer.weight_decay_exclude = GENERATE("biases_and_norms", "none");
   spec.train.clip_norm = GENERATE(0.0, 0.1);  // of the worker's whole gradient, whoever gets which part
@@ -68,7 +68,8 @@ TEST_CASE("in an epoch every example is trained on once, by some worker") {
 TEST_CASE("several workers reach a lower loss, within the bound") {
   const std::optional<int64_t> bound = GENERATE(std::optional<int64_t>(), std::optional<int64_t>(2));
   JobSpec spec = spec_of(3);
-  spec.train.optimizer.momentum = 0;  // stale updates are momentum enough (Mitliagkas et al. 2016)
+  set_kind(spec.train.optimizer, "sgd",
+           /*momentum=*/0);  // stale updates are momentum enough (Mitliagkas et al. 2016)
   const Dataset dataset = load_dataset(spec.data, 1);
   ServiceOptions options = options_of(3);
   options.max_staleness = bound;
@@ -92,8 +93,7 @@ TEST_CASE("a training goes on as if it had not ended, on another number of serve
   const std::string optimizer = GENERATE("sgd", "rmsprop", "adam", "adamw");
   const int before = GENERATE(1, 3), after = GENERATE(1, 2);
   JobSpec spec = spec_of(1);
-  spec.train.optimizer.kind = optimizer;
-  spec.train.optimizer.momentum = optimizer == "sgd" || optimizer == "rmsprop" ? 0.9 : 0;
+  set_kind(spec.train.optimizer, optimizer);
   const Dataset dataset = load_dataset(spec.data, 1);
   Servers whole(spec, *model_of(spec), options_of(1), after);
   const WorkerResult expected = train(spec, dataset, whole, 30).front();
@@ -116,8 +116,7 @@ TEST_CASE("a training goes on as if it had not ended, on another number of serve
 TEST_CASE("one device goes on where servers stopped, and the reverse") {
   const std::string optimizer = GENERATE("sgd", "adam");
   JobSpec spec = spec_of(1);
-  spec.train.optimizer.kind = optimizer;
-  spec.train.optimizer.momentum = optimizer == "sgd" ? 0.9 : 0;
+  set_kind(spec.train.optimizer, optimizer);
   const Dataset dataset = load_dataset(spec.data, 1);
   JobSpec alone = spec;
   alone.strategy.kind = "one_device";

@@ -2,6 +2,7 @@
 #include <ATen/ATen.h>
 
 #include "catch.h"
+#include "optim/optimizer_specs.h"
 #include "strategy/replicas.h"
 #include "strategy/servers.h"
 
@@ -29,7 +30,7 @@ JobSpec normed_network() {
   spec.model.layers[4].units = 16;
   spec.model.layers[6].units = 5;
   spec.train.sync_batch_norm = true;
-  spec.train.optimizer.kind = "adam";
+  set_kind(spec.train.optimizer, "adam");
   spec.train.optimizer.learning_rate = 0.01;
   return spec;
 }
@@ -119,7 +120,7 @@ TEST_CASE("a compiled step that trains some of the layers comes to the weights o
 JobSpec served_network(const std::string& optimizer) {
   JobSpec spec = with_batch(normed_network(), 24);
   spec.train.sync_batch_norm = false;
-  spec.train.optimizer.kind = optimizer;
+  set_kind(spec.train.optimizer, optimizer);
   spec.train.optimizer.weight_decay = 1e-2;
   spec.strategy.kind = "parameter_server";
   spec.strategy.workers = 1;

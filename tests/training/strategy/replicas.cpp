@@ -14,6 +14,7 @@
 #include "loader/batches.h"
 #include "models/model.h"
 #include "optim/learning_rate.h"
+#include "optim/optimizer_specs.h"
 
 namespace dtrain {
 namespace {
@@ -193,9 +194,8 @@ JobSpec small_spec() {
   spec.data.train_examples = 600;
   spec.data.test_examples = 101;
   spec.model.hidden = {32, 16};
-  spec.train.optimizer.kind = "sgd";
+  set_kind(spec.train.optimizer, "sgd", 0.9);
   spec.train.optimizer.learning_rate = 0.05;
-  spec.train.optimizer.momentum = 0.9;
   return spec;
 }
 

@@ -1,0 +1,57 @@
+// What all optimizers share.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "optim/optimizer_kinds.h"
+#include "optim/tensor_list.h"
+
+namespace dtrain {
+
+// A list of parameters, what is remembered of them, the number of steps, and the rate of the current step.
+class ListOptimizer : public Optimizer {
+ public:
+  // `memory`: the names of what it remembers of each parameter, which are zeros at first.
+  ListOptimizer(const OptimizerSpec& spec, const std::vector<at::Tensor>& parameters,
+                const std::vector<std::string>& memory);
+
+  void begin_step(double learning_rate) override;
+  size_t size() const override { return parameters_.size(); }
+  std::vector<OptimizerMemory> memory() const override { return memory_; }
+  int64_t steps() const override { return steps_; }
+  void set_steps(int64_t steps) override { steps_ = steps; }
+
+ protected:
+  // Of the parameters with these numbers: what is remembered by the name of this place in the list.
+  std::vector<at::Tensor> remembered(size_t place, const std::vector<size_t>& numbers) const {
+    return chosen(memory_[place].tensors, numbers);
+  }
+
+  const double weight_decay_;
+  std::vector<at::Tensor> parameters_;
+  std::vector<OptimizerMemory> memory_;
+  at::Tensor learning_rate_;  // on the parameters' device
+
+ private:
+  double last_learning_rate_ = 0;  // in learning_rate_
+  int64_t steps_ = 0;
+};
+
+// The method of a ListOptimizer, which has the other functions as static ones. It may have no `lower`.
+template <class Kind>
+OptimizerMethod optimizer_method_of(const std::string& name) {
+  const auto make = [](const OptimizerSpec& spec,
+                       const std::vector<at::Tensor>& parameters) -> std::unique_ptr<Optimizer> {
+    return std::make_unique<Kind>(spec, parameters);
+  };
+  OptimizerMethod method = {name, Kind::memory_of, make, Kind::largest_step};
+  if constexpr (requires { &Kind::lower; }) method.lower = Kind::lower;
+  return method;
+}
+
+// The current gradients: they may be views, which a gradient reducer replaces after the first step.
+std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& parameters);
+
+}  // namespace dtrain

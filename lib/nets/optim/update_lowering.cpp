@@ -1,0 +1,26 @@
+#include "optim/update_lowering.h"
+
+#include "core/error.h"
+#include "optim/weight_average.h"
+
+namespace dtrain {
+
+Value decayed_gradient(const OptimizerSpec& spec, const UpdatedParameter& one) {
+  if (spec.weight_decay == 0 || !one.decays) return one.gradient;
+  return one.gradient + one.parameter * spec.weight_decay;
+}
+
+WriteUpdate lower_update(const TrainSpec& train, const Value& step, const Value& learning_rate) {
+  const auto lower = optimizer_method(train.optimizer.kind).lower;
+  if (lower == nullptr) throw Error(ExitCode::kBug, "the optimizer is not lowered");
+  const WriteUpdate update = lower(train.optimizer, step, learning_rate);
+  const double decay = train.ema.decay;
+  if (decay == 0) return update;
+  return [update, decay](UpdatedParameter& one) {
+    update(one);
+    Value& average = one.memory.at(WeightAverage::kMemory);
+    average = average + (one.parameter - average) * (1 - decay);
+  };
+}
+
+}  // namespace dtrain

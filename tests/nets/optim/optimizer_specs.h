@@ -1,0 +1,20 @@
+// Optimizers as specs have them, for tests.
+#pragma once
+
+#include <string>
+
+#include "spec/optimizers/rmsprop.h"
+#include "spec/optimizers/sgd.h"
+
+namespace dtrain {
+
+// Makes `spec` one of `kind`. The kinds that have momentum get it, and the others' fields have their
+// defaults.
+inline void set_kind(OptimizerSpec& spec, const std::string& kind, double momentum = 0.9) {
+  spec.kind = kind;
+  spec.own = {};
+  if (kind == "sgd") spec.own = SgdFields{.momentum = momentum};
+  if (kind == "rmsprop") spec.own = RmspropFields{.momentum = momentum};
+}
+
+}  // namespace dtrain
