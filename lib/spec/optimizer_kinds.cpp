@@ -1,6 +1,7 @@
 #include "spec/optimizer_kinds.h"
 
 #include "spec/optimizers/adam.h"
+#include "spec/optimizers/lion.h"
 #include "spec/optimizers/rmsprop.h"
 #include "spec/optimizers/sgd.h"
 
@@ -12,6 +13,7 @@ const std::vector<OptimizerKind>& all_optimizers() {
       rmsprop_kind(),
       adam_kind(),
       adamw_kind(),
+      lion_kind(),
   };
   return kinds;
 }

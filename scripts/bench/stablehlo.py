@@ -158,6 +158,8 @@ def optimizer_cases():
         {"kind": "rmsprop", "momentum": 0.9},
         {"kind": "adam"},
         {"kind": "adamw"},
+        {"kind": "lion"},
+        {"kind": "lion", "beta1": 0.8, "beta2": 0.9},
         {"kind": "adam", "beta1": 0.8, "beta2": 0.99, "epsilon": 1e-4},
     ):
         for more in ({}, {"weight_decay": 0.1}, {"weight_decay": 0.1, "weight_decay_exclude": "none"}):

@@ -136,6 +136,22 @@ def own_sums(kind, outputs, targets):
     return [*errors.square().sum(0), *errors.abs().sum(0)]
 
 
+class Lion(torch.optim.Optimizer):
+    """Chen et al. 2023, arXiv 2302.06675, algorithm 2; PyTorch has none."""
+
+    def __init__(self, groups, rate, beta1, beta2):
+        super().__init__(groups, {"lr": rate, "beta1": beta1, "beta2": beta2})
+
+    @torch.no_grad()
+    def step(self):
+        for group in self.param_groups:
+            for p in group["params"]:
+                mean = self.state[p].setdefault("mean", torch.zeros_like(p))
+                sign = torch.sign(group["beta1"] * mean + (1 - group["beta1"]) * p.grad)
+                p.sub_(group["lr"] * (sign + group["weight_decay"] * p))
+                mean.copy_(group["beta2"] * mean + (1 - group["beta2"]) * p.grad)
+
+
 def optimizer_of(train, parameters, rate):
     spec = {
         "kind": "adam",
@@ -143,7 +159,7 @@ def optimizer_of(train, parameters, rate):
         "nesterov": False,
         "decay": 0.99,
         "beta1": 0.9,
-        "beta2": 0.999,
+        "beta2": 0.99 if train["optimizer"].get("kind") == "lion" else 0.999,
         "epsilon": 1e-8,
         "weight_decay": 0,
         "weight_decay_exclude": "biases_and_norms",
@@ -159,5 +175,7 @@ def optimizer_of(train, parameters, rate):
         return torch.optim.SGD(groups, rate, momentum=spec["momentum"], nesterov=spec["nesterov"])
     if spec["kind"] == "rmsprop":
         return torch.optim.RMSprop(groups, rate, alpha=spec["decay"], eps=spec["epsilon"], momentum=spec["momentum"])
+    if spec["kind"] == "lion":
+        return Lion(groups, rate, spec["beta1"], spec["beta2"])
     made = torch.optim.AdamW if spec["kind"] == "adamw" else torch.optim.Adam
     return made(groups, rate, betas=(spec["beta1"], spec["beta2"]), eps=spec["epsilon"])

@@ -11,6 +11,7 @@ const std::vector<OptimizerMethod>& methods() {
       rmsprop_method(),
       adam_method(),
       adamw_method(),
+      lion_method(),
   };
   return all;
 }

@@ -43,6 +43,7 @@ OptimizerMethod sgd_method();
 OptimizerMethod rmsprop_method();
 OptimizerMethod adam_method();
 OptimizerMethod adamw_method();
+OptimizerMethod lion_method();
 
 // Throws Error(kBug) for an unknown name: specs are checked earlier.
 const OptimizerMethod& optimizer_method(const std::string& name);

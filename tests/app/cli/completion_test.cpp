@@ -109,7 +109,7 @@ TEST_CASE("bash and zsh complete commands, options, shells and files") {
       {{"run", "job.yaml", "--set", "strategy.kind=mi"}, {"strategy.kind=mirrored"}},
       {{"run", "job.yaml", "--set", "train.optimizer.kind="},
        {"train.optimizer.kind=sgd", "train.optimizer.kind=rmsprop", "train.optimizer.kind=adam",
-        "train.optimizer.kind=adamw"}},
+        "train.optimizer.kind=adamw", "train.optimizer.kind=lion"}},
       {{"plan", "--set", "data.shuffle=f"}, {"data.shuffle=false"}},
       {{"sweep", "--set", "data.train_examples=a"}, {"data.train_examples=all"}},
       {{"run", "--unset", "compare"}, {"compare", "compare.baseline"}},

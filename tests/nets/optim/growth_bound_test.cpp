@@ -75,6 +75,16 @@ TEST_CASE("no gradients move rmsprop further than the bound") {
   }
 }
 
+TEST_CASE("every gradient moves lion by the learning rate") {
+  const OptimizerSpec spec = optimizer("lion");
+  const double most = allowed(spec);
+  for (const double growth : {0.5, 1.0, 4.0}) {
+    const double moved = movement(spec, [&](int step) { return std::pow(growth, step); });
+    CHECK(moved <= most * 1.0001);
+    CHECK(moved >= most * 0.9999);
+  }
+}
+
 TEST_CASE("clipped gradients and weight decay move sgd no further than the bound") {
   OptimizerSpec spec = optimizer("sgd");
   const double momentum = GENERATE(0.0, 0.9);
@@ -99,7 +109,7 @@ TEST_CASE("clipped gradients and weight decay move sgd no further than the bound
 }
 
 TEST_CASE("decoupled decay counts where it makes weights larger") {
-  OptimizerSpec spec = optimizer("adamw");
+  OptimizerSpec spec = optimizer(GENERATE("adamw", "lion"));
   spec.weight_decay = 400;  // times the rate: 4
   GrowthBound bound(spec);
   bound.begin(2);

@@ -7,6 +7,7 @@
 #include "catch.h"
 #include "core/error.h"
 #include "optim/optimizer_specs.h"
+#include "spec/optimizers/lion.h"
 
 namespace dtrain {
 namespace {
@@ -109,9 +110,31 @@ TEST_CASE("RMSprop follows its formula, with and without momentum") {
   CHECK(optimizer->memory().size() == (momentum == 0 ? 1 : 2));
 }
 
+TEST_CASE("Lion follows the paper") {
+  OptimizerSpec spec = spec_of("lion");
+  spec.weight_decay = 0.1;
+  spec.own = LionFields{.beta1 = 0.8, .beta2 = 0.95};
+  Fixture f;
+  const auto optimizer = make_optimizer(spec, {f.parameter});
+  double p = f.value(0);
+  double m = 0;
+  for (int t = 1; t <= 6; ++t) {
+    const double g = t < 4 ? 0.3 + 0.1 * t : -0.1 * t;  // the mean outweighs the first of the other sign
+    const double c = 0.8 * m + 0.2 * g;
+    p -= 0.01 * ((c > 0 ? 1 : -1) + 0.1 * p);
+    m = 0.95 * m + 0.05 * g;
+    f.set_gradient(g, 0);
+    optimizer->step(0.01);
+  }
+  CHECK(f.value(0) == Approx(p).epsilon(1e-12));
+  CHECK(f.value(1) == Approx(-2 * std::pow(1 - 0.001, 6)).epsilon(1e-12));  // no gradient: it only decays
+  REQUIRE(optimizer->memory().size() == 1);
+  CHECK(optimizer->memory()[0].tensors[0][0].item<double>() == Approx(m).epsilon(1e-12));
+}
+
 TEST_CASE("an optimizer that gets back what another remembers goes on like it, bit for bit") {
   OptimizerSpec spec;
-  set_kind(spec, GENERATE("sgd", "rmsprop", "adam", "adamw"));
+  set_kind(spec, GENERATE("sgd", "rmsprop", "adam", "adamw", "lion"));
   const auto train = [](Optimizer& optimizer, Fixture& f, int from, int to) {
     for (int t = from; t < to; ++t) {
       f.set_gradient(0.3 + 0.1 * t, -0.7 / t);

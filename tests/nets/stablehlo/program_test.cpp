@@ -116,6 +116,13 @@ TEST_CASE("the text of a loss of numbers") {
   check_golden("huber_sgd", lower_training_step(planned({dense(2)}, {3}), train, {.rows = 2, .targets = 2}));
 }
 
+TEST_CASE("the text of lion's update") {
+  TrainSpec train;
+  train.optimizer.kind = "lion";
+  train.optimizer.weight_decay = 0.01;
+  check_golden("dense_lion", lower_training_step(planned({dense(2)}, {3}), train, {.rows = 2}));
+}
+
 TEST_CASE("the text of products in 16 bits") {
   TrainSpec train;
   train.optimizer.kind = "sgd";

@@ -33,6 +33,7 @@ TEST_CASE("one device holds parameters, gradients and what the optimizer remembe
   CHECK(estimate({"checkpoint.final=false", "checkpoint.every_steps=2"}).checkpoint == 3 * kParameters);
   CHECK(adam.with_batch(10) == adam.fixed() + 10 * adam.per_example);
   CHECK(estimate({"train.optimizer.kind=sgd"}).optimizer == 0);
+  CHECK(estimate({"train.optimizer.kind=lion"}).optimizer == kParameters);
   CHECK(estimate({"train.optimizer.kind=sgd", "train.optimizer.momentum=0.9", "train.ema.decay=0.9"})
             .optimizer == 2 * kParameters);
   CHECK(estimate({"train.precision=bf16_mixed"}).per_example < eager.per_example);

@@ -48,7 +48,7 @@ at::Tensor find(const Variables& variables, const std::string& name) {
 
 TEST_CASE("a training that was collected and restored goes on bit for bit, optimizer and all") {
   const std::string communication = GENERATE("shared_memory", "gloo");
-  JobSpec spec = spec_with(GENERATE("sgd", "rmsprop", "adam"));
+  JobSpec spec = spec_with(GENERATE("sgd", "rmsprop", "adam", "lion"));
   spec.strategy.communication = communication;
   const int replicas = GENERATE(1, 2, 3);
   INFO(communication << " " << spec.train.optimizer.kind << " " << replicas);
