@@ -141,19 +141,7 @@ const Fields<AugmentSpec>& augment_fields() {
   }
 
 const Fields<PhaseSpec>& phase_fields() {
-  static const Condition counted{{"schedule"},
-                                 {"piecewise", "step", "exponential", "cosine", "polynomial", "one_cycle"}};
-  static const Condition one_rate{
-      {"schedule"},
-      {"constant", "step", "exponential", "cosine", "polynomial", "one_cycle", "reduce_on_plateau"}};
-  static const Condition piecewise{{"schedule"}, {"piecewise"}};
-  static const Condition repeated{{"schedule"}, {"step", "exponential"}};
-  static const Condition multiplied{{"schedule"}, {"step", "exponential", "reduce_on_plateau"}};
-  static const Condition stretched{{"schedule"}, {"cosine", "polynomial", "one_cycle"}};
-  static const Condition polynomial{{"schedule"}, {"polynomial"}};
-  static const Condition one_cycle{{"schedule"}, {"one_cycle"}};
-  static const Condition ending{{"schedule"}, {"cosine", "polynomial", "one_cycle", "reduce_on_plateau"}};
-  static const Condition plateau{{"schedule"}, {"reduce_on_plateau"}};
+  const auto using_field = [](const char* field) { return of_schedules(field, "schedule"); };
   // clang-format off
   static const Fields<PhaseSpec> fields = {
       PHASE(name, .doc = "what reports call it", .pattern = "[A-Za-z0-9][A-Za-z0-9_. -]{0,63}",
@@ -169,7 +157,7 @@ const Fields<PhaseSpec>& phase_fields() {
             .bounds = between(1, 10000), .length = {1, 1000}, .pattern = "[A-Za-z0-9_*]{1,64}",
             .made_of = "up to 64 letters, digits, '_' and '*'"),
       PHASE(learning_rate, .doc = "before scaling, warmup and schedule", .bounds = above_zero_to(1e6),
-            .otherwise = "`train.optimizer.learning_rate`", .when = one_rate),
+            .otherwise = "`train.optimizer.learning_rate`", .when = using_field("learning_rate")),
       PHASE(cache_features, .doc = "auto: what the frozen layers before the first trained one make of an example is "
             "computed once and kept, where it is always the same and fits into memory ([features]("
             "transfer.md#kept-features)), and if that takes over a second, in a file for later runs; disk: always in a "
@@ -178,34 +166,34 @@ const Fields<PhaseSpec>& phase_fields() {
                   "following fields are as in [`train.schedule`](#trainschedule), counted from the phase's first "
                   "step", .choices = &schedule_kinds()),
       OF_SCHEDULE(unit, .path = "unit", .doc = "what `boundaries`, `every` and `over` count", .choices = &kPhaseUnits,
-                  .when = counted),
+                  .when = using_field("unit")),
       OF_SCHEDULE(boundaries, .path = "boundaries", .doc = "after how many epochs (or steps) each next one of "
-                  "`values` begins; ascending", .bounds = between(1, 1e12), .length = {1, 10000}, .when = piecewise,
+                  "`values` begins; ascending", .bounds = between(1, 1e12), .length = {1, 10000}, .when = using_field("boundaries"),
                   .required = true),
       OF_SCHEDULE(values, .path = "values", .doc = "the learning rates, before scaling and warmup",
-                  .bounds = above_zero_to(1e6), .length = {2, 10001}, .when = piecewise, .required = true),
+                  .bounds = above_zero_to(1e6), .length = {2, 10001}, .when = using_field("values"), .required = true),
       OF_SCHEDULE(every, .path = "every", .doc = "epochs (or steps) between multiplications of the rate by `factor`",
-                  .bounds = between(1, 1e12), .when = repeated),
+                  .bounds = between(1, 1e12), .when = using_field("every")),
       OF_SCHEDULE(factor, .path = "factor", .doc = "multiplies the learning rate", .bounds = {0.0, 1.0, true, true},
-                  .when = multiplied),
+                  .when = using_field("factor")),
       OF_SCHEDULE(over, .path = "over", .doc = "epochs (or steps) until the curve ends; all: the whole phase",
-                  .bounds = between(1, 1e12), .word = "all", .when = stretched),
+                  .bounds = between(1, 1e12), .word = "all", .when = using_field("over")),
       OF_SCHEDULE(power, .path = "power", .doc = "the power of the polynomial", .bounds = above_zero_to(100),
-                  .when = polynomial),
+                  .when = using_field("power")),
       OF_SCHEDULE(initial_factor, .path = "initial_factor", .doc = "the first rate, as a part of `learning_rate`",
-                  .bounds = {0.0, 1.0, true, false}, .when = one_cycle),
+                  .bounds = {0.0, 1.0, true, false}, .when = using_field("initial_factor")),
       OF_SCHEDULE(peak_at, .path = "peak_at", .doc = "where the rate is at its highest, as a part of `over`",
-                  .bounds = {0.0, 1.0, true, true}, .when = one_cycle),
+                  .bounds = {0.0, 1.0, true, true}, .when = using_field("peak_at")),
       OF_SCHEDULE(final_factor, .path = "final_factor", .doc = "the lowest rate, as a part of `learning_rate`",
-                  .bounds = {0.0, 1.0, false, true}, .when = ending),
+                  .bounds = {0.0, 1.0, false, true}, .when = using_field("final_factor")),
       OF_SCHEDULE(metric, .path = "metric", .doc = "the metric of the evaluations that should improve",
-                  .choices = &evaluated_metrics(), .when = plateau),
+                  .choices = &evaluated_metrics(), .when = using_field("metric")),
       OF_SCHEDULE(patience, .path = "patience", .doc = "reduce the rate after this many evaluations in a row without "
-                  "improvement", .unit = "evaluations", .bounds = between(1, 1e6), .when = plateau),
+                  "improvement", .unit = "evaluations", .bounds = between(1, 1e6), .when = using_field("patience")),
       OF_SCHEDULE(cooldown, .path = "cooldown", .doc = "how many evaluations after a reduction do not count",
-                  .unit = "evaluations", .bounds = between(0, 1e6), .when = plateau),
+                  .unit = "evaluations", .bounds = between(0, 1e6), .when = using_field("cooldown")),
       OF_SCHEDULE(min_delta, .path = "min_delta", .doc = "the smallest change of the metric that is an improvement",
-                  .bounds = between(0, 1e6), .when = plateau),
+                  .bounds = between(0, 1e6), .when = using_field("min_delta")),
   };
   // clang-format on
   return fields;

@@ -32,6 +32,9 @@ Accessor<Spec> member_of(const Place& place) {
         member_of<KindFields>([](auto& own) { return &own.template get<Own>().member; }) \
   }
 
+// A field applies to the schedules that use it. `path`: of the schedule's kind.
+Condition of_schedules(const std::string& field, const std::string& path = "train.schedule.kind");
+
 // The fields of one section of a job's, in the order in which they are documented.
 Fields<JobSpec> data_fields();
 Fields<JobSpec> train_fields();  // and the list of phases

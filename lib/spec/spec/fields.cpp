@@ -295,13 +295,6 @@ const Choices& initializer_kinds() {
   return choices;
 }
 
-const Choices& schedule_kinds() {
-  static const Choices choices{"schedule",
-                               {"constant", "piecewise", "step", "exponential", "cosine", "polynomial",
-                                "one_cycle", "reduce_on_plateau"}};
-  return choices;
-}
-
 const Choices& evaluated_metrics() {
   static const Choices choices{"metric", metric_names()};
   return choices;

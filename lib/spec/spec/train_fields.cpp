@@ -8,20 +8,6 @@
 namespace dtrain {
 namespace {
 
-// A piecewise schedule gives every learning rate itself.
-const Condition kOneRate{
-    {"train.schedule.kind"},
-    {"constant", "step", "exponential", "cosine", "polynomial", "one_cycle", "reduce_on_plateau"}};
-const Condition kCounted{{"train.schedule.kind"},
-                         {"piecewise", "step", "exponential", "cosine", "polynomial", "one_cycle"}};
-const Condition kPiecewise{{"train.schedule.kind"}, {"piecewise"}};
-const Condition kRepeated{{"train.schedule.kind"}, {"step", "exponential"}};
-const Condition kMultiplied{{"train.schedule.kind"}, {"step", "exponential", "reduce_on_plateau"}};
-const Condition kStretched{{"train.schedule.kind"}, {"cosine", "polynomial", "one_cycle"}};
-const Condition kPolynomial{{"train.schedule.kind"}, {"polynomial"}};
-const Condition kOneCycle{{"train.schedule.kind"}, {"one_cycle"}};
-const Condition kEnding{{"train.schedule.kind"}, {"cosine", "polynomial", "one_cycle", "reduce_on_plateau"}};
-const Condition kPlateau{{"train.schedule.kind"}, {"reduce_on_plateau"}};
 const Condition kHuber{{"train.loss.kind"}, {"huber"}};
 const Condition kOfClasses{{"train.loss.kind"}, {"cross_entropy", "binary_cross_entropy"}};
 const Condition kScaled{{"train.learning_rate_scaling.rule"}, {"linear", "sqrt"}};
@@ -54,7 +40,7 @@ Fields<JobSpec> train_fields() {
       JOB(train.optimizer.kind, .doc = "how gradients change the weights", .choices = &optimizer_kinds(),
           .common = true),
       JOB(train.optimizer.learning_rate, .doc = "before scaling, warmup and schedule", .bounds = above_zero_to(1e6),
-          .when = kOneRate, .common = true),
+          .when = of_schedules("learning_rate"), .common = true),
   };
   append(fields, fields_of_kinds<JobSpec>(all_optimizers(), "train.optimizer", [](auto& spec) -> auto& {
            return spec.train.optimizer;
@@ -101,39 +87,39 @@ Fields<JobSpec> train_fields() {
       JOB(train.schedule.kind, .doc = "how the learning rate changes while training; [schedules](schedules.md) has the "
           "formulas", .choices = &schedule_kinds(), .without_phases = true),
       JOB(train.schedule.unit, .doc = "what `boundaries`, `every` and `over` count: passes over the training "
-          "examples, or updates", .choices = &kScheduleUnits, .when = kCounted, .without_phases = true),
+          "examples, or updates", .choices = &kScheduleUnits, .when = of_schedules("unit"), .without_phases = true),
       JOB(train.schedule.boundaries, .doc = "after how many epochs (or steps) each next one of `values` begins; "
           "ascending",
-          .bounds = between(1, 1e12), .length = {1, 10000}, .when = kPiecewise, .required = true,
+          .bounds = between(1, 1e12), .length = {1, 10000}, .when = of_schedules("boundaries"), .required = true,
           .without_phases = true),
       JOB(train.schedule.values, .doc = "the learning rates, before scaling and warmup; one more than `boundaries`",
-          .bounds = above_zero_to(1e6), .length = {2, 10001}, .when = kPiecewise, .required = true,
+          .bounds = above_zero_to(1e6), .length = {2, 10001}, .when = of_schedules("values"), .required = true,
           .without_phases = true),
       JOB(train.schedule.every, .doc = "epochs (or steps) between multiplications of the rate by `factor`; "
-          "`exponential` multiplies it gradually", .bounds = between(1, 1e12), .when = kRepeated,
+          "`exponential` multiplies it gradually", .bounds = between(1, 1e12), .when = of_schedules("every"),
           .without_phases = true),
       JOB(train.schedule.factor, .doc = "multiplies the learning rate", .bounds = {0.0, 1.0, true, true},
-          .when = kMultiplied, .without_phases = true),
+          .when = of_schedules("factor"), .without_phases = true),
       JOB(train.schedule.over, .doc = "epochs (or steps) until the curve ends; the rate then stays; all: the whole "
-          "training", .bounds = between(1, 1e12), .word = "all", .when = kStretched, .without_phases = true),
+          "training", .bounds = between(1, 1e12), .word = "all", .when = of_schedules("over"), .without_phases = true),
       JOB(train.schedule.power, .doc = "the power of the polynomial; 1 is a straight line",
           .bounds = above_zero_to(100),
-          .when = kPolynomial, .without_phases = true),
+          .when = of_schedules("power"), .without_phases = true),
       JOB(train.schedule.initial_factor, .doc = "the first rate, as a part of `learning_rate`",
-          .bounds = {0.0, 1.0, true, false}, .when = kOneCycle, .without_phases = true),
+          .bounds = {0.0, 1.0, true, false}, .when = of_schedules("initial_factor"), .without_phases = true),
       JOB(train.schedule.peak_at, .doc = "where the rate is at its highest, as a part of `over`",
-          .bounds = {0.0, 1.0, true, true}, .when = kOneCycle, .without_phases = true),
+          .bounds = {0.0, 1.0, true, true}, .when = of_schedules("peak_at"), .without_phases = true),
       JOB(train.schedule.final_factor, .doc = "the lowest rate, at the end, as a part of `learning_rate`",
-          .bounds = {0.0, 1.0, false, true}, .when = kEnding, .without_phases = true),
+          .bounds = {0.0, 1.0, false, true}, .when = of_schedules("final_factor"), .without_phases = true),
       JOB(train.schedule.metric, .doc = "the metric of the evaluations that should improve",
           .choices = &evaluated_metrics(),
-          .when = kPlateau, .without_phases = true),
+          .when = of_schedules("metric"), .without_phases = true),
       JOB(train.schedule.patience, .doc = "reduce the rate after this many evaluations in a row without improvement",
-          .unit = "evaluations", .bounds = between(1, 1e6), .when = kPlateau, .without_phases = true),
+          .unit = "evaluations", .bounds = between(1, 1e6), .when = of_schedules("patience"), .without_phases = true),
       JOB(train.schedule.cooldown, .doc = "how many evaluations after a reduction do not count", .unit = "evaluations",
-          .bounds = between(0, 1e6), .when = kPlateau, .without_phases = true),
+          .bounds = between(0, 1e6), .when = of_schedules("cooldown"), .without_phases = true),
       JOB(train.schedule.min_delta, .doc = "the smallest change of the metric that is an improvement",
-          .bounds = between(0, 1e6), .when = kPlateau, .without_phases = true),
+          .bounds = between(0, 1e6), .when = of_schedules("min_delta"), .without_phases = true),
 
       JOB(phases, .doc = "parts of the training, each with layers and a learning rate of its own ([phases](#phases)); "
           "without any, all layers are trained for `train.epochs`", .length = {0, 100}),

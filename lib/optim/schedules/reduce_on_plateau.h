@@ -1,0 +1,18 @@
+#pragma once
+
+#include "core/text.h"
+#include "optim/schedule.h"
+
+namespace dtrain {
+
+// The rate itself, which PlateauWatch changes after evaluations.
+inline ScheduleMethod plateau_schedule() {
+  return {"reduce_on_plateau", [](const ScheduleCurve&, int64_t, double rate) { return rate; },
+          [](const ScheduleCurve& curve, double scaled, double) {
+            const ScheduleSpec& spec = curve.spec();
+            return fmt::format("times {:g} after {} without better {}, down to {:g}", spec.factor,
+                               counted(spec.patience, "evaluation"), spec.metric, scaled * spec.final_factor);
+          }};
+}
+
+}  // namespace dtrain
