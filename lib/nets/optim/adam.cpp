@@ -7,7 +7,7 @@
 #include <cmath>
 
 #include "kernels/adam.h"
-#include "kernels/parallel_blocks.h"
+#include "parallel/parallel_blocks.h"
 #include "optim/list_optimizer.h"
 #include "optim/update_lowering.h"
 
