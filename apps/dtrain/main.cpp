@@ -1,5 +1,5 @@
 // The program: everything happens in lib/cli, but for what comes before the shared libraries initialise
-// themselves.
+// themselves, and which kinds of layers there are.
 #include <unistd.h>
 
 #include <climits>
@@ -7,6 +7,7 @@
 #include <string_view>
 
 #include "cli/cli.h"
+#include "layers/table.h"
 
 namespace {
 
@@ -51,4 +52,7 @@ constexpr const char* kPlacing[] = {"OMP_PROC_BIND=", "OMP_PLACES=", "GOMP_CPU_A
 
 }  // namespace
 
-int main(int argc, char** argv) { return dtrain::run_command_line(argc, argv); }
+int main(int argc, char** argv) {
+  dtrain::add_layer_kinds(dtrain::shipped_layers());
+  return dtrain::run_command_line(argc, argv);
+}

@@ -17,7 +17,6 @@
 #include "kernels/products.h"
 #include "models/layer_kinds.h"
 #include "models/model.h"
-#include "models/operations.h"
 #include "models/shapes.h"
 #include "parallel/parallel_blocks.h"
 #include "plan/planned_step.h"
@@ -130,8 +129,8 @@ std::vector<LayerSpeed> compiled_layers(const std::vector<PlacedLayer>& layers, 
 LayerSpeed eager_layer(const PlacedLayer& placed, int64_t examples, const at::TensorOptions& options,
                        bool channels_last, bool needs_input_gradient, double seconds) {
   WeightMaker weights(/*seed=*/1, c10::typeMetaToScalarType(options.dtype()));
-  const LayerKind& kind = *find_layer_kind(placed.spec.kind);
-  const std::shared_ptr<Layer> layer = kind.make == nullptr ? nullptr : kind.make(placed, weights);
+  const LayerKind& kind = kind_of(placed);
+  const std::shared_ptr<Layer> layer = kind.combine != nullptr ? nullptr : kind.make(placed, weights);
   const auto layout = [&](const at::Tensor& tensor) {
     return channels_last && tensor.dim() == 4 ? tensor.contiguous(at::MemoryFormat::ChannelsLast) : tensor;
   };
@@ -146,7 +145,8 @@ LayerSpeed eager_layer(const PlacedLayer& placed, int64_t examples, const at::Te
   const double end = steady_seconds() + seconds;
   for (int count = 0; count < 1 + kFewest || steady_seconds() < end; ++count) {
     at::Tensor output;
-    const double there = seconds_of([&] { output = layer ? layer->forward(input) : input + gradient; });
+    const double there =
+        seconds_of([&] { output = layer ? layer->forward(input) : kind.combine(input, gradient); });
     const double back = seconds_of([&] {
       torch::autograd::grad({output}, wanted, {gradient}, /*retain_graph=*/false, /*create_graph=*/false,
                             /*allow_unused=*/true);

@@ -2,25 +2,28 @@
 
 #include <fmt/format.h>
 
-#include "compiled/convolution_passes.h"
 #include "compiled/graph.h"
 #include "compiled/layer_passes.h"
-#include "models/operations.h"
+#include "models/layer_kinds.h"
 
 namespace dtrain {
 namespace {
 
-// An eager step leaves what Winograd's filtering makes with the channels innermost, as the next one reads it;
-// a compiled one turns it around each time. Measured: 0.8 to 0.9 times the speed with nothing else, 2.2 times
-// where such convolutions are an eighth of the operations. Where between them it turns was not measured.
-bool is_mostly_winograd(const std::vector<PlacedLayer>& layers, size_t first) {
-  double all = 0, of_winograd = 0;
+// What makes up most of the work and is faster in an eager step; null: there is no such thing.
+const char* mostly_faster_eager(const std::vector<PlacedLayer>& layers, size_t first) {
+  double all = 0, faster = 0;
+  const char* name = nullptr;
   for (size_t i = first; i < layers.size(); ++i) {
     const double operations = operations_of(layers, i).forward;
     all += operations;
-    if (layers[i].spec.kind == "conv2d" && can_be_winograd(layers[i])) of_winograd += operations;
+    const LayerPasses* const passes = kind_of(layers[i]).passes;
+    if (passes == nullptr || passes->faster_eager == nullptr) continue;
+    if (const char* const named = passes->faster_eager(layers[i]); named != nullptr) {
+      faster += operations;
+      name = named;
+    }
   }
-  return of_winograd > all / 2;
+  return faster > all / 2 ? name : nullptr;
 }
 
 }  // namespace
@@ -35,18 +38,17 @@ std::string reason_not_to_compile(const std::vector<PlacedLayer>& layers, const 
   if (train.channels_last && of_images) return "train.channels_last: true";
   for (size_t i = first; i < layers.size();) {
     const LayerMatch match = match_layers(layers, i);
-    const std::string& kind = layers[i].spec.kind;
     if (match.passes == nullptr)
-      return fmt::format("layer {} ({}) has no compiled form", layers[i].name, kind);
-    if (kind == "batch_norm" && train.sync_batch_norm) return "train.sync_batch_norm: true";
+      return fmt::format("layer {} ({}) has no compiled form", layers[i].name, layers[i].spec.kind);
+    if (kind_of(layers[i]).mixes_examples && train.sync_batch_norm) return "train.sync_batch_norm: true";
     i += match.layers;
   }
   for (const Node& node : nodes_of(layers, first, /*training=*/true)) {
     if (node.readers == 0) return fmt::format("nothing uses what layer {} makes", layers[node.end - 1].name);
   }
-  if (train.step != "compiled" && is_mostly_winograd(layers, first))
-    return "faster so: most of its work is in convolutions of many channels";
-  return "";
+  if (train.step == "compiled") return "";
+  const char* const faster = mostly_faster_eager(layers, first);
+  return faster == nullptr ? "" : fmt::format("faster so: most of its work is in {}", faster);
 }
 
 }  // namespace dtrain

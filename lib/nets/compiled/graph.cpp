@@ -15,7 +15,7 @@ void find_readers(std::vector<Node>& nodes, int64_t output) {
   for (int64_t i = 0; i < std::ssize(nodes); ++i) {
     const Node& node = nodes[static_cast<size_t>(i)];
     read(node.input, i);
-    if (node.passes->kind == "add") read(node.with, i);
+    read(node.with, i);
   }
   read(output, std::ssize(nodes));
 }

@@ -16,7 +16,7 @@ struct Node {
   size_t layer = 0;  // the first one
   size_t end = 0;    // after the last one
   int64_t input = kModelInput;
-  int64_t with = kModelInput;  // of add: the other value
+  int64_t with = kModelInput;  // of a layer with two inputs: the other value
   int64_t readers = 0;         // how often its output is read; the output of the model once more
   int64_t last_reader = 0;     // the number of all nodes for the output of the model
 

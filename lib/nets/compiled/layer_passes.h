@@ -1,10 +1,9 @@
-// How each kind of layer computes in a compiled step: one entry for each kind.
+// How layers compute in a compiled step: each kind names its passes (LayerKind::passes, match).
 #pragma once
 
 #include <ATen/core/Tensor.h>
 
 #include <cstdint>
-#include <string>
 #include <vector>
 
 #include "models/layers.h"
@@ -40,10 +39,13 @@ struct LayerWork {
   }
   // `data` as a tensor of LibTorch, [examples, the sizes of `shape`].
   at::Tensor view(const Shape& shape, const float* data) const;
+  at::Tensor input_tensor() const { return view(layer->input_shape, input); }
+  at::Tensor output_tensor() const { return view(layer->output_shape, output); }
+  at::Tensor input_gradient_tensor() const { return view(layer->input_shape, input_gradient); }
+  at::Tensor output_gradient_tensor() const { return view(layer->output_shape, output_gradient); }
 };
 
 struct LayerPasses {
-  std::string kind;
   void (*forward)(const LayerWork& work) = nullptr;  // null: the output is the input
   void (*backward_input)(const LayerWork& work) = nullptr;
   void (*backward_weights)(const LayerWork& work, bool adds) = nullptr;  // null: there are none
@@ -55,6 +57,8 @@ struct LayerPasses {
   bool reads_output = false;                            // in backward
   int64_t (*scratch)(const LayerWork& work) = nullptr;  // how many numbers; null: none
   int64_t (*kept)(const LayerWork& work) = nullptr;     // how many numbers; null: none
+  // What of such a layer an eager step computes faster, for people; null, as its result: nothing is known.
+  const char* (*faster_eager)(const PlacedLayer& layer) = nullptr;
 };
 
 // The passes of one or several layers at once.
@@ -63,7 +67,8 @@ struct LayerMatch {
   size_t layers = 1;
 };
 
-// Those of layer number `first`, or of several from there on.
+// Those of layer number `first`, or of several from there on: what LayerKind::match of the first one finds,
+// or LayerKind::passes. So layers that are computed at once are found by the kind that begins.
 LayerMatch match_layers(const std::vector<PlacedLayer>& layers, size_t first);
 
 // Whether there are `count` layers from number `first` on of which each reads what the one before it makes,

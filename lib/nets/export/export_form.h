@@ -1,9 +1,13 @@
 // What the users of an exported model want of it, and what it tells them.
 #pragma once
 
+#include <fmt/format.h>
+
 #include <string>
 
+#include "core/error.h"
 #include "kinds/objectives.h"
+#include "models/layers.h"
 #include "safetensors/safetensors.h"
 
 namespace dtrain {
@@ -21,5 +25,12 @@ struct ExportForm {
     return outputs == Outputs::kValues ? "values" : softmax ? "probabilities" : "logits";
   }
 };
+
+// Of a layer whose kind has no form in this language. Throws Error(kUsage).
+[[noreturn]] inline void refuse_to_export(const PlacedLayer& layer, const char* language) {
+  throw Error(ExitCode::kUsage,
+              fmt::format("layer {} ({}) has no form in {}; use another --format, or other layers",
+                          layer.name, layer.spec.kind, language));
+}
 
 }  // namespace dtrain

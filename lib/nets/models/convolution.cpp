@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
+#include <cpuid.h>
+#include <stdlib.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <array>
@@ -13,6 +15,20 @@ namespace {
 
 using torch::autograd::AutogradContext;
 using torch::autograd::variable_list;
+
+// Whether the processor says that it multiplies tiles (AMX) but not what a tile is, as some hypervisors do:
+// leaf 7 has the feature, leaf 0x1D, the palette of tiles, is empty.
+bool has_tiles_without_palette() {
+  unsigned a = 0, b = 0, c = 0, d = 0;
+  constexpr unsigned kAmxTile = 1U << 24;
+  if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & kAmxTile) == 0) return false;
+  return __get_cpuid_count(0x1D, 0, &a, &b, &c, &d) == 0 || a == 0;
+}
+
+// There oneDNN, which LibTorch calls, cannot make a convolution in 16 bits ("could not create a primitive"),
+// unless it is told not to use tiles. It looks once, when it is first used.
+[[maybe_unused]] const bool no_tiles =
+    has_tiles_without_palette() && ::setenv("ONEDNN_MAX_CPU_ISA", "AVX512_CORE_FP16", /*overwrite=*/0) == 0;
 
 constexpr auto kChannelsLast = at::MemoryFormat::ChannelsLast;
 
@@ -71,8 +87,6 @@ class WinogradFunction : public torch::autograd::Function<WinogradFunction> {
   }
 };
 
-using Pair = std::array<int64_t, 2>;
-
 }  // namespace
 
 at::Tensor padded(const at::Tensor& input, const Window2d& window, double value) {
@@ -93,9 +107,8 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
     if (pays(conv))
       return WinogradFunction::apply(input, weight, bias.defined() ? bias : at::empty({0}, at::kFloat), conv);
   }
-  const Pair stride = {window.stride, window.stride};
-  const Pair padding = window.is_symmetric() ? Pair{window.rows.before, window.columns.before} : Pair{0, 0};
-  return at::conv2d(padded(input, window, 0), weight, bias, stride, padding, /*dilation=*/1, groups);
+  return at::conv2d(padded(input, window, 0), weight, bias, window.strides(), window.padding(),
+                    /*dilation=*/1, groups);
 }
 
 }  // namespace dtrain

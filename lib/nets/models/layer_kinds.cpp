@@ -1,43 +1,58 @@
 #include "models/layer_kinds.h"
 
-namespace dtrain {
+#include <fmt/format.h>
 
-const std::vector<LayerKind>& layer_table() {
-  static const std::vector<LayerKind> kinds = {
-      {"conv2d", place_conv2d, make_conv2d},
-      {"max_pool2d", place_pool2d, make_max_pool2d},
-      {"avg_pool2d", place_pool2d, make_avg_pool2d},
-      {"global_avg_pool2d", place_global_pool2d, make_global_avg_pool2d},
-      {"adaptive_avg_pool2d", place_adaptive_pool2d, make_adaptive_avg_pool2d},
-      {"flatten", place_flatten, make_flatten},
-      {"dense", place_dense, make_dense},
-      {"relu", place_elementwise, make_relu},
-      {"relu6", place_elementwise, make_relu6},
-      {"gelu", place_elementwise, make_gelu},
-      {"tanh", place_elementwise, make_tanh},
-      {"sigmoid", place_elementwise, make_sigmoid},
-      {"batch_norm", place_batch_norm, make_batch_norm},
-      {"layer_norm", place_layer_norm, make_layer_norm},
-      {"dropout", place_elementwise, make_dropout},
-      {"add", place_elementwise, nullptr},
-  };
-  return kinds;
+#include <algorithm>
+
+#include "core/error.h"
+
+namespace dtrain {
+namespace {
+
+struct KnownKinds {
+  std::vector<const LayerKind*> kinds;
+  std::vector<std::string> names;
+};
+
+KnownKinds& known() {
+  static KnownKinds all;
+  return all;
+}
+
+}  // namespace
+
+void add_layer_kinds(const std::vector<const LayerKind*>& kinds) {
+  for (const LayerKind* kind : kinds) {
+    if (find_layer_kind(kind->name) != nullptr)
+      throw Error(ExitCode::kBug, fmt::format("there are two kinds of layers named '{}'", kind->name));
+    known().kinds.push_back(kind);
+    known().names.emplace_back(kind->name);
+  }
 }
 
 const LayerKind* find_layer_kind(const std::string& name) {
-  for (const LayerKind& kind : layer_table()) {
-    if (kind.name == name) return &kind;
+  for (const LayerKind* kind : known().kinds) {
+    if (kind->name == name) return kind;
   }
   return nullptr;
 }
 
-const std::vector<std::string>& layer_kinds_built() {
-  static const std::vector<std::string> names = [] {
-    std::vector<std::string> list;
-    for (const LayerKind& kind : layer_table()) list.push_back(kind.name);
-    return list;
-  }();
-  return names;
+const LayerKind& kind_of(const PlacedLayer& layer) {
+  const LayerKind* const kind = find_layer_kind(layer.spec.kind);
+  if (kind == nullptr)
+    throw Error(ExitCode::kBug, fmt::format("no kind of layers is named '{}'", layer.spec.kind));
+  return *kind;
+}
+
+const std::vector<std::string>& layer_kinds_built() { return known().names; }
+
+LayerOperations operations_of(const std::vector<PlacedLayer>& layers, size_t number) {
+  const auto begin = layers.begin();
+  const bool is_first = std::none_of(begin, begin + static_cast<std::ptrdiff_t>(number),
+                                     [](const PlacedLayer& layer) { return layer.parameters > 0; });
+  const auto operations = kind_of(layers[number]).operations;
+  const double forward = operations == nullptr ? 0 : operations(layers[number]);
+  return {forward, is_first ? forward : 2 * forward};
 }
 
 }  // namespace dtrain

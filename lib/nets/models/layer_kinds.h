@@ -1,26 +1,94 @@
-// The one table of layer kinds. A new kind is a row here, a place_ function in shapes and a make_ function in
-// modules.
+// What a kind of layer is to all that works with layers. Each kind is described once, in a file of the room
+// `layers`; the functions that build, compile, export and lower a model look its layers up here.
 #pragma once
 
+#include <torch/nn/module.h>
+
+#include <cstddef>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "models/initializers.h"
-#include "models/modules.h"
+#include "models/moving_statistics.h"
 #include "models/shapes.h"
+#include "models/synchronised_norm.h"
 
 namespace dtrain {
 
-struct LayerKind {
-  std::string name;
-  LayerSizes (*place)(const LayerSpec& spec, const Shape& input);
-  std::shared_ptr<Layer> (*make)(const PlacedLayer& layer, WeightMaker& weights);  // null: add (two inputs)
+// The module of a layer. forward: [n, layer's input shape] -> [n, layer's output shape]; n may be 0.
+class Layer : public torch::nn::Module {
+ public:
+  virtual at::Tensor forward(const at::Tensor& input) = 0;
+  // From now on, batch statistics are computed over all replicas' batches together.
+  virtual void synchronise(const GatherRows& /*gather*/) {}
+  // Whether it keeps its moving statistics in training, too, and uses them. At first it does not.
+  virtual void freeze(bool /*frozen*/) {}
+  // From now on, forward() only adds to `all`, which must outlive the layer's use; the caller of forward()
+  // then updates the moving averages with all.move().
+  virtual void leave_statistics_to(MovingStatistics& /*all*/) {}
 };
 
-const std::vector<LayerKind>& layer_table();
+struct LayerMatch;    // compiled/layer_passes.h
+struct LayerPasses;   // the same
+class OnnxGraph;      // export/onnx_graph.h
+class ScriptNames;    // export/script_names.h
+struct LayerUse;      // stablehlo/layer_lowering.h
+struct LoweredLayer;  // the same
 
-// The row with this name, or nullptr.
+// Every kind has a name, `place`, and `make` or `combine`. What else is null or false the kind has not: a
+// model with such a layer trains eagerly, and what would need the missing part refuses it and names the
+// layer.
+struct LayerKind {
+  const char* name = "";
+
+  // How a model is built.
+  LayerSizes (*place)(const LayerSpec& spec, const Shape& input) = nullptr;
+  std::shared_ptr<Layer> (*make)(const PlacedLayer& layer, WeightMaker& weights) = nullptr;
+  // One module for this layer and the next, which alone reads its output; null where there is none for both.
+  std::shared_ptr<Layer> (*make_with_next)(const PlacedLayer& next) = nullptr;
+  // Of a kind with two inputs, the second of which the spec's `with` names: what it computes, instead of a
+  // module, and what is wrong with its inputs (`with` is null if the spec names none) or an empty string.
+  at::Tensor (*combine)(const at::Tensor& input, const at::Tensor& with) = nullptr;
+  std::string (*pair_problem)(const LayerSpec& spec, const Shape& input, const Shape* with) = nullptr;
+
+  // What a plan asks.
+  double (*operations)(const PlacedLayer& layer) = nullptr;  // as LayerOperations::forward; null: 0
+  bool (*draws)(const LayerSpec& spec) = nullptr;  // whether it draws numbers in training; null: never
+  bool mixes_examples = false;                     // in training an output depends on other examples' inputs
+  bool is_view = false;                            // its output is its input's memory
+
+  // A compiled step. `match` finds passes that fit this very layer better, or it and those after it at once.
+  const LayerPasses* passes = nullptr;
+  LayerMatch (*match)(const std::vector<PlacedLayer>& layers, size_t first) = nullptr;
+
+  // Exports: the nodes of ONNX, and an expression of x, the input, in TorchScript (empty: x itself).
+  void (*onnx)(OnnxGraph& graph, const PlacedLayer& layer) = nullptr;
+  std::string (*torchscript)(const PlacedLayer& layer, const ScriptNames& names) = nullptr;
+
+  // StableHLO.
+  LoweredLayer (*lower)(const LayerUse& use) = nullptr;
+  bool rounds = false;         // its values may be of the products' element: it adds up nothing else
+  bool slow_in_loops = false;  // of XLA's programs for processors: far slower in a loop of steps
+};
+
+// Adds kinds that models may have. A program does so once, before it reads a spec.
+void add_layer_kinds(const std::vector<const LayerKind*>& kinds);
+
+// The kind of this name, or nullptr.
 const LayerKind* find_layer_kind(const std::string& name);
+
+// That of a layer that was placed.
+const LayerKind& kind_of(const PlacedLayer& layer);
+
+// How much a layer computes: floating-point operations, products and sums, of matrix products and
+// convolutions for one example; 0 of a layer that has none. Backward computes as many as forward for the
+// gradient of the weights, and again for that of the input if a layer before has weights.
+struct LayerOperations {
+  double forward = 0;
+  double backward = 0;
+};
+
+LayerOperations operations_of(const std::vector<PlacedLayer>& layers, size_t number);
 
 }  // namespace dtrain

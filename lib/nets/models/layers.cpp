@@ -82,13 +82,11 @@ class Placer {
       if (auto problem = find("from", *layer.spec.from, layer.input); !problem.empty()) return problem;
     }
     layer.input_shape = shape_after(layer.input);
-    if (layer.spec.kind != "add") return "";
-    if (!layer.spec.with) return "needs `with`, the name of the layer whose output it adds";
+    const LayerKind* kind = find_layer_kind(layer.spec.kind);
+    if (kind == nullptr || kind->combine == nullptr) return "";
+    if (!layer.spec.with) return kind->pair_problem(layer.spec, layer.input_shape, nullptr);
     if (auto problem = find("with", *layer.spec.with, layer.with); !problem.empty()) return problem;
-    const Shape& other = shape_after(layer.with);
-    if (other == layer.input_shape) return "";
-    return fmt::format("adds {} of {} to its input {}; the shapes must be the same", to_string(other),
-                       *layer.spec.with, to_string(layer.input_shape));
+    return kind->pair_problem(layer.spec, layer.input_shape, &shape_after(layer.with));
   }
 
   std::string find(const char* field, const std::string& name, int64_t& number) const {
@@ -169,6 +167,13 @@ LayerPlan place_layers(const std::vector<LayerSpec>& layers, const Shape& input_
   for (const LayerProblem& problem : plan.problems)
     plan.layers.resize(std::min(plan.layers.size(), begins[problem.layer]));
   return plan;
+}
+
+bool is_read_by_next(const std::vector<PlacedLayer>& layers, size_t number) {
+  const auto made = static_cast<int64_t>(number);
+  const auto reads = [made](const PlacedLayer& layer) { return layer.input == made || layer.with == made; };
+  return number + 1 < layers.size() && layers[number + 1].input == made &&
+         std::count_if(layers.begin(), layers.end(), reads) == 1;
 }
 
 std::string to_string(const Shape& shape) { return fmt::format("[{}]", fmt::join(shape, ", ")); }

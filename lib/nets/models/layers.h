@@ -46,13 +46,17 @@ struct LayerPlan {
 LayerPlan place_layers(const std::vector<LayerSpec>& layers, const Shape& input_shape, int64_t outputs,
                        const std::string& needed_for = "");
 
+// Whether the next layer, and no other, reads what layer `number` makes.
+bool is_read_by_next(const std::vector<PlacedLayer>& layers, size_t number);
+
 // The table that `dtrain plan` shows, like Keras': layer (kind), output shape, parameters, and the totals.
 std::string summary_table(const LayerPlan& plan, int64_t bytes_per_parameter);
 
 // "[1, 28, 28]"
 std::string to_string(const Shape& shape);
 
-// The implemented choices: a spec's layer `kind` and `initializer` accept exactly these.
+// The implemented choices: a spec's layer `kind` accepts these, once add_layer_kinds() has been told of them,
+// and its `initializer` exactly these.
 const std::vector<std::string>& layer_kinds_built();
 const std::vector<std::string>& initializers_built();
 

@@ -1,7 +1,6 @@
 #include "models/model.h"
 
 #include <ATen/core/grad_mode.h>
-#include <ATen/ops/add.h>
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,39 +17,28 @@ namespace {
 // Values are numbered like the layers that produce them, with the model's input first.
 size_t value_of(int64_t layer) { return static_cast<size_t>(layer - kModelInput); }
 
-// Whether layer `i` is a rectifier that can be merged into the max_pool2d after it because no other layer
-// uses its output.
-bool is_done_by_next(const std::vector<PlacedLayer>& placed, size_t i) {
-  const auto number = static_cast<int64_t>(i);
-  const auto uses = std::count_if(placed.begin(), placed.end(), [number](const PlacedLayer& layer) {
-    return layer.input == number || layer.with == number;
-  });
-  return placed[i].spec.kind == "relu" && uses == 1 && placed[i + 1].spec.kind == "max_pool2d" &&
-         placed[i + 1].input == number;
-}
-
 class LayerGraph final : public Model {
  public:
   LayerGraph(const LayerPlan& plan, WeightMaker weights)
       : placed_(plan.layers), values_(plan.layers.size() + 1) {
-    const std::vector<PlacedLayer>& placed = placed_;
-    bool rectifies = false;
-    for (size_t i = 0; i < placed.size(); ++i) {
-      if (i + 1 < placed.size() && is_done_by_next(placed, i)) {
-        rectifies = true;
-        continue;
-      }
-      Step step{.input = value_of(placed[rectifies ? i - 1 : i].input), .output = i + 1};
-      if (placed[i].spec.kind == "add") {
-        step.with = value_of(placed[i].with);
+    for (size_t i = 0; i < placed_.size(); ++i) {
+      const LayerKind& kind = kind_of(placed_[i]);
+      Step step{.input = value_of(placed_[i].input)};
+      if (kind.combine != nullptr) {
+        step.combine = kind.combine;
+        step.with = value_of(placed_[i].with);
       } else {
-        step.layer = rectifies ? make_rectified_max_pool2d(placed[i])
-                               : find_layer_kind(placed[i].spec.kind)->make(placed[i], weights);
-        register_module(placed[i].name, step.layer);
+        if (kind.make_with_next != nullptr && is_read_by_next(placed_, i))
+          step.layer = kind.make_with_next(placed_[i + 1]);
+        if (step.layer)
+          ++i;
+        else
+          step.layer = kind.make(placed_[i], weights);
+        register_module(placed_[i].name, step.layer);
         step.layer->leave_statistics_to(statistics_);
       }
+      step.output = i + 1;
       steps_.push_back(std::move(step));
-      rectifies = false;
     }
     find_last_uses();
   }
@@ -92,12 +80,13 @@ class LayerGraph final : public Model {
   struct Step {
     std::shared_ptr<Layer> layer = nullptr;
     size_t input = 0;
-    std::optional<size_t> with = {};  // instead of a layer: the value to add
+    at::Tensor (*combine)(const at::Tensor& input, const at::Tensor& with) = nullptr;  // instead of a layer
+    std::optional<size_t> with = {};                                                   // the value for it
     size_t output = 0;
     std::vector<size_t> last_uses = {};  // values that no later step needs
   };
 
-  // The module of layer `i`; null for add, and for a relu that the pooling after it does.
+  // The module of layer `i`; null if it has two inputs, or one module with the layer after it.
   Layer* layer_at(size_t i) const {
     const auto step =
         std::find_if(steps_.begin(), steps_.end(), [i](const Step& any) { return any.output == i + 1; });
@@ -111,7 +100,7 @@ class LayerGraph final : public Model {
     for (const Step& step : steps_) {
       if (step.output <= value_of(first - 1) || step.output > value_of(end - 1)) continue;
       const at::Tensor& from = values[step.input];
-      at::Tensor output = step.with ? from + values[*step.with] : step.layer->forward(from);
+      at::Tensor output = step.with ? step.combine(from, values[*step.with]) : step.layer->forward(from);
       for (const size_t value : step.last_uses) values[value].reset();
       values[step.output] = std::move(output);
     }

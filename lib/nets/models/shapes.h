@@ -1,10 +1,11 @@
-// Shape inference: the output shape of each kind of layer for an input shape, and how many parameters and
-// buffers it has.
+// Shape inference: what a layer makes of an input shape, and how many parameters and buffers it has.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <initializer_list>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "models/layers.h"
@@ -28,15 +29,11 @@ struct LayerSizes {
   std::string problem;
 };
 
-LayerSizes place_conv2d(const LayerSpec& spec, const Shape& input);
-LayerSizes place_pool2d(const LayerSpec& spec, const Shape& input);
-LayerSizes place_global_pool2d(const LayerSpec& spec, const Shape& input);
-LayerSizes place_adaptive_pool2d(const LayerSpec& spec, const Shape& input);
-LayerSizes place_flatten(const LayerSpec& spec, const Shape& input);
-LayerSizes place_dense(const LayerSpec& spec, const Shape& input);
-LayerSizes place_batch_norm(const LayerSpec& spec, const Shape& input);
-LayerSizes place_layer_norm(const LayerSpec& spec, const Shape& input);
-LayerSizes place_elementwise(const LayerSpec& spec, const Shape& input);  // the output has the input's shape
+inline LayerSizes fault(std::string problem) { return {{}, 0, 0, std::move(problem)}; }
+
+// What is wrong with a field of a layer, or an empty string. The arithmetic of shapes relies on these bounds.
+std::string range_problem(const char* field, int64_t value);
+std::string initializer_problem(const std::string& name);
 
 // A window that slides along one axis: the cells of padding before and after the input, and the number of
 // window positions.
@@ -54,16 +51,13 @@ struct Window2d {
   Window columns;
   bool is_unpadded() const { return is_symmetric() && rows.before == 0 && columns.before == 0; }
   bool is_symmetric() const { return rows.before == rows.after && columns.before == columns.after; }
+  // Rows and columns, as LibTorch's functions take them. They pad both sides equally: padding that differs
+  // is done beforehand (models/convolution.h).
+  std::array<int64_t, 2> sizes() const { return {size, size}; }
+  std::array<int64_t, 2> strides() const { return {stride, stride}; }
+  std::array<int64_t, 2> padding() const {
+    return is_symmetric() ? std::array{rows.before, columns.before} : std::array<int64_t, 2>{0, 0};
+  }
 };
-
-// Padding as TensorFlow defines it (tf.nn, "Notes on padding"): `valid` has none; `same` gives ceil(input /
-// stride) outputs, with the padding split evenly and an odd cell at the bottom or right. `symmetric` pads
-// (size - 1) / 2 cells on every side, as PyTorch's models do.
-Window2d conv2d_window(const LayerSpec& spec, const Shape& input);
-Window2d pool2d_window(const LayerSpec& spec, const Shape& input);
-
-// How much of each of `input` cells in a row belongs to each of `output` means: [output][input]. The cells of
-// a mean are those that lie under it, whole, as in PyTorch's AdaptiveAvgPool2d.
-std::vector<std::vector<double>> adaptive_shares(int64_t input, int64_t output);
 
 }  // namespace dtrain

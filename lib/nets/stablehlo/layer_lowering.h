@@ -1,4 +1,4 @@
-// One kind of layer as operations: its forward pass, and a function that writes its backward pass.
+// A layer as operations: its forward pass, and a function that writes its backward pass (LayerKind::lower).
 #pragma once
 
 #include <functional>
@@ -17,6 +17,7 @@ struct LayerUse {
   int64_t number = 0;    // in the plan
   bool trained = false;  // its parameters get gradients
   Value input = {};      // [rows, layer.input_shape]
+  Value with = {};       // of a layer with two inputs: the other one
 
   TextBuilder& builder() const { return scope.builder; }
   Value variable(const char* name) const { return scope.variables.at(layer.name + "." + name); }
@@ -41,36 +42,8 @@ using LayerBackward = std::function<Value(const Value& gradient, bool wants_inpu
 
 struct LoweredLayer {
   Value output;
-  LayerBackward backward;  // not called in evaluation mode
+  LayerBackward backward;            // not called in evaluation mode
+  LayerBackward backward_with = {};  // the same for the other input; empty: there is none
 };
-
-struct LayerLowering {
-  std::string kind;
-  LoweredLayer (*lower)(const LayerUse& use) = nullptr;
-  bool rounds = false;  // its values may be of the products' element: it adds up nothing else
-};
-
-LoweredLayer lower_dense(const LayerUse& use);
-LoweredLayer lower_flatten(const LayerUse& use);
-LoweredLayer lower_dropout(const LayerUse& use);
-
-LoweredLayer lower_relu(const LayerUse& use);
-LoweredLayer lower_relu6(const LayerUse& use);
-LoweredLayer lower_gelu(const LayerUse& use);
-LoweredLayer lower_tanh(const LayerUse& use);
-LoweredLayer lower_sigmoid(const LayerUse& use);
-
-LoweredLayer lower_conv2d(const LayerUse& use);
-
-LoweredLayer lower_max_pool2d(const LayerUse& use);
-LoweredLayer lower_avg_pool2d(const LayerUse& use);
-LoweredLayer lower_global_avg_pool2d(const LayerUse& use);
-LoweredLayer lower_adaptive_avg_pool2d(const LayerUse& use);
-
-LoweredLayer lower_batch_norm(const LayerUse& use);
-LoweredLayer lower_layer_norm(const LayerUse& use);
-
-// How layers of a kind are lowered; null: not at all. "add" is not in the table: it has two inputs.
-const LayerLowering* find_layer_lowering(const std::string& kind);
 
 }  // namespace dtrain

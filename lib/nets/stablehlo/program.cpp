@@ -9,13 +9,13 @@
 #include <utility>
 
 #include "core/error.h"
+#include "models/layer_kinds.h"
 #include "models/model.h"
 #include "models/variables.h"
 #include "objective/objective.h"
 #include "optim/decay_groups.h"
 #include "optim/update_lowering.h"
 #include "optim/weight_average.h"
-#include "stablehlo/layer_lowering.h"
 #include "stablehlo/loss_lowering.h"
 #include "stablehlo/model_lowering.h"
 
@@ -259,7 +259,8 @@ class StepText {
  private:
   bool draws() const {
     return std::any_of(plan_.layers.begin(), plan_.layers.end(), [](const PlacedLayer& layer) {
-      return layer.spec.kind == "dropout" && layer.spec.rate > 0;
+      const auto draws = kind_of(layer).draws;
+      return draws != nullptr && draws(layer.spec);
     });
   }
 
@@ -365,8 +366,8 @@ DeviceProgram lower_forward(const LayerPlan& plan, const ProgramForm& form) {
 
 std::string reason_not_to_lower(const LayerPlan& plan, const TrainSpec& train) {
   for (const PlacedLayer& layer : plan.layers) {
-    if (layer.spec.kind != "add" && find_layer_lowering(layer.spec.kind) == nullptr)
-      return "layers of the kind " + layer.spec.kind;
+    const LayerKind* const kind = find_layer_kind(layer.spec.kind);
+    if (kind == nullptr || kind->lower == nullptr) return "layers of the kind " + layer.spec.kind;
   }
   const LossKind* const loss = find_loss_kind(train.loss.kind);
   if (loss == nullptr || loss->lower == nullptr) return "train.loss: " + train.loss.kind;

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "core/phase_clock.h"
-#include "models/operations.h"
+#include "models/layer_kinds.h"
 
 namespace dtrain {
 

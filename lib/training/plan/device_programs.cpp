@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "data/picture_dataset.h"
+#include "models/layer_kinds.h"
 #include "models/model.h"
 
 namespace dtrain {
@@ -61,10 +62,9 @@ ProgramForm executed_form(const JobPlan& job, const RunPlan& run, const PhasePla
 
 int64_t steps_per_execution(const JobPlan& job) {
   const JobSpec& spec = job.spec;
-  const auto convolves = [](const PlacedLayer& layer) { return layer.spec.kind == "conv2d"; };
-  const bool has_convolutions = std::any_of(job.model.layers.begin(), job.model.layers.end(), convolves);
-  // XLA's convolutions for processors are ten times slower in a loop.
-  const bool is_slower = job.platform == "cpu" && has_convolutions;
+  const auto slow_in_loops = [](const PlacedLayer& layer) { return kind_of(layer).slow_in_loops; };
+  const bool is_slower =
+      job.platform == "cpu" && std::any_of(job.model.layers.begin(), job.model.layers.end(), slow_in_loops);
   const int64_t most = spec.strategy.steps_per_execution.value_or(is_slower ? 1 : kStepsPerExecution);
   // Else a queue of steps would have as many batches.
   if (resident_examples(job) == 0 || spec.callbacks.terminate_on_nan) return 1;

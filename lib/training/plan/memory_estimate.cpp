@@ -9,6 +9,7 @@
 #include "core/text.h"
 #include "data/picture_dataset.h"
 #include "kinds/strategies.h"
+#include "models/layer_kinds.h"
 #include "optim/optimizer_kinds.h"
 #include "plan/planned_step.h"
 
@@ -75,7 +76,7 @@ int64_t per_example(const JobPlan& job, const RunPlan& run) {
   int64_t kept = 0;
   int64_t largest = 0;
   for (const PlacedLayer& layer : job.model.layers) {
-    if (layer.spec.kind == "flatten") continue;  // a view
+    if (kind_of(layer).is_view) continue;
     kept += values_in(layer.output_shape) * bytes;
     largest = std::max(largest, values_in(layer.output_shape) * bytes);
   }

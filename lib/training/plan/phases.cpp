@@ -10,6 +10,7 @@
 #include "architectures/architectures.h"
 #include "core/text.h"
 #include "host/host_memory.h"
+#include "models/layer_kinds.h"
 
 namespace dtrain {
 namespace {
@@ -71,13 +72,13 @@ int64_t feature_layers(const std::vector<bool>& trained, const LayerPlan& model)
   int64_t count = 0;
   while (count < std::ssize(layers)) {
     const PlacedLayer& next = layers[static_cast<size_t>(count)];
-    if ((trained[static_cast<size_t>(count)] && next.parameters > 0) || next.spec.kind == "dropout") break;
+    if ((trained[static_cast<size_t>(count)] && next.parameters > 0) || kind_of(next).draws != nullptr) break;
     ++count;
   }
   const auto is_only_input = [&](int64_t end) {
     return std::all_of(layers.begin() + end, layers.end(), [end](const PlacedLayer& layer) {
-      const bool adds = layer.spec.kind == "add";
-      return layer.input >= end - 1 && (!adds || layer.with >= end - 1);
+      const bool has_two = kind_of(layer).combine != nullptr;
+      return layer.input >= end - 1 && (!has_two || layer.with >= end - 1);
     });
   };
   while (count > 0 && !is_only_input(count)) --count;

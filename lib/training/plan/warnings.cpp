@@ -8,6 +8,7 @@
 
 #include "core/text.h"
 #include "host/cores.h"
+#include "models/layer_kinds.h"
 #include "pictures/picture_list.h"
 
 namespace dtrain {
@@ -22,7 +23,7 @@ std::string constant_norm(const JobPlan& job, const RunPlan& run) {
   for (const PlacedLayer& layer : job.model.layers) {
     const Shape& shape = layer.output_shape;
     const int64_t values = std::accumulate(shape.begin() + 1, shape.end(), int64_t{1}, std::multiplies<>());
-    if (layer.spec.kind == "batch_norm" && values == 1) return layer.name;
+    if (kind_of(layer).mixes_examples && values == 1) return layer.name;
   }
   return "";
 }

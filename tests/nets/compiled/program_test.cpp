@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "bare_layer.h"
 #include "catch.h"
 #include "compiled/eligibility.h"
 #include "kernels/matrices.h"
@@ -314,14 +315,26 @@ TEST_CASE("not-a-number and infinity pass through a program") {
   CHECK_FALSE(gradients[0].isfinite().all().item<bool>());
 }
 
-TEST_CASE("every kind of layer has a compiled form") {
-  for (const std::string& kind : layer_kinds_built()) {
-    INFO(kind);
+TEST_CASE("every kind of layer that dtrain ships has a compiled form") {
+  for (const LayerKind* kind : shipped_layers()) {
+    INFO(kind->name);
     PlacedLayer placed;
-    placed.spec = layer(kind);
+    placed.spec = layer(kind->name);
     placed.input_shape = placed.output_shape = {3, 8, 8};
     CHECK(match_layers({placed}, 0).passes != nullptr);
   }
+}
+
+TEST_CASE("a model with a layer that has no compiled form is computed in eager steps") {
+  const LayerPlan plan =
+      place_layers({bare_layer(), layer("flatten"), dense(5), bare_layer()}, kInputShape, 5);
+  REQUIRE(plan.problems.empty());
+  CHECK(reason_not_to_compile(plan.layers, "float32", {}) == "layer bare (bare) has no compiled form");
+  CHECK(reason_not_to_compile(plan.layers, "float32", {}, /*first=*/1) ==
+        "layer bare_1 (bare) has no compiled form");
+  const auto without = build_model(place_layers({layer("flatten"), dense(5)}, kInputShape, 5), at::kFloat, 3);
+  const at::Tensor inputs = at::ones({2, 1, 5, 6});
+  CHECK(at::equal(build_model(plan, at::kFloat, 3)->forward(inputs), without->forward(inputs * 2) * 2));
 }
 
 TEST_CASE("what cannot be compiled is named") {

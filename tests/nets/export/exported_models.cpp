@@ -4,6 +4,7 @@
 
 #include "architectures/architectures.h"
 #include "catch.h"
+#include "layers/table.h"
 #include "models/model.h"
 #include "models/variables.h"
 #include "train/small_jobs.h"
@@ -52,7 +53,8 @@ std::vector<LayerSpec> wide_resnet_layers() {
 
 std::vector<std::vector<LayerSpec>> layers_of_each_kind() {
   std::vector<std::vector<LayerSpec>> lists;
-  for (const std::string& kind : layer_kinds_built()) {
+  for (const LayerKind* shipped : shipped_layers()) {
+    const std::string kind = shipped->name;
     LayerSpec layer, flatten, last;
     layer.kind = kind;
     layer.units = 3;

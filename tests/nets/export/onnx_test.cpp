@@ -11,9 +11,11 @@
 #include <utility>
 #include <vector>
 
+#include "bare_layer.h"
 #include "catch.h"
 #include "core/error.h"
 #include "core/version.h"
+#include "export/torchscript.h"
 #include "exported_models.h"
 #include "onnx_file.h"
 #include "onnx_interpreter.h"
@@ -246,6 +248,16 @@ TEST_CASE("variables of another model are no ONNX model") {
       exported_model(listed_layers("[{kind: flatten}, {kind: dense, units: 3}]"), at::kFloat);
   model.variables.front().first = "other";
   CHECK_THROWS_AS(onnx_bytes(model), Error);
+}
+
+TEST_CASE("an export names the layer that has no form in its language") {
+  const ExportedModel model = exported_model({bare_layer(), listed_layers("[{kind: flatten}]").at(0),
+                                              listed_layers("[{kind: dense, units: 3}]").at(0)},
+                                             at::kFloat);
+  const std::string rest = "; use another --format, or other layers";
+  CHECK_THROWS_WITH(onnx_bytes(model), "layer bare (bare) has no form in ONNX" + rest);
+  CHECK_THROWS_WITH(torchscript_source(model.plan, model.data, model.variables),
+                    "layer bare (bare) has no form in TorchScript" + rest);
 }
 
 }  // namespace

@@ -1,5 +1,5 @@
 // What each kind of layer computes, against numbers worked out by hand and plain loops.
-#include "models/modules.h"
+#include "models/layer_kinds.h"
 
 #include <algorithm>
 #include <cmath>

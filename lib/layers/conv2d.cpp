@@ -1,0 +1,386 @@
+// conv2d. Its weight is [filters, channels / groups, kernel, kernel].
+#include <ATen/ATen.h>
+#include <ATen/core/grad_mode.h>
+
+#include <array>
+#include <optional>
+
+#include "core/cache_lines.h"
+#include "kernels/conv_block.h"
+#include "kernels/norm.h"
+#include "kernels/transpose.h"
+#include "kernels/winograd.h"
+#include "layers/faces.h"
+#include "layers/pools.h"
+#include "layers/windows.h"
+#include "models/convolution.h"
+
+namespace dtrain {
+namespace {
+
+Window2d conv2d_window(const PlacedLayer& layer) {
+  const LayerSpec& spec = layer.spec;
+  return window_over(spec.kernel_size, spec.stride.value_or(1), spec.padding, layer.input_shape);
+}
+
+std::string groups_problem(const LayerSpec& spec, int64_t channels) {
+  if (auto problem = range_problem("groups", spec.groups); !problem.empty()) return problem;
+  if (channels % spec.groups == 0 && spec.filters % spec.groups == 0) return "";
+  return fmt::format(
+      "its {} input channels and {} filters cannot both be divided into {} groups; each must be a multiple",
+      channels, spec.filters, spec.groups);
+}
+
+LayerSizes place_conv2d(const LayerSpec& spec, const Shape& input) {
+  auto problem = window_problem(spec, "kernel_size", spec.kernel_size, spec.stride.value_or(1), input);
+  if (problem.empty()) problem = range_problem("filters", spec.filters);
+  if (problem.empty()) problem = groups_problem(spec, input[0]);
+  if (problem.empty()) problem = initializer_problem(spec.initializer);
+  if (!problem.empty()) return fault(problem);
+  const Window2d window = window_over(spec.kernel_size, spec.stride.value_or(1), spec.padding, input);
+  const int64_t weights_per_filter =
+      bounded_product({spec.kernel_size, spec.kernel_size, input[0] / spec.groups});
+  return {{spec.filters, window.rows.output, window.columns.output},
+          bounded_product({spec.filters, weights_per_filter + (spec.use_bias ? 1 : 0)}),
+          0,
+          ""};
+}
+
+class Conv2d final : public Weighted {
+ public:
+  Conv2d(const PlacedLayer& layer, WeightMaker& weights)
+      : Weighted(layer.spec,
+                 {layer.spec.filters, layer.input_shape[0] / layer.spec.groups, layer.spec.kernel_size,
+                  layer.spec.kernel_size},
+                 weights),
+        window_(conv2d_window(layer)),
+        groups_(layer.spec.groups) {}
+  at::Tensor forward(const at::Tensor& input) override {
+    return convolution(input, weight_, bias_, window_, groups_);
+  }
+
+ private:
+  Window2d window_;
+  int64_t groups_;
+};
+
+double operations_of_conv2d(const PlacedLayer& layer) {
+  const auto outputs = static_cast<double>(bounded_product(layer.output_shape));
+  const auto kernel = static_cast<double>(layer.spec.kernel_size * layer.spec.kernel_size);
+  return 2 * outputs * kernel * static_cast<double>(layer.input_shape.at(0) / layer.spec.groups);
+}
+
+// Whether Winograd's filtering computes it where a batch is large enough.
+bool can_be_winograd(const PlacedLayer& conv) {
+  const Window2d window = conv2d_window(conv);
+  return window.size == 3 && window.stride == 1 && conv.spec.groups == 1 &&
+         has_enough_channels(conv.input_shape[0], conv.output_shape[0]);
+}
+
+const float* bias_of(const LayerWork& work) {
+  return work.bias.defined() ? work.bias.const_data_ptr<float>() : nullptr;
+}
+
+ConvBlock conv_block(const LayerWork& work) {
+  const PlacedLayer& layer = *work.layer;
+  const Window2d window = conv2d_window(layer);
+  return {.examples = work.examples,
+          .channels = layer.input_shape[0],
+          .height = layer.input_shape[1],
+          .width = layer.input_shape[2],
+          .filters = layer.output_shape[0],
+          .kernel = window.size,
+          .stride = window.stride,
+          .padded_above = window.rows.before,
+          .padded_left = window.columns.before,
+          .rows = window.rows.output,
+          .columns = window.columns.output};
+}
+
+void block(const LayerWork& work) {
+  conv_block_forward(conv_block(work), work.input, work.weight.const_data_ptr<float>(), bias_of(work),
+                     work.output, work.winners(), work.scratch);
+}
+
+void block_to_input(const LayerWork& work) {
+  conv_block_backward_input(conv_block(work), work.output_gradient, work.winners(),
+                            work.weight.const_data_ptr<float>(), work.input_gradient, work.scratch);
+}
+
+void block_to_weights(const LayerWork& work, bool adds) {
+  conv_block_backward_weights(conv_block(work), work.input, work.output_gradient, work.winners(),
+                              work.weight_gradient, work.bias_gradient, adds, work.scratch);
+}
+
+const LayerPasses kConvBlock = {
+    .forward = block,
+    .backward_input = block_to_input,
+    .backward_weights = block_to_weights,
+    .scratch = [](const LayerWork& work) { return conv_block_scratch(conv_block(work)); },
+    .kept = [](const LayerWork& work) { return conv_block_winners(conv_block(work)); }};
+
+// A convolution, the relu after it and the 2x2 max_pool2d after that are computed at once.
+LayerMatch match_conv_block(const std::vector<PlacedLayer>& layers, size_t first) {
+  const bool is_block = layers[first].spec.groups == 1 && !can_be_winograd(layers[first]) &&
+                        are_chained(layers, first, 3) && layers[first + 1].spec.kind == kRelu.name &&
+                        is_max_pool2x2(layers[first + 2]);
+  return is_block ? LayerMatch{&kConvBlock, 3} : LayerMatch{};
+}
+
+// A convolution by itself: by Winograd's filtering or by LibTorch, as in an eager step.
+WinogradConv winograd_of(const LayerWork& work) {
+  const Shape &input = work.layer->input_shape, &output = work.layer->output_shape;
+  const Window2d window = conv2d_window(*work.layer);
+  return {.examples = work.examples,
+          .channels = input[0],
+          .height = input[1],
+          .width = input[2],
+          .filters = output[0],
+          .padded_above = window.rows.before,
+          .padded_left = window.columns.before,
+          .rows = output[1],
+          .columns = output[2]};
+}
+
+bool is_winograd(const LayerWork& work) { return can_be_winograd(*work.layer) && pays(winograd_of(work)); }
+
+constexpr int64_t kPlaces = 9;  // of a kernel of 3 x 3
+
+// The scratch of Winograd's filtering, which has the channels innermost. Every piece begins a cache line.
+struct WinogradMemory {
+  float* input;    // [examples, height, width, channels], or its gradient
+  float* output;   // [examples, rows, columns, filters], or its gradient
+  float* weight;   // [filters, 3, 3, channels], or its gradient
+  float* scratch;  // winograd_scratch()
+
+  explicit WinogradMemory(const LayerWork& work)
+      : input(work.scratch),
+        output(input + whole_lines_of_floats(work.examples * work.inputs)),
+        weight(output + whole_lines_of_floats(work.examples * work.outputs)),
+        scratch(weight + whole_lines_of_floats(work.weight.numel())) {}
+  static int64_t size(const LayerWork& work) {
+    const WinogradConv conv = winograd_of(work);
+    return whole_lines_of_floats(work.examples * work.inputs) +
+           whole_lines_of_floats(work.examples * work.outputs) +
+           whole_lines_of_floats(kPlaces * conv.channels * conv.filters) + winograd_scratch(conv);
+  }
+};
+
+void winograd(const LayerWork& work) {
+  const WinogradConv conv = winograd_of(work);
+  const WinogradMemory memory(work);
+  transpose_each(conv.examples, conv.channels, conv.height * conv.width, work.input, memory.input);
+  transpose_each(conv.filters, conv.channels, kPlaces, work.weight.const_data_ptr<float>(), memory.weight);
+  winograd_forward(conv, memory.input, memory.weight, bias_of(work), memory.output, memory.scratch);
+  transpose_each(conv.examples, conv.rows * conv.columns, conv.filters, memory.output, work.output);
+}
+
+void winograd_to_input(const LayerWork& work) {
+  const WinogradConv conv = winograd_of(work);
+  const WinogradMemory memory(work);
+  transpose_each(conv.examples, conv.filters, conv.rows * conv.columns, work.output_gradient, memory.output);
+  transpose_each(conv.filters, conv.channels, kPlaces, work.weight.const_data_ptr<float>(), memory.weight);
+  winograd_backward_input(conv, memory.output, memory.weight, memory.input, memory.scratch);
+  transpose_each(conv.examples, conv.height * conv.width, conv.channels, memory.input, work.input_gradient);
+}
+
+void winograd_to_weights(const LayerWork& work, at::Tensor gradient, bool adds) {
+  const WinogradConv conv = winograd_of(work);
+  const WinogradMemory memory(work);
+  transpose_each(conv.examples, conv.channels, conv.height * conv.width, work.input, memory.input);
+  transpose_each(conv.examples, conv.filters, conv.rows * conv.columns, work.output_gradient, memory.output);
+  winograd_backward_weights(conv, memory.input, memory.output, memory.weight, memory.scratch);
+  const at::Tensor kernels = at::from_blob(memory.weight, {conv.filters, kPlaces, conv.channels}, at::kFloat)
+                                 .transpose(1, 2)
+                                 .reshape(gradient.sizes());
+  adds ? gradient.add_(kernels) : gradient.copy_(kernels);
+}
+
+// By LibTorch: the gradients that `wanted` names, of the input (padded_input()) and the weight.
+std::array<at::Tensor, 2> convolution_gradients(const LayerWork& work, std::array<bool, 2> wanted) {
+  const Window2d window = conv2d_window(*work.layer);
+  const auto [of_input, of_weight, of_bias] = at::convolution_backward(
+      work.output_gradient_tensor(), padded_input(work, window, 0), work.weight.detach(),
+      /*bias_sizes=*/std::nullopt, window.strides(), window.padding(), /*dilation=*/1, /*transposed=*/false,
+      /*output_padding=*/0, work.layer->spec.groups, {wanted[0], wanted[1], false});
+  return {of_input, of_weight};
+}
+
+void conv(const LayerWork& work) {
+  if (work.examples == 0) return;
+  if (is_winograd(work)) return winograd(work);
+  const at::NoGradGuard no_grad;
+  const Window2d window = conv2d_window(*work.layer);
+  work.output_tensor().copy_(at::conv2d(padded_input(work, window, 0), work.weight, work.bias,
+                                        window.strides(), window.padding(), /*dilation=*/1,
+                                        work.layer->spec.groups));
+}
+
+void conv_to_input(const LayerWork& work) {
+  if (work.examples == 0) return;
+  if (is_winograd(work)) return winograd_to_input(work);
+  put_gradient_of_padded(work, conv2d_window(*work.layer), convolution_gradients(work, {true, false})[0]);
+}
+
+void add_bias_gradient(const LayerWork& work, bool adds) {
+  const ChannelSize size{work.examples, work.bias.numel(), work.outputs / work.bias.numel()};
+  std::vector<float> sums(static_cast<size_t>(size.channels));
+  sum_channels(size, work.output_gradient, sums.data());
+  for (size_t i = 0; i < sums.size(); ++i)
+    work.bias_gradient[i] = (adds ? work.bias_gradient[i] : 0) + sums[i];
+}
+
+void conv_to_weights(const LayerWork& work, bool adds) {
+  at::Tensor gradient = at::from_blob(work.weight_gradient, work.weight.sizes(), at::kFloat);
+  if (work.bias_gradient != nullptr) add_bias_gradient(work, adds);
+  if (work.examples == 0) {
+    if (!adds) gradient.zero_();
+  } else if (is_winograd(work)) {
+    winograd_to_weights(work, gradient, adds);
+  } else {
+    const at::Tensor own = convolution_gradients(work, {false, true})[1];
+    adds ? gradient.add_(own) : gradient.copy_(own);
+  }
+}
+
+// An eager step leaves what Winograd's filtering makes with the channels innermost, as the next one reads it;
+// a compiled one turns it around each time. Measured: 0.8 to 0.9 times the speed with nothing else, 2.2 times
+// where such convolutions are an eighth of the operations. Where between them it turns was not measured.
+const char* faster_eager(const PlacedLayer& conv) {
+  return can_be_winograd(conv) ? "convolutions of many channels" : nullptr;
+}
+
+const LayerPasses kConvPasses = {
+    .forward = conv,
+    .backward_input = conv_to_input,
+    .backward_weights = conv_to_weights,
+    .scratch = [](const LayerWork& work) { return is_winograd(work) ? WinogradMemory::size(work) : 0; },
+    .faster_eager = faster_eager};
+
+void conv2d_onnx(OnnxGraph& graph, const PlacedLayer& layer) {
+  std::vector<std::string> attributes = onnx_window(conv2d_window(layer));
+  if (layer.spec.groups > 1) attributes.push_back(onnx_attribute("group", layer.spec.groups));
+  graph.add("Conv", layer.name, graph.weights(layer), attributes);
+}
+
+std::string conv2d_torchscript(const PlacedLayer& layer, const ScriptNames& names) {
+  const Window2d window = conv2d_window(layer);
+  const std::string groups = layer.spec.groups == 1 ? "" : fmt::format(", [1, 1], {}", layer.spec.groups);
+  return fmt::format("torch.conv2d({}, {}, {}, {}, {}{})", script_padded("x", window, "0"),
+                     names(layer, "weight"), names.bias(layer), script_pair(window.stride),
+                     script_padding(window), groups);
+}
+
+// StableHLO: both gradients are convolutions, too (Dumoulin and Visin 2016, arXiv:1603.07285).
+
+// An image's. With so few, libtpu needs minutes to compile a convolution with a window as large as the image.
+constexpr int64_t kFewChannels = 4;
+
+// The size of a feature map whose cells are `stride` apart.
+int64_t spread(int64_t cells, int64_t stride) { return (cells - 1) * stride + 1; }
+
+// The gradient of the input: the gradient of the output, spread by the stride, under the kernel turned
+// around.
+Value input_gradient(const Value& gradient, const Value& weight, const Window2d& window, int64_t groups,
+                     const Shape& input) {
+  TextBuilder& builder = *gradient.builder;
+  const int64_t filters = weight.size(0), channels = weight.size(1), size = window.size;
+  Value kernel = builder.reverse(weight, {2, 3});
+  Convolving how{.left_dilation = {window.stride, window.stride}, .feature_groups = groups};
+  if (groups == 1) {
+    how.dimensions = "[b, f, 0, 1]x[i, o, 0, 1]->[b, f, 0, 1]";
+  } else {  // each group's filters become its inputs
+    const Value grouped = builder.reshape(kernel, {groups, filters / groups, channels, size, size});
+    kernel = builder.reshape(builder.transpose(grouped, {0, 2, 1, 3, 4}),
+                             {groups * channels, filters / groups, size, size});
+  }
+  const std::array<std::array<int64_t, 2>, 2> sides = sides_of(window);
+  for (size_t i = 0; i < 2; ++i) {
+    const int64_t before = size - 1 - sides[i][0];
+    how.window.padding[i] = {before,
+                             input[i + 2] + size - 1 - spread(gradient.shape[i + 2], window.stride) - before};
+  }
+  return builder.convolution(gradient, kernel, how, input);
+}
+
+// What each output cell sees of `input`, side by side: [size * size * channels, batch * rows * columns], with
+// the place in the window first.
+Value patches(const Value& input, const Window2d& window, const Shape& output) {
+  TextBuilder& builder = *input.builder;
+  const Value padded = builder.pad(input, 0, sides_of(window));
+  const Shape cells = {input.size(0), input.size(1), output[2], output[3]};
+  std::vector<Value> places;
+  for (int64_t row = 0; row < window.size; ++row) {
+    for (int64_t column = 0; column < window.size; ++column)
+      places.push_back(builder.slice(padded, {row, column}, cells, window.stride));
+  }
+  const Value all = builder.transpose(builder.concatenate(places, 1), {1, 0, 2, 3});
+  return builder.reshape(all, {all.size(0), cells[0] * cells[2] * cells[3]});
+}
+
+// The gradient of the kernel as one product of matrices.
+Value kernel_gradient_of_patches(const Value& gradient, const Value& input, const Window2d& window,
+                                 const Shape& kernel) {
+  TextBuilder& builder = *gradient.builder;
+  const Value seen = patches(input, window, gradient.shape);
+  const Value by_filter =
+      builder.reshape(builder.transpose(gradient, {1, 0, 2, 3}), {kernel[0], seen.size(1)});
+  const Value product = builder.product(by_filter, 1, seen, 1);
+  return builder.transpose(builder.reshape(product, {kernel[0], window.size, window.size, kernel[1]}),
+                           {0, 3, 1, 2});
+}
+
+// The gradient of the kernel: the input, its channels taken for examples, under the gradient of the output.
+Value kernel_gradient(const Value& gradient, const Value& input, const Window2d& window, int64_t groups,
+                      const Shape& kernel) {
+  if (groups == 1 && kernel[1] <= kFewChannels)
+    return kernel_gradient_of_patches(gradient, input, window, kernel);
+  Convolving how{.right_dilation = {window.stride, window.stride},
+                 .dimensions = "[f, b, 0, 1]x[i, o, 0, 1]->[f, b, 0, 1]",
+                 .batch_groups = groups};
+  const std::array<std::array<int64_t, 2>, 2> sides = sides_of(window);
+  for (size_t i = 0; i < 2; ++i) {
+    const int64_t before = sides[i][0];
+    how.window.padding[i] = {
+        before, window.size - 1 + spread(gradient.shape[i + 2], window.stride) - input.shape[i + 2] - before};
+  }
+  return gradient.builder->convolution(input, gradient, how, kernel);
+}
+
+LoweredLayer lower_conv2d(const LayerUse& use) {
+  TextBuilder& builder = use.builder();
+  const LayerSpec& spec = use.layer.spec;
+  const Window2d window = conv2d_window(use.layer);
+  const Value input = use.operand(use.input);
+  const Value weight = use.operand(use.variable("weight"));
+  Convolving how{.feature_groups = spec.groups};
+  how.window.stride = window.strides();
+  how.window.padding = sides_of(window);
+  Value output = builder.convolution(input, weight, how, use.output_shape());
+  if (spec.use_bias) output = output + builder.broadcast(use.variable("bias"), {1}, output.shape);
+  return {use.operand(output),
+          [use, input, weight, window](const Value& gradient, bool wants_input) -> Value {
+            const LayerSpec& of = use.layer.spec;
+            if (use.trained)
+              use.learn("weight", kernel_gradient(gradient, input, window, of.groups, weight.shape));
+            if (use.trained && of.use_bias) use.learn("bias", use.bias_gradient(gradient, {0, 2, 3}));
+            if (!wants_input) return {};
+            return input_gradient(gradient, weight, window, of.groups, input.shape);
+          }};
+}
+
+}  // namespace
+
+const LayerKind kConv2d = {.name = "conv2d",
+                           .place = place_conv2d,
+                           .make = make_module<Conv2d>,
+                           .operations = operations_of_conv2d,
+                           .passes = &kConvPasses,
+                           .match = match_conv_block,
+                           .onnx = conv2d_onnx,
+                           .torchscript = conv2d_torchscript,
+                           .lower = lower_conv2d,
+                           .rounds = true,
+                           .slow_in_loops = true};  // ten times
+
+}  // namespace dtrain

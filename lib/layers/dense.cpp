@@ -1,0 +1,91 @@
+// dense: input * weight' + bias. Its weight is [units, features].
+#include "kernels/dense.h"
+#include "models/dense_product.h"
+
+#include "layers/faces.h"
+
+namespace dtrain {
+namespace {
+
+LayerSizes place_dense(const LayerSpec& spec, const Shape& input) {
+  if (input.size() != 1) {
+    return fault(fmt::format("expects an input of [features] but gets {}; put a flatten layer before it",
+                             to_string(input)));
+  }
+  auto problem = range_problem("units", spec.units);
+  if (problem.empty()) problem = initializer_problem(spec.initializer);
+  if (!problem.empty()) return fault(problem);
+  return {{spec.units}, bounded_product({spec.units, input[0] + (spec.use_bias ? 1 : 0)}), 0, ""};
+}
+
+class Dense final : public Weighted {
+ public:
+  Dense(const PlacedLayer& layer, WeightMaker& weights)
+      : Weighted(layer.spec, {layer.spec.units, layer.input_shape[0]}, weights) {}
+  at::Tensor forward(const at::Tensor& input) override { return dense_product(input, weight_, bias_); }
+};
+
+double operations_of_dense(const PlacedLayer& layer) {
+  return 2 * static_cast<double>(bounded_product(layer.output_shape)) *
+         static_cast<double>(layer.input_shape.at(0));
+}
+
+DenseSize dense_size(const LayerWork& work) { return {work.examples, work.inputs, work.outputs}; }
+
+int64_t scratch_of_dense(const LayerWork& work) { return dense_scratch(dense_size(work)); }
+
+void dense(const LayerWork& work) {
+  dense_forward(dense_size(work), work.input, work.weight.const_data_ptr<float>(),
+                work.bias.defined() ? work.bias.const_data_ptr<float>() : nullptr, work.output, work.scratch);
+}
+
+void dense_to_input(const LayerWork& work) {
+  dense_backward_input(dense_size(work), work.output_gradient, work.weight.const_data_ptr<float>(),
+                       work.input_gradient);
+}
+
+void dense_to_weights(const LayerWork& work, bool adds) {
+  dense_backward_weights(dense_size(work), work.input, work.output_gradient, work.weight_gradient,
+                         work.bias_gradient, adds, work.scratch);
+}
+
+const LayerPasses kDensePasses = {.forward = dense,
+                                  .backward_input = dense_to_input,
+                                  .backward_weights = dense_to_weights,
+                                  .scratch = scratch_of_dense};
+
+void dense_onnx(OnnxGraph& graph, const PlacedLayer& layer) {
+  graph.add("Gemm", layer.name, graph.weights(layer), {onnx_attribute("transB", int64_t{1})});
+}
+
+std::string dense_torchscript(const PlacedLayer& layer, const ScriptNames& names) {
+  return fmt::format("torch.linear(x, {}, {})", names(layer, "weight"), names.bias(layer));
+}
+
+LoweredLayer lower_dense(const LayerUse& use) {
+  TextBuilder& builder = use.builder();
+  const Value input = use.operand(use.input);
+  const Value weight = use.operand(use.variable("weight"));  // [units, features]
+  Value output = builder.product(input, 1, weight, 1);
+  if (use.layer.spec.use_bias) output = output + builder.broadcast(use.variable("bias"), {1}, output.shape);
+  return {use.operand(output),
+          [use, input, weight, &builder](const Value& gradient, bool wants_input) -> Value {
+            if (use.trained) use.learn("weight", builder.product(gradient, 0, input, 0));
+            if (use.trained && use.layer.spec.use_bias) use.learn("bias", use.bias_gradient(gradient, {0}));
+            return wants_input ? builder.product(gradient, 1, weight, 0) : Value{};
+          }};
+}
+
+}  // namespace
+
+const LayerKind kDense = {.name = "dense",
+                          .place = place_dense,
+                          .make = make_module<Dense>,
+                          .operations = operations_of_dense,
+                          .passes = &kDensePasses,
+                          .onnx = dense_onnx,
+                          .torchscript = dense_torchscript,
+                          .lower = lower_dense,
+                          .rounds = true};
+
+}  // namespace dtrain

@@ -1,0 +1,76 @@
+// dropout: in training, sets each value to zero with probability `rate`, and scales the others by 1 / (1 -
+// rate). Exports leave it out: it does nothing after training.
+#include <cmath>
+
+#include "layers/elementwise.h"
+
+namespace dtrain {
+namespace {
+
+// Draws from the default generator.
+class Dropout final : public Layer {
+ public:
+  explicit Dropout(const PlacedLayer& layer) : rate_(layer.spec.rate) {}
+  at::Tensor forward(const at::Tensor& input) override { return at::dropout(input, rate_, is_training()); }
+
+ private:
+  double rate_;
+};
+
+void product_into(at::Tensor& result, const at::Tensor& numbers, const at::Tensor& noise) {
+  at::mul_out(result, numbers, noise);
+}
+
+// Draws what at::dropout would draw from the same generator.
+void dropout(const LayerWork& work) {
+  const double rate = work.layer->spec.rate;
+  at::Tensor noise = work.view({work.outputs}, work.kept);
+  if (rate == 0 || work.examples == 0) {
+    noise.fill_(1);
+  } else {
+    noise.bernoulli_(1 - rate).div_(1 - rate);
+  }
+  in_pieces(numbers_of(work), product_into, work.output, work.input, work.kept);
+}
+
+void dropout_to_input(const LayerWork& work) {
+  in_pieces(numbers_of(work), product_into, work.input_gradient, work.output_gradient, work.kept);
+}
+
+const LayerPasses kDropoutPasses = {.forward = dropout,
+                                    .backward_input = dropout_to_input,
+                                    .in_place = true,
+                                    .only_in_training = true,
+                                    .kept = numbers_of};
+
+// What is drawn is a function of the step, the device, the layer and the place of the element alone.
+LoweredLayer lower_dropout(const LayerUse& use) {
+  const double rate = use.layer.spec.rate;
+  if (!use.scope.training || rate == 0)
+    return {use.input, [](const Value& gradient, bool) { return gradient; }};
+  TextBuilder& builder = use.builder();
+  const double first = kDrawsOfLayer * static_cast<double>(use.number);
+  const Value state =
+      builder.concatenate({use.scope.key, use.scope.first_draw + builder.constant(first, "ui64", {1})}, 0);
+  const Value bits = builder.random_bits(state, use.input.shape);
+  const Value bound = builder.constant(std::floor(std::ldexp(rate, 32)), "ui32", bits.shape);
+  const Value dropped = builder.compare("LT", bits, bound);
+  const auto drop = [dropped, rate](const Value& value) {
+    return zero_where(dropped, value * (1 / (1 - rate)));
+  };
+  return {drop(use.input), [drop](const Value& gradient, bool) { return drop(gradient); }};
+}
+
+}  // namespace
+
+const LayerKind kDropout = {.name = "dropout",
+                            .place = place_elementwise,
+                            .make = make_module<Dropout>,
+                            .draws = [](const LayerSpec& spec) { return spec.rate > 0; },
+                            .passes = &kDropoutPasses,
+                            .onnx = [](OnnxGraph&, const PlacedLayer&) {},
+                            .torchscript = script<"">,
+                            .lower = lower_dropout,
+                            .rounds = true};
+
+}  // namespace dtrain

@@ -1,0 +1,63 @@
+// What the layers that change each number by itself have in common.
+#pragma once
+
+#include <ATen/ATen.h>
+
+#include "kernels/elementwise.h"
+#include "kernels/parallel_blocks.h"
+#include "layers/faces.h"
+
+namespace dtrain {
+
+// The output has the input's shape.
+inline LayerSizes place_elementwise(const LayerSpec& /*spec*/, const Shape& input) {
+  return {input, 0, 0, ""};
+}
+
+// A module that is a function of its input.
+using ModuleFunction = at::Tensor (*)(const at::Tensor& input);
+template <ModuleFunction kFunction>
+struct FunctionLayer final : Layer {
+  explicit FunctionLayer(const PlacedLayer& /*layer*/) {}
+  at::Tensor forward(const at::Tensor& input) override { return kFunction(input); }
+};
+
+inline int64_t numbers_of(const LayerWork& work) { return work.examples * work.outputs; }
+
+// Computes as many numbers by an operation of LibTorch that writes into its first tensor. The operations'
+// functions of a number take the time, not the calls. They compute the last numbers of what they are given
+// with other instructions, which may round differently. So they get pieces of a size that has nothing to do
+// with the number of threads.
+template <class Operation, class... From>
+void in_pieces(int64_t numbers, const Operation& operation, float* result, const From*... from) {
+  run_blocks((numbers + kNumbersATask - 1) / kNumbersATask, [&](int64_t number) {
+    const int64_t begin = number * kNumbersATask, count = std::min(kNumbersATask, numbers - begin);
+    const auto piece_of = [&](const float* data) {
+      return at::from_blob(const_cast<float*>(data) + begin, {count}, at::kFloat);
+    };
+    at::Tensor to = piece_of(result);
+    operation(to, piece_of(from)...);
+  });
+}
+
+// The passes of a function of LibTorch whose gradient follows from its output, or from its input.
+template <auto kForward, auto kBackward, bool kFromOutput = true>
+constexpr LayerPasses kElementwisePasses = {
+    .forward = [](const LayerWork& work) { in_pieces(numbers_of(work), kForward, work.output, work.input); },
+    .backward_input =
+        [](const LayerWork& work) {
+          in_pieces(numbers_of(work), kBackward, work.input_gradient, work.output_gradient,
+                    kFromOutput ? work.output : work.input);
+        },
+    .in_place = true,
+    .reads_input = !kFromOutput,
+    .reads_output = kFromOutput};
+
+// 0 where `condition` holds, as the gradient where an activation is flat; a condition on not-a-number does
+// not.
+inline Value zero_where(const Value& condition, const Value& gradient) {
+  TextBuilder& builder = *gradient.builder;
+  return builder.select(condition, builder.like(gradient, 0), gradient);
+}
+
+}  // namespace dtrain

@@ -1,0 +1,60 @@
+// What a file that describes a kind of layers needs: the types of all its parts, and short ways to make some.
+#pragma once
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <type_traits>
+
+#include "compiled/layer_passes.h"
+#include "export/onnx_graph.h"
+#include "export/script_names.h"
+#include "layers/table.h"
+#include "stablehlo/layer_lowering.h"
+
+namespace dtrain {
+
+// LayerKind::make: a module from a layer, and what draws its weights if it has any.
+template <class Module>
+std::shared_ptr<Layer> make_module(const PlacedLayer& layer, WeightMaker& weights) {
+  if constexpr (std::is_constructible_v<Module, const PlacedLayer&, WeightMaker&>)
+    return std::make_shared<Module>(layer, weights);
+  else
+    return std::make_shared<Module>(layer);
+}
+
+// A module with a kernel and perhaps a bias: `weight` is a kernel of these sizes, from the spec's
+// initializer; `bias` is zeros, and absent without use_bias.
+class Weighted : public Layer {
+ protected:
+  Weighted(const LayerSpec& spec, const Shape& kernel_sizes, WeightMaker& weights) {
+    weight_ = register_parameter("weight", weights.kernel(spec.initializer, kernel_sizes));
+    if (spec.use_bias) bias_ = register_parameter("bias", weights.constant({kernel_sizes[0]}, 0));
+  }
+  at::Tensor weight_;
+  at::Tensor bias_;
+};
+
+// A text as an argument of a template.
+template <size_t kSize>
+struct FixedText {
+  char text[kSize];
+  constexpr FixedText(const char (&from)[kSize]) { std::copy_n(from, kSize, text); }
+};
+
+// LayerKind::onnx: one node of this operator.
+template <FixedText kOperator>
+void onnx_node(OnnxGraph& graph, const PlacedLayer& layer) {
+  graph.add(kOperator.text, layer.name);
+}
+
+// LayerKind::torchscript: always this expression.
+template <FixedText kExpression>
+std::string script(const PlacedLayer& /*layer*/, const ScriptNames& /*names*/) {
+  return kExpression.text;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,461 @@
+// batch_norm and layer_norm: (x - mean) / sqrt(variance + epsilon) * weight + bias, with a biased variance.
+//
+// batch_norm, as in Keras 3: in training with the mean and variance of the batch per channel, and
+// running = momentum * running + (1 - momentum) * batch. LibTorch's own layer differs: its momentum is one
+// minus this one, and its running variance is the unbiased one, which a batch of one example turns into NaN.
+//
+// layer_norm: the mean and variance of an example's features, or at each pixel of its channels: Keras'
+// LayerNormalization of channels_last images, and not PyTorch's LayerNorm over a whole image. `weight` (ones)
+// and `bias` (zeros) are [features] or [channels].
+#include <ATen/ATen.h>
+
+#include <array>
+#include <cmath>
+
+#include "kernels/norm.h"
+#include "kernels/transpose.h"
+#include "layers/faces.h"
+
+namespace dtrain {
+namespace {
+
+std::string channels_problem(const Shape& input) {
+  if (input.size() == 1 || input.size() == 3) return "";
+  return fmt::format("expects an input of [features] or [channels, height, width] but gets {}",
+                     to_string(input));
+}
+
+class Norm : public Layer {
+ public:
+  Norm(const PlacedLayer& layer, WeightMaker& weights) : epsilon_(layer.spec.epsilon) {
+    const Shape channels = {layer.input_shape[0]};
+    weight_ = register_parameter("weight", weights.constant(channels, 1));
+    bias_ = register_parameter("bias", weights.constant(channels, 0));
+  }
+
+ protected:
+  double epsilon_;
+  at::Tensor weight_;
+  at::Tensor bias_;
+};
+
+ChannelSize channel_size(const LayerWork& work) {
+  const int64_t channels = work.layer->input_shape[0];
+  return {work.examples, channels, work.inputs / channels};
+}
+
+// StableHLO. Channels are dimension 1.
+constexpr int64_t kChannels = 1;
+
+// All dimensions but the channels'.
+std::vector<int64_t> but_channels(const Value& input) {
+  return input.rank() == 2 ? std::vector<int64_t>{0} : std::vector<int64_t>{0, 2, 3};
+}
+
+Value along_channels(const Value& of_channels, const Value& input) {
+  return input.builder->broadcast(of_channels, {kChannels}, input.shape);
+}
+
+// With the layer's `weight` and `bias`.
+Value scaled(const LayerUse& use, const Value& normalised) {
+  const Value larger = normalised * along_channels(use.variable("weight"), normalised);
+  return larger + along_channels(use.variable("bias"), normalised);
+}
+
+// Notes the gradients of `weight` and `bias`, which it returns.
+std::array<Value, 2> learn_scale(const LayerUse& use, const Value& gradient, const Value& normalised) {
+  TextBuilder& builder = use.builder();
+  const Value weight = builder.sum(gradient * normalised, but_channels(gradient));
+  const Value bias = builder.sum(gradient, but_channels(gradient));
+  use.learn("weight", weight);
+  use.learn("bias", bias);
+  return {weight, bias};
+}
+
+LayerSizes place_batch_norm(const LayerSpec&, const Shape& input) {
+  if (auto problem = channels_problem(input); !problem.empty()) return fault(problem);
+  return {input, 2 * input[0], 2 * input[0], ""};
+}
+
+class BatchNorm final : public Norm {
+ public:
+  BatchNorm(const PlacedLayer& layer, WeightMaker& weights)
+      : Norm(layer, weights), momentum_(layer.spec.momentum) {
+    const Shape channels = {layer.input_shape[0]};
+    running_mean_ = register_buffer("running_mean", weights.constant(channels, 0));
+    running_var_ = register_buffer("running_var", weights.constant(channels, 1));
+  }
+  void synchronise(const GatherRows& gather) override { gather_ = gather; }
+  void leave_statistics_to(MovingStatistics& all) override { left_to_ = &all; }
+  void freeze(bool frozen) override { frozen_ = frozen; }
+
+  at::Tensor forward(const at::Tensor& input) override {
+    const bool uses_batch = is_training() && !frozen_;
+    if (uses_batch && gather_) return synchronised(input);
+    if (!uses_batch || input.size(0) == 0) {
+      return at::batch_norm(input, weight_, bias_, running_mean_, running_var_, /*training=*/false,
+                            /*momentum=*/0, epsilon_, /*cudnn_enabled=*/true);
+    }
+    const auto [output, mean, inverse_deviation] =
+        at::native_batch_norm(input, weight_, bias_, /*running_mean=*/{}, /*running_var=*/{},
+                              /*training=*/true, /*momentum=*/0, epsilon_);
+    MovingStatistics own;
+    MovingStatistics& statistics = left_to_ != nullptr ? *left_to_ : own;
+    statistics.add(running_mean_, running_var_, mean, inverse_deviation, 1 - momentum_, epsilon_);
+    own.move();
+    return output;
+  }
+
+ private:
+  at::Tensor synchronised(const at::Tensor& input) {
+    BatchStatistics statistics;
+    const at::Tensor output = synchronised_norm(input, weight_, bias_, epsilon_, gather_, statistics);
+    running_mean_.lerp_(statistics.mean, 1 - momentum_);
+    running_var_.lerp_(statistics.variance, 1 - momentum_);
+    return output;
+  }
+
+  GatherRows gather_;                    // empty: the statistics are of this replica only
+  MovingStatistics* left_to_ = nullptr;  // null: this layer updates its own
+  bool frozen_ = false;
+  double momentum_;
+  at::Tensor running_mean_;
+  at::Tensor running_var_;
+};
+
+// A batch_norm whose weight is not trained is frozen, or evaluates: it uses its moving statistics.
+bool uses_batch(const LayerWork& work) { return work.weight_gradient != nullptr && work.examples > 0; }
+
+// What forward keeps for backward, and the sums that both backward passes use: [channels] each.
+struct BatchNormMemory {
+  float* mean;
+  float* inverse_deviation;
+  float* gradients;  // the sum of the result's
+  float* products;   // the sum of the result's gradients times the normalised numbers
+  float* factors;    // three times: what the passes over all numbers multiply by and add
+  int64_t channels;
+
+  explicit BatchNormMemory(const LayerWork& work) : channels(work.layer->input_shape[0]) {
+    mean = work.kept;
+    inverse_deviation = mean + channels;
+    gradients = inverse_deviation + channels;
+    products = gradients + channels;
+    factors = products + channels;
+  }
+  static int64_t size(const LayerWork& work) { return 7 * work.layer->input_shape[0]; }
+};
+
+void move_statistics(const LayerWork& work, const BatchNormMemory& memory) {
+  float* const mean = work.moving_mean.mutable_data_ptr<float>();
+  float* const variance = work.moving_variance.mutable_data_ptr<float>();
+  const auto epsilon = static_cast<float>(work.layer->spec.epsilon);
+  const auto weight = static_cast<float>(1 - work.layer->spec.momentum);
+  for (int64_t i = 0; i < memory.channels; ++i) {
+    const float inverse = memory.inverse_deviation[i];
+    const float of_batch = std::max(1 / (inverse * inverse) - epsilon, 0.0F);
+    mean[i] += weight * (memory.mean[i] - mean[i]);
+    variance[i] += weight * (of_batch - variance[i]);
+  }
+}
+
+void batch_norm(const LayerWork& work) {
+  const BatchNormMemory memory(work);
+  const auto epsilon = static_cast<float>(work.layer->spec.epsilon);
+  if (uses_batch(work)) {
+    channel_statistics(channel_size(work), work.input, epsilon, memory.mean, memory.inverse_deviation);
+    move_statistics(work, memory);
+  } else {
+    const float* const variance = work.moving_variance.const_data_ptr<float>();
+    std::copy_n(work.moving_mean.const_data_ptr<float>(), memory.channels, memory.mean);
+    for (int64_t i = 0; i < memory.channels; ++i)
+      memory.inverse_deviation[i] = 1 / std::sqrt(variance[i] + epsilon);
+  }
+  float *const scales = memory.factors, *const shifts = scales + memory.channels;
+  const float *const weight = work.weight.const_data_ptr<float>(), *const bias =
+                                                                       work.bias.const_data_ptr<float>();
+  for (int64_t i = 0; i < memory.channels; ++i) {
+    scales[i] = weight[i] * memory.inverse_deviation[i];
+    shifts[i] = bias[i] - memory.mean[i] * scales[i];
+  }
+  scale_channels(channel_size(work), work.input, scales, shifts, work.output);
+}
+
+void batch_norm_to_weights(const LayerWork& work, bool adds) {
+  const BatchNormMemory memory(work);
+  sum_channels(channel_size(work), work.output_gradient, memory.gradients);
+  sum_normalised(channel_size(work), work.output_gradient, work.input, memory.mean, memory.inverse_deviation,
+                 memory.products);
+  for (int64_t i = 0; i < memory.channels; ++i) {
+    work.weight_gradient[i] = (adds ? work.weight_gradient[i] : 0) + memory.products[i];
+    work.bias_gradient[i] = (adds ? work.bias_gradient[i] : 0) + memory.gradients[i];
+  }
+}
+
+// With the statistics of the batch, which depend on the input, what Ioffe and Szegedy (2015,
+// arXiv:1502.03167, section 3) derive: dx = scale * (dy - mean(dy) - normalised * mean(dy * normalised)).
+void batch_norm_to_input(const LayerWork& work) {
+  const BatchNormMemory memory(work);
+  const auto count = static_cast<float>(channel_size(work).numbers_of_channel());
+  float *const of_gradient = memory.factors, *const of_input = of_gradient + memory.channels,
+               *const shifts = of_input + memory.channels;
+  const float* const weight = work.weight.const_data_ptr<float>();
+  for (int64_t i = 0; i < memory.channels; ++i) {
+    of_gradient[i] = weight[i] * memory.inverse_deviation[i];
+    of_input[i] = 0;
+    shifts[i] = 0;
+    if (!uses_batch(work)) continue;
+    of_input[i] = -of_gradient[i] * memory.inverse_deviation[i] * memory.products[i] / count;
+    shifts[i] = -of_gradient[i] * memory.gradients[i] / count - memory.mean[i] * of_input[i];
+  }
+  combine_channels(channel_size(work), work.output_gradient, of_gradient, work.input, of_input, shifts,
+                   work.input_gradient);
+}
+
+const LayerPasses kBatchNormPasses = {.forward = batch_norm,
+                                      .backward_input = batch_norm_to_input,
+                                      .backward_weights = batch_norm_to_weights,
+                                      .kept = BatchNormMemory::size};
+
+void batch_norm_onnx(OnnxGraph& graph, const PlacedLayer& layer) {
+  std::vector<std::string> inputs;
+  for (const char* name : {"weight", "bias", "running_mean", "running_var"})
+    inputs.push_back(graph.variable(layer, name));
+  graph.add("BatchNormalization", layer.name, inputs,
+            {onnx_attribute("epsilon", static_cast<float>(layer.spec.epsilon))});
+}
+
+std::string batch_norm_torchscript(const PlacedLayer& layer, const ScriptNames& names) {
+  return fmt::format("torch.batch_norm(x, {}, {}, {}, {}, False, 0.0, {}, True)", names(layer, "weight"),
+                     names(layer, "bias"), names(layer, "running_mean"), names(layer, "running_var"),
+                     layer.spec.epsilon);
+}
+
+// The statistics of the rows that count, of this device or, synchronised, of all.
+struct BatchMoments {
+  Value rows;     // [rows, ...]: 1, or 0 for those that fill up
+  Value count;    // a number: how many numbers of a channel
+  Value divisor;  // the same, or 1 if there are none
+  Value mean;     // [channels]
+  Value variance;
+};
+
+BatchMoments moments_of(const LayerUse& use) {
+  TextBuilder& builder = use.builder();
+  const Value& input = use.input;
+  const std::vector<int64_t> others = but_channels(input);
+  const auto total = [&](const std::vector<Value>& values) {
+    return use.scope.synchronised ? builder.all_reduce(values) : values;
+  };
+  BatchMoments moments;
+  moments.rows = builder.broadcast(use.scope.weights, {0}, input.shape);
+  int64_t cells = 1;
+  for (size_t i = 1; i < use.layer.input_shape.size(); ++i) cells *= use.layer.input_shape[i];
+  const std::vector<Value> sums = total({builder.sum(use.scope.weights, {0}) * static_cast<double>(cells),
+                                         builder.sum(input * moments.rows, others)});
+  moments.count = sums[0];
+  moments.divisor = builder.apply("maximum", moments.count, builder.like(moments.count, 1));
+  moments.mean = sums[1] / moments.divisor;
+  const Value centred = input - along_channels(moments.mean, input);
+  moments.variance = total({builder.sum(centred * centred * moments.rows, others)})[0] / moments.divisor;
+  return moments;
+}
+
+// The moving statistics come nearer to the batch's, unless it has no rows.
+void move(const LayerUse& use, const BatchMoments& moments) {
+  TextBuilder& builder = use.builder();
+  const Value counts = builder.compare("GT", moments.count, builder.like(moments.count, 0));
+  const auto near = [&](const char* name, const Value& batch) {
+    const Value old = use.variable(name);
+    const Value changed = old + (batch - old) * (1 - use.layer.spec.momentum);
+    use.scope.moved[use.layer.name + "." + name] = builder.select(counts, changed, old);
+  };
+  near("running_mean", moments.mean);
+  near("running_var", moments.variance);
+}
+
+// With the moving statistics, which stay as they are.
+LoweredLayer fixed_batch_norm(const LayerUse& use) {
+  TextBuilder& builder = use.builder();
+  const Value inverse = builder.apply("rsqrt", use.variable("running_var") + use.layer.spec.epsilon);
+  const Value centred = use.input - along_channels(use.variable("running_mean"), use.input);
+  const Value scale = inverse * use.variable("weight");
+  const Value scaled_only = centred * along_channels(scale, centred);
+  const Value output = scaled_only + along_channels(use.variable("bias"), centred);
+  return {output,
+          [scale](const Value& gradient, bool) { return gradient * along_channels(scale, gradient); }};
+}
+
+// With x the normalised input: dx = weight / deviation (dy - mean(dy) - x mean(dy x)), the means over the
+// rows that count (Ioffe and Szegedy 2015, arXiv:1502.03167, section 3).
+LoweredLayer lower_batch_norm(const LayerUse& use) {
+  if (!use.trained) return fixed_batch_norm(use);
+  TextBuilder& builder = use.builder();
+  const BatchMoments moments = moments_of(use);
+  move(use, moments);
+  const Value inverse = builder.apply("rsqrt", moments.variance + use.layer.spec.epsilon);
+  const Value centred = use.input - along_channels(moments.mean, use.input);
+  const Value normalised = centred * along_channels(inverse, use.input);
+  return {scaled(use, normalised),
+          [use, moments, inverse, normalised, &builder](const Value& gradient, bool wants_input) -> Value {
+            const auto [weight, bias] = learn_scale(use, gradient, normalised);
+            if (!wants_input) return {};
+            std::vector<Value> sums = {weight, bias};
+            if (use.scope.synchronised) sums = builder.all_reduce(sums);
+            const Value centred = gradient - along_channels(sums[1] / moments.divisor, gradient);
+            const Value rest = centred - normalised * along_channels(sums[0] / moments.divisor, gradient);
+            return rest * along_channels(inverse * use.variable("weight"), gradient) * moments.rows;
+          }};
+}
+
+LayerSizes place_layer_norm(const LayerSpec&, const Shape& input) {
+  if (auto problem = channels_problem(input); !problem.empty()) return fault(problem);
+  return {input, 2 * input[0], 0, ""};
+}
+
+class LayerNorm final : public Norm {
+ public:
+  using Norm::Norm;
+  at::Tensor forward(const at::Tensor& input) override {
+    if (input.dim() == 2) return normalised(input);
+    return normalised(input.permute({0, 2, 3, 1})).permute({0, 3, 1, 2});
+  }
+
+ private:
+  // Over the last dimension.
+  at::Tensor normalised(const at::Tensor& input) const {
+    return at::layer_norm(input, weight_.sizes(), weight_, bias_, epsilon_);
+  }
+};
+
+// The channels of each pixel are normalised by themselves: rows of numbers, once each image is transposed.
+struct PixelRows {
+  ChannelSize size;
+  int64_t rows;
+  float* means;  // [rows], as the next
+  float* inverse_deviations;
+
+  explicit PixelRows(const LayerWork& work)
+      : size(channel_size(work)),
+        rows(size.numbers_of_channel()),
+        means(work.kept),
+        inverse_deviations(means + rows) {}
+
+  // `images` as rows, in `place` unless they are rows already.
+  const float* of(const float* images, float* place) const {
+    if (size.pixels == 1) return images;
+    transpose_each(size.examples, size.channels, size.pixels, images, place);
+    return place;
+  }
+  // Where the rows of `images` are to be made: in `place` unless images are rows.
+  float* for_result(float* images, float* place) const { return size.pixels == 1 ? images : place; }
+  void finish(const float* place, float* images) const {
+    if (size.pixels > 1) transpose_each(size.examples, size.pixels, size.channels, place, images);
+  }
+  static int64_t scratch(const LayerWork& work) {
+    return channel_size(work).pixels == 1 ? 0 : 3 * channel_size(work).numbers();
+  }
+};
+
+void layer_norm(const LayerWork& work) {
+  const PixelRows pixels(work);
+  float* const result = pixels.for_result(work.output, work.scratch + pixels.size.numbers());
+  normalise_rows(pixels.rows, pixels.size.channels, pixels.of(work.input, work.scratch),
+                 work.weight.const_data_ptr<float>(), work.bias.const_data_ptr<float>(),
+                 static_cast<float>(work.layer->spec.epsilon), pixels.means, pixels.inverse_deviations,
+                 result);
+  pixels.finish(result, work.output);
+}
+
+void layer_norm_to_weights(const LayerWork& work, bool adds) {
+  const PixelRows pixels(work);
+  if (!adds) {
+    std::fill_n(work.weight_gradient, pixels.size.channels, 0.0F);
+    std::fill_n(work.bias_gradient, pixels.size.channels, 0.0F);
+  }
+  normalise_rows_backward_weights(pixels.rows, pixels.size.channels, pixels.of(work.input, work.scratch),
+                                  pixels.of(work.output_gradient, work.scratch + pixels.size.numbers()),
+                                  pixels.means, pixels.inverse_deviations, work.weight_gradient,
+                                  work.bias_gradient);
+}
+
+void layer_norm_to_input(const LayerWork& work) {
+  const PixelRows pixels(work);
+  const int64_t numbers = pixels.size.numbers();
+  float* const result = pixels.for_result(work.input_gradient, work.scratch + 2 * numbers);
+  normalise_rows_backward_input(pixels.rows, pixels.size.channels, pixels.of(work.input, work.scratch),
+                                pixels.of(work.output_gradient, work.scratch + numbers),
+                                work.weight.const_data_ptr<float>(), pixels.means, pixels.inverse_deviations,
+                                result);
+  pixels.finish(result, work.input_gradient);
+}
+
+const LayerPasses kLayerNormPasses = {
+    .forward = layer_norm,
+    .backward_input = layer_norm_to_input,
+    .backward_weights = layer_norm_to_weights,
+    .scratch = PixelRows::scratch,
+    .kept = [](const LayerWork& work) { return 2 * channel_size(work).numbers_of_channel(); }};
+
+// ONNX normalises the last dimension by default, so the channels of an image go there and back.
+void layer_norm_onnx(OnnxGraph& graph, const PlacedLayer& layer) {
+  const auto transpose = [&](const char* suffix, const std::vector<int64_t>& order) {
+    if (layer.input_shape.size() == 3)
+      graph.add("Transpose", layer.name + suffix, {}, {onnx_attribute("perm", order)});
+  };
+  transpose(".channels_last", {0, 2, 3, 1});
+  graph.add("LayerNormalization", layer.name, graph.weights(layer),
+            {onnx_attribute("epsilon", static_cast<float>(layer.spec.epsilon))});
+  transpose(".channels_first", {0, 3, 1, 2});
+}
+
+std::string layer_norm_torchscript(const PlacedLayer& layer, const ScriptNames& names) {
+  const auto norm_of = [&](const char* input) {
+    return fmt::format("torch.layer_norm({}, [{}], {}, {}, {})", input, layer.input_shape[0],
+                       names(layer, "weight"), names(layer, "bias"), layer.spec.epsilon);
+  };
+  if (layer.input_shape.size() == 1) return norm_of("x");
+  return fmt::format("torch.permute({}, [0, 3, 1, 2])", norm_of("torch.permute(x, [0, 2, 3, 1])"));
+}
+
+// Like batch_norm's, with means over the channels (Ba et al. 2016, arXiv:1607.06450).
+LoweredLayer lower_layer_norm(const LayerUse& use) {
+  TextBuilder& builder = use.builder();
+  const Value& input = use.input;
+  const std::vector<int64_t> others = but_channels(input);
+  const auto mean = [&builder, others](const Value& value) {
+    const Value means = builder.sum(value, {kChannels}) / static_cast<double>(value.size(kChannels));
+    return builder.broadcast(means, others, value.shape);
+  };
+  const Value centred = input - mean(input);
+  const Value inverse = builder.apply("rsqrt", mean(centred * centred) + use.layer.spec.epsilon);
+  const Value normalised = centred * inverse;
+  return {scaled(use, normalised),
+          [use, inverse, normalised, mean](const Value& gradient, bool wants_input) -> Value {
+            if (use.trained) learn_scale(use, gradient, normalised);
+            if (!wants_input) return {};
+            const Value arrived = gradient * along_channels(use.variable("weight"), gradient);
+            const Value centred = arrived - mean(arrived);
+            return (centred - normalised * mean(arrived * normalised)) * inverse;
+          }};
+}
+
+}  // namespace
+
+const LayerKind kBatchNorm = {.name = "batch_norm",
+                              .place = place_batch_norm,
+                              .make = make_module<BatchNorm>,
+                              .mixes_examples = true,
+                              .passes = &kBatchNormPasses,
+                              .onnx = batch_norm_onnx,
+                              .torchscript = batch_norm_torchscript,
+                              .lower = lower_batch_norm};
+
+const LayerKind kLayerNorm = {.name = "layer_norm",
+                              .place = place_layer_norm,
+                              .make = make_module<LayerNorm>,
+                              .passes = &kLayerNormPasses,
+                              .onnx = layer_norm_onnx,
+                              .torchscript = layer_norm_torchscript,
+                              .lower = lower_layer_norm};
+
+}  // namespace dtrain

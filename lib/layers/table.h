@@ -1,0 +1,17 @@
+// The kinds of layers that dtrain has: one file of this folder describes each, or several that are much
+// alike.
+#pragma once
+
+#include <vector>
+
+#include "models/layer_kinds.h"
+
+namespace dtrain {
+
+extern const LayerKind kConv2d, kMaxPool2d, kAvgPool2d, kGlobalAvgPool2d, kAdaptiveAvgPool2d, kFlatten,
+    kDense, kRelu, kRelu6, kGelu, kTanh, kSigmoid, kBatchNorm, kLayerNorm, kDropout, kAdd;
+
+// For add_layer_kinds().
+const std::vector<const LayerKind*>& shipped_layers();
+
+}  // namespace dtrain
