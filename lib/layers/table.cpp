@@ -6,8 +6,8 @@ const std::vector<const LayerKind*>& shipped_layers() {
   static const std::vector<const LayerKind*> kinds = {
       &kConv2d,  &kMaxPool2d, &kAvgPool2d, &kGlobalAvgPool2d, &kAdaptiveAvgPool2d,
       &kFlatten, &kDense,     &kRelu,      &kRelu6,           &kGelu,
-      &kTanh,    &kSigmoid,   &kBatchNorm, &kLayerNorm,       &kDropout,
-      &kAdd,
+      &kSilu,    &kTanh,      &kSigmoid,   &kBatchNorm,       &kLayerNorm,
+      &kDropout, &kAdd,
   };
   return kinds;
 }

@@ -42,7 +42,7 @@ def layer_cases():
     middles["adaptive_avg_pool2d to 9"] = [layer("adaptive_avg_pool2d", output_size=9)]
     middles["batch_norm"] = [layer("batch_norm", "norm")]
     middles["layer_norm"] = [layer("layer_norm", "norm")]
-    for kind in ("relu", "relu6", "gelu", "tanh", "sigmoid"):
+    for kind in ("relu", "relu6", "gelu", "silu", "tanh", "sigmoid"):
         middles[kind] = [layer(kind)]
     middles["add"] = [layer("conv2d", filters=4, padding="same"), layer("tanh"), layer("add", **{"with": "first"})]
     middles["a branch"] = [layer("tanh"), layer("sigmoid", **{"from": "first"}), layer("add", **{"with": "tanh"})]

@@ -91,9 +91,8 @@ def forward(layers, variables, x, training, masks=None, frozen=()):
         elif kind == "add":
             x = x + values[layer["with"]]
         else:
-            x = {"relu": F.relu, "relu6": F.relu6, "gelu": F.gelu, "tanh": torch.tanh, "sigmoid": torch.sigmoid}[kind](
-                x
-            )
+            functions = {"relu": F.relu, "relu6": F.relu6, "gelu": F.gelu, "silu": F.silu}
+            x = (functions | {"tanh": torch.tanh, "sigmoid": torch.sigmoid})[kind](x)
         values[name] = x
     return x
 

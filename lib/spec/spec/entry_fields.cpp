@@ -17,7 +17,7 @@ const Choices& layer_kinds() {
   static const Choices choices{
       "layer",
       {"conv2d", "max_pool2d", "avg_pool2d", "global_avg_pool2d", "adaptive_avg_pool2d", "flatten", "dense",
-       "relu", "relu6", "gelu", "tanh", "sigmoid", "batch_norm", "layer_norm", "dropout", "add"}};
+       "relu", "relu6", "gelu", "silu", "tanh", "sigmoid", "batch_norm", "layer_norm", "dropout", "add"}};
   return choices;
 }
 

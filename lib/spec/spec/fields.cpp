@@ -284,7 +284,7 @@ const Choices& model_kinds() {
 }
 
 const Choices& activation_kinds() {
-  static const Choices choices{"activation", {"relu", "relu6", "gelu", "tanh", "sigmoid"}};
+  static const Choices choices{"activation", {"relu", "relu6", "gelu", "silu", "tanh", "sigmoid"}};
   return choices;
 }
 

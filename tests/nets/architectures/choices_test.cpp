@@ -5,6 +5,7 @@
 
 #include "architectures/architectures.h"
 #include "catch.h"
+#include "files.h"
 #include "layers/table.h"
 
 namespace dtrain {
@@ -20,6 +21,12 @@ TEST_CASE("every layer, model, activation and initializer that a spec may name i
     INFO(activation);
     CHECK(std::count(shipped.begin(), shipped.end(), activation) == 1);
   }
+}
+
+TEST_CASE("the example of a layer in the documentation is the one that is built") {
+  const std::string source = DTRAIN_SOURCE_DIR;
+  CHECK(content_of(source + "/docs/extending.md").find(content_of(source + "/lib/layers/silu.cpp")) !=
+        std::string::npos);
 }
 
 }  // namespace

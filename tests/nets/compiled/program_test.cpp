@@ -34,6 +34,7 @@ const std::vector<std::vector<LayerSpec>>& compiled_cases() {
       {layer("relu"), layer("flatten"), dense(17), layer("tanh"), layer("relu"), dense(5)},
       {layer("flatten"), dense(9), layer("gelu"), layer("sigmoid"), dense(8), layer("sigmoid"), dense(5)},
       {layer("tanh"), layer("gelu"), layer("flatten"), layer("flatten"), dense(5), layer("tanh")},
+      {layer("silu"), layer("flatten"), dense(9), layer("silu"), layer("tanh"), dense(5), layer("silu")},
       {layer("flatten"), dense(9), layer("relu"), dropping(0.4), dense(7), dropping(0.5), dense(5)},
       {layer("flatten"), dropping(0), dense(5), layer("gelu")},
       {conv2d(4, 2), layer("relu"), pool2d("max_pool2d", 2), layer("flatten"), dense(5)},

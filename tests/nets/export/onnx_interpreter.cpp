@@ -124,6 +124,7 @@ at::Tensor gelu_of(const Operands& in, const OnnxAttributes&) {
 at::Tensor tanh_of(const Operands& in, const OnnxAttributes&) { return at::tanh(in[0]); }
 at::Tensor sigmoid_of(const Operands& in, const OnnxAttributes&) { return at::sigmoid(in[0]); }
 at::Tensor sum_of(const Operands& in, const OnnxAttributes&) { return in[0] + in[1]; }
+at::Tensor scaled_by(const Operands& in, const OnnxAttributes&) { return in[0] * in[1]; }
 at::Tensor difference_of(const Operands& in, const OnnxAttributes&) { return in[0] - in[1]; }
 at::Tensor quotient_of(const Operands& in, const OnnxAttributes&) { return in[0] / in[1]; }
 
@@ -150,6 +151,7 @@ const std::map<std::string, OnnxOperator> kOperators = {
     {"LayerNormalization", {layer_normalization, 3, 3, {"epsilon"}}},
     {"MatMul", {product_of, 2, 2, {}}},
     {"MaxPool", {max_pool, 1, 1, {"kernel_shape", "pads", "strides"}}},
+    {"Mul", {scaled_by, 2, 2, {}}},
     {"Relu", {rectified, 1, 1, {}}},
     {"Sigmoid", {sigmoid_of, 1, 1, {}}},
     {"Softmax", {softmax, 1, 1, {"axis"}}},

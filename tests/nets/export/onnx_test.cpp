@@ -122,6 +122,27 @@ logits: Float [batch, 3]
   check_onnx_logits(listed_layers(kBlock), type);
 }
 
+TEST_CASE("silu is a product in ONNX, and the layers around it name it as any other") {
+  const char* const layers = R"([{kind: silu, name: first}, {kind: flatten},
+      {kind: dense, units: 3, activation: silu}, {kind: silu}])";
+  CHECK(onnx_text(onnx_of(layers)) == R"(pixels: Float [batch, 2, 7, 8]
+normalise.scale.output = Div (pixels, normalise.largest)
+normalise.centre.output = Sub (normalise.scale.output, normalise.mean)
+normalise.output = Div (normalise.centre.output, normalise.standard_deviation)
+first.sigmoid.output = Sigmoid (normalise.output)
+first.output = Mul (first.sigmoid.output, normalise.output)
+flatten.output = Flatten axis=1 (first.output)
+dense.output = Gemm transB=1 (flatten.output, dense.weight, dense.bias)
+silu_1.sigmoid.output = Sigmoid (dense.output)
+silu_1.output = Mul (silu_1.sigmoid.output, dense.output)
+silu_2.sigmoid.output = Sigmoid (silu_1.output)
+silu_2.output = Mul (silu_2.sigmoid.output, silu_1.output)
+logits = Identity (silu_2.output)
+logits: Float [batch, 3]
+)");
+  check_onnx_logits(listed_layers(layers), GENERATE(at::kFloat, at::kDouble));
+}
+
 TEST_CASE("an ONNX model says of which version it is, and who made it") {
   const OnnxModel model = onnx_of("[{kind: flatten}, {kind: dense, units: 3}]");
   CHECK(model.ir_version == 9);  // of ONNX 1.15, which brought opset 20

@@ -69,8 +69,8 @@ TEST_CASE("a model of every kind of layer gives the same logits as TorchScript")
           R"([{kind: conv2d, filters: 3, padding: same, stride: 2}, {kind: batch_norm}, {kind: relu},
                        {kind: max_pool2d, padding: same}, {kind: conv2d, filters: 4, kernel_size: 2, padding: same,
                        use_bias: false}, {kind: gelu}, {kind: avg_pool2d, pool_size: 2, stride: 1, padding: same},
-                       {kind: flatten}, {kind: dropout}, {kind: dense, units: 6, use_bias: false}, {kind: tanh},
-                       {kind: batch_norm}, {kind: dense, units: 3}, {kind: sigmoid}])"),
+                       {kind: flatten}, {kind: dropout}, {kind: silu}, {kind: dense, units: 6, use_bias: false},
+                       {kind: tanh}, {kind: batch_norm}, {kind: dense, units: 3}, {kind: sigmoid}])"),
       type);
 }
 

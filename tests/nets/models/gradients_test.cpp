@@ -56,6 +56,7 @@ const std::vector<GradientCase>& gradient_cases() {
       {layer("relu"), {6}},
       {layer("relu6"), {6}},
       {layer("gelu"), {6}},
+      {layer("silu"), {6}},
       {layer("tanh"), {6}},
       {layer("sigmoid"), {6}},
       {layer("batch_norm"), {3}},

@@ -59,6 +59,7 @@ TEST_CASE("every kind of layer infers its output and counts its parameters") {
       {layer("relu"), {3, 4, 5}, {3, 4, 5}, 0, 0},
       {layer("relu6"), {3, 4, 5}, {3, 4, 5}, 0, 0},
       {layer("gelu"), {3, 4, 5}, {3, 4, 5}, 0, 0},
+      {layer("silu"), {3, 4, 5}, {3, 4, 5}, 0, 0},
       {layer("tanh"), {6}, {6}, 0, 0},
       {layer("sigmoid"), {6}, {6}, 0, 0},
       {layer("dropout"), {3, 4, 5}, {3, 4, 5}, 0, 0},

@@ -196,6 +196,7 @@ TEST_CASE("a gradient step lowers the loss of a model with every kind of layer")
                                    layer("flatten"),
                                    dense(8),
                                    layer("tanh"),
+                                   layer("silu"),
                                    dense(8),
                                    layer("relu"),
                                    dense(3)};

@@ -35,6 +35,7 @@ TEST_CASE("activations") {
                    tensor({0, 3, 6, 6}, {1, 4})) == 0);
   CHECK(apply("tanh", [](double v) { return std::tanh(v); }) < 1e-15);
   CHECK(apply("sigmoid", [](double v) { return 1 / (1 + std::exp(-v)); }) < 1e-15);
+  CHECK(apply("silu", [](double v) { return v / (1 + std::exp(-v)); }) < 1e-15);
   CHECK(apply("gelu", [](double v) { return v / 2 * (1 + std::erf(v / std::sqrt(2.0))); }) < 1e-15);
   CHECK(difference(x, tensor({-2, -0.5, 0, 0.5, 2}, {1, 5})) == 0);  // none works in place
 }

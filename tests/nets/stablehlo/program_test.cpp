@@ -109,6 +109,13 @@ TEST_CASE("the text of layers without windows") {
                lower_training_step(plan, train, {.devices = 2, .rows = 2, .targets = 2}));
 }
 
+TEST_CASE("the text of silu") {
+  TrainSpec train;
+  train.optimizer.kind = "sgd";
+  check_golden("silu_sgd",
+               lower_training_step(planned({dense(2), layer("silu"), dense(3)}, {3}), train, {.rows = 2}));
+}
+
 TEST_CASE("the text of a loss of numbers") {
   TrainSpec train;
   train.optimizer.kind = "sgd";

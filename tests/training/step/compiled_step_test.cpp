@@ -163,7 +163,7 @@ TEST_CASE("what a step does besides is the same in a compiled one") {
   if (what == "smoothing") spec.train.label_smoothing = 0.2;
   if (what == "weights of classes") spec.train.loss.class_weights.weights = {1, 3, 0.5, 1, 2};
   if (what == "averages") spec.train.ema.decay = 0.9;
-  if (what == "activations") spec.model.activation = GENERATE("gelu", "tanh", "sigmoid");
+  if (what == "activations") spec.model.activation = GENERATE("gelu", "silu", "tanh", "sigmoid");
   if (what == "dropout") spec.model.dropout = 0.3;
   if (what == "mixup") {
     spec.data.augment.emplace_back().kind = "mixup";

@@ -207,12 +207,12 @@ TEST_CASE("mixed precision computes in 16 bits and keeps weights, gradients and 
   const std::string precision = GENERATE("bf16_mixed", "fp16_mixed");
   std::vector<LayerSpec> layers;
   for (const char* kind : {"conv2d", "batch_norm", "relu", "max_pool2d", "gelu", "avg_pool2d", "tanh",
-                           "sigmoid", "dropout", "flatten", "dense"}) {
+                           "sigmoid", "dropout", "silu", "flatten", "dense"}) {
     layers.emplace_back().kind = kind;
   }
   layers[0].filters = 4;
   layers[8].rate = 0;
-  layers[10].units = 3;
+  layers[11].units = 3;
   const auto model = model_of(layers, {1, 12, 12});
   at::manual_seed(1);
   const Batch batch{at::rand({5, 1, 12, 12}), at::tensor(std::vector<int64_t>{0, 1, 2, 1, 0})};
