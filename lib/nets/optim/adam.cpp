@@ -7,9 +7,9 @@
 #include <cmath>
 
 #include "kernels/adam.h"
-#include "parallel/parallel_blocks.h"
 #include "optim/list_optimizer.h"
 #include "optim/update_lowering.h"
+#include "parallel/parallel_blocks.h"
 
 namespace dtrain {
 namespace {

@@ -25,7 +25,7 @@ TEST_CASE("every layer, model, activation and initializer that a spec may name i
 
 TEST_CASE("the example of a layer in the documentation is the one that is built") {
   const std::string source = DTRAIN_SOURCE_DIR;
-  CHECK(content_of(source + "/docs/extending.md").find(content_of(source + "/lib/layers/silu.cpp")) !=
+  CHECK(content_of(source + "/docs/extending.md").find(content_of(source + "/lib/nets/layers/silu.cpp")) !=
         std::string::npos);
 }
 

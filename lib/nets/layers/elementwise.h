@@ -4,8 +4,8 @@
 #include <ATen/ATen.h>
 
 #include "kernels/elementwise.h"
-#include "kernels/parallel_blocks.h"
 #include "layers/faces.h"
+#include "parallel/parallel_blocks.h"
 
 namespace dtrain {
 
