@@ -127,7 +127,7 @@ def loss_cases():
         yield Case(
             f"binary_cross_entropy of numbers {weights}", [layer("dense", units=3)], train, shape=(5,), numbers=True
         )
-    for kind in ("mean_squared_error", "mean_absolute_error", "huber"):
+    for kind in ("mean_squared_error", "mean_absolute_error", "huber", "log_cosh"):
         loss = {"kind": kind, **({"delta": 0.4} if kind == "huber" else {})}
         yield Case(
             kind,

@@ -115,6 +115,7 @@ def losses_of(train, outputs, targets):
         "mean_squared_error": F.mse_loss,
         "mean_absolute_error": F.l1_loss,
         "huber": lambda *a, **k: F.huber_loss(*a, delta=loss.get("delta", 1), **k),
+        "log_cosh": lambda outputs, targets, reduction: (outputs - targets).cosh().log(),
     }[kind]
     return each(outputs, targets, reduction="none").mean(1)
 

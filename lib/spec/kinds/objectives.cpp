@@ -18,6 +18,7 @@ const std::vector<ObjectiveInfo>& objectives() {
       regression_info("mean_squared_error"),
       regression_info("mean_absolute_error"),
       regression_info("huber"),
+      regression_info("log_cosh"),
   };
   return table;
 }

@@ -53,6 +53,19 @@ TEST_CASE("losses of numbers are means over an example's outputs") {
   CHECK(loss_of(huber, values, targets) == about(0.3499999999999999));
   huber.loss.delta = 1e6;  // no error is beyond it
   CHECK(loss_of(huber, values, targets) == about(2.1733333333333333 / 2));
+  CHECK(loss_of(with_loss("log_cosh"), values, targets) == about(0.647872236935818));
+}
+
+TEST_CASE("log_cosh is as exact for errors whose cosh overflows, and its gradient is tanh") {
+  const at::Tensor errors = matrix({0, 1e-9, -0.75, 1000, -1000}, 1).requires_grad_(true);
+  const auto objective = make_objective(with_loss("log_cosh"));
+  const at::Tensor losses = objective->training_losses(errors, at::zeros({5, 1}, at::kDouble));
+  losses.sum().backward();
+  CHECK(losses[0].item<double>() == Approx(0).margin(1e-15));
+  CHECK(losses[2].item<double>() == about(std::log(std::cosh(0.75))));
+  CHECK(losses[3].item<double>() == about(1000 - std::log(2.0)));
+  CHECK(losses[4].item<double>() == losses[3].item<double>());
+  CHECK(at::allclose(errors.grad(), errors.detach().tanh(), 1e-12, 1e-15));
 }
 
 TEST_CASE("every loss of numbers has the same metrics") {

@@ -122,6 +122,9 @@ TEST_CASE("the text of a loss of numbers") {
   train.loss.kind = "huber";
   train.loss.delta = 0.5;
   check_golden("huber_sgd", lower_training_step(planned({dense(2)}, {3}), train, {.rows = 2, .targets = 2}));
+  train.loss.kind = "log_cosh";
+  check_golden("log_cosh_sgd",
+               lower_training_step(planned({dense(2)}, {3}), train, {.rows = 2, .targets = 2}));
 }
 
 TEST_CASE("the text of lion's update") {
