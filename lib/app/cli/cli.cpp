@@ -41,7 +41,7 @@ void add_bench_options(CLI::App* command, BenchOptions& bench) {
 CommandLine::CommandLine() {
   const CLI::Option* verbose =
       app.add_flag("--verbose")
-          ->description("With --version: print what is inside, and under which licences");
+          ->description("With --version: list the libraries inside, with their licences");
   app.set_version_flag(
       "--version", [verbose] { return verbose->count() > 0 ? long_version() : short_version(); },
       "Print the versions of dtrain and LibTorch and exit");
@@ -88,9 +88,8 @@ void CommandLine::add_completion() {
 
 void CommandLine::add_manual() {
   CLI::App* command =
-      app.add_subcommand("manual", "Show a manual page; where the output is no terminal, print it in roff");
-  command->add_option("COMMAND", manual.command, "The command that it is about (default: dtrain as a whole)")
-      ->type_name("");
+      app.add_subcommand("manual", "Show a manual page, or print it in roff if the output is no terminal");
+  command->add_option("COMMAND", manual.command, "The command (default: dtrain as a whole)")->type_name("");
   command->add_option("--out", manual.folder, "Write all pages into this folder instead")
       ->type_name("FOLDER");
   command->callback([this] {
@@ -107,7 +106,7 @@ void CommandLine::add_manual() {
 
 void CommandLine::add_bench() {
   CLI::App* command = app.add_subcommand(
-      "bench", "Measure how fast replicas on this machine sum tensors; every sum is checked");
+      "bench", "Measure how fast replicas on this machine sum tensors, and check every sum");
   command->add_option("BENCHMARK", benchmark, "allreduce")->required()->type_name("");
   command->add_option("--replicas", bench.replicas, "Processes (default: 2)")->type_name("N");
   add_bench_options(command, bench);
@@ -142,7 +141,8 @@ void CommandLine::add_doctor() {
   CLI::App* host = app.add_subcommand("doctor-host", "One host's part; started by dtrain doctor");
   host->group("");  // hidden
   for (CLI::App* one : {command, host}) {
-    one->add_option("--hosts", doctor.hosts, "Hosts to check by ssh, and between each other; the first leads")
+    one->add_option("--hosts", doctor.hosts,
+                    "Hosts to check by ssh, with the network between them; the first leads")
         ->delimiter(',')
         ->allow_extra_args(false)
         ->type_name("A,B,...");

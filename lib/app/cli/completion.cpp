@@ -202,7 +202,7 @@ std::string bash_script(const std::vector<Command>& commands) {
 }
 
 std::string zsh_script(const std::vector<Command>& commands) {
-  // As a file of $fpath it is the function _dtrain, of which the last line is the first call.
+  // As a file of $fpath this is the function _dtrain, and its last line makes the first call.
   return "#compdef dtrain\n"
          "# zsh completion of dtrain: eval \"$(dtrain completion zsh)\"\n"
          "(( $+functions[compdef] )) || { autoload -Uz compinit && compinit }\n"

@@ -13,14 +13,14 @@ namespace {
 void add_checkpoint(CLI::App* command, CheckpointChoice& choice) {
   command
       ->add_option("CHECKPOINT", choice.path,
-                   "The folder of a checkpoint, or of a run: then its newest good one")
+                   "The folder of a checkpoint, or of a run for its newest good checkpoint")
       ->required()
       ->type_name("");
   CLI::Option* best =
       command->add_flag("--best", choice.best,
-                        "Of a run, the one with the best evaluation: by checkpoint.best.metric, else that "
-                        "of early stopping, else the loss");
-  command->add_option("--epoch", choice.epoch, "Of a run, the one of the end of epoch N")
+                        "Use the run's checkpoint with the best evaluation: by checkpoint.best.metric, else "
+                        "by the metric of early stopping, else by the loss");
+  command->add_option("--epoch", choice.epoch, "Use the run's checkpoint from the end of epoch N")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
       ->excludes(best)
       ->type_name("N");
@@ -54,7 +54,7 @@ void CommandLine::add_eval() {
         ->type_name("PART");
     one->add_option(
            "--mistakes", eval.mistakes,
-           "Tell which examples are taken for another class: their files, at most N, the worst first")
+           "List the files of at most N examples that the model puts into another class, the worst first")
         ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
         ->type_name("N");
   }
@@ -85,7 +85,7 @@ void CommandLine::add_predict() {
   command
       ->add_option(
           "--threshold", predict.threshold,
-          fmt::format("Of {}: the probability from which on it is yes (default: 0.5); tables of several "
+          fmt::format("With {}: the lowest probability that means yes (default: 0.5); tables of several "
                       "outputs then say 1 or 0",
                       join(objectives_with(Outputs::kYesNoLogits), " or ")))
       ->check(CLI::Range(0.0, 1.0))
@@ -93,7 +93,7 @@ void CommandLine::add_predict() {
   command->add_flag("--resize", predict.resize, "Scale images to the size that the model takes");
   CLI::Option* csv =
       command->add_flag("--csv", predict.csv,
-                        "Print a table, also of pictures: the file, its class, and each class's probability");
+                        "Print a table, for pictures too: the file, its class, and each class's probability");
   command->add_flag("--json", predict.json, "Print a line of JSON for each image instead")->excludes(csv);
   command->footer(
       exit_code_help({{ExitCode::kDone, "done"},
@@ -115,7 +115,7 @@ void CommandLine::add_export() {
                    "The file (default: NAME.FORMAT in this folder, NAME.pt for torchscript)")
       ->type_name("FILE");
   command->add_flag("--uint8", exported.uint8, "onnx: the model takes pixels as bytes");
-  command->add_flag("--softmax", exported.softmax, "onnx, torchscript: it gives probabilities");
+  command->add_flag("--softmax", exported.softmax, "onnx, torchscript: the model gives probabilities");
   command->add_flag("--overwrite", exported.overwrite, "Replace the file if it is there");
   command->footer(exit_code_help());
   command->callback([this] { action = [this] { return export_command(exported); }; });
@@ -129,7 +129,7 @@ void CommandLine::add_compare() {
       ->type_name("");
   command
       ->add_option("--max-regression", compare.max_regression,
-                   "Exit with 8 when a run is worse than the first by more than this many percent")
+                   "Exit with 8 if a run is worse than the first by more than this many percent")
       ->check(CLI::Range(0.0, 1000.0))
       ->type_name("PERCENT");
   command->add_flag("--json", compare.json, "Print the same as JSON");
@@ -156,11 +156,12 @@ void CommandLine::add_report() {
       ->type_name("");
   command->add_option("--out", report.out, "The file (default: report.html in this folder)")
       ->type_name("FILE");
-  command->add_flag("--no-mistakes", report.without_mistakes, "Do not predict the test examples for it");
+  command->add_flag("--no-mistakes", report.without_mistakes,
+                    "Do not predict the test examples to find the mistakes");
   command->add_flag("--overwrite", report.overwrite,
-                    "Replace the file whatever it is; an earlier page of dtrain report is always replaced");
+                    "Replace any file; an earlier page of dtrain report needs no --overwrite");
   command->footer(exit_code_help(
-      {{ExitCode::kDone, "done"}, {ExitCode::kUsage, "no such run, or the file is there and no report"}}));
+      {{ExitCode::kDone, "done"}, {ExitCode::kUsage, "no such run, or the file exists and is no report"}}));
   command->callback([this] { action = [this] { return report_command(report); }; });
 }
 

@@ -11,8 +11,7 @@ namespace dtrain {
 
 void CommandLine::add_tune() {
   CLI::App* command = app.add_subcommand(
-      "tune",
-      "Train the job with several values of its fields, and say which are the best: a table and a chart");
+      "tune", "Train the job with several values of its fields and name the best: a table and a chart");
   CLI::Option* spec =
       command->add_option("SPEC", tune.spec.spec, "The job spec (YAML); left out with --resume")
           ->type_name("");
@@ -25,7 +24,7 @@ void CommandLine::add_tune() {
           ->type_name("PATH=VALUE,...")
           ->allow_extra_args(false);
   CLI::Option* random =
-      command->add_option("--random", tune.random, "Try so many combinations, drawn at random (default: all)")
+      command->add_option("--random", tune.random, "Try N combinations, drawn at random (default: all)")
           ->check(CLI::Range(int64_t{1}, kMostTrials))
           ->type_name("N");
   command->add_option("--seed", tune.seed, "Decides what --random draws (default: 1)")
@@ -34,17 +33,16 @@ void CommandLine::add_tune() {
       ->type_name("S");
   command
       ->add_option("--metric", tune.metric,
-                   "What the trials are judged by (default: the spec's, or accuracy)")
+                   "The metric that ranks the trials (default: the spec's, or accuracy)")
       ->check(CLI::IsMember(metric_names()))
       ->type_name("METRIC");
   command
-      ->add_option(
-          "--halving", tune.halving,
-          "Successive halving: train all for a part of the epochs, one in FACTOR of them FACTOR times as "
-          "long, and so on")
+      ->add_option("--halving", tune.halving,
+                   "Successive halving: train all trials for a part of the epochs, then the best one in "
+                   "FACTOR for FACTOR times as many, and so on")
       ->check(CLI::Range(int64_t{2}, int64_t{100}))
       ->type_name("FACTOR");
-  command->add_option("--trials-at-once", tune.trials_at_once, "How many run beside each other (default: 1)")
+  command->add_option("--trials-at-once", tune.trials_at_once, "How many trials run at once (default: 1)")
       ->check(CLI::Range(int64_t{1}, int64_t{256}))
       ->type_name("N");
   CLI::Option* out =
@@ -55,13 +53,13 @@ void CommandLine::add_tune() {
   command
       ->add_option(
           "--resume", tune.resume,
-          "Go on with the tune in this folder: finished trials stay, others resume from their checkpoints")
+          "Continue the tune in this folder: finished trials stay, others resume from their checkpoints")
       ->type_name("DIR");
   add_overrides(command, tune.spec.overrides);
   command->add_flag("--quiet", tune.quiet, "Print only the table");
   command->add_flag("--json", tune.json, "Print tune.json instead of the table");
   command->footer(
-      "A trial that fails is a row of the table; if all do, the exit code is that of the first one.\n" +
+      "A trial that fails is a row of the table. If all fail, the exit code is that of the first one.\n" +
       exit_code_help());
   // Not CLI11's excludes(), which lists several in the help in the order of their addresses.
   command->callback([this, spec, tries, random, out] {
@@ -75,7 +73,7 @@ void CommandLine::add_tune() {
                              tune.halving > 0 || tune.trials_at_once > 1;
     if (tune.resume && has_changes)
       throw CLI::ValidationError(
-          "--resume goes on with the tune as it was begun; leave out the other options");
+          "--resume continues the tune with the options that it began with; leave out the other options");
     output_is_progress = true;
     action = [this] { return tune_command(tune); };
   });
@@ -83,8 +81,7 @@ void CommandLine::add_tune() {
 
 void CommandLine::add_find_lr() {
   CLI::App* command = app.add_subcommand(
-      "find-lr",
-      "Look for a learning rate: a range test that raises it from step to step, and a chart of the loss");
+      "find-lr", "Look for a learning rate: raise it from step to step, and chart the loss (a range test)");
   command->add_option("SPEC", rates.spec.spec, "The job spec (YAML); - is the standard input")
       ->required()
       ->type_name("");
@@ -95,12 +92,11 @@ void CommandLine::add_find_lr() {
   add_rate("--to", rates.to, "The rate of the last step (default: 10)");
   command
       ->add_option("--steps", rates.steps,
-                   "How many; the rate grows by the same factor in each (default: 100)")
+                   "The number of steps; the rate grows by the same factor in each (default: 100)")
       ->check(CLI::Range(int64_t{10}, int64_t{10'000}))
       ->type_name("N");
-  command->add_option("--out", rates.out, "Write a page with a chart, too")->type_name("FILE.html");
-  command->add_flag("--overwrite", rates.overwrite,
-                    "Replace the file whatever it is; an earlier page is always");
+  command->add_option("--out", rates.out, "Also write a page with a chart")->type_name("FILE.html");
+  command->add_flag("--overwrite", rates.overwrite, "Replace any file; an earlier page needs no --overwrite");
   add_overrides(command, rates.spec.overrides);
   command->add_flag("--quiet", rates.quiet, "Print only the result");
   command->add_flag("--json", rates.json, "Print the result as JSON");

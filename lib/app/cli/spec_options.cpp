@@ -16,7 +16,7 @@ namespace dtrain {
 namespace {
 
 constexpr const char* kSignals =
-    "Signals: INT, TERM, HUP save and stop; USR1 saves; QUIT tells what every replica is doing.\n";
+    "Signals: INT, TERM, HUP save and stop; USR1 saves; QUIT prints what each replica is doing.\n";
 
 // A field's description without the links of docs/spec.md: "[layers](x.md#y)" becomes "layers (docs/x.md)".
 std::string without_links(const std::string& text) {
@@ -58,10 +58,9 @@ std::string spec_of_resumed_run(RunOptions& run) {
 
 void add_overrides(CLI::App* command, Overrides& overrides) {
   command
-      ->add_option(
-          "--set", overrides.set,
-          "Override a field, for instance --set train.epochs=3; repeatable, the later wins. A new kind "
-          "drops the fields that it does not have")
+      ->add_option("--set", overrides.set,
+                   "Override a field, for instance --set train.epochs=3; repeatable, the last one wins. A "
+                   "new kind drops fields that it does not have")
       ->type_name("PATH=VALUE")
       ->allow_extra_args(false);
   command
@@ -73,11 +72,11 @@ void add_overrides(CLI::App* command, Overrides& overrides) {
 
 void CommandLine::add_run() {
   CLI::App* command =
-      app.add_subcommand("run", "Train: the baseline if the spec has one, then the job, compared");
+      app.add_subcommand("run", "Train the baseline if the spec names one, then the job, and compare them");
   CLI::Option* spec =
       add_spec(command, run.spec.spec)
           ->required(false)
-          ->description("The job spec (YAML); with --resume PATH it may be left out: then the run's own");
+          ->description("The job spec (YAML); with --resume PATH the default is the run's own");
   add_overrides(command, run.spec.overrides);
   command->add_option("--run-dir", run.run_directory, "Folder of the run (default: runs/<name>-<time>)")
       ->type_name("DIR");
@@ -130,7 +129,7 @@ void CommandLine::add_plan() {
   CLI::Option* json = command->add_flag("--json", plan.json, "Print the plan as JSON");
   CLI::Option* explain =
       command->add_flag("--explain", plan.explain,
-                        "Also compute each layer on this machine: its time, and its part of the peak");
+                        "Also compute each layer on this machine: its time, and its share of the peak speed");
   CLI::Option* plotted = command->add_option(
       "--plot-lr", plan.plot_learning_rate,
       "Only draw the learning rate of the distributed run: on the terminal, or to a file (.svg)");
@@ -142,7 +141,7 @@ void CommandLine::add_plan() {
   written->type_name("FOLDER");
   CLI::Option* compiled = command->add_option(
       "--compile-for", plan.compile_for,
-      "Only compile the programs of a job on TPUs for these, which need not be here, such as v5e:2x2");
+      "Only compile a TPU job's programs, for TPUs that need not be here, such as v5e:2x2");
   compiled->type_name("TOPOLOGY");
   command->callback([=, this] {
     // By hand: CLI11 shows options that exclude each other in the order of their addresses.
@@ -162,9 +161,8 @@ void CommandLine::add_plan() {
 }
 
 void CommandLine::add_init() {
-  CLI::App* command = app.add_subcommand("init",
-                                         "Write a spec to start from, with comments: for data of your own, "
-                                         "from a few questions, or these options");
+  CLI::App* command = app.add_subcommand(
+      "init", "Write a commented spec: for your own data, from a few questions, or from these options");
   command
       ->add_option("FILE", init.file, "The new spec (default: job.yaml, or with --from the standard output)")
       ->type_name("");
@@ -176,10 +174,9 @@ void CommandLine::add_init() {
               "arrays (.npy, .npz, .safetensors), IDX or CIFAR files")
           ->type_name("PATH");
   command
-      ->add_option(
-          "--target", init.targets,
-          "With --from: the column of the table to predict, by which the loss is chosen, too; repeatable, "
-          "for several columns of numbers (default: chosen by name, or the last one)")
+      ->add_option("--target", init.targets,
+                   "With --from: the column of the table to predict, which also decides the loss; "
+                   "repeatable, for several columns of numbers (default: by name, or the last column)")
       ->type_name("COLUMN")
       ->allow_extra_args(false)
       ->needs(from);
@@ -207,31 +204,32 @@ void CommandLine::add_init() {
 
 void CommandLine::add_data() {
   CLI::App* command =
-      app.add_subcommand("data", "Look at a job's data before it trains: check them, or show batches");
+      app.add_subcommand("data", "Look at a job's data before it trains: check it, or show batches");
   command->require_subcommand(0, 1);
   command->callback([command] {
     if (command->get_subcommands().empty()) throw CLI::ValidationError("say what to do: check or show");
   });
-  CLI::App* check = command->add_subcommand("check",
-                                            "Read all of it once: broken files, copies, what leaks from test "
-                                            "to training, classes, sizes, odd columns");
+  CLI::App* check =
+      command->add_subcommand("check",
+                              "Read all data once: find broken files, copies, test examples that leak into "
+                              "training, and odd columns; count classes and sizes");
   CLI::App* show =
       command->add_subcommand("show", "Write a page with batches of pictures as the model gets them");
   for (CLI::App* one : {check, show}) {
     add_spec(one, data.spec.spec);
     add_overrides(one, data.spec.overrides);
     one->add_flag("--overwrite", data.overwrite,
-                  "Replace the file whatever it is; an earlier page of dtrain is always replaced");
+                  "Replace any file; an earlier page of dtrain needs no --overwrite");
   }
-  check->add_option("--out", data.out, "Write a page with the pictures in question, too")->type_name("FILE");
-  check->add_flag("--json", data.json, "Print the same as JSON, with all that was found");
-  check->footer(exit_code_help({{ExitCode::kDone, "all examples can be read"},
-                                {ExitCode::kData, "some cannot, or there is no such data"}}));
+  check->add_option("--out", data.out, "Also write a page with the pictures in question")->type_name("FILE");
+  check->add_flag("--json", data.json, "Print the same as JSON, with all findings");
+  check->footer(exit_code_help({{ExitCode::kDone, "dtrain can read all examples"},
+                                {ExitCode::kData, "dtrain cannot read some, or there is no such data"}}));
   show->add_option("--out", data.out, "The page (default: batches.html in this folder)")->type_name("FILE");
-  show->add_option("--epoch", data.epoch, "Of which epoch, counted from 0 (default: 0)")
+  show->add_option("--epoch", data.epoch, "The epoch, counted from 0 (default: 0)")
       ->check(CLI::Range(int64_t{0}, int64_t{1'000'000}))
       ->type_name("N");
-  show->add_option("--batches", data.batches, "How many, from the first (default: 1)")
+  show->add_option("--batches", data.batches, "The number of batches, from the first (default: 1)")
       ->check(CLI::Range(int64_t{1}, int64_t{1'000'000}))
       ->type_name("N");
   show->footer(exit_code_help());
@@ -275,11 +273,10 @@ void CommandLine::add_sweep() {
            "Batch sizes, per replica (weak) or global (strong); default: the spec's", 1'000'000'000);
   command
       ->add_option("--mode", sweep.mode,
-                   "weak: the batch of each replica is constant (default); strong: the global batch is")
+                   "weak: keep the batch of each replica (default); strong: keep the global batch")
       ->check(CLI::IsMember({"weak", "strong"}))
       ->type_name("MODE");
-  command
-      ->add_option("--repeats", sweep.repeats, "Runs of each point, of which the median is used (default: 3)")
+  command->add_option("--repeats", sweep.repeats, "Runs of each point; the median counts (default: 3)")
       ->check(CLI::Range(1, 1000))
       ->type_name("N");
   command->add_option("--steps", sweep.steps, "Timed steps of each run (default: 300)")
@@ -293,7 +290,7 @@ void CommandLine::add_sweep() {
   command->add_flag("--quiet", sweep.quiet, "Print only the table");
   command->add_flag("--json", sweep.json, "Print sweep.json instead of the table");
   command->footer(
-      "When points fail, the exit code is that of the first one; the others are still measured.\n" +
+      "If points fail, dtrain still measures the others; the exit code is that of the first failure.\n" +
       exit_code_help());
   command->callback([this] {
     output_is_progress = true;

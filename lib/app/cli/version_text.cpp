@@ -21,8 +21,8 @@ std::string short_version() { return fmt::format("dtrain {} (LibTorch {})", kVer
 std::string long_version() {
   const std::filesystem::path components = own_program().parent_path() / "../share/doc/dtrain/COMPONENTS";
   std::string inside =
-      "This program is not installed: nothing is inside, and it uses the libraries of this machine, which\n"
-      "docs/dependencies.md lists.";
+      "This program is not installed. It uses the libraries of this machine, which docs/dependencies.md "
+      "lists.";
   if (std::filesystem::exists(components)) inside = read_file(components, kMostBytes, ExitCode::kUsage);
   while (!inside.empty() && inside.back() == '\n') inside.pop_back();
   return short_version() + "\nLicence: Apache-2.0\n\n" + inside;

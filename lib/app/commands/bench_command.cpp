@@ -124,7 +124,7 @@ AllReduceBench bench_from(const BenchOptions& options) {
   for (const std::string& name : split(options.communication, ",")) {
     require_known("--communication", name, {"gloo", "shared_memory"});
     if (std::find(bench.communication.begin(), bench.communication.end(), name) != bench.communication.end())
-      throw Error(ExitCode::kUsage, fmt::format("--communication: '{}' is there twice", name));
+      throw Error(ExitCode::kUsage, fmt::format("--communication: '{}' is listed twice", name));
     bench.communication.push_back(name);
   }
   bench.sizes = parse_sizes(options.sizes);

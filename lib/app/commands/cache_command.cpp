@@ -54,7 +54,7 @@ std::string content_of(const KeptFeatures& kept) {
 void remove(const CachedImages& cached) { remove_image_cache(cached); }
 void remove(const KeptFeatures& kept) { remove_features(kept); }
 
-// What is said of the files of one sort, which are removed if that is asked for.
+// Describes the files of one sort, and removes them if the options say so.
 template <class Files>
 int64_t tell_of(const Files& all, const CacheCommandOptions& options, Event& files) {
   int64_t bytes = 0;

@@ -33,7 +33,8 @@ std::optional<int64_t> devices_in(const std::string& topology) {
   return devices <= kMostDevices ? std::optional(devices) : std::nullopt;
 }
 
-// So that libtpu asks no server that only hosts with TPUs have, and leaves no logs behind. What is set stays.
+// Keeps libtpu from asking a server that only hosts with TPUs have, and from writing logs. Variables that are
+// set stay.
 void tell_libtpu() {
   constexpr int kKeep = 0;
   ::setenv("TPU_SKIP_MDS_QUERY", "1", kKeep);

@@ -1,4 +1,4 @@
-// What a user sees while pictures are read, one after the other.
+// The progress that a user sees while dtrain reads pictures.
 #pragma once
 
 #include <cstdint>

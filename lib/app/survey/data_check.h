@@ -1,4 +1,4 @@
-// What is wrong with data, or odd about it, before a model learns from it.
+// Finds what is wrong with data, or odd about it, before a model learns from it.
 #pragma once
 
 #include <cstdint>
@@ -71,9 +71,8 @@ struct DataCheck {
   bool has_several_labels(const SameExamples& same) const;
 };
 
-// Reads all of the data once: pictures by `threads` threads, of which each has one in memory. A picture that
-// cannot be read is noted, and the others are read. Throws Error(kData) for data that cannot be listed, or
-// read at all.
+// Reads all data once, pictures by `threads` threads with one picture each in memory. Notes a picture that it
+// cannot read, and continues. Throws Error(kData) if it cannot list the data, or read any of it.
 DataCheck check_data(const DataSpec& spec, uint64_t seed, int64_t threads,
                      const OnPrepared& on_progress = {});
 

@@ -1,4 +1,4 @@
-// The findings of a check as lists, of which text and pages are made.
+// The findings of a check as lists, from which text and pages are made.
 #pragma once
 
 #include <string>

@@ -1,4 +1,4 @@
-// What a check of data has found, in words, as JSON, and as a page.
+// The findings of a check of data, in words, as JSON, and as a page.
 #pragma once
 
 #include <nlohmann/json.hpp>

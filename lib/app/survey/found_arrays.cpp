@@ -23,10 +23,9 @@ bool is_zero_or_one(const ExampleSource& source) {
 
 void say_loss_of(FoundData& found, const Dataset& data) {
   if (data.info.classes > 0) {
-    found.say("train.loss.kind", "cross_entropy", "for classes, of which each example has one");
+    found.say("train.loss.kind", "cross_entropy", "for classes, one for each example");
   } else if (data.info.targets > 1 && is_zero_or_one(*data.train)) {
-    found.say("train.loss.kind", "binary_cross_entropy",
-              "for zeros and ones, each of which is predicted by itself");
+    found.say("train.loss.kind", "binary_cross_entropy", "for zeros and ones, each with its own probability");
   } else {
     found.say("train.loss.kind", "mean_squared_error",
               "for numbers; huber counts large errors less. Numbers of about 1 are learned fastest");

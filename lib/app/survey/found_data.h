@@ -1,4 +1,4 @@
-// What a user's folder or file holds, and a job for it.
+// Looks at a user's folder or file, and writes a job for it.
 #pragma once
 
 #include <filesystem>

@@ -195,15 +195,14 @@ std::optional<FoundData> find_pictures(const fs::path& place) {
     found.say("data.image.channels", 1, "1: the pictures looked at are all grey; 3: red, green and blue");
   if (!grey && std::min(size[0], size[1]) >= kSmallestPhotograph)
     found.say("data.augment", {"flip"},
-              "half of the training pictures are mirrored, drawn anew in every epoch: more to learn from. "
-              "Leave it out "
-              "where left and right matter, as in writing");
+              "mirrors half of the training pictures, other ones in every epoch, which gives more to learn "
+              "from. Leave it out if left and right matter, as in writing");
   DatasetInfo info;
   info.example_shape = {grey ? 1 : 3, size[0], size[1]};
   info.classes = std::ssize(all.classes);
   info.train_examples = std::ssize(all.train);
   choose_model(found, info);
-  found.say("train.loss.kind", "cross_entropy", "for classes, of which each picture has one");
+  found.say("train.loss.kind", "cross_entropy", "for classes, one for each picture");
   note_imbalance(found, counts);
   return found;
 }

@@ -180,10 +180,9 @@ void say_readings(FoundData& found, DataSpec& spec, const fs::path& file, const 
               "dates become numbers, days since 1970-01-01; words would make each of them a category");
   if (!spec.missing_values.empty())
     found.say("data.missing_values", spec.missing_values,
-              fmt::format(
-                  "no numbers, in columns of numbers, such as {}: taken for missing; correct the table where "
-                  "they are mistakes",
-                  first));
+              fmt::format("not numbers, in columns of numbers, such as {}; dtrain treats them as missing. "
+                          "Correct the table if they are mistakes",
+                          first));
 }
 
 // Says which columns are left out, and what is done about missing values; adds it to `spec`.
@@ -222,13 +221,13 @@ bool are_questions(const Columns& targets) {
   });
 }
 
-// What the loss is, by the targets. Returns what the data are of, for their title.
+// Chooses the loss by the targets. Returns the subject of the data, for their title.
 std::string say_loss(FoundData& found, const Columns& targets, const Dataset& data) {
   const ColumnSummary& target = *targets.front();
   if (targets.size() > 1) {
     are_questions(targets)
         ? found.say("train.loss.kind", "binary_cross_entropy",
-                    "for zeros and ones, each of which is predicted by itself")
+                    "for zeros and ones, each with its own probability")
         : found.say(
               "train.loss.kind", "mean_squared_error",
               "for numbers; huber counts large errors less. Numbers of about 1 are learned fastest, and "
@@ -247,7 +246,7 @@ std::string say_loss(FoundData& found, const Columns& targets, const Dataset& da
   std::vector<int64_t> counts = count_classes(*data.train, data.info.classes);
   const std::vector<int64_t> tested = count_classes(*data.test, data.info.classes);
   for (size_t label = 0; label < counts.size(); ++label) counts[label] += tested[label];
-  found.say("train.loss.kind", "cross_entropy", "for classes, of which each row has one");
+  found.say("train.loss.kind", "cross_entropy", "for classes, one for each row");
   note_imbalance(found, counts);
   return fmt::format("{} of {}: {}", printable(target.name, 60), counted(data.info.classes, "class"),
                      class_counts_text(data.info.class_names, counts));

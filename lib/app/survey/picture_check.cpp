@@ -1,4 +1,4 @@
-// Pictures, each of which is a file.
+// Checks pictures, each in a file.
 #include <algorithm>
 #include <mutex>
 
@@ -13,7 +13,7 @@
 namespace dtrain {
 namespace {
 
-// What is kept of a picture.
+// The facts about a picture that the check keeps.
 struct SeenPicture {
   uint64_t content = 0;
   Look look;

@@ -121,7 +121,7 @@ Finding shared_memory() {
   const bool ok = file.get() >= 0 && ::posix_fallocate(file.get(), 0, kSharedBytes) == 0;
   return found("shared memory", ok,
                fmt::format("{} {} (memfd; the size of /dev/shm does not matter)", human_bytes(kSharedBytes),
-                           ok ? "can be had" : "cannot be had"),
+                           ok ? "available" : "not available"),
                "raise the memory limit of the container or control group");
 }
 

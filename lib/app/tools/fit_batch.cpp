@@ -20,7 +20,7 @@ namespace {
 // The second has all that steps keep from each other, such as the optimizer's memory.
 constexpr int64_t kSteps = 2;
 
-// What a replica computes of an update: with one pass over it a micro-batch is largest.
+// A replica's share of an update. A micro-batch is largest if one pass covers the share.
 int64_t share_of_update(const JobPlan& job) {
   const BatchPlan& batch = job.distributed_run().batch;
   return batch.global / batch.replicas;

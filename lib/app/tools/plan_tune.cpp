@@ -1,4 +1,4 @@
-// What the trials of a tune train.
+// Plans the trials of a tune.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -59,7 +59,7 @@ void require_metric(const std::string& metric, const JobSpec& spec) {
                                             printable(metric, 60), did_you_mean(metric, names), join(names)));
 }
 
-// One in `factor` goes on, and trains `factor` times as long; the last rung is the whole training.
+// One in `factor` continues, and trains `factor` times as long. The last rung is the whole training.
 std::vector<int64_t> epochs_of_rungs(int64_t trials, int64_t epochs, int64_t factor) {
   std::vector<int64_t> rungs = {epochs};
   for (double left = static_cast<double>(trials), part = static_cast<double>(epochs);;) {

@@ -22,9 +22,9 @@ struct ConsoleOptions {
   bool colour = false;       // see shows_colour() in core/terminal.h
   bool quiet = false;  // print only failures, warnings, the note about a fallback dataset, and the comparison
   bool json = false;   // print only events, one line of JSON each; takes precedence over quiet
-  int width = 80;      // columns of the terminal; where there is none, lines are not broken
-  bool alone = false;  // the job is one run on one device: nothing is said of distributing it
-  BestCheckpointSpec best{"loss"};  // by which the best epoch is told
+  int width = 80;      // columns of the terminal; without one, lines are not broken
+  bool alone = false;  // the job is one run on one device: texts do not mention distribution
+  BestCheckpointSpec best{"loss"};  // decides which epoch is the best
   std::function<double()> clock = steady_seconds;
 };
 

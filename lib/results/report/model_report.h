@@ -1,4 +1,4 @@
-// What a report tells of a trained model: its layers, which classes it confuses, and its worst mistakes.
+// What a report shows of a trained model: its layers, which classes it confuses, and its worst mistakes.
 #pragma once
 
 #include <cstdint>

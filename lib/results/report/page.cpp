@@ -22,7 +22,7 @@ constexpr const char* kHead = R"(<!DOCTYPE html>
 <meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; img-src data:"/>
 )";
 
-// By this a page is known to be ours, whatever version made it.
+// Identifies a page of dtrain, of any version.
 constexpr const char* kGenerator = R"(<meta name="generator" content="dtrain report"/>)";
 constexpr size_t kMostHeadBytes = 2000;
 

@@ -15,8 +15,8 @@ constexpr size_t kMostCharted = 12;  // runs; more lines than this cannot be tol
 // of loss, accuracy, learning rate and speed, the mistakes of the model, where the time of a step went, the
 // baseline against the distributed run, the machine, the layers, the environment and the spec, in the
 // reader's light or dark theme. For several runs, it shows the distributed ones side by side, and the
-// differences between their specs. All text from the runs is escaped. `runs` must have one or more entries,
-// of which at most kMostCharted have curves, the best ones; `models` are theirs in the same order, or empty.
+// differences between their specs. All text from the runs is escaped. `runs` must have one or more entries;
+// only the best kMostCharted have curves. `models` has an entry for each run in the same order, or is empty.
 std::string report_page(const std::vector<RunHistory>& runs, const std::vector<ModelReport>& models = {});
 
 }  // namespace dtrain

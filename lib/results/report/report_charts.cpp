@@ -120,7 +120,7 @@ std::string figure(const LineChart& chart) {
   return chart.lines.empty() ? "" : "<figure>\n" + line_chart(chart) + "</figure>\n";
 }
 
-// What the evaluations during training are of.
+// The part of the data that evaluations during training use.
 std::string part_of(const NamedCourse& of) {
   return of.course->evaluations.of_validation ? kValidationPart : kTestPart;
 }

@@ -13,7 +13,7 @@ struct NamedCourse {
   std::string name;
   size_t colour = 0;
   const RunCourse* course = nullptr;
-  BestCheckpointSpec deciding{"loss"};  // by which its best epoch is told
+  BestCheckpointSpec deciding{"loss"};  // decides which epoch is its best
 };
 
 constexpr double kReportChartWidth = 460;  // narrow, so that labels are readable on a phone

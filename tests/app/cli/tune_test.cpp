@@ -96,7 +96,7 @@ TEST_CASE("a tune writes only into a folder of its own, and goes on only in that
   CHECK_THAT(job.refused({"tune", "--resume", folder}), ContainsSubstring("it has no tune.json"));
   CHECK_THAT(job.refused({"tune", "--resume", job.folder() / "mina"}), ContainsSubstring("did you mean"));
   CHECK_THAT(job.refused({"tune", "--resume", folder, "--halving", "3"}),
-             ContainsSubstring("as it was begun; leave out the other options"));
+             ContainsSubstring("with the options that it began with; leave out the other"));
   CHECK_THAT(job.refused({"tune", "--resume", folder, "--try", rates}), ContainsSubstring("--resume"));
   CHECK(content_of(mine) == "mine");
 }
