@@ -71,8 +71,4 @@ struct LayerMatch {
 // or LayerKind::passes. So layers that are computed at once are found by the kind that begins.
 LayerMatch match_layers(const std::vector<PlacedLayer>& layers, size_t first);
 
-// Whether there are `count` layers from number `first` on of which each reads what the one before it makes,
-// and nothing else reads that.
-bool are_chained(const std::vector<PlacedLayer>& layers, size_t first, size_t count);
-
 }  // namespace dtrain

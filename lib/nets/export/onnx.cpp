@@ -110,8 +110,6 @@ at::Tensor OnnxGraph::matrix(const std::vector<std::vector<double>>& rows) const
   return at::stack(list);
 }
 
-at::Tensor OnnxGraph::scalar(double value) const { return at::scalar_tensor(value, type_); }
-
 at::Tensor OnnxGraph::by_channel(const std::vector<double>& values) const {
   return values.size() == 1 ? scalar(values.front()) : at::tensor(values, type_).view({-1, 1, 1});
 }

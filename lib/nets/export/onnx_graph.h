@@ -2,6 +2,7 @@
 #pragma once
 
 #include <ATen/core/Tensor.h>
+#include <ATen/ops/scalar_tensor.h>
 
 #include <cstdint>
 #include <map>
@@ -49,7 +50,7 @@ class OnnxGraph {
   std::vector<std::string> weights(const PlacedLayer& layer);
   std::string constant(const std::string& name, const at::Tensor& value);
   at::Tensor matrix(const std::vector<std::vector<double>>& rows) const;
-  at::Tensor scalar(double value) const;
+  at::Tensor scalar(double value) const { return at::scalar_tensor(value, type_); }
   // One number, or one for each channel in a shape that fits images.
   at::Tensor by_channel(const std::vector<double>& values) const;
 

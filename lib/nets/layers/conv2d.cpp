@@ -122,8 +122,8 @@ const LayerPasses kConvBlock = {
 // A convolution, the relu after it and the 2x2 max_pool2d after that are computed at once.
 LayerMatch match_conv_block(const std::vector<PlacedLayer>& layers, size_t first) {
   const bool is_block = layers[first].spec.groups == 1 && !can_be_winograd(layers[first]) &&
-                        are_chained(layers, first, 3) && layers[first + 1].spec.kind == kRelu.name &&
-                        is_max_pool2x2(layers[first + 2]);
+                        is_read_by_next(layers, first) && is_read_by_next(layers, first + 1) &&
+                        layers[first + 1].spec.kind == kRelu.name && is_max_pool2x2(layers[first + 2]);
   return is_block ? LayerMatch{&kConvBlock, 3} : LayerMatch{};
 }
 

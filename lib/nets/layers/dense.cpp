@@ -32,8 +32,6 @@ double operations_of_dense(const PlacedLayer& layer) {
 
 DenseSize dense_size(const LayerWork& work) { return {work.examples, work.inputs, work.outputs}; }
 
-int64_t scratch_of_dense(const LayerWork& work) { return dense_scratch(dense_size(work)); }
-
 void dense(const LayerWork& work) {
   dense_forward(dense_size(work), work.input, work.weight.const_data_ptr<float>(),
                 work.bias.defined() ? work.bias.const_data_ptr<float>() : nullptr, work.output, work.scratch);
@@ -49,10 +47,11 @@ void dense_to_weights(const LayerWork& work, bool adds) {
                          work.bias_gradient, adds, work.scratch);
 }
 
-const LayerPasses kDensePasses = {.forward = dense,
-                                  .backward_input = dense_to_input,
-                                  .backward_weights = dense_to_weights,
-                                  .scratch = scratch_of_dense};
+const LayerPasses kDensePasses = {
+    .forward = dense,
+    .backward_input = dense_to_input,
+    .backward_weights = dense_to_weights,
+    .scratch = [](const LayerWork& work) { return dense_scratch(dense_size(work)); }};
 
 void dense_onnx(OnnxGraph& graph, const PlacedLayer& layer) {
   graph.add("Gemm", layer.name, graph.weights(layer), {onnx_attribute("transB", int64_t{1})});

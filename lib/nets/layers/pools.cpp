@@ -293,7 +293,7 @@ std::shared_ptr<Layer> make_rectified_max_pool2d(const PlacedLayer& next) {
 }
 
 LayerMatch match_rectified_max_pool2x2(const std::vector<PlacedLayer>& layers, size_t first) {
-  if (!are_chained(layers, first, 2) || !is_max_pool2x2(layers[first + 1])) return {};
+  if (!is_read_by_next(layers, first) || !is_max_pool2x2(layers[first + 1])) return {};
   return {&kRectifiedMaxPool2x2, 2};
 }
 
