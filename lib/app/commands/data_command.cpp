@@ -141,13 +141,16 @@ std::optional<JobPlan> job_of(const SpecOptions& options) {
   return std::nullopt;
 }
 
-// Adds what a run would say of the job, however sound the examples are.
-void plan_run(DataCheck& check, const LoadedSpec& loaded) {
+// Adds what a run would say of the job, however sound the examples are. Returns the problems of its spec.
+std::vector<Problem> plan_run(DataCheck& check, const LoadedSpec& loaded) {
   try {
-    check.doubtful = data_warnings(plan_job(loaded, find_dataset).job);
+    PlannedJob planned = plan_job(loaded, find_dataset);
+    check.doubtful = data_warnings(planned.job);
+    return std::move(planned.problems);
   } catch (const Error& error) {
     if (error.code() != ExitCode::kData) throw;
     if (check.is_sound()) check.refused.push_back(error.what());
+    return {};
   }
 }
 
@@ -166,14 +169,14 @@ ExitCode data_check_command(const DataOptions& options) {
     return check_data(loaded.spec.data, static_cast<uint64_t>(loaded.spec.seed), available_cores(),
                       [&line](int64_t done, int64_t all) { line.on_progress(done, all); });
   }();
-  plan_run(check, loaded);
+  const std::vector<Problem> problems = plan_run(check, loaded);
   std::cout << (options.json ? event_text(check_json(check)) + "\n" : check_text(check));
   if (options.out) {
     write_file_atomically(*options.out, check_page(check), "--out");
     if (!options.json) std::cout << '\n' << printable(*options.out, 1000) << '\n';
   }
-  if (!loaded.ok()) report_problems(loaded.problems, std::cerr);
-  return !check.is_sound() ? ExitCode::kData : loaded.ok() ? ExitCode::kDone : ExitCode::kUsage;
+  if (!problems.empty()) report_problems(problems, std::cerr);
+  return !check.is_sound() ? ExitCode::kData : problems.empty() ? ExitCode::kDone : ExitCode::kUsage;
 }
 
 ExitCode data_show_command(const DataOptions& options) {
