@@ -15,8 +15,8 @@
 #include "core/signals.h"
 #include "core/standard_streams.h"
 #include "core/text.h"
+#include "documentation/exit_code_help.h"
 #include "kernels/instructions.h"
-#include "reference/exit_code_help.h"
 #include "train/describe_exception.h"
 
 namespace dtrain {

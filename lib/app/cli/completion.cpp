@@ -9,7 +9,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "reference/configs.h"
+#include "documentation/configs.h"
 #include "spec/fields.h"
 
 namespace dtrain {

@@ -3,9 +3,9 @@
 
 #include "cli/command_line.h"
 #include "core/text.h"
+#include "documentation/exit_code_help.h"
 #include "inference/evaluate_replicas.h"
-#include "kinds/objectives.h"
-#include "reference/exit_code_help.h"
+#include "traits/objectives.h"
 
 namespace dtrain {
 namespace {

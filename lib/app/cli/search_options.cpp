@@ -3,9 +3,9 @@
 
 #include "cli/command_line.h"
 #include "core/text.h"
-#include "kinds/objectives.h"
-#include "reference/exit_code_help.h"
-#include "tools/search_space.h"
+#include "documentation/exit_code_help.h"
+#include "experiments/search_space.h"
+#include "traits/objectives.h"
 
 namespace dtrain {
 

@@ -8,9 +8,9 @@
 
 #include "cli/command_line.h"
 #include "core/text.h"
-#include "reference/exit_code_help.h"
+#include "documentation/exit_code_help.h"
+#include "initial_state/resume.h"
 #include "spec/fields.h"
-#include "start/resume.h"
 
 namespace dtrain {
 namespace {

@@ -10,11 +10,11 @@
 #include "core/own_program.h"
 #include "core/text.h"
 #include "core/version.h"
+#include "diagnostics/all_reduce_bench.h"
 #include "host/cores.h"
 #include "host/hosts.h"
 #include "host/machine.h"
 #include "metrics/event.h"
-#include "tools/all_reduce_bench.h"
 
 namespace dtrain {
 namespace {

@@ -9,9 +9,9 @@
 #include <vector>
 
 #include "core/error.h"
+#include "documentation/first_job.h"
 #include "inference/find_checkpoint.h"
 #include "job_file/overrides.h"
-#include "reference/first_job.h"
 
 namespace dtrain {
 

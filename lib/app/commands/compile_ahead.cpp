@@ -10,9 +10,9 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "device/tpu.h"
-#include "kinds/strategies.h"
 #include "metrics/event.h"
 #include "plan/device_programs.h"
+#include "traits/strategies.h"
 
 namespace dtrain {
 namespace {

@@ -13,6 +13,7 @@
 #include "core/files.h"
 #include "core/text.h"
 #include "data/picture_dataset.h"
+#include "data_check/findings.h"
 #include "display/chart.h"
 #include "host/cores.h"
 #include "images/fit.h"
@@ -21,7 +22,6 @@
 #include "metrics/event.h"
 #include "plan/warnings.h"
 #include "report/page.h"
-#include "survey/findings.h"
 #include "train/assembly.h"
 
 namespace dtrain {

@@ -7,8 +7,8 @@
 #include "core/signals.h"
 #include "core/text.h"
 #include "device/tpu.h"
+#include "diagnostics/doctor.h"
 #include "host/hosts.h"
-#include "tools/doctor.h"
 
 namespace dtrain {
 namespace {

@@ -13,7 +13,7 @@
 #include "export/onnx.h"
 #include "export/torchscript.h"
 #include "inference/model_description.h"
-#include "kinds/objectives.h"
+#include "traits/objectives.h"
 
 namespace dtrain {
 namespace {

@@ -9,11 +9,11 @@
 #include "core/files.h"
 #include "core/signals.h"
 #include "display/rate_plot.h"
-#include "identity/place.h"
+#include "experiments/find_rate.h"
+#include "launch/place.h"
 #include "plan/job_plan.h"
 #include "report/rate_report.h"
 #include "runs/run_directory.h"
-#include "tools/find_rate.h"
 
 namespace dtrain {
 

@@ -11,9 +11,9 @@
 #include "commands/report_problems.h"
 #include "core/files.h"
 #include "core/text.h"
-#include "reference/configs.h"
-#include "reference/starter.h"
-#include "survey/found_data.h"
+#include "data_check/found_data.h"
+#include "documentation/configs.h"
+#include "documentation/starter.h"
 
 namespace dtrain {
 namespace {

@@ -11,16 +11,16 @@
 #include "core/text.h"
 #include "data/dataset.h"
 #include "data/picture_dataset.h"
+#include "diagnostics/layer_speed.h"
 #include "display/learning_rate_chart.h"
+#include "experiments/fit_batch.h"
+#include "initial_state/obstacles.h"
 #include "plan/device_programs.h"
 #include "plan/job_plan.h"
 #include "plan/memory_estimate.h"
 #include "plan/planned_step.h"
 #include "plan/warnings.h"
 #include "spec/print.h"
-#include "start/obstacles.h"
-#include "tools/fit_batch.h"
-#include "tools/layer_speed.h"
 
 namespace dtrain {
 namespace {

@@ -14,10 +14,10 @@
 #include "core/text.h"
 #include "inference/prediction_text.h"
 #include "inference/table_prediction.h"
-#include "kinds/objectives.h"
 #include "metrics/event.h"
 #include "pictures/pictures_below.h"
 #include "tables/csv_file.h"
+#include "traits/objectives.h"
 
 namespace dtrain {
 namespace {

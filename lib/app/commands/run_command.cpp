@@ -12,13 +12,13 @@
 #include "core/terminal.h"
 #include "core/text.h"
 #include "data/dataset.h"
-#include "identity/place.h"
-#include "identity/token.h"
+#include "experiments/fit_batch.h"
+#include "initial_state/obstacles.h"
 #include "job/job.h"
-#include "kinds/strategies.h"
+#include "launch/place.h"
+#include "launch/token.h"
 #include "plan/devices.h"
-#include "start/obstacles.h"
-#include "tools/fit_batch.h"
+#include "traits/strategies.h"
 
 namespace dtrain {
 namespace {

@@ -5,13 +5,13 @@
 #include "commands/report_problems.h"
 #include "core/text.h"
 #include "data/dataset.h"
+#include "documentation/document.h"
+#include "documentation/events_document.h"
+#include "documentation/schema.h"
+#include "initial_state/obstacles.h"
 #include "job_file/load.h"
 #include "metrics/event.h"
 #include "plan/warnings.h"
-#include "reference/document.h"
-#include "reference/events_document.h"
-#include "reference/schema.h"
-#include "start/obstacles.h"
 
 namespace dtrain {
 namespace {

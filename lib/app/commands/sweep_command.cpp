@@ -12,9 +12,9 @@
 #include "core/signals.h"
 #include "core/terminal.h"
 #include "display/sweep_table.h"
-#include "identity/place.h"
+#include "experiments/sweep.h"
+#include "launch/place.h"
 #include "runs/run_directory.h"
-#include "tools/sweep.h"
 
 namespace dtrain {
 namespace {

@@ -10,11 +10,11 @@
 #include "core/signals.h"
 #include "core/terminal.h"
 #include "display/tune_table.h"
-#include "identity/place.h"
+#include "experiments/tune.h"
 #include "job/run_output.h"
+#include "launch/place.h"
 #include "runs/require_folder.h"
 #include "runs/run_directory.h"
-#include "tools/tune.h"
 
 namespace dtrain {
 namespace {

@@ -9,8 +9,8 @@
 
 #include "core/text.h"
 #include "host/hosts.h"
-#include "identity/identity.h"
-#include "identity/role.h"
+#include "launch/identity.h"
+#include "launch/role.h"
 #include "rendezvous/link.h"
 
 namespace dtrain {

@@ -15,7 +15,7 @@
 #include "core/signals.h"
 #include "core/sockets.h"
 #include "core/text.h"
-#include "identity/role.h"
+#include "launch/role.h"
 #include "rendezvous/handshake.h"
 
 namespace dtrain {

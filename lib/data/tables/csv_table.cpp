@@ -17,10 +17,10 @@
 #include "core/parallel.h"
 #include "core/text.h"
 #include "host/cores.h"
-#include "kinds/objectives.h"
 #include "tables/csv_cell.h"
 #include "tables/csv_file.h"
 #include "tables/word_index.h"
+#include "traits/objectives.h"
 #include "yaml/yaml_text.h"
 
 namespace dtrain {

@@ -1,6 +1,6 @@
 #include "architectures/layer_list.h"
 
-#include "kinds/models.h"
+#include "traits/models.h"
 
 namespace dtrain {
 namespace {

@@ -4,7 +4,7 @@
 #include <fmt/format.h>
 
 #include "architectures/networks.h"
-#include "kinds/models.h"
+#include "traits/models.h"
 
 namespace dtrain {
 namespace {

@@ -6,9 +6,9 @@
 #include <string>
 
 #include "core/error.h"
-#include "kinds/objectives.h"
 #include "models/layers.h"
 #include "safetensors/safetensors.h"
+#include "traits/objectives.h"
 
 namespace dtrain {
 

@@ -1,5 +1,5 @@
 // Losses: what training minimises, and the sums from which its metrics are computed. The table in
-// kinds/objectives.h has their names and metrics. Here a file defines a loss by its name, and the table in
+// traits/objectives.h has their names and metrics. Here a file defines a loss by its name, and the table in
 // objective.cpp lists all.
 #pragma once
 
@@ -10,8 +10,8 @@
 #include <string>
 #include <vector>
 
-#include "kinds/objectives.h"
 #include "spec/spec.h"
+#include "traits/objectives.h"
 
 namespace dtrain {
 
@@ -54,7 +54,7 @@ class Objective {
   // What the outputs predict: with `classes` the probability of each class, [n, classes]; without, that of
   // each yes, or numbers.
   virtual at::Tensor predictions(const at::Tensor& outputs, bool classes) const = 0;
-  // What an evaluation counts of these examples, int64 [rows, columns] as kinds/counts.h describes; an
+  // What an evaluation counts of these examples, int64 [rows, columns] as traits/counts.h describes; an
   // undefined tensor if nothing. The size depends on the number of outputs alone, so that a batch without
   // examples counts as many zeros.
   virtual at::Tensor count(const at::Tensor& /*outputs*/, const at::Tensor& /*targets*/) const { return {}; }
@@ -68,7 +68,7 @@ class Objective {
 
 // A loss as the table lists it.
 struct LossKind {
-  const char* name = nullptr;  // as in kinds/objectives.h
+  const char* name = nullptr;  // as in traits/objectives.h
   std::unique_ptr<Objective> (*make)(const TrainSpec& train) = nullptr;
   // Its form in StableHLO (objective/loss_operations.h); null: it has none.
   std::unique_ptr<LossOperations> (*lower)(const TrainSpec& train, const Value& outputs) = nullptr;

@@ -5,10 +5,10 @@
 #include <nlohmann/json_fwd.hpp>
 #include <string>
 
-#include "kinds/objectives.h"
 #include "optim/plateau.h"
 #include "optim/schedule.h"
 #include "spec/spec.h"
+#include "traits/objectives.h"
 
 namespace dtrain {
 

@@ -5,7 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
-#include "kinds/objectives.h"
+#include "traits/objectives.h"
 
 namespace dtrain {
 namespace {

@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "core/phase_clock.h"
-#include "kinds/objectives.h"
 #include "metrics/event.h"
+#include "traits/objectives.h"
 
 namespace dtrain {
 

@@ -8,7 +8,7 @@
 #include "core/files.h"
 #include "core/shell.h"
 #include "core/version.h"
-#include "kinds/objectives.h"
+#include "traits/objectives.h"
 
 namespace dtrain {
 namespace {

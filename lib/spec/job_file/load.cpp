@@ -13,8 +13,8 @@
 #include "job_file/overrides.h"
 #include "job_file/rules.h"
 #include "job_file/values.h"
-#include "kinds/objectives.h"
 #include "spec/fields.h"
+#include "traits/objectives.h"
 #include "yaml/word_sections.h"
 #include "yaml/yaml_tree.h"
 

@@ -14,9 +14,9 @@
 #include "job_file/rule_base.h"
 #include "job_file/tpu_rules.h"
 #include "job_file/training_rules.h"
-#include "kinds/models.h"
-#include "kinds/strategies.h"
 #include "spec/fields.h"
+#include "traits/models.h"
+#include "traits/strategies.h"
 #include "yaml/yaml_text.h"
 
 namespace dtrain {

@@ -1,6 +1,6 @@
 #include "job_file/tpu_rules.h"
 
-#include "kinds/strategies.h"
+#include "traits/strategies.h"
 
 namespace dtrain {
 

@@ -9,10 +9,10 @@
 #include <vector>
 
 #include "core/text.h"
-#include "kinds/objectives.h"
-#include "kinds/strategies.h"
 #include "spec/fields.h"
 #include "spec/optimizer_kinds.h"
+#include "traits/objectives.h"
+#include "traits/strategies.h"
 
 namespace dtrain {
 

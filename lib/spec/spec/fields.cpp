@@ -6,10 +6,10 @@
 #include <algorithm>
 #include <iterator>
 
-#include "kinds/models.h"
-#include "kinds/objectives.h"
-#include "kinds/strategies.h"
 #include "spec/field_table.h"
+#include "traits/models.h"
+#include "traits/objectives.h"
+#include "traits/strategies.h"
 
 namespace dtrain {
 namespace {

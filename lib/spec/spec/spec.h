@@ -161,7 +161,7 @@ struct ModelSpec {
   std::vector<int64_t> hidden = {128};
   std::vector<int64_t> filters = {32};       // cnn
   int64_t kernel_size = 3;                   // cnn
-  std::optional<int64_t> depth;              // kinds/models.h says which; nullopt: the usual one
+  std::optional<int64_t> depth;              // traits/models.h says which; nullopt: the usual one
   std::optional<int64_t> widen_factor;       // wide_resnet of 16 to 40 layers; nullopt: 10
   std::string stem = "large";                // resnet, wide_resnet of 50 and more: large | small
   std::string bottleneck_stride = "middle";  // resnet, wide_resnet of 50 and more: middle | first
@@ -224,7 +224,7 @@ struct ClassWeights {
 
 // What training minimises. In a spec, a plain word is the kind.
 struct LossSpec {
-  std::string kind = "cross_entropy";  // a name in the table of kinds/objectives.h
+  std::string kind = "cross_entropy";  // a name in the table of traits/objectives.h
   double delta = 1;                    // huber
   ClassWeights class_weights;          // cross_entropy, binary_cross_entropy
 };

@@ -1,9 +1,9 @@
 // The fields of `train`, and the list of phases.
 #include "core/text.h"
-#include "kinds/objectives.h"
 #include "spec/field_table.h"
 #include "spec/kind_table.h"
 #include "spec/optimizer_kinds.h"
+#include "traits/objectives.h"
 
 namespace dtrain {
 namespace {

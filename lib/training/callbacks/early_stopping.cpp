@@ -6,7 +6,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "kinds/objectives.h"
+#include "traits/objectives.h"
 
 namespace dtrain {
 namespace {

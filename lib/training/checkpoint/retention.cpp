@@ -15,8 +15,8 @@
 #include "checkpoint/manifest.h"
 #include "core/error.h"
 #include "core/files.h"
-#include "kinds/objectives.h"
 #include "safetensors/disk.h"
+#include "traits/objectives.h"
 
 namespace dtrain {
 namespace {

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "inference/evaluation.h"
-#include "supervise/supervisor.h"
+#include "processes/supervisor.h"
 
 namespace dtrain {
 

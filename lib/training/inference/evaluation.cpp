@@ -7,13 +7,13 @@
 
 #include "core/error.h"
 #include "data/pixel_statistics.h"
-#include "kinds/strategies.h"
 #include "loader/batches.h"
 #include "models/variables.h"
 #include "objective/evaluated_outputs.h"
 #include "objective/metric_sums.h"
 #include "objective/objective.h"
 #include "train/assembly.h"
+#include "traits/strategies.h"
 
 namespace dtrain {
 namespace {

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "checkpoint/retention.h"
-#include "start/resume.h"
+#include "initial_state/resume.h"
 
 namespace dtrain {
 

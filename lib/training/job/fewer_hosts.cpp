@@ -4,8 +4,8 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "kinds/strategies.h"
 #include "spec/print.h"
+#include "traits/strategies.h"
 
 namespace dtrain {
 namespace {

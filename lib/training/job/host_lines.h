@@ -6,7 +6,7 @@
 #include <optional>
 #include <string>
 
-#include "supervise/supervisor.h"
+#include "processes/supervisor.h"
 
 namespace dtrain {
 

@@ -11,10 +11,10 @@
 #include "core/signals.h"
 #include "core/text.h"
 #include "host/hosts.h"
-#include "identity/role.h"
 #include "job/fewer_hosts.h"
 #include "job/host_lines.h"
 #include "job/restarts.h"
+#include "launch/role.h"
 
 namespace dtrain {
 namespace {

@@ -8,11 +8,11 @@
 #include <string>
 #include <vector>
 
-#include "identity/place.h"
+#include "launch/place.h"
 #include "plan/job_plan.h"
+#include "processes/supervisor.h"
 #include "rendezvous/rendezvous.h"
 #include "store/store.h"
-#include "supervise/supervisor.h"
 #include "train/meeting.h"
 
 namespace dtrain {

@@ -7,10 +7,10 @@
 #include <string>
 
 #include "core/error.h"
-#include "identity/identity.h"
 #include "job/host_links.h"
 #include "job/run_job.h"
 #include "job/run_output.h"
+#include "launch/identity.h"
 #include "plan/job_plan.h"
 
 namespace dtrain {

@@ -4,10 +4,10 @@
 #include <string>
 
 #include "data/dataset.h"
-#include "identity/identity.h"
+#include "launch/identity.h"
 #include "metrics/event.h"
 #include "plan/job_plan.h"
-#include "supervise/status_board.h"
+#include "processes/status_board.h"
 
 namespace dtrain {
 

@@ -7,7 +7,7 @@
 #include "job/run_output.h"
 #include "metrics/event.h"
 #include "plan/job_plan.h"
-#include "supervise/supervisor.h"
+#include "processes/supervisor.h"
 
 namespace dtrain {
 

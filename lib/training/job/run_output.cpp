@@ -7,9 +7,9 @@
 #include "core/files.h"
 #include "core/shell.h"
 #include "core/text.h"
+#include "initial_state/warm_start.h"
 #include "runs/rewind.h"
 #include "spec/print.h"
-#include "start/warm_start.h"
 #include "train/assembly.h"
 #include "train/overhead.h"
 

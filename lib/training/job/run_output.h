@@ -13,12 +13,12 @@
 #include "core/error.h"
 #include "display/console.h"
 #include "host/machine_load.h"
+#include "initial_state/resume.h"
 #include "job/restarts.h"
 #include "metrics/jsonl.h"
 #include "plan/job_plan.h"
 #include "runs/comparison.h"
 #include "runs/run_directory.h"
-#include "start/resume.h"
 
 namespace dtrain {
 

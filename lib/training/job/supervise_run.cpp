@@ -4,9 +4,9 @@
 
 #include <algorithm>
 
-#include "identity/role.h"
+#include "launch/role.h"
 #include "plan/plan_file.h"
-#include "supervise/status_board.h"
+#include "processes/status_board.h"
 #include "train/describe_exception.h"
 
 namespace dtrain {

@@ -7,11 +7,11 @@
 #include <string>
 #include <vector>
 
-#include "identity/identity.h"
+#include "launch/identity.h"
 #include "metrics/event.h"
 #include "plan/job_plan.h"
+#include "processes/supervisor.h"
 #include "runs/run_directory.h"
-#include "supervise/supervisor.h"
 
 namespace dtrain {
 
@@ -35,7 +35,7 @@ struct LocalReplicas {
 };
 
 // Writes the plan into `directory`, where the replicas read it, and their logs too. Blocks until all have
-// ended (supervise/supervisor.h).
+// ended (processes/supervisor.h).
 SuperviseResult supervise_replicas(const JobPlan& job, const RunPlan& run, const RunDirectory& directory,
                                    const std::string& program, const LocalReplicas& replicas);
 

@@ -6,9 +6,9 @@
 
 #include "core/scratch_folder.h"
 #include "core/signals.h"
-#include "identity/identity.h"
+#include "launch/identity.h"
+#include "processes/status_board.h"
 #include "store/local_store.h"
-#include "supervise/status_board.h"
 
 namespace dtrain {
 namespace {

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "supervise/supervisor.h"
+#include "processes/supervisor.h"
 
 namespace dtrain {
 
@@ -14,7 +14,7 @@ struct Subcommand {
   std::vector<std::string> arguments;  // argv; [0] is the program's path. Its body is run_supervised()
   int replicas = 1;
   int64_t threads = 1;  // of each
-  // A line that a replica reported (supervise/supervisor.h).
+  // A line that a replica reported (processes/supervisor.h).
   std::function<void(int rank, const std::string& line)> on_report;
 };
 

@@ -1,4 +1,4 @@
-// A process that runs under supervise() (supervise/supervisor.h).
+// A process that runs under supervise() (processes/supervisor.h).
 #pragma once
 
 #include <chrono>
@@ -6,10 +6,10 @@
 #include <string>
 
 #include "core/error.h"
-#include "identity/identity.h"
+#include "launch/identity.h"
+#include "processes/report.h"
+#include "processes/status_board.h"
 #include "store/store.h"
-#include "supervise/report.h"
-#include "supervise/status_board.h"
 
 namespace dtrain {
 

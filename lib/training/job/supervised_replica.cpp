@@ -3,13 +3,13 @@
 #include <unistd.h>
 
 #include "core/text.h"
-#include "identity/role.h"
 #include "job/job.h"
 #include "job/replica_process.h"
 #include "job/supervised.h"
+#include "launch/role.h"
 #include "plan/plan_file.h"
+#include "processes/report.h"
 #include "store/store.h"
-#include "supervise/report.h"
 #include "train/replica.h"
 
 namespace dtrain {

@@ -9,7 +9,7 @@
 
 #include "core/clock.h"
 #include "core/error.h"
-#include "kinds/objectives.h"
+#include "traits/objectives.h"
 
 namespace dtrain {
 namespace {

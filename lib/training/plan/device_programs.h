@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "plan/job_plan.h"
-#include "stablehlo/program.h"
+#include "stablehlo/training_program.h"
 
 namespace dtrain {
 

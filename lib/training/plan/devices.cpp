@@ -9,7 +9,7 @@
 #include "core/error.h"
 #include "core/text.h"
 #include "device/cuda.h"
-#include "kinds/strategies.h"
+#include "traits/strategies.h"
 
 namespace dtrain {
 namespace {

@@ -11,15 +11,15 @@
 #include "core/text.h"
 #include "host/cores.h"
 #include "job_file/rules.h"
-#include "kinds/models.h"
-#include "kinds/objectives.h"
 #include "models/model.h"
 #include "plan/class_weights.h"
 #include "plan/device_programs.h"
 #include "plan/devices.h"
 #include "spec/field_error.h"
 #include "spec/fields.h"
-#include "stablehlo/program.h"
+#include "stablehlo/training_program.h"
+#include "traits/models.h"
+#include "traits/objectives.h"
 
 namespace dtrain {
 namespace {

@@ -8,11 +8,11 @@
 
 #include "data/dataset.h"
 #include "job_file/load.h"
-#include "kinds/strategies.h"
 #include "models/layers.h"
 #include "plan/phases.h"
 #include "plan/run_kind.h"
 #include "spec/batch_plan.h"
+#include "traits/strategies.h"
 
 namespace dtrain {
 

@@ -5,13 +5,13 @@
 #include <algorithm>
 #include <limits>
 
-#include "compiled/program.h"
+#include "compiled/compiled_program.h"
 #include "core/text.h"
 #include "data/picture_dataset.h"
-#include "kinds/strategies.h"
 #include "models/layer_kinds.h"
 #include "optim/optimizer_kinds.h"
 #include "plan/planned_step.h"
+#include "traits/strategies.h"
 
 namespace dtrain {
 namespace {

@@ -5,7 +5,7 @@
 #include <map>
 #include <vector>
 
-#include "compiled/program.h"
+#include "compiled/compiled_program.h"
 #include "objective/evaluated_outputs.h"
 #include "step/eager_execution.h"
 

@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "device/program_runner.h"
-#include "stablehlo/program.h"
+#include "stablehlo/training_program.h"
 
 namespace dtrain {
 

@@ -1,4 +1,4 @@
-// How strategies are made. The traits of each strategy are in kinds/strategies.cpp.
+// How strategies are made. The traits of each strategy are in traits/strategies.cpp.
 #include "strategy/strategy.h"
 
 #include "core/error.h"

@@ -25,7 +25,7 @@
 #include "objective/metric_sums.h"
 #include "optim/optimizer.h"
 #include "parameter_server/update_ledger.h"
-#include "stablehlo/program.h"
+#include "stablehlo/training_program.h"
 #include "step/collect.h"
 #include "step/loss_scale.h"
 #include "step/train_step.h"

@@ -1,5 +1,5 @@
 // Synchronous data parallelism in one process: forward, backward, the sum over the devices and the update are
-// one program (stablehlo/program.h), which a plugin compiles and runs on all devices of this host.
+// one program (stablehlo/training_program.h), which a plugin compiles and runs on all devices of this host.
 // Corresponds to tf.distribute.TPUStrategy on one host.
 #pragma once
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "identity/identity.h"
+#include "launch/identity.h"
 #include "plan/job_plan.h"
 #include "rendezvous/rendezvous.h"
 #include "store/store.h"
@@ -14,7 +14,7 @@
 namespace dtrain {
 
 struct MeetingOptions {
-  std::string token;                               // of the job, see identity/token.h
+  std::string token;                               // of the job, see launch/token.h
   std::function<void(const std::string&)> notice;  // takes a line for people
   bool resumes = false;  // whether the job resumes from a checkpoint; the same for all members
   double notice_seconds = RendezvousOptions().notice_seconds;

@@ -14,13 +14,13 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/signals.h"
+#include "initial_state/warm_start.h"
 #include "parameter_server/parameter_service.h"
-#include "start/warm_start.h"
 #include "store/peer_errors.h"
 #include "strategy/parameter_server.h"
 #include "train/assembly.h"
 #include "train/meeting.h"
-#include "train/membership.h"
+#include "train/replica_groups.h"
 #include "train/run_checkpoints.h"
 
 namespace dtrain {

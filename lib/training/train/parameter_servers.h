@@ -10,7 +10,7 @@ namespace dtrain {
 ServerConnections connect_to_servers(const ReplicaContext& context);
 
 // Serves the run's workers as its server `server`, until all have ended. The sink hears of a worker that was
-// given up ("worker_given_up", supervise/diagnosis.h).
+// given up ("worker_given_up", processes/diagnosis.h).
 void serve_parameters(const ReplicaContext& context, int64_t server);
 
 }  // namespace dtrain

@@ -1,12 +1,12 @@
 // What one process of a run works with.
 #pragma once
 
-#include "identity/identity.h"
+#include "initial_state/resume.h"
+#include "launch/identity.h"
 #include "metrics/event.h"
 #include "plan/job_plan.h"
-#include "start/resume.h"
+#include "processes/status_board.h"
 #include "store/store.h"
-#include "supervise/status_board.h"
 
 namespace dtrain {
 

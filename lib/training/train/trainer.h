@@ -13,8 +13,8 @@
 #include "core/phase_clock.h"
 #include "loader/batches.h"
 #include "plan/job_plan.h"
+#include "processes/status_board.h"
 #include "strategy/strategy.h"
-#include "supervise/status_board.h"
 #include "train/decisions.h"
 #include "train/run_checkpoints.h"
 

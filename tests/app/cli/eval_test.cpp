@@ -6,10 +6,10 @@
 #include "checkpoint/checkpoint.h"
 #include "command_line.h"
 #include "files.h"
+#include "initial_state/resume.h"
 #include "job_file/load.h"
 #include "saved_run.h"
 #include "spec/print.h"
-#include "start/resume.h"
 
 namespace dtrain {
 namespace {

@@ -3,9 +3,9 @@
 
 #include "catch.h"
 #include "command_line.h"
+#include "documentation/configs.h"
+#include "documentation/first_job.h"
 #include "files.h"
-#include "reference/configs.h"
-#include "reference/first_job.h"
 #include "spec/fields.h"
 
 namespace dtrain {

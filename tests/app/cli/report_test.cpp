@@ -7,8 +7,8 @@
 #include "checkpoint/manifest.h"
 #include "command_line.h"
 #include "files.h"
+#include "initial_state/resume.h"
 #include "saved_run.h"
-#include "start/resume.h"
 
 namespace dtrain {
 namespace {

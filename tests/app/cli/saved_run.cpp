@@ -4,11 +4,11 @@
 
 #include "architectures/architectures.h"
 #include "catch.h"
+#include "initial_state/resume.h"
 #include "job_file/load.h"
 #include "models/model.h"
 #include "models/variables.h"
 #include "spec/print.h"
-#include "start/resume.h"
 
 namespace dtrain {
 

@@ -6,7 +6,7 @@
 
 #include "catch.h"
 #include "files.h"
-#include "supervise/launch_helpers.h"
+#include "processes/launch_helpers.h"
 
 namespace dtrain {
 namespace {

@@ -6,9 +6,9 @@
 
 #include "catch.h"
 #include "core/files.h"
+#include "documentation/document.h"
+#include "documentation/schema.h"
 #include "job_file/load.h"
-#include "reference/document.h"
-#include "reference/schema.h"
 #include "spec/print.h"
 
 namespace dtrain {

@@ -1,0 +1,26 @@
+// The findings of a check as lists, from which text and pages are made.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "data_check/data_check.h"
+#include "report/page.h"
+
+namespace dtrain {
+
+struct DataFinding {
+  std::string title;
+  std::string meaning;
+  std::vector<std::string> lines;  // at least one
+};
+
+std::vector<DataFinding> findings_of(const DataCheck& check);
+
+// A heading, a row for each class, and the sums: the examples of each part that there is.
+TableRows class_rows(const DataCheck& check);
+
+// "widths 100 to 500 (median 240), heights 128 pixels"; empty if the data are no pictures.
+std::string sizes_text(const DataCheck& check);
+
+}  // namespace dtrain

@@ -1,0 +1,326 @@
+// A table in a CSV file.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cctype>
+#include <map>
+#include <system_error>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "data_check/found_kinds.h"
+#include "tables/counted_table.h"
+#include "tables/csv_file.h"
+#include "tables/csv_summary.h"
+#include "tables/csv_table.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+// What people call the column that is to be predicted, the most telling names first.
+constexpr std::array kTargetNames = {"target",  "label",    "labels",    "class",  "y",
+                                     "outcome", "category", "species",   "price",  "saleprice",
+                                     "score",   "survived", "diagnosis", "quality"};
+// And one that numbers the rows.
+constexpr std::array kNumberNames = {"id", "index", "row", "rowid", "rownumber", "number", "no", "unnamed:0"};
+// More different whole numbers than that are amounts, and not classes; so are fewer rows for each.
+constexpr int64_t kMostWholeClasses = 20;
+constexpr int64_t kRowsOfAClass = 10;
+constexpr size_t kMostNamed = 20;  // columns in a comment
+
+std::string plain_name(const std::string& name) {
+  std::string plain;
+  for (const char c : name) {
+    if (c != ' ' && c != '_' && c != '-')
+      plain += static_cast<char>(std::tolower(static_cast<unsigned char>(c)));
+  }
+  return plain;
+}
+
+template <size_t count>
+bool is_one_of(const std::array<const char*, count>& names, const std::string& name) {
+  return std::find(names.begin(), names.end(), plain_name(name)) != names.end();
+}
+
+bool is_too_varied(const ColumnSummary& column) {
+  return !column.is_number() && (column.many || column.different > static_cast<int64_t>(kMaxCategories));
+}
+
+using Columns = std::vector<const ColumnSummary*>;
+
+// The column to predict, and why.
+std::pair<const ColumnSummary*, std::string> choose_target(const CsvSummary& summary) {
+  for (const char* name : kTargetNames) {
+    for (const ColumnSummary& column : summary.columns) {
+      if (plain_name(column.name) == name) return {&column, "chosen by its name"};
+    }
+  }
+  for (auto column = summary.columns.rbegin(); column != summary.columns.rend(); ++column) {
+    const bool varies = column->many || column->different > 1;
+    const bool whole = column->missing == 0 && column->odd.empty() && column->reading.kind != CellKind::kDate;
+    if (whole && varies && !is_too_varied(*column))
+      return {&*column,
+              column == summary.columns.rbegin() ? "as the last one" : "as the last one that can be"};
+  }
+  return {&summary.columns.back(), "as the last one"};
+}
+
+// The columns that were asked for.
+Columns columns_named(const fs::path& file, const CsvSummary& summary,
+                      const std::vector<std::string>& names) {
+  Columns columns;
+  std::map<std::string, size_t> places;
+  for (size_t i = 0; i < summary.columns.size(); ++i) places[summary.columns[i].name] = i;
+  for (const std::string& name : names) {
+    columns.push_back(&summary.columns[place_of_column(file, places, name)]);
+    if (names.size() > 1 && !columns.back()->is_number())
+      throw Error(
+          ExitCode::kData,
+          fmt::format("{}: the column '{}' holds words, and several targets are numbers; name one --target",
+                      printable(file.string(), 1000), printable(name, 100)));
+  }
+  return columns;
+}
+
+bool names_classes(const ColumnSummary& target, int64_t rows) {
+  if (!target.is_number()) return true;
+  const bool few = target.different <= 2 ||
+                   (target.different <= kMostWholeClasses && target.different * kRowsOfAClass <= rows);
+  return target.is_whole && !target.many && few;
+}
+
+// Columns that say which row it is, and nothing about it.
+bool identifies(const ColumnSummary& column, int64_t rows) {
+  const bool all_differ = column.many || column.different == rows;
+  if (column.reading.kind == CellKind::kDate) return false;
+  if (column.is_number())
+    return column.numbers_rows || (column.is_whole && all_differ && is_one_of(kNumberNames, column.name));
+  return is_too_varied(column) || (all_differ && rows > kRowsOfAClass);
+}
+
+std::string names_of(const CsvSummary& summary) {
+  std::vector<std::string> names;
+  for (const ColumnSummary& column : summary.columns) names.push_back(printable(column.name, 60));
+  if (names.size() <= kMostNamed) return join(names);
+  names.resize(kMostNamed);
+  return join(names) + ", ...";
+}
+
+bool is_table_name(const fs::path& path) {
+  std::string name = path.filename().string();
+  std::transform(name.begin(), name.end(), name.begin(),
+                 [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
+  if (name.ends_with(".gz")) name.resize(name.size() - 3);
+  return name.ends_with(".csv") || name.ends_with(".tsv");
+}
+
+// The tables in a folder, by name.
+std::vector<fs::path> tables_in(const fs::path& folder) {
+  std::vector<fs::path> found;
+  std::error_code code, gone;
+  for (fs::directory_iterator entry(folder, code), end; !code && entry != end; entry.increment(code)) {
+    const bool hidden = entry->path().filename().string().starts_with('.');
+    if (!hidden && is_table_name(entry->path()) && entry->is_regular_file(gone))
+      found.push_back(entry->path());
+  }
+  std::sort(found.begin(), found.end());
+  return found;
+}
+
+fs::path table_of_part(const std::vector<fs::path>& tables, const std::string& part) {
+  for (const char* ending : {".csv", ".csv.gz"}) {
+    const auto at = std::find_if(tables.begin(), tables.end(),
+                                 [&](const fs::path& path) { return path.filename() == part + ending; });
+    if (at != tables.end()) return *at;
+  }
+  return {};
+}
+
+bool has_column(const fs::path& file, const std::string& name) {
+  bool has = false;
+  const auto look = [&](const CsvRow& header) {
+    has = std::find(header.begin(), header.end(), name) != header.end();
+  };
+  read_csv(file, look, [](const CsvRows&) { return [] {}; });
+  return has;
+}
+
+// Says what settles how columns are read, and adds it to `spec`.
+void say_readings(FoundData& found, DataSpec& spec, const fs::path& file, const CsvSummary& summary) {
+  const auto is_target = [&](const ColumnSummary& column) {
+    return std::find(spec.target.begin(), spec.target.end(), column.name) != spec.target.end();
+  };
+  std::string first;
+  for (const ColumnSummary& column : summary.columns) {
+    if (column.refusal.empty()) continue;
+    if (column.reading.kind == CellKind::kDate) {
+      spec.columns[column.name] = "date";
+      continue;
+    }
+    // A target cannot be missing, and what differs in many ways is no mistake of somebody's typing.
+    if (is_target(column) || column.odd.size() > kMostOddCells)
+      throw Error(ExitCode::kData, printable(file.string(), 1000) + ": " + column.refusal);
+    for (const OddCell& odd : column.odd) {
+      const std::string what = fmt::format("column '{}', row {}: '{}'", printable(column.name, 100), odd.row,
+                                           printable(odd.cell, 60));
+      found.warnings.push_back(what +
+                               " is no number, as the other cells are; the spec says that it means a missing "
+                               "value (data.missing_values): correct it if it does not");
+      if (first.empty()) first = what;
+      if (std::find(spec.missing_values.begin(), spec.missing_values.end(), odd.cell) ==
+          spec.missing_values.end())
+        spec.missing_values.push_back(odd.cell);
+    }
+  }
+  if (!spec.columns.empty())
+    found.say("data.columns", spec.columns,
+              "dates become numbers, days since 1970-01-01; words would make each of them a category");
+  if (!spec.missing_values.empty())
+    found.say("data.missing_values", spec.missing_values,
+              fmt::format("not numbers, in columns of numbers, such as {}; dtrain treats them as missing. "
+                          "Correct the table if they are mistakes",
+                          first));
+}
+
+// Says which columns are left out, and what is done about missing values; adds it to `spec`.
+void say_columns(FoundData& found, DataSpec& spec, const CsvSummary& summary) {
+  std::string missing;
+  size_t others = 0;
+  for (const ColumnSummary& column : summary.columns) {
+    if (std::find(spec.target.begin(), spec.target.end(), column.name) != spec.target.end()) continue;
+    ++others;
+    if (identifies(column, summary.rows)) {
+      spec.ignore.push_back(column.name);
+    } else if ((column.missing > 0 || !column.odd.empty()) && missing.empty()) {
+      missing = column.name;
+    }
+  }
+  if (spec.ignore.size() == others) spec.ignore.clear();  // there is nothing else to learn from
+  if (!spec.ignore.empty())
+    found.say("data.ignore", spec.ignore,
+              "columns that are left out: they tell the rows apart, and nothing about them; every other "
+              "column becomes "
+              "inputs");
+  if (!missing.empty())
+    found.say(
+        "data.missing", "mean",
+        fmt::format(
+            "some values are missing, as in the column {}: the mean of the training examples takes their "
+            "place",
+            printable(missing, 60)));
+  spec.missing = "mean";  // whether there are any or not
+}
+
+// Whether all values of these columns are 0 or 1.
+bool are_questions(const Columns& targets) {
+  return std::all_of(targets.begin(), targets.end(), [](const ColumnSummary* target) {
+    return target->is_whole && target->least >= 0 && target->most <= 1;
+  });
+}
+
+// Chooses the loss by the targets. Returns the subject of the data, for their title.
+std::string say_loss(FoundData& found, const Columns& targets, const Dataset& data) {
+  const ColumnSummary& target = *targets.front();
+  if (targets.size() > 1) {
+    are_questions(targets)
+        ? found.say("train.loss.kind", "binary_cross_entropy",
+                    "for zeros and ones, each with its own probability")
+        : found.say(
+              "train.loss.kind", "mean_squared_error",
+              "for numbers; huber counts large errors less. Numbers of about 1 are learned fastest, and "
+              "larger ones count for more than the others");
+    return counted(std::ssize(targets), "column") + " to predict";
+  }
+  if (data.info.classes == 0) {
+    found.say(
+        "train.loss.kind", "mean_squared_error",
+        fmt::format(
+            "for numbers, which are {:g} to {:g} here; huber counts large errors less. Numbers of about 1 "
+            "are learned fastest",
+            target.least, target.most));
+    return fmt::format("{} to predict, {:g} to {:g}", printable(target.name, 60), target.least, target.most);
+  }
+  std::vector<int64_t> counts = count_classes(*data.train, data.info.classes);
+  const std::vector<int64_t> tested = count_classes(*data.test, data.info.classes);
+  for (size_t label = 0; label < counts.size(); ++label) counts[label] += tested[label];
+  found.say("train.loss.kind", "cross_entropy", "for classes, one for each row");
+  note_imbalance(found, counts);
+  return fmt::format("{} of {}: {}", printable(target.name, 60), counted(data.info.classes, "class"),
+                     class_counts_text(data.info.class_names, counts));
+}
+
+// The file of the training part, and that of the test, if there is one; both empty: `place` has no table.
+struct TableFiles {
+  fs::path train, test;
+};
+
+TableFiles files_at(const fs::path& place) {
+  std::error_code none;
+  if (!fs::is_directory(place, none)) return {is_table_name(place) ? place : fs::path(), {}};
+  const std::vector<fs::path> tables = tables_in(place);
+  if (tables.empty()) return {};
+  const TableFiles files{table_of_part(tables, "train"), table_of_part(tables, "test")};
+  if (!files.train.empty()) return files;
+  if (tables.size() > 1)
+    throw Error(ExitCode::kData,
+                fmt::format("{}: {} tables, and none is named train.csv; name one of them, such as {}",
+                            printable(place.string(), 1000), tables.size(),
+                            printable(tables.front().string(), 1000)));
+  return {tables.front(), {}};
+}
+
+}  // namespace
+
+std::optional<FoundData> find_table(const fs::path& place, const std::vector<std::string>& wanted) {
+  auto [file, test] = files_at(place);
+  if (file.empty()) return std::nullopt;
+  const CsvSummary summary = summarise_csv(file);
+  if (summary.rows == 0)
+    throw Error(ExitCode::kData, printable(file.string(), 1000) + ": has a header and no rows");
+  Columns targets = columns_named(file, summary, wanted);
+  std::string why = "as --target says";
+  if (targets.empty()) {
+    const auto chosen = choose_target(summary);
+    targets = {chosen.first};
+    why = chosen.second;
+  }
+  DataSpec spec;
+  spec.dataset = "csv";
+  for (const ColumnSummary* target : targets) spec.target.push_back(target->name);
+  // The rows that are to be predicted, as competitions give them, are no test part.
+  for (const std::string& name : spec.target) {
+    if (!test.empty() && !has_column(test, name)) test.clear();
+  }
+  FoundData found;
+  found.place = test.empty() ? file : place;
+  spec.path = found.place.string();
+  const bool classes = targets.size() == 1 && names_classes(*targets.front(), summary.rows);
+  spec.target_kind = classes ? "classes" : "numbers";
+  found.say("data.dataset", spec.dataset);
+  if (targets.size() == 1) {
+    found.say("data.target", spec.target.front(),
+              fmt::format(
+                  "the column to predict, {}; to predict another: dtrain init --from ... --target NAME, one "
+                  "of: {}",
+                  why, names_of(summary)));
+  } else {
+    found.say("data.target", spec.target, "the columns to predict, " + why);
+  }
+  say_readings(found, spec, file, summary);
+  say_columns(found, spec, summary);
+  if (test.empty()) {
+    spec.split.test = kFirstTestPart;
+    found.say("data.split.test", kFirstTestPart, kTestPartNote);
+  }
+  const Dataset data = load_dataset(spec, 0);
+  found.warnings.insert(found.warnings.end(), data.info.warnings.begin(), data.info.warnings.end());
+  choose_model(found, data.info);
+  found.title = fmt::format("a table of {} and {}; {}", counted(summary.rows, "row"),
+                            counted(std::ssize(summary.columns), "column"), say_loss(found, targets, data));
+  return found;
+}
+
+}  // namespace dtrain

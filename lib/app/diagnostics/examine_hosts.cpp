@@ -1,0 +1,167 @@
+// The part of the doctor that checks other hosts.
+#include <ATen/ATen.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+#include <sstream>
+
+#include "comm/gloo_group.h"
+#include "core/clock.h"
+#include "core/text.h"
+#include "diagnostics/doctor.h"
+#include "diagnostics/remote_command.h"
+#include "metrics/statistics.h"
+#include "rendezvous/crypto.h"
+
+namespace dtrain {
+namespace {
+
+constexpr double kExaminationSeconds = 60;
+constexpr double kMeetingSeconds = 15;
+constexpr double kBenchSeconds = 60;
+constexpr int kWarmUpRounds = 3;
+constexpr int64_t kSmall = 2;        // elements; measures the latency
+constexpr int64_t kLarge = 1 << 20;  // elements of four bytes; measures the bandwidth
+
+std::string first_line(const std::string& text) {
+  const std::string line = trimmed(text.substr(0, text.find('\n')));  // ssh ends lines as terminals do
+  return line.empty() ? "it said nothing" : printable(line, 500);
+}
+
+Finding reached(const std::string& host, const DoctorOptions& options, const RemoteCommand::Result& result,
+                bool examined) {
+  Finding finding{host, "ssh", examined, "reaches it, and dtrain runs there", "", ""};
+  if (examined) return finding;
+  const bool ssh = result.exit_code == 255;
+  finding.text = result.exit_code < 0
+                     ? fmt::format("no answer within {}", human_duration(kExaminationSeconds))
+                     : first_line(result.errors);
+  finding.advice =
+      ssh || result.exit_code < 0
+          ? fmt::format(
+                "`ssh -o BatchMode=yes {} true` has to work: see its name, address, keys and known_hosts",
+                host)
+          : fmt::format(
+                "{} has to run there: install the same dtrain under this path, or name it with --program",
+                options.program);
+  return finding;
+}
+
+// The findings of one host about itself; all of them are passed on.
+std::vector<Finding> examine_host(const std::string& host, const DoctorOptions& options,
+                                  RemoteCommand& command, const OnFinding& on_finding) {
+  const RemoteCommand::Result result = command.finish(kExaminationSeconds);
+  std::vector<Finding> findings;
+  std::istringstream lines(result.output);
+  for (std::string line; std::getline(lines, line);) {
+    if (auto finding = finding_from(line)) {
+      finding->host = host;
+      findings.push_back(*finding);
+    }
+  }
+  on_finding(reached(host, options, result, !findings.empty()));
+  for (const Finding& finding : findings) on_finding(finding);
+  return findings;
+}
+
+// Checks that a host has the same as the first one.
+void compare(const std::vector<Finding>& first, const std::vector<Finding>& other,
+             const OnFinding& on_finding) {
+  for (const Finding& own : other) {
+    if (own.identity.empty()) continue;
+    const auto same = std::find_if(first.begin(), first.end(),
+                                   [&](const Finding& finding) { return finding.check == own.check; });
+    if (same == first.end()) continue;
+    const bool equal = same->identity == own.identity;
+    on_finding({own.host, "same " + own.check, equal,
+                equal ? fmt::format("as on {}", same->host)
+                      : fmt::format("{}; on {}: {}", own.text, same->host, same->text),
+                "install the same on every host", ""});
+  }
+}
+
+void all_reduce_between(const DoctorOptions& options, const OnFinding& on_finding) {
+  const std::string token = hexadecimal(random_bytes(kSha256Bytes));
+  std::vector<std::unique_ptr<RemoteCommand>> commands;
+  for (size_t index = 0; index < options.hosts.size(); ++index) {
+    const std::vector<std::string> arguments = {
+        options.program, "doctor-host",         "--hosts", join(options.hosts, ","),
+        "--index",       std::to_string(index), "--port",  std::to_string(options.port)};
+    commands.push_back(std::make_unique<RemoteCommand>(options.hosts[index], arguments,
+                                                       options.ssh_configuration, token + "\n"));
+  }
+  for (size_t index = 0; index < commands.size(); ++index) {
+    const RemoteCommand::Result result = commands[index]->finish(kBenchSeconds);
+    Finding finding{
+        options.hosts[index], "all-reduce between hosts", result.exit_code == 0, "takes part", "", ""};
+    const Event measured = Event::parse(result.output, nullptr, /*allow_exceptions=*/false);
+    if (index == 0 && measured.is_object())
+      finding.text =
+          fmt::format("{:.0f} us for {} bytes; {:.3f} GB/s bus bandwidth for {}",
+                      number_at(measured, "latency_us").value_or(0), 4 * kSmall,
+                      number_at(measured, "bus_gb_per_second").value_or(0), human_bytes(4 * kLarge));
+    if (!finding.ok) {
+      finding.text = first_line(result.errors);
+      finding.advice = fmt::format(
+          "the hosts have to reach each other at port {} and those that the system gives out: see firewalls, "
+          "and what the names resolve to on each host",
+          options.port);
+    }
+    on_finding(finding);
+  }
+}
+
+// The median of the times on rank 0, in seconds.
+double measure(ProcessGroup& group, int64_t elements, int iterations) {
+  at::Tensor tensor = at::empty({elements}, at::kFloat);
+  std::vector<double> seconds;
+  for (int i = -kWarmUpRounds; i < iterations; ++i) {
+    tensor.fill_(static_cast<float>(group.rank() + 1));
+    group.barrier();
+    const double started = steady_seconds();
+    group.all_reduce_sum(tensor);
+    if (i >= 0) seconds.push_back(steady_seconds() - started);
+    const auto expected = static_cast<float>(group.size() * (group.size() + 1) / 2);
+    if (!tensor.eq(expected).all().item<bool>())
+      throw Error(ExitCode::kBug, "the all-reduce between hosts gives wrong sums");
+  }
+  return median(seconds).value_or(0);
+}
+
+}  // namespace
+
+void examine_hosts(const DoctorOptions& options, const OnFinding& on_finding) {
+  std::vector<std::unique_ptr<RemoteCommand>> commands;
+  for (const std::string& host : options.hosts) {
+    const std::vector<std::string> arguments = {options.program, "doctor", "--json", "--port",
+                                                std::to_string(options.port)};
+    commands.push_back(std::make_unique<RemoteCommand>(host, arguments, options.ssh_configuration, ""));
+  }
+  std::vector<std::vector<Finding>> findings;
+  for (size_t index = 0; index < commands.size(); ++index)
+    findings.push_back(examine_host(options.hosts[index], options, *commands[index], on_finding));
+  if (std::any_of(findings.begin(), findings.end(), [](const auto& one) { return one.empty(); })) return;
+  for (size_t index = 1; index < findings.size(); ++index) compare(findings[0], findings[index], on_finding);
+  all_reduce_between(options, on_finding);
+}
+
+std::optional<Event> take_part_in_examination(Identity identity, const MeetingOptions& meeting) {
+  JobPlan job;
+  job.runs.emplace_back().replicas = identity.world_size;
+  job.spec.network.rendezvous_timeout_seconds = kMeetingSeconds;
+  const StorePtr store = meet_replicas(job, identity, meeting);
+  const auto timeout = std::chrono::milliseconds(static_cast<int64_t>(kMeetingSeconds * 1000));
+  const auto group = make_gloo_group(store, identity.rank, identity.world_size, timeout,
+                                     {.address = identity.own_address, .members = identity.members});
+  const double latency = measure(*group, kSmall, 50);
+  const double large = measure(*group, kLarge, 10);
+  group->barrier();
+  if (identity.rank != 0) return std::nullopt;
+  const double n = identity.world_size;
+  return Event{{"event", "all_reduce_between_hosts"},
+               {"latency_us", latency * 1e6},
+               {"bus_gb_per_second", 4 * kLarge / large / 1e9 * 2 * (n - 1) / n}};
+}
+
+}  // namespace dtrain

@@ -1,0 +1,66 @@
+#include "experiments/child_run.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+
+#include <fstream>
+#include <utility>
+
+#include "core/exit_codes.h"
+#include "core/signals.h"
+#include "metrics/events.h"
+#include "processes/supervisor.h"
+
+namespace dtrain {
+namespace {
+
+std::string line_of_error(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+// Of the last run_end in the metrics, what the job reported; empty if there is none.
+std::string reported_error(const std::filesystem::path& metrics) {
+  std::ifstream lines(metrics);
+  std::string error;
+  for (std::string line; std::getline(lines, line);) {
+    const auto end = decode<RunEndEvent>(Event::parse(line, nullptr, /*allow_exceptions=*/false));
+    if (end) error = line_of_error(end->error.value_or(""));
+  }
+  return error;
+}
+
+}  // namespace
+
+ChildRun::ChildRun(const std::vector<std::string>& arguments, std::filesystem::path folder,
+                   std::filesystem::path log)
+    : folder_(std::move(folder)), log_(std::move(log)) {
+  ReplicaProcess child;
+  child.arguments = {"dtrain", "run"};
+  child.arguments.insert(child.arguments.end(), arguments.begin(), arguments.end());
+  child.arguments.emplace_back("--quiet");
+  child.program = kOwnProgram;
+  child.log = log_;
+  const Descriptor no_board(::open("/dev/null", O_RDWR | O_CLOEXEC));
+  process_ = std::make_unique<Process>(child, no_board.get());
+}
+
+std::optional<ChildRunEnd> ChildRun::ended() {
+  const std::optional<ProcessEnd> end = process_->ended();
+  if (!end) return std::nullopt;
+  process_->reap();
+  if (end->signal != 0)
+    return ChildRunEnd{ExitCode::kPeerLost,
+                       fmt::format("its process was ended by {}", signal_name(end->signal))};
+  if (end->exit_code == 0) return ChildRunEnd{};
+  return ChildRunEnd{to_exit_code(end->exit_code), reason_of_failure()};
+}
+
+// A run that could not begin has said so in its log alone.
+std::string ChildRun::reason_of_failure() const {
+  std::string reason = reported_error(folder_ / "metrics.jsonl");
+  std::ifstream lines(log_);
+  for (std::string line; reason.empty() && std::getline(lines, line);) {
+    if (line.rfind("NOTE: ", 0) != 0 && line.rfind("WARNING: ", 0) != 0) reason = line;
+  }
+  return reason.empty() ? "it did not say why; see " + log_.string() : reason;
+}
+
+}  // namespace dtrain

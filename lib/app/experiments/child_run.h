@@ -1,0 +1,41 @@
+// `dtrain run` as a process of its own, for commands that make many runs.
+#pragma once
+
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/descriptor.h"
+#include "core/error.h"
+#include "processes/process.h"
+
+namespace dtrain {
+
+struct ChildRunEnd {
+  ExitCode code = ExitCode::kDone;
+  std::string reason;  // why it did not complete, in one line; empty if it did
+};
+
+class ChildRun {
+ public:
+  // Starts "dtrain run ARGUMENTS --quiet" with its output in `log`. `folder` is where the run will be. It
+  // dies with the thread that calls this (processes/process.h). Throws Error if it cannot be started.
+  ChildRun(const std::vector<std::string>& arguments, std::filesystem::path folder,
+           std::filesystem::path log);
+
+  // Passes on a signal, such as a stop signal: the run then saves a checkpoint if its spec says so.
+  void tell(int signal) const { process_->tell(signal); }
+  // How it ended; nullopt while it runs.
+  std::optional<ChildRunEnd> ended();
+
+ private:
+  std::string reason_of_failure() const;
+
+  std::filesystem::path folder_;
+  std::filesystem::path log_;
+  std::unique_ptr<Process> process_;
+};
+
+}  // namespace dtrain

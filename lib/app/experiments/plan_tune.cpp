@@ -1,0 +1,170 @@
+// Plans the trials of a tune.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <set>
+
+#include "core/files.h"
+#include "core/shell.h"
+#include "core/text.h"
+#include "experiments/tune.h"
+#include "host/cores.h"
+#include "runs/finished_run.h"
+#include "spec/print.h"
+
+namespace dtrain {
+namespace {
+
+// Problems that all or many trials share are listed once.
+class ProblemsOnce {
+ public:
+  ProblemsOnce(std::vector<Problem>& problems, const std::vector<TriedField>& fields)
+      : problems_(problems), fields_(fields) {}
+
+  void add(Problem problem) {
+    const auto is_about = [&](const TriedField& field) { return problem.path.rfind(field.path, 0) == 0; };
+    if (problem.line == 0 && std::any_of(fields_.begin(), fields_.end(), is_about)) problem.file = "--try";
+    if (seen_.insert(problem.to_string()).second) problems_.push_back(std::move(problem));
+  }
+
+ private:
+  std::vector<Problem>& problems_;
+  const std::vector<TriedField>& fields_;
+  std::set<std::string> seen_;
+};
+
+std::vector<TrialValues> trials_of(const TuneOptions& options) {
+  if (!options.random) return grid_trials(options.fields);
+  return random_trials(options.fields, *options.random, static_cast<uint64_t>(options.seed));
+}
+
+bool tries(const TuneOptions& options, const std::string& section) {
+  return std::any_of(options.fields.begin(), options.fields.end(),
+                     [&](const TriedField& field) { return field.path.rfind(section, 0) == 0; });
+}
+
+// Where the spec goes by a metric, this one; else the main one of the loss.
+std::string own_metric(const JobSpec& spec) {
+  const bool goes_by_one = spec.checkpoint.best.metric || spec.callbacks.early_stopping.metric;
+  return goes_by_one ? *deciding_metric(spec).metric : objective_info(spec.train.loss.kind).main().name;
+}
+
+void require_metric(const std::string& metric, const JobSpec& spec) {
+  const ObjectiveInfo& objective = objective_info(spec.train.loss.kind);
+  std::vector<std::string> names;
+  for (const MetricInfo& each : objective.all_metrics()) names.push_back(each.name);
+  if (std::find(names.begin(), names.end(), metric) != names.end()) return;
+  throw Error(ExitCode::kUsage, fmt::format("--metric: {} has no {}{}; its metrics: {}", objective.name,
+                                            printable(metric, 60), did_you_mean(metric, names), join(names)));
+}
+
+// One in `factor` continues, and trains `factor` times as long. The last rung is the whole training.
+std::vector<int64_t> epochs_of_rungs(int64_t trials, int64_t epochs, int64_t factor) {
+  std::vector<int64_t> rungs = {epochs};
+  for (double left = static_cast<double>(trials), part = static_cast<double>(epochs);;) {
+    left /= static_cast<double>(factor);
+    part /= static_cast<double>(factor);
+    if (left < 1 || part < 1) return rungs;
+    rungs.insert(rungs.begin(), std::llround(std::ceil(part)));
+  }
+}
+
+void require_divisible(const JobSpec& spec, const TuneOptions& options) {
+  if (spec.train.max_steps || tries(options, "train.epochs") || tries(options, "train.max_steps"))
+    throw Error(
+        ExitCode::kUsage,
+        "--halving divides train.epochs, so it cannot be tried, and train.max_steps must be left out");
+  if (!spec.phases.empty())
+    throw Error(ExitCode::kUsage,
+                "--halving divides train.epochs, and the phases have their own; leave one of them out");
+  if (spec.train.epochs < options.halving)
+    throw Error(ExitCode::kUsage,
+                fmt::format("--halving: there are too few epochs to divide by {}; train.epochs is "
+                            "{}",
+                            options.halving, spec.train.epochs));
+}
+
+// The trial's own job.
+JobSpec spec_of_trial(const JobPlan& job, const JobSpec& given, int64_t at_once, bool halves) {
+  JobSpec spec = given;
+  spec.compare.baseline = "none";
+  spec.checkpoint.final = true;
+  if (!spec.strategy.threads_per_replica)
+    spec.strategy.threads_per_replica =
+        std::max<int64_t>(1, available_cores() / (job.distributed_run().replicas * at_once));
+  ScheduleSpec& schedule = spec.train.schedule;
+  const bool stretches =
+      schedule.kind == "cosine" || schedule.kind == "polynomial" || schedule.kind == "one_cycle";
+  if (halves && stretches && !schedule.over)
+    schedule.over = schedule.unit == "epochs" ? spec.train.epochs : job.distributed_run().total_steps;
+  return spec;
+}
+
+std::string command_with(const std::filesystem::path& spec, const Overrides& overrides) {
+  std::string command = "dtrain run " + shell_word(spec.string());
+  for (const std::string& set : overrides.set) command += " --set " + shell_word(set);
+  for (const std::string& unset : overrides.unset) command += " --unset " + shell_word(unset);
+  return command;
+}
+
+}  // namespace
+
+PlannedTune plan_tune(const std::filesystem::path& spec, const Overrides& overrides,
+                      const TuneOptions& options, std::vector<Problem>& problems) {
+  PlannedTune planned;
+  Tune& tune = planned.tune;
+  ProblemsOnce found(problems, options.fields);
+  std::set<std::string> notes;
+  const bool one_dataset = !tries(options, "data") && !tries(options, "seed");
+  DatasetInfo data;
+  for (TrialValues& values : trials_of(options)) {
+    Overrides with = overrides;
+    for (size_t i = 0; i < values.size(); ++i) with.set.push_back(options.fields[i].path + "=" + values[i]);
+    const LoadedSpec loaded = load_spec(spec, with);
+    const PlannedJob trial =
+        one_dataset && !data.name.empty() ? plan_job(loaded, data) : plan_job(loaded, find_dataset);
+    for (const Problem& problem : trial.problems) found.add(problem);
+    if (!trial.ok()) continue;
+    const JobPlan& job = trial.job;
+    if (!loaded.spec.hosts.empty())
+      throw Error(ExitCode::kUsage, "a tune runs its trials on this host; leave out hosts (--unset hosts)");
+    if (!job.distributed_run().evaluates)
+      throw Error(ExitCode::kUsage, "the job has no examples to judge its trials by; see data.test_examples");
+    data = job.data;
+    for (const std::string& note : loaded.notes) {
+      if (notes.insert(note).second) planned.notes.push_back(note);
+    }
+    if (tune.trials.empty()) {
+      planned.first = job;
+      tune.name = loaded.spec.name;
+      tune.metric = options.metric.value_or(own_metric(loaded.spec));
+      tune.of_validation = job.data.has_validation();
+      tune.epochs = {options.halving > 0 ? loaded.spec.train.epochs : 0};
+    }
+    require_metric(tune.metric, loaded.spec);
+    if (options.halving > 0) require_divisible(loaded.spec, options);
+    planned.specs.push_back(
+        print_spec(spec_of_trial(job, loaded.spec, options.at_once, options.halving > 0)));
+    tune.trials.push_back({.values = std::move(values), .scores = {}});
+  }
+  for (const TriedField& field : options.fields) tune.fields.push_back(field.path);
+  tune.command = command_with(spec, overrides);
+  tune.random = options.random.has_value();
+  tune.seed = options.seed;
+  tune.halving = options.halving;
+  tune.at_once = options.at_once;
+  if (options.halving > 0 && !tune.trials.empty())
+    tune.epochs = epochs_of_rungs(std::ssize(tune.trials), tune.epochs.front(), options.halving);
+  return planned;
+}
+
+void save_tune(const PlannedTune& planned) {
+  const std::filesystem::path folder = planned.tune.directory;
+  std::filesystem::create_directory(folder / "specs");
+  for (size_t i = 0; i < planned.specs.size(); ++i)
+    write_file_atomically(folder / "specs" / (trial_folder(i) + ".yaml"), planned.specs[i]);
+  write_file_atomically(folder / "tune.json", event_text(tune_document(planned.tune), 2) + "\n");
+}
+
+}  // namespace dtrain

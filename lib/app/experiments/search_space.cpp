@@ -1,0 +1,165 @@
+#include "experiments/search_space.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <regex>
+#include <set>
+
+#include "core/error.h"
+#include "core/random.h"
+#include "core/text.h"
+
+namespace dtrain {
+namespace {
+
+constexpr size_t kMostTryBytes = 10'000;
+constexpr int64_t kDrawsPerTrial = 1000;  // until there seems to be no other combination
+
+Problem problem_of_try(const std::string& path, const std::string& text) {
+  return {"--try", 0, 0, printable(path, 60), text};
+}
+
+std::vector<std::string> divided_by_commas(const std::string& text) {
+  std::vector<std::string> parts(1);
+  int depth = 0;
+  char quote = 0;
+  for (const char c : text) {
+    if (quote != 0) {
+      if (c == quote) quote = 0;
+    } else if (c == '"' || c == '\'') {
+      quote = c;
+    } else {
+      depth += std::string("[{(").find(c) != std::string::npos ? 1 : 0;
+      depth -= std::string("]})").find(c) != std::string::npos ? 1 : 0;
+    }
+    if (c == ',' && depth == 0 && quote == 0) {
+      parts.emplace_back();
+    } else {
+      parts.back() += c;
+    }
+  }
+  for (std::string& part : parts) part = trimmed(part);
+  return parts;
+}
+
+// nullopt if the text is none.
+std::optional<ValueRange> range_in(const std::string& text, std::string& problem) {
+  static const std::regex kRange(R"((log|uniform|int)\(([^,()]*),([^,()]*)\))");
+  std::smatch match;
+  if (text.size() > 200 || !std::regex_match(text, match, kRange)) return std::nullopt;
+  ValueRange range{.kind = match[1]};
+  const auto read = [&](const std::string& number, double& value) {
+    char* end = nullptr;
+    const std::string digits = trimmed(number);
+    value = std::strtod(digits.c_str(), &end);
+    return !digits.empty() && *end == '\0' && std::isfinite(value);
+  };
+  if (!read(match[2], range.from) || !read(match[3], range.to)) {
+    problem = fmt::format("{} is not a range of two numbers, such as log(1e-4,1e-1)", printable(text, 60));
+  } else if (!(range.from < range.to)) {
+    problem = fmt::format("{} does not ascend", printable(text, 60));
+  } else if (range.kind == "log" && range.from <= 0) {
+    problem = fmt::format("{} begins at a number that has no logarithm", printable(text, 60));
+  } else if (range.kind == "int" && (std::floor(range.from) != range.from ||
+                                     std::floor(range.to) != range.to || range.to - range.from > 1e9)) {
+    problem = fmt::format("{} is not between two whole numbers", printable(text, 60));
+  }
+  return range;
+}
+
+std::string value_problem(const std::vector<std::string>& values) {
+  std::set<std::string> seen;
+  for (const std::string& value : values) {
+    if (value.empty()) return "there is no value between two commas, or none at all";
+    if (!seen.insert(value).second) return fmt::format("{} is named twice", printable(value, 60));
+  }
+  return "";
+}
+
+std::string drawn_from(const TriedField& field, RandomGenerator& random) {
+  if (!field.range) return field.values[random.below(field.values.size())];
+  const auto& [kind, from, to] = *field.range;
+  if (kind == "int")
+    return fmt::format("{:.0f}",
+                       from + static_cast<double>(random.below(static_cast<uint64_t>(to - from) + 1)));
+  const double part = random.uniform();
+  const double value = kind == "log" ? from * std::pow(to / from, part) : from + (to - from) * part;
+  return fmt::format("{:.4g}", std::clamp(value, from, to));
+}
+
+}  // namespace
+
+std::vector<TriedField> read_tries(const std::vector<std::string>& tries, std::vector<Problem>& problems) {
+  std::vector<TriedField> fields;
+  for (const std::string& text : tries) {
+    const size_t equals = text.find('=');
+    if (equals == std::string::npos || equals == 0 || text.size() > kMostTryBytes) {
+      problems.push_back(problem_of_try(
+          "", fmt::format("'{}' is not of the form PATH=VALUE,VALUE,...", printable(text, 60))));
+      continue;
+    }
+    TriedField field{.path = text.substr(0, equals), .values = {}, .range = {}};
+    const bool again = std::any_of(fields.begin(), fields.end(),
+                                   [&](const TriedField& other) { return other.path == field.path; });
+    const std::string what = trimmed(text.substr(equals + 1));
+    std::string problem;
+    field.range = range_in(what, problem);
+    if (!field.range) {
+      field.values = divided_by_commas(what);
+      problem = value_problem(field.values);
+    }
+    if (again) problem = "is tried twice; name all its values in one --try";
+    if (problem.empty()) {
+      fields.push_back(std::move(field));
+    } else {
+      problems.push_back(problem_of_try(field.path, problem));
+    }
+  }
+  return fields;
+}
+
+std::vector<TrialValues> grid_trials(const std::vector<TriedField>& fields) {
+  double count = 1;
+  for (const TriedField& field : fields) {
+    if (field.range)
+      throw Error(
+          ExitCode::kUsage,
+          fmt::format("--try {}: a grid has no end of values in a range; add --random N, or name values",
+                      printable(field.path, 60)));
+    count *= static_cast<double>(field.values.size());
+  }
+  if (count > static_cast<double>(kMostTrials))
+    throw Error(
+        ExitCode::kUsage,
+        fmt::format("the grid has {:.0f} trials, and a tune at most {}; try fewer values, or some of the "
+                    "combinations with --random N",
+                    count, with_separators(kMostTrials)));
+  std::vector<TrialValues> trials(1);
+  for (const TriedField& field : fields) {
+    std::vector<TrialValues> longer;
+    for (const TrialValues& trial : trials) {
+      for (const std::string& value : field.values) {
+        longer.push_back(trial);
+        longer.back().push_back(value);
+      }
+    }
+    trials = std::move(longer);
+  }
+  return trials;
+}
+
+std::vector<TrialValues> random_trials(const std::vector<TriedField>& fields, int64_t count, uint64_t seed) {
+  RandomGenerator random(seed);
+  std::vector<TrialValues> trials;
+  std::set<TrialValues> seen;
+  for (int64_t draw = 0; draw < count * kDrawsPerTrial && std::ssize(trials) < count; ++draw) {
+    TrialValues trial;
+    for (const TriedField& field : fields) trial.push_back(drawn_from(field, random));
+    if (seen.insert(trial).second) trials.push_back(std::move(trial));
+  }
+  return trials;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,186 @@
+#include "experiments/tune.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+
+#include <cerrno>
+#include <chrono>
+#include <deque>
+#include <list>
+#include <thread>
+
+#include "checkpoint/checkpoint.h"
+#include "core/descriptor.h"
+#include "core/files.h"
+#include "core/signals.h"
+#include "core/text.h"
+#include "display/tune_chart.h"
+#include "display/tune_table.h"
+#include "experiments/child_run.h"
+#include "initial_state/resume.h"
+#include "job/restarts.h"
+#include "metrics/show.h"
+#include "runs/finished_run.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+Descriptor locked(const fs::path& folder) {
+  Descriptor lock(::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+  // File systems without locks answer with other errors.
+  if (::flock(lock.get(), LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK)
+    throw Error(ExitCode::kUsage, folder.string() + ": another dtrain tune works in this folder");
+  return lock;
+}
+
+struct RunningTrial {
+  size_t trial = 0;
+  ChildRun run;
+};
+
+class TuneRunner {
+ public:
+  TuneRunner(const fs::path& folder, std::ostream& progress)
+      : lock_(locked(folder)), folder_(folder), tune_(read_tune(folder / "tune.json")), progress_(progress) {
+    tune_.directory = folder.string();  // it may have moved
+    fs::create_directory(folder_ / "logs");
+    for (TuneTrial& trial : tune_.trials) {
+      if (trial.exit_code != ExitCode::kStopped && !may_end_otherwise(trial.exit_code)) continue;
+      trial.error.clear();  // it is tried again
+      trial.exit_code = ExitCode::kDone;
+    }
+  }
+
+  ExitCode run() {
+    catch_stop_signals();
+    signals_passed_on_ = stop_signals_received();
+    write_files();
+    for (rung_ = 0; rung_ < tune_.epochs.size(); ++rung_) {
+      if (!run_rung()) return ExitCode::kStopped;
+    }
+    if (best_trial(tune_)) return ExitCode::kDone;
+    return tune_.trials.empty() ? ExitCode::kBug : tune_.trials.front().exit_code;
+  }
+
+ private:
+  // Returns false if a signal stopped it.
+  bool run_rung() {
+    std::deque<size_t> waiting;
+    for (const size_t i : trials_of_rung(tune_, rung_)) {
+      if (tune_.trials[i].error.empty() && tune_.trials[i].scores.size() == rung_) waiting.push_back(i);
+    }
+    announce(waiting.size());
+    std::list<RunningTrial> running;
+    bool stops = false;
+    while (!waiting.empty() || !running.empty()) {
+      if (stop_signals_received() > signals_passed_on_) {
+        signals_passed_on_ = stop_signals_received();
+        stops = true;
+        waiting.clear();
+        for (const RunningTrial& each : running) each.run.tell(last_stop_signal());
+      }
+      for (; !waiting.empty() && std::ssize(running) < tune_.at_once; waiting.pop_front())
+        start(waiting.front(), running);
+      for (auto each = running.begin(); each != running.end();) {
+        const std::optional<ChildRunEnd> end = each->run.ended();
+        if (end) take(each->trial, *end, stops);
+        each = end ? running.erase(each) : std::next(each);
+      }
+      std::this_thread::sleep_for(std::chrono::milliseconds(10));
+    }
+    return !stops;
+  }
+
+  void announce(size_t left) {
+    done_ = 0;
+    of_ = left;
+    if (left == 0) return;
+    std::string text = fmt::format("tune of {}", show_counted(static_cast<int64_t>(left), "trial"));
+    if (tune_.epochs.size() > 1)
+      text +=
+          fmt::format(", rung {} of {}: to epoch {}", rung_ + 1, tune_.epochs.size(), tune_.epochs[rung_]);
+    progress_ << text << ", in " << printable(folder_.string(), 1000) << std::endl;
+  }
+
+  void start(size_t index, std::list<RunningTrial>& running) {
+    const fs::path run = folder_ / trial_folder(index);
+    std::vector<std::string> arguments = {(folder_ / "specs" / (trial_folder(index) + ".yaml")).string()};
+    if (!list_checkpoints(checkpoint_folder(run)).empty()) {
+      arguments.insert(arguments.end(), {"--resume", run.string()});
+    } else {
+      arguments.insert(arguments.end(), {"--run-dir", run.string()});
+      if (fs::exists(run / "metrics.jsonl")) arguments.emplace_back("--overwrite");
+    }
+    if (tune_.epochs[rung_] > 0)
+      arguments.insert(arguments.end(), {"--set", fmt::format("train.epochs={}", tune_.epochs[rung_])});
+    const fs::path log = folder_ / "logs" / (trial_folder(index) + ".log");
+    running.push_back({index, ChildRun(arguments, run, log)});
+  }
+
+  void take(size_t index, ChildRunEnd end, bool stops) {
+    TuneTrial& trial = tune_.trials[index];
+    if (end.code == ExitCode::kDone) end = read_result(index, trial);
+    std::string text = end.reason;
+    if (end.code == ExitCode::kDone) {
+      text = fmt::format("{} {} after {}, {}", tune_.metric, show_metric(trial.scores.back()),
+                         show_counted(trial.epochs, "epoch"), show_seconds(trial.seconds));
+    } else if (!stops || end.code != ExitCode::kStopped) {
+      trial.exit_code = end.code;
+      trial.error = end.reason;
+      text = "failed, " + end.reason;
+    }
+    std::vector<std::string> values;
+    for (size_t i = 0; i < tune_.fields.size(); ++i)
+      values.push_back(tune_.fields[i] + "=" + trial.values[i]);
+    progress_ << fmt::format("[{}/{}] {}, {}: {}", ++done_, of_, trial_folder(index), printable(join(values)),
+                             printable(text))
+              << std::endl;
+    write_files();
+  }
+
+  // Of a run that has completed.
+  ChildRunEnd read_result(size_t index, TuneTrial& trial) const {
+    try {
+      const FinishedRun run = read_finished_run(folder_ / trial_folder(index));
+      const std::optional<double> score = run.last(tune_.metric);
+      if (!score || run.evaluations.empty())
+        return {ExitCode::kData, fmt::format("its evaluations have no {}", tune_.metric)};
+      trial.scores.push_back(*score);
+      trial.epochs = run.evaluations.back().epoch;
+      trial.seconds = run.evaluations.back().seconds;
+      trial.course.clear();
+      for (const EvaluationPoint& point : run.evaluations)
+        trial.course.emplace_back(point.epoch, point.value(tune_.metric));
+      return {};
+    } catch (const Error& error) {
+      return {error.code(), error.what()};
+    }
+  }
+
+  void write_files() const {
+    write_file_atomically(folder_ / "tune.json", event_text(tune_document(tune_), 2) + "\n");
+    write_file_atomically(folder_ / "tune.csv", tune_csv(tune_));
+    write_file_atomically(folder_ / "tune.svg", tune_chart(tune_));
+  }
+
+  const Descriptor lock_;
+  const fs::path folder_;
+  Tune tune_;
+  std::ostream& progress_;
+  const ReapingScope reaping_;
+  size_t rung_ = 0;
+  size_t done_ = 0;  // of the rung, since this process began it
+  size_t of_ = 0;
+  int signals_passed_on_ = 0;
+};
+
+}  // namespace
+
+ExitCode run_tune(const fs::path& folder, std::ostream& progress) {
+  return TuneRunner(folder, progress).run();
+}
+
+}  // namespace dtrain

@@ -1,0 +1,51 @@
+// Searches for the values of a job's fields with which it trains best: one run for each set of values.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <optional>
+#include <ostream>
+#include <string>
+#include <vector>
+
+#include "experiments/search_space.h"
+#include "job_file/load.h"
+#include "plan/job_plan.h"
+#include "runs/tune_results.h"
+
+namespace dtrain {
+
+struct TuneOptions {
+  std::vector<TriedField> fields;
+  std::optional<int64_t> random;      // so many trials; nullopt: the grid
+  int64_t seed = 1;                   // of random
+  std::optional<std::string> metric;  // nullopt: the job's own, see docs/tune.md
+  int64_t halving = 0;                // 0: no successive halving
+  int64_t at_once = 1;
+};
+
+// A tune whose trials have not been started. `specs` has the spec of each as YAML.
+struct PlannedTune {
+  Tune tune;  // without its directory
+  std::vector<std::string> specs;
+  JobPlan first;                   // the job of the first trial
+  std::vector<std::string> notes;  // a line for each field of the file that was dropped
+};
+
+// Plans every trial on this host: the job of the file with `overrides` and the trial's values, without its
+// baseline, saving its last checkpoint, and with as many threads as leave room for the trials beside it. With
+// halving, schedules are those of the whole training from the first rung on. Adds what is wrong with any
+// trial to `problems`, once. Throws Error(kUsage) where the options do not fit.
+PlannedTune plan_tune(const std::filesystem::path& spec, const Overrides& overrides,
+                      const TuneOptions& options, std::vector<Problem>& problems);
+
+// Writes the planned tune into its folder, tune.directory, which must be empty.
+void save_tune(const PlannedTune& planned);
+
+// Trains what is left of the tune in `folder`, each trial by `dtrain run` in a process of its own, and
+// updates tune.json, tune.csv and tune.svg there after each. A trial with a checkpoint is resumed from it.
+// Prints progress. Returns kDone if a trial has a result, kStopped after a stop signal, which the trials get
+// too, else how the first one failed. Throws Error(kUsage) if another process works in the folder.
+ExitCode run_tune(const std::filesystem::path& folder, std::ostream& progress);
+
+}  // namespace dtrain

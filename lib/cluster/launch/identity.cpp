@@ -1,0 +1,148 @@
+#include "launch/identity.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "host/environment.h"
+#include "host/hosts.h"
+
+namespace dtrain {
+namespace {
+
+constexpr int64_t kMostRestarts = 1'000'000;
+
+[[noreturn]] void fail_missing(const char* name) {
+  throw Error(
+      ExitCode::kUsage,
+      fmt::format(
+          "the environment has RANK or WORLD_SIZE but no {}; a launcher sets RANK, WORLD_SIZE, LOCAL_RANK, "
+          "LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT together (unset all of them to start alone)",
+          name));
+}
+
+int required_number(const char* name, int64_t lowest, int64_t highest) {
+  const auto number = environment_number(name, lowest, highest);
+  if (!number) fail_missing(name);
+  return static_cast<int>(*number);
+}
+
+// What starts the pods of a job, such as Kubeflow's PyTorchJob, knows nothing of processes inside them: it
+// counts pods.
+bool is_one_process_of_a_pod() {
+  return environment_text("KUBERNETES_SERVICE_HOST") && !environment_text("LOCAL_RANK") &&
+         !environment_text("LOCAL_WORLD_SIZE");
+}
+
+void read_master(Identity& identity) {
+  const auto master = environment_host("MASTER_ADDR");
+  if (!master) fail_missing("MASTER_ADDR");
+  identity.master_address = *master;
+  identity.master_port = static_cast<uint16_t>(required_number("MASTER_PORT", 1, 65535));
+}
+
+std::vector<std::string> split_members(const std::string& text) {
+  std::vector<std::string> members;
+  for (size_t begin = 0; begin < text.size();) {
+    const size_t end = std::min(text.find(',', begin), text.size());
+    members.push_back(text.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return members;
+}
+
+}  // namespace
+
+void check_below(const char* part_name, int64_t part, const char* whole_name, int64_t whole) {
+  if (part < whole) return;
+  throw Error(ExitCode::kUsage, fmt::format("the environment has {}={} but {}={}; ranks count from 0 to {}",
+                                            part_name, part, whole_name, whole, whole - 1));
+}
+
+std::optional<std::string> environment_host(const char* name) {
+  const auto host = environment_text(name);
+  if (host && !is_host(*host)) {
+    throw Error(ExitCode::kUsage,
+                fmt::format("the environment has {}={}, which is not a host's name or address", name,
+                            printable(*host, 80)));
+  }
+  return host;
+}
+
+std::optional<Identity> identity_from_environment() {
+  if (!environment_text("RANK") && !environment_text("WORLD_SIZE")) return std::nullopt;
+  Identity identity;
+  identity.world_size = required_number("WORLD_SIZE", 1, kMaxWorldSize);
+  identity.rank = required_number("RANK", 0, kMaxWorldSize - 1);
+  const bool is_pod = is_one_process_of_a_pod();
+  if (!is_pod) {
+    identity.local_world_size = required_number("LOCAL_WORLD_SIZE", 1, kMaxWorldSize);
+    identity.local_rank = required_number("LOCAL_RANK", 0, kMaxWorldSize - 1);
+  }
+  check_below("RANK", identity.rank, "WORLD_SIZE", identity.world_size);
+  check_below("LOCAL_RANK", identity.local_rank, "LOCAL_WORLD_SIZE", identity.local_world_size);
+  if (identity.local_world_size > identity.world_size) {
+    throw Error(ExitCode::kUsage,
+                fmt::format("the environment has LOCAL_WORLD_SIZE={} but WORLD_SIZE={}; one host cannot have "
+                            "more replicas than the job",
+                            identity.local_world_size, identity.world_size));
+  }
+  const bool is_supervised = environment_text("DTRAIN_REPORT_FD").has_value();
+  if (is_supervised) identity.local_store = environment_text("DTRAIN_STORE").value_or("");
+  if (identity.local_store.empty()) read_master(identity);
+
+  identity.agent_store = environment_text("TORCHELASTIC_USE_AGENT_STORE") == "True";
+  if (is_supervised) {
+    identity.source = "dtrain";
+    identity.own_address = environment_host("DTRAIN_ADDRESS").value_or("127.0.0.1");
+    identity.members = split_members(environment_text("DTRAIN_MEMBERS").value_or(""));
+    identity.host =
+        static_cast<int>(environment_number("DTRAIN_HOST_INDEX", 0, kMaxWorldSize - 1).value_or(0));
+    identity.hosts = static_cast<int>(environment_number("DTRAIN_HOSTS", 1, kMaxWorldSize).value_or(1));
+    check_below("DTRAIN_HOST_INDEX", identity.host, "DTRAIN_HOSTS", identity.hosts);
+    identity.restart = static_cast<int>(environment_number("DTRAIN_RESTART", 0, kMostRestarts).value_or(0));
+  } else if (is_pod) {
+    identity.source = "Kubernetes";
+  } else {
+    identity.source = environment_text("TORCHELASTIC_RUN_ID") ? "torchrun" : "environment";
+  }
+  return identity;
+}
+
+Identity local_identity(int64_t rank, int64_t replicas, const std::string& local_store) {
+  Identity identity;
+  identity.rank = identity.local_rank = static_cast<int>(rank);
+  identity.world_size = identity.local_world_size = static_cast<int>(replicas);
+  identity.local_store = local_store;
+  return identity;
+}
+
+std::map<std::string, std::string> replica_environment(const Identity& identity, int64_t threads) {
+  std::map<std::string, std::string> variables = {
+      {"RANK", std::to_string(identity.rank)},
+      {"LOCAL_RANK", std::to_string(identity.local_rank)},
+      {"WORLD_SIZE", std::to_string(identity.world_size)},
+      {"LOCAL_WORLD_SIZE", std::to_string(identity.local_world_size)},
+      {"DTRAIN_STORE", identity.local_store},
+      {"DTRAIN_ADDRESS", identity.own_address},
+      {"DTRAIN_MEMBERS", join(identity.members, ",")},
+      {"DTRAIN_HOST_INDEX", std::to_string(identity.host)},
+      {"DTRAIN_HOSTS", std::to_string(identity.hosts)},
+      {"DTRAIN_RESTART", std::to_string(identity.restart)},
+      {"TORCHELASTIC_USE_AGENT_STORE", "True"},  // our supervisor serves the store
+      {"OMP_NUM_THREADS", std::to_string(threads)}};
+  // OpenMP's threads, which compute what LibTorch computes, would check 300,000 times while they wait. On
+  // cores with other work to do, this uses up their share of the time before there is something to compute;
+  // and the threads of our own loops (kernels/thread_team.h) use the same cores.
+  if (!environment_text("OMP_WAIT_POLICY") && !environment_text("GOMP_SPINCOUNT"))
+    variables["GOMP_SPINCOUNT"] = "0";
+  if (identity.local_store.empty()) {
+    variables["MASTER_ADDR"] = identity.master_address;
+    variables["MASTER_PORT"] = std::to_string(identity.master_port);
+  }
+  return variables;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,137 @@
+#include "launch/launchers.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include "core/error.h"
+#include "core/text.h"
+#include "host/environment.h"
+#include "host/hosts.h"
+#include "launch/place.h"
+
+namespace dtrain {
+namespace {
+
+constexpr uint64_t kFirstPort = 20000;
+constexpr uint64_t kPorts = 12000;
+
+[[noreturn]] void fail_missing(const char* launcher, const char* name) {
+  Identity identity;
+  identity.source = launcher;
+  throw Error(ExitCode::kUsage, fmt::format("{} started this process (its other variables are set) but the "
+                                            "environment has no {}; if it did not, unset {}",
+                                            launcher, name, variables_of(identity)));
+}
+
+int required(const char* launcher, const char* name, int64_t lowest, int64_t highest) {
+  const auto number = environment_number(name, lowest, highest);
+  if (!number) fail_missing(launcher, name);
+  return static_cast<int>(*number);
+}
+
+Identity numbers(const char* launcher, const char* rank, const char* size, const char* local_rank,
+                 const char* local_size) {
+  Identity identity;
+  identity.source = launcher;
+  identity.rank = required(launcher, rank, 0, kMaxWorldSize - 1);
+  identity.world_size = required(launcher, size, 1, kMaxWorldSize);
+  identity.local_rank = required(launcher, local_rank, 0, kMaxWorldSize - 1);
+  identity.local_world_size = required(launcher, local_size, 1, kMaxWorldSize);
+  check_below(rank, identity.rank, size, identity.world_size);
+  check_below(local_rank, identity.local_rank, local_size, identity.local_world_size);
+  check_below(local_size, identity.local_world_size - 1, size, identity.world_size);
+  return identity;
+}
+
+// FNV-1a (Fowler, Noll, Vo): jobs with similar numbers get ports that are far apart.
+uint16_t port_of_job(const std::string& job) {
+  uint64_t hash = 14695981039346656037U;
+  for (const char c : job) hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211U;
+  return static_cast<uint16_t>(kFirstPort + hash % kPorts);
+}
+
+void set_port(Identity& identity, std::optional<int64_t> port, const std::string& job) {
+  if (!port) port = environment_number("MASTER_PORT", 1, 65535);
+  identity.master_port = port ? static_cast<uint16_t>(*port) : port_of_job(job);
+}
+
+// "1556283392.0;tcp://192.0.2.2,10.0.0.2:43187;tcp6://..." -> "192.0.2.2"
+std::optional<std::string> host_of_uri(const std::string& uri) {
+  const size_t scheme = uri.find("tcp://");
+  if (scheme == std::string::npos) return std::nullopt;
+  const size_t begin = scheme + 6;
+  const std::string host = uri.substr(begin, uri.find_first_of(",:;", begin) - begin);
+  return is_host(host) ? std::optional<std::string>(host) : std::nullopt;
+}
+
+void set_master(Identity& identity, const std::optional<std::string>& told, const char* advice) {
+  if (!identity.spans_hosts()) return;  // loopback is enough
+  const auto given = environment_host("MASTER_ADDR");
+  if (!given && !told)
+    throw Error(ExitCode::kUsage,
+                fmt::format("{} started {} processes on several hosts, and none can tell where "
+                            "rank 0 is: {}",
+                            identity.source, identity.world_size, advice));
+  identity.master_address = given ? *given : *told;
+}
+
+}  // namespace
+
+std::optional<Identity> open_mpi_identity(std::optional<int64_t> port) {
+  if (!environment_text("OMPI_COMM_WORLD_RANK")) return std::nullopt;
+  Identity identity = numbers("Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+                              "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE");
+  const auto uri = environment_text("OMPI_MCA_orte_hnp_uri");
+  set_master(identity, uri ? host_of_uri(*uri) : std::nullopt,
+             "use scripts/launch_mpirun, or mpirun -x MASTER_ADDR=HOST with the host of rank 0");
+  set_port(
+      identity, port,
+      environment_text("PMIX_NAMESPACE").value_or(environment_text("OMPI_MCA_ess_base_jobid").value_or("")));
+  return identity;
+}
+
+std::optional<Identity> pmi_identity(std::optional<int64_t> port) {
+  if (!environment_text("PMI_RANK") && environment_text("PMIX_RANK"))
+    throw Error(
+        ExitCode::kUsage,
+        "the environment has PMIX_RANK, but PMIx does not tell there how many processes there are: set "
+        "RANK, WORLD_SIZE, LOCAL_RANK, LOCAL_WORLD_SIZE, MASTER_ADDR and MASTER_PORT, or use mpirun or "
+        "srun; unset PMIX_RANK to start alone");
+  if (!environment_text("PMI_RANK")) return std::nullopt;
+  Identity identity = numbers("PMI", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS");
+  set_master(identity, std::nullopt,
+             "set MASTER_ADDR to the host of rank 0 (mpiexec -genv MASTER_ADDR HOST)");
+  set_port(identity, port, environment_text("PMI_ID").value_or(fmt::format("PMI of {}", ::getuid())));
+  return identity;
+}
+
+std::optional<Identity> slurm_identity(std::optional<int64_t> port) {
+  const auto step = environment_text("SLURM_STEP_ID");
+  if (!step || !environment_text("SLURM_PROCID")) return std::nullopt;
+  const char* const counts_name = "SLURM_STEP_TASKS_PER_NODE";
+  const char* const size_name =
+      environment_text("SLURM_STEP_NUM_TASKS") ? "SLURM_STEP_NUM_TASKS" : "SLURM_NTASKS";
+  Identity identity;
+  identity.source = "Slurm";
+  identity.rank = required("Slurm", "SLURM_PROCID", 0, kMaxWorldSize - 1);
+  identity.world_size = required("Slurm", size_name, 1, kMaxWorldSize);
+  identity.local_rank = required("Slurm", "SLURM_LOCALID", 0, kMaxWorldSize - 1);
+  const int node = required("Slurm", "SLURM_NODEID", 0, kMaxWorldSize - 1);
+  const auto written = environment_text(counts_name);
+  if (!written) fail_missing("Slurm", counts_name);
+  const auto counts = expand_slurm_counts(counts_name, *written, static_cast<size_t>(kMaxWorldSize));
+  check_below("SLURM_PROCID", identity.rank, size_name, identity.world_size);
+  check_below("SLURM_NODEID", node, counts_name, static_cast<int64_t>(counts.size()));
+  identity.local_world_size = static_cast<int>(counts[static_cast<size_t>(node)]);
+  check_below("SLURM_LOCALID", identity.local_rank, counts_name, identity.local_world_size);
+  check_below(counts_name, identity.local_world_size - 1, size_name, identity.world_size);
+  const auto list = environment_text("SLURM_STEP_NODELIST");
+  set_master(identity,
+             list ? std::optional<std::string>(expand_slurm_hosts("SLURM_STEP_NODELIST", *list, 1).front())
+                  : std::nullopt,
+             "there is no SLURM_STEP_NODELIST; set MASTER_ADDR");
+  set_port(identity, port, environment_text("SLURM_JOB_ID").value_or("") + "." + *step);
+  return identity;
+}
+
+}  // namespace dtrain

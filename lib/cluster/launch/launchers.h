@@ -1,0 +1,34 @@
+// The identity of this replica, from the environment variables that MPI launchers and Slurm set for each
+// process that they start.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "launch/identity.h"
+
+namespace dtrain {
+
+// Each function returns nullopt if its launcher did not start this process. If a variable is malformed or
+// missing, it throws an Error(kUsage) that names the variable.
+//
+// The master's address is MASTER_ADDR if it is set (mpirun -x MASTER_ADDR), loopback if all processes are on
+// one host, and otherwise what the launcher provides. Its port is `port` (network.port), else MASTER_PORT,
+// else a port in 20000..31999 (below those that Linux assigns), computed from the launcher's number of the
+// job, so that all processes get the same one.
+
+// Uses OMPI_COMM_WORLD_RANK, _SIZE, _LOCAL_RANK and _LOCAL_SIZE (Open MPI 1.3 to 5). The master is the host
+// of mpirun itself (OMPI_MCA_orte_hnp_uri, up to Open MPI 4), so rank 0 must be on that host.
+std::optional<Identity> open_mpi_identity(std::optional<int64_t> port);
+
+// Uses PMI_RANK, PMI_SIZE, MPI_LOCALRANKID and MPI_LOCALNRANKS (Hydra: MPICH, Intel MPI). With several hosts,
+// the environment does not name the master. PMIX_RANK alone is refused, because PMIx does not provide the
+// number of processes in the environment.
+std::optional<Identity> pmi_identity(std::optional<int64_t> port);
+
+// Uses SLURM_PROCID, SLURM_STEP_NUM_TASKS, SLURM_LOCALID, SLURM_NODEID and SLURM_STEP_TASKS_PER_NODE of a
+// step (srun). Without SLURM_STEP_ID, this process is only in a shell within an allocation. The master is the
+// first host of SLURM_STEP_NODELIST.
+std::optional<Identity> slurm_identity(std::optional<int64_t> port);
+
+}  // namespace dtrain

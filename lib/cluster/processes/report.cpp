@@ -1,0 +1,71 @@
+#include "processes/report.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <chrono>
+#include <limits>
+#include <optional>
+#include <thread>
+
+#include "core/error.h"
+#include "host/environment.h"
+
+namespace dtrain {
+namespace {
+
+constexpr std::chrono::milliseconds kSettleInterval{1};
+
+// Refuses 0 to 2, the standard streams: no report pipe has these numbers.
+std::optional<int> environment_descriptor(const char* name) {
+  const auto number = environment_number(name, 3, std::numeric_limits<int>::max());
+  return number ? std::optional<int>(static_cast<int>(*number)) : std::nullopt;
+}
+
+}  // namespace
+
+std::unique_ptr<ReportPipe> ReportPipe::from_environment() {
+  const auto descriptor = environment_descriptor("DTRAIN_REPORT_FD");
+  if (!descriptor) return nullptr;
+  const int flags = ::fcntl(*descriptor, F_GETFL);
+  if (flags < 0 || (flags & O_ACCMODE) == O_RDONLY) {
+    throw Error(ExitCode::kUsage,
+                fmt::format("the environment has DTRAIN_REPORT_FD={}, which is not open for writing; "
+                            "dtrain sets it for its own replicas, unset it",
+                            *descriptor));
+  }
+  ::fcntl(*descriptor, F_SETFD, FD_CLOEXEC);
+  return std::unique_ptr<ReportPipe>(new ReportPipe(*descriptor));
+}
+
+void ReportPipe::write(const std::string& line) {
+  const std::lock_guard lock(mutex_);
+  const std::string text = line + '\n';
+  for (size_t written = 0; written < text.size();) {
+    const ssize_t put = ::write(descriptor_.get(), text.data() + written, text.size() - written);
+    if (put < 0 && errno == EINTR) continue;
+    if (put < 0) return;  // EPIPE
+    written += static_cast<size_t>(put);
+  }
+  ++lines_;
+}
+
+bool ReportPipe::is_read() const {
+  pollfd pipe{descriptor_.get(), 0, 0};
+  return ::poll(&pipe, 1, 0) == 0;  // without a reader there is an error to report
+}
+
+void ReportPipe::settle(const StatusBoard& board, int rank) {
+  const uint64_t said = lines_;
+  while (board.reports(rank) < said && is_read()) std::this_thread::sleep_for(kSettleInterval);
+}
+
+std::unique_ptr<StatusBoard> board_from_environment() {
+  const auto descriptor = environment_descriptor("DTRAIN_BOARD_FD");
+  return descriptor ? StatusBoard::open(*descriptor) : nullptr;
+}
+
+}  // namespace dtrain

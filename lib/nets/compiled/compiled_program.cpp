@@ -1,0 +1,262 @@
+#include "compiled/compiled_program.h"
+
+#include <ATen/ATen.h>
+#include <ATen/record_function.h>
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "core/cache_lines.h"
+#include "kernels/elementwise.h"
+#include "models/variables.h"
+
+namespace dtrain {
+namespace {
+
+// Pieces of one memory, whose places are known when all have been asked for. Each begins a cache line.
+class Layout {
+ public:
+  // `place` gets the address of `numbers` numbers in allocate(), and must not move until then.
+  void add(float** place, int64_t numbers) {
+    pieces_.emplace_back(place, size_);
+    size_ += whole_lines_of_floats(numbers);
+  }
+  at::Tensor allocate() {
+    at::Tensor memory =
+        at::zeros({size_ + kCacheLineFloats}, at::kFloat);  // even a piece without numbers has an address
+    for (const auto& [place, offset] : pieces_) *place = memory.mutable_data_ptr<float>() + offset;
+    return memory;
+  }
+
+ private:
+  std::vector<std::pair<float**, int64_t>> pieces_;
+  int64_t size_ = 0;
+};
+
+// Shows the passes of a layer in profiles, as LibTorch shows its operations.
+class Recorded {
+ public:
+  Recorded(at::RecordScope scope, const PlacedLayer& layer) : record_(scope) {
+    if (record_.isActive()) record_.before(layer.name.c_str());
+  }
+
+ private:
+  at::RecordFunction record_;
+};
+
+struct Parameter {
+  at::Tensor values;
+  float* gradient = nullptr;
+  size_t number = 0;  // of the gradient
+};
+
+}  // namespace
+
+std::vector<at::Tensor> allocate_gradients(const Model& model) {
+  const std::vector<at::Tensor> parameters = tensors_of(trained_parameters(model));
+  int64_t size = 0;
+  for (const at::Tensor& parameter : parameters) size += whole_lines_of_floats(parameter.numel());
+  const at::Tensor memory = at::zeros({size}, at::kFloat);
+  std::vector<at::Tensor> gradients;
+  int64_t begin = 0;
+  for (const at::Tensor& parameter : parameters) {
+    gradients.push_back(memory.narrow(0, begin, parameter.numel()).view(parameter.sizes()));
+    begin += whole_lines_of_floats(parameter.numel());
+  }
+  return gradients;
+}
+
+int64_t numbers_of_example(const std::vector<PlacedLayer>& layers, size_t first, int64_t examples) {
+  int64_t numbers = 0, scratch = 0, addend = 0;  // of the batch
+  for (const Node& node : nodes_of(layers, first, /*training=*/true)) {
+    const LayerWork work = sizes_of(node, layers, examples);
+    if (!node.overwrites) numbers += examples * work.outputs;
+    if (!node.shares_gradient) numbers += examples * work.outputs;
+    if (node.readers > 1) addend = std::max(addend, examples * work.outputs);
+    if (node.passes->kept != nullptr) numbers += node.passes->kept(work);
+    if (node.passes->scratch != nullptr) scratch = std::max(scratch, node.passes->scratch(work));
+  }
+  return (numbers + scratch + addend + examples - 1) / examples;
+}
+
+Program::Program(const Model& model, int64_t examples, const std::vector<at::Tensor>& gradients)
+    : examples_(examples) {
+  add_layers(model, &gradients);
+  lay_out_training();
+}
+
+Program::Program(const Model& model, int64_t examples) : examples_(examples) {
+  add_layers(model, nullptr);
+  lay_out_evaluation();
+}
+
+void Program::add_layers(const Model& model, const std::vector<at::Tensor>* gradients) {
+  std::map<std::string, Parameter> parameters;
+  size_t number = 0;
+  for (const auto& named : model.named_parameters()) {
+    Parameter& parameter = parameters[named.key()];
+    parameter.values = named.value();
+    if (gradients == nullptr || !named.value().requires_grad()) continue;
+    parameter.gradient = (*gradients)[number].mutable_data_ptr<float>();
+    parameter.number = number++;
+  }
+  std::map<std::string, at::Tensor> buffers;
+  for (const auto& named : model.named_buffers()) buffers[named.key()] = named.value();
+  const std::vector<PlacedLayer>& layers = model.layers();
+  const auto first = static_cast<size_t>(model.first_layer());
+  for (const Node& node : nodes_of(layers, first, gradients != nullptr)) {
+    auto& [_, work, trained, sums] = steps_.emplace_back(Step{node, sizes_of(node, layers, examples_)});
+    const PlacedLayer& layer = layers[node.layer];
+    if (node.passes->backward_weights == nullptr) continue;
+    const Parameter& weight = parameters[layer.name + ".weight"];
+    const Parameter& bias = parameters[layer.name + ".bias"];  // undefined without one
+    work.weight = weight.values;
+    work.weight_gradient = weight.gradient;
+    work.bias = bias.values;
+    work.bias_gradient = bias.gradient;
+    work.moving_mean = buffers[layer.name + ".running_mean"];  // undefined without one
+    work.moving_variance = buffers[layer.name + ".running_var"];
+    for (const Parameter* parameter : {&bias, &weight}) {
+      if (parameter->gradient != nullptr) trained.push_back(parameter->number);
+    }
+  }
+}
+
+void Program::lay_out_training() {
+  Layout layout;
+  float* scratch = nullptr;
+  int64_t scratch_size = 0, addend_size = 0;
+  for (auto& [node, work, trained, sums] : steps_) {
+    const LayerPasses& passes = *node.passes;
+    const int64_t numbers = examples_ * work.outputs;
+    if (!node.overwrites) layout.add(&work.output, numbers);
+    if (!node.shares_gradient) layout.add(&work.output_gradient, numbers);
+    if (node.readers > 1) addend_size = std::max(addend_size, numbers);
+    if (passes.kept != nullptr) layout.add(&work.kept, passes.kept(work));
+    if (passes.scratch != nullptr) scratch_size = std::max(scratch_size, passes.scratch(work));
+  }
+  layout.add(&scratch, scratch_size);
+  layout.add(&addend_, addend_size);
+  memory_ = layout.allocate();
+
+  for (auto& [node, work, trained, sums] : steps_) {
+    work.scratch = scratch;
+    if (node.overwrites) work.output = steps_[static_cast<size_t>(node.input)].work.output;
+  }
+  for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
+    if (step->node.in_place)
+      steps_[static_cast<size_t>(step->node.input)].work.output_gradient = step->work.output_gradient;
+  }
+  find_inputs();
+  find_input_gradients();
+  outputs_ = outputs_at(steps_.back().work.output);
+  output_gradient_ = outputs_at(steps_.back().work.output_gradient);
+}
+
+void Program::find_inputs() {
+  const auto output_of = [&](int64_t value) -> const float* {
+    return value == kModelInput ? nullptr : steps_[static_cast<size_t>(value)].work.output;
+  };
+  for (auto& [node, work, trained, sums] : steps_) {
+    work.input = output_of(node.input);
+    work.with = output_of(node.with);
+  }
+}
+
+// A gradient is needed if there is a trained layer before it.
+void Program::find_input_gradients() {
+  std::vector<bool> needed(steps_.size());  // of each step's output
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    auto& [node, work, trained, sums] = steps_[i];
+    const auto is_needed = [&](int64_t value) {
+      return value != kModelInput && needed[static_cast<size_t>(value)];
+    };
+    if (is_needed(node.input)) work.input_gradient = place_for_gradient(node.input, i);
+    if (is_needed(node.with)) work.with_gradient = place_for_gradient(node.with, i);
+    needed[i] = work.weight_gradient != nullptr || is_needed(node.input) || is_needed(node.with);
+  }
+}
+
+// Where step number `reader` writes what it makes of the gradient of a value. Backward comes to the last
+// reader first; what the others make, or the last one for the second time, is added.
+float* Program::place_for_gradient(int64_t of, size_t reader) {
+  const Step& value = steps_[static_cast<size_t>(of)];
+  Step& step = steps_[reader];
+  float* const gradient = value.work.output_gradient;
+  const bool is_first =
+      value.node.last_reader == static_cast<int64_t>(reader) && step.work.input_gradient != gradient;
+  if (is_first) return gradient;
+  step.sums.push_back(gradient);
+  return addend_;
+}
+
+// Of each value no more is kept than until it has been read for the last time: of a chain, two in turn.
+void Program::lay_out_evaluation() {
+  std::vector<size_t> places;  // of each step's output
+  std::vector<int64_t> busy;   // each place until after this step
+  int64_t place_size = 0, kept_size = 0, scratch_size = 0;
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    const auto& [node, work, trained, sums] = steps_[i];
+    const auto is_free = [i](int64_t last) { return last < static_cast<int64_t>(i); };
+    const auto free = std::find_if(busy.begin(), busy.end(), is_free);
+    size_t place = static_cast<size_t>(free - busy.begin());
+    if (node.in_place) place = places[static_cast<size_t>(node.input)];
+    if (place == busy.size()) busy.push_back(0);
+    busy[place] = node.last_reader;
+    places.push_back(place);
+    place_size = std::max(place_size, examples_ * work.outputs);
+    if (node.passes->kept != nullptr) kept_size = std::max(kept_size, node.passes->kept(work));
+    if (node.passes->scratch != nullptr) scratch_size = std::max(scratch_size, node.passes->scratch(work));
+  }
+  Layout layout;
+  std::vector<float*> memory(busy.size());
+  float *kept = nullptr, *scratch = nullptr;
+  for (float*& place : memory) layout.add(&place, place_size);
+  layout.add(&kept, kept_size);
+  layout.add(&scratch, scratch_size);
+  memory_ = layout.allocate();
+
+  for (size_t i = 0; i < steps_.size(); ++i) {
+    LayerWork& work = steps_[i].work;
+    work.output = memory[places[i]];
+    work.kept = kept;
+    work.scratch = scratch;
+  }
+  find_inputs();
+  outputs_ = outputs_at(steps_.back().work.output);
+}
+
+at::Tensor Program::outputs_at(const float* data) const {
+  const int64_t outputs = steps_.back().work.outputs;
+  return memory_.narrow(0, data - memory_.const_data_ptr<float>(), examples_ * outputs)
+      .view({examples_, outputs});
+}
+
+const at::Tensor& Program::forward(const at::Tensor& inputs) {
+  for (auto& [node, work, trained, sums] : steps_) {
+    if (node.input == kModelInput) work.input = inputs.const_data_ptr<float>();
+    if (node.with == kModelInput) work.with = inputs.const_data_ptr<float>();
+    const Recorded recorded(at::RecordScope::FUNCTION, *work.layer);
+    node.passes->forward(work);
+  }
+  return outputs_;
+}
+
+void Program::backward(bool adds, const GradientReady& ready) {
+  for (auto step = steps_.rbegin(); step != steps_.rend(); ++step) {
+    const auto& [node, work, trained, sums] = *step;
+    const bool is_needed = work.input_gradient != nullptr || work.with_gradient != nullptr;
+    if (!is_needed && work.weight_gradient == nullptr) continue;
+    const Recorded recorded(at::RecordScope::BACKWARD_FUNCTION, *work.layer);
+    if (work.weight_gradient != nullptr) node.passes->backward_weights(work, adds);
+    for (const size_t number : trained) {
+      if (ready) ready(number);
+    }
+    if (is_needed) node.passes->backward_input(work);
+    for (float* const sum : sums) accumulate(examples_ * work.inputs, addend_, sum);
+  }
+}
+
+}  // namespace dtrain

@@ -1,0 +1,266 @@
+#include "documentation/document.h"
+
+#include <fmt/format.h>
+
+#include <nlohmann/json.hpp>
+
+#include "core/text.h"
+#include "spec/fields.h"
+#include "spec/print.h"
+
+namespace dtrain {
+namespace {
+
+const char* const kIntroduction = R"(# The job spec
+
+<!-- Made by `dtrain schema --markdown > docs/spec.md`; do not edit. -->
+
+A job is one YAML file. Every field has a default except the batch, so the smallest spec is
+
+```yaml
+batch: {per_replica: 64}
+```
+
+`dtrain init` writes a commented spec to start from, and `dtrain configs` copies one of the examples.
+`dtrain validate SPEC` (`-` is the standard input) checks a spec and reports all its problems at once, each with its
+place:
+
+```
+job.yaml:4:3: train.epoch: unknown field; did you mean 'train.epochs'?
+```
+
+`dtrain plan SPEC` shows every value that a run would use, `dtrain schema` prints a JSON Schema for editors.
+
+## What most specs need
+
+This spec sets the ten fields that most specs need:
+
+```yaml
+name: digits
+strategy: {kind: mirrored, replicas: 2}
+data: {dataset: mnist}
+batch: {per_replica: 64}
+model: {kind: mlp}
+train:
+  epochs: 5
+  optimizer: {kind: adam, learning_rate: 1.0e-3}
+checkpoint: {every_epochs: 1}
+```
+
+)";
+
+const char* const kAllFields = R"(
+[`model.layers`](#modellayers) lists the layers of a model of your own, [`train.schedule`](#trainschedule) changes the
+learning rate during the training, and [`compare`](#compare) trains a baseline first.
+
+The rest of this page has every field, section by section: first what is trained and how, then what is saved and
+reported, then what only some machines need.
+)";
+
+const char* const kRest = R"(
+## Overrides
+
+`--set path=value` replaces a field for one call and may be repeated; the later one wins. The value is YAML:
+
+```
+dtrain run job.yaml --set train.epochs=3 --set model.hidden=[256,128] --set model.layers[1].units=32
+```
+
+A new kind drops what the file has only for the old one, such as sgd's `momentum` under `--set
+train.optimizer.kind=adam`, and a note on standard error names each field that is dropped. What contradicts itself
+within the file, or among several `--set`, is an error. `--unset path` removes a field or a section of the file.
+
+Setting `batch.global` replaces the file's `batch.per_replica`, and the other way round, unless the file has both; so
+do the intervals of `checkpoint`. A field with a word such as `auto`, `all` or `none` is reset by that word.
+
+## Environment variables and paths
+
+`${NAME}` in a value is replaced by the environment variable before the value is read as a number, word or path; an
+unset variable is an error. What a variable holds is not looked at again. `$${` stands for a literal `${`. Inside `[]`
+or `{}` the value needs quotes: `{epochs: "${EPOCHS}"}`.
+
+A relative path belongs to the folder of the spec, with `--set` to the working folder. `~` is not expanded: write
+`${HOME}`.
+
+## What YAML may hold
+
+UTF-8, one document, at most 1 MiB, 20,000 values and 32 levels. Refused are duplicate keys, anchors and aliases, merge
+keys (`<<`), tags other than `!!str`, and keys that are not names. Booleans are `true` and `false`; a number in quotes
+is text.
+)";
+
+// The type of a field as the reference shows it.
+struct TypeText {
+  const FieldInfo& field;
+
+  std::string of(const bool*) const { return "boolean"; }
+  std::string of(const int64_t*) const { return "integer"; }
+  std::string of(const double*) const { return "number"; }
+  std::string of(const std::string*) const { return field.choices ? choices(field.choices->built) : "text"; }
+  std::string of(const std::optional<int64_t>*) const { return "integer" + or_word(); }
+  std::string of(const std::optional<double>*) const { return "number" + or_word(); }
+  std::string of(const std::optional<std::string>*) const {
+    return of(static_cast<const std::string*>(nullptr)) + or_word();
+  }
+  std::string of(const std::vector<int64_t>*) const { return "list of integers"; }
+  std::string of(const std::vector<double>*) const {
+    return field.one_or_more ? "number, or a list of numbers" + or_word() : "list of numbers";
+  }
+  std::string of(const std::vector<std::string>*) const {
+    return field.choices ? choices(field.choices->built) + ", a device such as `cuda:0`, or a list of devices"
+           : field.one_or_more ? "name, or list of names"
+                               : "list of names";
+  }
+  std::string of(const std::map<std::string, std::string>*) const {
+    return choices(field.choices->built) + ", by name";
+  }
+  std::string of(const std::vector<LayerSpec>*) const { return "list of layers"; }
+  std::string of(const ChannelNumbers*) const { return of(static_cast<const std::vector<double>*>(nullptr)); }
+  std::string of(const ClassWeights*) const { return "list of numbers, numbers by name, or `balanced`"; }
+  std::string of(const std::vector<AugmentSpec>*) const { return "list of operations"; }
+  std::string of(const std::vector<PhaseSpec>*) const { return "list of phases"; }
+  std::string of(const TrainableSpec*) const {
+    return "`all`, `head`, name, list of names, or `{last_layers: N}`";
+  }
+
+ private:
+  std::string or_word() const {
+    const std::vector<std::string> words = field.words();
+    return words.empty() ? "" : ", or `" + join(words, "`, or `") + "`";
+  }
+  static std::string choices(const std::vector<std::string>& names) {
+    return "`" + join(names, "`, `") + "`";
+  }
+};
+
+// A `|` would end the table's cell.
+std::string pattern_text(std::string pattern) {
+  for (size_t bar; (bar = pattern.find('|')) != std::string::npos;) pattern.replace(bar, 1, "` or `");
+  return "`" + pattern + "`";
+}
+
+std::string bounds_and_unit(const FieldInfo& field) {
+  std::vector<std::string> parts;
+  if (const std::string bounds = bounds_text(field.bounds); !bounds.empty()) parts.push_back(bounds);
+  if (!field.unit.empty()) parts.push_back(field.unit);
+  if (!field.pattern.empty()) parts.push_back(pattern_text(field.pattern));
+  std::string text = join(parts, " ");
+  if (field.length.most > 0) {
+    const ListLength& length = field.length;
+    text += text.empty() ? "" : "; ";
+    text += length.least == length.most ? fmt::format("{} entries", length.most)
+                                        : fmt::format("{} to {} entries", length.least, length.most);
+  }
+  return text;
+}
+
+// One line of a table: the field is shown as `name`.
+template <class Spec>
+std::string row(const Field<Spec>& field, const std::string& name, const std::string& condition) {
+  const auto value = to_json(field, Spec{});
+  const std::string type = std::visit(
+      [&](const auto& member) {
+        using T = typename std::decay_t<decltype(member)>::Type;
+        return TypeText{field}.of(static_cast<const T*>(nullptr));
+      },
+      field.member);
+  std::string otherwise = field.required ? "required" : field.otherwise;
+  if (otherwise.empty()) otherwise = "`" + yaml_text(value) + "`";
+  return fmt::format("| `{}` | {} | {} | {} | {}{} |\n", name, type, otherwise, bounds_and_unit(field),
+                     field.doc, condition);
+}
+
+const char* const kTableHead = "| Field | Type | Default | Bounds, unit | Meaning |\n|---|---|---|---|---|\n";
+
+// The fields that most specs need, by their whole paths.
+std::string common_text() {
+  std::string text = kTableHead;
+  for (const auto& field : job_fields()) {
+    if (field.common) text += row(field, field.path, "");
+  }
+  return text;
+}
+
+// The kinds of the entries of a list, and their fields.
+template <class Entry>
+std::string entries_text(const EntryList<Entry>& list, const std::string& introduction,
+                         const std::string& example) {
+  std::string text = fmt::format("\n## `{}`\n\n{}\n", list.path, introduction);
+  const bool has_kinds = list.selector == "kind";  // which else is one field among others
+  if (has_kinds) text += "\n| Kind | Fields |\n|---|---|\n";
+  for (const std::string& kind : has_kinds ? list.kinds.built : std::vector<std::string>()) {
+    std::vector<std::string> names = fields_of_kind(list.fields, kind);
+    names.erase(names.begin());
+    text += fmt::format("| `{}` | {} |\n", kind, names.empty() ? "" : "`" + join(names, "`, `") + "`");
+  }
+  text += std::string("\n") + kTableHead;
+  for (const auto& field : list.fields) {
+    text += row(field, field.path, has_kinds ? "" : applies_text(field));
+  }
+  return text + "\n```yaml\n" + example + "```\n";
+}
+
+const char* const kLayersIntroduction =
+    R"(One entry a layer, from input to output; the last has as many units as there are classes. A layer takes only the
+fields that its kind uses:)";
+
+const char* const kLayersExample = R"(model:
+  kind: layers
+  layers:
+    - {kind: conv2d, filters: 32, kernel_size: 3}
+    - {kind: relu}
+    - {kind: max_pool2d}
+    - {kind: flatten}
+    - {kind: dense, units: 10}
+)";
+
+const char* const kAugmentIntroduction =
+    R"(One entry an operation, in the order in which they are done; an entry without fields may be written as a word.
+[Augmentation](data.md#augmentation) says what each does. An operation takes only the fields that its kind uses:)";
+
+const char* const kAugmentExample = R"(data:
+  augment:
+    - flip
+    - {kind: random_crop, padding: 4, padding_mode: reflect}
+    - {kind: rotate, degrees: 10, probability: 0.3}
+    - {kind: mixup, alpha: 0.4}
+)";
+
+const char* const kPhasesIntroduction =
+    R"(One entry a phase, in the order in which they are trained, instead of `train.epochs` and `train.schedule`.
+[Phases](transfer.md#phases) says what changes from one to the next.)";
+
+const char* const kPhasesExample = R"(phases:
+  - {epochs: 3, trainable: head, learning_rate: 1.0e-3}
+  - {epochs: 10, trainable: {last_layers: 10}, learning_rate: 1.0e-5, schedule: cosine}
+)";
+
+// The section's own fields, then those of its subsections.
+std::string section_text(const std::string& section) {
+  std::string rows;
+  std::string subsections;
+  for (const std::string& name : names_in_section(section)) {
+    const std::string path = path_in(section, name);
+    if (const auto* field = find_field(job_fields(), path)) {
+      rows += row(*field, name, applies_text(*field));
+    } else {
+      subsections += section_text(path);
+    }
+  }
+  std::string text;
+  if (!rows.empty()) {
+    text = section.empty() ? "\n## Top level\n\n" : fmt::format("\n## `{}`\n\n", section);
+    text += kTableHead + rows;
+  }
+  if (section == "model") text += entries_text(entry_list<LayerSpec>(), kLayersIntroduction, kLayersExample);
+  if (section == "data")
+    text += entries_text(entry_list<AugmentSpec>(), kAugmentIntroduction, kAugmentExample);
+  if (section.empty()) text += entries_text(entry_list<PhaseSpec>(), kPhasesIntroduction, kPhasesExample);
+  return text + subsections;
+}
+
+}  // namespace
+
+std::string spec_markdown() { return kIntroduction + common_text() + kAllFields + section_text("") + kRest; }
+
+}  // namespace dtrain

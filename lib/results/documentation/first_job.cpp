@@ -1,0 +1,132 @@
+#include "documentation/first_job.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+#include "core/text.h"
+#include "spec/fields.h"
+#include "spec/print.h"
+
+namespace dtrain {
+namespace {
+
+constexpr const char* kFirstJob =
+    "strategy: {kind: mirrored}\nbatch: {per_replica: 64}\ntrain: {epochs: 5}\ncheckpoint: {every_epochs: "
+    "1}\n";
+// What some kinds cannot do without; one's own --set replaces it.
+constexpr const char* kFirstLayers =
+    "model.layers=[{kind: flatten}, {kind: dense, units: 128}, {kind: relu}, {kind: dense, units: 10}]";
+constexpr const char* kFirstWorkers = "strategy.workers=2";
+const std::vector<std::string> kFirstPictures = {"data.path=pictures", "data.image.size=[128, 128]",
+                                                 "data.split.test=0.2"};
+constexpr const char* kFirstIdxFolder = "data.path=datasets/idx";
+// So that a first run trains where nothing has been fetched.
+constexpr const char* kFirstFallback = "data.fallback=fashion_mnist";
+
+constexpr const char* kFirstImagesForVgg = "data.dataset=cifar10";  // those of MNIST are too small
+
+constexpr const char* kFirstTable[] = {"data.path=data.csv", "data.target=target", "data.split.test=0.2"};
+constexpr const char* kFirstArrays = "data.path=data.npz";
+
+bool is_answer(const FirstJob& job, const std::string& path, const std::string& value) {
+  const auto answer = job.answers.find(path);
+  const bool set = std::find(job.set.begin(), job.set.end(), path + "=" + value) != job.set.end();
+  return set || (answer != job.answers.end() && answer->second == value);
+}
+
+std::string field_set_by(const std::string& setting) { return setting.substr(0, setting.find('=')); }
+
+// What some datasets cannot do without, as an example.
+std::vector<std::string> example_data(const FirstJob& job) {
+  std::vector<std::string> data;
+  if (is_answer(job, "data.dataset", "csv")) data.assign(std::begin(kFirstTable), std::end(kFirstTable));
+  if (is_answer(job, "data.dataset", "arrays")) data.push_back(kFirstArrays);
+  if (is_answer(job, "data.dataset", "image_folder") || is_answer(job, "data.dataset", "tar"))
+    data = kFirstPictures;
+  if (is_answer(job, "data.dataset", "idx")) data.push_back(kFirstIdxFolder);
+  if (!job.answers.contains("data.dataset") && is_answer(job, "model.kind", "vgg"))
+    data.push_back(kFirstImagesForVgg);
+  else if (!job.answers.contains("data.dataset") || is_answer(job, "data.dataset", "mnist"))
+    data.push_back(kFirstFallback);
+  return data;
+}
+
+// The field that answers a question: processes that train have another name where they share nothing.
+std::string answered_field(const FirstJob& job, const std::string& path) {
+  const bool served = is_answer(job, "strategy.kind", "parameter_server");
+  return served && path == "strategy.replicas" ? "strategy.workers" : path;
+}
+
+std::string default_of(const FirstJob& job, const std::string& path) {
+  return yaml_text(to_json(*find_field(job_fields(), answered_field(job, path)), read_first_job(job).spec));
+}
+
+// "train.epochs" -> "epochs"; "strategy.kind" -> "strategy"
+std::string label_of(const FirstQuestion& question) {
+  std::string label = question.option.substr(2);
+  std::replace(label.begin(), label.end(), '-', ' ');
+  return label;
+}
+
+}  // namespace
+
+bool is_decided(const FirstJob& job, const std::string& path) {
+  std::vector<std::string> given;
+  for (const auto& [answered, value] : job.answers) given.push_back(answered);
+  for (const std::string& setting : job.set) given.push_back(field_set_by(setting));
+  const std::string kind = path.substr(0, path.rfind('.') + 1) + "kind";
+  return std::any_of(given.begin(), given.end(), [&](const std::string& other) {
+    return other == path || other == kind || path.starts_with(other + ".");
+  });
+}
+
+LoadedSpec read_first_job(const FirstJob& job) {
+  std::vector<std::string> overrides;
+  if (is_answer(job, "model.kind", "layers")) overrides.push_back(kFirstLayers);
+  if (is_answer(job, "strategy.kind", "parameter_server")) overrides.push_back(kFirstWorkers);
+  for (const std::string& setting : job.found.empty() ? example_data(job) : job.found) {
+    if (job.found.empty() || !is_decided(job, field_set_by(setting))) overrides.push_back(setting);
+  }
+  for (const auto& [path, value] : job.answers) overrides.push_back(answered_field(job, path) + "=" + value);
+  overrides.insert(overrides.end(), job.set.begin(), job.set.end());
+  return parse_spec(kFirstJob, "the first job", overrides);
+}
+
+const std::vector<FirstQuestion>& first_questions() {
+  static const std::vector<FirstQuestion> questions = {
+      {"--dataset", "data.dataset"},           {"--model", "model.kind"},
+      {"--strategy", "strategy.kind"},         {"--replicas", "strategy.replicas"},
+      {"--batch", "batch.per_replica"},        {"--epochs", "train.epochs"},
+      {"--optimizer", "train.optimizer.kind"}, {"--learning-rate", "train.optimizer.learning_rate"},
+  };
+  return questions;
+}
+
+std::map<std::string, std::string> ask_for_job(std::istream& in, std::ostream& out) {
+  FirstJob job;
+  for (const FirstQuestion& question : first_questions()) {
+    const FieldInfo& field = *find_field(job_fields(), question.path);
+    const std::string choices = field.choices ? join(field.choices->built) : bounds_text(field.bounds);
+    for (bool valid = false; !valid;) {
+      out << fmt::format("{} ({}) [{}]: ", label_of(question), choices, default_of(job, question.path))
+          << std::flush;
+      std::string line;
+      if (!std::getline(in, line)) return job.answers;
+      line = trimmed(line);
+      valid = line.empty();
+      if (valid) continue;
+      FirstJob with = job;
+      with.answers[question.path] = line;
+      const LoadedSpec loaded = read_first_job(with);
+      valid = loaded.ok();
+      if (valid) job = with;
+      for (const Problem& problem : loaded.problems) out << "  " << printable(problem.text, 1000) << '\n';
+    }
+  }
+  return job.answers;
+}
+
+}  // namespace dtrain

@@ -1,0 +1,162 @@
+#include "traits/objectives.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+
+#include "core/error.h"
+#include "traits/loss_kinds.h"
+
+namespace dtrain {
+namespace {
+
+const std::vector<ObjectiveInfo>& objectives() {
+  static const std::vector<ObjectiveInfo> table = {
+      cross_entropy_info(),
+      binary_cross_entropy_info(),
+      regression_info("mean_squared_error"),
+      regression_info("mean_absolute_error"),
+      regression_info("huber"),
+      regression_info("log_cosh"),
+  };
+  return table;
+}
+
+template <class Table>
+const auto& find(const Table& table, const std::string& name, const char* what) {
+  const auto found =
+      std::find_if(table.begin(), table.end(), [&](const auto& entry) { return entry.name == name; });
+  if (found == table.end()) throw Error(ExitCode::kBug, fmt::format("no {} '{}'", what, name));
+  return *found;
+}
+
+std::vector<std::string> names_of(const auto& table, const auto&... wanted) {
+  std::vector<std::string> names;
+  for (const auto& entry : table) {
+    if ((wanted(entry) && ...)) names.push_back(entry.name);
+  }
+  return names;
+}
+
+}  // namespace
+
+ExampleSums::ExampleSums(const ObjectiveInfo& objective, std::vector<double> values)
+    : objective_(&objective), names_(objective.sum_names(1)), values_(std::move(values)) {
+  const int64_t of_an_output = objective.sum_count(1) - objective.sum_count(0);
+  if (of_an_output > 0) outputs_ = (std::ssize(values_) - objective.sum_count(0)) / of_an_output;
+}
+
+size_t ExampleSums::first_of(const std::string& name) const {
+  const auto found = std::find(names_.begin(), names_.end(), name);
+  if (found == names_.end()) throw Error(ExitCode::kBug, fmt::format("no sum '{}'", name));
+  const auto place = found - names_.begin(), single = std::ptrdiff_t{objective_->sum_count(0)};
+  return static_cast<size_t>(place < single ? place : single + (place - single) * outputs_);
+}
+
+double ExampleSums::operator()(const std::string& name) const {
+  const size_t first = first_of(name);
+  if (static_cast<int64_t>(first) < objective_->sum_count(0)) return values_.at(first);
+  double total = 0;
+  for (int64_t output = 0; output < outputs_; ++output)
+    total += values_.at(first + static_cast<size_t>(output));
+  return total;
+}
+
+double ExampleSums::operator()(const std::string& name, int64_t output) const {
+  return values_.at(first_of(name) + static_cast<size_t>(output));
+}
+
+ExampleSums ExampleSums::of_output(int64_t output) const {
+  std::vector<double> own(values_.begin(), values_.begin() + objective_->sum_count(0));
+  own[kLossSum] = std::nan("");
+  for (const auto* names : {&objective_->output_sums, &objective_->target_sums}) {
+    for (const std::string& name : *names) own.push_back((*this)(name, output));
+  }
+  return {*objective_, std::move(own)};
+}
+
+std::vector<std::string> ObjectiveInfo::sum_names(int64_t outputs) const {
+  std::vector<std::string> names = {"loss", "examples"};
+  names.insert(names.end(), sums.begin(), sums.end());
+  for (const auto* own : {&output_sums, &target_sums}) {
+    for (const std::string& name : *own) {
+      for (int64_t output = 0; output < outputs; ++output)
+        names.push_back(outputs == 1 ? name : fmt::format("{}.{}", name, output));
+    }
+  }
+  return names;
+}
+
+int64_t ObjectiveInfo::sum_count(int64_t outputs) const {
+  return 2 + std::ssize(sums) + (std::ssize(output_sums) + std::ssize(target_sums)) * outputs;
+}
+
+std::vector<MetricInfo> ObjectiveInfo::all_metrics() const {
+  std::vector<MetricInfo> all = metrics;
+  all.insert(all.end(), of_evaluations.begin(), of_evaluations.end());
+  return all;
+}
+
+MetricValues ObjectiveInfo::values_of(const Counts& counts) const {
+  MetricValues values;
+  for (const MetricInfo& metric : of_evaluations) {
+    const double value = counts.rows() == 0 ? std::nan("") : metric.of_counts(counts);
+    if (!std::isnan(value)) values.emplace_back(metric.name, value);
+  }
+  return values;
+}
+
+const ObjectiveInfo& objective_info(const std::string& name) { return find(objectives(), name, "objective"); }
+
+std::vector<std::string> objective_names() { return names_of(objectives()); }
+
+std::vector<std::string> objectives_for(Targets targets) {
+  return names_of(objectives(), [=](const ObjectiveInfo& one) { return one.targets == targets; });
+}
+
+std::vector<std::string> objectives_with(Outputs outputs) {
+  return names_of(objectives(), [=](const ObjectiveInfo& one) { return one.outputs == outputs; });
+}
+
+const std::vector<MetricInfo>& known_metrics() {
+  static const std::vector<MetricInfo> metrics = [] {
+    std::vector<MetricInfo> all;
+    const auto add = [&all](const std::vector<MetricInfo>& metrics) {
+      for (const MetricInfo& metric : metrics) {
+        if (std::none_of(all.begin(), all.end(),
+                         [&](const auto& known) { return known.name == metric.name; }))
+          all.push_back(metric);
+      }
+    };
+    for (const ObjectiveInfo& objective : objectives()) add(objective.metrics);
+    for (const ObjectiveInfo& objective : objectives()) add(objective.of_evaluations);
+    return all;
+  }();
+  return metrics;
+}
+
+std::vector<std::string> metric_names() { return names_of(known_metrics()); }
+
+std::string main_metric_of(const MetricValues& metrics) {
+  for (const MetricInfo& known : known_metrics()) {
+    if (known.name != "loss" && find_metric(metrics, known.name)) return known.name;
+  }
+  return "loss";
+}
+
+std::optional<double> find_metric(const MetricValues& metrics, const std::string& name) {
+  for (const auto& [known, value] : metrics) {
+    if (known == name) return value;
+  }
+  return std::nullopt;
+}
+
+const MetricInfo& metric_info(const std::string& name) { return find(known_metrics(), name, "metric"); }
+
+bool is_better(const std::string& metric, const std::string& mode, double value, double other) {
+  const bool lower = mode == "min" || (mode == "auto" && !metric_info(metric).higher_is_better);
+  return lower ? value < other : value > other;
+}
+
+}  // namespace dtrain

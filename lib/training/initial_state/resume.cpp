@@ -1,0 +1,182 @@
+#include "initial_state/resume.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "checkpoint/checkpoint.h"
+#include "checkpoint/retention.h"
+#include "core/error.h"
+#include "core/text.h"
+#include "runs/same_training.h"
+#include "yaml/yaml_text.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMostChanges = 10;  // of a spec, in one line
+
+// Without the empty last part of "runs/mine/".
+fs::path plain(const fs::path& path) { return path.has_filename() ? path : path.parent_path(); }
+
+fs::path newest_run(const RunDirectoryOptions& options) {
+  fs::path newest;
+  fs::file_time_type when{};
+  std::error_code none;
+  for (const auto& entry : fs::directory_iterator(options.parent, none)) {
+    const std::string name = entry.path().filename();
+    if (name.rfind(options.name + "-", 0) != 0 || list_checkpoints(checkpoint_folder(entry.path())).empty())
+      continue;
+    const fs::file_time_type time = fs::last_write_time(checkpoint_folder(entry.path()), none);
+    if (newest.empty() || time > when) newest = entry.path();
+    when = std::max(when, time);
+  }
+  if (!newest.empty()) return newest;
+  throw Error(ExitCode::kCheckpoint,
+              fmt::format("{}: no run of '{}' with checkpoints there; name one with --resume RUN, or start "
+                          "without --resume",
+                          options.parent.string(), options.name));
+}
+
+ResumePoint from_checkpoint(const fs::path& path) {
+  const CheckpointReport report = inspect_checkpoint(path);
+  if (!report.problems.empty()) {
+    throw Error(ExitCode::kCheckpoint,
+                fmt::format("{} cannot be used: {}; --resume {} takes the newest good one", path.string(),
+                            report.problems.front(), run_of_checkpoint(path).string()));
+  }
+  return {run_of_checkpoint(path), path, *report.state, {}};
+}
+
+// "data.split {validation: 0.1, seed: 1}", "no data.split": different for splits with different parts.
+std::string split_text(const SplitSpec& split) {
+  std::vector<std::string> parts;
+  if (split.test) parts.push_back("test: " + number_text(*split.test));
+  if (split.validation) parts.push_back("validation: " + number_text(*split.validation));
+  if (parts.empty()) return "no data.split";
+  return fmt::format("data.split {{{}, seed: {}}}", join(parts), split.seed);
+}
+
+std::string split_overrides(const SplitSpec& split) {
+  std::vector<std::string> settings;
+  if (split.test) settings.push_back("--set data.split.test=" + number_text(*split.test));
+  settings.push_back("--set data.split.validation=" +
+                     (split.validation ? number_text(*split.validation) : "none"));
+  if (split.test || split.validation) settings.push_back(fmt::format("--set data.split.seed={}", split.seed));
+  return join(settings, " ");
+}
+
+// "54,000 examples", "54,000 examples and 6,000 for validation"
+std::string examples_text(int64_t train, int64_t validation) {
+  const std::string kept =
+      validation > 0 ? fmt::format(" and {} for validation", with_separators(validation)) : "";
+  return fmt::format("{} examples{}", with_separators(train), kept);
+}
+
+}  // namespace
+
+bool is_checkpoint(const fs::path& path) {
+  const auto beside = list_checkpoints(path.parent_path());
+  return std::any_of(beside.begin(), beside.end(),
+                     [&](const SavedCheckpoint& saved) { return saved.path.filename() == path.filename(); });
+}
+
+fs::path checkpoint_folder(const fs::path& run) { return run / "checkpoints"; }
+
+fs::path run_of_checkpoint(const fs::path& from) {
+  const fs::path path = plain(from);
+  if (path.filename() == "checkpoints") return path.parent_path();
+  return is_checkpoint(path) ? path.parent_path().parent_path() : path;
+}
+
+ResumePoint find_resume_point(const std::string& from, const RunDirectoryOptions& options) {
+  fs::path path = plain(from);
+  if (from == "auto") path = options.directory ? plain(*options.directory) : newest_run(options);
+  if (is_checkpoint(path)) return from_checkpoint(path);
+  ResumePoint point;
+  point.run = run_of_checkpoint(path);
+  point.checkpoint = latest_good_checkpoint(
+      checkpoint_folder(point.run), [&](const std::string& warning) { point.warnings.push_back(warning); });
+  point.state = read_manifest(point.checkpoint).state;
+  return point;
+}
+
+std::string resume_text(const JobPlan& job, const ResumePoint& from) {
+  std::string text = fmt::format("resuming from step {} of {}", with_separators(from.state.step),
+                                 with_separators(job.distributed_run().total_steps));
+  if (from.state.epoch > 0) text += ", after " + counted(from.state.epoch, "epoch");
+  const LoadedSpec saved = parse_spec(from.state.spec, "the checkpoint's spec");
+  if (!saved.ok()) return text;
+  std::vector<std::string> changes = changed_fields(job.spec, saved.spec);
+  const size_t all = changes.size();
+  changes.resize(std::min(all, kMostChanges));
+  if (all > kMostChanges) changes.push_back(fmt::format("{} more", all - kMostChanges));
+  return text + "; " + (changes.empty() ? "the spec is the same" : join(changes, "; "));
+}
+
+std::string complete_text(const JobPlan& job, const ResumePoint& from) {
+  const int64_t done = from.state.step, asked = job.distributed_run().total_steps;
+  if (done < asked) return "";
+  const char* const field = job.spec.train.max_steps   ? "train.max_steps"
+                            : !job.spec.phases.empty() ? "epochs of the phases"
+                                                       : "train.epochs";
+  if (done == asked)
+    return fmt::format("{} is complete: all {} steps are done; more {} would continue it", from.run.string(),
+                       with_separators(done), field);
+  return fmt::format(
+      "{} has done {} in {}, and this job asks for {} only: nothing is left to train; more {} would "
+      "continue it",
+      from.run.string(), counted(done, "step"), counted(from.state.epoch, "epoch"), counted(asked, "step"),
+      field);
+}
+
+void require_resumable(const JobPlan& job, const TrainingState& state, const std::string& other_model) {
+  const RunPlan& run = job.distributed_run();
+  std::vector<std::string> differences;
+  if (!other_model.empty()) differences.push_back(other_model);
+  const LoadedSpec saved = parse_spec(state.spec, "the checkpoint's spec");
+  if (saved.ok()) {
+    for (std::string& difference : different_training(job.spec, saved.spec))
+      differences.push_back(difference);
+  }
+  if (state.global_batch != run.batch.global) {
+    differences.push_back(
+        fmt::format("it was trained with a global batch of {}, and {} replica{} would train with {}; use "
+                    "--set batch.global={}",
+                    state.global_batch, run.replicas, run.replicas == 1 ? " now" : "s now", run.batch.global,
+                    state.global_batch));
+  }
+  const std::string was = split_text(saved.spec.data.split), is = split_text(job.spec.data.split);
+  if (saved.ok() && was != is) {
+    differences.push_back(
+        fmt::format("it was trained with {}, and this job has {}: examples would be trained on as well as "
+                    "validated on; use {}",
+                    was, is, split_overrides(saved.spec.data.split)));
+  } else if (state.train_examples != job.data.train_examples ||
+             state.validation_examples != job.data.validation_examples) {
+    differences.push_back(fmt::format("it was trained on {}, and now there are {}",
+                                      examples_text(state.train_examples, state.validation_examples),
+                                      examples_text(job.data.train_examples, job.data.validation_examples)));
+  }
+  // With and without the files of a dataset: the examples are others, however many there are.
+  const bool same_spec = saved.ok() && saved.spec.data.dataset == job.spec.data.dataset;
+  if (same_spec && !state.dataset.empty() && state.dataset != job.data.name)
+    differences.push_back(
+        fmt::format("it was trained on {}, and data.dataset: {} is {} here; use --set data.dataset={}",
+                    state.dataset, job.spec.data.dataset, job.data.name, state.dataset));
+  if (state.position > 0 && !saved.ok()) differences.push_back("its spec is not one of this dtrain");
+  if (state.position > 0 && saved.ok() && !has_same_order(job.spec, saved.spec)) {
+    differences.push_back(fmt::format(
+        "it is from within an epoch, and seed, data.shuffle, data.sampling and "
+        "data.drop_remainder decide which examples are left of that; use --set seed={} --set "
+        "data.shuffle={} --set data.sampling={} --set data.drop_remainder={}",
+        saved.spec.seed, saved.spec.data.shuffle, saved.spec.data.sampling, saved.spec.data.drop_remainder));
+  }
+  if (differences.empty()) return;
+  throw Error(other_model.empty() ? ExitCode::kUsage : ExitCode::kCheckpoint,
+              "cannot resume from the checkpoint: " + join(differences, "\n  "));
+}
+
+}  // namespace dtrain

@@ -1,0 +1,216 @@
+#include "initial_state/warm_start.h"
+
+#include <ATen/core/grad_mode.h>
+#include <ATen/ops/empty.h>
+#include <fmt/format.h>
+#include <fmt/ostream.h>
+#include <fmt/ranges.h>
+
+#include <filesystem>
+#include <map>
+#include <set>
+
+#include "checkpoint/checkpoint.h"
+#include "core/error.h"
+#include "core/text.h"
+#include "initial_state/resume.h"
+#include "initial_state/weight_names.h"
+#include "models/variables.h"
+#include "rendezvous/crypto.h"
+
+namespace dtrain {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr size_t kMostNamed = 10;  // variables in one line
+
+// What a file of weights has.
+struct WeightsFile {
+  fs::path path;
+  Variables variables;
+  Metadata metadata = {};
+};
+
+WeightsFile of_export(const fs::path& path, bool outlines) {
+  const SafetensorsFile file(path);
+  WeightsFile found{path, {}, file.metadata()};
+  for (const TensorEntry& entry : file.tensors()) {
+    const auto options = at::TensorOptions(entry.dtype).device(at::kMeta);
+    found.variables.emplace_back(entry.name, outlines ? at::empty(entry.shape, options) : file.read(entry));
+  }
+  return found;
+}
+
+// The variables at `path`; as outlines they have types and sizes, but no values.
+WeightsFile weights_at(const fs::path& path, bool outlines) {
+  std::error_code none;
+  if (!fs::exists(path, none)) {
+    throw Error(
+        ExitCode::kCheckpoint,
+        fmt::format("model.weights: {}: there is no such file or folder; give a run, a checkpoint, or a "
+                    ".safetensors file of dtrain export or scripts/convert_weights",
+                    path.string()));
+  }
+  const std::string suffix = path.extension().string();
+  if (suffix == ".pth" || suffix == ".pt" || suffix == ".h5" || suffix == ".keras") {
+    throw Error(ExitCode::kCheckpoint,
+                fmt::format("model.weights: {} is a file of PyTorch or Keras; scripts/convert_weights {} "
+                            "weights.safetensors makes one that can be read here",
+                            path.string(), path.filename().string()));
+  }
+  if (!fs::is_directory(path, none)) return of_export(path, outlines);
+  const fs::path checkpoint = find_resume_point(path.string(), {}).checkpoint;
+  return {checkpoint / "model.safetensors", outlines ? outline_of_model(checkpoint) : load_model(checkpoint)};
+}
+
+std::string outline_text(const at::Tensor& tensor) {
+  return fmt::format("{} {}", at::toString(tensor.scalar_type()), fmt::streamed(tensor.sizes()));
+}
+
+std::string listed(const std::vector<std::string>& names) {
+  const size_t shown = std::min(names.size(), kMostNamed);
+  std::string text =
+      fmt::format("{}", fmt::join(names.begin(), names.begin() + static_cast<long>(shown), ", "));
+  if (shown < names.size()) text += fmt::format(" and {} more", names.size() - shown);
+  return printable(text, 4000);
+}
+
+// How the model's variables and those of a file go together.
+struct Match {
+  std::vector<std::pair<at::Tensor, at::Tensor>> pairs;  // the model's, the file's
+  std::vector<std::string> initial;                      // of the model, outside of the prefix
+  std::vector<std::string> new_head;                     // of the model, with how the file's differ
+  std::vector<std::string> unused;                       // of the file
+  std::vector<std::string> problems;
+};
+
+// Whether two variables of a layer differ in its number of outputs alone.
+bool differ_in_outputs(const at::Tensor& one, const at::Tensor& other) {
+  return one.scalar_type() == other.scalar_type() && one.dim() == other.dim() && one.dim() > 0 &&
+         one.size(0) != other.size(0) && one.sizes().slice(1) == other.sizes().slice(1);
+}
+
+class Matcher {
+ public:
+  Matcher(const JobPlan& job, const Model& model, WeightsFile weights)
+      : spec_(job.spec.model), names_(job), prefix_(spec_.weights_prefix.value_or("")) {
+    is_translated_ = names_.translate(model, weights.variables);
+    left_ = {weights.variables.begin(), weights.variables.end()};
+    const Variables own = named_variables(model);
+    for (const auto& [name, tensor] : own) {
+      if (may_be_new(name, tensor)) new_layers_.insert(WeightNames::layer_of(name));
+    }
+    for (const auto& [name, tensor] : own) match(name, tensor);
+    sort_the_rest(weights);
+  }
+
+  Match result;
+
+ private:
+  // Why the file's variable of this name cannot be the model's, or an empty string.
+  std::string misfit(const std::string& name, const at::Tensor& own) const {
+    const auto found = left_.find(name);
+    if (found == left_.end()) return name + " is not in the file";
+    const at::Tensor& theirs = found->second;
+    if (theirs.sizes() == own.sizes() && theirs.scalar_type() == own.scalar_type()) return "";
+    return fmt::format("{} is {} in the file, {} here", name, outline_text(theirs), outline_text(own));
+  }
+
+  // Whether a variable does not fit and need not: it is of the head, and what is in the file is for other
+  // outputs or for nothing here.
+  bool may_be_new(const std::string& name, const at::Tensor& own) const {
+    if (!names_.is_of_head(name) || misfit(name, own).empty()) return false;
+    const auto found = left_.find(name);
+    return !spec_.include_top ||
+           (found == left_.end() ? is_translated_ : differ_in_outputs(own, found->second));
+  }
+
+  void match(const std::string& name, const at::Tensor& own) {
+    if (name.rfind(prefix_, 0) != 0) {
+      result.initial.push_back(name);
+      return;
+    }
+    const std::string why = misfit(name, own);
+    if (new_layers_.count(WeightNames::layer_of(name)) > 0) {
+      result.new_head.push_back(why.empty() ? name : why);
+    } else if (why.empty()) {
+      result.pairs.emplace_back(own, left_.at(name));
+    } else {
+      result.problems.push_back(why);
+    }
+    left_.erase(name);
+  }
+
+  // What of the file is not used, and whether that is a problem.
+  void sort_the_rest(const WeightsFile& weights) {
+    std::vector<std::string> unknown;
+    for (const auto& [name, unused] : left_) {
+      result.unused.push_back(name);
+      if (!names_.is_of_left_out_top(name)) unknown.push_back(name);
+    }
+    if (prefix_.empty() && !unknown.empty())
+      result.problems.push_back(fmt::format("the model has no {}", listed(unknown)));
+    if (!prefix_.empty() && result.pairs.empty() && result.problems.empty())
+      result.problems.push_back(fmt::format("no variable of the model begins with '{}'; it has {}",
+                                            printable(prefix_), listed(result.initial)));
+    if (result.pairs.empty() && result.problems.empty())
+      result.problems.push_back("nothing of it would be used: " + listed(result.new_head));
+    // The sizes do not tell the two kinds of bottlenecks apart; the script that converts weights notes it.
+    const auto stride = weights.metadata.find("bottleneck_stride");
+    if (stride != weights.metadata.end() && stride->second != spec_.bottleneck_stride)
+      result.problems.push_back(
+          fmt::format("its bottlenecks have their stride elsewhere; set model.bottleneck_stride: {}",
+                      printable(stride->second)));
+  }
+
+  const ModelSpec& spec_;
+  WeightNames names_;
+  std::string prefix_;
+  bool is_translated_ = false;
+  std::set<std::string> new_layers_;  // of the model's head; all of such a layer keeps its initial values
+  std::map<std::string, at::Tensor> left_;  // of the file
+};
+
+Match require_match(const JobPlan& job, const Model& model, WeightsFile weights) {
+  Match result = Matcher(job, model, std::move(weights)).result;
+  if (result.problems.empty()) return result;
+  std::string text =
+      fmt::format("model.weights: {} does not fit the model:", printable(*job.spec.model.weights, 1000));
+  for (const std::string& problem : result.problems) text += "\n  " + problem;
+  if (!job.spec.model.weights_prefix)
+    text += "\nto take only some of them, set model.weights_prefix to what their names begin with";
+  throw Error(ExitCode::kCheckpoint, text);
+}
+
+}  // namespace
+
+void require_weights(const JobPlan& job) {
+  const ModelSpec& model = job.spec.model;
+  if (!model.weights) return;
+  require_match(job, *outline_model(job.model, dtype_from_name(model.dtype)),
+                weights_at(*model.weights, /*outlines=*/true));
+}
+
+std::optional<WeightsRead> start_from_weights(const JobPlan& job, Model& model) {
+  if (!job.spec.model.weights) return std::nullopt;
+  const at::NoGradGuard no_grad;
+  const std::string& from = *job.spec.model.weights;
+  WeightsFile weights = weights_at(from, /*outlines=*/false);
+  WeightsRead read;
+  read.file = weights.path.string();
+  read.sha256 = hexadecimal(sha256_of_file(weights.path));
+  const Match found = require_match(job, model, std::move(weights));
+  for (const auto& [own, theirs] : found.pairs) own.copy_(theirs);
+  const size_t variables = found.pairs.size() + found.initial.size() + found.new_head.size();
+  read.lines = {fmt::format("{} of the model's {} variables start from {} (SHA-256 {})", found.pairs.size(),
+                            variables, printable(from, 1000), read.sha256)};
+  if (!found.new_head.empty())
+    read.lines.push_back("the head keeps its initial values: " + listed(found.new_head));
+  if (!found.initial.empty())
+    read.lines.push_back("these keep their initial values: " + listed(found.initial));
+  if (!found.unused.empty()) read.lines.push_back("these of the file are not used: " + listed(found.unused));
+  return read;
+}
+
+}  // namespace dtrain
