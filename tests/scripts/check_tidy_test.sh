@@ -62,6 +62,17 @@ touch lib/base/heavy/three.cpp
 looked_at --changed HEAD
 claim "a file that git does not know is new" [ "$files" = "heavy/three " ]
 rm lib/base/heavy/three.cpp
+touch lib/base/heavy/n{1..14}.cpp
+looked_at
+claim "of many in rooms with LibTorch, so many that it ends in minutes" [ "$(grep -o heavy/ <<<"$files" | wc -l)" = 12 ]
+claim "it counts the others" contains "$err" "changed files are left out: scripts/check_tidy --changed"
+looked_at --changed HEAD
+claim "which it looks at when it is told to" [ "$(wc -w <<<"$files")" = 14 ]
+rm lib/base/heavy/n*.cpp
+git mv lib/base/heavy/two.cpp lib/base/heavy/moved.cpp
+looked_at --changed HEAD
+claim "a file that has only moved is not changed" [ -z "$files" ]
+git reset --quiet --hard
 
 echo "// changed" >>lib/base/plain/one.cpp
 git commit --quiet -am "the third"

@@ -45,8 +45,8 @@ double gradient_tolerance(const StrategyParts& parts) {
 }
 
 // Compares what the replicas contribute to step `step` with what the strategy makes of it.
-std::shared_ptr<StepInspection> inspection_of(int64_t step, Membership& membership, StrategyParts& parts) {
-  const auto inspection = std::make_shared<StepInspection>(parts.model, parts.train, membership.make_group(),
+std::shared_ptr<StepInspection> inspection_of(int64_t step, ReplicaGroups& groups, StrategyParts& parts) {
+  const auto inspection = std::make_shared<StepInspection>(parts.model, parts.train, groups.make_group(),
                                                            gradient_tolerance(parts));
   parts.observers.push_back({[step](int64_t made) { return made == step; },
                              [inspection](int64_t, const GradientReducer& reducer, ProcessGroup&) {
@@ -70,7 +70,7 @@ GradientObserver norm_observer(const ReplicaContext& context, bool recorded, Run
 }
 
 // The run's strategy, with what is reported of its steps and what the spec wants to observe of them.
-std::unique_ptr<Strategy> strategy_of(const ReplicaContext& context, Membership& membership,
+std::unique_ptr<Strategy> strategy_of(const ReplicaContext& context, ReplicaGroups& groups,
                                       RunReporter& reporter, CallbackList& callbacks, StrategyParts parts) {
   const JobSpec& spec = context.job.spec;
   const RunPlan& run = context.run;
@@ -81,7 +81,7 @@ std::unique_ptr<Strategy> strategy_of(const ReplicaContext& context, Membership&
     parts.observers.push_back(histogram_observer(parts.model, run, callbacks));
   const std::shared_ptr<StepClock> clock = parts.clock;
   const std::optional<int64_t> inspected = spec.metrics.inspect_step;
-  const auto inspection = inspected ? inspection_of(*inspected, membership, parts) : nullptr;
+  const auto inspection = inspected ? inspection_of(*inspected, groups, parts) : nullptr;
   std::unique_ptr<Strategy> strategy = make_strategy(run.strategy, std::move(parts));
   if (inspection)
     strategy = make_inspected(std::move(strategy), inspection, *inspected, run.name(), callbacks);
@@ -97,7 +97,7 @@ struct Connections {
   ServerConnections servers;  // of parameter_server, whose group is of this replica alone
 };
 
-Connections connect(const ReplicaContext& context, Membership& membership, ActivityLog& activity) {
+Connections connect(const ReplicaContext& context, ReplicaGroups& groups, ActivityLog& activity) {
   const auto on_wait = [&activity] { activity.doing(Activity::kCommunicating); };
   Connections connections;
   if (context.run.is_asynchronous()) {
@@ -105,7 +105,7 @@ Connections connect(const ReplicaContext& context, Membership& membership, Activ
     connections.servers = connect_to_servers(context);
     connections.servers.on_wait = on_wait;
   } else {
-    connections.group = membership.make_group();
+    connections.group = groups.make_group();
     connections.group->set_on_wait(on_wait);
   }
   return connections;
@@ -141,10 +141,10 @@ ReplicaShares shares_of(const ReplicaContext& context, const Dataset& examples, 
 }
 
 void train(const ReplicaContext& context, const Dataset& dataset,
-           const std::shared_ptr<Accelerator>& accelerator, Membership& membership, ActivityLog& activity) {
+           const std::shared_ptr<Accelerator>& accelerator, ReplicaGroups& groups, ActivityLog& activity) {
   const auto& [job, run, identity, store, files, board, sink] = context;
   const bool leads = context.leads();
-  Connections connections = connect(context, membership, activity);
+  Connections connections = connect(context, groups, activity);
   activity.doing(Activity::kBuilding);
   // A worker of parameter servers has done so before it connected.
   if (saves_checkpoints(job, run) && !run.is_asynchronous()) catch_first_stop_signals();
@@ -173,7 +173,7 @@ void train(const ReplicaContext& context, const Dataset& dataset,
   const std::shared_ptr<Model> model = parts.model;
   RunReporter reporter(job, run, callbacks, traffic, accelerator.get(), loss_scale);
   if (weights) reporter.starts_from(weights->file, weights->sha256);
-  const auto strategy = strategy_of(context, membership, reporter, callbacks, std::move(parts));
+  const auto strategy = strategy_of(context, groups, reporter, callbacks, std::move(parts));
   // The heap keeps what is freed (core/memory.h), which pays from step to step; what building the strategy
   // took, a whole copy of the variables in central_storage, is not needed again.
   ::malloc_trim(0);
@@ -203,8 +203,8 @@ void train_or_serve(const ReplicaContext& context, const Dataset& dataset) {
   activity.doing(Activity::kConnecting);
   if (role.serves) return serve_parameters(context, role.number);
   if (!run.traits().trains) return measure_overhead(job, run, dataset, sink, accelerator);
-  Membership membership(context, accelerator);
-  train(context, dataset, accelerator, membership, activity);
+  ReplicaGroups groups(context, accelerator);
+  train(context, dataset, accelerator, groups, activity);
 }
 
 }  // namespace

@@ -29,10 +29,10 @@ GroupNetwork network_of(const Identity& identity) {
   return network;
 }
 
-Membership::Membership(const ReplicaContext& context, std::shared_ptr<Accelerator> accelerator)
+ReplicaGroups::ReplicaGroups(const ReplicaContext& context, std::shared_ptr<Accelerator> accelerator)
     : context_(context), accelerator_(std::move(accelerator)) {}
 
-std::unique_ptr<ProcessGroup> Membership::make_group() {
+std::unique_ptr<ProcessGroup> ReplicaGroups::make_group() {
   const JobSpec& spec = context_.job.spec;
   const GroupNetwork network = network_of(context_.identity);
   const auto keys = c10::make_intrusive<c10d::PrefixStore>(

@@ -16,10 +16,10 @@ GroupNetwork network_of(const Identity& identity);
 // The replicas of one synchronous run. They can form a group again: each group belongs to a generation, whose
 // keys at the store no other generation reads. Each process counts generations from 1, so every attempt of a
 // run needs a store of its own, as its supervisor or rank 0 serves it.
-class Membership {
+class ReplicaGroups {
  public:
-  // `accelerator`: what this replica computes on; null: the CPU. `context` outlives the membership.
-  Membership(const ReplicaContext& context, std::shared_ptr<Accelerator> accelerator);
+  // `accelerator`: what this replica computes on; null: the CPU. `context` outlives the groups.
+  ReplicaGroups(const ReplicaContext& context, std::shared_ptr<Accelerator> accelerator);
 
   // The group of the next generation. Collective: all replicas call it equally often. Throws Error(kPeerLost)
   // if one does not come in time.

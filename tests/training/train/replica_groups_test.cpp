@@ -36,22 +36,22 @@ TEST_CASE("replicas form a group again, and each generation has its own") {
       identity.world_size = identity.local_world_size = kReplicas;
       NoSink sink;
       const ReplicaContext context{job, run, identity, store, files, *board, sink};
-      Membership membership(context, nullptr);
+      ReplicaGroups groups(context, nullptr);
       std::vector<double>& own = sums[static_cast<size_t>(rank)];
       const auto add = [&](ProcessGroup& group, double value) {
         at::Tensor sum = at::full({1}, value, at::kDouble);
         group.all_reduce_sum(sum);
         own.push_back(sum.item<double>());
       };
-      auto first = membership.make_group();
+      auto first = groups.make_group();
       add(*first, 1);
-      const auto second = membership.make_group();  // beside the first, as an inspection uses it
+      const auto second = groups.make_group();  // beside the first, as an inspection uses it
       add(*second, 10 + rank);
       add(*first, 2);
       first.reset();
-      const auto third = membership.make_group();
+      const auto third = groups.make_group();
       add(*third, 100);
-      own.push_back(static_cast<double>(membership.generation()));
+      own.push_back(static_cast<double>(groups.generation()));
     });
   }
   ranks.clear();
