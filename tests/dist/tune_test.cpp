@@ -157,7 +157,7 @@ TEST_CASE("a tune that was stopped goes on where its trials were") {
   INFO(stopped.errors);
   REQUIRE(stopped.exit_code == 75);
   CHECK_THAT(stopped.errors,
-             ContainsSubstring("dtrain tune --resume " + tuned.folder().string() + " goes on"));
+             ContainsSubstring("dtrain tune --resume " + tuned.folder().string() + " continues it"));
   CHECK(tuned.job().is_gone());
   CHECK_FALSE(fs::exists(tuned.trial("003")));
   const Finished resumed = run_program(tuned.resume());

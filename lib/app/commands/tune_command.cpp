@@ -31,9 +31,9 @@ fs::path make_tune_folder(const TuneCommandOptions& options, const std::string& 
   throw Error(
       ExitCode::kUsage,
       fs::exists(folder / "tune.json")
-          ? fmt::format("{0}: has a tune; dtrain tune --resume {0} goes on with it, or choose another "
-                        "folder with --out",
-                        folder.string())
+          ? fmt::format(
+                "{0}: has a tune; dtrain tune --resume {0} continues it, or choose another folder with --out",
+                folder.string())
           : folder.string() + ": is not an empty folder; choose another with --out");
 }
 
@@ -96,7 +96,7 @@ ExitCode tune_command(const TuneCommandOptions& options) {
     report_failure("dtrain: standard output cannot be written; the results are in " + folder.string(),
                    std::cerr);
   if (code == ExitCode::kStopped)
-    std::cerr << "dtrain: stopped; " << command_on("tune --resume", folder) << " goes on" << std::endl;
+    std::cerr << "dtrain: stopped; " << command_on("tune --resume", folder) << " continues it" << std::endl;
   return code;
 }
 

@@ -53,7 +53,7 @@ std::string in_quotes(const std::string& name) { return "'" + printable(name, 10
 
 int64_t read_count(const json& value, const std::string& name, const char* what) {
   if (!value.is_number_unsigned() || value.get<uint64_t>() > static_cast<uint64_t>(INT64_MAX))
-    throw HeaderProblem{fmt::format("{} of {} is no count", what, in_quotes(name))};
+    throw HeaderProblem{fmt::format("{} of {} is not a count", what, in_quotes(name))};
   return value.get<int64_t>();
 }
 
@@ -63,13 +63,13 @@ at::ScalarType read_dtype(const json& value, const std::string& name) {
     if (value == text) return dtype;
     known.push_back(text);
   }
-  throw HeaderProblem{fmt::format("the dtype of {} is none of {}", in_quotes(name), join(known))};
+  throw HeaderProblem{fmt::format("the dtype of {} is not one of {}", in_quotes(name), join(known))};
 }
 
 const json& member(const json& object, const std::string& name, const char* key, json::value_t type) {
   const auto at = object.find(key);
   if (at == object.end() || at->type() != type)
-    throw HeaderProblem{fmt::format("{} has no sound '{}'", in_quotes(name), key)};
+    throw HeaderProblem{fmt::format("{} has no valid '{}'", in_quotes(name), key)};
   return *at;
 }
 
@@ -91,7 +91,7 @@ TensorEntry read_entry(const std::string& name, const json& value) {
     bytes *= entry.shape.back();
   }
   const json& offsets = member(value, name, "data_offsets", Type::array);
-  if (offsets.size() != 2) throw HeaderProblem{in_quotes(name) + " has no sound 'data_offsets'"};
+  if (offsets.size() != 2) throw HeaderProblem{in_quotes(name) + " has no valid 'data_offsets'"};
   entry.begin = read_count(offsets[0], name, "an offset");
   entry.end = read_count(offsets[1], name, "an offset");
   if (entry.end < entry.begin || entry.end - entry.begin != bytes) {

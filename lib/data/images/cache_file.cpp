@@ -79,18 +79,17 @@ void fail_on_cache(const fs::path& path, const std::string& what, int error) {
 }
 
 void warn_of_damage(const fs::path& path) {
-  std::cerr << fmt::format("WARNING: {}: is damaged, and made anew\n", printable(path.string(), 1000))
+  std::cerr << fmt::format("WARNING: {}: is damaged; dtrain makes it again\n", printable(path.string(), 1000))
             << std::flush;
 }
 
 void fail_on_damage(const fs::path& path) {
   ::unlink(path.c_str());
-  throw Error(
-      ExitCode::kDisk,
-      fmt::format("{}: its bytes are not those that were written; it has been removed, and will be made "
-                  "anew: start again (a run goes on from its last checkpoint with --resume). Where this "
-                  "happens again, the disk or the memory is faulty",
-                  printable(path.string(), 1000)));
+  throw Error(ExitCode::kDisk,
+              fmt::format("{}: its bytes have changed since dtrain wrote them. dtrain has removed it and "
+                          "makes it again when you start again (with --resume a run continues from its last "
+                          "checkpoint). If this happens again, the disk or the memory is faulty",
+                          printable(path.string(), 1000)));
 }
 
 // O_NONBLOCK: opening a pipe that nobody writes to must not hang.
@@ -105,8 +104,7 @@ OpenFile::OpenFile(const fs::path& path, int flags)
   };
   if (!S_ISREG(status.st_mode)) refuse("is not a regular file; remove it");
   if (status.st_uid != ::geteuid() && status.st_uid != 0)
-    refuse(fmt::format("belongs to another user (number {}), who decides what is in it; remove it",
-                       status.st_uid));
+    refuse(fmt::format("belongs to another user (number {}), who can change it; remove it", status.st_uid));
   if ((status.st_mode & (S_IWGRP | S_IWOTH)) != 0)
     refuse("may be written to by other users; remove it (or, if you trust it, chmod go-w)");
 }

@@ -30,8 +30,7 @@ inline constexpr const char* kNoteOfMemory = ".memory";
 // Tells the user, on the standard error, that a file of the cache is damaged and is made anew.
 void warn_of_damage(const std::filesystem::path& path);
 
-// Removes a file of the cache whose bytes are not those that were written, and throws Error(kDisk): what was
-// read of it may have been used.
+// Removes a damaged file of the cache and throws Error(kDisk): the job may have used some of it.
 [[noreturn]] void fail_on_damage(const std::filesystem::path& path);
 
 // A file, as long as it is open.

@@ -68,13 +68,13 @@ std::vector<std::string> tune_sentences(const Tune& tune) {
       const size_t trials = trials_of_rung(tune, i).size();
       if (trials > 0) rungs.push_back(fmt::format("{} to epoch {}", trials, tune.epochs[i]));
     }
-    sentences.push_back(fmt::format("halving, one in {} goes on: {}", tune.halving, join(rungs, ", then ")));
+    sentences.push_back(
+        fmt::format("halving, one in {} continues: {}", tune.halving, join(rungs, ", then ")));
   }
   if (!tune.of_validation)
     sentences.push_back(
-        "NOTE: the test examples chose, so the best value is too good to expect of new data; keep a part of "
-        "the "
-        "training examples to choose by with --set data.split.validation=0.1");
+        "NOTE: the test examples chose the best trial, so expect worse values on new data; to choose by a "
+        "part of the training examples, use --set data.split.validation=0.1");
   return sentences;
 }
 
@@ -88,7 +88,7 @@ std::string tune_table(const Tune& tune, int width) {
   if (!best) return text + "# no trial has a result\n";
   const std::string folder = tune.directory + "/" + trial_folder(*best);
   text += fmt::format("# the best, {}, is in {}\n", trial_folder(*best), printable(folder, 1000));
-  text += "# trained anew, whole: " + printable(command_of(tune, *best), 4000) + "\n";
+  text += "# to train it from the start: " + printable(command_of(tune, *best), 4000) + "\n";
   return text + fmt::format("# tune.json, tune.csv and tune.svg are in {}; a page: dtrain report {}\n",
                             printable(tune.directory, 1000), printable(shell_word(tune.directory), 1000));
 }

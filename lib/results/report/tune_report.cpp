@@ -24,7 +24,7 @@ std::string tune_page(const Tune& tune) {
   for (const std::string& sentence : tune_sentences(tune))
     html += fmt::format("<p class=\"note\">{}</p>\n", markup_text(sentence, 1000));
   if (best)
-    html += fmt::format("<p class=\"note\">the best trained anew: <code>{}</code></p>\n",
+    html += fmt::format("<p class=\"note\">to train the best from the start: <code>{}</code></p>\n",
                         markup_text(command_of(tune, *best), 4000));
   const LineChart lines = tune_lines(tune);
   if (!lines.lines.empty())

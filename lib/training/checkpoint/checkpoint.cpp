@@ -155,7 +155,7 @@ fs::path latest_good_checkpoint(const fs::path& folder, const std::function<void
     if (report.problems.empty()) {
       for (const SavedCheckpoint& other : found) {
         if (other.suspect && (other.step > saved->step || saved->suspect))
-          warn(fmt::format("{} may be corrupt and is {}; dtrain inspect tells why", other.path.string(),
+          warn(fmt::format("{} may be corrupt and is {}; dtrain inspect says why", other.path.string(),
                            other.path == saved->path ? "used, as there is no better one" : "not used"));
       }
       return saved->path;

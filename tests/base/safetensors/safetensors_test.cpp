@@ -173,9 +173,9 @@ TEST_CASE("a file that makes no sense is refused, and says why") {
   refused(tensor(R"("dtype":"F32","shape":[2],"offsets":[0,8])"), "'data_offsets'");
   refused(tensor(R"("dtype":"F32","shape":2,"data_offsets":[0,8])"), "'shape'");
   refused(tensor(R"("dtype":"F32","shape":[2],"data_offsets":[0,8],"more":1)"), "no description");
-  refused(tensor(R"("dtype":"F32","shape":[-2],"data_offsets":[0,8])"), "is no count");
-  refused(tensor(R"("dtype":"F32","shape":[2.0],"data_offsets":[0,8])"), "is no count");
-  refused(tensor(R"("dtype":"F32","shape":[18446744073709551615],"data_offsets":[0,8])"), "is no count");
+  refused(tensor(R"("dtype":"F32","shape":[-2],"data_offsets":[0,8])"), "is not a count");
+  refused(tensor(R"("dtype":"F32","shape":[2.0],"data_offsets":[0,8])"), "is not a count");
+  refused(tensor(R"("dtype":"F32","shape":[18446744073709551615],"data_offsets":[0,8])"), "is not a count");
   refused(tensor(R"("dtype":"F32","shape":[2],"data_offsets":[0,8,9])"), "'data_offsets'");
   refused(tensor(R"("dtype":"F32","shape":[2],"data_offsets":[8,0])"), "8 bytes by its shape");
   refused(tensor(R"("dtype":"F32","shape":[3],"data_offsets":[0,8])"), "12 bytes by its shape");

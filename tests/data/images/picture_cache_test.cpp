@@ -82,7 +82,8 @@ TEST_CASE("decoded pictures that are damaged are decoded again before a job begi
     write_file(pictures.file, content);
     const ToldErrors told;
     CHECK(pictures.prepare() == 12);
-    CHECK_THAT(told.text(), ContainsSubstring(pictures.file.string() + ": is damaged, and made anew"));
+    CHECK_THAT(told.text(),
+               ContainsSubstring(pictures.file.string() + ": is damaged; dtrain makes it again"));
     CHECK(content_of(pictures.file) == whole);
     CHECK(pictures.prepare() == 0);
   }
@@ -98,8 +99,8 @@ TEST_CASE("a decoded picture that is damaged while a job runs is never used") {
       error_of(
           [&] { all_at_once ? static_cast<void>(train->in_memory()) : static_cast<void>(all_of(*train)); },
           ExitCode::kDisk),
-      ContainsSubstring("its bytes are not those that were written; it has been removed, and will be made "
-                        "anew: start again"));
+      ContainsSubstring("its bytes have changed since dtrain wrote them. dtrain has removed it and "
+                        "makes it again"));
   CHECK_FALSE(fs::exists(pictures.file));
   CHECK(at::equal(all_of(*load_dataset(pictures.spec, 1).train).inputs, sound.inputs));
 }

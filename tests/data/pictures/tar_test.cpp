@@ -263,7 +263,7 @@ TEST_CASE("an unpacked archive that is damaged is unpacked again, and no byte of
   for (size_t at = 600; at < whole.size() / 2; at += 500) damaged[at] ^= 1;
   write_file(file, damaged);
   CHECK_THAT(error_of([&] { pictures_in(*dataset.train); }, ExitCode::kDisk),
-             ContainsSubstring("its bytes are not those that were written"));
+             ContainsSubstring("its bytes have changed since dtrain wrote them"));
   CHECK_FALSE(fs::exists(file));
   CHECK(pictures() == expected);
 }

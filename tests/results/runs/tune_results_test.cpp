@@ -96,7 +96,7 @@ TEST_CASE("what is shown of a tune") {
                         ContainsSubstring("\n# rank  trial  ") && ContainsSubstring("\n  1       003  ") &&
                         ContainsSubstring("failed, exit code 6: the loss is not finite") &&
                         ContainsSubstring("# the best, trial-003, is in runs/mine/trial-003") &&
-                        ContainsSubstring("# trained anew, whole: dtrain run job.yaml --set train"));
+                        ContainsSubstring("# to train it from the start: dtrain run job.yaml --set train"));
   // On a narrow terminal in two tables, the outcome in the second.
   CHECK_THAT(tune_table(tune, 40),
              ContainsSubstring("\n# rank  trial  ") && ContainsSubstring("\n\n# rank  "));
@@ -107,7 +107,8 @@ TEST_CASE("what is shown of a tune") {
   CHECK(tune_legend(tune).size() == 6);
   const std::string page = tune_page(tune);
   CHECK_THAT(page, ContainsSubstring("tune of mine") && ContainsSubstring("<svg") &&
-                       ContainsSubstring("best accuracy") && ContainsSubstring("the best trained anew"));
+                       ContainsSubstring("best accuracy") &&
+                       ContainsSubstring("to train the best from the start"));
   Tune judged = tune;
   judged.of_validation = true;
   CHECK_THAT(tune_table(judged), !ContainsSubstring("NOTE"));
