@@ -168,7 +168,7 @@ TEST_CASE("a file that makes no sense is refused, and says why") {
   refused(file_of("{}", 1), "describes 0 bytes");
   refused(tensor(""), "no description");
   refused(file_of(R"({"x":3})", 0), "no description");
-  refused(tensor(R"("dtype":"F8","shape":[2],"data_offsets":[0,8])"), "none of F64, F32");
+  refused(tensor(R"("dtype":"F8","shape":[2],"data_offsets":[0,8])"), "is not one of F64, F32");
   refused(tensor(R"("dtype":7,"shape":[2],"data_offsets":[0,8])"), "'dtype'");
   refused(tensor(R"("dtype":"F32","shape":[2],"offsets":[0,8])"), "'data_offsets'");
   refused(tensor(R"("dtype":"F32","shape":2,"data_offsets":[0,8])"), "'shape'");
