@@ -148,7 +148,9 @@ void examine_hosts(const DoctorOptions& options, const OnFinding& on_finding) {
 
 std::optional<Event> take_part_in_examination(Identity identity, const MeetingOptions& meeting) {
   JobPlan job;
-  job.runs.emplace_back().replicas = identity.world_size;
+  RunPlan& run = job.runs.emplace_back();
+  run.strategy = "multi_worker_mirrored";
+  run.replicas = identity.world_size;
   job.spec.network.rendezvous_timeout_seconds = kMeetingSeconds;
   const StorePtr store = meet_replicas(job, identity, meeting);
   const auto timeout = std::chrono::milliseconds(static_cast<int64_t>(kMeetingSeconds * 1000));
