@@ -33,7 +33,7 @@ struct LayerWork {
   float* scratch = nullptr;         // shared with other layers: does not last
 
   // `kept` as integers: which pixel each maximum is.
-  int32_t* winners() const {
+  int32_t* argmaxes() const {
     static_assert(sizeof(int32_t) == sizeof(float));
     return reinterpret_cast<int32_t*>(kept);
   }

@@ -8,6 +8,7 @@
 #include <map>
 #include <memory>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "core/error.h"
@@ -35,6 +36,13 @@ Module make_module(const std::string& name, const std::shared_ptr<torch::jit::Co
   return module;
 }
 
+// Python's keywords, and what every module has: TorchScript reads "self.in" as no attribute.
+const std::set<std::string> kTakenNames = {
+    "False",    "None",   "True",     "and",  "as",    "assert", "async",    "await", "break",   "class",
+    "continue", "def",    "del",      "elif", "else",  "except", "finally",  "for",   "forward", "from",
+    "global",   "if",     "import",   "in",   "is",    "lambda", "nonlocal", "not",   "or",      "pass",
+    "raise",    "return", "training", "try",  "while", "with",   "yield"};
+
 // Adds the variables of each layer, in a module named after the layer.
 void add_variables(Module& model, const NamedTensors& variables) {
   std::map<std::string, Module> layers;
@@ -42,6 +50,11 @@ void add_variables(Module& model, const NamedTensors& variables) {
     const size_t dot = name.rfind('.');
     if (dot == std::string::npos) throw Error(ExitCode::kBug, "a variable without a layer: " + name);
     const std::string layer = name.substr(0, dot), variable = name.substr(dot + 1);
+    if (kTakenNames.contains(layer))
+      throw Error(ExitCode::kUsage,
+                  fmt::format("TorchScript takes no layer named '{}', a word of its own; use another "
+                              "--format, or train with another name of the layer",
+                              layer));
     if (layers.count(layer) == 0) {
       layers.emplace(layer, make_module(layer, model._ivalue()->compilation_unit()));
     }

@@ -110,25 +110,25 @@ void scatter_columns(const ConvBlock& block, const float* columns, float* image)
 // The rectified maxima of four pixels, and which of the four each is.
 struct Maxima {
   [[gnu::always_inline]] static void run(const ConvBlock* block, const float* __restrict pixels,
-                                         float* __restrict maxima, int32_t* __restrict winners) {
+                                         float* __restrict maxima, int32_t* __restrict argmaxes) {
     const int64_t filters = block->filters, row = block->columns * filters;
     for (int64_t y = 0; y < block->rows / 2; ++y) {
       for (int64_t x = 0; x < block->columns / 2; ++x) {
         const float* const corner = pixels + 2 * (y * row + x * filters);
         for (int64_t i = 0; i < filters; ++i) {
           float best = corner[i];
-          int32_t winner = 0;
+          int32_t argmax = 0;
           const float others[3] = {corner[i + filters], corner[i + row], corner[i + row + filters]};
           for (int32_t k = 0; k < 3; ++k) {
             const bool wins = others[k] > best || others[k] != others[k];
             best = wins ? others[k] : best;
-            winner = wins ? k + 1 : winner;
+            argmax = wins ? k + 1 : argmax;
           }
           maxima[i] = best < 0 ? 0.0F : best;
-          winners[i] = best <= 0 ? kNoWinner : winner;
+          argmaxes[i] = best <= 0 ? kNoArgmax : argmax;
         }
         maxima += filters;
-        winners += filters;
+        argmaxes += filters;
       }
     }
   }
@@ -137,19 +137,19 @@ struct Maxima {
 // The gradients of the pixels from those of the maxima.
 struct Spread {
   [[gnu::always_inline]] static void run(const ConvBlock* block, const float* __restrict maxima,
-                                         const int32_t* __restrict winners, float* __restrict pixels) {
+                                         const int32_t* __restrict argmaxes, float* __restrict pixels) {
     const int64_t filters = block->filters, row = block->columns * filters;
     for (int64_t y = 0; y < block->rows / 2; ++y) {
       for (int64_t x = 0; x < block->columns / 2; ++x) {
         float* const corner = pixels + 2 * (y * row + x * filters);
         for (int64_t i = 0; i < filters; ++i) {
-          corner[i] = winners[i] == 0 ? maxima[i] : 0.0F;
-          corner[i + filters] = winners[i] == 1 ? maxima[i] : 0.0F;
-          corner[i + row] = winners[i] == 2 ? maxima[i] : 0.0F;
-          corner[i + row + filters] = winners[i] == 3 ? maxima[i] : 0.0F;
+          corner[i] = argmaxes[i] == 0 ? maxima[i] : 0.0F;
+          corner[i + filters] = argmaxes[i] == 1 ? maxima[i] : 0.0F;
+          corner[i + row] = argmaxes[i] == 2 ? maxima[i] : 0.0F;
+          corner[i + row + filters] = argmaxes[i] == 3 ? maxima[i] : 0.0F;
         }
         maxima += filters;
-        winners += filters;
+        argmaxes += filters;
       }
     }
   }
@@ -174,29 +174,29 @@ void clear_rest(const ConvBlock& block, float* pixels) {
     std::fill_n(pixels + (y + 1) * row - block.filters, block.filters, 0.0F);
 }
 
-void spread_gradient(const ConvBlock& block, const float* output_gradient, const int32_t* winners,
+void spread_gradient(const ConvBlock& block, const float* output_gradient, const int32_t* argmaxes,
                      const Workplace& place) {
   transpose(block.filters, block.maxima(), output_gradient, place.maxima);
   clear_rest(block, place.pixels);
-  run_kernel<Spread>(&block, static_cast<const float*>(place.maxima), winners, place.pixels);
+  run_kernel<Spread>(&block, static_cast<const float*>(place.maxima), argmaxes, place.pixels);
 }
 
 // Leaves the maxima in `place`.
 void forward_by_products(const ConvBlock& block, const float* image, const float* weight, const float* bias,
-                         int32_t* winners, const Workplace& place) {
+                         int32_t* argmaxes, const Workplace& place) {
   gather_columns(block, image, place.columns);
   for (int64_t filter = 0; bias != nullptr && filter < block.filters; ++filter)
     std::fill_n(place.planes + filter * block.pixels(), block.pixels(), bias[filter]);
   multiply(block.filters, block.pixels(), block.window(), weight, place.columns, place.planes,
            /*adds=*/bias != nullptr);
   transpose(block.filters, block.pixels(), place.planes, place.pixels);
-  run_kernel<Maxima>(&block, static_cast<const float*>(place.pixels), place.maxima, winners);
+  run_kernel<Maxima>(&block, static_cast<const float*>(place.pixels), place.maxima, argmaxes);
 }
 
 // Adds to the gradients in `place`.
 void weights_by_products(const ConvBlock& block, const float* image, const float* output_gradient,
-                         const int32_t* winners, const Workplace& place) {
-  spread_gradient(block, output_gradient, winners, place);
+                         const int32_t* argmaxes, const Workplace& place) {
+  spread_gradient(block, output_gradient, argmaxes, place);
   gather_columns(block, image, place.columns);
   multiply(block.window(), block.filters, block.pixels(), place.columns, place.pixels, place.gradient,
            /*adds=*/true);
@@ -205,9 +205,9 @@ void weights_by_products(const ConvBlock& block, const float* image, const float
 }
 
 // `turned`: the weight, [window, filters].
-void input_by_products(const ConvBlock& block, const float* output_gradient, const int32_t* winners,
+void input_by_products(const ConvBlock& block, const float* output_gradient, const int32_t* argmaxes,
                        const float* turned, float* image_gradient, const Workplace& place) {
-  spread_gradient(block, output_gradient, winners, place);
+  spread_gradient(block, output_gradient, argmaxes, place);
   transpose(block.pixels(), block.filters, place.pixels, place.planes);
   multiply(block.window(), block.pixels(), block.filters, turned, place.planes, place.columns,
            /*adds=*/false);
@@ -240,10 +240,12 @@ int64_t conv_block_scratch(const ConvBlock& block) {
   return kGroups * Workplace::size(block) + weight + std::max(weight, whole_lines_of_floats(block.filters));
 }
 
-int64_t conv_block_winners(const ConvBlock& block) { return block.examples * block.maxima() * block.filters; }
+int64_t conv_block_argmaxes(const ConvBlock& block) {
+  return block.examples * block.maxima() * block.filters;
+}
 
 void conv_block_forward(const ConvBlock& block, const float* input, const float* weight, const float* bias,
-                        float* output, int32_t* winners, float* scratch) {
+                        float* output, int32_t* argmaxes, float* scratch) {
   const ImageSizes sizes(block);
   const bool direct = is_direct(block);
   float* const turned = scratch + kGroups * Workplace::size(block);
@@ -254,7 +256,7 @@ void conv_block_forward(const ConvBlock& block, const float* input, const float*
   }
   for_each_image(block, scratch, [&](const Workplace& place, int64_t image) {
     const float* const from = input + image * sizes.input;
-    int32_t* const winning = winners + image * sizes.output;
+    int32_t* const winning = argmaxes + image * sizes.output;
     if (direct) {
       direct_forward(block, from, turned, start, place.maxima, winning, place.columns);
     } else {
@@ -264,7 +266,7 @@ void conv_block_forward(const ConvBlock& block, const float* input, const float*
   });
 }
 
-void conv_block_backward_input(const ConvBlock& block, const float* output_gradient, const int32_t* winners,
+void conv_block_backward_input(const ConvBlock& block, const float* output_gradient, const int32_t* argmaxes,
                                const float* weight, float* input_gradient, float* scratch) {
   const ImageSizes sizes(block);
   const bool direct = has_direct_input(block);
@@ -278,7 +280,7 @@ void conv_block_backward_input(const ConvBlock& block, const float* output_gradi
   }
   for_each_image(block, scratch, [&](const Workplace& place, int64_t image) {
     const float* const gradient = output_gradient + image * sizes.output;
-    const int32_t* const winning = winners + image * sizes.output;
+    const int32_t* const winning = argmaxes + image * sizes.output;
     float* const to = input_gradient + image * sizes.input;
     if (direct) {
       transpose(block.filters, block.maxima(), gradient, place.maxima);
@@ -290,7 +292,7 @@ void conv_block_backward_input(const ConvBlock& block, const float* output_gradi
 }
 
 void conv_block_backward_weights(const ConvBlock& block, const float* input, const float* output_gradient,
-                                 const int32_t* winners, float* weight_gradient, float* bias_gradient,
+                                 const int32_t* argmaxes, float* weight_gradient, float* bias_gradient,
                                  bool adds, float* scratch) {
   const ImageSizes sizes(block);
   const int64_t numbers = block.window() * block.filters;
@@ -302,7 +304,7 @@ void conv_block_backward_weights(const ConvBlock& block, const float* input, con
       [&](const Workplace& place, int64_t image) {
         const float* const from = input + image * sizes.input;
         const float* const gradient = output_gradient + image * sizes.output;
-        const int32_t* const winning = winners + image * sizes.output;
+        const int32_t* const winning = argmaxes + image * sizes.output;
         if (direct) {
           transpose(block.filters, block.maxima(), gradient, place.maxima);
           direct_backward_weights(block, from, place.maxima, winning, place.gradient,

@@ -29,25 +29,25 @@ struct ConvBlock {
 };
 
 // Instead of 0 to 3, which of the four pixels a maximum is: none, for it is rectified.
-inline constexpr int32_t kNoWinner = 4;
+inline constexpr int32_t kNoArgmax = 4;
 
 // How many numbers each of the functions below needs as `scratch`, and how many int32 forward leaves in
-// `winners` for backward.
+// `argmaxes` for backward.
 int64_t conv_block_scratch(const ConvBlock& block);
-int64_t conv_block_winners(const ConvBlock& block);
+int64_t conv_block_argmaxes(const ConvBlock& block);
 
 // `bias` may be null.
 void conv_block_forward(const ConvBlock& block, const float* input, const float* weight, const float* bias,
-                        float* output, int32_t* winners, float* scratch);
+                        float* output, int32_t* argmaxes, float* scratch);
 
 // From the gradient of the result that of the input.
-void conv_block_backward_input(const ConvBlock& block, const float* output_gradient, const int32_t* winners,
+void conv_block_backward_input(const ConvBlock& block, const float* output_gradient, const int32_t* argmaxes,
                                const float* weight, float* input_gradient, float* scratch);
 
 // From the gradient of the result those of the weight and the bias, which may be null. `adds`: to what is
 // there.
 void conv_block_backward_weights(const ConvBlock& block, const float* input, const float* output_gradient,
-                                 const int32_t* winners, float* weight_gradient, float* bias_gradient,
+                                 const int32_t* argmaxes, float* weight_gradient, float* bias_gradient,
                                  bool adds, float* scratch);
 
 }  // namespace dtrain

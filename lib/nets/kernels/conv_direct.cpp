@@ -66,17 +66,17 @@ template <int64_t kLanes>
 struct Sums {
   float at[4][kLanes];
 
-  [[gnu::always_inline]] void take_maxima(float* __restrict maxima, int32_t* __restrict winners) const {
+  [[gnu::always_inline]] void take_maxima(float* __restrict maxima, int32_t* __restrict argmaxes) const {
     for (int64_t i = 0; i < kLanes; ++i) {
       float best = at[0][i];
-      int32_t winner = 0;
+      int32_t argmax = 0;
       for (int32_t k = 1; k < 4; ++k) {
         const bool wins = at[k][i] > best || at[k][i] != at[k][i];
         best = wins ? at[k][i] : best;
-        winner = wins ? k : winner;
+        argmax = wins ? k : argmax;
       }
       maxima[i] = best < 0 ? 0.0F : best;
-      winners[i] = best <= 0 ? kNoWinner : winner;
+      argmaxes[i] = best <= 0 ? kNoArgmax : argmax;
     }
   }
 };
@@ -99,7 +99,7 @@ template <int64_t kLanes, class Visit>
 template <int64_t kKernel, int64_t kLanes>
 struct Forward {
   [[gnu::always_inline]] static void run(const ConvBlock* block, const float* image, const float* weight,
-                                         const float* bias, float* maxima, int32_t* winners) {
+                                         const float* bias, float* maxima, int32_t* argmaxes) {
     const int64_t width = padded_width(*block), plane = padded_height(*block) * width;
     const int64_t channels = block->channels, window = block->window();
     for_each_group<kLanes>(
@@ -113,22 +113,22 @@ struct Forward {
               add_windows<kLanes>(patch, of_channel + i, sums.at[0][i], sums.at[1][i], sums.at[2][i],
                                   sums.at[3][i], Places<kKernel>());
           }
-          sums.take_maxima(maxima + at, winners + at);
+          sums.take_maxima(maxima + at, argmaxes + at);
         });
   }
 };
 
 // The gradient of a maximum if it comes from that pixel, else 0, without a branch.
-[[gnu::always_inline]] inline float where(bool is_winner, float gradient) {
-  return std::bit_cast<float>(std::bit_cast<int32_t>(gradient) & -static_cast<int32_t>(is_winner));
+[[gnu::always_inline]] inline float where(bool is_argmax, float gradient) {
+  return std::bit_cast<float>(std::bit_cast<int32_t>(gradient) & -static_cast<int32_t>(is_argmax));
 }
 
 // Adds to the gradients of one channel's weights of a filter what the gradient of a maximum gives.
 template <int64_t kLanes, int64_t kKernel, size_t... kPlaces>
-[[gnu::always_inline]] inline void add_gradients(const Patch<kKernel>& patch, float gradient, int32_t winner,
+[[gnu::always_inline]] inline void add_gradients(const Patch<kKernel>& patch, float gradient, int32_t argmax,
                                                  float* __restrict weight, std::index_sequence<kPlaces...>) {
-  const float of0 = where(winner == 0, gradient), of1 = where(winner == 1, gradient),
-              of2 = where(winner == 2, gradient), of3 = where(winner == 3, gradient);
+  const float of0 = where(argmax == 0, gradient), of1 = where(argmax == 1, gradient),
+              of2 = where(argmax == 2, gradient), of3 = where(argmax == 3, gradient);
   ((weight[kPlaces * kLanes] = weight[kPlaces * kLanes] + of0 * patch.template at<kPlaces, 0>() +
                                of1 * patch.template at<kPlaces, 1>() + of2 * patch.template at<kPlaces, 2>() +
                                of3 * patch.template at<kPlaces, 3>()),
@@ -139,29 +139,29 @@ template <int64_t kLanes, int64_t kKernel, size_t... kPlaces>
 template <int64_t kLanes>
 struct Group {
   float gradient[kLanes];
-  int32_t winners[kLanes];
+  int32_t argmaxes[kLanes];
 
-  [[gnu::always_inline]] Group(const float* gradients, const int32_t* their_winners) {
+  [[gnu::always_inline]] Group(const float* gradients, const int32_t* their_argmaxes) {
     std::copy_n(gradients, kLanes, gradient);
-    std::copy_n(their_winners, kLanes, winners);
+    std::copy_n(their_argmaxes, kLanes, argmaxes);
   }
 };
 
 template <int64_t kKernel, int64_t kLanes>
 struct BackwardWeights {
   [[gnu::always_inline]] static void run(const ConvBlock* block, const float* image, const float* gradient,
-                                         const int32_t* winners, float* weight_gradient) {
+                                         const int32_t* argmaxes, float* weight_gradient) {
     const int64_t width = padded_width(*block), plane = padded_height(*block) * width;
     const int64_t channels = block->channels, window = block->window();
     for_each_group<kLanes>(
         *block, image, [=](const float* corner, int64_t filter, int64_t at) __attribute__((always_inline)) {
-          Group<kLanes> group(gradient + at, winners + at);
+          Group<kLanes> group(gradient + at, argmaxes + at);
           for (int64_t channel = 0; channel < channels; ++channel) {
             const Patch<kKernel> patch(corner + channel * plane, width);
             float* const of_channel =
                 weight_gradient + filter * window + channel * kKernel * kKernel * kLanes;
             for (int64_t i = 0; i < kLanes; ++i)
-              add_gradients<kLanes>(patch, group.gradient[i], group.winners[i], of_channel + i,
+              add_gradients<kLanes>(patch, group.gradient[i], group.argmaxes[i], of_channel + i,
                                     Places<kKernel>());
           }
         });
@@ -170,10 +170,11 @@ struct BackwardWeights {
 
 struct BackwardBias {
   [[gnu::always_inline]] static void run(int64_t maxima, int64_t filters, const float* __restrict gradient,
-                                         const int32_t* __restrict winners, float* __restrict bias_gradient) {
-    for (int64_t at = 0; at < maxima; ++at, gradient += filters, winners += filters) {
+                                         const int32_t* __restrict argmaxes,
+                                         float* __restrict bias_gradient) {
+    for (int64_t at = 0; at < maxima; ++at, gradient += filters, argmaxes += filters) {
       for (int64_t filter = 0; filter < filters; ++filter)
-        bias_gradient[filter] += where(winners[filter] != kNoWinner, gradient[filter]);
+        bias_gradient[filter] += where(argmaxes[filter] != kNoArgmax, gradient[filter]);
     }
   }
 };
@@ -203,23 +204,23 @@ int64_t direct_scratch(const ConvBlock& block) {
 }
 
 void direct_forward(const ConvBlock& block, const float* image, const float* weight, const float* bias,
-                    float* maxima, int32_t* winners, float* scratch) {
+                    float* maxima, int32_t* argmaxes, float* scratch) {
   const float* const from = padded(block, image, scratch);
   with_sizes(block, [&](auto kernel, auto lanes) {
-    run_kernel<Forward<kernel, lanes>>(&block, from, weight, bias, maxima, winners);
+    run_kernel<Forward<kernel, lanes>>(&block, from, weight, bias, maxima, argmaxes);
   });
 }
 
 void direct_backward_weights(const ConvBlock& block, const float* image, const float* maxima_gradient,
-                             const int32_t* winners, float* weight_gradient, float* bias_gradient,
+                             const int32_t* argmaxes, float* weight_gradient, float* bias_gradient,
                              float* scratch) {
   const float* const from = padded(block, image, scratch);
   const auto each_pixel = [&](auto kernel, auto lanes) {
-    run_kernel<BackwardWeights<kernel, lanes>>(&block, from, maxima_gradient, winners, weight_gradient);
+    run_kernel<BackwardWeights<kernel, lanes>>(&block, from, maxima_gradient, argmaxes, weight_gradient);
   };
-  if (!permuted_backward_weights(block, from, maxima_gradient, winners, weight_gradient))
+  if (!permuted_backward_weights(block, from, maxima_gradient, argmaxes, weight_gradient))
     with_sizes(block, each_pixel);
-  run_kernel<BackwardBias>(block.maxima(), block.filters, maxima_gradient, winners, bias_gradient);
+  run_kernel<BackwardBias>(block.maxima(), block.filters, maxima_gradient, argmaxes, bias_gradient);
 }
 
 }  // namespace dtrain

@@ -24,25 +24,25 @@ inline bool is_padded(const ConvBlock& block) {
 // In the next two, weights are in groups of so many filters, [filters / lanes, window, lanes].
 int64_t direct_lanes(const ConvBlock& block);
 
-// One image, [channels, height, width]. `maxima` and `winners` are [maxima, filters].
+// One image, [channels, height, width]. `maxima` and `argmaxes` are [maxima, filters].
 void direct_forward(const ConvBlock& block, const float* image, const float* weight, const float* bias,
-                    float* maxima, int32_t* winners, float* scratch);
+                    float* maxima, int32_t* argmaxes, float* scratch);
 
 // Adds to `weight_gradient` and `bias_gradient` what one image gives, from the gradient of the maxima.
 void direct_backward_weights(const ConvBlock& block, const float* image, const float* maxima_gradient,
-                             const int32_t* winners, float* weight_gradient, float* bias_gradient,
+                             const int32_t* argmaxes, float* weight_gradient, float* bias_gradient,
                              float* scratch);
 
 // The part of it that concerns weights, for AVX-512; false: that is not in use. `image` has its padding.
 bool permuted_backward_weights(const ConvBlock& block, const float* image, const float* maxima_gradient,
-                               const int32_t* winners, float* weight_gradient);
+                               const int32_t* argmaxes, float* weight_gradient);
 
 // Whether the next function can compute a block that is_direct().
 bool has_direct_input(const ConvBlock& block);
 
 // The gradient of one image from that of the maxima. Here the weight is [filters, kernel, kernel, channels].
 // Passes over those filters only whose maximum was not rectified, and their pixel only.
-void direct_backward_input(const ConvBlock& block, const float* maxima_gradient, const int32_t* winners,
+void direct_backward_input(const ConvBlock& block, const float* maxima_gradient, const int32_t* argmaxes,
                            const float* weight, float* image_gradient, float* scratch);
 
 }  // namespace dtrain

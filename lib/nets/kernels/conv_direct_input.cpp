@@ -35,10 +35,10 @@ struct BackwardInput {
   }
 
   [[gnu::always_inline]] static void run(const ConvBlock* block, const float* gradient,
-                                         const int32_t* winners, const float* weight, float* image) {
+                                         const int32_t* argmaxes, const float* weight, float* image) {
     const int64_t channels = block->channels, width = padded_width(*block);
-    const std::array<int64_t, 5> pixel_of_winner = {0, 1, width, width + 1, 0};
-    static_assert(kNoWinner == 4);
+    const std::array<int64_t, 5> pixel_of_argmax = {0, 1, width, width + 1, 0};
+    static_assert(kNoArgmax == 4);
     std::array<Contribution, kFiltersAtOnce + 1> all;  // one more, written and not counted
     for (int64_t y = 0; y < block->rows / 2; ++y) {
       for (int64_t x = 0; x < block->columns / 2; ++x) {
@@ -46,10 +46,10 @@ struct BackwardInput {
           const int64_t end = std::min(first + kFiltersAtOnce, block->filters);
           size_t count = 0;
           for (int64_t filter = first; filter < end; ++filter) {
-            const int32_t winner = winners[filter];
+            const int32_t argmax = argmaxes[filter];
             all[count] = {gradient[filter], filter,
-                          2 * (y * width + x) + pixel_of_winner[static_cast<size_t>(winner)]};
-            count += winner != kNoWinner ? 1 : 0;
+                          2 * (y * width + x) + pixel_of_argmax[static_cast<size_t>(argmax)]};
+            count += argmax != kNoArgmax ? 1 : 0;
           }
           for (int64_t channel = 0; channel < channels; channel += kLanes) {
             for (size_t i = 0; i < count; ++i)
@@ -57,7 +57,7 @@ struct BackwardInput {
           }
         }
         gradient += block->filters;
-        winners += block->filters;
+        argmaxes += block->filters;
       }
     }
   }
@@ -67,12 +67,12 @@ struct BackwardInput {
 
 bool has_direct_input(const ConvBlock& block) { return is_direct(block) && block.channels % kLanes == 0; }
 
-void direct_backward_input(const ConvBlock& block, const float* maxima_gradient, const int32_t* winners,
+void direct_backward_input(const ConvBlock& block, const float* maxima_gradient, const int32_t* argmaxes,
                            const float* weight, float* image_gradient, float* scratch) {
   const int64_t height = padded_height(block), width = padded_width(block), channels = block.channels;
   std::fill_n(scratch, channels * height * width, 0.0F);
-  block.kernel == 3 ? run_kernel<BackwardInput<3>>(&block, maxima_gradient, winners, weight, scratch)
-                    : run_kernel<BackwardInput<5>>(&block, maxima_gradient, winners, weight, scratch);
+  block.kernel == 3 ? run_kernel<BackwardInput<3>>(&block, maxima_gradient, argmaxes, weight, scratch)
+                    : run_kernel<BackwardInput<5>>(&block, maxima_gradient, argmaxes, weight, scratch);
   if (!is_padded(block)) return transpose(height * width, channels, scratch, image_gradient);
   float* const planes = scratch + channels * height * width;
   transpose(height * width, channels, scratch, planes);

@@ -23,12 +23,12 @@ template <int64_t kKernel, int64_t kVectors>
 class PermutedWeights {
  public:
   [[DTRAIN_AVX512]] static void run(const ConvBlock& block, const float* image, const float* gradient,
-                                    const int32_t* winners, float* weight_gradient) {
+                                    const int32_t* argmaxes, float* weight_gradient) {
     const int64_t lanes = direct_lanes(block), plane = padded_height(block) * padded_width(block);
     for (int64_t filter = 0; filter < block.filters; filter += kVectors * kVector) {
       float* const of_filters = weight_gradient + filter / lanes * lanes * block.window() + filter % lanes;
       for (int64_t channel = 0; channel < block.channels; ++channel)
-        of_channel(block, image + channel * plane, gradient + filter, winners + filter,
+        of_channel(block, image + channel * plane, gradient + filter, argmaxes + filter,
                    of_filters + channel * kPlaces * lanes, lanes);
     }
   }
@@ -40,7 +40,7 @@ class PermutedWeights {
   [[DTRAIN_AVX512, gnu::always_inline]] static inline void of_channel(const ConvBlock& block,
                                                                       const float* plane,
                                                                       const float* gradient,
-                                                                      const int32_t* winners, float* weight,
+                                                                      const int32_t* argmaxes, float* weight,
                                                                       int64_t lanes) {
     __m512 sums[kPlaces][kVectors];
     for (int64_t place = 0; place < kPlaces; ++place) {
@@ -51,10 +51,10 @@ class PermutedWeights {
     for (int64_t y = 0; y < block.rows / 2; ++y) {
       const float* corner = plane + 2 * y * width;
       for (int64_t x = 0; x < block.columns / 2; ++x) {
-        add_maximum(corner, width, gradient, winners, sums);
+        add_maximum(corner, width, gradient, argmaxes, sums);
         corner += 2;
         gradient += block.filters;
-        winners += block.filters;
+        argmaxes += block.filters;
       }
     }
     for (int64_t place = 0; place < kPlaces; ++place) {
@@ -65,17 +65,17 @@ class PermutedWeights {
 
   [[DTRAIN_AVX512, gnu::always_inline]] static inline void add_maximum(const float* corner, int64_t width,
                                                                        const float* gradient,
-                                                                       const int32_t* winners,
+                                                                       const int32_t* argmaxes,
                                                                        __m512 (&sums)[kPlaces][kVectors]) {
-    // Of winner 0 to 3: its pixel in the pair of rows, at the first place. There is no winner 5 to 15.
+    // Of argmax 0 to 3: its pixel in the pair of rows, at the first place. There is no argmax 5 to 15.
     const __m512i first = _mm512_setr_epi32(0, 1, kHalf, kHalf + 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
-    __m512 of_winner[kVectors];
+    __m512 of_argmax[kVectors];
     __m512i pixel[kVectors];
     for (int64_t v = 0; v < kVectors; ++v) {
-      const __m512i winner = _mm512_loadu_si512(winners + v * kVector);
-      const __mmask16 has_one = _mm512_cmpneq_epi32_mask(winner, _mm512_set1_epi32(kNoWinner));
-      of_winner[v] = _mm512_maskz_loadu_ps(has_one, gradient + v * kVector);
-      pixel[v] = _mm512_maskz_permutexvar_epi32(kAll, winner, first);
+      const __m512i argmax = _mm512_loadu_si512(argmaxes + v * kVector);
+      const __mmask16 has_one = _mm512_cmpneq_epi32_mask(argmax, _mm512_set1_epi32(kNoArgmax));
+      of_argmax[v] = _mm512_maskz_loadu_ps(has_one, gradient + v * kVector);
+      pixel[v] = _mm512_maskz_permutexvar_epi32(kAll, argmax, first);
     }
     constexpr __mmask8 kSeen = (1U << (kKernel + 1)) - 1;  // what lies beyond may not be the image's
     for (int64_t row = 0; row < kKernel; ++row) {
@@ -87,7 +87,7 @@ class PermutedWeights {
         for (int64_t v = 0; v < kVectors; ++v) {
           const __m512 seen = _mm512_maskz_permutexvar_ps(kAll, _mm512_add_epi32(pixel[v], across), pair);
           __m512& sum = sums[row * kKernel + column][v];
-          sum = _mm512_fmadd_ps(of_winner[v], seen, sum);
+          sum = _mm512_fmadd_ps(of_argmax[v], seen, sum);
         }
       }
     }
@@ -99,15 +99,15 @@ class PermutedWeights {
 }  // namespace
 
 bool permuted_backward_weights(const ConvBlock& block, const float* image, const float* gradient,
-                               const int32_t* winners, float* weight_gradient) {
+                               const int32_t* argmaxes, float* weight_gradient) {
   if (instructions() != Instructions::kAvx512) return false;
   // As many sums as there are registers for.
   if (block.kernel == 5) {
-    PermutedWeights<5, 1>::run(block, image, gradient, winners, weight_gradient);
+    PermutedWeights<5, 1>::run(block, image, gradient, argmaxes, weight_gradient);
   } else if (block.filters % (2 * kVector) == 0) {
-    PermutedWeights<3, 2>::run(block, image, gradient, winners, weight_gradient);
+    PermutedWeights<3, 2>::run(block, image, gradient, argmaxes, weight_gradient);
   } else {
-    PermutedWeights<3, 1>::run(block, image, gradient, winners, weight_gradient);
+    PermutedWeights<3, 1>::run(block, image, gradient, argmaxes, weight_gradient);
   }
   return true;
 }

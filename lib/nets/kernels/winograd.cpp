@@ -285,7 +285,7 @@ bool has_enough_channels(int64_t channels, int64_t filters) {
   return channels >= kFewestChannels && filters >= kFewestChannels;
 }
 
-bool pays(const WinogradConv& conv) {
+bool is_profitable(const WinogradConv& conv) {
   return has_enough_channels(conv.channels, conv.filters) && conv.tiles() >= kFewestTiles;
 }
 

@@ -31,7 +31,7 @@ struct WinogradConv {
 // Whether this is faster than the usual sums: with few channels or few tiles the maps take longer than what
 // they save. The first looks at the channels only.
 bool has_enough_channels(int64_t channels, int64_t filters);
-bool pays(const WinogradConv& conv);
+bool is_profitable(const WinogradConv& conv);
 
 // How many numbers each of the functions below needs as `scratch`, with LibTorch's number of threads.
 int64_t winograd_scratch(const WinogradConv& conv);

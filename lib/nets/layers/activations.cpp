@@ -9,12 +9,12 @@ namespace {
 
 void relu(const LayerWork& work) { rectify(numbers_of(work), work.input, work.output); }
 
-void relu_to_input(const LayerWork& work) {
+void relu_backward_input(const LayerWork& work) {
   rectify_gradient(numbers_of(work), work.output, work.output_gradient, work.input_gradient);
 }
 
 const LayerPasses kReluPasses = {
-    .forward = relu, .backward_input = relu_to_input, .in_place = true, .reads_output = true};
+    .forward = relu, .backward_input = relu_backward_input, .in_place = true, .reads_output = true};
 
 LoweredLayer lower_relu(const LayerUse& use) {
   TextBuilder& builder = use.builder();
@@ -27,7 +27,7 @@ LoweredLayer lower_relu(const LayerUse& use) {
 at::Tensor relu6(const at::Tensor& input) { return at::hardtanh(input, 0, 6); }
 void relu6_into(at::Tensor& output, const at::Tensor& input) { at::hardtanh_out(output, input, 0, 6); }
 // The result is between 0 and 6 where the input is.
-void relu6_to_input(at::Tensor& to, const at::Tensor& gradient, const at::Tensor& output) {
+void relu6_backward_input(at::Tensor& to, const at::Tensor& gradient, const at::Tensor& output) {
   at::hardtanh_backward_out(to, gradient, output, 0, 6);
 }
 
@@ -49,7 +49,7 @@ LoweredLayer lower_relu6(const LayerUse& use) {
 
 at::Tensor gelu(const at::Tensor& input) { return at::gelu(input, "none"); }
 void gelu_into(at::Tensor& output, const at::Tensor& input) { at::gelu_out(output, input, "none"); }
-void gelu_to_input(at::Tensor& to, const at::Tensor& gradient, const at::Tensor& input) {
+void gelu_backward_input(at::Tensor& to, const at::Tensor& gradient, const at::Tensor& input) {
   at::gelu_backward_out(to, gradient, input, "none");
 }
 
@@ -91,7 +91,7 @@ const LayerKind kRelu = {.name = "relu",
 const LayerKind kRelu6 = {.name = "relu6",
                           .place = place_elementwise,
                           .make = make_module<FunctionLayer<relu6>>,
-                          .passes = &kElementwisePasses<relu6_into, relu6_to_input>,
+                          .passes = &kElementwisePasses<relu6_into, relu6_backward_input>,
                           .onnx = relu6_onnx,
                           .torchscript = script<"torch.hardtanh(x, 0, 6)">,
                           .lower = lower_relu6,
@@ -100,7 +100,7 @@ const LayerKind kRelu6 = {.name = "relu6",
 const LayerKind kGelu = {.name = "gelu",
                          .place = place_elementwise,
                          .make = make_module<FunctionLayer<gelu>>,
-                         .passes = &kElementwisePasses<gelu_into, gelu_to_input, /*kFromOutput=*/false>,
+                         .passes = &kElementwisePasses<gelu_into, gelu_backward_input, /*kFromOutput=*/false>,
                          .onnx = onnx_node<"Gelu">,
                          .torchscript = script<"torch.gelu(x)">,
                          .lower = lower_gelu};

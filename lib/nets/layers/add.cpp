@@ -16,7 +16,7 @@ void sum(const LayerWork& work) {
   in_pieces(numbers_of(work), add, work.output, work.input, work.with);
 }
 
-void sum_to_inputs(const LayerWork& work) {
+void sum_backward_inputs(const LayerWork& work) {
   const auto copy = [](at::Tensor& to, const at::Tensor& from) { to.copy_(from); };
   for (float* const place : {work.input_gradient, work.with_gradient}) {
     if (place != nullptr && place != work.output_gradient)
@@ -24,7 +24,7 @@ void sum_to_inputs(const LayerWork& work) {
   }
 }
 
-const LayerPasses kAddPasses = {.forward = sum, .backward_input = sum_to_inputs, .in_place = true};
+const LayerPasses kAddPasses = {.forward = sum, .backward_input = sum_backward_inputs, .in_place = true};
 
 // Where one of the two is of the products' element, the sum is of the other's.
 LoweredLayer lower_add(const LayerUse& use) {

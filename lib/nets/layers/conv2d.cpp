@@ -99,25 +99,25 @@ ConvBlock conv_block(const LayerWork& work) {
 
 void block(const LayerWork& work) {
   conv_block_forward(conv_block(work), work.input, work.weight.const_data_ptr<float>(), bias_of(work),
-                     work.output, work.winners(), work.scratch);
+                     work.output, work.argmaxes(), work.scratch);
 }
 
-void block_to_input(const LayerWork& work) {
-  conv_block_backward_input(conv_block(work), work.output_gradient, work.winners(),
+void block_backward_input(const LayerWork& work) {
+  conv_block_backward_input(conv_block(work), work.output_gradient, work.argmaxes(),
                             work.weight.const_data_ptr<float>(), work.input_gradient, work.scratch);
 }
 
-void block_to_weights(const LayerWork& work, bool adds) {
-  conv_block_backward_weights(conv_block(work), work.input, work.output_gradient, work.winners(),
+void block_backward_weights(const LayerWork& work, bool adds) {
+  conv_block_backward_weights(conv_block(work), work.input, work.output_gradient, work.argmaxes(),
                               work.weight_gradient, work.bias_gradient, adds, work.scratch);
 }
 
 const LayerPasses kConvBlock = {
     .forward = block,
-    .backward_input = block_to_input,
-    .backward_weights = block_to_weights,
+    .backward_input = block_backward_input,
+    .backward_weights = block_backward_weights,
     .scratch = [](const LayerWork& work) { return conv_block_scratch(conv_block(work)); },
-    .kept = [](const LayerWork& work) { return conv_block_winners(conv_block(work)); }};
+    .kept = [](const LayerWork& work) { return conv_block_argmaxes(conv_block(work)); }};
 
 // A convolution, the relu after it and the 2x2 max_pool2d after that are computed at once.
 LayerMatch match_conv_block(const std::vector<PlacedLayer>& layers, size_t first) {
@@ -142,7 +142,9 @@ WinogradConv winograd_of(const LayerWork& work) {
           .columns = output[2]};
 }
 
-bool is_winograd(const LayerWork& work) { return can_be_winograd(*work.layer) && pays(winograd_of(work)); }
+bool is_winograd(const LayerWork& work) {
+  return can_be_winograd(*work.layer) && is_profitable(winograd_of(work));
+}
 
 constexpr int64_t kPlaces = 9;  // of a kernel of 3 x 3
 
@@ -175,7 +177,7 @@ void winograd(const LayerWork& work) {
   transpose_each(conv.examples, conv.rows * conv.columns, conv.filters, memory.output, work.output);
 }
 
-void winograd_to_input(const LayerWork& work) {
+void winograd_backward_input(const LayerWork& work) {
   const WinogradConv conv = winograd_of(work);
   const WinogradMemory memory(work);
   transpose_each(conv.examples, conv.filters, conv.rows * conv.columns, work.output_gradient, memory.output);
@@ -184,7 +186,7 @@ void winograd_to_input(const LayerWork& work) {
   transpose_each(conv.examples, conv.height * conv.width, conv.channels, memory.input, work.input_gradient);
 }
 
-void winograd_to_weights(const LayerWork& work, at::Tensor gradient, bool adds) {
+void winograd_backward_weights(const LayerWork& work, at::Tensor gradient, bool adds) {
   const WinogradConv conv = winograd_of(work);
   const WinogradMemory memory(work);
   transpose_each(conv.examples, conv.channels, conv.height * conv.width, work.input, memory.input);
@@ -216,9 +218,9 @@ void conv(const LayerWork& work) {
                                         work.layer->spec.groups));
 }
 
-void conv_to_input(const LayerWork& work) {
+void conv_backward_input(const LayerWork& work) {
   if (work.examples == 0) return;
-  if (is_winograd(work)) return winograd_to_input(work);
+  if (is_winograd(work)) return winograd_backward_input(work);
   put_gradient_of_padded(work, conv2d_window(*work.layer), convolution_gradients(work, {true, false})[0]);
 }
 
@@ -230,13 +232,13 @@ void add_bias_gradient(const LayerWork& work, bool adds) {
     work.bias_gradient[i] = (adds ? work.bias_gradient[i] : 0) + sums[i];
 }
 
-void conv_to_weights(const LayerWork& work, bool adds) {
+void conv_backward_weights(const LayerWork& work, bool adds) {
   at::Tensor gradient = at::from_blob(work.weight_gradient, work.weight.sizes(), at::kFloat);
   if (work.bias_gradient != nullptr) add_bias_gradient(work, adds);
   if (work.examples == 0) {
     if (!adds) gradient.zero_();
   } else if (is_winograd(work)) {
-    winograd_to_weights(work, gradient, adds);
+    winograd_backward_weights(work, gradient, adds);
   } else {
     const at::Tensor own = convolution_gradients(work, {false, true})[1];
     adds ? gradient.add_(own) : gradient.copy_(own);
@@ -252,8 +254,8 @@ const char* faster_eager(const PlacedLayer& conv) {
 
 const LayerPasses kConvPasses = {
     .forward = conv,
-    .backward_input = conv_to_input,
-    .backward_weights = conv_to_weights,
+    .backward_input = conv_backward_input,
+    .backward_weights = conv_backward_weights,
     .scratch = [](const LayerWork& work) { return is_winograd(work) ? WinogradMemory::size(work) : 0; },
     .faster_eager = faster_eager};
 

@@ -37,20 +37,20 @@ void dense(const LayerWork& work) {
                 work.bias.defined() ? work.bias.const_data_ptr<float>() : nullptr, work.output, work.scratch);
 }
 
-void dense_to_input(const LayerWork& work) {
+void dense_backward_input(const LayerWork& work) {
   dense_backward_input(dense_size(work), work.output_gradient, work.weight.const_data_ptr<float>(),
                        work.input_gradient);
 }
 
-void dense_to_weights(const LayerWork& work, bool adds) {
+void dense_backward_weights(const LayerWork& work, bool adds) {
   dense_backward_weights(dense_size(work), work.input, work.output_gradient, work.weight_gradient,
                          work.bias_gradient, adds, work.scratch);
 }
 
 const LayerPasses kDensePasses = {
     .forward = dense,
-    .backward_input = dense_to_input,
-    .backward_weights = dense_to_weights,
+    .backward_input = dense_backward_input,
+    .backward_weights = dense_backward_weights,
     .scratch = [](const LayerWork& work) { return dense_scratch(dense_size(work)); }};
 
 void dense_onnx(OnnxGraph& graph, const PlacedLayer& layer) {

@@ -33,12 +33,12 @@ void dropout(const LayerWork& work) {
   in_pieces(numbers_of(work), product_into, work.output, work.input, work.kept);
 }
 
-void dropout_to_input(const LayerWork& work) {
+void dropout_backward_input(const LayerWork& work) {
   in_pieces(numbers_of(work), product_into, work.input_gradient, work.output_gradient, work.kept);
 }
 
 const LayerPasses kDropoutPasses = {.forward = dropout,
-                                    .backward_input = dropout_to_input,
+                                    .backward_input = dropout_backward_input,
                                     .in_place = true,
                                     .only_in_training = true,
                                     .kept = numbers_of};

@@ -37,7 +37,7 @@ void global_avg_pool(const LayerWork& work) {
   at::mean_out(output, work.input_tensor(), at::IntArrayRef{2, 3});
 }
 
-void global_avg_pool_to_input(const LayerWork& work) {
+void global_avg_pool_backward_input(const LayerWork& work) {
   const int64_t pixels = work.layer->input_shape[1] * work.layer->input_shape[2];
   work.input_gradient_tensor().copy_(
       work.output_gradient_tensor().div(static_cast<double>(pixels)).unsqueeze(2).unsqueeze(3));
@@ -49,16 +49,16 @@ void adaptive_avg_pool(const LayerWork& work) {
   work.output_tensor().copy_(at::adaptive_avg_pool2d(work.input_tensor(), {shape[1], shape[2]}));
 }
 
-void adaptive_avg_pool_to_input(const LayerWork& work) {
+void adaptive_avg_pool_backward_input(const LayerWork& work) {
   if (work.examples == 0) return;
   work.input_gradient_tensor().copy_(
       at::_adaptive_avg_pool2d_backward(work.output_gradient_tensor(), work.input_tensor()));
 }
 
 const LayerPasses kGlobalAvgPoolPasses = {.forward = global_avg_pool,
-                                          .backward_input = global_avg_pool_to_input};
+                                          .backward_input = global_avg_pool_backward_input};
 const LayerPasses kAdaptiveAvgPoolPasses = {.forward = adaptive_avg_pool,
-                                            .backward_input = adaptive_avg_pool_to_input};
+                                            .backward_input = adaptive_avg_pool_backward_input};
 
 // How much of each of `input` cells in a row belongs to each of `output` means: [output][input]. The cells of
 // a mean are those that lie under it, whole.

@@ -180,7 +180,7 @@ void batch_norm(const LayerWork& work) {
   scale_channels(channel_size(work), work.input, scales, shifts, work.output);
 }
 
-void batch_norm_to_weights(const LayerWork& work, bool adds) {
+void batch_norm_backward_weights(const LayerWork& work, bool adds) {
   const BatchNormMemory memory(work);
   sum_channels(channel_size(work), work.output_gradient, memory.gradients);
   sum_normalised(channel_size(work), work.output_gradient, work.input, memory.mean, memory.inverse_deviation,
@@ -193,7 +193,7 @@ void batch_norm_to_weights(const LayerWork& work, bool adds) {
 
 // With the statistics of the batch, which depend on the input, what Ioffe and Szegedy (2015,
 // arXiv:1502.03167, section 3) derive: dx = scale * (dy - mean(dy) - normalised * mean(dy * normalised)).
-void batch_norm_to_input(const LayerWork& work) {
+void batch_norm_backward_input(const LayerWork& work) {
   const BatchNormMemory memory(work);
   const auto count = static_cast<float>(channel_size(work).numbers_of_channel());
   float *const of_gradient = memory.factors, *const of_input = of_gradient + memory.channels,
@@ -212,8 +212,8 @@ void batch_norm_to_input(const LayerWork& work) {
 }
 
 const LayerPasses kBatchNormPasses = {.forward = batch_norm,
-                                      .backward_input = batch_norm_to_input,
-                                      .backward_weights = batch_norm_to_weights,
+                                      .backward_input = batch_norm_backward_input,
+                                      .backward_weights = batch_norm_backward_weights,
                                       .kept = BatchNormMemory::size};
 
 void batch_norm_onnx(OnnxGraph& graph, const PlacedLayer& layer) {
@@ -366,7 +366,7 @@ void layer_norm(const LayerWork& work) {
   pixels.finish(result, work.output);
 }
 
-void layer_norm_to_weights(const LayerWork& work, bool adds) {
+void layer_norm_backward_weights(const LayerWork& work, bool adds) {
   const PixelRows pixels(work);
   if (!adds) {
     std::fill_n(work.weight_gradient, pixels.size.channels, 0.0F);
@@ -378,7 +378,7 @@ void layer_norm_to_weights(const LayerWork& work, bool adds) {
                                   work.bias_gradient);
 }
 
-void layer_norm_to_input(const LayerWork& work) {
+void layer_norm_backward_input(const LayerWork& work) {
   const PixelRows pixels(work);
   const int64_t numbers = pixels.size.numbers();
   float* const result = pixels.for_result(work.input_gradient, work.scratch + 2 * numbers);
@@ -391,8 +391,8 @@ void layer_norm_to_input(const LayerWork& work) {
 
 const LayerPasses kLayerNormPasses = {
     .forward = layer_norm,
-    .backward_input = layer_norm_to_input,
-    .backward_weights = layer_norm_to_weights,
+    .backward_input = layer_norm_backward_input,
+    .backward_weights = layer_norm_backward_weights,
     .scratch = PixelRows::scratch,
     .kept = [](const LayerWork& work) { return 2 * channel_size(work).numbers_of_channel(); }};
 

@@ -102,7 +102,7 @@ void max_pool(const LayerWork& work) {
                                   window.strides(), window.padding());
 }
 
-void max_pool_to_input(const LayerWork& work) {
+void max_pool_backward_input(const LayerWork& work) {
   if (work.examples == 0) return;
   const Window2d window = window_of(work);
   const at::Tensor cells = padded_input(work, window, kLowest);
@@ -121,21 +121,22 @@ Planes planes_of(const LayerWork& work) {
 // Of a relu and the maximum after it, or the maximum alone.
 template <bool kRectifies>
 void max_pool2x2_of(const LayerWork& work) {
-  max_pool2x2(planes_of(work), kRectifies, work.input, work.output, work.winners());
+  max_pool2x2(planes_of(work), kRectifies, work.input, work.output, work.argmaxes());
 }
 
-void max_pool2x2_to_input(const LayerWork& work) {
-  max_pool2x2_backward(planes_of(work), work.output_gradient, work.winners(), work.input_gradient);
+void max_pool2x2_backward_input(const LayerWork& work) {
+  max_pool2x2_backward(planes_of(work), work.output_gradient, work.argmaxes(), work.input_gradient);
 }
 
 int64_t numbers_of_maxima(const LayerWork& work) { return work.examples * work.outputs; }
 
-const LayerPasses kMaxPool2x2 = {
-    .forward = max_pool2x2_of<false>, .backward_input = max_pool2x2_to_input, .kept = numbers_of_maxima};
+const LayerPasses kMaxPool2x2 = {.forward = max_pool2x2_of<false>,
+                                 .backward_input = max_pool2x2_backward_input,
+                                 .kept = numbers_of_maxima};
 const LayerPasses kRectifiedMaxPool2x2 = {
-    .forward = max_pool2x2_of<true>, .backward_input = max_pool2x2_to_input, .kept = numbers_of_maxima};
+    .forward = max_pool2x2_of<true>, .backward_input = max_pool2x2_backward_input, .kept = numbers_of_maxima};
 const LayerPasses kMaxPoolPasses = {
-    .forward = max_pool, .backward_input = max_pool_to_input, .kept = [](const LayerWork& work) {
+    .forward = max_pool, .backward_input = max_pool_backward_input, .kept = [](const LayerWork& work) {
       return 2 * numbers_of_maxima(work);
     }};
 
@@ -164,7 +165,7 @@ void avg_pool(const LayerWork& work) {
   if (divisor_of(window)) output.div_(pixels_in(work, window));
 }
 
-void avg_pool_to_input(const LayerWork& work) {
+void avg_pool_backward_input(const LayerWork& work) {
   if (work.examples == 0) return;
   const Window2d window = window_of(work);
   const at::Tensor cells = padded_input(work, window, 0);
@@ -175,7 +176,7 @@ void avg_pool_to_input(const LayerWork& work) {
   if (!window.is_symmetric()) put_gradient_of_padded(work, window, gradient);
 }
 
-const LayerPasses kAvgPoolPasses = {.forward = avg_pool, .backward_input = avg_pool_to_input};
+const LayerPasses kAvgPoolPasses = {.forward = avg_pool, .backward_input = avg_pool_backward_input};
 
 void max_pool2d_onnx(OnnxGraph& graph, const PlacedLayer& layer) {
   graph.add("MaxPool", layer.name, {}, onnx_window(pool2d_window(layer)));

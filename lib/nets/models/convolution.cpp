@@ -104,7 +104,7 @@ at::Tensor convolution(const at::Tensor& input, const at::Tensor& weight, const 
     const WinogradConv conv{input.size(0),         input.size(1),      input.size(2),
                             input.size(3),         weight.size(0),     window.rows.before,
                             window.columns.before, window.rows.output, window.columns.output};
-    if (pays(conv))
+    if (is_profitable(conv))
       return WinogradFunction::apply(input, weight, bias.defined() ? bias : at::empty({0}, at::kFloat), conv);
   }
   return at::conv2d(padded(input, window, 0), weight, bias, window.strides(), window.padding(),

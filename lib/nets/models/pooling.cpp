@@ -19,7 +19,7 @@ namespace {
 
 // Which of the four cells won; as wide as the values, so that both use the same number of vector lanes.
 template <typename T>
-using Winner = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+using Argmax = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
 constexpr int kNobody = -1;  // the rectifier's output is zero
 
 struct Plane {
@@ -31,34 +31,34 @@ struct Plane {
 
 // Always inlined, so that it is compiled once for each instruction set that calls it.
 template <typename T>
-[[gnu::always_inline]] inline void pool_plane(const T* input, T* output, Winner<T>* winners, Plane plane,
+[[gnu::always_inline]] inline void pool_plane(const T* input, T* output, Argmax<T>* argmaxes, Plane plane,
                                               bool rectify) {
   const T threshold = rectify ? T{0} : -std::numeric_limits<T>::infinity();
-  const Winner<T> loser = rectify ? kNobody : 0;
+  const Argmax<T> loser = rectify ? kNobody : 0;
   const int64_t columns = plane.pooled_width();
   for (int64_t y = 0; y < plane.pooled_height(); ++y) {
     const T* upper = input + 2 * y * plane.width;
     const T* lower = upper + plane.width;
     for (int64_t x = 0; x < columns; ++x) {
       T best = upper[2 * x];
-      Winner<T> winner = 0;
-      const auto challenge = [&](T value, Winner<T> number) {
+      Argmax<T> argmax = 0;
+      const auto challenge = [&](T value, Argmax<T> number) {
         const bool wins = (value > best) | (value != value);  // NaN wins and is never beaten
         best = wins ? value : best;
-        winner = wins ? number : winner;
+        argmax = wins ? number : argmax;
       };
       challenge(upper[2 * x + 1], 1);
       challenge(lower[2 * x], 2);
       challenge(lower[2 * x + 1], 3);
       const bool cut = best <= threshold;
       output[y * columns + x] = cut ? threshold : best;
-      winners[y * columns + x] = cut ? loser : winner;
+      argmaxes[y * columns + x] = cut ? loser : argmax;
     }
   }
 }
 
 template <typename T>
-[[gnu::always_inline]] inline void spread_plane(const T* gradient, const Winner<T>* winners, T* result,
+[[gnu::always_inline]] inline void spread_plane(const T* gradient, const Argmax<T>* argmaxes, T* result,
                                                 Plane plane) {
   const int64_t columns = plane.pooled_width();
   for (int64_t y = 0; y < plane.pooled_height(); ++y) {
@@ -66,11 +66,11 @@ template <typename T>
     T* lower = upper + plane.width;
     for (int64_t x = 0; x < columns; ++x) {
       const T value = gradient[y * columns + x];
-      const Winner<T> winner = winners[y * columns + x];
-      upper[2 * x] = winner == 0 ? value : T{0};
-      upper[2 * x + 1] = winner == 1 ? value : T{0};
-      lower[2 * x] = winner == 2 ? value : T{0};
-      lower[2 * x + 1] = winner == 3 ? value : T{0};
+      const Argmax<T> argmax = argmaxes[y * columns + x];
+      upper[2 * x] = argmax == 0 ? value : T{0};
+      upper[2 * x + 1] = argmax == 1 ? value : T{0};
+      lower[2 * x] = argmax == 2 ? value : T{0};
+      lower[2 * x + 1] = argmax == 3 ? value : T{0};
     }
     std::fill(upper + 2 * columns, upper + plane.width, T{0});
     std::fill(lower + 2 * columns, lower + plane.width, T{0});
@@ -80,22 +80,22 @@ template <typename T>
 
 #if defined(__x86_64__)
 template <typename T>
-DTRAIN_AVX2 void pool_plane_avx2(const T* input, T* output, Winner<T>* winners, Plane plane, bool rectify) {
-  pool_plane(input, output, winners, plane, rectify);
+DTRAIN_AVX2 void pool_plane_avx2(const T* input, T* output, Argmax<T>* argmaxes, Plane plane, bool rectify) {
+  pool_plane(input, output, argmaxes, plane, rectify);
 }
 template <typename T>
-DTRAIN_AVX2 void spread_plane_avx2(const T* gradient, const Winner<T>* winners, T* result, Plane plane) {
-  spread_plane(gradient, winners, result, plane);
+DTRAIN_AVX2 void spread_plane_avx2(const T* gradient, const Argmax<T>* argmaxes, T* result, Plane plane) {
+  spread_plane(gradient, argmaxes, result, plane);
 }
 #endif
 
 template <typename T>
-void pool_plane_plain(const T* input, T* output, Winner<T>* winners, Plane plane, bool rectify) {
-  pool_plane(input, output, winners, plane, rectify);
+void pool_plane_plain(const T* input, T* output, Argmax<T>* argmaxes, Plane plane, bool rectify) {
+  pool_plane(input, output, argmaxes, plane, rectify);
 }
 template <typename T>
-void spread_plane_plain(const T* gradient, const Winner<T>* winners, T* result, Plane plane) {
-  spread_plane(gradient, winners, result, plane);
+void spread_plane_plain(const T* gradient, const Argmax<T>* argmaxes, T* result, Plane plane) {
+  spread_plane(gradient, argmaxes, result, plane);
 }
 
 // The kernels for this processor.
@@ -120,37 +120,37 @@ int64_t grain(Plane plane) {
 }
 
 template <typename T>
-void pool(int64_t planes, Plane plane, bool rectify, const T* from, T* to, Winner<T>* winners) {
+void pool(int64_t planes, Plane plane, bool rectify, const T* from, T* to, Argmax<T>* argmaxes) {
   const auto kernel = pool_kernel<T>();
   const int64_t cells = plane.height * plane.width;
   const int64_t pooled = plane.pooled_height() * plane.pooled_width();
   run_ranges(planes, grain(plane), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
-      kernel(from + i * cells, to + i * pooled, winners + i * pooled, plane, rectify);
+      kernel(from + i * cells, to + i * pooled, argmaxes + i * pooled, plane, rectify);
   });
 }
 
 template <typename T>
-void spread(int64_t planes, Plane plane, const T* gradient, const Winner<T>* winners, T* to) {
+void spread(int64_t planes, Plane plane, const T* gradient, const Argmax<T>* argmaxes, T* to) {
   const auto kernel = spread_kernel<T>();
   const int64_t cells = plane.height * plane.width;
   const int64_t pooled = plane.pooled_height() * plane.pooled_width();
   run_ranges(planes, grain(plane), [&](int64_t begin, int64_t end) {
     for (int64_t i = begin; i < end; ++i)
-      kernel(gradient + i * pooled, winners + i * pooled, to + i * cells, plane);
+      kernel(gradient + i * pooled, argmaxes + i * pooled, to + i * cells, plane);
   });
 }
 
 template <typename T>
-void pool(const at::Tensor& input, at::Tensor& output, at::Tensor& winners, bool rectify) {
+void pool(const at::Tensor& input, at::Tensor& output, at::Tensor& argmaxes, bool rectify) {
   pool(input.size(0) * input.size(1), {input.size(2), input.size(3)}, rectify, input.const_data_ptr<T>(),
-       output.mutable_data_ptr<T>(), winners.mutable_data_ptr<Winner<T>>());
+       output.mutable_data_ptr<T>(), argmaxes.mutable_data_ptr<Argmax<T>>());
 }
 
 template <typename T>
-void spread(const at::Tensor& gradient, const at::Tensor& winners, at::Tensor& result) {
+void spread(const at::Tensor& gradient, const at::Tensor& argmaxes, at::Tensor& result) {
   spread(result.size(0) * result.size(1), {result.size(2), result.size(3)}, gradient.const_data_ptr<T>(),
-         winners.const_data_ptr<Winner<T>>(), result.mutable_data_ptr<T>());
+         argmaxes.const_data_ptr<Argmax<T>>(), result.mutable_data_ptr<T>());
 }
 
 class MaxPool2x2 : public torch::autograd::Function<MaxPool2x2> {
@@ -160,20 +160,20 @@ class MaxPool2x2 : public torch::autograd::Function<MaxPool2x2> {
     const bool single = input.scalar_type() == at::kFloat;
     const std::vector<int64_t> sizes = {input.size(0), input.size(1), input.size(2) / 2, input.size(3) / 2};
     at::Tensor output = at::empty(sizes, input.options());
-    at::Tensor winners = at::empty(sizes, input.options().dtype(single ? at::kInt : at::kLong));
-    single ? pool<float>(input, output, winners, rectify) : pool<double>(input, output, winners, rectify);
-    context->save_for_backward({winners});
+    at::Tensor argmaxes = at::empty(sizes, input.options().dtype(single ? at::kInt : at::kLong));
+    single ? pool<float>(input, output, argmaxes, rectify) : pool<double>(input, output, argmaxes, rectify);
+    context->save_for_backward({argmaxes});
     context->saved_data["sizes"] = input.sizes().vec();
     return output;
   }
 
   static torch::autograd::variable_list backward(torch::autograd::AutogradContext* context,
                                                  const torch::autograd::variable_list& gradients) {
-    const at::Tensor winners = context->get_saved_variables()[0];
+    const at::Tensor argmaxes = context->get_saved_variables()[0];
     const at::Tensor gradient = gradients[0].contiguous();
     at::Tensor result = at::empty(context->saved_data["sizes"].toIntVector(), gradient.options());
-    gradient.scalar_type() == at::kFloat ? spread<float>(gradient, winners, result)
-                                         : spread<double>(gradient, winners, result);
+    gradient.scalar_type() == at::kFloat ? spread<float>(gradient, argmaxes, result)
+                                         : spread<double>(gradient, argmaxes, result);
     return {result, at::Tensor()};
   }
 };
@@ -182,13 +182,13 @@ class MaxPool2x2 : public torch::autograd::Function<MaxPool2x2> {
 
 at::Tensor max_pool2x2(const at::Tensor& input, bool rectify) { return MaxPool2x2::apply(input, rectify); }
 
-void max_pool2x2(const Planes& planes, bool rectify, const float* input, float* output, int32_t* winners) {
-  pool(planes.count, {planes.height, planes.width}, rectify, input, output, winners);
+void max_pool2x2(const Planes& planes, bool rectify, const float* input, float* output, int32_t* argmaxes) {
+  pool(planes.count, {planes.height, planes.width}, rectify, input, output, argmaxes);
 }
 
-void max_pool2x2_backward(const Planes& planes, const float* gradient, const int32_t* winners,
+void max_pool2x2_backward(const Planes& planes, const float* gradient, const int32_t* argmaxes,
                           float* input_gradient) {
-  spread(planes.count, {planes.height, planes.width}, gradient, winners, input_gradient);
+  spread(planes.count, {planes.height, planes.width}, gradient, argmaxes, input_gradient);
 }
 
 }  // namespace dtrain

@@ -17,14 +17,14 @@ namespace dtrain {
 at::Tensor max_pool2x2(const at::Tensor& input, bool rectify);
 
 // The same over plain memory: of `count` planes of [height, width] the maxima, [height / 2, width / 2], and
-// in `winners`, of the same size, what backward needs of them.
+// in `argmaxes`, of the same size, what backward needs of them.
 struct Planes {
   int64_t count = 0;
   int64_t height = 0;
   int64_t width = 0;
 };
-void max_pool2x2(const Planes& planes, bool rectify, const float* input, float* output, int32_t* winners);
-void max_pool2x2_backward(const Planes& planes, const float* gradient, const int32_t* winners,
+void max_pool2x2(const Planes& planes, bool rectify, const float* input, float* output, int32_t* argmaxes);
+void max_pool2x2_backward(const Planes& planes, const float* gradient, const int32_t* argmaxes,
                           float* input_gradient);
 
 }  // namespace dtrain

@@ -114,6 +114,15 @@ TEST_CASE("a TorchScript model can give probabilities, and tells what it was tol
         nlohmann::json({{"classes", "[\"a\"]"}, {"b", ""}}));
 }
 
+TEST_CASE("a layer that is named like a word of TorchScript is refused") {
+  const std::string name = GENERATE("in", "training");
+  const ExportedModel model = exported_model(
+      listed_layers("[{kind: flatten}, {kind: dense, units: 3, name: " + name + "}]"), at::kFloat);
+  CHECK_THROWS_WITH(
+      torchscript_model(model.plan, model.data, model.variables),
+      ContainsSubstring("no layer named '" + name + "'") && ContainsSubstring("another --format"));
+}
+
 TEST_CASE("variables that are missing are named") {
   const JobPlan job = small_job();
   NamedTensors variables = copy_variables(*build_model(job.model, at::kFloat, 1));

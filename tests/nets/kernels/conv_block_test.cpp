@@ -54,11 +54,11 @@ const float* numbers(const at::Tensor& tensor) { return tensor.const_data_ptr<fl
 BlockRun run_block(const ConvBlock& block, const at::Tensor& x, const at::Tensor& w, const at::Tensor& b,
                    const at::Tensor& slope, bool adds = false) {
   at::Tensor scratch = at::full({conv_block_scratch(block)}, std::numeric_limits<float>::quiet_NaN());
-  at::Tensor winners = at::full({conv_block_winners(block)}, -1, at::kInt);
+  at::Tensor argmaxes = at::full({conv_block_argmaxes(block)}, -1, at::kInt);
   BlockRun run{at::empty_like(slope), at::full_like(x, 7), at::full_like(w, adds ? 1 : 7),
                at::full_like(b, adds ? 1 : 7)};
   float* const memory = scratch.mutable_data_ptr<float>();
-  auto* const who = winners.mutable_data_ptr<int32_t>();
+  auto* const who = argmaxes.mutable_data_ptr<int32_t>();
   conv_block_forward(block, numbers(x), numbers(w), numbers(b), run.output.mutable_data_ptr<float>(), who,
                      memory);
   conv_block_backward_weights(block, numbers(x), numbers(slope), who, run.of_weight.mutable_data_ptr<float>(),
