@@ -67,8 +67,8 @@ struct DataCheck {
   std::string title_of(size_t example) const;  // "rose/1.jpg", "row 17", "test example 3"
   // Examples of each class in each part: [part][class]; one class without a name if targets are numbers.
   std::vector<std::vector<int64_t>> counts() const;
-  bool crosses_parts(const SameExamples& same) const;  // training and test or validation
-  bool has_several_labels(const SameExamples& same) const;
+  bool crosses_parts(const SameExamples& group) const;  // training and test or validation
+  bool has_several_labels(const SameExamples& group) const;
 };
 
 // Reads all data once, pictures by `threads` threads with one picture each in memory. Notes a picture that it

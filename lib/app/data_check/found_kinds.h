@@ -14,9 +14,9 @@ namespace dtrain {
 
 // Each returns nullopt if `place` is not that kind, and throws Error(kData) if it is, but cannot be used.
 std::optional<FoundData> find_pictures(const std::filesystem::path& place);
-// `targets`: as look_at_data() has them.
+// `wanted`: the targets, as look_at_data() has them.
 std::optional<FoundData> find_table(const std::filesystem::path& place,
-                                    const std::vector<std::string>& targets);
+                                    const std::vector<std::string>& wanted);
 std::optional<FoundData> find_arrays(const std::filesystem::path& place);
 std::optional<FoundData> find_idx_files(const std::filesystem::path& place);
 std::optional<FoundData> find_cifar_files(const std::filesystem::path& place);

@@ -122,7 +122,7 @@ double measure(ProcessGroup& group, int64_t elements, int iterations) {
     const double started = steady_seconds();
     group.all_reduce_sum(tensor);
     if (i >= 0) seconds.push_back(steady_seconds() - started);
-    const auto expected = static_cast<float>(group.size() * (group.size() + 1) / 2);
+    const int64_t expected = group.size() * (group.size() + 1) / 2;
     if (!tensor.eq(expected).all().item<bool>())
       throw Error(ExitCode::kBug, "the all-reduce between hosts gives wrong sums");
   }
