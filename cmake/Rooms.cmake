@@ -4,14 +4,15 @@
 # tests/scripts/rooms_test.py holds the LINK lines of rooms to it.
 function(dtrain_wing name)
   set(DTRAIN_WING ${name} PARENT_SCOPE)
+  set_property(GLOBAL APPEND PROPERTY DTRAIN_WINGS ${name})
 endfunction()
 
 # dtrain_room(NAME [TORCH] [COMPUTES] LINK libraries... [PRIVATE libraries...])
 #
 # One static library dtrain_NAME from lib/WING/NAME/*.cpp; the include directory is the wing's. TORCH links LibTorch and
 # shares one precompiled header of its narrow includes: without it each file spends 10 to 20 s on LibTorch's headers.
-# COMPUTES is for rooms with loops over examples, pixels, cells or variables. The others are compiled with -O1 instead of
-# -O3: that saves a quarter of their time, and nobody notices it when the program runs.
+# COMPUTES is for rooms with loops over examples, pixels, cells or variables. The others are compiled with -O1 instead
+# of -O3, which takes a quarter less time (docs/building.md).
 function(dtrain_room name)
   cmake_parse_arguments(ROOM "TORCH;COMPUTES" "" "LINK;PRIVATE" ${ARGN})
   set(target dtrain_${name})

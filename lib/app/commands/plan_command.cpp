@@ -21,6 +21,7 @@
 #include "plan/planned_step.h"
 #include "plan/warnings.h"
 #include "spec/print.h"
+#include "spec/schedule_kinds.h"
 
 namespace dtrain {
 namespace {
@@ -302,13 +303,14 @@ void plot_learning_rate(const JobPlan& job, const std::string& file) {
   const RunPlan& run = job.distributed_run();
   if (run.total_steps == 0) throw Error(ExitCode::kUsage, "train.max_steps is 0: no learning rate to draw");
   const std::string& kind = run.phases.front().learning_rate.curve.spec().kind;
+  const bool watches = schedule_uses(kind, "metric");
   const LearningRateCurve curve{
       .title = fmt::format("{}: learning rate of the {} run{}", job.spec.name, run.name(),
-                           kind == "reduce_on_plateau" ? ", as long as evaluations get better" : ""),
+                           watches ? ", as long as evaluations get better" : ""),
       .at = [&run](int64_t step) { return run.learning_rate_at(step); },
       .steps = run.total_steps,
       .steps_per_epoch = run.steps_per_epoch,
-      .logarithmic = kind == "piecewise" || kind == "step" || kind == "exponential"};
+      .logarithmic = !watches && (schedule_uses(kind, "values") || schedule_uses(kind, "factor"))};
   if (file.empty()) {
     std::cout << learning_rate_plot(curve) << run.phases.front().learning_rate.derivation << '\n';
   } else {

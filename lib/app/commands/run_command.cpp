@@ -64,9 +64,8 @@ void announce(const Place& place) {
                     place.host->hosts.size(), source, place.host->hosts.front(), place.host->port));
 }
 
-// The job with as many examples a pass as fit, where its spec leaves that to dtrain.
-JobPlan with_fitting_batch(LoadedSpec loaded, JobPlan job, const Place& place, bool quiet) {
-  if (job.spec.batch.per_replica != kLargestThatFits) return job;
+// The job with as many examples a pass as fit, for a spec that leaves that to dtrain.
+PlannedJob with_fitting_batch(LoadedSpec loaded, const JobPlan& job, const Place& place, bool quiet) {
   if (place.replica || place.host)
     throw Error(
         ExitCode::kUsage,
@@ -77,8 +76,9 @@ JobPlan with_fitting_batch(LoadedSpec loaded, JobPlan job, const Place& place, b
   };
   loaded.spec.data = job.spec.data;  // with what was measured
   loaded.spec.batch.per_replica = measured_fit(job, progress);
-  JobPlan fitting = plan_job(loaded, find_dataset, launched_by(place)).job;
-  const BatchPlan& batch = fitting.distributed_run().batch;
+  PlannedJob fitting = plan_job(loaded, find_dataset, launched_by(place));
+  if (!fitting.ok()) return fitting;
+  const BatchPlan& batch = fitting.job.distributed_run().batch;
   progress(fmt::format("{} fit; accumulate_steps is {}", with_separators(batch.per_replica),
                        batch.accumulate_steps));
   return fitting;
@@ -117,12 +117,15 @@ ExitCode run_command(const RunOptions& options) {
     if (prepare_data(job.data, job.spec.data, !speaks))
       planned = plan_job(loaded, find_dataset, launched_by(place));
   }
+  if (planned.ok()) {
+    measure_data(job.data, job.spec, options.quiet || (place.replica && place.replica->rank != 0));
+    if (job.spec.batch.per_replica == kLargestThatFits)
+      planned = with_fitting_batch(loaded, job, place, options.quiet);
+  }
   if (!planned.ok()) {
     report_problems(planned.problems, std::cerr);
     return ExitCode::kUsage;
   }
-  measure_data(job.data, job.spec, options.quiet || (place.replica && place.replica->rank != 0));
-  job = with_fitting_batch(loaded, std::move(job), place, options.quiet);
   const MeetingOptions meeting{job_token(), say, options.resume.has_value()};
   const JobResult result = take_part(job, place, meeting, options);
   if (result.code != ExitCode::kDone)

@@ -12,6 +12,7 @@
 #include "host/cores.h"
 #include "runs/finished_run.h"
 #include "spec/print.h"
+#include "spec/schedule_kinds.h"
 
 namespace dtrain {
 namespace {
@@ -94,9 +95,7 @@ JobSpec spec_of_trial(const JobPlan& job, const JobSpec& given, int64_t at_once,
     spec.strategy.threads_per_replica =
         std::max<int64_t>(1, available_cores() / (job.distributed_run().replicas * at_once));
   ScheduleSpec& schedule = spec.train.schedule;
-  const bool stretches =
-      schedule.kind == "cosine" || schedule.kind == "polynomial" || schedule.kind == "one_cycle";
-  if (halves && stretches && !schedule.over)
+  if (halves && schedule_uses(schedule.kind, "over") && !schedule.over)
     schedule.over = schedule.unit == "epochs" ? spec.train.epochs : job.distributed_run().total_steps;
   return spec;
 }

@@ -75,8 +75,7 @@ JobPlan plan_point(JobSpec spec, DatasetInfo data, bool strong, SweepPoint& poin
   if (!strong || !spec.batch.global) spec.batch.per_replica = strong ? std::nullopt : point.per_replica_batch;
   spec.batch.global = strong ? std::optional(point.global_batch) : std::nullopt;
   const LoadedSpec loaded = parse_spec(print_spec(spec), "sweep");
-  PlannedJob planned{{}, loaded.problems};
-  if (loaded.ok()) planned = plan_job(loaded, data);
+  PlannedJob planned = plan_job(loaded, data);
   if (!planned.ok()) {
     const Problem& problem = planned.problems.front();
     point.exit_code = ExitCode::kUsage;

@@ -17,11 +17,19 @@ const Row& row_named(const std::vector<Row>& rows, const std::string& name, cons
   throw Error(ExitCode::kBug, "no " + noun + " named '" + name + "'");
 }
 
+// The names of the rows for which `holds` returns true, in their order.
+template <class Row, class Condition>
+std::vector<std::string> names_where(const std::vector<Row>& rows, const Condition& holds) {
+  std::vector<std::string> names;
+  for (const Row& row : rows) {
+    if (holds(row)) names.push_back(row.name);
+  }
+  return names;
+}
+
 template <class Row>
 std::vector<std::string> names_of_rows(const std::vector<Row>& rows) {
-  std::vector<std::string> names;
-  for (const Row& row : rows) names.push_back(row.name);
-  return names;
+  return names_where(rows, [](const Row&) { return true; });
 }
 
 }  // namespace dtrain

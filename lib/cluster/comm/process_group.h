@@ -13,7 +13,7 @@
 
 #include "comm/gradient_reducer.h"
 #include "comm/traffic.h"
-#include "core/phase_clock.h"
+#include "core/step_clock.h"
 #include "device/accelerator.h"
 
 namespace dtrain {

@@ -12,7 +12,7 @@
 #include "comm/shared_barrier.h"
 #include "comm/shared_segment.h"
 #include "comm/slice.h"
-#include "core/phase_clock.h"
+#include "core/step_clock.h"
 
 namespace dtrain {
 

@@ -9,7 +9,7 @@ namespace dtrain {
 Augmenter::Augmenter(const std::vector<AugmentSpec>& operations, const PictureShape& shape, uint64_t seed)
     : shape_(shape), seed_(seed) {
   for (const AugmentSpec& operation : operations) {
-    if (is_mixing(operation)) {
+    if (operation.mixes()) {
       mixing_.push_back(operation);
     } else {
       steps_.push_back({probability_of(operation), make_operation(operation)});

@@ -22,10 +22,6 @@ Box draw_cut(RandomGenerator& random, const PictureShape& shape, double share) {
 
 }  // namespace
 
-bool is_mixing(const AugmentSpec& operation) {
-  return operation.kind == "mixup" || operation.kind == "cutmix";
-}
-
 std::optional<Mixture> draw_mixture(RandomGenerator& random, const std::vector<AugmentSpec>& operations,
                                     const PictureShape& shape, int64_t batch) {
   const AugmentSpec& operation = operations[random.below(operations.size())];

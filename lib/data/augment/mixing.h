@@ -18,9 +18,6 @@ struct Mixture {
   std::optional<Box> box;  // cutmix: this box is the partner's; nullopt: every pixel is mixed
 };
 
-// Whether the operation mixes pictures.
-bool is_mixing(const AugmentSpec& operation);
-
 // Chooses one of `operations`, which all mix, each as often as another, and draws what it does to an example
 // of a global batch of `batch` examples. nullopt: the example stays as it is.
 std::optional<Mixture> draw_mixture(RandomGenerator& random, const std::vector<AugmentSpec>& operations,

@@ -38,7 +38,8 @@ std::string reason_not_to_compile(const std::vector<PlacedLayer>& layers, const 
   if (train.channels_last && of_images) return "train.channels_last: true";
   for (size_t i = first; i < layers.size();) {
     const LayerMatch match = match_layers(layers, i);
-    if (match.passes == nullptr)
+    const bool learns = layers[i].parameters > 0;
+    if (match.passes == nullptr || (learns && match.passes->backward_weights == nullptr))
       return fmt::format("layer {} ({}) has no compiled form", layers[i].name, layers[i].spec.kind);
     if (kind_of(layers[i]).mixes_examples && train.sync_batch_norm) return "train.sync_batch_norm: true";
     i += match.layers;

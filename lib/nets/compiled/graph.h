@@ -32,7 +32,7 @@ struct Node {
 // training has are left out, as are everywhere those whose output is their input.
 std::vector<Node> nodes_of(const std::vector<PlacedLayer>& layers, size_t first, bool training);
 
-// The memory of a layer or several, all of it unset.
+// The sizes of a node's work; its pointers are unset.
 LayerWork sizes_of(const Node& node, const std::vector<PlacedLayer>& layers, int64_t examples);
 
 }  // namespace dtrain

@@ -95,7 +95,7 @@ std::string OnnxGraph::variable(const PlacedLayer& layer, const char* name) {
 
 std::vector<std::string> OnnxGraph::weights(const PlacedLayer& layer) {
   std::vector<std::string> names = {variable(layer, "weight")};
-  if (variables_.count(layer.name + ".bias") > 0) names.push_back(variable(layer, "bias"));
+  if (layer.spec.use_bias) names.push_back(variable(layer, "bias"));
   return names;
 }
 

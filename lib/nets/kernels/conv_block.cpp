@@ -256,11 +256,11 @@ void conv_block_forward(const ConvBlock& block, const float* input, const float*
   }
   for_each_image(block, scratch, [&](const Workplace& place, int64_t image) {
     const float* const from = input + image * sizes.input;
-    int32_t* const winning = argmaxes + image * sizes.output;
+    int32_t* const of_image = argmaxes + image * sizes.output;
     if (direct) {
-      direct_forward(block, from, turned, start, place.maxima, winning, place.columns);
+      direct_forward(block, from, turned, start, place.maxima, of_image, place.columns);
     } else {
-      forward_by_products(block, from, weight, bias, winning, place);
+      forward_by_products(block, from, weight, bias, of_image, place);
     }
     transpose(block.maxima(), block.filters, place.maxima, output + image * sizes.output);
   });
@@ -280,13 +280,13 @@ void conv_block_backward_input(const ConvBlock& block, const float* output_gradi
   }
   for_each_image(block, scratch, [&](const Workplace& place, int64_t image) {
     const float* const gradient = output_gradient + image * sizes.output;
-    const int32_t* const winning = argmaxes + image * sizes.output;
+    const int32_t* const of_image = argmaxes + image * sizes.output;
     float* const to = input_gradient + image * sizes.input;
     if (direct) {
       transpose(block.filters, block.maxima(), gradient, place.maxima);
-      direct_backward_input(block, place.maxima, winning, turned, to, place.columns);
+      direct_backward_input(block, place.maxima, of_image, turned, to, place.columns);
     } else {
-      input_by_products(block, gradient, winning, turned, to, place);
+      input_by_products(block, gradient, of_image, turned, to, place);
     }
   });
 }
@@ -304,13 +304,13 @@ void conv_block_backward_weights(const ConvBlock& block, const float* input, con
       [&](const Workplace& place, int64_t image) {
         const float* const from = input + image * sizes.input;
         const float* const gradient = output_gradient + image * sizes.output;
-        const int32_t* const winning = argmaxes + image * sizes.output;
+        const int32_t* const of_image = argmaxes + image * sizes.output;
         if (direct) {
           transpose(block.filters, block.maxima(), gradient, place.maxima);
-          direct_backward_weights(block, from, place.maxima, winning, place.gradient,
+          direct_backward_weights(block, from, place.maxima, of_image, place.gradient,
                                   place.gradient + numbers, place.columns);
         } else {
-          weights_by_products(block, from, gradient, winning, place);
+          weights_by_products(block, from, gradient, of_image, place);
         }
       },
       [&](const Workplace& place) { std::fill_n(place.gradient, numbers + block.filters, 0.0F); });

@@ -28,7 +28,7 @@ struct ConvBlock {
   int64_t window() const { return channels * kernel * kernel; }  // numbers that make a pixel
 };
 
-// Instead of 0 to 3, which of the four pixels a maximum is: none, for it is rectified.
+// In `argmaxes`, beside 0 to 3: the maximum was rectified to 0, so no pixel gets its gradient.
 inline constexpr int32_t kNoArgmax = 4;
 
 // How many numbers each of the functions below needs as `scratch`, and how many int32 forward leaves in

@@ -118,9 +118,9 @@ struct Forward {
   }
 };
 
-// The gradient of a maximum if it comes from that pixel, else 0, without a branch.
-[[gnu::always_inline]] inline float where(bool is_argmax, float gradient) {
-  return std::bit_cast<float>(std::bit_cast<int32_t>(gradient) & -static_cast<int32_t>(is_argmax));
+// The gradient of a maximum if that holds of its pixel, else 0, without a branch.
+[[gnu::always_inline]] inline float where(bool holds, float gradient) {
+  return std::bit_cast<float>(std::bit_cast<int32_t>(gradient) & -static_cast<int32_t>(holds));
 }
 
 // Adds to the gradients of one channel's weights of a filter what the gradient of a maximum gives.

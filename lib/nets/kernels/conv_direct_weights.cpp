@@ -67,14 +67,14 @@ class PermutedWeights {
                                                                        const float* gradient,
                                                                        const int32_t* argmaxes,
                                                                        __m512 (&sums)[kPlaces][kVectors]) {
-    // Of argmax 0 to 3: its pixel in the pair of rows, at the first place. There is no argmax 5 to 15.
+    // For each argmax its pixel in the pair of rows, at the first place; 4, none, and more are not used.
     const __m512i first = _mm512_setr_epi32(0, 1, kHalf, kHalf + 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
-    __m512 of_argmax[kVectors];
+    __m512 gradients[kVectors];
     __m512i pixel[kVectors];
     for (int64_t v = 0; v < kVectors; ++v) {
       const __m512i argmax = _mm512_loadu_si512(argmaxes + v * kVector);
       const __mmask16 has_one = _mm512_cmpneq_epi32_mask(argmax, _mm512_set1_epi32(kNoArgmax));
-      of_argmax[v] = _mm512_maskz_loadu_ps(has_one, gradient + v * kVector);
+      gradients[v] = _mm512_maskz_loadu_ps(has_one, gradient + v * kVector);
       pixel[v] = _mm512_maskz_permutexvar_epi32(kAll, argmax, first);
     }
     constexpr __mmask8 kSeen = (1U << (kKernel + 1)) - 1;  // what lies beyond may not be the image's
@@ -87,7 +87,7 @@ class PermutedWeights {
         for (int64_t v = 0; v < kVectors; ++v) {
           const __m512 seen = _mm512_maskz_permutexvar_ps(kAll, _mm512_add_epi32(pixel[v], across), pair);
           __m512& sum = sums[row * kKernel + column][v];
-          sum = _mm512_fmadd_ps(of_argmax[v], seen, sum);
+          sum = _mm512_fmadd_ps(gradients[v], seen, sum);
         }
       }
     }

@@ -1,8 +1,7 @@
 // dense: input * weight' + bias. Its weight is [units, features].
 #include "kernels/dense.h"
-#include "models/dense_product.h"
-
 #include "layers/faces.h"
+#include "models/dense_product.h"
 
 namespace dtrain {
 namespace {

@@ -2,13 +2,16 @@
 
 #include <ATen/ATen.h>
 #include <ATen/autocast_mode.h>
-#include <cpuid.h>
 #include <stdlib.h>
 #include <torch/csrc/autograd/custom_function.h>
 
 #include <array>
 
 #include "kernels/winograd.h"
+
+#if defined(__x86_64__)
+#include <cpuid.h>
+#endif
 
 namespace dtrain {
 namespace {
@@ -19,10 +22,14 @@ using torch::autograd::variable_list;
 // Whether the processor says that it multiplies tiles (AMX) but not what a tile is, as some hypervisors do:
 // leaf 7 has the feature, leaf 0x1D, the palette of tiles, is empty.
 bool has_tiles_without_palette() {
+#if defined(__x86_64__)
   unsigned a = 0, b = 0, c = 0, d = 0;
   constexpr unsigned kAmxTile = 1U << 24;
   if (__get_cpuid_count(7, 0, &a, &b, &c, &d) == 0 || (d & kAmxTile) == 0) return false;
   return __get_cpuid_count(0x1D, 0, &a, &b, &c, &d) == 0 || a == 0;
+#else
+  return false;
+#endif
 }
 
 // There oneDNN, which LibTorch calls, cannot make a convolution in 16 bits ("could not create a primitive"),

@@ -68,7 +68,7 @@ struct LayerKind {
 
   // StableHLO.
   LoweredLayer (*lower)(const LayerUse& use) = nullptr;
-  bool rounds = false;         // its values may be of the products' element: it adds up nothing else
+  bool rounds = false;  // it computes in bf16 too (ModelScope::products); others in the model's element
   bool slow_in_loops = false;  // of XLA's programs for processors: far slower in a loop of steps
 };
 

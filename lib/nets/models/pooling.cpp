@@ -17,10 +17,11 @@
 namespace dtrain {
 namespace {
 
-// Which of the four cells won; as wide as the values, so that both use the same number of vector lanes.
+// Which of the four cells is the maximum; as wide as the values, so that both use the same number of vector
+// lanes.
 template <typename T>
 using Argmax = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
-constexpr int kNobody = -1;  // the rectifier's output is zero
+constexpr int kNoCell = -1;  // the maximum was rectified to 0
 
 struct Plane {
   int64_t height;
@@ -34,7 +35,7 @@ template <typename T>
 [[gnu::always_inline]] inline void pool_plane(const T* input, T* output, Argmax<T>* argmaxes, Plane plane,
                                               bool rectify) {
   const T threshold = rectify ? T{0} : -std::numeric_limits<T>::infinity();
-  const Argmax<T> loser = rectify ? kNobody : 0;
+  const Argmax<T> otherwise = rectify ? kNoCell : 0;
   const int64_t columns = plane.pooled_width();
   for (int64_t y = 0; y < plane.pooled_height(); ++y) {
     const T* upper = input + 2 * y * plane.width;
@@ -52,7 +53,7 @@ template <typename T>
       challenge(lower[2 * x + 1], 3);
       const bool cut = best <= threshold;
       output[y * columns + x] = cut ? threshold : best;
-      argmaxes[y * columns + x] = cut ? loser : argmax;
+      argmaxes[y * columns + x] = cut ? otherwise : argmax;
     }
   }
 }

@@ -123,7 +123,7 @@ class BinaryCrossEntropyOperations final : public LossOperations {
 
 }  // namespace
 
-extern const LossKind kBinaryCrossEntropy =
+const LossKind kBinaryCrossEntropy =
     loss_kind<BinaryCrossEntropy, BinaryCrossEntropyOperations>("binary_cross_entropy");
 
 }  // namespace dtrain

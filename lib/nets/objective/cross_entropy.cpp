@@ -146,6 +146,6 @@ class CrossEntropyOperations final : public LossOperations {
 
 }  // namespace
 
-extern const LossKind kCrossEntropy = loss_kind<CrossEntropy, CrossEntropyOperations>("cross_entropy");
+const LossKind kCrossEntropy = loss_kind<CrossEntropy, CrossEntropyOperations>("cross_entropy");
 
 }  // namespace dtrain

@@ -20,6 +20,6 @@ RowLosses lowered_huber(const LoweredErrors& of, const LossSpec& spec) {
 
 }  // namespace
 
-extern const LossKind kHuber = regression_kind<huber, lowered_huber>("huber");
+const LossKind kHuber = regression_kind<huber, lowered_huber>("huber");
 
 }  // namespace dtrain

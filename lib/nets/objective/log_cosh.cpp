@@ -21,6 +21,6 @@ RowLosses lowered_log_cosh(const LoweredErrors& of, const LossSpec&) {
 
 }  // namespace
 
-extern const LossKind kLogCosh = regression_kind<log_cosh, lowered_log_cosh>("log_cosh");
+const LossKind kLogCosh = regression_kind<log_cosh, lowered_log_cosh>("log_cosh");
 
 }  // namespace dtrain

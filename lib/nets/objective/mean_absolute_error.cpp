@@ -15,6 +15,6 @@ RowLosses lowered_sizes(const LoweredErrors& of, const LossSpec&) {
 
 }  // namespace
 
-extern const LossKind kMeanAbsoluteError = regression_kind<sizes, lowered_sizes>("mean_absolute_error");
+const LossKind kMeanAbsoluteError = regression_kind<sizes, lowered_sizes>("mean_absolute_error");
 
 }  // namespace dtrain

@@ -15,6 +15,6 @@ RowLosses lowered_squares(const LoweredErrors& of, const LossSpec&) {
 
 }  // namespace
 
-extern const LossKind kMeanSquaredError = regression_kind<squares, lowered_squares>("mean_squared_error");
+const LossKind kMeanSquaredError = regression_kind<squares, lowered_squares>("mean_squared_error");
 
 }  // namespace dtrain

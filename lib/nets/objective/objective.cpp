@@ -4,13 +4,6 @@
 
 namespace dtrain {
 
-extern const LossKind kCrossEntropy;
-extern const LossKind kBinaryCrossEntropy;
-extern const LossKind kMeanSquaredError;
-extern const LossKind kMeanAbsoluteError;
-extern const LossKind kHuber;
-extern const LossKind kLogCosh;
-
 const LossKind* find_loss_kind(const std::string& name) {
   for (const LossKind* kind :
        {&kCrossEntropy, &kBinaryCrossEntropy, &kMeanSquaredError, &kMeanAbsoluteError, &kHuber, &kLogCosh}) {

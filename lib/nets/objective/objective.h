@@ -25,7 +25,7 @@ class Objective {
 
   // The sum of the examples' losses, a scalar, computed from the model's outputs: as training minimises it,
   // and as evaluations report it (label smoothing, for instance, is part of the training loss only). The
-  // file of the loss in kinds/ gives the shapes of `outputs` and `targets`.
+  // file of the loss in traits/ gives the shapes of `outputs` and `targets`.
   virtual at::Tensor training_loss(const at::Tensor& outputs, const at::Tensor& targets) const {
     return training_losses(outputs, targets).sum();
   }
@@ -73,6 +73,10 @@ struct LossKind {
   // Its form in StableHLO (objective/loss_operations.h); null: it has none.
   std::unique_ptr<LossOperations> (*lower)(const TrainSpec& train, const Value& outputs) = nullptr;
 };
+
+// Each has a file of its own.
+extern const LossKind kCrossEntropy, kBinaryCrossEntropy, kMeanSquaredError, kMeanAbsoluteError, kHuber,
+    kLogCosh;
 
 // Null if the table has no such name.
 const LossKind* find_loss_kind(const std::string& name);

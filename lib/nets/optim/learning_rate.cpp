@@ -7,6 +7,7 @@
 
 #include "core/error.h"
 #include "core/text.h"
+#include "spec/schedule_kinds.h"
 
 namespace dtrain {
 namespace {
@@ -19,7 +20,7 @@ std::string derivation_of(const LearningRate& rate, const std::string& rule, int
                      rule, rate.scaled);
 }
 
-bool watches(const ScheduleSpec& schedule) { return schedule.kind == "reduce_on_plateau"; }
+bool watches(const ScheduleSpec& schedule) { return schedule_uses(schedule.kind, "metric"); }
 
 }  // namespace
 
@@ -33,7 +34,8 @@ LearningRate resolve_learning_rate(const TrainSpec& spec, int64_t global_batch, 
   const LearningRateScalingSpec& scaling = spec.learning_rate_scaling;
   LearningRate rate;
   rate.curve = ScheduleCurve(spec.schedule, steps);
-  rate.base = spec.schedule.kind == "piecewise" ? spec.schedule.values.front() : spec.optimizer.learning_rate;
+  rate.base = schedule_uses(spec.schedule.kind, "values") ? spec.schedule.values.front()
+                                                          : spec.optimizer.learning_rate;
   rate.warmup_steps = scaling.warmup_steps;
   const int64_t reference = scaling.reference_batch.value_or(global_batch);
   const double ratio = static_cast<double>(global_batch) / static_cast<double>(reference);

@@ -39,7 +39,7 @@ class ListOptimizer : public Optimizer {
   int64_t steps_ = 0;
 };
 
-// The method of a ListOptimizer, which has the other functions as static ones. It may have no `lower`.
+// The OptimizerMethod of `Kind`, a ListOptimizer with static memory_of(), largest_step() and perhaps lower().
 template <class Kind>
 OptimizerMethod optimizer_method_of(const std::string& name) {
   const auto make = [](const OptimizerSpec& spec,

@@ -15,8 +15,8 @@ struct TrainingOptimizer {
   WeightAverage* average = nullptr;  // inside the optimizer; null: the spec wants none
 };
 
-// For `parameters`, of which those marked in `decayed` decay; empty: all of them.
+// For `parameters`, of which those marked in `decayed` decay.
 TrainingOptimizer make_training_optimizer(const TrainSpec& train, const std::vector<at::Tensor>& parameters,
-                                          const std::vector<bool>& decayed = {});
+                                          const std::vector<bool>& decayed);
 
 }  // namespace dtrain

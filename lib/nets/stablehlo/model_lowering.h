@@ -43,8 +43,8 @@ class LoweredModel {
   LoweredModel(const LoweredModel&) = delete;
   LoweredModel& operator=(const LoweredModel&) = delete;
   const Value& outputs() const;
-  // Writes the backward pass, from the gradient of the outputs, and fills scope.gradients: zeros for a
-  // parameter that the outputs do not depend on.
+  // Writes the backward pass, from the gradient of the outputs, and fills scope.gradients, which leaves
+  // out a parameter that the outputs do not depend on.
   void backward(const Value& gradient);
 
  private:

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "core/phase_clock.h"
+#include "core/step_clock.h"
 #include "metrics/event.h"
 #include "traits/objectives.h"
 

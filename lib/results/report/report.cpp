@@ -15,6 +15,7 @@
 #include "report/report_charts.h"
 #include "runs/comparison.h"
 #include "spec/print.h"
+#include "spec/schedule_kinds.h"
 
 namespace dtrain {
 namespace {
@@ -213,7 +214,7 @@ std::string notes_of(const RunHistory& run, const std::string& whose) {
 bool are_multiplied_down(const std::vector<RunHistory>& runs) {
   return std::any_of(runs.begin(), runs.end(), [](const RunHistory& run) {
     const std::string& kind = run.finished.spec.train.schedule.kind;
-    return kind == "piecewise" || kind == "step" || kind == "exponential" || kind == "reduce_on_plateau";
+    return schedule_uses(kind, "values") || schedule_uses(kind, "factor");
   });
 }
 

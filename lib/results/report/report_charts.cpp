@@ -8,7 +8,7 @@
 #include <functional>
 #include <numeric>
 
-#include "core/phase_clock.h"
+#include "core/step_clock.h"
 #include "core/text.h"
 #include "display/chart.h"
 #include "display/line_chart.h"

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "core/error.h"
-#include "core/phase_clock.h"
+#include "core/step_clock.h"
 #include "metrics/event.h"
 
 namespace dtrain {

@@ -15,6 +15,7 @@
 #include "job_file/tpu_rules.h"
 #include "job_file/training_rules.h"
 #include "spec/fields.h"
+#include "spec/schedule_kinds.h"
 #include "traits/models.h"
 #include "traits/strategies.h"
 #include "yaml/yaml_text.h"
@@ -303,9 +304,10 @@ class Rules : private RuleBase {
     if (usable("callbacks.early_stopping.metric") && spec_.callbacks.early_stopping.metric)
       add("callbacks.early_stopping.metric",
           "would end the training of one worker only; parameter_server does not have it");
-    if (usable("train.schedule.kind") && spec_.train.schedule.kind == "reduce_on_plateau")
+    if (usable("train.schedule.kind") && schedule_uses(spec_.train.schedule.kind, "metric"))
       add("train.schedule.kind",
-          "reduce_on_plateau goes by evaluations, which only worker 0 of parameter_server sees; use another");
+          spec_.train.schedule.kind +
+              " goes by evaluations, which only worker 0 of parameter_server sees; use another");
   }
 
   void check_data() {
@@ -403,9 +405,6 @@ class Rules : private RuleBase {
 
   void check_augment() {
     const std::vector<AugmentSpec>& operations = spec_.data.augment;
-    const auto mixes = [](const AugmentSpec& operation) {
-      return operation.kind == "mixup" || operation.kind == "cutmix";
-    };
     for (size_t i = 0; i < operations.size(); ++i) {
       const AugmentSpec& operation = operations[i];
       const std::string base = fmt::format("data.augment[{}]", i);
@@ -419,7 +418,7 @@ class Rules : private RuleBase {
       if (operation.kind == "color_jitter" && !any_faulty_in(base) && operation.brightness == 0 &&
           operation.contrast == 0 && operation.saturation == 0 && operation.hue == 0)
         add(base, "changes nothing; give brightness, contrast, saturation or hue, such as brightness: 0.4");
-      if (i > 0 && mixes(operations[i - 1]) && !operation.kind.empty() && !mixes(operation))
+      if (i > 0 && operations[i - 1].mixes() && !operation.kind.empty() && !operation.mixes())
         add(base, fmt::format("{} is done to single pictures; write it before {}", operation.kind,
                               operations[i - 1].kind));
     }

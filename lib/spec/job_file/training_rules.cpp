@@ -11,13 +11,13 @@
 #include "core/text.h"
 #include "spec/fields.h"
 #include "spec/optimizer_kinds.h"
+#include "spec/schedule_kinds.h"
 #include "traits/objectives.h"
-#include "traits/strategies.h"
 
 namespace dtrain {
 
 void TrainingRules::check_schedule(const std::string& section, const ScheduleSpec& schedule) {
-  if (schedule.kind != "piecewise" || !usable(section + ".boundaries")) return;
+  if (!schedule_uses(schedule.kind, "boundaries") || !usable(section + ".boundaries")) return;
   const std::vector<int64_t>& boundaries = schedule.boundaries;
   const auto descent = std::adjacent_find(boundaries.begin(), boundaries.end(), std::greater_equal<>());
   if (descent != boundaries.end()) {

@@ -168,8 +168,8 @@ const Fields<PhaseSpec>& phase_fields() {
       OF_SCHEDULE(unit, .path = "unit", .doc = "what `boundaries`, `every` and `over` count", .choices = &kPhaseUnits,
                   .when = using_field("unit")),
       OF_SCHEDULE(boundaries, .path = "boundaries", .doc = "after how many epochs (or steps) each next one of "
-                  "`values` begins; ascending", .bounds = between(1, 1e12), .length = {1, 10000}, .when = using_field("boundaries"),
-                  .required = true),
+                  "`values` begins; ascending", .bounds = between(1, 1e12), .length = {1, 10000},
+                  .when = using_field("boundaries"), .required = true),
       OF_SCHEDULE(values, .path = "values", .doc = "the learning rates, before scaling and warmup",
                   .bounds = above_zero_to(1e6), .length = {2, 10001}, .when = using_field("values"), .required = true),
       OF_SCHEDULE(every, .path = "every", .doc = "epochs (or steps) between multiplications of the rate by `factor`",

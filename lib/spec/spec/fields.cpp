@@ -34,7 +34,7 @@ const Condition kDeep{{"model.kind"},
 const Condition kPublished{{"model.kind"},
                            models_where([](const ModelTraits& traits) { return traits.is_published; })};
 const Condition kNamed{{"model.kind"},
-                       models_where([](const ModelTraits& traits) { return traits.kind != "layers"; })};
+                       models_where([](const ModelTraits& traits) { return traits.name != "layers"; })};
 const Condition kBest{{"checkpoint.best.metric"}, metric_names()};
 const Condition kEarlyStopping{{"callbacks.early_stopping.metric"}, metric_names()};
 

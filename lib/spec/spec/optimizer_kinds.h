@@ -1,4 +1,4 @@
-// The optimizers as a spec has them; lib/optim computes them.
+// The optimizers as a spec has them; room `optim` computes them.
 #pragma once
 
 #include <optional>

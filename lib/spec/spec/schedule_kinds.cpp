@@ -1,4 +1,5 @@
-// The schedules as a spec has them; lib/optim computes them.
+#include "spec/schedule_kinds.h"
+
 #include <algorithm>
 
 #include "core/named.h"
@@ -27,7 +28,15 @@ const std::vector<ScheduleKind>& all_schedules() {
   return kinds;
 }
 
+bool uses(const ScheduleKind& kind, const std::string& field) {
+  return std::find(kind.fields.begin(), kind.fields.end(), field) != kind.fields.end();
+}
+
 }  // namespace
+
+bool schedule_uses(const std::string& kind, const std::string& field) {
+  return uses(row_named(all_schedules(), kind, "schedule"), field);
+}
 
 const Choices& schedule_kinds() {
   static const Choices choices{"schedule", names_of_rows(all_schedules())};
@@ -37,8 +46,7 @@ const Choices& schedule_kinds() {
 Condition of_schedules(const std::string& field, const std::string& path) {
   Condition condition = {{path}, {}};
   for (const ScheduleKind& kind : all_schedules()) {
-    if (std::find(kind.fields.begin(), kind.fields.end(), field) != kind.fields.end())
-      condition.values.push_back(kind.name);
+    if (uses(kind, field)) condition.values.push_back(kind.name);
   }
   return condition;
 }

@@ -82,6 +82,9 @@ struct AugmentSpec {
   double saturation = 0;
   double hue = 0;
   std::optional<double> alpha;  // mixup, cutmix; nullopt: mixup: 0.2; cutmix: 1
+
+  // Whether it mixes examples, and with them their targets.
+  bool mixes() const { return kind == "mixup" || kind == "cutmix"; }
 };
 
 struct DataSpec {

@@ -9,7 +9,7 @@ namespace dtrain {
 namespace {
 
 const Condition kHuber{{"train.loss.kind"}, {"huber"}};
-const Condition kOfClasses{{"train.loss.kind"}, {"cross_entropy", "binary_cross_entropy"}};
+const Condition kOfClasses{{"train.loss.kind"}, objectives_of_classes()};
 const Condition kScaled{{"train.learning_rate_scaling.rule"}, {"linear", "sqrt"}};
 
 const Choices kScalingRules{"scaling rule", {"none", "linear", "sqrt"}};

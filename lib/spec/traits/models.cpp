@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "core/error.h"
+#include "core/named.h"
 
 namespace dtrain {
 
@@ -12,41 +12,32 @@ bool ModelTraits::widens(int64_t depth) const {
 
 const std::vector<ModelTraits>& model_traits() {
   static const std::vector<ModelTraits> all = {
-      {.kind = "mlp"},
-      {.kind = "cnn"},
-      {.kind = "lenet5", .is_published = true},
-      {.kind = "vgg", .depths = {11, 13, 16, 19}, .usual_depth = 16, .is_published = true},
-      {.kind = "resnet",
+      {.name = "mlp"},
+      {.name = "cnn"},
+      {.name = "lenet5", .is_published = true},
+      {.name = "vgg", .depths = {11, 13, 16, 19}, .usual_depth = 16, .is_published = true},
+      {.name = "resnet",
        .depths = {18, 34, 50, 101},
        .usual_depth = 18,
        .is_published = true,
        .is_bottleneck = true},
-      {.kind = "cifar_resnet", .depths = {20, 32, 44, 56, 110}, .usual_depth = 20, .is_published = true},
-      {.kind = "wide_resnet",
+      {.name = "cifar_resnet", .depths = {20, 32, 44, 56, 110}, .usual_depth = 20, .is_published = true},
+      {.name = "wide_resnet",
        .depths = {16, 22, 28, 40, 50, 101},
        .usual_depth = 50,
        .is_published = true,
        .is_bottleneck = true,
        .widened_depths = {16, 22, 28, 40}},
-      {.kind = "mobilenet_v2", .is_published = true},
-      {.kind = "layers"},
+      {.name = "mobilenet_v2", .is_published = true},
+      {.name = "layers"},
   };
   return all;
 }
 
-const ModelTraits& model_traits(const std::string& kind) {
-  for (const ModelTraits& traits : model_traits()) {
-    if (traits.kind == kind) return traits;
-  }
-  throw Error(ExitCode::kBug, "no model named '" + kind + "'");
-}
+const ModelTraits& model_traits(const std::string& kind) { return row_named(model_traits(), kind, "model"); }
 
 std::vector<std::string> models_where(const std::function<bool(const ModelTraits&)>& holds) {
-  std::vector<std::string> names;
-  for (const ModelTraits& traits : model_traits()) {
-    if (holds(traits)) names.push_back(traits.kind);
-  }
-  return names;
+  return names_where(model_traits(), holds);
 }
 
 }  // namespace dtrain

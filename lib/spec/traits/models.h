@@ -1,4 +1,4 @@
-// What is known of each kind of model by its name. lib/architectures makes their lists of layers.
+// What is known of each kind of model by its name. Room `architectures` makes their lists of layers.
 #pragma once
 
 #include <cstdint>
@@ -9,7 +9,7 @@
 namespace dtrain {
 
 struct ModelTraits {
-  std::string kind;                  // model.kind
+  std::string name;                  // model.kind
   std::vector<int64_t> depths = {};  // model.depth is one of them; empty: the kind has no depth
   int64_t usual_depth = 0;           // if the spec gives none
   bool is_published = false;         // a known network: it can do without its top, and names its variables

@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "core/error.h"
+#include "core/named.h"
 #include "traits/loss_kinds.h"
 
 namespace dtrain {
@@ -21,22 +22,6 @@ const std::vector<ObjectiveInfo>& objectives() {
       regression_info("log_cosh"),
   };
   return table;
-}
-
-template <class Table>
-const auto& find(const Table& table, const std::string& name, const char* what) {
-  const auto found =
-      std::find_if(table.begin(), table.end(), [&](const auto& entry) { return entry.name == name; });
-  if (found == table.end()) throw Error(ExitCode::kBug, fmt::format("no {} '{}'", what, name));
-  return *found;
-}
-
-std::vector<std::string> names_of(const auto& table, const auto&... wanted) {
-  std::vector<std::string> names;
-  for (const auto& entry : table) {
-    if ((wanted(entry) && ...)) names.push_back(entry.name);
-  }
-  return names;
 }
 
 }  // namespace
@@ -107,16 +92,22 @@ MetricValues ObjectiveInfo::values_of(const Counts& counts) const {
   return values;
 }
 
-const ObjectiveInfo& objective_info(const std::string& name) { return find(objectives(), name, "objective"); }
+const ObjectiveInfo& objective_info(const std::string& name) {
+  return row_named(objectives(), name, "objective");
+}
 
-std::vector<std::string> objective_names() { return names_of(objectives()); }
+std::vector<std::string> objective_names() { return names_of_rows(objectives()); }
 
 std::vector<std::string> objectives_for(Targets targets) {
-  return names_of(objectives(), [=](const ObjectiveInfo& one) { return one.targets == targets; });
+  return names_where(objectives(), [=](const ObjectiveInfo& one) { return one.targets == targets; });
+}
+
+std::vector<std::string> objectives_of_classes() {
+  return names_where(objectives(), [](const ObjectiveInfo& one) { return one.outputs != Outputs::kValues; });
 }
 
 std::vector<std::string> objectives_with(Outputs outputs) {
-  return names_of(objectives(), [=](const ObjectiveInfo& one) { return one.outputs == outputs; });
+  return names_where(objectives(), [=](const ObjectiveInfo& one) { return one.outputs == outputs; });
 }
 
 const std::vector<MetricInfo>& known_metrics() {
@@ -136,7 +127,7 @@ const std::vector<MetricInfo>& known_metrics() {
   return metrics;
 }
 
-std::vector<std::string> metric_names() { return names_of(known_metrics()); }
+std::vector<std::string> metric_names() { return names_of_rows(known_metrics()); }
 
 std::string main_metric_of(const MetricValues& metrics) {
   for (const MetricInfo& known : known_metrics()) {
@@ -152,7 +143,7 @@ std::optional<double> find_metric(const MetricValues& metrics, const std::string
   return std::nullopt;
 }
 
-const MetricInfo& metric_info(const std::string& name) { return find(known_metrics(), name, "metric"); }
+const MetricInfo& metric_info(const std::string& name) { return row_named(known_metrics(), name, "metric"); }
 
 bool is_better(const std::string& metric, const std::string& mode, double value, double other) {
   const bool lower = mode == "min" || (mode == "auto" && !metric_info(metric).higher_is_better);

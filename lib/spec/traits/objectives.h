@@ -1,5 +1,5 @@
 // The losses that training can minimise, and the metrics of each. A file of this room describes a loss by its
-// name, and the table in objectives.cpp lists all; lib/objective computes them.
+// name, and the table in objectives.cpp lists all; room `objective` computes them.
 #pragma once
 
 #include <cstdint>
@@ -93,6 +93,8 @@ const ObjectiveInfo& objective_info(const std::string& name);
 std::vector<std::string> objective_names();
 std::vector<std::string> objectives_for(Targets targets);
 std::vector<std::string> objectives_with(Outputs outputs);
+// Those whose outputs are logits, and no values.
+std::vector<std::string> objectives_of_classes();
 
 // The metrics of all objectives, each name once.
 const std::vector<MetricInfo>& known_metrics();

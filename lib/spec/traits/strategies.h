@@ -1,4 +1,4 @@
-// The properties of each kind of strategy. lib/strategy creates the strategies.
+// The properties of each kind of strategy. Room `strategy` creates the strategies.
 #pragma once
 
 #include <functional>
@@ -8,7 +8,7 @@
 namespace dtrain {
 
 struct StrategyTraits {
-  std::string kind;  // strategy.kind
+  std::string name;  // strategy.kind
   bool has_one_replica = false;
   bool one_process = false;       // all replicas are computed by one process, on devices that a plugin drives
   bool is_synchronous = true;     // replicas make each update together; otherwise servers hold the variables

@@ -69,7 +69,7 @@ class Profiled : public ForwardingStrategy {
   // Concludes the trace if the training ended before the last traced step.
   void finish() override {
     conclude();
-    if (context_.run.is_asynchronous() && context_.rank == 0 && recorded_) write(/*waits=*/false);
+    if (is_asynchronous() && context_.rank == 0 && recorded_) write(/*waits=*/false);
     ForwardingStrategy::finish();
   }
 
@@ -80,7 +80,7 @@ class Profiled : public ForwardingStrategy {
     trace_.stop();
     if (context_.rank != 0) {
       put(key_of(context_.rank), trace_.events());
-    } else if (!context_.run.is_asynchronous()) {
+    } else if (!is_asynchronous()) {
       write(/*waits=*/true);
     }
   }

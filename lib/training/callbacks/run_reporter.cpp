@@ -12,6 +12,7 @@
 #include "host/machine_load.h"
 #include "kernels/products.h"
 #include "plan/planned_step.h"
+#include "spec/schedule_kinds.h"
 
 namespace dtrain {
 namespace {
@@ -341,13 +342,13 @@ void RunReporter::warn_if_worse() {
   const bool rose = first_loss_ && *last_loss_ > kNoticeablyWorse * *first_loss_;
   const bool rose_at_once = first_step_loss_ && *last_loss_ > kSurelyWorse * *first_step_loss_;
   if (!rose && !rose_at_once) return;
-  on_warning(
-      fmt::format("the training loss rose from {:.4g} at the beginning to {:.4g} in the last epoch; a lower "
-                  "{} usually helps",
-                  rose ? *first_loss_ : *first_step_loss_, *last_loss_,
-                  !job_.spec.phases.empty()                      ? "learning_rate of the phases"
-                  : job_.spec.train.schedule.kind == "piecewise" ? "train.schedule.values"
-                                                                 : "train.optimizer.learning_rate"));
+  on_warning(fmt::format(
+      "the training loss rose from {:.4g} at the beginning to {:.4g} in the last epoch; a lower "
+      "{} usually helps",
+      rose ? *first_loss_ : *first_step_loss_, *last_loss_,
+      !job_.spec.phases.empty()                                ? "learning_rate of the phases"
+      : schedule_uses(job_.spec.train.schedule.kind, "values") ? "train.schedule.values"
+                                                               : "train.optimizer.learning_rate"));
 }
 
 void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<WorkersReport>& workers) {

@@ -11,7 +11,7 @@
 
 #include "callbacks/slow_steps.h"
 #include "comm/traffic.h"
-#include "core/phase_clock.h"
+#include "core/step_clock.h"
 #include "device/accelerator.h"
 #include "metrics/events.h"
 #include "metrics/statistics.h"

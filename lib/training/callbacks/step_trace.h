@@ -7,7 +7,7 @@
 #include <mutex>
 #include <string>
 
-#include "core/phase_clock.h"
+#include "core/step_clock.h"
 #include "models/layer_kinds.h"
 
 namespace dtrain {

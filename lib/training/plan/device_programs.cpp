@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <functional>
 #include <nlohmann/json.hpp>
 
 #include "core/error.h"
@@ -40,16 +41,13 @@ ProgramForm program_form(const JobPlan& job, const RunPlan& run, const PhasePlan
   const DataSpec& data = job.spec.data;
   if (data.image.mean.measured || data.image.standard_deviation.measured)
     refuse("data.image: the mean and standard deviation have to be measured first; write them as numbers");
-  const auto mixes = [](const AugmentSpec& operation) {
-    return operation.kind == "mixup" || operation.kind == "cutmix";
-  };
   return {.devices = run.replicas,
           .rows = run.batch.per_replica,
           .type = dtype_from_name(job.spec.model.dtype),
           .pixels = job.data.has_pixels,
           .normalisation = normalisation_of(data),
           .targets = job.data.targets,
-          .mixed = std::any_of(data.augment.begin(), data.augment.end(), mixes),
+          .mixed = std::any_of(data.augment.begin(), data.augment.end(), std::mem_fn(&AugmentSpec::mixes)),
           .trained = phase.layers.each};
 }
 

@@ -17,6 +17,7 @@
 #include "plan/devices.h"
 #include "spec/field_error.h"
 #include "spec/fields.h"
+#include "spec/schedule_kinds.h"
 #include "stablehlo/training_program.h"
 #include "traits/models.h"
 #include "traits/objectives.h"
@@ -82,7 +83,7 @@ void check_roles(LoadedSpec& loaded, const Launched& launched) {
 
 struct ReplicaCount {
   int64_t total = 1;  // replicas that train
-  int64_t here = 1;   // processes, or devices of the one process, on this host, or on the host with the most
+  int64_t here = 1;   // processes on this host, or on the one with the most; devices if one process has all
   bool spans_hosts = false;
 };
 
@@ -213,7 +214,7 @@ void check_augment(LoadedSpec& loaded, const DatasetInfo& data) {
           fmt::format("color_jitter changes colours or grey, and the pictures of {} have {} channels; leave "
                       "it out",
                       data.name, channels));
-    if ((operation.kind == "mixup" || operation.kind == "cutmix") && data.targets > 0)
+    if (operation.mixes() && data.targets > 0)
       add(i, "kind",
           fmt::format("{} mixes the classes of two pictures, and the targets of {} are numbers; leave it out",
                       operation.kind, data.name));
@@ -313,13 +314,12 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const JobPlan& 
   }
   plan.phases = phases_of(spec, data, placed.model, length_of(plan));
   for (size_t i = 0; i < plan.phases.size(); ++i) {
-    if (plan.phases[i].learning_rate.curve.spec().kind != "reduce_on_plateau" ||
-        data.evaluated_examples() > 0)
-      continue;
+    const std::string& schedule = plan.phases[i].learning_rate.curve.spec().kind;
+    if (!schedule_uses(schedule, "metric") || data.evaluated_examples() > 0) continue;
     loaded.problems.push_back(loaded.problem_at(
         spec.phases.empty() ? "train.schedule.kind" : fmt::format("phases[{}].schedule", i),
-        "reduce_on_plateau goes by evaluations, and there are no test examples; use another schedule, or "
-        "data.split.validation"));
+        schedule + " goes by evaluations, and there are no test examples; use another schedule, or "
+                   "data.split.validation"));
   }
   plan.epochs = (plan.total_steps + plan.steps_per_epoch - 1) / plan.steps_per_epoch;
   return plan;
@@ -362,6 +362,7 @@ double RunPlan::learning_rate_at(int64_t step) const {
 }
 
 PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launched& launched) {
+  if (!spec.ok()) return {{}, spec.problems};
   LoadedSpec loaded = spec;  // gets the problems, and the strategy that takes the place of tpu
   JobPlan plan;
   HostDevices host = find_devices(loaded.spec.strategy);

@@ -2,7 +2,7 @@
 #pragma once
 
 #include "comm/process_group.h"
-#include "core/phase_clock.h"
+#include "core/step_clock.h"
 #include "models/model.h"
 
 namespace dtrain {

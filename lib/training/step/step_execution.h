@@ -5,7 +5,7 @@
 
 #include "comm/gradient_reducer.h"
 #include "comm/process_group.h"
-#include "core/phase_clock.h"
+#include "core/step_clock.h"
 #include "loader/batches.h"
 #include "models/model.h"
 #include "objective/metric_sums.h"

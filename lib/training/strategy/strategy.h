@@ -18,7 +18,7 @@
 
 #include "comm/pair_channel.h"
 #include "comm/process_group.h"
-#include "core/phase_clock.h"
+#include "core/step_clock.h"
 #include "device/accelerator.h"
 #include "loader/batches.h"
 #include "models/model.h"

@@ -13,6 +13,7 @@
 #include "job_file/load.h"
 #include "plan/planned_step.h"
 #include "spec/print.h"
+#include "spec/schedule_kinds.h"
 
 namespace dtrain {
 
@@ -381,7 +382,7 @@ void Trainer::require_watched(const MetricValues& metrics) const {
   const ScheduleSpec& schedule = phase_->learning_rate.curve.spec();
   for (const std::optional<std::string>& metric :
        {spec.checkpoint.best.metric, spec.callbacks.early_stopping.metric,
-        schedule.kind == "reduce_on_plateau" ? std::optional(schedule.metric) : std::nullopt}) {
+        schedule_uses(schedule.kind, "metric") ? std::optional(schedule.metric) : std::nullopt}) {
     if (metric && !find_metric(metrics, *metric))
       throw Error(
           ExitCode::kData,

@@ -10,7 +10,7 @@
 
 #include "callbacks/callbacks.h"
 #include "callbacks/run_reporter.h"
-#include "core/phase_clock.h"
+#include "core/step_clock.h"
 #include "loader/batches.h"
 #include "plan/job_plan.h"
 #include "processes/status_board.h"

@@ -1,4 +1,4 @@
-// What a gradient reducer tells the phase clock.
+// What a gradient reducer tells the step clock.
 #include <ATen/ATen.h>
 
 #include <mutex>

@@ -24,7 +24,8 @@ struct Watched {
     make(leads);
   }
   void make(bool leads = true) {
-    list = std::make_unique<CallbackList>(CallbackContext{job, job.runs.back(), folder / "", sink}, leads);
+    list =
+        std::make_unique<CallbackList>(CallbackContext{job, job.distributed_run(), folder / "", sink}, leads);
   }
   void start(int64_t resumed_step = 0) {
     auto start = begin_event<RunStartEvent>("distributed");
@@ -51,15 +52,15 @@ struct Watched {
 
 TEST_CASE("without callbacks in the spec, on other replicas and in other runs there are none") {
   Watched none({});
-  CHECK_FALSE(has_callbacks(none.job, none.job.runs.back()));
+  CHECK_FALSE(has_callbacks(none.job, none.job.distributed_run()));
   Watched follower({"callbacks.csv=true", "callbacks.early_stopping.metric=loss"}, /*leads=*/false);
-  CHECK(has_callbacks(follower.job, follower.job.runs.back()));
+  CHECK(has_callbacks(follower.job, follower.job.distributed_run()));
   follower.start();
   follower.evaluate(1, 0.5);
   CHECK(follower.list->state().empty());
   CHECK(follower.sink.events.size() == 2);  // passed on
   CHECK_FALSE(fs::exists(follower.folder / "history.csv"));
-  RunPlan baseline = follower.job.runs.back();
+  RunPlan baseline = follower.job.distributed_run();
   baseline.kind = RunKind::kBaseline;
   CHECK_FALSE(has_callbacks(follower.job, baseline));
 }
@@ -105,7 +106,7 @@ TEST_CASE("early stopping goes by the validation part alone") {
 
 TEST_CASE("the callback that docs/extending.md writes ends a training at its target") {
   Watched job({});
-  const auto callback = make_target_accuracy({job.job, job.job.runs.back(), job.folder / "", job.sink});
+  const auto callback = make_target_accuracy({job.job, job.job.distributed_run(), job.folder / "", job.sink});
   const auto reason_after = [&](double accuracy) {
     auto evaluation = begin_event<EvalEvent>("distributed");
     evaluation.metrics = {{"accuracy", accuracy}};

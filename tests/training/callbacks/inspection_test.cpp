@@ -46,7 +46,7 @@ Replica train(const JobPlan& job, ProcessGroup& inspection_group, std::unique_pt
    private:
     ProcessGroup& group_;
   };
-  const RunPlan& run = job.runs.back();
+  const RunPlan& run = job.distributed_run();
   const int rank = group->rank();
   const Dataset dataset = load_dataset(job.spec.data, 1);
   StrategyParts parts = strategy_parts(job, job.spec.train, std::move(group), std::make_shared<StepClock>());

@@ -33,7 +33,7 @@ TEST_CASE("run_start has every number of the run") {
                            "train.learning_rate_scaling.reference_batch=12", "metrics.skip_steps=4"});
   job.data.requested = "mnist";  // as after a fallback
   RecordingSink sink;
-  RunReporter(job, job.runs.back(), sink).on_run_start();
+  RunReporter(job, job.distributed_run(), sink).on_run_start();
   REQUIRE(sink.events.size() == 1);
   const Event& start = sink.events[0];
   const std::vector<std::pair<std::string, nlohmann::ordered_json>> expected = {
@@ -80,7 +80,7 @@ TEST_CASE("a training loss that ends above where it began is told once, with the
   const JobPlan job = small_job();
   const auto warnings = [&](const std::vector<double>& losses, int64_t resumed_step) {
     RecordingSink sink;
-    RunReporter reporter(job, job.runs.back(), sink);
+    RunReporter reporter(job, job.distributed_run(), sink);
     reporter.on_run_start(resumed_step);
     for (size_t i = 0; i < losses.size(); ++i) {
       reporter.on_window(static_cast<int64_t>(i) + 1, 1, 0.1, sums_of(4, 2, losses[i]));
@@ -104,7 +104,7 @@ TEST_CASE("where the first window is spoiled, the training began with its first 
   const JobPlan job = small_job();
   const auto warnings = [&](int64_t examples, double last) {
     RecordingSink sink;
-    RunReporter reporter(job, job.runs.back(), sink);
+    RunReporter reporter(job, job.distributed_run(), sink);
     reporter.on_run_start();
     reporter.on_first_step(sums_of(examples, 0, 2));
     reporter.on_window(1, 50, 0.1, sums_of(800, 0, 1e12));
@@ -124,7 +124,7 @@ TEST_CASE("the loss scale and the updates that it cost are told") {
   const auto scale = std::make_shared<LossScale>();
   RecordingSink sink;
   RunReporter reporter(
-      job, job.runs.back(), sink, [] { return Traffic(); }, nullptr, scale);
+      job, job.distributed_run(), sink, [] { return Traffic(); }, nullptr, scale);
   reporter.on_run_start();
   scale->update(/*finite=*/false);
   reporter.on_window(1, 2, 0.1, sums_of(1, 1, 1));
@@ -138,7 +138,7 @@ TEST_CASE("the loss scale and the updates that it cost are told") {
 TEST_CASE("a dataset that was asked for is not called a fallback") {
   const JobPlan job = small_job();
   RecordingSink sink;
-  RunReporter(job, job.runs.back(), sink).on_run_start();
+  RunReporter(job, job.distributed_run(), sink).on_run_start();
   CHECK_FALSE(sink.events[0].contains("dataset_requested"));
 }
 
@@ -146,7 +146,7 @@ TEST_CASE("where workers train on their own, rates are of all of them and the en
   const JobPlan job = small_job({"strategy.kind=parameter_server", "strategy.workers=3", "strategy.servers=2",
                                  "strategy.max_staleness=4"});
   RecordingSink sink;
-  RunReporter reporter(job, job.runs.back(), sink);
+  RunReporter reporter(job, job.distributed_run(), sink);
   reporter.on_run_start();
   CHECK(sink.events.at(0)["servers"] == 2);
   CHECK(sink.events.at(0)["replicas"] == 3);
@@ -176,7 +176,7 @@ TEST_CASE("where workers train on their own, rates are of all of them and the en
 TEST_CASE("windows, epochs and evaluations carry their means") {
   const JobPlan job = small_job();
   RecordingSink sink;
-  RunReporter reporter(job, job.runs.back(), sink);
+  RunReporter reporter(job, job.distributed_run(), sink);
   reporter.on_step(1, 1, computing_for(0.010), 4);
   reporter.on_step(1, 2, computing_for(0.030), 4);
   reporter.on_window(1, 2, 0.5, sums_of(8, 2, 1.5));
@@ -218,7 +218,7 @@ TEST_CASE("windows, epochs and evaluations carry their means") {
 TEST_CASE("an epoch's speed is of its own steps, a window's of the window's") {
   const JobPlan job = small_job();
   RecordingSink sink;
-  RunReporter reporter(job, job.runs.back(), sink);
+  RunReporter reporter(job, job.distributed_run(), sink);
   for (int64_t epoch = 1; epoch <= 2; ++epoch) {
     const double seconds = epoch == 1 ? 0.010 : 0.040;
     reporter.on_step(epoch, epoch, computing_for(seconds), 4);
@@ -235,7 +235,7 @@ TEST_CASE("an epoch's speed is of its own steps, a window's of the window's") {
 TEST_CASE("steps that nobody waits for took equal parts of the time until they were made") {
   const JobPlan job = small_job({"metrics.skip_steps=0"});
   RecordingSink sink;
-  RunReporter reporter(job, job.runs.back(), sink);
+  RunReporter reporter(job, job.distributed_run(), sink);
   reporter.on_run_start();
   reporter.on_steps_made(computing_for(5));  // no steps took part of it
   // The host told the devices of three steps at once, and waited for them.
@@ -254,7 +254,7 @@ TEST_CASE("steps that nobody waits for took equal parts of the time until they w
 TEST_CASE("the warm-up of steps that nobody waits for is timed apart") {
   const JobPlan job = small_job({"metrics.skip_steps=2"});
   RecordingSink sink;
-  RunReporter reporter(job, job.runs.back(), sink);
+  RunReporter reporter(job, job.distributed_run(), sink);
   reporter.on_run_start();
   CHECK(!reporter.ends_warm_up());
   reporter.on_step(1, 1, computing_for(0.001), 4, /*made=*/false);
@@ -273,7 +273,7 @@ TEST_CASE("the warm-up of steps that nobody waits for is timed apart") {
 TEST_CASE("run_end is the medians of the run without its first steps, and the last evaluation") {
   const JobPlan job = small_job({"metrics.skip_steps=2"});
   RecordingSink sink;
-  RunReporter reporter(job, job.runs.back(), sink);
+  RunReporter reporter(job, job.distributed_run(), sink);
   reporter.on_run_start();
   int64_t step = 0;
   for (const double seconds : {9.0, 8.0, 0.1, 0.3, 0.2})
@@ -303,7 +303,7 @@ TEST_CASE("run_end is the medians of the run without its first steps, and the la
 TEST_CASE("with a validation part events say which part was evaluated, without one nothing") {
   const JobPlan job = small_job({"data.split.validation=0.25"});
   RecordingSink sink;
-  RunReporter reporter(job, job.runs.back(), sink);
+  RunReporter reporter(job, job.distributed_run(), sink);
   reporter.on_run_start();
   CHECK(sink.events.at(0)["train_examples"] == 14);
   CHECK(sink.events.at(0)["validation_examples"] == 4);
@@ -322,7 +322,7 @@ TEST_CASE("with a validation part events say which part was evaluated, without o
 
   const JobPlan plain = small_job();
   RecordingSink other;
-  RunReporter without(plain, plain.runs.back(), other);
+  RunReporter without(plain, plain.distributed_run(), other);
   without.on_run_start();
   without.on_evaluation(1, 4, 0.1, sums_of(7, 1, 3));
   without.on_run_end(1, 4);
@@ -346,7 +346,7 @@ void check_complete(const RecordingSink& sink) {
 TEST_CASE("events have every field that is documented without a condition") {
   const JobPlan job = small_job();
   RecordingSink sink;
-  RunReporter reporter(job, job.runs.back(), sink);
+  RunReporter reporter(job, job.distributed_run(), sink);
   reporter.on_run_start();
   reporter.on_step(1, 1, computing_for(0.01), 4);
   reporter.on_window(1, 1, 0.5, sums_of(4, 1, 1));
@@ -366,7 +366,7 @@ TEST_CASE("events have every field that is documented without a condition") {
 TEST_CASE("a run that evaluated nothing has no loss and accuracy in its end") {
   const JobPlan job = small_job();
   RecordingSink sink;
-  RunReporter reporter(job, job.runs.back(), sink);
+  RunReporter reporter(job, job.distributed_run(), sink);
   reporter.on_run_start();
   reporter.on_run_end(0, 0);
   const Event end = sink.of("run_end").at(0);
@@ -380,7 +380,7 @@ TEST_CASE("what steps send is reported as their mean, without what was sent betw
   const JobPlan job = small_job();
   RecordingSink sink;
   Traffic so_far{1000, 50};  // before the first step
-  RunReporter reporter(job, job.runs.back(), sink, [&] { return so_far; });
+  RunReporter reporter(job, job.distributed_run(), sink, [&] { return so_far; });
   reporter.on_run_start();
   const auto step = [&](int64_t number, int64_t sent) {
     so_far += {sent, 2 * sent};
@@ -408,7 +408,7 @@ TEST_CASE("what steps send is reported as their mean, without what was sent betw
 TEST_CASE("progress is reported now and then, not in every step") {
   const JobPlan job = small_job();
   RecordingSink sink;
-  RunReporter reporter(job, job.runs.back(), sink);
+  RunReporter reporter(job, job.distributed_run(), sink);
   for (int64_t step = 1; step <= 1000; ++step) reporter.on_step(1, step, computing_for(0.001), 4);
   const auto progress = sink.of("progress");
   REQUIRE(!progress.empty());  // the first step shows that it goes on

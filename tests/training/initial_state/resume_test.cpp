@@ -104,7 +104,7 @@ TEST_CASE("of a run a damaged checkpoint is passed over with a warning; one that
 
 TrainingState state_of(const JobPlan& job) {
   TrainingState state;
-  state.global_batch = job.runs.back().batch.global;
+  state.global_batch = job.distributed_run().batch.global;
   state.train_examples = job.data.train_examples;
   state.validation_examples = job.data.validation_examples;
   state.spec = print_spec(job.spec);
@@ -142,9 +142,9 @@ TEST_CASE("a resume tells where it goes on and what has changed, and when nothin
   from.run = "runs/mine";
   from.state = state_of(job);
   from.state.epoch = 2;
-  from.state.step = 2 * job.runs.back().steps_per_epoch;
+  from.state.step = 2 * job.distributed_run().steps_per_epoch;
   const std::string beginning = fmt::format("resuming from step {} of {}, after 2 epochs; ", from.state.step,
-                                            job.runs.back().total_steps);
+                                            job.distributed_run().total_steps);
   CHECK(resume_text(job, from) == beginning + "the spec is the same");
   CHECK(complete_text(job, from).empty());
   const std::vector<std::string> changed = {"train.epochs=3", "train.optimizer.learning_rate=0.5",

@@ -27,23 +27,23 @@ std::string refusal(const JobPlan& job, const std::vector<std::string>& hosts) {
 TEST_CASE("fewer replicas accumulate, so that the global batch and what a replica computes at once stay") {
   const JobPlan job = on_hosts(6, {"batch.global=48"});
   const JobPlan two = with_fewer_hosts(job, {"a", "c"}, 3);
-  const RunPlan& run = two.runs.back();
+  const RunPlan& run = two.distributed_run();
   CHECK(run.replicas == 4);
   CHECK(run.batch.global == 48);
   CHECK(run.batch.accumulate_steps == 2);
   CHECK(run.batch.per_replica == 6);
   CHECK(two.spec.hosts == std::vector<std::string>{"a", "c"});
-  CHECK(run.total_steps == job.runs.back().total_steps);
+  CHECK(run.total_steps == job.distributed_run().total_steps);
   const JobPlan one = with_fewer_hosts(two, {"a"}, 2);
-  CHECK(one.runs.back().replicas == 2);
-  CHECK(one.runs.back().batch.global == 48);
-  CHECK(one.runs.back().batch.per_replica <= 6);
+  CHECK(one.distributed_run().replicas == 2);
+  CHECK(one.distributed_run().batch.global == 48);
+  CHECK(one.distributed_run().batch.per_replica <= 6);
 }
 
 TEST_CASE("a global batch from the batch of each replica stays, too") {
   const JobPlan two = with_fewer_hosts(on_hosts(3, {"batch.per_replica=4"}), {"a", "b"}, 3);
-  CHECK(two.runs.back().batch.global == 12);
-  CHECK(two.runs.back().batch.per_replica == 3);
+  CHECK(two.distributed_run().batch.global == 12);
+  CHECK(two.distributed_run().batch.per_replica == 3);
 }
 
 TEST_CASE("what cannot go on with fewer hosts says why") {

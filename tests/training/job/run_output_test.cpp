@@ -60,7 +60,7 @@ TEST_CASE("a job's folder holds the resolved spec from the start, which reads ba
   INFO(problems_of(planned));
   REQUIRE(planned.ok());
   const JobPlan& same = planned.job;
-  CHECK(same.runs.back().replicas == job.runs.back().replicas);
+  CHECK(same.distributed_run().replicas == job.distributed_run().replicas);
   CHECK(print_spec(same.spec) == print_spec(job.spec));
 }
 

@@ -60,12 +60,13 @@ TEST_CASE("balanced weights are those of the training part") {
   CHECK_THAT(print_spec(job.spec), ContainsSubstring("class_weights: balanced\n"));
   const at::Tensor labels = at::tensor({0, 0, 1, 2, 2, 2, 0, 1}, at::kLong);
   const ExampleSourcePtr all = make_number_source({at::zeros({8, 2}), labels});
-  CHECK(training_of(job, job.runs.back(), *all).loss.class_weights.weights == balanced_weights(labels, 3));
+  CHECK(training_of(job, job.distributed_run(), *all).loss.class_weights.weights ==
+        balanced_weights(labels, 3));
   const ExampleSourcePtr some = make_selection(all, {0, 2, 3, 4});
-  CHECK(training_of(job, job.runs.back(), *some).loss.class_weights.weights ==
+  CHECK(training_of(job, job.distributed_run(), *some).loss.class_weights.weights ==
         std::vector<double>{4.0 / 3, 4.0 / 3, 4.0 / 6});
   const JobPlan plain = small_job();
-  CHECK(training_of(plain, plain.runs.back(), *all).loss.class_weights.weights.empty());
+  CHECK(training_of(plain, plain.distributed_run(), *all).loss.class_weights.weights.empty());
   CHECK(balanced_line(job.data, {1.5, 0.75, 1}) == "balanced class weights: 0 1.5, 1 0.75, 2 1");
 }
 

@@ -39,7 +39,7 @@ TEST_CASE("a call makes several steps where examples stay on the devices and a l
   JobPlan job = small_job({"metrics.every_steps=8"});
   CHECK(steps_per_execution(job) == 8);
   job.spec.strategy.steps_per_execution = 5;
-  const RunPlan& run = job.runs.back();
+  const RunPlan& run = job.distributed_run();
   const ProgramForm form = executed_form(job, run, run.phases.front());
   CHECK(form.steps == 5);
   CHECK(form.resident == job.data.train_examples);

@@ -22,13 +22,14 @@ TEST_CASE("several hosts share the replicas evenly") {
       "hosts: [a, b]\nstrategy: {kind: multi_worker_mirrored}\nbatch: {per_replica: 8}\n";
   const int64_t here = std::min(available_cores(), 8);
   const JobPlan automatic = plan_of(spec);
-  CHECK(automatic.runs.back().replicas == 2 * here);
-  CHECK(automatic.runs.back().threads_per_replica == std::max(1, available_cores() / static_cast<int>(here)));
+  CHECK(automatic.distributed_run().replicas == 2 * here);
+  CHECK(automatic.distributed_run().threads_per_replica ==
+        std::max(1, available_cores() / static_cast<int>(here)));
   const std::string four = "strategy: {kind: multi_worker_mirrored, replicas: 4}\nbatch: {per_replica: 8}\n";
   LoadedSpec loaded = spec_of(four);
   const JobPlan shared = plan_job(loaded, mnist(), {.hosts = 2}).job;
-  CHECK(shared.runs.back().replicas == 4);
-  CHECK(shared.runs.back().threads_per_replica == std::max(1, available_cores() / 2));
+  CHECK(shared.distributed_run().replicas == 4);
+  CHECK(shared.distributed_run().threads_per_replica == std::max(1, available_cores() / 2));
   loaded = spec_of(four);
   CHECK_THAT(problems_of(plan_job(loaded, mnist(), {.hosts = 3})),
              ContainsSubstring("strategy.replicas: is 4, which 3 hosts cannot share evenly"));
@@ -48,7 +49,7 @@ TEST_CASE("a job that is planned again, as after its pictures were read, still t
       "strategy: {kind: tpu, replicas: 2, fallback: true, plugin: /no/plugin.so}\nbatch: {per_replica: 8}\n");
   const PlannedJob first = plan_job(loaded, mnist());
   CHECK(problems_of(first).empty());
-  CHECK(first.job.runs.back().strategy == "mirrored");
+  CHECK(first.job.distributed_run().strategy == "mirrored");
   REQUIRE_FALSE(first.job.fallback.empty());
   CHECK(plan_job(loaded, mnist()).job.fallback == first.job.fallback);
 }
@@ -72,7 +73,7 @@ TEST_CASE("the published example has the published numbers") {
   CHECK(names_of_runs(job) ==
         std::vector<std::string>{"baseline one_device", "overhead mirrored", "distributed mirrored"});
   CHECK(job.model.parameters() == 235146);  // 784x256+256 + 256x128+128 + 128x10+10
-  CHECK(job.bytes_per_all_reduce(job.runs.back().phases.front()) == 4 * 235146);
+  CHECK(job.bytes_per_all_reduce(job.distributed_run().phases.front()) == 4 * 235146);
 
   const RunPlan& baseline = job.runs[0];
   CHECK(baseline.replicas == 1);
@@ -127,9 +128,9 @@ TEST_CASE("the number of replicas comes from the strategy, the devices, the laun
     INFO(each.strategy << ", launched " << each.world_size.value_or(0));
     const JobPlan job =
         plan_of("strategy: " + each.strategy + "\nbatch: {per_replica: 8}\n", each.world_size);
-    CHECK(job.runs.back().replicas == each.replicas);
-    CHECK(job.runs.back().batch.replicas == each.replicas);
-    CHECK(job.runs.back().batch.global == 8 * each.replicas);
+    CHECK(job.distributed_run().replicas == each.replicas);
+    CHECK(job.distributed_run().batch.replicas == each.replicas);
+    CHECK(job.distributed_run().batch.global == 8 * each.replicas);
     CHECK(job.spec.strategy.replicas == each.replicas);  // every replica process resolves the same job
   }
 }
@@ -154,8 +155,8 @@ TEST_CASE("a launcher's number of processes must fit the spec") {
 TEST_CASE("replicas share the cores unless the spec says otherwise") {
   const auto threads = [](const std::string& strategy) {
     const JobPlan job = plan_of("strategy: " + strategy + "\nbatch: {per_replica: 8}\n");
-    CHECK(job.spec.strategy.threads_per_replica == job.runs.back().threads_per_replica);
-    return job.runs.back().threads_per_replica;
+    CHECK(job.spec.strategy.threads_per_replica == job.distributed_run().threads_per_replica);
+    return job.distributed_run().threads_per_replica;
   };
   CHECK(threads("{kind: one_device}") == available_cores());
   CHECK(threads("{kind: mirrored, replicas: 1}") == available_cores());
@@ -193,7 +194,7 @@ TEST_CASE("servers are processes beside those that train, and an update is one w
   const JobPlan job = plan_of(text);
   CHECK(names_of_runs(job) ==
         std::vector<std::string>{"baseline one_device", "distributed parameter_server"});
-  const RunPlan& run = job.runs.back();
+  const RunPlan& run = job.distributed_run();
   CHECK(run.replicas == 3);
   CHECK(run.servers == 2);
   CHECK(run.processes() == 5);
@@ -216,7 +217,7 @@ TEST_CASE("several hosts share workers and servers, in the order of ranks") {
   INFO(problems_of(planned));
   REQUIRE(planned.ok());
   const JobPlan& job = planned.job;
-  const RunPlan& run = job.runs.back();
+  const RunPlan& run = job.distributed_run();
   CHECK(run.replicas == 3);
   CHECK(run.threads_per_replica == std::max(1, available_cores() / 3));
   CHECK(run.ranks_on(0, 2).begin == 0);
@@ -243,10 +244,10 @@ TEST_CASE("a global batch is divided over replicas and accumulated passes") {
   const JobPlan job = plan_of(
       "strategy: {kind: mirrored, replicas: 4}\nbatch: {global: 96, accumulate_steps: 3}\n"
       "compare: {baseline: one_device}\n");
-  CHECK(job.runs.back().batch.per_replica == 8);
+  CHECK(job.distributed_run().batch.per_replica == 8);
   CHECK(job.runs.front().batch.per_replica == 32);  // one replica takes the same step alone
   CHECK(job.runs.front().batch.global == 96);
-  CHECK(job.runs.front().steps_per_epoch == job.runs.back().steps_per_epoch);
+  CHECK(job.runs.front().steps_per_epoch == job.distributed_run().steps_per_epoch);
 }
 
 TEST_CASE("a global batch that the launched replicas cannot share is said once, where it is written") {
@@ -275,9 +276,9 @@ TEST_CASE("steps are cut by max_steps, and the epochs with them") {
     INFO(each.epochs << " epochs, max_steps " << each.max_steps);
     const JobPlan job = plan_of("batch: {per_replica: 64}\ntrain: {epochs: " + std::to_string(each.epochs) +
                                 ", max_steps: " + each.max_steps + "}\n");
-    CHECK(job.runs.back().steps_per_epoch == 938);
-    CHECK(job.runs.back().total_steps == each.total_steps);
-    CHECK(job.runs.back().epochs == each.started_epochs);
+    CHECK(job.distributed_run().steps_per_epoch == 938);
+    CHECK(job.distributed_run().total_steps == each.total_steps);
+    CHECK(job.distributed_run().epochs == each.started_epochs);
   }
 }
 
@@ -305,22 +306,22 @@ TEST_CASE("the learning rate is scaled by the global batch of each run") {
       "compare: {baseline: one_device}\n"
       "train: {optimizer: {kind: sgd, learning_rate: 0.1}, learning_rate_scaling: ";
   const JobPlan none = plan_of(job + "{rule: none, warmup_steps: 7}}\n");
-  CHECK(none.runs.back().phases.front().learning_rate.scaled == Approx(0.1));
-  CHECK(none.runs.back().phases.front().learning_rate.warmup_steps == 7);
-  CHECK(none.runs.back().phases.front().learning_rate.derivation == "0.1 (no scaling)");
+  CHECK(none.distributed_run().phases.front().learning_rate.scaled == Approx(0.1));
+  CHECK(none.distributed_run().phases.front().learning_rate.warmup_steps == 7);
+  CHECK(none.distributed_run().phases.front().learning_rate.derivation == "0.1 (no scaling)");
   const JobPlan linear = plan_of(job + "{rule: linear, reference_batch: 64}}\n");
-  CHECK(linear.runs.front().phases.front().learning_rate.scaled == Approx(0.1));  // 1 x 32 x 2
-  CHECK(linear.runs.back().phases.front().learning_rate.scaled == Approx(0.4));   // 4 x 32 x 2
-  CHECK(linear.runs.back().phases.front().learning_rate.derivation == "0.1 x 256/64 (linear) = 0.4");
+  CHECK(linear.runs.front().phases.front().learning_rate.scaled == Approx(0.1));       // 1 x 32 x 2
+  CHECK(linear.distributed_run().phases.front().learning_rate.scaled == Approx(0.4));  // 4 x 32 x 2
+  CHECK(linear.distributed_run().phases.front().learning_rate.derivation == "0.1 x 256/64 (linear) = 0.4");
   const JobPlan root = plan_of(job + "{rule: sqrt, reference_batch: 64}}\n");
-  CHECK(root.runs.back().phases.front().learning_rate.scaled == Approx(0.2));
+  CHECK(root.distributed_run().phases.front().learning_rate.scaled == Approx(0.2));
 }
 
 TEST_CASE("bytes of an all-reduce follow the type of the weights") {
   const std::string spec = "batch: {per_replica: 8}\nmodel: {kind: mlp, hidden: [], dtype: ";
   const auto bytes_of = [&](const std::string& dtype) {
     const JobPlan job = plan_of(spec + dtype + "}\n");
-    return job.bytes_per_all_reduce(job.runs.back().phases.front());
+    return job.bytes_per_all_reduce(job.distributed_run().phases.front());
   };
   CHECK(bytes_of("float32") == 4 * 7850);  // 784 x 10 + 10
   CHECK(bytes_of("float64") == 8 * 7850);
@@ -378,7 +379,7 @@ TEST_CASE("problems of different kinds are listed together") {
 TEST_CASE("a run evaluates when there is something to evaluate") {
   DatasetInfo data = mnist();
   data.test_examples = 0;
-  CHECK_FALSE(plan_of("batch: {per_replica: 8}\n", std::nullopt, data).runs.back().evaluates);
+  CHECK_FALSE(plan_of("batch: {per_replica: 8}\n", std::nullopt, data).distributed_run().evaluates);
 }
 
 TEST_CASE("the example specs have no problems") {
@@ -398,13 +399,13 @@ TEST_CASE("schedules in epochs follow each run's own steps, those in steps do no
       "train: {epochs: 9, schedule: {kind: piecewise, boundaries: [3, 7], values: [1.0e-3, 1.0e-4, 1.0e-5], "
       "unit: ";
   const JobPlan epochs = plan_of(text + "epochs}}\n");
-  for (const RunPlan& run : {epochs.runs.front(), epochs.runs.back()}) {
+  for (const RunPlan& run : {epochs.runs.front(), epochs.distributed_run()}) {
     CHECK(run.learning_rate_at(3 * run.steps_per_epoch - 1) == 1e-3);
     CHECK(run.learning_rate_at(3 * run.steps_per_epoch) == 1e-4);
     CHECK(run.learning_rate_at(run.total_steps - 1) == 1e-5);
   }
   const JobPlan steps = plan_of(text + "steps}}\n");
-  for (const RunPlan& run : {steps.runs.front(), steps.runs.back()}) {
+  for (const RunPlan& run : {steps.runs.front(), steps.distributed_run()}) {
     CHECK(run.learning_rate_at(2) == 1e-3);
     CHECK(run.learning_rate_at(3) == 1e-4);
   }

@@ -11,7 +11,7 @@ constexpr int64_t kParameters = 4 * (16 * 5 + 5 + 5 * 3 + 3);
 
 MemoryEstimate estimate(const std::vector<std::string>& overrides) {
   const JobPlan job = small_job(overrides);
-  return estimate_memory(job, job.runs.back());
+  return estimate_memory(job, job.distributed_run());
 }
 
 TEST_CASE("one device holds parameters, gradients and what the optimizer remembers of each") {
@@ -63,7 +63,7 @@ TEST_CASE("the largest batch is what fits beside the rest") {
 
 TEST_CASE("the advice is a batch that fits, for the same update") {
   const JobPlan job = small_job({"batch.per_replica=1000000", "data.shape=[1, 64, 64]"});
-  const RunPlan& run = job.runs.back();
+  const RunPlan& run = job.distributed_run();
   const int64_t memory = memory_for_all();
   const int64_t each = estimate_memory(job, run).per_example;
   const MemoryInUse used{0, memory - 1000 * each - (int64_t{64} << 20)};
@@ -78,7 +78,8 @@ TEST_CASE("the advice is a batch that fits, for the same update") {
   CHECK(batch * steps == 1000000);
   CHECK(batch * each < memory - used.resident);
   CHECK_THAT(memory_advice(job, run, {0, memory}, 1), ContainsSubstring("not even a batch of 1 fits"));
-  CHECK_THAT(memory_advice(small_job(), small_job().runs.back(), {0, 0}, 1), ContainsSubstring("others use"));
+  CHECK_THAT(memory_advice(small_job(), small_job().distributed_run(), {0, 0}, 1),
+             ContainsSubstring("others use"));
 }
 
 }  // namespace

@@ -58,7 +58,7 @@ void check_equal(const JobPlan& job, const JobPlan& other) {
   CHECK(to_json(other).dump() == to_json(job).dump());
   CHECK(members_of(other.data) == members_of(job.data));
   CHECK(other.model.parameters() == job.model.parameters());
-  CHECK(other.runs.back().phases.front().parameters == job.runs.back().phases.front().parameters);
+  CHECK(other.distributed_run().phases.front().parameters == job.distributed_run().phases.front().parameters);
   REQUIRE(other.runs.size() == job.runs.size());
   for (size_t i = 0; i < job.runs.size(); ++i) {
     const RunPlan &own = job.runs[i], &read = other.runs[i];
@@ -142,7 +142,7 @@ TEST_CASE("a plan of several hosts, and of those that are left, reads back") {
   const JobPlan& job = planned.job;
   check_equal(job, read_back(job));
   const JobPlan fewer = with_fewer_hosts(job, {"a", "c"}, 3);
-  REQUIRE(fewer.runs.back().batch.accumulate_steps == 2);
+  REQUIRE(fewer.distributed_run().batch.accumulate_steps == 2);
   check_equal(fewer, read_back(fewer));
 }
 

@@ -20,8 +20,8 @@ TEST_CASE("steps follow from what a validation part leaves, and a part that leav
   const JobPlan& job = planned.job;
   CHECK(job.data.train_examples == 14);
   CHECK(job.data.validation_examples == 4);
-  CHECK(job.runs.back().steps_per_epoch == 4);
-  CHECK(job.runs.back().evaluates);
+  CHECK(job.distributed_run().steps_per_epoch == 4);
+  CHECK(job.distributed_run().evaluates);
   loaded = spec_of(text + "0.99999999\n");
   CHECK(problems_of(plan_job(loaded, find_dataset)) ==
         "spec:6:5: data.split.validation: takes 18 of the 18 training examples and leaves none to train on; "

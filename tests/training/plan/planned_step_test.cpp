@@ -9,7 +9,7 @@ namespace {
 
 std::string step_of(const std::vector<std::string>& settings) {
   const JobPlan job = small_job(settings);
-  return planned_step(job, job.runs.back()).text();
+  return planned_step(job, job.distributed_run()).text();
 }
 
 TEST_CASE("steps are compiled where they can be, and else it is told why not") {
@@ -38,7 +38,7 @@ TEST_CASE("on GPUs steps are recorded") {
 TEST_CASE("a plugin compiles the steps of TPUs, several in a call") {
   JobPlan job = small_job();
   job.runs.back().strategy = "tpu";
-  const auto text = [&] { return planned_step(job, job.runs.back()).text(); };
+  const auto text = [&] { return planned_step(job, job.distributed_run()).text(); };
   CHECK(text() == "stablehlo: no plugin was found");
   job.plugin = "/opt/libtpu.so";
   CHECK(text() == "stablehlo: compiled by libtpu.so, up to 2 steps in a call");  // as many as a window has

@@ -49,7 +49,7 @@ TEST_CASE("phases follow each other, each with its layers and its own learning r
       "  - {epochs: 1, trainable: head, learning_rate: 0.5}\n"
       "  - {steps: 100, trainable: [conv2d*, dense], schedule: cosine, learning_rate: 0.25}\n"
       "  - {epochs: 2, trainable: {last_layers: 5}, name: the last}\n");
-  const RunPlan& run = job.runs.back();
+  const RunPlan& run = job.distributed_run();
   REQUIRE(run.phases.size() == 3);
   CHECK(run.total_steps == 3 * 938 + 100);
   CHECK(run.epochs == 4);
@@ -70,7 +70,7 @@ TEST_CASE("phases follow each other, each with its layers and its own learning r
 
 TEST_CASE("features are kept up to what is trained, drawn, or used past it") {
   const auto features = [](const std::string& phase) {
-    return with_phases("  - " + phase + "\n").runs.back().phases[0].features;
+    return with_phases("  - " + phase + "\n").distributed_run().phases[0].features;
   };
   CHECK(features("{epochs: 1, trainable: head}").layers == 6);  // the dropout draws anew in each step
   CHECK(features("{epochs: 1, trainable: head}").bytes == 70000 * 4 * 4);
@@ -86,13 +86,13 @@ TEST_CASE("features are kept up to what is trained, drawn, or used past it") {
       "    - {kind: dense, units: 784}\n    - {kind: add, with: in}\n    - {kind: dense, units: 784}\n"
       "    - {kind: add, with: add}\n    - {kind: dense, units: 10}\n"
       "phases: [{epochs: 1, trainable: [dense_1, dense_2]}]\n");
-  CHECK(crossed.runs.back().phases[0].features.layers == 3);
+  CHECK(crossed.distributed_run().phases[0].features.layers == 3);
 }
 
 TEST_CASE("kept features go into a file for later runs where one host may keep as much") {
   const auto features = [](const std::string& choice, const std::string& more = "") {
     const std::string phases = "  - {epochs: 1, trainable: head, cache_features: " + choice + "}\n";
-    return with_phases(phases + more).runs.back().phases[0].features;
+    return with_phases(phases + more).distributed_run().phases[0].features;
   };
   CHECK(features("auto").file == FeatureFile::kIfSlow);
   CHECK(features("disk").file == FeatureFile::kAlways);
@@ -111,7 +111,10 @@ TEST_CASE("kept features go into a file for later runs where one host may keep a
 
 TEST_CASE("augmented pictures, other views of them and 16 bits have no features to keep") {
   const auto reason = [](const std::string& more) {
-    return with_phases("  - {epochs: 1, trainable: head}\n" + more).runs.back().phases[0].features.reason;
+    return with_phases("  - {epochs: 1, trainable: head}\n" + more)
+        .distributed_run()
+        .phases[0]
+        .features.reason;
   };
   CHECK_THAT(reason("data: {augment: [flip]}\n"), ContainsSubstring("data.augment"));
   CHECK_THAT(reason("evaluate: {flip: true}\n"), ContainsSubstring("evaluate.flip"));
@@ -121,9 +124,9 @@ TEST_CASE("augmented pictures, other views of them and 16 bits have no features 
 
 TEST_CASE("on GPUs no features are kept, whatever the spec calls the devices") {
   JobPlan job = with_phases("  - {epochs: 1, trainable: head}\n");
-  CHECK(plan_from(to_json(job)).runs.back().phases[0].features.layers == 6);
+  CHECK(plan_from(to_json(job)).distributed_run().phases[0].features.layers == 6);
   job.devices = {"cuda:0"};  // what auto means on another machine
-  const PhasePlan phase = plan_from(to_json(job)).runs.back().phases[0];
+  const PhasePlan phase = plan_from(to_json(job)).distributed_run().phases[0];
   CHECK(phase.features.layers == 0);
   CHECK(phase.layers.first == 0);
   CHECK_THAT(phase.features.reason, ContainsSubstring("GPUs"));
@@ -143,7 +146,7 @@ TEST_CASE("layers that are not there, or have nothing to train, are problems at 
 TEST_CASE("max_steps ends the phases early, and those after it do not begin") {
   const JobPlan job = plan_of(kNormedNetwork + std::string("train: {max_steps: 10}\nphases:\n") +
                               "  - {steps: 7, trainable: head}\n  - {steps: 7}\n  - {steps: 7}\n");
-  const RunPlan& run = job.runs.back();
+  const RunPlan& run = job.distributed_run();
   REQUIRE(run.phases.size() == 2);
   CHECK(run.phases[1].steps == 3);
 }

@@ -142,7 +142,7 @@ struct Training {
       : job(small_job(overrides)), dataset(load_dataset(job.spec.data, 42)) {}
 
   void run(bool evaluates = true, const Resumption* from = nullptr) {
-    const RunPlan& plan = job.runs.back();
+    const RunPlan& plan = job.distributed_run();
     const MakeShares make_shares = [&](const PhasePlan&) {
       ReplicaShares shares{std::make_unique<ShareLoader>(dataset.train, train_options(job, plan, 0))};
       if (!evaluates) return shares;

@@ -15,7 +15,7 @@ StepTimes step_of(double data_wait, double compute) {
 
 Event phases_after(const JobPlan& job, const std::vector<StepTimes>& steps) {
   RecordingSink sink;
-  RunReporter reporter(job, job.runs.back(), sink);
+  RunReporter reporter(job, job.distributed_run(), sink);
   int64_t step = 0;
   for (const StepTimes& times : steps) reporter.on_step(1, ++step, times, 4);
   reporter.on_run_end(1, step);

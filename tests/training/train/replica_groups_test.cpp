@@ -22,7 +22,7 @@ TEST_CASE("replicas form a group again, and each generation has its own") {
   constexpr int kReplicas = 3;
   JobPlan job = small_job({"strategy.kind=mirrored", "strategy.replicas=3"});
   job.communication = GENERATE("shared_memory", "gloo");
-  const RunPlan& run = job.runs.back();
+  const RunPlan& run = job.distributed_run();
   REQUIRE(run.replicas == kReplicas);
   const StorePtr store = c10::make_intrusive<c10d::HashStore>();
   const RunContext files;

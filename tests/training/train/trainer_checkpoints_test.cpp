@@ -71,7 +71,8 @@ TEST_CASE("that training waits for a slow disk is said once") {
   const JobPlan job = small_job({"checkpoint.every_steps=1"});
   const TemporaryFolder folder;
   SlowDisk disk;
-  RunCheckpoints checkpoints(job, job.runs.back(), folder / "checkpoints", /*leads=*/true, disk, nullptr);
+  RunCheckpoints checkpoints(job, job.distributed_run(), folder / "checkpoints", /*leads=*/true, disk,
+                             nullptr);
   for (int64_t step = 1; step <= 3; ++step) {
     checkpoints.await_previous(step);
     Checkpoint checkpoint{{{"weight", at::full({2}, step)}}, {}, {}};
@@ -329,7 +330,8 @@ TEST_CASE("a replica that stands elsewhere than the checkpoint goes on from its 
     INFO("own step " << own);
     Training training;
     training.strategy.own_step = training.strategy.steps_before = own;
-    from.state.schedule = LearningRateSchedule(training.job.runs.back().phases.front().learning_rate).state();
+    from.state.schedule =
+        LearningRateSchedule(training.job.distributed_run().phases.front().learning_rate).state();
     training.run(/*evaluates=*/false, &from);
     CHECK(training.strategy.steps == steps);
     CHECK(std::count(training.strategy.calls.begin(), training.strategy.calls.end(), "end") == 1);

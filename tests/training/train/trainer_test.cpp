@@ -259,7 +259,7 @@ TEST_CASE("the status board ends at finished") {
 TEST_CASE("a real strategy learns the synthetic classes through the trainer") {
   Training training({"train.epochs=30", "data.train_examples=60", "data.test_examples=30",
                      "train.optimizer.learning_rate=0.01"});
-  const RunPlan& plan = training.job.runs.back();
+  const RunPlan& plan = training.job.distributed_run();
   const auto clock = std::make_shared<StepClock>();
   const auto strategy = make_strategy(
       "one_device", strategy_parts(training.job, training.job.spec.train, make_single_group(), clock));

@@ -1,4 +1,4 @@
-#include "core/phase_clock.h"
+#include "core/step_clock.h"
 
 #include <numeric>
 

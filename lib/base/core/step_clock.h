@@ -25,7 +25,7 @@ constexpr size_t kStepTimes = 5;
 // "data_wait", "compute", "communicate", "update", "wait_for_peers"
 const char* step_time_name(StepTime kind);
 
-// Seconds, or another unit of time, for each of them.
+// Seconds, or another unit, for each kind of time.
 struct StepTimes {
   std::array<double, kStepTimes> values{};
 
@@ -44,8 +44,7 @@ struct MeanStepTimes {
   std::optional<StepTimes> milliseconds() const;  // of a mean step; nullopt if there were none
 };
 
-// At any time it counts for exactly one of them. To switch costs one clock reading, about 25 ns. Not
-// thread-safe.
+// Counts exactly one kind at any time. Switching costs one clock reading, about 25 ns. Not thread-safe.
 class StepClock {
  public:
   StepClock() { start(); }
@@ -53,10 +52,11 @@ class StepClock {
   // Starts a new lap, in kDataWait. Time that lap() has not returned yet is dropped.
   void start();
   void enter(StepTime kind);
-  // Returns the seconds since start() or the last lap(). What is counted now goes on.
+  // Returns the seconds since start() or the last lap(). The current kind continues.
   StepTimes lap();
 
-  // The observer is called whenever one ends, until another one replaces it. It may be empty.
+  // The clock calls the observer with the kind that ends, until another observer replaces it. It may be
+  // empty.
   using Clock = std::chrono::steady_clock;
   using Observer = std::function<void(StepTime kind, Clock::time_point begin, Clock::time_point end)>;
   void observe(Observer observer) { observer_ = std::move(observer); }

@@ -1,4 +1,4 @@
-#include "core/phase_clock.h"
+#include "core/step_clock.h"
 
 #include "catch.h"
 #include "core/clock.h"
@@ -12,7 +12,7 @@ void busy_for(double seconds) {
   }
 }
 
-TEST_CASE("time goes to the phase that was entered last, and laps add up to all of it") {
+TEST_CASE("time goes to the kind that was entered last, and laps add up to all of it") {
   const double before = steady_seconds();
   StepClock clock;
   clock.enter(StepTime::kCompute);
@@ -22,7 +22,7 @@ TEST_CASE("time goes to the phase that was entered last, and laps add up to all 
   clock.enter(StepTime::kCompute);
   busy_for(0.001);
   const StepTimes first = clock.lap();
-  busy_for(0.003);  // the phase goes on
+  busy_for(0.003);  // the same kind goes on
   const StepTimes second = clock.lap();
   const double all = steady_seconds() - before;
 
@@ -45,7 +45,7 @@ TEST_CASE("start drops what was not taken and waits for data") {
   CHECK(times[StepTime::kDataWait] > 0);
 }
 
-TEST_CASE("times are added phase by phase") {
+TEST_CASE("times are added kind by kind") {
   StepTimes sum;
   StepTimes step;
   step[StepTime::kCompute] = 2;
@@ -57,7 +57,7 @@ TEST_CASE("times are added phase by phase") {
   CHECK(sum.total() == 5);
 }
 
-TEST_CASE("every phase has a name of its own") {
+TEST_CASE("every kind of time has a name of its own") {
   CHECK(std::string(step_time_name(StepTime::kDataWait)) == "data_wait");
   CHECK(std::string(step_time_name(StepTime::kCompute)) == "compute");
   CHECK(std::string(step_time_name(StepTime::kCommunicate)) == "communicate");
