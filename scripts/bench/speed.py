@@ -19,6 +19,7 @@ ALLOWED = 0.9  # of the stored ratio
 # Steps that are timed together: about half a second for either program, so that both meet as much of other programs.
 WINDOW = {("mlp", OURS): 1000, ("mlp", PEER): 400, ("cnn", OURS): 400, ("cnn", PEER): 50}
 UNSTEADY = 1.2  # the highest ratio of the rounds to the lowest, from which a result says little
+# As lib/nets/kernels/instructions.cpp chooses them.
 WIDEST = (("avx512", {"avx512f", "avx512bw", "avx512dq", "avx512vl"}), ("avx2", {"avx2", "fma"}))
 HEADING = """\
 # How many times as fast as LibTorch by hand dtrain trains on one core. scripts/check_speed compares with this file;
