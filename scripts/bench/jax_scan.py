@@ -1,15 +1,18 @@
-"""The workload in JAX, compiled whole: all steps of a window are one lax.scan. Several replicas are devices of one process."""
+"""The workload in JAX, compiled whole. On processors all steps of a window are one lax.scan, and several replicas are
+devices of one process. On a GPU (one replica) STEPS_OF_CALL steps are one lax.scan, as in a call of dtrain's, and all
+data and the rows of a window's batches are on the device."""
 
 import os
 
 import peer
 
-OPTIONS = peer.options()
-cores = sorted(os.sched_getaffinity(0))
-os.sched_setaffinity(0, set(cores[: OPTIONS.replicas]))  # before XLA counts them
-os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={OPTIONS.replicas}"
-if OPTIONS.replicas > 1 and OPTIONS.model == "cnn":
-    os.environ["NPROC"] = str(4 * OPTIONS.replicas)  # XLA's threads: with fewer, its all-reduce waits for ever
+OPTIONS = peer.options(devices=["cpu", "gpu"])
+if OPTIONS.device == "cpu":
+    cores = sorted(os.sched_getaffinity(0))
+    os.sched_setaffinity(0, set(cores[: OPTIONS.replicas]))  # before XLA counts them
+    os.environ["XLA_FLAGS"] = f"--xla_force_host_platform_device_count={OPTIONS.replicas}"
+    if OPTIONS.replicas > 1 and OPTIONS.model == "cnn":
+        os.environ["NPROC"] = str(4 * OPTIONS.replicas)  # XLA's threads: with fewer, its all-reduce waits for ever
 
 import functools  # noqa: E402
 
@@ -19,6 +22,7 @@ import numpy  # noqa: E402
 from jax import lax  # noqa: E402
 
 BETA1, BETA2, EPSILON = 0.9, 0.999, 1e-8
+STEPS_OF_CALL = 32  # on a GPU; --window is a multiple
 
 
 def dense(random, inputs, outputs):
@@ -69,11 +73,11 @@ def adam(parameter, gradient, average, square, step):
     return parameter - rate * average / (jnp.sqrt(square / (1 - BETA2**step)) + EPSILON), average, square
 
 
-def step_of(images, labels, state, chosen):
+def step_of(images, labels, state, chosen, mean=lambda values: lax.pmean(values, "replicas")):
     layers, averages, squares, step = state
     step += 1
     loss, gradients = jax.value_and_grad(loss_of)(layers, images[chosen], labels[chosen])
-    gradients, loss = lax.pmean((gradients, loss), "replicas")
+    gradients, loss = mean((gradients, loss))
     updated = jax.tree.map(lambda *of_one: adam(*of_one, step), layers, gradients, averages, squares)
     layers, averages, squares = jax.tree.transpose(jax.tree.structure(layers), jax.tree.structure((0, 0, 0)), updated)
     return (layers, averages, squares, step), loss
@@ -106,6 +110,28 @@ def make_window(images, labels):
     return steps
 
 
+def make_gpu_window(images, labels):
+    """The function of a window on one GPU: (state, what is chosen) -> (state, loss)."""
+    # By themselves, JAX's products of float32 on a GPU are TensorFloat-32.
+    jax.config.update("jax_default_matmul_precision", "float32" if OPTIONS.precision == "float32" else "tensorfloat32")
+    images, labels = jax.device_put((images, labels))
+
+    @functools.partial(jax.jit, donate_argnums=2)
+    def call(images, labels, state, chosen, number):
+        step = functools.partial(step_of, images, labels, mean=lambda values: values)
+        return lax.scan(step, state, lax.dynamic_index_in_dim(chosen, number, keepdims=False))
+
+    def calls(state, chosen):
+        chosen = jax.device_put(chosen.reshape(-1, STEPS_OF_CALL, OPTIONS.batch))
+        losses = []
+        for number in range(len(chosen)):
+            state, of_steps = call(images, labels, state, chosen, number)
+            losses.append(of_steps)
+        return state, [jnp.concatenate(losses).mean()]
+
+    return calls
+
+
 def windows(count, batch, replicas, window):
     """What each replica takes in a window, [replicas, steps, batch], without end: a new order every epoch."""
     random = numpy.random.default_rng(42)
@@ -123,10 +149,12 @@ def main():
     images, labels = peer.load_data(OPTIONS.data)
     if OPTIONS.model in peer.HIDDEN:
         images = images.reshape(len(images), -1)
-    window = make_window(images, labels.astype(numpy.int32))
+    on_gpu = OPTIONS.device == "gpu"
+    window = (make_gpu_window if on_gpu else make_window)(images, labels.astype(numpy.int32))
     layers = make_model(OPTIONS.model)
     none = jax.tree.map(numpy.zeros_like, layers)
-    state = on_all_replicas((layers, none, none, numpy.float32(0)))
+    state = (layers, none, none, numpy.float32(0))
+    state = jax.device_put(state) if on_gpu else on_all_replicas(state)
     chosen = windows(len(images), OPTIONS.batch, OPTIONS.replicas, OPTIONS.window)
     for step in range(OPTIONS.window, OPTIONS.steps + 1, OPTIONS.window):
         state, loss = window(state, next(chosen))

@@ -14,7 +14,7 @@ HIDDEN = {"mlp": (256, 128), "wide": (4096, 4096, 1200)}
 FILTERS, KERNEL, POOL, DENSE = 32, 3, 2, 64  # of the CNN
 
 
-def options(loops=(), compress=()):
+def options(loops=(), compress=(), devices=()):
     parser = argparse.ArgumentParser()
     parser.add_argument("--model", choices=[*HIDDEN, "cnn", "resnet", "resnet_bf16"], required=True)
     parser.add_argument("--data", type=pathlib.Path, required=True, help="folder with the IDX files")
@@ -26,6 +26,9 @@ def options(loops=(), compress=()):
         parser.add_argument("--loop", choices=loops, default=loops[0])
     if compress:
         parser.add_argument("--compress", choices=compress, default=compress[0], help="what gradients are sent as")
+    if devices:
+        parser.add_argument("--device", choices=devices, default=devices[0])
+        parser.add_argument("--precision", choices=["float32", "tf32"], default="float32", help="of products on a GPU")
     return parser.parse_args()
 
 
