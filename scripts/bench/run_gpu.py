@@ -133,7 +133,7 @@ def environment(check):
     show = "import importlib.metadata as m, sys; have = {d.name: d.version for d in m.distributions()}\n"
     show += "print(sys.version.split()[0], *(f'{name} {have.get(name)}' for name in sys.argv[1:]), sep=', ')"
     facts["Python"] = first_line([options.python, "-c", show, "torch", "jax", "jax-cuda13-pjrt"])
-    facts["plugin of XLA"] = options.plugin or "none found"
+    facts["plugin of XLA"] = options.plugin or "found by dtrain"
     facts["products of MNIST's models"] = {"float32": "float32", "tf32": "TensorFloat-32"}[options.precision]
     facts["cores"] = len(os.sched_getaffinity(0))
     check.row("GPU, driver, memory", facts["GPU"])
@@ -307,15 +307,6 @@ KNOWN = [name for group in GROUPS for name in group]
 IF_TIME = ("mnist_again", "compiled", "accuracy")  # a report without these is whole
 
 
-def find_plugin(python):
-    """XLA's plugin for GPUs that comes with JAX, or none."""
-    show = "import importlib.util as u; spec = u.find_spec('jax_plugins'); "
-    show += "print(*(spec.submodule_search_locations if spec else []), sep='\\n')"
-    done = subprocess.run([python, "-c", show], capture_output=True, text=True, timeout=20, check=False)
-    folders = (pathlib.Path(line) for line in done.stdout.splitlines() if line)
-    return str(next((path for folder in folders for path in folder.glob("*cuda*/*cuda_plugin.so")), ""))
-
-
 def arguments():
     parser = argparse.ArgumentParser()
     parser.add_argument("--program", type=pathlib.Path, required=True)
@@ -327,7 +318,7 @@ def arguments():
     parser.add_argument("--json", type=pathlib.Path, help="the report with all rates as JSON")
     parser.add_argument("--only", default="", help="checks, separated by commas")
     parser.add_argument("--precision", choices=["float32", "tf32"], default="float32", help="of MNIST's products")
-    parser.add_argument("--plugin", help="of XLA for GPUs (that of Python's JAX)")
+    parser.add_argument("--plugin", help="of XLA for GPUs; by default dtrain looks for it")
     parser.add_argument("--run-limit", type=float, default=100, help="seconds, of one run at most")
     parser.add_argument("--check-limit", type=float, default=120, help="seconds, of one check at most")
     options = parser.parse_args()
@@ -338,8 +329,6 @@ def arguments():
     for name in options.chosen:
         if name not in KNOWN:
             sys.exit(f"unknown check '{name}'; known: {', '.join(KNOWN)}")
-    if options.plugin is None:
-        options.plugin = find_plugin(options.python)
     return options
 
 

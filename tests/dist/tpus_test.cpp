@@ -3,7 +3,7 @@
 #include "catch.h"
 #include "job.h"
 
-#ifdef DTRAIN_HAS_TPU  // else there is no module to drive the plugin
+#ifdef DTRAIN_HAS_PJRT  // else there is no module to drive the plugin
 
 namespace dtrain {
 namespace {
@@ -32,7 +32,7 @@ void require_end(const Finished& finished, int exit_code, const std::string& why
 TEST_CASE("a job on TPUs that are not there is refused before anything starts") {
   const Job job;
   const Arguments run = job.run({"--overwrite"}) + kOnTpu;
-  require_end(run_program(run, with_tpu_module({{"DTRAIN_TPU_MODULE", "/no/module.so"}})), 2,
+  require_end(run_program(run, with_tpu_module({{"DTRAIN_PJRT_MODULE", "/no/module.so"}})), 2,
               "tpu cannot be used");
   require_end(run_program(run + Job::set({"strategy.plugin=/no/plugin.so"}), with_tpu_module()), 2,
               "the plugin /no/plugin.so cannot be used: it cannot be loaded");
@@ -123,7 +123,26 @@ TEST_CASE("a plan for TPUs has a process for all devices, and names the plugin")
   require_end(run_program(plan + Arguments{"--compile-for", "v9:2x2"}, with_fake_plugin()), 2,
               "no topology v9:2x2");
   require_end(run_program({"plan", job.spec_file().string(), "--compile-for", "v5e:2x2"}, with_fake_plugin()),
-              2, "add --set strategy.kind=tpu");
+              2, "for TPUs add --set strategy.kind=tpu, for GPUs --set train.step=xla");
+}
+
+TEST_CASE("xla computes the steps of a plugin's devices, and names what is missing") {
+  const Job job;
+  const Arguments by_xla = Job::set({"train.step=xla"});
+  const Arguments named = Job::set({"strategy.plugin=" + kFakePlugin});
+  const Arguments plan = Arguments{"plan", job.spec_file().string()} + by_xla;
+  const Finished finished = run_program(plan + named, with_tpu_module());
+  INFO(finished.output << finished.errors);
+  REQUIRE(finished.exit_code == 0);
+  CHECK_THAT(finished.output, ContainsSubstring("stablehlo: compiled by pjrt_plugin.so"));
+  const Arguments run = job.run({"--overwrite"}) + by_xla;
+  require_end(run_program(run + Job::set({"strategy.plugin=/no/plugin.so"}), with_tpu_module()), 2,
+              "train.step: xla cannot be used: the plugin /no/plugin.so cannot be used");
+  const Finished refused = run_program(plan + Job::set({"train.precision=fp16_mixed"}), with_tpu_module());
+  require_end(refused, 2, "train.step: xla has no program for train.precision: fp16_mixed; leave it out");
+  require_end(run_program(run + named, with_tpu_module({{"FAKE_PJRT_FAILS", "Compile=3"}})), 1,
+              "asked to fail in Compile");
+  CHECK(job.processes().empty());
 }
 
 }  // namespace

@@ -48,7 +48,7 @@ else
 fi
 
 claim "the module for TPUs is installed where it was built" \
-  [ "$(test -e "$build/libdtrain_tpu.so" && echo built)" = "$(test -e "$prefix/lib/dtrain/libdtrain_tpu.so" && echo built)" ]
+  [ "$(test -e "$build/libdtrain_pjrt.so" && echo built)" = "$(test -e "$prefix/lib/dtrain/libdtrain_pjrt.so" && echo built)" ]
 
 capture dtrain --version --verbose
 claim "it begins with the version" [ "${out%%$'\n'*}" = "$version" ]

@@ -160,10 +160,11 @@ void CommandLine::add_doctor() {
   command->callback([this] { action = [this] { return doctor_command(doctor); }; });
   host->add_option("--index", doctor.index)->required();
   host->callback([this] { action = [this] { return doctor_host_command(doctor); }; });
-  CLI::App* tpus = app.add_subcommand("tpu-devices", "What a plugin finds; started by dtrain");
-  tpus->group("");  // hidden
-  tpus->add_option("PLUGIN", doctor.plugin)->required();
-  tpus->callback([this] { action = [this] { return tpu_devices_command(doctor.plugin); }; });
+  CLI::App* plugin = app.add_subcommand("plugin-devices", "What a plugin finds; started by dtrain");
+  plugin->group("");  // hidden
+  plugin->add_option("PLUGIN", doctor.plugin)->required();
+  plugin->add_flag("--gpus", doctor.plugin_for_gpus);
+  plugin->callback([this] { action = [this] { return plugin_devices_command(doctor); }; });
 }
 
 void CommandLine::add_replica() {

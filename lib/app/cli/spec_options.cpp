@@ -139,9 +139,10 @@ void CommandLine::add_plan() {
       "Only write the distributed run's training step and forward pass as StableHLO, the language "
       "of compilers for TPUs, into this folder");
   written->type_name("FOLDER");
-  CLI::Option* compiled = command->add_option(
-      "--compile-for", plan.compile_for,
-      "Only compile a TPU job's programs, for TPUs that need not be here, such as v5e:2x2");
+  CLI::Option* compiled = command->add_option("--compile-for", plan.compile_for,
+                                              "Only compile the programs of a job on TPUs or of train.step "
+                                              "xla, for devices that need not be here, such "
+                                              "as v5e:2x2 or h200:1");
   compiled->type_name("TOPOLOGY");
   command->callback([=, this] {
     // By hand: CLI11 shows options that exclude each other in the order of their addresses.

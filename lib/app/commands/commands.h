@@ -168,8 +168,9 @@ struct DoctorCommandOptions {
   std::optional<std::string> ssh_configuration;
   std::optional<std::string> program;
   int64_t port = 29400;
-  int64_t index = 0;   // doctor-host
-  std::string plugin;  // tpu-devices
+  int64_t index = 0;             // doctor-host
+  std::string plugin;            // plugin-devices
+  bool plugin_for_gpus = false;  // the same
   bool json = false;
 };
 
@@ -196,7 +197,7 @@ ExitCode bench_command(const BenchOptions& options);
 ExitCode bench_replica_command(const BenchOptions& options);
 ExitCode doctor_command(const DoctorCommandOptions& options);
 ExitCode doctor_host_command(const DoctorCommandOptions& options);
-ExitCode tpu_devices_command(const std::string& plugin);
+ExitCode plugin_devices_command(const DoctorCommandOptions& options);
 ExitCode replica_command(const ReplicaOptions& options);
 
 }  // namespace dtrain

@@ -9,10 +9,9 @@
 
 #include "core/error.h"
 #include "core/text.h"
-#include "device/tpu.h"
+#include "device/plugins.h"
 #include "metrics/event.h"
 #include "plan/device_programs.h"
-#include "traits/strategies.h"
 
 namespace dtrain {
 namespace {
@@ -46,25 +45,30 @@ void tell_libtpu() {
 
 }  // namespace
 
-void expect_topology(StrategySpec& strategy, const std::string& topology) {
-  if (!strategy_traits(strategy.kind).one_process)
+void expect_topology(JobSpec& spec, const std::string& topology) {
+  StrategySpec& strategy = spec.strategy;
+  if (!spec.uses_plugin())
     throw Error(
         ExitCode::kUsage,
-        fmt::format("--compile-for compiles the programs of strategy.kind tpu, and this is {}; add --set "
-                    "strategy.kind=tpu",
-                    strategy.kind));
+        "--compile-for compiles the programs of strategy.kind tpu and of train.step xla, and this job has "
+        "neither; for TPUs add --set strategy.kind=tpu, for GPUs --set train.step=xla");
   strategy.fallback = false;
+  if (spec.uses_xla()) strategy.devices = {"cuda"};
   if (!strategy.replicas) strategy.replicas = devices_in(topology);
 }
 
 void compile_ahead(const JobPlan& job, const std::string& topology, bool json) {
-  const auto plugin = find_tpu_plugin(job.spec.strategy.plugin);
+  const bool on_gpus = job.spec.uses_xla();
+  const auto plugin =
+      find_plugin(on_gpus ? PluginDevices::kGpus : PluginDevices::kTpus, job.spec.strategy.plugin);
   if (!plugin)
     throw Error(
         ExitCode::kUsage,
-        "--compile-for: libtpu was not found; install it (pip install libtpu), or say where it is with "
-        "strategy.plugin or TPU_LIBRARY_PATH");
-  tell_libtpu();
+        fmt::format("--compile-for: {} was not found; install it (pip install {}), or say where it is with "
+                    "strategy.plugin{}",
+                    on_gpus ? "XLA's plugin for GPUs" : "libtpu", on_gpus ? "'jax[cuda13]'" : "libtpu",
+                    on_gpus ? "" : " or TPU_LIBRARY_PATH"));
+  if (!on_gpus) tell_libtpu();
   const RunPlan& run = job.distributed_run();
   const auto compile = [&](const std::string& name, const DeviceProgram& program) {
     const AheadProgram made = program_module().compile_ahead(*plugin, topology, program.text,

@@ -1,4 +1,4 @@
-// dtrain plan --compile-for: the programs of a job, compiled for TPUs that need not be here.
+// dtrain plan --compile-for: the programs of a job, compiled for TPUs or GPUs that need not be here.
 #pragma once
 
 #include <string>
@@ -7,9 +7,9 @@
 
 namespace dtrain {
 
-// Before the job is planned: `replicas: auto` means the devices of `topology` ("v5e:2x2": four). Throws
-// Error(kUsage) unless the strategy is tpu.
-void expect_topology(StrategySpec& strategy, const std::string& topology);
+// Before the job is planned: `replicas: auto` means the devices of `topology` ("v5e:2x2": four, "h200:1").
+// Throws Error(kUsage) unless it uses a plugin.
+void expect_topology(JobSpec& spec, const std::string& topology);
 
 // Prints what compiling each program took, and its size. Throws Error(kUsage) when there is no plugin that
 // can.

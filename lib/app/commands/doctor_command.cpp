@@ -6,7 +6,7 @@
 #include "core/own_program.h"
 #include "core/signals.h"
 #include "core/text.h"
-#include "device/tpu.h"
+#include "device/plugins.h"
 #include "diagnostics/doctor.h"
 #include "host/hosts.h"
 
@@ -60,9 +60,11 @@ ExitCode doctor_command(const DoctorCommandOptions& options) {
   return wrong == 0 ? ExitCode::kDone : ExitCode::kUsage;
 }
 
-ExitCode tpu_devices_command(const std::string& plugin) {
+ExitCode plugin_devices_command(const DoctorCommandOptions& options) {
   try {
-    std::cout << survey_plugin(plugin) << std::endl;
+    std::cout << answer_of_plugin(options.plugin_for_gpus ? PluginDevices::kGpus : PluginDevices::kTpus,
+                                  options.plugin)
+              << std::endl;
     return ExitCode::kDone;
   } catch (const Error& error) {
     std::cout << event_text(Event{{"problem", error.what()}}) << std::endl;

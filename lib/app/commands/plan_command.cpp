@@ -339,7 +339,7 @@ void write_programs(const JobPlan& job, const std::filesystem::path& folder) {
 ExitCode plan_command(const PlanOptions& options) {
   LoadedSpec loaded = load_spec(options.spec.spec, options.spec.overrides);
   report_notes(loaded.notes, std::cerr);
-  if (options.compile_for) expect_topology(loaded.spec.strategy, *options.compile_for);
+  if (options.compile_for) expect_topology(loaded.spec, *options.compile_for);
   PlannedJob planned = plan_job(loaded, describe_dataset);
   const JobPlan& job = planned.job;
   if (planned.ok() && job.spec.batch.per_replica == kLargestThatFits) {

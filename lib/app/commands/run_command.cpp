@@ -110,7 +110,7 @@ ExitCode run_command(const RunOptions& options) {
   PlannedJob planned = plan_job(loaded, find_dataset, launched_by(place));
   JobPlan& job = planned.job;
   if (planned.ok()) {
-    require_devices(job.devices, find_devices(job.spec.strategy));
+    require_devices(job.spec, job.devices, find_devices(job.spec));
     if (!place.replica && !place.host) require_loopback(job);
     if (!options.quiet) announce(place);
     const bool speaks = !options.quiet && (!place.replica || place.replica->local_rank == 0);

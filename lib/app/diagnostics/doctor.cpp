@@ -20,7 +20,7 @@
 #include "data/dataset.h"
 #include "data/memory_source.h"
 #include "device/cuda.h"
-#include "device/tpu.h"
+#include "device/plugins.h"
 #include "diagnostics/all_reduce_bench.h"
 #include "host/cores.h"
 #include "host/gpus.h"
@@ -84,17 +84,20 @@ Finding devices() {
   for (const Gpu& gpu : survey.gpus)
     gpus.push_back(
         fmt::format("cuda:{} {} ({})", gpus.size(), printable(gpu.name), human_bytes(gpu.memory_bytes)));
+  const auto plugin = find_plugin(PluginDevices::kGpus, std::nullopt);
+  const std::string xla = plugin && find_pjrt_module() ? "; XLA by " + printable(plugin->string(), 1000) : "";
   return found(
-      "devices", find_cuda_module().has_value(), fmt::format("{}; {}", cpu, join(gpus)),
+      "devices", find_cuda_module().has_value(), fmt::format("{}; {}{}", cpu, join(gpus), xla),
       "this dtrain lacks its module for GPUs: build it where the CUDA toolkit is found (docs/gpu.md)");
 }
 
 // Finds "8 tpu devices by /usr/lib/libtpu.so", or why there are none, which is something to fix only where a
 // device node says that there is one.
 Finding tpus() {
-  const TpuSurvey survey = survey_tpus(std::nullopt);
-  const auto module = find_tpu_module();
-  const char* const also = module ? "; the module for TPUs is here" : "";  // else that is why there are none
+  const PluginSurvey survey = survey_plugin(PluginDevices::kTpus, std::nullopt);
+  const auto module = find_pjrt_module();
+  const char* const also =
+      module ? "; the module for plugins is here" : "";  // else that is why there are none
   if (survey.devices == 0)
     return found("TPUs", count_tpu_nodes() == 0, fmt::format("none: {}{}", survey.none_why, also),
                  "see docs/tpu.md");

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -57,6 +58,14 @@ class LoadedProgram {
 struct CompileOptions {
   int64_t replicas = 1;
   bool quick = false;  // with little effort: sooner, for programs that may be slower
+  // Of GPUs: the folder of what was found to be the fastest kernels here, which is used again, so that
+  // programs compute the same bits in every run; empty: nothing is kept.
+  std::string kernels_in = {};
+};
+
+// Which GPUs a plugin for GPUs uses.
+struct GpuChoice {
+  std::vector<int64_t> numbers = {};  // as CUDA counts them; empty: all
 };
 
 // A plugin's devices of this host. What a plugin reports as an error is thrown as Error: kMemory when a
@@ -64,7 +73,7 @@ struct CompileOptions {
 class ProgramRunner {
  public:
   virtual ~ProgramRunner() = default;
-  virtual const std::string& platform() const = 0;  // "tpu", "cpu"
+  virtual const std::string& platform() const = 0;  // "tpu", "cuda", "cpu"
   virtual int64_t devices() const = 0;              // at least one
   // Bytes of a device's memory that are free; 0: the plugin does not tell.
   virtual int64_t free_memory() const = 0;
@@ -85,10 +94,12 @@ struct AheadProgram {
 class ProgramModule {
  public:
   virtual ~ProgramModule() = default;
-  // The plugin at `path` with all devices of this host. Throws Error(kUsage) with what to do when it cannot
-  // be loaded, is no plugin, speaks another version of PJRT's C API or has no devices.
-  virtual std::shared_ptr<ProgramRunner> open(const std::string& path) = 0;
-  // Compiles without devices for those of `topology`, in the plugin's words: "v5e:2x2". Throws Error(kUsage).
+  // The plugin at `path` with all devices of this host, or those GPUs. Throws Error(kUsage) with what to do
+  // when it cannot be loaded, is no plugin, speaks another version of PJRT's C API or has no devices.
+  virtual std::shared_ptr<ProgramRunner> open(const std::string& path,
+                                              const std::optional<GpuChoice>& gpus) = 0;
+  // Compiles without devices for those of `topology`, in the plugin's words: "v5e:2x2"; or for GPUs: a100,
+  // h100 or h200, and how many, "h200:1". Throws Error(kUsage).
   virtual AheadProgram compile_ahead(const std::string& path, const std::string& topology,
                                      const std::string& text, const CompileOptions& options) = 0;
 };

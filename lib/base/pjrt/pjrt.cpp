@@ -1,5 +1,5 @@
 // A client of PJRT's C API (https://openxla.org/xla/pjrt): a library of its own, because it is built where
-// the API's header is, and used where a job asks for TPUs. lib/base/device/tpu.cpp loads it. It uses nothing
+// the API's header is, and used where a job asks for a plugin. lib/base/device/plugins.cpp loads it. It uses nothing
 // of dtrain but headers.
 #include <algorithm>
 #include <chrono>
@@ -8,6 +8,8 @@
 #include <utility>
 
 #include "device/program_runner.h"
+#include "pjrt/compile_options.h"
+#include "pjrt/gpus.h"
 #include "pjrt/plugin.h"
 
 namespace dtrain::pjrt {
@@ -26,30 +28,6 @@ PJRT_Buffer_Type type_of(at::ScalarType type) {
     default:
       throw Error(ExitCode::kBug, "a tensor of this type cannot be sent to a device");
   }
-}
-
-void append_varint(std::string& bytes, uint64_t number) {
-  for (; number >= 0x80; number >>= 7) bytes.push_back(static_cast<char>(number | 0x80));
-  bytes.push_back(static_cast<char>(number));
-}
-
-void append_field(std::string& bytes, uint64_t field, uint64_t number) {
-  append_varint(bytes, field << 3);
-  append_varint(bytes, number);
-}
-
-// XLA's CompileOptionsProto with {executable_build_options: {device_ordinal: -1, num_replicas,
-// num_partitions: 1}}; if quick, optimization_level: EFFORT_O0, which plugins that do not know it ignore.
-std::string compile_options(const CompileOptions& how) {
-  std::string build;
-  append_field(build, 1, static_cast<uint64_t>(-1));
-  append_field(build, 4, static_cast<uint64_t>(how.replicas));
-  append_field(build, 5, 1);
-  if (how.quick) append_field(build, 24, 9);
-  std::string options;
-  append_varint(options, (3 << 3) | 2);
-  append_varint(options, build.size());
-  return options + build;
 }
 
 // A program's text as plugins take it; refers to the text.
@@ -91,8 +69,11 @@ void await(const Plugin& plugin, PJRT_Event* event) {
 
 // A plugin and its client, kept by all that they made.
 struct Client {
-  explicit Client(const std::string& path) : plugin(path) {
+  Client(const std::string& path, const std::optional<GpuChoice>& gpus) : plugin(path) {
+    const NamedOptions options = gpus ? client_options(*gpus) : NamedOptions();
     auto args = DTRAIN_PJRT_ARGUMENTS(PJRT_Client_Create_Args);
+    args.create_options = options.data();
+    args.num_options = options.size();
     plugin.call(&PJRT_Api::PJRT_Client_Create, args, ExitCode::kUsage);
     client = args.client;
   }
@@ -260,7 +241,8 @@ int64_t free_memory_of(const Plugin& plugin, PJRT_Device* device) {
 
 class Runner : public ProgramRunner {
  public:
-  explicit Runner(const std::string& path) : client_(std::make_shared<Client>(path)) {
+  Runner(const std::string& path, const std::optional<GpuChoice>& gpus)
+      : client_(std::make_shared<Client>(path, gpus)) {
     auto name = DTRAIN_PJRT_ARGUMENTS(PJRT_Client_PlatformName_Args);
     name.client = client_->client;
     client_->plugin.call(&PJRT_Api::PJRT_Client_PlatformName, name, ExitCode::kUsage);
@@ -278,7 +260,7 @@ class Runner : public ProgramRunner {
 
   std::unique_ptr<LoadedProgram> compile(const std::string& text, const CompileOptions& how) override {
     const PJRT_Program program = program_of(text);
-    const std::string options = compile_options(how);
+    const std::string options = compile_options(how, platform_ == kGpuPlatform);
     auto args = DTRAIN_PJRT_ARGUMENTS(PJRT_Client_Compile_Args);
     args.client = client_->client;
     args.program = &program;
@@ -326,10 +308,13 @@ class Runner : public ProgramRunner {
 // A plugin that compiles for a topology without devices.
 class Topology {
  public:
-  Topology(const Plugin& plugin, const std::string& name) : plugin_(plugin) {
+  Topology(const Plugin& plugin, const std::string& name)
+      : plugin_(plugin), options_(topology_options(name)) {
     auto args = DTRAIN_PJRT_ARGUMENTS(PJRT_TopologyDescription_Create_Args);
     args.topology_name = name.data();
     args.topology_name_size = name.size();
+    args.create_options = options_.data();
+    args.num_options = options_.size();
     plugin_.call(&PJRT_Api::PJRT_TopologyDescription_Create, args, ExitCode::kUsage);
     topology_ = args.topology;
   }
@@ -344,7 +329,7 @@ class Topology {
   AheadProgram compile(const std::string& text, const CompileOptions& how) const {
     const auto start = std::chrono::steady_clock::now();
     const PJRT_Program program = program_of(text);
-    const std::string options = compile_options(how);
+    const std::string options = compile_options(how, options_.size() > 0);
     auto args = DTRAIN_PJRT_ARGUMENTS(PJRT_Compile_Args);
     args.topology = topology_;
     args.program = &program;
@@ -370,13 +355,15 @@ class Topology {
   }
 
   const Plugin& plugin_;
+  NamedOptions options_;  // none, unless it is one of GPUs
   PJRT_TopologyDescription* topology_ = nullptr;
 };
 
 class Module : public ProgramModule {
  public:
-  std::shared_ptr<ProgramRunner> open(const std::string& path) override {
-    return std::make_shared<Runner>(path);
+  std::shared_ptr<ProgramRunner> open(const std::string& path,
+                                      const std::optional<GpuChoice>& gpus) override {
+    return std::make_shared<Runner>(path, gpus);
   }
 
   AheadProgram compile_ahead(const std::string& path, const std::string& topology, const std::string& text,
@@ -389,10 +376,10 @@ class Module : public ProgramModule {
 }  // namespace
 }  // namespace dtrain::pjrt
 
-// What lib/base/device/tpu.cpp looks for by name.
+// What lib/base/device/plugins.cpp looks for by name.
 extern "C" {
-__attribute__((visibility("default"))) extern const char dtrain_tpu_version[];
-const char dtrain_tpu_version[] = DTRAIN_TPU_VERSION;
+__attribute__((visibility("default"))) extern const char dtrain_pjrt_version[];
+const char dtrain_pjrt_version[] = DTRAIN_PJRT_VERSION;
 
 __attribute__((visibility("default"))) dtrain::ProgramModule* dtrain_program_module() {
   static dtrain::pjrt::Module module;

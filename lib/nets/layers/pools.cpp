@@ -233,6 +233,34 @@ std::vector<double> cells_under(const Window2d& window, const Shape& input) {
   return counts;
 }
 
+// The same as TextBuilder::to_window_maximum() from operations that compilers for GPUs join into one kernel:
+// for each position in the window, the elements there that are the first to equal the maximum get its
+// gradient. (XLA makes a scatter of the other, whose sums of windows that overlap differ from run to run.)
+Value to_maximum_by_positions(const Value& cells, const Value& maximum, const Value& gradient,
+                              const Sliding& window) {
+  TextBuilder& builder = *cells.builder;
+  const Value none = builder.like(gradient, 0);
+  Value left = gradient;  // of windows whose maximum has not been found yet
+  Value all = {};
+  for (int64_t y = 0; y < window.size[0]; ++y) {
+    for (int64_t x = 0; x < window.size[1]; ++x) {
+      const Value here = builder.slice(cells, {y, x}, gradient.shape, window.stride[0]);
+      const Value chosen = builder.compare("EQ", here, maximum);
+      const Value part = builder.select(chosen, left, none);
+      left = builder.select(chosen, none, left);
+      std::array<std::array<int64_t, 2>, 2> around;
+      for (size_t i = 0; i < 2; ++i) {
+        const int64_t before = i == 0 ? y : x;
+        const int64_t reach = (gradient.shape[i + 2] - 1) * window.stride[i] + 1;
+        around[i] = {before, cells.shape[i + 2] - before - reach};
+      }
+      const Value spread = builder.pad(part, 0, around, {window.stride[0] - 1, window.stride[1] - 1});
+      all = all ? all + spread : spread;
+    }
+  }
+  return all;
+}
+
 // The gradient goes to the first largest element of each window, as LibTorch's does. Where not-a-number is
 // the largest, so that the loss is none either, it goes elsewhere.
 LoweredLayer lower_max_pool2d(const LayerUse& use) {
@@ -244,9 +272,11 @@ LoweredLayer lower_max_pool2d(const LayerUse& use) {
   sliding.padding = {};
   const Value output = builder.window_maximum(cells, sliding, use.output_shape());
   return {output,
-          [use, cells, sliding, padded, window, &builder](const Value& gradient, bool wants_input) -> Value {
+          [use, cells, output, sliding, padded, window, &builder](const Value& gradient,
+                                                                  bool wants_input) -> Value {
             if (!wants_input) return {};
-            const Value spread = builder.to_window_maximum(cells, gradient, sliding);
+            const Value spread = use.scope.on_gpus ? to_maximum_by_positions(cells, output, gradient, sliding)
+                                                   : builder.to_window_maximum(cells, gradient, sliding);
             if (window.is_unpadded()) return spread;
             return builder.slice(spread, {padded.padding[0][0], padded.padding[1][0]}, use.input.shape);
           }};

@@ -179,6 +179,11 @@ Value TextBuilder::convert(const Value& value, const std::string& element) {
                 fmt::format("stablehlo.convert {} : ({}) -> {}", value.name, value.type(), type.type()));
 }
 
+Value TextBuilder::computed(const Value& value) {
+  return define(value.element, value.shape,
+                fmt::format("stablehlo.optimization_barrier {} : {}", value.name, value.type()));
+}
+
 Value TextBuilder::bitcast(const Value& value, const std::string& element, const Shape& shape) {
   const Value type = {"", element, shape, this};
   return define(
@@ -334,9 +339,10 @@ Value TextBuilder::product(const Value& left, int64_t of_left, const Value& righ
   }
   return define(
       type.element, type.shape,
-      fmt::format("stablehlo.dot_general {}, {}, contracting_dims = [{}] x [{}], precision = [HIGHEST, "
-                  "HIGHEST] : ({}, {}) -> {}",
-                  left.name, right.name, of_left, of_right, left.type(), right.type(), type.type()));
+      fmt::format("stablehlo.dot_general {}, {}, contracting_dims = [{}] x [{}], precision = [{}, {}] : ({}, "
+                  "{}) -> {}",
+                  left.name, right.name, of_left, of_right, precision_, precision_, left.type(), right.type(),
+                  type.type()));
 }
 
 Value TextBuilder::convolution(const Value& left, const Value& right, const Convolving& how,
@@ -348,11 +354,10 @@ Value TextBuilder::convolution(const Value& left, const Value& right, const Conv
           "stablehlo.convolution({}, {}) dim_numbers = {}, window = {{stride = {}, pad = {}, lhs_dilate = "
           "{}, "
           "rhs_dilate = {}}} {{batch_group_count = {} : i64, feature_group_count = {} : i64, "
-          "precision_config = [#stablehlo<precision HIGHEST>, #stablehlo<precision HIGHEST>]}} : ({}, {}) "
-          "-> {}",
+          "precision_config = [#stablehlo<precision {}>, #stablehlo<precision {}>]}} : ({}, {}) -> {}",
           left.name, right.name, how.dimensions, list(how.window.stride), list(how.window.padding),
-          list(how.left_dilation), list(how.right_dilation), how.batch_groups, how.feature_groups,
-          left.type(), right.type(), type.type()));
+          list(how.left_dilation), list(how.right_dilation), how.batch_groups, how.feature_groups, precision_,
+          precision_, left.type(), right.type(), type.type()));
 }
 
 std::string TextBuilder::region(const std::string& operation, const std::string& element,

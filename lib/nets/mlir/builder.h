@@ -81,6 +81,8 @@ class TextBuilder {
   Value compare(const std::string& direction, const Value& a, const Value& b);  // EQ, NE, LT, LE, GT, GE
   Value select(const Value& which, const Value& yes, const Value& no);
   Value convert(const Value& value, const std::string& element);
+  // `value`, which a compiler computes as a whole before what uses it.
+  Value computed(const Value& value);
   Value bitcast(const Value& value, const std::string& element, const Shape& shape);
 
   // Dimension i of `value` becomes dimension dimensions[i] of the result.
@@ -106,8 +108,11 @@ class TextBuilder {
   Value maximum(const Value& value, const std::vector<int64_t>& dimensions);
   Value minimum(const Value& value, const std::vector<int64_t>& dimensions);
 
-  // The sum over dimension `of_left` of the one and `of_right` of the other, in full precision. A product or
-  // convolution of bf16 is f32.
+  // From here on products and convolutions of f32 numbers may round their operands as the device is fastest
+  // with (TensorFloat-32 on GPUs); before, they are computed in full precision.
+  void round_products() { precision_ = "DEFAULT"; }
+  // The sum over dimension `of_left` of the one and `of_right` of the other. A product or convolution of bf16
+  // is f32.
   Value product(const Value& left, int64_t of_left, const Value& right, int64_t of_right);
   Value convolution(const Value& left, const Value& right, const Convolving& how, const Shape& shape);
   Value window_sum(const Value& value, const Sliding& window, const Shape& shape);
@@ -123,7 +128,8 @@ class TextBuilder {
   Value random_bits(const Value& state, const Shape& shape);
 
   // What `state` is after `count` times (i32): `body` writes how one time changes it, and gets its number,
-  // from 0, and what the state is then. It may use what was defined before.
+  // from 0, and what the state is then. It may use what was defined before. A `count` that is a constant lets
+  // a compiler run the loop without asking the device after each time.
   using LoopBody = std::function<std::vector<Value>(const Value& index, const std::vector<Value>& state)>;
   std::vector<Value> loop(const Value& count, const std::vector<Value>& state, const LoopBody& body);
 
@@ -146,6 +152,7 @@ class TextBuilder {
   std::pair<Value, Value> matched(const Value& a, const Value& b);
 
   int64_t devices_;
+  const char* precision_ = "HIGHEST";
   int64_t count_ = 0;
   std::vector<Value> arguments_;
   std::string body_;

@@ -27,17 +27,19 @@ LoweredLoss lower_loss(const TrainSpec& train, const LossInputs& inputs) {
   const Value nothing = builder.like(inputs.weights, 0);
   std::vector<Value> parts = {rows.losses, inputs.weights};
   for (const Value& part : loss->sums(inputs.targets)) parts.push_back(part);
-  std::vector<Value> sums;
+  std::vector<Value> summed;
   for (const Value& part : parts) {
     if (part.rank() == 1) {
-      sums.push_back(builder.reshape(builder.sum(builder.select(counts, part, nothing), {0}), {1}));
+      summed.push_back(builder.reshape(builder.select(counts, part, nothing), {1, part.size(0)}));
     } else {
       const Value none = builder.like(part, 0);
-      sums.push_back(builder.sum(builder.select(along_rows(counts, part), part, none), {0}));
+      summed.push_back(builder.transpose(builder.select(along_rows(counts, part), part, none), {1, 0}));
     }
   }
-  return {rows.gradient * along_rows(inputs.weights / inputs.examples, rows.gradient),
-          builder.concatenate(sums, 0)};
+  Value all = builder.concatenate(summed, 0);
+  // Else the few threads that sum up compute each row's part, too.
+  if (inputs.on_gpus) all = builder.computed(all);
+  return {rows.gradient * along_rows(inputs.weights / inputs.examples, rows.gradient), builder.sum(all, {1})};
 }
 
 }  // namespace dtrain

@@ -13,6 +13,7 @@ struct LossInputs {
   Value examples = {};       // a number: of the global step
   Value other_targets = {};  // of mixed examples, as shares
   Value shares = {};
+  bool on_gpus = false;  // as ModelScope
 };
 
 struct LoweredLoss {

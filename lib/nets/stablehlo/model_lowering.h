@@ -20,6 +20,7 @@ struct ModelScope {
   TextBuilder& builder;
   bool training = false;                        // else in evaluation mode, without gradients
   bool synchronised = false;                    // batch_norm: over the rows of all devices
+  bool on_gpus = false;                         // the program is for GPUs (ProgramForm)
   std::map<std::string, Value> variables = {};  // the model's, by name
   // Of training alone:
   std::string products = {};       // their operands' element, if not the model's (train.precision)

@@ -197,7 +197,9 @@ struct StepArguments {
     add("weights", at::kFloat, {form.rows});
     if (form.mixed) add("other_targets", at::kInt, {form.rows});
     if (form.mixed) add("shares", at::kFloat, {form.rows});
-    if (form.steps > 1) count = program.argument("count", at::kInt, {});
+    if (form.steps > 1)
+      count = form.whole_calls ? program.builder().constant(static_cast<double>(form.steps), "i32")
+                               : program.argument("count", at::kInt, {});
   }
 
   NamedValues given;  // differ from step to step; with several steps in a call, have a row for each
@@ -216,13 +218,16 @@ class StepText {
   // The new values of what changes, and "sums", from the values of all variables, memories and arguments.
   NamedValues lower(TextBuilder& builder, const NamedValues& values) const {
     const std::string element = element_of(form_.type);
-    ModelScope scope{.builder = builder, .training = true, .synchronised = train_.sync_batch_norm};
+    ModelScope scope{.builder = builder,
+                     .training = true,
+                     .synchronised = train_.sync_batch_norm,
+                     .on_gpus = form_.on_gpus};
     for (const auto& [name, tensor] : outline_.variables) scope.variables[name] = values.at(name);
     scope.trained = form_.trained;
     if (train_.precision == "bf16_mixed") scope.products = "bf16";
     const auto number = [&](const char* name) { return builder.convert(values.at(name), element); };
     const Value step = number("step"), learning_rate = number("learning_rate");
-    LossInputs loss = {.examples = number("examples")};
+    LossInputs loss = {.examples = number("examples"), .on_gpus = form_.on_gpus};
     Value stored = values.at("inputs");
     loss.targets = values.at("targets");
     if (form_.resident > 0) {
@@ -326,6 +331,7 @@ DeviceProgram lower_training_step(const LayerPlan& plan, const TrainSpec& train,
   const StepText step(plan, train, form);
   ProgramText program(form.devices);
   TextBuilder& builder = program.builder();
+  if (form.rounds_products) builder.round_products();
   NamedValues state = variable_arguments(program, step.outline().variables);
   for (const std::string& memory : step.outline().memories) {
     for (const auto& [name, tensor] : step.outline().trained)
@@ -353,7 +359,8 @@ DeviceProgram lower_training_step(const LayerPlan& plan, const TrainSpec& train,
 
 DeviceProgram lower_forward(const LayerPlan& plan, const ProgramForm& form) {
   ProgramText program(form.devices);
-  ModelScope scope{.builder = program.builder()};
+  if (form.rounds_products) program.builder().round_products();
+  ModelScope scope{.builder = program.builder(), .on_gpus = form.on_gpus};
   scope.variables = variable_arguments(program, named_variables(*outline_model(plan, form.type)));
   ProgramForm sent = form;
   sent.resident = 0;

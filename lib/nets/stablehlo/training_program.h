@@ -39,7 +39,10 @@ struct ProgramForm {
   int64_t targets = 0;               // numbers to predict of each example; 0: its class
   bool mixed = false;                // arguments other_targets and shares, too (data.augment: mixup, cutmix)
   std::vector<bool> trained = {};    // by layer, as TrainedLayers::each; empty: all
-  int64_t steps = 1;                 // that one call can make, one after another
+  int64_t steps = 1;                 // that one call makes, one after another
+  bool whole_calls = false;          // a call makes exactly as many; else up to as many ("count")
+  bool on_gpus = false;              // written with what compilers for GPUs are good at
+  bool rounds_products = false;      // of float32 numbers, as the device is fastest with (TensorFloat-32)
 };
 
 // One training step, or the steps of a call. Its arguments:
@@ -55,8 +58,9 @@ struct ProgramForm {
 //   With resident examples instead of "inputs" and "targets": "stored_inputs" [resident, ...] and
 //   "stored_targets" [resident] or [resident, targets], the same in each step, and "rows": int32 [rows],
 //   which of them are the batch,
-// - with several steps in a call, "count": int32, how many of `steps` there are. All but the variables, the
-//   memories and what is stored then begins with a dimension of `steps`, whose first `count` rows are used.
+// - with several steps in a call, "count": int32, how many of `steps` there are, unless a call makes all of
+//   them. All but the variables, the memories and what is stored then begins with a dimension of `steps`,
+//   whose first `count` rows are used.
 // Its results: the variables and memories that change, after the update, under their names and in the order
 // of the arguments, and "sums": float32 [names], as ObjectiveInfo::sum_names() has them, over all devices;
 // with several steps in a call [steps, names], a row for each. Those of the targets alone, which are the last

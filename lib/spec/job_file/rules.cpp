@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "core/text.h"
+#include "job_file/plugin_rules.h"
 #include "job_file/rule_base.h"
-#include "job_file/tpu_rules.h"
 #include "job_file/training_rules.h"
 #include "spec/fields.h"
 #include "spec/schedule_kinds.h"
@@ -475,10 +475,10 @@ void check_even_share(LoadedSpec& loaded, int64_t replicas, int64_t hosts) {
 void check_rules(LoadedSpec& loaded) {
   Rules rules(loaded);
   TrainingRules of_training(loaded);
-  TpuRules of_tpus(loaded);
+  PluginRules of_plugins(loaded);
   rules.check();
   of_training.check();
-  of_tpus.check();
+  of_plugins.check();
 }
 
 }  // namespace dtrain

@@ -19,8 +19,8 @@ const Condition kReplicated{
 const Condition kExchanging{{"strategy.kind"}, strategies_where([](const StrategyTraits& traits) {
                               return traits.is_synchronous && !traits.one_process;
                             })};
-const Condition kTpu{{"strategy.kind"},
-                     strategies_where([](const StrategyTraits& traits) { return traits.one_process; })};
+const Condition kTpu{{"strategy.kind"}, {"tpu"}};
+const Condition kPlugin{{"strategy.kind", "train.step"}, {"tpu", "xla"}};
 const Condition kParameterServer{
     {"strategy.kind"}, strategies_where([](const StrategyTraits& traits) { return !traits.is_synchronous; })};
 const Condition kHidden{{"model.kind"}, {"mlp", "cnn"}};
@@ -90,15 +90,16 @@ Fields<JobSpec> first_fields() {
       JOB(strategy.restart_workers, .doc = "how many times each worker is started again when it dies, except worker "
           "0, without which the job ends", .unit = "times", .bounds = between(0, 1000), .when = kParameterServer),
       JOB(strategy.plugin, .doc = "the library that drives the TPUs, or other devices of [PJRT](tpu.md#plugins); auto: "
-          "$TPU_LIBRARY_PATH, else libtpu where it is usually installed", .word = "auto", .when = kTpu),
+          "of TPUs $TPU_LIBRARY_PATH, else libtpu, and of GPUs JAX's, where they are usually installed",
+          .word = "auto", .when = kPlugin),
       JOB(strategy.fallback, .doc = "where no TPU can be used, train with mirrored instead, and say so",
           .when = kTpu),
       JOB(strategy.quick_compile, .doc = "ask the compiler for little effort: programs are ready sooner and may run "
-          "slower", .when = kTpu),
-      JOB(strategy.steps_per_execution, .doc = "steps that one call of the devices' program makes at most; auto: 32, "
+          "slower", .when = kPlugin),
+      JOB(strategy.steps_per_execution, .doc = "steps that one call of the devices' program makes at most; auto: up to 32, "
           "or 1 where each step is sent its examples (`cuda.data`) and for convolutions on processors. A call makes "
           "fewer where a window ends (`metrics.every_steps`), or they would take longer than a quarter of a second",
-          .unit = "steps", .bounds = between(1, 1000), .word = "auto", .when = kTpu),
+          .unit = "steps", .bounds = between(1, 1000), .word = "auto", .when = kPlugin),
   };
   // clang-format on
 }

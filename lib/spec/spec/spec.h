@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "spec/kind_fields.h"
+#include "traits/strategies.h"
 
 namespace dtrain {
 
@@ -28,10 +29,10 @@ struct StrategySpec {
   std::string staleness_learning_rate = "none";  // parameter_server: none | inverse
   int64_t min_shard_kib = 256;                   // parameter_server
   int64_t restart_workers = 0;                   // parameter_server: for each worker
-  std::optional<std::string> plugin;             // tpu; nullopt: auto, where libtpu usually is
+  std::optional<std::string> plugin;             // tpu, train.step xla; nullopt: auto, where it usually is
   bool fallback = false;                         // tpu: train with mirrored where there is none
-  bool quick_compile = false;                    // tpu: compile sooner what may run slower
-  std::optional<int64_t> steps_per_execution;    // tpu; nullopt: auto
+  bool quick_compile = false;                    // the same: compile sooner what may run slower
+  std::optional<int64_t> steps_per_execution;    // the same; nullopt: auto
 };
 
 // Settings for replicas on GPUs.
@@ -361,6 +362,11 @@ struct JobSpec {
   CallbacksSpec callbacks;
   MetricsSpec metrics;
   CompareSpec compare;
+
+  // Whether XLA computes the steps of GPUs (train.step), and whether one process drives all devices, by a
+  // plugin.
+  bool uses_xla() const { return train.step == "xla"; }
+  bool uses_plugin() const { return uses_xla() || strategy_traits(strategy.kind).one_process; }
 };
 
 }  // namespace dtrain

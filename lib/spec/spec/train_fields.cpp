@@ -16,7 +16,7 @@ const Choices kScalingRules{"scaling rule", {"none", "linear", "sqrt"}};
 const Choices kScheduleUnits{"unit", {"epochs", "steps"}};
 const Choices kLosses{"loss", objective_names()};
 const Choices kDecayExclusions{"exclusion", {"biases_and_norms", "none"}};
-const Choices kSteps{"way", {"auto", "compiled", "eager"}};
+const Choices kSteps{"way", {"auto", "compiled", "eager", "xla"}};
 const Choices kPrecisions{"precision", {"float32", "bf16_mixed", "fp16_mixed"}};
 
 // "sgd, adam: the L2 penalty; adamw: decoupled decay"
@@ -58,9 +58,9 @@ Fields<JobSpec> train_fields() {
           "list for the classes in order (of binary_cross_entropy for the targets 0 and 1), numbers by the classes' "
           "names (those left out weigh 1), or balanced: training examples / (classes * those of the class)",
           .bounds = between(0, 1e6), .length = {0, 100000}, .when = kOfClasses),
-      JOB(train.step, .doc = "how a step is computed on a processor: compiled, by a program made once from the layers, "
+      JOB(train.step, .doc = "how a step is computed: on a processor compiled, by a program made once from the layers, "
           "or eager, operation by operation; auto: compiled where it can be and is not slower "
-          "([training](training.md#steps))",
+          "([training](training.md#steps)); xla: on GPUs, by a program that XLA compiles ([GPUs](gpu.md#xla))",
           .choices = &kSteps),
       JOB(train.precision, .doc = "bf16_mixed, fp16_mixed: convolutions and dense layers compute in 16 bits while "
           "weights, optimizer and evaluations stay in float32; fp16 scales the loss "

@@ -69,8 +69,11 @@ LoadedSpec spec_of_checkpoint(const std::filesystem::path& checkpoint, const Ove
   if (measures_pixels(loaded.spec.data))
     loaded.problems.push_back(loaded.problem_at(
         "data.image", "a trained model keeps the numbers that were measured for it; leave out `measured`"));
-  // The processor evaluates: it takes no TPU and no plugin.
-  if (strategy_traits(loaded.spec.strategy.kind).one_process) loaded.spec.strategy = StrategySpec();
+  // Without a plugin: on the processor, or on a GPU as dtrain's own steps do.
+  if (loaded.spec.uses_plugin()) {
+    loaded.spec.strategy = StrategySpec();
+    loaded.spec.train.step = "auto";
+  }
   return loaded;
 }
 

@@ -31,7 +31,7 @@ void require_loopback(const JobPlan& job) {
 
 std::vector<std::string> missing_on_host(const JobPlan& job) {
   std::vector<std::string> found;
-  note([&] { require_devices(job.devices, find_devices(job.spec.strategy)); }, found);
+  note([&] { require_devices(job.spec, job.devices, find_devices(job.spec)); }, found);
   note([&] { require_loopback(job); }, found);
   return found;
 }

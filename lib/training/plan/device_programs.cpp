@@ -55,6 +55,8 @@ ProgramForm executed_form(const JobPlan& job, const RunPlan& run, const PhasePla
   ProgramForm form = program_form(job, run, phase);
   form.resident = resident_examples(job);
   form.steps = steps_per_execution(job);
+  form.on_gpus = job.spec.uses_xla();
+  form.rounds_products = job.spec.cuda.tf32;
   return form;
 }
 
@@ -63,10 +65,16 @@ int64_t steps_per_execution(const JobPlan& job) {
   const auto slow_in_loops = [](const PlacedLayer& layer) { return kind_of(layer).slow_in_loops; };
   const bool is_slower =
       job.platform == "cpu" && std::any_of(job.model.layers.begin(), job.model.layers.end(), slow_in_loops);
-  const int64_t most = spec.strategy.steps_per_execution.value_or(is_slower ? 1 : kStepsPerExecution);
   // Else a queue of steps would have as many batches.
   if (resident_examples(job) == 0 || spec.callbacks.terminate_on_nan) return 1;
-  return std::min(most, spec.metrics.every_steps);  // the sums are read then
+  const int64_t window = spec.metrics.every_steps;  // the sums are read then
+  if (spec.strategy.steps_per_execution || is_slower)
+    return std::min(spec.strategy.steps_per_execution.value_or(1), window);
+  // As many in each call of a window, if that is not far fewer.
+  for (int64_t steps = kStepsPerExecution; steps > kStepsPerExecution / 2; --steps) {
+    if (window % steps == 0) return steps;
+  }
+  return std::min(kStepsPerExecution, window);
 }
 
 int64_t resident_examples(const JobPlan& job) {

@@ -21,11 +21,19 @@ bool is_gpu(const std::string& device) { return device.rfind(kGpu, 0) == 0; }
 // "cuda:1" -> 1
 int number_of(const std::string& gpu) { return std::stoi(gpu.substr(kGpu.size() + 1)); }
 
-constexpr const char* kTpuPrefix = "tpu:";
-
-bool computes_on_tpus(const StrategySpec& strategy) { return strategy_traits(strategy.kind).one_process; }
-
 std::string gpu_name(int64_t number) { return fmt::format("{}:{}", kGpu, number); }
+
+// What JAX's plugin, which drives all GPUs, would answer: the driver tells it a second sooner.
+PluginSurvey survey_xla() {
+  const GpuSurvey gpus = survey_gpus();
+  const auto plugin = find_plugin(PluginDevices::kGpus, std::nullopt);
+  if (gpus.gpus.empty()) return {.plugin = plugin ? plugin->string() : "", .none_why = gpus.none_why};
+  if (!plugin) return survey_plugin(PluginDevices::kGpus, std::nullopt);  // tells what is missing
+  return {.plugin = plugin->string(),
+          .platform = kGpu,
+          .devices = std::ssize(gpus.gpus),
+          .free_memory = gpus.gpus.front().memory_bytes};
+}
 
 // Whether the strategy's variables are on the devices where the replicas compute.
 bool runs_on_gpus(const StrategySpec& strategy) {
@@ -34,15 +42,20 @@ bool runs_on_gpus(const StrategySpec& strategy) {
 
 }  // namespace
 
-HostDevices find_devices(const StrategySpec& strategy) {
+HostDevices find_devices(const JobSpec& spec) {
   HostDevices host;
-  if (computes_on_tpus(strategy)) {
-    host.tpus = survey_tpus(strategy.plugin);
-    return host;
+  const StrategySpec& strategy = spec.strategy;
+  if (!spec.uses_plugin()) {
+    if (strategy.devices.front() == "cpu") return host;
+    host.survey = survey_gpus();
+    host.has_module = find_cuda_module().has_value();
+  } else if (!spec.uses_xla()) {
+    host.plugin = survey_plugin(PluginDevices::kTpus, strategy.plugin);
+  } else if (strategy.plugin) {
+    host.plugin = survey_plugin(PluginDevices::kGpus, strategy.plugin);
+  } else {
+    host.plugin = survey_xla();
   }
-  if (strategy.devices.front() == "cpu") return host;
-  host.survey = survey_gpus();
-  host.has_module = find_cuda_module().has_value();
   return host;
 }
 
@@ -54,14 +67,23 @@ std::optional<int64_t> gpus_for(const StrategySpec& strategy, const HostDevices&
   return count;
 }
 
-std::vector<std::string> assign_devices(const StrategySpec& strategy, int64_t replicas,
-                                        const HostDevices& host) {
+std::vector<int64_t> chosen_gpus(const StrategySpec& strategy) {
+  std::vector<int64_t> numbers;
+  for (const std::string& device : strategy.devices) {
+    if (is_gpu(device) && device != kGpu) numbers.push_back(number_of(device));
+  }
+  return numbers;
+}
+
+std::vector<std::string> assign_devices(const JobSpec& spec, int64_t replicas, const HostDevices& host) {
+  const StrategySpec& strategy = spec.strategy;
   const std::string& word = strategy.devices.front();
   const auto gpus = static_cast<int64_t>(host.survey.gpus.size());
   std::vector<std::string> devices;
   for (int64_t replica = 0; replica < replicas; ++replica) {
-    if (computes_on_tpus(strategy)) {
-      devices.push_back(kTpuPrefix + std::to_string(replica));
+    if (spec.uses_plugin() && (word == "auto" || word == kGpu)) {
+      const std::string driven = host.plugin.platform.empty() ? kGpu : host.plugin.platform;
+      devices.push_back(fmt::format("{}:{}", spec.uses_xla() ? driven : "tpu", replica));
     } else if (word == kGpu) {
       devices.push_back(gpu_name(replica % std::max<int64_t>(gpus, 1)));
     } else if (word == "auto") {
@@ -80,22 +102,38 @@ std::string automatic_communication(const std::vector<std::string>& devices) {
 
 namespace {
 
-void require_tpus(int64_t count, const TpuSurvey& tpus) {
-  if (tpus.devices == 0)
+void require_plugin(const JobSpec& spec, int64_t replicas, const PluginSurvey& plugin) {
+  if (plugin.devices == 0)
+    throw Error(
+        ExitCode::kUsage,
+        spec.uses_xla()
+            ? fmt::format("train.step: xla cannot be used: {} (docs/gpu.md)", plugin.none_why)
+            : fmt::format("strategy.kind: tpu cannot be used: {}; strategy.plugin names a plugin, and with "
+                          "strategy.fallback: true mirrored trains instead (docs/tpu.md)",
+                          plugin.none_why));
+  const std::vector<int64_t> chosen = chosen_gpus(spec.strategy);
+  if (!chosen.empty() && replicas > std::ssize(chosen))
+    throw Error(
+        ExitCode::kUsage,
+        fmt::format("strategy.devices: names {} for {}, and xla gives each one of its own; use cuda, or name "
+                    "as many",
+                    counted(std::ssize(chosen), "GPU"), counted(replicas, "replica")));
+  int64_t needed = replicas;
+  for (const int64_t number : chosen) needed = std::max(needed, number + 1);
+  if (replicas > plugin.devices)
     throw Error(ExitCode::kUsage,
-                fmt::format("strategy.kind: tpu cannot be used: {}; strategy.plugin names a plugin, and with "
-                            "strategy.fallback: true mirrored trains instead (docs/tpu.md)",
-                            tpus.none_why));
-  if (count > tpus.devices)
+                fmt::format("strategy.replicas is {}, and {} has {} here; use as many, or auto", replicas,
+                            plugin.plugin, counted(plugin.devices, "device")));
+  if (needed > plugin.devices)
     throw Error(ExitCode::kUsage,
-                fmt::format("strategy.replicas is {}, and {} has {} here; use as many, or auto", count,
-                            tpus.plugin, counted(tpus.devices, "device")));
+                fmt::format("strategy.devices: there is no {}; this host has {}, counted from cuda:0",
+                            gpu_name(needed - 1), counted(plugin.devices, "GPU")));
 }
 
 }  // namespace
 
-void require_devices(const std::vector<std::string>& devices, const HostDevices& host) {
-  if (devices.front().rfind(kTpuPrefix, 0) == 0) return require_tpus(std::ssize(devices), host.tpus);
+void require_devices(const JobSpec& spec, const std::vector<std::string>& devices, const HostDevices& host) {
+  if (spec.uses_plugin()) return require_plugin(spec, std::ssize(devices), host.plugin);
   for (const std::string& device : devices) {
     if (!is_gpu(device)) continue;
     const std::vector<Gpu>& gpus = host.survey.gpus;

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "device/accelerator.h"
-#include "device/tpu.h"
+#include "device/plugins.h"
 #include "host/gpus.h"
 #include "spec/spec.h"
 
@@ -18,19 +18,21 @@ namespace dtrain {
 struct HostDevices {
   GpuSurvey survey;
   bool has_module = false;  // dtrain's CUDA module; without it no GPU can be used
-  TpuSurvey tpus;
+  PluginSurvey plugin;      // what drives the devices of a job that uses one (JobSpec::uses_plugin())
 };
 
-// Looks only for what `strategy` may use.
-HostDevices find_devices(const StrategySpec& strategy);
+// Looks only for what the job may use.
+HostDevices find_devices(const JobSpec& spec);
 
 // The default number of replicas that a host trains on GPUs; nullopt if it uses no GPU.
 std::optional<int64_t> gpus_for(const StrategySpec& strategy, const HostDevices& host);
 
 // The device of each of `replicas` replicas of this host, by local rank: "cpu", "cuda:1", "tpu:0". `auto`
 // means GPUs if each replica gets its own. Does not require that the GPUs exist: planning needs none.
-std::vector<std::string> assign_devices(const StrategySpec& strategy, int64_t replicas,
-                                        const HostDevices& host);
+std::vector<std::string> assign_devices(const JobSpec& spec, int64_t replicas, const HostDevices& host);
+
+// The GPUs among the devices that train.step xla uses, as CUDA counts them; empty: the plugin's first ones.
+std::vector<int64_t> chosen_gpus(const StrategySpec& strategy);
 
 // How replicas on `devices` exchange tensors if the spec says auto: "nccl" if each has its own GPU, "gloo" if
 // some share one, "auto" on the CPU.
@@ -38,9 +40,9 @@ std::string automatic_communication(const std::vector<std::string>& devices);
 
 // Throws Error(kUsage) with the reason if one of the devices is a GPU or a TPU that this host or this build
 // cannot use.
-void require_devices(const std::vector<std::string>& devices, const HostDevices& host);
+void require_devices(const JobSpec& spec, const std::vector<std::string>& devices, const HostDevices& host);
 
-// The accelerator for a replica on `device`; null on the CPU and for TPUs, which the strategy drives itself.
+// The accelerator for a replica on `device`, which no plugin drives; null on the CPU.
 // Throws like open_cuda().
 std::shared_ptr<Accelerator> open_device(const std::string& device, const CudaSpec& options);
 

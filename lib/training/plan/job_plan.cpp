@@ -36,12 +36,13 @@ void check_started(LoadedSpec& loaded, const Launched& launched) {
     loaded.problems.push_back(loaded.problem_at(path, text + advice));
   };
   const StrategyTraits& traits = strategy_traits(strategy.kind);
-  if (traits.one_process) {
+  if (loaded.spec.uses_plugin()) {
     if (started == 1) return;
-    add("strategy.kind",
+    const bool xla = loaded.spec.uses_xla();
+    add(xla ? "train.step" : "strategy.kind",
         fmt::format("{} drives all devices of a host from one process, but {} started {}; use no "
                     "launcher",
-                    strategy.kind, launched.by, started));
+                    xla ? "xla" : strategy.kind, launched.by, started));
   } else if (!traits.is_synchronous) {
     if (started == strategy.workers + strategy.servers) return;
     add("strategy.workers",
@@ -89,9 +90,12 @@ struct ReplicaCount {
 
 ReplicaCount resolve_replicas(LoadedSpec& loaded, const Launched& launched, const HostDevices& host) {
   const StrategySpec& strategy = loaded.spec.strategy;
-  if (strategy_traits(strategy.kind).one_process) {
+  if (loaded.spec.uses_plugin()) {
     if (launched.replicas) check_started(loaded, launched);
-    const int64_t devices = strategy.replicas.value_or(std::max<int64_t>(host.tpus.devices, 1));
+    if (strategy_traits(strategy.kind).has_one_replica) return {};
+    const int64_t chosen = std::ssize(chosen_gpus(strategy));
+    const int64_t all = std::max<int64_t>(chosen > 0 ? chosen : host.plugin.devices, 1);
+    const int64_t devices = strategy.replicas.value_or(all);
     return {devices, devices};
   }
   if (launched.replicas) {
@@ -246,13 +250,17 @@ void fall_back(StrategySpec& strategy) {
   strategy.fallback = false;
 }
 
-// Of a job for tpu, also where another strategy takes its place: what is valid does not depend on the host.
+// Of a job that uses a plugin, also where another strategy takes its place: what is valid does not depend on
+// the host.
 void check_lowering(LoadedSpec& loaded, const JobPlan& plan) {
   if (!plan.model.problems.empty()) return;
   const std::string reason = reason_not_to_lower(plan.model, plan.spec.train);
   if (!reason.empty())
     loaded.problems.push_back(
-        loaded.problem_at("strategy.kind", fmt::format("tpu has no program for {}; use mirrored", reason)));
+        loaded.spec.uses_xla()
+            ? loaded.problem_at("train.step", fmt::format("xla has no program for {}; leave it out", reason))
+            : loaded.problem_at("strategy.kind",
+                                fmt::format("tpu has no program for {}; use mirrored", reason)));
   if (plan.spec.strategy.steps_per_execution.value_or(1) > 1 && resident_examples(plan) == 0)
     loaded.problems.push_back(loaded.problem_at("strategy.steps_per_execution",
                                                 "several steps in a call take their examples of those that "
@@ -268,6 +276,7 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const JobPlan& 
   RunPlan plan;
   plan.kind = kind;
   plan.strategy = strategy;
+  plan.one_process = spec.uses_plugin();
   plan.replicas = replicas;
   plan.threads_per_replica = threads;
   plan.evaluates = traits_of(kind).trains && data.evaluated_examples() > 0;
@@ -277,13 +286,14 @@ RunPlan resolve_run(LoadedSpec& loaded, const DatasetInfo& data, const JobPlan& 
     loaded.problems.push_back(loaded.problem_at(error.field(), error.text()));
     return plan;
   }
-  if (plan.one_process() && plan.batch.accumulate_steps > 1)
+  if (plan.one_process && plan.batch.accumulate_steps > 1)
     loaded.problems.push_back(loaded.problem_at(
         "batch.per_replica",
         fmt::format(
             "{} computes a device's share of a batch in one pass, and the {} run would make {} with {}; "
             "leave it out",
-            strategy, plan.name(), plan.batch.accumulate_steps, counted(replicas, "device"))));
+            spec.uses_xla() ? "xla" : strategy, plan.name(), plan.batch.accumulate_steps,
+            counted(replicas, "device"))));
   if (!strategy_traits(strategy).is_synchronous) {
     plan.servers = spec.strategy.servers;
     plan.worker_restarts = spec.strategy.restart_workers;
@@ -365,15 +375,15 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
   if (!spec.ok()) return {{}, spec.problems};
   LoadedSpec loaded = spec;  // gets the problems, and the strategy that takes the place of tpu
   JobPlan plan;
-  HostDevices host = find_devices(loaded.spec.strategy);
-  const bool is_for_tpu = strategy_traits(loaded.spec.strategy.kind).one_process;
-  plan.plugin = host.tpus.plugin;
-  plan.device_memory = host.tpus.free_memory;
-  plan.platform = host.tpus.platform;
-  if (loaded.spec.strategy.fallback && host.tpus.devices == 0) {
-    plan.fallback = host.tpus.none_why;
+  HostDevices host = find_devices(loaded.spec);
+  const bool by_plugin = loaded.spec.uses_plugin();
+  plan.plugin = host.plugin.plugin;
+  plan.device_memory = host.plugin.free_memory;
+  plan.platform = host.plugin.platform;
+  if (loaded.spec.strategy.fallback && host.plugin.devices == 0) {
+    plan.fallback = host.plugin.none_why;
     fall_back(loaded.spec.strategy);
-    host = find_devices(loaded.spec.strategy);
+    host = find_devices(loaded.spec);
   }
   plan.spec = loaded.spec;
   plan.data = data;
@@ -397,8 +407,9 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
   StrategySpec& strategy = plan.spec.strategy;
   const ReplicaCount count = resolve_replicas(loaded, launched, host);
   strategy.replicas = count.total;
-  plan.devices = assign_devices(strategy, count.here, host);
-  plan.communication = resolve_communication(loaded, plan.devices);
+  plan.devices = assign_devices(plan.spec, count.here, host);
+  // A plugin's programs exchange what they have to.
+  plan.communication = loaded.spec.uses_plugin() ? "auto" : resolve_communication(loaded, plan.devices);
   plan.spans_hosts = count.spans_hosts;
   if (plan.spec.train.step == "compiled" && !plan.devices.empty() && plan.device_of(0) != "cpu")
     loaded.problems.push_back(loaded.problem_at(
@@ -406,10 +417,10 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
                                   "out: cuda.graphs records the steps of a GPU",
                                   join(plan.devices))));
   const StrategyTraits& traits = strategy_traits(strategy.kind);
-  if (is_for_tpu) check_lowering(loaded, plan);
+  const bool one_process = plan.spec.uses_plugin();
+  if (by_plugin) check_lowering(loaded, plan);
   if (!strategy.threads_per_replica)
-    strategy.threads_per_replica =
-        std::max<int64_t>(1, available_cores() / (traits.one_process ? 1 : count.here));
+    strategy.threads_per_replica = std::max<int64_t>(1, available_cores() / (one_process ? 1 : count.here));
   const auto add_run = [&](RunKind kind, const std::string& how, int64_t replicas) {
     plan.runs.push_back(resolve_run(loaded, data, plan, kind, how, replicas, *strategy.threads_per_replica));
   };
@@ -421,7 +432,7 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
     add_run(RunKind::kBaseline, traits.one_process ? strategy.kind : plan.spec.compare.baseline, 1);
     // The cost of the strategy itself is measured in one process, where it has nothing to distribute.
     const bool trains = plan.runs.front().total_steps > 0;
-    if (trains && *strategy.replicas > 1 && traits.is_synchronous && !traits.one_process)
+    if (trains && *strategy.replicas > 1 && traits.is_synchronous && !one_process)
       add_run(RunKind::kOverhead, strategy.kind, 1);
   }
   std::rotate(plan.runs.begin(), plan.runs.begin() + 1, plan.runs.end());

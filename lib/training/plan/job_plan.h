@@ -25,6 +25,7 @@ struct RunPlan {
   int64_t replicas = 1;         // that train; each a process, or a device of the one process
   int64_t worker_restarts = 0;  // how often a dead worker is started again
   int64_t servers = 0;          // processes that hold variables; if any, training is asynchronous
+  bool one_process = false;     // a plugin's devices compute the replicas (JobSpec::uses_plugin())
   int64_t threads_per_replica = 1;
   BatchPlan batch;
   std::vector<PhasePlan> phases;  // consecutive; they cover the run. At least one
@@ -35,8 +36,7 @@ struct RunPlan {
 
   const std::string& name() const { return name_of(kind); }
   const RunTraits& traits() const { return traits_of(kind); }
-  bool one_process() const { return strategy_traits(strategy).one_process; }
-  int64_t training_processes() const { return one_process() ? 1 : replicas; }
+  int64_t training_processes() const { return one_process ? 1 : replicas; }
   int64_t processes() const { return training_processes() + servers; }
   // The ranks on host `host` of `hosts`, in order, divided as evenly as possible.
   Range ranks_on(int64_t host, int64_t hosts) const { return share_of({0, processes()}, host, hosts); }
@@ -52,13 +52,14 @@ struct JobPlan {
   LayerPlan model;
   int64_t bytes_per_parameter = 4;
   std::vector<std::string> devices;  // of the replicas of this host, by local rank: "cpu", "cuda:1", "tpu:0"
-  std::string plugin;                // of tpu: the library that drives the devices; empty: none was found
-  int64_t device_memory = 0;         // of tpu: bytes that are free on each device; 0: not known
-  std::string platform;              // of tpu: what the plugin calls its devices: "tpu", "cpu"
-  std::string fallback;              // why mirrored takes the place of tpu; empty: it does not
-  std::string communication;         // the spec's choice, or what auto means on these devices
-  bool spans_hosts = false;          // the distributed run's replicas are on several hosts
-  std::vector<RunPlan> runs;         // in the order of execution; the distributed run is last
+  // If it uses a plugin:
+  std::string plugin;         // the library that drives the devices; empty: none was found
+  int64_t device_memory = 0;  // bytes that are free on each device; 0: not known
+  std::string platform;       // what the plugin calls its devices: "tpu", "cuda", "cpu"
+  std::string fallback;       // why mirrored takes the place of tpu; empty: it does not
+  std::string communication;  // the spec's choice, or what auto means on these devices
+  bool spans_hosts = false;   // the distributed run's replicas are on several hosts
+  std::vector<RunPlan> runs;  // in the order of execution; the distributed run is last
 
   const std::string& device_of(int local_rank) const {
     return devices[static_cast<size_t>(local_rank) % devices.size()];

@@ -87,6 +87,7 @@ RunPlan run_from(const json& document, const JobPlan& job) {
   RunPlan run;
   run.kind = kind_from(document.at("run").get<std::string>());
   document.at("strategy").get_to(run.strategy);
+  run.one_process = job.spec.uses_plugin();
   document.at("replicas").get_to(run.replicas);
   document.at("servers").get_to(run.servers);
   document.at("worker_restarts").get_to(run.worker_restarts);

@@ -16,7 +16,7 @@ PlannedStep planned_step(const JobPlan& job, const RunPlan& run) {
 
 PlannedStep planned_step(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
   const JobSpec& spec = job.spec;
-  if (run.one_process()) {
+  if (run.one_process) {
     const std::string plugin = std::filesystem::path(job.plugin).filename();
     if (plugin.empty()) return {"stablehlo", "no plugin was found"};
     const int64_t steps = steps_per_execution(job);

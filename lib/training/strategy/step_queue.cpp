@@ -1,7 +1,5 @@
 #include "strategy/step_queue.h"
 
-#include <ATen/ATen.h>
-
 #include <algorithm>
 #include <utility>
 
@@ -40,23 +38,14 @@ void StepQueue::limit(double seconds, double of_a_step) {
   limit_ = std::clamp(static_cast<int64_t>(std::min(steps, 1e9)), int64_t{1}, most_);
 }
 
-std::shared_future<std::vector<double>> StepQueue::add(std::vector<StepValues> of_devices) {
+std::shared_future<std::vector<double>> StepQueue::add(DeviceStep step) {
   if (!sums_) {
     sums_ = std::make_shared<Sums>();
     sums_->call = call_;
   }
-  const auto read = [sums = sums_, step = steps_.size()] { return sums->of_step(step); };
-  steps_.push_back(std::move(of_devices));
+  const auto read = [sums = sums_, number = steps_.size()] { return sums->of_step(number); };
+  steps_.push_back(std::move(step));
   return std::async(std::launch::deferred, read).share();
-}
-
-at::Tensor StepQueue::argument(const TensorType& type, size_t device) const {
-  if (type.name == "count") return at::scalar_tensor(std::ssize(steps_), at::kInt);
-  if (most_ == 1) return steps_.front()[device].at(type.name);
-  std::vector<at::Tensor> rows;
-  for (const auto& step : steps_) rows.push_back(step[device].at(type.name));
-  rows.resize(static_cast<size_t>(most_), rows.back());
-  return at::stack(rows);
 }
 
 void StepQueue::made(DeviceTensorPtr sums, int64_t names) {

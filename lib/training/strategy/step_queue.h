@@ -1,23 +1,16 @@
 // Steps that wait until the devices are told to make them, several in one call.
 #pragma once
 
-#include <ATen/core/Tensor.h>
-
 #include <cstdint>
 #include <functional>
 #include <future>
-#include <map>
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "device/program_runner.h"
-#include "stablehlo/training_program.h"
+#include "strategy/step_arguments.h"
 
 namespace dtrain {
-
-// What a step gets of its own, by the name of the program's argument.
-using StepValues = std::map<std::string, at::Tensor>;
 
 class StepQueue {
  public:
@@ -33,12 +26,10 @@ class StepQueue {
   bool full() const { return size() >= limit_; }
   // From now on a call has as many steps as take `seconds` at most, if one takes `of_a_step`.
   void limit(double seconds, double of_a_step);
-  // Adds a step with what each device gets. Returns the sums of its metrics; asking for them makes the call,
-  // if nobody has made it yet, and waits for the devices.
-  std::shared_future<std::vector<double>> add(std::vector<StepValues> of_devices);
-  // The argument `type` of the program for the steps that wait: with several in a call, one after another and
-  // filled up with the last one's.
-  at::Tensor argument(const TensorType& type, size_t device) const;
+  // Adds a step. Returns the sums of its metrics; asking for them makes the call, if nobody has made it yet,
+  // and waits for the devices.
+  std::shared_future<std::vector<double>> add(DeviceStep step);
+  const std::vector<DeviceStep>& steps() const { return steps_; }  // that wait
   // The call is made, and `sums` is what the program gives: [names], or with several steps [steps, names].
   void made(DeviceTensorPtr sums, int64_t names);
 
@@ -48,8 +39,8 @@ class StepQueue {
   int64_t most_;
   int64_t limit_ = 1;  // steps of a call for now
   std::function<void()> call_;
-  std::vector<std::vector<StepValues>> steps_;  // by step and device
-  std::shared_ptr<Sums> sums_;                  // of these steps
+  std::vector<DeviceStep> steps_;
+  std::shared_ptr<Sums> sums_;  // of these steps
 };
 
 }  // namespace dtrain

@@ -3,10 +3,10 @@
 
 #include "core/error.h"
 #include "strategy/central_storage.h"
+#include "strategy/device_program.h"
 #include "strategy/mirrored.h"
 #include "strategy/one_device.h"
 #include "strategy/parameter_server.h"
-#include "strategy/tpu.h"
 
 namespace dtrain {
 namespace {
@@ -19,12 +19,13 @@ const std::vector<std::pair<std::string, Factory>> kStrategies = {
     {"multi_worker_mirrored", make_mirrored},  // over a group that spans hosts
     {"central_storage", make_central_storage},
     {"parameter_server", make_parameter_server},
-    {"tpu", make_tpu},
+    {"tpu", make_device_program},
 };
 
 }  // namespace
 
 std::unique_ptr<Strategy> make_strategy(const std::string& kind, StrategyParts parts) {
+  if (!parts.programs.plugin.empty()) return make_device_program(std::move(parts));
   for (const auto& [name, make] : kStrategies) {
     if (name == kind) return make(std::move(parts));
   }

@@ -20,6 +20,7 @@
 #include "comm/process_group.h"
 #include "core/step_clock.h"
 #include "device/accelerator.h"
+#include "device/program_runner.h"
 #include "loader/batches.h"
 #include "models/model.h"
 #include "objective/metric_sums.h"
@@ -111,14 +112,16 @@ struct ServerConnections {
   std::function<void()> on_wait = [] {};  // called before waiting for a server
 };
 
-// What the strategy tpu compiles, and for which devices.
+// What a plugin compiles, and for which of its devices.
 struct ProgramParts {
-  std::string plugin;  // the library that drives the devices
+  std::string plugin;             // the library that drives the devices; empty: there is none
+  std::optional<GpuChoice> gpus;  // if these are GPUs
   LayerPlan model;
   ProgramForm form;            // of a training step
   int64_t evaluated_rows = 1;  // of each device, in evaluations
   bool quick_compile = false;
-  uint64_t seed = 0;  // the job's
+  std::string kernels_in;  // as CompileOptions
+  uint64_t seed = 0;       // the job's
 };
 
 // What a strategy is made from. The strategy takes ownership of the model and the group. The clock, to which
@@ -128,7 +131,7 @@ struct StrategyParts {
   TrainSpec train;                                  // the optimizer and the other options of a step
   std::unique_ptr<ProcessGroup> group;              // parameter_server: has only this worker
   ServerConnections servers = {};                   // parameter_server
-  ProgramParts programs = {};                       // tpu
+  ProgramParts programs = {};                       // tpu, and train.step: xla
   std::shared_ptr<LossScale> loss_scale = nullptr;  // for fp16_mixed; shared with the loop
   ReducerOptions reducer;
   std::vector<GradientObserver> observers = {};

@@ -7,10 +7,12 @@
 #include "checkpoint/checkpoint.h"
 #include "core/clock.h"
 #include "data/picture_dataset.h"
+#include "images/cache_file.h"
 #include "models/model.h"
 #include "models/variables.h"
 #include "plan/class_weights.h"
 #include "plan/device_programs.h"
+#include "plan/devices.h"
 #include "plan/planned_step.h"
 
 namespace dtrain {
@@ -22,14 +24,25 @@ bool decodes_while_reading(const JobPlan& job) {
   return is_picture_dataset(job.data.name) && job.spec.data.cache_in_use() == "none";
 }
 
+// Where XLA keeps which kernels it found to be the fastest: beside the cache of pictures.
+std::string kernel_choices() {
+  make_cache_folder();
+  const std::filesystem::path folder = cache_folder().parent_path() / "xla";
+  std::filesystem::create_directories(folder);
+  return folder.string();
+}
+
 }  // namespace
 
 ProgramParts program_parts(const JobPlan& job, const RunPlan& run, const PhasePlan& phase) {
+  const bool on_gpus = job.spec.uses_xla();
   return {.plugin = job.plugin,
+          .gpus = on_gpus ? std::optional(GpuChoice{chosen_gpus(job.spec.strategy)}) : std::nullopt,
           .model = job.model,
           .form = executed_form(job, run, phase),
           .evaluated_rows = job.spec.evaluate.batch_per_replica,
           .quick_compile = job.spec.strategy.quick_compile,
+          .kernels_in = on_gpus ? kernel_choices() : "",
           .seed = static_cast<uint64_t>(job.spec.seed)};
 }
 
@@ -109,7 +122,7 @@ LoaderOptions loader_options(const JobPlan& job, const RunPlan& run, int64_t ran
   LoaderOptions options;
   options.augment = std::move(augment);
   options.threads = run.threads_per_replica;
-  options.plan = run.one_process() ? as_one(batch) : batch;
+  options.plan = run.one_process ? as_one(batch) : batch;
   options.rank = rank;
   options.shuffle = job.spec.data.shuffle;
   options.seed = static_cast<uint64_t>(job.spec.seed);
@@ -118,7 +131,7 @@ LoaderOptions loader_options(const JobPlan& job, const RunPlan& run, int64_t ran
   options.format.dtype = dtype_from_name(job.spec.model.dtype);
   options.prefetch = job.spec.data.prefetch.value_or(decodes_while_reading(job) ? kDecodedAhead : 0);
   if (accelerator != nullptr) assemble_on(*accelerator, job, options);
-  if (run.one_process()) options.assembly = Assembly::kUploaded;  // it normalises on its devices
+  if (run.one_process) options.assembly = Assembly::kUploaded;  // it normalises on its devices
   return options;
 }
 
@@ -128,7 +141,7 @@ LoaderOptions train_options(const JobPlan& job, const RunPlan& run, int64_t rank
                             const Accelerator* accelerator) {
   LoaderOptions options = loader_options(job, run, rank, accelerator, run.batch, job.spec.data.augment);
   options.balanced = job.spec.data.sampling == "balanced";
-  if (run.one_process() && resident_examples(job) > 0) {
+  if (run.one_process && resident_examples(job) > 0) {
     options.assembly = Assembly::kResident;
     options.prefetch = 0;  // there is nothing to prepare
   }

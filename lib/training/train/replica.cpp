@@ -169,7 +169,7 @@ void train(const ReplicaContext& context, const Dataset& dataset,
   const PhasePlan& first_phase = run.phase_of(from ? std::max<int64_t>(0, from->state.step - 1) : 0);
   parts.model->train_layers(first_phase.layers);
   parts.servers.phase = static_cast<int32_t>(first_phase.index);
-  if (run.one_process()) parts.programs = program_parts(job, run, first_phase);
+  if (run.one_process) parts.programs = program_parts(job, run, first_phase);
   const std::shared_ptr<Model> model = parts.model;
   RunReporter reporter(job, run, callbacks, traffic, accelerator.get(), loss_scale);
   if (weights) reporter.starts_from(weights->file, weights->sha256);
@@ -191,7 +191,7 @@ void train_or_serve(const ReplicaContext& context, const Dataset& dataset) {
   ActivityLog activity(board, identity.local_rank);
   // First: LibTorch's generators settle whether there is CUDA.
   const std::shared_ptr<Accelerator> accelerator =
-      open_device(job.device_of(identity.local_rank), job.spec.cuda);
+      run.one_process ? nullptr : open_device(job.device_of(identity.local_rank), job.spec.cuda);
   const auto threads = static_cast<int>(run.threads_per_replica);
   if (run.processes() > 1) keep_to_own_cores(identity.local_rank, identity.local_world_size, threads);
   compute_with(threads);

@@ -11,7 +11,7 @@
 
 #include "catch.h"
 #include "core/error.h"
-#include "device/tpu.h"
+#include "device/plugins.h"
 
 namespace dtrain {
 namespace {
@@ -40,7 +40,7 @@ class Told {
 };
 
 ProgramModule& module_under_test() {
-  ::setenv("DTRAIN_TPU_MODULE", DTRAIN_TPU_MODULE, 1);
+  ::setenv("DTRAIN_PJRT_MODULE", DTRAIN_PJRT_MODULE, 1);
   return program_module();
 }
 
@@ -65,7 +65,7 @@ std::pair<ExitCode, std::string> failure_of(const Body& body) {
 void require_failure(const Variables& told, ExitCode code, const std::string& why) {
   const Told plugin(told);
   const auto failure = failure_of([] {
-    const auto runner = module_under_test().open(kPlugin);
+    const auto runner = module_under_test().open(kPlugin, {});
     const auto program = runner->compile(kText, {2});
     std::vector<DeviceTensorList> arguments(2);
     const std::vector<float> numbers(6);
@@ -82,7 +82,7 @@ void require_failure(const Variables& told, ExitCode code, const std::string& wh
 
 TEST_CASE("tensors go to the devices of a program and come back") {
   {
-    const auto runner = module_under_test().open(kPlugin);
+    const auto runner = module_under_test().open(kPlugin, {});
     CHECK(runner->platform() == "fake");
     CHECK(runner->devices() == 2);
     const auto program = runner->compile(kText, {2});
@@ -113,14 +113,14 @@ TEST_CASE("tensors go to the devices of a program and come back") {
 }
 
 TEST_CASE("a plugin tells how much memory is free, or does not") {
-  CHECK(module_under_test().open(kPlugin)->free_memory() == 0);
+  CHECK(module_under_test().open(kPlugin, {})->free_memory() == 0);
   const Told plugin(Variables{{"FAKE_PJRT_MEMORY", "5000"}});
-  CHECK(module_under_test().open(kPlugin)->free_memory() == 4000);
+  CHECK(module_under_test().open(kPlugin, {})->free_memory() == 4000);
 }
 
 TEST_CASE("a program of fewer replicas than devices runs on the first ones") {
   const Told plugin(Variables{{"FAKE_PJRT_DEVICES", "4"}});
-  const auto runner = module_under_test().open(kPlugin);
+  const auto runner = module_under_test().open(kPlugin, {});
   CHECK(runner->devices() == 4);
   const auto program = runner->compile(kText, {1});
   const std::vector<float> numbers(6, 3);
@@ -152,7 +152,7 @@ TEST_CASE("what a plugin reports ends with the right exit code and its words") {
 TEST_CASE("a program that fails on a device is told to whoever waits for it") {
   {
     const Told plugin(Variables{{"FAKE_PJRT_FAILS", "Await=8"}});
-    const auto runner = module_under_test().open(kPlugin);
+    const auto runner = module_under_test().open(kPlugin, {});
     const auto program = runner->compile(kText, {1});
     const std::vector<float> numbers(6, 3);
     const auto arguments = [&] {
@@ -172,10 +172,10 @@ TEST_CASE("plugins that cannot be used are refused with what to do") {
   require_failure({{"FAKE_PJRT_VERSION", "20"}}, ExitCode::kUsage, "speaks version 0.20 of PJRT's C API");
   require_failure({{"FAKE_PJRT_TABLE", "200"}}, ExitCode::kUsage, "lacks a function");
   require_failure({{"FAKE_PJRT_VERSION", "200"}}, ExitCode::kDone, "");  // newer ones know older callers
-  const auto missing = failure_of([] { module_under_test().open("/no/such/plugin.so"); });
+  const auto missing = failure_of([] { module_under_test().open("/no/such/plugin.so", {}); });
   CHECK(missing.first == ExitCode::kUsage);
   CHECK_THAT(missing.second, ContainsSubstring("/no/such/plugin.so cannot be used: it cannot be loaded"));
-  const auto wrong = failure_of([] { module_under_test().open(DTRAIN_TPU_MODULE); });
+  const auto wrong = failure_of([] { module_under_test().open(DTRAIN_PJRT_MODULE, {}); });
   CHECK(wrong.first == ExitCode::kUsage);
   CHECK_THAT(wrong.second, ContainsSubstring("it is no plugin of PJRT"));
 }
@@ -203,10 +203,10 @@ TEST_CASE("the plugin is the spec's, the environment's or that of a Python") {
   std::filesystem::copy_file(kPlugin, library);
   {
     const Told python(Variables{{"VIRTUAL_ENV", folder.string()}});
-    CHECK(find_tpu_plugin(std::nullopt) == library);
+    CHECK(find_plugin(PluginDevices::kTpus, std::nullopt) == library);
     const Told library_path(Variables{{"TPU_LIBRARY_PATH", "/from/the/environment.so"}});
-    CHECK(find_tpu_plugin(std::nullopt) == "/from/the/environment.so");
-    CHECK(find_tpu_plugin("/from/the/spec.so") == "/from/the/spec.so");
+    CHECK(find_plugin(PluginDevices::kTpus, std::nullopt) == "/from/the/environment.so");
+    CHECK(find_plugin(PluginDevices::kTpus, "/from/the/spec.so") == "/from/the/spec.so");
   }
   std::filesystem::remove_all(folder);
 }

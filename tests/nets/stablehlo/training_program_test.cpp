@@ -193,6 +193,23 @@ TEST_CASE("the text of several steps in one call") {
   CHECK(count(program.text, "tf.aliasing_output") == program.results.size() - 1);
 }
 
+TEST_CASE("programs for GPUs have loops of a fixed length and no scatter, and may round products") {
+  const LayerPlan plan = planned({layer("max_pool2d"), layer("flatten"), dense(3)}, {1, 4, 4});
+  ProgramForm form = {.rows = 4, .resident = 100, .steps = 5};
+  const DeviceProgram any = lower_training_step(plan, TrainSpec{}, form);
+  CHECK(count(any.text, "optimization_barrier") == 0);
+  form.on_gpus = form.whole_calls = form.rounds_products = true;
+  const DeviceProgram program = lower_training_step(plan, TrainSpec{}, form);
+  CHECK(contains(names_of(any.arguments), "count"));
+  CHECK(!contains(names_of(program.arguments), "count"));
+  CHECK(count(program.text, "select_and_scatter") == 0);
+  CHECK(count(program.text, "optimization_barrier") == 1);
+  CHECK(count(program.text, "HIGHEST") == 0);
+  CHECK(count(program.text, "precision = [DEFAULT, DEFAULT]") ==
+        count(any.text, "precision = [HIGHEST, HIGHEST]"));
+  CHECK(names_of(program.results) == names_of(any.results));
+}
+
 TEST_CASE("a training step takes the variables, memories and batch by their names") {
   TrainSpec train;
   train.ema.decay = 0.9;

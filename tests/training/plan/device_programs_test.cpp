@@ -24,7 +24,7 @@ TEST_CASE("devices keep the training examples that fit and stay as they are") {
 
 TEST_CASE("a call makes several steps where examples stay on the devices and a loop costs nothing") {
   const auto steps = [](std::vector<std::string> settings, const std::string& platform) {
-    settings.push_back("metrics.every_steps=50");
+    settings.push_back("metrics.every_steps=64");
     JobPlan job = small_job(settings);
     job.platform = platform;
     return steps_per_execution(job);
@@ -38,6 +38,11 @@ TEST_CASE("a call makes several steps where examples stay on the devices and a l
   CHECK(steps({"callbacks.terminate_on_nan=true"}, "tpu") == 1);
   JobPlan job = small_job({"metrics.every_steps=8"});
   CHECK(steps_per_execution(job) == 8);
+  // As many in each call of a window, if that is not far fewer.
+  job.spec.metrics.every_steps = 50;
+  CHECK(steps_per_execution(job) == 25);
+  job.spec.metrics.every_steps = 101;
+  CHECK(steps_per_execution(job) == 32);
   job.spec.strategy.steps_per_execution = 5;
   const RunPlan& run = job.distributed_run();
   const ProgramForm form = executed_form(job, run, run.phases.front());

@@ -1,4 +1,4 @@
-#include "strategy/tpu.h"
+#include "strategy/device_program.h"
 
 #include <ATen/ATen.h>
 #include <fmt/format.h>
@@ -11,7 +11,7 @@
 #include "core/clock.h"
 #include "core/error.h"
 #include "core/random.h"
-#include "device/tpu.h"
+#include "device/plugins.h"
 #include "models/variables.h"
 #include "objective/evaluated_outputs.h"
 #include "optim/decay_groups.h"
@@ -28,20 +28,9 @@ namespace {
 constexpr size_t kCallsAhead = 2;
 constexpr double kLongestCall = 0.25;  // seconds
 
-// Rows [range] of `tensor`, as `type`, filled up with zeros to `rows`. May refer to `tensor`.
-at::Tensor filled_up(const at::Tensor& tensor, Range range, int64_t rows, at::ScalarType type) {
-  const at::Tensor own = tensor.narrow(0, range.begin, range.size());
-  if (range.size() == rows) return own.to(type).contiguous();
-  std::vector<int64_t> shape = tensor.sizes().vec();
-  shape[0] = rows;
-  at::Tensor filled = at::zeros(shape, at::TensorOptions(type));
-  filled.narrow(0, 0, range.size()).copy_(own);
-  return filled;
-}
-
-class Tpu : public Strategy {
+class DeviceProgramStrategy : public Strategy {
  public:
-  explicit Tpu(StrategyParts parts)
+  explicit DeviceProgramStrategy(StrategyParts parts)
       : model_(std::move(parts.model)),
         group_(std::move(parts.group)),
         clock_(std::move(parts.clock)),
@@ -49,7 +38,7 @@ class Tpu : public Strategy {
         objective_(make_objective(train_)),
         evaluate_(parts.evaluate),
         programs_(std::move(parts.programs)),
-        runner_(program_module().open(programs_.plugin)),
+        runner_(program_module().open(programs_.plugin, programs_.gpus)),
         variables_(runner_, static_cast<size_t>(programs_.form.devices)),
         last_sent_(variables_.devices()),
         queue_(programs_.form.steps, [this] { make_steps(); }) {
@@ -85,7 +74,7 @@ class Tpu : public Strategy {
     const MicroBatch& batch = share.micro_batches.at(0);
     if (batch.rows().defined()) keep_examples(batch.stored());
     MetricSums sums;
-    sums.add_pending(objective_->info(), with_target_sums(queue_.add(values_of(share, context)), batch));
+    sums.add_pending(objective_->info(), with_target_sums(queue_.add(step_of(share, context)), batch));
     if (queue_.full()) make_steps();
     clock_->enter(StepTime::kUpdate);
     return sums;
@@ -168,6 +157,11 @@ class Tpu : public Strategy {
   void finish() override {}
 
  private:
+  struct Program {
+    DeviceProgram text;
+    std::unique_ptr<LoadedProgram> loaded;
+  };
+
   // The sums of a step whose program has made all but those of the targets alone.
   std::shared_future<std::vector<double>> with_target_sums(std::shared_future<std::vector<double>> made,
                                                            const MicroBatch& batch) const {
@@ -184,46 +178,28 @@ class Tpu : public Strategy {
     return std::async(std::launch::deferred, completed).share();
   }
 
-  // What each device gets for a step.
-  std::vector<StepValues> values_of(const Share& share, const StepContext& context) const {
-    const uint64_t seed =
-        derive_seed(programs_.seed, SeedPurpose::kStep, static_cast<uint64_t>(context.step));
-    const at::Tensor halves = at::empty({2}, at::kInt);  // their bits are what counts
-    std::memcpy(halves.data_ptr(), &seed, sizeof seed);
-    const StepValues same = {{"step", number(static_cast<double>(optimizer_->steps()))},
-                             {"learning_rate", number(context.learning_rate)},
-                             {"examples", number(static_cast<double>(share.global_examples))},
-                             {"seed", halves}};
-    const MicroBatch& batch = share.micro_batches.at(0);
-    std::vector<StepValues> of_devices(variables_.devices(), same);
-    for (size_t device = 0; device < of_devices.size(); ++device) {
-      const Range rows = share_of_device(device, batch.size());
-      for (const TensorType& type : step_text_.arguments) {
-        if (differs_by_step(type.name) && !same.contains(type.name))
-          of_devices[device][type.name] = part_of(batch, type.name, type.type, rows);
-      }
-    }
-    return of_devices;
-  }
-
-  // Whether each step has its own of a program's argument.
-  bool differs_by_step(const std::string& name) const {
-    return name != "count" && !variables_.states().front().contains(name) && name.rfind("stored_", 0) != 0;
+  DeviceStep step_of(const Share& share, const StepContext& context) const {
+    return {static_cast<double>(optimizer_->steps()), context.learning_rate,
+            static_cast<double>(share.global_examples),
+            derive_seed(programs_.seed, SeedPurpose::kStep, static_cast<uint64_t>(context.step)),
+            share.micro_batches.at(0)};
   }
 
   // Tells the devices to make the steps that wait.
   void make_steps() {
     if (queue_.empty()) return;
     const auto argument = [&](const TensorType& type, size_t device) {
-      return queue_.argument(type, device);
+      return step_argument(type, queue_.steps(), programs_.form, static_cast<int64_t>(device));
     };
-    ProgramRun made = run(*step_, step_text_, variables_.states(), argument);
+    Program& program = whole_.loaded && queue_.size() == programs_.form.steps ? whole_ : step_;
+    ProgramRun made = run(program, variables_.states(), argument);
+    const std::vector<TensorType>& results = program.text.results;
     for (size_t device = 0; device < variables_.devices(); ++device) {
-      for (size_t i = 0; i + 1 < made.results[device].size(); ++i)
-        variables_.replace(device, step_text_.results[i].name, made.results[device][i]);
+      for (size_t i = 0; i + 1 < results.size(); ++i)
+        variables_.replace(device, results[i].name, made.results[device][i]);
     }
     under_way_.push_back({std::move(made.work), queue_.size(), steady_seconds()});
-    queue_.made(made.results.front().back(), step_text_.results.back().shape.back());
+    queue_.made(made.results.front().back(), results.back().shape.back());
     wait_for_calls(kCallsAhead);
   }
 
@@ -246,8 +222,7 @@ class Tpu : public Strategy {
   // Makes and compiles the program of a step for the parameters that are trained.
   void prepare_steps() {
     finish_steps();
-    step_.reset();
-    forward_.reset();
+    for (Program* const program : {&step_, &whole_, &forward_}) *program = {};
     average_ = nullptr;
     optimizer_.reset();
     reducer_ = group_->make_gradient_reducer(tensors_of(trained_parameters(*model_)), {}, *clock_);
@@ -260,11 +235,19 @@ class Tpu : public Strategy {
     TrainingOptimizer made = make_training_optimizer(train_, values, decayed);
     average_ = made.average;
     optimizer_ = std::move(made.optimizer);
-    step_text_ = lower_training_step(programs_.model, train_, programs_.form);
-    step_ = runner_->compile(step_text_.text, compile_options());
+    step_ = compile(lower_training_step(programs_.model, train_, programs_.form));
+    // A GPU that goes on by itself from step to step needs a loop whose length is in the program.
+    if (!programs_.form.on_gpus || programs_.form.steps == 1) return;
+    ProgramForm whole = programs_.form;
+    whole.whole_calls = true;
+    whole_ = compile(lower_training_step(programs_.model, train_, whole));
   }
 
-  CompileOptions compile_options() const { return {programs_.form.devices, programs_.quick_compile}; }
+  Program compile(DeviceProgram text) const {
+    auto loaded =
+        runner_->compile(text.text, {programs_.form.devices, programs_.quick_compile, programs_.kernels_in});
+    return {std::move(text), std::move(loaded)};
+  }
 
   // Saved models have the average of the weights, and the optimizer remembers those that training goes on
   // with.
@@ -276,11 +259,10 @@ class Tpu : public Strategy {
   // the devices, which keep their own.
   void prepare_evaluation() {
     if (!evaluated_.empty()) return;
-    if (forward_ == nullptr) {
+    if (!forward_.loaded) {
       ProgramForm form = programs_.form;
       form.rows = programs_.evaluated_rows;
-      forward_text_ = lower_forward(programs_.model, form);
-      forward_ = runner_->compile(forward_text_.text, compile_options());
+      forward_ = compile(lower_forward(programs_.model, form));
     }
     make_steps();
     evaluated_ = variables_.states();
@@ -302,10 +284,10 @@ class Tpu : public Strategy {
     const auto argument = [&](const TensorType& type, size_t device) {
       return filled_up(inputs, share_of_device(device, inputs.size(0)), programs_.evaluated_rows, type.type);
     };
-    const std::vector<DeviceTensorList> results = run(*forward_, forward_text_, evaluated_, argument).results;
+    const std::vector<DeviceTensorList> results = run(forward_, evaluated_, argument).results;
     std::vector<at::Tensor> parts;
     for (size_t device = 0; device < results.size(); ++device) {
-      const TensorType& type = forward_text_.results.back();
+      const TensorType& type = forward_.text.results.back();
       const at::Tensor outputs = at::empty(type.shape, type.type);
       results[device].back()->read(outputs.data_ptr(), static_cast<int64_t>(outputs.nbytes()));
       parts.push_back(outputs.narrow(0, 0, share_of_device(device, inputs.size(0)).size()));
@@ -316,18 +298,17 @@ class Tpu : public Strategy {
   // Runs a program on the state of the devices, the examples that they keep and, of what is in neither,
   // argument(type, device).
   template <class Argument>
-  ProgramRun run(LoadedProgram& program, const DeviceProgram& text, const std::vector<DeviceState>& states,
-                 const Argument& argument) {
+  ProgramRun run(const Program& program, const std::vector<DeviceState>& states, const Argument& argument) {
     std::vector<DeviceTensorList> arguments(states.size());
     for (size_t device = 0; device < states.size(); ++device) {
-      for (const TensorType& type : text.arguments) {
+      for (const TensorType& type : program.text.arguments) {
         DeviceTensorPtr kept = find(states[device], type.name);
         if (!kept && device < kept_.size()) kept = find(kept_[device], type.name);
         if (!kept) kept = send_again(argument(type, device), device, type);
         arguments[device].push_back(std::move(kept));
       }
     }
-    return program.run(arguments);
+    return program.loaded->run(arguments);
   }
 
   static DeviceTensorPtr find(const DeviceState& state, const std::string& name) {
@@ -337,7 +318,7 @@ class Tpu : public Strategy {
 
   // What is small and the same as last time, such as the learning rate, is not sent again.
   DeviceTensorPtr send_again(const at::Tensor& tensor, size_t device, const TensorType& type) {
-    constexpr size_t kSmall = 1 << 16;
+    constexpr size_t kSmall = 1 << 20;
     if (tensor.nbytes() > kSmall) return send(*runner_, tensor, device, type.type);
     auto& [last, sent] = last_sent_[device][type.name];
     const bool same = last.defined() && last.sizes() == tensor.sizes() &&
@@ -366,24 +347,6 @@ class Tpu : public Strategy {
           send(*runner_, classes ? stored.targets.to(at::kInt) : stored.targets, device);
     }
   }
-
-  // A device's rows of what a training step takes of a batch.
-  at::Tensor part_of(const MicroBatch& micro_batch, const std::string& name, at::ScalarType type,
-                     Range rows) const {
-    const int64_t all = programs_.form.rows;
-    const Batch& batch = micro_batch.stored();
-    if (name == "rows") return filled_up(micro_batch.rows(), rows, all, type);
-    if (name == "inputs") return filled_up(batch.inputs, rows, all, type);
-    if (name == "targets") return filled_up(batch.targets, rows, all, type);
-    if (name == "other_targets") return filled_up(batch.other_targets, rows, all, type);
-    if (name == "shares") return filled_up(batch.shares, rows, all, type);
-    if (name != "weights") throw Error(ExitCode::kBug, "a program asks for an unknown " + name);
-    at::Tensor weights = at::zeros({all});
-    weights.narrow(0, 0, rows.size()).fill_(1);
-    return weights;
-  }
-
-  static at::Tensor number(double value) { return at::scalar_tensor(value, at::kFloat); }
 
   // The variables and what the optimizer remembers, by the names that programs and checkpoints give them.
   Variables state_on_host() const {
@@ -434,10 +397,9 @@ class Tpu : public Strategy {
   std::unique_ptr<GradientReducer> reducer_;  // names the parts of the optimizer; sums nothing
   std::unique_ptr<Optimizer> optimizer_;
   WeightAverage* average_ = nullptr;  // inside the optimizer; may be null
-  DeviceProgram step_text_;
-  std::unique_ptr<LoadedProgram> step_;
-  DeviceProgram forward_text_;
-  std::unique_ptr<LoadedProgram> forward_;  // null: not compiled yet
+  Program step_;                      // for a step, or as many as a call has
+  Program whole_;                     // for calls that are full; none: step_ makes these too
+  Program forward_;                   // none: not compiled yet
   DeviceVariables variables_;
   Batch kept_examples_;            // those that the devices keep; undefined: none
   std::vector<DeviceState> kept_;  // by device
@@ -456,6 +418,8 @@ class Tpu : public Strategy {
 
 }  // namespace
 
-std::unique_ptr<Strategy> make_tpu(StrategyParts parts) { return std::make_unique<Tpu>(std::move(parts)); }
+std::unique_ptr<Strategy> make_device_program(StrategyParts parts) {
+  return std::make_unique<DeviceProgramStrategy>(std::move(parts));
+}
 
 }  // namespace dtrain
