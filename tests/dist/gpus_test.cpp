@@ -73,6 +73,9 @@ TEST_CASE("a job on a GPU comes to the weights of the CPU, recorded or not") {
         Approx(cpu).epsilon(1e-5));
   CHECK(final_loss({"--set", "strategy.devices=cuda", "--set", "cuda.graphs=false"}, gpu) ==
         Approx(cpu).epsilon(1e-5));
+  const Arguments in_float64 = {"--set", "model.dtype=float64"};
+  CHECK(final_loss(in_float64 + Arguments{"--set", "strategy.devices=cuda"}, gpu) ==
+        Approx(final_loss(in_float64 + Arguments{"--set", "strategy.devices=cpu"}, {})).epsilon(1e-12));
 }
 
 TEST_CASE("replicas that share a GPU join by gloo, with a warning") {

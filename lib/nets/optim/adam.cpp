@@ -42,14 +42,15 @@ class Adam : public ListOptimizer {
       for (const size_t number : numbers) update_in_one_pass(number);
       return;
     }
-    const auto parameters = chosen(parameters_, numbers);
     const auto counts = chosen(counts_, numbers);
     at::_foreach_add_(counts, 1);
-    const auto kernel =
+    const auto fused =
         decoupled_ ? static_cast<Kernel>(&at::_fused_adamw_) : static_cast<Kernel>(&at::_fused_adam_);
-    kernel(parameters, gradients_of(parameters), remembered(0, numbers), remembered(1, numbers), {}, counts,
-           learning_rate_, own_.beta1, own_.beta2, weight_decay_, own_.epsilon, /*amsgrad=*/false,
-           /*maximize=*/false, {}, {});
+    const auto kernel = [&](const auto& parameters, const auto& gradients, const auto& rate, double decay) {
+      fused(parameters, gradients, remembered(0, numbers), remembered(1, numbers), {}, counts, rate,
+            own_.beta1, own_.beta2, decay, own_.epsilon, /*amsgrad=*/false, /*maximize=*/false, {}, {});
+    };
+    update_by(kernel, numbers, decoupled_);
   }
 
   // The kernels keep a step count for each parameter, in device memory.

@@ -5,17 +5,25 @@
 namespace dtrain {
 namespace {
 
-// A number in memory on the device of `tensors`, of the type that LibTorch's kernels on that device expect.
-at::Tensor number_beside(const std::vector<at::Tensor>& tensors) {
-  const at::Device device = tensors.empty() ? at::Device(at::kCPU) : tensors.front().device();
-  return at::zeros({}, at::TensorOptions().dtype(device.is_cpu() ? at::kDouble : at::kFloat).device(device));
+at::Tensor rate_beside(const std::vector<at::Tensor>& tensors) {
+  if (tensors.empty()) return at::zeros({}, at::kDouble);
+  const at::Device device = tensors.front().device();
+  const at::ScalarType type = rate_type(device, tensors.front().scalar_type());
+  return at::zeros({}, at::TensorOptions().dtype(type).device(device));
 }
 
 }  // namespace
 
+// LibTorch's kernels for lists take the rate of a CPU as a double, and that of a GPU in the parameters' type.
+at::ScalarType rate_type(at::Device device, at::ScalarType parameters) {
+  return device.is_cpu() ? at::kDouble : parameters;
+}
+
 ListOptimizer::ListOptimizer(const OptimizerSpec& spec, const std::vector<at::Tensor>& parameters,
                              const std::vector<std::string>& memory)
-    : weight_decay_(spec.weight_decay), parameters_(parameters), learning_rate_(number_beside(parameters)) {
+    : weight_decay_(spec.weight_decay), parameters_(parameters), learning_rate_(rate_beside(parameters)) {
+  if (!parameters.empty() && parameters.front().scalar_type() == at::kDouble)
+    one_ = at::ones({}, learning_rate_.options().dtype(at::kFloat));
   for (const std::string& name : memory) {
     OptimizerMemory& zeros = memory_.emplace_back();
     zeros.name = name;
@@ -28,6 +36,19 @@ void ListOptimizer::begin_step(double learning_rate) {
   if (learning_rate == last_learning_rate_) return;
   learning_rate_.fill_(learning_rate);
   last_learning_rate_ = learning_rate;
+}
+
+void ListOptimizer::update_by(const FusedKernel& kernel, const std::vector<size_t>& numbers, bool decoupled) {
+  const auto parameters = chosen(parameters_, numbers);
+  std::vector<at::Tensor> gradients = gradients_of(parameters);
+  if (!one_.defined()) return kernel(parameters, gradients, learning_rate_, weight_decay_);
+  if (weight_decay_ != 0 && !decoupled) gradients = at::_foreach_add(gradients, parameters, weight_decay_);
+  std::vector<at::Tensor> changes;
+  for (const at::Tensor& parameter : parameters) changes.push_back(at::zeros_like(parameter));
+  kernel(changes, gradients, one_, /*decay=*/0);
+  if (weight_decay_ != 0 && decoupled) at::_foreach_sub_(changes, parameters, weight_decay_);
+  at::_foreach_mul_(changes, learning_rate_);
+  at::_foreach_add_(parameters, changes);
 }
 
 std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& parameters) {

@@ -1,6 +1,7 @@
 // What all optimizers share.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -29,12 +30,22 @@ class ListOptimizer : public Optimizer {
     return chosen(memory_[place].tensors, numbers);
   }
 
+  // A kernel of LibTorch that updates a whole list: the parameters, their gradients, the rate, the decay.
+  using FusedKernel = std::function<void(const std::vector<at::Tensor>&, const std::vector<at::Tensor>&,
+                                         const at::Tensor&, double)>;
+  // Updates the parameters with these numbers by `kernel`, whose decay is `decoupled` from the gradient or
+  // not. On a GPU such kernels read the rate as a float32. So the change of float64 is computed at a rate of
+  // 1, starting from zeros, and multiplied by the rate afterwards. The CPU does the same, to come to the same
+  // weights.
+  void update_by(const FusedKernel& kernel, const std::vector<size_t>& numbers, bool decoupled = false);
+
   const double weight_decay_;
   std::vector<at::Tensor> parameters_;
   std::vector<OptimizerMemory> memory_;
   at::Tensor learning_rate_;  // on the parameters' device
 
  private:
+  at::Tensor one_;                 // the rate of float64 kernels; undefined for other types
   double last_learning_rate_ = 0;  // in learning_rate_
   int64_t steps_ = 0;
 };
@@ -50,6 +61,9 @@ OptimizerMethod optimizer_method_of(const std::string& name) {
   if constexpr (requires { &Kind::lower; }) method.lower = Kind::lower;
   return method;
 }
+
+// The type of the learning rate in the memory of `device`, where it updates parameters of type `parameters`.
+at::ScalarType rate_type(at::Device device, at::ScalarType parameters);
 
 // The current gradients: they may be views, which a gradient reducer replaces after the first step.
 std::vector<at::Tensor> gradients_of(const std::vector<at::Tensor>& parameters);

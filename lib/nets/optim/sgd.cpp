@@ -19,11 +19,12 @@ class Sgd : public ListOptimizer {
   // The first step is no special case: the momentum starts at zero, and there is no dampening.
   void update(const std::vector<size_t>& numbers) override {
     const at::NoGradGuard no_grad;
-    const auto parameters = chosen(parameters_, numbers);
     const auto momentum = memory_.empty() ? std::vector<at::Tensor>() : remembered(0, numbers);
-    at::_fused_sgd_(parameters, gradients_of(parameters), momentum, weight_decay_, own_.momentum,
-                    learning_rate_, /*dampening=*/0.0, own_.nesterov, /*maximize=*/false,
-                    /*is_first_step=*/false);
+    const auto kernel = [&](const auto& parameters, const auto& gradients, const auto& rate, double decay) {
+      at::_fused_sgd_(parameters, gradients, momentum, decay, own_.momentum, rate, /*dampening=*/0.0,
+                      own_.nesterov, /*maximize=*/false, /*is_first_step=*/false);
+    };
+    update_by(kernel, numbers);
   }
 
   static std::vector<std::string> memory_of(const OptimizerSpec& spec) {

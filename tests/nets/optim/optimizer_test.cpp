@@ -6,6 +6,7 @@
 
 #include "catch.h"
 #include "core/error.h"
+#include "optim/list_optimizer.h"
 #include "optim/optimizer_specs.h"
 #include "spec/optimizers/lion.h"
 
@@ -161,6 +162,39 @@ TEST_CASE("an optimizer that gets back what another remembers goes on like it, b
   train(*after, second, 5, 9);
   CHECK(at::equal(second.parameter, whole.parameter));
   CHECK_FALSE(at::equal(second.parameter, first.parameter));
+}
+
+// 0.1 as a float32 differs by 1.5e-9, which 24 steps would show.
+TEST_CASE("the learning rate of float64 has all of its digits, on any device") {
+  CHECK(rate_type(at::kCUDA, at::kDouble) == at::kDouble);
+  CHECK(rate_type(at::kCUDA, at::kFloat) == at::kFloat);
+  OptimizerSpec spec;
+  set_kind(spec, "sgd", /*momentum=*/0.9);
+  Fixture f;
+  const auto optimizer = make_optimizer(spec, {f.parameter});
+  double p = 1.0, v = 0;
+  for (int step = 0; step < 24; ++step) {
+    f.set_gradient(0.3 + 0.1 * step, 0);
+    optimizer->step(0.1 / (1 + step));
+    v = 0.9 * v + 0.3 + 0.1 * step;
+    p -= 0.1 / (1 + step) * v;
+  }
+  CHECK(f.value(0) == Approx(p).epsilon(1e-14));
+}
+
+TEST_CASE("weight decay of float64 is that of the papers, decoupled or not, at any rate") {
+  for (const bool decoupled : {false, true}) {
+    OptimizerSpec spec = spec_of(decoupled ? "adamw" : "adam");
+    spec.weight_decay = 0.1;
+    const double rate = 1.0 / 3;
+    Fixture f;
+    const auto optimizer = make_optimizer(spec, {f.parameter});
+    for (int t = 1; t <= 24; ++t) {
+      f.set_gradient(0.3 + 0.1 * t, 0);
+      optimizer->step(rate);
+    }
+    CHECK(f.value(0) == Approx(adam_by_hand(24, rate, 0.1, decoupled)).epsilon(1e-13));
+  }
 }
 
 TEST_CASE("an unknown optimizer is refused") {
