@@ -78,6 +78,19 @@ TEST_CASE("a job on a GPU comes to the weights of the CPU, recorded or not") {
         Approx(final_loss(in_float64 + Arguments{"--set", "strategy.devices=cpu"}, {})).epsilon(1e-12));
 }
 
+TEST_CASE("a replica alone records its steps, whatever it would talk by") {
+  const Job job;
+  for (const char* const kind : {"nccl", "gloo"}) {
+    const Finished finished = run_program(
+        on_devices(job, "cuda",
+                   Job::set({"strategy.replicas=1", std::string("strategy.communication=") + kind})),
+        with_gpus(1));
+    INFO(finished.output << finished.errors);
+    REQUIRE(finished.exit_code == 0);  // the stand-in has no NCCL to make a group with
+    CHECK(job.event("run_start", "distributed").at("execution") == "recorded");
+  }
+}
+
 TEST_CASE("replicas that share a GPU join by gloo, with a warning") {
   const Job job;
   const Finished finished =

@@ -9,10 +9,9 @@ std::unique_ptr<ProcessGroup> make_group(const std::string& communication,
                                          const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                                          std::chrono::milliseconds timeout, const GroupNetwork& network,
                                          Accelerator* accelerator) {
-  const bool nccl = communication == "nccl";
-  if (size == 1 && !nccl) return make_single_group();
+  if (size == 1) return make_single_group();
   if (accelerator != nullptr)
-    return make_gloo_group(store, rank, size, timeout, network, {accelerator, nccl});
+    return make_gloo_group(store, rank, size, timeout, network, {accelerator, communication == "nccl"});
   const bool automatic = communication == "auto";
   if (automatic && network.spans_hosts() && network.local_size > 1)
     return std::make_unique<HierarchicalGroup>(store, rank, size, timeout, network);

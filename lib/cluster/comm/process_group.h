@@ -87,11 +87,11 @@ struct GroupNetwork {
 std::unique_ptr<ProcessGroup> make_shared_memory_group(const c10::intrusive_ptr<c10d::Store>& store, int rank,
                                                        int size, std::chrono::milliseconds timeout);
 
-// Makes the group for a spec's strategy.communication. If `size` is 1, this is a group of one, except for
-// "nccl". Otherwise "shared_memory", "gloo" and "nccl" make that kind of group; "auto" uses shared memory on
-// one host, and gloo between several hosts with shared memory inside each. `accelerator` is this rank's; null
-// on the CPU. Throws Error(kUsage) for shared memory on several hosts, and Error(kBug) for other words,
-// because specs are checked before.
+// Makes the group for a spec's strategy.communication. If `size` is 1, this is a group of one. Otherwise
+// "shared_memory", "gloo" and "nccl" make that kind of group; "auto" uses shared memory on one host, and gloo
+// between several hosts with shared memory inside each. `accelerator` is this rank's; null on the CPU. Throws
+// Error(kUsage) for shared memory on several hosts, and Error(kBug) for other words, because specs are
+// checked before.
 std::unique_ptr<ProcessGroup> make_group(const std::string& communication,
                                          const c10::intrusive_ptr<c10d::Store>& store, int rank, int size,
                                          std::chrono::milliseconds timeout, const GroupNetwork& network = {},

@@ -26,7 +26,7 @@ PlannedStep planned_step(const JobPlan& job, const RunPlan& run, const PhasePlan
   }
   if (job.device_of(0) != "cpu") {
     if (!spec.cuda.graphs) return {"eager", "cuda.graphs: false"};
-    if (job.communication == "gloo") return {"eager", "gloo cannot be recorded"};
+    if (job.communication == "gloo" && run.replicas > 1) return {"eager", "gloo cannot be recorded"};
     if (spec.train.precision == "fp16_mixed") return {"eager", "train.precision: fp16_mixed"};
     return {"recorded", ""};
   }

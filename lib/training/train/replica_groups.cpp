@@ -39,9 +39,8 @@ std::unique_ptr<ProcessGroup> ReplicaGroups::make_group() {
       fmt::format("{}/generation {}", context_.run.name(), ++generation_), context_.store);
   const auto replicas = static_cast<int>(size());
   const int rank = context_.identity.rank;
-  // One replica has nobody to talk to, unless the spec insists.
-  const std::string& communication = replicas > 1 ? context_.job.communication : spec.strategy.communication;
-  if (communication == "nccl") keep_nccl_to(network.address);
+  const std::string& communication = context_.job.communication;
+  if (communication == "nccl" && replicas > 1) keep_nccl_to(network.address);
   if (network.spans_hosts() && replicas > 1)  // some may load data from a slower disk
     wait_for_ranks(keys, rank, replicas, rendezvous_timeout(spec));
   return dtrain::make_group(communication, keys, rank, replicas,

@@ -33,6 +33,10 @@ TEST_CASE("on GPUs steps are recorded") {
   CHECK(step_of({"strategy.devices=cuda", "cuda.graphs=false"}) == "eager: cuda.graphs: false");
   CHECK(step_of({"strategy.devices=cuda", "train.precision=fp16_mixed"}) ==
         "eager: train.precision: fp16_mixed");
+  const std::string gloo = "strategy.communication=gloo";
+  CHECK(step_of({"strategy.devices=cuda", gloo}) == "recorded");  // a replica alone sends nothing
+  CHECK(step_of({"strategy.devices=cuda", gloo, "strategy.kind=mirrored", "strategy.replicas=2"}) ==
+        "eager: gloo cannot be recorded");
 }
 
 TEST_CASE("a plugin compiles the steps of TPUs, several in a call") {
