@@ -91,6 +91,16 @@ TEST_CASE("a replica alone records its steps, whatever it would talk by") {
   }
 }
 
+TEST_CASE("a GPU that auto leaves idle is named, with the way to use it") {
+  const Job job;
+  const Arguments two = {"plan", job.spec_file().string(), "--set", "strategy.replicas=2"};
+  const std::string line = "this host has 1 GPU, and strategy.devices: auto uses GPUs only if each of the 2 ";
+  CHECK_THAT(run_program(two, with_gpus(1)).errors, ContainsSubstring(line));
+  CHECK_THAT(run_program(two, with_gpus(2)).errors, !ContainsSubstring("strategy.devices: auto"));
+  CHECK_THAT(run_program(two + Arguments{"--set", "strategy.devices=cpu"}, with_gpus(1)).errors,
+             !ContainsSubstring("strategy.devices: auto"));
+}
+
 TEST_CASE("replicas that share a GPU join by gloo, with a warning") {
   const Job job;
   const Finished finished =

@@ -95,6 +95,11 @@ std::vector<std::string> assign_devices(const JobSpec& spec, int64_t replicas, c
   return devices;
 }
 
+int64_t idle_gpus(const StrategySpec& strategy, const std::vector<std::string>& devices,
+                  const HostDevices& host) {
+  return !devices.empty() && devices.front() == "cpu" ? gpus_for(strategy, host).value_or(0) : 0;
+}
+
 std::string automatic_communication(const std::vector<std::string>& devices) {
   if (!is_gpu(devices.front())) return "auto";
   return std::set<std::string>(devices.begin(), devices.end()).size() == devices.size() ? "nccl" : "gloo";

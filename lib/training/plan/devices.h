@@ -34,6 +34,10 @@ std::vector<std::string> assign_devices(const JobSpec& spec, int64_t replicas, c
 // The GPUs among the devices that train.step xla uses, as CUDA counts them; empty: the plugin's first ones.
 std::vector<int64_t> chosen_gpus(const StrategySpec& strategy);
 
+// The GPUs that auto does not use because this host has more replicas than GPUs; 0 if there are none.
+int64_t idle_gpus(const StrategySpec& strategy, const std::vector<std::string>& devices,
+                  const HostDevices& host);
+
 // How replicas on `devices` exchange tensors if the spec says auto: "nccl" if each has its own GPU, "gloo" if
 // some share one, "auto" on the CPU.
 std::string automatic_communication(const std::vector<std::string>& devices);

@@ -408,6 +408,7 @@ PlannedJob plan_job(const LoadedSpec& spec, const DatasetInfo& data, const Launc
   const ReplicaCount count = resolve_replicas(loaded, launched, host);
   strategy.replicas = count.total;
   plan.devices = assign_devices(plan.spec, count.here, host);
+  plan.idle_gpus = idle_gpus(strategy, plan.devices, host);
   // A plugin's programs exchange what they have to.
   plan.communication = loaded.spec.uses_plugin() ? "auto" : resolve_communication(loaded, plan.devices);
   plan.spans_hosts = count.spans_hosts;

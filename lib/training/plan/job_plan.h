@@ -52,6 +52,7 @@ struct JobPlan {
   LayerPlan model;
   int64_t bytes_per_parameter = 4;
   std::vector<std::string> devices;  // of the replicas of this host, by local rank: "cpu", "cuda:1", "tpu:0"
+  int64_t idle_gpus = 0;             // of this host, which auto does not use for so many replicas
   // If it uses a plugin:
   std::string plugin;         // the library that drives the devices; empty: none was found
   int64_t device_memory = 0;  // bytes that are free on each device; 0: not known

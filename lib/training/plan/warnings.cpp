@@ -8,6 +8,7 @@
 
 #include "core/text.h"
 #include "host/cores.h"
+#include "host/machine.h"
 #include "models/layer_kinds.h"
 #include "pictures/picture_list.h"
 
@@ -44,6 +45,23 @@ std::string crowded_warning(const RunPlan& run, int64_t processes) {
   return fmt::format("{} processes share {} here, and wait for each other; lower {}", processes,
                      counted(available_cores(), "core"),
                      run.is_asynchronous() ? "strategy.workers or strategy.servers" : "strategy.replicas");
+}
+
+// Of GPUs that auto leaves idle.
+std::string idle_gpus_warning(const JobPlan& job) {
+  if (job.idle_gpus == 0) return "";
+  return fmt::format(
+      "this host has {}, and strategy.devices: auto uses GPUs only if each of the {} here has one: the job "
+      "trains on the CPU; --set strategy.replicas=auto takes one replica a GPU",
+      counted(job.idle_gpus, "GPU"), counted(std::ssize(job.devices), "replica"));
+}
+
+// Of a type that this processor computes in slowly.
+std::string precision_warning(const JobPlan& job) {
+  if (job.spec.train.precision != "fp16_mixed" || job.device_of(0) != "cpu" || multiplies_float16())
+    return "";
+  return "train.precision: fp16_mixed takes many times as long as float32 on this processor, which does not "
+         "multiply float16 itself; use bf16_mixed";
 }
 
 // Of a learning rate that is high from the first update of a phase on.
@@ -97,6 +115,8 @@ std::vector<std::string> plan_warnings(const JobPlan& job, std::optional<int64_t
     if (!text.empty()) warnings.push_back(text);
   };
   add(uncached_warning(job));
+  add(idle_gpus_warning(job));
+  add(precision_warning(job));
   if (processes > available_cores() && job.device_of(0) == "cpu") add(crowded_warning(run, processes));
   if (run.batch.global > job.data.train_examples)
     add(

@@ -59,6 +59,19 @@ TEST_CASE("auto leaves GPUs alone that cannot be used") {
   CHECK(assign_devices(in_memory, 2, host_with(2)) == Names{"cpu", "cpu"});
 }
 
+TEST_CASE("GPUs are idle where auto has more replicas than them, and only there") {
+  const auto idle = [](const StrategySpec& strategy, int64_t replicas, const HostDevices& host) {
+    return idle_gpus(strategy, assign_devices(strategy, replicas, host), host);
+  };
+  CHECK(idle(strategy_on({"auto"}), 3, host_with(2)) == 2);
+  CHECK(idle(strategy_on({"auto"}), 2, host_with(2)) == 0);
+  CHECK(idle(strategy_on({"auto"}), 2, host_with(0)) == 0);
+  CHECK(idle(strategy_on({"auto"}), 3, host_with(2, /*has_module=*/false)) == 0);
+  CHECK(idle(strategy_on({"auto"}, "central_storage"), 3, host_with(2)) == 0);
+  CHECK(idle(strategy_on({"cpu"}), 3, host_with(2)) == 0);
+  CHECK(idle(strategy_on({"cuda"}), 3, host_with(2)) == 0);
+}
+
 TEST_CASE("cuda takes one GPU after the other, and begins again where there are more replicas") {
   const StrategySpec strategy = strategy_on({"cuda"});
   const JobSpec spec = spec_on({"cuda"});

@@ -3,6 +3,7 @@
 
 #include "catch.h"
 #include "host/cores.h"
+#include "host/machine.h"
 #include "train/small_jobs.h"
 
 namespace dtrain {
@@ -26,6 +27,29 @@ TEST_CASE("more processes than cores") {
   JobPlan on_hosts = more;
   on_hosts.spec.hosts = {"a", "b"};
   CHECK(plan_warnings(on_hosts).empty() == (cores > 1));
+}
+
+TEST_CASE("GPUs that auto leaves idle") {
+  JobPlan job = small_job();
+  job.idle_gpus = 2;
+  CHECK(plan_warnings(job) ==
+        Lines{"this host has 2 GPUs, and strategy.devices: auto uses GPUs only if each of the 1 replica here "
+              "has one: the job trains on the CPU; --set strategy.replicas=auto takes one replica a GPU"});
+}
+
+TEST_CASE("fp16 on a processor that does not multiply it") {
+  JobPlan job = small_job({"train.precision=fp16_mixed"});
+  if (multiplies_float16()) {
+    CHECK(plan_warnings(job).empty());
+  } else {
+    CHECK(
+        plan_warnings(job) ==
+        Lines{"train.precision: fp16_mixed takes many times as long as float32 on this processor, which does "
+              "not multiply float16 itself; use bf16_mixed"});
+  }
+  job.devices = {"cuda:0"};
+  CHECK(plan_warnings(job).empty());
+  CHECK(plan_warnings(small_job({"train.precision=bf16_mixed"})).empty());
 }
 
 TEST_CASE("a batch larger than the training data") {
