@@ -78,6 +78,28 @@ TEST_CASE("a job on a GPU comes to the weights of the CPU, recorded or not") {
         Approx(final_loss(in_float64 + Arguments{"--set", "strategy.devices=cpu"}, {})).epsilon(1e-12));
 }
 
+TEST_CASE("the profile of a job on a GPU has what the GPU did") {
+  const Job job;
+  const Finished finished = run_program(
+      on_devices(job, "cuda", Job::set({"strategy.replicas=1", "callbacks.profile.start_step=14"})),
+      with_gpus(1));
+  INFO(finished.output << finished.errors);
+  REQUIRE(finished.exit_code == 0);
+  const Event trace = Event::parse(content_of(job.run_folder() / "profile.json"));
+  std::vector<std::string> kernels;
+  for (const Event& event : trace.at("traceEvents")) {
+    if (event.value("cat", "") == "kernel") kernels.push_back(event.at("name"));
+  }
+  CHECK(kernels.size() == 3);
+  const std::string summary = "kernels: 0.6 in ";  // three in five steps
+  CHECK_THAT(finished.output, ContainsSubstring(summary) && ContainsSubstring("no kernel in 30.0 %"));
+  CHECK_THAT(content_of(job.run_folder() / "kernels.txt"),
+             ContainsSubstring(summary) && ContainsSubstring("60.0 %  void fake::product<float>()\n"));
+  const Finished again = run_program(on_devices(job, "cpu", {"--set", "strategy.replicas=1"}), with_gpus(1));
+  REQUIRE(again.exit_code == 0);
+  CHECK_FALSE(std::filesystem::exists(job.run_folder() / "kernels.txt"));
+}
+
 TEST_CASE("a replica alone records its steps, whatever it would talk by") {
   const Job job;
   for (const char* const kind : {"nccl", "gloo"}) {

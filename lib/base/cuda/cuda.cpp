@@ -8,6 +8,8 @@
 #include <c10/cuda/CUDAStream.h>
 #include <cuda_runtime_api.h>
 #include <dlfcn.h>
+#include <kineto/ActivityType.h>
+#include <torch/csrc/autograd/profiler_kineto.h>
 
 #include <cstdlib>
 #include <torch/csrc/distributed/c10d/ProcessGroupNCCL.hpp>
@@ -17,11 +19,12 @@
 namespace dtrain {
 namespace {
 
+constexpr int kKeep = 0;  // of setenv(): what the user has set stays
+
 // How c10d watches over NCCL: it would end the process of a replica that waits too long. Here the replica
 // itself notices (step/step_pacer.h), and the job's supervisor ends the others. Before the first group,
-// which reads them; what the user has set stays.
+// which reads them.
 void leave_failures_to_us() {
-  constexpr int kKeep = 0;
   ::setenv("TORCH_NCCL_ASYNC_ERROR_HANDLING", "0", kKeep);
   ::setenv("TORCH_NCCL_ENABLE_MONITORING", "0", kKeep);
   ::setenv("TORCH_NCCL_DUMP_ON_TIMEOUT", "0", kKeep);
@@ -67,6 +70,10 @@ class Cuda : public Accelerator {
  public:
   Cuda(c10::DeviceIndex index, const AcceleratorOptions& options)
       : device_(c10::kCUDA, index), management_(index) {
+    // LibTorch's profiler would unload NVIDIA's (CUPTI) after a profile, with which recorded steps have
+    // crashed before CUDA 12.6 (pytorch/pytorch#112507). Set here, because other threads read the environment
+    // later.
+    ::setenv("TEARDOWN_CUPTI", "0", kKeep);
     at::globalContext().lazyInitDevice(c10::kCUDA);
     c10::cuda::set_device(index);
     // A stream of our own: the default one cannot be recorded.
@@ -104,6 +111,30 @@ class Cuda : public Accelerator {
     auto backend = c10::make_intrusive<c10d::ProcessGroupNCCL>(store, rank, size, std::move(options));
     backend->setBoundDeviceId(device_);
     return backend;
+  }
+
+  // By LibTorch's profiler (Kineto), which drives CUPTI. Of the CPU it notes nothing: operators are traced
+  // without it (callbacks/step_trace.h).
+  void start_profile() override {
+    namespace profiler = torch::profiler::impl;
+    const profiler::ProfilerConfig config(profiler::ProfilerState::KINETO);
+    const std::set<profiler::ActivityType> activities = {profiler::ActivityType::CUDA};
+    torch::autograd::profiler::prepareProfiler(config, activities);
+    torch::autograd::profiler::enableProfiler(config, activities);
+  }
+
+  std::vector<DeviceActivity> stop_profile() override {
+    using Kind = libkineto::ActivityType;
+    const auto result = torch::autograd::profiler::disableProfiler();
+    std::vector<DeviceActivity> activities;
+    for (const auto& event : result->events()) {
+      const auto kind = static_cast<Kind>(event.activityType());
+      const bool is_kernel = kind == Kind::CONCURRENT_KERNEL;
+      if (!is_kernel && kind != Kind::GPU_MEMCPY && kind != Kind::GPU_MEMSET) continue;
+      activities.push_back({is_kernel, event.name(), event.deviceResourceId(),
+                            static_cast<int64_t>(event.startNs()), static_cast<int64_t>(event.endNs())});
+    }
+    return activities;
   }
 
   DeviceMemory memory() const override {

@@ -9,8 +9,10 @@
 #include <cstdint>
 #include <functional>
 #include <optional>
+#include <string>
 #include <torch/csrc/distributed/c10d/Backend.hpp>
 #include <torch/csrc/distributed/c10d/Store.hpp>
+#include <vector>
 
 namespace dtrain {
 
@@ -29,6 +31,15 @@ struct DeviceMemory {
   int64_t total = 0;
 };
 
+// What a device did by itself at one time: it ran a kernel, or copied or filled memory.
+struct DeviceActivity {
+  bool is_kernel = true;
+  std::string name;    // of a kernel, its function: "void at::native::..."; of memory: "Memcpy HtoD (...)"
+  int64_t stream = 0;  // activities of one stream follow each other
+  int64_t begin = 0;   // nanoseconds since 1970
+  int64_t end = 0;
+};
+
 // One device, to be used by the thread that opened it.
 class Accelerator {
  public:
@@ -43,6 +54,13 @@ class Accelerator {
   virtual c10::intrusive_ptr<c10d::Backend> make_backend(const c10::intrusive_ptr<c10d::Store>& store,
                                                          int rank, int size,
                                                          std::chrono::milliseconds timeout) = 0;
+
+  // From start_profile() to stop_profile() the device's driver notes what it does, also when it replays what
+  // was recorded before. Call both when the device has nothing left to do. Only one profile at a time in a
+  // process. stop_profile() returns all that was noted: nothing if the driver does not let this process
+  // profile.
+  virtual void start_profile() = 0;
+  virtual std::vector<DeviceActivity> stop_profile() = 0;
 
   virtual DeviceMemory memory() const = 0;
   // The part of the last moments (up to a second) in which it computed, 0 to 1; nullopt where nobody tells.

@@ -4,9 +4,11 @@
 
 #include "callbacks/callback.h"
 #include "callbacks/forwarding_strategy.h"
+#include "callbacks/kernel_times.h"
 #include "callbacks/step_trace.h"
 #include "core/clock.h"
 #include "core/files.h"
+#include "step/step_pacer.h"
 #include "store/peer_errors.h"
 
 namespace dtrain {
@@ -56,8 +58,7 @@ class Profiled : public ForwardingStrategy {
   MetricSums train_step(const Share& share, const StepContext& context) override {
     step_ = context.step;
     if (step_ < first_ || step_ > last_) return ForwardingStrategy::train_step(share, context);
-    if (!trace_.is_recording()) trace_.start(origin());
-    recorded_ = true;
+    if (!recorded_) start();
     trace_.set_examples(examples_of_each(share));
     const auto begin = StepClock::Clock::now();
     MetricSums sums = ForwardingStrategy::train_step(share, context);
@@ -74,15 +75,47 @@ class Profiled : public ForwardingStrategy {
   }
 
  private:
+  void start() {
+    recorded_ = true;
+    if (context_.accelerator) {  // before the trace, because it takes a while
+      wait_for_device();
+      context_.accelerator->start_profile();
+    }
+    trace_.start(origin());
+  }
+
   void conclude() {
     if (!recorded_ || concluded_) return;
     concluded_ = true;
+    if (context_.accelerator) wait_for_device();
     trace_.stop();
+    if (context_.accelerator) conclude_device();
     if (context_.rank != 0) {
       put(key_of(context_.rank), trace_.events());
     } else if (!is_asynchronous()) {
       write(/*waits=*/true);
     }
+  }
+
+  void wait_for_device() const { StepPacer(context_.accelerator->device(), timeout()).wait_for_all(); }
+
+  // Adds to the trace what this replica's device did; rank 0 also sums it up.
+  void conclude_device() {
+    const std::string device = context_.accelerator->device().str();
+    const std::vector<DeviceActivity> activities = context_.accelerator->stop_profile();
+    trace_.add_device(device, activities);
+    if (context_.rank != 0) return;
+    if (activities.empty())
+      return say(
+          fmt::format("{} has noted no kernels for the profile: another profiler uses it, or its driver "
+                      "lets only administrators profile",
+                      device));
+    const KernelTimes times = kernel_times_of(activities);
+    const int64_t steps = std::min(step_, last_) - first_ + 1;
+    const std::filesystem::path path = context_.folder / kKernelsFile;
+    const std::string summary = fmt::format("{}: {}", device, summary_of(times, steps));
+    write_file_atomically(path, fmt::format("{}\n\n{}", summary, table_of(times, steps)));
+    say(fmt::format("{} ({})", summary, path.string()));
   }
 
   // On rank 0: writes all traces to one file.
@@ -97,10 +130,11 @@ class Profiled : public ForwardingStrategy {
     }
     const std::filesystem::path path = context_.folder / kProfileFile;
     write_file_atomically(path, trace_file(events));
-    context_.events.on_event(
-        message_event(context_.run, fmt::format("profile of steps {} to {}: {} (open it in ui.perfetto.dev)",
-                                                first_, std::min(step_, last_), path.string())));
+    say(fmt::format("profile of steps {} to {}: {} (open it in ui.perfetto.dev)", first_,
+                    std::min(step_, last_), path.string()));
   }
+
+  void say(const std::string& text) const { context_.events.on_event(message_event(context_.run, text)); }
 
   // The origin of the times of all replicas: when rank 0 started its trace.
   StepTrace::Origin origin() const {

@@ -1,11 +1,12 @@
 // callbacks.profile: writes a trace of some steps to profile.json in the run's folder: the steps, their
-// phases and LibTorch's operators, with all replicas side by side. chrome://tracing and ui.perfetto.dev show
-// it.
+// phases, LibTorch's operators and what GPUs do, with all replicas side by side. chrome://tracing and
+// ui.perfetto.dev show it. On a GPU also a table of the first replica's kernels, kernels.txt.
 #pragma once
 
 #include <filesystem>
 #include <memory>
 
+#include "device/accelerator.h"
 #include "metrics/event.h"
 #include "plan/job_plan.h"
 #include "store/store.h"
@@ -14,6 +15,7 @@
 namespace dtrain {
 
 constexpr const char* kProfileFile = "profile.json";
+constexpr const char* kKernelsFile = "kernels.txt";
 
 struct ProfileContext {
   const JobPlan& job;
@@ -21,7 +23,8 @@ struct ProfileContext {
   int rank = 0;
   StorePtr store;                // sends the replicas' traces to rank 0
   std::filesystem::path folder;  // the run's
-  EventSink& events;             // gets a message with the file's path
+  EventSink& events;             // gets messages with the paths of the files
+  std::shared_ptr<Accelerator> accelerator = nullptr;
 };
 
 // The strategy `inner`, with a trace of the steps that the spec asks for. Every replica has one. Synchronous

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <atomic>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <utility>
 
 #include "core/error.h"
@@ -19,6 +20,7 @@ using nlohmann::ordered_json;
 constexpr int kSteps = 0;
 constexpr int kTimesTrack = 1;
 constexpr int kFirstThread = 2;
+constexpr int kFirstStream = 1000;
 
 double microseconds_of(std::chrono::steady_clock::duration time) {
   return std::chrono::duration<double, std::micro>(time).count();
@@ -76,6 +78,7 @@ void StepTrace::start(Origin origin) {
   if (!active.compare_exchange_strong(nobody, this))
     throw Error(ExitCode::kBug, "two traces at a time in one process");
   recording_ = true;
+  system_origin_ = origin;
   const auto since_origin = std::chrono::system_clock::now() - origin;
   origin_ = std::chrono::steady_clock::now() - std::chrono::duration_cast<Time::duration>(since_origin);
   listener_ = Listener::listen();
@@ -96,6 +99,22 @@ void StepTrace::stop() {
 void StepTrace::add_step(int64_t step, Time begin, Time end) {
   const std::lock_guard lock(mutex_);
   add(fmt::format("step {}", step), "step", kSteps, begin, end);
+}
+
+void StepTrace::add_device(const std::string& name, const std::vector<DeviceActivity>& activities) {
+  const std::lock_guard lock(mutex_);
+  const auto time = [this](int64_t nanoseconds) {
+    return origin_ + (std::chrono::nanoseconds(nanoseconds) - system_origin_.time_since_epoch());
+  };
+  std::set<int64_t> streams;
+  for (const DeviceActivity& activity : activities) {
+    const int track = kFirstStream + static_cast<int>(activity.stream);
+    if (streams.insert(activity.stream).second)
+      events_ +=
+          ",\n" + naming("thread_name", rank_, track, fmt::format("{} stream {}", name, activity.stream));
+    add(activity.name, activity.is_kernel ? "kernel" : "memory", track, time(activity.begin),
+        time(activity.end));
+  }
 }
 
 void StepTrace::add_operator(const char* name, bool backward, uint64_t thread, Time begin, Time end) {

@@ -6,8 +6,10 @@
 #include <map>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "core/step_clock.h"
+#include "device/accelerator.h"
 #include "models/layer_kinds.h"
 
 namespace dtrain {
@@ -16,7 +18,8 @@ namespace dtrain {
 // the backward pass, and the steps added with add_step(). Only one trace at a time can record in a process.
 //
 // Writes "complete" events of the Trace Event Format, one JSON object each. The process is `rank`; track 0
-// has the steps, track 1 what the clock counts, and each track from 2 on the operators of one thread.
+// has the steps, track 1 what the clock counts, each track from 2 on the operators of one thread, and each
+// track from 1000 on what one stream of a device does.
 class StepTrace {
  public:
   StepTrace(int rank, StepClock& clock);
@@ -32,6 +35,8 @@ class StepTrace {
   bool is_recording() const { return recording_; }
   using Time = std::chrono::steady_clock::time_point;
   void add_step(int64_t step, Time begin, Time end);
+  // Adds what the device called `name` did since start(). May follow stop().
+  void add_device(const std::string& name, const std::vector<DeviceActivity>& activities);
 
   // What the passes of layers compute for one example, by the layer's name. Their events then have "GFLOP"
   // and "GFLOP/s" as arguments, if the micro-batches of a step have the same number of examples, which is set
@@ -52,8 +57,9 @@ class StepTrace {
   int rank_;
   StepClock& clock_;
   bool recording_ = false;
-  uint64_t listener_ = 0;           // LibTorch's handle
-  Time origin_;                     // on the steady clock
+  uint64_t listener_ = 0;  // LibTorch's handle
+  Origin system_origin_;
+  Time origin_;                     // the same on the steady clock
   std::mutex mutex_;                // guards the members below: backward may run on other threads
   std::map<uint64_t, int> tracks_;  // by thread
   std::string events_;

@@ -80,6 +80,7 @@ std::unique_ptr<Strategy> strategy_of(const ReplicaContext& context, ReplicaGrou
   if (spec.callbacks.tensorboard_histograms)
     parts.observers.push_back(histogram_observer(parts.model, run, callbacks));
   const std::shared_ptr<StepClock> clock = parts.clock;
+  const std::shared_ptr<Accelerator> accelerator = parts.accelerator;
   const std::optional<int64_t> inspected = spec.metrics.inspect_step;
   const auto inspection = inspected ? inspection_of(*inspected, groups, parts) : nullptr;
   std::unique_ptr<Strategy> strategy = make_strategy(run.strategy, std::move(parts));
@@ -88,7 +89,7 @@ std::unique_ptr<Strategy> strategy_of(const ReplicaContext& context, ReplicaGrou
   if (!spec.callbacks.profile.start_step) return strategy;
   return make_profiled(
       std::move(strategy), clock,
-      {context.job, run, context.identity.rank, context.store, context.files.folder, callbacks});
+      {context.job, run, context.identity.rank, context.store, context.files.folder, callbacks, accelerator});
 }
 
 // What a replica exchanges gradients or variables with.

@@ -89,6 +89,31 @@ TEST_CASE("times are relative to the origin, to the nanosecond") {
   }
 }
 
+TEST_CASE("what a device does has a track for each of its streams, at the times of the others") {
+  StepClock clock;
+  StepTrace trace(2, clock);
+  const auto origin = std::chrono::system_clock::now();
+  trace.start(origin);
+  trace.stop();
+  const int64_t begin = std::chrono::nanoseconds(origin.time_since_epoch()).count() + 5'000'000;
+  trace.add_device("cuda:1", {{true, "product", 7, begin, begin + 2500},
+                              {false, "Memcpy", 13, begin + 1000, begin + 3000},
+                              {true, "sum", 7, begin + 2500, begin + 2600}});
+  const json events = trace_of(trace);
+  const auto kernels = of(events, "kernel");
+  CHECK(names(kernels) == std::set<std::string>{"product", "sum"});
+  CHECK(names(of(events, "memory")) == std::set<std::string>{"Memcpy"});
+  CHECK(kernels[0].at("ts").get<double>() == Approx(5000));
+  CHECK(kernels[0].at("dur").get<double>() == Approx(2.5));
+  std::map<int, std::string> tracks;
+  for (const json& event : events) {
+    if (event.at("name") == "thread_name")
+      tracks[event.at("tid").get<int>()] = event.at("args").at("name").get<std::string>();
+  }
+  CHECK(tracks.at(kernels[0].at("tid").get<int>()) == "cuda:1 stream 7");
+  CHECK(tracks.at(of(events, "memory")[0].at("tid").get<int>()) == "cuda:1 stream 13");
+}
+
 TEST_CASE("a trace is bounded and says what it left out") {
   StepClock clock;
   StepTrace trace(0, clock);
