@@ -80,6 +80,16 @@ class SumHook : public c10d::CppCommHookInterface<C10dGroup> {
   std::vector<BucketUnderWay>& buckets_;
 };
 
+// A small first bucket lets communication start early, as in DistributedDataParallel. But for gradients of
+// GPUs that fit into one bucket, starting a second collective takes longer than that gains.
+size_t first_bucket_bytes(const std::vector<at::Tensor>& parameters, size_t bucket_bytes) {
+  size_t bytes = 0;
+  for (const at::Tensor& parameter : parameters) bytes += parameter.nbytes();
+  const bool on_gpu = !parameters.empty() && !parameters.front().is_cpu();
+  if (on_gpu && bytes <= bucket_bytes) return bucket_bytes;
+  return std::min<size_t>(bucket_bytes, c10d::kDefaultFirstBucketBytes);
+}
+
 }  // namespace
 
 OverlappedReducer::OverlappedReducer(const ReducerLevels& levels, const std::vector<at::Tensor>& parameters,
@@ -89,9 +99,7 @@ OverlappedReducer::OverlappedReducer(const ReducerLevels& levels, const std::vec
       parts_(whole_parts(parameters)),
       on_wait_(std::move(on_wait)) {
   const std::vector<bool> dense(parameters.size(), false);
-  // A small first bucket lets communication start early, as in DistributedDataParallel.
-  const auto first_bucket =
-      static_cast<size_t>(std::min<int64_t>(options.bucket_bytes, c10d::kDefaultFirstBucketBytes));
+  const size_t first_bucket = first_bucket_bytes(parameters, static_cast<size_t>(options.bucket_bytes));
   auto buckets = std::get<0>(c10d::compute_bucket_assignment_by_size(
       parameters, {first_bucket, static_cast<size_t>(options.bucket_bytes)}, dense));
   std::reverse(buckets.begin(), buckets.end());  // gradients become ready from the last layer to the first

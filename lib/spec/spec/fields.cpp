@@ -72,7 +72,7 @@ Fields<JobSpec> first_fields() {
           .choices = &kCommunications, .when = kExchanging),
       JOB(strategy.timeout_seconds, .doc = "how long replicas wait for each other before the job ends", .unit = "s",
           .bounds = above_zero_to(86400)),
-      JOB(strategy.bucket_megabytes, .doc = "gradients are exchanged over gloo in buckets of about this size",
+      JOB(strategy.bucket_megabytes, .doc = "gradients are exchanged over gloo or NCCL in buckets of about this size",
           .unit = "MB", .bounds = above_zero_to(4096), .when = kExchanging),
       JOB(strategy.compress, .doc = "the type in which gradients are sent between hosts, or through gloo: half the "
           "bytes, and sums of that precision", .choices = &kCompressions, .when = kExchanging),
