@@ -8,6 +8,8 @@
 #include <fmt/format.h>
 
 #include <cmath>
+#include <map>
+#include <utility>
 
 #include "core/error.h"
 #include "kernels/softmax_loss.h"
@@ -61,6 +63,19 @@ class CrossEntropy : public Objective {
                      static_cast<float>(scale), gradient.mutable_data_ptr<float>());
     return {{sums.loss, static_cast<double>(examples), static_cast<double>(sums.hits)}};
   }
+  DevicePass device_pass(const at::Tensor& logits, const at::Tensor& targets, double scale) const override {
+    if (label_smoothing_ != 0 || weights_.defined() || logits.size(1) > kMostClassesAtOnce) return {};
+    const PassMemory& memory = memory_for(logits, scale);
+    const at::Tensor logarithms = logits.log_softmax(1);
+    at::Tensor own = memory.by_example.select(0, kLossSum).unsqueeze(1);
+    at::gather_out(own, logarithms, 1, targets.unsqueeze(1));
+    at::Tensor hits = memory.by_example.select(0, kHits);
+    at::eq_out(hits, logits.argmax(1), targets);
+    // The sums of magnitudes: a logarithm of a probability is the loss but for its sign.
+    return {at::_log_softmax_backward_data(memory.slopes.index_select(0, targets), logarithms, 1,
+                                           logits.scalar_type()),
+            at::linalg_vector_norm(memory.by_example, 1, at::IntArrayRef{1})};
+  }
   void sum_up(const at::Tensor& logits, const at::Tensor& targets, const at::Tensor& sums) const override {
     at::Tensor hits = at::empty(targets.sizes(), sums.options());
     at::eq_out(hits, logits.argmax(1), targets);
@@ -85,6 +100,24 @@ class CrossEntropy : public Objective {
   }
 
  private:
+  static constexpr int64_t kMostClassesAtOnce = 1024;  // PassMemory::slopes has their square
+  static constexpr int64_t kHits = kExamplesSum + 1;
+
+  // What device_pass() keeps so as not to make it in every step.
+  struct PassMemory {
+    at::Tensor slopes;      // [classes, classes]: -scale where the class is the target, else 0
+    at::Tensor by_example;  // [sums, n]: of each example its part of the sums; of the number of examples, 1
+  };
+
+  const PassMemory& memory_for(const at::Tensor& logits, double scale) const {
+    PassMemory& memory = memories_[{logits.size(0), scale}];
+    if (!memory.slopes.defined()) {
+      memory.slopes = at::eye(logits.size(1), logits.options()).mul_(-scale);
+      memory.by_example = at::ones({kHits + 1, logits.size(0)}, logits.options());
+    }
+    return memory;
+  }
+
   static at::Tensor loss(const at::Tensor& logits, const at::Tensor& targets, double label_smoothing,
                          at::Reduction::Reduction reduction = at::Reduction::Sum) {
     return at::cross_entropy_loss(logits, targets, /*weight=*/{}, reduction, /*ignore_index=*/-100,
@@ -92,8 +125,9 @@ class CrossEntropy : public Objective {
   }
 
   double label_smoothing_;
-  mutable at::Tensor weights_;         // [classes]; undefined: all the same
-  std::vector<float> kernel_weights_;  // the same for the kernel
+  mutable at::Tensor weights_;                                         // [classes]; undefined: all the same
+  std::vector<float> kernel_weights_;                                  // the same for the kernel
+  mutable std::map<std::pair<int64_t, double>, PassMemory> memories_;  // by examples and scale
 };
 
 class CrossEntropyOperations final : public LossOperations {

@@ -75,6 +75,18 @@ void MetricSums::add_sums(const ObjectiveInfo& objective, const std::vector<doub
   add(values_, std::move(batch));
 }
 
+void MetricSums::add_sums(const ObjectiveInfo& objective, at::Tensor sums) {
+  settle(0);
+  objective_ = &objective;
+  add(values_, std::move(sums));
+}
+
+at::Tensor& MetricSums::values() {
+  settle(0);
+  if (values_.defined()) values_ = values_.to(at::kDouble);
+  return values_;
+}
+
 void MetricSums::add_pending(const ObjectiveInfo& objective, std::shared_future<std::vector<double>> sums) {
   objective_ = &objective;
   pending_.push_back(std::move(sums));
@@ -106,7 +118,8 @@ void MetricSums::add(const MetricSums& other) {
     if (to.defined() && values.defined() && to.device() == values.device()) {
       to.add_(values);
     } else if (values.defined()) {
-      add(to, values.clone());
+      const at::ScalarType wide = values.is_floating_point() ? at::kDouble : values.scalar_type();
+      add(to, values.to(wide, /*non_blocking=*/false, /*copy=*/true));
     }
   };
   add_values(values_, other.values_);
@@ -147,7 +160,7 @@ double MetricSums::loss() const {
 
 std::vector<double> MetricSums::host_values() const {
   settle(0);
-  const at::Tensor values = values_.cpu();
+  const at::Tensor values = values_.to(at::kCPU, at::kDouble);
   const double* const first = values.const_data_ptr<double>();
   return {first, first + values.numel()};
 }

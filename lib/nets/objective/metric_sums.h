@@ -31,6 +31,8 @@ class MetricSums {
                  const at::Tensor& loss_sum);
   // Adds the sums of one batch, in the order of ObjectiveInfo::sum_names().
   void add_sums(const ObjectiveInfo& objective, const std::vector<double>& sums);
+  // The same of sums on a device, of any floating-point type. Takes the tensor over.
+  void add_sums(const ObjectiveInfo& objective, at::Tensor sums);
   // The same of sums that may still be computed: they are waited for when somebody looks, or when many others
   // have been added since.
   void add_pending(const ObjectiveInfo& objective, std::shared_future<std::vector<double>> sums);
@@ -51,10 +53,7 @@ class MetricSums {
   std::map<std::string, double> named() const;
   // float64, in the order of ObjectiveInfo::sum_names(): exact for counts up to 2^53. An undefined tensor if
   // no objective is known.
-  at::Tensor& values() {
-    settle(0);
-    return values_;
-  }
+  at::Tensor& values();
   // What was counted: int64 [rows, columns], on any device. An undefined tensor if this is no evaluation, or
   // of a loss that counts nothing.
   at::Tensor& counts() { return counts_; }

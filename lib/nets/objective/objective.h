@@ -18,6 +18,12 @@ namespace dtrain {
 class LossOperations;
 struct Value;
 
+// What Objective::device_pass() makes of a batch.
+struct DevicePass {
+  at::Tensor gradient;  // of the outputs, in their shape; undefined: the loss has no such pass for this batch
+  at::Tensor sums;      // in the order of info().sum_names(), of the outputs' type
+};
+
 class Objective {
  public:
   virtual ~Objective() = default;
@@ -41,6 +47,14 @@ class Objective {
                                                         const at::Tensor& /*targets*/, double /*scale*/,
                                                         const at::Tensor& /*gradient*/) const {
     return std::nullopt;
+  }
+  // Instead of training_loss(), its backward pass and sum_up() in eager steps on a device: the gradient of
+  // `scale` times the training loss, and all sums, in fewer operations. `outputs` has no autograd graph.
+  // Keeps memory for each number of examples and `scale`, of which a training should have few; a recorded
+  // step uses it as long as this object lives.
+  virtual DevicePass device_pass(const at::Tensor& /*outputs*/, const at::Tensor& /*targets*/,
+                                 double /*scale*/) const {
+    return {};
   }
   // Writes the sums over these examples that info().sum_names() has after the loss and the examples into
   // `sums`: float64 [number of names], on the device of `outputs`. Uses few operations: for a small batch, a

@@ -9,10 +9,19 @@
 namespace dtrain {
 namespace {
 
-// Runs the backward pass of `weight` * loss_sum. May wait for peers on this host: buckets are summed as soon
-// as they are full.
-void backward(const at::Tensor& loss_sum, double weight) {
-  with_peer_errors("summing gradients", [&] { loss_sum.backward(at::full_like(loss_sum, weight)); });
+// Runs the backward pass from `outputs`, whose gradient is given. May wait for peers on this host: buckets
+// are summed as soon as they are full.
+void backward(const at::Tensor& outputs, const at::Tensor& gradient) {
+  with_peer_errors("summing gradients", [&] { outputs.backward(gradient); });
+}
+
+at::Tensor training_outputs(Model& model, const TrainSpec& train, const Batch& batch) {
+  at::Tensor outputs;
+  {
+    const Autocast in_16_bits(batch.inputs.device().type(), compute_type(train.precision));
+    outputs = model.forward(batch.inputs);
+  }
+  return outputs.to(batch.inputs.scalar_type());  // full precision, because the loss sums many numbers
 }
 
 class EagerExecution : public StepExecution {
@@ -29,9 +38,7 @@ class EagerExecution : public StepExecution {
     for (size_t i = 0; i < count; ++i) {
       const Batch batch = share.micro_batches[i].assemble();
       parts_.reducer.prepare(/*last=*/i + 1 == count);
-      const ForwardPass pass = training_pass(parts_.model, parts_.train, parts_.objective, batch);
-      backward(pass.loss_sum, scale / static_cast<double>(share.global_examples));
-      sums.add_batch(parts_.objective, pass.outputs, batch.targets, pass.loss_sum);
+      learn(batch, scale / static_cast<double>(share.global_examples), sums);
     }
     parts_.clock.enter(StepTime::kCommunicate);
     parts_.reducer.finish(summed);
@@ -53,6 +60,22 @@ class EagerExecution : public StepExecution {
   }
 
  private:
+  // The backward pass of `weight` times the loss of one micro-batch, whose sums it adds.
+  void learn(const Batch& batch, double weight, MetricSums& sums) {
+    const at::Tensor outputs = training_outputs(parts_.model, parts_.train, batch);
+    // A loss scale changes the weight from step to step.
+    if (!parts_.on_processor && !batch.is_mixed() && parts_.loss_scale == nullptr) {
+      const DevicePass pass = parts_.objective.device_pass(outputs.detach(), batch.targets, weight);
+      if (pass.gradient.defined()) {
+        backward(outputs, pass.gradient);
+        return sums.add_sums(parts_.objective.info(), pass.sums);
+      }
+    }
+    const at::Tensor loss_sum = loss_of_batch(parts_.objective, outputs, batch);
+    backward(loss_sum, at::full_like(loss_sum, weight));
+    sums.add_batch(parts_.objective, outputs, batch.targets, loss_sum);
+  }
+
   StepParts parts_;
 };
 
@@ -66,12 +89,7 @@ at::Tensor loss_of_batch(const Objective& objective, const at::Tensor& outputs, 
 
 ForwardPass training_pass(Model& model, const TrainSpec& train, const Objective& objective,
                           const Batch& batch) {
-  at::Tensor outputs;
-  {
-    const Autocast in_16_bits(batch.inputs.device().type(), compute_type(train.precision));
-    outputs = model.forward(batch.inputs);
-  }
-  outputs = outputs.to(batch.inputs.scalar_type());  // full precision, because the loss sums many numbers
+  const at::Tensor outputs = training_outputs(model, train, batch);
   return {outputs, loss_of_batch(objective, outputs, batch)};
 }
 

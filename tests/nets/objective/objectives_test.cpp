@@ -234,6 +234,42 @@ TEST_CASE("the kernel of a loss makes its gradient and its sums") {
   for (const auto& [name, value] : sums.named()) CHECK(own.named().at(name) == Approx(value).epsilon(1e-5));
 }
 
+TEST_CASE("the pass of a loss on a device makes the gradient and the sums of autograd's way") {
+  const std::string loss = GENERATE(from_range(objective_names()));
+  TrainSpec train = with_loss(loss);
+  const int way = GENERATE(0, 1, 2);  // plain, smoothed, weighted
+  if (way == 1) train.label_smoothing = 0.1;
+  if (way == 2) train.loss.class_weights.weights = {0.5, 3};
+  const auto objective = make_objective(train);
+  const at::Tensor targets = targets_of(loss);
+  for (const int64_t examples : {targets.size(0), int64_t{1}, int64_t{0}}) {
+    const at::Tensor some = targets.narrow(0, 0, examples);
+    const at::Tensor outputs = outputs_of(loss).narrow(0, 0, examples).detach().clone().requires_grad_(true);
+    for (const double scale : {0.25, 0.5, 0.25}) {
+      const DevicePass pass = objective->device_pass(outputs.detach(), some, scale);
+      CHECK(pass.gradient.defined() == (loss == "cross_entropy" && way == 0));
+      if (!pass.gradient.defined()) continue;
+      outputs.mutable_grad().reset();
+      const at::Tensor loss_sum = objective->training_loss(outputs, some);
+      loss_sum.backward(at::full_like(loss_sum, scale));
+      CHECK(at::allclose(pass.gradient, outputs.grad(), 1e-14, 1e-15));
+      MetricSums own, sums;
+      own.add_sums(objective->info(), pass.sums);
+      sums.add_batch(*objective, outputs.detach(), some, loss_sum.detach());
+      for (const auto& [name, value] : sums.named()) CHECK(own.named().at(name) == about(value));
+    }
+  }
+}
+
+TEST_CASE("logits that are not finite make a loss on a device that is not") {
+  const auto objective = make_objective(with_loss("cross_entropy"));
+  const at::Tensor logits = two_logits();
+  logits[0][0] = GENERATE(std::nan(""), HUGE_VAL);
+  const DevicePass pass = objective->device_pass(logits, classes(std::vector<int64_t>(logits.size(0), 1)), 1);
+  CHECK_FALSE(pass.sums.isfinite().all().item<bool>());
+  CHECK_FALSE(pass.gradient.isfinite().all().item<bool>());
+}
+
 TEST_CASE("what outputs predict: probabilities of the classes, those of yes, or numbers") {
   const at::Tensor logits = two_logits(), yes = logits.sigmoid();
   const auto predicted = [&](const std::string& loss, const at::Tensor& outputs, bool classes) {
