@@ -48,6 +48,7 @@ class ShareLoader::Implementation {
       const std::optional<StoredExamples> all = source_->in_memory();
       require(all.has_value(), "only examples in memory can be resident");
       stored_ = {on_device(all->inputs), on_device(all->targets)};
+      if (options_.holds_numbers) stored_.inputs = MicroBatch(stored_, options_.format).assemble().inputs;
     }
     next_step_ = steps();
   }
@@ -60,9 +61,10 @@ class ShareLoader::Implementation {
     ready_.clear();
     failure_ = nullptr;
     epoch_ = epoch;
-    order_ = order_of(epoch);
+    PreparedOrder prepared = order_of(epoch);
+    order_ = std::move(prepared.order);
     if (options_.assembly == Assembly::kResident) {
-      rows_ = at::tensor(order_.examples, at::kLong).to(options_.device);
+      rows_ = with_classes(prepared.rows.to(options_.device, /*non_blocking=*/true));
       prepare_order(epoch + 1);
     }
     next_step_ = first_step;
@@ -80,21 +82,42 @@ class ShareLoader::Implementation {
   }
 
  private:
+  struct PreparedOrder {
+    EpochOrder order;
+    at::Tensor rows = {};  // kResident: the examples, in memory that the device reads without anybody waiting
+  };
+
   static ExampleOrder order_by(const ExampleSource* source, const LoaderOptions& options) {
     check(source, options);
     return {*source, options};
   }
 
-  EpochOrder order_of(int64_t epoch) {
+  PreparedOrder order_of(int64_t epoch) {
     if (next_order_.valid() && next_epoch_ == epoch) return next_order_.get();
-    return examples_.of(epoch);
+    return prepared(epoch);
+  }
+
+  PreparedOrder prepared(int64_t epoch) const {
+    PreparedOrder made{.order = examples_.of(epoch)};
+    if (options_.assembly != Assembly::kResident) return made;
+    made.rows = at::empty({std::ssize(made.order.examples)},
+                          at::TensorOptions(at::kLong).pinned_memory(!options_.device.is_cpu()));
+    std::copy(made.order.examples.begin(), made.order.examples.end(), made.rows.mutable_data_ptr<int64_t>());
+    return made;
+  }
+
+  // What MicroBatch takes as rows.
+  at::Tensor with_classes(const at::Tensor& rows) const {
+    const at::Tensor& targets = stored_.targets;
+    if (targets.dim() != 1 || targets.scalar_type() != at::kLong) return rows;
+    return at::stack({rows, targets.index_select(0, rows)});
   }
 
   // Runs during the current epoch: between two epochs the device would have to wait for it.
   void prepare_order(int64_t epoch) {
     if (!examples_.changes()) return;
     next_epoch_ = epoch;
-    next_order_ = std::async(std::launch::async, [this, epoch] { return examples_.of(epoch); });
+    next_order_ = std::async(std::launch::async, [this, epoch] { return prepared(epoch); });
   }
 
   // Numbers are stored as the model computes with them.
@@ -161,9 +184,7 @@ class ShareLoader::Implementation {
 
   // The examples at `positions` of the order, which are within the step `whole`.
   MicroBatch micro_batch(Range whole, Range positions) const {
-    if (!reader_)
-      return {Batch{stored_.inputs, stored_.targets}, options_.format,
-              rows_.narrow(0, positions.begin, positions.size())};
+    if (!reader_) return {stored_, options_.format, rows_.narrow(-1, positions.begin, positions.size())};
     return reader_->read({epoch_,
                           part_of(order_.examples, whole),
                           part_of(order_.repeats, whole),
@@ -179,13 +200,13 @@ class ShareLoader::Implementation {
   const LoaderOptions options_;
   const ExampleOrder examples_;
   std::optional<ExampleReader> reader_;  // nullopt: kResident
-  StoredExamples stored_;                // kResident: on the device
-  at::Tensor rows_;                      // kResident: order_, on the device
+  Batch stored_;                         // kResident: on the device
+  at::Tensor rows_;                      // kResident: order_, on the device; of classes, with each row's
   EpochOrder order_;                     // of this epoch; written only while no thread runs
   int64_t epoch_ = 0;
   int64_t next_step_ = 0;   // the step that next() returns
   int64_t next_epoch_ = 0;  // its order is prepared in next_order_
-  std::future<EpochOrder> next_order_;
+  std::future<PreparedOrder> next_order_;
 
   std::mutex mutex_;                     // guards ready_ and failure_
   std::condition_variable_any changed_;  // notified when ready_ or failure_ changes

@@ -25,6 +25,9 @@ struct LoaderOptions {
   uint64_t seed = 0;
   PixelFormat format;
   Assembly assembly = Assembly::kOnHost;
+  // kResident: the device holds the numbers that pixels are converted to, not the pixels. That takes several
+  // times as much memory and spares each step the conversion.
+  bool holds_numbers = false;
   at::Device device = at::kCPU;  // device of the tensors that next() returns
   int64_t prefetch = 0;  // shares that a separate thread assembles ahead; 0: no thread, next() assembles them
   std::vector<AugmentSpec> augment;  // what is done to pictures; none of kResident ones

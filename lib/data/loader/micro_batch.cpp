@@ -20,6 +20,11 @@ void for_ranges(const at::Tensor& examples, const Work& work) {
              [&](int64_t begin, int64_t end) { work(begin, end - begin); });
 }
 
+// Also where there is one channel, and both layouts have the same order.
+bool lies_channels_last(const at::Tensor& images) {
+  return images.dim() == 4 && images.stride(1) == 1 && images.is_contiguous(at::MemoryFormat::ChannelsLast);
+}
+
 at::Tensor rows_of(const at::Tensor& stored, const at::Tensor& rows) {
   at::DimVector sizes{rows.size(0)};
   sizes.append(stored.sizes().begin() + 1, stored.sizes().end());
@@ -29,6 +34,12 @@ at::Tensor rows_of(const at::Tensor& stored, const at::Tensor& rows) {
     at::index_select_out(part, stored, 0, rows.narrow(0, begin, count));
   });
   return chosen;
+}
+
+// In the layout of `stored`.
+at::Tensor inputs_of(const at::Tensor& stored, const at::Tensor& rows) {
+  if (!lies_channels_last(stored)) return rows_of(stored, rows);
+  return rows_of(stored.permute({0, 2, 3, 1}), rows).permute({0, 3, 1, 2});
 }
 
 void normalise(const at::Tensor& pixels, at::Tensor numbers, const PixelFormat& format) {
@@ -68,16 +79,18 @@ Batch each_of(const Batch& batch, const Change& change) {
 Batch MicroBatch::assemble() const {
   Batch batch = stored_;
   if (rows_.defined()) {
-    batch.inputs = rows_of(stored_.inputs, rows_);
-    batch.targets = stored_.targets.index_select(0, rows_);
+    batch.inputs = inputs_of(stored_.inputs, rows());
+    batch.targets = has_classes() ? rows_.select(0, 1) : stored_.targets.index_select(0, rows_);
   }
   if (stored_.inputs.scalar_type() == at::kByte) {
     batch.inputs = normalised(batch.inputs, format_);
-  } else if (format_.channels_last && batch.inputs.dim() == 4) {
+  } else if (format_.channels_last && batch.inputs.dim() == 4 && !lies_channels_last(batch.inputs)) {
     batch.inputs = batch.inputs.clone(at::MemoryFormat::ChannelsLast);  // one channel's strides, too
   }
   return batch;
 }
+
+at::Tensor MicroBatch::rows() const { return has_classes() ? rows_.select(0, 0) : rows_; }
 
 MicroBatch MicroBatch::copy() const {
   MicroBatch copy = *this;

@@ -34,15 +34,16 @@ class MicroBatch {
   // Inputs are uint8 [n, channels, height, width], which assemble() normalises, or numbers as they are.
   explicit MicroBatch(Batch stored, const PixelFormat& format = {})
       : stored_(std::move(stored)), format_(format) {}
-  // From the rows `rows` (int64 [n]) of stored examples, which are not mixed.
+  // From rows of stored examples, which are not mixed. `rows`: their numbers, int64 [n]; or, of examples with
+  // a class each, the numbers and below them the classes, int64 [2, n], which spares a step to gather those.
   MicroBatch(Batch stored, const PixelFormat& format, at::Tensor rows)
       : stored_(std::move(stored)), rows_(std::move(rows)), format_(format) {}
 
-  int64_t size() const { return rows_.defined() ? rows_.size(0) : stored_.size(); }
+  int64_t size() const { return rows_.defined() ? rows_.size(-1) : stored_.size(); }
   Batch assemble() const;
   // What assemble() makes a batch of: the `rows` of it (int64 [n]), or if they are undefined all of it.
   const Batch& stored() const { return stored_; }
-  const at::Tensor& rows() const { return rows_; }
+  at::Tensor rows() const;
 
   // copy() makes a micro-batch of the same kind and size; the part that changes from step to step has its own
   // memory. copy_from() fills that memory.
@@ -52,6 +53,8 @@ class MicroBatch {
   MicroBatch to(at::Device device) const;
 
  private:
+  bool has_classes() const { return rows_.defined() && rows_.dim() == 2; }
+
   Batch stored_;
   at::Tensor rows_;  // undefined: all
   PixelFormat format_;

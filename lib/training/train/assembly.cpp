@@ -96,6 +96,12 @@ bool fits(const DatasetInfo& data, const DeviceMemory& memory) {
   return data.stored_bytes() <= memory.free / 4;
 }
 
+// The numbers that pixels of a byte each are converted to.
+bool numbers_fit(const DatasetInfo& data, const PixelFormat& format, const DeviceMemory& memory) {
+  const auto bytes = static_cast<int64_t>(at::elementSize(format.dtype));
+  return data.stored_bytes() * bytes <= memory.free / 16;
+}
+
 // Where batches are put together for a replica on a device.
 void assemble_on(const Accelerator& accelerator, const JobPlan& job, LoaderOptions& options) {
   const CudaSpec& cuda = job.spec.cuda;
@@ -104,6 +110,7 @@ void assemble_on(const Accelerator& accelerator, const JobPlan& job, LoaderOptio
       (cuda.data == "resident" || (cuda.data == "auto" && fits(job.data, accelerator.memory())));
   options.device = accelerator.device();
   options.assembly = resident ? Assembly::kResident : Assembly::kUploaded;
+  options.holds_numbers = job.data.has_pixels && numbers_fit(job.data, options.format, accelerator.memory());
   if (resident) options.prefetch = 0;  // there is nothing to prepare
   if (!resident && options.prefetch == 0) options.prefetch = kUploadedAhead;
 }

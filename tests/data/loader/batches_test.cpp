@@ -10,6 +10,7 @@
 #include <set>
 #include <span>
 #include <thread>
+#include <tuple>
 
 #include "catch.h"
 #include "data/data_files.h"
@@ -40,6 +41,10 @@ LoaderOptions options_for(int64_t global, int64_t replicas = 1, int64_t rank = 0
   options.format.normalisation = {{0.1307}, {0.3081}};
   return options;
 }
+
+// The ways in which a device assembles batches, and whether it holds numbers.
+const std::vector<std::pair<Assembly, bool>> kOnDevice = {
+    {Assembly::kResident, false}, {Assembly::kResident, true}, {Assembly::kUploaded, false}};
 
 // The shares that are left of an epoch.
 std::vector<Share> rest_of(ShareLoader& loader) {
@@ -182,9 +187,10 @@ TEST_CASE("a device that assembles batches itself comes to the same examples and
   const StoredExamples images = numbered_images(31);
   LoaderOptions options = options_for(24, 2, 1, 3);
   const std::vector<Share> host = epoch_of(images, options, 3, 1);
-  for (const Assembly assembly : {Assembly::kResident, Assembly::kUploaded}) {
+  for (const auto& [assembly, holds_numbers] : kOnDevice) {
     for (const int64_t prefetch : {0, 2}) {
       options.assembly = assembly;
+      options.holds_numbers = holds_numbers;
       options.prefetch = prefetch;
       const std::vector<Share> device = epoch_of(images, options, 3, 1);
       REQUIRE(device.size() == host.size());
@@ -197,8 +203,9 @@ TEST_CASE("a device that assembles batches itself comes to the same examples and
   }
   const at::Tensor plain = inputs_of(epoch_of(images, options)[0]);
   options.format.channels_last = true;
-  for (const Assembly assembly : {Assembly::kOnHost, Assembly::kResident, Assembly::kUploaded}) {
-    options.assembly = assembly;
+  options.assembly = Assembly::kOnHost;
+  for (size_t i = 0; i <= kOnDevice.size(); ++i) {
+    if (i > 0) std::tie(options.assembly, options.holds_numbers) = kOnDevice[i - 1];
     const Share share = epoch_of(images, options)[0];
     CHECK(share.micro_batches[0].assemble().inputs.strides() == at::IntArrayRef({12, 1, 3, 1}));
     CHECK(at::allclose(inputs_of(share), plain, 1e-6, 1e-6));
@@ -303,10 +310,10 @@ TEST_CASE("each channel can have numbers of its own, on the host and where the d
   const StoredExamples images{at::arange(384, at::kLong).remainder(256).to(at::kByte).view({2, 3, 8, 8}),
                               at::arange(2, at::kLong)};
   const std::vector<double> mean = {0.485, 0.456, 0.406}, deviation = {0.229, 0.224, 0.225};
-  for (const Assembly assembly : {Assembly::kOnHost, Assembly::kUploaded, Assembly::kResident}) {
+  for (const int way : {0, 1, 2, 3}) {
     LoaderOptions options = options_for(2);
     options.shuffle = false;
-    options.assembly = assembly;
+    if (way > 0) std::tie(options.assembly, options.holds_numbers) = kOnDevice[static_cast<size_t>(way - 1)];
     options.format.normalisation = {mean, deviation};
     const at::Tensor inputs = epoch_of(images, options)[0].micro_batches[0].assemble().inputs;
     for (int64_t channel = 0; channel < 3; ++channel) {
