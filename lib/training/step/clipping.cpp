@@ -3,15 +3,12 @@
 #include <ATen/ATen.h>
 
 namespace dtrain {
-namespace {
 
 std::vector<at::Tensor> gradients_of(const GradientReducer& reducer) {
   std::vector<at::Tensor> gradients;
   for (const ParameterPart& part : reducer.parts()) gradients.push_back(part.values.grad());
   return gradients;
 }
-
-}  // namespace
 
 at::Tensor gradient_norm(const GradientReducer& reducer, ProcessGroup& group) {
   const at::NoGradGuard no_grad;

@@ -8,6 +8,9 @@
 
 namespace dtrain {
 
+// Of the reducer's parts, in their order.
+std::vector<at::Tensor> gradients_of(const GradientReducer& reducer);
+
 // The Euclidean norm, over all parameters, of the gradient that finish() made: float64 [1], bit-identical on
 // every rank. Collective if the gradient is divided among the ranks. Not finite if any element is not.
 at::Tensor gradient_norm(const GradientReducer& reducer, ProcessGroup& group);

@@ -32,9 +32,13 @@ class StepRecorder {
   StepRecorder(const StepRecorder&) = delete;
   StepRecorder& operator=(const StepRecorder&) = delete;
 
-  // Returns the sums of `step(share)`. In every call, `step` must be the same function of the share and of
-  // its state in device memory. Throws Error(kBug) if the device refuses to record it.
-  MetricSums run(const Share& share, const Step& step);
+  // Returns the sums of `step(share)`, which hold until the next call: a replay overwrites them. In every
+  // call, `step` must be the same function of the share and of its state in device memory. `recorded` is
+  // called at the end of a recording, to keep what every replay makes anew in the same memory. Throws
+  // Error(kBug) if the device refuses to record it.
+  MetricSums run(const Share& share, const Step& step, const std::function<void()>& recorded = {});
+  // Whether the last run() was a replay.
+  bool replayed() const { return replayed_; }
   // From now on `step` is another function.
   void forget();
 
@@ -46,12 +50,13 @@ class StepRecorder {
   };
   using Shape = std::vector<int64_t>;
 
-  void record(const Share& share, const Step& step);
+  void record(const Share& share, const Step& step, const std::function<void()>& recorded);
 
   std::shared_ptr<Accelerator> accelerator_;
   std::map<Shape, int> steps_;  // run so far, by shape
   Shape recorded_;              // the shape that was recorded
   std::optional<Recording> recording_;
+  bool replayed_ = false;
 };
 
 }  // namespace dtrain

@@ -11,14 +11,17 @@
 
 namespace dtrain {
 
-// Observes the combined gradients of some steps before the update. Only these steps cost extra time: they run
-// unrecorded, and the update starts only when all gradients are ready.
+// Observes the combined gradients of some steps before the update. Only these steps cost extra time: the
+// update starts only when all gradients are ready, and they run unrecorded unless the look can wait.
 using GradientLook = std::function<void(const GradientReducer&, ProcessGroup&)>;
 struct GradientObserver {
   // Whether to observe step `step` of the run (from 1); the same on every replica.
   std::function<bool(int64_t step)> wants;
   // Called with the gradients of that step. May use the group.
   std::function<void(int64_t step, const GradientReducer&, ProcessGroup&)> look;
+  // Whether it looks at gradients alone. No optimizer changes them, so a recorded step calls it after the
+  // update.
+  bool can_follow_update = false;
 };
 
 // The looks of the observers that want step `step`.

@@ -2,9 +2,12 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 #include "models/variables.h"
 #include "optim/decay_groups.h"
 #include "optim/training_optimizer.h"
+#include "step/clipping.h"
 #include "step/collect.h"
 #include "step/sentinel.h"
 #include "step/statistics.h"
@@ -30,7 +33,8 @@ class Mirrored : public Strategy {
         on_processor_(parts.accelerator == nullptr),
         evaluate_(parts.evaluate),
         device_(parts.accelerator ? parts.accelerator->device() : at::Device(at::kCPU)),
-        recorder_(parts.record_steps && !loss_scale_ ? parts.accelerator : nullptr),
+        records_(parts.record_steps && !loss_scale_ && parts.accelerator != nullptr),
+        recorder_(records_ ? parts.accelerator : nullptr),
         pacer_(device_, parts.timeout),
         reducer_options_(parts.reducer) {
     if (train_.sync_batch_norm) synchronise_statistics(*model_, *group_, *clock_);
@@ -53,6 +57,7 @@ class Mirrored : public Strategy {
     own_buffers_.clear();
     group_->barrier();  // no replica reads memory any more that this one is about to leave
     recorder_.forget();
+    recorded_gradients_.clear();
     model_->train_layers(layers);
     prepare_steps();
     begin_optimizer();
@@ -66,9 +71,7 @@ class Mirrored : public Strategy {
     optimizer_->begin_step(context.learning_rate);
     clock_->enter(StepTime::kCompute);
     const std::vector<GradientLook> looks = looks_at(context.step, observers_);
-    MetricSums sums = looks.empty()
-                          ? recorder_.run(share, [this](const Share& each) { return make_step(each, {}); })
-                          : make_step(share, looks);
+    MetricSums sums = interrupts_recorded(context.step) ? make_step(share, looks) : recorded(share, looks);
     pacer_.after_step();
     sentinel_->after_step();
     clock_->enter(StepTime::kUpdate);
@@ -175,6 +178,27 @@ class Mirrored : public Strategy {
     return dtrain::train_step(step_parts(), *execution_, *optimizer_, looks, share);
   }
 
+  // Whether a look at step `step` needs the gradients as they are before the update.
+  bool interrupts_recorded(int64_t step) const {
+    return std::any_of(observers_.begin(), observers_.end(), [&](const GradientObserver& observer) {
+      const bool can_wait = observer.can_follow_update && records_ && train_.clip_norm == 0;
+      return !can_wait && observer.wants(step);
+    });
+  }
+
+  // A step that the recorder makes, and `looks` at what gradients it has left.
+  MetricSums recorded(const Share& share, const std::vector<GradientLook>& looks) {
+    MetricSums sums = recorder_.run(
+        share, [this](const Share& each) { return make_step(each, {}); },
+        [this] { recorded_gradients_ = gradients_of(*reducer_); });
+    if (looks.empty()) return sums;
+    // An unrecorded step may have been made since, with gradients of its own.
+    for (size_t i = 0; recorder_.replayed() && i < recorded_gradients_.size(); ++i)
+      reducer_->parts()[i].values.mutable_grad() = recorded_gradients_[i];
+    for (const GradientLook& look : looks) look(*reducer_, *group_);
+    return sums;
+  }
+
   Replica replica() {
     return {*model_,
             *group_,
@@ -245,7 +269,9 @@ class Mirrored : public Strategy {
   bool on_processor_;
   EvaluateSpec evaluate_;
   at::Device device_;
+  bool records_;
   StepRecorder recorder_;
+  std::vector<at::Tensor> recorded_gradients_;  // of parts, in the recording's memory
   StepPacer pacer_;
   ReducerOptions reducer_options_;
   std::unique_ptr<GradientReducer> reducer_;  // refers to the group and the clock: destroyed before them

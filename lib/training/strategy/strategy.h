@@ -66,8 +66,9 @@ class Strategy {
   // phase, and each keeps its own moving statistics. Returns false if the phase cannot begin, because a
   // replica has left: the job is to stop.
   virtual bool begin_phase(int64_t number, const TrainedLayers& layers) = 0;
-  // One optimizer step on this replica's share of a global batch. Returns the sums of this replica alone. If
-  // replicas train asynchronously, replica 0 gets the sums of all replicas since its last step.
+  // One optimizer step on this replica's share of a global batch. Returns the sums of this replica alone,
+  // which hold until the next step. If replicas train asynchronously, replica 0 gets the sums of all replicas
+  // since its last step.
   virtual MetricSums train_step(const Share& share, const StepContext& context) = 0;
   // Evaluates this replica's share without training. Every replica that evaluates must call it the same
   // number of times, with an empty share if necessary. Returns the sums of this replica alone.

@@ -55,8 +55,8 @@ std::shared_ptr<StepInspection> inspection_of(int64_t step, ReplicaGroups& group
   return inspection;
 }
 
-// Reports the gradient's norm for each window of steps. A recorded step would have to run unrecorded for it,
-// so where steps are recorded only the last one of an epoch is observed.
+// Reports the gradient's norm for each window of steps. It has to be waited for, so where steps are recorded
+// only the last one of an epoch is observed.
 GradientObserver norm_observer(const ReplicaContext& context, bool recorded, RunReporter& reporter) {
   const auto wants = [&run = context.run, recorded,
                       every = context.job.spec.metrics.every_steps](int64_t step) {
@@ -66,7 +66,7 @@ GradientObserver norm_observer(const ReplicaContext& context, bool recorded, Run
   const auto look = [&reporter](int64_t, const GradientReducer& reducer, ProcessGroup& group) {
     reporter.on_gradient_norm(gradient_norm(reducer, group).item<double>());
   };
-  return {wants, look};
+  return {wants, look, /*can_follow_update=*/true};
 }
 
 // The run's strategy, with what is reported of its steps and what the spec wants to observe of them.

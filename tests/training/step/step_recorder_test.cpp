@@ -55,11 +55,11 @@ TEST_CASE("a step is recorded once after the warm-up, and replayed with each sha
   }
 }
 
-TEST_CASE("the sums of a replayed step stay when the next one is replayed") {
+TEST_CASE("what was added of a replayed step's sums stays when the next one is replayed") {
   StepRecorder recorder(std::make_shared<FakeAccelerator>());
   CountingStep step;
   std::vector<MetricSums> all;
-  for (int i = 0; i < 20; ++i) all.push_back(recorder.run(share_of_size(4, i), std::ref(step)));
+  for (int i = 0; i < 20; ++i) all.emplace_back().add(recorder.run(share_of_size(4, i), std::ref(step)));
   for (int i = 0; i < 20; ++i) CHECK(all[static_cast<size_t>(i)].named().at("loss") == 8.0 * i);
 }
 

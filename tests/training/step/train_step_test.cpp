@@ -118,14 +118,25 @@ TEST_CASE("a gradient whose norm is too large is scaled down, one that is not st
   for (size_t i = 0; i < whole.size(); ++i) CHECK(at::equal(same[i], whole[i]));
 }
 
+// Whose replays, like those of a GPU, leave it to others to find the gradients that they have made.
+struct Replaying : test::FakeAccelerator {
+  std::vector<at::Tensor> parameters;
+  std::function<void()> record(const std::function<void()>& body) override {
+    return [this, replay = FakeAccelerator::record(body)] {
+      replay();
+      for (const at::Tensor& each : parameters) each.mutable_grad() = at::full_like(each, std::nan(""));
+    };
+  }
+};
+
 // Trains 30 recorded steps on one example, of which an observer wants step `wanted` (0: none).
 struct Observed {
-  std::shared_ptr<test::FakeAccelerator> accelerator = std::make_shared<test::FakeAccelerator>();
+  std::shared_ptr<Replaying> accelerator = std::make_shared<Replaying>();
   std::vector<int64_t> looked_at;
   std::vector<double> norms;
   std::vector<at::Tensor> weights;
 
-  explicit Observed(int64_t wanted) {
+  explicit Observed(int64_t wanted, bool can_follow_update = false) {
     StrategyParts parts;
     parts.model = linear_model();
     parts.group = make_single_group();
@@ -135,8 +146,10 @@ struct Observed {
                                [this](int64_t step, const GradientReducer& reducer, ProcessGroup& group) {
                                  looked_at.push_back(step);
                                  norms.push_back(gradient_norm(reducer, group).item<double>());
-                               }});
+                               },
+                               can_follow_update});
     const std::shared_ptr<Model> model = parts.model;
+    accelerator->parameters = model->parameters();
     const auto strategy = make_strategy("one_device", std::move(parts));
     strategy->place_variables();
     Share share;
@@ -158,6 +171,12 @@ TEST_CASE("an observer of gradients costs the step that it wants, and nothing el
   CHECK(with.accelerator->recordings() == 1);
   CHECK(with.accelerator->replays() == without.accelerator->replays() - 1);
   for (size_t i = 0; i < with.weights.size(); ++i) CHECK(at::equal(with.weights[i], without.weights[i]));
+  const Observed afterwards(20, /*can_follow_update=*/true);
+  CHECK(afterwards.accelerator->replays() == without.accelerator->replays());
+  CHECK(afterwards.looked_at == with.looked_at);
+  CHECK(afterwards.norms == with.norms);
+  for (size_t i = 0; i < with.weights.size(); ++i)
+    CHECK(at::equal(afterwards.weights[i], without.weights[i]));
 }
 
 TEST_CASE("the loss scale falls when a gradient overflows and rises after 2000 that do not") {
