@@ -22,6 +22,7 @@ constexpr double kSurelyWorse = 2;         // times the loss of the first step, 
 constexpr int64_t kFewestExamples = 16;    // of the first step
 constexpr double kProgressInterval = 0.1;  // seconds
 constexpr double kCoresInterval = 1;       // seconds
+constexpr double kDeviceInterval = 0.2;    // seconds: the driver takes its time, and an epoch may be shorter
 
 StepSpeed speed_of(const StepRate& rate) { return {rate.examples_per_second, rate.step_ms}; }
 
@@ -281,7 +282,7 @@ void RunReporter::on_epoch(int64_t epoch, int64_t steps, double seconds, double 
   line.learning_rate = learning_rate;
   line.speed = speed(epoch_steps_.rate(), sums.examples(), seconds);
   line.phases_ms = std::exchange(epoch_times_, MeanStepTimes()).milliseconds();
-  line.device = device_use();
+  line.device = device_use(kDeviceInterval);
   epoch_steps_ = SampledSteps();
   line.traffic = std::exchange(epoch_sent_, SentSteps()).mean();
   sink_.on_event(encode(line));
@@ -313,10 +314,12 @@ void RunReporter::report_evaluation(int64_t epoch, int64_t step, double seconds,
   window_started_ = steady_seconds();
 }
 
-DeviceUse RunReporter::device_use() const {
-  if (accelerator_ == nullptr) return {};
+DeviceUse RunReporter::device_use(double oldest) {
+  const double now = steady_seconds();
+  if (accelerator_ == nullptr || now - device_asked_ < oldest) return device_use_;
+  device_asked_ = now;
   const DeviceMemory memory = accelerator_->memory();
-  return {memory.peak, memory.total, accelerator_->utilisation()};
+  return device_use_ = {memory.peak, memory.total, accelerator_->utilisation()};
 }
 
 StepSpeed RunReporter::speed(const StepRate& timed, int64_t examples, double seconds) const {
@@ -365,7 +368,7 @@ void RunReporter::on_run_end(int64_t epochs, int64_t steps, const std::optional<
   end.speed = speed_of(rate);
   if (workers) add_workers(end, *workers);
   end.traffic = run_sent_.mean();
-  end.device = device_use();
+  end.device = device_use(/*oldest=*/0);
   end.skipped_steps = rate.skipped;
   if (loss_scale_) end.skipped_updates = loss_scale_->skipped();
   end.phases_ms = run_times_.milliseconds();

@@ -82,7 +82,8 @@ class RunReporter {
   const Accelerator* accelerator_;
   void time_step(const StepTimes& seconds, int64_t examples);
   void begin_figures(int64_t step, const PhasePlan& phase);
-  DeviceUse device_use() const;
+  // As it was at most `oldest` seconds ago.
+  DeviceUse device_use(double oldest);
   void report_evaluation(int64_t epoch, int64_t step, double seconds, const MetricSums& sums);
   // The rates of `timed`; where replicas work on their own, by what all of them did: `examples` in `seconds`.
   StepSpeed speed(const StepRate& timed, int64_t examples, double seconds) const;
@@ -114,6 +115,8 @@ class RunReporter {
   double started_ = 0;
   double window_started_ = 0;
   double progress_sent_ = 0;
+  DeviceUse device_use_;
+  double device_asked_ = -1;  // when device_use_ was; in the past of any clock
   std::vector<double> epoch_seconds_;
   MetricValues evaluated_;           // of the last evaluation, or of the best; empty before the first
   std::optional<std::string> part_;  // of that evaluation
