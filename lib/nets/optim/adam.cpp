@@ -46,9 +46,11 @@ class Adam : public ListOptimizer {
     at::_foreach_add_(counts, 1);
     const auto fused =
         decoupled_ ? static_cast<Kernel>(&at::_fused_adamw_) : static_cast<Kernel>(&at::_fused_adam_);
-    const auto kernel = [&](const auto& parameters, const auto& gradients, const auto& rate, double decay) {
-      fused(parameters, gradients, remembered(0, numbers), remembered(1, numbers), {}, counts, rate,
-            own_.beta1, own_.beta2, decay, own_.epsilon, /*amsgrad=*/false, /*maximize=*/false, {}, {});
+    const auto kernel = [&](const auto& parameters, const auto& gradients, const auto& rate, double decay,
+                            const Pieces& pieces) {
+      fused(parameters, gradients, pieces.of(remembered(0, numbers)), pieces.of(remembered(1, numbers)), {},
+            pieces.repeated(counts), rate, own_.beta1, own_.beta2, decay, own_.epsilon, /*amsgrad=*/false,
+            /*maximize=*/false, {}, {});
     };
     update_by(kernel, numbers, decoupled_);
   }

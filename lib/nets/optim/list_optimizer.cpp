@@ -2,6 +2,8 @@
 
 #include <ATen/ATen.h>
 
+#include <algorithm>
+
 namespace dtrain {
 namespace {
 
@@ -17,6 +19,45 @@ at::Tensor rate_beside(const std::vector<at::Tensor>& tensors) {
 // LibTorch's kernels for lists take the rate of a CPU as a double, and that of a GPU in the parameters' type.
 at::ScalarType rate_type(at::Device device, at::ScalarType parameters) {
   return device.is_cpu() ? at::kDouble : parameters;
+}
+
+int64_t Pieces::size_of_pieces(int64_t numbers, int64_t tensors) {
+  // Of one launch with four lists (ATen/native/cuda/MultiTensorApply.cuh: depth_to_max_tensors, kChunkSize).
+  constexpr int64_t kTensors = 36, kBlock = 65536;
+  constexpr int64_t kLeast = 1024, kAligned = 4;
+  // Each tensor has a last piece, which is smaller.
+  const int64_t launches = (tensors + kTensors / 2 - 1) / (kTensors / 2);
+  const int64_t full = launches * kTensors - tensors;
+  const int64_t size = std::max(kLeast, (numbers + full - 1) / full);
+  return size < kBlock ? (size + kAligned - 1) / kAligned * kAligned : 0;
+}
+
+Pieces::Pieces(const std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& gradients)
+    : Pieces(parameters, 0) {
+  const auto can_be_cut = [](const at::Tensor& tensor) { return !tensor.is_cpu() && tensor.is_contiguous(); };
+  if (parameters.empty() || !std::all_of(parameters.begin(), parameters.end(), can_be_cut) ||
+      !std::all_of(gradients.begin(), gradients.end(), can_be_cut))
+    return;
+  int64_t numbers = 0;
+  for (const at::Tensor& parameter : parameters) numbers += parameter.numel();
+  size_ = size_of_pieces(numbers, std::ssize(parameters));
+}
+
+std::vector<at::Tensor> Pieces::of(const std::vector<at::Tensor>& tensors) const {
+  if (size_ == 0) return tensors;
+  std::vector<at::Tensor> pieces;
+  for (const at::Tensor& tensor : tensors) {
+    for (const at::Tensor& piece : tensor.view(-1).split(size_)) pieces.push_back(piece);
+  }
+  return pieces;
+}
+
+std::vector<at::Tensor> Pieces::repeated(const std::vector<at::Tensor>& numbers) const {
+  if (size_ == 0) return numbers;
+  std::vector<at::Tensor> all;
+  for (size_t i = 0; i < numbers.size(); ++i)
+    all.insert(all.end(), static_cast<size_t>((parameters_[i].numel() + size_ - 1) / size_), numbers[i]);
+  return all;
 }
 
 ListOptimizer::ListOptimizer(const OptimizerSpec& spec, const std::vector<at::Tensor>& parameters,
@@ -41,11 +82,13 @@ void ListOptimizer::begin_step(double learning_rate) {
 void ListOptimizer::update_by(const FusedKernel& kernel, const std::vector<size_t>& numbers, bool decoupled) {
   const auto parameters = chosen(parameters_, numbers);
   std::vector<at::Tensor> gradients = gradients_of(parameters);
-  if (!one_.defined()) return kernel(parameters, gradients, learning_rate_, weight_decay_);
+  const Pieces pieces(parameters, gradients);
+  if (!one_.defined())
+    return kernel(pieces.of(parameters), pieces.of(gradients), learning_rate_, weight_decay_, pieces);
   if (weight_decay_ != 0 && !decoupled) gradients = at::_foreach_add(gradients, parameters, weight_decay_);
   std::vector<at::Tensor> changes;
   for (const at::Tensor& parameter : parameters) changes.push_back(at::zeros_like(parameter));
-  kernel(changes, gradients, one_, /*decay=*/0);
+  kernel(pieces.of(changes), pieces.of(gradients), one_, /*decay=*/0, pieces);
   if (weight_decay_ != 0 && decoupled) at::_foreach_sub_(changes, parameters, weight_decay_);
   at::_foreach_mul_(changes, learning_rate_);
   at::_foreach_add_(parameters, changes);

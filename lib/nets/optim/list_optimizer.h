@@ -11,6 +11,27 @@
 
 namespace dtrain {
 
+// Lists of tensors of the same sizes as `parameters`, cut into the same pieces. LibTorch's kernels for lists
+// give a block of a GPU's threads 65,536 numbers, so that a small model would keep only a few of its
+// processors busy.
+class Pieces {
+ public:
+  // Nothing is cut on a processor, nor where that would make no more blocks, nor what is not contiguous.
+  Pieces(const std::vector<at::Tensor>& parameters, const std::vector<at::Tensor>& gradients);
+  // Of a contiguous tensor of `numbers` numbers in all, in `tensors` tensors: the size of a piece; 0: they
+  // stay whole.
+  static int64_t size_of_pieces(int64_t numbers, int64_t tensors);
+  Pieces(const std::vector<at::Tensor>& parameters, int64_t size) : parameters_(parameters), size_(size) {}
+
+  std::vector<at::Tensor> of(const std::vector<at::Tensor>& tensors) const;  // views, in order
+  std::vector<at::Tensor> repeated(
+      const std::vector<at::Tensor>& numbers) const;  // one of each parameter, by piece
+
+ private:
+  std::vector<at::Tensor> parameters_;
+  int64_t size_;  // numbers of a piece; 0: whole
+};
+
 // A list of parameters, what is remembered of them, the number of steps, and the rate of the current step.
 class ListOptimizer : public Optimizer {
  public:
@@ -30,9 +51,10 @@ class ListOptimizer : public Optimizer {
     return chosen(memory_[place].tensors, numbers);
   }
 
-  // A kernel of LibTorch that updates a whole list: the parameters, their gradients, the rate, the decay.
+  // A kernel of LibTorch that updates a whole list: the pieces of the parameters and of their gradients, the
+  // rate, the decay; and what cuts the other lists alike.
   using FusedKernel = std::function<void(const std::vector<at::Tensor>&, const std::vector<at::Tensor>&,
-                                         const at::Tensor&, double)>;
+                                         const at::Tensor&, double, const Pieces&)>;
   // Updates the parameters with these numbers by `kernel`, whose decay is `decoupled` from the gradient or
   // not. On a GPU such kernels read the rate as a float32. So the change of float64 is computed at a rate of
   // 1, starting from zeros, and multiplied by the rate afterwards. The CPU does the same, to come to the same

@@ -20,9 +20,10 @@ class Sgd : public ListOptimizer {
   void update(const std::vector<size_t>& numbers) override {
     const at::NoGradGuard no_grad;
     const auto momentum = memory_.empty() ? std::vector<at::Tensor>() : remembered(0, numbers);
-    const auto kernel = [&](const auto& parameters, const auto& gradients, const auto& rate, double decay) {
-      at::_fused_sgd_(parameters, gradients, momentum, decay, own_.momentum, rate, /*dampening=*/0.0,
-                      own_.nesterov, /*maximize=*/false, /*is_first_step=*/false);
+    const auto kernel = [&](const auto& parameters, const auto& gradients, const auto& rate, double decay,
+                            const Pieces& pieces) {
+      at::_fused_sgd_(parameters, gradients, pieces.of(momentum), decay, own_.momentum, rate,
+                      /*dampening=*/0.0, own_.nesterov, /*maximize=*/false, /*is_first_step=*/false);
     };
     update_by(kernel, numbers);
   }

@@ -202,5 +202,26 @@ TEST_CASE("an unknown optimizer is refused") {
   CHECK(optimizer_names() == optimizer_kinds().built);  // every one that a spec may have
 }
 
+TEST_CASE("a small model's lists are cut into as many pieces as one launch takes") {
+  const std::vector<at::Tensor> parameters = {at::arange(200704), at::arange(256),  at::arange(32768),
+                                              at::arange(128),    at::arange(1280), at::arange(10)};
+  const int64_t size = Pieces::size_of_pieces(235146, 6);
+  const Pieces pieces(parameters, size);
+  const std::vector<at::Tensor> cut = pieces.of(parameters);
+  CHECK(cut.size() <= 36);
+  CHECK(cut.size() > 30);
+  CHECK(at::equal(at::cat(cut), at::cat(parameters)));
+  CHECK(cut.front().data_ptr() == parameters.front().data_ptr());  // views
+  std::vector<at::Tensor> numbers;
+  for (int64_t i = 0; i < 6; ++i) numbers.push_back(at::scalar_tensor(i));
+  const std::vector<at::Tensor> repeated = pieces.repeated(numbers);
+  REQUIRE(repeated.size() == cut.size());
+  CHECK(repeated.front().is_same(numbers[0]));
+  CHECK(repeated.back().is_same(numbers[5]));
+  // Large models have as many blocks of their own; on a processor nothing is cut.
+  CHECK(Pieces::size_of_pieces(11'000'000, 62) == 0);
+  CHECK(Pieces(parameters, parameters).of(parameters).size() == 6);
+}
+
 }  // namespace
 }  // namespace dtrain
